@@ -114,8 +114,7 @@ static tide_status apply(const char *path, const char *text, const cJSON *docume
     cJSON_ArrayForEach(item, document) {
         const char *key = item->string != NULL ? item->string : "";
         if (cJSON_GetObjectItemCaseSensitive(document, key) != item) {
-            return tide_fail(error, TIDE_INVALID, "%s: the key '%.64s' stands there twice", path,
-                             key);
+            return tide_fail(error, TIDE_INVALID, "%s: the key '%.64s' occurs twice", path, key);
         }
         TIDE_TRY(apply_item(path, item, &read, &is_custom, error));
     }

@@ -142,7 +142,7 @@ static tide_status change_to_pytorch(tide_workload_config *workload, tide_editio
                                      tide_error *error) {
     if (workload->precision == TIDE_PRECISION_BF16_TRUE) {
         return tide_fail(error, TIDE_INVALID,
-                         "what PyTorch allocates is known of fp32, tf32 and bf16-mixed, not of "
+                         "what PyTorch allocates is known for fp32, tf32 and bf16-mixed, not for "
                          "bf16-true");
     }
     workload->emulate = TIDE_EMULATE_PYTORCH;

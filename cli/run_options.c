@@ -49,7 +49,7 @@ static tide_status check_pytorch(const tide_run_options *options, tide_error *er
         if (strcmp(options->precisions.texts[i], "bf16-true") == 0) {
             return tide_fail(
                 error, TIDE_INVALID,
-                "--precision bf16-true: what PyTorch allocates is known of fp32, tf32 and "
+                "--precision bf16-true: what PyTorch allocates is known for fp32, tf32 and "
                 "bf16-mixed");
         }
     }

@@ -231,8 +231,8 @@ static tide_status check_run(const tide_reference *reference, const tide_referen
     tide_precision precision = run->precision == NULL ? of_file : *run->precision;
     if (precision != of_file && of_file != TIDE_PRECISION_FP32) {
         return tide_fail(error, TIDE_UNSUPPORTED,
-                         "the file holds results of %s, which those of %s cannot be compared with: "
-                         "leave --precision away, or take an fp32 file",
+                         "the file holds results of %s, which cannot be compared with those of %s: "
+                         "leave out --precision, or take an fp32 file",
                          tide_precision_name((int)of_file), tide_precision_name((int)precision));
     }
     *ret_precision = precision;

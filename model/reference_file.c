@@ -142,7 +142,7 @@ static const void *find_tensor(const tide_safetensors *file, const char *name,
     }
     if (!fits) {
         (void)tide_fail(error, TIDE_FORMAT,
-                        "tensor '%s': its shape is not what the file's metadata make it", name);
+                        "tensor '%s': its shape does not match the file's metadata", name);
         return NULL;
     }
     return tensor->data;

@@ -112,7 +112,7 @@ static tide_status read_type(const cJSON *item, tide_dtype *ret_dtype, tide_erro
         *ret_dtype = TIDE_INT32;
     } else {
         return tide_fail(error, TIDE_UNSUPPORTED,
-                         "its dtype is '%.16s'; F32 and I32 are what can be read", name);
+                         "its dtype is '%.16s'; only F32 and I32 can be read", name);
     }
     return TIDE_OK;
 }
@@ -184,7 +184,7 @@ static tide_status read_tensor(tide_safetensors *file, const cJSON *item, tide_e
         return tide_fail(error, TIDE_LIMIT, "the name is longer than %d bytes", MAX_NAME_BYTES - 1);
     }
     if (tide_safetensors_find(file, tensor->name) != NULL) {
-        return tide_fail(error, TIDE_FORMAT, "the name stands there twice");
+        return tide_fail(error, TIDE_FORMAT, "the name occurs twice");
     }
     TIDE_TRY(read_type(item, &tensor->dtype, error));
     TIDE_TRY(read_shape(item, tensor, error));

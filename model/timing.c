@@ -23,8 +23,7 @@ static tide_status check(const tide_timing_config *config, tide_error *error) {
     }
     if (!tide_device_get_info(config->device)->computes) {
         return tide_fail(error, TIDE_UNSUPPORTED,
-                         "the device %s computes nothing, so nothing has a time there: use cpu or "
-                         "cuda",
+                         "the device %s computes nothing, so it has no times: use cpu or cuda",
                          tide_device_get_info(config->device)->spec);
     }
     return TIDE_OK;

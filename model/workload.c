@@ -31,12 +31,11 @@ static tide_status check_config(const tide_workload_config *config, const tide_r
         return tide_fail(error, TIDE_LIMIT, "more than %zu steps", MAX_STEPS);
     }
     if (config->trace_kernels && recorder == NULL) {
-        return tide_fail(error, TIDE_INVALID, "kernels are traced in a run that is recorded");
+        return tide_fail(error, TIDE_INVALID, "kernels are traced only in a recorded run");
     }
     if (config->emulate == TIDE_EMULATE_PYTORCH && config->clip_grad_norm > 0) {
         return tide_fail(error, TIDE_INVALID,
-                         "PyTorch's step is that of the assignment's loop, which clips nothing: "
-                         "leave out the gradients' norm");
+                         "PyTorch's training loop does not clip: leave out the norm to clip at");
     }
     if (config->keep_graph && config->mode != TIDE_FORWARD) {
         return tide_fail(error, TIDE_INVALID,

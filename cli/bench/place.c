@@ -13,7 +13,7 @@ static tide_status check_device(const tide_bench_place *place, const char *dtype
     const tide_device_info *info = tide_device_get_info(place->device);
     if (!info->computes) {
         return tide_fail(error, TIDE_INVALID,
-                         "--device %s computes nothing, so nothing has a time there: use cpu or "
+                         "--device %s computes nothing, so it has no times: use cpu or "
                          "cuda",
                          info->spec);
     }

@@ -151,7 +151,7 @@ static void name_row(tide_fit_row *row) {
 /* Why there is no forecast of PyTorch's run; NULL: there is. */
 static const char *why_unknown(const tide_workload_config *workload) {
     if (workload->precision == TIDE_PRECISION_BF16_TRUE) {
-        return "what PyTorch allocates is known of fp32, tf32 and bf16-mixed, not of bf16-true";
+        return "what PyTorch allocates is known for fp32, tf32 and bf16-mixed, not for bf16-true";
     }
     return workload->clip_grad_norm > 0.0
                ? "the step of PyTorch that is known clips no gradients (--clip-grad-norm)"

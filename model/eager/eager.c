@@ -7,13 +7,14 @@ static tide_status check_config(const tide_eager_config *config, const tide_cach
     TIDE_TRY(tide_model_config_check(&config->model, error));
     if (config->precision == TIDE_PRECISION_BF16_TRUE) {
         return tide_fail(error, TIDE_UNSUPPORTED,
-                         "what PyTorch keeps is known of fp32, tf32 and bf16-mixed, not of "
+                         "what PyTorch keeps is known for fp32, tf32 and bf16-mixed, not for "
                          "bf16-true: choose one of them");
     }
     if (tide_device_get_info(tide_cache_device(cache))->computes) {
-        return tide_fail(error, TIDE_UNSUPPORTED,
-                         "PyTorch's allocations are emitted, not computed: choose --device virtual "
-                         "or virtual:CARD");
+        return tide_fail(
+            error, TIDE_UNSUPPORTED,
+            "PyTorch's allocations are made without computing: choose --device virtual "
+            "or virtual:CARD");
     }
     return TIDE_OK;
 }

@@ -11,7 +11,7 @@ tide_status tide_ops_cpu_need_floats(const char *operator_name, const tide_array
         if (arrays[i].dtype != TIDE_FP32 && arrays[i].dtype != TIDE_BF16) {
             return tide_fail(error, TIDE_UNSUPPORTED,
                              "%s: array %zu of %zu is %s, and device cpu computes on fp32 and "
-                             "bf16 alone: pass it as one of these",
+                             "bf16 only: pass it as one of these",
                              operator_name, i + 1, n_arrays, tide_dtype_name(arrays[i].dtype));
         }
     }
@@ -43,9 +43,8 @@ static tide_status check_precision(tide_precision precision, tide_error *error) 
         break;
     }
     return tide_fail(error, TIDE_UNSUPPORTED,
-                     "precision %s is arithmetic of a GPU's tensor cores, which device cpu does "
-                     "not have: it computes fp32, bf16-mixed and bf16-true; --device virtual "
-                     "answers for memory",
+                     "precision %s needs the tensor cores of a GPU, and device cpu has none: it "
+                     "computes fp32, bf16-mixed and bf16-true; --device virtual answers for memory",
                      tide_precision_name((int)precision));
 }
 

@@ -26,13 +26,13 @@ tide_status tide_cuda_need_one_type(const char *operator_name, const tide_array 
         if (arrays[i].dtype != TIDE_FP32 && arrays[i].dtype != TIDE_BF16) {
             return tide_fail(error, TIDE_UNSUPPORTED,
                              "%s: array %zu of %zu is %s, and device cuda computes on fp32 and "
-                             "bf16 alone: pass it as one of these",
+                             "bf16 only: pass it as one of these",
                              operator_name, i + 1, n_arrays, tide_dtype_name(arrays[i].dtype));
         }
         if (arrays[i].dtype != arrays[0].dtype) {
             return tide_fail(error, TIDE_UNSUPPORTED,
-                             "%s: array %zu of %zu is of another type than the first: device cuda "
-                             "wants one type for all of them",
+                             "%s: array %zu of %zu differs in type from the first: device cuda "
+                             "needs one type for all of them",
                              operator_name, i + 1, n_arrays);
         }
     }

@@ -78,7 +78,7 @@ static inline tide_status tide_cuda_need_floats(const char *operator_name, const
         if (arrays[i].dtype != TIDE_FP32 && arrays[i].dtype != TIDE_BF16) {
             return tide_fail(error, TIDE_UNSUPPORTED,
                              "%s: array %zu of %zu is %s, and device cuda computes on fp32 and "
-                             "bf16 alone: pass it as one of these",
+                             "bf16 only: pass it as one of these",
                              operator_name, i + 1, n_arrays, tide_dtype_name(arrays[i].dtype));
         }
     }

@@ -20,10 +20,10 @@ struct copy {
 
 struct copy_queue {
     std::vector<copy> begun; /* oldest first */
-    unsigned n_groups;       /* committed so far; copies that follow belong to this number */
+    unsigned n_groups;       /* groups committed so far, the number of the open group */
 };
 
-std::vector<copy_queue> queues; /* by thread of the block; empty until one copies */
+std::vector<copy_queue> queues; /* by thread of the block; empty until a thread copies */
 
 copy_queue &mine() {
     if (queues.empty()) {
@@ -56,7 +56,7 @@ void copy_begin(void *to, const void *from, unsigned n_bytes, const char *file, 
         (n_bytes > 0 && !touch(from, n_bytes, access::read, 16, file, line))) {
         return;
     }
-    std::memset(to, 0xFF, 16); /* neither old nor new until the wait */
+    std::memset(to, 0xFF, 16); /* until the wait the bytes are neither old nor new */
     copy_queue &queue = mine();
     queue.begun.push_back(
         {static_cast<char *>(to), static_cast<const char *>(from), n_bytes, queue.n_groups});

@@ -1,10 +1,9 @@
-/* cuda_emulator.h - runs CUDA kernels on the host, for tests: what a test sets and asks. Kernels
+/* cuda_emulator.h - runs CUDA kernels on the host, for tests: what a test sets and queries. Kernels
  * reach the emulator through model/ops_cuda/gpu.h; launches return when the kernel has ended.
  *
- * Blocks run one after another and each CUDA thread is a fiber, in the order that is set here. What
- * a kernel does wrong becomes a report (on stderr, naming kernel, block, thread, file and line) and
- * the launch fails with cudaErrorLaunchFailure. One OS thread. C and C++.
- */
+ * Blocks run one after another and each CUDA thread is a fiber, in the order that is set here. An
+ * error of a kernel becomes a report (on stderr, naming kernel, block, thread, file and line) and
+ * the launch fails with cudaErrorLaunchFailure. One OS thread. C and C++. */
 #ifndef TIDE_TESTS_CUDA_EMULATOR_H
 #define TIDE_TESTS_CUDA_EMULATOR_H
 
@@ -19,13 +18,13 @@ extern "C" {
 typedef enum tide_emulator_order {
     TIDE_EMULATOR_FORWARD = 0,
     TIDE_EMULATOR_REVERSE,
-    TIDE_EMULATOR_SHUFFLED /* by the seed, anew at each turn */
+    TIDE_EMULATOR_SHUFFLED /* by the seed, differently at each turn */
 } tide_emulator_order;
 
 enum { TIDE_EMULATOR_N_ORDERS = 3 };
 
-/* For all launches that follow. At start: what TIDE_EMULATOR_ORDER says (forward, reverse or
- * shuffled:SEED), else forward. */
+/* Sets the order of all later launches. The first order is what TIDE_EMULATOR_ORDER says (forward,
+ * reverse or shuffled:SEED), else forward. */
 void tide_emulator_set_order(tide_emulator_order order, unsigned seed);
 
 /* Reports since the start or the last clear, and the text of the last one ("" when there is none).

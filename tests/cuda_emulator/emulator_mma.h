@@ -1,10 +1,9 @@
 /* emulator_mma.h - the emulated twins of model/ops_cuda/mma.h, which says what they do.
  *
- * Lanes meet for real, fragments lie as on the device. Products of bf16 numbers are exact there and
- * here; the sixteen of an element are added in double and rounded once, where the device's own
+ * Lanes really meet, and fragments have the device's layout. Products of bf16 numbers are exact on
+ * both. The sixteen products of an element are added in double and rounded once; the device's own
  * order and rounding are not documented. A copy takes effect at the wait that covers it, not
- * before.
- */
+ * before. */
 #ifndef TIDE_TESTS_EMULATOR_MMA_H
 #define TIDE_TESTS_EMULATOR_MMA_H
 

@@ -37,7 +37,7 @@ struct fiber {
     saved_registers saved; /* while it does not run */
     char *stack;           /* STACK_BYTES, a guard page below */
     void *fake_stack;      /* ASan's */
-    void (*body)(void *);  /* what it runs next */
+    void (*body)(void *);  /* the function that it runs next */
     void *argument;        /* of body */
     bool ended;            /* body has returned */
     fiber *next;           /* in the pool */
@@ -51,7 +51,7 @@ fiber scheduler; /* the OS thread's own stack */
 const void *scheduler_stack; /* the OS thread's own */
 size_t scheduler_bytes;      /* of it */
 #endif
-fiber *starting; /* whose first turn begins */
+fiber *starting; /* the fiber whose first turn begins */
 
 #if TIDE_EMULATOR_ASSEMBLY
 extern "C" void tide_emulator_switch(void **save, void *load);
@@ -95,7 +95,7 @@ void run_for_ever() {
     for (;;) {
         self->body(self->argument);
         self->ended = true;
-        leave(self); /* comes back here with the next thread's body */
+        leave(self); /* the fiber resumes here with the next thread's body */
     }
 }
 
@@ -103,7 +103,8 @@ void prepare(fiber *made) {
 #if TIDE_EMULATOR_ASSEMBLY
     static unsigned colour; /* spreads the stacks over the sets of the cache */
     void **top = reinterpret_cast<void **>(made->stack + STACK_BYTES - 64 * (colour++ % 16));
-    *--top = nullptr; /* where run_for_ever would return to: ends call stacks, and aligns */
+    *--top = nullptr; /* run_for_ever's return address: 0 ends stack walks, and the slot aligns the
+                         stack */
     *--top = reinterpret_cast<void *>(run_for_ever);
     for (int i = 0; i < 6; i++) {
         *--top = nullptr;

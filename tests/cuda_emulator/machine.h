@@ -1,5 +1,4 @@
-/* machine.h - the emulator's inside: what runs now, and what its parts ask of each other.
- */
+/* machine.h - the emulator's internals: what runs now, and the interfaces between its parts. */
 #ifndef TIDE_TESTS_MACHINE_H
 #define TIDE_TESTS_MACHINE_H
 
@@ -27,11 +26,11 @@ struct fiber; /* fiber.cpp */
 /* ---- fibers: a stack each, which survives its thread and serves the next ---- */
 fiber *fiber_take(void (*body)(void *), void *argument);
 void fiber_give_back(fiber *used);
-/* Back into the pool though its thread has not ended: what was on its stack is forgotten. */
+/* Returns the fiber to the pool although its thread has not ended; its stack is abandoned. */
 void fiber_abandon(fiber *stuck);
 /* Runs the fiber until it waits or ends; true when it has ended. */
 bool fiber_resume(fiber *next);
-/* From inside a fiber: back to whoever resumed it. */
+/* Called inside a fiber: switches back to its resumer. */
 void fiber_wait(fiber *self);
 /* The lowest byte of its stack, and one past the highest. */
 void fiber_bounds(const fiber *self, const char **ret_low, const char **ret_high);
@@ -40,10 +39,10 @@ void fiber_bounds(const fiber *self, const char **ret_low, const char **ret_high
 struct thread {
     fiber *stack;             /* owned while it lives; nullptr before its first turn */
     uint3 index;              /* threadIdx */
-    meeting waits_for;        /* none while it can run */
+    meeting waits_for;        /* no lanes while it can run */
     bool done;                /* has returned from the kernel */
     unsigned mask;            /* lanes that it waits for */
-    void *data;               /* what it brought to the meeting; on its own stack */
+    void *data;               /* its contribution to the meeting, on its own stack */
     combine_function combine; /* what makes the meeting's result */
     const char *file;         /* where it waits */
     int line;                 /* where it waits */
@@ -64,7 +63,7 @@ struct shared_range {
     size_t n_bytes;   /* its length */
 };
 
-/* What the race detector is told; race.cpp fills it in where it is linked. */
+/* The calls to the race detector; race.cpp fills them in if it is linked. */
 struct race_hooks {
     void (*launch)();
     void (*block)();
@@ -87,9 +86,8 @@ struct machine {
     warp warps[32];                     /* of the block that runs */
     const char *stack_low, *stack_high; /* of the thread that runs */
     thread *current;                    /* nullptr outside kernels */
-    bool combines;                      /* a meeting's result is being made: lanes' own stacks are
-                                           written */
-    size_t shared_limit;                /* of static and dynamic together, by launch */
+    bool combines;       /* a meeting's result is being made, which writes to the stacks of lanes */
+    size_t shared_limit; /* of static and dynamic together, by launch */
     std::vector<shared_range> shared;   /* of the block that runs; [0] is dynamic */
     size_t shared_bytes;                /* of all of them */
     std::map<const void *, int> limits; /* opted in for, by kernel */
@@ -114,12 +112,12 @@ bool shared_arena_holds(const void *address);
 const shared_range *shared_find(const void *address, size_t n_bytes);
 
 /* ---- device memory ---- */
-/* Around a launch: hidden memory is within reach, and out of it again. */
+/* Called around a launch: makes hidden memory accessible, and inaccessible again. */
 void device_memory_open();
 void device_memory_close();
 
 /* ---- copies ---- */
-/* Forgets what the last block has begun. */
+/* Forgets the copies that the last block has begun. */
 void copies_begin_block();
 
 inline unsigned thread_number() {

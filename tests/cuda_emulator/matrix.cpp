@@ -1,5 +1,5 @@
-/* matrix.cpp - products of matrices whose parts lie in the lanes of a warp, and how they are
- * loaded. Layouts: model/ops_cuda/mma.h. */
+/* matrix.cpp - products of matrices that are spread over the lanes of a warp, and their loads.
+ * Layouts: model/ops_cuda/mma.h. */
 #include "machine.h"
 
 #include <cstring>
@@ -23,7 +23,7 @@ struct load {
     const void *row;     /* of the lane's matrix */
     unsigned n_matrices; /* 2 or 4 */
     bool transposed;     /* each matrix */
-    bool ok;             /* the row may be read */
+    bool ok;             /* whether the row may be read */
 };
 
 /* Half `which` of a word, as a number. */

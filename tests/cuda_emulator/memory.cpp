@@ -1,4 +1,5 @@
-/* memory.cpp - shared memory of the block that runs, device memory, and what a kernel may touch. */
+/* memory.cpp - shared memory of the running block, device memory, and which addresses a kernel may
+ * touch. */
 #include "machine.h"
 
 #include <cstdlib>
@@ -18,8 +19,8 @@ namespace tide_emulator {
 namespace {
 
 constexpr size_t GAP_BYTES = 64; /* between arrays in shared memory, and around device memory */
-constexpr int GAP_BYTE = 0xA5;   /* what they are filled with */
-constexpr int FRESH_BYTE = 0xFF; /* every number made of it is NaN */
+constexpr int GAP_BYTE = 0xA5;   /* their fill */
+constexpr int FRESH_BYTE = 0xFF; /* as a number it is NaN */
 constexpr size_t ARENA_BYTES = SHARED_LARGEST + 128 * GAP_BYTES;
 
 alignas(128) char arena[ARENA_BYTES];
@@ -32,7 +33,7 @@ struct device_range {
     size_t n_mapped; /* bytes of the pages */
 };
 
-bool hides_memory; /* of what is allocated from now on */
+bool hides_memory; /* of later allocations */
 
 std::map<const char *, device_range> &ranges() {
     static std::map<const char *, device_range> all; /* by base */
@@ -284,7 +285,7 @@ void tide_emulator_read(void *ret_bytes, const void *memory, size_t n_bytes) {
     std::memcpy(ret_bytes, memory, n_bytes);
 }
 
-/* Under ASan its own red zones do better than ours. */
+/* Under ASan its red zones replace ours. */
 void *tide_emulator_alloc(size_t n_bytes) {
     void *memory = nullptr;
     if (tide_emulator::hides_memory) {

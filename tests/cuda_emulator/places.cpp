@@ -1,5 +1,5 @@
-/* places.cpp - see places.h. Addresses of code become file and line through libbacktrace, where the
- * compiler brings it. */
+/* places.cpp - see places.h. Addresses of code become file and line through libbacktrace, if the
+ * compiler ships it. */
 #include "places.h"
 
 #include <cstdio>
@@ -33,7 +33,7 @@ void ignore(void *data, const char *message, int number) {
     (void)number;
 }
 
-/* The innermost frame: called first, and that is kept. */
+/* libbacktrace calls first for the innermost frame, which is kept. */
 int keep(void *data, uintptr_t pc, const char *file, int line, const char *function) {
     source_place *found = static_cast<source_place *>(data);
     (void)pc;
@@ -88,7 +88,7 @@ source_place place_resolve(std::uint32_t place) {
     if (found != known.end()) {
         return found->second;
     }
-    /* The call itself lies before its return address. */
+    /* The call instruction is before its return address. */
     const source_place looked_up =
         look_up(reinterpret_cast<uintptr_t>(&__executable_start) + place - 1);
     known[place] = looked_up;

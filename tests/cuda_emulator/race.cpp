@@ -1,8 +1,8 @@
-/* race.cpp - finds races between the threads of a launch, and every access that leaves memory.
+/* race.cpp - finds races between the threads of a launch, and every access outside valid memory.
  *
  * Kernels are compiled with -fsanitize=thread, whose calls come here instead of into libtsan: each
  * load and store of a kernel is seen. Two accesses of one cell (2 bytes, the smallest element) by
- * different threads, of which one writes and not both are atomic, must be ordered: by a block
+ * different threads must be ordered if one of them writes and they are not both atomic: by a block
  * barrier between them, or within a warp by __syncwarp; shuffles and votes order nothing. Blocks of
  * one launch are never ordered, launches always.
  *
@@ -26,7 +26,7 @@ namespace {
 
 /* Who touched a cell, and when. Epochs count barriers, blocks and launches of the whole program. */
 struct record {
-    std::uint32_t epoch;  /* 0: nobody yet */
+    std::uint32_t epoch;  /* 0: no access yet */
     std::uint32_t clock;  /* the lane's own, at the access */
     std::uint32_t place;  /* in the code */
     std::uint16_t thread; /* of the block */
@@ -47,7 +47,7 @@ struct page {
     cell cells[PAGE_CELLS];
 };
 
-/* What each lane knows of the others of its warp: their clocks at the last __syncwarp with it. */
+/* For each lane the clocks of the other lanes of its warp at their last common __syncwarp. */
 struct knowledge {
     std::uint32_t of[32];
 };
@@ -132,7 +132,7 @@ inline bool clash(const record &older, const record &mine, bool is_shared) {
         return false;
     }
     if (older.epoch < now.block_epoch) {
-        return !is_shared; /* another block's; its shared memory was another */
+        return !is_shared; /* of another block, whose shared memory was different */
     }
     if (older.epoch != mine.epoch || older.thread == mine.thread) {
         return false;
@@ -157,7 +157,7 @@ void report_race(const void *address, const record &older, const char *older_kin
            older.thread, block.x, block.y, block.z);
 }
 
-/* False when the kernel may not touch it at all. */
+/* False if the kernel may not touch it at all. */
 bool allowed(const void *address, size_t n_bytes, bool writes, std::uint32_t place) {
     const char *verb = writes ? "writes" : "reads";
     const char *byte = static_cast<const char *>(address);
@@ -186,8 +186,8 @@ bool same_moment(const record &a, const record &b) {
     return a.epoch == b.epoch && a.thread == b.thread && a.clock == b.clock && a.atomic == b.atomic;
 }
 
-/* Whether this thread has done the same since it last met others: had anyone come between, that
- * would have been a race, and been reported then. */
+/* Whether this thread has made the same access since its last barrier. An access of another thread
+ * in between would have been reported as a race already, so the check can be skipped. */
 bool is_known(const cell &at, const record &mine, bool writes) {
     return same_moment(writes ? at.written : at.read, mine);
 }
@@ -246,7 +246,7 @@ void see(const void *address, size_t n_bytes, access kind, std::uint32_t place) 
     }
 }
 
-/* From kernels that name their place, after touch() has checked the address. */
+/* Called by kernels that name their place, after touch() has checked the address. */
 void on_access(const void *address, size_t n_bytes, access kind, const char *file, int line) {
     see(address, n_bytes, kind, place_from_source(file, line));
 }
@@ -255,7 +255,7 @@ void on_copy(const void *address, size_t n_bytes, bool begins) {
     const uintptr_t first = reinterpret_cast<uintptr_t>(address);
     for (uintptr_t i = first; i < first + n_bytes; i += CELL_BYTES) {
         cell &at = cell_of(i);
-        at.read = {}; /* what was read of it is not known any more */
+        at.read = {}; /* earlier reads of it are forgotten */
         at.read_other = {};
         if (at.copy_epoch < now.block_epoch) {
             at.n_copies = 0; /* of a block that has ended */

@@ -1,4 +1,4 @@
-/* report.cpp - what went wrong, settings, and the little of the runtime that launchers call. */
+/* report.cpp - reports and settings. */
 #include "machine.h"
 
 #include <cstdarg>
@@ -12,7 +12,7 @@ machine the;
 
 namespace {
 
-enum { N_PRINTED = 20 }; /* a wrong kernel says the same for every thread */
+enum { N_PRINTED = 20 }; /* a wrong kernel would report the same for every thread */
 
 size_t n_reports;
 char last[1024];

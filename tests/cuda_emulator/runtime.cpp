@@ -1,5 +1,6 @@
-/* runtime.cpp - the little of the CUDA runtime that launchers call, for tests of kernels alone; in
- * a library, so that a whole runtime that is linked before it takes its place. */
+/* runtime.cpp - the few functions of the CUDA runtime that launchers call, for tests of kernels
+ * alone. They are in a library of their own, so that a complete runtime that is linked before it
+ * replaces them. */
 #include <cuda_runtime_api.h>
 
 #include "device_memory.h"

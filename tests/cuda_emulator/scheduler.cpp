@@ -50,8 +50,7 @@ unsigned n_warps() {
     return static_cast<unsigned>((the.threads.size() + 31) / 32);
 }
 
-/* Ends the meeting that `one` waits in, once every lane of its mask that has not returned is there.
- */
+/* Ends the meeting in which `one` waits once every lane of its mask has arrived or returned. */
 bool complete(const thread &one) {
     const unsigned index = static_cast<unsigned>(&one - the.threads.data()) / 32;
     warp &mine = the.warps[index];
@@ -77,7 +76,7 @@ bool complete(const thread &one) {
                    "%08x at %s:%d",
                    mask, i, other.mask, other.file, other.line);
             if (other.combine != one.combine) {
-                continue; /* what it brought is of another kind */
+                continue; /* it has called another function */
             }
         }
         data[i] = other.data;
@@ -126,7 +125,7 @@ void turn(unsigned warp_index, unsigned lane_index) {
     }
 }
 
-/* Every warp up to its next barrier; false when nothing could run. */
+/* Runs every warp up to its next barrier; false if nothing could run. */
 bool run_warps() {
     bool any = false;
     unsigned warps[32];
@@ -147,7 +146,7 @@ bool run_warps() {
     return any;
 }
 
-/* How the threads of the block stand. */
+/* What the threads of the block wait for. */
 struct census {
     unsigned n_done, n_at_barrier, n_meeting;
     thread *at_barrier; /* the first */
@@ -198,7 +197,7 @@ void open_barrier(const census &all) {
     }
 }
 
-/* Meetings whose missing lanes have returned since can end now. */
+/* Meetings whose missing lanes have returned in the meantime can end now. */
 bool complete_any() {
     for (thread &each : the.threads) {
         const bool waits =
@@ -276,7 +275,7 @@ bool run_grid(size_t shared_bytes) {
     return ended;
 }
 
-/* What the runtime refuses. */
+/* Launches that the runtime refuses. */
 cudaError_t check_launch(dim3 grid, dim3 block, size_t shared_bytes, size_t argument_bytes) {
     const size_t n_threads = static_cast<size_t>(block.x) * block.y * block.z;
     if (n_threads == 0 || n_threads > 1024 || block.x > 1024 || block.y > 1024 || block.z > 64) {

@@ -69,7 +69,7 @@ void tide_fake_copies_clear(void) {
 /* The runtime's calls. */
 
 static cudaError_t check_range(const void *address, size_t n_bytes, bool is_device) {
-    /* A host range must not begin in device memory; where it ends nobody knows. */
+    /* A host range must not begin in device memory; its end cannot be checked. */
     bool fits = is_device ? tide_device_memory_holds(address, n_bytes)
                           : !tide_device_memory_holds(address, 1);
     return fits ? cudaSuccess

@@ -1,7 +1,6 @@
-/* fake_copies.h - copies that are done late, as those of host memory may be: what goes to the
- * device is read from the host when the next launch, copy or wait comes, and what goes to the host
- * arrives with a wait. The caller holds the runtime's lock.
- */
+/* fake_copies.h - copies that run late, as those of host memory may: a copy to the device reads the
+ * host at the next launch, copy or wait, and a copy to the host arrives with a wait. The caller
+ * holds the runtime's lock. */
 #ifndef TIDE_TESTS_FAKE_COPIES_H
 #define TIDE_TESTS_FAKE_COPIES_H
 

@@ -73,7 +73,7 @@ void tide_fake_cudart_fail(const char *function, size_t n, cudaError_t error) {
     fake->failed_in = NULL;
 }
 
-/* What a machine in this state answers to every call; cudaSuccess: there is a device. */
+/* The answer of a machine in this state to every call; cudaSuccess if there is a device. */
 static cudaError_t driver_error(void) {
     switch (state.driver) {
     case TIDE_FAKE_DRIVER_PRESENT:
@@ -191,7 +191,7 @@ cudaError_t tide_fake_mistake(cudaError_t error, const char *format, ...) {
     return error;
 }
 
-/* Errors. Without a driver and in a dead context the last error stays for ever. */
+/* Errors. Without a driver and in a dead context the last error cannot be cleared. */
 
 cudaError_t cudaPeekAtLastError(void) {
     pthread_mutex_lock(&runtime.lock);
@@ -382,7 +382,7 @@ cudaError_t cudaDeviceSynchronize(void) {
     return tide_fake_leave(result);
 }
 
-/* The profiler: nobody looks. */
+/* The profiler, which does nothing. */
 
 cudaError_t cudaProfilerStart(void) {
     return tide_fake_leave(tide_fake_enter("cudaProfilerStart"));

@@ -5,9 +5,9 @@
  * not clear it; an error that ends the context (an illegal address) answers every later call;
  * output arguments are left alone on failure; segments are multiples of 2 MiB. Device memory is
  * host memory that goes back to the system when it is freed, so that later accesses fault; fresh
- * memory is filled with 0xFF, so that every number in it is NaN. Copies are done when they return,
- * or late, and events are reached, when the test says. All functions may be called from any thread.
- */
+ * memory is filled with 0xFF, so that every number in it is NaN. The test decides whether copies
+ * are done on return or late, and when events are reached. All functions may be called from any
+ * thread. */
 #ifndef TIDE_TESTS_FAKE_CUDART_H
 #define TIDE_TESTS_FAKE_CUDART_H
 

@@ -22,8 +22,8 @@ typedef struct range {
     size_t mapping_bytes;   /* of it */
 } range;
 
-/* Memory that was made: mapped or not, and let go or not. It ends when it is neither mapped nor
- * held. */
+/* A piece of created memory, mapped or not, with its handle released or not. It is freed when it is
+ * neither mapped nor held. */
 typedef struct piece {
     unsigned long long handle; /* never 0 of a live one */
     size_t n_bytes;            /* a multiple of the granule */
@@ -89,7 +89,7 @@ static void add_run(unsigned char *address, size_t n_bytes) {
     }
 }
 
-/* [address, + n_bytes) is one with what it touches. */
+/* Merges [address, + n_bytes) with the ranges that it touches. */
 static void join(unsigned char *address, size_t n_bytes) {
     for (size_t i = memory.n_runs; i > 0; i--) {
         const run other = memory.runs[i - 1];
@@ -333,7 +333,7 @@ static void take_away(piece *of) {
     end_if_unused(of);
 }
 
-/* Nothing is waited for: what a late copy writes there later faults. */
+/* It does not wait: a late copy that writes there faults. */
 static CUresult unmap(CUdeviceptr address, size_t n_bytes) {
     CUresult result = enter("cuMemUnmap");
     if (result == CUDA_SUCCESS) {

@@ -201,7 +201,8 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
         result = check_event(event);
     }
     if (result == cudaSuccess) {
-        tide_fake_copies_finish(); /* those before it are done, and nobody knows which these are */
+        tide_fake_copies_finish(); /* the events before it are reached, but the order across streams
+                                      is unknown */
         event->n_queries_left = 0;
     }
     return tide_fake_leave(result);

@@ -18,12 +18,11 @@ cudaError_t tide_fake_leave_beside(cudaError_t result);
 
 /* Bytes that the device could still give. */
 size_t tide_fake_room(int device);
-/* So many bytes were taken of it, and so many given back. */
+/* Counts bytes taken and given back. */
 void tide_fake_count_bytes(int device, size_t n_taken, size_t n_given_back);
 
 tide_fake_cudart *tide_fake_cudart_locked(void);
-/* A mistake of the caller's that the real runtime might let pass: kept for the test. Returns
- * `error`. */
+/* Records a mistake of the caller that the real runtime might not notice. Returns `error`. */
 cudaError_t tide_fake_mistake(cudaError_t error, const char *format, ...) TIDE_PRINTF(2, 3);
 /* Everything recorded so far on a stream, or on all of them, is reached. */
 void tide_fake_reach(cudaStream_t stream, bool all);

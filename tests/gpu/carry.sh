@@ -29,7 +29,7 @@ cp bench/*.py "$folder/bench/"
 echo "commit $(git describe --always --dirty 2>/dev/null || echo unknown)" >"$folder/revision"
 cp tests/gpu/run_carried.sh "$folder/run.sh"
 
-# What the loader would take, glibc's own left out: that is the other machine's. libunwind is opened at run time.
+# The libraries that the loader would load, except glibc, which the other machine has. libunwind is opened at run time.
 needs() { ldd "$1" | sed -nE 's/^\s*\S+ => (\/\S+) .*/\1/p'; }
 unwind=$(ldconfig -p | sed -nE 's/^\s*libunwind\.so\.8 .*=> (\S+)$/\1/p' | head -n 1)
 {

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# check_carried.sh FOLDER: runs a carried build where nothing is but glibc and the build itself: a root folder of its own.
-# Exit status 77 where that cannot be made (it takes root).
+# check_carried.sh FOLDER: runs a carried build in a root folder of its own, which has nothing but glibc and the build.
+# Exit status 77 if that folder cannot be made (it takes root).
 set -u
 folder=$(realpath "$1")
 [ "$(id -u)" -eq 0 ] || { echo "skipped: only root may change the root folder" && exit 77; }
@@ -9,7 +9,7 @@ trap 'rm -rf "$cell"' EXIT
 mkdir -p "$cell/lib64" "$cell/build" "$cell/tmp" "$cell/proc"
 loader=$(readelf -l "$folder/tidemark" | sed -nE 's/.*interpreter: (\S+)\]/\1/p')
 cp -L "$loader" "$cell$loader"
-# glibc lies where the loader looks without a cache.
+# glibc is where the loader searches without a cache.
 ldd "$folder/tidemark" | sed -nE 's/^\s*(libc|libm)\.so\.6 => (\S+) .*/\2/p' | while read -r library; do
     mkdir -p "$cell$(dirname "$library")"
     cp -L "$library" "$cell$library"
@@ -26,11 +26,11 @@ inside /build/tidemark profile --layers 2 --d-model 64 --heads 2 --d-ff 96 --voc
     --warmup 1 --steps 2 -o /tmp/run.json.gz || status=1
 inside /build/tidemark summary --top 60 /tmp/run.json.gz >/dev/null || status=1
 inside /build/tidemark check-reference /build/reference/tiny_fp32.safetensors --device cpu >/dev/null || status=1
-# No GPU is in there: the probe says so.
+# The folder has no GPU, and the probe must say so.
 inside /build/tests/tide_gpu_probe
 [ $? -eq 77 ] || { echo "the probe found a GPU" && status=1; }
 inside /build/tests/test_gpu --list | grep -q attention || { echo "test_gpu does not start" && status=1; }
-# What runs the tests there says here that there is no GPU, and the benchmark that it is whole.
+# The runner of the tests must report that there is no GPU, and the benchmark that it is complete.
 if ! "$folder/tests/tide_gpu_probe" >/dev/null 2>&1; then
     bash "$folder/run.sh" >/dev/null 2>&1
     [ $? -eq 77 ] || { echo "run.sh does not say that there is no GPU" && status=1; }

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # check_kernels.sh FILE...: every kernel says the largest block it is launched with (__launch_bounds__), so that its
-# registers fit a block on every GPU. That they also suffice is ptxas' to say (--warn-on-spills), and that shared memory
-# fits is asserted where it is asked for. Every kernel has a name of its own, tide_..._kernel: tables of kernels show
-# nothing else of it, and the sanitizers' reports are told from those of libraries' kernels by it.
+# registers fit a block on every GPU. ptxas warns if they do not suffice (--warn-on-spills), and the request for shared
+# memory asserts that it fits. Every kernel has a name of its own, tide_..._kernel: tables of kernels show
+# only the name, and it tells the sanitizers' reports of our kernels from those of libraries' kernels.
 set -u
 found=$(awk '
     FNR == 1 { kernel = "" }

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# initcheck.sh COMMAND...: runs a command of compute-sanitizer's initcheck, and fails for what kernels of ours
-# (tide_..._kernel) read that nobody has written. What it reports of a library's kernels is printed, no more. A filter by
-# name would not do: the tool would miss what the library writes, and call it unwritten where our kernels read it.
+# initcheck.sh COMMAND...: runs a command of compute-sanitizer's initcheck, and fails if our kernels
+# (tide_..._kernel) read memory that was never written. Reports of a library's kernels are only printed. A filter by name
+# would not do: the tool would miss the library's writes and report that our kernels read unwritten memory.
 set -u
 out=$(mktemp)
 trap 'rm -f "$out"' EXIT

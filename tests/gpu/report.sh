@@ -1,10 +1,10 @@
-# shellcheck shell=bash disable=SC2154 # what whoever sources it sets
+# shellcheck shell=bash disable=SC2154 # the sourcing script sets these variables
 # report.sh - sourced by run.sh and run_carried.sh: steps, each a row of a report, profiles, and the sanitizers. The report
-# is on disk after every row, so that what is known survives a machine that is taken away. They set:
+# is on disk after every row, so that the results so far survive if the machine is taken away. Both scripts set:
 #     program    tidemark          test_gpu   the tests of kernels
 #     scripts    the folder of initcheck.sh
 #     report     the file          logs       a folder: a log for each step there; or, if one_log is set, all in that file
-#     deadline   seconds since the epoch after which nothing is begun and what runs is stopped; 0: never
+#     deadline   seconds since the epoch after which no step begins and the running one is stopped; 0: never
 failures=0
 rows=()
 one_log=
@@ -60,7 +60,7 @@ show() {
     shows=
 }
 
-# judge_loss WHAT: whether the section that was shown last warns of a loss that no right computation gives.
+# judge_loss WHAT: whether the last shown section warns of a loss that no correct computation gives.
 judge_loss() {
     [ ${#details[@]} -gt 0 ] || return 0
     case ${details[-1]} in
@@ -70,7 +70,7 @@ judge_loss() {
     esac
 }
 
-# profiles FOLDER: times, peaks and kernels of the largest size and of the smallest, with no PyTorch beside them. The
+# profiles FOLDER: times, peaks and kernels of the largest size and of the smallest, without PyTorch. The
 # snapshots stay in the folder.
 profiles() {
     local size precision file
@@ -80,7 +80,7 @@ profiles() {
             show "profile $size $precision" "${run[@]}" --precision "$precision" -o "$1/$size-$precision.json.gz"
             judge_loss "profile $size $precision"
         done
-        # Once more: tracing costs the host time, so that the times of phases above are without it.
+        # A second run: tracing costs the host time, so the times of phases above are taken without it.
         file=$1/$size-bf16-mixed-kernels.json.gz
         rm -f "$file"
         step "kernels of $size bf16-mixed" "${run[@]}" --precision bf16-mixed --kernels -o "$file"
@@ -99,9 +99,9 @@ find_sanitizer() {
     return 1
 }
 
-# sanitize TOOL...: over the tests of kernels and one training step. Errors of calls are not its business: libraries ask
-# for functions that a driver may lack, and tidemark looks at every answer itself. cuBLAS' own kernels are no business of
-# racecheck and initcheck either; memcheck looks at them all, since a wrong size of ours is an access of theirs.
+# sanitize TOOL...: over the tests of kernels and one training step. Failed API calls are not checked: libraries ask
+# for functions that a driver may lack, and tidemark checks every result itself. racecheck and initcheck skip cuBLAS' own
+# kernels, too; memcheck covers them all, because a wrong size of ours becomes a wrong access of theirs.
 sanitize() {
     local sanitizer tool name precision
     if ! sanitizer=$(find_sanitizer); then
@@ -128,7 +128,7 @@ sanitize() {
     rm -f "$logs/step.json.gz"
 }
 
-# The machine as it says itself; the clocks matter to whoever reads times.
+# The machine by its own account. Readers of the times need the clocks.
 machine() {
     nvidia-smi --query-gpu=name,driver_version,memory.total,clocks.max.sm,clocks.max.mem,power.limit --format=csv,noheader 2>/dev/null
     "$program" devices 2>/dev/null | sed -nE 's/^  (cuda(:[0-9]+)?) +/\1: /p'

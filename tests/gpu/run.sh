@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# run.sh ROOT [--seconds N] [PART...]: builds with the CUDA toolkit and runs what needs a GPU: tests (label gpu), profile
+# run.sh ROOT [--seconds N] [PART...]: builds with the CUDA toolkit and runs everything that needs a GPU: tests (label gpu), profile
 # (2.7B and small in three precisions, and a table of their kernels), and compute-sanitizer's memcheck, racecheck and
-# initcheck over the kernels and one training step; all five unless parts are named. After N seconds nothing more is begun. Writes ROOT/build/cuda/gpu-report.md and prints it. Exit status 1 when
-# something failed or could not be run. Without a GPU it says what it would do.
+# initcheck over the kernels and one training step; all five unless parts are named. After N seconds no further step begins. Writes ROOT/build/cuda/gpu-report.md and prints it. Exit status 1 if
+# a step failed or could not be run. Without a GPU it prints what it would do.
 set -u
 here=$(dirname "$(realpath "$0")")
 cd "$1" || exit 1
@@ -61,7 +61,7 @@ if [ "$failures" -eq 0 ]; then
             sanitize "$part"
             continue
         fi
-        # A test that skips on a machine with a GPU has found none: that is a failure here.
+        # A test that skips here did not find the GPU, so it counts as a failure.
         step "tests with label gpu" ctest --test-dir "$build" -L '^gpu$' --no-tests=error --output-on-failure
         if grep -q 'Skipped' "$logs/tests-with-label-gpu.log" 2>/dev/null; then
             row "no gpu test skipped" FAILED 0 "$logs/tests-with-label-gpu.log"

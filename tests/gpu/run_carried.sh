@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# run.sh [--seconds N] [--out FOLDER] [PART...] [-- OPTION...]: what a carried build is for, on this machine's GPU.
+# run.sh [--seconds N] [--out FOLDER] [PART...] [-- OPTION...]: runs a carried build on this machine's GPU.
 # Parts: kernels (beside their twins of the cpu), training (recorded results, every precision, out of memory), profile
 # (2.7B and small in three precisions, and a table of their kernels; no PyTorch needed), memcheck, racecheck, initcheck
 # (compute-sanitizer's, over the first two), and bench: steps beside PyTorch's, with the options after --
 # (bench/beside_pytorch.py --help). All but bench unless some are named. Two files, of profile the snapshots, and of bench a page go to FOLDER
-# ($OUT if that is set, else report/ beside this file); the report is complete after each step. After N seconds nothing
-# more is begun, and what runs is stopped. Exit status 0: all passed; 1: not; 77: there is no GPU.
+# ($OUT if that is set, else report/ beside this file); the report is complete after each step. After N seconds no
+# further step begins, and the running one is stopped. Exit status 0: all passed; 1: not; 77: there is no GPU.
 set -u
 here=$(dirname "$(realpath "$0")")
 # shellcheck source=tests/gpu/report.sh
@@ -44,7 +44,7 @@ report=$out/gpu-report.md
 one_log=$out/gpu.log
 : >"$one_log"
 
-# Where tidemark's own search ends without it, python knows where PyTorch's libraries are.
+# If tidemark's own search finds no cuBLAS, python knows where PyTorch's libraries are.
 library_of_python() {
     python3 - "$1" 2>/dev/null <<'PYTHON'
 import glob

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# selftest.sh ROOT: run.sh and run_carried.sh with stand-ins for the GPU and its tools: what they run, and that a failure
-# of any of them is reported and counted.
+# selftest.sh ROOT: run.sh and run_carried.sh with stand-ins for the GPU and its tools: checks what they run, and that each
+# failure is reported and counted.
 set -u
 root=$1
 work=$(mktemp -d)
@@ -12,7 +12,7 @@ fail() {
 }
 
 mkdir -p "$work/bin" "$work/project/build/cuda/tests/gpu" "$work/project/build/cuda/cli"
-# Each stand-in writes down how it was called and fails when its call matches FAIL_ON.
+# Each stand-in logs its call and fails if the call matches FAIL_ON.
 for name in cmake ctest compute-sanitizer nvidia-smi tidemark test_gpu; do
     cat >"$work/bin/$name" <<'TEXT'
 #!/usr/bin/env bash
@@ -50,7 +50,7 @@ wants() { grep -qF -- "$1" "$2" || fail "$3 lacks '$1'"; }
 
 run "all pass" 0
 wants "All passed." "$work/out" "the report"
-# Of racecheck and initcheck the kernels of libraries are no business; memcheck sees them all.
+# racecheck and initcheck skip the kernels of libraries; memcheck covers them all.
 for tool in "memcheck --report-api-errors no --error-exitcode 9" \
     "racecheck --report-api-errors no --error-exitcode 9 --kernel-name kns=tide_" \
     "initcheck --report-api-errors no --print-limit 0"; do
@@ -81,7 +81,7 @@ run "a loss that is no number" 1 PARTS="profile" LOSS="loss: nan in the run's fi
 run "a race" 1 FAIL_ON="racecheck --report-api-errors no --error-exitcode 9 --kernel-name kns=tide_ build/cuda/tests/gpu/test_gpu rows"
 wants "| racecheck rows | FAILED |" "$work/out" "the report"
 wants "1 of " "$work/out" "the report"
-# initcheck: what a library's kernels read is theirs, what ours read is not; and no report is no answer.
+# initcheck fails for what our kernels read, not for a library's kernels; a missing report fails, too.
 place="=========     at void cutlass_gemm(float*)+0x90 in gemm.cu:1"
 ours="=========     at void tide_rope_kernel<float>(float*)+0x90 in rope.cu:43"
 run "a library's read" 0 PARTS="initcheck" SAYS="$place"$'\n'"========= ERROR SUMMARY: 3 errors"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# training.sh TIDEMARK REFERENCES: whole runs on a GPU. Every recorded result is met; every precision, attention and
-# recomputation trains and writes a snapshot with device times; the events are those of the cpu; kernels are traced where
-# CUPTI is; out of memory is an answer. With EMULATED=1 what would fill a GPU's memory is left out.
+# training.sh TIDEMARK REFERENCES: whole runs on a GPU. Every recorded result must match; every precision, attention and
+# recomputation trains and writes a snapshot with device times; the events equal those of the cpu; kernels are traced if
+# CUPTI is installed; out of memory must be a clean result. EMULATED=1 leaves out the steps that fill a GPU's memory.
 set -u
 tidemark=$(realpath "$1")
 references=$(realpath "$2")

@@ -1,4 +1,4 @@
-/* device.cu - kernels that show what device functions do. */
+/* device.cu - kernels that call device functions and store their results. */
 #include "device.h"
 
 #include "model/ops_cuda/gpu.h"

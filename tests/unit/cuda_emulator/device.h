@@ -1,5 +1,6 @@
-/* device.h - kernels that show what device functions do; see device.cu. All pointers are device
- * memory; each launches and gives what TIDE_LAUNCH gives. */
+/* device.h - kernels that call device functions and store their results; see device.cu. All
+ * pointers are device memory; each function launches a kernel and returns the result of
+ * TIDE_LAUNCH. */
 #ifndef TIDE_TESTS_DEVICE_H
 #define TIDE_TESTS_DEVICE_H
 

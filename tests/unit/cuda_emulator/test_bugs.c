@@ -20,10 +20,10 @@
 
 /* How a run shows that something is wrong, as bits. */
 enum {
-    WRONG = 1,  /* the numbers are not what they should be */
-    REPORT = 2, /* the emulator says so, in the words below */
+    WRONG = 1,  /* the numbers are wrong */
+    REPORT = 2, /* the emulator reports it, in the words below */
     STOP = 4,   /* a sanitizer ends the process */
-    OTHER = 8   /* the emulator says something else */
+    OTHER = 8   /* the emulator reports something else */
 };
 
 typedef struct expectation {
@@ -128,7 +128,8 @@ static int run(const expectation *of, tide_emulator_order order) {
     return seen;
 }
 
-/* What is seen; under a sanitizer, which may end it, by a process of its own. */
+/* Runs a kernel and returns what shows the bug. Under a sanitizer, which may end the process, it
+ * does so in a child. */
 static int outcome(const expectation *of, tide_emulator_order order) {
     if (!TIDE_TEST_SANITIZED) {
         const int seen = run(of, order);

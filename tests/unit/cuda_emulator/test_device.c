@@ -1,4 +1,4 @@
-/* test_device.c - what the emulator makes of device functions, beside plain C; each in three thread
+/* test_device.c - the emulator's device functions compared with plain C, each in three thread
  * orders. */
 #define _POSIX_C_SOURCE 200809L
 #include <setjmp.h>
@@ -26,7 +26,7 @@ static void *device_copy_of(const void *bytes, size_t n_bytes) {
     return made;
 }
 
-/* After every launch: it worked, and nothing was found. */
+/* After every launch: it succeeded, and nothing was reported. */
 static void assert_fine(int result) {
     if (result != 0 || tide_emulator_n_reports() != 0) {
         fail_msg("launch: %d, %s", result, tide_emulator_last_report());
@@ -206,7 +206,7 @@ static void check_exp2_of(void) {
     tide_emulator_release(in);
 }
 
-/* The test of a check: in every order of threads. */
+/* Defines the test of a check in every order of threads. */
 #define IN_ALL_ORDERS(name)                                                                        \
     static void name(void **state) {                                                               \
         (void)state;                                                                               \
@@ -237,7 +237,7 @@ static void device_memory_is_known(void **state) {
     assert_false(tide_device_memory_holds(segment, 1));
 }
 
-/* A GPU's own memory is out of the host's reach: a test that forgets so crashes here, too. */
+/* A GPU's own memory is out of the host's reach: a test that forgets this crashes here, too. */
 static void hidden_memory_is_reached_by_copies_and_kernels_alone(void **state) {
     (void)state;
     float numbers[33];
