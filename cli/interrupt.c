@@ -10,31 +10,31 @@
 
 #include "common/temporary_file.h"
 
-/* Those that a request to come to an end has. */
+/* A user or the system asks the program to stop with these. */
 static const int REQUESTS[] = {SIGINT, SIGTERM, SIGHUP};
-/* Those that end a process in an orderly way. */
+/* These end a process in an orderly way. */
 static const int ENDS[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGXCPU, SIGXFSZ};
 
-/* The signal slot of the process: a handler is handed nothing else. */
+/* The signal slot of the process. A handler gets no context, so this is file-level state. */
 static atomic_int noted;
 
-/* What the first one tells on stderr; set before the handler is. */
+/* What the handler writes on the first signal. Set before the handler is installed. */
 static const char *words;
 static size_t n_words;
 
-/* Takes away what is not finished, and lets the signal have its usual effect: its number is in the
+/* Removes unfinished files and lets the signal have its usual effect, so that its number is in the
  * exit status. */
 static void end(int number) {
     sigset_t mask;
     tide_temporary_files_end();
-    (void)signal(number, SIG_DFL); /* all of them may be caught: nothing here can fail */
+    (void)signal(number, SIG_DFL); /* all of them may be caught, so nothing here can fail */
     (void)sigemptyset(&mask);
     (void)sigaddset(&mask, number);
     (void)raise(number);
     (void)pthread_sigmask(SIG_UNBLOCK, &mask, NULL);
 }
 
-/* The first one is noted; a second one of another kind, too, ends the process. */
+/* Notes the first signal. A second signal, even of another kind, ends the process. */
 static void note(int number) {
     int none = 0;
     if (!atomic_compare_exchange_strong(&noted, &none, number)) {
@@ -44,12 +44,12 @@ static void note(int number) {
     if (n_words > 0) {
         int before = errno;
         ssize_t n_written = write(STDERR_FILENO, words, n_words); /* safe in a handler */
-        (void)n_written;                                          /* nobody may be there to read */
+        (void)n_written; /* a closed stderr is no failure */
         errno = before;
     }
 }
 
-/* What is ignored, as under nohup, stays so. Calls that a signal falls into go on. */
+/* A signal that is ignored, as under nohup, stays ignored. System calls are restarted. */
 static void listen(const int *numbers, size_t n, void (*handler)(int)) {
     struct sigaction action = {.sa_handler = handler, .sa_flags = (int)SA_RESTART};
     for (size_t i = 0; i < n; i++) {

@@ -10,20 +10,21 @@
 extern "C" {
 #endif
 
-/* For the rest of the process: a signal that ends it (SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE,
- * and those of the limits of time and file size) takes the files away that are not finished, and
- * then has its usual effect. One that is ignored, as under nohup, stays so. */
+/* From now on a signal that ends the process (SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, and those
+ * of the limits of time and file size) first removes unfinished files, and then has its usual
+ * effect. A signal that is ignored, as under nohup, stays ignored. */
 void tide_interrupt_clean_up(void);
 
-/* From now on the first SIGINT, SIGTERM or SIGHUP (a connection that was lost) is only noted, so
- * that what was measured can still be written; the second one ends the process at once, as above.
- * `told` is written to stderr when the first one comes, and borrowed for ever; NULL: nothing. */
+/* From now on the first SIGINT, SIGTERM or SIGHUP (a lost connection) is only noted, so that the
+ * program can still write what it measured. The second one ends the process at once, as above.
+ * `told` is written to stderr on the first signal and borrowed forever; NULL: nothing is written.
+ */
 void tide_interrupt_begin(const char *told);
 
 /* The signal that came; 0: none. */
 int tide_interrupt_signal(void);
 
-/* Whether one came, as a hook of a run (run/run.h); `ctx` is not used. */
+/* Whether a signal came, as a hook of a run (run/run.h). `ctx` is not used. */
 bool tide_interrupt_shall_stop(void *ctx);
 
 #ifdef __cplusplus

@@ -10,7 +10,7 @@
 
 enum { MAX_CONFIG_BYTES = 1 << 20 };
 
-/* The keys that are counts, and where they go. */
+/* The keys that are counts, and the members that they set. */
 static const struct {
     const char *key;
     size_t offset; /* of a size_t in tide_model_config */
@@ -85,7 +85,8 @@ static tide_status apply_item(const char *path, const cJSON *item, tide_model_co
 
 static tide_status apply(const char *path, const char *text, const cJSON *document,
                          tide_model_config *config, tide_error *error) {
-    if (document == NULL && errno == ENOMEM) { /* cJSON does not tell, malloc does */
+    if (document == NULL &&
+        errno == ENOMEM) { /* cJSON does not say why it failed, but malloc does */
         return tide_fail(error, TIDE_NO_MEMORY, "%s: no host memory to read it", path);
     }
     if (document == NULL) {

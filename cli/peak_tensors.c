@@ -94,7 +94,7 @@ void tide_peak_tensors_fini(tide_peak_tensors *peak) {
     *peak = (tide_peak_tensors){.owned = NULL};
 }
 
-/* The card that a device of that name is, for the workspaces of its libraries. */
+/* Finds the card by the device's name, because the workspaces of its libraries count. */
 static const char *spec_of(const tide_snapshot *snapshot) {
     size_t n_cards = 0;
     const tide_card *cards = tide_cards(&n_cards);

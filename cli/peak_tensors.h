@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-/* Tensors of one name in all layers, alive at the peak. */
+/* The tensors of one name in all layers that are alive at the peak. */
 typedef struct tide_peak_group {
     const char *name; /* borrowed from the snapshot: "attn.exp" */
     uint8_t category; /* tide_category */
@@ -22,7 +22,7 @@ typedef struct tide_peak_group {
 } tide_peak_group;
 
 typedef struct tide_peak_tensors {
-    tide_run_memory memory;        /* its peaks; of a snapshot from a file only those of its rows */
+    tide_run_memory memory;        /* its peaks; for a snapshot from a file, those of its rows */
     tide_snapshot *owned;          /* owned; NULL: the snapshot is somebody else's */
     const tide_snapshot *snapshot; /* what all texts are borrowed from */
     tide_summary *summary;         /* owned; of the snapshot */
@@ -35,7 +35,7 @@ typedef struct tide_peak_tensors {
 /* Runs it where nothing is short. Fini it in any case. */
 TIDE_NODISCARD tide_status tide_peak_tensors_make(const tide_run_config *config,
                                                   tide_peak_tensors *ret_peak, tide_error *error);
-/* Of a snapshot that is there and outlives it. */
+/* The same for an existing snapshot, which outlives it. */
 TIDE_NODISCARD tide_status tide_peak_tensors_of(const tide_snapshot *snapshot,
                                                 tide_peak_tensors *ret_peak, tide_error *error);
 void tide_peak_tensors_fini(tide_peak_tensors *peak);
@@ -48,8 +48,8 @@ TIDE_NODISCARD tide_status tide_snapshot_as_pytorch(const tide_snapshot *snapsho
                                                     tide_snapshot **ret_snapshot,
                                                     tide_error *error);
 
-/* Where the difference comes from: a sentence, a table by category and one by tensor with the `top`
- * largest differences. `label` says what it is of; "" for nothing. */
+/* Reports where the difference comes from: a sentence, a table by category, and a table by tensor
+ * with the `top` largest differences. `label` names the run; "" for none. */
 void tide_beside_report(tide_report *report, const char *label, const tide_peak_tensors *own,
                         const tide_peak_tensors *pytorch, size_t top);
 

@@ -108,7 +108,7 @@ static void add_categories(tide_report *report, const tide_snapshot *all, const 
     add_cells(table, all_own, all_pytorch);
 }
 
-/* The largest differences; the others in a row of their own, so that the columns add up. */
+/* Adds the largest differences, and one row for all others, so that the columns add up. */
 static void add_tensors(tide_report *report, const pair *pairs, size_t n_pairs, size_t top) {
     tide_table *table = tide_report_table(report, "beside_tensors", "the same by tensor");
     int64_t rest_own = 0;
@@ -145,7 +145,7 @@ static void say(tide_report *report, const char *label, const tide_peak_tensors 
     size_t n_said = 0;
     for (size_t i = 0; i < n_pairs && n_said < N_SAID; i++) {
         size_t n_used = strlen(text);
-        /* What works in the direction of the whole. */
+        /* Only tensors that add to the difference explain it. */
         if (pairs[i].difference != 0 && (pairs[i].difference > 0) == (more > 0)) {
             char bytes[TIDE_BYTES_TEXT];
             int64_t size = pairs[i].difference < 0 ? -pairs[i].difference : pairs[i].difference;
@@ -171,7 +171,8 @@ void tide_beside_report(tide_report *report, const char *label, const tide_peak_
         return;
     }
     say(report, label, own, pytorch, pairs, n_pairs);
-    add_categories(report, own->snapshot, pairs, n_pairs); /* the forecast has none of its own */
+    add_categories(report, own->snapshot, pairs,
+                   n_pairs); /* the forecast has no further categories */
     add_tensors(report, pairs, n_pairs, top);
 }
 

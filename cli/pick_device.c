@@ -1,4 +1,4 @@
-/* Which device the runs of a command take. */
+/* Finds the device for the runs of a command. */
 #define _POSIX_C_SOURCE 200809L
 #include <errno.h>
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #include "cli/cli.h"
 #include "cli/run_options.h"
 
-/* Whether the operators of a device open: its card may be too old, or cuBLAS missing. */
+/* Tries to open the operators of a device: the card may be too old, or cuBLAS missing. */
 static tide_status try_operators(tide_device *device, tide_error *error) {
     tide_ops *ops = NULL;
     TIDE_TRY(tide_ops_open(tide_hostmem_default(), device, TIDE_PRECISION_FP32, &ops, error));
@@ -17,8 +17,8 @@ static tide_status try_operators(tide_device *device, tide_error *error) {
     return TIDE_OK;
 }
 
-/* The first cuda device when it is here and can compute, else the cpu. A GPU that is left out is
- * told: nobody expects it. */
+/* Opens the first cuda device if it is here and can compute, and else the cpu. If a GPU is passed
+ * over, says so, because nobody expects it. */
 static tide_status open_best(const char *command, tide_device **ret_device, tide_error *error) {
     tide_device *device = NULL;
     tide_error reason = {""};
@@ -55,8 +55,8 @@ tide_status tide_pick_device(const char *command, const char *spec,
     return TIDE_OK;
 }
 
-/* The cpu device has no tensor cores: said before anything runs, not by the run of a list that
- * needs them. */
+/* The cpu device has no tensor cores. This is checked before anything runs, so that no list of runs
+ * fails in its middle. */
 tide_status tide_check_precision(tide_device_kind kind, tide_precision precision,
                                  tide_error *error) {
     if (kind != TIDE_DEVICE_CPU || precision != TIDE_PRECISION_TF32) {
@@ -69,7 +69,7 @@ tide_status tide_check_precision(tide_device_kind kind, tide_precision precision
 
 /* ---- in a subprocess ---- */
 
-/* What the process that looked has to say: plain bytes, through a pipe. */
+/* The subprocess sends this through a pipe, as plain bytes. */
 typedef struct answer {
     tide_status status;
     tide_error error;
@@ -82,7 +82,7 @@ static void look(const char *command, const char *spec, answer *ret) {
     ret->status = tide_pick_device(command, spec, ret->spec, &ret->kind, &ret->error);
 }
 
-/* Less than the whole is no answer: the process ended before. */
+/* False: the process ended before it had sent the whole answer. */
 static bool receive(int fd, answer *ret) {
     size_t n = 0;
     while (n < sizeof(*ret)) {

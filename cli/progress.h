@@ -20,7 +20,7 @@ typedef struct tide_progress {
     const char *label;  /* borrowed until the end: what is being done */
     int64_t next_ns;    /* no line before this time */
     bool on_terminal;   /* false: nothing is ever shown */
-    bool line_is_shown; /* there is a line to be wiped */
+    bool line_is_shown; /* a line is shown and must be wiped */
 } tide_progress;
 
 void tide_progress_begin(tide_progress *progress, const char *label);
@@ -28,7 +28,7 @@ void tide_progress_begin(tide_progress *progress, const char *label);
 /* Shows "label: 3 of 15", ten times a second at most. */
 void tide_progress_update(tide_progress *progress, size_t n_done, size_t n_total);
 
-/* Shows a line of the caller's, as often at most. */
+/* Shows a line of the caller's, ten times a second at most, too. */
 void tide_progress_say(tide_progress *progress, const char *format, ...) TIDE_PRINTF(2, 3);
 
 /* Wipes the line. To be called before anything else is printed. */

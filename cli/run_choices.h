@@ -19,9 +19,9 @@ const char *tide_choice_attention(size_t i);
 const char *tide_choice_recompute(size_t i);
 const char *tide_choice_emulate(size_t i);
 const char *tide_choice_edition(size_t i);
-/* What has no card first, then every card. */
+/* The kinds of devices first, then every card. */
 const char *tide_choice_device(size_t i);
-/* Of these those that need no hardware. */
+/* Only those that need no hardware. */
 const char *tide_choice_virtual_device(size_t i);
 
 #ifdef __cplusplus

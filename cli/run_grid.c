@@ -1,4 +1,4 @@
-/* The runs that lists of options name: which there are, in which order, and what each is called. */
+/* The runs that lists of options name, and their order. */
 #include <stdio.h>
 #include <string.h>
 
@@ -36,7 +36,7 @@ static tide_status apply_dimensions(const tide_run_options *options, tide_model_
     return TIDE_OK;
 }
 
-/* Which item of each list a run takes: an index; 0 for a list that was not given. */
+/* The index of the item that a run takes of each list; 0 for a list that was not given. */
 typedef struct choice {
     size_t size, mode, context, batch, precision, attention, recompute;
 } choice;
@@ -47,7 +47,7 @@ size_t tide_run_options_n_runs(const tide_run_options *options) {
         &options->precisions, &options->attentions, &options->recomputes};
     size_t n = 1;
     for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
-        n *= lists[i]->n > 0 ? lists[i]->n : 1; /* 16 to the power of 7 at most */
+        n *= lists[i]->n > 0 ? lists[i]->n : 1; /* at most 16^7, which fits */
     }
     return n;
 }

@@ -32,7 +32,7 @@ static bool some_run_trains(const tide_run_options *options) {
     return options->modes.n == 0; /* the default */
 }
 
-/* What PyTorch's allocations are emitted for, and what not. */
+/* PyTorch's allocations are known for some options only. */
 static tide_status check_pytorch(const tide_run_options *options, tide_error *error) {
     bool is_pytorch = strcmp(options->emulate, "pytorch") == 0;
     if (!is_pytorch && options->edition != NULL) {
@@ -56,7 +56,7 @@ static tide_status check_pytorch(const tide_run_options *options, tide_error *er
     return TIDE_OK;
 }
 
-/* What only a transformer has. */
+/* Refuses options of the transformer for an MLP. */
 static tide_status check_mlp(const tide_run_options *options, tide_error *error) {
     const struct {
         const char *name;

@@ -35,7 +35,7 @@ typedef struct tide_run_options {
     bool keep_graph;                                       /* mode forward only */
     const char *workload;                                  /* transformer, mlp */
     const char *emulate;                                   /* none, pytorch */
-    const char *edition;         /* 2025, 2026; NULL: the default, eager only */
+    const char *edition;         /* 2025, 2026; NULL: the default; goes with emulate pytorch */
     const char *device;          /* "auto", or what tide_device_open takes */
     uint64_t memory_limit_bytes; /* TIDE_RUN_UNLIMITED: none */
     const char *alloc_conf;      /* NULL: none */

@@ -1,4 +1,4 @@
-/* bench_allocator.c - what an allocation and its release cost, not recorded, beside an allocator
+/* allocator.c - what an allocation and its release cost, not recorded, beside an allocator
  * that does nothing and one that does the least.
  */
 #include <stdio.h>
@@ -8,7 +8,7 @@
 
 enum { NULL_SIDE = 0, FLOOR_SIDE, CACHE_SIDE, N_SIDES };
 
-/* ns of a pair, by workload. hit-20m takes no other way than hit-4k but for the pool. */
+/* ns of a pair, by workload. hit-20m takes the same way as hit-4k, through another pool. */
 static const double BOUNDS[TIDE_BENCH_N_WORKLOADS] = {60.0, 60.0, 380.0, 220.0};
 
 /* One workload on each side. */

@@ -23,16 +23,16 @@ extern "C" {
 
 enum { TIDE_BENCH_MAX_ROUNDS = 101, TIDE_BENCH_MAX_VARIANTS = 8, TIDE_BENCH_MAX_TARGETS = 32 };
 
-/* One of several ways to do the same, measured in turn. */
+/* One of several ways of doing the same, which are measured in turn. */
 typedef struct tide_bench_variant {
     const char *name;
-    /* Does it once, for some milliseconds, and tells how long one piece of it took. */
+    /* Does it for some milliseconds and returns how long one piece of it took. */
     tide_status (*sample)(void *ctx, double *ret_ns, tide_error *error);
     void *ctx;                             /* handed to `sample`; the benchmark's */
     double samples[TIDE_BENCH_MAX_ROUNDS]; /* ns of one piece, one a round */
 } tide_bench_variant;
 
-/* Variants measured together; the first is what the ratios of the others are to. */
+/* Variants that are measured together. The ratios of the others are to the first one. */
 typedef struct tide_bench_group {
     const char *name; /* of the workload */
     tide_bench_variant variants[TIDE_BENCH_MAX_VARIANTS];
@@ -60,8 +60,8 @@ typedef struct tide_bench_settings {
     uint64_t dim, layers, steps; /* of the MLP */
     uint64_t warmup;             /* calls before the first sample */
     uint64_t calls;              /* in a sample */
-    bool no_flush;               /* the caches stay as they are between samples */
-    double peak_tflops;          /* what a share is a share of; 0: the card's stated rate */
+    bool no_flush;               /* caches are not flushed between samples */
+    double peak_tflops;          /* the rate that is 100 %; 0: the card's stated rate */
     double target;               /* that the figure must reach; 0: none */
     const char *record_path;     /* of the CSV file; NULL: none */
 } tide_bench_settings;
@@ -80,7 +80,7 @@ enum {
     TIDE_BENCH_TAKES_GATE = 1 << 9
 };
 
-struct tide_bench_records; /* bench_records.h */
+struct tide_bench_records; /* records.h */
 
 /* One benchmark on its way. */
 typedef struct tide_bench_run {
@@ -117,7 +117,7 @@ extern const tide_bench tide_bench_mlp_norm;
 extern const tide_bench tide_bench_gemv;
 extern const tide_bench tide_bench_gather_gemv;
 
-/* One sample of each to warm up, which is thrown away, then n_rounds rounds. */
+/* Takes one sample of each to warm up, which is discarded, then n_rounds rounds. */
 TIDE_NODISCARD tide_status tide_bench_measure(tide_bench_group *group, size_t n_rounds,
                                               tide_error *error);
 
@@ -126,7 +126,7 @@ double tide_bench_min(const tide_bench_group *group, size_t variant);
 double tide_bench_median(const tide_bench_group *group, size_t variant);
 /* Median over the rounds of `variant` to `base` within the round. */
 double tide_bench_ratio(const tide_bench_group *group, size_t variant, size_t base);
-/* What the smallest sample of `variant` is longer than that of `base`, in ns. */
+/* By how many ns the smallest sample of `variant` is longer than that of `base`. */
 double tide_bench_added(const tide_bench_group *group, size_t variant, size_t base);
 
 /* A table `key` with a row for each variant of each group; `base` is the variant of the last
@@ -138,7 +138,7 @@ void tide_bench_report_groups(tide_bench_run *run, const char *key, const char *
 /* A bound that holds where measured <= bound. */
 void tide_bench_add_target(tide_bench_run *run, const char *what, const char *unit, double bound,
                            double measured);
-/* The table of targets; true when one was missed. */
+/* Adds the table of targets. True: a target was missed. */
 bool tide_bench_report_targets(tide_bench_run *run);
 
 #ifdef __cplusplus

@@ -1,4 +1,4 @@
-/* bench_chain.c - sixteen program functions above an operation, each of which is one of two: the
+/* chain.c - sixteen program functions above an operation, each of which is one of two: the
  * call stacks of a program, for benchmarks of capturing them.
  *
  * Compiled without frame pointers, as most programs are: an unwinder must then know how large each
@@ -17,7 +17,8 @@ static const link LINKS[TIDE_BENCH_CHAIN_DEPTH][2];
 
 static void go_on(tide_bench_call *call, int depth);
 
-/* What is done after the call keeps it from being the last one, which would need no frame. */
+/* The statement after the call keeps the compiler from making a tail call, which would have no
+ * frame. */
 #define LINK(depth, side)                                                                          \
     static NOT_INLINED void link_##depth##_##side(tide_bench_call *call) {                         \
         go_on(call, (depth) + 1);                                                                  \

@@ -161,7 +161,7 @@ static const taken_option TAKEN[] = {
     {"record", TIDE_BENCH_TAKES_DEVICE},
 };
 
-/* False, after a message: an option is given that the benchmark knows nothing of. */
+/* Refuses an option that the benchmark does not use. False: a message was printed. */
 static bool check_taken(const tide_bench *bench, const tide_operands *operands) {
     for (size_t i = 0; i < sizeof(TAKEN) / sizeof(TAKEN[0]); i++) {
         if ((bench->takes & TAKEN[i].taken) != 0 ||
@@ -183,7 +183,7 @@ static bool check_taken(const tide_bench *bench, const tide_operands *operands) 
     return true;
 }
 
-/* False, after a message. Sets what was not given. */
+/* Checks the numbers and sets those that were not given. False: a message was printed. */
 static bool check_numbers(const tide_bench *bench, const tide_operands *operands,
                           bench_options *options) {
     tide_bench_settings *is = &options->settings;
@@ -218,7 +218,7 @@ static const char *bench_at(const void *ctx, size_t i) {
     return i < N_BENCHES ? BENCHES[i]->name : NULL;
 }
 
-/* NULL, after a message: there is none of that name. */
+/* The benchmark of that name. NULL: there is none, and a message was printed. */
 static const tide_bench *find(const char *name) {
     char valid[256] = "";
     for (size_t i = 0; i < N_BENCHES; i++) {
@@ -242,7 +242,7 @@ typedef struct verdicts {
     bool some_do_not_fit;  /* cases without figures */
 } verdicts;
 
-/* The report is printed whatever the targets say, and records are kept. */
+/* Measures, prints the report whatever the targets say, and keeps the records. */
 static tide_status measure(const tide_bench *bench, const bench_options *options, verdicts *ret,
                            tide_error *error) {
     static tide_bench_run run;
@@ -280,7 +280,7 @@ static tide_status measure(const tide_bench *bench, const bench_options *options
     return status;
 }
 
-/* Finds out what cannot be before anything is measured: the device, the file for records. */
+/* Checks the device and the file for records before anything is measured. */
 static tide_status prepare(const tide_bench *bench, bench_options *options, char device[64],
                            tide_error *error) {
     tide_device_kind kind = TIDE_DEVICE_CPU;

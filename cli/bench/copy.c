@@ -1,4 +1,4 @@
-/* bench_copy.c - copies from device memory to device memory: the rate that nothing which waits for
+/* copy.c - copies from device memory to device memory: the rate that nothing which waits for
  * memory can exceed. */
 #include "cli/bench/place.h"
 

@@ -1,11 +1,11 @@
-/* bench_gemv.c - a square matrix times a vector, and two chosen of eight: bytes of weights read in
+/* gemv.c - a square matrix times a vector, and two chosen of eight: bytes of weights read in
  * a second. Weights are bf16, or int8 cast where they are used.
  */
 #include "cli/bench/place.h"
 
 enum { OUT = 0, WEIGHT, X, CHOSEN };
 
-/* The experts of which each call takes two that do not lie side by side. */
+/* The experts. Each call takes two that do not lie side by side. */
 enum { N_EXPERTS = 8, N_CHOSEN = 2 };
 static const int32_t EXPERTS[N_CHOSEN] = {3, 5};
 

@@ -1,4 +1,4 @@
-/* bench_layernorm.c - layer norm of rows of several widths: bytes moved in a second. */
+/* layernorm.c - layer norm of rows of several widths: bytes moved in a second. */
 #include "cli/bench/place.h"
 
 enum { OUT = 0, X, WEIGHT, BIAS };

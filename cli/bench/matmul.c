@@ -1,4 +1,4 @@
-/* bench_matmul.c - products of two square matrices. */
+/* matmul.c - products of two square matrices. */
 #include "cli/bench/place.h"
 
 enum { OUT = 0, A, B };

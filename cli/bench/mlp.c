@@ -1,4 +1,4 @@
-/* bench_mlp.c - linear layers with GELU: a run of several steps, and forward and backward of one,
+/* mlp.c - linear layers with GELU: a run of several steps, and forward and backward of one,
  * each timed by itself.
  */
 #include "cli/bench/mlp.h"
@@ -15,7 +15,7 @@ static tide_status measure_row(tide_bench_mlp_state *state, tide_bench_run *run,
                                tide_error *error) {
     char label[48];
     tide_timing timing;
-    bool is_run = subject->prepare == NULL; /* it alone can be called twice in a row */
+    bool is_run = subject->prepare == NULL; /* only it can be called twice in a row */
     (void)snprintf(label, sizeof(label), "%s: %s", state->shape.name, what);
     TIDE_TRY(tide_bench_place_measure(&state->place, subject,
                                       is_run ? (size_t)run->settings->calls : 1, &timing, error));

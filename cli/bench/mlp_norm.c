@@ -1,4 +1,4 @@
-/* bench_mlp_norm.c - an MLP D -> 14336 -> D with layer norm and GELU between its two products: the
+/* mlp_norm.c - an MLP D -> 14336 -> D with layer norm and GELU between its two products: the
  * share of the device's stated peak that it achieves, FLOP over time over peak.
  */
 #include "cli/bench/place.h"

@@ -1,4 +1,4 @@
-/* bench_mlp_scaling.c - how the time of an MLP grows with its steps, layers, batch and width: one
+/* mlp_scaling.c - how the time of an MLP grows with its steps, layers, batch and width: one
  * of them made 2 to 5 times as much, the others as in the base.
  */
 #include <stdio.h>
@@ -12,7 +12,7 @@ static const char *const DTYPES[] = {"fp32", "tf32", "bf16", NULL};
 
 enum { N_FACTORS = 5, N_VARIED = 4 };
 
-/* What is varied, where it stands in a shape, and how the time should grow with it. */
+/* A quantity that is varied, its place in a shape, and how the time should grow with it. */
 static const struct varied {
     const char *name;
     size_t offset;   /* in tide_bench_mlp_shape */
@@ -129,9 +129,8 @@ static void add_exponent(scaling *to, const struct varied *varied, double expone
     tide_bench_add_record(to->run, &record);
 }
 
-/* From the base on, which is timed anew beside what is compared with it: a machine that is slower
- * by then is slower for both. What does not fit is a row, and the exponent is that of the others.
- */
+/* Measures the base anew beside what is compared with it, so that a machine that has become slower
+ * is slower for both. A case that does not fit is a row, and the exponent is that of the others. */
 static tide_status vary(scaling *to, const struct varied *varied, tide_error *error) {
     double factors[N_FACTORS];
     double medians_us[N_FACTORS] = {0.0};

@@ -1,4 +1,4 @@
-/* bench_mlp_shape.c - the MLP that benchmarks time. */
+/* mlp_shape.c - the MLP that benchmarks time. */
 #include "cli/bench/mlp.h"
 
 enum { MAX_STEPS = 100000 };

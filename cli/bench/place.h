@@ -45,7 +45,7 @@ TIDE_NODISCARD tide_status tide_bench_place_measure(const tide_bench_place *plac
                                                     size_t n_calls, tide_timing *ret_timing,
                                                     tide_error *error);
 
-/* What a figure is made of: the work of a call over its median time. */
+/* What a figure is made of. It is the work of a call over its median time. */
 typedef enum tide_bench_rate {
     TIDE_RATE_FLOPS = 0, /* TFLOP/s */
     TIDE_RATE_BYTES,     /* GB/s */
@@ -73,8 +73,8 @@ double tide_bench_tables_row(tide_bench_tables *tables, tide_bench_run *run, con
 void tide_bench_show_case(tide_bench_run *run, const char *name, const char *label,
                           const char *dtype);
 
-/* Whether a case ended because the device had no memory for it. Then the reason is told below the
- * tables and taken out of `error`: the case is a row, and the next one has its turn. */
+/* Whether a case ended because the device had no memory for it. If so, the reason goes below the
+ * tables and `error` is cleared: the case is a row, and the next one follows. */
 bool tide_bench_is_unfit(tide_bench_run *run, const char *label, const char *dtype,
                          tide_status status, tide_error *error);
 /* The row of such a case. */
@@ -95,11 +95,11 @@ typedef struct tide_bench_case {
 
 /* A benchmark of something at several sizes. */
 typedef struct tide_bench_subject {
-    const char *name;      /* "gemv" */
-    const char *title;     /* of its table */
-    const char *size_name; /* "D" */
-    const char *dtypes[4]; /* what it can do, up to NULL */
-    size_t n_defaults;     /* of them, the first ones, are measured where none is asked for */
+    const char *name;                            /* "gemv" */
+    const char *title;                           /* of its table */
+    const char *size_name;                       /* "D" */
+    const char *dtypes[4];                       /* what it can do, up to NULL */
+    size_t n_defaults;                           /* the first so many are measured by default */
     size_t cuda_sizes[TIDE_BENCH_DEFAULT_SIZES]; /* up to 0 */
     size_t cpu_sizes[TIDE_BENCH_DEFAULT_SIZES];  /* the same */
     size_t brief_size;                           /* for tests */

@@ -1,4 +1,4 @@
-/* bench_recorder.c - what recording adds to an allocation and its release: without and with call
+/* recorder.c - what recording adds to an allocation and its release: without and with call
  * stacks, with two threads at once, and how evenly the log grows.
  */
 #include <stdio.h>
@@ -175,8 +175,8 @@ static tide_status measure_threads(tide_bench_run *run, size_t workload, int whi
 
 enum { N_BATCHES = 400 };
 
-/* How much longer than the median the slowest of many batches takes while the log grows, in ms of
- * the thread's own time. A batch is what hit-4k does in one pass, some hundred events. */
+/* By how much the slowest of many batches exceeds the median while the log grows, in ms of the
+ * thread's own time. A batch is one pass of hit-4k, about a hundred events. */
 static tide_status measure_growth(tide_bench_run *run, double *ret_stall_ms,
                                   double *ret_event_bytes, tide_error *error) {
     static double batches_ms[N_BATCHES];

@@ -110,7 +110,7 @@ bool tide_bench_report_records(const tide_bench_run *run) {
 
 /* ---- the file ---- */
 
-/* The first seven are what such files have always had. */
+/* Such files have always had the first seven. */
 static const char *const COLUMNS[] = {
     "name",          "metric", "target",         "actual",      "dtype",     "device",
     "is_model",      "case",   "samples",        "calls",       "median_us", "mean_us",

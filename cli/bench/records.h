@@ -43,10 +43,10 @@ void tide_bench_add_record(tide_bench_run *run, const tide_bench_record *record)
 
 /* What everything was measured on. */
 void tide_bench_report_environment(const tide_bench_run *run);
-/* The table of records, where they are asked for: by a file or a target. True when one that is
- * judged misses the target. */
+/* Adds the table of records if a file or a target asks for them. True: a judged record misses the
+ * target. */
 bool tide_bench_report_records(const tide_bench_run *run);
-/* Appends them to the file that the settings name; nothing where they name none. */
+/* Appends them to the file that the settings name, if any. */
 TIDE_NODISCARD tide_status tide_bench_save_records(const tide_bench_run *run, tide_error *error);
 
 #ifdef __cplusplus

@@ -1,4 +1,4 @@
-/* bench_sides.c - the allocators that benchmarks compare: none, a bare one, and tidemark's. */
+/* sides.c - the allocators that benchmarks compare: none, a bare one, and tidemark's. */
 #include <pthread.h>
 
 #include "allocator/cache.h"
@@ -29,10 +29,10 @@ const tide_bench_side tide_bench_null = {"harness alone", null_alloc, null_relea
 
 enum {
     N_CLASSES = 64 * 4,     /* four to a power of two */
-    N_TABLE_SLOTS = 1 << 13 /* more than twice what any workload has alive */
+    N_TABLE_SLOTS = 1 << 13 /* more than twice the live blocks of any workload */
 };
 
-/* A block that is alive, or that its class keeps for the next request. */
+/* A live block, or one that its class keeps for the next request. */
 typedef struct bare_block {
     struct bare_block *next; /* kept: in the class's list */
     uint64_t address;        /* made up */
@@ -103,7 +103,7 @@ static tide_status floor_alloc(void *ctx, const tide_bench_op *op, uint64_t *ret
     return TIDE_OK;
 }
 
-/* Empties slot i and moves back what is no longer reached across it. */
+/* Empties slot i and moves back the entries that a search would no longer reach. */
 static void take_out(tide_bench_floor_state *state, size_t i) {
     size_t mask = N_TABLE_SLOTS - 1;
     for (size_t j = (i + 1) & mask; state->live[j] != NULL; j = (j + 1) & mask) {

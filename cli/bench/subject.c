@@ -1,4 +1,4 @@
-/* bench_subject.c - benchmarks of one operation at several sizes. */
+/* subject.c - benchmarks of one operation at several sizes. */
 #include <stdio.h>
 #include <string.h>
 
@@ -68,7 +68,7 @@ tide_status tide_bench_choose_dtypes(const tide_bench_run *run, const char *cons
     return TIDE_OK;
 }
 
-/* What of a subject is to be measured. */
+/* The sizes, types and batch of a subject that are measured. */
 typedef struct selection {
     size_t sizes[TIDE_OPTION_LIST_ITEMS];
     size_t n_sizes;
@@ -168,7 +168,7 @@ static tide_status run_case(tide_bench_case *on, tide_bench_run *run,
     return status;
 }
 
-/* The mean of the figures of n sizes, all that fit of n_asked; it alone is judged. */
+/* Adds the mean of the figures of the n sizes that fit, of n_asked. Only the mean is judged. */
 static void add_mean(tide_bench_run *run, double sum, size_t n, size_t n_asked) {
     char of[32] = "";
     const tide_bench_record *last = &run->records->records[run->records->n_records - 1];
@@ -209,7 +209,7 @@ static tide_status run_sizes(tide_bench_run *run, const tide_bench_subject *subj
     return TIDE_OK;
 }
 
-/* A share needs a peak where it is to be judged. */
+/* A share can only be judged if the peak is known. */
 static tide_status check_share(const tide_bench_run *run, const tide_bench_subject *subject,
                                tide_error *error) {
     const tide_bench_records *all = run->records;

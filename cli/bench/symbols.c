@@ -1,4 +1,4 @@
-/* bench_symbols.c - what it costs to turn return addresses into functions, files, lines and inlined
+/* symbols.c - what it costs to turn return addresses into functions, files, lines and inlined
  * calls, as happens when a snapshot is written.
  *
  * The debug information is read at the first address and can not be forgotten, so every sample is a
@@ -77,7 +77,7 @@ static tide_status measure(const code *c, timing *ret) {
     return status;
 }
 
-/* In a new process, which sends what it measured. */
+/* Measures in a new process, which sends the result. */
 static tide_status measure_apart(const code *c, timing *ret, tide_error *error) {
     int ends[2];
     if (pipe(ends) != 0) {

@@ -1,4 +1,4 @@
-/* bench_tables.c - rows of benchmarks of a device: times of a call, the figure made of them, every
+/* tables.c - rows of benchmarks of a device: times of a call, the figure made of them, every
  * sample where asked for, and the records.
  */
 #include <stdio.h>
@@ -8,7 +8,7 @@
 #include "common/statistics.h"
 #include "model/peak.h"
 
-/* How a rate is called, and what a call's work over a second of its time is divided by. */
+/* The name of a rate, and its unit in work a second. */
 typedef struct unit {
     const char *key, *title; /* of the column */
     const char *metric;      /* in records */
@@ -66,7 +66,7 @@ static void put_samples(const tide_bench_tables *tables, const char *label, cons
     }
 }
 
-/* The peak that the user states, or the vendor; -1: nobody. */
+/* The peak that the user or the vendor states; -1: unknown. */
 static double peak_flops(const tide_bench_run *run, const char *dtype) {
     return run->settings->peak_tflops > 0.0
                ? run->settings->peak_tflops * 1e12
@@ -129,7 +129,8 @@ double tide_bench_tables_row(tide_bench_tables *tables, tide_bench_run *run, con
 
 void tide_bench_show_case(tide_bench_run *run, const char *name, const char *label,
                           const char *dtype) {
-    run->progress.next_ns = 0; /* at once: the line before it is of a case that is done */
+    run->progress.next_ns =
+        0; /* at once, because the line on the terminal is about a finished case */
     tide_progress_say(&run->progress, "%s %s, %s", name, label, dtype);
 }
 

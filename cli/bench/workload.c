@@ -1,4 +1,4 @@
-/* bench_workload.c - the lists of requests. */
+/* workload.c - the lists of requests. */
 #include "cli/bench/workload.h"
 
 #include <math.h>
@@ -93,7 +93,7 @@ static tide_status make_hit(tide_bench_workload *workload, size_t n_bytes, tide_
     return TIDE_OK;
 }
 
-/* From 64 bytes to 16 MiB, every power of two as likely. */
+/* A size from 64 bytes to 16 MiB; every power of two is equally likely. */
 static size_t mixed_bytes(uint64_t random) {
     return (size_t)exp2(6.0 + 18.0 * (double)(random >> 11) / (double)(UINT64_C(1) << 53));
 }
@@ -122,8 +122,8 @@ static tide_status make_live(tide_bench_workload *workload, tide_error *error) {
     return TIDE_OK;
 }
 
-/* The functions that lead to a tensor: outer ones by the phase, those below by the operator, the
- * innermost by the tensor itself; layers run the same code. */
+/* The functions that lead to a tensor. The phase chooses the outer ones, the operator those below,
+ * the tensor itself the innermost. Layers run the same code. */
 static uint64_t path_of(unsigned phase, size_t tensor) {
     uint64_t operation = tide_hash_u64((uint64_t)64 * phase + tensor / 4 + 1) & 0x1f;
     uint64_t own = tide_hash_u64((uint64_t)1024 * phase + tensor + 1) & 0x1f;
@@ -139,7 +139,7 @@ enum {
     STEP_SLOTS = FIRST_OPTIMIZER + OPTIMIZER
 };
 
-/* Temporaries i of a phase: it lives until the one after the next is made. */
+/* Makes temporary i of a phase, which lives until the one after the next is made. */
 static void put_temporary(writing *list, unsigned phase, size_t first, size_t n, size_t i,
                           size_t n_bytes) {
     put_alloc(list, first + i, n_bytes, first + i, path_of(phase, i), TIDE_TEMPORARY);

@@ -40,7 +40,8 @@ typedef struct tide_bench_workload {
     size_t n_first;
     size_t n_ops;      /* half of them requests */
     size_t n_slots;    /* of addresses; blocks alive at most */
-    size_t n_at_once;  /* operations below one way down the chain, whose path the first one's is */
+    size_t n_at_once;  /* operations below one walk down the chain, along the path of the first
+                          operation */
     size_t n_passes;   /* over the n_ops in one sample */
     char (*names)[24]; /* owned */
     size_t n_names;
@@ -73,7 +74,7 @@ TIDE_NODISCARD tide_status tide_bench_thread_init(tide_bench_thread *thread,
                                                   const tide_bench_workload *workload,
                                                   const tide_bench_side *side, void *state,
                                                   tide_error *error);
-/* Blocks that are alive go with their allocator. */
+/* Live blocks are released with their allocator. */
 void tide_bench_thread_fini(tide_bench_thread *thread);
 
 /* n_passes passes. */
@@ -90,7 +91,7 @@ enum { TIDE_BENCH_MAX_THREADS = 2 };
 typedef struct tide_bench_crowd {
     tide_bench_thread threads[TIDE_BENCH_MAX_THREADS];
     size_t n_threads;
-    bool is_by_clock; /* time that passes, instead of the threads' own: for waiting on a lock */
+    bool is_by_clock; /* wall time instead of the threads' own, because waiting on a lock counts */
 } tide_bench_crowd;
 
 /* One thread, timed by its own time. */
@@ -133,14 +134,15 @@ TIDE_NODISCARD tide_status tide_bench_cache_init(tide_bench_cache_state *state,
                                                  tide_bench_recording recording, tide_error *error);
 void tide_bench_cache_fini(tide_bench_cache_state *state);
 
-/* bench_chain.c. Operations below 16 functions. */
+/* chain.c. Operations below 16 functions. */
 typedef struct tide_bench_call {
     tide_bench_thread *thread;
     const tide_bench_op *op;
     size_t n_ops; /* from `op` on */
     tide_error *error;
     tide_status status; /* of the first operation that failed, where the rest is left out */
-    unsigned n_passed;  /* functions on the way back; keeps each from being the other's copy */
+    unsigned
+        n_passed; /* functions on the way back; keeps the compiler from merging equal functions */
 } tide_bench_call;
 TIDE_NODISCARD tide_status tide_bench_chain(tide_bench_thread *thread, const tide_bench_op *op,
                                             size_t n_ops, tide_error *error);

@@ -54,22 +54,24 @@ static const tide_option_table TABLE = {
     .options = OPTIONS,
     .n_options = sizeof(OPTIONS) / sizeof(OPTIONS[0]),
     .notes =
-        "The value that is named was run and fits, the next one was run and does not, by the same\n"
-        "allocator that trains: tidemark profile says the same of both. Of a card counts what is\n"
-        "left beside context and libraries where that is known, and it is said where it is not.\n"
+        "The named value was run and fits; the next one was run and does not. Both ran through "
+        "the\n"
+        "allocator that trains, so tidemark profile says the same. Usable memory excludes context\n"
+        "and libraries where their size is known; the output says where it is not.\n"
         "\n"
-        "The first answers are those of PyTorch, eager (tidemark forecast): with the attention "
-        "that\n"
-        "--attention names, else with naive attention, as the assignment's code has it, and with\n"
-        "flash attention (scaled_dot_product_attention). The last is that of tidemark's own model\n"
-        "in C, which may take far less: whoever trains with PyTorch goes by the first ones.\n"
+        "The first answers are forecasts of PyTorch, eager (tidemark forecast): with the "
+        "attention\n"
+        "that --attention names, or else with naive attention, as the assignment's code has it, "
+        "and\n"
+        "with flash attention (scaled_dot_product_attention). The last answer is about tidemark's\n"
+        "own model in C, which may take far less. If you train with PyTorch, use the first ones.\n"
         "\n"
         "Lists (--size, --context, --mode, --precision, ...) and several --device give a row "
         "each.\n"
         "\n"
-        "Exit status 3: there is a question to which PyTorch's first answer is that nothing fits;\n"
-        "where PyTorch's answer is not known (bf16-true, clipped gradients), tidemark's own "
-        "counts.\n",
+        "Exit status 3: for some question PyTorch's first answer is that nothing fits. If "
+        "PyTorch's\n"
+        "answer is unknown (bf16-true, clipped gradients), tidemark's own counts.\n",
 };
 
 /* ---- the questions ---- */
@@ -127,8 +129,8 @@ static tide_status check_device(const tide_fit_options *options, const char *dev
     return TIDE_OK;
 }
 
-/* "2.7B-train-c512-fp32": the run without what is looked for, and without the attention, which has
- * a column. */
+/* "2.7B-train-c512-fp32": the name of the run without the quantity that is searched for, and
+ * without the attention, which has a column. */
 static void name_row(tide_fit_row *row) {
     const tide_workload_config *workload = &row->question.config.workload.of.model;
     tide_run_quantity what = row->question.quantity;
@@ -148,7 +150,7 @@ static void name_row(tide_fit_row *row) {
              workload->keep_graph ? "-keep-graph" : "");
 }
 
-/* Why there is no forecast of PyTorch's run; NULL: there is. */
+/* Why PyTorch's run cannot be forecast; NULL if it can. */
 static const char *why_unknown(const tide_workload_config *workload) {
     if (workload->precision == TIDE_PRECISION_BF16_TRUE) {
         return "what PyTorch allocates is known for fp32, tf32 and bf16-mixed, not for bf16-true";
@@ -158,8 +160,9 @@ static const char *why_unknown(const tide_workload_config *workload) {
                : NULL;
 }
 
-/* The same question of PyTorch: with the attention that the command line names; else with naive
- * attention, as the assignment's code has it, and with scaled_dot_product_attention. */
+/* Asks the same question about PyTorch: with the attention that the command line names, or else
+ * twice, with naive attention, as the assignment's code has it, and with
+ * scaled_dot_product_attention. */
 static void ask_pytorch(const tide_fit_options *options, tide_fit_row *row) {
     tide_fit_reply reply = {.is_pytorch = true,
                             .unknown = why_unknown(&row->question.config.workload.of.model),

@@ -51,7 +51,7 @@ static bool is_plural(const tide_fit_row *row, uint64_t value) {
     return row->question.quantity == TIDE_RUN_QUANTITY_LAYERS && value != 1;
 }
 
-/* What the room is made of: of each device once. */
+/* Says once for each device what limits it sets. */
 static void say_room(const tide_fit_row *row, tide_report *report) {
     const tide_device_info *device = &row->device;
     uint64_t limit_bytes = row->question.config.limits.memory_limit_bytes;
@@ -179,7 +179,8 @@ static void say_doubts(const tide_fit_row *row, const tide_fit_reply *reply, tid
     }
 }
 
-/* Of several questions only what fits nowhere and what is not known is said. */
+/* With several questions, says only what fits nowhere and what is unknown: the table has the rest.
+ */
 static void say_reply(const tide_fit_row *row, const tide_fit_reply *reply, bool is_only,
                       tide_report *report) {
     if (reply->unknown != NULL) {
@@ -258,8 +259,8 @@ static void add_row(const tide_fit_row *row, const tide_fit_reply *reply, tide_t
     tide_cell_bytes(table, answer->next_value != 0 ? countable(answer->needed_bytes) : -1);
 }
 
-/* PyTorch's run with the attention of our own, so that the two differ in nothing else; where that
- * was not asked, the first. */
+/* PyTorch's run with the attention of our own run, so that the two differ in nothing else. If that
+ * was not asked, the first one. */
 static const tide_fit_reply *like_own(const tide_fit_row *row, const tide_fit_reply *own) {
     for (size_t i = 0; i + 1 < row->n_replies; i++) {
         const tide_fit_reply *reply = &row->replies[i];
@@ -271,7 +272,7 @@ static const tide_fit_reply *like_own(const tide_fit_row *row, const tide_fit_re
     return &row->replies[0];
 }
 
-/* Where PyTorch's bytes come from, at the value that fits as our own model runs it. */
+/* Says where PyTorch's extra bytes come from, at the value that fits for our own model. */
 static tide_status say_difference(const tide_fit_row *row, tide_report *report) {
     enum { N_TENSORS = 8 };
     tide_run_config ours;

@@ -36,7 +36,7 @@ tide_status tide_fit_apply(const tide_fit_question *question, uint64_t value,
     return tide_run_workload_set(&ret_config->workload, question->quantity, value, error);
 }
 
-/* Whether a run may have this value, and what it takes at the least. */
+/* Checks that a run may have this value, and gives a lower bound of its bytes. */
 static tide_status least_bytes(const search *at, uint64_t value, uint64_t *ret_bytes,
                                tide_error *error) {
     tide_run_config config;
@@ -60,7 +60,7 @@ static tide_status run_within(const search *at, const tide_run_limits *limits, u
     return tide_run_try(&config, ret_fits, ret_memory, at->error);
 }
 
-/* Runs a value. One that fits is the answer from now on. */
+/* Runs a value. If it fits, it becomes the answer. */
 static tide_status try_value(const search *at, uint64_t value, bool *ret_fits) {
     tide_run_memory memory;
     TIDE_TRY(run_within(at, &at->question->config.limits, value, ret_fits, &memory));
@@ -73,8 +73,8 @@ static tide_status try_value(const search *at, uint64_t value, bool *ret_fits) {
     return TIDE_OK;
 }
 
-/* The largest multiple, in units, that does not take more than there is at the least; 0: none.
- * What a run takes at the least grows with the value, and so do the limits of a run. */
+/* The largest multiple, in units, whose lower bound does not exceed the usable bytes; 0: none. The
+ * lower bound grows with the value, so bisection finds it. */
 static uint64_t largest_that_may_fit(const search *at, uint64_t unit) {
     uint64_t low = 0;
     uint64_t high = 1;
@@ -93,8 +93,8 @@ static uint64_t largest_that_may_fit(const search *at, uint64_t unit) {
     return low;
 }
 
-/* Between two multiples of which the lower fits (0: nothing is known of it) and the upper does not:
- * a neighbouring pair of which the lower fits. */
+/* Narrows two multiples, of which the lower fits (0: unknown) and the upper does not, to a
+ * neighbouring pair with the same property. */
 static tide_status bisect(const search *at, uint64_t unit, uint64_t low, uint64_t high,
                           uint64_t *ret_low) {
     while (high - low > 1) {
@@ -111,7 +111,7 @@ static tide_status bisect(const search *at, uint64_t unit, uint64_t low, uint64_
     return TIDE_OK;
 }
 
-/* The values that are tried above: all up to `near`, then every `step`-th up to `last`. */
+/* The values above that are tried: all up to `near`, then every `step`-th up to `last`. */
 typedef struct above {
     uint64_t near; /* low + TIDE_FIT_MAX_ABOVE / 2, last at most */
     uint64_t step; /* 1 and more */
@@ -126,7 +126,7 @@ static above divide_above(uint64_t low, uint64_t last) {
     return range;
 }
 
-/* The highest of them that fits; `low` where none does. */
+/* Finds the highest of them that fits; `low` if none does. */
 static tide_status try_above(const search *at, uint64_t unit, uint64_t low, const above *range,
                              uint64_t *ret_highest) {
     uint64_t highest = low;
@@ -139,8 +139,8 @@ static tide_status try_above(const search *at, uint64_t unit, uint64_t low, cons
     return TIDE_OK;
 }
 
-/* Above a pair that bisection found, up to the last multiple that may fit: TIDE_FIT_MAX_ABOVE of
- * them. From one that fits bisection goes on. */
+/* Tries TIDE_FIT_MAX_ABOVE values above the pair that bisection found, up to the last multiple that
+ * may fit. If one of them fits, bisection goes on from there. */
 static tide_status look_above(const search *at, uint64_t unit, uint64_t low, uint64_t last) {
     while (true) {
         const above range = divide_above(low, last);
@@ -171,8 +171,8 @@ static tide_status find_multiple(const search *at, uint64_t unit) {
     return look_above(at, unit, low, last);
 }
 
-/* From the largest down: the order of the presets is that of their parameters, not of everything
- * that a run takes. */
+/* Tries the presets from the largest down: they are ordered by parameters, and a later one may take
+ * less of something else. */
 static tide_status find_preset(const search *at) {
     size_t n_presets = 0;
     while (tide_model_preset_name(n_presets) != NULL) {
@@ -191,7 +191,7 @@ static tide_status find_preset(const search *at) {
     return TIDE_OK;
 }
 
-/* What the next value would need: between what it takes at the least and what it takes where
+/* Finds what the next value would need. That lies between the usable bytes and what it takes where
  * nothing is short. */
 static tide_status find_needed(const search *at, uint64_t value) {
     tide_fit_answer *answer = at->answer;

@@ -42,12 +42,14 @@ typedef struct tide_fit_answer {
     uint64_t lowest_unfit;  /* the smallest value that was run and does not fit; 0: none. It may
                                lie below value: a cache under pressure */
     size_t n_runs;          /* tried */
-    bool is_every_one_seen; /* every larger value was run or takes more at the least */
+    bool is_every_one_seen; /* every larger value was run, or its lower bound is too high */
 } tide_fit_answer;
 
-#define TIDE_FIT_GRAIN ((uint64_t)2 << 20) /* how exact needed_bytes is; what a card deals in */
+#define TIDE_FIT_GRAIN                                                                             \
+    ((uint64_t)2 << 20) /* how exact needed_bytes is: the size of the pages that a card gives out  \
+                         */
 
-/* TIDE_INVALID where the limits have no bound or the workload makes no sense with any value. */
+/* TIDE_INVALID: the limits have no bound, or the workload makes no sense with any value. */
 TIDE_NODISCARD tide_status tide_fit_search(const tide_fit_question *question,
                                            tide_fit_answer *ret_answer, tide_error *error);
 

@@ -4,7 +4,8 @@
 
 /* ---- changes ---- */
 
-/* Whether a changed run fits its limits, and its peaks: there, or else where nothing is short. */
+/* Tries a changed run. Its peaks are those within its limits, or, if it does not fit, those where
+ * nothing is short. */
 static tide_status try_change(const tide_run_config *changed, tide_forecast_change *change,
                               tide_error *error) {
     tide_run_config unlimited = *changed;
@@ -50,7 +51,7 @@ static void set_value(tide_run_config *config, tide_forecast_change_kind kind, s
     }
 }
 
-/* The largest value below the run's that fits, by bisection; 0: none does. */
+/* Finds the largest value below the run's that fits, by bisection; 0: none does. */
 static tide_status largest_below(const tide_forecast *f, tide_forecast_change_kind kind,
                                  size_t step, size_t *ret_value, tide_error *error) {
     const tide_model_config *model = &f->config.workload.of.model.model;

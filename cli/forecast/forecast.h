@@ -14,8 +14,8 @@
 extern "C" {
 #endif
 
-/* What may be changed, in the order of how little it takes from the run: the same numbers, the same
- * numbers for more time, another batch, other training data. */
+/* What may be changed, the mildest change first: flash attention computes the same numbers,
+ * recomputation takes more time for them, and another batch or context trains on other data. */
 typedef enum tide_forecast_change_kind {
     TIDE_CHANGE_FLASH = 0, /* scaled_dot_product_attention */
     TIDE_CHANGE_RECOMPUTE, /* a checkpoint around each block */

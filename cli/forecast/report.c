@@ -119,7 +119,7 @@ static void describe_change(const tide_forecast *f, char text[PART_BYTES]) {
                    "it takes a smaller model or a larger card");
 }
 
-/* What the run takes on the card; where it does not fit, what it would take. */
+/* What the run takes on the card, or would take if it fitted. */
 static const tide_run_memory *taken_by(const tide_forecast *f) {
     return f->fits ? &f->memory : &f->peak.memory;
 }

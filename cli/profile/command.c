@@ -23,7 +23,7 @@ static void put(char text[COMMAND_BYTES], size_t *n, char letter) {
     }
 }
 
-/* The command line as it could be typed again; cut at the end of the buffer. */
+/* The command line in a form that can be typed again. It is cut at the end of the buffer. */
 static void join_command(int argc, char **argv, char text[COMMAND_BYTES]) {
     size_t n = (size_t)snprintf(text, COMMAND_BYTES, "tidemark");
     for (int i = 0; i < argc; i++) {
@@ -48,11 +48,11 @@ static void join_command(int argc, char **argv, char text[COMMAND_BYTES]) {
 
 /* ---- while a run goes on ---- */
 
-/* What the hooks of a run have to do with. */
+/* What the hooks of a run share. */
 typedef struct listener {
     tide_progress progress;
     const tide_profile_run *run;          /* borrowed */
-    tide_run_stage stage;                 /* that the progress is of */
+    tide_run_stage stage;                 /* the stage that the label names */
     char label[TIDE_RUN_NAME_BYTES + 32]; /* of the progress: "NAME (2 of 4)" */
 } listener;
 
@@ -73,7 +73,7 @@ static void note(void *ctx, const char *text) {
     tide_cli_note("profile", "%s: %s", to->run->name, text);
 }
 
-/* One line, with the line that shows the progress wiped: it is written again soon. */
+/* Prints one line. It wipes the progress line first, which the next step writes again. */
 static void note_dump(void *ctx, const tide_dump *dump) {
     const tide_profile_run *run = ((const listener *)ctx)->run;
     const char *wipe = isatty(STDERR_FILENO) == 1 ? "\r\033[K" : "";
@@ -90,7 +90,7 @@ static void note_dump(void *ctx, const tide_dump *dump) {
             (double)dump->pause_ns * 1e-6);
 }
 
-/* Runs that did not complete, on stderr, as they happen. */
+/* Reports a run that did not complete, on stderr, as soon as it has ended. */
 static void tell(const tide_profile_run *run) {
     const tide_run_result *result = &run->result;
     switch (result->outcome) {
@@ -133,7 +133,8 @@ static void run_one(tide_profile_plan *plan, size_t number) {
     tell(run);
 }
 
-/* Between two runs the signal of --snapshot-signal would end the program: nobody catches it. */
+/* Between two runs no handler is installed, so the signal of --snapshot-signal would end the
+ * program. */
 static void hold_signal(const tide_profile_plan *plan) {
     int number = plan->runs[0].config.recording.snapshot_signal;
     if (number != 0) {
@@ -143,8 +144,8 @@ static void hold_signal(const tide_profile_plan *plan) {
 
 /* ---- the results ---- */
 
-/* 0 when all completed, 3 when one did not fit, 1 when one failed for another reason; 128 and the
- * signal's number after an interruption. */
+/* Returns 0 when all runs completed, 3 when one did not fit, 1 when one failed for another reason,
+ * and 128 plus the signal's number after an interruption. */
 static int exit_status_of(const tide_profile_plan *plan) {
     int status = TIDE_EXIT_SUCCESS;
     if (tide_interrupt_signal() != 0) {
@@ -190,11 +191,12 @@ static tide_status print_results(const tide_profile_plan *plan, tide_error *erro
     return plan->runs[0].result.snapshot != NULL ? tide_profile_print_single(plan, error) : TIDE_OK;
 }
 
-/* The HTML report and what is printed: a failure of the one does not keep the other back. */
+/* Writes the HTML report and prints the results. If the report fails, the results are printed all
+ * the same. */
 static tide_status report(tide_profile_plan *plan, tide_error *error) {
     tide_status html = write_report(plan, error);
     if (html != TIDE_OK) {
-        plan->report_path[0] = '\0'; /* not to be named as if it were there */
+        plan->report_path[0] = '\0'; /* so that the results do not name a file that is not there */
         TIDE_TRY(print_results(plan, NULL));
         return html;
     }

@@ -34,8 +34,8 @@ static tide_status name_report_beside(const char *snapshot, char *path, tide_err
     return join(path, "", stem, ".html", error);
 }
 
-/* A file that is to be written, and is neither the event log, which it would replace, nor the
- * model. */
+/* Checks a file that is to be written: it must not be the event log, which it would replace, nor
+ * the model. */
 static tide_status check_file(const tide_profile_plan *plan, const char *path, tide_content content,
                               bool is_named, tide_error *error) {
     const tide_profile_options *options = plan->options;
@@ -53,7 +53,8 @@ static tide_status check_file(const tide_profile_plan *plan, const char *path, t
     return tide_output_check(&output, error);
 }
 
-/* The log's own file says whether it may be replaced. */
+/* Checks the name of the log. Whether an existing file may be replaced is decided when the log is
+ * opened. */
 static tide_status check_log_name(const tide_profile_options *options, tide_error *error) {
     const tide_output output = {.path = options->log_path != NULL ? options->log_path : "-",
                                 .content = TIDE_CONTENT_LOG,

@@ -21,7 +21,7 @@ typedef struct tide_profile_options {
     tide_run_options run;        /* what all commands that run a model have */
     uint64_t overhead_pairs;     /* TIDE_NOT_GIVEN: as many as a bound on their time allows */
     bool no_record;              /* time it without a recorder */
-    const char *device_times;    /* auto or all: which scopes are timed on the device; cuda only */
+    const char *device_times;    /* auto or all: which scopes the device times; cuda only */
     const char *log_path;        /* of the event log; NULL: what TIDEMARK_LOG names, or none */
     uint64_t log_bytes;          /* TIDE_NOT_GIVEN: the default */
     const char *log_full;        /* keep-newest, stop; NULL: the default */
@@ -63,14 +63,14 @@ TIDE_NODISCARD tide_status tide_profile_plan_init(tide_profile_plan *plan,
                                                   const char *command, tide_error *error);
 void tide_profile_plan_fini(tide_profile_plan *plan);
 
-/* Where the snapshots go and where the report does: names them, and refuses names under which
- * something else would be lost. */
+/* Names the files of snapshots and report. Refuses a name under which another file would be lost.
+ */
 TIDE_NODISCARD tide_status tide_profile_name_files(tide_profile_plan *plan, tide_error *error);
 
-/* What recording cost; nothing on a device that has no times. */
+/* Says what recording cost. Says nothing on a device without times. */
 void tide_profile_say_recorder(const tide_profile_plan *plan, tide_report *report);
 
-/* The losses of each run that has any, and a warning where the first cannot be right. */
+/* Says the losses of each run that has any, and warns where the first loss cannot be right. */
 void tide_profile_say_loss(const tide_profile_plan *plan, tide_report *report);
 
 /* What a run that ran out of memory asked for, and what was alive then, on stderr. */

@@ -8,7 +8,7 @@
 
 enum { WORDS_BYTES = 512 };
 
-/* Of a transformer, whose initialisation says what it must be. */
+/* Only for the transformer, whose initialisation determines the first loss. */
 static void say_odd_first(const tide_profile_run *run, const tide_snapshot_timing *timing,
                           tide_report *report) {
     const tide_workload_config *workload = tide_run_workload_model(&run->config.workload);

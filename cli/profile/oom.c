@@ -1,4 +1,4 @@
-/* What stood in the way when memory ran out, on stderr. */
+/* What was alive when memory ran out, on stderr. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 
 enum { N_STACKS_SHOWN = 3, N_FRAMES_SHOWN = 3, FRAMES_TEXT = 512 };
 
-/* Blocks alive that one call stack allocated. */
+/* Live blocks that one call stack allocated. */
 typedef struct group {
     uint64_t n_bytes; /* whole blocks */
     size_t n_blocks;
@@ -48,7 +48,7 @@ static int by_bytes(const void *left, const void *right) {
     return a > b ? -1 : a < b ? 1 : by_stack(left, right);
 }
 
-/* Sums the groups of one stack; returns how many are left. */
+/* Merges the groups of one stack into one. Returns the number of groups left. */
 static size_t merge(group *groups, size_t n) {
     size_t n_merged = 0;
     qsort(groups, n, sizeof(*groups), by_stack);
@@ -94,7 +94,8 @@ void tide_profile_print_oom(const tide_profile_run *run) {
     bool has_stacks = run->result.snapshot != NULL && run->result.snapshot->n_stacks > 0;
     const char *message = run->result.error.message;
     const char *end = message + strlen(message);
-    /* Behind its list of categories the allocator numbers the call stacks; here they have names. */
+    /* After its list of categories the allocator's message shows call stacks as numbers. It is cut
+     * there, because print_stacks has their names. */
     const char *alive = strstr(message, "\n  alive: ");
     if (alive != NULL && has_stacks) {
         end = alive + 1 + strcspn(alive + 1, "\n");

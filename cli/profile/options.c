@@ -104,21 +104,18 @@ const tide_option_table tide_profile_option_table = {
         "lists: the runs go one after another, each writes its snapshot\n"
         "(small-train-c128-b4-fp32.json.gz ...), and a table and report.html compare them.\n"
         "\n"
-        "Exit status 3: out of device memory; the snapshot is still written, and in a list the\n"
-        "other runs go on. A run that could not fit the host's free memory is not started: also "
-        "3,\n"
-        "and there is no snapshot of it.\n"
+        "Exit status 3: a run ran out of device memory. Its snapshot is written all the same, and\n"
+        "the other runs of a list go on. A run that could not fit the host's free memory is not\n"
+        "started and has no snapshot; the status is 3, too.\n"
         "\n"
-        "Ctrl-C, SIGTERM, and SIGHUP when a connection is lost, end the run after the step that "
-        "is\n"
-        "under way: the snapshot of what was measured is written, and runs that have not begun "
-        "are\n"
-        "left out. A second one ends the program at once.\n"
+        "Ctrl-C, SIGTERM and SIGHUP (a lost connection) end the run after the current step. The\n"
+        "snapshot of what was measured is written, and runs that have not begun are left out. A\n"
+        "second signal ends the program at once.\n"
         "\n"
-        "Snapshots while the run goes on lie beside its own and are never overwritten:\n"
+        "Snapshots of the running program lie beside its final one and are never overwritten:\n"
         "run.usr2-1.json.gz, run.step-20.json.gz. The run waits only while the tables are copied.\n"
-        "Where something calls exit or abort in its midst, run.exit-1.json.gz or\n"
-        "run.abort-1.json.gz is written.\n",
+        "If something exits or aborts mid-run, run.exit-1.json.gz or run.abort-1.json.gz is "
+        "written.\n",
 };
 
 void tide_profile_options_init(tide_profile_options *options) {

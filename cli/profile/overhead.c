@@ -20,7 +20,8 @@ static void say_single(const tide_profile_plan *plan, tide_report *report) {
     }
 }
 
-/* Each run that was compared; where none was, the one that recording cost the largest share. */
+/* Reports each run that was compared. If none was, reports the run that lost the largest share of
+ * its time to recording. */
 static void say_list(const tide_profile_plan *plan, tide_report *report) {
     const tide_profile_run *largest = NULL;
     double largest_share = -1.0;

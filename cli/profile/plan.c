@@ -102,7 +102,8 @@ static tide_status configure_recording(const tide_profile_plan *plan, const char
     if (options->snapshot_every != TIDE_NOT_GIVEN) {
         recording->snapshot_every = options->snapshot_every;
     }
-    /* A list compares runs with one another: its pairs must be asked for. */
+    /* A list compares runs with each other, so it has pairs only where --overhead-pairs asks for
+     * them. */
     recording->overhead_pairs = plan->is_list ? 0 : TIDE_RUN_PAIRS_BY_TIME;
     if (options->overhead_pairs != TIDE_NOT_GIVEN) {
         recording->overhead_pairs = (size_t)options->overhead_pairs;

@@ -8,7 +8,6 @@
 #include "cli/table.h"
 #include "common/bytes.h"
 #include "common/plural.h"
-#include "common/statistics.h"
 #include "snapshot/compare.h"
 #include "snapshot/implementation.h"
 #include "snapshot/summary.h"
@@ -19,8 +18,8 @@ static tide_format format_of(const tide_profile_plan *plan) {
     return tide_format_chosen(plan->options->run.format, plan->options->run.wide);
 }
 
-/* " (tidemark's own model in C)": of virtual runs, which a reader may take for a forecast of
- * PyTorch's, and of those that are one; "" where the model ran for real. */
+/* " (tidemark's own model in C)": whose memory a virtual run shows, because a reader may take it
+ * for a forecast of PyTorch. "" where the model really ran. */
 static const char *whose(const tide_profile_plan *plan, char text[WHOSE_BYTES]) {
     const char *implementation = tide_run_workload_implementation(&plan->runs[0].config.workload);
     text[0] = '\0';
@@ -43,33 +42,11 @@ static void say_path(const tide_profile_plan *plan, tide_report *report, const c
 
 /* ---- times ---- */
 
-static const tide_snapshot_phase *find_phase(const tide_snapshot *snapshot, const char *name) {
-    for (size_t i = 0; snapshot != NULL && i < snapshot->timing.n_phases; i++) {
-        if (strcmp(snapshot->timing.phases[i].name, name) == 0) {
-            return &snapshot->timing.phases[i];
-        }
-    }
-    return NULL;
-}
-
-/* By the device's clock; by the host's where the device has none. All -1: no times. */
-static tide_statistics statistics_of(const tide_snapshot *snapshot, const char *phase_name) {
-    const tide_snapshot_phase *phase = find_phase(snapshot, phase_name);
-    if (phase == NULL) {
-        return tide_statistics_of(NULL, 0);
-    }
-    tide_statistics device = tide_statistics_of(phase->device_ms, phase->n_samples);
-    return device.mean >= 0.0 ? device : tide_statistics_of(phase->host_ms, phase->n_samples);
-}
-
-/* Tokens of a step over the mean time of a step; -1 without times. */
-static double tokens_per_second(const tide_snapshot *snapshot) {
-    double mean_ms = statistics_of(snapshot, "step").mean;
-    if (mean_ms <= 0.0) {
-        return -1.0;
-    }
-    double n_tokens = (double)snapshot->run.batch_size * (double)snapshot->run.context_length;
-    return n_tokens / (mean_ms * 1e-3);
+/* -1 without times, and for an MLP, whose batch has no tokens. */
+static double tokens_per_second(const tide_profile_run *run) {
+    tide_run_labels labels;
+    tide_run_workload_labels(&run->config.workload, &labels);
+    return labels.context_length > 0 ? run->result.tokens_per_second : -1.0;
 }
 
 static void cell_rate(tide_table *table, double rate) {
@@ -80,7 +57,8 @@ static void cell_rate(tide_table *table, double rate) {
     }
 }
 
-static void add_timing(const tide_snapshot *snapshot, bool computes, tide_report *report) {
+static void add_timing(const tide_profile_run *run, bool computes, tide_report *report) {
+    const tide_snapshot *snapshot = run->result.snapshot;
     const tide_snapshot_timing *timing = &snapshot->timing;
     if (!computes) {
         tide_report_say(report, "timing", "times: not computed (the virtual device has none)");
@@ -97,21 +75,21 @@ static void add_timing(const tide_snapshot *snapshot, bool computes, tide_report
     tide_table_column(table, "std_ms", "± sample std", true);
     tide_table_column(table, "samples", "samples", true);
     for (size_t i = 0; i < timing->n_phases; i++) {
-        const tide_snapshot_phase *phase = &timing->phases[i];
-        tide_statistics ms = statistics_of(snapshot, phase->name);
+        const char *name = timing->phases[i].name;
+        const tide_statistics *ms = &run->result.ms[tide_run_phase_from_name(name)];
         tide_table_row_begin(table);
-        tide_cell_text(table, phase->name);
-        tide_cell_ms(table, ms.mean);
-        tide_cell_ms(table, ms.std);
-        tide_cell_count(table, (int64_t)phase->n_samples);
+        tide_cell_text(table, name);
+        tide_cell_ms(table, ms->mean);
+        tide_cell_ms(table, ms->std);
+        tide_cell_count(table, (int64_t)timing->phases[i].n_samples);
     }
-    double rate = tokens_per_second(snapshot);
+    double rate = tokens_per_second(run);
     if (rate >= 0.0) {
         tide_report_say(report, "tokens_per_second", "%.0f tokens/s", rate);
     }
 }
 
-/* bf16 on the cpu is fp32 with rounding: nobody may take its times for those of a card. */
+/* bf16 on the cpu is fp32 with rounding, so its times say nothing about a card. */
 static void say_emulated(const tide_profile_plan *plan, tide_report *report) {
     for (size_t i = 0; i < plan->n_runs; i++) {
         if (plan->runs[i].result.snapshot != NULL &&
@@ -181,7 +159,7 @@ static void add_memory(const tide_profile_plan *plan, const tide_summary *summar
     }
 }
 
-/* Of each run whose recording is not whole. */
+/* Warns of each run whose recording is incomplete. */
 static void say_dropped(const tide_profile_plan *plan, tide_report *report) {
     for (size_t i = 0; i < plan->n_runs; i++) {
         const tide_snapshot *snapshot = plan->runs[i].result.snapshot;
@@ -213,7 +191,7 @@ tide_status tide_profile_print_single(const tide_profile_plan *plan, tide_error 
                                                                   : "");
     add_memory(plan, summary, &report);
     if (run->result.outcome != TIDE_OUTCOME_OOM) {
-        add_timing(run->result.snapshot, plan->kind != TIDE_DEVICE_VIRTUAL, &report);
+        add_timing(run, plan->kind != TIDE_DEVICE_VIRTUAL, &report);
         tide_profile_say_recorder(plan, &report);
     }
     tide_profile_say_loss(plan, &report);
@@ -233,21 +211,19 @@ tide_status tide_profile_print_single(const tide_profile_plan *plan, tide_error 
 
 /* ---- a list ---- */
 
-enum { N_TIMES = 4 };
-
 static const struct {
-    const char *phase;
     const char *mean_key;
     const char *std_key;
-} TIMES[N_TIMES] = {{"forward", "forward_ms", "forward_std_ms"},
-                    {"backward", "backward_ms", "backward_std_ms"},
-                    {"optimizer", "optimizer_ms", "optimizer_std_ms"},
-                    {"step", "step_ms", "step_std_ms"}};
+} TIMES[TIDE_N_TIMED] = {[TIDE_TIMED_FORWARD] = {"forward_ms", "forward_std_ms"},
+                         [TIDE_TIMED_BACKWARD] = {"backward_ms", "backward_std_ms"},
+                         [TIDE_TIMED_OPTIMIZER] = {"optimizer_ms", "optimizer_std_ms"},
+                         [TIDE_TIMED_STEP] = {"step_ms", "step_std_ms"}};
 
-/* Which columns the table of this list has: none that would be empty in every row. */
+/* Which columns the table of this list has. A column that would be empty in every row is left out.
+ */
 typedef struct list_columns {
     bool has_refusals; /* a run did not fit */
-    bool has_time[N_TIMES];
+    bool has_time[TIDE_N_TIMED];
     bool has_rate;
 } list_columns;
 
@@ -257,11 +233,10 @@ static list_columns choose_columns(const tide_profile_plan *plan) {
         const tide_profile_run *run = &plan->runs[i];
         columns.has_refusals = columns.has_refusals || run->result.outcome == TIDE_OUTCOME_OOM ||
                                run->result.outcome == TIDE_OUTCOME_NO_HOST;
-        for (size_t t = 0; t < N_TIMES; t++) {
-            columns.has_time[t] = columns.has_time[t] ||
-                                  statistics_of(run->result.snapshot, TIMES[t].phase).mean >= 0.0;
+        for (size_t t = 0; t < TIDE_N_TIMED; t++) {
+            columns.has_time[t] = columns.has_time[t] || run->result.ms[t].mean >= 0.0;
         }
-        columns.has_rate = columns.has_time[N_TIMES - 1];
+        columns.has_rate = columns.has_time[TIDE_TIMED_STEP];
     }
     return columns;
 }
@@ -275,9 +250,9 @@ static void add_columns(const list_columns *columns, tide_table *table) {
         tide_table_column(table, "asked_bytes", "asked for", true);
         tide_table_column(table, "free_bytes", "free", true);
     }
-    for (size_t t = 0; t < N_TIMES; t++) {
+    for (size_t t = 0; t < TIDE_N_TIMED; t++) {
         if (columns->has_time[t]) {
-            tide_table_column(table, TIMES[t].mean_key, TIMES[t].phase, true);
+            tide_table_column(table, TIMES[t].mean_key, tide_run_phase_name(t), true);
             tide_table_column(table, TIMES[t].std_key, "± sample std", true);
         }
     }
@@ -288,29 +263,26 @@ static void add_columns(const list_columns *columns, tide_table *table) {
 }
 
 static void add_row(const tide_profile_run *run, const list_columns *columns, tide_table *table) {
-    bool was_run = run->result.outcome == TIDE_OUTCOME_COMPLETED ||
-                   run->result.outcome == TIDE_OUTCOME_STOPPED ||
-                   run->result.outcome == TIDE_OUTCOME_OOM;
+    const tide_run_result *result = &run->result;
+    bool was_run = result->outcome == TIDE_OUTCOME_COMPLETED ||
+                   result->outcome == TIDE_OUTCOME_STOPPED || result->outcome == TIDE_OUTCOME_OOM;
     tide_table_row_begin(table);
     tide_cell_text(table, run->name);
     tide_cell_text(table, tide_outcome_answer((int)run->result.outcome));
     tide_cell_bytes(table, was_run ? run->result.memory.allocated_peak_bytes : -1);
     tide_cell_bytes(table, was_run ? run->result.memory.reserved_peak_bytes : -1);
     if (columns->has_refusals) {
-        bool is_refused =
-            run->result.outcome == TIDE_OUTCOME_OOM || run->result.outcome == TIDE_OUTCOME_NO_HOST;
-        tide_cell_bytes(table, is_refused ? run->result.asked_bytes : -1);
-        tide_cell_bytes(table, is_refused ? run->result.free_bytes : -1);
+        tide_cell_bytes(table, result->asked_bytes); /* -1 where nothing was refused */
+        tide_cell_bytes(table, result->free_bytes);
     }
-    for (size_t t = 0; t < N_TIMES; t++) {
+    for (size_t t = 0; t < TIDE_N_TIMED; t++) {
         if (columns->has_time[t]) {
-            tide_statistics ms = statistics_of(run->result.snapshot, TIMES[t].phase);
-            tide_cell_ms(table, ms.mean);
-            tide_cell_ms(table, ms.std);
+            tide_cell_ms(table, run->result.ms[t].mean);
+            tide_cell_ms(table, run->result.ms[t].std);
         }
     }
     if (columns->has_rate) {
-        cell_rate(table, tokens_per_second(run->result.snapshot));
+        cell_rate(table, tokens_per_second(run));
     }
     if (run->result.snapshot_path[0] != '\0') {
         tide_cell_text(table, run->path);

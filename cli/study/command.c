@@ -1,5 +1,5 @@
-/* tidemark study: the questions that one asks of a training step, each a preset of runs with its
- * tables and a sentence made of their numbers. */
+/* tidemark study: common questions about a training step. Each study is a preset of runs with
+ * tables and a conclusion made of their numbers. */
 #include <stdio.h>
 #include <string.h>
 
@@ -57,13 +57,13 @@ static const tide_option_table TABLE = {
     .options = OPTIONS,
     .n_options = sizeof(OPTIONS) / sizeof(OPTIONS[0]),
     .max_operands = 1,
-    .notes = "Each option replaces one value of the preset, so that a small machine can run every\n"
-             "study: --size small --steps 3. Lists are comma-separated. Runs that do not fit, or\n"
-             "that the device cannot compute, are named with their reason; an option that the\n"
-             "study does not use is refused.\n"
-             "\n"
-             "Ctrl-C (or SIGTERM, SIGHUP): the runs that are finished are told, and how many are "
-             "missing.\n",
+    .notes =
+        "Each option replaces one value of the preset, so that a small machine can run every\n"
+        "study: --size small --steps 3. Lists are comma-separated. Runs that do not fit, or\n"
+        "that the device cannot compute, are named with their reason; an option that the\n"
+        "study does not use is refused.\n"
+        "\n"
+        "After Ctrl-C (or SIGTERM, SIGHUP) finished runs are reported, and how many are missing.\n",
 };
 
 /* ---- the list ---- */
@@ -153,7 +153,8 @@ static void run_cells(tide_study_work *work) {
 
 /* ---- the study ---- */
 
-/* TIDE_INVALID names an option that the study knows nothing of; NULL: the list of studies. */
+/* TIDE_INVALID names an option that the study does not use. NULL: no study is named, and they are
+ * listed. */
 static tide_status check_used(const tide_study *study, const tide_operands *operands,
                               tide_error *error) {
     if (study == NULL) {
@@ -177,7 +178,7 @@ static tide_status check_used(const tide_study *study, const tide_operands *oper
                                      other->name, study->name);
 }
 
-/* What neither the command line nor the study says. */
+/* Fills in what the command line leaves open. */
 static void fill(const tide_study *study, tide_study_options *options) {
     tide_run_options *run = &options->run;
     study->fill(options);
@@ -222,8 +223,9 @@ static tide_status make(tide_study_work *work, tide_error *error) {
     }
     TIDE_TRY(configure_cells(work, error));
     if (work->study->kind != TIDE_STUDY_NOT_RUN) {
-        tide_interrupt_begin("tidemark study: stopping; what was run is still told; Ctrl-C again "
-                             "ends at once\n");
+        tide_interrupt_begin(
+            "tidemark study: stopping; finished runs are still reported; Ctrl-C again "
+            "ends at once\n");
         run_cells(work);
         tide_study_say_setting(work);
     }
@@ -234,7 +236,7 @@ static tide_status make(tide_study_work *work, tide_error *error) {
     return TIDE_OK;
 }
 
-/* What an interruption has left out, on stderr. */
+/* Says on stderr which runs an interruption left out. */
 static void tell_missing(const tide_study_work *work) {
     if (tide_interrupt_signal() != 0 && work->n_run < work->n_cells) {
         tide_cli_note("study",
@@ -244,7 +246,7 @@ static void tell_missing(const tide_study_work *work) {
     }
 }
 
-/* 1 where a run failed, 3 where one did not fit; what a device cannot compute is no failure. */
+/* 1 if a run failed, 3 if one did not fit. A run that the device cannot compute is no failure. */
 static int exit_status_of(const tide_study_work *work) {
     int status = TIDE_EXIT_SUCCESS;
     if (tide_interrupt_signal() != 0) {

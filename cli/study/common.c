@@ -193,7 +193,7 @@ void tide_study_say_setting(tide_study_work *work) {
     }
 }
 
-/* bf16 on the cpu is fp32 with rounding: nobody may take its times for those of a card. */
+/* bf16 on the cpu is fp32 with rounding, so its times say nothing about a card. */
 static void say_emulated(tide_study_work *work) {
     for (size_t i = 0; work->kind == TIDE_DEVICE_CPU && i < work->n_run; i++) {
         if (tide_study_model(&work->cells[i])->precision >= TIDE_PRECISION_BF16_MIXED &&

@@ -58,7 +58,8 @@ static bool is_same(const char *a, const char *b) {
     return strcmp(a, b) == 0;
 }
 
-/* The run like `peak` but for what is given (NULL, 0: as in peak); NULL: there is none. */
+/* Finds the run that differs from `peak` only in what is given (NULL, 0: as in peak). NULL: there
+ * is none. */
 static const tide_conclusion_peak *find_peak(const tide_conclusion_peak *peaks, size_t n,
                                              const tide_conclusion_peak *peak, const char *mode,
                                              const char *precision) {
@@ -73,8 +74,7 @@ static const tide_conclusion_peak *find_peak(const tide_conclusion_peak *peaks, 
     return NULL;
 }
 
-/* The first of the runs with the highest mode that they have, at the longest context: what the
- * sentence is about. */
+/* The conclusion is about the first run with the highest mode, at the longest context. */
 static const tide_conclusion_peak *main_peak(const tide_conclusion_peak *peaks, size_t n) {
     const tide_conclusion_peak *found = NULL;
     for (size_t i = 0; i < n; i++) {
@@ -91,7 +91,7 @@ static const tide_conclusion_peak *main_peak(const tide_conclusion_peak *peaks, 
     return found;
 }
 
-/* Why the run of a narrower type takes more than that of a wider one; nothing where it does not. */
+/* Says why the run of a narrower type takes more than that of a wider one, if it does. */
 static void add_cause(tide_text *to, const tide_conclusion_peak *narrow,
                       const tide_conclusion_peak *wide) {
     const char *words[TIDE_N_CATEGORIES];
@@ -219,7 +219,7 @@ static bool has_times(const tide_conclusion_times *run) {
     return run->step_ms.mean > 0.0;
 }
 
-/* The first run with times, or the last; NULL: none has any. */
+/* The first or the last run with times; NULL: no run has any. */
 static const tide_conclusion_times *first_with_times(const tide_conclusion_times *runs, size_t n) {
     for (size_t i = 0; i < n; i++) {
         if (has_times(&runs[i])) {
@@ -242,7 +242,7 @@ static void say_no_times(tide_text *to) {
     tide_text_add(to, "there are no times: no run was computed");
 }
 
-/* The phase of a run whose samples lie furthest apart. */
+/* The phase of a run whose samples vary most. */
 typedef struct spread {
     const char *label; /* of the run */
     const char *phase; /* "forward", ... */
@@ -256,7 +256,7 @@ static void widen(spread *widest, const char *label, const char *phase, tide_sta
     }
 }
 
-/* How many times as long backward takes as forward: from the least to the most of the runs. */
+/* How many times as long backward takes as forward: the range over the runs. */
 static void add_backward(tide_text *to, const tide_conclusion_times *runs, size_t n) {
     double least = 0.0;
     double most = 0.0;

@@ -57,10 +57,10 @@ typedef struct tide_conclusion_block {
     size_t n_top;                 /* how many these are */
     int64_t gradient_bytes;       /* that the block's backward makes */
     int64_t theory_bytes;         /* g (4 C^2 + 3 C F + 2 C) */
-    int64_t allocated_drop_bytes; /* by which the block's backward lowers what is alive */
+    int64_t allocated_drop_bytes; /* by which the block's backward lowers the live bytes */
 } tide_conclusion_block;
 
-/* The first block at length, the others' bytes. */
+/* Describes the first block at length, and gives the bytes of the others. */
 void tide_conclusion_of_residuals(const tide_conclusion_block *blocks, size_t n,
                                   char ret_text[TIDE_CONCLUSION_BYTES]);
 
@@ -73,10 +73,10 @@ typedef struct tide_conclusion_times {
 
 void tide_conclusion_of_end_to_end(const tide_conclusion_times *runs, size_t n,
                                    char ret_text[TIDE_CONCLUSION_BYTES]);
-/* The last run with times is the one that the others are compared with. */
+/* Compares the other runs with the last one that has times. */
 void tide_conclusion_of_warmup(const tide_conclusion_times *runs, size_t n,
                                char ret_text[TIDE_CONCLUSION_BYTES]);
-/* The first run with times is the one that the others are compared with. */
+/* Compares the other runs with the first one that has times. */
 void tide_conclusion_of_precision(const tide_conclusion_times *runs, size_t n,
                                   char ret_text[TIDE_CONCLUSION_BYTES]);
 
@@ -85,7 +85,7 @@ typedef struct tide_conclusion_kernels {
     const char *label;    /* borrowed: of the run */
     const char *unit;     /* borrowed: "kernel", "operator" */
     const char *products; /* borrowed: what the gemm_ shares are of: "matrix products" */
-    char top_forward[TIDE_CONCLUSION_LABEL_BYTES]; /* that has most time in forward; "" none */
+    char top_forward[TIDE_CONCLUSION_LABEL_BYTES]; /* takes most time in forward; "" none */
     double top_forward_share;                      /* of the phase's time: 0.5 is half */
     char top_step[TIDE_CONCLUSION_LABEL_BYTES];    /* in the whole step */
     double top_step_share;                         /* of the step's time */

@@ -17,7 +17,7 @@ enum { TIDE_STUDY_MAX_CELLS = 256 };
 /* The command line as it was written; all texts are borrowed from it. */
 typedef struct tide_study_options {
     tide_run_options run;     /* lists that were not given are filled by the study */
-    tide_option_list warmups; /* steps of warm-up; one value but in study warmup */
+    tide_option_list warmups; /* steps of warm-up; one value, except in study warmup */
 } tide_study_options;
 
 /* One run of the grid, and what came of it. */
@@ -37,7 +37,7 @@ typedef struct tide_study_work {
     tide_device_kind kind;             /* of that device */
     tide_study_cell *cells;            /* owned, n_cells */
     size_t n_cells;                    /* of the grid */
-    size_t n_run;                      /* of them were run; fewer after an interruption */
+    size_t n_run;                      /* cells that were run; fewer after an interruption */
     tide_report report;                /* tables and sentences */
 } tide_study_work;
 
@@ -59,7 +59,7 @@ struct tide_study {
     bool needs_times;     /* no virtual device */
     /* Fills the lists that were not given. */
     void (*fill)(tide_study_options *options);
-    /* Writes tables and sentence into the report, once the cells have been run. */
+    /* Writes tables and conclusion into the report, after the cells have been run. */
     tide_status (*report)(tide_study_work *work, tide_error *error);
 };
 
@@ -73,16 +73,16 @@ extern const tide_study tide_study_residuals;
 
 /* ---- for fill ---- */
 
-/* "128,256,512" into a list that was not given; counts or names. */
+/* Fills a list that was not given with "128,256,512", counts or names. */
 void tide_study_fill(tide_option_list *list, const char *items);
-/* The presets, unless the command line names a model; with `all` the 10B one, too. */
+/* Fills in the presets, with `all` including 10B, unless the command line names a model. */
 void tide_study_fill_sizes(tide_study_options *options, bool all);
-/* One preset, unless the command line names a model. */
+/* Fills in one preset, unless the command line names a model. */
 void tide_study_fill_size(tide_study_options *options, const char *size);
 
 /* ---- for report ---- */
 
-/* The model of a cell; studies are of our own. */
+/* The model of a cell. Studies are about our own model only. */
 const tide_workload_config *tide_study_model(const tide_study_cell *cell);
 
 /* Which columns tell the cells of a grid apart. */
@@ -90,18 +90,18 @@ typedef struct tide_study_columns {
     bool size, mode, context, batch, precision, attention, recompute, warmup;
 } tide_study_columns;
 
-/* Those whose lists have several values. */
+/* The columns whose lists have several values. */
 tide_study_columns tide_study_columns_of(const tide_study_work *work);
 void tide_study_add_columns(const tide_study_columns *columns, tide_table *table);
 void tide_study_add_cells(const tide_study_columns *columns, const tide_study_cell *cell,
                           tide_table *table);
-/* "medium, bf16-mixed": what these columns say of it; "" for no columns. */
+/* Writes what these columns say of a cell: "medium, bf16-mixed"; "" for no columns. */
 void tide_study_label(const tide_study_columns *columns, const tide_study_cell *cell,
                       char *ret_text, size_t n_room);
 
-/* What all cells have in common, and by what they were run. */
+/* Says what all cells have in common, and by what they were run. */
 void tide_study_say_setting(tide_study_work *work);
-/* The cells that did not complete, each with its reason. */
+/* Names the cells that did not complete, each with its reason. */
 void tide_study_say_failures(tide_study_work *work);
 
 #endif

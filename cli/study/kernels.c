@@ -48,7 +48,7 @@ static void add_work_row(const tide_study_columns *columns, const tide_study_cel
     tide_cell_percent(table, 100.0 * share(row->ms, phase_ms));
 }
 
-/* The first N_TOP of a phase, the others in one row, and what lies between operators. */
+/* Adds the first N_TOP of a phase, the others in one row, and the time between operators. */
 static void add_phase(const tide_study_columns *columns, const tide_study_cell *cell,
                       const tide_work_shares *shares, size_t phase, tide_table *table) {
     const tide_work_phase *of = &shares->phases[phase];
@@ -104,7 +104,7 @@ static double add_sums(const tide_study_columns *columns, const tide_study_cell 
     return product_ms;
 }
 
-/* The tables that all cells share, of operators or of kernels. NULL: nothing was in them yet. */
+/* The tables that all cells share, of operators or of kernels. NULL until the first row. */
 typedef struct tables {
     tide_table *work;
     tide_table *sums;
@@ -139,8 +139,8 @@ static tables add_tables(tide_study_work *work, bool is_by_kernel) {
 
 /* ---- the conclusion ---- */
 
-/* Of naive attention in forward: two products of T x T x D, and five operations for each
- * probability (maximum, difference, exponential, sum, quotient). */
+/* Counts the operations of naive attention in forward: two products of T x T x D, and five
+ * operations for each probability (maximum, difference, exponential, sum, quotient). */
 static void count_flops(const tide_workload_config *workload, tide_conclusion_kernels *conclusion) {
     const tide_model_config *model = &workload->model;
     double scores = (double)model->batch_size * (double)model->context_length *
@@ -149,8 +149,8 @@ static void count_flops(const tide_workload_config *workload, tide_conclusion_ke
     conclusion->softmax_flops = 5.0 * scores * (double)model->n_heads;
 }
 
-static void say_reading(tide_study_work *work, const tide_study_cell *cell,
-                        const tide_work_shares *shares, double product_ms) {
+static void say_conclusion(tide_study_work *work, const tide_study_cell *cell,
+                           const tide_work_shares *shares, double product_ms) {
     char text[TIDE_CONCLUSION_BYTES];
     double top_ms = 0.0;
     double whole_ms = step_ms(shares);
@@ -183,12 +183,12 @@ static void say_reading(tide_study_work *work, const tide_study_cell *cell,
         conclusion.gemm_step_share = share(product_ms, whole_ms);
     }
     tide_conclusion_of_kernels(&conclusion, text);
-    tide_report_say(&work->report, "reading", "%s", text);
+    tide_report_say(&work->report, "conclusion", "%s", text);
 }
 
-/* A cell's rows, and its sentence where `is_read`. */
+/* Adds a cell's rows, and its conclusion if `is_concluded`. */
 static tide_status add_cell(tide_study_work *work, const tide_study_cell *cell, bool by_kernel,
-                            bool is_read, tables *to) {
+                            bool is_concluded, tables *to) {
     tide_work_shares shares;
     TIDE_TRY(tide_work_shares_init(&shares, cell->result.snapshot, by_kernel));
     if (shares.n_phases > 0) {
@@ -199,15 +199,16 @@ static tide_status add_cell(tide_study_work *work, const tide_study_cell *cell, 
             add_phase(&to->columns, cell, &shares, phase, to->work);
         }
         double product_ms = add_sums(&to->columns, cell, &shares, to->sums);
-        if (is_read) {
-            say_reading(work, cell, &shares, product_ms);
+        if (is_concluded) {
+            say_conclusion(work, cell, &shares, product_ms);
         }
     }
     tide_work_shares_fini(&shares);
     return TIDE_OK;
 }
 
-/* By operator always, by kernel where there are any: these are then what the sentences tell. */
+/* Reports by operator always, and by kernel where kernels were traced. The conclusions then are
+ * about the kernels. */
 static tide_status report(tide_study_work *work, tide_error *error) {
     tables operators = {.work = NULL};
     tables kernels = {.work = NULL};
@@ -227,7 +228,7 @@ static tide_status report(tide_study_work *work, tide_error *error) {
         const tide_conclusion_kernels none = {.label = ""};
         char text[TIDE_CONCLUSION_BYTES];
         tide_conclusion_of_kernels(&none, text);
-        tide_report_say(&work->report, "reading", "%s", text);
+        tide_report_say(&work->report, "conclusion", "%s", text);
     }
     return TIDE_OK;
 }

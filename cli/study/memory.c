@@ -26,7 +26,7 @@ static void fill(tide_study_options *options) {
 
 enum { NAMES_BYTES = 512, N_NAMES_SHOWN = 3 };
 
-/* The largest tensors of a category: all of one size. */
+/* The largest tensors of a category. All have the same size. */
 typedef struct largest {
     int64_t bytes;            /* requested, of each; 0: none */
     size_t n;                 /* of them in the first step */
@@ -43,7 +43,7 @@ static const char *without_layer(const char *name) {
     return n_digits > 0 && name[n_start + n_digits] == '.' ? name + n_start + n_digits + 1 : name;
 }
 
-/* Whether a list "a, b" has the item. */
+/* Whether the list, such as "a, b", has the item. */
 static bool has_item(const char *list, const char *item) {
     size_t n = strlen(item);
     for (const char *at = strstr(list, item); at != NULL; at = strstr(at + 1, item)) {
@@ -69,7 +69,7 @@ static uint32_t step_of(const tide_snapshot *snapshot, uint32_t scope) {
     return scope;
 }
 
-/* "forward > layer > ffn": without step and numbers; the outer scopes first. */
+/* Writes "forward > layer > ffn": the scopes without step and numbers, the outer ones first. */
 static void describe_origin(const tide_snapshot *snapshot, uint32_t scope, char *ret_text,
                             size_t n_room) {
     uint32_t path[16];
@@ -104,7 +104,7 @@ static void consider(const tide_snapshot *snapshot, const tide_event *event, boo
     found->n += is_first_step ? 1 : 0;
 }
 
-/* The largest of each category, of those that are made in steps. */
+/* Finds the largest tensors of each category among those that steps make. */
 static void find_largest(const tide_snapshot *snapshot, largest found[TIDE_N_CATEGORIES]) {
     uint32_t first_step = TIDE_NONE;
     memset(found, 0, TIDE_N_CATEGORIES * sizeof(found[0]));
@@ -120,7 +120,7 @@ static void find_largest(const tide_snapshot *snapshot, largest found[TIDE_N_CAT
     }
 }
 
-/* Of a list "a, b, c, d, e" the first three: "a, b, c and 2 more". */
+/* Shortens "a, b, c, d, e" to its first three items: "a, b, c and 2 more". */
 static void shorten(const char *list, char *ret_text, size_t n_room) {
     size_t n = 0;
     size_t n_shown_bytes = strlen(list);
@@ -155,8 +155,8 @@ static tide_run_config as_eager(const tide_study_cell *cell) {
     return eager;
 }
 
-/* The peaks of PyTorch's run. All -1 where PyTorch has no such run, where it would have to be run
- * for real, and where it does not fit. */
+/* The peaks of PyTorch's run. All are -1 if PyTorch has no such run, if it would have to be run for
+ * real, or if it does not fit. */
 static tide_status run_eager(const tide_study_work *work, const tide_study_cell *cell,
                              tide_run_memory *ret_memory, tide_error *error) {
     const tide_run_config config = as_eager(cell);
@@ -220,7 +220,8 @@ static void add_largest(const tide_study_columns *columns, const tide_study_cell
 /* The tables that all cells share. */
 typedef struct tables {
     tide_table *peaks;
-    tide_table *largest;         /* of the longest context alone: a step makes the same at others */
+    tide_table *
+        largest; /* for the longest context only, because a step makes the same tensors at others */
     uint64_t longest;            /* that context */
     tide_study_columns of_peaks; /* what tells the rows apart */
     tide_study_columns of_largest;
@@ -318,13 +319,13 @@ static tide_status add_cell(const tide_study_work *work, const tide_study_cell *
     return TIDE_OK;
 }
 
-/* As a run that asks whether it fits: its steps decide the reserved bytes. */
+/* Gives it the steps of a run that asks whether it fits, because they decide the reserved bytes. */
 static void ask_for_fit(tide_run_config *config) {
     config->workload.of.model.warmup_steps = 0;
     config->workload.of.model.steps = TIDE_RUN_FIT_STEPS;
 }
 
-/* Of the run with the highest peak: where PyTorch's bytes come from. */
+/* Says where PyTorch's bytes come from in the run with the highest peak. */
 static tide_status add_difference(tide_study_work *work, const tide_conclusion_peak *peaks,
                                   tide_error *error) {
     enum { N_TENSORS = 12 };
@@ -352,7 +353,7 @@ static tide_status add_difference(tide_study_work *work, const tide_conclusion_p
     return tide_beside_run(&work->report, label, &own, &eager, N_TENSORS, error);
 }
 
-/* What the columns of PyTorch are, or why they are empty. */
+/* Says what the columns of PyTorch are, or why they are empty. */
 static void say_pytorch(tide_study_work *work) {
     bool is_true = false;
     for (size_t i = 0; i < work->n_cells; i++) {
@@ -396,7 +397,7 @@ static tide_status report(tide_study_work *work, tide_error *error) {
     }
     if (status == TIDE_OK) {
         tide_conclusion_of_memory(peaks, work->n_run, conclusion);
-        tide_report_say(&work->report, "reading", "%s", conclusion);
+        tide_report_say(&work->report, "conclusion", "%s", conclusion);
     }
     mem->release(mem->ctx, peaks);
     return status;

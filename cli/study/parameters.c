@@ -1,4 +1,4 @@
-/* Study parameters: how many a model has, and their bytes. Nothing is run. */
+/* Study parameters: how many parameters a model has, and their bytes. Nothing is run. */
 #include <stdio.h>
 
 #include "cli/study/internal.h"
@@ -76,7 +76,7 @@ static tide_status report(tide_study_work *work, tide_error *error) {
                     "to train: parameters, gradients and the optimizer state, in fp32, tf32 and "
                     "bf16-mixed, and in bf16-true");
     tide_conclusion_of_parameters(sizes, n, conclusion);
-    tide_report_say(&work->report, "reading", "%s", conclusion);
+    tide_report_say(&work->report, "conclusion", "%s", conclusion);
     return TIDE_OK;
 }
 

@@ -29,7 +29,7 @@ typedef struct kept {
     int64_t bytes;    /* requested */
 } kept;
 
-/* A block in the middle of the model, as the events have it. */
+/* A block in the middle of the model, as the events show it. */
 typedef struct block {
     size_t layer;         /* its number */
     size_t n_layers;      /* of the model */
@@ -48,8 +48,8 @@ static bool is_named(const tide_snapshot *snapshot, uint32_t scope, int kind, co
            strcmp(tide_snapshot_text(snapshot, snapshot->scopes[scope].name), name) == 0;
 }
 
-/* Whether a scope is or lies in the last step's phase of that name, and in the layer (SIZE_MAX:
- * anywhere in it). */
+/* Whether a scope lies in a phase of that name (or is that phase), and in the layer (SIZE_MAX: in
+ * any). */
 static bool lies_in(const tide_snapshot *snapshot, uint32_t scope, const char *phase,
                     size_t layer) {
     bool is_in_layer = layer == SIZE_MAX;
@@ -70,7 +70,8 @@ static void name_block(size_t layer, char prefix[48]) {
     snprintf(prefix, 48, "layers.%zu.", layer);
 }
 
-/* The block's own tensors but its output, which is the next one's input, and its input. */
+/* Whether a tensor belongs to the block: its own tensors and its input, but not its output, which
+ * is the next block's input. */
 static bool belongs(const block *of, const char *name) {
     char prefix[48];
     char input[64] = "embedded";
@@ -106,7 +107,7 @@ static tide_status keep(block *of, const tide_lifetime *lifetime, const char *na
     return TIDE_OK;
 }
 
-/* What is alive when backward begins, was made in forward, and is the block's. */
+/* Finds the block's tensors that were made in forward and are alive when backward begins. */
 static tide_status find_kept(const tide_snapshot *snapshot, const tide_lifetimes *lifetimes,
                              block *of, tide_error *error) {
     int64_t end = -1; /* last event before backward */
@@ -128,7 +129,7 @@ static tide_status find_kept(const tide_snapshot *snapshot, const tide_lifetimes
     return TIDE_OK;
 }
 
-/* What its backward makes and releases. */
+/* Counts what the block's backward makes and releases. */
 static void follow_backward(const tide_snapshot *snapshot, block *of) {
     for (size_t i = 0; i < snapshot->n_events; i++) {
         const tide_event *event = &snapshot->events[i];
@@ -163,7 +164,7 @@ static tide_status read_block(const tide_study_cell *cell, block *of, tide_error
 
 /* ---- tables ---- */
 
-/* "layers.5.ffn.gate" -> "ffn.gate"; the block before's output -> "input". */
+/* "layers.5.ffn.gate" -> "ffn.gate"; the output of the block before -> "input". */
 static const char *short_name(const block *of, const char *name) {
     char prefix[48];
     name_block(of->layer, prefix);
@@ -294,7 +295,7 @@ static tide_status report(tide_study_work *work, tide_error *error) {
     }
     if (status == TIDE_OK) {
         tide_conclusion_of_residuals(blocks, work->n_run, conclusion);
-        tide_report_say(&work->report, "reading", "%s", conclusion);
+        tide_report_say(&work->report, "conclusion", "%s", conclusion);
     }
     mem->release(mem->ctx, blocks);
     return status;

@@ -43,7 +43,7 @@ static const struct {
     [TIDE_TIMED_STEP] = {"step_ms", "step_std_ms", "step"},
 };
 
-/* Which columns some cell has something for. */
+/* Which columns have a value in some cell. */
 typedef struct shown {
     bool phase[TIDE_N_TIMED]; /* mean and sample standard deviation */
     bool rates;               /* tokens and FLOPs a second */
@@ -125,10 +125,10 @@ static void add_row(const tide_study_columns *columns, const shown *has,
                                : -1);
 }
 
-/* ---- readings ---- */
+/* ---- the conclusion ---- */
 
-typedef void reading_of(const tide_conclusion_times *runs, size_t n,
-                        char ret_text[TIDE_CONCLUSION_BYTES]);
+typedef void conclusion_of(const tide_conclusion_times *runs, size_t n,
+                           char ret_text[TIDE_CONCLUSION_BYTES]);
 
 static tide_conclusion_times times_of(const tide_study_columns *label,
                                       const tide_study_cell *cell) {
@@ -146,8 +146,7 @@ static tide_conclusion_times times_of(const tide_study_columns *label,
     return times;
 }
 
-/* Of the cells that differ in what the study compares alone: those that are like `like` in all
- * else. */
+/* Gathers the cells that are like `like` in everything but what the study compares. */
 static size_t gather(const tide_study_work *work, const tide_study_columns *compared,
                      const tide_study_columns *others, const char *like,
                      tide_conclusion_times *ret_runs) {
@@ -170,14 +169,14 @@ static size_t n_timed(const tide_conclusion_times *runs, size_t n) {
     return n_found;
 }
 
-/* One sentence: about the last group of runs of which two can be compared, the largest that were
- * run; without one, about the last group that has times. */
-static void say_reading(tide_study_work *work, const tide_study_columns *compared,
-                        const tide_study_columns *others, reading_of *read,
-                        tide_conclusion_times *runs) {
+/* Says one conclusion: about the last group with two runs that can be compared, because the last
+ * are the largest; if there is no such group, about the last one that has times. */
+static void say_conclusion(tide_study_work *work, const tide_study_columns *compared,
+                           const tide_study_columns *others, conclusion_of *conclude,
+                           tide_conclusion_times *runs) {
     char like[TIDE_CONCLUSION_LABEL_BYTES] = "";
     char text[TIDE_CONCLUSION_BYTES];
-    size_t most = 0; /* runs with times in the group so far, of which more than 2 are no better */
+    size_t most = 0; /* runs with times in the chosen group; 2 are enough */
     for (size_t i = work->n_run; i > 0; i--) {
         char label[TIDE_CONCLUSION_LABEL_BYTES];
         tide_study_label(others, &work->cells[i - 1], label, sizeof(label));
@@ -189,13 +188,13 @@ static void say_reading(tide_study_work *work, const tide_study_columns *compare
     }
     size_t n = most > 0 ? gather(work, compared, others, like, runs) : 0;
     bool is_one_of_many = most > 0 && n < work->n_run;
-    read(runs, n, text);
-    tide_report_say(&work->report, "reading", "%s%s%s", is_one_of_many ? like : "",
+    conclude(runs, n, text);
+    tide_report_say(&work->report, "conclusion", "%s%s%s", is_one_of_many ? like : "",
                     is_one_of_many ? ": " : "", text);
 }
 
 static tide_status report_times(tide_study_work *work, const tide_study_columns *compared,
-                                reading_of *read) {
+                                conclusion_of *conclude) {
     const tide_hostmem *mem = tide_hostmem_default();
     const tide_study_columns columns = tide_study_columns_of(work);
     const shown has = look_at(work);
@@ -203,7 +202,7 @@ static tide_status report_times(tide_study_work *work, const tide_study_columns 
     if (runs == NULL) {
         return TIDE_NO_MEMORY;
     }
-    /* What tells groups apart: all columns but the compared ones. */
+    /* Groups differ in all columns except the compared ones. */
     const tide_study_columns others = {
         .size = columns.size && !compared->size,
         .mode = columns.mode && !compared->mode,
@@ -219,12 +218,13 @@ static tide_status report_times(tide_study_work *work, const tide_study_columns 
     for (size_t i = 0; i < work->n_run; i++) {
         add_row(&columns, &has, &work->cells[i], table);
     }
-    say_reading(work, compared, &others, read, runs);
+    say_conclusion(work, compared, &others, conclude, runs);
     mem->release(mem->ctx, runs);
     return TIDE_OK;
 }
 
-/* One thing alone, so that a ratio has one cause: sizes, else the first of what varies. */
+/* Chooses one column only, so that a ratio has one cause: sizes, or else the first one that varies.
+ */
 static tide_study_columns first_that_varies(const tide_study_work *work) {
     const tide_study_columns varies = tide_study_columns_of(work);
     return varies.size        ? (tide_study_columns){.size = true}

@@ -40,7 +40,7 @@ static bool is_product_operator(const char *path) {
 
 /* ---- rows and phases ---- */
 
-/* The phase of that name, made when it is new; SIZE_MAX: there are too many. */
+/* The phase of that name, which is added if it is new; SIZE_MAX: there are too many. */
 static size_t find_phase(tide_work_shares *shares, const char *name) {
     for (size_t i = 0; i < shares->n_phases; i++) {
         if (strcmp(shares->phases[i].name, name) == 0) {
@@ -54,8 +54,8 @@ static size_t find_phase(tide_work_shares *shares, const char *name) {
     return shares->n_phases++;
 }
 
-/* The row of that name in that phase, made when it is new; NULL: no memory, or too many rows, whose
- * time is then nobody's. */
+/* The row of that name in that phase, which is added if it is new. NULL: no memory or too many
+ * rows; its time is then in no row. */
 static tide_work_row *find_row(tide_work_shares *shares, size_t phase, const char *name) {
     for (size_t i = 0; i < shares->n_rows; i++) {
         if (shares->rows[i].phase == phase && strcmp(shares->rows[i].name, name) == 0) {

@@ -52,8 +52,8 @@ TIDE_NODISCARD tide_status tide_work_shares_init(tide_work_shares *shares,
                                                  const tide_snapshot *snapshot, bool by_kernel);
 void tide_work_shares_fini(tide_work_shares *shares);
 
-/* The row with most time of a phase; of the whole step (SIZE_MAX) the rows of all phases with one
- * name count together. NULL: none. `ret_ms` is its time. */
+/* The row of a phase that takes most time; NULL: none. For the whole step (SIZE_MAX) the rows of
+ * one name in all phases count together. `ret_ms` is its time. */
 const tide_work_row *tide_work_shares_top(const tide_work_shares *shares, size_t phase,
                                           double *ret_ms);
 

@@ -1,4 +1,4 @@
-/* tidemark sweep: a grid of configurations, each run in a process of its own, and one table. */
+/* tidemark sweep: runs each cell of a grid in a subprocess and prints one table. */
 #include <stdio.h>
 #include <string.h>
 
@@ -50,8 +50,8 @@ static tide_status check(const tide_sweep_options *options, tide_error *error) {
     return options->snapshots != NULL ? tide_file_make_folder(options->snapshots, error) : TIDE_OK;
 }
 
-/* The file of rows, which is gone on with where it is there, is neither the model nor the snapshot
- * of a cell. */
+/* The file of rows must be neither the model nor the snapshot of a cell. If it exists, --resume
+ * continues it. */
 static tide_status check_files(const tide_sweep_options *options, const char *path,
                                const tide_sweep *sweep, tide_error *error) {
     const tide_output rows = {.path = path,
@@ -132,7 +132,7 @@ static int run_grid(const tide_sweep_options *options) {
         }
         status = tide_sweep_run(options, device, kind, &sweep, &file, &error);
         tide_error unprinted = {""};
-        /* What was measured is shown, also where the sweep could not go on. */
+        /* Rows that were measured are printed even if the sweep could not go on. */
         tide_status printed = print(options, &sweep, &unprinted);
         exit_status = finish(&sweep, path);
         if (status == TIDE_OK && printed != TIDE_OK) {

@@ -1,5 +1,5 @@
-/* The file of a sweep: a line for the grid, a line for each finished row, each on disk before the
- * next cell begins. */
+/* The file of a sweep: one line for the grid and one for each finished row. A row is on disk before
+ * the next cell begins. */
 #define _DEFAULT_SOURCE /* flock */
 #define _POSIX_C_SOURCE 200809L
 #include <errno.h>
@@ -18,7 +18,7 @@ static const size_t MAX_FILE_BYTES = (size_t)1 << 31;
 
 /* ---- reading ---- */
 
-/* The whole file with a NUL behind it; the caller releases it. */
+/* Reads the whole file and adds a NUL. The caller releases the text. */
 static tide_status read_text(const char *path, char **ret_text, size_t *ret_bytes,
                              tide_error *error) {
     const tide_hostmem *mem = tide_hostmem_default();
@@ -55,7 +55,8 @@ static tide_status read_text(const char *path, char **ret_text, size_t *ret_byte
     return TIDE_OK;
 }
 
-/* Adds the row; one of the same cell that failed or crashed before gives way. */
+/* Adds the row. It replaces a row of the same cell that failed or crashed, because the cell was
+ * tried again. */
 static tide_status add_row(tide_sweep *sweep, tide_sweep_row *row, tide_error *error) {
     if (row->cell < sweep->n_cells && sweep->rows[row->cell] != NULL &&
         tide_sweep_is_failed(sweep->rows[row->cell])) {
@@ -101,7 +102,7 @@ tide_status tide_sweep_read(const char *path, tide_sweep *ret_sweep, size_t *ret
     while (status == TIDE_OK && at < n_bytes) {
         char *end = memchr(text + at, '\n', n_bytes - at);
         if (end == NULL) {
-            break; /* whoever wrote it was ended in its midst */
+            break; /* its writer was killed in the middle of the line */
         }
         *end = '\0';
         number++;
@@ -123,7 +124,7 @@ tide_status tide_sweep_read(const char *path, tide_sweep *ret_sweep, size_t *ret
 
 /* ---- writing ---- */
 
-/* All of the line, on disk when it returns, or nothing of it. */
+/* Writes the whole line, and returns once it is on disk; on failure nothing of it remains. */
 static tide_status write_line(int fd, const char *path, const cJSON *json, tide_error *error) {
     char *text = json != NULL ? cJSON_PrintUnformatted(json) : NULL;
     off_t start = lseek(fd, 0, SEEK_END);
@@ -133,7 +134,7 @@ static tide_status write_line(int fd, const char *path, const cJSON *json, tide_
                          "%s: a row could not be written", path);
     }
     size_t n_bytes = strlen(text);
-    text[n_bytes++] = '\n'; /* where the NUL was: one write, so that no line is cut in two */
+    text[n_bytes++] = '\n'; /* replaces the NUL, so that one write has the whole line */
     size_t n_written = 0;
     while (n_written < n_bytes) {
         ssize_t n = write(fd, text + n_written, n_bytes - n_written);
@@ -153,7 +154,7 @@ static tide_status write_line(int fd, const char *path, const cJSON *json, tide_
     }
     cJSON_free(text);
     if (!is_written) {
-        (void)!ftruncate(fd, start); /* if this fails, too, the reader leaves half a line out */
+        (void)!ftruncate(fd, start); /* if this fails as well, the reader skips the half line */
         return tide_fail(error, TIDE_IO, "%s: a row could not be written: %s: the cell is not done",
                          path, strerror(reason));
     }
@@ -165,7 +166,8 @@ static tide_status write_json(tide_output_file *file, cJSON *json, tide_error *e
     if (text == NULL) {
         return tide_fail(error, TIDE_NO_MEMORY, "%s: a row could not be written", file->path);
     }
-    (void)tide_output_file_write(file, text, strlen(text)); /* what fails sticks until commit */
+    (void)tide_output_file_write(file, text,
+                                 strlen(text)); /* an error is kept and reported by the commit */
     (void)tide_output_file_write(file, "\n", 1);
     cJSON_free(text);
     return TIDE_OK;
@@ -176,13 +178,13 @@ static tide_status not_ours(const char *path, const char *what, tide_error *erro
                      path, what);
 }
 
-/* Whether the first bytes of both are the same, as far as the shorter one goes. */
+/* Whether the shorter one is the beginning of the other. */
 static bool is_beginning(const char *text, size_t n_text, const char *whole) {
     size_t n = strlen(whole);
     return memcmp(text, whole, n_text < n ? n_text : n) == 0;
 }
 
-/* What is behind the last whole line can only be cut off where it is the beginning of a row of this
+/* Bytes after the last whole line may be cut off only if they are the beginning of a row of this
  * grid, which its writer could not finish. */
 static tide_status check_half_row(const char *path, int fd, size_t at, const tide_sweep *sweep,
                                   tide_error *error) {
@@ -201,7 +203,7 @@ static tide_status check_half_row(const char *path, int fd, size_t at, const tid
     return not_ours(path, "its last line has no end and is not the beginning of a row", error);
 }
 
-/* Rows of the file that is there go into the sweep. */
+/* Moves the rows of the existing file into the sweep. */
 static tide_status take_over(const char *path, int fd, tide_sweep *sweep, tide_error *error) {
     tide_sweep found;
     size_t n_good_bytes = 0;
@@ -260,7 +262,7 @@ static tide_status look_for_header(const char *path, const tide_sweep *sweep, bo
     return status;
 }
 
-/* A file that is there, perhaps empty. */
+/* Continues a file that exists and may be empty. */
 static tide_status go_on(const char *path, bool resumes, int fd, tide_sweep *sweep,
                          tide_error *error) {
     struct stat there;
@@ -287,7 +289,7 @@ static tide_status go_on(const char *path, bool resumes, int fd, tide_sweep *swe
     return write_line(fd, path, sweep->header, error);
 }
 
-/* A file with the header alone: where that cannot be written there is none. */
+/* Makes a file with the header alone. If that cannot be written, no file is left. */
 static tide_status make_file(const char *path, const tide_sweep *sweep, tide_error *error) {
     tide_output_file file;
     TIDE_TRY(tide_output_file_open(path, &file, error));
@@ -320,7 +322,7 @@ tide_status tide_sweep_file_open(const char *path, bool resumes, tide_sweep *swe
         status = go_on(path, resumes, fd, sweep, error);
     }
     if (status != TIDE_OK) {
-        (void)close(fd); /* nothing was written that anyone waits for */
+        (void)close(fd); /* nothing was written that could be lost */
         return status;
     }
     ret_file->fd = fd;

@@ -1,4 +1,4 @@
-/* The grid of a sweep: its description, its parts, and the rows that are known of it. */
+/* The grid of a sweep: its description, its parts, and its known rows. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,7 +56,7 @@ static bool add_text(cJSON *json, const char *key, const char *text) {
     return cJSON_AddStringToObject(json, key, text) != NULL;
 }
 
-/* The dimensions of the model of each size: those of the first cell that has it. */
+/* Adds the dimensions of the model of each size, taken from the first cell of that size. */
 static bool add_models(cJSON *json, const tide_run_options *grid) {
     cJSON *array = cJSON_AddArrayToObject(json, "models");
     size_t n_sizes = grid->sizes.n > 0 ? grid->sizes.n : 1;
@@ -66,7 +66,7 @@ static bool add_models(cJSON *json, const tide_run_options *grid) {
         tide_run_config config;
         tide_run_labels labels;
         tide_run_dimension dimensions[TIDE_RUN_MAX_DIMENSIONS];
-        /* A cell that is refused has its model all the same. */
+        /* A refused cell has its model all the same. */
         (void)!tide_run_options_configure(grid, i * n_cells_of_size, "", &config, NULL);
         tide_run_workload_labels(&config.workload, &labels);
         size_t n = tide_run_workload_dimensions(&config.workload, dimensions);
@@ -80,8 +80,8 @@ static bool add_models(cJSON *json, const tide_run_options *grid) {
     return is_complete;
 }
 
-/* The labels of the first cell stand for lists that were not given: a file may name context and
- * batch. An MLP has no contexts, attention or recomputation. */
+/* A list that was not given has one item, which is the label of the first cell: the model's file
+ * may set context and batch. An MLP has no contexts, attention or recomputation. */
 static bool add_lists(cJSON *json, const tide_run_options *grid, const tide_run_labels *first) {
     bool is_mlp = first->attention[0] == '\0';
     return add_texts(json, "modes", &grid->modes, first->mode) &&
@@ -100,7 +100,8 @@ static bool add_settings(cJSON *json, const tide_sweep_options *options, const c
         grid->memory_limit_bytes == TIDE_RUN_UNLIMITED ? -1.0 : (double)grid->memory_limit_bytes;
     /* The words of the file's first version: a file that was begun with them can be resumed. */
     bool is_pytorch = strcmp(grid->emulate, "pytorch") == 0;
-    bool is_usual = strcmp(grid->workload, "transformer") == 0; /* what a file without it is of */
+    bool is_usual =
+        strcmp(grid->workload, "transformer") == 0; /* a file without this key is of transformers */
     return (is_usual || add_text(json, "workload", grid->workload)) &&
            add_text(json, "device", device) && add_number(json, "memory_limit_bytes", limit) &&
            add_text(json, "residuals", is_pytorch ? "eager" : "own") &&
@@ -115,7 +116,7 @@ static bool add_settings(cJSON *json, const tide_sweep_options *options, const c
            cJSON_AddBoolToObject(json, "recorded", options->snapshots != NULL) != NULL;
 }
 
-/* Names of all cells. `refusal` of the first one where none makes sense. */
+/* Adds the names of all cells. If no cell makes sense, fails with the reason of the first. */
 static tide_status add_names(cJSON *json, const tide_run_options *grid, size_t n_cells,
                              tide_error *error) {
     cJSON *array = cJSON_AddArrayToObject(json, "cells");
@@ -137,7 +138,7 @@ static tide_status add_names(cJSON *json, const tide_run_options *grid, size_t n
     return array == NULL ? TIDE_NO_MEMORY : some_make_sense ? TIDE_OK : refusal;
 }
 
-/* Rows and snapshots go by the names of cells: no two may have the same. */
+/* Rows and snapshots are found by the names of cells, so no two cells may have the same name. */
 static tide_status check_sizes(const tide_run_options *grid, tide_error *error) {
     if (tide_run_options_is_custom(grid) && grid->sizes.n > 1) {
         return tide_fail(error, TIDE_INVALID,
@@ -183,7 +184,7 @@ tide_status tide_sweep_header(const tide_sweep_options *options, const char *dev
 
 /* ---- the sweep ---- */
 
-/* A whole number from 1 to `limit`; 0: it is none. */
+/* Reads a whole number from 1 to `limit`; 0 if it is none. */
 static size_t count_of(const cJSON *json, const char *key, size_t limit) {
     const cJSON *item = cJSON_GetObjectItemCaseSensitive(json, key);
     double number = cJSON_IsNumber(item) ? item->valuedouble : 0.0;

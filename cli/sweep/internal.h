@@ -24,7 +24,7 @@ enum { TIDE_SWEEP_MAX_CELLS = 10000, TIDE_SWEEP_VERSION = 1 };
 /* The command line as it was written; all texts are borrowed from it. */
 typedef struct tide_sweep_options {
     tide_run_options grid; /* lists and what holds for every cell */
-    bool resumes;          /* goes on with a file that has rows */
+    bool resumes;          /* continues a file that has rows */
     bool retries;          /* with resumes: rows that failed or crashed are run again */
     bool merges;           /* operands are files of parts; nothing is run */
     const char *shard;     /* "I/N"; NULL: the whole grid */
@@ -33,7 +33,7 @@ typedef struct tide_sweep_options {
 
 extern const tide_option_table tide_sweep_option_table;
 
-/* What is known of one cell. */
+/* What is known of one cell of the grid. */
 typedef struct tide_sweep_row {
     size_t cell;                                                /* its place in the grid, from 0 */
     char name[TIDE_RUN_NAME_BYTES];                             /* small-train-c128-b4-fp32 */
@@ -51,10 +51,10 @@ typedef struct tide_sweep {
     size_t shard;          /* which part this is, 1 .. n_shards */
     size_t n_shards;       /* cell i belongs to part i % n_shards + 1 */
     tide_sweep_row **rows; /* owned, n_cells in grid order; NULL: no row yet */
-    size_t n_rows;         /* of them that are there */
+    size_t n_rows;         /* number of rows that are there */
 } tide_sweep;
 
-/* "2/4": 1 <= I <= N. NULL: 1 of 1. */
+/* Reads "I/N" with 1 <= I <= N, such as "2/4". NULL means part 1 of 1. */
 TIDE_NODISCARD tide_status tide_sweep_parse_shard(const char *text, size_t *ret_shard,
                                                   size_t *ret_n_shards, tide_error *error);
 
@@ -69,7 +69,7 @@ TIDE_NODISCARD tide_status tide_sweep_header(const tide_sweep_options *options, 
 TIDE_NODISCARD tide_status tide_sweep_init(tide_sweep *sweep, cJSON *header, tide_error *error);
 void tide_sweep_fini(tide_sweep *sweep);
 bool tide_sweep_owns(const tide_sweep *sweep, size_t cell);
-/* Cells that this part has, and of them those without a row. */
+/* The number of cells in this part, and the number of those without a row. */
 size_t tide_sweep_n_owned(const tide_sweep *sweep);
 size_t tide_sweep_n_missing(const tide_sweep *sweep);
 /* TIDE_INVALID, naming what is different, unless both are of the same grid. */
@@ -86,48 +86,49 @@ TIDE_NODISCARD tide_status tide_sweep_row_from_json(const cJSON *json, tide_swee
 /* Takes the row on success. TIDE_FORMAT: the grid has no such cell. TIDE_INVALID: it has a row. */
 TIDE_NODISCARD tide_status tide_sweep_add(tide_sweep *sweep, tide_sweep_row *row,
                                           tide_error *error);
-/* It failed or crashed: a further try may end otherwise. */
+/* Whether it failed or crashed, so that another try may end differently. */
 bool tide_sweep_is_failed(const tide_sweep_row *row);
 /* Forgets the rows that failed or crashed; returns how many. */
 size_t tide_sweep_forget_failed(tide_sweep *sweep);
 
 /* ---- the file ---- */
 
-/* Reads header and rows. A last line without its end, which a killed writer left, is left out and
- * told by *ret_was_cut; *ret_good_bytes is where what is whole ends. A row that failed or crashed
- * gives way to a later one of its cell: it was tried again. The caller calls fini in any case. */
+/* Reads header and rows. A killed writer may have left a last line without its end: it is skipped,
+ * and *ret_was_cut says so. *ret_good_bytes is the size up to the last whole line. A row that
+ * failed or crashed is replaced by a later row of its cell. The caller calls fini in any case. */
 TIDE_NODISCARD tide_status tide_sweep_read(const char *path, tide_sweep *ret_sweep,
                                            size_t *ret_good_bytes, bool *ret_was_cut,
                                            tide_error *error);
 
-/* A file to which finished rows are appended; no second process can have it open so. */
+/* A file to which finished rows are appended. It is locked, so that no second sweep can write it.
+ */
 typedef struct tide_sweep_file {
     int fd;           /* -1: closed */
     const char *path; /* borrowed */
 } tide_sweep_file;
 
-/* Makes the file with the sweep's header, or, where it is there, takes its rows into the sweep when
- * `resumes` says so: TIDE_INVALID where it does not, where the file is of another grid or part, or
- * where another process is writing it. Notes about what was left out go to stderr. */
+/* Makes the file with the sweep's header. If the file exists and `resumes` is true, moves its rows
+ * into the sweep. TIDE_INVALID: it exists and `resumes` is false, it is of another grid or part, or
+ * another process is writing it. Notes about skipped lines go to stderr. */
 TIDE_NODISCARD tide_status tide_sweep_file_open(const char *path, bool resumes, tide_sweep *sweep,
                                                 tide_sweep_file *ret_file, tide_error *error);
-/* The row is on disk when this returns; on failure nothing of it is. */
+/* Returns once the row is on disk; on failure nothing of it is. */
 TIDE_NODISCARD tide_status tide_sweep_file_append(tide_sweep_file *file, const tide_sweep_row *row,
                                                   tide_error *error);
 void tide_sweep_file_close(tide_sweep_file *file);
-/* The whole sweep as a new file; TIDE_INVALID where there is one. */
+/* Writes the whole sweep as a new file. TIDE_INVALID: the file exists. */
 TIDE_NODISCARD tide_status tide_sweep_write(const char *path, const tide_sweep *sweep,
                                             tide_error *error);
 
-/* The rows of all files in one sweep of the whole grid. TIDE_INVALID names the file that is of
- * another grid than the first, or the cell that has rows in two. The caller calls fini in any case.
- */
+/* Joins the rows of all files in one sweep of the whole grid. TIDE_INVALID names the file whose
+ * grid differs from the first one's, or the cell that has rows in two files. The caller calls fini
+ * in any case. */
 TIDE_NODISCARD tide_status tide_sweep_merge(const char *const *paths, size_t n_paths,
                                             tide_sweep *ret_sweep, tide_error *error);
 
 /* ---- running ---- */
 
-/* Where --snapshots keeps that of the cell. */
+/* The path of a cell's snapshot in the folder of --snapshots. */
 TIDE_NODISCARD tide_status tide_sweep_name_snapshot(const tide_sweep_options *options,
                                                     const char *name, char path[TIDE_PATH_BYTES],
                                                     tide_error *error);
@@ -138,16 +139,16 @@ TIDE_NODISCARD tide_status tide_sweep_run(const tide_sweep_options *options, con
                                           tide_device_kind kind, tide_sweep *sweep,
                                           tide_sweep_file *file, tide_error *error);
 
-/* What the estimate of the time left is made of. The work of a cell: its floating point operations
- * where the device computes, 1 where it does not. */
+/* The estimate of the time left is made of these. The work of a cell is its floating point
+ * operations, or 1 where the device does not compute. */
 typedef struct tide_sweep_pace {
     double done_work;    /* of cells that completed */
     double done_s;       /* that they took */
-    double missing_work; /* of cells that have no row, the running one among them */
+    double missing_work; /* of cells without a row, including the running one */
     double running_s;    /* that the running one has taken so far */
 } tide_sweep_pace;
 
-/* Seconds until all cells have a row; -1: nobody knows before the first one completed. */
+/* Seconds until all cells have a row; -1: unknown, because no cell has completed yet. */
 double tide_sweep_left_s(const tide_sweep_pace *pace);
 /* "45 s", "12 min", "3 h 20 min"; "" below 0. Returns `text`. */
 char *tide_sweep_format_s(double seconds, char text[32]);
@@ -171,14 +172,14 @@ void tide_sweep_say_places(const tide_sweep_places *found, tide_report *report);
 /* Whether the cells are MLPs, whose tokens are rows. */
 bool tide_sweep_is_mlp(const tide_sweep *sweep);
 
-/* Whether a list of the whole grid, such as "batches", has several items, of which the cells that
- * were run may have one. */
+/* Whether a list of the whole grid, such as "batches", has several items. The cells that were run
+ * may have only one of them. */
 bool tide_sweep_varies(const tide_sweep *sweep, const char *list);
 
-/* Sentences above the table: what was run, and how to read the figures. `for_people`: with what all
- * rows have in common, which people see in no column. */
+/* Says above the table what was run and how to read the figures. `for_people` adds what all rows
+ * have in common, because people see no column for it. */
 void tide_sweep_say(const tide_sweep *sweep, bool for_people, tide_report *report);
-/* Below it: why cells were not supported, failed or crashed. */
+/* Says below the table why cells were not supported, failed or crashed. */
 void tide_sweep_say_reasons(const tide_sweep *sweep, tide_report *report);
 
 /* A text, or "-" for "". */

@@ -4,7 +4,7 @@
 #include "cli/cli.h"
 #include "cli/sweep/internal.h"
 
-/* Where the row of each cell comes from: for the message about a second one. */
+/* The file that each row comes from, for the message about a second row of its cell. */
 typedef struct origin {
     const char **paths; /* owned, n_cells; NULL: no row yet */
 } origin;

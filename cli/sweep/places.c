@@ -1,6 +1,5 @@
-/* Where and by what the cells of a sweep were run: parts of one sweep may come from several
- * machines.
- */
+/* Where and by what the cells of a sweep were run. The parts of one sweep may come from several
+ * machines. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -122,7 +121,7 @@ void tide_sweep_add_places(const tide_sweep_places *found, tide_report *report) 
     }
 }
 
-/* The same for people: a sentence each, without what nobody knows. */
+/* The same for people: one sentence for each environment, without what is unknown. */
 void tide_sweep_say_places(const tide_sweep_places *found, tide_report *report) {
     for (size_t i = 0; i < found->n_places; i++) {
         const tide_run_environment *place = &found->places[i];

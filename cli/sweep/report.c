@@ -1,5 +1,4 @@
-/* The table of what a sweep found. People see the columns in which something stands; programs get
- * all of them. */
+/* The table of a sweep. People see the columns that are not empty; programs get all columns. */
 #define _POSIX_C_SOURCE 200809L
 #include <stdio.h>
 #include <string.h>
@@ -35,8 +34,8 @@ typedef enum column_kind {
 /* When a column is shown to people; programs get all of them. */
 typedef enum column_use {
     USE_ALWAYS,
-    USE_VARIED,  /* where cells, or those of the whole grid, differ in it */
-    USE_KNOWN,   /* where some cell has a value */
+    USE_VARIED,  /* if the cells that were run, or those of the whole grid, differ in it */
+    USE_KNOWN,   /* if some cell has a value */
     USE_PROGRAMS /* never */
 } column_use;
 
@@ -47,7 +46,7 @@ static const struct {
     column_use use;
     column_kind kind;
     size_t offset;    /* of what is shown, in tide_sweep_row; 0 where the kind knows it */
-    const char *list; /* of the grid, that it has a value of; NULL: of none */
+    const char *list; /* the list of the grid that has its values; NULL: none */
 } COLUMNS[] = {
     {"cell", "cell", false, USE_PROGRAMS, SHOWS_TEXT, offsetof(tide_sweep_row, name), NULL},
     {"size", "size", false, USE_ALWAYS, SHOWS_TEXT, offsetof(tide_sweep_row, size), NULL},
@@ -187,7 +186,7 @@ static source source_of(const tide_sweep *sweep, const tide_sweep_places *found,
     return (source){.row = sweep->rows[cell], .place = found->of_cell[cell]};
 }
 
-/* All columns, as a table that is not printed: what is in it decides which ones people see. */
+/* Fills all columns of a table that is not printed. Its cells decide which columns people see. */
 static void fill(const tide_sweep *sweep, const tide_sweep_places *found,
                  const bool is_shown[N_COLUMNS], tide_table *table) {
     for (size_t c = 0; c < N_COLUMNS; c++) {
@@ -216,7 +215,8 @@ static bool is_same_cell(const tide_cell *a, const tide_cell *b) {
            (a->kind != TIDE_CELL_TEXT || strcmp(a->text, b->text) == 0);
 }
 
-/* Which columns people see, by what a table of all of them holds and what the grid varies. */
+/* Chooses the columns that people see, by the cells of a table with all columns and by what the
+ * grid varies. */
 static void choose(const tide_sweep *sweep, const tide_table *all, bool is_shown[N_COLUMNS]) {
     for (size_t c = 0; c < N_COLUMNS; c++) {
         bool is_known = false;

@@ -33,7 +33,7 @@ void tide_sweep_row_destroy(tide_sweep_row *row) {
     }
 }
 
-/* The texts of a row, and their keys. All have the same room but the name. */
+/* The texts of a row with their keys. */
 static const struct {
     const char *key;
     size_t offset;  /* in tide_sweep_row */

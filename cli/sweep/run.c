@@ -36,7 +36,7 @@ char *tide_sweep_format_s(double seconds, char text[32]) {
 
 /* ---- the cells ---- */
 
-/* A sweep on its way. */
+/* A running sweep. */
 typedef struct runner {
     const tide_sweep_options *options; /* borrowed, as all here */
     const char *device;                /* never "auto" */
@@ -132,7 +132,7 @@ static tide_status make_row(runner *run, size_t cell, tide_sweep_row **ret_row, 
     return TIDE_OK;
 }
 
-/* Rows that nobody would want to be told of only at the end. */
+/* Reports a failed cell at once, so that a long sweep can be stopped early. */
 static void tell(runner *run, const tide_sweep_row *row) {
     if (tide_sweep_is_failed(row)) {
         tide_progress_end(&run->progress);

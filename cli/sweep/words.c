@@ -68,7 +68,7 @@ static void count_outcomes(const tide_sweep *sweep, char text[WORDS_BYTES]) {
     }
 }
 
-/* What no column tells, because the grid has one value of it. */
+/* Says what all cells have in common, because no column shows it. */
 static void say_common(const tide_sweep *sweep, tide_report *report) {
     static const struct {
         const char *key;
