@@ -13,7 +13,7 @@ enum {
     READ_BYTES = 3 * 16384 /* a multiple of 3, so that base64 needs no padding in between */
 };
 
-/* What cannot be written sticks in `out` until its commit. */
+/* `out` keeps the first failure until its commit, so the functions below return none. */
 
 /* Writes `n` bytes (at most READ_BYTES) as base64; pads when n is no multiple of 3. */
 static void write_base64(tide_output_file *out, const unsigned char *data, size_t n) {
@@ -51,7 +51,7 @@ static void write_attribute(tide_output_file *out, const char *text) {
     }
 }
 
-/* A snapshot is gzip (1f 8b) or a JSON object; anything else was given by mistake. */
+/* True for gzip (1f 8b) or a JSON object; any other file was given by mistake. */
 static bool looks_like_snapshot(const unsigned char *data, size_t n) {
     if (n >= 2 && data[0] == 0x1f && data[1] == 0x8b) {
         return true;
@@ -63,7 +63,7 @@ static bool looks_like_snapshot(const unsigned char *data, size_t n) {
     return i < n && data[i] == '{';
 }
 
-/* The content of the input file as base64. */
+/* Writes the content of the input file as base64. */
 static tide_status write_content(tide_output_file *out, const char *input_path, tide_error *error) {
     FILE *in = fopen(input_path, "rb");
     if (in == NULL) {

@@ -22,8 +22,8 @@ typedef struct tide_report_input {
 } tide_report_input;
 
 /* Writes the page to PATH: to a temporary name beside it first, renamed when complete, so that a
- * failure leaves an older file as it was; of a link, what it leads to is replaced. The first input
- * is the base of the comparison. Without inputs it is the empty viewer, on which files can be
+ * failure leaves an older file as it was. If PATH is a link, its target is replaced. The first
+ * input is the base of the comparison. Without inputs it is the empty viewer, on which files can be
  * dropped. `comparison_json` is a JSON object with the text "sentence", shown above several runs,
  * and the list "names" of one text per input, which tells its run from the others; NULL: none.
  * TIDE_IO names the file and the system's reason; TIDE_FORMAT an input that is no snapshot by its

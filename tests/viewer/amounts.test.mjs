@@ -152,7 +152,7 @@ test('layers are one group or each its own', () => {
   assert.deepEqual(names, ['gradients']);
 });
 
-test('what the legend hides is not counted', () => {
+test('groups hidden by the legend are not counted', () => {
   const { blocks } = training.index;
   const visible = Uint8Array.from(blocks.category, (c) => (CATEGORIES[c] === 'parameter' ? 0 : 1));
   const what = whatOf(training, 'peak', -1, null);
@@ -170,7 +170,7 @@ test('what the legend hides is not counted', () => {
   );
 });
 
-test('a group picks the same blocks in its run, and what has the same texts in another', () => {
+test('a group picks its blocks, and blocks with the same texts in another run', () => {
   const other = makeRun(
     readSnapshot(trainingRun({ layers: 5, warmup: 1, steps: 1, precision: 'bf16-mixed', bytes: 2 })),
     'other',
@@ -272,7 +272,7 @@ const told = (frames) => {
   return frameText(snapshot, representativeFrames(snapshot)[frames.length - 1]);
 };
 
-test('a stack is told by the first frame of the user', () => {
+test('the innermost frame of the user stands for a stack', () => {
   const library = [
     ['c10::cuda::CUDACachingAllocator::malloc(void**)', '??', 0],
     ['at::native::mm(at::Tensor const&)', '??', 0],
@@ -408,7 +408,7 @@ test('rows of a level add up, also where not all of them are shown', () => {
   assert.equal(treeRows(state, run, whole, levels).filter((row) => row.level === 3).length, 1);
 });
 
-test('fields of tables run nothing and keep their text', () => {
+test('fields of tables contain no formula and keep their text', () => {
   assert.equal(csvField('=1+1'), "'=1+1");
   assert.equal(csvField('+a'), "'+a");
   assert.equal(csvField('-a'), "'-a");
@@ -428,7 +428,7 @@ test('fields of tables run nothing and keep their text', () => {
   );
 });
 
-test('long ranges are split; the times are printed, not judged', (t) => {
+test('long ranges are split; times are printed, not checked', (t) => {
   const run = makeRun(
     readSnapshot(trainingRun({ layers: 48, warmup: 0, steps: Math.ceil(2e5 / 1500), operators: 4 })),
     'long',

@@ -94,7 +94,7 @@ test('a view of a step shows the same step of the other run with the same margin
   }
 });
 
-test('what only one run has shows nothing in the other', () => {
+test('a part that only one run has shows nothing in the other', () => {
   const { snapshot, extents, axes } = bf16;
   const extra = [...snapshot.scopes.kind.keys()].find((s) => scopePath(snapshot, s) === 'warm-up 1');
   assert.equal(
@@ -103,7 +103,7 @@ test('what only one run has shows nothing in the other', () => {
   );
 });
 
-test('where a run ended out of memory is not taken for the end of the step', () => {
+test('the out-of-memory end of a run is not taken for the end of the step', () => {
   const cut = runOf(trainingRun({ limitBytes: 500e6, warmup: 1, steps: 2 }));
   const there = alignRuns(cut, fp32, 'event');
   const end = alignedPlace(there, cut.axes.event.hi);
@@ -121,7 +121,7 @@ test('bytes per category from checkpoints are those of the blocks alive, in ever
   }
 });
 
-test('differences add up to the totals of both runs, whatever makes a row', () => {
+test('differences add up to the totals of both runs, for every kind of row', () => {
   const states = [fp32.peakState, bf16.peakState];
   for (const by of ['scope', 'name', 'stack']) {
     const { rows, sums } = differencesAt([fp32, bf16], states, by);
@@ -147,7 +147,7 @@ test('differences add up to the totals of both runs, whatever makes a row', () =
   }
 });
 
-test('what only one run holds is on its side alone', () => {
+test('blocks that only one run holds are on its side only', () => {
   const make = (names) => {
     const r = new Recording();
     r.within('step', 'step', 0, () => names.forEach(([name, bytes]) => r.alloc(name, 'activation', bytes)));
@@ -179,7 +179,7 @@ test('what only one run holds is on its side alone', () => {
   );
 });
 
-test('runs without a sentence from the command line get one: what is saved, where, and what it does to the time', () => {
+test('the page writes a sentence if the command line gave none: savings, categories, and the change in time', () => {
   const thin = runOf(trainingRun({ layers: 4, warmup: 1, steps: 2 }), 'thin');
   const said = comparisonSentence([fp32, thin]);
   assert.match(

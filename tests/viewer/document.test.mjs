@@ -37,7 +37,7 @@ function plain(value) {
     : value;
 }
 
-test('a document read in pieces of any size is what JSON.parse makes of it', async () => {
+test('a document read in pieces of any size equals the result of JSON.parse', async () => {
   const document = trainingRun({ layers: 2, steps: 2, limitBytes: 2e8 });
   document.strings.push('é ü 😀 "\\/ \u007f \u2028', 'x'.repeat(500));
   const expected = document;
@@ -51,7 +51,7 @@ test('a document read in pieces of any size is what JSON.parse makes of it', asy
   }
 });
 
-test('what is not strict JSON is refused, with byte and key path', async () => {
+test('anything but strict JSON is refused, with byte and key path', async () => {
   const text = JSON.stringify(trainingRun({ layers: 1, steps: 1 }));
   const refusals = [
     [text.slice(0, -1), /^byte \d+, run: ',' or '}' was expected, not the end of the file/],
@@ -169,7 +169,7 @@ test('a file that unpacks to more than 2 GiB is refused before it fills the memo
   assert.equal(n, 65);
 });
 
-test('everything large is handed over, and nothing twice', async () => {
+test('every large buffer is transferred, and none twice', async () => {
   const { snapshot, derived } = await readSource(
     new Blob([JSON.stringify(trainingRun({ layers: 4, steps: 3 }))]),
     () => undefined,
@@ -189,7 +189,7 @@ test('everything large is handed over, and nothing twice', async () => {
   );
 });
 
-test('odd values that are only shown are unknown, and counted', async () => {
+test('odd values that are only displayed become unknown and are counted', async () => {
   const document = trainingRun({ layers: 1, steps: 1 });
   Object.assign(document.frames, {
     line: document.frames.line.map((line, i) => (i === 0 ? -1 : i === 1 ? 'LARGE' : line)),
@@ -208,7 +208,7 @@ test('odd values that are only shown are unknown, and counted', async () => {
   }
 });
 
-test('a small file of much text is left to a worker', async () => {
+test('a small file that expands to much text is read in a worker', async () => {
   const packed = gzipSync(Buffer.alloc(1 << 22, 32));
   await assert.rejects(
     readSource(new Blob([packed]), () => undefined, 1 << 20),

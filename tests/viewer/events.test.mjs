@@ -28,7 +28,7 @@ const all = { actions: null, query: null, first: 0, last: run.index.nStates };
 const listed = (rows) => Array.from({ length: rows.count }, (_, i) => rows.eventAt(i));
 const every = Array.from({ length: events.count }, (_, e) => e);
 
-test('without a filter there is a row for each event, of a range for each of its own', () => {
+test('without a filter there is a row for each event, or for each event of the range', () => {
   assert.deepEqual(listed(filterEvents(run, all)), every);
   assert.deepEqual(
     listed(filterEvents(run, { ...all, first: 10, last: 20 })),
@@ -36,7 +36,7 @@ test('without a filter there is a row for each event, of a range for each of its
   );
 });
 
-test('filters leave what a plain look at each event leaves', () => {
+test('filters keep the events that a direct test of each event keeps', () => {
   const text = (e) =>
     [
       events.name[e] < 0 ? '' : strings[events.name[e]],
@@ -156,7 +156,7 @@ test('a short list scrolls as it is, a long one comes to each of its ends', () =
   }
 });
 
-test('the list of many events opens at once; the times are printed, not judged', (t) => {
+test('the list of many events opens at once; times are printed, not checked', (t) => {
   const many = makeRun(readSnapshot(trainingRun({ layers: 48, warmup: 0, steps: 100 })), 'many');
   const began = performance.now();
   const rows = filterEvents(many, { actions: null, query: null, first: 0, last: many.index.nStates });

@@ -441,7 +441,7 @@ for (const [number, each] of CASES.entries()) {
   });
 }
 
-test('a run alone says in every format that bf16 is emulated on the cpu, and nothing of the kind elsewhere', () => {
+test('a single run says in every format that bf16 is emulated on the cpu, and no other run does', () => {
   const shape = CASES.find((each) => each.device === 'cpu').shape;
   for (const [device, precision, isEmulated] of [
     ['cpu', 'bf16-true', true],

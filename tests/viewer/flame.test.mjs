@@ -62,7 +62,7 @@ function checkNodes(run, flame, list) {
   });
 }
 
-test('every frame has the bytes of those below it and its own', () => {
+test('every frame has the bytes of its children and its own', () => {
   for (const isUnfolded of [false, true]) {
     const list = allocated(training);
     const flame = buildFlame(training, list, isUnfolded, byCategory(training));
@@ -95,7 +95,7 @@ test('unfolded, each frame has the blocks whose stacks pass through it in that p
   }
 });
 
-test('frames of libraries are one, whatever they are and however many', () => {
+test('consecutive frames of libraries are folded into one', () => {
   const run = foldedRun([
     ['lib0', 'main', 'lib1', 'lib2', 'work'],
     ['lib0', 'main', 'lib3', 'work'],
@@ -183,7 +183,7 @@ test(`a point leads to the frame drawn there, at any zoom (seed ${SEED})`, () =>
   assert.ok(found > 500);
 });
 
-test('a path leads back to its node, and as far as it goes elsewhere', () => {
+test('a path leads back to its node, or as far as another graph goes', () => {
   const flame = buildFlame(training, allocated(training), false, byCategory(training));
   flame.nodes.forEach((_, i) => assert.equal(followPath(flame, flamePath(flame, i)), i));
   assert.equal(followPath(flame, [123456]), 0);

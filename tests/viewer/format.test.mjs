@@ -77,7 +77,7 @@ test('numbers are decoded through the names that the file gives', () => {
   assert.deepEqual(readSnapshot(swapped).subjects.category, readSnapshot(document).subjects.category);
 });
 
-test('words that nobody here knows are categories of their own, above those that are known', () => {
+test('unknown names become categories of their own, above the built-in ones', () => {
   const document = trainingRun();
   const before = makeRun(readSnapshot(document), 'before');
   const bytesOf = (run, name) => run.peak.categories.find(({ key }) => key === name)?.bytes ?? 0;

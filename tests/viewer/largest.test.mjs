@@ -37,7 +37,7 @@ test('groups add up to the total, the largest first, and are found again block b
   }
 });
 
-test('where nothing has a name or a category, the line of the program stands for it', () => {
+test('without names and categories, the line of the program identifies a group', () => {
   const bare = structuredClone(document);
   bare.events.name.fill(-1);
   bare.events.category.fill(0);

@@ -81,7 +81,7 @@ test('expandable segments join, are cut, and give back whole granules', () => {
   assert.deepEqual(pieces(layoutAt(run, 5)), ['block 5, free 15', 'free 20']);
 });
 
-test('a recording that contradicts itself is accounted for, not believed', () => {
+test('contradictions of a recording appear in the account', () => {
   const run = rowsAt([
     ['alloc', 20 * MIB, 4 * MIB],
     ['segment_alloc', 40 * MIB, 4 * MIB],

@@ -52,7 +52,7 @@ function plainWalk(document) {
   return { states, unmatched };
 }
 
-test(`blocks follow a walk of the events, whatever they say (seed ${SEED})`, () => {
+test(`blocks equal a walk over random events (seed ${SEED})`, () => {
   const random = randomNumbers(SEED);
   const r = new Recording();
   for (let i = 0; i < 3000; i++) {
@@ -112,7 +112,7 @@ test('the device with the highest peak is shown, and any other can be', () => {
   assert.match(run.title, /cuda: b$/);
 });
 
-test('what is given back twice is counted, not subtracted', () => {
+test('a second free is counted, not subtracted', () => {
   const r = new Recording();
   r.segment(4096);
   r.event('segment_free', { address: 1, requested: 8192, block: 8192 });
@@ -245,7 +245,7 @@ test('every block of a large start is found again when it is freed', () => {
   assert.deepEqual([blocks.nUnmatched, totals[0], totals[n]], [0, n * 512, 0]);
 });
 
-test('what only some files have is read: kernels, device times, costs of recording, origin', () => {
+test('optional parts are read: kernels, device times, the cost of recording, the origin', () => {
   const document = trainingRun({ layers: 1, steps: 1 });
   const name = document.strings.push('gemm', 'forward', 'forward > layer') - 3;
   document.kernels = {
@@ -310,7 +310,7 @@ test('what only some files have is read: kernels, device times, costs of recordi
   );
 });
 
-test('missing stacks and missing names of functions are said', () => {
+test('the page warns of missing stacks and missing names of functions', () => {
   const bare = randomRun(40, SEED);
   bare.events.stack = bare.events.stack.map(() => -1);
   bare.stacks = { parent: [], frame: [] };

@@ -80,7 +80,7 @@ test('blocks alive add up to the total, sorted by category, then birth', () => {
   }
 });
 
-test('what is alive at the peak adds up exactly', () => {
+test('the blocks alive at the peak add up exactly', () => {
   for (const document of [trainingRun(), randomRun(2000, SEED)]) {
     const snapshot = readSnapshot(document);
     const index = buildIndex(buildBlocks(snapshot));
@@ -235,7 +235,7 @@ test('the page opens on the measured step that holds the peak', () => {
   );
 });
 
-test('a run out of memory says where it ended', () => {
+test('the headline of an out-of-memory run says where it ended', () => {
   const run = makeRun(readSnapshot(trainingRun({ limitBytes: 500e6 })), 'x');
   assert.match(
     headline(run),
@@ -353,7 +353,7 @@ test('a run without recorded allocations says so, and has no bytes to compare', 
   );
 });
 
-test('a peak that a warm-up step reached first is shown in the measured step, and that is said', () => {
+test('a peak that a warm-up step reached first is shown in the measured step, with a note', () => {
   const run = makeRun(readSnapshot(trainingRun({ warmup: 2 })), 'x');
   const first = run.snapshot.events.scope[run.index.peakState - 1];
   const where = scopePath(run.snapshot, first).split(' › ')[0];
@@ -366,7 +366,7 @@ test('a peak that a warm-up step reached first is shown in the measured step, an
   assert.doesNotMatch(headline(runOf(1)), /first reached/);
 });
 
-test('what is reserved keeps its label, with the capacity that is out of sight, clear of the peak and the end', () => {
+test('the label of the reserved bytes avoids the peak and the end, with a capacity out of view', () => {
   for (const [document, pattern] of [
     [trainingRun({ device: 'virtual' }), /^reserved [\d.]+ MiB of 79\.18 GiB device capacity$/],
     [trainingRun({ device: 'virtual', limitBytes: 500e6 }), /^reserved [\d.]+ MiB$/],
@@ -444,7 +444,7 @@ test('a virtual device has no times', () => {
   assert.ok(run.isVirtual);
 });
 
-test('times are by the clock that the device has', () => {
+test('times use the clock of the device', () => {
   for (const [kind, clock, mean] of [
     ['cpu', 'host', 2],
     ['cuda', 'device', 2],
@@ -464,7 +464,7 @@ test('statistics are of the sample, and one step has no spread', () => {
   assert.equal(formatMeanStd(31.086, statisticsOf([31.086]).std), '31.09 ms');
 });
 
-test('a run warns of what is missing and of times that say little', () => {
+test('a run warns of missing data and of times that are not representative', () => {
   const warnings = (more) => makeRun(readSnapshot(trainingRunWith(more)), 'x').warnings.join(' ');
   assert.equal(warnings({}), '');
   assert.match(

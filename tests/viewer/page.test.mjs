@@ -41,7 +41,7 @@ async function opened(runs, comparison = null, options = {}) {
   return openPage(browser, folder, reportHtml(runs, comparison), options);
 }
 
-test('opens from disk on the step of the peak, with the peak in one sentence, nothing asked of a network', async () => {
+test('opens from disk on the step of the peak, with the peak in one sentence, without a network request', async () => {
   const page = await opened([RUN]);
   assert.match(
     await text(page, '#headline'),
@@ -191,7 +191,7 @@ test('several runs carry their names, and nothing is cut off at any width', asyn
   }
 });
 
-test('what is too long of the comparison is behind a button; only the first sentence is bold', async () => {
+test('a button unfolds a long comparison; only the first sentence is bold', async () => {
   const page = await opened(
     THREE,
     { ...SENTENCES, sentence: `${SENTENCES.sentence} ${SENTENCES.sentence}` },
@@ -227,7 +227,7 @@ test('a much smaller run has its own scale, and Y puts all on one', async () => 
   await closed(alike);
 });
 
-test('the keyboard alone reaches the timeline, goes through its allocations, pins one and lets it go', async () => {
+test('the keyboard alone reaches the timeline, goes through its allocations, pins one and unpins it', async () => {
   const page = await opened([{ label: 'known', document: knownRun() }]);
   for (
     let i = 0;
@@ -332,7 +332,7 @@ test('a run that was only timed shows its times, without an empty timeline', asy
   await closed(both);
 });
 
-test('a run out of memory says where it ended', async () => {
+test('the headline of an out-of-memory run says where it ended', async () => {
   const page = await opened([{ label: 'oom', document: trainingRun({ limitBytes: 500e6 }) }]);
   assert.match(
     await text(page, '#headline'),
@@ -341,7 +341,7 @@ test('a run out of memory says where it ended', async () => {
   await closed(page);
 });
 
-test('another device is chosen, and stands in the address', async () => {
+test('another device can be chosen, and the address keeps it', async () => {
   const page = await opened([{ label: 'two', document: runOnDevices() }]);
   const shown = () => page.locator('#device-select').inputValue();
   assert.deepEqual(

@@ -261,7 +261,7 @@ pickle.dump(collections.OrderedDict(a=1), open(sys.argv[2], "wb"))`,
   await closed(page);
 });
 
-test('runs are read in workers, by the page where it may have none and where they are small', async () => {
+test('runs are read in workers, and by the page if they are small or no worker is allowed', async () => {
   const large = {
     label: 'large',
     bytes: Buffer.from(`${' '.repeat(200_000)}${JSON.stringify(RUN.document)}`),
@@ -299,14 +299,14 @@ test('runs are read in workers, by the page where it may have none and where the
   }
 });
 
-test('damaged data in the page is said, and the rest is shown', async () => {
+test('damaged data in the page is reported, and the rest is shown', async () => {
   const page = await opened([{ label: 'broken', bytes: Buffer.from([0x1f, 0x8b, 8, 0, 1, 2]) }, RUN]);
   assert.match(await text(page, '#banners'), /broken: the file is damaged or cut off/);
   assert.match(await text(page, '#headline'), /^Peak 981/);
   await closed(page);
 });
 
-test('100,000 events come onto the screen; the time is printed, not judged', async () => {
+test('100,000 events come onto the screen; the time is printed, not checked', async () => {
   const document = trainingRun({ layers: 36, steps: 85, operators: 4 });
   assert.ok(document.events.action.length >= 95_000, String(document.events.action.length));
   const page = await opened([]);

@@ -32,7 +32,7 @@ async function saved(page, button) {
   return { name: download.suggestedFilename(), text: readFileSync(await download.path(), 'utf8') };
 }
 
-test('the tree is gone through by keys: open, close, choose, and choose again', async () => {
+test('keys go through the tree: open, close, choose, and choose again', async () => {
   const page = await opened([RUN]);
   const before = await picture(page);
   await page.locator('.tree-row[tabindex="0"]').focus();
@@ -85,7 +85,7 @@ test('columns sort, and say so', async () => {
   await closed(page);
 });
 
-test('what the tree shows follows the cursor and the legend, and adds up', async () => {
+test('the tree follows the cursor and the legend, and adds up', async () => {
   const page = await opened([RUN]);
   const exact = async () =>
     Number((await page.locator('.tree-panel .panel-summary b').getAttribute('title')).replace(/\D/g, ''));
@@ -110,7 +110,7 @@ test('what the tree shows follows the cursor and the legend, and adds up', async
   await closed(page);
 });
 
-test('thousands of groups come in chunks, and what is left stands in a row of its own', async () => {
+test('thousands of groups are shown in chunks, and a row sums the others', async () => {
   const page = await opened([{ label: 'many', document: randomRun(4500, 5) }]);
   await page.getByRole('button', { name: 'allocated', exact: true }).click();
   await page.getByLabel('single layers').check();
@@ -129,7 +129,7 @@ test('thousands of groups come in chunks, and what is left stands in a row of it
   await closed(page);
 });
 
-test('the tree goes into a table that adds up, and into the clipboard', async () => {
+test('the tree is saved as a table that adds up, and copied to the clipboard', async () => {
   const page = await opened([RUN]);
   await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
   const { name, text: csv } = await saved(
@@ -153,7 +153,7 @@ test('the tree goes into a table that adds up, and into the clipboard', async ()
   await closed(page);
 });
 
-test('the flame graph zooms by click and key, says what is there, and isolates it', async () => {
+test('the flame graph zooms by click and key, describes frames, and isolates their blocks', async () => {
   const page = await opened([RUN]);
   await page.getByRole('tab', { name: 'Flame graph' }).click();
   await settled(page);
@@ -243,7 +243,7 @@ test('events are filtered, and the filtered ones saved with exact numbers', asyn
   await closed(page);
 });
 
-test('a phase that is pointed at lights up in the timelines', async () => {
+test('pointing at a phase highlights it in the timelines', async () => {
   const page = await opened([RUN]);
   const before = await picture(page);
   await page.locator('.phase button', { hasText: 'backward' }).focus();
@@ -256,7 +256,7 @@ test('a phase that is pointed at lights up in the timelines', async () => {
   await closed(page);
 });
 
-test('rates and kernels stand with the times', async () => {
+test('rates and kernels are shown with the times', async () => {
   const document = structuredClone(DOCUMENT);
   const id = (name) => document.strings.push(name) - 1;
   document.timing = { ...document.timing, flops: 4e12, stated_peak_flops: 8e13, recorder_ns_per_event: 150 };
@@ -298,7 +298,7 @@ test('rates and kernels stand with the times', async () => {
   await closed(page);
 });
 
-test('a pinned allocation has both ends of its life, and goes to them', async () => {
+test('a pinned allocation shows where it was allocated and freed, and goes to these events', async () => {
   const r = new Recording();
   r.path = ['main', 'work'];
   const block = r.alloc('weights', 'parameter', 3000);

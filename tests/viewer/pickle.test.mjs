@@ -1,4 +1,4 @@
-// Pickles by PyTorch in the viewer: the same run as the program's import gives, and the same refusals.
+// Pickles by PyTorch in the viewer: the same run as the import of the program gives, and the same refusals.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -47,7 +47,7 @@ async function imported(path) {
 
 const REAL = existsSync(SHARED) ? readdirSync(SHARED).filter((name) => name.endsWith('.pickle')) : [];
 test(
-  'files that PyTorch wrote give the run that the program makes of them',
+  'files by PyTorch give the same run as the import of the program',
   { skip: NO_CLI || (REAL.length > 0 ? false : `no files in ${SHARED}`) },
   async () => {
     for (const name of REAL)
@@ -87,7 +87,7 @@ function pickledJson(name, document, protocol) {
 }
 
 test(
-  `traces that contradict themselves give what the program makes of them (seed ${SEED})`,
+  `contradictory traces give the same run as the import of the program (seed ${SEED})`,
   { skip: NO_CLI },
   async () => {
     let nContradictions = 0;
@@ -101,7 +101,7 @@ test(
   },
 );
 
-test('all that plain data may be is read, of every protocol', () => {
+test('all plain data is read, in every protocol', () => {
   for (const protocol of [2, 3, 4, 5]) {
     const path = pickled(
       'plain.pickle',
@@ -163,7 +163,7 @@ async function refusedAlike(bytes, pattern) {
   );
 }
 
-test('what is not plain data, or no snapshot, is refused as the program refuses it', async () => {
+test('anything but plain data, or but a snapshot, is refused with the message of the program', async () => {
   const good = readFileSync(
     pickled(
       'good.pickle',
@@ -219,7 +219,7 @@ test('what is not plain data, or no snapshot, is refused as the program refuses 
   await refusedAlike(of('['.repeat(40) + ']'.repeat(40)), /levels deep|limit of 32/);
 });
 
-test('a value that stands in many places does not outgrow the file', async () => {
+test('a value that occurs in many places does not outgrow the file', async () => {
   const bytes = readFileSync(
     pickled(
       'bomb.pickle',
@@ -271,43 +271,39 @@ test(`the set of points finds what is above and below (seed ${SEED})`, () => {
   }
 });
 
-test(
-  'what is odd in an ornament is unknown, and what contradicts itself is counted',
-  { skip: NO_CLI },
-  async () => {
-    const frames =
-      '[{"name": "f", "filename": "a.py", "line": 2**64 - 1}, {"name": "g", "filename": "a.py", "line": -1}, {"name": "h", "filename": 7, "line": 3}, "i"]';
-    const block = (size, more = '') =>
-      `{"size": ${size}, "state": "active_allocated", "frames": ${frames}${more}}`;
-    const path = pickled(
-      'odd.pickle',
-      `pickle.dump({"segments": [{"device": 0, "address": 1 << 21, "total_size": 2048, "segment_pool_id": "x", "blocks": [${block(512, ', "requested_size": 9999')}, ${block(
-        512,
-        ', "address": (1 << 21) + 1024',
-      )}]}], "device_traces": [[]], "external_annotations": [{"stage": 1}]}, open(OUT, "wb"))`,
-    );
-    const page = await opened(path);
-    const {
-      snapshot: { frames: read, start, origin, odd, strings },
-    } = page;
-    assert.deepEqual([...read.line].sort(), [0, 0, 0, 3]);
-    assert.deepEqual(Array.from(read.function, (i) => strings[i]).sort(), ['f', 'g', 'h', 'i']);
-    assert.deepEqual([...start.blocks.state], [1, 0, 1, 0], 'gaps are free blocks');
-    assert.deepEqual(
-      [[...start.blocks.blockBytes], [...start.blocks.requestedBytes]],
-      [
-        [512, 512, 512, 512],
-        [512, 0, 512, 0],
-      ],
-    );
-    assert.equal(origin.contradictions, 2);
-    assert.equal(odd.first, 'segments[0].segment_pool_id');
-    assert.match(
-      makeRun(page.snapshot, 'x', undefined, page.derived).warnings.join(' '),
-      /values are not what the format says and count as unknown, the first at segments\[0\]/,
-    );
-  },
-);
+test('odd optional values become unknown, and contradictions are counted', { skip: NO_CLI }, async () => {
+  const frames =
+    '[{"name": "f", "filename": "a.py", "line": 2**64 - 1}, {"name": "g", "filename": "a.py", "line": -1}, {"name": "h", "filename": 7, "line": 3}, "i"]';
+  const block = (size, more = '') =>
+    `{"size": ${size}, "state": "active_allocated", "frames": ${frames}${more}}`;
+  const path = pickled(
+    'odd.pickle',
+    `pickle.dump({"segments": [{"device": 0, "address": 1 << 21, "total_size": 2048, "segment_pool_id": "x", "blocks": [${block(512, ', "requested_size": 9999')}, ${block(
+      512,
+      ', "address": (1 << 21) + 1024',
+    )}]}], "device_traces": [[]], "external_annotations": [{"stage": 1}]}, open(OUT, "wb"))`,
+  );
+  const page = await opened(path);
+  const {
+    snapshot: { frames: read, start, origin, odd, strings },
+  } = page;
+  assert.deepEqual([...read.line].sort(), [0, 0, 0, 3]);
+  assert.deepEqual(Array.from(read.function, (i) => strings[i]).sort(), ['f', 'g', 'h', 'i']);
+  assert.deepEqual([...start.blocks.state], [1, 0, 1, 0], 'gaps are free blocks');
+  assert.deepEqual(
+    [[...start.blocks.blockBytes], [...start.blocks.requestedBytes]],
+    [
+      [512, 512, 512, 512],
+      [512, 0, 512, 0],
+    ],
+  );
+  assert.equal(origin.contradictions, 2);
+  assert.equal(odd.first, 'segments[0].segment_pool_id');
+  assert.match(
+    makeRun(page.snapshot, 'x', undefined, page.derived).warnings.join(' '),
+    /values are not what the format says and count as unknown, the first at segments\[0\]/,
+  );
+});
 
 test('the same tree as JSON is the same run', { skip: NO_CLI }, async () => {
   const run = join(folder, 'run.json.gz');
@@ -322,7 +318,7 @@ test('the same tree as JSON is the same run', { skip: NO_CLI }, async () => {
   assert.deepEqual((await opened(json)).snapshot, (await opened(pickle)).snapshot);
 });
 
-test('a pickle that makes much of little is refused before it is unpacked as a whole', async () => {
+test('a pickle that expands too much is refused before all of it is read', async () => {
   const dicts = new Uint8Array(1 << 20).fill(0x7d);
   dicts.set([0x80, 4]);
   let n = 0;

@@ -58,7 +58,7 @@ function heightOf({ pixels, height }, column) {
   return top;
 }
 
-test(`each column shows the largest total of its span, at random zooms, whatever is hidden, as bands or blocks (seed ${SEED})`, () => {
+test(`each column shows the largest total of its span, at random zooms, with hidden groups, as bands or blocks (seed ${SEED})`, () => {
   const document = randomRun(5000, SEED);
   const run = runOf(document);
   const random = randomNumbers(SEED + 1);
@@ -207,7 +207,7 @@ test('a block too thin for a pixel is still outlined where it lies', () => {
   ]);
 });
 
-test('what is not picked is dim, block by block and in bands, and the picked part of a band is as high as its bytes', () => {
+test('blocks that are not picked are dim, one by one and in bands, and the picked part of a band is as high as its bytes', () => {
   const stacking = stackingOf(steps());
   const axis = eventAxis(5);
   const raster = createRaster(5, 100);
@@ -227,7 +227,7 @@ test('what is not picked is dim, block by block and in bands, and the picked par
   }
 });
 
-test('what is freed but still in use by another stream is pending until its free completes', () => {
+test('a freed block that another stream still uses is pending until its free completes', () => {
   const r = new Recording();
   const used = r.alloc('used', 'input', 4096);
   r.alloc('other', 'input', 512);

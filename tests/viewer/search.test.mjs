@@ -62,7 +62,7 @@ test('an address finds the blocks that ever held it', () => {
   assert.equal(found[3], 1);
 });
 
-test('what was found is summed at an instant', () => {
+test('the result of a search is summed at an instant', () => {
   const found = search('layer 1');
   const alive = aliveAt(run.index, run.peakState).filter((b) => found[b]);
   assert.deepEqual(sumFound(run, found, run.peakState), {

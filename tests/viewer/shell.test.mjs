@@ -21,7 +21,7 @@ async function closed(page) {
   await page.context().close();
 }
 
-test('a search dims what it does not find, sums what it does, goes to the next with Enter, and Escape ends it', async () => {
+test('a search dims all other blocks, sums its result, goes to the next with Enter, and ends with Escape', async () => {
   const page = await opened([RUN]);
   const before = await picture(page);
   await page.keyboard.press('/');
@@ -117,7 +117,7 @@ test('digits open the panels, and L changes between light and dark', async () =>
   await closed(page);
 });
 
-test('the memory map accounts for what is reserved, and pins by keyboard', async () => {
+test('the memory map accounts for the reserved bytes, and pins by keyboard', async () => {
   const page = await opened([RUN]);
   await page.keyboard.press('3');
   await settled(page);

@@ -86,7 +86,7 @@ test('categories lie in their order and keep their colours; one colouring is mad
   assert.notEqual(colouringOf([...runs], 'category'), colouring);
 });
 
-test('what stays lies at the bottom, and the largest groups have the first colours', () => {
+test('persistent blocks are at the bottom, and the largest groups have the first colours', () => {
   const r = new Recording();
   r.path = ['large'];
   for (let i = 0; i < 4; i++) r.free(r.alloc('a', 'unknown', 9 << 20));
@@ -104,7 +104,7 @@ test('what stays lies at the bottom, and the largest groups have the first colou
   );
 });
 
-test("a frame of the user's own program tells a stack; what has none, or is from before the recording, is grey", () => {
+test("a frame of the user's program identifies a stack; blocks without one, or from before the recording, are grey", () => {
   const r = new Recording();
   r.path = ['/site/train.py', '/usr/lib/python3.11/site-packages/torch/nn/module.py', 'c10::cuda::Allocator'];
   r.alloc('a', 'unknown', 1000);
@@ -197,7 +197,7 @@ test('hidden groups leave the totals of the rest, and their peak', () => {
   assert.equal(stackingOf(whole).totals, whole.index.totals);
 });
 
-test('the order of a stack, what lies at a byte, and what lies below a block', () => {
+test('the order of a stack, the block at a byte, and the bytes below a block', () => {
   const whole = runOf(randomRun(3000, SEED));
   const random = randomNumbers(SEED);
   for (const [run, colourBy, hidden] of [
@@ -250,7 +250,7 @@ test('picked blocks lie at the bottom of their group where bands are drawn', () 
   );
 });
 
-test('sweeps agree with plain sums, however the states come', () => {
+test('sweeps agree with plain sums, for states in any order', () => {
   const whole = runOf(randomRun(6000, SEED));
   const random = randomNumbers(SEED + 3);
   for (const [run, colourBy, hidden] of [
@@ -301,7 +301,7 @@ test('sweeps agree with plain sums, however the states come', () => {
   }
 });
 
-test('a range of states and a piece of the axis are two ways to say the same', () => {
+test('a range of states and a part of the axis convert into each other', () => {
   const run = runOf(trainingRun());
   for (const axis of [run.axes.event, run.axes.time]) {
     const [x0, x1] = [axis.ofEvent(100), axis.ofEvent(200)];
@@ -357,7 +357,7 @@ test('a legend is broken into lines that fit', () => {
   );
 });
 
-test('categories stay apart for every kind of eyes, steps of the sequence too, and so do the twelve largest groups', () => {
+test('categories, steps of the sequence and the twelve largest groups are distinguishable for every kind of vision', () => {
   const apart = (colours, least) =>
     colours.forEach((a, i) =>
       colours.slice(0, i).forEach((b) => {

@@ -10,7 +10,7 @@ function storeWithFrames() {
   return { store, frame: () => waiting.splice(0).forEach((flush) => flush()), waiting };
 }
 
-test('a listener is called once a frame, for its keys alone', () => {
+test('a listener is called once a frame, for its keys only', () => {
   const { store, frame, waiting } = storeWithFrames();
   const calls = [];
   store.on(['phase', 'dock'], (state) => calls.push([state.phase, state.dock]));
@@ -25,7 +25,7 @@ test('a listener is called once a frame, for its keys alone', () => {
   assert.equal(calls.length, 1);
 });
 
-test('what does not change tells nobody', () => {
+test('equal values notify nobody', () => {
   const { store, frame, waiting } = storeWithFrames();
   let calls = 0;
   store.on(['axis'], () => calls++);
@@ -35,7 +35,7 @@ test('what does not change tells nobody', () => {
   assert.equal(calls, 0);
 });
 
-test('what a listener changes is told in the next frame', () => {
+test('changes by a listener are delivered in the next frame', () => {
   const { store, frame } = storeWithFrames();
   const seen = [];
   store.on(['dock'], () => store.set({ instant: 'cursor' }));

@@ -1,4 +1,5 @@
-/* Reports: whole, exact, and nothing half-written or lost when something fails. */
+/* Reports are complete and exact, and a failure neither leaves a partial file nor loses an old one.
+ */
 #define _POSIX_C_SOURCE 200809L /* mkdtemp */
 
 #include <setjmp.h>
@@ -31,7 +32,7 @@ static void put(const char *path, const void *data, size_t n) {
     assert_int_equal(fclose(file), 0);
 }
 
-/* The whole file with a NUL after it; the caller frees it. */
+/* Reads a whole file and adds a NUL; the caller frees it. */
 static char *get(const char *path, size_t *ret_bytes) {
     FILE *file = fopen(path, "rb");
     assert_non_null(file);
@@ -80,7 +81,7 @@ static void holds_head_and_tail(void **state) {
     remove(path);
 }
 
-/* Sizes around the reading buffer and the groups of three that base64 is made of. */
+/* The sizes lie around the reading buffer and around base64's groups of three. */
 static void embeds_files_byte_for_byte(void **state) {
     (void)state;
     static const size_t sizes[] = {2, 3, 4, 5, 49151, 49152, 49153, 49154, 200000};

@@ -90,7 +90,7 @@ test('the first sentence is split off; dots of numbers end none', () => {
   assert.deepEqual(splitSentence(''), ['', '']);
 });
 
-test('what tells names apart', () => {
+test('names are shortened to the parts that differ', () => {
   assert.deepEqual(distinctParts(['small-train-fp32', 'small-train-bf16-mixed']), ['fp32', 'bf16-mixed']);
   assert.deepEqual(distinctParts(['a-c128-fp32', 'a-c256-fp32']), ['c128', 'c256']);
   assert.deepEqual(distinctParts(['a-b', 'a']), ['a-b', 'a']);

@@ -67,7 +67,7 @@ test('the window in the strip moves and stretches, by mouse and by keyboard', as
   await closed(page);
 });
 
-test('dragging beside the window, or with Shift, chooses a range of states; Escape lets it go', async () => {
+test('dragging beside the window, or with Shift, chooses a range of states; Escape clears it', async () => {
   const page = await opened([RUN]);
   const nEvents = RUN.document.events.action.length;
   const [left] = await placeOf(page, 'window');
@@ -121,7 +121,7 @@ test('dragging with Shift in the timeline chooses a range too, and does not pan'
   await closed(page);
 });
 
-test('the legend hides a group and shows one alone, by mouse and by keyboard, and the peak is that of what is left', async () => {
+test('the legend hides a group and shows one alone, by mouse and by keyboard, and the peak is that of the remaining groups', async () => {
   const page = await opened([RUN]);
   const button = (name) => page.locator('#legend button.group', { hasText: name });
   const pressed = async () => {
@@ -185,7 +185,7 @@ test('colours by scope, call stack, size and lifetime have their own legends; ma
   await closed(many);
 });
 
-test('pointing at a phase in a lane makes that phase stand out, and leaving it lets it go', async () => {
+test('pointing at a phase in a lane highlights that phase, and leaving it ends that', async () => {
   const page = await opened([RUN]);
   const picture = () => page.evaluate(() => document.querySelector('.canvases canvas').toDataURL());
   const before = await picture();

@@ -31,7 +31,7 @@ test('rates are those of the mean step', () => {
   assert.equal(facts.peakShare, 0.25);
 });
 
-test('losses are read as they stand, and told of the first, the first measured and the last step', () => {
+test('losses are read exactly, and shown for the first, the first measured and the last step', () => {
   const read = (loss, warmup = 1) =>
     readSnapshot({
       ...trainingRun({ layers: 1, steps: 2 }),
@@ -55,7 +55,7 @@ test('losses are read as they stand, and told of the first, the first measured a
   assert.equal(lossesText(read([])), '');
 });
 
-test('what is not known is not told', () => {
+test('unknown figures are not shown', () => {
   const facts = timingFacts(timed({ phases: [], flops: -1, stated_peak_flops: -1 }, { batch_size: -1 }));
   assert.deepEqual(
     [facts.stepMs, facts.tokensPerSecond, facts.flopsPerSecond, facts.peakShare],
@@ -65,7 +65,7 @@ test('what is not known is not told', () => {
   assert.deepEqual(facts.kernels, []);
 });
 
-test('events count that lie in a phase of the last step', () => {
+test('events inside a phase of the last step count', () => {
   const run = timed({
     phases: [{ name: 'step', host_ms: [100, 100], device_ms: [] }],
     recorder_ns_per_event: 200,

@@ -1,6 +1,7 @@
-/* verdicts: what the program says of many files, for the test that compares the page with it. Files
- * come through the standard input, each behind its number of bytes (4, little-endian); a line goes
- * out for each: "ok", or the message. A file is read and summed up, as every command does first. */
+/* verdicts: the program's verdict on many files, for the test that compares the page with it. The
+ * standard input holds the files, each after its size (4 bytes, little-endian). The output has a
+ * line for each: "ok", or the message. A file is read and summarised, as every command does first.
+ */
 #define _GNU_SOURCE /* memfd_create */
 #include <stdbool.h>
 #include <stdio.h>
