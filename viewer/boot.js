@@ -7,7 +7,9 @@
     document.getElementById('headline').textContent = text;
   };
   const start = async () => {
-    const bytes = Uint8Array.from(atob(packed.textContent), (character) => character.charCodeAt(0));
+    const text = atob(packed.textContent);
+    const bytes = new Uint8Array(text.length);
+    for (let i = 0; i < text.length; i++) bytes[i] = text.charCodeAt(i);
     const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('gzip'));
     const code = await new Response(stream).text();
     const rules = { createScript: (text) => text };
