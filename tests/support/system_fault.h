@@ -30,7 +30,7 @@ typedef enum tide_system_call {
     TIDE_N_SYSTEM_CALLS
 } tide_system_call;
 
-/* What is counted while it lifetimes. */
+/* Things that are counted while they exist. */
 typedef enum tide_system_kind {
     TIDE_SYSTEM_MAPS = 0,
     TIDE_SYSTEM_LOCKS,
