@@ -14,7 +14,8 @@ extern "C" {
 
 typedef struct tide_first_loss {
     double expected;  /* ln V + C / (C + V) */
-    double tolerance; /* by chance and rounding it lies no farther from that (first_loss.c) */
+    double tolerance; /* the largest distance from `expected` that chance and rounding explain
+                         (first_loss.c) */
 } tide_first_loss;
 
 /* Of a step in that precision. The config must have passed tide_model_config_check. */

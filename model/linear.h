@@ -20,7 +20,7 @@ extern "C" {
 typedef struct tide_linears {
     tide_cache *cache;          /* what everything is allocated through */
     tide_ops *ops;              /* what computes */
-    tide_parameter *parameters; /* the model's, of which gradients and copies are made here */
+    tide_parameter *parameters; /* the model's; their gradients and bf16 copies are made here */
     size_t R;                   /* rows of x and y */
     tide_dtype parameter_type;  /* of parameters and gradients */
     bool copies_weights;        /* bf16-mixed: GEMMs read bf16 copies of the weights */

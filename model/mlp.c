@@ -6,7 +6,7 @@
 #include "model/linear.h"
 #include "model/optimizer.h"
 
-/* What a layer makes in a step. */
+/* The tensors that a layer makes in a step. */
 typedef struct layer_tensors {
     tide_tensor linear; /* owned; (R, C): x W^T; kept for backward */
     tide_tensor gelu;   /* owned; (R, C): the layer's output; the last one's becomes its gradient */

@@ -359,9 +359,9 @@ TIDE_NODISCARD tide_status tide_ops_cuda_open(const tide_hostmem *mem, tide_devi
 TIDE_NODISCARD tide_status tide_ops_virtual_open(const tide_hostmem *mem, tide_device *device,
                                                  tide_ops **ret_ops, tide_error *error);
 
-/* The parts of naive attention. On every device each of them is a scope of its own, "scores",
- * "softmax" and "value", in this order forward and in the reverse order backward: where the part's
- * products or rows, or their gradients, are computed. */
+/* The parts of naive attention. On every device each part opens a scope, "scores", "softmax" and
+ * "value", in this order forward and in the reverse order backward, around the computation of its
+ * products or rows, or of their gradients. */
 typedef enum tide_attention_part {
     TIDE_PART_SCORES = 0, /* q k^T / sqrt(D); backward dq and dk */
     TIDE_PART_SOFTMAX,    /* scores to probs; backward dprobs to dscores */

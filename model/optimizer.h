@@ -25,7 +25,7 @@ typedef struct tide_optimizer {
     tide_parameter *parameters;    /* borrowed; gradient and state of each are released here and in
                                       their owner's destructor */
     size_t n_parameters;           /* 9 L + 3 */
-    tide_parameter_arrays *arrays; /* owned; one per parameter, filled anew in each step */
+    tide_parameter_arrays *arrays; /* owned; one per parameter, filled again in each step */
     tide_tensor norm_scratch;      /* owned; allocated during clipping alone */
     tide_tensor norm;              /* owned; (1) fp32, likewise */
 } tide_optimizer;

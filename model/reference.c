@@ -9,7 +9,7 @@
 
 /* One run of a file. */
 typedef struct check {
-    const tide_reference *reference;      /* borrowed; what is expected */
+    const tide_reference *reference;      /* borrowed; the expected results */
     tide_device *device;                  /* borrowed; what computes */
     tide_transformer *transformer;        /* owned */
     tide_reference_report *report;        /* borrowed; being filled */

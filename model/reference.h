@@ -26,7 +26,7 @@ extern "C" {
 
 typedef struct tide_reference tide_reference;
 
-/* What a file says about itself. */
+/* A file's description of itself. */
 typedef struct tide_reference_info {
     tide_model_config model;   /* size "custom" */
     tide_precision precision;  /* fp32 files are computed in float64 */
@@ -53,8 +53,8 @@ typedef struct tide_reference_run {
     /* borrowed; NULL: the file's. An fp32 file may be run in bf16-mixed and bf16-true too, and is
      * then compared with their tolerances. */
     const tide_precision *precision;
-    /* Called when the transformer stands, before its parameters are copied in: tests put a wrong
-     * operator there. NULL: not called. */
+    /* Called when the transformer has been built and before its parameters are copied in: tests
+     * install a wrong operator there. NULL: not called. */
     void (*prepare)(void *ctx, tide_transformer *transformer);
     void *prepare_ctx; /* borrowed; prepare's first argument */
 } tide_reference_run;

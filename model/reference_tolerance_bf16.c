@@ -67,7 +67,7 @@ static const double LOSS_DEVIATIONS = 2;
 /* K of the comment above. */
 typedef struct roundings {
     double forward_layer, forward_end;   /* of a layer, and of what follows the last */
-    double backward_layer, backward_end; /* of a layer, and of what is before the first */
+    double backward_layer, backward_end; /* of a layer, and of the part before the first layer */
 } roundings;
 
 static const roundings ROUNDINGS[] = {

@@ -41,7 +41,7 @@ typedef tide_status (*tide_timing_call)(void *ctx, tide_error *error);
 typedef struct tide_timing_subject {
     tide_timing_call prepare; /* before each sample and each call of the warm-up; not timed; NULL:
                                  nothing */
-    tide_timing_call call;    /* what is timed */
+    tide_timing_call call;    /* the timed function */
     void *ctx;                /* passed to both; owned by the caller */
 } tide_timing_subject;
 

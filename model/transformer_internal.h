@@ -26,7 +26,7 @@ struct tide_transformer {
     tide_tensor rope;               /* owned; (2, T, D / 2) fp32 */
 };
 
-/* What a block's forward leaves behind. */
+/* What a block's forward keeps. */
 typedef enum tide_block_keep {
     TIDE_BLOCK_KEEP_INPUT = 0, /* its input and its output, or with keep_for_backward off its output
                                   alone */

@@ -24,7 +24,7 @@ extern "C" {
 #endif
 
 typedef struct tide_workload_config {
-    tide_architecture architecture; /* what is run */
+    tide_architecture architecture; /* the kind of model */
     tide_model_config model;  /* with batch and context; mlp: d_model, n_layers and batch_size alone
                                  count (tide_workload_mlp) */
     tide_mode mode;           /* which phases a step has */
@@ -61,8 +61,8 @@ enum {
     TIDE_N_TIMED
 };
 
-/* On a device with a clock of its own (cuda) the scopes of a recorded run get their device times,
- * too (recorder/scope_times.h): every scope in setup and warm-up (without warm-up, in the first
+/* On a device with its own clock (cuda) the scopes of a recorded run also get device times
+ * (recorder/scope_times.h): every scope in setup and warm-up (without warm-up, in the first
  * measured step), and in later steps down to the depth at which the events take at most
  * TIDE_SCOPE_TIMES_SHARE of the step before. Steps and phases are always timed.
  *

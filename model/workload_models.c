@@ -18,7 +18,7 @@
     .forward = model##_forward, .loss = model##_loss, .backward = model##_backward,                \
     .optimize = model##_optimize, .end_step = model##_end_step
 
-/* What a model that computes has besides: weights to fill, a loss, and operators. */
+/* What only a model that computes has: weights to fill, a loss, and operators. */
 #define DRIVER_VALUES(model)                                                                       \
     static tide_status model##_setup(tide_workload *workload, tide_error *error) {                 \
         TIDE_TRY(tide_##model##_setup(workload->model, error));                                    \

@@ -1,5 +1,5 @@
 /* eager.h - the memory of the same model run by PyTorch, eager: every allocation and release that
- * PyTorch makes for a step, in its order and with its sizes, through a cache of ours.
+ * PyTorch makes for a step, in its order and with its sizes, through tidemark's cache.
  *
  * Nothing is computed: the device must be one that does not compute (virtual). What is emitted
  * follows from three sources: the model's code (model.c), what an operator allocates and what

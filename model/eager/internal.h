@@ -234,7 +234,7 @@ void tide_eager_unbind(tide_eager *e, const tide_eager_tensor *a, tide_eager_ten
 /* Along the last dimension. */
 tide_eager_tensor tide_eager_cat(tide_eager *e, const tide_eager_tensor *a,
                                  const tide_eager_tensor *b, tide_eager_label label);
-/* Rows of a table: weight[indices, :], has_slice: the slice is an operator of its own. */
+/* Rows of a table: weight[indices, :]. has_slice: the slice is an operator of its own. */
 tide_eager_tensor tide_eager_index(tide_eager *e, const tide_eager_tensor *weight,
                                    const tide_eager_tensor *indices, bool has_slice,
                                    tide_eager_label label);

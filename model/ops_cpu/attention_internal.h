@@ -1,5 +1,5 @@
-/* attention_internal.h - what both kinds of attention share: where a head lies, and products of its
- * tiles.
+/* attention_internal.h - what both kinds of attention share: the addresses of a head, and products
+ * of its tiles.
  *
  * All work is cut into tiles of TIDE_ATTENTION_TILE tokens, and results into blocks of
  * TIDE_ATTENTION_CHANNELS channels, so that a thread's sums fit its stack for every shape. Arrays

@@ -7,8 +7,7 @@
  * product in vector registers.
  *
  * Every element of a product is a sum in fp32 over blocks of k, in their order; the blocks depend
- * on k alone. So it does not depend on the number of threads, nor on where the element lies.
- */
+ * on k alone. So it depends neither on the number of threads nor on the element's position. */
 #ifndef TIDE_MODEL_OPS_CPU_GEMM_H
 #define TIDE_MODEL_OPS_CPU_GEMM_H
 
@@ -17,7 +16,7 @@
 
 #include "model/ops.h"
 
-/* One operand of a product, as it lies in memory. */
+/* One operand of a product and its memory layout. */
 typedef struct tide_gemm_operand {
     tide_array array; /* borrowed */
     size_t ld;        /* elements from row to row as stored */
@@ -36,7 +35,7 @@ enum {
     TIDE_GEMM_MAX_COLUMNS = 32 /* likewise */
 };
 
-/* What is compiled once per instruction set, beside tide_cpu_kernels. */
+/* The functions that are compiled once per instruction set, like tide_cpu_kernels. */
 typedef struct tide_gemm_kernels {
     size_t rows, columns; /* of a tile; at most the constants above */
     /* c (rows, columns), ldc from row to row, = or += alpha * (a panel of a) * (a panel of b). */

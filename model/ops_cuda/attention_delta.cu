@@ -1,5 +1,5 @@
 /* delta (B, H, T) = sum over d of dout * out, both (B, T, H, D). A warp per row of D channels; rows
- * are read in the order in which they lie in memory. */
+ * are read in memory order. */
 #include "model/ops_cuda/attention_internal.h"
 #include "model/ops_cuda/gpu.h"
 #include "model/ops_cuda/reduce.h"

@@ -16,7 +16,7 @@ struct tide_attention_shape {
     bool in_fours;  /* arrays can be accessed four elements at a time */
 };
 
-/* What a block works on. */
+/* The place of a block's work. */
 struct tide_attention_place {
     size_t at;     /* element (b, 0, h, 0) of arrays (B, T, H, D) */
     size_t row_at; /* element (b, h, 0) of arrays (B, H, T) */

@@ -65,7 +65,7 @@ typedef struct tide_cublas {
 /* Opens the library and fills the table; the library stays open until the process ends. It is the
  * one that TIDEMARK_CUBLAS names, or the first that is found: by the loader as libcublas.so.13 or
  * .12, in the toolkit's folders, or where pip puts it beside python's packages. TIDE_UNSUPPORTED,
- * with what was tried, when there is none. */
+ * naming what was tried, if there is none. */
 TIDE_NODISCARD tide_status tide_cublas_load(tide_cublas *ret_table, tide_error *error);
 
 #ifdef __cplusplus

@@ -10,7 +10,7 @@
 extern "C" {
 #endif
 
-/* One operand, as it lies in memory: row by row. */
+/* One operand, row by row in memory. */
 typedef struct tide_cuda_matrix {
     tide_array array; /* borrowed; fp32 or bf16 */
     size_t ld;        /* elements from row to row */

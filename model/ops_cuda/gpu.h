@@ -1,6 +1,6 @@
-/* gpu.h - the one header beside our own that a kernel file (.cu) includes: CUDA under nvcc, and
- * under TIDE_CUDA_EMULATOR the emulator of tests/cuda_emulator, in which the same file runs on the
- * host.
+/* gpu.h - the one header that a kernel file (.cu) includes besides those of its operator: CUDA
+ * under nvcc, and under TIDE_CUDA_EMULATOR the emulator of tests/cuda_emulator, in which the same
+ * file runs on the host.
  *
  * Kernel files are standard CUDA C++17 except for these, which differ between the two builds:
  *

@@ -1,5 +1,5 @@
 /* mma.h - tensor-core and copy instructions, each in a thin wrapper: products of bf16 matrices,
- * loads of their fragments, copies into shared memory that go on while a kernel computes. For .cu
+ * loads of their fragments, copies into shared memory that run while a kernel computes. For .cu
  * files; sm_80 and later. Under TIDE_CUDA_EMULATOR the same functions are in emulator_mma.h.
  *
  *   tide_mma(d, a, b)                    d (16, 8) += a (16, 16) b (16, 8): bf16 in, fp32 sums
@@ -23,8 +23,7 @@
  *
  * So tide_load_matrices of the quarters (upper left, lower left, upper right, lower right) of a
  * row-major a gives `a`; of the upper and lower half of b it gives `b` transposed where b lies
- * row-major (k, n), and untransposed where it lies as (n, k).
- */
+ * row-major (k, n), and untransposed where it lies as (n, k). */
 #ifndef TIDE_MODEL_OPS_CUDA_MMA_H
 #define TIDE_MODEL_OPS_CUDA_MMA_H
 

@@ -13,7 +13,7 @@ static __device__ __forceinline__ unsigned tide_lane(void) {
     return threadIdx.x % TIDE_WARP;
 }
 
-/* Over the 32 lanes of a warp, of which all must call. */
+/* Over the 32 lanes of a warp; all of them must call. */
 template <typename T> static __device__ __forceinline__ T tide_warp_sum(T x) {
 #pragma unroll
     for (int distance = TIDE_WARP / 2; distance > 0; distance /= 2) {
@@ -22,7 +22,7 @@ template <typename T> static __device__ __forceinline__ T tide_warp_sum(T x) {
     return x;
 }
 
-/* Over a one-dimensional block of whole warps, of which all threads must call. */
+/* Over a one-dimensional block of whole warps; all its threads must call. */
 template <typename T> static __device__ __forceinline__ T tide_block_sum(T x) {
     TIDE_SHARED(T, sums, [TIDE_WARP]);
     const unsigned n_warps = blockDim.x / TIDE_WARP;

@@ -56,7 +56,7 @@ static int mistake(int status, const char *format, ...) {
     return status;
 }
 
-/* What cuBLAS answers where the runtime fails. */
+/* The answer of cuBLAS to a failure of the runtime. */
 static int enter(const char *function) {
     switch (tide_fake_cudart_enter_beside(function)) {
     case cudaSuccess:
@@ -194,7 +194,7 @@ static int check_product(const product *p) {
     return status == 0 ? check_operand("c", &p->c, p->n_batches) : status;
 }
 
-/* A number as TF32 has it; infinity and NaN stay. */
+/* Rounds a number to TF32; infinity and NaN stay. */
 static float shorten_to_tf32(float x) {
     if (state.tf32 == TIDE_FAKE_TF32_AS_BF16) {
         return tide_bf16_to_fp32(tide_fp32_to_bf16(x));

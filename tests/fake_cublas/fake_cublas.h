@@ -1,8 +1,7 @@
 /* fake_cublas.h - a cuBLAS for tests, linked in place of the one that is opened at run time:
  * products in plain loops, column-major, with every argument checked. Operands are shortened to
- * TF32 where that is asked for. Calls count and fail as those of the fake runtime (fake_cudart.h),
- * under cuBLAS' names.
- */
+ * TF32 if the compute type asks for it. Calls count and fail as those of the fake runtime
+ * (fake_cudart.h), under cuBLAS' names. */
 #ifndef TIDE_TESTS_FAKE_CUBLAS_H
 #define TIDE_TESTS_FAKE_CUBLAS_H
 
@@ -13,23 +12,24 @@
 /* How an fp32 operand loses the digits that TF32 lacks. */
 typedef enum tide_fake_tf32 {
     TIDE_FAKE_TF32_NEAREST = 0, /* to 10 bits of fraction, ties to even */
-    TIDE_FAKE_TF32_CUT,         /* what is beyond 10 bits is cut off */
+    TIDE_FAKE_TF32_CUT,         /* truncated to 10 bits */
     TIDE_FAKE_TF32_AS_BF16      /* a fault: to 7 bits of fraction, to nearest */
 } tide_fake_tf32;
 
 typedef struct tide_fake_cublas {
-    tide_fake_tf32 tf32;        /* what a test wants of products in TF32 */
+    tide_fake_tf32 tf32;        /* how a test wants products in TF32 */
     size_t n_handles;           /* live */
     size_t n_products;          /* calls, a batch counted once */
-    size_t n_without_workspace; /* of them, where cuBLAS would have allocated by itself */
-    size_t n_mistakes;          /* wrong leading dimensions, memory that is no device's, ... */
+    size_t n_without_workspace; /* calls without a workspace, for which cuBLAS would have allocated
+                                   memory */
+    size_t n_mistakes;          /* wrong leading dimensions, memory of no device, ... */
     size_t workspace_bytes;     /* last given */
     int math_mode;              /* last set */
     int compute_type;           /* of the last product */
     char mistake[256];          /* the last of them, for people */
 } tide_fake_cublas;
 
-/* The one there is; one thread. */
+/* The only state there is; for one thread. */
 tide_fake_cublas *tide_fake_cublas_state(void);
 void tide_fake_cublas_reset(void);
 

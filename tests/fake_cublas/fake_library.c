@@ -1,6 +1,5 @@
-/* fake_library.c - a shared library that has the names of cuBLAS; each function answers a number of
- * its own, so that a test can tell which one a member of the table is.
- */
+/* fake_library.c - a shared library with the names of cuBLAS. Each function returns a different
+ * number, so that a test can tell which function a member of the table points to. */
 #include "model/ops_cuda/cublas.h"
 
 int cublasCreate_v2(struct cublasContext **ret_handle);

@@ -34,9 +34,10 @@ static struct {
     bool is_on[64];              /* by kind */
     uint64_t pushed[MAX_PUSHED]; /* state.n_pushed ids */
     filling now;                 /* returned by the next flush */
-    filling late, later;         /* by the next but one: what is late, and what is put meanwhile */
-    uint32_t correlation;        /* of the latest call */
-    uint64_t now_ns;             /* of the device's clock */
+    filling late,
+        later; /* by the flush after that: late records, and records put in the meantime */
+    uint32_t correlation; /* of the latest call */
+    uint64_t now_ns;      /* of the device's clock */
 } fake;
 
 tide_fake_cupti *tide_fake_cupti_state(void) {
@@ -105,7 +106,7 @@ static void put(const void *record, size_t n_bytes, int kind) {
 
 static void launch(const char *mangled_name, uint64_t duration_ns) {
     uint32_t correlation = ++fake.correlation;
-    /* Of the call: 16 bytes that nobody here reads, after its kind. */
+    /* The record of a call: its kind, then 16 bytes that no reader uses. */
     const struct {
         uint32_t kind, size;
         uint64_t rest;
@@ -126,7 +127,7 @@ static void launch(const char *mangled_name, uint64_t duration_ns) {
     put(&call, sizeof(call), TIDE_CUPTI_ACTIVITY_KIND_RUNTIME);
     struct {
         tide_cupti_kernel kernel;
-        uint8_t later[104]; /* what a version adds */
+        uint8_t later[104]; /* fields that a later version adds */
     } record = {.kernel = {.kind = TIDE_CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
                            .start_ns = fake.now_ns,
                            .end_ns = fake.now_ns + duration_ns,
@@ -136,7 +137,7 @@ static void launch(const char *mangled_name, uint64_t duration_ns) {
     put(&record, sizeof(record), TIDE_CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
 }
 
-/* A forced one returns what is late, too. */
+/* A forced flush returns the late records, too. */
 int cuptiActivityFlushAll(uint32_t flags) {
     give_back(&fake.late);
     fake.late = fake.later;
