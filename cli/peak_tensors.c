@@ -5,8 +5,7 @@
 
 #include "device/cards.h"
 
-/* "layers.5.attn.exp" -> "attn.exp". */
-static const char *without_layer(const char *name) {
+const char *tide_name_without_layer(const char *name) {
     static const char LAYERS[] = "layers.";
     const size_t n_start = sizeof(LAYERS) - 1;
     size_t n_digits =
@@ -45,7 +44,7 @@ static tide_status group_blocks(tide_peak_tensors *p) {
         const char *name =
             block->name != TIDE_NONE ? tide_snapshot_text(p->snapshot, block->name) : "";
         tide_peak_group *group =
-            group_of(groups, &p->n_groups, without_layer(name), block->category);
+            group_of(groups, &p->n_groups, tide_name_without_layer(name), block->category);
         group->bytes += (int64_t)block->block_bytes;
         group->n_blocks++;
     }

@@ -13,6 +13,9 @@
 extern "C" {
 #endif
 
+/* "layers.5.attn.exp" -> "attn.exp"; a part of `name`. */
+const char *tide_name_without_layer(const char *name);
+
 /* The tensors of one name in all layers that are alive at the peak. */
 typedef struct tide_peak_group {
     const char *name; /* borrowed from the snapshot: "attn.exp" */

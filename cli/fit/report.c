@@ -52,7 +52,7 @@ static bool is_plural(const tide_fit_row *row, uint64_t value) {
 }
 
 /* Says once for each device what limits it sets. */
-static void say_room(const tide_fit_row *row, tide_report *report) {
+static void say_limits(const tide_fit_row *row, tide_report *report) {
     const tide_device_info *device = &row->device;
     uint64_t limit_bytes = row->question.config.limits.memory_limit_bytes;
     char usable[TIDE_BYTES_TEXT];
@@ -66,30 +66,31 @@ static void say_room(const tide_fit_row *row, tide_report *report) {
                  tide_bytes_format(countable(limit_bytes), limit));
     }
     if (device->total_bytes < 0) {
-        tide_report_say(report, "room", "%s: %s usable%s", device->spec, usable, limited);
+        tide_report_say(report, "limits", "%s: %s usable%s", device->spec, usable, limited);
         return;
     }
     tide_bytes_format(device->total_bytes, total);
     if (device->context_bytes < 0) {
-        tide_report_say(report, "room",
+        tide_report_say(report, "limits",
                         "%s (%s): %s usable of %s%s; what context and libraries take is not "
                         "measured, a real run has less",
                         device->spec, device->name, usable, total, limited);
         return;
     }
-    tide_report_say(report, "room", "%s (%s): %s usable of %s, %s less for context and libraries%s",
-                    device->spec, device->name, usable, total,
-                    tide_bytes_format(device->context_bytes, context), limited);
+    tide_report_say(report, "limits",
+                    "%s (%s): %s usable of %s, %s less for context and libraries%s", device->spec,
+                    device->name, usable, total, tide_bytes_format(device->context_bytes, context),
+                    limited);
 }
 
-static void say_rooms(const tide_fit_row *rows, size_t n_rows, tide_report *report) {
+static void say_all_limits(const tide_fit_row *rows, size_t n_rows, tide_report *report) {
     for (size_t i = 0; i < n_rows; i++) {
         bool is_said = false;
         for (size_t k = 0; k < i; k++) {
             is_said = is_said || strcmp(rows[k].device.spec, rows[i].device.spec) == 0;
         }
         if (!is_said) {
-            say_room(&rows[i], report);
+            say_limits(&rows[i], report);
         }
     }
 }
@@ -300,7 +301,7 @@ tide_status tide_fit_print(const tide_fit_row *rows, size_t n_rows, tide_format 
     tide_report report;
     tide_status status = TIDE_OK;
     tide_report_init(&report);
-    say_rooms(rows, n_rows, &report);
+    say_all_limits(rows, n_rows, &report);
     tide_table *table = n_rows > 0 ? tide_report_table(&report, "fits", "what fits") : NULL;
     for (size_t i = 0; i < n_rows; i++) {
         if (i == 0) {

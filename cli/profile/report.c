@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/figures.h"
 #include "cli/profile/internal.h"
 #include "cli/snapshot_words.h"
 #include "cli/table.h"
@@ -47,14 +48,6 @@ static double tokens_per_second(const tide_profile_run *run) {
     tide_run_labels labels;
     tide_run_workload_labels(&run->config.workload, &labels);
     return labels.context_length > 0 ? run->result.tokens_per_second : -1.0;
-}
-
-static void cell_rate(tide_table *table, double rate) {
-    if (rate >= 0.0) {
-        tide_cell_count(table, (int64_t)(rate + 0.5));
-    } else {
-        tide_cell_none(table);
-    }
 }
 
 static void add_timing(const tide_profile_run *run, bool computes, tide_report *report) {
@@ -211,80 +204,54 @@ tide_status tide_profile_print_single(const tide_profile_plan *plan, tide_error 
 
 /* ---- a list ---- */
 
-static const struct {
-    const char *mean_key;
-    const char *std_key;
-} TIMES[TIDE_N_TIMED] = {[TIDE_TIMED_FORWARD] = {"forward_ms", "forward_std_ms"},
-                         [TIDE_TIMED_BACKWARD] = {"backward_ms", "backward_std_ms"},
-                         [TIDE_TIMED_OPTIMIZER] = {"optimizer_ms", "optimizer_std_ms"},
-                         [TIDE_TIMED_STEP] = {"step_ms", "step_std_ms"}};
+/* Shown if some run has them. The last one is of tokens, which an MLP does not have. */
+static const tide_figure FIGURES[] = {
+    TIDE_FIGURE(TIDE_FIGURE_BYTES, "asked_bytes", "asked for", asked_bytes, asked_bytes),
+    TIDE_FIGURE(TIDE_FIGURE_BYTES, "free_bytes", "free", free_bytes, asked_bytes),
+    TIDE_FIGURE_TIMES,
+    TIDE_FIGURE(TIDE_FIGURE_RATE, "tokens_per_second", "tokens/s", tokens_per_second,
+                tokens_per_second),
+};
 
-/* Which columns the table of this list has. A column that would be empty in every row is left out.
- */
-typedef struct list_columns {
-    bool has_refusals; /* a run did not fit */
-    bool has_time[TIDE_N_TIMED];
-    bool has_rate;
-} list_columns;
+enum { N_FIGURES = sizeof(FIGURES) / sizeof(FIGURES[0]) };
 
-static list_columns choose_columns(const tide_profile_plan *plan) {
-    list_columns columns = {.has_refusals = false};
-    for (size_t i = 0; i < plan->n_runs; i++) {
-        const tide_profile_run *run = &plan->runs[i];
-        columns.has_refusals = columns.has_refusals || run->result.outcome == TIDE_OUTCOME_OOM ||
-                               run->result.outcome == TIDE_OUTCOME_NO_HOST;
-        for (size_t t = 0; t < TIDE_N_TIMED; t++) {
-            columns.has_time[t] = columns.has_time[t] || run->result.ms[t].mean >= 0.0;
-        }
-        columns.has_rate = columns.has_time[TIDE_TIMED_STEP];
-    }
-    return columns;
-}
-
-static void add_columns(const list_columns *columns, tide_table *table) {
+static void add_columns(const tide_profile_plan *plan, bool is_shown[N_FIGURES],
+                        tide_table *table) {
     tide_table_column(table, "run", "run", false);
     tide_table_column(table, "outcome", "outcome", false);
     tide_table_column(table, "allocated_bytes", "allocated", true);
     tide_table_column(table, "reserved_bytes", "reserved", true);
-    if (columns->has_refusals) {
-        tide_table_column(table, "asked_bytes", "asked for", true);
-        tide_table_column(table, "free_bytes", "free", true);
-    }
-    for (size_t t = 0; t < TIDE_N_TIMED; t++) {
-        if (columns->has_time[t]) {
-            tide_table_column(table, TIMES[t].mean_key, tide_run_phase_name(t), true);
-            tide_table_column(table, TIMES[t].std_key, "± sample std", true);
+    for (size_t k = 0; k < N_FIGURES; k++) {
+        is_shown[k] = false;
+        for (size_t i = 0; i < plan->n_runs; i++) {
+            const tide_profile_run *run = &plan->runs[i];
+            bool is_known = k + 1 < N_FIGURES ? tide_figure_is_known(&FIGURES[k], &run->result)
+                                              : tokens_per_second(run) >= 0.0;
+            is_shown[k] = is_shown[k] || is_known;
         }
-    }
-    if (columns->has_rate) {
-        tide_table_column(table, "tokens_per_second", "tokens/s", true);
+        if (is_shown[k]) {
+            tide_figure_column(&FIGURES[k], table);
+        }
     }
     tide_table_column(table, "snapshot", "snapshot", false);
 }
 
-static void add_row(const tide_profile_run *run, const list_columns *columns, tide_table *table) {
+static void add_row(const tide_profile_run *run, const bool is_shown[N_FIGURES],
+                    tide_table *table) {
     const tide_run_result *result = &run->result;
     bool was_run = result->outcome == TIDE_OUTCOME_COMPLETED ||
                    result->outcome == TIDE_OUTCOME_STOPPED || result->outcome == TIDE_OUTCOME_OOM;
     tide_table_row_begin(table);
     tide_cell_text(table, run->name);
-    tide_cell_text(table, tide_outcome_answer((int)run->result.outcome));
-    tide_cell_bytes(table, was_run ? run->result.memory.allocated_peak_bytes : -1);
-    tide_cell_bytes(table, was_run ? run->result.memory.reserved_peak_bytes : -1);
-    if (columns->has_refusals) {
-        tide_cell_bytes(table, result->asked_bytes); /* -1 where nothing was refused */
-        tide_cell_bytes(table, result->free_bytes);
-    }
-    for (size_t t = 0; t < TIDE_N_TIMED; t++) {
-        if (columns->has_time[t]) {
-            tide_cell_ms(table, run->result.ms[t].mean);
-            tide_cell_ms(table, run->result.ms[t].std);
+    tide_cell_text(table, tide_outcome_answer((int)result->outcome));
+    tide_cell_bytes(table, was_run ? result->memory.allocated_peak_bytes : -1);
+    tide_cell_bytes(table, was_run ? result->memory.reserved_peak_bytes : -1);
+    for (size_t k = 0; k < N_FIGURES; k++) {
+        if (is_shown[k]) {
+            tide_figure_cell(&FIGURES[k], result, table);
         }
     }
-    if (columns->has_rate) {
-        cell_rate(table, tokens_per_second(run));
-    }
-    if (run->result.snapshot_path[0] != '\0') {
+    if (result->snapshot_path[0] != '\0') {
         tide_cell_text(table, run->path);
     } else {
         tide_cell_none(table);
@@ -316,16 +283,16 @@ static tide_status add_comparison(const tide_profile_plan *plan, tide_report *re
 tide_status tide_profile_print_list(const tide_profile_plan *plan, tide_error *error) {
     char text[WHOSE_BYTES];
     tide_report report;
-    list_columns columns = choose_columns(plan);
+    bool is_shown[N_FIGURES];
     tide_report_init(&report);
     tide_report_say(&report, "device", "%zu run%s on %s%s%s", plan->n_runs,
                     tide_plural(plan->n_runs, "", "s"), plan->device, whose(plan, text),
                     plan->kind == TIDE_DEVICE_VIRTUAL ? "; times: not computed" : "");
     tide_table *table = tide_report_table(&report, "runs", "runs");
-    add_columns(&columns, table);
+    add_columns(plan, is_shown, table);
     bool is_any_saved = false;
     for (size_t i = 0; i < plan->n_runs; i++) {
-        add_row(&plan->runs[i], &columns, table);
+        add_row(&plan->runs[i], is_shown, table);
         is_any_saved = is_any_saved || plan->runs[i].result.snapshot_path[0] != '\0';
     }
     tide_status status = add_comparison(plan, &report, error);

@@ -34,15 +34,6 @@ typedef struct largest {
     char origin[NAMES_BYTES]; /* distinct: "forward > layer > ffn" */
 } largest;
 
-/* "layers.5.ffn.gate" -> "ffn.gate". */
-static const char *without_layer(const char *name) {
-    static const char LAYERS[] = "layers.";
-    const size_t n_start = sizeof(LAYERS) - 1;
-    size_t n_digits =
-        strncmp(name, LAYERS, n_start) == 0 ? strspn(name + n_start, "0123456789") : 0;
-    return n_digits > 0 && name[n_start + n_digits] == '.' ? name + n_start + n_digits + 1 : name;
-}
-
 /* Whether the list, such as "a, b", has the item. */
 static bool has_item(const char *list, const char *item) {
     size_t n = strlen(item);
@@ -99,7 +90,7 @@ static void consider(const tide_snapshot *snapshot, const tide_event *event, boo
     }
     describe_origin(snapshot, event->scope, origin, sizeof(origin));
     append_item(found->names, sizeof(found->names),
-                without_layer(tide_snapshot_text(snapshot, event->name)));
+                tide_name_without_layer(tide_snapshot_text(snapshot, event->name)));
     append_item(found->origin, sizeof(found->origin), origin);
     found->n += is_first_step ? 1 : 0;
 }

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/figures.h"
 #include "cli/study/internal.h"
 #include "cli/study/conclusions.h"
 
@@ -32,93 +33,45 @@ static void fill_precision(tide_study_options *options) {
 
 /* ---- the table ---- */
 
-static const struct {
-    const char *mean_key;
-    const char *std_key;
-    const char *title;
-} PHASES[TIDE_N_TIMED] = {
-    [TIDE_TIMED_FORWARD] = {"forward_ms", "forward_std_ms", "forward"},
-    [TIDE_TIMED_BACKWARD] = {"backward_ms", "backward_std_ms", "backward"},
-    [TIDE_TIMED_OPTIMIZER] = {"optimizer_ms", "optimizer_std_ms", "optimizer"},
-    [TIDE_TIMED_STEP] = {"step_ms", "step_std_ms", "step"},
+/* Shown if some cell has them. */
+static const tide_figure FIGURES[] = {
+    TIDE_FIGURE_TIMES,
+    TIDE_FIGURE(TIDE_FIGURE_RATE, "tokens_per_second", "tokens/s", tokens_per_second,
+                tokens_per_second),
+    TIDE_FIGURE(TIDE_FIGURE_TERA, "tflops", "TFLOP/s", achieved_flops, tokens_per_second),
+    TIDE_FIGURE(TIDE_FIGURE_SHARE, "peak_share", "of stated peak", peak_share, peak_share),
+    TIDE_FIGURE(TIDE_FIGURE_BYTES, "asked_bytes", "asked for", asked_bytes, asked_bytes),
+    TIDE_FIGURE(TIDE_FIGURE_BYTES, "free_bytes", "free", free_bytes, asked_bytes),
 };
 
-/* Which columns have a value in some cell. */
-typedef struct shown {
-    bool phase[TIDE_N_TIMED]; /* mean and sample standard deviation */
-    bool rates;               /* tokens and FLOPs a second */
-    bool peak_share;          /* of the device's stated peak */
-    bool sizes;               /* asked for and free, of what does not fit */
-} shown;
+enum { N_FIGURES = sizeof(FIGURES) / sizeof(FIGURES[0]) };
 
-static shown look_at(const tide_study_work *work) {
-    shown found = {.rates = false};
-    for (size_t i = 0; i < work->n_run; i++) {
-        const tide_run_result *result = &work->cells[i].result;
-        for (size_t k = 0; k < TIDE_N_TIMED; k++) {
-            found.phase[k] = found.phase[k] || result->ms[k].mean >= 0.0;
-        }
-        found.rates = found.rates || result->tokens_per_second >= 0.0;
-        found.peak_share = found.peak_share || result->peak_share >= 0.0;
-        found.sizes = found.sizes || result->asked_bytes >= 0;
-    }
-    return found;
-}
-
-static void add_columns(const tide_study_columns *columns, const shown *has, tide_table *table) {
+static void add_columns(const tide_study_work *work, const tide_study_columns *columns,
+                        bool is_shown[N_FIGURES], tide_table *table) {
     tide_study_add_columns(columns, table);
     tide_table_column(table, "outcome", "outcome", false);
-    for (size_t k = 0; k < TIDE_N_TIMED; k++) {
-        if (has->phase[k]) {
-            tide_table_column(table, PHASES[k].mean_key, PHASES[k].title, true);
-            tide_table_column(table, PHASES[k].std_key, "± sample std", true);
+    for (size_t k = 0; k < N_FIGURES; k++) {
+        is_shown[k] = false;
+        for (size_t i = 0; i < work->n_run; i++) {
+            is_shown[k] = is_shown[k] || tide_figure_is_known(&FIGURES[k], &work->cells[i].result);
         }
-    }
-    if (has->rates) {
-        tide_table_column(table, "tokens_per_second", "tokens/s", true);
-        tide_table_column(table, "tflops", "TFLOP/s", true);
-    }
-    if (has->peak_share) {
-        tide_table_column(table, "peak_share", "of stated peak", true);
-    }
-    if (has->sizes) {
-        tide_table_column(table, "asked_bytes", "asked for", true);
-        tide_table_column(table, "free_bytes", "free", true);
+        if (is_shown[k]) {
+            tide_figure_column(&FIGURES[k], table);
+        }
     }
     tide_table_column(table, "allocated_bytes", "allocated", true);
 }
 
-static void add_rates(const tide_run_result *result, const shown *has, tide_table *table) {
-    if (has->rates && result->tokens_per_second >= 0.0) {
-        tide_cell_count(table, (int64_t)(result->tokens_per_second + 0.5));
-        tide_cell_ratio(table, result->achieved_flops * 1e-12);
-    } else if (has->rates) {
-        tide_cell_none(table);
-        tide_cell_none(table);
-    }
-    if (has->peak_share && result->peak_share >= 0.0) {
-        tide_cell_percent(table, 100.0 * result->peak_share);
-    } else if (has->peak_share) {
-        tide_cell_none(table);
-    }
-}
-
-static void add_row(const tide_study_columns *columns, const shown *has,
+static void add_row(const tide_study_columns *columns, const bool is_shown[N_FIGURES],
                     const tide_study_cell *cell, tide_table *table) {
     const tide_run_result *result = &cell->result;
     tide_table_row_begin(table);
     tide_study_add_cells(columns, cell, table);
     tide_cell_text(table, tide_outcome_name((int)result->outcome));
-    for (size_t k = 0; k < TIDE_N_TIMED; k++) {
-        if (has->phase[k]) {
-            tide_cell_ms(table, result->ms[k].mean);
-            tide_cell_ms(table, result->ms[k].std);
+    for (size_t k = 0; k < N_FIGURES; k++) {
+        if (is_shown[k]) {
+            tide_figure_cell(&FIGURES[k], result, table);
         }
-    }
-    add_rates(result, has, table);
-    if (has->sizes) {
-        tide_cell_bytes(table, result->asked_bytes);
-        tide_cell_bytes(table, result->free_bytes);
     }
     tide_cell_bytes(table, result->outcome == TIDE_OUTCOME_COMPLETED
                                ? result->memory.allocated_peak_bytes
@@ -197,7 +150,7 @@ static tide_status report_times(tide_study_work *work, const tide_study_columns 
                                 conclusion_of *conclude) {
     const tide_hostmem *mem = tide_hostmem_default();
     const tide_study_columns columns = tide_study_columns_of(work);
-    const shown has = look_at(work);
+    bool is_shown[N_FIGURES];
     tide_conclusion_times *runs = tide_hostmem_zeroed(mem, work->n_cells, sizeof(*runs));
     if (runs == NULL) {
         return TIDE_NO_MEMORY;
@@ -214,9 +167,9 @@ static tide_status report_times(tide_study_work *work, const tide_study_columns 
         .warmup = columns.warmup && !compared->warmup,
     };
     tide_table *table = tide_report_table(&work->report, "times", "times");
-    add_columns(&columns, &has, table);
+    add_columns(work, &columns, is_shown, table);
     for (size_t i = 0; i < work->n_run; i++) {
-        add_row(&columns, &has, &work->cells[i], table);
+        add_row(&columns, is_shown, &work->cells[i], table);
     }
     say_conclusion(work, compared, &others, conclude, runs);
     mem->release(mem->ctx, runs);

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "cli/figures.h"
 #include "cli/sweep/internal.h"
 
 enum { DATE_BYTES = 32 };
@@ -16,16 +17,16 @@ typedef struct source {
     size_t place; /* number of its environment; 0: none */
 } source;
 
-/* What a column shows of a row. */
+/* What a column shows of a row: a figure of its result, or one of those below. */
 typedef enum column_kind {
+    SHOWS_MS = TIDE_FIGURE_MS,
+    SHOWS_RATE = TIDE_FIGURE_RATE,
+    SHOWS_TERA = TIDE_FIGURE_TERA,
+    SHOWS_SHARE = TIDE_FIGURE_SHARE,
+    SHOWS_BYTES = TIDE_FIGURE_BYTES,
     SHOWS_TEXT,  /* char[]; "" is none */
     SHOWS_COUNT, /* int64_t */
     SHOWS_CONTEXT,
-    SHOWS_MS,    /* double */
-    SHOWS_RATE,  /* double, in whole numbers; below 0: none */
-    SHOWS_TERA,  /* double, in units of 10^12 */
-    SHOWS_SHARE, /* double, as percent; below 0: none */
-    SHOWS_BYTES, /* int64_t */
     SHOWS_OUTCOME,
     SHOWS_PLACE,
     SHOWS_START
@@ -124,20 +125,6 @@ static const char *format_date(int64_t unix_us, char text[DATE_BYTES]) {
     }
     return text;
 }
-static void put_real(column_kind kind, double value, tide_table *table) {
-    if (kind == SHOWS_MS) {
-        tide_cell_ms(table, value);
-    } else if (kind == SHOWS_TERA) {
-        tide_cell_ratio(table, value < 0.0 ? -1.0 : value * 1e-12);
-    } else if (value < 0.0) {
-        tide_cell_none(table);
-    } else if (kind == SHOWS_RATE) {
-        tide_cell_count(table, (int64_t)(value + 0.5));
-    } else {
-        tide_cell_percent(table, 100.0 * value);
-    }
-}
-
 static void put_count(bool is_known, int64_t count, tide_table *table) {
     if (is_known) {
         tide_cell_count(table, count);
@@ -150,7 +137,6 @@ static void put(size_t column, const source *from, tide_table *table) {
     const char *member = (const char *)from->row + COLUMNS[column].offset;
     char date[DATE_BYTES];
     int64_t whole = 0;
-    double real = 0.0;
     switch (COLUMNS[column].kind) {
     case SHOWS_TEXT:
         tide_sweep_cell_words(table, member);
@@ -171,13 +157,11 @@ static void put(size_t column, const source *from, tide_table *table) {
         memcpy(&whole, member, sizeof(whole));
         tide_cell_count(table, whole);
         break;
-    case SHOWS_BYTES:
-        memcpy(&whole, member, sizeof(whole));
-        tide_cell_bytes(table, whole);
-        break;
     default:
-        memcpy(&real, member, sizeof(real));
-        put_real(COLUMNS[column].kind, real, table);
+        tide_figure_cell(
+            &(tide_figure){.kind = (tide_figure_kind)COLUMNS[column].kind,
+                           .offset = COLUMNS[column].offset - offsetof(tide_sweep_row, result)},
+            &from->row->result, table);
         break;
     }
 }
@@ -186,7 +170,7 @@ static source source_of(const tide_sweep *sweep, const tide_sweep_places *found,
     return (source){.row = sweep->rows[cell], .place = found->of_cell[cell]};
 }
 
-/* Fills all columns of a table that is not printed. Its cells decide which columns people see. */
+/* Fills a table with the columns that are shown. */
 static void fill(const tide_sweep *sweep, const tide_sweep_places *found,
                  const bool is_shown[N_COLUMNS], tide_table *table) {
     for (size_t c = 0; c < N_COLUMNS; c++) {
@@ -237,7 +221,7 @@ tide_status tide_sweep_print(const tide_sweep *sweep, tide_format format, FILE *
     bool is_for_programs = format == TIDE_FORMAT_CSV || format == TIDE_FORMAT_JSON;
     bool is_shown[N_COLUMNS];
     tide_sweep_places found;
-    tide_report whole; /* every column; not printed to people */
+    tide_report whole; /* has every column: its cells decide which ones people see */
     tide_report report;
     tide_report_init(&whole);
     tide_report_init(&report);
