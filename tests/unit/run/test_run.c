@@ -323,6 +323,29 @@ static void a_search_gets_the_same_peaks(void **state) {
     tide_run_result_fini(&result);
 }
 
+/* A card that is too small for the run, and a fraction of it that is even smaller. */
+static void limits_can_be_ignored(void **state) {
+    (void)state;
+    tide_run_config config;
+    tide_run_memory memory;
+    bool fits = true;
+    uint64_t usable_bytes = 0;
+    tide_run_config_init(&config);
+    config.limits.device = "virtual:rtx4060";
+    config.limits.alloc_conf = "per_process_memory_fraction:0.1";
+    assert_int_equal(tide_run_limits_usable(&config.limits, &usable_bytes, NULL, NULL), TIDE_OK);
+    assert_true(usable_bytes < (uint64_t)1 << 30);
+    assert_int_equal(tide_run_try(&config, &fits, &memory, NULL), TIDE_OK);
+    assert_false(fits);
+    config.limits.ignores_device = true;
+    assert_int_equal(tide_run_try(&config, &fits, &memory, NULL), TIDE_OK);
+    assert_true(fits && memory.reserved_peak_bytes > (int64_t)usable_bytes);
+    assert_int_equal(tide_run_limits_usable(&config.limits, &usable_bytes, NULL, NULL), TIDE_OK);
+    assert_true(usable_bytes == UINT64_MAX);
+    config.limits.alloc_conf = "no_such_setting:1";
+    assert_int_not_equal(tide_run_try(&config, &fits, &memory, NULL), TIDE_OK);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(here_and_in_a_subprocess_the_results_are_equal),
@@ -337,6 +360,7 @@ int main(void) {
         cmocka_unit_test(a_subprocess_is_stopped_and_ticks),
         cmocka_unit_test(what_cannot_fit_the_host_is_not_started),
         cmocka_unit_test(a_search_gets_the_same_peaks),
+        cmocka_unit_test(limits_can_be_ignored),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
