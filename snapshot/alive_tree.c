@@ -108,7 +108,7 @@ static tide_status add_level(grower *grow, size_t level, size_t parent, const gr
         return TIDE_NO_MEMORY;
     }
     size_t n = divide(grow, level, within, groups);
-    /* A rest of one value is no rest. */
+    /* Merging a single value would only hide its name. */
     size_t n_shown = n > grow->top + 1 ? grow->top : n;
     for (size_t i = 0; i < n_shown && status == TIDE_OK; i++) {
         tide_tree_node node = {

@@ -1,5 +1,6 @@
-/* alive_tree.h - blocks that are alive at once, as a tree: by category, in it by scope, in it by
- * name ... Each node's bytes are the sum of its children's, also where small ones are put together.
+/* alive_tree.h - the blocks allocated at one instant as a tree: by category, within it by scope,
+ * within that by name, and so on. The bytes of a node are the sum of its children's, of which the
+ * small ones are merged into one.
  */
 #ifndef TIDE_SNAPSHOT_ALIVE_TREE_H
 #define TIDE_SNAPSHOT_ALIVE_TREE_H

@@ -1,5 +1,5 @@
-/* categories.h - the categories of one file: those that this program knows (common/event.h), and
- * behind them the file's own words, in the order in which they were met.
+/* categories.h - the categories of one file: first those that tidemark knows (common/event.h), then
+ * the file's own names in order of first appearance.
  */
 #ifndef TIDE_SNAPSHOT_CATEGORIES_H
 #define TIDE_SNAPSHOT_CATEGORIES_H

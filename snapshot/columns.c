@@ -27,8 +27,8 @@
 
 _Static_assert(sizeof(bool) == 1, "a boolean column is read and written as a number of one byte");
 
-/* A compiler may give a line beyond INT32_MAX for what it cannot place: that is unknown, and no
- * reason to count the file's value as odd. */
+/* Other programs write 2^64 - 1 and -1 for a line that they do not know, so a line out of range is
+ * unknown and not counted as odd. */
 static const tide_json_odd ODD_LINE = {.unknown = 0, .range_is_fine = true};
 static const tide_json_odd ODD_INLINED = {.unknown = 0};
 static const tide_json_odd ODD_INDEX = {.unknown = -1};

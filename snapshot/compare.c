@@ -8,7 +8,7 @@
 
 enum { N_SETTINGS = 10, SETTING_BYTES = 32, IMPLEMENTATION = 9, MAX_TIMES = 16 };
 
-/* The settings that may tell runs apart, as texts; "" unknown. */
+/* The settings in which runs may differ, as texts; "" unknown. */
 static void settings_of(const tide_snapshot_run *run, char settings[N_SETTINGS][SETTING_BYTES]) {
     const char *texts[] = {run->model.size != NULL ? run->model.size : "", run->precision,
                            run->mode, run->attention, run->recompute};
@@ -34,13 +34,13 @@ static void settings_of(const tide_snapshot_run *run, char settings[N_SETTINGS][
              tide_implementation_words(run->implementation));
 }
 
-/* A file that does not say whose memory it is of may be of either. */
+/* A file that does not name the implementation may be of either: that is no difference. */
 static bool is_other(const char *own, const char *other, size_t setting) {
     bool is_known = setting != IMPLEMENTATION || (own[0] != '\0' && other[0] != '\0');
     return is_known && strcmp(own, other) != 0;
 }
 
-/* The settings in which the runs differ, of one run: "bf16-mixed context 512". */
+/* A name for one run, made of the settings in which the runs differ: "bf16-mixed context 512". */
 static const char *describe(tide_compare *compare, const tide_compare_input *inputs, size_t run) {
     char own[N_SETTINGS][SETTING_BYTES];
     char name[N_SETTINGS * SETTING_BYTES + N_SETTINGS + 1];
@@ -121,7 +121,8 @@ static uint32_t number_of_category(tide_compare *compare, const char **names, co
     return (uint32_t)i;
 }
 
-/* One list of categories for all runs: files number words of their own each in their own way. */
+/* One list of categories for all runs, because each file numbers its own categories independently.
+ */
 static tide_status align_categories(tide_compare *compare, const tide_compare_input *inputs) {
     size_t n_room = TIDE_N_CATEGORIES;
     for (size_t i = 0; i < compare->n_runs; i++) {

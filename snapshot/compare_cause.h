@@ -1,5 +1,5 @@
-/* compare_cause.h - why a run takes more memory than another whose type has more bytes: which
- * categories grow, and which shrink by less.
+/* compare_cause.h - explains why a run takes more memory than another one whose type has more
+ * bytes: some categories grow, and the others shrink by less.
  */
 #ifndef TIDE_SNAPSHOT_COMPARE_CAUSE_H
 #define TIDE_SNAPSHOT_COMPARE_CAUSE_H

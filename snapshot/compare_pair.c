@@ -45,8 +45,8 @@ static int largest_shrinking(const tide_compare_run *base, const tide_compare_ru
     return found;
 }
 
-/* ": activations take 3.20 GiB less, parameters 1.00 GiB more", by size; nothing where no category
- * tells. */
+/* ": activations take 3.20 GiB less, parameters 1.00 GiB more", largest first; nothing if all
+ * changes are small. */
 static void say_changes(tide_text *to, const tide_compare_run *base,
                         const tide_compare_run *other) {
     int64_t before = INT64_MAX; /* size and number of the one that was said last */
@@ -125,8 +125,8 @@ static void say_nearly_equal(tide_text *to, const tide_compare_run *base,
     tide_text_add(to, " with %s).", other->name);
 }
 
-/* Both runs ended well, and differ in nothing but the precision: does the narrower one take more,
- * by what can be seen? */
+/* Whether the run with the narrower type takes noticeably more, which needs an explanation: both
+ * completed and differ in nothing but the precision. */
 static bool is_surprising(const tide_compare_run *narrow, const tide_compare_run *wide) {
     const tide_snapshot_run *a = &narrow->snapshot->run;
     const tide_snapshot_run *b = &wide->snapshot->run;
@@ -174,7 +174,7 @@ static void say_peaks(tide_text *to, const tide_compare_run *base, const tide_co
     tide_text_add(to, " to ");
     tide_compare_say_bytes(to, other->allocated_bytes);
     if (!is_surprising(other, base) &&
-        !is_surprising(base, other)) { /* else they are told as causes */
+        !is_surprising(base, other)) { /* a surprising change is explained by say_cause */
         say_changes(to, base, other);
     }
     say_move(to, base, other);
@@ -199,7 +199,7 @@ static void say_completed(tide_text *to, const tide_compare_run *base,
     }
 }
 
-/* What the run that fits has less of. */
+/* The category that the run that fits has less of. */
 static void say_less(tide_text *to, const tide_compare_run *fits, const tide_compare_run *stopped) {
     int less = largest_shrinking(stopped, fits);
     if (less >= 0) {

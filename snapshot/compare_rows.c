@@ -26,7 +26,7 @@ typedef struct pair_numbers {
     uint32_t n;
 } pair_numbers;
 
-/* Where a block of a run goes. */
+/* Finds the row that a block of a run belongs to. */
 typedef struct aligner {
     const tide_compare *compare; /* borrowed */
     const tide_hostmem *mem;     /* borrowed */
@@ -176,8 +176,9 @@ static tide_status number_frames(aligner *of, const tide_snapshot *snapshot, boo
     return TIDE_OK;
 }
 
-/* Stacks that another program recorded are told by their frames of the user's program, if there are
- * any: what lies between them and the allocator is another way for each precision. */
+/* Of stacks that another program recorded only the frames of the user's program are compared, if
+ * there are any: the frames between them and the allocator differ from one precision to the next.
+ */
 static tide_status number_stacks(aligner *of, run_numbers *run, bool with_lines) {
     const tide_snapshot *snapshot = run->snapshot;
     size_t n = snapshot->n_stacks;
@@ -350,7 +351,7 @@ static void fill_differences(aligner *of) {
     }
 }
 
-/* What the order of rows needs. */
+/* The sort key of a row. */
 typedef struct rank {
     int64_t difference_bytes, bytes; /* of the row; its largest run's */
     uint32_t row;                    /* number in `collected` */

@@ -21,16 +21,16 @@ static void say_single(tide_text *to, const tide_compare_run *run) {
 
 /* ---- runs of other workloads than the base's: what became of them, and no comparison ---- */
 
-/* What makes a workload; the settings of a run that are left may be compared. */
+/* What makes a workload. Runs that differ in other settings can be compared with each other. */
 enum { IN_MODEL = 1, IN_CONTEXT = 2, IN_BATCH = 4, IN_MODE = 8, IS_UNSTATED = 16 };
 
-/* Files of other tools say nothing of what was run. */
+/* Files of other tools do not describe their run. */
 static bool is_stated(const tide_snapshot_run *run) {
     return run->model.d_model > 0 || run->context_length >= 0 || run->batch_size >= 0 ||
            run->mode[0] != '\0';
 }
 
-/* In what the workloads of two runs differ; 0: they are the same. */
+/* The parts in which the workloads of two runs differ; 0: they are the same. */
 static unsigned workload_difference(const tide_compare_run *one, const tide_compare_run *other) {
     const tide_snapshot_run *a = &one->snapshot->run;
     const tide_snapshot_run *b = &other->snapshot->run;

@@ -9,7 +9,7 @@
 
 enum { STEP_NONE = -1 };
 
-/* In quotes where it needs them. */
+/* A text, in quotes if a reader would misunderstand it otherwise. */
 static void put_text(tide_export_text *out, const char *text) {
     if (text[strcspn(text, ",\"\r\n")] == '\0') {
         tide_export_put(out, text);

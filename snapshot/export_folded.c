@@ -16,7 +16,7 @@ typedef struct bytes_by {
     int64_t *path;  /* owned; n_paths, and one for outside every scope */
 } bytes_by;
 
-/* A frame may hold anything but what ends it. */
+/* A frame may contain anything but the characters that separate frames and lines. */
 static void put_part(tide_export_text *out, const char *part) {
     while (*part != '\0') {
         size_t n = strcspn(part, ";\r\n");
@@ -53,7 +53,7 @@ static void put_bytes(tide_export_text *out, int64_t n_bytes) {
     tide_export_put(out, "\n");
 }
 
-/* Of a stack deeper than MAX_FRAMES the outermost frames are left out, and that is said. */
+/* A stack deeper than MAX_FRAMES loses its outermost frames; a frame of its own says so. */
 static void put_stack(tide_export_text *out, const tide_snapshot *snapshot, uint32_t stack,
                       int64_t n_bytes) {
     uint32_t nodes[MAX_FRAMES];

@@ -1,5 +1,5 @@
-/* export_friend.h - what exporters share: their names, text into a sink, and the byte totals row
- * by row.
+/* export_friend.h - shared by the exporters: their table entries, buffered text for a sink, and
+ * byte totals per row.
  */
 #ifndef TIDE_SNAPSHOT_EXPORT_FRIEND_H
 #define TIDE_SNAPSHOT_EXPORT_FRIEND_H
@@ -9,7 +9,7 @@
 
 enum { TIDE_EXPORT_BUFFER_BYTES = 65536 };
 
-/* export_perfetto.c, export_folded.c, export_csv.c, pytorch_export.c, export_tidemark.c */
+/* export_perfetto.c, export_folded.c, export_csv.c, pytorch/export.c, export_tidemark.c */
 extern const tide_exporter tide_exporter_perfetto;
 extern const tide_exporter tide_exporter_folded;
 extern const tide_exporter tide_exporter_csv;

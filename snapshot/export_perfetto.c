@@ -9,7 +9,7 @@
 
 enum { HOST_PROCESS = 1, FIRST_DEVICE = 2, N_THREADS = 65536, NAME_BYTES = 256 };
 
-/* What an export needs while it goes on. */
+/* The state of one export. */
 typedef struct exporting {
     const tide_snapshot *snapshot; /* borrowed */
     tide_json_writer *json;        /* owned */
@@ -156,8 +156,9 @@ static uint32_t parent_in(const lane *of, uint32_t scope) {
     return parent;
 }
 
-/* Ends what does not enclose the scope, then begins it: not before what came before, and not to end
- * after what is around it, whatever the file says. */
+/* Ends the scopes that do not enclose this one, then begins it. Times are clamped to those of the
+ * scope before and of the enclosing one: slices of the format must nest, and a file may contain
+ * times that do not. */
 static void enter(const lane *of, uint32_t scope) {
     exporting *e = of->e;
     const tide_scope_row *row = &e->snapshot->scopes[scope];
@@ -299,7 +300,7 @@ static void put_document(exporting *e, tide_export_totals *before) {
     tide_json_line(json);
 }
 
-/* The last instant that the file knows. */
+/* The latest time in the file. */
 static int64_t last_instant(const tide_snapshot *snapshot) {
     int64_t last_ns = snapshot->n_events > 0 ? snapshot->events[snapshot->n_events - 1].time_ns : 0;
     for (size_t i = 0; i < snapshot->n_scopes; i++) {

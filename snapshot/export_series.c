@@ -1,5 +1,5 @@
-/* Allocated and reserved bytes after each row, from the lifetimes of the blocks: what the summary
- * counts, also where a file's rows do not fit together. */
+/* Allocated and reserved bytes after each row. They come from the lifetimes of the blocks, so that
+ * they equal the summary's figures even if the rows of a file contradict each other. */
 #include "snapshot/export_friend.h"
 
 static void add_start(const tide_lifetimes *lifetimes, const tide_snapshot *snapshot,

@@ -1,4 +1,4 @@
-/* Our own format, of whatever was read. */
+/* Our own format, for a document that may have been read from another one. */
 #include "snapshot/export_friend.h"
 
 static tide_status export_tidemark(const tide_snapshot *snapshot,

@@ -1,5 +1,5 @@
-/* gzip_file.h - whole files: written, mostly compressed, under a temporary name and renamed when
- * complete, read compressed or plain.
+/* gzip_file.h - whole files, compressed or plain. A file is written under a temporary name and
+ * renamed when it is complete.
  */
 #ifndef TIDE_SNAPSHOT_GZIP_FILE_H
 #define TIDE_SNAPSHOT_GZIP_FILE_H
@@ -46,11 +46,6 @@ TIDE_NODISCARD tide_status tide_gzip_reader_open(const char *path, const tide_ho
 TIDE_NODISCARD tide_status tide_gzip_reader_read(void *reader, char *to, size_t n_room,
                                                  size_t *ret_bytes, tide_error *error);
 void tide_gzip_reader_close(tide_gzip_reader *reader);
-
-/* The whole text. A NUL follows it. The caller releases it with `mem`. */
-TIDE_NODISCARD tide_status tide_gzip_read(const char *path, const tide_hostmem *mem,
-                                          size_t max_bytes, char **ret_text, size_t *ret_bytes,
-                                          tide_error *error);
 
 #ifdef __cplusplus
 }

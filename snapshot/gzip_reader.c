@@ -177,33 +177,3 @@ void tide_gzip_reader_close(tide_gzip_reader *reader) {
     }
     reader->mem->release(reader->mem->ctx, reader);
 }
-
-tide_status tide_gzip_read(const char *path, const tide_hostmem *mem, size_t max_bytes,
-                           char **ret_text, size_t *ret_bytes, tide_error *error) {
-    tide_gzip_reader *from = NULL;
-    char *text = NULL;
-    size_t n_bytes = 0;
-    size_t capacity = 0;
-    size_t n_more = 0;
-    TIDE_TRY(tide_gzip_reader_open(path, mem, max_bytes, &from, error));
-    tide_status status = TIDE_OK;
-    do {
-        char *grown = tide_hostmem_grow(mem, text, &capacity, n_bytes + 2, 1);
-        status = grown != NULL ? TIDE_OK : TIDE_NO_MEMORY;
-        text = grown != NULL ? grown : text;
-        if (status == TIDE_OK) {
-            status =
-                tide_gzip_reader_read(from, text + n_bytes, capacity - n_bytes - 1, &n_more, error);
-            n_bytes += status == TIDE_OK ? n_more : 0;
-        }
-    } while (status == TIDE_OK && n_more > 0);
-    tide_gzip_reader_close(from);
-    if (status != TIDE_OK) {
-        mem->release(mem->ctx, text);
-        return status;
-    }
-    text[n_bytes] = '\0';
-    *ret_text = text;
-    *ret_bytes = n_bytes;
-    return TIDE_OK;
-}

@@ -1,4 +1,4 @@
-/* instant.h - an instant of a recording as people name it: an event, a time, or the height of a
+/* instant.h - finds an instant of a recording from a text: an event, a time, or the peak within a
  * scope.
  */
 #ifndef TIDE_SNAPSHOT_INSTANT_H

@@ -1,4 +1,5 @@
-/* Only for messages: walks to a place that was found wrong after everything had been read. */
+/* For messages only: finds the offset of a place that was found wrong after the whole document had
+ * been read. */
 #include <stdlib.h>
 #include <string.h>
 

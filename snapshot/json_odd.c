@@ -1,4 +1,5 @@
-/* Values that are only shown: what is wrong in them is counted and read as unknown. */
+/* Ornaments, values that are only shown: an odd one is counted and read as unknown, because it must
+ * not make a whole file unreadable. */
 #include <stdio.h>
 #include <string.h>
 

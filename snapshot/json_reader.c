@@ -26,7 +26,7 @@ void tide_json_close(tide_json *json) {
     tide_window_close(&json->window);
 }
 
-/* A source that fails says itself why. */
+/* No message is added: a source that fails has written its own. */
 bool tide_json_more(tide_json *json, size_t from) {
     if (tide_window_more(&json->window, from < json->keep ? from : json->keep, json->error)) {
         return true;
@@ -41,8 +41,8 @@ tide_status tide_json_status(const tide_json *json) {
     return json->status;
 }
 
-/* A path that has less room left than this takes no more levels: a message shows whole keys or
- * none of a level, as the viewer does. */
+/* A path with less room than this takes no more levels. The page cuts at the same length: messages
+ * of both must be equal. */
 enum { LEVEL_BYTES = 32 };
 
 size_t tide_json_path_key(char path[TIDE_JSON_PLACE_BYTES], size_t n_used, const char *key,
@@ -196,7 +196,7 @@ bool tide_json_next_item(tide_json *json) {
     return true;
 }
 
-/* To the quote at the text's end. */
+/* Moves to the quote at the end of the text. */
 static bool find_end(tide_json *json, size_t begin) {
     for (;;) {
         if (json->at >= json->window.end && !tide_json_more(json, begin)) {
@@ -344,7 +344,7 @@ const char *tide_json_next_key(tide_json *json, tide_arena *arena) {
     return failed(json) ? NULL : key;
 }
 
-/* Takes one of the three words. */
+/* Takes true, false or null. */
 static bool take_word(tide_json *json, const char *word) {
     size_t size = strlen(word);
     if (tide_json_here(json, size) < size ||
@@ -398,7 +398,8 @@ static void skip_scalar(tide_json *json) {
     }
 }
 
-/* Without recursion: the levels are the parser's own. */
+/* Without recursion, as the depth of a hostile document must not decide how much stack is used: the
+ * parser's own levels remember where it is. */
 void tide_json_skip(tide_json *json) {
     size_t outer = json->n_levels;
     do {

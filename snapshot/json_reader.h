@@ -1,5 +1,5 @@
-/* json_reader.h - a strict pull parser of JSON text, in memory or from a source, for input that
- * nobody vouches for. Of a source's text it holds no more than the text or number at hand.
+/* json_reader.h - a strict pull parser of untrusted JSON, in memory or from a source. Of a source
+ * it holds no more in memory than the value that is being read.
  *
  * The caller asks for what it expects. The first failure sticks: every later call does nothing and
  * returns 0, NULL or false, and tide_json_status returns it; so a caller reads a whole part and

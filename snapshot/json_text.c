@@ -1,4 +1,4 @@
-/* From a text as it stands in a file to what it means. */
+/* Unescaping: from the bytes between two quotes to the text they stand for. */
 #include <stdbool.h>
 #include <string.h>
 

@@ -4,7 +4,7 @@
 
 #include "snapshot/layout_internal.h"
 
-/* What the caching allocator goes by, in bytes. */
+/* Constants of the caching allocator, in bytes. */
 #define ROUNDING_BYTES UINT64_C(512)
 #define SMALL_BYTES (UINT64_C(1) << 20)          /* the largest block of a small pool's request */
 #define SMALL_SEGMENT_BYTES (UINT64_C(2) << 20)  /* bought for it; also the granule of one */
@@ -105,7 +105,7 @@ static size_t fill_segment(builder *build, tide_layout_segment *segment, size_t 
     return block;
 }
 
-/* By the size of a block in it; else by its own. */
+/* The pool follows from the size of any block in the segment, else from that of the segment. */
 static void find_pool(const builder *build, tide_layout_segment *segment) {
     const tide_layout *layout = build->layout;
     for (size_t i = 0; i < segment->n_pieces && segment->pool == TIDE_SEGMENT_UNKNOWN; i++) {

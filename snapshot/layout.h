@@ -1,8 +1,8 @@
 /* layout.h - how the reserved memory of one device was divided at one instant: its segments, the
  * blocks in them and the gaps between these, and an account of every reserved byte.
  *
- * Derived from start and events alone. A recording may contradict itself (a log that lost rows):
- * what does not fit is counted, not believed.
+ * Derived from start and events alone. A recording may contradict itself, for example after its log
+ * lost rows; bytes that fit nowhere are shown as unexplained.
  */
 #ifndef TIDE_SNAPSHOT_LAYOUT_H
 #define TIDE_SNAPSHOT_LAYOUT_H

@@ -1,6 +1,7 @@
-/* The segments at one instant. Each row gives memory to a range of addresses or takes it; what
- * holds for an address is the last row that covers it. So the rows are painted from the last to the
- * first, each onto what is still bare, which takes n log n time however the ranges overlap. */
+/* The segments at one instant. Each row gives memory to a range of addresses or takes it away, and
+ * the last row that covers an address decides. So the rows are painted from the last to the first,
+ * each onto what is still bare. Every cell is painted once, which takes n log n time however the
+ * ranges overlap; replaying the rows forwards could split ranges again and again. */
 #include <stdlib.h>
 
 #include "snapshot/layout_internal.h"
@@ -111,7 +112,8 @@ static uint32_t cell_of(const painter *on, uint64_t address) {
     return (uint32_t)low;
 }
 
-/* The first bare cell from this one on; shortens the way for those who follow. */
+/* The first bare cell from this one on. The path is shortened on the way (as in union-find), so
+ * that later searches are nearly constant. */
 static uint32_t bare_from(painter *on, uint32_t cell) {
     while (on->next[cell] != cell) {
         on->next[cell] = on->next[on->next[cell]];

@@ -1,8 +1,8 @@
-/* lifetimes.h - from a snapshot's start and events to the lifetime of each block, and to the
- * highest and the last values of the four byte totals.
+/* lifetimes.h - derives from a snapshot's start and events the lifetime of each block, and the
+ * highest and last values of the four byte totals.
  *
- * The events may come from a file that nobody checked: a free without its block and an alloc on top
- * of a live one are counted, not believed.
+ * The events may come from an untrusted file: a free without a block and an alloc on top of a live
+ * block are counted as unmatched and change no total wrongly.
  */
 #ifndef TIDE_SNAPSHOT_LIFETIMES_H
 #define TIDE_SNAPSHOT_LIFETIMES_H
@@ -27,7 +27,7 @@ typedef struct tide_lifetime {
     uint64_t address;         /* of its first byte */
     uint64_t requested_bytes; /* what was asked for */
     uint64_t block_bytes;     /* the whole block */
-    uint32_t born;            /* its alloc row + 1; 0: alive at the start */
+    uint32_t born;            /* its alloc row + 1; 0: allocated before the start */
     uint32_t
         freed; /* row that requested its free, + 1; 0: before the start; TIDE_LIFETIME_FOREVER */
     uint32_t completed;          /* row that completed its free, + 1; TIDE_LIFETIME_FOREVER */

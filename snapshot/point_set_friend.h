@@ -1,5 +1,5 @@
-/* point_set_friend.h - a set of numbers below a bound that finds the next and the previous
- * member: bits in levels, each bit of a level telling whether a word of the one below has any.
+/* point_set_friend.h - a set of numbers below a bound that finds the next and the previous member
+ * in a few steps: bits in levels, where each bit says whether a word of the level below has any.
  */
 #ifndef TIDE_SNAPSHOT_POINT_SET_FRIEND_H
 #define TIDE_SNAPSHOT_POINT_SET_FRIEND_H

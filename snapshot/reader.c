@@ -12,10 +12,12 @@
 
 enum { ADDRESS_UNIT_BYTES = 512, NAME_BYTES = 64, BEGINNING_BYTES = 4096 };
 
-/* Of the uncompressed text: 50 million events. */
+/* Of the uncompressed text, which is about 50 million events. */
 #define MAX_DOCUMENT_BYTES ((size_t)1 << 31)
 
-/* Reads the file once more, up to the place. 0: not found, or it can be read only once. */
+/* The offset of a place that was found wrong only after the whole file had been read. Nothing of
+ * the text is kept, so the file is read once more, up to the place. 0: it is not there, or the path
+ * is a pipe and can be read only once. */
 static size_t find_place(const tide_reader *reader, const char *place) {
     struct stat info;
     tide_gzip_reader *file = NULL;
@@ -70,7 +72,7 @@ static void read_unit(tide_reader *reader) {
     }
 }
 
-/* `other`: what an unknown name counts as. */
+/* One of the name tables. An unknown name counts as `other`. */
 static void read_names(tide_reader *reader, tide_name_map *map, int (*number_of)(const char *),
                        uint8_t other) {
     map->given = true;
@@ -93,7 +95,7 @@ static void read_actions(tide_reader *reader) {
     read_names(reader, &reader->actions, tide_action_from_name, TIDE_NO_NUMBER);
 }
 
-/* A name that this program does not know stays a category of its own. */
+/* A category whose name tidemark does not know stays a category under that name. */
 static void read_categories(tide_reader *reader) {
     tide_name_map *map = &reader->categories;
     tide_category_list own = {.n = 0};
@@ -129,7 +131,7 @@ static void read_block_states(tide_reader *reader) {
     read_names(reader, &reader->block_states, tide_block_state_from_name, TIDE_NO_NUMBER);
 }
 
-/* The keys of the document, those that must be there first. */
+/* The keys of the document. The first N_REQUIRED are required. */
 static const struct {
     const char *key;
     void (*read)(tide_reader *reader);
@@ -178,7 +180,7 @@ static void read_document(tide_reader *reader) {
     tide_json_expect_end(json);
 }
 
-/* Our number for the file's; TIDE_NO_NUMBER where there is none. */
+/* Maps a number of the file to ours; TIDE_NO_NUMBER if its name is unknown or missing. */
 static uint8_t translate(const tide_name_map *map, uint8_t number) {
     if (!map->given) {
         return number;
@@ -202,7 +204,9 @@ static void fail_untranslated(tide_reader *reader, const char *column, size_t ro
     tide_reader_fail_at(reader, place, reason);
 }
 
-/* From the file's numbers to ours. What has none in a block is left for the validation to find. */
+/* Replaces the file's numbers by ours. This waits until the whole document has been read, because
+ * keys come in any order, so that a name table may follow the columns that use it. An unknown
+ * number in a block stays TIDE_NO_NUMBER, which the validation refuses with the place. */
 static void translate_numbers(tide_reader *reader) {
     tide_snapshot *snapshot = reader->snapshot;
     for (size_t i = 0; i < snapshot->n_events; i++) {
@@ -269,7 +273,7 @@ static tide_status validate(tide_reader *reader, tide_error *error) {
     return status;
 }
 
-/* The document in `source`; of PyTorch's own JSON another reader makes one. */
+/* Reads a document of our own format. (PyTorch's JSON goes to pytorch/import.c.) */
 static tide_status read_json(tide_snapshot *snapshot, const char *path, const tide_source *source,
                              tide_error *error) {
     const tide_hostmem *mem = snapshot->arena.mem;
@@ -302,12 +306,12 @@ static tide_status read_json(tide_snapshot *snapshot, const char *path, const ti
     return status;
 }
 
-/* The file from its beginning, which was looked at. */
+/* A file whose first bytes were read to find out its format: a source that gives them once more. */
 typedef struct beginning {
     tide_gzip_reader *file; /* borrowed */
-    const char *bytes;      /* borrowed: the first ones */
-    size_t n_bytes;         /* of them */
-    size_t n_taken;         /* of those, handed out again */
+    const char *bytes;      /* borrowed: the first bytes */
+    size_t n_bytes;         /* how many these are */
+    size_t n_taken;         /* how many of them were handed out again */
 } beginning;
 
 static tide_status read_again(void *ctx, char *to, size_t n_room, size_t *ret_bytes,
@@ -324,8 +328,8 @@ static tide_status read_again(void *ctx, char *to, size_t n_room, size_t *ret_by
     return TIDE_OK;
 }
 
-/* What kind of file it is shows in its first bytes: the first opcode of every pickle since protocol
- * 2 begins no JSON, and PyTorch's JSON has other keys than ours. */
+/* The first bytes decide the format, not the file's name: every pickle since protocol 2 begins with
+ * an opcode that cannot begin JSON, and PyTorch's JSON has other keys than ours. */
 static tide_status read_file(tide_snapshot *snapshot, const char *path, tide_gzip_reader *file,
                              tide_error *error) {
     char bytes[BEGINNING_BYTES + 1];
@@ -358,13 +362,13 @@ static tide_status read_file(tide_snapshot *snapshot, const char *path, tide_gzi
                      path);
 }
 
-/* Messages about the file as a whole begin with its name. */
+/* Some callees know the file's name and begin their message with it. */
 static bool names_the_file(const tide_error *error) {
     return error != NULL && (error->message[0] == '\'' || strncmp(error->message, "cannot read '",
                                                                   strlen("cannot read '")) == 0);
 }
 
-/* Of TIDE_NO_MEMORY there is no message yet. */
+/* The caller adds the message for TIDE_NO_MEMORY. */
 static tide_status load(const char *path, const tide_hostmem *mem, tide_snapshot **ret_snapshot,
                         tide_error *error) {
     tide_gzip_reader *file = NULL;

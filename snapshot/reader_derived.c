@@ -1,5 +1,5 @@
-/* Parts of the document that follow from its other parts. They are there for small tools. Here they
- * are checked to be what the format says, and not kept: nothing can contradict the rest. */
+/* Parts of the document that follow from other parts. They are in the file for small tools. The
+ * reader checks their form and drops them, so that they cannot contradict what they follow from. */
 #include "snapshot/reader_internal.h"
 
 void tide_read_summary(tide_reader *reader) {

@@ -14,14 +14,16 @@ enum {
     TIDE_SHORT_TEXT_BYTES = 4096 /* of texts of which a small table may hold many */
 };
 
-/* From the numbers of a file to ours. */
+/* Maps the numbers of a file to ours, by name. */
 typedef struct tide_name_map {
     bool given;                 /* the file has the table; else numbers stay as they are */
     size_t n;                   /* names in it */
     uint8_t to[TIDE_MAX_NAMES]; /* TIDE_NO_NUMBER: a name that nobody here knows */
 } tide_name_map;
 
-/* A document while it is being read. Numbers are still the file's, addresses still in units. */
+/* A document that is being read. Until its end, numbers are the file's and addresses count in
+ * units.
+ */
 typedef struct tide_reader {
     tide_json json;
     const char *path;        /* borrowed: of the file */
@@ -30,14 +32,14 @@ typedef struct tide_reader {
     tide_json_column column; /* the column at hand */
     int64_t unit_bytes;      /* of addresses */
     tide_name_map actions, categories, scope_kinds, block_states;
-    /* The rows of snapshot that are still to be changed; in its arena. */
+    /* Rows of the snapshot that translating and scaling change; in its arena. */
     tide_scope_row *scopes;
     tide_event *events;
     tide_segment_row *start_segments, *end_segments;
     tide_block_row *start_blocks, *end_blocks;
 } tide_reader;
 
-/* Each takes the value of its key. */
+/* Each reads the value of one key of the document. */
 void tide_read_strings(tide_reader *reader);
 void tide_read_frames(tide_reader *reader);
 void tide_read_stacks(tide_reader *reader);
@@ -59,7 +61,7 @@ void tide_read_loss(tide_reader *reader);
 void tide_read_summary(tide_reader *reader);
 void tide_read_oom(tide_reader *reader);
 
-/* Fails at a place that is known by its key path alone. */
+/* Fails at a place whose key path is known, but not its offset, which is then looked up. */
 void tide_reader_fail_at(tide_reader *reader, const char *path, const char *message);
 
 #endif

@@ -10,7 +10,7 @@ static const tide_json_odd UNKNOWN = {.unknown = -1};
 
 #define N_KEYS(keys) (sizeof(keys) / sizeof((keys)[0]))
 
-/* An unknown number is -1; other negative ones make no sense. */
+/* A number that is unknown is -1; other negative ones are refused. */
 static int64_t get_number(tide_reader *reader) {
     return tide_json_get_integer(&reader->json, -1, INT64_MAX);
 }
@@ -19,7 +19,7 @@ static const char *get_text(tide_reader *reader) {
     return tide_json_get_text(&reader->json, &reader->snapshot->arena);
 }
 
-/* The same two for what is only shown. */
+/* The same two for ornaments, values that are only shown. */
 static int64_t get_odd_number(tide_reader *reader) {
     return tide_json_get_odd_integer(&reader->json, -1, INT64_MAX, UNKNOWN);
 }
@@ -165,7 +165,7 @@ static tide_snapshot_device read_device(tide_reader *reader) {
     return row;
 }
 
-/* Room for one more of at most `limit` rows. */
+/* Whether one more of at most `limit` rows may come; fails otherwise. */
 static bool room_for(tide_reader *reader, size_t n_rows, size_t limit) {
     if (n_rows == limit) {
         tide_json_fail(&reader->json, TIDE_LIMIT, reader->json.at,
@@ -329,7 +329,7 @@ static const double *read_samples(tide_reader *reader, size_t *ret_n) {
     return read_reals(reader, tide_json_get_odd_real, ret_n);
 }
 
-/* A number, or the text of what JSON has no number for. */
+/* A number, or one of the texts for numbers that JSON does not have. */
 static double get_loss(tide_json *json) {
     static const struct {
         const char *text;

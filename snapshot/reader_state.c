@@ -5,7 +5,7 @@
 
 enum { POOL_BYTES = 16 }; /* "small" */
 
-/* Rows in growing arrays, until their number is known. */
+/* Segments and blocks in growing arrays: their number is known only at the end. */
 typedef struct growing_state {
     tide_segment_row *segments; /* owned */
     size_t n_segments;
@@ -15,7 +15,7 @@ typedef struct growing_state {
     size_t block_capacity;
 } growing_state;
 
-/* The rules of a block's keys, with what the parser asks for at each of its objects. */
+/* The keys of a block and the rule of each, in the form that the parser wants. */
 typedef struct block_keys {
     const char *keys[TIDE_JSON_MAX_FIELDS];
     const tide_column_rule *rules[TIDE_JSON_MAX_FIELDS];
@@ -59,7 +59,7 @@ static void read_blocks(tide_reader *reader, growing_state *state, tide_segment_
     segment->n_blocks = state->n_blocks - segment->first_block;
 }
 
-/* What nobody here knows is an unknown pool. */
+/* A name that tidemark does not know is an unknown pool. */
 static uint8_t read_pool(tide_reader *reader) {
     char text[POOL_BYTES];
     if (tide_json_peek(&reader->json) != TIDE_JSON_STRING) {
@@ -72,7 +72,7 @@ static uint8_t read_pool(tide_reader *reader) {
                                         : TIDE_SEGMENT_UNKNOWN;
 }
 
-/* Of anything but two integers: [0, 0]. */
+/* Anything but two integers counts as [0, 0]. */
 static void read_pool_id(tide_json *json, uint32_t pool_id[2]) {
     static const tide_json_odd NO_NUMBER = {.unknown = -1, .range_is_fine = true};
     int64_t numbers[2] = {-1, -1};

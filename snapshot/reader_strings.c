@@ -1,12 +1,13 @@
-/* The table of texts. Texts that stand in it more than once are kept once, and it may not consist
- * of such texts: a file of nothing but empty texts would be a thousand times as large in memory. */
+/* The table of texts. A text that occurs more than once is stored once, and the number of repeated
+ * texts is limited: a file of nothing but empty texts, which compress to almost nothing, would take
+ * a thousand times its size in memory. */
 #include <string.h>
 
 #include "common/map.h"
 #include "snapshot/json_friend.h"
 #include "snapshot/reader_internal.h"
 
-enum { MAX_REPEATED = 1 << 20 }; /* texts that stood in the table before */
+enum { MAX_REPEATED = 1 << 20 }; /* texts that are in the table already */
 
 /* Of all texts together. */
 #define MAX_TEXT_BYTES ((size_t)512 << 20)
@@ -19,11 +20,11 @@ typedef struct string_table {
     size_t n_repeated; /* texts that were there before */
     size_t n_bytes;    /* of the distinct ones */
     tide_map by_hash;  /* -> index in texts; collisions are stepped over by adding 1 to the hash */
-    char *buffer;      /* owned: the text at hand */
+    char *buffer;      /* owned: the text that is being read */
     size_t buffer_capacity;
 } string_table;
 
-/* The text at hand in the buffer; false after a failure. */
+/* Reads the next text into the buffer; false after a failure. */
 static bool take_text(string_table *table, size_t *ret_bytes) {
     tide_json *json = &table->reader->json;
     size_t at = 0;

@@ -1,5 +1,5 @@
-/* scope_paths.h - the path of each scope without its step ("backward > layer 5 > attention"), with
- * equal paths of different steps having one number.
+/* scope_paths.h - the path of each scope without its step: "backward > layer 5 > attention". Equal
+ * paths of different steps share one number.
  */
 #ifndef TIDE_SNAPSHOT_SCOPE_PATHS_H
 #define TIDE_SNAPSHOT_SCOPE_PATHS_H

@@ -1,5 +1,5 @@
-/* stack_tree_friend.h - call stacks as one tree of frames, built frame by frame: what a
- * document's tables of frames and stacks hold.
+/* stack_tree_friend.h - builds the tree of frames that a document's tables of frames and stacks
+ * hold.
  *
  * Not thread-safe.
  */

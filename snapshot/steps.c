@@ -72,7 +72,8 @@ static bool is_block_row(const tide_event *row) {
     return row->action <= TIDE_ACTION_FREE_COMPLETED;
 }
 
-/* The first row about a block of the device from this one on; behind the step's last: none. */
+/* The first row from this one on that is about a block of the device; none: a row behind the step's
+ * last. */
 static size_t next_row(const tide_snapshot *snapshot, size_t device, const tide_step *step,
                        size_t row) {
     while (row <= step->last &&

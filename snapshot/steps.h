@@ -23,7 +23,7 @@ extern "C" {
 typedef struct tide_step {
     uint32_t scope;         /* row of the table of scopes */
     bool is_warmup;         /* named so */
-    bool is_open;           /* the recording ends within it: it is measured by nobody */
+    bool is_open;           /* the recording ends within it, so that its figures are too low */
     bool is_compared;       /* with the measured step before it; false for the first */
     bool repeats;           /* is_compared: the same actions on the same sizes in the same order */
     size_t first, last;     /* its first and last row of the event table on the device */
@@ -69,17 +69,18 @@ TIDE_NODISCARD tide_status tide_steps_init(tide_steps *steps, const tide_snapsho
                                            const tide_lifetimes *lifetimes, size_t device);
 void tide_steps_fini(tide_steps *steps);
 
-/* What is alive after the two rows, most grown first; the differences of all items add up to that
- * of the allocated bytes. Items that are the same at both are there. The caller finishes it. */
+/* Compares the allocated blocks after two rows, most grown first. Items that did not change are
+ * included, so that the differences add up to that of the allocated bytes. The caller finishes it.
+ */
 TIDE_NODISCARD tide_status tide_steps_growth(const tide_steps *steps,
                                              const tide_lifetimes *lifetimes, int64_t before,
                                              int64_t after, tide_kept_list *ret);
 
-/* The row after which what is born and never released is kept: the last of warm-up, else of the
- * first step; -1: there are no steps. */
+/* Blocks that were allocated after this row and never released count as leaks: it is the last row
+ * of the warm-up, or else of the first step; -1: there are no steps. */
 int64_t tide_steps_warm(const tide_steps *steps);
 
-/* What was born after the row and is alive at the end, in the order of bytes, most first; the
+/* Blocks that were allocated after the row and are still allocated at the end, largest first; the
  * before_ members are 0. The caller finishes it. */
 TIDE_NODISCARD tide_status tide_steps_leaks(const tide_steps *steps,
                                             const tide_lifetimes *lifetimes, int64_t warm,

@@ -1,4 +1,4 @@
-/* What grows from step to step, and what is never released. */
+/* Blocks that grow in number from step to step, and blocks that are never released. */
 #include <stdlib.h>
 
 #include "common/map.h"
@@ -13,7 +13,7 @@ typedef struct keeper {
     size_t last_steps_capacity; /* of last_steps */
 } keeper;
 
-/* The item of a block's name and stack, new if need be. */
+/* The item for the name and stack of a block, added if it is the first. */
 static tide_status item_of(keeper *keep, const tide_lifetime *lifetime, size_t *ret_index) {
     uint64_t key = (uint64_t)lifetime->name << 32 | lifetime->stack;
     uint64_t index = 0;

@@ -55,7 +55,7 @@ static void add_block(const summary_builder *builder, tide_share *share,
     }
 }
 
-/* Room for a share per distinct key, found through `by_key`. */
+/* Counts the distinct keys and allocates a share for each, found through `by_key`. */
 static tide_status group(summary_builder *builder, const tide_summary_peak *peak,
                          key_of key_of_life, tide_map *by_key, tide_split *ret_split) {
     tide_arena *arena = &builder->summary->arena;

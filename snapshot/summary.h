@@ -1,5 +1,5 @@
-/* summary.h - what a snapshot says about memory: its peak, what is alive then, maxima and end; all
- * derived from start and events alone.
+/* summary.h - the memory figures of a snapshot: its peak with the blocks allocated then, its maxima
+ * and its end. All of them follow from start and events alone.
  */
 #ifndef TIDE_SNAPSHOT_SUMMARY_H
 #define TIDE_SNAPSHOT_SUMMARY_H

@@ -16,7 +16,7 @@
 #include <backtrace.h>
 #endif
 
-/* What is known of the file of a module of another process. */
+/* The file of a module that another process had loaded. */
 typedef struct module_file {
     bool is_used;                  /* somebody asked for an address in it */
     bool is_here;                  /* and the file is still the same */
@@ -183,8 +183,8 @@ static void look_up_debug(tide_symbols *symbols, struct backtrace_state *state, 
     }
 }
 
-/* libbacktrace takes a file that can be moved to lie where the program of this process lies: the
- * first one that the dynamic linker tells of. */
+/* libbacktrace assumes that a position-independent file is loaded where the program of this process
+ * is, the first entry that the dynamic linker reports. Addresses must be shifted accordingly. */
 static int read_program_base(struct dl_phdr_info *info, size_t n_bytes, void *data) {
     (void)n_bytes;
     *(uintptr_t *)data = (uintptr_t)info->dlpi_addr;
@@ -201,7 +201,8 @@ static void open_module(const tide_symbol_module *module, module_file *file) {
         if (!is_fixed) {
             (void)dl_iterate_phdr(read_program_base, &file->base);
         }
-        /* The first look-up opens the file: now, while its name is here. */
+        /* libbacktrace opens the file at the first look-up, so this happens while its name is
+         * valid. */
         if (file->state != NULL) {
             (void)backtrace_syminfo(file->state, file->base, ignore_symbol, ignore_error, NULL);
         }

@@ -1,4 +1,4 @@
-/* symbols.h - what the return addresses of this process mean: function, file, line, inlined calls.
+/* symbols.h - turns return addresses into function, file, line and inlined calls.
  *
  * Each distinct address is looked up once. Not thread-safe; different symbolisers may be used by
  * different threads. Addresses are those of this process, in code that is still loaded, or of files

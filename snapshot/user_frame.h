@@ -1,8 +1,7 @@
-/* user_frame.h - which line of the user's own program a call stack comes from.
+/* user_frame.h - finds the line of the user's own program that a call stack comes from.
  *
- * Stacks that PyTorch records begin deep inside of it, and pass through it and through Python's
- * interpreter again and again. What a reader looks for is the first frame on the way out that is
- * neither.
+ * Stacks that PyTorch records begin deep inside of it and pass through it and through Python's
+ * interpreter many times. People look for the first frame on the way out that belongs to neither.
  */
 #ifndef TIDE_SNAPSHOT_USER_FRAME_H
 #define TIDE_SNAPSHOT_USER_FRAME_H

@@ -13,7 +13,7 @@ typedef struct checker {
     tide_error *error;             /* borrowed; may be NULL */
 } checker;
 
-/* Writes the place; the message comes from bad(). */
+/* Writes the place; bad() writes the message. */
 TIDE_PRINTF(2, 3) static void at(const checker *check, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
@@ -260,7 +260,7 @@ static tide_status check_state(const checker *check, const state_part *state) {
     return TIDE_OK;
 }
 
-/* What the file writes as a signed number. */
+/* The file writes these counts as signed numbers. */
 static tide_status check_losses(const checker *check) {
     const struct {
         const char *place;

@@ -1,5 +1,5 @@
-/* window.h - the part of a text that a reader is at: bytes come in from a source as they are needed
- * and go when they are done with, so that a reader never holds the whole.
+/* window.h - the part of a text that is being read. Bytes come from a source when they are needed
+ * and are dropped afterwards, so that a reader never holds the whole text.
  *
  * Offsets count from the beginning of the text.
  */

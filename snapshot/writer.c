@@ -217,7 +217,8 @@ static void write_timing(tide_json_writer *json, const tide_snapshot_timing *tim
     tide_json_line(json);
 }
 
-/* Numbers; what JSON has no number for is a text. Absent where there are none. */
+/* JSON has no NaN and no infinities: those are written as texts. The key is absent without losses.
+ */
 static void write_losses(tide_json_writer *json, const tide_snapshot_timing *timing) {
     if (timing->n_losses == 0) {
         return;
@@ -300,7 +301,7 @@ static tide_status check(const tide_snapshot *snapshot, tide_error *error) {
     return TIDE_OK;
 }
 
-/* The document of a snapshot that was checked. */
+/* Writes the document of a snapshot that has passed check(). */
 static tide_status write_to(const tide_snapshot *snapshot, const tide_summary *summary,
                             tide_status (*sink)(void *ctx, const char *text, size_t n_bytes),
                             void *ctx) {

@@ -5,7 +5,7 @@ enum {
     BATCH_ROWS = 512
 }; /* values of one column at a time: few enough for the first-level cache */
 
-/* Rows of one table, with what their columns are. */
+/* The rows of one table and its columns. */
 typedef struct table_part {
     const tide_column_table *columns; /* borrowed, with the rows */
     const void *rows;
@@ -13,7 +13,7 @@ typedef struct table_part {
     uint64_t unit_bytes; /* addresses are divided by it */
 } table_part;
 
-/* The values of a column as they stand in a file, but for differences. */
+/* The values of a column as a file has them, before differences are taken. */
 static void load(const table_part *part, const tide_column_rule *rule, size_t first, size_t n_rows,
                  int64_t values[BATCH_ROWS]) {
     size_t row_bytes = part->columns->row_bytes;
@@ -98,7 +98,7 @@ static void write_block(tide_json_writer *json, const tide_block_row *block) {
     tide_json_end_object(json);
 }
 
-/* What only some recordings know. */
+/* Keys of a segment that are left out if the recording does not know them. */
 static void write_pool(tide_json_writer *json, const tide_segment_row *segment) {
     if (segment->is_expandable) {
         tide_json_key(json, "is_expandable");

@@ -28,7 +28,7 @@ static const tide_pytorch_key KEYS[N_KEYS] = {
     TIDE_PYTORCH_KEY("frames"),        TIDE_PYTORCH_KEY("compile_context"),
     TIDE_PYTORCH_KEY("user_metadata"), TIDE_PYTORCH_KEY("category")};
 
-/* An event at hand. */
+/* The event that is being read. */
 typedef struct event_part {
     tide_pickle_value values[N_KEYS];
     const tide_pytorch_place *at; /* of its dict */
@@ -36,7 +36,7 @@ typedef struct event_part {
     tide_pytorch_extra *extra;
 } event_part;
 
-/* Actions that this version does not know become marks of their name. */
+/* An action that tidemark does not know becomes a mark with the action as its name. */
 static tide_status read_action(tide_pytorch_import *in, const event_part *of) {
     tide_pytorch_place at = {.up = of->at, .key = "action"};
     uint32_t string = 0;
@@ -90,7 +90,8 @@ static tide_status read_time(tide_pytorch_import *in, const event_part *of) {
     return tide_pytorch_integer(in, of->values[KEY_TIME], &at, 0, MAX_TIME_US, &of->row->time_ns);
 }
 
-/* What is no text is told by its kind: PyTorch writes texts. TIDE_NONE for "" and for None. */
+/* PyTorch writes texts here; any other value becomes the name of its kind. TIDE_NONE for "" and for
+ * None. */
 static tide_status read_text(tide_pytorch_import *in, const event_part *of, int key,
                              const char *name, uint32_t *ret_string) {
     tide_pickle_value value = of->values[key];
@@ -112,8 +113,7 @@ static tide_status read_text(tide_pytorch_import *in, const event_part *of, int 
     return TIDE_OK;
 }
 
-/* "NAME @ REST", as the export writes it: a tensor's name, and what the user says about the place.
- */
+/* Splits "NAME @ REST", which the export writes: a tensor's name, and the rest of the metadata. */
 static tide_status split_metadata(tide_pytorch_import *in, uint32_t *metadata, uint32_t *name) {
     const char *text = tide_strings_text(&in->strings, *metadata);
     const char *cut = text != NULL ? strstr(text, TIDE_PYTORCH_AT) : NULL;
@@ -123,7 +123,7 @@ static tide_status split_metadata(tide_pytorch_import *in, uint32_t *metadata, u
     const char *rest = cut + strlen(TIDE_PYTORCH_AT);
     size_t n_name = (size_t)(cut - text);
     bool has_rest = rest[0] != '\0';
-    /* Interning moves no text. */
+    /* `text` stays valid: interning never moves the texts that are there. */
     if (n_name > 0) {
         TIDE_TRY(tide_strings_intern_n(&in->strings, text, n_name, name));
     }
@@ -178,7 +178,7 @@ static tide_status read_event(tide_pytorch_import *in, size_t device, tide_pickl
     return tide_pytorch_stack(in, of.values[KEY_FRAMES], at, &of.row->stack);
 }
 
-/* A free that was requested and completed without anything in between is one row. */
+/* A free that was requested and completed without another event in between becomes one row. */
 static bool is_one_free(const tide_pytorch_import *in, size_t requested, size_t completed) {
     const tide_event *a = &in->rows[requested];
     const tide_event *b = &in->rows[completed];
@@ -235,7 +235,7 @@ bool tide_pytorch_go_to_device(tide_pytorch_import *in, size_t device) {
     return true;
 }
 
-/* What is left of a trace, or all of it. */
+/* The events of a trace that were not taken while the file was read. */
 static tide_status read_trace(tide_pytorch_import *in, size_t device, tide_pickle_value value,
                               tide_pytorch_place *at) {
     const tide_pickle_container *trace = NULL;

@@ -7,7 +7,7 @@
 #include "snapshot/export_friend.h"
 #include "snapshot/pytorch/export_internal.h"
 
-/* Viewers in JavaScript hold integers exactly up to here. */
+/* JavaScript, in which the viewers are written, represents integers exactly up to here. */
 #define MAX_EXACT ((INT64_C(1) << 53) - 1)
 #define SMALL_BLOCK_BYTES (UINT64_C(1) << 20)   /* the largest of the small pool */
 #define SMALL_SEGMENT_BYTES (UINT64_C(2) << 20) /* of every one of its segments */
@@ -46,7 +46,8 @@ void tide_export_frames(tide_pytorch_export_state *out, uint32_t stack) {
     tide_sink_end_list(to);
 }
 
-/* Frames and requested_size stand in every block, or viewers would lay them out wrongly. */
+/* Every block has frames and requested_size, also a free one: viewers lay out blocks without them
+ * wrongly. */
 static void write_block(tide_pytorch_export_state *out, const tide_segment_row *segment,
                         const tide_block_row *block) {
     static const char *const STATES[TIDE_N_BLOCK_STATES] = {"inactive", "active_allocated",
@@ -154,7 +155,7 @@ static void write_document(tide_pytorch_export_state *out) {
     tide_sink_end_dict(&out->to);
 }
 
-/* ---- what the format cannot hold ---- */
+/* ---- limits of the format ---- */
 
 static tide_status check_exact(const char *what, size_t row, uint64_t value, tide_error *error) {
     if (value <= (uint64_t)MAX_EXACT) {

@@ -1,8 +1,8 @@
 /* The events of each device, as its trace.
  *
- * A free is two events there, so that each pair of alloc and free is three. Viewers that know
- * categories fail unless one of the events says "unknown": all events that complete a free, and
- * those of segments, do.
+ * The format writes a free as two events, free_requested and free_completed. Viewers that know
+ * categories fail unless some event has the category "unknown", so all events that complete a free
+ * and all events of segments have it.
  */
 #include <string.h>
 
@@ -62,7 +62,8 @@ static void write_oom(trace *of, const tide_event *row) {
     tide_sink_end_dict(to);
 }
 
-/* The format has one kind of mark, that of a dump: the name of any other becomes its metadata. */
+/* The format has one kind of mark, "snapshot" for a dump. The name of any other mark becomes its
+ * metadata. */
 static void write_mark(trace *of, const tide_event *row) {
     tide_pytorch_sink *to = &of->out->to;
     const char *name = tide_snapshot_text(of->out->snapshot, row->name);

@@ -1,4 +1,4 @@
-/* What events, intervals and settings say in words. */
+/* The texts of events, intervals and settings in an exported file. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@ enum { N_INTERVALS = 16, INDEX_TEXT = 16, PATH_BYTES = 1024 };
 
 /* ---- texts of events ---- */
 
-/* A copy of both in scratch, with `between` between them; "" without memory. */
+/* Both texts with `between` between them, in scratch; "" if there is no memory. */
 static const char *join(tide_pytorch_export_state *out, const char *first, const char *between,
                         const char *second) {
     size_t n_bytes = strlen(first) + strlen(between) + strlen(second) + 1;
@@ -29,8 +29,8 @@ static const char *join(tide_pytorch_export_state *out, const char *first, const
     return text;
 }
 
-/* The text behind PREFIX in the name of the innermost scope that has it, of one that PyTorch wrote;
- * NULL. */
+/* In a file that came from PyTorch: the text after PREFIX in the name of the innermost scope that
+ * has this prefix; NULL: there is none. */
 static const char *text_behind(const tide_pytorch_export_state *out, uint32_t scope,
                                const char *prefix) {
     size_t n_prefix = strlen(prefix);
@@ -43,7 +43,8 @@ static const char *text_behind(const tide_pytorch_export_state *out, uint32_t sc
     return NULL;
 }
 
-/* "layer 3" before *at, as much of it as there is room for; *at moves to where it begins. */
+/* Writes "layer 3" before *at, cut at its beginning if there is no room, and moves *at to where it
+ * begins. */
 static void prepend(char *path, size_t *at, const char *between, const char *name, int32_t index) {
     char number[INDEX_TEXT] = "";
     if (index >= 0) {
@@ -57,8 +58,8 @@ static void prepend(char *path, size_t *at, const char *between, const char *nam
     }
 }
 
-/* "step 0 > forward > layer 3", kept; "" outside every scope. Outer scopes that there is no room
- * for are left out. */
+/* "step 0 > forward > layer 3", made once per scope; "" outside every scope. If there is no room,
+ * the outer scopes are left out, as the inner ones say more. */
 static const char *path_of(tide_pytorch_export_state *out, uint32_t scope) {
     if (scope == TIDE_NONE) {
         return "";
@@ -119,8 +120,8 @@ typedef struct edge {
     bool begins;
 } edge;
 
-/* By time; of ends at one time the inner one comes first, of begins the outer one. An interval
- * without a length ends after it has begun. */
+/* By time. At the same time inner intervals end first and outer ones begin first, so that intervals
+ * stay nested, and an interval of length 0 ends after it begins. */
 static int compare_edges(const void *a, const void *b) {
     const edge *left = a;
     const edge *right = b;

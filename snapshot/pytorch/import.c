@@ -11,7 +11,7 @@ static const tide_pytorch_key KEYS[N_KEYS] = {
     TIDE_PYTORCH_KEY("segments"), TIDE_PYTORCH_KEY("device_traces"),
     TIDE_PYTORCH_KEY("allocator_settings"), TIDE_PYTORCH_KEY("external_annotations")};
 
-/* The first releases wrote the list of segments alone. */
+/* The first releases of PyTorch wrote only the list of segments. */
 static tide_status read_root(tide_pytorch_import *in, tide_pickle_value *values) {
     tide_pickle_value root = in->pickle->root;
     tide_pytorch_place at = {.key = NULL};
@@ -67,7 +67,7 @@ static tide_status set_strings(const tide_pytorch_import *in) {
     return TIDE_OK;
 }
 
-/* What the alloc rows know of the dump's blocks. */
+/* Copies what only alloc rows know (name, category, scope) to the blocks of the dump. */
 static void name_end_blocks(const tide_pytorch_import *in) {
     for (size_t i = 0; i < in->end.n_blocks; i++) {
         if (in->end_row[i] > 0) {
@@ -84,16 +84,11 @@ static void name_end_blocks(const tide_pytorch_import *in) {
 static tide_status copy_state(tide_arena *arena, const tide_pytorch_state *from,
                               const tide_segment_row **ret_segments,
                               const tide_block_row **ret_blocks) {
-    tide_segment_row *segments = tide_arena_alloc(arena, from->n_segments, sizeof(*segments));
-    tide_block_row *blocks = tide_arena_alloc(arena, from->n_blocks, sizeof(*blocks));
+    tide_segment_row *segments =
+        tide_arena_copy(arena, from->segments, from->n_segments, sizeof(*segments));
+    tide_block_row *blocks = tide_arena_copy(arena, from->blocks, from->n_blocks, sizeof(*blocks));
     if (segments == NULL || blocks == NULL) {
         return TIDE_NO_MEMORY;
-    }
-    if (from->n_segments > 0) {
-        memcpy(segments, from->segments, from->n_segments * sizeof(*segments));
-    }
-    if (from->n_blocks > 0) {
-        memcpy(blocks, from->blocks, from->n_blocks * sizeof(*blocks));
     }
     *ret_segments = segments;
     *ret_blocks = blocks;

@@ -29,7 +29,7 @@ enum {
     TIDE_PYTORCH_ROW_NODES = 32
 };
 
-/* What containers stand for once they have been read. */
+/* What a container that has been read stands for. */
 enum { TIDE_PYTORCH_MADE_FRAME = 1, TIDE_PYTORCH_MADE_STACK };
 
 /* What scopes that stand for texts of events are called: the text follows. */
@@ -55,7 +55,7 @@ typedef struct tide_pytorch_state {
     size_t block_capacity;
 } tide_pytorch_state;
 
-/* What an event has beyond a row of the event table; strings, TIDE_NONE: none. */
+/* Texts of an event that the event table has no column for; strings, TIDE_NONE: none. */
 typedef struct tide_pytorch_extra {
     uint32_t compile;  /* compile_context, unless it is the default */
     uint32_t metadata; /* user_metadata without the tensor's name */
@@ -98,13 +98,13 @@ typedef struct tide_pytorch_import {
     /* Settings that block sizes depend on. */
     uint64_t roundup_divisions[16]; /* of [1, 2), [2, 4) ... MiB; 0: off */
     uint64_t max_split_bytes;       /* UINT64_MAX: none */
-    /* For the account of what was derived. */
+    /* Counts for the origin and for messages. */
     uint64_t n_contradictions;
     uint64_t n_odd;                        /* ornaments that were odd */
     char first_odd[TIDE_JSON_PLACE_BYTES]; /* where the first of them stands */
 } tide_pytorch_import;
 
-/* Where a value stands, for messages. */
+/* The place of a value, for messages. */
 typedef struct tide_pytorch_place {
     const struct tide_pytorch_place *up; /* NULL: the root */
     const char *key;                     /* NULL: it is an index */

@@ -1,8 +1,8 @@
-/* The rows of all devices in one order, by time; and the scopes they lie in: intervals that the
- * user named, and what the user said with each event.
+/* Merges the rows of all devices by time, and makes the scopes that they belong to from named
+ * intervals and from the metadata of events.
  *
- * Rows of one device keep their order, whatever their times say: a device's time at a row is the
- * highest so far.
+ * Rows of one device keep their order even if their times decrease, because their order is known to
+ * be right and their times are not: the time of a device at a row is the highest so far.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,7 +24,7 @@ typedef struct edge {
     bool begins;
 } edge;
 
-/* What the rows of one device have come to. */
+/* How far the rows of one device have been merged. */
 typedef struct lane {
     size_t at;                /* next row */
     int64_t time_us;          /* highest so far */
@@ -58,7 +58,8 @@ static const tide_pytorch_key KEYS[N_KEYS] = {TIDE_PYTORCH_KEY("stage"), TIDE_PY
                                               TIDE_PYTORCH_KEY("device"),
                                               TIDE_PYTORCH_KEY("time_us")};
 
-/* True when the entry can be used. What it is of is not known otherwise: it is left out. */
+/* True if the entry can be used. Without a stage and a time its meaning is unknown, and it is left
+ * out. */
 static bool is_edge(tide_pytorch_import *in, const tide_pickle_value *values,
                     const tide_pytorch_place *dict, int64_t *ret_time_us) {
     const tide_pickle *pickle = in->pickle;
@@ -142,7 +143,7 @@ static tide_status read_edges(merger *m, tide_pickle_value value) {
         TIDE_TRY(read_edge(m->in, list->items[i], &item, &m->edges[n_edges], &is_one));
         n_edges += is_one;
     }
-    /* Without times, events cannot lie in them. */
+    /* Events without times cannot be placed in intervals. */
     m->n_edges = m->in->has_times || m->in->n_events == 0 ? n_edges : 0;
     if (m->n_edges > 0) {
         qsort(m->edges, m->n_edges, sizeof(*m->edges), compare_edges);
@@ -191,7 +192,7 @@ static tide_status begin_interval(merger *m, const edge *at) {
     return TIDE_OK;
 }
 
-/* An end whose begin is not in the file ends nothing. */
+/* An end whose begin is not in the file is ignored. */
 static void end_interval(merger *m, const edge *at) {
     for (size_t i = m->n_open; i > 0; i--) {
         tide_scope_row *scope = &m->scopes[m->open[i - 1]];
@@ -204,7 +205,8 @@ static void end_interval(merger *m, const edge *at) {
     }
 }
 
-/* Up to a row at time_us: what begins then has begun, what ends then has not ended. */
+/* Begins and ends intervals up to a row at time_us. At exactly that time, intervals have begun but
+ * not yet ended. */
 static tide_status advance(merger *m, int64_t time_us) {
     while (m->at < m->n_edges && (m->edges[m->at].time_us < time_us ||
                                   (m->edges[m->at].time_us == time_us && m->edges[m->at].begins))) {

@@ -86,7 +86,7 @@ typedef struct tide_pickle_step {
 
 struct tide_pickle;
 
-/* Who takes items of lists as they come. */
+/* Takes items of lists while the pickle is being read. */
 typedef struct tide_pickle_taker {
     /* The items are about to be added to `list`, which stands at the place that the steps lead to
      * from the root as far as can be told now. *ret_taken: they are not added. */
@@ -141,7 +141,8 @@ const char *tide_pickle_text(const tide_pickle *pickle, tide_pickle_value value,
 /* A list, a tuple or a dict. */
 const tide_pickle_container *tide_pickle_items(const tide_pickle *pickle, tide_pickle_value value);
 
-/* The items of a container are not needed any more. What stands nowhere else goes with them. */
+/* Drops the items of a container that are no longer needed, and with them everything that is
+ * referred to from nowhere else. */
 void tide_pickle_drop(tide_pickle *pickle, tide_pickle_value value);
 /* The same, and the container stands for a number of `what` from now on. */
 void tide_pickle_make(tide_pickle *pickle, tide_pickle_value value, uint8_t what, uint32_t number);

@@ -1,5 +1,6 @@
-/* JSON as the tree that the same data would be as a pickle: the parser's values are given to the
- * machine as a pickle would give them, a list's items a thousand at a time. */
+/* Reads JSON into the tree that the same data as a pickle would make. The machine gets the values
+ * in the order in which a pickle has them, the items of a list a thousand at a time, so that the
+ * rest of the import need not know which of the two was read. */
 #include <string.h>
 
 #include "snapshot/json_friend.h"
@@ -14,7 +15,7 @@ typedef struct translator {
     size_t buffer_capacity;
 } translator;
 
-/* Failures of the parser and of the machine are one. */
+/* The status of the parser and of the machine together. */
 static tide_status both(const translator *t, tide_status status) {
     return status != TIDE_OK ? status : tide_json_status(&t->json);
 }
@@ -37,7 +38,7 @@ static tide_status push_text(translator *t, size_t at, size_t size) {
                 : tide_json_status(&t->json);
 }
 
-/* An integer of any size is one, as in Python. */
+/* Integers of any size are allowed, as in Python. */
 static tide_status push_number(translator *t) {
     int64_t value = 0;
     if (tide_json_take_integer(&t->json, &value)) {
@@ -91,7 +92,7 @@ static tide_status push_value(translator *t) {
     }
 }
 
-/* What stands on the stack above the last mark goes into the container below it. */
+/* Moves the values above the last mark into the container below it. */
 static tide_status fill(translator *t, bool is_list, bool goes_on) {
     TIDE_TRY(run(t, is_list ? 'e' : 'u'));
     return goes_on ? run(t, '(') : TIDE_OK;

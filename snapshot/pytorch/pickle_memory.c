@@ -1,7 +1,8 @@
-/* Where a tree's values lie. Arrays of items and containers that were dropped are used again: who
- * takes the events of a file one by one never holds more than a few of them.
+/* The memory of a tree's values. Dropped containers and arrays of items are used again, so that a
+ * caller that takes the events of a file one by one never holds more than a few of them.
  *
- * All memory is charged before it is taken. What is used again was charged once. */
+ * All memory is charged before it is allocated, and memory that is used again is charged once only.
+ */
 #include <string.h>
 
 #include "snapshot/pytorch/pickle_internal.h"
@@ -112,8 +113,8 @@ tide_status tide_pickle_reserve(tide_pickle_machine *machine, tide_pickle_contai
     return TIDE_OK;
 }
 
-/* What is nowhere else lies at most TIDE_PICKLE_DEPTH levels deep: it got its items before it
- * became an item. */
+/* The recursion is at most TIDE_PICKLE_DEPTH deep: a container gets its items before it becomes an
+ * item itself, and that depth is limited. */
 static void drop_items(tide_pickle *pickle, tide_pickle_container *of) {
     for (uint32_t i = 0; i < of->n_items && of->capacity > 0; i++) {
         if (TIDE_PICKLE_TAG(of->items[i]) == TIDE_PICKLE_TAG_CONTAINER) {
@@ -191,7 +192,7 @@ static bool is_wanted(const void *ctx, uint64_t number) {
     return row->n_bytes == one->n_bytes && memcmp(row->bytes, one->bytes, one->n_bytes) == 0;
 }
 
-/* Charged as a whole, the arrays' doubling included. */
+/* The charge covers everything that a text takes, also the doubling of the arrays. */
 static tide_status add_text(tide_pickle_machine *machine, const char *bytes, size_t n_bytes,
                             uint64_t key) {
     tide_pickle *pickle = machine->pickle;

@@ -1,4 +1,4 @@
-/* The opcodes of a pickle, each with what it does here. */
+/* The opcodes of a pickle: what each does, or why it is refused. */
 #include <string.h>
 
 #include "snapshot/pytorch/pickle_internal.h"
@@ -193,7 +193,7 @@ static tide_status run_mark(tide_pickle_machine *m) {
     return TIDE_OK;
 }
 
-/* A container of the values from `base` on, in their place. */
+/* Replaces the values from `base` on by a container of them. */
 static tide_status gather(tide_pickle_machine *m, size_t base, tide_pickle_kind kind) {
     if (kind == TIDE_PICKLE_DICT && (m->stack.n - base) % 2 != 0) {
         return tide_pickle_fail(m, TIDE_FORMAT, "a key without a value");
@@ -222,7 +222,8 @@ static tide_status run_dict(tide_pickle_machine *m) {
     return gather_marked(m, TIDE_PICKLE_DICT);
 }
 
-/* The last n values lie above the last mark. */
+/* Checks that the last n values lie above the last mark: an opcode must not take values of an outer
+ * container. */
 static tide_status last_values(tide_pickle_machine *m, size_t n, size_t *ret_base) {
     size_t bottom = m->n_marks > 0 ? m->marks[m->n_marks - 1] : 0;
     if (m->stack.n - bottom < n) {
@@ -250,7 +251,7 @@ static tide_status run_tuple3(tide_pickle_machine *m) {
     return gather_last(m, 3);
 }
 
-/* The values from `base` on go into the container below them. */
+/* Moves the values from `base` on into the container below them. */
 static tide_status append_below(tide_pickle_machine *m, size_t base, tide_pickle_kind kind) {
     size_t bottom = m->n_marks > 0 ? m->marks[m->n_marks - 1] : 0;
     tide_pickle_value to = base > bottom ? m->stack.values[base - 1] : 0;

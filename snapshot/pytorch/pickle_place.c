@@ -1,5 +1,6 @@
-/* Where the list stands that a pickle is adding to. Containers are written before their parent gets
- * them: all those around the list are on the stack below it, each with what it has not got yet. */
+/* Finds the place in the tree of the list that a pickle is adding to. A container is made before
+ * its parent gets it, so all containers around the list are on the stack below it, each followed by
+ * the values that it has not got yet. */
 #include "snapshot/pytorch/pickle_internal.h"
 
 static bool is_kind(const tide_pickle_machine *m, size_t at, tide_pickle_kind kind) {
@@ -15,8 +16,8 @@ static size_t batch_of(const tide_pickle_machine *m, size_t at) {
     return i > 0 ? m->marks[i - 1] : 0;
 }
 
-/* The container that will get the value at `at`, and how it gets there. False: it is the root, or
- * it cannot be told. */
+/* The container that will get the value at `at`, and under which key or index. False: the value is
+ * the root, or the file is written in an order in which this is not yet known. */
 static bool parent_of(const tide_pickle_machine *m, size_t at, size_t *ret_parent,
                       tide_pickle_step *ret_step) {
     size_t first = batch_of(m, at);

@@ -1,4 +1,4 @@
-/* What the 8 bytes of a value mean. */
+/* Reading values: the low bits of the 8 bytes say what the others mean. */
 #include <string.h>
 
 #include "snapshot/pytorch/pickle_internal.h"

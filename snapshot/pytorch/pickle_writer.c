@@ -160,7 +160,7 @@ void tide_pickle_write_text(tide_pickle_writer *pickle, const char *text) {
     memo[number] = tide_pickle_remember(pickle);
 }
 
-/* As short as it goes. */
+/* In the shortest opcode that holds it, as Python writes it. */
 static void put_integer(tide_pickle_writer *pickle, int64_t value) {
     if (value >= 0 && value <= UINT8_MAX) {
         put_number(pickle, 'K', (uint64_t)value, 1);

@@ -79,8 +79,8 @@ tide_status tide_pytorch_stream(tide_pytorch_import *in, size_t device, tide_pic
     return TIDE_OK;
 }
 
-/* What the first releases wrote instead of requested_size and frames: the block's last users,
- * newest first. */
+/* The first releases of PyTorch wrote no requested_size and frames, but a history of the block's
+ * users, newest first. */
 static tide_status read_history(tide_pytorch_import *in, tide_pickle_value history,
                                 const tide_pytorch_place *block, tide_pickle_value *ret_requested,
                                 tide_pickle_value *ret_frames) {
@@ -130,7 +130,9 @@ static const tide_pytorch_key BLOCK_KEYS[N_BLOCK_KEYS] = {
     TIDE_PYTORCH_KEY("address"), TIDE_PYTORCH_KEY("size"),   TIDE_PYTORCH_KEY("requested_size"),
     TIDE_PYTORCH_KEY("state"),   TIDE_PYTORCH_KEY("frames"), TIDE_PYTORCH_KEY("history")};
 
-/* A block that begins behind the end of the one before it: what lies between them is free. */
+/* A block may begin behind the end of the one before it; the caller fills the gap with a free
+ * block.
+ */
 static tide_status read_address(tide_pytorch_import *in, const tide_segment_row *segment,
                                 tide_pickle_value value, const tide_pytorch_place *at,
                                 tide_block_row *row) {
@@ -151,7 +153,7 @@ static tide_status read_address(tide_pytorch_import *in, const tide_segment_row 
     return TIDE_OK;
 }
 
-/* What was asked of a block cannot be more than the block. */
+/* The request of a block; if it is missing, or larger than the block, the block's size. */
 static void read_requested(tide_pytorch_import *in, tide_pickle_value value,
                            const tide_pytorch_place *at, tide_block_row *row) {
     tide_pytorch_place requested = {.up = at, .key = "requested_size"};
@@ -184,7 +186,7 @@ static tide_status read_block(tide_pytorch_import *in, const tide_segment_row *s
     return tide_pytorch_stack(in, values[KEY_FRAMES], at, &row->stack);
 }
 
-/* Of bytes that no block of the file covers. */
+/* A free block for a gap that no block of the file covers. */
 static tide_status add_free(tide_pytorch_import *in, uint64_t offset_bytes, uint64_t block_bytes) {
     if (block_bytes == 0) {
         return TIDE_OK;
@@ -220,7 +222,7 @@ static tide_status read_blocks(tide_pytorch_import *in, tide_segment_row *segmen
     return TIDE_OK;
 }
 
-/* (0, 0) where there is none, and for what is odd. */
+/* Leaves (0, 0) if there is none or it is odd. */
 static void read_pool_id(tide_pytorch_import *in, tide_pickle_value value,
                          const tide_pytorch_place *dict, uint32_t pool_id[2]) {
     tide_pytorch_place at = {.up = dict, .key = "segment_pool_id"};

@@ -8,7 +8,7 @@
 
 enum { N_INTERVALS = 16, DIVISIONS_TEXT = 512, MAX_SETTINGS = 1024 };
 
-/* The number of a number or boolean; false for other values. */
+/* A number, or a boolean as 0 or 1; false for other values. */
 static bool number_of(const tide_pytorch_import *in, tide_pickle_value value, double *ret_number) {
     switch (tide_pickle_kind_of(in->pickle, value)) {
     case TIDE_PICKLE_BOOLEAN:
@@ -47,7 +47,8 @@ static tide_status read_divisions(tide_pytorch_import *in, tide_pickle_value val
     return TIDE_OK;
 }
 
-/* One number where all are the same, else "[1:0,2:4,...]", as our own allocator writes it. */
+/* One number if all intervals have the same, else "[1:0,2:4,...]", the notation of our own
+ * allocator. */
 static tide_status set_divisions(const tide_pytorch_import *in, tide_snapshot_setting *setting) {
     char text[DIVISIONS_TEXT];
     tide_text list = tide_text_in(text, sizeof(text));
@@ -93,7 +94,8 @@ static tide_status read_setting(tide_pytorch_import *in, tide_pickle_value value
     return setting->text != NULL ? TIDE_OK : TIDE_NO_MEMORY;
 }
 
-/* A key that came before takes the later value, as in Python. */
+/* Where a setting goes: as in Python, the later value of a repeated key replaces the earlier one.
+ */
 static tide_snapshot_setting *find(tide_snapshot_setting *settings, size_t n, const char *name) {
     for (size_t i = 0; i < n; i++) {
         if (strcmp(settings[i].name, name) == 0) {

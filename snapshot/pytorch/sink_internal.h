@@ -1,5 +1,5 @@
-/* sink_internal.h - where an export writes its tree to: a pickle or JSON text, behind one
- * set of functions.
+/* sink_internal.h - writes the tree of an export as a pickle or as JSON, through one set of
+ * functions.
  */
 #ifndef TIDE_SNAPSHOT_PYTORCH_SINK_INTERNAL_H
 #define TIDE_SNAPSHOT_PYTORCH_SINK_INTERNAL_H

@@ -1,5 +1,5 @@
-/* Lists of frames, innermost first, as nodes of a tree. Lists and frames stand in many places of a
- * pickle: what was made of one stands for it from then on. */
+/* Turns lists of frames, innermost first, into nodes of a tree. The same lists and frames occur in
+ * many places of a pickle, so each is replaced by the number of what was made of it. */
 #include "snapshot/pytorch/internal.h"
 
 enum { KEY_NAME = 0, KEY_FILENAME, KEY_LINE, N_KEYS };
@@ -7,7 +7,7 @@ enum { KEY_NAME = 0, KEY_FILENAME, KEY_LINE, N_KEYS };
 static const tide_pytorch_key KEYS[N_KEYS] = {
     TIDE_PYTORCH_KEY("name"), TIDE_PYTORCH_KEY("filename"), TIDE_PYTORCH_KEY("line")};
 
-/* TIDE_NONE for no text, for "" and for what is odd. */
+/* TIDE_NONE for a missing, empty or odd text. */
 static tide_status optional_text(tide_pytorch_import *in, tide_pickle_value value,
                                  const tide_pytorch_place *dict, const char *key,
                                  uint32_t *ret_string) {
@@ -28,7 +28,8 @@ static tide_status optional_text(tide_pytorch_import *in, tide_pickle_value valu
     return TIDE_OK;
 }
 
-/* PyTorch writes 2^64 - 1 for a line that it does not know: any number out of range is none. */
+/* PyTorch writes 2^64 - 1 for a line that it does not know, so any number out of range is unknown.
+ */
 static int32_t line_of(tide_pytorch_import *in, tide_pickle_value value,
                        const tide_pytorch_place *dict) {
     tide_pickle_kind kind = tide_pickle_kind_of(in->pickle, value);

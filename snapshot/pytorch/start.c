@@ -1,4 +1,5 @@
-/* The two ends of a walk: room for it, and the start state that it leads to. */
+/* The beginning and the end of a walk: allocating its arrays, and making the start state from what
+ * is left. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,7 +38,7 @@ static int compare_segments(const void *a, const void *b) {
                              &((const tide_segment_row *)b)->address);
 }
 
-/* How much room the walk needs at most. */
+/* Upper bounds of what the walk needs. */
 typedef struct census {
     size_t n_points, n_blocks, n_segments, n_pieces;
 } census;
@@ -104,7 +105,7 @@ static void collect(tide_pytorch_walk_state *w) {
     }
 }
 
-/* Sorts both and leaves each point once, and of ranges their union. */
+/* Sorts points and ranges, removes repeated points and unites ranges that touch. */
 static void tidy(tide_pytorch_walk_state *w) {
     size_t n = 0;
     if (w->n_points > 0) {
@@ -142,7 +143,7 @@ tide_status tide_pytorch_walk_prepare(tide_pytorch_walk_state *w) {
     }
     collect(w);
     tidy(w);
-    /* One more: an address behind all points is looked up, too. */
+    /* One element more, because an address behind all points is looked up as well. */
     w->block_at = tide_arena_alloc(&w->arena, w->n_points + 1, sizeof(*w->block_at));
     w->segment_at = tide_arena_alloc(&w->arena, w->n_points + 1, sizeof(*w->segment_at));
     w->n_ends = tide_arena_alloc(&w->arena, w->n_points + 1, sizeof(*w->n_ends));
@@ -156,8 +157,8 @@ tide_status tide_pytorch_walk_prepare(tide_pytorch_walk_state *w) {
 
 /* ---- the start ---- */
 
-/* Both ends of all pieces, as they count before the first event: those of the dump, without what
- * was mapped and with what was unmapped. */
+/* Both ends of all mapped pieces as they were before the first event: what the dump has, minus what
+ * the events mapped, plus what they unmapped. */
 static edge *make_edges(tide_pytorch_walk_state *w, size_t *ret_n) {
     const tide_pytorch_import *in = w->in;
     census n = count(w);
@@ -184,7 +185,7 @@ static edge *make_edges(tide_pytorch_walk_state *w, size_t *ret_n) {
     return edges;
 }
 
-/* One segment per stretch that is mapped without a gap. */
+/* Makes one segment of each run of memory that is mapped without a gap. */
 static tide_status add_expandable(tide_pytorch_walk_state *w, tide_pytorch_state *to) {
     size_t n_edges = 0;
     edge *edges = make_edges(w, &n_edges);
@@ -250,7 +251,7 @@ static tide_status add_used(const tide_pytorch_walk_state *w, const tide_pytorch
                                                    .category = block->category});
 }
 
-/* Blocks that no segment holds get one of their own size. */
+/* A block that lies in no segment gets a segment of its own size. */
 static tide_status add_homeless(tide_pytorch_walk_state *w, size_t *at, uint64_t end) {
     const tide_pytorch_block *block = NULL;
     while ((block = next_block(w, at, end)) != NULL) {

@@ -1,6 +1,7 @@
-/* Events and segments are read as they come, a thousand at a time, and dropped: the whole tree of a
- * file's values would be many times as large as the rows that are made of it. What cannot be placed
- * yet, because the file was written in an unusual order, stays in the tree and is read at the end.
+/* Reads events and segments while the pickle is being read, a thousand at a time, and drops their
+ * values: the whole tree of a file would be many times as large as the rows that are made of it.
+ * Values whose place is not known yet, because the file was written in an unusual order, stay in
+ * the tree and are read at the end.
  */
 #include "snapshot/pytorch/internal.h"
 
@@ -50,7 +51,8 @@ static tide_status take_segments(tide_pytorch_import *in, tide_pickle_value list
     return TIDE_OK;
 }
 
-/* Blocks wait for their segment. Their frames, the largest part of them, do not. */
+/* Blocks stay until their segment is complete, but their frames, the largest part of them, are read
+ * at once. */
 static tide_status see_blocks(tide_pytorch_import *in, const tide_pickle_value *items,
                               size_t n_items) {
     static const tide_pytorch_key KEYS[] = {TIDE_PYTORCH_KEY("size"), TIDE_PYTORCH_KEY("state"),
@@ -77,7 +79,7 @@ static tide_status see_blocks(tide_pytorch_import *in, const tide_pickle_value *
     return TIDE_OK;
 }
 
-/* They stay: their times are needed all at once. */
+/* Annotations stay in the tree, because they must be sorted by time as a whole. */
 static void see_annotations(tide_pytorch_import *in, const tide_pickle_value *items,
                             size_t n_items) {
     for (size_t i = 0; i < n_items; i++) {

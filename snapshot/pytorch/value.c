@@ -121,7 +121,8 @@ int64_t tide_pytorch_odd_integer(tide_pytorch_import *in, tide_pickle_value valu
     return unknown;
 }
 
-/* A copy without NUL and without what is not UTF-8, in in->buffer; n_bytes is its new length. */
+/* A copy in in->buffer in which U+FFFD replaces NUL and all bytes that are not UTF-8; n_bytes
+ * becomes its length. */
 static const char *repair(tide_pytorch_import *in, const char *text, size_t *n_bytes) {
     static const char REPLACEMENT[] = "\xEF\xBF\xBD";
     enum { N_REPLACEMENT = sizeof(REPLACEMENT) - 1 };

@@ -1,13 +1,13 @@
-/* The events of one device, taken back from the dump's segments one by one.
+/* Walks the events of one device backwards, from the segments of the dump to the start.
  *
- * A trace tells what was asked for, not which block was given. The block follows from what lay
- * behind it: the allocator hands out a free block's beginning and keeps the rest, except that in
- * the pool of large blocks a rest of at most 1 MiB stays with the block. So no free block there is
- * that small, and a gap of at most 1 MiB between what was asked for and the next block in use is
- * the block's own.
+ * A trace contains the size of each request, but not the size of the block that served it. The
+ * block follows from what lay behind it: the allocator hands out the beginning of a free block and
+ * keeps the rest, except that in the pool of large blocks a rest of at most 1 MiB stays with the
+ * block. So no free block there is that small, and a gap of at most 1 MiB between the requested
+ * bytes and the next block in use belongs to the block.
  *
- * Traces may contradict the segments (recording was stopped before the dump). What contradicts is
- * counted, and of two blocks in one place the one that the trace knows stays.
+ * A trace may contradict the segments, for example if recording stopped before the dump.
+ * Contradictions are counted, and if two blocks overlap, the one that the trace contains stays.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +18,7 @@
 #define REST_BYTES (UINT64_C(1) << 20)  /* a rest of a large block up to it is not split off */
 enum { MIN_BLOCK_BYTES = 512, N_INTERVALS = 16, FIRST_INTERVAL_BIT = 20 };
 
-/* Up to the next step of a d-th of the power of two below; powers of two stay. */
+/* Rounds up to the next multiple of 1/d of the power of two below; powers of two stay. */
 static uint64_t round_divided(uint64_t n_bytes, uint64_t divisions) {
     uint64_t floor = MIN_BLOCK_BYTES;
     while (floor <= n_bytes / 2) {
@@ -112,7 +112,7 @@ static void refresh_wall(tide_pytorch_walk_state *w, size_t point) {
 
 /* ---- blocks ---- */
 
-/* The rows that freed it repeat the block's sizes. */
+/* Writes the sizes of a block into the rows that freed it, which repeat them. */
 static void settle(const tide_pytorch_walk_state *w, const tide_pytorch_block *block) {
     const size_t rows[2] = {block->requested_row, block->completed_row};
     for (size_t i = 0; i < 2; i++) {
@@ -144,7 +144,7 @@ static void put_block(tide_pytorch_walk_state *w, size_t point, tide_pytorch_blo
     refresh_wall(w, point);
 }
 
-/* A size that no alloc row told. */
+/* The size of a block whose alloc row is not in the trace. */
 static void guess_size(const tide_pytorch_walk_state *w, tide_pytorch_block *block) {
     if (block->block_bytes == 0) {
         block->block_bytes = block_of(w, block->address, block->requested_bytes, block->next);
@@ -249,7 +249,7 @@ static void remove_segment(tide_pytorch_walk_state *w, uint64_t address) {
     refresh_wall(w, end);
 }
 
-/* An annotation names a block that is alive then. */
+/* An annotation names the block that is allocated at its address at that time. */
 static void take_back_mark(tide_pytorch_walk_state *w, const tide_event *row) {
     size_t point = point_of(w, row->address);
     if (point < w->n_points && w->points[point] == row->address &&
@@ -288,7 +288,7 @@ static void take_back(tide_pytorch_walk_state *w, size_t index) {
     }
 }
 
-/* The dump's blocks in use and segments of this device. */
+/* Begins with the segments and used blocks of the dump on this device. */
 static void load(tide_pytorch_walk_state *w) {
     const tide_pytorch_state *end = &w->in->end;
     for (size_t s = 0; s < end->n_segments; s++) {

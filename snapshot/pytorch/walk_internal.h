@@ -1,4 +1,4 @@
-/* walk_internal.h - what a walk back through one device's events knows.
+/* walk_internal.h - the state of a walk back through the events of one device.
  */
 #ifndef TIDE_SNAPSHOT_PYTORCH_WALK_INTERNAL_H
 #define TIDE_SNAPSHOT_PYTORCH_WALK_INTERNAL_H

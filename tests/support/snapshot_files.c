@@ -7,6 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "snapshot/gzip_file.h"
+
 static void folder(char path[SNAPSHOT_PATH_BYTES]) {
     const char *temporary = getenv("TMPDIR");
     if (temporary == NULL) { /* thousands of small files: memory where there is some */
@@ -68,4 +70,35 @@ void snapshot_write_file(const char *path, const void *text, size_t n_bytes) {
     if (file == NULL || fwrite(text, 1, n_bytes, file) != n_bytes || fclose(file) != 0) {
         abort();
     }
+}
+
+tide_status snapshot_unzip(const char *path, size_t max_bytes, char **ret_text, size_t *ret_bytes,
+                           tide_error *error) {
+    const tide_hostmem *mem = tide_hostmem_default();
+    tide_gzip_reader *from = NULL;
+    char *text = NULL;
+    size_t n_bytes = 0;
+    size_t capacity = 0;
+    size_t n_more = 0;
+    TIDE_TRY(tide_gzip_reader_open(path, mem, max_bytes, &from, error));
+    tide_status status = TIDE_OK;
+    do {
+        char *grown = tide_hostmem_grow(mem, text, &capacity, n_bytes + 2, 1);
+        status = grown != NULL ? TIDE_OK : TIDE_NO_MEMORY;
+        text = grown != NULL ? grown : text;
+        if (status == TIDE_OK) {
+            status =
+                tide_gzip_reader_read(from, text + n_bytes, capacity - n_bytes - 1, &n_more, error);
+            n_bytes += status == TIDE_OK ? n_more : 0;
+        }
+    } while (status == TIDE_OK && n_more > 0);
+    tide_gzip_reader_close(from);
+    if (status != TIDE_OK) {
+        mem->release(mem->ctx, text);
+        return status;
+    }
+    text[n_bytes] = '\0';
+    *ret_text = text;
+    *ret_bytes = n_bytes;
+    return TIDE_OK;
 }

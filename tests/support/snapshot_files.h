@@ -6,6 +6,8 @@
 
 #include <stddef.h>
 
+#include "common/status.h"
+
 enum { SNAPSHOT_PATH_BYTES = 256 };
 
 /* Writes the path of NAME in the folder of this process, which it makes if it is not there. */
@@ -17,6 +19,9 @@ size_t snapshot_count_files(void);
 
 /* The whole file and its NUL; malloc's. NULL when it cannot be read. */
 char *snapshot_file_text(const char *path, size_t *ret_bytes);
+/* The text of a file that may be compressed, at most max_bytes of it, and a NUL; malloc's. */
+TIDE_NODISCARD tide_status snapshot_unzip(const char *path, size_t max_bytes, char **ret_text,
+                                          size_t *ret_bytes, tide_error *error);
 /* Ends the program when it cannot be written. */
 void snapshot_write_file(const char *path, const void *text, size_t n_bytes);
 

@@ -14,7 +14,6 @@
 #include "snapshot/categories.h"
 #include "snapshot/compare.h"
 #include "snapshot/compare_rows.h"
-#include "snapshot/gzip_file.h"
 #include "snapshot/snapshot.h"
 #include "snapshot/summary.h"
 #include "support/snapshot_files.h"
@@ -30,8 +29,7 @@ static char *document_with(const char *categories, size_t *ret_bytes) {
     snapshot_path(path, "made.json.gz");
     assert_int_equal(tide_snapshot_save(made, path, NULL), TIDE_OK);
     tide_snapshot_destroy(made);
-    assert_int_equal(
-        tide_gzip_read(path, tide_hostmem_default(), SIZE_MAX / 2, &text, &n_bytes, NULL), TIDE_OK);
+    assert_int_equal(snapshot_unzip(path, SIZE_MAX / 2, &text, &n_bytes, NULL), TIDE_OK);
     snapshot_remove(path);
     char *begin = strstr(text, "\"categories\":[");
     assert_non_null(begin);

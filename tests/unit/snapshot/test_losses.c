@@ -12,7 +12,6 @@
 
 #include <cmocka.h>
 
-#include "snapshot/gzip_file.h"
 #include "snapshot/snapshot.h"
 #include "support/snapshot_files.h"
 #include "support/synthetic.h"
@@ -32,9 +31,7 @@ static char *written(const double *losses, size_t n, size_t *ret_bytes) {
     tide_snapshot *snapshot = made(losses, n);
     snapshot_path(path, "losses.json.gz");
     assert_int_equal(tide_snapshot_save(snapshot, path, NULL), TIDE_OK);
-    assert_int_equal(
-        tide_gzip_read(path, tide_hostmem_default(), SIZE_MAX / 2, &text, ret_bytes, NULL),
-        TIDE_OK);
+    assert_int_equal(snapshot_unzip(path, SIZE_MAX / 2, &text, ret_bytes, NULL), TIDE_OK);
     tide_snapshot_destroy(snapshot);
     snapshot_remove(path);
     return text;

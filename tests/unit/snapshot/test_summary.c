@@ -11,7 +11,6 @@
 #include <cmocka.h>
 #include <cjson/cJSON.h>
 
-#include "snapshot/gzip_file.h"
 #include "snapshot/scope_paths.h"
 #include "snapshot/summary.h"
 #include "support/snapshot_files.h"
@@ -490,8 +489,7 @@ static void the_stored_summary_can_be_derived(void **state) {
     snapshot_path(path, "stored.json.gz");
     assert_int_equal(tide_snapshot_save(made, path, NULL), TIDE_OK);
     assert_int_equal(tide_snapshot_load(path, NULL, &read, NULL), TIDE_OK);
-    assert_int_equal(
-        tide_gzip_read(path, tide_hostmem_default(), SIZE_MAX / 2, &text, &n_bytes, NULL), TIDE_OK);
+    assert_int_equal(snapshot_unzip(path, SIZE_MAX / 2, &text, &n_bytes, NULL), TIDE_OK);
     cJSON *document = cJSON_Parse(text);
     assert_non_null(document);
     const cJSON *stored = cJSON_GetObjectItemCaseSensitive(document, "summary");
