@@ -25,8 +25,8 @@ size_t tide_compare_count_setting(const tide_compare_run *run, const tide_compar
 void tide_compare_say_setting(tide_text *to, const tide_compare_run *run,
                               const tide_compare_run *other, bool as_bytes);
 
-/* "AdamW state (25.84 of 63.10 GiB)"; of a tie "parameters and gradients (1.00 GiB and 1.00 GiB of
- * 2.00 GiB)". */
+/* "optimizer state (25.84 of 63.10 GiB)"; of a tie "parameters and gradients (1.00 GiB and 1.00 GiB
+ * of 2.00 GiB)". */
 void tide_compare_say_dominant(tide_text *to, const tide_compare_run *run);
 
 /* " in the optimizer phase" where the file says so. */

@@ -9,7 +9,8 @@ extern "C" {
 #endif
 
 #define TIDE_IMPLEMENTATION_OWN "tidemark"
-#define TIDE_IMPLEMENTATION_PYTORCH "pytorch-eager-" /* and the edition */
+#define TIDE_IMPLEMENTATION_PYTORCH                                                                \
+    "pytorch-eager-" /* and the year of the PyTorch that is forecast */
 
 /* What reports call them. */
 #define TIDE_WORDS_OWN "tidemark's own model in C"

@@ -12,7 +12,7 @@ const char *tide_json_copy_text(tide_json *json, size_t text_at, size_t size, ti
 /* The same into `out`, which has room for size + 1 bytes; false after a failure. */
 bool tide_json_unescape(tide_json *json, size_t text_at, size_t size, char *out, size_t *ret_bytes);
 
-/* Fails, and is false, where tide_json_copy_text would: for text that nobody keeps. */
+/* Fails, and is false, where tide_json_copy_text would: for text that is not kept. */
 bool tide_json_check_text(tide_json *json, size_t text_at, size_t size);
 
 /* What stands at an offset that is in the window. */

@@ -116,7 +116,7 @@ typedef struct tide_json_odd {
     bool range_is_fine; /* an integer out of range is nothing to tell about */
 } tide_json_odd;
 
-/* Ornaments: what is wrong in them costs nobody a file. An integer in [min, max]; any other value
+/* Ornaments: an odd one does not make a file unreadable. An integer in [min, max]; any other value
  * is skipped, counted and read as unknown. */
 int64_t tide_json_get_odd_integer(tide_json *json, int64_t min, int64_t max, tide_json_odd odd);
 /* Any other value than a text is skipped, counted and read as "". */

@@ -18,7 +18,7 @@ enum {
 typedef struct tide_name_map {
     bool given;                 /* the file has the table; else numbers stay as they are */
     size_t n;                   /* names in it */
-    uint8_t to[TIDE_MAX_NAMES]; /* TIDE_NO_NUMBER: a name that nobody here knows */
+    uint8_t to[TIDE_MAX_NAMES]; /* TIDE_NO_NUMBER: tidemark does not know the name */
 } tide_name_map;
 
 /* A document that is being read. Until its end, numbers are the file's and addresses count in

@@ -106,7 +106,7 @@ static tide_status add_frame(tide_symbols *symbols, const char *function, const 
         return TIDE_NO_MEMORY;
     }
     symbols->frames = frames;
-    /* "./" is the folder of compilation, which is nobody's business. */
+    /* "./" stands for the folder of compilation, which differs from machine to machine. */
     if (file != NULL && strncmp(file, "./", 2) == 0) {
         file += 2;
     }

@@ -3,8 +3,6 @@
 
 #include "snapshot/pytorch/internal.h"
 
-#define MAX_BYTES (INT64_C(1) << 60)
-#define MAX_ADDRESS (INT64_C(1) << 61)
 #define MAX_TIME_US (INT64_MAX / 1000)
 
 enum {
@@ -56,14 +54,15 @@ static tide_status read_bytes(tide_pytorch_import *in, const event_part *of) {
     tide_pytorch_place addr = {.up = of->at, .key = "addr"};
     if (row->action == TIDE_ACTION_MARK) {
         if (tide_pytorch_is(in, of->values[KEY_ACTION], TIDE_PYTORCH_ANNOTATION)) {
-            TIDE_TRY(
-                tide_pytorch_integer(in, of->values[KEY_ADDR], &addr, 0, MAX_ADDRESS, &number));
+            TIDE_TRY(tide_pytorch_integer(in, of->values[KEY_ADDR], &addr, 0,
+                                          TIDE_PYTORCH_MAX_ADDRESS, &number));
             row->address = (uint64_t)number;
         }
         return TIDE_OK;
     }
     tide_pytorch_place size = {.up = of->at, .key = "size"};
-    TIDE_TRY(tide_pytorch_integer(in, of->values[KEY_SIZE], &size, 0, MAX_BYTES, &number));
+    TIDE_TRY(
+        tide_pytorch_integer(in, of->values[KEY_SIZE], &size, 0, TIDE_PYTORCH_MAX_BYTES, &number));
     row->requested_bytes = (uint64_t)number;
     row->block_bytes = (uint64_t)number; /* of blocks: until the walk finds out */
     if (row->action == TIDE_ACTION_OOM) {
@@ -76,7 +75,8 @@ static tide_status read_bytes(tide_pytorch_import *in, const event_part *of) {
         row->block_bytes = (uint64_t)(number >= TIDE_PYTORCH_UNLIMITED ? INT64_MAX : number);
         return TIDE_OK;
     }
-    TIDE_TRY(tide_pytorch_integer(in, of->values[KEY_ADDR], &addr, 0, MAX_ADDRESS, &number));
+    TIDE_TRY(tide_pytorch_integer(in, of->values[KEY_ADDR], &addr, 0, TIDE_PYTORCH_MAX_ADDRESS,
+                                  &number));
     row->address = (uint64_t)number;
     return TIDE_OK;
 }

@@ -14,7 +14,7 @@
 extern "C" {
 #endif
 
-/* Fills an empty document from the pickle in `source`, which nobody vouches for: nothing in it is
+/* Fills an empty document from the pickle in `source`, which is untrusted: nothing in it is
  * run. TIDE_FORMAT, TIDE_UNSUPPORTED and TIDE_LIMIT name byte offset and key path; the document is
  * then fit for tide_snapshot_destroy alone. */
 TIDE_NODISCARD tide_status tide_pytorch_import_pickle(const tide_source *source,

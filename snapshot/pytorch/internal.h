@@ -29,6 +29,11 @@ enum {
     TIDE_PYTORCH_ROW_NODES = 32
 };
 
+/* The allocator refuses requests of 2^60 bytes and more; addresses of devices have 57 bits at most.
+ * Sums of both stay far below 2^63. */
+#define TIDE_PYTORCH_MAX_BYTES (INT64_C(1) << 60)
+#define TIDE_PYTORCH_MAX_ADDRESS (INT64_C(1) << 61)
+
 /* What a container that has been read stands for. */
 enum { TIDE_PYTORCH_MADE_FRAME = 1, TIDE_PYTORCH_MADE_STACK };
 
@@ -42,7 +47,7 @@ enum { TIDE_PYTORCH_MADE_FRAME = 1, TIDE_PYTORCH_MADE_STACK };
 /* The action that names a block which is alive then. */
 #define TIDE_PYTORCH_ANNOTATION "annotate"
 
-/* Device memory that nobody knows or bounds, as a number that fits a double. */
+/* Free device memory that is unknown or unlimited, as a number that fits a double. */
 #define TIDE_PYTORCH_UNLIMITED ((INT64_C(1) << 53) - 1)
 
 /* Segments with their blocks, in growing arrays. */

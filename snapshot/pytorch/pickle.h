@@ -1,5 +1,5 @@
 /* pickle.h - Python pickles of plain data, protocols 2 to 5, and JSON of the same, as a tree of
- * values: for input that nobody vouches for.
+ * values. The input is untrusted.
  *
  * A pickle is a program for a small machine. This machine knows the opcodes that make data and no
  * others: whatever names a global, calls, builds an object or refers to the outside is refused with
@@ -33,7 +33,7 @@ enum {
     TIDE_PICKLE_DEPTH = 32,            /* containers within containers; marks at once */
     TIDE_PICKLE_TEXT_BYTES = 1 << 20,  /* of one text or one run of bytes */
     TIDE_PICKLE_STACK = 1 << 20,       /* values on the stack; Python itself needs 1,000 a level */
-    TIDE_PICKLE_FREE_BYTES = 32 << 20, /* of memory for values that nobody allowed for */
+    TIDE_PICKLE_FREE_BYTES = 32 << 20, /* of memory for values beyond what the caller allows */
     TIDE_PICKLE_TEXT_COST = 128,       /* bytes of memory for a text, and its own bytes */
     TIDE_PICKLE_CLASSES = 12,          /* sizes of arrays that are used again: 2, 4 ... 4096 */
     TIDE_PICKLE_STEPS = 4              /* steps of a place that is told */

@@ -34,7 +34,7 @@ typedef struct tide_pickle_array {
 
 typedef struct tide_pickle_machine {
     tide_pickle *pickle;             /* borrowed; filled */
-    const tide_pickle_taker *taker;  /* borrowed; NULL: nobody takes anything */
+    const tide_pickle_taker *taker;  /* borrowed; NULL: nothing is taken */
     tide_window window;              /* the bytes at hand; unused for JSON */
     size_t at;                       /* offset of the next byte */
     size_t frame_end;                /* offset up to which the frames so far promise bytes */

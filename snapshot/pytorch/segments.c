@@ -5,11 +5,6 @@
 
 #include "snapshot/pytorch/internal.h"
 
-/* The allocator refuses requests of 2^60 bytes and more; addresses of devices have 57 bits at most.
- * Sums of both stay far below 2^63. */
-#define MAX_BYTES (INT64_C(1) << 60)
-#define MAX_ADDRESS (INT64_C(1) << 61)
-
 tide_status tide_pytorch_add_segment(const tide_hostmem *mem, tide_pytorch_state *state,
                                      tide_segment_row segment) {
     tide_segment_row *segments = tide_hostmem_grow(mem, state->segments, &state->segment_capacity,
@@ -171,7 +166,7 @@ static tide_status read_block(tide_pytorch_import *in, const tide_segment_row *s
     TIDE_TRY(tide_pytorch_dict(in, value, at, BLOCK_KEYS, N_BLOCK_KEYS, values));
     int64_t number = 0;
     tide_pytorch_place size = {.up = at, .key = "size"};
-    TIDE_TRY(tide_pytorch_integer(in, values[KEY_SIZE], &size, 0, MAX_BYTES, &number));
+    TIDE_TRY(tide_pytorch_integer(in, values[KEY_SIZE], &size, 0, TIDE_PYTORCH_MAX_BYTES, &number));
     row->block_bytes = (uint64_t)number;
     TIDE_TRY(read_state(in, values[KEY_STATE], at, &row->state));
     TIDE_TRY(read_address(in, segment, values[KEY_ADDRESS], at, row));
@@ -288,11 +283,12 @@ static tide_status read_segment(tide_pytorch_import *in, tide_pickle_value value
     row.device = (uint8_t)number;
     in->n_devices = row.device >= in->n_devices ? row.device + 1U : in->n_devices;
     tide_pytorch_place address = {.up = at, .key = "address"};
-    TIDE_TRY(
-        tide_pytorch_integer(in, values[KEY_SEGMENT_ADDRESS], &address, 0, MAX_ADDRESS, &number));
+    TIDE_TRY(tide_pytorch_integer(in, values[KEY_SEGMENT_ADDRESS], &address, 0,
+                                  TIDE_PYTORCH_MAX_ADDRESS, &number));
     row.address = (uint64_t)number;
     tide_pytorch_place total = {.up = at, .key = "total_size"};
-    TIDE_TRY(tide_pytorch_integer(in, values[KEY_TOTAL], &total, 0, MAX_BYTES, &number));
+    TIDE_TRY(
+        tide_pytorch_integer(in, values[KEY_TOTAL], &total, 0, TIDE_PYTORCH_MAX_BYTES, &number));
     row.total_bytes = (uint64_t)number;
     TIDE_TRY(tide_pytorch_stream(in, row.device, values[KEY_STREAM], at, &row.stream));
     row.pool = tide_pytorch_is(in, values[KEY_TYPE], "small")   ? TIDE_SEGMENT_SMALL

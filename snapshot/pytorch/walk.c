@@ -168,7 +168,8 @@ static tide_pytorch_block freed_block(const tide_event *row, size_t index) {
 static void take_back_free(tide_pytorch_walk_state *w, size_t index) {
     const tide_event *row = &w->in->rows[index];
     size_t point = point_of(w, row->address);
-    if (w->block_at[point] != TIDE_NONE) { /* it was allocated later, by nobody in the trace */
+    if (w->block_at[point] !=
+        TIDE_NONE) { /* it was allocated later, but the trace does not contain that */
         tide_pytorch_block *other = &w->blocks[w->block_at[point]];
         w->in->n_contradictions++;
         guess_size(w, other);
