@@ -419,24 +419,27 @@ static void read_pairs(tide_reader *reader) {
 }
 
 void tide_read_timing(tide_reader *reader) {
+    enum { WARMUP, MEASURED, PHASES, PAIRS, FIRST_REAL };
     static const char *const KEYS[] = {
-        "warmup_steps",      "measured_steps",        "phases",        "flops",
-        "stated_peak_flops", "recorder_ns_per_event", "recorder_pairs"};
+        [WARMUP] = "warmup_steps",  [MEASURED] = "measured_steps", [PHASES] = "phases",
+        [PAIRS] = "recorder_pairs", [FIRST_REAL] = "flops",        "stated_peak_flops",
+        "recorder_ns_per_event",
+    };
     tide_snapshot_timing *timing = &reader->snapshot->timing;
     double *reals[] = {&timing->flops, &timing->stated_peak_flops, &timing->recorder_ns_per_event};
     int field = -1;
     tide_json_enter_object(&reader->json);
     while ((field = tide_json_next_field(&reader->json, KEYS, N_KEYS(KEYS), 0)) >= 0) {
-        if (field == 0) {
+        if (field == WARMUP) {
             timing->warmup_steps = get_number(reader);
-        } else if (field == 1) {
+        } else if (field == MEASURED) {
             timing->measured_steps = get_number(reader);
-        } else if (field == 2) {
+        } else if (field == PHASES) {
             read_phases(reader);
-        } else if (field == 6) {
+        } else if (field == PAIRS) {
             read_pairs(reader);
         } else {
-            *reals[field - 3] = tide_json_get_odd_real(&reader->json);
+            *reals[field - FIRST_REAL] = tide_json_get_odd_real(&reader->json);
         }
     }
 }

@@ -98,35 +98,48 @@ static void read_pool_id(tide_json *json, uint32_t pool_id[2]) {
 }
 
 static tide_segment_row read_segment(tide_reader *reader, growing_state *state) {
-    /* Those that must be there first. */
-    static const char *const KEYS[] = {"device", "address",       "total_bytes", "stream",
-                                       "blocks", "is_expandable", "pool",        "pool_id"};
-    enum { N_KEYS = sizeof(KEYS) / sizeof(KEYS[0]), N_REQUIRED = 5 };
+    enum {
+        DEVICE,
+        ADDRESS,
+        TOTAL,
+        STREAM,
+        BLOCKS,
+        N_REQUIRED,
+        EXPANDABLE = N_REQUIRED,
+        POOL,
+        POOL_ID
+    };
+    static const char *const KEYS[] = {
+        [DEVICE] = "device", [ADDRESS] = "address", [TOTAL] = "total_bytes",
+        [STREAM] = "stream", [BLOCKS] = "blocks",   [EXPANDABLE] = "is_expandable",
+        [POOL] = "pool",     [POOL_ID] = "pool_id",
+    };
+    enum { N_KEYS = sizeof(KEYS) / sizeof(KEYS[0]) };
     tide_json *json = &reader->json;
     tide_segment_row row = {0};
     int field = -1;
     tide_json_enter_object(json);
     while ((field = tide_json_next_field(json, KEYS, N_KEYS, (1U << N_REQUIRED) - 1)) >= 0) {
         switch (field) {
-        case 0:
+        case DEVICE:
             row.device = (uint8_t)tide_json_get_integer(json, 0, UINT8_MAX);
             break;
-        case 1:
+        case ADDRESS:
             row.address = get_bytes(json);
             break;
-        case 2:
+        case TOTAL:
             row.total_bytes = get_bytes(json);
             break;
-        case 3:
+        case STREAM:
             row.stream = (uint8_t)tide_json_get_integer(json, 0, UINT8_MAX);
             break;
-        case 4:
+        case BLOCKS:
             read_blocks(reader, state, &row);
             break;
-        case 5:
+        case EXPANDABLE:
             row.is_expandable = tide_json_get_odd_boolean(json);
             break;
-        case 6:
+        case POOL:
             row.pool = read_pool(reader);
             break;
         default:
