@@ -68,7 +68,6 @@ tests/unit/snapshot/test_compare_rows.c
 tests/unit/snapshot/test_layout.c
 tests/unit/snapshot/test_roundtrip.c
 tests/unit/snapshot/test_summary.c
-tests/unit/model/test_ops_storage.c
 "
 unfinished() { [[ $UNFINISHED == *$'\n'"$1"$'\n'* ]]; }
 
