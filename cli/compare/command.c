@@ -8,6 +8,7 @@
 #include "cli/peak_tensors.h"
 #include "cli/snapshot_words.h"
 #include "cli/table.h"
+#include "run/outcome.h"
 #include "snapshot/compare.h"
 #include "snapshot/implementation.h"
 #include "snapshot/snapshot.h"
@@ -254,18 +255,18 @@ static void say_warnings(tide_report *report, const tide_compare *compare) {
                             "it needs, so they have no ratios",
                             compare->runs[i].name);
         }
-        if (strcmp(snapshot->run.outcome, "stopped") == 0) {
+        if (strcmp(snapshot->run.outcome, tide_outcome_in_snapshot(TIDE_OUTCOME_STOPPED)) == 0) {
             tide_report_say(report, "stopped",
                             "note: %s was stopped before its end, where its peak may lie",
                             compare->runs[i].name);
         }
-        if (strcmp(snapshot->run.outcome, "crashed") == 0) {
+        if (strcmp(snapshot->run.outcome, tide_outcome_in_snapshot(TIDE_OUTCOME_CRASHED)) == 0) {
             tide_report_say(report, "crashed",
                             "note: %s was recovered from the log of a program that ended without "
                             "closing it: its peak may lie later",
                             compare->runs[i].name);
         }
-        if (strcmp(snapshot->run.outcome, "running") == 0) {
+        if (strcmp(snapshot->run.outcome, TIDE_OUTCOME_IN_SNAPSHOT_RUNNING) == 0) {
             tide_report_say(report, "running",
                             "note: %s was taken while the run went on: its peak may have come "
                             "later",

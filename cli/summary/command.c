@@ -14,6 +14,7 @@
 #include "cli/table.h"
 #include "common/bytes.h"
 #include "common/plural.h"
+#include "run/outcome.h"
 #include "snapshot/instant.h"
 #include "snapshot/lifetimes.h"
 #include "snapshot/snapshot.h"
@@ -148,7 +149,9 @@ static void say_outcome(const tide_summary_view *of) {
         tide_report_say(
             of->report, "oom",
             "%s: out of device memory at event %" PRId64 ": asked for %s with %s free%s%s",
-            strcmp(of->snapshot->run.outcome, "oom") == 0 ? "the run ended" : "note",
+            strcmp(of->snapshot->run.outcome, tide_outcome_in_snapshot(TIDE_OUTCOME_OOM)) == 0
+                ? "the run ended"
+                : "note",
             device->oom_event, tide_bytes_format(device->oom_requested_bytes, asked),
             device->oom_free_bytes < 0 ? "unlimited bytes"
                                        : tide_bytes_format(device->oom_free_bytes, there),
@@ -156,16 +159,16 @@ static void say_outcome(const tide_summary_view *of) {
                                                                   : "",
             device->n_oom > 1 ? " (and again later)" : "");
     }
-    if (strcmp(of->snapshot->run.outcome, "stopped") == 0) {
+    if (strcmp(of->snapshot->run.outcome, tide_outcome_in_snapshot(TIDE_OUTCOME_STOPPED)) == 0) {
         tide_report_say(of->report, "stopped",
                         "note: the run was stopped before its end, where its peak may lie");
     }
-    if (strcmp(of->snapshot->run.outcome, "crashed") == 0) {
+    if (strcmp(of->snapshot->run.outcome, tide_outcome_in_snapshot(TIDE_OUTCOME_CRASHED)) == 0) {
         tide_report_say(of->report, "crashed",
                         "note: recovered from the log of a program that ended without closing it: "
                         "its peak may lie later");
     }
-    if (strcmp(of->snapshot->run.outcome, "running") == 0) {
+    if (strcmp(of->snapshot->run.outcome, TIDE_OUTCOME_IN_SNAPSHOT_RUNNING) == 0) {
         tide_report_say(of->report, "running",
                         "note: taken while the run went on: its peak may have come later");
     }
