@@ -100,7 +100,7 @@ static bool is_file(const char *placeholder) {
 /* The names --help shows; aliases are known but not offered. */
 static void put_option_names(FILE *out, const tide_option *options, size_t n_options) {
     for (size_t i = 0; i < n_options; i++) {
-        if (options[i].kind == TIDE_OPTION_LATER || options[i].kind == TIDE_OPTION_HEADING) {
+        if (options[i].kind == TIDE_OPTION_HEADING) {
             continue;
         }
         if (options[i].name != NULL) {
@@ -135,8 +135,7 @@ static void put_pattern(FILE *out, const char *command, const tide_option *optio
 }
 
 static void put_values(FILE *out, const char *command, const tide_option *option) {
-    if (option->kind == TIDE_OPTION_FLAG || option->kind == TIDE_OPTION_HEADING ||
-        option->kind == TIDE_OPTION_LATER) {
+    if (option->kind == TIDE_OPTION_FLAG || option->kind == TIDE_OPTION_HEADING) {
         return;
     }
     put_pattern(out, command, option);

@@ -6,6 +6,7 @@
 #include "cli/cli.h"
 #include "cli/interrupt.h"
 #include "cli/manual.h"
+#include "cli/nearest.h"
 #include "run/run.h"
 
 static const tide_command *const COMMANDS[] = {
@@ -88,7 +89,7 @@ static const tide_program PROGRAM = {
     .intro = "Where did the device memory of a training run go at its peak, what would change it,\n"
              "and what did that cost in time.\n",
     .syntax =
-        "Options and operands stand in any order; of an option given twice the last one counts.\n",
+        "Options and operands may stand in any order; the last occurrence of an option wins.\n",
     .exit_statuses =
         "0 success, 1 failure, 2 usage, 3 out of device memory (the snapshot is\n"
         "still written), 4 a stated bound was missed, 128 and more ended by a signal.\n",
@@ -107,7 +108,7 @@ static void print_help(FILE *out) {
         fprintf(out, "  %-16s %s\n", COMMANDS[i]->name, COMMANDS[i]->summary);
     }
     fprintf(out,
-            "\ntidemark COMMAND --help tells the options of one, tidemark --version the version.\n"
+            "\ntidemark COMMAND --help lists a command's options, tidemark --version prints the version.\n"
             "tidemark --manual prints the manual page, tidemark --completion the completion for\n"
             "bash.\n\n%s\nEnvironment\n",
             PROGRAM.syntax);
@@ -118,15 +119,9 @@ static void print_help(FILE *out) {
 }
 
 static int unknown_command(const char *name) {
-    char valid[512] = "";
-    for (size_t i = 0; i < N_COMMANDS; i++) {
-        size_t n = strlen(valid);
-        snprintf(valid + n, sizeof(valid) - n, "%s%s", i == 0 ? "" : ", ", COMMANDS[i]->name);
-    }
-    const char *nearest = tide_nearest_word(name, command_at, NULL);
-    tide_cli_note(NULL, "unknown command '%.64s'%s%s%s (valid: %s)", name,
-                  nearest != NULL ? ": did you mean " : "", nearest != NULL ? nearest : "",
-                  nearest != NULL ? "?" : "", valid);
+    const tide_words commands = {.word_at = command_at};
+    char text[TIDE_NEAREST_TEXT];
+    tide_cli_note(NULL, "unknown command %s", tide_unknown_word(&commands, name, text));
     return TIDE_EXIT_USAGE;
 }
 

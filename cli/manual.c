@@ -80,9 +80,6 @@ static void put_usage(FILE *out, const char *usage) {
 static void put_options(FILE *out, const tide_option *options, size_t n_options) {
     for (size_t i = 0; i < n_options; i++) {
         char text[TIDE_OPTIONS_LIST_TEXT];
-        if (options[i].kind == TIDE_OPTION_LATER) {
-            continue;
-        }
         if (options[i].kind == TIDE_OPTION_HEADING) {
             fputs(".PP\n\\fB", out);
             put_text(out, options[i].help, strlen(options[i].help));

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/nearest.h"
 #include "cli/options_internal.h"
 #include "common/bytes.h"
 
@@ -51,7 +52,7 @@ static const char *name_at(const void *ctx, size_t i) {
     const tide_option_table *table = ctx;
     for (size_t k = 0; k < table->n_options; k++) {
         const tide_option *option = &table->options[k];
-        if (option->name == NULL || option->kind == TIDE_OPTION_LATER) {
+        if (option->name == NULL) {
             continue;
         }
         if (i == 0) {
@@ -116,12 +117,10 @@ static tide_status unknown_option(const tide_option_table *table, const char *ar
         return tide_fail(error, TIDE_INVALID, "unknown option '%s': it is --%s now (valid: %s)",
                          given, successor, valid);
     }
-    const char *nearest = tide_nearest_word(word, name_at, table);
-    if (nearest != NULL) {
-        return tide_fail(error, TIDE_INVALID, "unknown option '%s': did you mean --%s? (valid: %s)",
-                         given, nearest, valid);
-    }
-    return tide_fail(error, TIDE_INVALID, "unknown option '%s' (valid: %s)", given, valid);
+    const tide_words names = {.word_at = name_at, .ctx = table, .prefix = "--"};
+    char guess[TIDE_NEAREST_TEXT];
+    return tide_fail(error, TIDE_INVALID, "unknown option '%s'%s (valid: %s)", given,
+                     tide_did_you_mean(&names, word, guess), valid);
 }
 
 /* ---- values ---- */
@@ -145,24 +144,17 @@ static tide_status find_choice(const tide_option *option, const char *text, cons
         at += strcspn(at, " ");
         at += strspn(at, " ");
     }
-    char valid[TIDE_OPTIONS_LIST_TEXT] = "";
     for (size_t i = 0; option->choice_at(i) != NULL; i++) {
         if (strcmp(option->choice_at(i), text) == 0) {
             *ret_choice = option->choice_at(i);
             return TIDE_OK;
         }
-        tide_options_append(valid, i == 0 ? "" : ", ");
-        tide_options_append(valid, option->choice_at(i));
     }
     char name[TIDE_OPTIONS_NAME_BYTES];
-    const char *nearest = tide_nearest_word(text, choice_at, option);
-    if (nearest != NULL) {
-        return tide_fail(error, TIDE_INVALID,
-                         "%s: unknown value '%.64s': did you mean %s? (valid: %s)",
-                         spelling(option, name), text, nearest, valid);
-    }
-    return tide_fail(error, TIDE_INVALID, "%s: unknown value '%.64s' (valid: %s)",
-                     spelling(option, name), text, valid);
+    char unknown[TIDE_NEAREST_TEXT];
+    const tide_words choices = {.word_at = choice_at, .ctx = option};
+    return tide_fail(error, TIDE_INVALID, "%s: unknown value %s", spelling(option, name),
+                     tide_unknown_word(&choices, text, unknown));
 }
 
 static tide_status parse_count(const tide_option *option, const char *text, uint64_t *ret_count,
@@ -286,11 +278,9 @@ static tide_status store(const tide_option *option, const char *text, void *valu
     case TIDE_OPTION_COUNTS:
         return parse_list(option, text, member, error);
     case TIDE_OPTION_HEADING:
-    case TIDE_OPTION_LATER:
         break;
     }
-    return tide_fail(error, TIDE_INVALID, "not in this version: %s (%s)", spelling(option, name),
-                     option->help);
+    return tide_fail(error, TIDE_INVALID, "%s is no option", option->help);
 }
 
 /* ---- the command line ---- */
@@ -319,8 +309,8 @@ typedef struct reading {
 static tide_status take_value(reading *from, const tide_option *option, const char **text,
                               tide_error *error) {
     char name[TIDE_OPTIONS_NAME_BYTES];
-    bool takes_value = option->kind != TIDE_OPTION_FLAG && option->kind != TIDE_OPTION_LATER;
-    if (!takes_value && *text != NULL && option->kind == TIDE_OPTION_FLAG) {
+    bool takes_value = option->kind != TIDE_OPTION_FLAG;
+    if (!takes_value && *text != NULL) {
         return tide_fail(error, TIDE_INVALID, "%s takes no value, but '%.64s' was given",
                          spelling(option, name), *text);
     }

@@ -37,8 +37,7 @@ typedef enum tide_option_kind {
     TIDE_OPTION_CHOICE,   /* const char *, one of the choices in its first spelling */
     TIDE_OPTION_CHOICES,  /* tide_option_list of choices, comma-separated, no value twice */
     TIDE_OPTION_COUNTS,   /* tide_option_list of counts, comma-separated, no value twice */
-    TIDE_OPTION_HEADING,  /* no option: `help` is a line above those that follow in --help */
-    TIDE_OPTION_LATER     /* known but not in this version: refused by name; not in --help */
+    TIDE_OPTION_HEADING   /* no option: `help` is a line above those that follow in --help */
 } tide_option_kind;
 
 /* The values of a comma list. n 0: the option was not given. */
@@ -60,7 +59,7 @@ typedef struct tide_option {
     const char *name;     /* without dashes: "memory-limit"; NULL for a heading */
     const char *letter;   /* "o" for -o; NULL: none. With a letter, the name may be NULL. */
     const char *value;    /* placeholder in --help: "SIZE"; NULL: the choices, or a flag */
-    const char *help;     /* one sentence, no full stop; TIDE_OPTION_LATER: what it will do */
+    const char *help;     /* one sentence, no full stop */
     const char *aliases;  /* other names, space-separated; NULL: none */
     const char *synonyms; /* of choices: "bf16=bf16-mixed", space-separated; NULL: none */
     /* The i-th choice, NULL past the last; of TIDE_OPTION_TEXT: a value that completion offers
@@ -106,11 +105,6 @@ bool tide_options_is_given(const tide_option_table *table, const tide_operands *
 
 /* The --help text. */
 void tide_options_print_help(const tide_option_table *table, FILE *out);
-
-/* The word nearest to `word` among word_at(0), word_at(1), ... up to NULL, or NULL when none is
- * near enough to be what was meant. */
-const char *tide_nearest_word(const char *word, const char *(*word_at)(const void *ctx, size_t i),
-                              const void *ctx);
 
 #ifdef __cplusplus
 }

@@ -75,9 +75,6 @@ static void print_wrapped(FILE *out, const char *text, int column) {
 }
 
 static void print_option(const tide_option *option, FILE *out) {
-    if (option->kind == TIDE_OPTION_LATER) {
-        return;
-    }
     if (option->kind == TIDE_OPTION_HEADING) {
         fprintf(out, "\n%s\n", option->help);
         return;

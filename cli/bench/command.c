@@ -5,10 +5,11 @@
 #include "cli/bench/bench.h"
 #include "cli/bench/records.h"
 #include "cli/cli.h"
-#include "cli/run_options.h"
+#include "cli/nearest.h"
 #include "cli/outputs.h"
 #include "cli/record_file.h"
 #include "cli/run_choices.h"
+#include "cli/run_options.h"
 #include "common/clock.h"
 #include "common/plural.h"
 #include "model/timing.h"
@@ -220,18 +221,14 @@ static const char *bench_at(const void *ctx, size_t i) {
 
 /* The benchmark of that name. NULL: there is none, and a message was printed. */
 static const tide_bench *find(const char *name) {
-    char valid[256] = "";
     for (size_t i = 0; i < N_BENCHES; i++) {
         if (strcmp(BENCHES[i]->name, name) == 0) {
             return BENCHES[i];
         }
-        size_t n = strlen(valid);
-        snprintf(valid + n, sizeof(valid) - n, "%s%s", i == 0 ? "" : ", ", BENCHES[i]->name);
     }
-    const char *nearest = tide_nearest_word(name, bench_at, NULL);
-    tide_cli_note("bench", "unknown benchmark '%.64s'%s%s%s (valid: %s)", name,
-                  nearest != NULL ? ": did you mean " : "", nearest != NULL ? nearest : "",
-                  nearest != NULL ? "?" : "", valid);
+    const tide_words benches = {.word_at = bench_at};
+    char text[TIDE_NEAREST_TEXT];
+    tide_cli_note("bench", "unknown benchmark %s", tide_unknown_word(&benches, name, text));
     return NULL;
 }
 

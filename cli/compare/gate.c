@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/options.h"
+#include "cli/nearest.h"
 #include "common/bytes.h"
 #include "common/plural.h"
 
@@ -63,33 +63,25 @@ static tide_status wrong(const tide_gate *gate, const char *at, tide_error *erro
 
 static tide_status no_quantity(const tide_gate *gate, const char *at, const char *word,
                                tide_error *error) {
-    char what[512];
-    size_t n = 0;
-    const char *nearest = tide_nearest_word(word, quantity_at, NULL);
-    n = (size_t)snprintf(what, sizeof(what), "stands no quantity%s%s%s: there are ",
-                         nearest != NULL ? " (did you mean " : "", nearest != NULL ? nearest : "",
-                         nearest != NULL ? "?)" : "");
-    for (size_t i = 0; i < N_QUANTITIES; i++) {
-        n += (size_t)snprintf(what + n, sizeof(what) - n, "%s%s", i > 0 ? ", " : "",
-                              QUANTITIES[i].shown);
-    }
+    char text[TIDE_NEAREST_TEXT];
+    char what[TIDE_NEAREST_TEXT + 32];
+    const tide_words quantities = {.word_at = quantity_at};
+    snprintf(what, sizeof(what), "stands an unknown quantity %s",
+             tide_unknown_word(&quantities, word, text));
     return wrong(gate, at, error, what);
 }
 
 /* A file may have words of its own: only what is nearly one of ours is a mistake at once. */
 static tide_status parse_category(const tide_gate *gate, const char *at, tide_error *error) {
-    char what[256];
-    if (tide_category_from_name(gate->name) >= 0) {
+    char text[TIDE_NEAREST_TEXT];
+    char what[TIDE_NEAREST_TEXT + 64];
+    const tide_words categories = {.word_at = category_at};
+    if (tide_category_from_name(gate->name) >= 0 ||
+        tide_nearest_word(&categories, gate->name) == NULL) {
         return TIDE_OK;
     }
-    const char *nearest = tide_nearest_word(gate->name, category_at, NULL);
-    if (nearest == NULL) {
-        return TIDE_OK;
-    }
-    snprintf(what, sizeof(what), "stands no category, nearest is %s: tidemark knows parameter, %s",
-             nearest,
-             "gradient, optimizer_state, activation, temporary, workspace, input, weight_copy and "
-             "unknown; a file may have others");
+    snprintf(what, sizeof(what), "stands an unknown category %s; a file may have others",
+             tide_unknown_word(&categories, gate->name, text));
     return wrong(gate, at, error, what);
 }
 

@@ -5,6 +5,7 @@
 
 #include "cli/cli.h"
 #include "cli/interrupt.h"
+#include "cli/nearest.h"
 #include "cli/progress.h"
 #include "cli/run_options.h"
 #include "cli/study/internal.h"
@@ -296,15 +297,9 @@ static int run_study(const tide_study *study, tide_study_options *options,
 }
 
 static int unknown_study(const char *name) {
-    char valid[256] = "";
-    for (size_t i = 0; i < N_STUDIES; i++) {
-        size_t n = strlen(valid);
-        snprintf(valid + n, sizeof(valid) - n, "%s%s", i == 0 ? "" : ", ", STUDIES[i]->name);
-    }
-    const char *nearest = tide_nearest_word(name, study_at, NULL);
-    tide_cli_note("study", "unknown study '%.64s'%s%s%s (valid: %s)", name,
-                  nearest != NULL ? ": did you mean " : "", nearest != NULL ? nearest : "",
-                  nearest != NULL ? "?" : "", valid);
+    const tide_words studies = {.word_at = study_at};
+    char text[TIDE_NEAREST_TEXT];
+    tide_cli_note("study", "unknown study %s", tide_unknown_word(&studies, name, text));
     return TIDE_EXIT_USAGE;
 }
 

@@ -29,7 +29,6 @@ static const tide_option OPTIONS[] = {
     {.kind = TIDE_OPTION_TEXT, .name = "all", .letter = "a", .value = "FILE", .help = ".in"},
     {.kind = TIDE_OPTION_TEXT, .name = "pairs", .value = "NAME:VALUE,...", .help = "no file"},
     {.kind = TIDE_OPTION_FLAG, .name = "quiet", .help = "say nothing"},
-    {.kind = TIDE_OPTION_LATER, .name = "later", .help = "not yet"},
 };
 
 static const tide_option_table TABLE = {
@@ -111,9 +110,8 @@ static void test_manual_escapes(void **state) {
 static void test_manual_options(void **state) {
     (void)state;
     char *page = print(tide_manual_print);
-    assert_null(strstr(page, "later"));
     for (size_t i = 0; i < TABLE.n_options; i++) {
-        if (OPTIONS[i].kind != TIDE_OPTION_LATER && OPTIONS[i].kind != TIDE_OPTION_HEADING) {
+        if (OPTIONS[i].kind != TIDE_OPTION_HEADING) {
             char usage[64];
             /* Only the first word of a name: dashes are escaped. */
             snprintf(usage, sizeof(usage), "\\fB\\-\\-%.*s", (int)strcspn(OPTIONS[i].name, "-"),
@@ -138,7 +136,6 @@ static void test_completion(void **state) {
     assert_holds(script, "    'eat-up --pairs') kind=word ;;\n");
     assert_holds(script, "    'eat-up') kind=file ;;\n");
     assert_null(strstr(script, "'bare')"));
-    assert_null(strstr(script, "later"));
     free(script);
 }
 
