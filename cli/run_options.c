@@ -19,7 +19,6 @@ void tide_run_options_init(tide_run_options *options) {
         .seed = usual.workload.of.model.seed,
         .warmup_steps = usual.workload.of.model.warmup_steps,
         .steps = usual.workload.of.model.steps,
-        .format = "text",
     };
 }
 

@@ -15,6 +15,7 @@
 
 #include "cli/options.h"
 #include "cli/run_choices.h"
+#include "cli/table.h"
 #include "common/status.h"
 #include "device/device.h"
 #include "run/run.h"
@@ -44,10 +45,9 @@ typedef struct tide_run_options {
     uint64_t warmup_steps;       /* TIDE_RUN_MAX_STEPS at most */
     uint64_t steps;              /* measured; 1 .. TIDE_RUN_MAX_STEPS */
     /* How the results are given: not every command takes all of these. */
-    const char *output; /* NULL: the default name in this folder */
-    const char *format; /* of the tables on stdout */
-    bool wide;          /* their text, whole */
-    bool strip_private; /* of command line, host name and folders */
+    const char *output;         /* NULL: the default name in this folder */
+    tide_report_options report; /* how the report is printed */
+    bool strip_private;         /* of command line, host name and folders */
 } tide_run_options;
 
 /* Nothing is given; the counts are those of tide_run_config_init. */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cli/harmless.h"
+#include "cli/nearest.h"
 #include "cli/table_internal.h"
 #include "common/bytes.h"
 
@@ -24,20 +25,19 @@ int tide_format_from_name(const char *name) {
     return -1;
 }
 
-tide_format tide_format_chosen(const char *name, bool is_wide) {
-    int format = tide_format_from_name(name);
-    if (format <= TIDE_FORMAT_TEXT) {
-        return is_wide ? TIDE_FORMAT_WIDE : TIDE_FORMAT_TEXT;
-    }
-    return (tide_format)format;
+tide_format tide_format_chosen(const tide_report_options *options) {
+    int kind = options->format != NULL ? tide_format_from_name(options->format) : -1;
+    return (tide_format){.kind = kind < 0 ? TIDE_FORMAT_TEXT : (tide_format_kind)kind,
+                         .is_wide = options->wide,
+                         .table = options->table};
 }
 
-bool tide_format_is_text(tide_format format) {
-    return format == TIDE_FORMAT_TEXT || format == TIDE_FORMAT_WIDE;
+bool tide_format_is_for_programs(tide_format format) {
+    return format.kind == TIDE_FORMAT_CSV || format.kind == TIDE_FORMAT_JSON;
 }
 
-void tide_report_init(tide_report *report) {
-    *report = (tide_report){.no_memory = false};
+void tide_report_init(tide_report *report, const char *command) {
+    *report = (tide_report){.command = command};
     tide_arena_init(&report->arena, tide_hostmem_default());
 }
 
@@ -63,11 +63,8 @@ static const char *keep_text(tide_report *report, const char *text) {
 }
 
 static const char *keep_exact(tide_report *report, const char *text) {
-    size_t n_bytes = strlen(text) + 1;
-    char *copy = take(report, n_bytes, 1);
-    if (copy != NULL) {
-        memcpy(copy, text, n_bytes);
-    }
+    const char *copy = tide_arena_text(&report->arena, text);
+    report->no_memory = report->no_memory || copy == NULL;
     return copy != NULL ? copy : "";
 }
 
@@ -147,59 +144,121 @@ static void add_cell(tide_table *table, tide_cell cell) {
     }
 }
 
+static tide_cell text_cell(tide_report *report, const char *text) {
+    return (tide_cell){.kind = TIDE_CELL_TEXT,
+                       .text = keep_text(report, text),
+                       .exact = keep_exact(report, text)};
+}
+
+static tide_cell integer_cell(tide_cell_kind kind, int64_t integer) {
+    return (tide_cell){.kind = kind, .integer = integer};
+}
+
+static tide_cell real_cell(tide_cell_kind kind, double real) {
+    return (tide_cell){.kind = kind, .real = real};
+}
+
+/* A quantity that is measured or counted: below 0 it is not known. */
+static tide_cell known_real(tide_cell_kind kind, double real) {
+    return real_cell(real < 0.0 ? TIDE_CELL_NONE : kind, real);
+}
+
+static tide_cell known_integer(tide_cell_kind kind, int64_t integer) {
+    return integer_cell(integer < 0 ? TIDE_CELL_NONE : kind, integer);
+}
+
 void tide_cell_text(tide_table *table, const char *text) {
     if (table != NULL) {
-        add_cell(table, (tide_cell){.kind = TIDE_CELL_TEXT,
-                                    .text = keep_text(table->report, text),
-                                    .exact = keep_exact(table->report, text)});
+        add_cell(table, text_cell(table->report, text));
     }
 }
 
 void tide_cell_bytes(tide_table *table, int64_t n_bytes) {
-    add_cell(table, (tide_cell){.kind = n_bytes < 0 ? TIDE_CELL_NONE : TIDE_CELL_BYTES,
-                                .integer = n_bytes});
+    add_cell(table, known_integer(TIDE_CELL_BYTES, n_bytes));
 }
 
 void tide_cell_count(tide_table *table, int64_t count) {
-    add_cell(table, (tide_cell){.kind = TIDE_CELL_COUNT, .integer = count});
+    add_cell(table, integer_cell(TIDE_CELL_COUNT, count));
 }
 
 void tide_cell_change(tide_table *table, int64_t n_bytes) {
-    add_cell(table, (tide_cell){.kind = TIDE_CELL_CHANGE, .integer = n_bytes});
+    add_cell(table, integer_cell(TIDE_CELL_CHANGE, n_bytes));
 }
 
 void tide_cell_percent(tide_table *table, double percent) {
-    add_cell(table, (tide_cell){.kind = TIDE_CELL_PERCENT, .real = percent});
+    add_cell(table, real_cell(TIDE_CELL_PERCENT, percent));
 }
 
 void tide_cell_ms(tide_table *table, double ms) {
-    add_cell(table, (tide_cell){.kind = ms < 0.0 ? TIDE_CELL_NONE : TIDE_CELL_MS, .real = ms});
+    add_cell(table, known_real(TIDE_CELL_MS, ms));
 }
 
 void tide_cell_ratio(tide_table *table, double ratio) {
-    add_cell(table,
-             (tide_cell){.kind = ratio < 0.0 ? TIDE_CELL_NONE : TIDE_CELL_RATIO, .real = ratio});
+    add_cell(table, known_real(TIDE_CELL_RATIO, ratio));
 }
 
 void tide_cell_real(tide_table *table, double number) {
-    add_cell(table,
-             (tide_cell){.kind = number < 0.0 ? TIDE_CELL_NONE : TIDE_CELL_REAL, .real = number});
+    add_cell(table, known_real(TIDE_CELL_REAL, number));
 }
 
 void tide_cell_ns(tide_table *table, double ns) {
-    add_cell(table, (tide_cell){.kind = ns < 0.0 ? TIDE_CELL_NONE : TIDE_CELL_NS, .real = ns});
+    add_cell(table, known_real(TIDE_CELL_NS, ns));
 }
 
 void tide_cell_loss(tide_table *table, double loss) {
-    add_cell(table, (tide_cell){.kind = TIDE_CELL_LOSS, .real = loss});
+    add_cell(table, real_cell(TIDE_CELL_LOSS, loss));
 }
 
 void tide_cell_error(tide_table *table, double error) {
-    add_cell(table, (tide_cell){.kind = TIDE_CELL_ERROR, .real = error});
+    add_cell(table, real_cell(TIDE_CELL_ERROR, error));
 }
 
 void tide_cell_none(tide_table *table) {
     add_cell(table, (tide_cell){.kind = TIDE_CELL_NONE});
+}
+
+/* ---- figures ---- */
+
+static void add_figure(tide_report *report, const char *key, tide_cell cell) {
+    tide_figure *figure = take(report, 1, sizeof(*figure));
+    if (figure == NULL) {
+        return;
+    }
+    *figure = (tide_figure){.key = keep_exact(report, key), .cell = cell};
+    if (report->last_figure != NULL) {
+        report->last_figure->next = figure;
+    } else {
+        report->figures = figure;
+    }
+    report->last_figure = figure;
+}
+
+void tide_figure_bytes(tide_report *report, const char *key, int64_t n_bytes) {
+    add_figure(report, key, known_integer(TIDE_CELL_BYTES, n_bytes));
+}
+
+void tide_figure_count(tide_report *report, const char *key, int64_t count) {
+    add_figure(report, key, known_integer(TIDE_CELL_COUNT, count));
+}
+
+void tide_figure_ns(tide_report *report, const char *key, int64_t ns) {
+    add_figure(report, key, known_integer(TIDE_CELL_COUNT, ns));
+}
+
+void tide_figure_ns_of_ms(tide_report *report, const char *key, double ms) {
+    /* 2^62 ns are 146 years: what is longer, or not a number, is no time. */
+    bool is_known = ms >= 0.0 && ms < 0x1p62 * 1e-6;
+    tide_figure_ns(report, key, is_known ? llround(ms * 1e6) : -1);
+}
+
+void tide_figure_real(tide_report *report, const char *key, double number) {
+    add_figure(report, key, known_real(TIDE_CELL_REAL, number));
+}
+
+void tide_figure_text(tide_report *report, const char *key, const char *text) {
+    bool is_known = text != NULL && text[0] != '\0';
+    add_figure(report, key,
+               is_known ? text_cell(report, text) : (tide_cell){.kind = TIDE_CELL_NONE});
 }
 
 /* "+1.93 GiB", "-512 B", "0 B" */
@@ -276,24 +335,58 @@ const char *tide_cell_plain(const tide_cell *cell, char buffer[TIDE_CELL_BYTES_T
     return "";
 }
 
-tide_status tide_report_print(const tide_report *report, tide_format format, FILE *out) {
-    if (report->no_memory) {
-        return TIDE_NO_MEMORY;
+/* ---- printing ---- */
+
+const tide_table *tide_report_find(const tide_report *report, const char *key) {
+    for (const tide_report_item *item = report->first; item != NULL; item = item->next) {
+        if (item->table != NULL && (key == NULL || strcmp(item->table->key, key) == 0)) {
+            return item->table;
+        }
     }
-    switch (format) {
+    return NULL;
+}
+
+bool tide_report_item_is_printed(const tide_report_item *item, const char *table) {
+    return table == NULL || (item->table != NULL && strcmp(item->table->key, table) == 0);
+}
+
+/* The key of the i-th table; NULL past the last. */
+static const char *table_at(const void *ctx, size_t i) {
+    const tide_report *report = ctx;
+    for (const tide_report_item *item = report->first; item != NULL; item = item->next) {
+        if (item->table != NULL && item->table == tide_report_find(report, item->table->key) &&
+            i-- == 0) {
+            return item->table->key;
+        }
+    }
+    return NULL;
+}
+
+tide_status tide_report_print(const tide_report *report, tide_format format, FILE *out,
+                              tide_error *error) {
+    if (report->no_memory) {
+        return tide_fail(error, TIDE_NO_MEMORY, "no host memory for a report");
+    }
+    if (format.table != NULL && tide_report_find(report, format.table) == NULL) {
+        const tide_words tables = {.word_at = table_at, .ctx = report};
+        char text[TIDE_NEAREST_TEXT];
+        return tide_fail(error, TIDE_INVALID, "--table: the report has no table %s",
+                         tide_unknown_word(&tables, format.table, text));
+    }
+    switch (format.kind) {
     case TIDE_FORMAT_MARKDOWN:
-        tide_report_print_markdown(report, out);
+        tide_report_print_markdown(report, format.table, out);
         return TIDE_OK;
     case TIDE_FORMAT_CSV:
-        tide_report_print_csv(report, out);
+        tide_report_print_csv(report, format.table, out);
         return TIDE_OK;
     case TIDE_FORMAT_LATEX:
-        tide_report_print_latex(report, out);
+        tide_report_print_latex(report, format.table, out);
         return TIDE_OK;
     case TIDE_FORMAT_JSON:
         return tide_report_print_json(report, out);
     default:
-        tide_report_print_text(report, format == TIDE_FORMAT_WIDE, out);
+        tide_report_print_text(report, &format, out);
         return TIDE_OK;
     }
 }

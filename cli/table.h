@@ -1,11 +1,13 @@
-/* table.h - reports: sentences and tables, printed as text, Markdown, CSV, LaTeX or JSON with the
- * same rows in the same order.
+/* table.h - reports: figures, tables and sentences, printed as text, Markdown, CSV, LaTeX or JSON
+ * with the same rows in the same order.
  *
- * Text, Markdown and LaTeX are for people: bytes are shown as "1.93 GiB". CSV and JSON are for
- * programs: bytes are integers, columns have the names of keys. Texts may come from a file that
- * nobody checked: what has a meaning in the format is escaped, and what a terminal would obey is
- * replaced (harmless.h), but for the cells of CSV and JSON in a file or pipe: those are exact.
- * On a terminal the tables of text fit its width, unless the format is TIDE_FORMAT_WIDE.
+ * Text, Markdown and LaTeX are for people: bytes are shown as "1.93 GiB", and figures are left out,
+ * as sentences and tables hold them. CSV and JSON are for programs: bytes are integers, columns have
+ * the names of keys, and docs/json.md lists all names. CSV is one table; JSON is everything.
+ * Texts may come from a file that nobody checked: what has a meaning in the format is escaped, and
+ * what a terminal would obey is replaced (harmless.h), except in the cells of CSV and JSON written
+ * to a file or pipe: those are exact.
+ * On a terminal the tables of text fit its width, unless the format is wide.
  * A failed allocation sticks; tide_report_print returns it.
  */
 #ifndef TIDE_CLI_TABLE_H
@@ -25,31 +27,59 @@ extern "C" {
 
 enum { TIDE_TABLE_MAX_COLUMNS = 272 }; /* further ones are left out */
 
-typedef enum tide_format {
+typedef enum tide_format_kind {
     TIDE_FORMAT_TEXT = 0,
     TIDE_FORMAT_MARKDOWN,
     TIDE_FORMAT_CSV,
     TIDE_FORMAT_LATEX,
     TIDE_FORMAT_JSON,
-    TIDE_N_FORMATS,
-    TIDE_FORMAT_WIDE = TIDE_N_FORMATS /* text with every cell whole, also on a narrow terminal */
+    TIDE_N_FORMATS
+} tide_format_kind;
+
+/* How a report is printed. Zero is text, whole. */
+typedef struct tide_format {
+    tide_format_kind kind;
+    bool is_wide;      /* text with every cell whole, also on a narrow terminal */
+    const char *table; /* the one table to print, borrowed; NULL: all, in CSV the first */
 } tide_format;
 
 /* "text", "markdown", ...; NULL past the last: the choices of an option. */
 const char *tide_format_name(size_t i);
 /* The number of a name, or -1. */
 int tide_format_from_name(const char *name);
-/* What --format and --wide ask for together; a name that there is not is text. */
-tide_format tide_format_chosen(const char *name, bool is_wide);
-/* Text of either kind. */
-bool tide_format_is_text(tide_format format);
 
-/* The row of --wide in a table of options (options.h), for a bool at that offset. */
-#define TIDE_WIDE_ROW(at)                                                                          \
+/* What the options of a report leave in a command's values. */
+typedef struct tide_report_options {
+    const char *format; /* one of tide_format_name; NULL: text */
+    const char *table;  /* NULL: not given */
+    bool wide;
+} tide_report_options;
+
+/* What they ask for together. */
+tide_format tide_format_chosen(const tide_report_options *options);
+/* The format is read by a program, which gets columns that people have no use for. */
+bool tide_format_is_for_programs(tide_format format);
+
+/* The rows of a report's options in a table of options (options.h), for a tide_report_options at
+ * that offset. */
+#define TIDE_REPORT_ROWS(at)                                                                       \
+    {.kind = TIDE_OPTION_CHOICE,                                                                   \
+     .name = "format",                                                                             \
+     .offset = (at) + offsetof(tide_report_options, format),                                       \
+     .choice_at = tide_format_name,                                                                \
+     .help = "of the report; default text. csv is one table, json is everything (docs/json.md)"},  \
+        {.kind = TIDE_OPTION_TEXT,                                                                 \
+         .name = "table",                                                                          \
+         .value = "NAME",                                                                          \
+         .offset = (at) + offsetof(tide_report_options, table),                                    \
+         .help = "print this table of the report alone; csv without it prints the first"},         \
     {                                                                                              \
-        .kind = TIDE_OPTION_FLAG, .name = "wide", .offset = (at),                                  \
+        .kind = TIDE_OPTION_FLAG, .name = "wide",                                                  \
+        .offset = (at) + offsetof(tide_report_options, wide),                                      \
         .help = "tables of text show every cell whole, however narrow the terminal"                \
     }
+/* Their names, for tide_options_find_unused. */
+#define TIDE_REPORT_OPTIONS "format table wide"
 
 typedef enum tide_cell_kind {
     TIDE_CELL_NONE = 0, /* "-"; empty in CSV, null in JSON */
@@ -92,7 +122,7 @@ typedef struct tide_report tide_report;
 
 typedef struct tide_table {
     tide_report *report; /* it belongs to */
-    const char *key;     /* in JSON */
+    const char *key;     /* for --table and in JSON; tables of one key are parts of one table */
     const char *title;   /* for people */
     tide_column columns[TIDE_TABLE_MAX_COLUMNS];
     size_t n_columns;
@@ -102,18 +132,32 @@ typedef struct tide_table {
 
 /* A report for one command. */
 struct tide_report {
-    tide_arena arena;               /* tables, rows and texts */
+    const char *command;            /* its name; borrowed */
+    tide_arena arena;               /* figures, tables, rows and texts */
     bool no_memory;                 /* something is missing */
+    struct tide_figure *figures;    /* in the order they were added; in the arena */
+    struct tide_figure *last_figure;
     struct tide_report_item *first; /* in the order they were added; in the arena */
     struct tide_report_item *last;
 };
 
-void tide_report_init(tide_report *report);
+/* `command` must outlive the report. */
+void tide_report_init(tide_report *report, const char *command);
 void tide_report_fini(tide_report *report);
 
 /* A sentence. `key`: its name in JSON, such as "peak"; several may have the same. */
 void tide_report_say(tide_report *report, const char *key, const char *format, ...)
     TIDE_PRINTF(3, 4);
+
+/* A main figure of the report under a stable name; only JSON prints it. A value that is not known
+ * (below 0; NULL or "") is null there. */
+void tide_figure_bytes(tide_report *report, const char *key, int64_t n_bytes);
+void tide_figure_count(tide_report *report, const char *key, int64_t count);
+void tide_figure_ns(tide_report *report, const char *key, int64_t ns);
+/* The same of milliseconds, rounded to whole nanoseconds. */
+void tide_figure_ns_of_ms(tide_report *report, const char *key, double ms);
+void tide_figure_real(tide_report *report, const char *key, double number);
+void tide_figure_text(tide_report *report, const char *key, const char *text);
 
 /* An empty table; NULL when there is no memory, which the functions below accept. Titles, keys and
  * texts are copied. */
@@ -135,10 +179,12 @@ void tide_cell_loss(tide_table *table, double loss);
 void tide_cell_error(tide_table *table, double error);
 void tide_cell_none(tide_table *table);
 
-/* TIDE_NO_MEMORY when the report is incomplete: then nothing is printed. Errors of `out` are the
- * caller's to find. */
+/* Prints the report. With CSV, `out` gets one table, and stderr the sentences and the names of the
+ * other tables. TIDE_NO_MEMORY when the report is incomplete, and TIDE_INVALID when it has no table
+ * of the name that the format asks for: then nothing is printed. Errors of `out` are the caller's to
+ * find. */
 TIDE_NODISCARD tide_status tide_report_print(const tide_report *report, tide_format format,
-                                             FILE *out);
+                                             FILE *out, tide_error *error);
 
 #ifdef __cplusplus
 }

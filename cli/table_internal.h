@@ -5,6 +5,15 @@
 
 #include "cli/table.h"
 
+typedef struct tide_figure tide_figure;
+
+/* A figure: its value is a cell, as in a table. */
+struct tide_figure {
+    tide_figure *next; /* in the arena */
+    const char *key;   /* in JSON */
+    tide_cell cell;
+};
+
 typedef struct tide_report_item tide_report_item;
 
 /* A sentence or a table. */
@@ -22,14 +31,20 @@ const char *tide_cell_shown(const tide_cell *cell, char buffer[TIDE_CELL_BYTES_T
 /* A cell as programs read it in CSV. */
 const char *tide_cell_plain(const tide_cell *cell, char buffer[TIDE_CELL_BYTES_TEXT]);
 
-/* `is_wide`: every cell whole, also on a terminal. */
-void tide_report_print_text(const tide_report *report, bool is_wide, FILE *out);
-/* The same on a terminal of that many columns; 0: no bound. `is_utf8`: it shows an ellipsis. */
-void tide_report_print_within(const tide_report *report, size_t room, bool is_utf8, FILE *out);
+/* The first table of that key (NULL: of any); NULL: there is none. */
+const tide_table *tide_report_find(const tide_report *report, const char *key);
+/* Whether the item is printed when `table` is asked for (NULL: everything is). */
+bool tide_report_item_is_printed(const tide_report_item *item, const char *table);
 
-void tide_report_print_markdown(const tide_report *report, FILE *out);
-void tide_report_print_csv(const tide_report *report, FILE *out);
-void tide_report_print_latex(const tide_report *report, FILE *out);
+void tide_report_print_text(const tide_report *report, const tide_format *format, FILE *out);
+/* The same on a terminal of that many columns; 0: no bound. `is_utf8`: it shows an ellipsis. */
+void tide_report_print_within(const tide_report *report, const char *table, size_t room,
+                              bool is_utf8, FILE *out);
+
+/* `table`: the key of the only table to print; NULL: everything, in CSV the first table. */
+void tide_report_print_markdown(const tide_report *report, const char *table, FILE *out);
+void tide_report_print_csv(const tide_report *report, const char *table, FILE *out);
+void tide_report_print_latex(const tide_report *report, const char *table, FILE *out);
 TIDE_NODISCARD tide_status tide_report_print_json(const tide_report *report, FILE *out);
 
 #endif

@@ -219,10 +219,14 @@ static bool put_table(layout *of, FILE *out) {
     return is_cut;
 }
 
-void tide_report_print_within(const tide_report *report, size_t room, bool is_utf8, FILE *out) {
+void tide_report_print_within(const tide_report *report, const char *table, size_t room,
+                              bool is_utf8, FILE *out) {
     bool after_table = false;
     bool is_cut = false;
     for (const tide_report_item *item = report->first; item != NULL; item = item->next) {
+        if (!tide_report_item_is_printed(item, table)) {
+            continue;
+        }
         if (item->table != NULL) {
             layout of = {
                 .table = item->table, .room = room, .dots = is_utf8 ? "\xe2\x80\xa6" : "..."};
@@ -237,7 +241,7 @@ void tide_report_print_within(const tide_report *report, size_t room, bool is_ut
     }
 }
 
-void tide_report_print_text(const tide_report *report, bool is_wide, FILE *out) {
-    size_t room = is_wide ? 0 : tide_terminal_columns(out);
-    tide_report_print_within(report, room, tide_terminal_is_utf8(), out);
+void tide_report_print_text(const tide_report *report, const tide_format *format, FILE *out) {
+    size_t room = format->is_wide ? 0 : tide_terminal_columns(out);
+    tide_report_print_within(report, format->table, room, tide_terminal_is_utf8(), out);
 }

@@ -26,8 +26,7 @@ enum { N_BENCHES = sizeof(BENCHES) / sizeof(BENCHES[0]) };
 
 typedef struct bench_options {
     tide_bench_settings settings; /* of those that measure on a device */
-    const char *format;           /* one of tide_format_name */
-    bool wide;                    /* its text, whole */
+    tide_report_options report;   /* how the report is printed */
     uint64_t rounds;
     bool samples;
     bool gate;
@@ -47,9 +46,7 @@ static const char *vary_at(size_t i) {
 #define AT(member) offsetof(bench_options, member)
 
 static const tide_option OPTIONS[] = {
-    {TIDE_OPTION_CHOICE, "format", NULL, NULL, "of the report; default text", NULL, NULL,
-     tide_format_name, AT(format)},
-    TIDE_WIDE_ROW(AT(wide)),
+    TIDE_REPORT_ROWS(AT(report)),
     {TIDE_OPTION_COUNT, "rounds", NULL, "N", "samples of each variant, 1 to 101; default 15", NULL,
      NULL, NULL, AT(rounds)},
     {TIDE_OPTION_FLAG, "samples", NULL, NULL, "every sample, too", NULL, NULL, NULL, AT(samples)},
@@ -245,7 +242,7 @@ static tide_status measure(const tide_bench *bench, const bench_options *options
     static tide_bench_run run;
     static tide_bench_records records;
     tide_report report;
-    tide_report_init(&report);
+    tide_report_init(&report, "bench");
     records = (tide_bench_records){.flush_bytes = -1, .started_unix_us = tide_clock_unix_us()};
     run = (tide_bench_run){.report = &report,
                            .n_rounds = (size_t)options->rounds,
@@ -267,8 +264,11 @@ static tide_status measure(const tide_bench *bench, const bench_options *options
         if (records.n_records > 0 || run.n_unfit > 0) {
             tide_bench_report_environment(&run);
         }
-        status =
-            tide_report_print(&report, tide_format_chosen(options->format, options->wide), stdout);
+        tide_figure_count(&report, "rounds", (int64_t)run.n_rounds);
+        tide_figure_text(&report, "targets_met",
+                         ret->bound_is_missed || ret->target_is_missed ? "no" : "yes");
+        tide_figure_count(&report, "unfit_cases", (int64_t)run.n_unfit);
+        status = tide_report_print(&report, tide_format_chosen(&options->report), stdout, error);
     }
     if (status == TIDE_OK) {
         status = tide_bench_save_records(&run, error);
@@ -297,8 +297,7 @@ static tide_status prepare(const tide_bench *bench, bench_options *options, char
 }
 
 static int run_command(int argc, char **argv) {
-    bench_options options = {.format = "text",
-                             .rounds = DEFAULT_ROUNDS,
+    bench_options options = {.rounds = DEFAULT_ROUNDS,
                              .settings = {.batch = TIDE_BENCH_NOT_GIVEN,
                                           .dim = TIDE_BENCH_NOT_GIVEN,
                                           .layers = TIDE_BENCH_NOT_GIVEN,

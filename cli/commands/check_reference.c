@@ -14,13 +14,12 @@
 enum { N_RUNS = TIDE_N_ATTENTIONS * TIDE_N_RECOMPUTES, TEXT_BYTES = 64 };
 
 typedef struct check_options {
-    const char *device;    /* what tide_device_open takes */
-    const char *attention; /* NULL: both */
-    const char *recompute; /* NULL: both */
-    const char *precision; /* NULL: the file's */
-    const char *format;    /* one of tide_format_name */
-    bool wide;             /* its text, whole */
-    bool worst_first;      /* order rows by error over tolerance */
+    const char *device;         /* what tide_device_open takes */
+    const char *attention;      /* NULL: both */
+    const char *recompute;      /* NULL: both */
+    const char *precision;      /* NULL: the file's */
+    tide_report_options report; /* how the report is printed */
+    bool worst_first;           /* order rows by error over tolerance */
 } check_options;
 
 static const char *attention_at(size_t i) {
@@ -54,9 +53,7 @@ static const tide_option OPTIONS[] = {
     {TIDE_OPTION_FLAG, "worst-first", 0, NULL,
      "order the rows by error over tolerance, largest first", NULL, NULL, NULL,
      offsetof(check_options, worst_first)},
-    {TIDE_OPTION_CHOICE, "format", 0, NULL, "of the table; default text", NULL, NULL,
-     tide_format_name, offsetof(check_options, format)},
-    TIDE_WIDE_ROW(offsetof(check_options, wide)),
+    TIDE_REPORT_ROWS(offsetof(check_options, report)),
 };
 
 static const tide_option_table TABLE = {
@@ -145,6 +142,16 @@ static void add_result(tide_table *table, const check_runs *runs, size_t row) {
     tide_cell_text(table, ok ? "yes" : "NO");
 }
 
+static void add_figures(tide_report *report, const check_runs *runs) {
+    int64_t n_beyond = 0;
+    for (size_t r = 0; r < runs->n; r++) {
+        n_beyond += (int64_t)runs->reports[r].n_failed;
+    }
+    tide_figure_count(report, "results", (int64_t)runs->reports[0].n_rows);
+    tide_figure_count(report, "combinations", (int64_t)runs->n);
+    tide_figure_count(report, "beyond_tolerance", n_beyond);
+}
+
 static void add_table(tide_report *report, const check_runs *runs) {
     tide_table *table =
         tide_report_table(report, "results", "relative errors against the reference");
@@ -228,11 +235,11 @@ static int print(const check_options *options, const tide_reference *reference, 
     tide_status status = make_order(runs, options->worst_first, error);
     if (status == TIDE_OK) {
         tide_report report;
-        tide_report_init(&report);
+        tide_report_init(&report, "check-reference");
+        add_figures(&report, runs);
         add_shape(&report, options, tide_reference_get_info(reference), path);
         add_table(&report, runs);
-        status =
-            tide_report_print(&report, tide_format_chosen(options->format, options->wide), stdout);
+        status = tide_report_print(&report, tide_format_chosen(&options->report), stdout, error);
         tide_report_fini(&report);
     }
     const tide_hostmem *mem = tide_hostmem_default();
@@ -270,7 +277,7 @@ static int check_file(const check_options *options, const char *path) {
 }
 
 static int run(int argc, char **argv) {
-    check_options options = {.device = "cpu", .format = "text"};
+    check_options options = {.device = "cpu"};
     tide_operands operands;
     int exit_status = TIDE_EXIT_SUCCESS;
     if (!tide_cli_parse(&TABLE, argc, argv, &options, &operands, &exit_status)) {

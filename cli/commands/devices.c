@@ -17,14 +17,11 @@
 enum { DETAIL_BYTES = 512, MAX_GPUS = 64 };
 
 typedef struct devices_options {
-    const char *format; /* one of tide_format_name */
-    bool wide;          /* its text, whole */
+    tide_report_options report; /* how the report is printed */
 } devices_options;
 
 static const tide_option OPTIONS[] = {
-    {TIDE_OPTION_CHOICE, "format", NULL, NULL, "of the tables; default text", NULL, NULL,
-     tide_format_name, offsetof(devices_options, format)},
-    TIDE_WIDE_ROW(offsetof(devices_options, wide)),
+    TIDE_REPORT_ROWS(offsetof(devices_options, report)),
 };
 
 static const tide_option_table TABLE = {
@@ -245,21 +242,25 @@ static void add_sources(tide_report *report) {
 }
 
 static int run(int argc, char **argv) {
-    devices_options options = {.format = "text"};
+    devices_options options = {.report = {NULL, NULL, false}};
+    tide_error error = {""};
     int exit_status = TIDE_EXIT_SUCCESS;
     if (!tide_cli_parse(&TABLE, argc, argv, &options, NULL, &exit_status)) {
         return exit_status;
     }
     tide_report report;
-    tide_report_init(&report);
+    tide_report_init(&report, "devices");
     add_parts(&report);
+    size_t n_cards = 0;
+    (void)tide_cards(&n_cards);
+    tide_figure_count(&report, "cards", (int64_t)n_cards);
     add_cards(&report);
     add_sources(&report);
     tide_status status =
-        tide_report_print(&report, tide_format_chosen(options.format, options.wide), stdout);
+        tide_report_print(&report, tide_format_chosen(&options.report), stdout, &error);
     tide_report_fini(&report);
     return status == TIDE_OK ? tide_cli_finish("devices", TIDE_EXIT_SUCCESS)
-                             : tide_cli_fail("devices", status, NULL);
+                             : tide_cli_fail("devices", status, &error);
 }
 
 const tide_command tide_command_devices = {

@@ -16,16 +16,13 @@
 enum { KEY_BYTES = 96, DEFAULT_TOP = 10, MAX_TOP = 100000 };
 
 typedef struct compare_options {
-    const char *format; /* a choice of tide_format_name */
-    bool wide;          /* its text, whole */
-    uint64_t top;       /* rows of the table of what differs */
+    tide_report_options report; /* how the report is printed */
+    uint64_t top;               /* rows of the table of what differs */
     tide_option_texts fail_if;
 } compare_options;
 
 static const tide_option OPTIONS[] = {
-    {TIDE_OPTION_CHOICE, "format", 0, NULL, "of the report; default text", NULL, NULL,
-     tide_format_name, offsetof(compare_options, format)},
-    TIDE_WIDE_ROW(offsetof(compare_options, wide)),
+    TIDE_REPORT_ROWS(offsetof(compare_options, report)),
     {TIDE_OPTION_COUNT, "top", 0, "N", "rows in the table of what differs at the peak; default 10",
      NULL, NULL, NULL, offsetof(compare_options, top)},
     {TIDE_OPTION_TEXTS, "fail-if", 0, "CONDITION",
@@ -329,13 +326,41 @@ static tide_status check_operands(const tide_operands *operands, tide_error *err
     return TIDE_OK;
 }
 
+static void add_figures(tide_report *report, const tide_compare *compare) {
+    tide_figure_count(report, "runs", (int64_t)compare->n_runs);
+    for (size_t i = 0; i < compare->n_runs; i++) {
+        const tide_compare_run *run = &compare->runs[i];
+        double step_ms = -1.0;
+        for (size_t t = 0; t < compare->n_times; t++) {
+            step_ms = strcmp(run->times[t].name, "step") == 0 ? run->times[t].ms.mean : step_ms;
+        }
+        const struct {
+            const char *name;
+            int64_t n_bytes;
+        } BYTES[] = {
+            {"requested_peak_bytes", run->requested_bytes},
+            {"allocated_peak_bytes", run->allocated_bytes},
+            {"active_peak_bytes", run->active_bytes},
+            {"reserved_peak_bytes", run->reserved_bytes},
+        };
+        char key[KEY_BYTES];
+        for (size_t k = 0; k < sizeof(BYTES) / sizeof(BYTES[0]); k++) {
+            snprintf(key, sizeof(key), "run%zu_%s", i + 1, BYTES[k].name);
+            tide_figure_bytes(report, key, BYTES[k].n_bytes);
+        }
+        snprintf(key, sizeof(key), "run%zu_step_ns", i + 1);
+        tide_figure_ns_of_ms(report, key, step_ms);
+    }
+}
+
 static tide_status report_on(const tide_compare *compare, const compare_options *options,
                              const tide_compare_gates *gates, tide_error *error) {
     tide_compare_rows *rows = NULL;
     TIDE_TRY(tide_compare_rows_create(compare, &rows));
     tide_report report;
     tide_status status = TIDE_OK;
-    tide_report_init(&report);
+    tide_report_init(&report, "compare");
+    add_figures(&report, compare);
     tide_report_say(&report, "comparison", "%s", compare->sentence);
     say_warnings(&report, compare);
     outcome_table(&report, compare);
@@ -350,8 +375,7 @@ static tide_status report_on(const tide_compare *compare, const compare_options 
     }
     tide_compare_report_gates(&report, compare, gates);
     if (status == TIDE_OK) {
-        status =
-            tide_report_print(&report, tide_format_chosen(options->format, options->wide), stdout);
+        status = tide_report_print(&report, tide_format_chosen(&options->report), stdout, error);
     }
     tide_report_fini(&report);
     tide_compare_rows_destroy(rows);
@@ -404,7 +428,7 @@ static tide_status parse_gates(const tide_option_texts *texts, tide_compare_gate
 }
 
 static int run(int argc, char **argv) {
-    compare_options options = {.format = "text", .top = DEFAULT_TOP};
+    compare_options options = {.top = DEFAULT_TOP};
     tide_operands operands = {.n = 0};
     tide_compare_gates gates = {.n = 0};
     int exit_status = TIDE_EXIT_SUCCESS;

@@ -42,9 +42,7 @@ static const tide_option OPTIONS[] = {
      "steps that each run has to get through; default 15, as many as tidemark profile takes", NULL,
      NULL, NULL, AT(run.steps)},
     {.kind = TIDE_OPTION_HEADING, .help = "Output"},
-    {TIDE_OPTION_CHOICE, "format", NULL, NULL, "of the tables; default text", NULL, NULL,
-     tide_format_name, AT(run.format)},
-    TIDE_WIDE_ROW(AT(run.wide)),
+    TIDE_REPORT_ROWS(AT(run.report)),
 };
 
 static const tide_option_table TABLE = {
@@ -227,8 +225,7 @@ static int answer(const tide_fit_options *options, tide_fit_row *rows, size_t n_
     int exit_status = TIDE_EXIT_SUCCESS;
     tide_status status = ask_all(options, rows, n_rows, &error);
     if (status == TIDE_OK) {
-        status = tide_fit_print(rows, n_rows,
-                                tide_format_chosen(options->run.format, options->run.wide));
+        status = tide_fit_print(rows, n_rows, tide_format_chosen(&options->run.report), &error);
     }
     if (status != TIDE_OK) {
         return tide_cli_refuse("fit", status, &error);

@@ -40,6 +40,6 @@ const tide_fit_reply *tide_fit_deciding(const tide_fit_row *row);
 
 /* All rows on stdout. */
 TIDE_NODISCARD tide_status tide_fit_print(const tide_fit_row *rows, size_t n_rows,
-                                          tide_format format);
+                                          tide_format format, tide_error *error);
 
 #endif

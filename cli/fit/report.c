@@ -210,8 +210,8 @@ static void add_columns(const tide_fit_row *row, tide_table *table) {
     tide_table_column(table, "run", "run", false);
     tide_table_column(table, "device", "device", false);
     tide_table_column(table, "largest", title, is_number);
-    tide_table_column(table, "allocated_bytes", "allocated", true);
-    tide_table_column(table, "reserved_bytes", "reserved", true);
+    tide_table_column(table, "allocated_peak_bytes", "allocated", true);
+    tide_table_column(table, "reserved_peak_bytes", "reserved", true);
     tide_table_column(table, "usable_bytes", "usable", true);
     tide_table_column(table, "margin_bytes", "margin", true);
     tide_table_column(table, "retries", "retries", true);
@@ -297,10 +297,31 @@ static tide_status say_difference(const tide_fit_row *row, tide_report *report) 
     return tide_beside_run(report, label, &ours, &pytorch, N_TENSORS, NULL);
 }
 
-tide_status tide_fit_print(const tide_fit_row *rows, size_t n_rows, tide_format format) {
+/* Of the first question: the reply that the exit status goes by. */
+static void add_figures(const tide_fit_row *row, tide_report *report) {
+    const tide_fit_reply *reply = tide_fit_deciding(row);
+    const tide_fit_answer *answer = &reply->answer;
+    bool is_known = reply->unknown == NULL;
+    bool has_next = is_known && answer->next_value > 0;
+    tide_figure_text(report, "run_by", reply->is_pytorch ? "pytorch" : "tidemark");
+    tide_figure_bytes(report, "usable_bytes", is_known ? countable(answer->usable_bytes) : -1);
+    tide_figure_count(report, "largest", is_known ? countable(answer->value) : -1);
+    tide_figure_count(report, "next", has_next ? countable(answer->next_value) : -1);
+    tide_figure_bytes(report, "next_needed_bytes", has_next ? countable(answer->needed_bytes) : -1);
+    if (is_known && answer->value > 0) {
+        tide_figure_bytes(report, "allocated_peak_bytes", answer->memory.allocated_peak_bytes);
+        tide_figure_bytes(report, "reserved_peak_bytes", answer->memory.reserved_peak_bytes);
+    }
+}
+
+tide_status tide_fit_print(const tide_fit_row *rows, size_t n_rows, tide_format format,
+                           tide_error *error) {
     tide_report report;
     tide_status status = TIDE_OK;
-    tide_report_init(&report);
+    tide_report_init(&report, "fit");
+    if (n_rows > 0) {
+        add_figures(&rows[0], &report);
+    }
     say_all_limits(rows, n_rows, &report);
     tide_table *table = n_rows > 0 ? tide_report_table(&report, "fits", "what fits") : NULL;
     for (size_t i = 0; i < n_rows; i++) {
@@ -320,7 +341,7 @@ tide_status tide_fit_print(const tide_fit_row *rows, size_t n_rows, tide_format 
         status = say_difference(&rows[0], &report);
     }
     if (status == TIDE_OK) {
-        status = tide_report_print(&report, format, stdout);
+        status = tide_report_print(&report, format, stdout, error);
     }
     tide_report_fini(&report);
     return status;

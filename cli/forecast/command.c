@@ -40,9 +40,7 @@ static const tide_option OPTIONS[] = {
     {TIDE_OPTION_FLAG, "details", NULL, NULL,
      "below the line the changes that were tried, and what is alive at the peak", NULL, NULL, NULL,
      AT(details)},
-    {TIDE_OPTION_CHOICE, "format", NULL, NULL, "default text; the others have the details, too",
-     NULL, NULL, tide_format_name, AT(run.format)},
-    TIDE_WIDE_ROW(AT(run.wide)),
+    TIDE_REPORT_ROWS(AT(run.report)),
 };
 
 static const tide_option_table TABLE = {
@@ -93,9 +91,8 @@ static int forecast(const forecast_options *options) {
         status = make(&options->run, &made, &error);
         fits = made.fits;
         if (status == TIDE_OK) {
-            status = tide_forecast_print(&made,
-                                         tide_format_chosen(options->run.format, options->run.wide),
-                                         options->details);
+            status = tide_forecast_print(&made, tide_format_chosen(&options->run.report),
+                                         options->details, &error);
         }
         tide_forecast_fini(&made);
     }

@@ -52,7 +52,7 @@ void tide_forecast_fini(tide_forecast *forecast);
 
 /* On stdout; `details`: the tables in text, too. */
 TIDE_NODISCARD tide_status tide_forecast_print(const tide_forecast *forecast, tide_format format,
-                                               bool details);
+                                               bool details, tide_error *error);
 
 #ifdef __cplusplus
 }

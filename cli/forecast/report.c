@@ -150,8 +150,8 @@ static void add_changes(const tide_forecast *f, tide_report *report) {
     tide_table *table = tide_report_table(report, "changes", "the run, and what would change it");
     tide_table_column(table, "change", "change", false);
     tide_table_column(table, "fits", "fits", false);
-    tide_table_column(table, "allocated_bytes", "allocated", true);
-    tide_table_column(table, "reserved_bytes", "reserved", true);
+    tide_table_column(table, "allocated_peak_bytes", "allocated", true);
+    tide_table_column(table, "reserved_peak_bytes", "reserved", true);
     tide_table_column(table, "usable_bytes", "usable", true);
     tide_table_row_begin(table);
     tide_cell_text(table, "none");
@@ -179,7 +179,7 @@ static void add_groups(const tide_forecast *f, tide_report *report) {
     tide_table_column(table, "category", "category", false);
     tide_table_column(table, "blocks", "blocks", true);
     tide_table_column(table, "bytes", "bytes", true);
-    tide_table_column(table, "share", "share", true);
+    tide_table_column(table, "share_percent", "share", true);
     for (size_t i = 0; i < f->peak.n_groups && i < N_SHOWN; i++) {
         const tide_peak_group *group = &f->peak.groups[i];
         tide_table_row_begin(table);
@@ -197,7 +197,7 @@ static void add_categories(const tide_forecast *f, tide_report *report) {
     tide_table *table = tide_report_table(report, "categories", "alive at the peak, by category");
     tide_table_column(table, "category", "category", false);
     tide_table_column(table, "bytes", "bytes", true);
-    tide_table_column(table, "share", "share", true);
+    tide_table_column(table, "share_percent", "share", true);
     for (size_t i = 0; i < split->n_shares; i++) {
         const tide_share *share = &split->shares[i];
         if (share->bytes > 0) {
@@ -210,16 +210,26 @@ static void add_categories(const tide_forecast *f, tide_report *report) {
     }
 }
 
-tide_status tide_forecast_print(const tide_forecast *f, tide_format format, bool details) {
+static void add_figures(const tide_forecast *f, tide_report *report) {
+    bool is_bounded = f->usable_bytes != UINT64_MAX;
+    tide_figure_text(report, "fits", f->fits ? "yes" : "no");
+    tide_figure_bytes(report, "allocated_peak_bytes", taken_by(f)->allocated_peak_bytes);
+    tide_figure_bytes(report, "reserved_peak_bytes", taken_by(f)->reserved_peak_bytes);
+    tide_figure_bytes(report, "usable_bytes", is_bounded ? countable(f->usable_bytes) : -1);
+}
+
+tide_status tide_forecast_print(const tide_forecast *f, tide_format format, bool details,
+                                tide_error *error) {
     tide_report report;
-    tide_report_init(&report);
+    tide_report_init(&report, "forecast");
+    add_figures(f, &report);
     say_line(f, &report);
-    if (details || !tide_format_is_text(format)) {
+    if (details || format.kind != TIDE_FORMAT_TEXT || format.table != NULL) {
         add_changes(f, &report);
         add_categories(f, &report);
         add_groups(f, &report);
     }
-    tide_status status = tide_report_print(&report, format, stdout);
+    tide_status status = tide_report_print(&report, format, stdout, error);
     tide_report_fini(&report);
     return status;
 }

@@ -16,7 +16,7 @@
 enum { WHOSE_BYTES = 64 };
 
 static tide_format format_of(const tide_profile_plan *plan) {
-    return tide_format_chosen(plan->options->run.format, plan->options->run.wide);
+    return tide_format_chosen(&plan->options->run.report);
 }
 
 /* " (tidemark's own model in C)": whose memory a virtual run shows, because a reader may take it
@@ -30,15 +30,9 @@ static const char *whose(const tide_profile_plan *plan, char text[WHOSE_BYTES]) 
     return text;
 }
 
-/* "snapshot: PATH" for people, the bare path for programs. */
-static void say_path(const tide_profile_plan *plan, tide_report *report, const char *key,
-                     const char *path) {
-    tide_format format = format_of(plan);
-    if (format == TIDE_FORMAT_JSON || format == TIDE_FORMAT_CSV) {
-        tide_report_say(report, key, "%s", path);
-    } else {
-        tide_report_say(report, key, "%s: %s", key, path);
-    }
+static void say_path(tide_report *report, const char *key, const char *path) {
+    tide_figure_text(report, key, path);
+    tide_report_say(report, key, "%s: %s", key, path);
 }
 
 /* ---- times ---- */
@@ -101,7 +95,7 @@ static void add_categories(const tide_summary_peak *peak, tide_report *report) {
     tide_table *table = tide_report_table(report, "categories", "alive at the peak");
     tide_table_column(table, "category", "category", false);
     tide_table_column(table, "bytes", "bytes", true);
-    tide_table_column(table, "percent", "share", true);
+    tide_table_column(table, "share_percent", "share", true);
     for (size_t i = 0; i < peak->by_category.n_shares; i++) {
         const tide_share *share = &peak->by_category.shares[i];
         if (share->bytes > 0) {
@@ -171,13 +165,37 @@ static void say_dropped(const tide_profile_plan *plan, tide_report *report) {
     }
 }
 
+static void add_figures(const tide_run_result *result, tide_report *report) {
+    tide_figure_text(report, "outcome", tide_outcome_name((int)result->outcome));
+    tide_figure_bytes(report, "requested_peak_bytes", result->memory.requested_peak_bytes);
+    tide_figure_bytes(report, "allocated_peak_bytes", result->memory.allocated_peak_bytes);
+    tide_figure_bytes(report, "reserved_peak_bytes", result->memory.reserved_peak_bytes);
+    tide_figure_ns_of_ms(report, "step_ns", result->ms[TIDE_TIMED_STEP].mean);
+    tide_figure_real(report, "tokens_per_second", result->tokens_per_second);
+    tide_figure_real(report, "loss", result->loss);
+}
+
+/* For a list, whose table has the figures of each run. */
+static void add_list_figures(const tide_profile_plan *plan, tide_report *report) {
+    int64_t n_completed = 0;
+    int64_t n_oom = 0;
+    for (size_t i = 0; i < plan->n_runs; i++) {
+        n_completed += plan->runs[i].result.outcome == TIDE_OUTCOME_COMPLETED;
+        n_oom += plan->runs[i].result.outcome == TIDE_OUTCOME_OOM;
+    }
+    tide_figure_count(report, "runs", (int64_t)plan->n_runs);
+    tide_figure_count(report, "completed_runs", n_completed);
+    tide_figure_count(report, "oom_runs", n_oom);
+}
+
 tide_status tide_profile_print_single(const tide_profile_plan *plan, tide_error *error) {
     const tide_profile_run *run = &plan->runs[0];
     char text[WHOSE_BYTES];
     tide_summary *summary = NULL;
     tide_report report;
     TIDE_TRY(tide_summary_create(run->result.snapshot, &summary, error));
-    tide_report_init(&report);
+    tide_report_init(&report, "profile");
+    add_figures(&run->result, &report);
     tide_report_say(&report, "run", "%s on %s%s%s", run->name, plan->device, whose(plan, text),
                     run->result.outcome == TIDE_OUTCOME_OOM       ? ": does not fit"
                     : run->result.outcome == TIDE_OUTCOME_STOPPED ? ": stopped"
@@ -191,12 +209,12 @@ tide_status tide_profile_print_single(const tide_profile_plan *plan, tide_error 
     say_emulated(plan, &report);
     say_dropped(plan, &report);
     if (run->result.snapshot_path[0] != '\0') {
-        say_path(plan, &report, "snapshot", run->path);
+        say_path(&report, "snapshot", run->path);
     }
     if (plan->report_path[0] != '\0' && run->result.snapshot_path[0] != '\0') {
-        say_path(plan, &report, "report", plan->report_path);
+        say_path(&report, "report", plan->report_path);
     }
-    tide_status status = tide_report_print(&report, format_of(plan), stdout);
+    tide_status status = tide_report_print(&report, format_of(plan), stdout, error);
     tide_report_fini(&report);
     tide_summary_destroy(summary);
     return status;
@@ -219,8 +237,8 @@ static void add_columns(const tide_profile_plan *plan, bool is_shown[N_FIGURES],
                         tide_table *table) {
     tide_table_column(table, "run", "run", false);
     tide_table_column(table, "outcome", "outcome", false);
-    tide_table_column(table, "allocated_bytes", "allocated", true);
-    tide_table_column(table, "reserved_bytes", "reserved", true);
+    tide_table_column(table, "allocated_peak_bytes", "allocated", true);
+    tide_table_column(table, "reserved_peak_bytes", "reserved", true);
     for (size_t k = 0; k < N_FIGURES; k++) {
         is_shown[k] = false;
         for (size_t i = 0; i < plan->n_runs; i++) {
@@ -284,7 +302,8 @@ tide_status tide_profile_print_list(const tide_profile_plan *plan, tide_error *e
     char text[WHOSE_BYTES];
     tide_report report;
     bool is_shown[N_FIGURES];
-    tide_report_init(&report);
+    tide_report_init(&report, "profile");
+    add_list_figures(plan, &report);
     tide_report_say(&report, "device", "%zu run%s on %s%s%s", plan->n_runs,
                     tide_plural(plan->n_runs, "", "s"), plan->device, whose(plan, text),
                     plan->kind == TIDE_DEVICE_VIRTUAL ? "; times: not computed" : "");
@@ -301,10 +320,10 @@ tide_status tide_profile_print_list(const tide_profile_plan *plan, tide_error *e
     say_emulated(plan, &report);
     say_dropped(plan, &report);
     if (is_any_saved && plan->report_path[0] != '\0') {
-        say_path(plan, &report, "report", plan->report_path);
+        say_path(&report, "report", plan->report_path);
     }
     if (status == TIDE_OK) {
-        status = tide_report_print(&report, format_of(plan), stdout);
+        status = tide_report_print(&report, format_of(plan), stdout, error);
     }
     tide_report_fini(&report);
     return status;

@@ -60,12 +60,7 @@ static const tide_option OPTIONS[] = {
      .name = "strip-private",
      .help = "leave out command line, host name and folders of absolute paths in that file",
      .offset = AT(strip_private)},
-    {.kind = TIDE_OPTION_CHOICE,
-     .name = "format",
-     .help = "of the report; default text",
-     .choice_at = tide_format_name,
-     .offset = AT(format)},
-    TIDE_WIDE_ROW(AT(wide)),
+    TIDE_REPORT_ROWS(AT(report)),
 };
 
 static const tide_option_table TABLE = {
@@ -96,12 +91,12 @@ static tide_status write_output(const tide_replay_runs *runs, const tide_replay_
 }
 
 static tide_status report_on(const tide_replay_runs *runs, const char *path,
-                             const tide_replay_command *command) {
+                             const tide_replay_command *command, tide_error *error) {
     tide_report report;
-    tide_report_init(&report);
+    tide_report_init(&report, "replay");
     tide_replay_report(&report, runs, path);
     tide_status status =
-        tide_report_print(&report, tide_format_chosen(command->format, command->wide), stdout);
+        tide_report_print(&report, tide_format_chosen(&command->report), stdout, error);
     tide_report_fini(&report);
     return status;
 }
@@ -115,7 +110,7 @@ static tide_status replay_snapshot(const tide_snapshot *snapshot,
         status = write_output(&runs, command, error);
     }
     if (status == TIDE_OK) {
-        status = report_on(&runs, path, command);
+        status = report_on(&runs, path, command, error);
     }
     if (status == TIDE_OK && command->verify && !tide_replay_is_same(&runs.verified->verified)) {
         status = tide_fail(error, TIDE_GATE, "the replay is not what was recorded: %s",
@@ -142,7 +137,7 @@ static tide_status replay_file(const tide_replay_command *command, const char *p
 }
 
 static int run(int argc, char **argv) {
-    tide_replay_command command = {.start = "auto", .format = "text", .limit_bytes = UINT64_MAX};
+    tide_replay_command command = {.start = "auto", .limit_bytes = UINT64_MAX};
     tide_operands operands = {.n = 0};
     int exit_status = TIDE_EXIT_SUCCESS;
     if (!tide_cli_parse(&TABLE, argc, argv, &command, &operands, &exit_status)) {

@@ -97,9 +97,9 @@ static void add_columns(tide_table *table, bool has_device) {
     tide_table_column(table, "rank", "rank", true);
     tide_table_column(table, "settings", "settings", false);
     tide_table_column(table, "survives", "survives", false);
-    tide_table_column(table, "peak_reserved_bytes", "peak reserved", true);
+    tide_table_column(table, "reserved_peak_bytes", "peak reserved", true);
     tide_table_column(table, "difference_bytes", "difference", true);
-    tide_table_column(table, "peak_allocated_bytes", "peak allocated", true);
+    tide_table_column(table, "allocated_peak_bytes", "peak allocated", true);
     tide_table_column(table, "mean_cached_bytes", "mean reserved - allocated", true);
     tide_table_column(table, "pinned_bytes", "pinned", true);
     tide_table_column(table, "device_calls", "device calls", true);

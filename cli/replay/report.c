@@ -323,7 +323,9 @@ static double percent_of(int64_t part, int64_t whole) {
     return whole > 0 ? 100.0 * (double)part / (double)whole : 0.0;
 }
 
-static void time_table(tide_report *report, const tide_replay *replay, const char *name) {
+/* `has_name`: there are several runs, whose rows are told apart by a column. */
+static void time_table(tide_report *report, const tide_replay *replay, const char *name,
+                       bool has_name) {
     char title[TIDE_REPLAY_NAME_BYTES + 48];
     if (replay->n_samples == 0) {
         return;
@@ -331,18 +333,24 @@ static void time_table(tide_report *report, const tide_replay *replay, const cha
     snprintf(title, sizeof(title), "Over time%s: %s",
              replay->snapshot->n_devices > 1 ? ", all devices together" : "", name);
     tide_table *table = tide_report_table(report, "over_time", title);
+    if (has_name) {
+        tide_table_column(table, "settings", "settings", false);
+    }
     tide_table_column(table, "event", "after event", true);
     tide_table_column(table, "time_ms", "time", true);
     tide_table_column(table, "allocated_bytes", "allocated", true);
     tide_table_column(table, "reserved_bytes", "reserved", true);
     tide_table_column(table, "cached_bytes", "reserved - allocated", true);
-    tide_table_column(table, "cached_share", "of reserved", true);
+    tide_table_column(table, "cached_percent", "of reserved", true);
     tide_table_column(table, "pinned_bytes", "pinned", true);
-    tide_table_column(table, "pinned_share", "of reserved", true);
+    tide_table_column(table, "pinned_percent", "of reserved", true);
     for (size_t i = 0; i < replay->n_samples; i++) {
         const tide_replay_sample *at = &replay->samples[i];
         int64_t cached = at->reserved_bytes - at->allocated_bytes;
         tide_table_row_begin(table);
+        if (has_name) {
+            tide_cell_text(table, name);
+        }
         tide_cell_count(table, (int64_t)at->event);
         tide_cell_ms(table, (double)at->time_ns / 1e6);
         tide_cell_bytes(table, at->allocated_bytes);
@@ -358,7 +366,42 @@ static const tide_replay *any_replay(const tide_replay_runs *runs) {
     return runs->verified != NULL ? runs->verified : runs->entries[0].replay;
 }
 
+/* The recording, and the replay that is best, or the only one. Of the devices the highest. */
+static void add_figures(tide_report *report, const tide_replay_runs *runs) {
+    int64_t recorded_bytes = 0;
+    int64_t least_bytes = INT64_MAX;
+    const char *best = runs->verified != NULL ? "recorded settings" : NULL;
+    for (size_t i = 0; i < runs->snapshot->n_devices; i++) {
+        int64_t bytes = runs->recorded_by_device[i].peak_reserved_bytes;
+        recorded_bytes = bytes > recorded_bytes ? bytes : recorded_bytes;
+    }
+    for (size_t k = 0; k < runs->n_entries + (runs->verified != NULL); k++) {
+        const tide_replay *replay = k < runs->n_entries ? runs->entries[k].replay : runs->verified;
+        int64_t most_bytes = 0;
+        int64_t n_ooms = 0;
+        for (size_t i = 0; i < runs->snapshot->n_devices; i++) {
+            int64_t bytes = replay->by_device[i].peak_reserved_bytes;
+            most_bytes = bytes > most_bytes ? bytes : most_bytes;
+            n_ooms += replay->by_device[i].n_ooms;
+        }
+        if (n_ooms == 0 && most_bytes < least_bytes) {
+            least_bytes = most_bytes;
+            best = k < runs->n_entries ? runs->entries[k].name : best;
+        }
+    }
+    bool survives = least_bytes != INT64_MAX;
+    tide_figure_count(report, "requests", (int64_t)any_replay(runs)->n_requests);
+    tide_figure_bytes(report, "recorded_reserved_peak_bytes", recorded_bytes);
+    tide_figure_bytes(report, "best_reserved_peak_bytes", survives ? least_bytes : -1);
+    tide_figure_text(report, "best_settings", survives ? best : NULL);
+    if (runs->verified != NULL) {
+        tide_figure_text(report, "is_as_recorded",
+                         tide_replay_is_same(&runs->verified->verified) ? "yes" : "no");
+    }
+}
+
 void tide_replay_report(tide_report *report, const tide_replay_runs *runs, const char *path) {
+    add_figures(report, runs);
     tide_report_say(report, "run", "%s: %zu %s on %zu %s", path, any_replay(runs)->n_requests,
                     tide_plural(any_replay(runs)->n_requests, "request", "requests"),
                     runs->snapshot->n_devices,
@@ -378,9 +421,10 @@ void tide_replay_report(tide_report *report, const tide_replay_runs *runs, const
         figures_tables(report, runs);
     }
     if (runs->verified != NULL) {
-        time_table(report, runs->verified, "recorded settings");
+        time_table(report, runs->verified, "recorded settings", runs->n_entries > 0);
     }
     for (size_t i = 0; i < runs->n_entries; i++) {
-        time_table(report, runs->entries[i].replay, runs->entries[i].name);
+        time_table(report, runs->entries[i].replay, runs->entries[i].name,
+                   runs->n_entries > 1 || runs->verified != NULL);
     }
 }

@@ -40,9 +40,7 @@ static const tide_option OPTIONS[] = {
      NULL, NULL, AT(warmups)},
     TIDE_RUN_STEPS(RUN, ""),
     {.kind = TIDE_OPTION_HEADING, .help = "Output"},
-    {TIDE_OPTION_CHOICE, "format", NULL, NULL, "of the tables; default text", NULL, NULL,
-     tide_format_name, AT(run.format)},
-    TIDE_WIDE_ROW(AT(run.wide)),
+    TIDE_REPORT_ROWS(AT(run.report)),
 };
 
 static const char *study_at(const void *ctx, size_t i) {
@@ -70,8 +68,10 @@ static const tide_option_table TABLE = {
 /* ---- the list ---- */
 
 static int list_studies(tide_format format) {
+    tide_error error = {""};
     tide_report report;
-    tide_report_init(&report);
+    tide_report_init(&report, "study");
+    tide_figure_count(&report, "studies", N_STUDIES);
     tide_table *table = tide_report_table(&report, "studies", "studies");
     tide_table_column(table, "name", "name", false);
     tide_table_column(table, "question", "question", false);
@@ -80,10 +80,10 @@ static int list_studies(tide_format format) {
         tide_cell_text(table, STUDIES[i]->name);
         tide_cell_text(table, STUDIES[i]->summary);
     }
-    tide_status status = tide_report_print(&report, format, stdout);
+    tide_status status = tide_report_print(&report, format, stdout, &error);
     tide_report_fini(&report);
     return status == TIDE_OK ? tide_cli_finish("study", TIDE_EXIT_SUCCESS)
-                             : tide_cli_fail("study", status, NULL);
+                             : tide_cli_fail("study", status, &error);
 }
 
 /* ---- the cells ---- */
@@ -159,7 +159,7 @@ static void run_cells(tide_study_work *work) {
 static tide_status check_used(const tide_study *study, const tide_operands *operands,
                               tide_error *error) {
     if (study == NULL) {
-        const tide_option *other = tide_options_find_unused(&TABLE, operands, "format wide");
+        const tide_option *other = tide_options_find_unused(&TABLE, operands, TIDE_REPORT_OPTIONS);
         return other == NULL ? TIDE_OK
                              : tide_fail(error, TIDE_INVALID,
                                          "--%s goes with a study, and none is named: tidemark "
@@ -169,8 +169,9 @@ static tide_status check_used(const tide_study *study, const tide_operands *oper
     const tide_option *other =
         study->kind != TIDE_STUDY_NOT_RUN
             ? NULL
-            : tide_options_find_unused(&TABLE, operands,
-                                       "size d-model layers heads d-ff vocab config format wide");
+            : tide_options_find_unused(
+                  &TABLE, operands,
+                  "size d-model layers heads d-ff vocab config " TIDE_REPORT_OPTIONS);
     return other == NULL ? TIDE_OK
                          : tide_fail(error, TIDE_INVALID,
                                      "--%s says nothing to study %s, which runs nothing: it uses "
@@ -269,11 +270,19 @@ static int exit_status_of(const tide_study_work *work) {
     return status;
 }
 
+static int64_t n_completed(const tide_study_work *work) {
+    int64_t n = 0;
+    for (size_t i = 0; i < work->n_run; i++) {
+        n += work->cells[i].result.outcome == TIDE_OUTCOME_COMPLETED;
+    }
+    return n;
+}
+
 static int run_study(const tide_study *study, tide_study_options *options,
                      const tide_operands *operands, tide_format format) {
     tide_error error = {""};
     tide_study_work work = {.study = study, .options = options};
-    tide_report_init(&work.report);
+    tide_report_init(&work.report, "study");
     tide_status status = check_used(study, operands, &error);
     if (status == TIDE_OK) {
         fill(study, options);
@@ -283,7 +292,9 @@ static int run_study(const tide_study *study, tide_study_options *options,
         status = make(&work, &error);
     }
     if (status == TIDE_OK) {
-        status = tide_report_print(&work.report, format, stdout);
+        tide_figure_count(&work.report, "runs", (int64_t)work.n_cells);
+        tide_figure_count(&work.report, "completed_runs", n_completed(&work));
+        status = tide_report_print(&work.report, format, stdout, &error);
     }
     tell_missing(&work);
     int exit_status = status == TIDE_OK ? tide_cli_finish("study", exit_status_of(&work))
@@ -314,7 +325,7 @@ static int run(int argc, char **argv) {
     if (!tide_cli_parse(&TABLE, argc, argv, &options, &operands, &exit_status)) {
         return exit_status;
     }
-    tide_format form = tide_format_chosen(options.run.format, options.run.wide);
+    tide_format form = tide_format_chosen(&options.run.report);
     if (operands.n == 0) {
         tide_error error = {""};
         tide_status status = check_used(NULL, &operands, &error);

@@ -14,6 +14,7 @@
 #include "cli/table.h"
 #include "common/bytes.h"
 #include "common/plural.h"
+#include "common/statistics.h"
 #include "run/outcome.h"
 #include "snapshot/instant.h"
 #include "snapshot/lifetimes.h"
@@ -25,15 +26,14 @@ enum { DEFAULT_TOP = 10, MAX_TOP = 100000, SENTENCE_BYTES = 1024 };
 #define ANY_DEVICE UINT64_MAX
 
 typedef struct summary_options {
-    const char *format;    /* a choice of tide_format_name */
-    bool wide;             /* its text, whole */
-    uint64_t top;          /* rows of the tables of scopes, stacks and blocks */
-    const char *at;        /* as tide_instant_find reads it; NULL: the peak */
-    tide_option_list tree; /* keys of tide_tree_key_name; none: no tree */
-    bool fragmentation;    /* the part about it */
-    bool steps;            /* the part about them */
-    bool leaks;            /* the part about them */
-    uint64_t device;       /* ANY_DEVICE: the one with the highest peak */
+    tide_report_options report; /* how the report is printed */
+    uint64_t top;               /* rows of the tables of scopes, stacks and blocks */
+    const char *at;             /* as tide_instant_find reads it; NULL: the peak */
+    tide_option_list tree;      /* keys of tide_tree_key_name; none: no tree */
+    bool fragmentation;         /* the part about it */
+    bool steps;                 /* the part about them */
+    bool leaks;                 /* the part about them */
+    uint64_t device;            /* ANY_DEVICE: the one with the highest peak */
 } summary_options;
 
 static const tide_option OPTIONS[] = {
@@ -41,9 +41,7 @@ static const tide_option OPTIONS[] = {
      "what is alive then: an event (1234), a time (12.5ms), where a scope is highest "
      "('step[2] > backward'), start, peak, end, oom; default peak",
      NULL, NULL, NULL, offsetof(summary_options, at)},
-    {TIDE_OPTION_CHOICE, "format", 0, NULL, "of the report; default text", NULL, NULL,
-     tide_format_name, offsetof(summary_options, format)},
-    TIDE_WIDE_ROW(offsetof(summary_options, wide)),
+    TIDE_REPORT_ROWS(offsetof(summary_options, report)),
     {TIDE_OPTION_COUNT, "device", 0, "N", "which device; default the one with the highest peak",
      NULL, NULL, NULL, offsetof(summary_options, device)},
     {TIDE_OPTION_CHOICES, "tree", 0, "KEYS",
@@ -174,6 +172,55 @@ static void say_outcome(const tide_summary_view *of) {
     }
 }
 
+/* ---- figures ---- */
+
+/* The mean of the phase "step", by the device's clock where there is one; -1: not timed. */
+static double step_ms(const tide_snapshot_timing *timing) {
+    for (size_t i = 0; i < timing->n_phases; i++) {
+        const tide_snapshot_phase *phase = &timing->phases[i];
+        if (strcmp(phase->name, "step") == 0) {
+            double device_ms = tide_statistics_of(phase->device_ms, phase->n_samples).mean;
+            return device_ms >= 0.0 ? device_ms
+                                    : tide_statistics_of(phase->host_ms, phase->n_samples).mean;
+        }
+    }
+    return -1.0;
+}
+
+static void add_figures(const tide_summary_view *of) {
+    const tide_summary_device *device = of->device;
+    const tide_summary_peak *instant = &device->peak;
+    const tide_account *account = &instant->account;
+    bool is_recorded = of->snapshot->n_events > 0 || of->snapshot->n_start_blocks > 0;
+    const struct {
+        const char *key;
+        int64_t n_bytes;
+    } BYTES[] = {
+        {"requested_bytes", account->asked_bytes},
+        {"rounding_bytes", account->rounding_bytes},
+        {"unsplit_bytes", account->unsplit_bytes},
+        {"allocated_bytes", instant->totals.allocated_bytes},
+        {"cached_bytes", account->splittable_bytes + account->releasable_bytes},
+        {"reserved_bytes", account->reserved_bytes},
+        {"requested_peak_bytes", device->max[TIDE_MAX_REQUESTED].bytes},
+        {"allocated_peak_bytes", device->max[TIDE_MAX_ALLOCATED].bytes},
+        {"active_peak_bytes", device->max[TIDE_MAX_ACTIVE].bytes},
+        {"reserved_peak_bytes", device->max[TIDE_MAX_RESERVED].bytes},
+        {"allocated_end_bytes", device->end.allocated_bytes},
+        {"reserved_end_bytes", device->end.reserved_bytes},
+    };
+    tide_figure_text(of->report, "outcome", of->snapshot->run.outcome);
+    tide_figure_count(of->report, "device", (int64_t)of->device_number);
+    tide_figure_count(of->report, "event", is_recorded ? instant->event : -1);
+    for (size_t i = 0; i < sizeof(BYTES) / sizeof(BYTES[0]); i++) {
+        tide_figure_bytes(of->report, BYTES[i].key, is_recorded ? BYTES[i].n_bytes : -1);
+    }
+    tide_figure_count(of->report, "blocks", is_recorded ? (int64_t)instant->n_blocks : -1);
+    tide_figure_count(of->report, "ooms", device->n_oom);
+    tide_figure_count(of->report, "dropped_events", (int64_t)of->snapshot->n_dropped);
+    tide_figure_ns_of_ms(of->report, "step_ns", step_ms(&of->snapshot->timing));
+}
+
 /* ---- tables ---- */
 
 static void maxima_table(const tide_summary_view *of) {
@@ -248,6 +295,7 @@ static tide_status add_all(tide_summary_view *of, const char *path,
                             ? ", the one with the highest peak: --device shows the others"
                             : "");
     }
+    add_figures(of);
     TIDE_TRY(build(of, path));
     TIDE_TRY(add_asked(of, options));
     return tide_summary_kernels(of->report, of->snapshot, of->top);
@@ -277,20 +325,20 @@ static tide_status report_of(const tide_snapshot *snapshot, const tide_lifetimes
         goto fail_summary;
     }
     tide_report report;
-    tide_report_init(&report);
-    tide_format format = tide_format_chosen(options->format, options->wide);
-    tide_summary_view of = {
-        .report = &report,
-        .snapshot = snapshot,
-        .lifetimes = lifetimes,
-        .paths = &paths,
-        .device = &summary->devices[at.device],
-        .device_number = at.device,
-        .top = (size_t)options->top,
-        .is_peak = at.event == lifetimes->devices[at.device].max[TIDE_MAX_ALLOCATED].event,
-        .is_text = tide_format_is_text(format),
-        .is_for_programs = format == TIDE_FORMAT_CSV || format == TIDE_FORMAT_JSON,
-        .when = "at the peak"};
+    tide_report_init(&report, "summary");
+    tide_format format = tide_format_chosen(&options->report);
+    tide_summary_view of = {.report = &report,
+                            .snapshot = snapshot,
+                            .lifetimes = lifetimes,
+                            .paths = &paths,
+                            .device = &summary->devices[at.device],
+                            .device_number = at.device,
+                            .top = (size_t)options->top,
+                            .is_peak = at.event ==
+                                       lifetimes->devices[at.device].max[TIDE_MAX_ALLOCATED].event,
+                            .is_text = format.kind == TIDE_FORMAT_TEXT,
+                            .is_for_programs = tide_format_is_for_programs(format),
+                            .when = "at the peak"};
     if (!of.is_peak && at.event < 0) {
         snprintf(of.when, sizeof(of.when), "before the first event");
     } else if (!of.is_peak) {
@@ -298,7 +346,7 @@ static tide_status report_of(const tide_snapshot *snapshot, const tide_lifetimes
     }
     status = add_all(&of, path, options);
     if (status == TIDE_OK) {
-        status = tide_report_print(&report, format, stdout);
+        status = tide_report_print(&report, format, stdout, error);
     }
     tide_report_fini(&report);
     tide_summary_destroy(summary);
@@ -324,7 +372,7 @@ static tide_status report_on(const tide_snapshot *snapshot, const char *path,
 }
 
 static int run(int argc, char **argv) {
-    summary_options options = {.format = "text", .top = DEFAULT_TOP, .device = ANY_DEVICE};
+    summary_options options = {.top = DEFAULT_TOP, .device = ANY_DEVICE};
     tide_operands operands = {.n = 0};
     int exit_status = TIDE_EXIT_SUCCESS;
     if (!tide_cli_parse(&TABLE, argc, argv, &options, &operands, &exit_status)) {

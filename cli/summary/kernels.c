@@ -68,7 +68,7 @@ tide_status tide_summary_kernels(tide_report *report, const tide_snapshot *snaps
     tide_table_column(table, "launches", "launches", true);
     tide_table_column(table, "total_ms", "total", true);
     tide_table_column(table, "mean_ms", "mean", true);
-    tide_table_column(table, "share", "share", true);
+    tide_table_column(table, "share_percent", "share", true);
     for (size_t i = 0; i < n && i < top; i++) {
         add_row(table, snapshot, rows[i], all_ns);
     }

@@ -36,8 +36,7 @@ static size_t count_failed(const tide_sweep *sweep) {
 
 static tide_status print(const tide_sweep_options *options, const tide_sweep *sweep,
                          tide_error *error) {
-    return tide_sweep_print(sweep, tide_format_chosen(options->grid.format, options->grid.wide),
-                            stdout, error);
+    return tide_sweep_print(sweep, tide_format_chosen(&options->grid.report), stdout, error);
 }
 
 /* ---- running ---- */
@@ -152,8 +151,8 @@ static int run_grid(const tide_sweep_options *options) {
 /* ---- joining ---- */
 
 static tide_status check_merge(const tide_operands *operands, tide_error *error) {
-    const tide_option *other =
-        tide_options_find_unused(&tide_sweep_option_table, operands, "merge o format wide");
+    const tide_option *other = tide_options_find_unused(&tide_sweep_option_table, operands,
+                                                        "merge o " TIDE_REPORT_OPTIONS);
     if (other != NULL) {
         return tide_fail(error, TIDE_INVALID,
                          "--%s says nothing to --merge, which runs nothing: it uses -o and "

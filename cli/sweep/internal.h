@@ -165,8 +165,10 @@ typedef struct tide_sweep_places {
 /* The caller calls fini in any case. */
 TIDE_NODISCARD tide_status tide_sweep_places_init(const tide_sweep *sweep, tide_sweep_places *ret);
 void tide_sweep_places_fini(tide_sweep_places *found);
-/* As a table for programs, and as a sentence each for people. */
-void tide_sweep_add_places(const tide_sweep_places *found, tide_report *report);
+/* Where a cell was run: as the last columns of its row for programs, and as a sentence each for
+ * people. */
+void tide_sweep_place_columns(tide_table *table);
+void tide_sweep_place_cells(tide_table *table, const tide_run_environment *place);
 void tide_sweep_say_places(const tide_sweep_places *found, tide_report *report);
 
 /* Whether the cells are MLPs, whose tokens are rows. */

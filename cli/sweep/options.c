@@ -46,9 +46,7 @@ static const tide_option OPTIONS[] = {
     {TIDE_OPTION_FLAG, "strip-private", NULL, NULL,
      "leave out host name, and from snapshots command line and folders of absolute paths", NULL,
      NULL, NULL, AT(grid.strip_private)},
-    {TIDE_OPTION_CHOICE, "format", NULL, NULL, "of the table; default text", NULL, NULL,
-     tide_format_name, AT(grid.format)},
-    TIDE_WIDE_ROW(AT(grid.wide)),
+    TIDE_REPORT_ROWS(AT(grid.report)),
 };
 
 const tide_option_table tide_sweep_option_table = {

@@ -76,49 +76,52 @@ void tide_sweep_cell_words(tide_table *table, const char *text) {
     }
 }
 
-void tide_sweep_add_places(const tide_sweep_places *found, tide_report *report) {
-    tide_table *table =
-        tide_report_table(report, "environments", "where and by what the cells were run");
-    tide_table_column(table, "environment", "environment", true);
-    tide_table_column(table, "device", "device", false);
-    tide_table_column(table, "device_name", "name", false);
-    tide_table_column(table, "device_total_bytes", "memory", true);
-    tide_table_column(table, "compute_capability", "capability", true);
-    tide_table_column(table, "driver", "driver", false);
-    tide_table_column(table, "driver_cuda", "driver's CUDA", true);
-    tide_table_column(table, "runtime_cuda", "runtime", true);
-    tide_table_column(table, "sm_clock_mhz", "SM clock, MHz", true);
-    tide_table_column(table, "memory_clock_mhz", "memory clock, MHz", true);
-    tide_table_column(table, "computed_by", "computed by", false);
-    tide_table_column(table, "host", "host", false);
-    tide_table_column(table, "os", "system", false);
-    tide_table_column(table, "cpu", "processor", false);
-    tide_table_column(table, "cpus", "CPUs", true);
-    tide_table_column(table, "host_total_bytes", "host memory", true);
-    tide_table_column(table, "tool", "program", false);
-    tide_table_column(table, "build", "build", false);
-    for (size_t i = 0; i < found->n_places; i++) {
-        const tide_run_environment *place = &found->places[i];
-        tide_table_row_begin(table);
-        tide_cell_count(table, (int64_t)i + 1);
-        tide_sweep_cell_words(table, place->device_kind);
-        tide_sweep_cell_words(table, place->device_name);
-        tide_cell_bytes(table, place->device_total_bytes);
-        cell_capability(table, place->compute_capability);
-        tide_sweep_cell_words(table, place->driver);
-        cell_version(table, place->driver_version);
-        cell_version(table, place->runtime_version);
-        cell_mhz(table, place->sm_clock_khz);
-        cell_mhz(table, place->memory_clock_khz);
-        tide_sweep_cell_words(table, place->computed_by);
-        tide_sweep_cell_words(table, place->host.name);
-        tide_sweep_cell_words(table, place->host.os);
-        tide_sweep_cell_words(table, place->host.cpu);
-        tide_cell_count(table, place->host.n_cpus);
-        tide_cell_bytes(table, place->host.total_bytes);
-        tide_sweep_cell_words(table, place->tool);
-        tide_sweep_cell_words(table, place->build);
+void tide_sweep_place_columns(tide_table *table) {
+    static const struct {
+        const char *key, *title;
+        bool is_number;
+    } COLUMNS[] = {
+        {"device", "device", false},
+        {"device_name", "name", false},
+        {"device_total_bytes", "memory", true},
+        {"compute_capability", "capability", true},
+        {"driver", "driver", false},
+        {"driver_cuda", "driver's CUDA", true},
+        {"runtime_cuda", "runtime", true},
+        {"sm_clock_mhz", "SM clock, MHz", true},
+        {"memory_clock_mhz", "memory clock, MHz", true},
+        {"computed_by", "computed by", false},
+        {"host", "host", false},
+        {"os", "system", false},
+        {"cpu", "processor", false},
+        {"cpus", "CPUs", true},
+        {"host_total_bytes", "host memory", true},
+        {"tool", "program", false},
+        {"build", "build", false},
+    };
+    for (size_t i = 0; i < sizeof(COLUMNS) / sizeof(COLUMNS[0]); i++) {
+        tide_table_column(table, COLUMNS[i].key, COLUMNS[i].title, COLUMNS[i].is_number);
     }
+}
+
+void tide_sweep_place_cells(tide_table *table, const tide_run_environment *place) {
+    tide_sweep_cell_words(table, place->device_kind);
+    tide_sweep_cell_words(table, place->device_name);
+    tide_cell_bytes(table, place->device_total_bytes);
+    cell_capability(table, place->compute_capability);
+    tide_sweep_cell_words(table, place->driver);
+    cell_version(table, place->driver_version);
+    cell_version(table, place->runtime_version);
+    cell_mhz(table, place->sm_clock_khz);
+    cell_mhz(table, place->memory_clock_khz);
+    tide_sweep_cell_words(table, place->computed_by);
+    tide_sweep_cell_words(table, place->host.name);
+    tide_sweep_cell_words(table, place->host.os);
+    tide_sweep_cell_words(table, place->host.cpu);
+    tide_cell_count(table, place->host.n_cpus);
+    tide_cell_bytes(table, place->host.total_bytes);
+    tide_sweep_cell_words(table, place->tool);
+    tide_sweep_cell_words(table, place->build);
 }
 
 /* The same for people: one sentence for each environment, without what is unknown. */

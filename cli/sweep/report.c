@@ -172,13 +172,16 @@ static source source_of(const tide_sweep *sweep, const tide_sweep_places *found,
 
 /* Fills a table with the columns that are shown. */
 static void fill(const tide_sweep *sweep, const tide_sweep_places *found,
-                 const bool is_shown[N_COLUMNS], tide_table *table) {
+                 const bool is_shown[N_COLUMNS], bool with_places, tide_table *table) {
     for (size_t c = 0; c < N_COLUMNS; c++) {
         bool is_rows = COLUMNS[c].kind == SHOWS_RATE && tide_sweep_is_mlp(sweep);
         if (is_shown[c]) {
             tide_table_column(table, COLUMNS[c].key, is_rows ? "rows/s" : COLUMNS[c].title,
                               COLUMNS[c].is_number);
         }
+    }
+    if (with_places) {
+        tide_sweep_place_columns(table);
     }
     for (size_t i = 0; i < sweep->n_cells; i++) {
         if (sweep->rows[i] == NULL) {
@@ -190,6 +193,9 @@ static void fill(const tide_sweep *sweep, const tide_sweep_places *found,
             if (is_shown[c]) {
                 put(c, &from, table);
             }
+        }
+        if (with_places && from.place > 0) {
+            tide_sweep_place_cells(table, &found->places[from.place - 1]);
         }
     }
 }
@@ -218,20 +224,20 @@ static void choose(const tide_sweep *sweep, const tide_table *all, bool is_shown
 
 tide_status tide_sweep_print(const tide_sweep *sweep, tide_format format, FILE *out,
                              tide_error *error) {
-    bool is_for_programs = format == TIDE_FORMAT_CSV || format == TIDE_FORMAT_JSON;
+    bool is_for_programs = tide_format_is_for_programs(format);
     bool is_shown[N_COLUMNS];
     tide_sweep_places found;
     tide_report whole; /* has every column: its cells decide which ones people see */
     tide_report report;
-    tide_report_init(&whole);
-    tide_report_init(&report);
+    tide_report_init(&whole, "sweep");
+    tide_report_init(&report, "sweep");
     tide_status status = tide_sweep_places_init(sweep, &found);
     for (size_t c = 0; c < N_COLUMNS; c++) {
         is_shown[c] = true;
     }
     if (status == TIDE_OK && !is_for_programs && sweep->n_rows > 0) {
         tide_table *all = tide_report_table(&whole, "cells", "");
-        fill(sweep, &found, is_shown, all);
+        fill(sweep, &found, is_shown, false, all);
         if (whole.no_memory) {
             status = TIDE_NO_MEMORY;
         } else {
@@ -243,16 +249,15 @@ tide_status tide_sweep_print(const tide_sweep *sweep, tide_format format, FILE *
         if (!is_for_programs) {
             tide_sweep_say_places(&found, &report);
         }
-        fill(sweep, &found, is_shown, tide_report_table(&report, "cells", "cells"));
+        fill(sweep, &found, is_shown, is_for_programs,
+             tide_report_table(&report, "cells", "cells"));
         tide_sweep_say_reasons(sweep, &report);
-        if (is_for_programs) {
-            tide_sweep_add_places(&found, &report);
-        }
-        status = tide_report_print(&report, format, out);
+        status = tide_report_print(&report, format, out, error);
     }
     tide_report_fini(&report);
     tide_report_fini(&whole);
     tide_sweep_places_fini(&found);
-    return status == TIDE_OK ? TIDE_OK
-                             : tide_fail(error, status, "the host has no memory left for a table");
+    return status == TIDE_NO_MEMORY
+               ? tide_fail(error, status, "the host has no memory left for a table")
+               : status;
 }

@@ -132,17 +132,25 @@ void tide_sweep_say(const tide_sweep *sweep, bool for_people, tide_report *repor
     bool has_times = false;
     bool has_use = false;
     bool is_emulated = false;
+    int64_t n_completed = 0;
+    int64_t n_oom = 0;
     for (size_t i = 0; i < sweep->n_cells; i++) {
         const tide_sweep_row *row = sweep->rows[i];
         if (row == NULL) {
             continue;
         }
         bool is_timed = row->result.ms[TIDE_TIMED_STEP].mean >= 0.0;
+        n_completed += row->result.outcome == TIDE_OUTCOME_COMPLETED;
+        n_oom += row->result.outcome == TIDE_OUTCOME_OOM;
         has_times = has_times || is_timed;
         has_use = has_use || row->result.device_used_bytes >= 0;
         is_emulated = is_emulated || (is_timed && strncmp(row->precision, "bf16", 4) == 0 &&
                                       strcmp(row->result.environment.device_kind, "cpu") == 0);
     }
+    tide_figure_count(report, "cells", (int64_t)sweep->n_cells);
+    tide_figure_count(report, "rows", (int64_t)sweep->n_rows);
+    tide_figure_count(report, "completed_rows", n_completed);
+    tide_figure_count(report, "oom_rows", n_oom);
     count_outcomes(sweep, outcomes);
     tide_report_say(report, "sweep", "%zu of %zu %s on %s%s%s", sweep->n_rows, sweep->n_cells,
                     tide_plural(sweep->n_cells, "cell", "cells"), grid_text(sweep, "device"),

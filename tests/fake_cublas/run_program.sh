@@ -61,5 +61,5 @@ expect "4 of 4 cells on cuda:0: 4 out of memory" sweep
 "$program" sweep $shape --mode forward,train --precision tf32,bf16-mixed -o fits.jsonl --format csv >sweep 2>&1 ||
     { cat sweep >&2; exit 1; }
 expect "4 of 4 cells on cuda:0: 4 completed" sweep
-expect "1,cuda,Fake GPU 0,85899345920,9.0,,13.0,13.0,1980,2619" sweep
+expect "cuda,Fake GPU 0,85899345920,9.0,,13.0,13.0,1980,2619" sweep
 [ "$(cut -d, -f26 sweep | grep -cx "$((512 << 20))")" -eq 4 ] || { cat sweep >&2; exit 1; }

@@ -156,7 +156,7 @@ class Format(unittest.TestCase):
         for path, snapshot in self.each():
             peaks = [Peak(snapshot, device) for device in range(len(snapshot.document["devices"]))]
             peak = max(peaks, key=lambda of: of.totals["allocated"])
-            tables = {table["key"]: table["rows"] for table in json.loads(run("summary", path, "--format", "json"))["tables"]}
+            tables = {key: table["rows"] for key, table in json.loads(run("summary", path, "--format", "json"))["tables"].items()}
             for row in tables["maxima"]:
                 self.assertEqual((row["max_bytes"], row["event"]), peak.max[row["quantity"]])
                 self.assertEqual(row["end_bytes"], peak.end[row["quantity"]])

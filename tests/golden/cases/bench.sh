@@ -1,9 +1,9 @@
 # A brief run has every workload, variant and target; its figures mean nothing and are left out.
 for name in allocator recorder; do
     tidemark bench "$name" --brief --rounds 2 --samples --format json >"$name.json" || echo "exit status $?"
-    jq -r '.tables[] | select(.key == "targets").rows[] | "\(.quantity): \(.unit) \(.at_most)"' "$name.json"
-    jq -r '.tables[] | select(.key == "pairs").rows[] | "\(.workload) \(.variant) \(.min_ns > 0)"' "$name.json"
-    jq '[.tables[] | select(.key == "samples").rows[]] | length' "$name.json"
+    jq -r '.tables.targets.rows[] | "\(.quantity): \(.unit) \(.at_most)"' "$name.json"
+    jq -r '.tables.pairs.rows[] | "\(.workload) \(.variant) \(.min_ns > 0)"' "$name.json"
+    jq '[.tables.samples.rows[]] | length' "$name.json"
 done
 tidemark bench symbols --brief --rounds 2 --format json |
     jq -r '.tables[].rows[] | "\(.quantity // .variant): \(.at_most // (.min_ns > 0))"'

@@ -3,10 +3,10 @@ export OMP_NUM_THREADS=1 OMP_WAIT_POLICY=passive
 for name in matmul layernorm gemv gather-gemv mlp-norm layer-forward layer-backward copy mlp; do
     tidemark bench "$name" --device cpu --brief --rounds 2 --samples --record all.csv --format json >"$name.json" ||
         echo "exit status $?"
-    jq -r '.tables[] | select(.key == "figures").rows[] |
+    jq -r '.tables.figures.rows[] |
         "\(.case) \(.dtype) \(.min_us > 0 and .median_us >= .min_us and (.tflops // .gb_per_s) > 0)"' "$name.json"
-    jq -r '.tables[] | select(.key == "samples").rows | length' "$name.json"
-    jq -r '[.tables[] | select(.key == "environment").rows[].what] | join(", ")' "$name.json"
+    jq -r '.tables.samples.rows | length' "$name.json"
+    jq -r '[.tables.environment.rows[].what] | join(", ")' "$name.json"
 done
 cut -d, -f1-3,5-10 all.csv
 cut -d, -f4,11 all.csv | grep -cE '^[0-9]+[.][0-9]{6},[0-9]+[.][0-9]{6}$'
@@ -14,24 +14,24 @@ cut -d, -f4,11 all.csv | grep -cE '^[0-9]+[.][0-9]{6},[0-9]+[.][0-9]{6}$'
 # Growth: a row for each multiple, and an exponent for each thing that is varied.
 tidemark bench mlp-scaling --device cpu --brief --rounds 1 --record growth.csv --format json >growth.json ||
     echo "exit status $?"
-jq -r '.tables[] | select(.key == "figures").rows[] | "\(.varied) \(.value) \(.factor) \(.ratio > 0)"' growth.json
-jq -r '.tables[] | select(.key == "exponents").rows[] | "\(.varied) \(.expected)"' growth.json
+jq -r '.tables.figures.rows[] | "\(.varied) \(.value) \(.factor) \(.ratio > 0)"' growth.json
+jq -r '.tables.exponents.rows[] | "\(.varied) \(.expected)"' growth.json
 cut -d, -f1-3,5-10 growth.csv
-tidemark bench mlp-scaling --device cpu --brief --rounds 1 --vary dim --dim 4 --format csv | grep -c '^dim,'
+tidemark bench mlp-scaling --device cpu --brief --rounds 1 --vary dim --dim 4 --format csv 2>growth.notes | grep -c '^dim,'
 
 # Against a target, the mean of the sizes is judged.
-tidemark bench matmul --device cpu --brief --rounds 2 --sizes 16,32 --dtype fp32,bf16 --target 1e-9 --format csv >ok.csv
+tidemark bench matmul --device cpu --brief --rounds 2 --sizes 16,32 --dtype fp32,bf16 --target 1e-9 --format csv --table records >ok.csv
 echo "exit status $?"
 grep -E '^matmul,' ok.csv | cut -d, -f1-4,6-
 tidemark bench gemv --device cpu --brief --rounds 2 --target 1e9 --format json >missed.json
 echo "exit status $?"
-jq -r '.tables[] | select(.key == "records").rows[] | "\(.case) \(.dtype) \(.target) \(.result)"' missed.json
+jq -r '.tables.records.rows[] | "\(.case) \(.dtype) \(.target) \(.result)"' missed.json
 
 # What the device has no memory for is a row, and the others go on; terabytes, so that no machine has them.
 no_memory() {
     tidemark bench "$@" --device cpu --brief --rounds 1 --format json >unfit.json
     echo "exit status $?"
-    jq -r '.tables[] | select(.key == "figures").rows[] | "\(.case // .value) \(.outcome) \(.median_us != null)"' unfit.json
+    jq -r '.tables.figures.rows[] | "\(.case // .value) \(.outcome) \(.median_us != null)"' unfit.json
     jq -r '.. | strings | select(test("asked for")) | gsub("[0-9.]+ ([KMGT]i)?B"; "N") | sub("[0-9]+ bytes"; "N bytes")' unfit.json
 }
 no_memory layernorm --batch 1048576 --sizes 1048576,1 --dtype bf16 --record unfit.csv
@@ -42,7 +42,7 @@ no_memory mlp-scaling --dim 1048576 --vary batch
 
 # A share needs a peak.
 tidemark bench mlp-norm --device cpu --brief --rounds 2 --peak-tflops 1e-6 --format json |
-    jq -r '.tables[] | select(.key == "figures").rows[] | .utilization > 0'
+    jq -r '.tables.figures.rows[] | .utilization > 0'
 tidemark bench mlp-norm --device cpu --brief --rounds 2 --target 0.8 2>&1 >share.txt | sed 's/for .*:/for CPU:/'
 
 # What makes no sense is said before anything is measured.
@@ -67,4 +67,4 @@ echo "exit status $?"
 
 # One sample has no spread.
 tidemark bench gemv --device cpu --brief --rounds 1 --format json |
-    jq -c '[.tables[] | select(.key == "figures").rows[] | .iqr_us, .sample_std_us] | unique'
+    jq -c '[.tables.figures.rows[] | .iqr_us, .sample_std_us] | unique'

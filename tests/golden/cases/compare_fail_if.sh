@@ -9,8 +9,8 @@ try a.json.gz b.json.gz --fail-if 'peak_reserved > 24GiB' --fail-if 'end_allocat
 try a.json.gz a.json.gz b.json.gz --fail-if 'n_allocs > +0' --fail-if 'peak_active <= -1MiB' 2>&1
 try a.json.gz b.json.gz --fail-if 'time_forward > +5%' 2>&1
 try a.json.gz oom.json.gz b.json.gz --fail-if 'peak_requested > +1KiB' 2>&1
-tidemark compare a.json.gz b.json.gz --fail-if 'peak_allocated > +2%' --format csv 2>/dev/null | tail -n 2
-tidemark compare a.json.gz b.json.gz --fail-if 'peak_allocated > +2%' --format json 2>/dev/null | jq -c '.tables[-1].rows[]'
+tidemark compare a.json.gz b.json.gz --fail-if 'peak_allocated > +2%' --format csv --table fail_if 2>/dev/null
+tidemark compare a.json.gz b.json.gz --fail-if 'peak_allocated > +2%' --format json 2>/dev/null | jq -c '.tables.fail_if.rows[]'
 for condition in 'peak_alocated > +2%' 'peak_allocated = 5' 'peak_allocated > 2%' 'category:activations > 0' 'time_step > 5' ''; do
     tidemark compare a.json.gz b.json.gz --fail-if "$condition"
     echo "exit $?" >&2

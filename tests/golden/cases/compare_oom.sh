@@ -4,4 +4,4 @@ run -o base.json.gz --memory-limit 400MiB
 run -o other.json.gz --precision bf16-true
 run -o longer.json.gz --context 256
 tidemark compare base.json.gz other.json.gz longer.json.gz --top 5 | sed -E 's/ +[^ ]+ < .*//; s/ +call stack, .*//'
-tidemark compare other.json.gz longer.json.gz --format csv | head -n 1
+tidemark compare other.json.gz longer.json.gz --format json | jq -r '.sentences.comparison[]'

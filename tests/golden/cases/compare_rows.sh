@@ -8,6 +8,6 @@ tidemark compare a.json.gz b.json.gz c.json.gz --top 4 | rows
 tidemark compare a.json.gz b.json.gz --top 3 --format markdown | grep -A 20 'What differs' | cut -d '|' -f 1-10
 tidemark compare a.json.gz a.json.gz | rows
 tidemark compare a.json.gz b.json.gz c.json.gz --top 5 --format json |
-    jq -c '.tables[] | select(.key == "rows") | .rows | [.[:-1], .[-1:]] | map([(map(.run1_bytes) | add), (map(.run2_bytes) | add), (map(.run3_bytes) | add)])'
-tidemark compare a.json.gz b.json.gz --format csv | grep '^layer_kind\|^attn'
+    jq -c '.tables.rows.rows | [.[:-1], .[-1:]] | map([(map(.run1_bytes) | add), (map(.run2_bytes) | add), (map(.run3_bytes) | add)])'
+tidemark compare a.json.gz b.json.gz --format csv --table layer_kinds | grep '^layer_kind\|^attn'
 tidemark compare a.json.gz b.json.gz --top 0

@@ -1,6 +1,6 @@
 # fit: what it names fits, and what comes next does not, as profile has it.
 ask() { # OPTION... : the values that fit and do not, for profile to try
-    tidemark fit "$@" --format json | jq -r '.tables[0].rows[-1] | "\(.largest) \(.next)"'
+    tidemark fit "$@" --format json | jq -r '.tables.fits.rows[-1] | "\(.largest) \(.next)"'
 }
 run() { tidemark profile "$@" --no-record --format csv >profiled 2>&1; echo "$*: exit $?"; }
 
@@ -24,7 +24,7 @@ run --device virtual:a100-40 --size "$next"
 
 # PyTorch's allocations fit and do not fit where it says, with either attention.
 tidemark fit --size medium --context 256 --precision bf16 --device virtual:rtx4090 --format json |
-    jq -r '.tables[0].rows[:-1][] | "\(.run_by): \(.attention) \(.largest) \(.next)"' >pytorch
+    jq -r '.tables.fits.rows[:-1][] | "\(.run_by): \(.attention) \(.largest) \(.next)"' >pytorch
 cat pytorch
 set -- --emulate pytorch --size medium --context 256 --precision bf16-mixed --device virtual:rtx4090
 while read -r _ _ attention largest next; do

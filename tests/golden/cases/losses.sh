@@ -13,4 +13,4 @@ gzip -dc b.json.gz | jq -c '.loss | length, (map(type) | unique)'
 # A loss that is no number.
 gzip -dc b.json.gz | sed -E 's/"loss":\[([^,]*),[^]]*\]/"loss":[\1,"nan","inf"]/' | gzip >odd.json.gz
 tidemark summary odd.json.gz | show
-tidemark compare b.json.gz odd.json.gz --format json | jq -c '.tables[] | select(.key == "loss") | .rows[] | [.step, .run2_loss | type]'
+tidemark compare b.json.gz odd.json.gz --format json | jq -c '.tables.loss.rows[] | [.step, .run2_loss | type]'

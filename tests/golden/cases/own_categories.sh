@@ -4,7 +4,7 @@ tidemark profile --device virtual --layers 1 --d-model 256 --heads 4 --d-ff 512 
 gzip -dc a.json.gz | sed 's/"weight_copy"/"kv cache"/g' | gzip >b.json.gz
 tidemark summary b.json.gz | grep 'kv cache' | head -n 2
 tidemark compare a.json.gz b.json.gz | sed -n "/^Alive at the peak, by category/,/^$/p"
-tidemark compare a.json.gz b.json.gz --top 2 --format csv | grep -c 'kv cache'
+tidemark compare a.json.gz b.json.gz --top 2 --format csv --table footprint | grep -c 'kv cache'
 tidemark dump b.json.gz | cut -f 8 | sort | uniq -c
 tidemark export b.json.gz --to csv | grep -c "kv cache,"
 tidemark export b.json.gz --to pytorch -o c.pickle

@@ -1,10 +1,10 @@
 # study: the studies of times, on small shapes; figures that nobody can know are left out.
 export OMP_WAIT_POLICY=passive OMP_NUM_THREADS=1
 shape="--d-model 32 --layers 2 --heads 2 --d-ff 64 --vocab 50 --context 32"
-# csv with "#" for what was measured: the keys and what does not vary stay.
+# csv and notes with "#" for what was measured: the keys and what does not vary stay.
 run() {
-    tidemark study "$@" --format csv >printed; status=$?
-    sed -E '/^# /{s/[0-9]+\.[0-9]+/#/g; s/ on cpu.*/ on cpu/; s/times as (fast|slow)/times as QUICK/g; s/samples of (forward|backward)/samples of PHASE/}; s/,[0-9.e+-]+/,#/g' printed; echo "exit $status"
+    tidemark study "$@" --format csv >printed 2>&1; status=$?
+    sed -E '/^tidemark study: /{s/[0-9]+\.[0-9]+/#/g; s/ on cpu.*/ on cpu/; s/times as (fast|slow)/times as QUICK/g; s/samples of (forward|backward)/samples of PHASE/}; s/,[0-9.e+-]+/,#/g' printed; echo "exit $status"
 }
 run end-to-end $shape --device cpu --warmup 1 --steps 3
 # Two sizes are compared with each other; two batches of one size, too.
@@ -14,9 +14,9 @@ run end-to-end $shape --batch 1,2 --device cpu --warmup 1 --steps 2 | grep 'take
 run warmup $shape --device cpu --steps 3 --warmup 0,2
 run precision $shape --device cpu --warmup 1 --steps 2 --batch 2
 # Which operator takes most time is not known beforehand, all of them are.
-tidemark study kernels $shape --device cpu --warmup 1 --steps 2 --format csv >printed
-sed -n '/^phase,name/,/^# /p' printed | sed '/^#/d' | cut -d, -f1-3 | sort
-sed -n '/^phase,total/,/^# /p' printed | sed '/^#/d' | cut -d, -f1
+tidemark study kernels $shape --device cpu --warmup 1 --steps 2 --format json >printed
+jq -r '.tables.operators.rows[] | keys_unsorted[0:3] as $keys | [.[$keys[]]] | join(",")' printed | sort
+jq -r '.tables.operator_products.rows[].phase' printed
 grep -c 'the operator with most time in forward is .* of the full step; in attention softmax takes' printed
 # The virtual device has no times: where they are all there is to tell, nothing is run.
 run end-to-end --device virtual --size small,2.7B --memory-limit 4GiB

@@ -12,7 +12,7 @@ for instant in 99999 1.5 9x forwards 'step[7]' 'step[' oom; do
     tidemark summary run.json.gz --at "$instant" >/dev/null 2>error || cat error
 done
 # In every format the lines of the account add up to the reserved bytes.
-tidemark summary run.json.gz --at 100 --format json | jq -c '.tables[] | select(.title | startswith("Where")) | [([.rows[:-1][].bytes] | add), .rows[-1].bytes]'
-tidemark summary run.json.gz --at 100 --format csv | sed -n '/^requested,.*program asked/,/^reserved,/p'
+tidemark summary run.json.gz --at 100 --format json | jq -c '.tables.account | [([.rows[:-1][].bytes] | add), .rows[-1].bytes]'
+tidemark summary run.json.gz --at 100 --format csv --table account
 tidemark summary run.json.gz --at 100 --format markdown | grep '^| reserved.*sum'
 tidemark summary run.json.gz --at 100 --format latex | grep '^reserved.*sum'

@@ -3,10 +3,10 @@
 tidemark profile --device virtual --layers 1 --d-model 256 --heads 4 --d-ff 512 --vocab 2000 --context 256 --batch 4 --steps 3 \
     --warmup 1 -o run.json.gz >/dev/null
 tidemark summary run.json.gz --tree category,phase,name --top 2 | sed -n '/^Alive.*>/,$p'
-tidemark summary run.json.gz --tree name --top 1 --format csv | sed -n '/^row,/,$p'
+tidemark summary run.json.gz --tree name --top 1 --format csv --table tree
 tidemark summary run.json.gz --tree phase,name --top 1 --format markdown | sed -n '/phase > name/,$p'
 tidemark summary run.json.gz --fragmentation --at 'step[1] > optimizer' --top 2 --format json |
-    jq -c '.sentences[]? | select(.key == "fragmentation") | .text'
+    jq -c '.sentences.fragmentation[]'
 tidemark summary run.json.gz --fragmentation --at 'step[1] > optimizer' --top 2 --format json |
     jq -c '.tables[] | select(.title | startswith("Cached")) | .title, (.rows[] | del(.stack))'
 tidemark summary run.json.gz --steps --leaks --top 3 | sed -n '/^steady/,$p'

@@ -10,7 +10,7 @@ gzip -dc run.json.gz | jq -c '(.strings | length) as $n
         max_ns: [9000, 3000, 7000]}' >traced.json
 tidemark summary traced.json | sed -n '/^Time/,$p'
 tidemark summary traced.json --top 1 | sed -n '/^Kernels/,$p'
-tidemark summary traced.json --format csv | grep -A3 'sm90_gemm'
+tidemark summary traced.json --format csv --table kernels | grep -A3 'sm90_gemm'
 refuse() { tidemark summary bad.json 2>&1 | sed -E 's/byte [0-9]+/byte N/; s/the [0-9]+ strings/the N strings/' >&2; }
 jq -c '.kernels.max_ns[1] = 600000' traced.json >bad.json
 refuse

@@ -2,7 +2,7 @@
 set -- --device virtual --size small --context 0,128 --precision fp32,bf16-true --memory-limit 1GiB --warmup 0 --steps 1
 tidemark sweep "$@" --format csv -o rows.jsonl >table.csv
 echo "exit $?"
-sed -n '/^cell,/,/^#/p' table.csv | cut -d, -f3-6,9,22-24,28-30
+cut -d, -f3-6,9,22-24,28-30 table.csv
 tidemark sweep "$@" --format text -o rows.jsonl
 echo "exit $?"
 cp rows.jsonl whole.jsonl
@@ -21,7 +21,7 @@ tidemark summary kept/*fp32.json.gz | head -n 3
 set -- --device virtual --dim 64 --layers 2 --batch 16,32 --mode train --warmup 0 --steps 1 -o mlp.jsonl
 tidemark sweep --workload mlp "$@" --format csv >table.csv
 echo "exit $?"
-sed -n '/^cell,/,/^#/p' table.csv | cut -d, -f2-9,22-24
+cut -d, -f2-9,22-24 table.csv
 tidemark sweep --workload mlp "$@" --resume --format markdown | sed -n '/^every/p; /^| /p' | cut -d'|' -f1-6
 tidemark sweep --heads 2 "$@" --resume
 echo "exit $?"

@@ -6,5 +6,5 @@ for format in text markdown csv latex; do
 done
 echo "--- json"
 tidemark sweep --merge "$golden/snapshots/sweep.jsonl" --format json >table.json
-jq -c '.tables[0].rows[] | [.cell, .outcome, .step_ms, .peak_percent, .reserved_peak_bytes, .environment]' table.json
-jq -c '.tables[1].rows[0]' table.json
+jq -c '.tables.cells.rows[] | [.cell, .outcome, .step_ms, .peak_percent, .reserved_peak_bytes, .environment]' table.json
+jq -c '.tables.cells.rows[0], .figures' table.json

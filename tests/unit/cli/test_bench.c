@@ -65,7 +65,7 @@ static void a_sample_that_fails_ends_it(void **state) {
 /* Whether one target of 10 that came out at `measured` counts as missed. */
 static bool is_missed(double measured) {
     tide_report report;
-    tide_report_init(&report);
+    tide_report_init(&report, "test");
     tide_bench_run run = {.report = &report};
     tide_bench_add_target(&run, "always", "ns", 10.0, 1.0);
     tide_bench_add_target(&run, "a pair", "ns", 10.0, measured);

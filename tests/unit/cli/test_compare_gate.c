@@ -193,10 +193,12 @@ static void mistakes(void **state) {
         const char *text, *message;
     } CASES[] = {
         {"", "at character 1 stands an unknown quantity '' (valid: peak_allocated, "},
-        {"peak_alocated > +2%", "at character 1 stands an unknown quantity 'peak_alocated': did you mean peak_allocated?"},
+        {"peak_alocated > +2%",
+         "at character 1 stands an unknown quantity 'peak_alocated': did you mean peak_allocated?"},
         {" time_ > 3ms", "at character 2 stands an unknown quantity 'time_'"},
         {"category: > 3", "at character 1 stands an unknown quantity 'category:'"},
-        {"category:activations > 3", "at character 10 stands an unknown category 'activations': did you mean activation?"},
+        {"category:activations > 3",
+         "at character 10 stands an unknown category 'activations': did you mean activation?"},
         {"peak_allocated", "at character 15 an operator is missing"},
         {"peak_allocated == 3", "at character 16 an operator is missing"},
         {"peak_allocated => 3", "at character 16 an operator is missing"},

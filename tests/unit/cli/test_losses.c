@@ -74,9 +74,10 @@ static void said_of(const double *losses, size_t n, char *ret_text, size_t n_roo
     assert_int_equal(tide_model_config_preset("2.7B", model, NULL), TIDE_OK);
     assert_int_equal(tide_snapshot_create(NULL, &run.result.snapshot), TIDE_OK);
     run.result.snapshot->timing = timing_of(losses, n, 0);
-    tide_report_init(&report);
+    tide_report_init(&report, "test");
     tide_profile_say_loss(&plan, &report);
-    assert_int_equal(tide_report_print(&report, TIDE_FORMAT_TEXT, file), TIDE_OK);
+    assert_int_equal(
+        tide_report_print(&report, (tide_format){.kind = TIDE_FORMAT_TEXT}, file, NULL), TIDE_OK);
     tide_report_fini(&report);
     rewind(file);
     ret_text[fread(ret_text, 1, n_room - 1, file)] = '\0';

@@ -2,6 +2,7 @@
  * a table or a document would obey. */
 #define _POSIX_C_SOURCE 200809L
 #include <setjmp.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -14,20 +15,32 @@
 #include "cli/harmless.h"
 #include "cli/table.h"
 
-/* What a report prints; malloc's. */
-static char *printed(const tide_report *report, tide_format format) {
+/* What a report prints of a table (NULL: of all); malloc's. */
+static char *printed_table(const tide_report *report, tide_format_kind kind, const char *table) {
     char *text = NULL;
     size_t n_bytes = 0;
     FILE *out = open_memstream(&text, &n_bytes);
+    const tide_format format = {.kind = kind, .table = table};
     assert_non_null(out);
-    assert_int_equal(tide_report_print(report, format, out), TIDE_OK);
+    assert_int_equal(tide_report_print(report, format, out, NULL), TIDE_OK);
     assert_int_equal(fclose(out), 0);
     return text;
 }
 
+static char *printed(const tide_report *report, tide_format_kind kind) {
+    return printed_table(report, kind, NULL);
+}
+
 static void build(tide_report *report) {
-    tide_report_init(report);
+    tide_report_init(report, "test");
     tide_report_say(report, "note", "50 %% of <all> & %s", "x_1");
+    tide_figure_bytes(report, "peak_bytes", 1536);
+    tide_figure_bytes(report, "lost_bytes", -1);
+    tide_figure_ns_of_ms(report, "step_ns", 1.0625);
+    tide_figure_text(report, "outcome",
+                     "a\x1b"
+                     "b");
+    tide_figure_real(report, "loss", (double)NAN);
     tide_table *table = tide_report_table(report, "shares", "Shares");
     tide_table_column(table, "name", "name", false);
     tide_table_column(table, "bytes", "size", true);
@@ -47,7 +60,7 @@ static void build(tide_report *report) {
     tide_cell_ms(table, -1.0);
 }
 
-static void assert_prints(tide_format format, const char *expected) {
+static void assert_prints(tide_format_kind format, const char *expected) {
     tide_report report;
     build(&report);
     char *text = printed(&report, format);
@@ -83,9 +96,7 @@ static void markdown_is_escaped(void **state) {
 
 static void csv_is_quoted(void **state) {
     (void)state;
-    assert_prints(TIDE_FORMAT_CSV, "# 50 % of <all> & x_1\n"
-                                   "# Shares\n"
-                                   "name,bytes,share_percent,ms,ratio\n"
+    assert_prints(TIDE_FORMAT_CSV, "name,bytes,share_percent,ms,ratio\n"
                                    "\"a|b,\"\"c\"\"_\xc3\xa9\",1536,12.25,1.0625,0.5\n"
                                    "\"\x1b[31mred\n\t</script>\xc2\x9b\",,-3,,\n");
 }
@@ -111,15 +122,49 @@ static void latex_is_escaped(void **state) {
 
 static void json_is_exact(void **state) {
     (void)state;
-    assert_prints(TIDE_FORMAT_JSON,
-                  "{\"sentences\":[\n"
-                  "{\"key\":\"note\",\"text\":\"50 % of \\u003call> & x_1\"}],\"tables\":[\n"
-                  "{\"key\":\"shares\",\"title\":\"Shares\",\"rows\":[\n"
-                  "{\"name\":\"a|b,\\\"c\\\"_\xc3\xa9\",\"bytes\":1536,\"share_percent\":12.25,"
-                  "\"ms\":1.0625,\"ratio\":0.5},\n"
-                  "{\"name\":\"\\u001b[31mred\\u000a\\u0009\\u003c/"
-                  "script>\xc2\x9b\",\"bytes\":null,\"share_percent\":-3,"
-                  "\"ms\":null,\"ratio\":null}]}]}\n");
+    assert_prints(
+        TIDE_FORMAT_JSON,
+        "{\"format\":\"tidemark-report\",\"version\":1,\"command\":\"test\",\"figures\":{\n"
+        "\"peak_bytes\":1536,\n"
+        "\"lost_bytes\":null,\n"
+        "\"step_ns\":1062500,\n"
+        "\"outcome\":\"a\\u001bb\",\n"
+        "\"loss\":null},\n"
+        "\"tables\":{\n"
+        "\"shares\":{\"title\":\"Shares\",\"columns\":[\"name\",\"bytes\","
+        "\"share_percent\",\"ms\",\"ratio\"],\"rows\":[\n"
+        "{\"name\":\"a|b,\\\"c\\\"_\xc3\xa9\",\"bytes\":1536,\"share_percent\":12.25,"
+        "\"ms\":1.0625,\"ratio\":0.5},\n"
+        "{\"name\":\"\\u001b[31mred\\u000a\\u0009\\u003c/"
+        "script>\xc2\x9b\",\"bytes\":null,\"share_percent\":-3,"
+        "\"ms\":null,\"ratio\":null}]}},\n"
+        "\"sentences\":{\n"
+        "\"note\":[\"50 % of \\u003call> & x_1\"]}}\n");
+}
+
+/* Tables of one key are parts of one table, and a name picks one table of several. */
+static void one_table_is_printed(void **state) {
+    (void)state;
+    tide_report report;
+    tide_error error = {""};
+    tide_report_init(&report, "test");
+    for (int i = 0; i < 3; i++) {
+        tide_table *table = tide_report_table(&report, i < 2 ? "parts" : "other", "Title");
+        tide_table_column(table, "n", "n", true);
+        tide_table_row_begin(table);
+        tide_cell_count(table, i);
+    }
+    char *first = printed_table(&report, TIDE_FORMAT_CSV, "parts");
+    assert_string_equal(first, "n\n0\n1\n");
+    char *other = printed_table(&report, TIDE_FORMAT_TEXT, "other");
+    assert_string_equal(other, "\nTitle\n  n\n  2\n");
+    free(first);
+    free(other);
+    assert_int_equal(tide_report_print(&report, (tide_format){.table = "prats"}, stdout, &error),
+                     TIDE_INVALID);
+    assert_string_equal(error.message, "--table: the report has no table 'prats': did you mean "
+                                       "parts? (valid: parts, other)");
+    tide_report_fini(&report);
 }
 
 static void formats_have_names(void **state) {
@@ -147,7 +192,7 @@ static void texts_are_cut_between_characters(void **state) {
 static void an_empty_table_says_so(void **state) {
     (void)state;
     tide_report report;
-    tide_report_init(&report);
+    tide_report_init(&report, "test");
     tide_table *table = tide_report_table(&report, "k", "Title");
     tide_table_column(table, "a", "a", true);
     char *text = printed(&report, TIDE_FORMAT_TEXT);
@@ -163,6 +208,7 @@ int main(void) {
         cmocka_unit_test(csv_is_quoted),
         cmocka_unit_test(latex_is_escaped),
         cmocka_unit_test(json_is_exact),
+        cmocka_unit_test(one_table_is_printed),
         cmocka_unit_test(formats_have_names),
         cmocka_unit_test(texts_are_cut_between_characters),
         cmocka_unit_test(an_empty_table_says_so),

@@ -80,7 +80,7 @@ static void every_width_holds(void **state) {
 /* ---- tables ---- */
 
 static void build(tide_report *report) {
-    tide_report_init(report);
+    tide_report_init(report, "test");
     tide_table *table = tide_report_table(report, "stacks", "stacks");
     tide_table_column(table, "stack", "call stack", false);
     tide_table_column(table, "bytes", "bytes", true);
@@ -102,7 +102,7 @@ static char *printed_within(size_t room) {
     build(&report);
     FILE *out = open_memstream(&text, &n_bytes);
     assert_non_null(out);
-    tide_report_print_within(&report, room, true, out);
+    tide_report_print_within(&report, NULL, room, true, out);
     assert_int_equal(fclose(out), 0);
     tide_report_fini(&report);
     return text;
@@ -152,7 +152,7 @@ static void rows_of_one_name_are_numbered(void **state) {
     tide_report report;
     char *text = NULL;
     size_t n_bytes = 0;
-    tide_report_init(&report);
+    tide_report_init(&report, "test");
     tide_table *table = tide_report_table(&report, "runs", "runs");
     tide_table_column(table, "run", "run", false);
     tide_table_column(table, "a", "allocated", true);
@@ -165,7 +165,7 @@ static void rows_of_one_name_are_numbered(void **state) {
     }
     FILE *out = open_memstream(&text, &n_bytes);
     assert_non_null(out);
-    tide_report_print_within(&report, 24, true, out);
+    tide_report_print_within(&report, NULL, 24, true, out);
     assert_int_equal(fclose(out), 0);
     assert_string_equal(text, "\nruns\n"
                               "  #  run    allocated\n"

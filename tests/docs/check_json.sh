@@ -1,0 +1,113 @@
+#!/usr/bin/env bash
+# Runs every command that prints a report with --format json and compares the names in what it prints with
+# docs/json.md: check_json.sh PAGE TIDEMARK SOURCES
+# A name that is printed must be on the page. A figure and a column that is on the page must be printed by one of
+# the commands below. Many sentences are said in rare cases only: such a key must at least stand in SOURCES/cli.
+set -u
+[ $# -eq 3 ] || { sed -n '2,5s/^# //p' "$0" >&2; exit 2; }
+command -v jq >/dev/null || { echo "jq is missing" >&2; exit 77; }
+page=$(realpath "$1")
+program=$(realpath "$2")
+sources=$(realpath "$3")
+snapshots=$sources/tests/golden/snapshots
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+export LC_ALL=C OMP_NUM_THREADS=1 OMP_WAIT_POLICY=passive
+cd "$scratch" || exit 1
+
+# Runs of one command that are compared have numbers, and settings of check-reference are column names.
+names='def name: sub("^run[0-9]+_"; "runN_") | sub("^replay[0-9]+"; "replayN") |
+        sub("^(flash|naive)_(none|block)$"; "ATTENTION_RECOMPUTE");
+    .command as $command |
+    (.figures | keys_unsorted[] | "\($command) figure \(name)"),
+    (.tables | to_entries[] | .key as $table | .value.columns[] | "\($command) column \($table).\(name)"),
+    (.sentences | keys_unsorted[] | "\($command) sentence \(.)")'
+# The envelope; bytes, counts and times in ns are integers; each row has the columns of its table, in their order.
+is_sound='def whole: type == "null" or (type == "number" and . == floor);
+    (keys_unsorted == ["format", "version", "command", "figures", "tables", "sentences"]) and
+    .format == "tidemark-report" and .version == 1 and
+    ([.figures | to_entries[] | select(.key | test("_(bytes|ns)$|s$|^(largest|next|event|device)$"))
+        | select(.key | test("tokens_per_second|loss$|settings$|fits$") | not) | .value | whole] | all) and
+    ([.tables[] | .columns as $columns | .rows[] | keys_unsorted == $columns] | all) and
+    ([.tables[] | .rows[] | to_entries[] | select(.key | test("_bytes$|^bytes$")) | .value | whole] | all) and
+    ([.sentences[] | type == "array" and (map(type == "string") | all) and length > 0] | all)'
+
+failed=0
+report() { # COMMAND...
+    "$program" "$@" --format json >report.json 2>errors
+    local status=$?
+    case $status in
+    0 | 3 | 4) ;;
+    *) { echo "tidemark $*: exit status $status"; cat errors; } >&2; failed=1; return ;;
+    esac
+    jq -e "$is_sound" report.json >/dev/null ||
+        { echo "tidemark $*: not the object that docs/json.md describes" >&2; failed=1; }
+    jq -r "$names" report.json >>printed
+}
+
+tiny="--d-model 32 --layers 1 --heads 2 --d-ff 64 --vocab 50 --context 16 --batch 2 --warmup 0"
+virtual="--device virtual --steps 3"
+# shellcheck disable=SC2086
+{
+    report profile $tiny $virtual -o one.json.gz
+    report profile $tiny --device cpu --steps 2 --overhead-pairs 2 -o cpu.json.gz
+    report profile $tiny $virtual --precision fp32,bf16-mixed
+    report profile $tiny --device cpu --steps 1 --precision fp32,bf16-mixed --overhead-pairs 0 -o listed/
+    report profile --device virtual --steps 1 --warmup 0 --memory-limit 400MiB --mode forward,train -o some/
+    # A virtual run has no kernels: these are made up.
+    gzip -dc one.json.gz | jq -c '(.strings | length) as $n | .strings += ["gemm", "forward", "forward > layer"] |
+        .kernels = {name: [$n], phase: [$n + 1], path: [$n + 2], launches: [4], total_ns: [4000], mean_ns: [1000],
+            min_ns: [900], max_ns: [1100]}' >traced.json
+    report summary traced.json --tree category,name --fragmentation --at peak
+    report summary cpu.json.gz --steps --leaks
+    report summary "$snapshots/three-devices.pickle"
+    report compare one.json.gz cpu.json.gz --fail-if 'peak_allocated > +1%'
+    report compare one.json.gz pytorch:2026
+    report replay one.json.gz --over-time 3
+    report replay one.json.gz --alloc-conf expandable_segments:True --alloc-conf max_split_size_mb:32 --over-time 2
+    report replay "$snapshots/three-devices.pickle" --grid
+    report replay "$snapshots/three-devices.pickle" --memory-limit 1GiB
+    report fit --size small --memory-limit 2GiB
+    report fit --find model --device virtual:t4-16 --mode forward,train
+    report forecast --size small --memory-limit 1GiB
+    report sweep $tiny $virtual --precision fp32,bf16-mixed -o virtual.jsonl
+    report study
+    report study parameters --size small
+    report study residuals --size small --context 64
+    report study memory --size small --context 64
+    report study memory --size small,medium --context 64,128 --batch 1,2 --attention flash,naive --mode train
+    for study in end-to-end precision; do
+        report study $study --d-model 32 --layers 1 --heads 2 --d-ff 64 --vocab 50 --context 16 --device cpu --warmup 1 --steps 2
+    done
+    report study warmup --d-model 32 --layers 1 --heads 2 --d-ff 64 --vocab 50 --context 16 --device cpu --warmup 0,1 --steps 2
+    report study kernels --d-model 32 --layers 1 --heads 2 --d-ff 64 --vocab 50 --context 16 --device cpu --warmup 1 --steps 2
+    for bench in allocator recorder symbols; do
+        report bench $bench --brief --rounds 2 --samples
+    done
+    for bench in matmul mlp layernorm gemv gather-gemv layer-forward layer-backward copy; do
+        report bench $bench --device cpu --brief --rounds 2 --samples --target 1e9
+    done
+    report bench mlp-norm --device cpu --brief --rounds 2 --peak-tflops 1
+    report bench mlp-scaling --device cpu --brief --rounds 2 --samples
+    report check-reference "$sources/tests/reference/tiny_fp32.safetensors"
+    report devices
+}
+sort -u printed >names.printed
+
+# The page has a section "## COMMAND", rows "| `figure` | ...", lines "- `table`: `column`, ..." and one "Sentences: `key`, ...".
+awk '/^## / { command = $2 }
+    /^\| `[a-zA-Z0-9_]+` \|/ { split($0, part, "`"); print command, "figure", part[2] }
+    /^- `[a-z_]+`:/ { n = split($0, part, "`"); for (i = 4; i < n; i += 2) print command, "column", part[2] "." part[i] }
+    /^Sentences: / { n = split($0, part, "`"); for (i = 2; i < n; i += 2) print command, "sentence", part[i] }' "$page" |
+    sort -u >names.documented
+
+comm -23 names.printed names.documented | sed 's/^/printed, but not documented: /' >wrong
+comm -13 names.printed names.documented | while read -r command kind name; do
+    if [ "$kind" = sentence ]; then
+        grep -rqE "\"$name\"" "$sources/cli" && continue
+    fi
+    echo "documented, but not printed: $command $kind $name"
+done >>wrong
+cat wrong >&2
+echo "$(wc -l <names.printed) names printed, $(wc -l <names.documented) documented"
+[ ! -s wrong ] && [ "$failed" -eq 0 ]
