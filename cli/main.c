@@ -108,7 +108,8 @@ static void print_help(FILE *out) {
         fprintf(out, "  %-16s %s\n", COMMANDS[i]->name, COMMANDS[i]->summary);
     }
     fprintf(out,
-            "\ntidemark COMMAND --help lists a command's options, tidemark --version prints the version.\n"
+            "\ntidemark COMMAND --help lists a command's options, tidemark --version prints the "
+            "version.\n"
             "tidemark --manual prints the manual page, tidemark --completion the completion for\n"
             "bash.\n\n%s\nEnvironment\n",
             PROGRAM.syntax);
