@@ -145,9 +145,8 @@ static void add_cell(tide_table *table, tide_cell cell) {
 }
 
 static tide_cell text_cell(tide_report *report, const char *text) {
-    return (tide_cell){.kind = TIDE_CELL_TEXT,
-                       .text = keep_text(report, text),
-                       .exact = keep_exact(report, text)};
+    return (tide_cell){
+        .kind = TIDE_CELL_TEXT, .text = keep_text(report, text), .exact = keep_exact(report, text)};
 }
 
 static tide_cell integer_cell(tide_cell_kind kind, int64_t integer) {
@@ -220,11 +219,11 @@ void tide_cell_none(tide_table *table) {
 /* ---- figures ---- */
 
 static void add_figure(tide_report *report, const char *key, tide_cell cell) {
-    tide_figure *figure = take(report, 1, sizeof(*figure));
+    tide_report_figure *figure = take(report, 1, sizeof(*figure));
     if (figure == NULL) {
         return;
     }
-    *figure = (tide_figure){.key = keep_exact(report, key), .cell = cell};
+    *figure = (tide_report_figure){.key = keep_exact(report, key), .cell = cell};
     if (report->last_figure != NULL) {
         report->last_figure->next = figure;
     } else {
@@ -233,29 +232,29 @@ static void add_figure(tide_report *report, const char *key, tide_cell cell) {
     report->last_figure = figure;
 }
 
-void tide_figure_bytes(tide_report *report, const char *key, int64_t n_bytes) {
+void tide_report_figure_bytes(tide_report *report, const char *key, int64_t n_bytes) {
     add_figure(report, key, known_integer(TIDE_CELL_BYTES, n_bytes));
 }
 
-void tide_figure_count(tide_report *report, const char *key, int64_t count) {
+void tide_report_figure_count(tide_report *report, const char *key, int64_t count) {
     add_figure(report, key, known_integer(TIDE_CELL_COUNT, count));
 }
 
-void tide_figure_ns(tide_report *report, const char *key, int64_t ns) {
+void tide_report_figure_ns(tide_report *report, const char *key, int64_t ns) {
     add_figure(report, key, known_integer(TIDE_CELL_COUNT, ns));
 }
 
-void tide_figure_ns_of_ms(tide_report *report, const char *key, double ms) {
+void tide_report_figure_ns_of_ms(tide_report *report, const char *key, double ms) {
     /* 2^62 ns are 146 years: what is longer, or not a number, is no time. */
     bool is_known = ms >= 0.0 && ms < 0x1p62 * 1e-6;
-    tide_figure_ns(report, key, is_known ? llround(ms * 1e6) : -1);
+    tide_report_figure_ns(report, key, is_known ? llround(ms * 1e6) : -1);
 }
 
-void tide_figure_real(tide_report *report, const char *key, double number) {
+void tide_report_figure_real(tide_report *report, const char *key, double number) {
     add_figure(report, key, known_real(TIDE_CELL_REAL, number));
 }
 
-void tide_figure_text(tide_report *report, const char *key, const char *text) {
+void tide_report_figure_text(tide_report *report, const char *key, const char *text) {
     bool is_known = text != NULL && text[0] != '\0';
     add_figure(report, key,
                is_known ? text_cell(report, text) : (tide_cell){.kind = TIDE_CELL_NONE});

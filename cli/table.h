@@ -2,8 +2,8 @@
  * with the same rows in the same order.
  *
  * Text, Markdown and LaTeX are for people: bytes are shown as "1.93 GiB", and figures are left out,
- * as sentences and tables hold them. CSV and JSON are for programs: bytes are integers, columns have
- * the names of keys, and docs/json.md lists all names. CSV is one table; JSON is everything.
+ * as sentences and tables hold them. CSV and JSON are for programs: bytes are integers, columns
+ * have the names of keys, and docs/json.md lists all names. CSV is one table; JSON is everything.
  * Texts may come from a file that nobody checked: what has a meaning in the format is escaped, and
  * what a terminal would obey is replaced (harmless.h), except in the cells of CSV and JSON written
  * to a file or pipe: those are exact.
@@ -132,11 +132,11 @@ typedef struct tide_table {
 
 /* A report for one command. */
 struct tide_report {
-    const char *command;            /* its name; borrowed */
-    tide_arena arena;               /* figures, tables, rows and texts */
-    bool no_memory;                 /* something is missing */
-    struct tide_figure *figures;    /* in the order they were added; in the arena */
-    struct tide_figure *last_figure;
+    const char *command;                /* its name; borrowed */
+    tide_arena arena;                   /* figures, tables, rows and texts */
+    bool no_memory;                     /* something is missing */
+    struct tide_report_figure *figures; /* in the order they were added; in the arena */
+    struct tide_report_figure *last_figure;
     struct tide_report_item *first; /* in the order they were added; in the arena */
     struct tide_report_item *last;
 };
@@ -151,13 +151,13 @@ void tide_report_say(tide_report *report, const char *key, const char *format, .
 
 /* A main figure of the report under a stable name; only JSON prints it. A value that is not known
  * (below 0; NULL or "") is null there. */
-void tide_figure_bytes(tide_report *report, const char *key, int64_t n_bytes);
-void tide_figure_count(tide_report *report, const char *key, int64_t count);
-void tide_figure_ns(tide_report *report, const char *key, int64_t ns);
+void tide_report_figure_bytes(tide_report *report, const char *key, int64_t n_bytes);
+void tide_report_figure_count(tide_report *report, const char *key, int64_t count);
+void tide_report_figure_ns(tide_report *report, const char *key, int64_t ns);
 /* The same of milliseconds, rounded to whole nanoseconds. */
-void tide_figure_ns_of_ms(tide_report *report, const char *key, double ms);
-void tide_figure_real(tide_report *report, const char *key, double number);
-void tide_figure_text(tide_report *report, const char *key, const char *text);
+void tide_report_figure_ns_of_ms(tide_report *report, const char *key, double ms);
+void tide_report_figure_real(tide_report *report, const char *key, double number);
+void tide_report_figure_text(tide_report *report, const char *key, const char *text);
 
 /* An empty table; NULL when there is no memory, which the functions below accept. Titles, keys and
  * texts are copied. */
@@ -181,8 +181,8 @@ void tide_cell_none(tide_table *table);
 
 /* Prints the report. With CSV, `out` gets one table, and stderr the sentences and the names of the
  * other tables. TIDE_NO_MEMORY when the report is incomplete, and TIDE_INVALID when it has no table
- * of the name that the format asks for: then nothing is printed. Errors of `out` are the caller's to
- * find. */
+ * of the name that the format asks for: then nothing is printed. Errors of `out` are the caller's
+ * to find. */
 TIDE_NODISCARD tide_status tide_report_print(const tide_report *report, tide_format format,
                                              FILE *out, tide_error *error);
 

@@ -5,12 +5,12 @@
 
 #include "cli/table.h"
 
-typedef struct tide_figure tide_figure;
+typedef struct tide_report_figure tide_report_figure;
 
 /* A figure: its value is a cell, as in a table. */
-struct tide_figure {
-    tide_figure *next; /* in the arena */
-    const char *key;   /* in JSON */
+struct tide_report_figure {
+    tide_report_figure *next; /* in the arena */
+    const char *key;          /* in JSON */
     tide_cell cell;
 };
 

@@ -273,7 +273,8 @@ static void json_table(tide_json_writer *json, const tide_report *report, const 
 static void json_figures(tide_json_writer *json, const tide_report *report) {
     tide_json_key(json, "figures");
     tide_json_begin_object(json);
-    for (const tide_figure *figure = report->figures; figure != NULL; figure = figure->next) {
+    for (const tide_report_figure *figure = report->figures; figure != NULL;
+         figure = figure->next) {
         tide_json_line(json);
         tide_json_key(json, figure->key);
         json_cell(json, &figure->cell);

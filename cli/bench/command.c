@@ -264,10 +264,10 @@ static tide_status measure(const tide_bench *bench, const bench_options *options
         if (records.n_records > 0 || run.n_unfit > 0) {
             tide_bench_report_environment(&run);
         }
-        tide_figure_count(&report, "rounds", (int64_t)run.n_rounds);
-        tide_figure_text(&report, "targets_met",
-                         ret->bound_is_missed || ret->target_is_missed ? "no" : "yes");
-        tide_figure_count(&report, "unfit_cases", (int64_t)run.n_unfit);
+        tide_report_figure_count(&report, "rounds", (int64_t)run.n_rounds);
+        tide_report_figure_text(&report, "targets_met",
+                                ret->bound_is_missed || ret->target_is_missed ? "no" : "yes");
+        tide_report_figure_count(&report, "unfit_cases", (int64_t)run.n_unfit);
         status = tide_report_print(&report, tide_format_chosen(&options->report), stdout, error);
     }
     if (status == TIDE_OK) {

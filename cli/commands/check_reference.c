@@ -147,9 +147,9 @@ static void add_figures(tide_report *report, const check_runs *runs) {
     for (size_t r = 0; r < runs->n; r++) {
         n_beyond += (int64_t)runs->reports[r].n_failed;
     }
-    tide_figure_count(report, "results", (int64_t)runs->reports[0].n_rows);
-    tide_figure_count(report, "combinations", (int64_t)runs->n);
-    tide_figure_count(report, "beyond_tolerance", n_beyond);
+    tide_report_figure_count(report, "results", (int64_t)runs->reports[0].n_rows);
+    tide_report_figure_count(report, "combinations", (int64_t)runs->n);
+    tide_report_figure_count(report, "beyond_tolerance", n_beyond);
 }
 
 static void add_table(tide_report *report, const check_runs *runs) {

@@ -253,7 +253,7 @@ static int run(int argc, char **argv) {
     add_parts(&report);
     size_t n_cards = 0;
     (void)tide_cards(&n_cards);
-    tide_figure_count(&report, "cards", (int64_t)n_cards);
+    tide_report_figure_count(&report, "cards", (int64_t)n_cards);
     add_cards(&report);
     add_sources(&report);
     tide_status status =

@@ -327,7 +327,7 @@ static tide_status check_operands(const tide_operands *operands, tide_error *err
 }
 
 static void add_figures(tide_report *report, const tide_compare *compare) {
-    tide_figure_count(report, "runs", (int64_t)compare->n_runs);
+    tide_report_figure_count(report, "runs", (int64_t)compare->n_runs);
     for (size_t i = 0; i < compare->n_runs; i++) {
         const tide_compare_run *run = &compare->runs[i];
         double step_ms = -1.0;
@@ -346,10 +346,10 @@ static void add_figures(tide_report *report, const tide_compare *compare) {
         char key[KEY_BYTES];
         for (size_t k = 0; k < sizeof(BYTES) / sizeof(BYTES[0]); k++) {
             snprintf(key, sizeof(key), "run%zu_%s", i + 1, BYTES[k].name);
-            tide_figure_bytes(report, key, BYTES[k].n_bytes);
+            tide_report_figure_bytes(report, key, BYTES[k].n_bytes);
         }
         snprintf(key, sizeof(key), "run%zu_step_ns", i + 1);
-        tide_figure_ns_of_ms(report, key, step_ms);
+        tide_report_figure_ns_of_ms(report, key, step_ms);
     }
 }
 

@@ -303,14 +303,17 @@ static void add_figures(const tide_fit_row *row, tide_report *report) {
     const tide_fit_answer *answer = &reply->answer;
     bool is_known = reply->unknown == NULL;
     bool has_next = is_known && answer->next_value > 0;
-    tide_figure_text(report, "run_by", reply->is_pytorch ? "pytorch" : "tidemark");
-    tide_figure_bytes(report, "usable_bytes", is_known ? countable(answer->usable_bytes) : -1);
-    tide_figure_count(report, "largest", is_known ? countable(answer->value) : -1);
-    tide_figure_count(report, "next", has_next ? countable(answer->next_value) : -1);
-    tide_figure_bytes(report, "next_needed_bytes", has_next ? countable(answer->needed_bytes) : -1);
+    tide_report_figure_text(report, "run_by", reply->is_pytorch ? "pytorch" : "tidemark");
+    tide_report_figure_bytes(report, "usable_bytes",
+                             is_known ? countable(answer->usable_bytes) : -1);
+    tide_report_figure_count(report, "largest", is_known ? countable(answer->value) : -1);
+    tide_report_figure_count(report, "next", has_next ? countable(answer->next_value) : -1);
+    tide_report_figure_bytes(report, "next_needed_bytes",
+                             has_next ? countable(answer->needed_bytes) : -1);
     if (is_known && answer->value > 0) {
-        tide_figure_bytes(report, "allocated_peak_bytes", answer->memory.allocated_peak_bytes);
-        tide_figure_bytes(report, "reserved_peak_bytes", answer->memory.reserved_peak_bytes);
+        tide_report_figure_bytes(report, "allocated_peak_bytes",
+                                 answer->memory.allocated_peak_bytes);
+        tide_report_figure_bytes(report, "reserved_peak_bytes", answer->memory.reserved_peak_bytes);
     }
 }
 

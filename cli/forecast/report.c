@@ -212,10 +212,10 @@ static void add_categories(const tide_forecast *f, tide_report *report) {
 
 static void add_figures(const tide_forecast *f, tide_report *report) {
     bool is_bounded = f->usable_bytes != UINT64_MAX;
-    tide_figure_text(report, "fits", f->fits ? "yes" : "no");
-    tide_figure_bytes(report, "allocated_peak_bytes", taken_by(f)->allocated_peak_bytes);
-    tide_figure_bytes(report, "reserved_peak_bytes", taken_by(f)->reserved_peak_bytes);
-    tide_figure_bytes(report, "usable_bytes", is_bounded ? countable(f->usable_bytes) : -1);
+    tide_report_figure_text(report, "fits", f->fits ? "yes" : "no");
+    tide_report_figure_bytes(report, "allocated_peak_bytes", taken_by(f)->allocated_peak_bytes);
+    tide_report_figure_bytes(report, "reserved_peak_bytes", taken_by(f)->reserved_peak_bytes);
+    tide_report_figure_bytes(report, "usable_bytes", is_bounded ? countable(f->usable_bytes) : -1);
 }
 
 tide_status tide_forecast_print(const tide_forecast *f, tide_format format, bool details,

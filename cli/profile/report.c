@@ -31,7 +31,7 @@ static const char *whose(const tide_profile_plan *plan, char text[WHOSE_BYTES]) 
 }
 
 static void say_path(tide_report *report, const char *key, const char *path) {
-    tide_figure_text(report, key, path);
+    tide_report_figure_text(report, key, path);
     tide_report_say(report, key, "%s: %s", key, path);
 }
 
@@ -166,13 +166,13 @@ static void say_dropped(const tide_profile_plan *plan, tide_report *report) {
 }
 
 static void add_figures(const tide_run_result *result, tide_report *report) {
-    tide_figure_text(report, "outcome", tide_outcome_name((int)result->outcome));
-    tide_figure_bytes(report, "requested_peak_bytes", result->memory.requested_peak_bytes);
-    tide_figure_bytes(report, "allocated_peak_bytes", result->memory.allocated_peak_bytes);
-    tide_figure_bytes(report, "reserved_peak_bytes", result->memory.reserved_peak_bytes);
-    tide_figure_ns_of_ms(report, "step_ns", result->ms[TIDE_TIMED_STEP].mean);
-    tide_figure_real(report, "tokens_per_second", result->tokens_per_second);
-    tide_figure_real(report, "loss", result->loss);
+    tide_report_figure_text(report, "outcome", tide_outcome_name((int)result->outcome));
+    tide_report_figure_bytes(report, "requested_peak_bytes", result->memory.requested_peak_bytes);
+    tide_report_figure_bytes(report, "allocated_peak_bytes", result->memory.allocated_peak_bytes);
+    tide_report_figure_bytes(report, "reserved_peak_bytes", result->memory.reserved_peak_bytes);
+    tide_report_figure_ns_of_ms(report, "step_ns", result->ms[TIDE_TIMED_STEP].mean);
+    tide_report_figure_real(report, "tokens_per_second", result->tokens_per_second);
+    tide_report_figure_real(report, "loss", result->loss);
 }
 
 /* For a list, whose table has the figures of each run. */
@@ -183,9 +183,9 @@ static void add_list_figures(const tide_profile_plan *plan, tide_report *report)
         n_completed += plan->runs[i].result.outcome == TIDE_OUTCOME_COMPLETED;
         n_oom += plan->runs[i].result.outcome == TIDE_OUTCOME_OOM;
     }
-    tide_figure_count(report, "runs", (int64_t)plan->n_runs);
-    tide_figure_count(report, "completed_runs", n_completed);
-    tide_figure_count(report, "oom_runs", n_oom);
+    tide_report_figure_count(report, "runs", (int64_t)plan->n_runs);
+    tide_report_figure_count(report, "completed_runs", n_completed);
+    tide_report_figure_count(report, "oom_runs", n_oom);
 }
 
 tide_status tide_profile_print_single(const tide_profile_plan *plan, tide_error *error) {

@@ -390,13 +390,13 @@ static void add_figures(tide_report *report, const tide_replay_runs *runs) {
         }
     }
     bool survives = least_bytes != INT64_MAX;
-    tide_figure_count(report, "requests", (int64_t)any_replay(runs)->n_requests);
-    tide_figure_bytes(report, "recorded_reserved_peak_bytes", recorded_bytes);
-    tide_figure_bytes(report, "best_reserved_peak_bytes", survives ? least_bytes : -1);
-    tide_figure_text(report, "best_settings", survives ? best : NULL);
+    tide_report_figure_count(report, "requests", (int64_t)any_replay(runs)->n_requests);
+    tide_report_figure_bytes(report, "recorded_reserved_peak_bytes", recorded_bytes);
+    tide_report_figure_bytes(report, "best_reserved_peak_bytes", survives ? least_bytes : -1);
+    tide_report_figure_text(report, "best_settings", survives ? best : NULL);
     if (runs->verified != NULL) {
-        tide_figure_text(report, "is_as_recorded",
-                         tide_replay_is_same(&runs->verified->verified) ? "yes" : "no");
+        tide_report_figure_text(report, "is_as_recorded",
+                                tide_replay_is_same(&runs->verified->verified) ? "yes" : "no");
     }
 }
 

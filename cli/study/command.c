@@ -71,7 +71,7 @@ static int list_studies(tide_format format) {
     tide_error error = {""};
     tide_report report;
     tide_report_init(&report, "study");
-    tide_figure_count(&report, "studies", N_STUDIES);
+    tide_report_figure_count(&report, "studies", N_STUDIES);
     tide_table *table = tide_report_table(&report, "studies", "studies");
     tide_table_column(table, "name", "name", false);
     tide_table_column(table, "question", "question", false);
@@ -292,8 +292,8 @@ static int run_study(const tide_study *study, tide_study_options *options,
         status = make(&work, &error);
     }
     if (status == TIDE_OK) {
-        tide_figure_count(&work.report, "runs", (int64_t)work.n_cells);
-        tide_figure_count(&work.report, "completed_runs", n_completed(&work));
+        tide_report_figure_count(&work.report, "runs", (int64_t)work.n_cells);
+        tide_report_figure_count(&work.report, "completed_runs", n_completed(&work));
         status = tide_report_print(&work.report, format, stdout, &error);
     }
     tell_missing(&work);

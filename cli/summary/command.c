@@ -209,16 +209,16 @@ static void add_figures(const tide_summary_view *of) {
         {"allocated_end_bytes", device->end.allocated_bytes},
         {"reserved_end_bytes", device->end.reserved_bytes},
     };
-    tide_figure_text(of->report, "outcome", of->snapshot->run.outcome);
-    tide_figure_count(of->report, "device", (int64_t)of->device_number);
-    tide_figure_count(of->report, "event", is_recorded ? instant->event : -1);
+    tide_report_figure_text(of->report, "outcome", of->snapshot->run.outcome);
+    tide_report_figure_count(of->report, "device", (int64_t)of->device_number);
+    tide_report_figure_count(of->report, "event", is_recorded ? instant->event : -1);
     for (size_t i = 0; i < sizeof(BYTES) / sizeof(BYTES[0]); i++) {
-        tide_figure_bytes(of->report, BYTES[i].key, is_recorded ? BYTES[i].n_bytes : -1);
+        tide_report_figure_bytes(of->report, BYTES[i].key, is_recorded ? BYTES[i].n_bytes : -1);
     }
-    tide_figure_count(of->report, "blocks", is_recorded ? (int64_t)instant->n_blocks : -1);
-    tide_figure_count(of->report, "ooms", device->n_oom);
-    tide_figure_count(of->report, "dropped_events", (int64_t)of->snapshot->n_dropped);
-    tide_figure_ns_of_ms(of->report, "step_ns", step_ms(&of->snapshot->timing));
+    tide_report_figure_count(of->report, "blocks", is_recorded ? (int64_t)instant->n_blocks : -1);
+    tide_report_figure_count(of->report, "ooms", device->n_oom);
+    tide_report_figure_count(of->report, "dropped_events", (int64_t)of->snapshot->n_dropped);
+    tide_report_figure_ns_of_ms(of->report, "step_ns", step_ms(&of->snapshot->timing));
 }
 
 /* ---- tables ---- */

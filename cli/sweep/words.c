@@ -147,10 +147,10 @@ void tide_sweep_say(const tide_sweep *sweep, bool for_people, tide_report *repor
         is_emulated = is_emulated || (is_timed && strncmp(row->precision, "bf16", 4) == 0 &&
                                       strcmp(row->result.environment.device_kind, "cpu") == 0);
     }
-    tide_figure_count(report, "cells", (int64_t)sweep->n_cells);
-    tide_figure_count(report, "rows", (int64_t)sweep->n_rows);
-    tide_figure_count(report, "completed_rows", n_completed);
-    tide_figure_count(report, "oom_rows", n_oom);
+    tide_report_figure_count(report, "cells", (int64_t)sweep->n_cells);
+    tide_report_figure_count(report, "rows", (int64_t)sweep->n_rows);
+    tide_report_figure_count(report, "completed_rows", n_completed);
+    tide_report_figure_count(report, "oom_rows", n_oom);
     count_outcomes(sweep, outcomes);
     tide_report_say(report, "sweep", "%zu of %zu %s on %s%s%s", sweep->n_rows, sweep->n_cells,
                     tide_plural(sweep->n_cells, "cell", "cells"), grid_text(sweep, "device"),

@@ -34,13 +34,13 @@ static char *printed(const tide_report *report, tide_format_kind kind) {
 static void build(tide_report *report) {
     tide_report_init(report, "test");
     tide_report_say(report, "note", "50 %% of <all> & %s", "x_1");
-    tide_figure_bytes(report, "peak_bytes", 1536);
-    tide_figure_bytes(report, "lost_bytes", -1);
-    tide_figure_ns_of_ms(report, "step_ns", 1.0625);
-    tide_figure_text(report, "outcome",
-                     "a\x1b"
-                     "b");
-    tide_figure_real(report, "loss", (double)NAN);
+    tide_report_figure_bytes(report, "peak_bytes", 1536);
+    tide_report_figure_bytes(report, "lost_bytes", -1);
+    tide_report_figure_ns_of_ms(report, "step_ns", 1.0625);
+    tide_report_figure_text(report, "outcome",
+                            "a\x1b"
+                            "b");
+    tide_report_figure_real(report, "loss", (double)NAN);
     tide_table *table = tide_report_table(report, "shares", "Shares");
     tide_table_column(table, "name", "name", false);
     tide_table_column(table, "bytes", "size", true);
