@@ -78,7 +78,7 @@ typedef struct tide_option_table {
     const char *notes;                 /* complete lines below the options; NULL: none */
 } tide_option_table;
 
-/* What stands on the command line beside the values of options. */
+/* The operands of a command line, and which options it gives. */
 typedef struct tide_operands {
     const char *texts[TIDE_MAX_OPERANDS]; /* borrowed from argv */
     size_t n;

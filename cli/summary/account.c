@@ -17,7 +17,7 @@ static void line(tide_table *table, const char *name, int64_t n_bytes, int64_t n
     tide_cell_text(table, meaning);
 }
 
-/* Reserved bytes have a limit of their own, so that free bytes are those below it. */
+/* With a limit on reserved bytes, free bytes count up to the limit, not up to the card's memory. */
 static bool has_limit(const tide_snapshot *snapshot) {
     for (size_t i = 0; i < snapshot->n_settings; i++) {
         const tide_snapshot_setting *setting = &snapshot->settings[i];

@@ -48,7 +48,7 @@ void tide_summary_share_cells(const tide_summary_view *of, tide_table *table,
     tide_cell_text(table, share->largest_name);
 }
 
-/* What the table has no room for, with a label for it; false when all of it has. */
+/* The shares beyond the first `top`, summed up, and a label for them; false when there are none. */
 static bool others(const tide_summary_view *of, const tide_split *split, tide_share *ret_rest,
                    char ret_label[TIDE_SUMMARY_LABEL_BYTES]) {
     if (split->n_shares <= of->top) {

@@ -131,7 +131,7 @@ static void step_table(const tide_summary_view *of, const tide_steps *steps) {
     }
 }
 
-/* The cells that what grows and what leaks have last. */
+/* Trailing columns of both tables: of what grows and of what leaks. */
 static void kept_words(const tide_summary_view *of, tide_table *table, const tide_kept *item) {
     char words[WORDS_BYTES];
     tide_cell_text(table, tide_snapshot_category(of->snapshot, item->category));
@@ -319,7 +319,7 @@ static void say_leaks(const tide_summary_view *of, const tide_kept_list *list, i
                     tide_plural((uint64_t)blocks, "", "s"), of_these);
 }
 
-/* A recording that ends with its warm-up cannot leak behind it. */
+/* Leaks are only known once a step follows the warm-up. */
 static bool goes_on(const tide_steps *steps, int64_t warm) {
     bool found = warm < 0;
     for (size_t i = 0; i < steps->n_steps; i++) {

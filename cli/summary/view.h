@@ -19,16 +19,16 @@
 enum { TIDE_SUMMARY_LABEL_BYTES = 64 };
 
 typedef struct tide_summary_view {
-    tide_report *report;               /* borrowed; filled */
-    const tide_snapshot *snapshot;     /* borrowed, as all below */
-    const tide_lifetimes *lifetimes;   /* of the snapshot */
-    const tide_scope_paths *paths;     /* of its scopes */
-    const tide_summary_device *device; /* the one that the report is about */
-    size_t device_number;              /* its index */
-    size_t top;                        /* rows of a table of scopes, stacks or blocks */
-    bool is_peak;                      /* the instant is the peak, not one that was asked for */
-    bool is_text;                      /* blanks at the begin of a cell stay */
-    bool is_for_programs; /* CSV or JSON: columns that a reader of a page has no use for */
+    tide_report *report;                 /* borrowed; filled */
+    const tide_snapshot *snapshot;       /* borrowed, as all below */
+    const tide_lifetimes *lifetimes;     /* of the snapshot */
+    const tide_scope_paths *paths;       /* of its scopes */
+    const tide_summary_device *device;   /* the one that the report is about */
+    size_t device_number;                /* its index */
+    size_t top;                          /* rows of a table of scopes, stacks or blocks */
+    bool is_peak;                        /* the instant is the peak, not one that was asked for */
+    bool is_text;                        /* leading blanks of a cell are kept */
+    bool is_for_programs;                /* CSV or JSON: columns that people have no use for */
     char when[TIDE_SUMMARY_LABEL_BYTES]; /* "at the peak", "at event 1234" */
 } tide_summary_view;
 

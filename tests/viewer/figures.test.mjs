@@ -141,11 +141,9 @@ const lossText = ({ file: { loss } }) =>
 
 function checkJson(result) {
   const { runs, device } = result;
-  const {
-    sentences,
-    tables: [table, ...others],
-  } = JSON.parse(result.printed);
-  assert.deepEqual([others.length, table.rows.length], [0, runs.length]);
+  const { sentences, tables } = JSON.parse(result.printed);
+  const table = tables.runs;
+  assert.deepEqual([Object.keys(tables), table.rows.length], [['runs'], runs.length]);
   const rateKeys =
     device === 'cpu'
       ? [...PHASES.flatMap((phase) => [`${phase}_ms`, `${phase}_std_ms`]), 'tokens_per_second']
@@ -156,13 +154,13 @@ function checkJson(result) {
     assert.deepEqual(Object.keys(row), [
       'run',
       'outcome',
-      'allocated_bytes',
-      'reserved_bytes',
+      'allocated_peak_bytes',
+      'reserved_peak_bytes',
       ...rateKeys,
       'snapshot',
     ]);
     assert.deepEqual(
-      [row.run, row.outcome, row.allocated_bytes, row.reserved_bytes, row.snapshot],
+      [row.run, row.outcome, row.allocated_peak_bytes, row.reserved_peak_bytes, row.snapshot],
       [run.name, 'fits', max.allocated.bytes, max.reserved.bytes, run.path],
     );
     if (device !== 'cpu') continue;
@@ -172,10 +170,10 @@ function checkJson(result) {
     }
     assert.equal(row.tokens_per_second, Math.floor(tokensPerSecond(run) + 0.5));
   }
-  const said = (key) => sentences.filter((sentence) => sentence.key === key).map((sentence) => sentence.text);
+  const said = (key) => sentences[key] ?? [];
   assert.deepEqual(said('device'), [devicesLine(device)]);
   assert.deepEqual(said('comparison'), [sentenceOf(runs)]);
-  assert.deepEqual(said('report'), [result.report]);
+  assert.deepEqual(said('report'), [`report: ${result.report}`]);
   assert.deepEqual(
     said('recorder'),
     device === 'cpu' ? runs.map((run) => `${run.name}: ${recorderText(run.document)}`) : [],
@@ -185,7 +183,7 @@ function checkJson(result) {
     said('loss'),
     device === 'cpu' ? runs.map((run) => `${run.name}: ${lossText(run.document)}`) : [],
   );
-  assert.equal(sentences.length, 3 + (device === 'cpu' ? 5 : 0));
+  assert.equal(Object.values(sentences).flat().length, 3 + (device === 'cpu' ? 5 : 0));
 }
 
 function checkText(result) {
@@ -337,7 +335,7 @@ const COUNTED = {
 function checkSummaryCommand({ path, document, summary, short }, device) {
   const { sentences, table } = printedJson('summary', path, '--top', '100000');
   const { peak, max, end } = summary;
-  const said = (key) => sentences.find((sentence) => sentence.key === key)?.text ?? '';
+  const said = (key) => sentences[key]?.[0] ?? '';
   const parts = CATEGORIES.map((category) => [category, peak.by_category[category].bytes])
     .filter(([, bytes]) => bytes > 0)
     .sort(([, a], [, b]) => b - a)
