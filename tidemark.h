@@ -47,13 +47,13 @@
 #define TIDE_TIDEMARK_H
 
 /* 0. The words: statuses and messages, a heap of one's own, rows and categories. */
-#include "common/status.h"
-#include "common/hostmem.h"
 #include "common/event.h"
+#include "common/hostmem.h"
+#include "common/status.h"
 
 /* 1. Devices: "cpu", "virtual", "virtual:CARD", "cuda:N". */
-#include "device/device.h"
 #include "device/cards.h" /* the virtual cards */
+#include "device/device.h"
 
 /* 2. The recorder, and scopes: step > phase > layer > operator, or names of the program's own. */
 #include "recorder/recorder.h"
@@ -71,10 +71,10 @@
 #include "common/temporary_file.h" /* removing unfinished files, for a signal handler of yours */
 
 /* 6. Documents: load one, look at its rows, its peak, and how two compare. */
-#include "snapshot/snapshot.h"
-#include "snapshot/summary.h"
 #include "snapshot/compare.h"
 #include "snapshot/compare_rows.h"
 #include "snapshot/export.h" /* the formats of other tools */
+#include "snapshot/snapshot.h"
+#include "snapshot/summary.h"
 
 #endif

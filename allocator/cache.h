@@ -18,11 +18,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "device/device.h"
-#include "recorder/recorder.h"
 #include "common/event.h"
 #include "common/hostmem.h"
 #include "common/status.h"
+#include "device/device.h"
+#include "recorder/recorder.h"
 
 #ifdef __cplusplus
 extern "C" {

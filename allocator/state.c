@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "allocator/cache_internal.h"
-#include "recorder/copy_friend.h"
 #include "common/clock.h"
+#include "recorder/copy_friend.h"
 
 static int by_address(const void *a, const void *b) {
     const tide_segment_row *left = a;

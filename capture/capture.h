@@ -11,9 +11,9 @@
 #include <stdint.h>
 
 #include "allocator/cache.h"
-#include "recorder/recorder.h"
 #include "common/hostmem.h"
 #include "common/status.h"
+#include "recorder/recorder.h"
 #include "snapshot/snapshot.h"
 
 #ifdef __cplusplus

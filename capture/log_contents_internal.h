@@ -3,9 +3,9 @@
 #ifndef TIDE_CAPTURE_LOG_CONTENTS_INTERNAL_H
 #define TIDE_CAPTURE_LOG_CONTENTS_INTERNAL_H
 
-#include "recorder/log_format_friend.h"
 #include "capture/recover.h"
 #include "common/strings.h"
+#include "recorder/log_format_friend.h"
 #include "snapshot/symbols.h"
 
 /* How far each area is filled (tide_log_counters says what each counts). A counter that cannot be

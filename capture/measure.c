@@ -2,9 +2,9 @@
 
 #include <stddef.h>
 
-#include "recorder/recorder_friend.h"
 #include "common/clock.h"
 #include "common/statistics.h"
+#include "recorder/recorder_friend.h"
 
 enum { N_ROUNDS = 9, N_EVENTS = 2000, N_FRAMES = 16, LOG_BYTES = 1 << 20 };
 

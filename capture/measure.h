@@ -2,8 +2,8 @@
 #ifndef TIDE_CAPTURE_MEASURE_H
 #define TIDE_CAPTURE_MEASURE_H
 
-#include "recorder/recorder.h"
 #include "common/status.h"
+#include "recorder/recorder.h"
 
 #ifdef __cplusplus
 extern "C" {

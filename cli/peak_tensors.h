@@ -4,9 +4,9 @@
 #ifndef TIDE_CLI_PEAK_TENSORS_H
 #define TIDE_CLI_PEAK_TENSORS_H
 
-#include "run/run.h"
 #include "cli/table.h"
 #include "common/arena.h"
+#include "run/run.h"
 #include "snapshot/summary.h"
 
 #ifdef __cplusplus

@@ -5,8 +5,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "device/device.h"
 #include "common/bytes.h"
+#include "device/device.h"
 
 /* Addresses stay below 2^53, so that they survive a reader whose numbers are doubles. */
 #define LAST_ADDRESS (UINT64_C(1) << 53)

@@ -9,9 +9,9 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "device/host_internal.h"
 #include "common/bytes.h"
 #include "common/text_file.h"
+#include "device/host_internal.h"
 
 static unsigned char *host_pointer(const tide_device_host *host, uint64_t address) {
     return host->pool + (address - TIDE_DEVICE_BASE_ADDRESS);

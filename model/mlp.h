@@ -17,12 +17,12 @@
 #include <stdint.h>
 
 #include "allocator/cache.h"
-#include "recorder/recorder.h"
 #include "common/status.h"
 #include "model/config.h"
 #include "model/ops.h"
 #include "model/parameters.h"
 #include "model/tensor.h"
+#include "recorder/recorder.h"
 
 #ifdef __cplusplus
 extern "C" {

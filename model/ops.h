@@ -14,12 +14,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "device/device.h"
-#include "recorder/recorder.h"
 #include "common/hostmem.h"
 #include "common/status.h"
+#include "device/device.h"
 #include "model/config.h"
 #include "model/tensor.h"
+#include "recorder/recorder.h"
 
 #ifdef __cplusplus
 extern "C" {

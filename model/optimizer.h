@@ -5,11 +5,11 @@
 #include <stddef.h>
 
 #include "allocator/cache.h"
-#include "recorder/recorder.h"
 #include "common/status.h"
 #include "model/ops.h"
 #include "model/parameters.h"
 #include "model/tensor.h"
+#include "recorder/recorder.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -13,9 +13,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "device/device.h"
 #include "common/hostmem.h"
 #include "common/status.h"
+#include "device/device.h"
 #include "model/config.h"
 #include "model/ops.h"
 #include "model/transformer.h"

@@ -23,9 +23,9 @@
 #include <stdint.h>
 
 #include "allocator/cache.h"
-#include "device/device.h"
 #include "common/hostmem.h"
 #include "common/status.h"
+#include "device/device.h"
 #include "model/ops.h"
 #include "model/tensor.h"
 

@@ -12,12 +12,12 @@
 #include <stdint.h>
 
 #include "allocator/cache.h"
-#include "recorder/recorder.h"
 #include "common/hostmem.h"
 #include "common/status.h"
 #include "model/config.h"
 #include "model/mlp.h"
 #include "model/ops.h"
+#include "recorder/recorder.h"
 
 #ifdef __cplusplus
 extern "C" {

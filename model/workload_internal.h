@@ -3,13 +3,13 @@
 #ifndef TIDE_MODEL_WORKLOAD_INTERNAL_H
 #define TIDE_MODEL_WORKLOAD_INTERNAL_H
 
-#include "recorder/kernel_trace.h"
-#include "recorder/recorder.h"
-#include "recorder/scope_times.h"
 #include "model/eager/eager.h"
 #include "model/mlp.h"
 #include "model/transformer.h"
 #include "model/workload.h"
+#include "recorder/kernel_trace.h"
+#include "recorder/recorder.h"
+#include "recorder/scope_times.h"
 
 /* A timed interval: a device event at each end, and the host's times. */
 typedef struct tide_interval {

@@ -1,6 +1,6 @@
 /* workload_pairs.c - what recording costs: recorded steps beside unrecorded ones. */
-#include "recorder/recorder_friend.h"
 #include "model/workload_internal.h"
+#include "recorder/recorder_friend.h"
 
 /* One step of a pair, timed by the host's clock, because that is how long a user waits. */
 static tide_status run_pair_step(tide_workload *workload, bool is_recorded, size_t index,

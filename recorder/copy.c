@@ -8,9 +8,9 @@
 #include <string.h>
 #include <time.h>
 
+#include "common/clock.h"
 #include "recorder/copy_friend.h"
 #include "recorder/state_internal.h"
-#include "common/clock.h"
 
 enum {
     CHUNK_ROWS = 4096, /* 192 KiB of events under one lock: some tens of microseconds */

@@ -11,8 +11,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "recorder/log_format_friend.h"
 #include "common/bytes.h"
+#include "recorder/log_format_friend.h"
 
 /* Rows of base beyond those of the log: more may be alive than a small ring has rows. This is
  * address space only; the system provides pages when they are used. */

@@ -12,9 +12,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "recorder/log_file_internal.h"
 #include "common/hostmem.h"
 #include "common/status.h"
+#include "recorder/log_file_internal.h"
 
 typedef struct tide_journal tide_journal;
 

@@ -13,8 +13,8 @@
 #ifndef TIDE_RECORDER_KERNEL_TRACE_H
 #define TIDE_RECORDER_KERNEL_TRACE_H
 
-#include "recorder/recorder.h"
 #include "common/status.h"
+#include "recorder/recorder.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -6,9 +6,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "recorder/log_file_internal.h"
 #include "common/checksum.h"
 #include "common/temporary_file.h"
+#include "recorder/log_file_internal.h"
 
 static bool put(int descriptor, const void *data, size_t n_bytes) {
     const char *bytes = data;

@@ -12,10 +12,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "recorder/event_log.h"
-#include "recorder/log_format_friend.h"
 #include "common/hostmem.h"
 #include "common/status.h"
+#include "recorder/event_log.h"
+#include "recorder/log_format_friend.h"
 
 typedef struct tide_log_file {
     const tide_hostmem *mem; /* borrowed */

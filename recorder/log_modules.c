@@ -6,8 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "recorder/journal_internal.h"
 #include "common/elf_note.h"
+#include "recorder/journal_internal.h"
 
 enum { PATH_BYTES = 4096 };
 

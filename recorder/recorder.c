@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/clock.h"
 #include "recorder/recorder_friend.h"
 #include "recorder/state_internal.h"
-#include "common/clock.h"
 
 enum { DEFAULT_FRAMES = 128 };
 #define DEFAULT_LOG_BYTES ((size_t)256 << 20)

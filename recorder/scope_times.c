@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "device/device_friend.h"
-#include "recorder/state_internal.h"
 #include "recorder/scope_times_internal.h"
+#include "recorder/state_internal.h"
 
 enum {
     N_TRIES = 16,         /* for an anchor: in the first tries the device may still be waking up */

@@ -22,9 +22,9 @@
 
 #include <stdint.h>
 
+#include "common/status.h"
 #include "device/device.h"
 #include "recorder/recorder.h"
-#include "common/status.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -7,12 +7,12 @@
 
 #include <math.h>
 
+#include "common/clock.h"
 #include "recorder/kernel_trace_internal.h"
 #include "recorder/nvtx_ranges_internal.h"
 #include "recorder/recorder.h"
-#include "recorder/state_internal.h"
 #include "recorder/scope_times_internal.h"
-#include "common/clock.h"
+#include "recorder/state_internal.h"
 
 enum { N_CACHED = 4 }; /* recorders that one thread uses in turn without taking a lock */
 

@@ -10,18 +10,18 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "common/lock_friend.h"
+#include "common/strings.h"
+#include "common/tick_clock_friend.h"
 #include "recorder/event_log.h"
 #include "recorder/journal_internal.h"
 #include "recorder/kernel_trace.h"
-#include "common/lock_friend.h"
 #include "recorder/log_file_internal.h"
 #include "recorder/recorder.h"
 #include "recorder/recorder_friend.h"
 #include "recorder/scope_times.h"
 #include "stack/depot.h"
 #include "stack/unwinder.h"
-#include "common/strings.h"
-#include "common/tick_clock_friend.h"
 
 enum { TIDE_MAX_STREAMS = 255, TIDE_REASON_TEXT = 512 };
 

@@ -5,9 +5,9 @@
 #define TIDE_REPLAY_REPLAY_INTERNAL_H
 
 #include "allocator/replay_friend.h"
+#include "common/map.h"
 #include "device/device_friend.h"
 #include "recorder/recorder_friend.h"
-#include "common/map.h"
 #include "replay/replay.h"
 
 /* A stream that no program has: every block that waits is said to be used by it. */

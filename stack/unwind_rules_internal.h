@@ -12,10 +12,10 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "stack/eh_frame_internal.h"
-#include "stack/loaded_code_internal.h"
 #include "common/hostmem.h"
 #include "common/status.h"
+#include "stack/eh_frame_internal.h"
+#include "stack/loaded_code_internal.h"
 
 /* A rule in one word, so that it can be read and replaced atomically. From the lowest bit: 3 bits
  * kind (tide_unwind_kind), 1 bit saves_rbp, 1 bit may_go, 3 bits unused, 28 bits cfa_offset, 28

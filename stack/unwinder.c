@@ -13,9 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/event.h"
 #include "stack/libunwind_internal.h"
 #include "stack/walk_internal.h"
-#include "common/event.h"
 
 enum { N_CACHED = 4 }; /* unwinders that one thread uses in turn without taking a lock */
 

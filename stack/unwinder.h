@@ -12,9 +12,9 @@
 #ifndef TIDE_STACK_UNWINDER_H
 #define TIDE_STACK_UNWINDER_H
 
-#include "stack/depot.h"
 #include "common/hostmem.h"
 #include "common/status.h"
+#include "stack/depot.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -5,8 +5,8 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "stack/depot.h"
 #include "common/event.h"
+#include "stack/depot.h"
 
 /* Libraries would have to come or go during three walks in a row before libunwind is asked. */
 enum { WORD_BYTES = 8, MAX_ATTEMPTS = 3 };

@@ -8,9 +8,9 @@
 #include <stddef.h>
 
 #include "allocator/cache.h"
-#include "device/device.h"
 #include "cli/bench/records.h"
 #include "common/status.h"
+#include "device/device.h"
 #include "model/ops.h"
 #include "model/timing.h"
 

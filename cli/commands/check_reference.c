@@ -2,11 +2,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "device/device.h"
 #include "cli/cli.h"
 #include "cli/table.h"
 #include "common/hostmem.h"
 #include "common/plural.h"
+#include "device/device.h"
 #include "model/reference.h"
 
 #define COMMAND "check-reference"

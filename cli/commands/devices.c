@@ -3,16 +3,16 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "device/cards.h"
-#include "device/device.h"
-#include "recorder/recorder.h"
 #include "capture/host.h"
 #include "cli/cli.h"
 #include "cli/table.h"
 #include "common/bytes.h"
 #include "common/plural.h"
+#include "device/cards.h"
+#include "device/device.h"
 #include "model/ops.h"
 #include "model/ops_cpu/kernels.h"
+#include "recorder/recorder.h"
 
 enum { DETAIL_BYTES = 512, MAX_GPUS = 64 };
 

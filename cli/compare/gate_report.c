@@ -2,8 +2,8 @@
 #include <stdio.h>
 
 #include "cli/cli.h"
-#include "cli/harmless.h"
 #include "cli/compare/internal.h"
+#include "cli/harmless.h"
 
 static void figure_cell(tide_table *table, const tide_gate *gate, double figure) {
     if (figure < 0.0) {

@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/study/internal.h"
 #include "cli/study/conclusions.h"
+#include "cli/study/internal.h"
 #include "cli/study/work_shares.h"
 
 enum { N_TOP = 12 };

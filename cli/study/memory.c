@@ -3,10 +3,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "run/run.h"
 #include "cli/peak_tensors.h"
-#include "cli/study/internal.h"
 #include "cli/study/conclusions.h"
+#include "cli/study/internal.h"
+#include "run/run.h"
 #include "snapshot/implementation.h"
 #include "snapshot/scope_paths.h"
 #include "snapshot/summary.h"

@@ -1,8 +1,8 @@
 /* Study parameters: how many parameters a model has, and their bytes. Nothing is run. */
 #include <stdio.h>
 
-#include "cli/study/internal.h"
 #include "cli/study/conclusions.h"
+#include "cli/study/internal.h"
 
 static void fill(tide_study_options *options) {
     tide_study_fill_sizes(options, true);

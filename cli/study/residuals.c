@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/study/internal.h"
 #include "cli/study/conclusions.h"
+#include "cli/study/internal.h"
 #include "common/plural.h"
 #include "snapshot/lifetimes.h"
 

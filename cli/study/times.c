@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "cli/figures.h"
-#include "cli/study/internal.h"
 #include "cli/study/conclusions.h"
+#include "cli/study/internal.h"
 
 /* ---- presets ---- */
 

@@ -16,8 +16,8 @@
 #include "cli/files.h"
 #include "cli/run_options.h"
 #include "cli/table.h"
-#include "run/run.h"
 #include "common/status.h"
+#include "run/run.h"
 
 enum { TIDE_SWEEP_MAX_CELLS = 10000, TIDE_SWEEP_VERSION = 1 };
 

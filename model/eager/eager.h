@@ -16,9 +16,9 @@
 #include <stdint.h>
 
 #include "allocator/cache.h"
-#include "recorder/recorder.h"
 #include "common/status.h"
 #include "model/config.h"
+#include "recorder/recorder.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -10,9 +10,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "support/event_log.h"
-#include "recorder/log_file_internal.h"
 #include "common/clock.h"
+#include "recorder/log_file_internal.h"
+#include "support/event_log.h"
 
 enum { N_ROUNDS = 9, N_LIVE = 2000, N_KINDS = 4 };
 

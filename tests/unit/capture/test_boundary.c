@@ -15,13 +15,13 @@
 #include <cmocka.h>
 
 #include "allocator/cache.h"
-#include "support/event_log.h"
-#include "recorder/journal_internal.h"
-#include "recorder/log_file_internal.h"
+#include "boundary_fixture.h"
 #include "capture/capture_internal.h"
 #include "capture/recover.h"
 #include "common/map.h"
-#include "boundary_fixture.h"
+#include "recorder/journal_internal.h"
+#include "recorder/log_file_internal.h"
+#include "support/event_log.h"
 
 enum { MAX_SEGMENTS = 8, MAX_BLOCKS = 64, N_UNITS = 16, UNIT = 512, N_EVENTS = 300 };
 

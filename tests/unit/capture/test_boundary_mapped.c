@@ -10,9 +10,9 @@
 #include <cmocka.h>
 
 #include "allocator/cache.h"
-#include "support/event_log.h"
-#include "capture/capture_internal.h"
 #include "boundary_fixture.h"
+#include "capture/capture_internal.h"
+#include "support/event_log.h"
 
 /* Allocates and releases blocks of all sizes in expandable segments, and sometimes empties the
  * cache. */

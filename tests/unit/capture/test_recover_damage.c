@@ -14,12 +14,12 @@
 
 #include <cmocka.h>
 
-#include "recorder/log_format_friend.h"
-#include "recorder/state_internal.h"
 #include "capture/capture.h"
 #include "capture/recover.h"
 #include "common/checksum.h"
 #include "common/map.h"
+#include "recorder/log_format_friend.h"
+#include "recorder/state_internal.h"
 #include "snapshot/summary.h"
 #include "snapshot/validate.h"
 #include "support/hostmem_fault.h"

@@ -8,10 +8,10 @@
 
 #include <cmocka.h>
 
+#include "common/map.h"
 #include "device/address_space.h"
 #include "device/cards.h"
 #include "device/device_friend.h"
-#include "common/map.h"
 #include "support/hostmem_fault.h"
 
 #define MIB ((size_t)1 << 20)

@@ -13,8 +13,8 @@
 #include <cmocka.h>
 
 #include "allocator/cache.h"
-#include "device/cuda_friend.h"
 #include "cuda_fixture.h"
+#include "device/cuda_friend.h"
 
 /* Expects that opening fails with one line that has `words` and the remedy, and that the runtime
  * keeps no error. */

@@ -9,8 +9,8 @@
 
 #include "allocator/cache.h"
 #include "device/device.h"
-#include "recorder/recorder.h"
 #include "model/workload.h"
+#include "recorder/recorder.h"
 
 typedef struct recorded_run {
     tide_device *device; /* all owned */

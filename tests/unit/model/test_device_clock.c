@@ -15,8 +15,8 @@
 
 #include <dlfcn.h>
 
-#include "device/host_internal.h"
 #include "common/clock.h"
+#include "device/host_internal.h"
 #include "fake_cupti/fake_cupti.h"
 #include "recorded_run.h"
 

@@ -14,9 +14,9 @@
 #include "allocator/cache.h"
 #include "device/cards.h"
 #include "device/device.h"
-#include "recorder/recorder.h"
-#include "model/eager/eager.h"
 #include "eager_run.h"
+#include "model/eager/eager.h"
+#include "recorder/recorder.h"
 #include "support/hostmem_fault.h"
 
 /* ---- what forward keeps ---- */

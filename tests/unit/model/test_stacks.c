@@ -9,9 +9,9 @@
 
 #include <cmocka.h>
 
+#include "recorded_run.h"
 #include "recorder/recorder_friend.h"
 #include "stack/walk_internal.h"
-#include "recorded_run.h"
 
 static void walks_agree(const char *device, const tide_workload_config *config) {
     recorded_run run;

@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "device/device_friend.h"
 #include "common/statistics.h"
+#include "device/device_friend.h"
 #include "model/timing.h"
 
 /* A host that submits work to a device, in ns. */

@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "recorder/recorder.h"
 #include "cuda_emulator.h"
 #include "model/bf16.h"
+#include "recorder/recorder.h"
 #include "twin.h"
 
 #define FP32_ROUNDOFF 5.9604644775390625e-8

@@ -13,10 +13,10 @@
 
 #include <dlfcn.h>
 
+#include "fake_cupti/fake_cupti.h"
 #include "recorder/cupti_internal.h"
 #include "recorder/kernel_trace.h"
 #include "recorder/recorder.h"
-#include "fake_cupti/fake_cupti.h"
 #include "support/hostmem_fault.h"
 
 #ifndef TIDEMARK_HAVE_CUPTI_HEADER

@@ -12,10 +12,10 @@
 
 #include <pthread.h>
 
+#include "common/clock.h"
 #include "device/device_friend.h"
 #include "recorder/recorder.h"
 #include "recorder/scope_times.h"
-#include "common/clock.h"
 #include "support/device_fault.h"
 #include "support/hostmem_fault.h"
 
