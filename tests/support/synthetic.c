@@ -1,68 +1,28 @@
-#include "support/synthetic.h"
+#include "support/synthetic_internal.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/map.h"
-#include "common/strings.h"
-
 enum {
     BASE_ADDRESS_BITS = 39, /* where addresses of a device begin */
-    BIG_SEGMENT = 20 << 20, /* blocks up to this share a segment */
-    MODEL_WIDTH = 768,
+    BIG_SEGMENT = 20 << 20, /* smaller blocks share a segment of this size */
     ROWS = 512,
     N_ACTIVATIONS = 10, /* kept per layer */
     N_WEIGHTS = 9       /* per layer */
 };
-
-/* A block that exists, handed out or not. */
-typedef struct block {
-    uint64_t address, requested_bytes, block_bytes;
-    uint32_t stack, scope, name;
-    uint8_t state, category;
-    size_t segment;
-} block;
-
-typedef struct segment {
-    uint64_t address, total_bytes, used_bytes;
-} segment;
-
-/* An array that grows. */
-typedef struct rows {
-    void *items;
-    size_t n, capacity;
-} rows;
-
-typedef struct maker {
-    synthetic_config config;
-    const tide_hostmem *mem;
-    uint64_t random;
-    int64_t now_ns;
-    uint64_t next_address;
-    uint64_t reserved_bytes;
-    bool stopped; /* enough events, or out of memory */
-    bool failed;  /* the host has no memory */
-    uint32_t scope;
-    rows events, scopes, frames, stacks, blocks, segments;
-    tide_strings strings;
-    tide_map free_by_size; /* block bytes -> last freed block + 1; a list through next_free */
-    rows next_free;
-    tide_map stack_by_path; /* parent and frame -> stack + 1 */
-    uint32_t outer[3];      /* stack nodes of main, run and step */
-} maker;
 
 synthetic_config synthetic_default(void) {
     return (synthetic_config){
         .seed = 1, .n_events = 5000, .n_layers = 4, .element_bytes = 4, .precision = "fp32"};
 }
 
-static uint64_t next_random(maker *m) {
+static uint64_t next_random(synthetic_maker *m) {
     m->random += 0x9e3779b97f4a7c15u;
     return tide_hash_u64(m->random);
 }
 
-static void *push(maker *m, rows *to, size_t item_bytes) {
+static void *push(synthetic_maker *m, synthetic_rows *to, size_t item_bytes) {
     void *items = tide_hostmem_grow(m->mem, to->items, &to->capacity, to->n + 1, item_bytes);
     if (items == NULL) {
         abort(); /* a test's own heap */
@@ -73,7 +33,7 @@ static void *push(maker *m, rows *to, size_t item_bytes) {
     return item;
 }
 
-static uint32_t text(maker *m, const char *of) {
+static uint32_t text(synthetic_maker *m, const char *of) {
     uint32_t number = TIDE_NONE;
     if (tide_strings_intern(&m->strings, of, &number) != TIDE_OK) {
         m->failed = true;
@@ -81,8 +41,8 @@ static uint32_t text(maker *m, const char *of) {
     return number;
 }
 
-static uint32_t stack_node(maker *m, uint32_t parent, const char *function, const char *file,
-                           int line) {
+static uint32_t stack_node(synthetic_maker *m, uint32_t parent, const char *function,
+                           const char *file, int line) {
     uint64_t key = tide_hash_u64(((uint64_t)parent << 32) ^ (uint64_t)text(m, function) << 12 ^
                                  (uint64_t)line);
     uint64_t known = 0;
@@ -98,7 +58,7 @@ static uint32_t stack_node(maker *m, uint32_t parent, const char *function, cons
     return number;
 }
 
-static uint32_t begin(maker *m, tide_scope_kind kind, const char *name, int32_t index) {
+static uint32_t begin(synthetic_maker *m, tide_scope_kind kind, const char *name, int32_t index) {
     tide_scope_row *row = push(m, &m->scopes, sizeof(*row));
     m->now_ns += 200 + (int64_t)(next_random(m) % 500);
     *row = (tide_scope_row){.begin_ns = m->now_ns,
@@ -113,7 +73,7 @@ static uint32_t begin(maker *m, tide_scope_kind kind, const char *name, int32_t 
     return m->scope;
 }
 
-static void end(maker *m, uint32_t scope) {
+static void end(synthetic_maker *m, uint32_t scope) {
     if (m->stopped) {
         return;
     }
@@ -123,7 +83,7 @@ static void end(maker *m, uint32_t scope) {
     m->scope = row->parent;
 }
 
-static tide_event *event(maker *m, tide_action action, uint32_t stack) {
+static tide_event *event(synthetic_maker *m, tide_action action, uint32_t stack) {
     tide_event *row = push(m, &m->events, sizeof(*row));
     m->now_ns += 300 + (int64_t)(next_random(m) % 3000);
     *row = (tide_event){.time_ns = m->now_ns,
@@ -135,9 +95,9 @@ static tide_event *event(maker *m, tide_action action, uint32_t stack) {
     return row;
 }
 
-static void segment_alloc(maker *m, uint64_t n_bytes, uint32_t stack) {
-    segment *made = push(m, &m->segments, sizeof(*made));
-    *made = (segment){m->next_address, n_bytes, 0};
+static void segment_alloc(synthetic_maker *m, uint64_t n_bytes, uint32_t stack) {
+    synthetic_segment *made = push(m, &m->segments, sizeof(*made));
+    *made = (synthetic_segment){m->next_address, n_bytes, 0};
     m->next_address += (n_bytes + (1 << 21) - 1) >> 21 << 21;
     m->reserved_bytes += n_bytes;
     tide_event *row = event(m, TIDE_ACTION_SEGMENT_ALLOC, stack);
@@ -147,22 +107,24 @@ static void segment_alloc(maker *m, uint64_t n_bytes, uint32_t stack) {
 }
 
 /* A new block at the end of the last segment, or TIDE_NONE where there is no room. */
-static uint32_t carve(maker *m, uint64_t block_bytes) {
-    segment *last = m->segments.n > 0 ? (segment *)m->segments.items + m->segments.n - 1 : NULL;
+static uint32_t carve(synthetic_maker *m, uint64_t block_bytes) {
+    synthetic_segment *last =
+        m->segments.n > 0 ? (synthetic_segment *)m->segments.items + m->segments.n - 1 : NULL;
     if (last == NULL || last->total_bytes - last->used_bytes < block_bytes) {
         return TIDE_NONE;
     }
-    block *made = push(m, &m->blocks, sizeof(*made));
+    synthetic_block *made = push(m, &m->blocks, sizeof(*made));
     uint32_t *next = push(m, &m->next_free, sizeof(*next));
     *next = TIDE_NONE;
-    *made = (block){.address = last->address + last->used_bytes,
-                    .block_bytes = block_bytes,
-                    .segment = m->segments.n - 1};
+    *made = (synthetic_block){.address = last->address + last->used_bytes,
+                              .block_bytes = block_bytes,
+                              .segment = m->segments.n - 1};
     last->used_bytes += block_bytes;
     return (uint32_t)m->blocks.n - 1;
 }
 
-static uint32_t find_block(maker *m, uint64_t block_bytes, uint64_t requested, uint32_t stack) {
+static uint32_t find_block(synthetic_maker *m, uint64_t block_bytes, uint64_t requested,
+                           uint32_t stack) {
     uint64_t found = 0;
     if (tide_map_find(&m->free_by_size, block_bytes, &found) && found != 0) {
         uint32_t taken = (uint32_t)found - 1;
@@ -189,8 +151,8 @@ static uint32_t find_block(maker *m, uint64_t block_bytes, uint64_t requested, u
     return m->stopped ? TIDE_NONE : carve(m, block_bytes);
 }
 
-static uint32_t alloc(maker *m, uint64_t n_bytes, tide_category category, const char *name,
-                      uint32_t stack) {
+static uint32_t alloc(synthetic_maker *m, uint64_t n_bytes, tide_category category,
+                      const char *name, uint32_t stack) {
     if (m->stopped) {
         return TIDE_NONE;
     }
@@ -198,7 +160,7 @@ static uint32_t alloc(maker *m, uint64_t n_bytes, tide_category category, const 
     if (number == TIDE_NONE) {
         return TIDE_NONE;
     }
-    block *of = (block *)m->blocks.items + number;
+    synthetic_block *of = (synthetic_block *)m->blocks.items + number;
     of->requested_bytes = n_bytes;
     of->stack = stack;
     of->scope = m->scope;
@@ -214,11 +176,11 @@ static uint32_t alloc(maker *m, uint64_t n_bytes, tide_category category, const 
     return number;
 }
 
-static void free_row(maker *m, uint32_t number, tide_action action, uint32_t stack) {
+static void free_row(synthetic_maker *m, uint32_t number, tide_action action, uint32_t stack) {
     if (m->stopped || number == TIDE_NONE) {
         return;
     }
-    block *of = (block *)m->blocks.items + number;
+    synthetic_block *of = (synthetic_block *)m->blocks.items + number;
     tide_event *row = event(m, action, stack);
     row->address = of->address;
     row->requested_bytes = of->requested_bytes;
@@ -251,11 +213,11 @@ static const char *const OPERATORS[N_ACTIVATIONS / 2] = {"ln1", "attention", "ln
                                                          "residual"};
 
 static uint64_t weight_bytes(size_t i) {
-    uint64_t square = (uint64_t)MODEL_WIDTH * MODEL_WIDTH * 4;
-    return i < 4 ? square : i < 7 ? square / 3 * 8 : (uint64_t)MODEL_WIDTH * 4;
+    uint64_t square = (uint64_t)SYNTHETIC_MODEL_WIDTH * SYNTHETIC_MODEL_WIDTH * 4;
+    return i < 4 ? square : i < 7 ? square / 3 * 8 : (uint64_t)SYNTHETIC_MODEL_WIDTH * 4;
 }
 
-static uint32_t site(maker *m, const char *phase, const char *operation, int line) {
+static uint32_t site(synthetic_maker *m, const char *phase, const char *operation, int line) {
     uint32_t at = stack_node(m, m->outer[2], phase, "model/transformer.c", 40);
     at = stack_node(m, at, "block_run", "model/transformer.c", 88 + (phase[0] == 'b'));
     return stack_node(m, at, operation, "model/operators.c", line);
@@ -265,7 +227,7 @@ static void name_of(char out[64], size_t layer, const char *what, const char *su
     snprintf(out, 64, "layers.%zu.%s%s", layer, what, suffix);
 }
 
-static void make_weights(maker *m, tensors *all) {
+static void make_weights(synthetic_maker *m, tensors *all) {
     char name[64];
     uint32_t phase = begin(m, TIDE_SCOPE_PHASE, "setup", -1);
     for (size_t i = 0; i < m->config.n_layers * N_WEIGHTS; i++) {
@@ -277,11 +239,12 @@ static void make_weights(maker *m, tensors *all) {
 }
 
 /* A temporary comes and goes. */
-static void scratch(maker *m, size_t layer, int line, const char *phase, const char *operation) {
+static void scratch(synthetic_maker *m, size_t layer, int line, const char *phase,
+                    const char *operation) {
     char name[64];
     name_of(name, layer, operation, ".scratch");
-    uint64_t n_bytes =
-        (uint64_t)ROWS * MODEL_WIDTH * m->config.element_bytes / 4 + (uint64_t)(line % 5) * 100;
+    uint64_t n_bytes = (uint64_t)ROWS * SYNTHETIC_MODEL_WIDTH * m->config.element_bytes / 4 +
+                       (uint64_t)(line % 5) * 100;
     uint32_t at = site(m, phase, operation, line);
     uint32_t number = alloc(m, n_bytes, TIDE_TEMPORARY, name, at);
     if (m->config.two_streams && line % 2 == 0) {
@@ -294,7 +257,7 @@ static void scratch(maker *m, size_t layer, int line, const char *phase, const c
     }
 }
 
-static void forward_layer(maker *m, tensors *all, size_t layer) {
+static void forward_layer(synthetic_maker *m, tensors *all, size_t layer) {
     char name[64];
     char suffix[16];
     uint32_t scope = begin(m, TIDE_SCOPE_LAYER, "layer", (int32_t)layer);
@@ -303,7 +266,7 @@ static void forward_layer(maker *m, tensors *all, size_t layer) {
         uint32_t inner = begin(m, TIDE_SCOPE_OPERATOR, operation, -1);
         snprintf(suffix, sizeof(suffix), ".out%zu", i % 2);
         name_of(name, layer, operation, suffix);
-        uint64_t n_elements = (uint64_t)ROWS * MODEL_WIDTH * (i % 3 == 0 ? 4 : 1);
+        uint64_t n_elements = (uint64_t)ROWS * SYNTHETIC_MODEL_WIDTH * (i % 3 == 0 ? 4 : 1);
         all->activations[layer * N_ACTIVATIONS + i] =
             alloc(m, i == 1 ? ROWS * 4 + 4 : n_elements * m->config.element_bytes, TIDE_ACTIVATION,
                   name, site(m, "forward", operation, (int)i));
@@ -313,7 +276,7 @@ static void forward_layer(maker *m, tensors *all, size_t layer) {
     end(m, scope);
 }
 
-static void backward_layer(maker *m, tensors *all, size_t layer) {
+static void backward_layer(synthetic_maker *m, tensors *all, size_t layer) {
     char name[64];
     uint32_t scope = begin(m, TIDE_SCOPE_LAYER, "layer", (int32_t)layer);
     for (size_t i = N_ACTIVATIONS; i-- > 0 && !m->stopped;) {
@@ -332,7 +295,7 @@ static void backward_layer(maker *m, tensors *all, size_t layer) {
     end(m, scope);
 }
 
-static void optimizer(maker *m, tensors *all, bool first) {
+static void optimizer(synthetic_maker *m, tensors *all, bool first) {
     char name[64];
     uint32_t phase = begin(m, TIDE_SCOPE_PHASE, "optimizer", -1);
     uint32_t inner = begin(m, TIDE_SCOPE_OPERATOR, "adamw", -1);
@@ -350,7 +313,7 @@ static void optimizer(maker *m, tensors *all, bool first) {
     end(m, phase);
 }
 
-static void one_step(maker *m, tensors *all, int32_t step) {
+static void one_step(synthetic_maker *m, tensors *all, int32_t step) {
     uint32_t scope =
         begin(m, TIDE_SCOPE_STEP, step == 0 ? "warmup" : "step", step == 0 ? 0 : step - 1);
     uint32_t phase = begin(m, TIDE_SCOPE_PHASE, "forward", -1);
@@ -371,7 +334,7 @@ static void one_step(maker *m, tensors *all, int32_t step) {
     end(m, scope);
 }
 
-static void run(maker *m) {
+static void run(synthetic_maker *m) {
     size_t n = m->config.n_layers;
     tensors all = {tide_hostmem_zeroed(m->mem, n * N_WEIGHTS, sizeof(uint32_t)),
                    tide_hostmem_zeroed(m->mem, n * N_WEIGHTS, sizeof(uint32_t)),
@@ -387,149 +350,13 @@ static void run(maker *m) {
     m->mem->release(m->mem->ctx, all.activations);
 }
 
-/* A copy of the rows in the snapshot's arena. */
-static const void *keep(tide_snapshot *snapshot, const rows *from, size_t item_bytes) {
-    void *copy = tide_arena_alloc(&snapshot->arena, from->n, item_bytes);
-    if (copy == NULL) {
-        abort();
-    }
-    if (from->n > 0) {
-        memcpy(copy, from->items, from->n * item_bytes);
-    }
-    return copy;
-}
-
-static void keep_strings(tide_snapshot *snapshot, const tide_strings *strings) {
-    const char **texts = tide_arena_alloc(&snapshot->arena, strings->n_texts, sizeof(*texts));
-    for (size_t i = 0; texts != NULL && i < strings->n_texts; i++) {
-        texts[i] = tide_arena_text(&snapshot->arena, strings->texts[i]);
-    }
-    snapshot->strings = texts;
-    snapshot->n_strings = strings->n_texts;
-}
-
-/* Blocks lie in the order of their making, so those of one segment follow each other. */
-static void keep_end(tide_snapshot *snapshot, const maker *m) {
-    tide_segment_row *segments =
-        tide_arena_alloc(&snapshot->arena, m->segments.n, sizeof(*segments));
-    tide_block_row *blocks =
-        tide_arena_alloc(&snapshot->arena, m->blocks.n + m->segments.n, sizeof(*blocks));
-    const block *from = m->blocks.items;
-    size_t n_blocks = 0;
-    size_t at = 0;
-    for (size_t i = 0; i < m->segments.n; i++) {
-        const segment *of = (const segment *)m->segments.items + i;
-        segments[i] = (tide_segment_row){
-            .address = of->address, .total_bytes = of->total_bytes, .first_block = n_blocks};
-        for (; at < m->blocks.n && from[at].segment == i; at++) {
-            bool is_free = from[at].state == TIDE_BLOCK_FREE;
-            blocks[n_blocks++] =
-                (tide_block_row){.offset_bytes = from[at].address - of->address,
-                                 .block_bytes = from[at].block_bytes,
-                                 .requested_bytes = is_free ? 0 : from[at].requested_bytes,
-                                 .stack = is_free ? TIDE_NONE : from[at].stack,
-                                 .scope = is_free ? TIDE_NONE : from[at].scope,
-                                 .name = is_free ? TIDE_NONE : from[at].name,
-                                 .state = from[at].state,
-                                 .category = is_free ? (uint8_t)TIDE_UNKNOWN : from[at].category};
-        }
-        if (of->used_bytes < of->total_bytes) {
-            blocks[n_blocks++] = (tide_block_row){.offset_bytes = of->used_bytes,
-                                                  .block_bytes = of->total_bytes - of->used_bytes,
-                                                  .stack = TIDE_NONE,
-                                                  .scope = TIDE_NONE,
-                                                  .name = TIDE_NONE};
-        }
-        segments[i].n_blocks = n_blocks - segments[i].first_block;
-    }
-    snapshot->end_segments = segments;
-    snapshot->n_end_segments = m->segments.n;
-    snapshot->end_blocks = blocks;
-    snapshot->n_end_blocks = n_blocks;
-}
-
-static void describe(tide_snapshot *snapshot, const maker *m) {
-    static const double HOST_MS[] = {1.5, 1.25, 1.75};
-    static const double NOT_MEASURED[] = {-1.0, -1.0, -1.0};
-    static const tide_snapshot_phase PHASES[] = {{"forward", 3, HOST_MS, NOT_MEASURED},
-                                                 {"backward", 3, HOST_MS, HOST_MS},
-                                                 {"optimizer", 0, NULL, NULL},
-                                                 {"step", 3, HOST_MS, NOT_MEASURED}};
-    static const tide_snapshot_device DEVICES[] = {
-        {"virtual", "made-up card", 85899345920, 90, -1, -1, -1, -1}};
-    static const tide_snapshot_setting SETTINGS[] = {{"max_split_size_mb", NULL, -1.0},
-                                                     {"garbage_collection_threshold", NULL, 0.75},
-                                                     {"roundup_power2_divisions", "0,0,0", 0.0}};
-    static const tide_kernel_row KERNELS[] = {{0, TIDE_NONE, 0, 1, 17, 17, 17},
-                                              {1, 0, 1, 2000000, INT64_MAX, 0, 5000000000}};
-    static const tide_stream_row STREAMS[] = {{0, 0}, {140000000000, 0}};
-    snapshot->tool_version = "0.1.0";
-    snapshot->tool_build = "made up";
-    snapshot->clock_source = "monotonic";
-    snapshot->device_uncertainty_ns = 4321;
-    snapshot->full_policy = "keep-newest";
-    snapshot->devices = DEVICES;
-    snapshot->n_devices = 1;
-    snapshot->streams = STREAMS;
-    snapshot->n_streams = 2;
-    if (snapshot->n_strings >= 2) {
-        snapshot->kernels = KERNELS;
-        snapshot->n_kernels = 2;
-    }
-    snapshot->settings = SETTINGS;
-    snapshot->n_settings = 3;
-    const tide_event *events = m->events.items;
-    bool oom = m->events.n > 0 && events[m->events.n - 1].action == TIDE_ACTION_OOM;
-    tide_snapshot_run *run = &snapshot->run;
-    run->command = "tidemark profile --size made-up \"<quoted>\"";
-    run->started_unix_us = 1700000000000000;
-    run->model = (tide_snapshot_model){"custom", MODEL_WIDTH, 2048,    (int64_t)m->config.n_layers,
-                                       12,       10000,       12345678};
-    run->precision = m->config.precision;
-    run->mode = "train";
-    run->attention = "flash";
-    run->recompute = "none";
-    run->batch_size = 4;
-    run->context_length = 128;
-    run->seed = 0;
-    run->outcome = oom ? "oom" : "completed";
-    run->host_name = "host.example";
-    run->host_os = "Linux";
-    run->host_computed_by = "kernels";
-    run->host_n_cpus = 2;
-    snapshot->timing.warmup_steps = 1;
-    snapshot->timing.measured_steps = 3;
-    snapshot->timing.phases = PHASES;
-    snapshot->timing.n_phases = 4;
-    snapshot->timing.flops = 1.5e12;
-}
-
-static tide_snapshot *finish(maker *m) {
-    tide_snapshot *snapshot = NULL;
-    if (tide_snapshot_create(m->mem, &snapshot) != TIDE_OK) {
-        return NULL;
-    }
-    keep_strings(snapshot, &m->strings);
-    snapshot->frames = keep(snapshot, &m->frames, sizeof(tide_frame_row));
-    snapshot->n_frames = m->frames.n;
-    snapshot->stacks = keep(snapshot, &m->stacks, sizeof(tide_stack_row));
-    snapshot->n_stacks = m->stacks.n;
-    snapshot->scopes = keep(snapshot, &m->scopes, sizeof(tide_scope_row));
-    snapshot->n_scopes = m->scopes.n;
-    snapshot->events = keep(snapshot, &m->events, sizeof(tide_event));
-    snapshot->n_events = m->events.n;
-    keep_end(snapshot, m);
-    describe(snapshot, m);
-    return snapshot;
-}
-
 tide_snapshot *synthetic_create(const synthetic_config *config) {
     const tide_hostmem *mem = tide_hostmem_default();
-    maker m = {.config = *config,
-               .mem = mem,
-               .random = config->seed,
-               .next_address = UINT64_C(1) << BASE_ADDRESS_BITS,
-               .scope = TIDE_NONE};
+    synthetic_maker m = {.config = *config,
+                         .mem = mem,
+                         .random = config->seed,
+                         .next_address = UINT64_C(1) << BASE_ADDRESS_BITS,
+                         .scope = TIDE_NONE};
     tide_strings_init(&m.strings, mem);
     tide_map_init(&m.free_by_size, mem);
     tide_map_init(&m.stack_by_path, mem);
@@ -537,9 +364,9 @@ tide_snapshot *synthetic_create(const synthetic_config *config) {
     m.outer[1] = stack_node(&m, m.outer[0], "workload_run", "model/workload.c", 120);
     m.outer[2] = stack_node(&m, m.outer[1], "step", "model/workload.c", 77);
     run(&m);
-    tide_snapshot *snapshot = m.failed ? NULL : finish(&m);
-    rows *all[] = {&m.events, &m.scopes,   &m.frames,   &m.stacks,
-                   &m.blocks, &m.segments, &m.next_free};
+    tide_snapshot *snapshot = m.failed ? NULL : synthetic_document(&m);
+    synthetic_rows *all[] = {&m.events, &m.scopes,   &m.frames,   &m.stacks,
+                             &m.blocks, &m.segments, &m.next_free};
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
         mem->release(mem->ctx, all[i]->items);
     }

@@ -13,6 +13,7 @@
 #include "snapshot/compare_rows.h"
 #include "snapshot/scope_paths.h"
 #include "support/hostmem_fault.h"
+#include "support/made_snapshot.h"
 #include "support/pytorch_files.h"
 #include "support/synthetic.h"
 
@@ -51,9 +52,6 @@ static const tide_frame_row FRAMES[] = {{MAIN, FILE_A, 1, false},   {WORK, FILE_
 static const tide_stack_row STACKS[] = {{TIDE_NONE, 0}, {0, 1},         {0, 2},
                                         {TIDE_NONE, 1}, {TIDE_NONE, 3}, {4, 4},
                                         {4, 5},         {TIDE_NONE, 4}, {TIDE_NONE, 5}};
-static const tide_snapshot_device DEVICE = {"virtual", "v", -1, -1, -1, -1, -1, -1};
-static const tide_stream_row STREAM = {0, 0};
-
 typedef struct tensor {
     uint64_t address, bytes;
     uint32_t name, scope, stack;
@@ -61,8 +59,16 @@ typedef struct tensor {
 } tensor;
 
 static tide_snapshot *make(const tide_hostmem *mem, const tensor *tensors, size_t n) {
-    tide_snapshot *made = NULL;
-    assert_int_equal(tide_snapshot_create(mem, &made), TIDE_OK);
+    static const made_tables TABLES = {.strings = STRINGS,
+                                       .n_strings = sizeof(STRINGS) / sizeof(STRINGS[0]),
+                                       .scopes = SCOPES,
+                                       .n_scopes = sizeof(SCOPES) / sizeof(SCOPES[0]),
+                                       .frames = FRAMES,
+                                       .n_frames = sizeof(FRAMES) / sizeof(FRAMES[0]),
+                                       .stacks = STACKS,
+                                       .n_stacks = sizeof(STACKS) / sizeof(STACKS[0]),
+                                       .n_devices = 1};
+    tide_snapshot *made = made_snapshot(mem, &TABLES, NULL, 0);
     tide_event *events = tide_arena_alloc(&made->arena, MAX_EVENTS, sizeof(*events));
     assert_non_null(events);
     for (size_t i = 0; i < n; i++) {
@@ -74,18 +80,6 @@ static tide_snapshot *make(const tide_hostmem *mem, const tensor *tensors, size_
                                  .name = tensors[i].name,
                                  .category = tensors[i].category};
     }
-    made->devices = &DEVICE;
-    made->n_devices = 1;
-    made->streams = &STREAM;
-    made->n_streams = 1;
-    made->strings = STRINGS;
-    made->n_strings = sizeof(STRINGS) / sizeof(STRINGS[0]);
-    made->scopes = SCOPES;
-    made->n_scopes = sizeof(SCOPES) / sizeof(SCOPES[0]);
-    made->frames = FRAMES;
-    made->n_frames = sizeof(FRAMES) / sizeof(FRAMES[0]);
-    made->stacks = STACKS;
-    made->n_stacks = sizeof(STACKS) / sizeof(STACKS[0]);
     made->events = events;
     made->n_events = n;
     return made;

@@ -1,5 +1,5 @@
-/* test_layout.c - segments, blocks and gaps at an instant, against a table of every byte's owner;
- * the account of the reserved bytes; instants by event, time and scope. */
+/* test_layout.c - segments, blocks and gaps at an instant, against a table of every byte's owner,
+ * and the account of the reserved bytes. test_instants.c tests how an instant is found. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,64 +11,12 @@
 
 #include <cmocka.h>
 
-#include "snapshot/instant.h"
-#include "snapshot/layout.h"
-#include "snapshot/summary.h"
 #include "support/pytorch_files.h"
 #include "support/synthetic.h"
 
+#include "layout_fixture.h"
+
 #define MIB (UINT64_C(1) << 20)
-
-static const tide_snapshot_device DEVICES[] = {{"virtual", "a", -1, -1, -1, -1, -1, -1},
-                                               {"virtual", "b", -1, -1, -1, -1, -1, -1}};
-static const tide_stream_row STREAMS[] = {{0, 0}, {1, 0}};
-static const char *const STRINGS[] = {"step", "backward", "layer"};
-/* step 1 > backward > layer 3, and step 2 > backward. */
-static const tide_scope_row SCOPES[] = {
-    {0, -1, -1, -1, TIDE_NONE, 0, 1, 0, TIDE_SCOPE_STEP},
-    {0, -1, -1, -1, 0, 1, -1, 0, TIDE_SCOPE_PHASE},
-    {0, -1, -1, -1, 1, 2, 3, 0, TIDE_SCOPE_LAYER},
-    {0, -1, -1, -1, TIDE_NONE, 0, 2, 0, TIDE_SCOPE_STEP},
-    {0, -1, -1, -1, 3, 1, -1, 0, TIDE_SCOPE_PHASE},
-};
-
-static tide_snapshot *recording(const tide_event *events, size_t n_events) {
-    tide_snapshot *made = NULL;
-    assert_int_equal(tide_snapshot_create(NULL, &made), TIDE_OK);
-    made->devices = DEVICES;
-    made->n_devices = 2;
-    made->streams = STREAMS;
-    made->n_streams = 2;
-    made->strings = STRINGS;
-    made->n_strings = 3;
-    made->scopes = SCOPES;
-    made->n_scopes = sizeof(SCOPES) / sizeof(SCOPES[0]);
-    made->events = events;
-    made->n_events = n_events;
-    return made;
-}
-
-static tide_event row(tide_action action, uint64_t address, uint64_t requested, uint64_t n_bytes) {
-    return (tide_event){.address = address,
-                        .requested_bytes = requested,
-                        .block_bytes = n_bytes,
-                        .stack = TIDE_NONE,
-                        .scope = TIDE_NONE,
-                        .name = TIDE_NONE,
-                        .action = (uint8_t)action};
-}
-
-static tide_lifetimes lifetimes_of(const tide_snapshot *snapshot) {
-    tide_lifetimes lifetimes;
-    assert_int_equal(tide_lifetimes_init(&lifetimes, snapshot, snapshot->arena.mem, NULL), TIDE_OK);
-    return lifetimes;
-}
-
-static int64_t sum_of(const tide_account *account) {
-    return account->asked_bytes + account->rounding_bytes + account->unsplit_bytes +
-           account->pending_bytes + account->splittable_bytes + account->releasable_bytes +
-           account->unexplained_bytes;
-}
 
 /* Pieces fill their segments, segments do not overlap, and no two gaps meet. */
 static void assert_tiles(const tide_layout *layout) {
@@ -94,13 +42,13 @@ static void assert_tiles(const tide_layout *layout) {
 static void the_account_of_a_known_recording(void **state) {
     (void)state;
     const tide_event events[] = {
-        row(TIDE_ACTION_SEGMENT_ALLOC, 0, 2 * MIB, 2 * MIB),
-        row(TIDE_ACTION_SEGMENT_ALLOC, 100 * MIB, 20 * MIB, 20 * MIB),
-        row(TIDE_ACTION_SEGMENT_ALLOC, 200 * MIB, 30 * MIB, 30 * MIB),
-        row(TIDE_ACTION_ALLOC, 0, 1000, 1024),
-        row(TIDE_ACTION_ALLOC, 100 * MIB, 9 * MIB + 1, 10 * MIB),
-        row(TIDE_ACTION_ALLOC, 110 * MIB, 2 * MIB, 2 * MIB),
-        row(TIDE_ACTION_FREE_REQUESTED, 110 * MIB, 2 * MIB, 2 * MIB),
+        made_event(TIDE_ACTION_SEGMENT_ALLOC, 0, 2 * MIB, 2 * MIB),
+        made_event(TIDE_ACTION_SEGMENT_ALLOC, 100 * MIB, 20 * MIB, 20 * MIB),
+        made_event(TIDE_ACTION_SEGMENT_ALLOC, 200 * MIB, 30 * MIB, 30 * MIB),
+        made_event(TIDE_ACTION_ALLOC, 0, 1000, 1024),
+        made_event(TIDE_ACTION_ALLOC, 100 * MIB, 9 * MIB + 1, 10 * MIB),
+        made_event(TIDE_ACTION_ALLOC, 110 * MIB, 2 * MIB, 2 * MIB),
+        made_event(TIDE_ACTION_FREE_REQUESTED, 110 * MIB, 2 * MIB, 2 * MIB),
     };
     tide_snapshot *made = recording(events, 7);
     tide_lifetimes lifetimes = lifetimes_of(made);
@@ -130,12 +78,12 @@ static void the_account_of_a_known_recording(void **state) {
 static void expandable_segments_join_and_split(void **state) {
     (void)state;
     const tide_event events[] = {
-        row(TIDE_ACTION_SEGMENT_MAP, 0, 20 * MIB, 20 * MIB),
-        row(TIDE_ACTION_SEGMENT_MAP, 20 * MIB, 60 * MIB, 60 * MIB),
-        row(TIDE_ACTION_SEGMENT_ALLOC, 80 * MIB, 20 * MIB, 20 * MIB),
-        row(TIDE_ACTION_ALLOC, 5 * MIB, 10 * MIB, 10 * MIB),
-        row(TIDE_ACTION_SEGMENT_UNMAP, 40 * MIB, 20 * MIB, 20 * MIB),
-        row(TIDE_ACTION_SEGMENT_MAP, 40 * MIB, 20 * MIB, 20 * MIB),
+        made_event(TIDE_ACTION_SEGMENT_MAP, 0, 20 * MIB, 20 * MIB),
+        made_event(TIDE_ACTION_SEGMENT_MAP, 20 * MIB, 60 * MIB, 60 * MIB),
+        made_event(TIDE_ACTION_SEGMENT_ALLOC, 80 * MIB, 20 * MIB, 20 * MIB),
+        made_event(TIDE_ACTION_ALLOC, 5 * MIB, 10 * MIB, 10 * MIB),
+        made_event(TIDE_ACTION_SEGMENT_UNMAP, 40 * MIB, 20 * MIB, 20 * MIB),
+        made_event(TIDE_ACTION_SEGMENT_MAP, 40 * MIB, 20 * MIB, 20 * MIB),
     };
     static const size_t N_SEGMENTS[] = {1, 1, 2, 2, 3, 2};
     tide_snapshot *made = recording(events, 6);
@@ -163,8 +111,8 @@ static void expandable_segments_join_and_split(void **state) {
 static void granules_in_blocks_stay(void **state) {
     (void)state;
     const tide_event events[] = {
-        row(TIDE_ACTION_SEGMENT_MAP, 0, 80 * MIB, 80 * MIB),
-        row(TIDE_ACTION_ALLOC, 15 * MIB, 30 * MIB, 30 * MIB),
+        made_event(TIDE_ACTION_SEGMENT_MAP, 0, 80 * MIB, 80 * MIB),
+        made_event(TIDE_ACTION_ALLOC, 15 * MIB, 30 * MIB, 30 * MIB),
     };
     tide_snapshot *made = recording(events, 2);
     tide_lifetimes lifetimes = lifetimes_of(made);
@@ -206,7 +154,7 @@ static bool all_are(const bool *flags, const int *owner, size_t begin, size_t n,
 }
 
 static void append(world *in, tide_action action, size_t unit, size_t n, uint64_t requested) {
-    in->events[in->n_events++] = row(action, unit * 512, requested, n * 512);
+    in->events[in->n_events++] = made_event(action, unit * 512, requested, n * 512);
 }
 
 /* One row that the world allows, or none. */
@@ -386,12 +334,12 @@ static void real_files_add_up(void **state) {
 static void what_does_not_fit_is_shown(void **state) {
     (void)state;
     const tide_event events[] = {
-        row(TIDE_ACTION_ALLOC, 0, 1024, 1024), /* in no segment */
-        row(TIDE_ACTION_SEGMENT_ALLOC, 4096, 4096, 4096),
-        row(TIDE_ACTION_ALLOC, 7680, 1024, 1024), /* beyond its end */
-        row(TIDE_ACTION_ALLOC, 4096, 1024, 1024),
-        row(TIDE_ACTION_ALLOC, 4608, 512, 512), /* inside of another */
-        row(TIDE_ACTION_SEGMENT_ALLOC, 4096, 8192, 8192),
+        made_event(TIDE_ACTION_ALLOC, 0, 1024, 1024), /* in no segment */
+        made_event(TIDE_ACTION_SEGMENT_ALLOC, 4096, 4096, 4096),
+        made_event(TIDE_ACTION_ALLOC, 7680, 1024, 1024), /* beyond its end */
+        made_event(TIDE_ACTION_ALLOC, 4096, 1024, 1024),
+        made_event(TIDE_ACTION_ALLOC, 4608, 512, 512), /* inside of another */
+        made_event(TIDE_ACTION_SEGMENT_ALLOC, 4096, 8192, 8192),
     };
     tide_snapshot *made = recording(events, 6);
     tide_lifetimes lifetimes = lifetimes_of(made);
@@ -411,8 +359,8 @@ static void what_does_not_fit_is_shown(void **state) {
 static void sums_beyond_the_limit_are_refused(void **state) {
     (void)state;
     const tide_event events[] = {
-        row(TIDE_ACTION_ALLOC, 0, INT64_MAX, INT64_MAX),
-        row(TIDE_ACTION_SEGMENT_ALLOC, 0, 1024, 1024),
+        made_event(TIDE_ACTION_ALLOC, 0, INT64_MAX, INT64_MAX),
+        made_event(TIDE_ACTION_SEGMENT_ALLOC, 0, 1024, 1024),
     };
     tide_snapshot *made = recording(events, 2);
     tide_lifetimes lifetimes = lifetimes_of(made);
@@ -421,135 +369,6 @@ static void sums_beyond_the_limit_are_refused(void **state) {
     const tide_instant at = {0, 1};
     assert_int_equal(tide_layout_init(&layout, made, &lifetimes, &at, &error), TIDE_LIMIT);
     assert_non_null(strstr(error.message, "2^63"));
-    tide_lifetimes_fini(&lifetimes);
-    tide_snapshot_destroy(made);
-}
-
-/* ---- instants ---- */
-
-static tide_snapshot *with_scopes(void) {
-    static tide_event events[7];
-    events[0] = row(TIDE_ACTION_ALLOC, 0, 512, 512);
-    events[1] = row(TIDE_ACTION_ALLOC, 4096, 1024, 1024); /* step 1 > backward */
-    events[2] = row(TIDE_ACTION_FREE, 4096, 1024, 1024);  /* in its layer 3 */
-    events[3] = row(TIDE_ACTION_ALLOC, 8192, 4096, 4096); /* outside: the peak */
-    events[4] = row(TIDE_ACTION_FREE, 8192, 4096, 4096);  /* step 2 > backward */
-    events[5] = row(TIDE_ACTION_ALLOC, 4096, 512, 512);   /* the same */
-    events[6] = row(TIDE_ACTION_OOM, 0, 99, 99);
-    events[1].scope = 1;
-    events[2].scope = 2;
-    events[4].scope = 4;
-    events[5].scope = 4;
-    for (size_t i = 0; i < 7; i++) {
-        events[i].time_ns = 1000 * (int64_t)(i + 1);
-    }
-    return recording(events, 7);
-}
-
-static void instants_are_found(void **state) {
-    (void)state;
-    static const struct {
-        const char *text;
-        int64_t event;
-    } CASES[] = {
-        {"0", 0},
-        {"6", 6},
-        {"start", -1},
-        {"end", 6},
-        {"peak", 3},
-        {"oom", 6},
-        {"2us", 1},
-        {"2.5 us", 1},
-        {"0.004ms", 3},
-        {"500ns", -1},
-        {"step[1]", 1},
-        {"step[1] > backward", 1},
-        {"step[1]>layer", 1}, /* right before its first row */
-        {"layer[3]", 1},
-        {" backward > layer[3] ", 1},
-        {"step[2] > backward", 3}, /* it begins with a free, from the height before */
-        {"backward", 3},
-    };
-    tide_snapshot *made = with_scopes();
-    tide_lifetimes lifetimes = lifetimes_of(made);
-    for (size_t i = 0; i < sizeof(CASES) / sizeof(CASES[0]); i++) {
-        int64_t event = -2;
-        tide_error error = {""};
-        tide_status status = tide_instant_find(made, &lifetimes, 0, CASES[i].text, &event, &error);
-        if (status != TIDE_OK || event != CASES[i].event) {
-            fail_msg("%s: %s, event %d", CASES[i].text, error.message, (int)event);
-        }
-    }
-    tide_lifetimes_fini(&lifetimes);
-    tide_snapshot_destroy(made);
-}
-
-static void bad_instants_are_refused(void **state) {
-    (void)state;
-    static const char *const CASES[][2] = {
-        {"7", "0 to 6"},
-        {"99999999999999999999", "0 to 6"},
-        {"1.5", "unit"},
-        {"12 parsecs", "unit"},
-        {"1s", "0.007000 ms"},
-        {"forward", "step, backward, layer"},
-        {"step[3]", "it has"},
-        {"layer > backward", "it has"}, /* the wrong way round */
-        {"step[x]", "is no instant"},
-        {"step >", "is no instant"},
-        {"", "is no instant"},
-    };
-    tide_snapshot *made = with_scopes();
-    tide_lifetimes lifetimes = lifetimes_of(made);
-    for (size_t i = 0; i < sizeof(CASES) / sizeof(CASES[0]); i++) {
-        int64_t event = -2;
-        tide_error error = {""};
-        assert_int_equal(tide_instant_find(made, &lifetimes, 0, CASES[i][0], &event, &error),
-                         TIDE_INVALID);
-        if (strstr(error.message, CASES[i][1]) == NULL) {
-            fail_msg("'%s': %s", CASES[i][0], error.message);
-        }
-        assert_int_equal(event, -2);
-    }
-    int64_t event = -2;
-    assert_int_equal(tide_instant_find(made, &lifetimes, 1, "backward", &event, NULL),
-                     TIDE_INVALID);
-    assert_int_equal(tide_instant_find(made, &lifetimes, 1, "oom", &event, NULL), TIDE_INVALID);
-    tide_lifetimes_fini(&lifetimes);
-    tide_snapshot_destroy(made);
-}
-
-/* A summary of any instant adds up; that of the peak's is the peak's. */
-static void summaries_of_instants_add_up(void **state) {
-    (void)state;
-    synthetic_config config = synthetic_default();
-    config.two_streams = true;
-    tide_snapshot *made = synthetic_create(&config);
-    tide_lifetimes lifetimes = lifetimes_of(made);
-    for (int64_t i = -1; i < (int64_t)made->n_events; i += 97) {
-        tide_summary *summary = NULL;
-        const tide_instant at = {0, i};
-        assert_int_equal(tide_summary_create_from(made, &lifetimes, &at, &summary, NULL), TIDE_OK);
-        const tide_summary_peak *peak = &summary->devices[0].peak;
-        int64_t bytes = 0;
-        for (size_t j = 0; j < peak->by_stack.n_shares; j++) {
-            bytes += peak->by_stack.shares[j].bytes;
-        }
-        assert_int_equal(bytes, peak->totals.allocated_bytes);
-        assert_int_equal(peak->n_blocks, peak->totals.n_blocks);
-        assert_int_equal(peak->account.asked_bytes + peak->account.rounding_bytes +
-                             peak->account.unsplit_bytes,
-                         bytes);
-        assert_int_equal(peak->account.pending_bytes, peak->totals.active_bytes - bytes);
-        assert_int_equal(sum_of(&peak->account), peak->totals.reserved_bytes);
-        tide_summary_destroy(summary);
-    }
-    tide_summary *summary = NULL;
-    const tide_instant at = {0, lifetimes.devices[0].max[TIDE_MAX_ALLOCATED].event};
-    assert_int_equal(tide_summary_create_from(made, &lifetimes, &at, &summary, NULL), TIDE_OK);
-    assert_memory_equal(&summary->devices[0].peak.totals, &lifetimes.devices[0].at_peak,
-                        sizeof(tide_totals));
-    tide_summary_destroy(summary);
     tide_lifetimes_fini(&lifetimes);
     tide_snapshot_destroy(made);
 }
@@ -564,9 +383,6 @@ int main(void) {
         cmocka_unit_test(real_files_add_up),
         cmocka_unit_test(what_does_not_fit_is_shown),
         cmocka_unit_test(sums_beyond_the_limit_are_refused),
-        cmocka_unit_test(instants_are_found),
-        cmocka_unit_test(bad_instants_are_refused),
-        cmocka_unit_test(summaries_of_instants_add_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
