@@ -124,6 +124,40 @@ static void rights_are_handed_on(void **state) {
     assert_int_equal(unlink(at("a")), 0);
 }
 
+/* Only root can make a file of a group that a user is not in, and then become that user. The new
+ * file cannot get that group, so it must not hand the older group's rights to the user's group. */
+static void rights_of_another_group_are_not_handed_on(void **state) {
+    (void)state;
+    enum { USER = 65534, OTHER_GROUP = 12345 };
+    struct stat info;
+    uid_t user = geteuid();
+    if (user != 0) {
+        print_message("skipped: only root can make a file of another group\n");
+        skip();
+    }
+    put(at("a"), "old");
+    assert_int_equal(chown(at("a"), USER, OTHER_GROUP), 0);
+    assert_int_equal(chmod(at("a"), 0664), 0);
+    assert_int_equal(chmod(folder, 0777), 0);
+    assert_int_equal(seteuid(USER), 0);
+    tide_status status = save(at("a"), "new", NULL);
+    assert_int_equal(seteuid(user), 0);
+    assert_int_equal(status, TIDE_OK);
+    expect_content(at("a"), "new");
+    assert_int_equal(stat(at("a"), &info), 0);
+    assert_int_not_equal(info.st_gid, OTHER_GROUP);
+    assert_int_equal(info.st_mode & 0777, 0604);
+    /* Root may change the group, so the group and its rights stay. */
+    assert_int_equal(chown(at("a"), USER, OTHER_GROUP), 0);
+    assert_int_equal(chmod(at("a"), 0664), 0);
+    assert_int_equal(save(at("a"), "new", NULL), TIDE_OK);
+    assert_int_equal(stat(at("a"), &info), 0);
+    assert_int_equal(info.st_uid, USER);
+    assert_int_equal(info.st_gid, OTHER_GROUP);
+    assert_int_equal(info.st_mode & 0777, 0664);
+    assert_int_equal(unlink(at("a")), 0);
+}
+
 static void a_protected_file_stays(void **state) {
     (void)state;
     tide_error error = {""};
@@ -215,6 +249,7 @@ int main(void) {
         cmocka_unit_test(a_file_is_whole_or_as_it_was),
         cmocka_unit_test(links_lead_to_the_file),
         cmocka_unit_test(rights_are_handed_on),
+        cmocka_unit_test(rights_of_another_group_are_not_handed_on),
         cmocka_unit_test(a_protected_file_stays),
         cmocka_unit_test(a_new_file_replaces_none),
         cmocka_unit_test(refusals_name_path_and_reason),
