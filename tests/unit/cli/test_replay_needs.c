@@ -1,0 +1,138 @@
+/* test_replay_needs.c - the search for the smallest limit under which recorded requests are served:
+ * it never tries a limit that is known to be too small, and finds the first multiple of its step
+ * that is enough. Runs are replaced by functions of the limit here, so that each outcome is known.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "cli/replay/internal.h"
+
+#define MIB (UINT64_C(1) << 20)
+#define NO_LIMIT ((uint64_t)INT64_MAX) /* what the search tries in place of a limit */
+
+/* The entries' runs: each is served from `enough_bytes` on, and has `peak_bytes` without a limit.
+ */
+typedef struct outcomes {
+    uint64_t in_use_bytes; /* the limit under which every entry ran out of memory */
+    uint64_t enough_bytes[2];
+    int64_t peak_bytes[2];
+    uint64_t least_tried_bytes; /* of all runs of a search */
+    size_t n_runs;
+} outcomes;
+
+static outcomes now;
+
+uint64_t tide_replay_limit_in_use(const tide_replay_runs *runs, size_t device) {
+    (void)runs;
+    (void)device;
+    return now.in_use_bytes;
+}
+
+static tide_replay *make_replay(bool survives, int64_t peak_bytes) {
+    const tide_hostmem *mem = tide_hostmem_default();
+    tide_replay *replay = tide_hostmem_zeroed(mem, 1, sizeof(*replay));
+    assert_non_null(replay);
+    replay->mem = mem;
+    replay->by_device = tide_hostmem_zeroed(mem, 1, sizeof(*replay->by_device));
+    assert_non_null(replay->by_device);
+    replay->by_device[0].n_ooms = survives ? 0 : 1;
+    replay->by_device[0].peak_reserved_bytes = peak_bytes;
+    return replay;
+}
+
+tide_status tide_replay_run_entry(const tide_replay_runs *runs, size_t entry,
+                                  const uint64_t *limits_bytes, tide_replay **ret_replay,
+                                  tide_error *error) {
+    (void)runs;
+    (void)error;
+    now.n_runs++;
+    now.least_tried_bytes =
+        limits_bytes[0] < now.least_tried_bytes ? limits_bytes[0] : now.least_tried_bytes;
+    *ret_replay = make_replay(limits_bytes[0] >= now.enough_bytes[entry], now.peak_bytes[entry]);
+    return TIDE_OK;
+}
+
+static tide_replay_need find_need(size_t n_entries) {
+    static const tide_snapshot SNAPSHOT = {.n_devices = 1};
+    static tide_replay_runs runs;
+    tide_replay_need need = {.limit_bytes = UINT64_MAX};
+    runs = (tide_replay_runs){.snapshot = &SNAPSHOT, .needs = &need, .n_entries = n_entries};
+    for (size_t i = 0; i < n_entries; i++) {
+        runs.entries[i].replay = make_replay(false, 0);
+    }
+    now.least_tried_bytes = UINT64_MAX;
+    now.n_runs = 0;
+    assert_int_equal(tide_replay_find_needs(&runs, NULL), TIDE_OK);
+    for (size_t i = 0; i < n_entries; i++) {
+        tide_replay_destroy(runs.entries[i].replay);
+    }
+    return need;
+}
+
+static void the_smallest_limit_is_found(void **state) {
+    (void)state;
+    for (uint64_t enough = 102; enough <= 200; enough += 2) {
+        now = (outcomes){.in_use_bytes = 100 * MIB + 1,
+                         .enough_bytes = {enough * MIB},
+                         .peak_bytes = {(int64_t)(200 * MIB)}};
+        assert_true(find_need(1).limit_bytes == enough * MIB);
+        assert_true(now.least_tried_bytes > 100 * MIB); /* that one has run out of memory already */
+        assert_true(now.n_runs <= 8);                   /* 50 steps are halved 6 times */
+    }
+}
+
+/* A limit between two steps counts as the lower one, so the step above it is still tried. */
+static void the_step_above_the_limit_in_use_counts(void **state) {
+    (void)state;
+    now = (outcomes){.in_use_bytes = 102 * MIB - 1,
+                     .enough_bytes = {102 * MIB},
+                     .peak_bytes = {(int64_t)(150 * MIB)}};
+    assert_true(find_need(1).limit_bytes == 102 * MIB);
+}
+
+/* The limit made the run take more than it takes without one: its peak is no upper bound then. */
+static void a_peak_below_the_limit_in_use_is_no_bound(void **state) {
+    (void)state;
+    for (uint64_t peak = 60; peak <= 100; peak += 20) {
+        now = (outcomes){.in_use_bytes = 100 * MIB,
+                         .enough_bytes = {102 * MIB},
+                         .peak_bytes = {(int64_t)(peak * MIB)}};
+        assert_true(find_need(1).limit_bytes == 102 * MIB);
+    }
+}
+
+static void the_best_of_several_settings_counts(void **state) {
+    (void)state;
+    now = (outcomes){.in_use_bytes = 100 * MIB,
+                     .enough_bytes = {180 * MIB, 130 * MIB},
+                     .peak_bytes = {(int64_t)(200 * MIB), (int64_t)(300 * MIB)}};
+    tide_replay_need need = find_need(2);
+    assert_true(need.limit_bytes == 130 * MIB && need.base_limit_bytes == 180 * MIB);
+    assert_int_equal(need.entry, 1);
+    now.enough_bytes[1] = 180 * MIB; /* no better than the recorded settings */
+    need = find_need(2);
+    assert_true(need.limit_bytes == 180 * MIB);
+    assert_int_equal(need.entry, 0);
+}
+
+static void no_limit_helps_on_a_device_that_is_too_small(void **state) {
+    (void)state;
+    now = (outcomes){.in_use_bytes = 100 * MIB, .enough_bytes = {NO_LIMIT + 1}};
+    assert_true(find_need(1).limit_bytes == UINT64_MAX);
+    assert_int_equal(now.n_runs, 1);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_smallest_limit_is_found),
+        cmocka_unit_test(the_step_above_the_limit_in_use_counts),
+        cmocka_unit_test(a_peak_below_the_limit_in_use_is_no_bound),
+        cmocka_unit_test(the_best_of_several_settings_counts),
+        cmocka_unit_test(no_limit_helps_on_a_device_that_is_too_small),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
