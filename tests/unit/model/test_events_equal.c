@@ -12,20 +12,7 @@
 #include <cmocka.h>
 
 #include "recorded_run.h"
-
-static const char *text_of(const tide_recording *recording, uint32_t string) {
-    return string == TIDE_NONE ? "-" : recording->strings[string];
-}
-
-static void expect_same_scope(const tide_recording *a, const tide_recording *b, size_t i) {
-    const tide_scope_row *left = &a->scopes[i];
-    const tide_scope_row *right = &b->scopes[i];
-    assert_string_equal(text_of(a, left->name), text_of(b, right->name));
-    assert_int_equal(left->kind, right->kind);
-    assert_int_equal(left->index, right->index);
-    assert_int_equal(left->parent, right->parent);
-    assert_int_equal(left->thread, right->thread);
-}
+#include "support/same_recordings.h"
 
 /* Both runs are made by one and the same call, so even the return addresses agree. */
 static void expect_same_stack(const tide_recording *a, const tide_recording *b, uint32_t left,
@@ -40,35 +27,16 @@ static void expect_same_stack(const tide_recording *a, const tide_recording *b, 
                         n_frames * sizeof(uint64_t));
 }
 
-static void expect_same_event(const tide_recording *a, const tide_recording *b, size_t i) {
-    const tide_event *left = &a->events[i];
-    const tide_event *right = &b->events[i];
-    assert_int_equal(left->action, right->action);
-    assert_true(left->address == right->address);
-    assert_true(left->requested_bytes == right->requested_bytes);
-    assert_true(left->block_bytes == right->block_bytes);
-    assert_string_equal(text_of(a, left->name), text_of(b, right->name));
-    assert_int_equal(left->category, right->category);
-    assert_int_equal(left->stream, right->stream);
-    assert_int_equal(left->device, right->device);
-    assert_int_equal(left->scope, right->scope);
-    expect_same_stack(a, b, left->stack, right->stack);
-}
-
 static void expect_same_runs(const tide_workload_config *config) {
     static const char *const DEVICES[2] = {"cpu", "virtual"};
     recorded_run runs[2];
     recorded_runs_start(runs, DEVICES, 2, config);
     const tide_recording *a = &runs[0].state.recording;
     const tide_recording *b = &runs[1].state.recording;
-    assert_true(a->n_events > 50);
-    assert_int_equal(a->n_events, b->n_events);
-    assert_int_equal(a->n_scopes, b->n_scopes);
-    for (size_t i = 0; i < a->n_scopes; i++) {
-        expect_same_scope(a, b, i);
-    }
+    expect_same_scopes(a, b);
+    expect_same_events(a, 0, b, 0);
     for (size_t i = 0; i < a->n_events; i++) {
-        expect_same_event(a, b, i);
+        expect_same_stack(a, b, a->events[i].stack, b->events[i].stack);
     }
     /* The cpu did compute: there are times, and a loss near log(V), what uniform guesses cost. */
     assert_true(runs[0].result.host_ms[TIDE_TIMED_STEP][0] > 0);
@@ -85,20 +53,11 @@ static void expect_same_runs(const tide_workload_config *config) {
     recorded_run_end(&runs[1]);
 }
 
-/* All modes, attentions and recompute settings; clipping in half of them. */
 static void expect_same_modes_in(const tide_model_config *model, tide_precision precision) {
     for (int variant = 0; variant < 16; variant++) {
-        tide_workload_config config;
-        tide_workload_config_init(&config);
-        config.model = *model;
-        config.precision = precision;
+        tide_workload_config config = workload_variant(model, precision, variant);
         config.warmup_steps = 1;
         config.steps = 2;
-        config.mode = (variant & 3) == 3 ? TIDE_FORWARD : (tide_mode)(variant & 3);
-        config.keep_graph = (variant & 3) == 3;
-        config.attention = (variant & 4) != 0 ? TIDE_ATTENTION_NAIVE : TIDE_ATTENTION_FLASH;
-        config.recompute = (variant & 8) != 0 ? TIDE_RECOMPUTE_BLOCK : TIDE_RECOMPUTE_NONE;
-        config.clip_grad_norm = (variant & 4) != 0 ? 1 : 0;
         expect_same_runs(&config);
     }
 }

@@ -15,47 +15,13 @@
 #include "device/cards.h"
 #include "fake_cublas/fake_cublas.h"
 #include "fake_cudart/fake_cudart.h"
+#include "support/same_recordings.h"
 #include "unit/model/recorded_run.h"
-
-static const char *text_of(const tide_recording *recording, uint32_t string) {
-    return string == TIDE_NONE ? "-" : recording->strings[string];
-}
-
-static void expect_same_scopes(const tide_recording *a, const tide_recording *b) {
-    for (size_t i = 0; i < a->n_scopes && i < b->n_scopes; i++) {
-        const tide_scope_row *left = &a->scopes[i];
-        const tide_scope_row *right = &b->scopes[i];
-        assert_string_equal(text_of(a, left->name), text_of(b, right->name));
-        assert_int_equal(left->kind, right->kind);
-        assert_int_equal(left->index, right->index);
-        assert_int_equal(left->parent, right->parent);
-        assert_int_equal(left->thread, right->thread);
-    }
-    assert_int_equal(a->n_scopes, b->n_scopes);
-}
 
 /* Where a recording's memory begins: its first row is the purchase of a segment. */
 static uint64_t base_of(const tide_recording *recording) {
     assert_int_equal(recording->events[0].action, TIDE_ACTION_SEGMENT_ALLOC);
     return recording->events[0].address;
-}
-
-static void expect_same_events(const tide_recording *a, const tide_recording *b) {
-    assert_true(a->n_events > 50);
-    for (size_t i = 0; i < a->n_events && i < b->n_events; i++) {
-        const tide_event *left = &a->events[i];
-        const tide_event *right = &b->events[i];
-        assert_int_equal(left->action, right->action);
-        assert_string_equal(text_of(a, left->name), text_of(b, right->name));
-        assert_true(left->address - base_of(a) == right->address - base_of(b));
-        assert_true(left->requested_bytes == right->requested_bytes);
-        assert_true(left->block_bytes == right->block_bytes);
-        assert_int_equal(left->category, right->category);
-        assert_int_equal(left->stream, right->stream);
-        assert_int_equal(left->device, right->device);
-        assert_int_equal(left->scope, right->scope);
-    }
-    assert_int_equal(a->n_events, b->n_events);
 }
 
 /* The first row of a block from the i-th on that is not the workspace's. */
@@ -71,14 +37,7 @@ static void expect_same_requests(const tide_recording *a, const tide_recording *
     size_t k = next_request(b, 0);
     for (size_t i = next_request(a, 0); i < a->n_events; i = next_request(a, i + 1)) {
         assert_true(k < b->n_events);
-        const tide_event *left = &a->events[i];
-        const tide_event *right = &b->events[k];
-        assert_int_equal(left->action, right->action);
-        assert_string_equal(text_of(a, left->name), text_of(b, right->name));
-        assert_true(left->requested_bytes == right->requested_bytes);
-        assert_int_equal(left->category, right->category);
-        assert_int_equal(left->stream, right->stream);
-        assert_int_equal(left->scope, right->scope);
+        expect_same_request(a, i, b, k);
         k = next_request(b, k + 1);
     }
     assert_int_equal(k, b->n_events);
@@ -93,13 +52,15 @@ static void expect_same_runs(const tide_workload_config *config) {
     tide_fake_cudart_state()->capacity_bytes =
         (size_t)tide_card_find("h100-80")->total_bytes / TIDE_DEVICE_GRANULE * TIDE_DEVICE_GRANULE;
     recorded_runs_start(runs, DEVICES, has_cpu ? 3 : 2, config);
-    expect_same_scopes(&runs[0].state.recording, &runs[1].state.recording);
-    expect_same_events(&runs[0].state.recording, &runs[1].state.recording);
+    const tide_recording *cuda = &runs[0].state.recording;
+    const tide_recording *card = &runs[1].state.recording;
+    expect_same_scopes(cuda, card);
+    expect_same_events(cuda, base_of(cuda), card, base_of(card));
     assert_true(runs[0].result.device_ms[TIDE_TIMED_STEP][0] >= 0); /* it was timed */
     assert_int_equal(tide_fake_cublas_state()->n_without_workspace, 0);
     if (has_cpu) {
-        expect_same_scopes(&runs[0].state.recording, &runs[2].state.recording);
-        expect_same_requests(&runs[0].state.recording, &runs[2].state.recording);
+        expect_same_scopes(cuda, &runs[2].state.recording);
+        expect_same_requests(cuda, &runs[2].state.recording);
         recorded_run_end(&runs[2]);
     }
     recorded_run_end(&runs[0]);
@@ -108,20 +69,11 @@ static void expect_same_runs(const tide_workload_config *config) {
     assert_int_equal(tide_fake_cudart_state()->n_events, 0);
 }
 
-/* All modes, attentions and recompute settings; clipping in half of them. */
 static void every_variant(const tide_model_config *model, tide_precision precision, int step) {
     for (int variant = 0; variant < 16; variant += step) {
-        tide_workload_config config;
-        tide_workload_config_init(&config);
-        config.model = *model;
-        config.precision = precision;
+        tide_workload_config config = workload_variant(model, precision, variant);
         config.warmup_steps = 0;
         config.steps = 2;
-        config.mode = (variant & 3) == 3 ? TIDE_FORWARD : (tide_mode)(variant & 3);
-        config.keep_graph = (variant & 3) == 3;
-        config.attention = (variant & 4) != 0 ? TIDE_ATTENTION_NAIVE : TIDE_ATTENTION_FLASH;
-        config.recompute = (variant & 8) != 0 ? TIDE_RECOMPUTE_BLOCK : TIDE_RECOMPUTE_NONE;
-        config.clip_grad_norm = (variant & 4) != 0 ? 1 : 0;
         expect_same_runs(&config);
     }
 }

@@ -1,0 +1,28 @@
+/* same_recordings.h - two recordings of the same workload have the same rows. Failures end the
+ * test.
+ */
+#ifndef TIDE_TESTS_SUPPORT_SAME_RECORDINGS_H
+#define TIDE_TESTS_SUPPORT_SAME_RECORDINGS_H
+
+#include <stddef.h>
+
+#include "model/workload.h"
+#include "recorder/recorder.h"
+
+/* All scopes: names, kinds, numbers, parents and threads. Times may differ. */
+void expect_same_scopes(const tide_recording *a, const tide_recording *b);
+
+/* What the program asked for in row `i` of `a` and row `k` of `b`: action, name, size, category,
+ * stream and scope. */
+void expect_same_request(const tide_recording *a, size_t i, const tide_recording *b, size_t k);
+
+/* All rows: the request, the device, the block's size, and its address as the distance from where
+ * the memory of its own recording begins (0: addresses are the same). */
+void expect_same_events(const tide_recording *a, uint64_t a_begin, const tide_recording *b,
+                        uint64_t b_begin);
+
+/* Variant 0 to 15: all modes, attentions and recompute settings, with clipping in half of them. */
+tide_workload_config workload_variant(const tide_model_config *model, tide_precision precision,
+                                      int variant);
+
+#endif
