@@ -19,7 +19,7 @@ fail() {
     failures=$((failures + 1))
 }
 
-# MODULE: the modules it may include. virtual_cuda and live are shared objects of issues to come.
+# MODULE: the modules it may include. virtual_cuda and live are shared objects that do not exist yet.
 knows() {
     case "$1" in
     common) echo "common" ;;

@@ -1,4 +1,4 @@
-/* test_study_readings.c - the sentences of the studies are made of their numbers: each number that
+/* test_study_conclusions.c - the sentences of the studies are made of their numbers: each number that
  * a sentence tells changes it. */
 #include <setjmp.h>
 #include <stdarg.h>
