@@ -1,5 +1,5 @@
-/* test_study_conclusions.c - the sentences of the studies are made of their numbers: each number that
- * a sentence tells changes it. */
+/* test_study_conclusions.c - the sentences of the studies are made of their numbers: each number
+ * that a sentence tells changes it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
