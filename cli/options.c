@@ -348,7 +348,7 @@ static tide_status parse_option(reading *from, tide_error *error) {
     }
     TIDE_TRY(take_value(from, option, &text, error));
     from->operands->is_given[option - from->table->options] = true;
-    return store(option, text, from->values, error);
+    return store(option, text != NULL ? text : "", from->values, error); /* a flag has no text */
 }
 
 bool tide_options_is_given(const tide_option_table *table, const tide_operands *operands,

@@ -121,17 +121,20 @@ static void tell_rest(const tide_report *report, const tide_table *printed) {
 
 void tide_report_print_csv(const tide_report *report, const char *table, FILE *out) {
     const tide_table *first = tide_report_find(report, table);
-    for (size_t i = 0; first != NULL && i < first->n_columns; i++) {
+    if (first == NULL) {
+        return;
+    }
+    for (size_t i = 0; i < first->n_columns; i++) {
         fputs(i > 0 ? "," : "", out);
         csv_field(out, first->columns[i].key);
     }
-    fputs(first != NULL ? "\n" : "", out);
+    fputs("\n", out);
     for (const tide_report_item *item = report->first; item != NULL; item = item->next) {
         if (item->table != NULL && strcmp(item->table->key, first->key) == 0) {
             csv_rows(item->table, out);
         }
     }
-    if (table == NULL && first != NULL) {
+    if (table == NULL) {
         (void)fflush(out); /* the notes come after the table where both go to one place */
         tell_rest(report, first);
     }

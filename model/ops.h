@@ -324,6 +324,7 @@ typedef struct tide_ops_table {
     /* Gives the library for matrix products the memory it works in, aligned to 256 bytes. The
      * memory outlives the operators' last call. NULL: the device needs none. */
     tide_status (*use_workspace)(tide_ops *ops, void *workspace, size_t n_bytes, tide_error *error);
+/* NOLINTNEXTLINE(bugprone-macro-parentheses): a member's name takes none */
 #define TIDE_OPERATOR_ENTRY(x) tide_##x##_operator *x;
     TIDE_OPERATORS(TIDE_OPERATOR_ENTRY)
 #undef TIDE_OPERATOR_ENTRY

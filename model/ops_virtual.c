@@ -47,6 +47,7 @@ static tide_status attention_backward(tide_ops *ops, const tide_attention_backwa
     return TIDE_OK;
 }
 
+/* NOLINTNEXTLINE(bugprone-macro-parentheses): a member's name takes none */
 #define OPERATOR_ENTRY(x) .x = x,
 static const tide_ops_table TABLE = {
     .close = close_ops, .describe = describe, TIDE_OPERATORS(OPERATOR_ENTRY)};

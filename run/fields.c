@@ -98,11 +98,11 @@ bool tide_fields_write(cJSON *json, const tide_field *fields, size_t n, const vo
 
 static tide_status read_number(const tide_field *field, const cJSON *item, value *ret,
                                tide_error *error) {
-    double number = cJSON_IsNumber(item) ? item->valuedouble : 0.0;
     double limit = field->kind == TIDE_FIELD_INT ? 2147483647.0 : 9007199254740992.0;
-    if (!cJSON_IsNumber(item)) {
+    if (item == NULL || !cJSON_IsNumber(item)) {
         return tide_fail(error, TIDE_FORMAT, "%s is missing or no number", field->key);
     }
+    double number = item->valuedouble;
     if (field->kind == TIDE_FIELD_REAL) {
         ret->real = number;
         return TIDE_OK;
@@ -141,7 +141,7 @@ static tide_status read_text(const tide_field *field, const cJSON *item, void *t
     if (field->kind == TIDE_FIELD_BORROWED && item == NULL) {
         return TIDE_OK;
     }
-    if (!cJSON_IsString(item)) {
+    if (item == NULL || !cJSON_IsString(item)) {
         return tide_fail(error, TIDE_FORMAT, "%s is missing or no text", field->key);
     }
     if (field->kind == TIDE_FIELD_TEXT) {

@@ -262,7 +262,7 @@ static tide_status run_recorder(tide_bench_run *run, tide_error *error) {
                              TIDE_BENCH_N_WORKLOADS, UNRECORDED);
     tide_bench_report_groups(run, "threads",
                              "Two threads on one cache, a pair of each in ns by the clock",
-                             crowd_groups, N_CROWD_WORKLOADS * N_CROWDS, 0);
+                             crowd_groups, (size_t)N_CROWD_WORKLOADS * N_CROWDS, 0);
     return TIDE_OK;
 }
 
