@@ -3,16 +3,23 @@
 
 #include <string.h>
 
-static const char *const ACTIONS[TIDE_N_ACTIONS] = {
+static const char *const ACTIONS[] = {
     "alloc",         "free",         "free_requested", "free_completed",
     "segment_alloc", "segment_free", "segment_map",    "segment_unmap",
     "oom",           "mark"};
-static const char *const CATEGORIES[TIDE_N_CATEGORIES] = {
-    "unknown",   "parameter", "gradient", "optimizer_state", "activation",
-    "temporary", "workspace", "input",    "weight_copy"};
-static const char *const SCOPE_KINDS[TIDE_N_SCOPE_KINDS] = {"step", "phase", "layer", "operator",
-                                                            "user"};
-static const char *const BLOCK_STATES[TIDE_N_BLOCK_STATES] = {"free", "allocated", "pending_free"};
+static const char *const CATEGORIES[] = {"unknown",         "parameter",  "gradient",
+                                         "optimizer_state", "activation", "temporary",
+                                         "workspace",       "input",      "weight_copy"};
+static const char *const SCOPE_KINDS[] = {"step", "phase", "layer", "operator", "user"};
+static const char *const BLOCK_STATES[] = {"free", "allocated", "pending_free"};
+
+/* A kind without a name must not build: its name would be NULL. */
+#define HAS_NAMES(names, n) _Static_assert(sizeof(names) / sizeof((names)[0]) == (n), #n)
+HAS_NAMES(ACTIONS, TIDE_N_ACTIONS);
+HAS_NAMES(CATEGORIES, TIDE_N_CATEGORIES);
+HAS_NAMES(SCOPE_KINDS, TIDE_N_SCOPE_KINDS);
+HAS_NAMES(BLOCK_STATES, TIDE_N_BLOCK_STATES);
+#undef HAS_NAMES
 
 static const char *name_of(const char *const *names, int n_names, int number) {
     return number >= 0 && number < n_names ? names[number] : "?";
