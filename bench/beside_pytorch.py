@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 """Time a training step beside the same model in PyTorch, on the cpu or a GPU.
 
-Each round runs every side once, each a process of its own with warm-up steps first; the order
-turns round from one round to the next. Sides: tidemark in fp32, PyTorch in fp32, and tidemark in
+Each round runs every side once, in a process of its own that begins with warm-up steps. The order
+of the sides is reversed from one round to the next. Sides: tidemark in fp32, PyTorch in fp32, and tidemark in
 bf16-mixed where the build computes it. Prints the ratios against their targets; -o writes a page
 for docs/results/ with every sample. docs/results/README.md says what "the same" means here.
 
-With --device cuda, or lists of sizes, contexts or precisions, it is a grid: tidemark, PyTorch eager
-and torch.compile in every cell, the phases by the device's clock, and the peaks of both
-allocators.
+With --device cuda, or with lists of sizes, contexts or precisions, it runs a grid: tidemark, PyTorch
+eager and torch.compile in every cell. It reports the phases by the device's clock and the peaks of
+both allocators.
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 
 For each cell: tidemark, PyTorch eager and, where it can, torch.compile, in rounds as in
 beside_pytorch.py. On cuda the times of phases are the device's, between two events; peaks are
-what each side's allocator had handed out at most. What does not fit is a row, not an error.
+the most bytes that each side's allocator had allocated. A run that does not fit is a row, not an
+error.
 """
 
 from __future__ import annotations
@@ -73,7 +74,7 @@ class Cell:
 
 @dataclasses.dataclass
 class Outcome:
-    """What one side of a cell measured, round by round; or why it did not."""
+    """The samples of one side of a cell, round by round, or the reason why there are none."""
 
     rounds: list[Result] = dataclasses.field(default_factory=list)
     absent: str | None = None
@@ -168,7 +169,7 @@ def time_row(
 
 
 def why(outcome: Outcome) -> str:
-    """What stands in the place of a time."""
+    """The text that replaces a time that was not measured."""
     return outcome.absent or "not measured"
 
 

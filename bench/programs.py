@@ -24,11 +24,11 @@ USAGE_STATUS = 2  # tidemark's, of a request that this build refuses
 
 
 class BenchError(Exception):
-    """What ends the measurement, in one line."""
+    """An error that ends the measurement, with a message of one line."""
 
 
 class Refused(BenchError):
-    """tidemark does not do what was asked: this build has no such operators."""
+    """tidemark refused the request, because this build has no such operators."""
 
 
 def find_tidemark(path: str) -> Path:
@@ -64,7 +64,7 @@ def find_python(wanted: str | None) -> str:
 
 
 def environment(threads: int, wait_policy: str) -> dict[str, str]:
-    """What both sides run in: the same threads, waiting in the same way."""
+    """The environment of both sides: equal thread counts and the same wait policy."""
     variables = dict(os.environ)
     for name in ("OPENBLAS_NUM_THREADS", "GOTO_NUM_THREADS", "MKL_NUM_THREADS"):
         variables.pop(name, None)
@@ -206,7 +206,7 @@ def cublas_of(details: Mapping[str, Any]) -> str | None:
 def check_gpu(
     tidemark: Path, python: str, device: str, variables: dict[str, str], folder: Path
 ) -> None:
-    """Both sides on a tiny model first: what is missing is said before hours of runs.
+    """Runs both sides on a tiny model first, to report anything missing before hours of runs.
 
     Products are most of a step, and two builds of cuBLAS choose different kernels for them. So
     tidemark is told to open the file that PyTorch has loaded, unless TIDEMARK_CUBLAS says another.

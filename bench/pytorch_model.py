@@ -1,4 +1,4 @@
-"""The course's transformer and AdamW in plain PyTorch: what tidemark is measured beside.
+"""The course's transformer and AdamW in plain PyTorch, as the baseline for tidemark.
 
 The same model as model/transformer.h: pre-norm blocks, RMSNorm (eps 1e-5), RoPE on adjacent
 pairs, causal multi-head attention, SwiGLU, lm_head of its own, no biases, mean cross-entropy.
@@ -210,7 +210,7 @@ class AdamW:
             self.update(parameter, parameter.grad, self.state[parameter], rate)
 
     def zero_grad(self) -> None:
-        """Lets go of every gradient."""
+        """Releases every gradient."""
         for parameter in self.parameters:
             parameter.grad = None
 

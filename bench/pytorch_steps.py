@@ -3,7 +3,7 @@
 
 The options are those of `tidemark profile`, and so is the split of a step: forward (with the
 loss), backward, optimizer; the step is all of it with the loss brought to the host. Gradients are
-let go of after the step, untimed, where tidemark does it. With --check-reference nothing is timed:
+released after the step, outside the timing, as in tidemark. With --check-reference nothing is timed:
 the model is compared with recorded results, the same files that `tidemark check-reference` reads.
 """
 
@@ -89,7 +89,7 @@ class Clock:
 
     @contextlib.contextmanager
     def interval(self, name: str):
-        """Times what stands inside; host_ms on CUDA is what it took to submit it."""
+        """Times the enclosed code; on CUDA, host_ms is the time to submit it."""
         begin, begin_ns = self._mark(), time.perf_counter_ns()
         yield
         end = self._mark()
@@ -206,7 +206,7 @@ def cublas_version(files: list[str]) -> str | None:
 
 
 def peak_allocated_bytes(device: torch.device) -> int | None:
-    """What the caching allocator had handed out at most; a CPU has none."""
+    """The peak of allocated bytes of the caching allocator; a CPU has none."""
     return torch.cuda.max_memory_allocated(device) if device.type == "cuda" else None
 
 

@@ -1,4 +1,4 @@
-"""The PyTorch model against a recorded case of tests/reference: is what is timed the same model?
+"""The PyTorch model against a recorded case of tests/reference: checks that the timed model is the same.
 
 `tidemark check-reference` compares tidemark with the same files, so two programs that both agree
 with them compute the same loss, gradients and AdamW steps.

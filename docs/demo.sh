@@ -2,8 +2,8 @@
 # The demonstration behind ./dev demo: docs/demo.sh TIDEMARK FOLDER
 #
 # One question, without a GPU: does a training step of a 2.7B model, context 2048, batch 4, bf16-mixed, fit an 80 GB card?
-# PyTorch's answer comes first, by its forecast, then that of tidemark's own model in C. The last two runs, which differ in
-# nothing but the program, are recorded and laid beside each other. What the commands say goes to FOLDER/demo.log.
+# The forecast for PyTorch answers first, then tidemark's own model in C. The script records the last two runs, which
+# differ only in the program, and compares them. The output of the commands goes to FOLDER/demo.log.
 set -euo pipefail
 tidemark=$(realpath "$1")
 mkdir -p "$2"
@@ -17,7 +17,7 @@ fail() { # STATUS WHAT
     exit "$1"
 }
 
-# What does not fit ends with 3, which is what this shows.
+# Exit status 3 means that a run does not fit, which is a valid answer here.
 run() { # WHAT COMMAND...
     local what=$1
     status=0
@@ -36,7 +36,7 @@ own_fits=$([ "$status" -eq 0 ] && echo yes || echo no)
 own=$("$tidemark" summary tidemark.json.gz --format csv --table maxima 2>>"$log" | awk -F, '$1 == "allocated" { print $2 }') ||
     fail 1 "the summary of tidemark's run"
 
-# The sentence, the runs and the categories; the other tables are in the report.
+# The text keeps the sentence, the runs and the categories; the report has the other tables.
 "$tidemark" compare pytorch.json.gz tidemark.json.gz 2>>"$log" | sed '/^Alive at the peak, by layer kind/,$d' |
     fold -s -w 120 >comparison.txt || fail 1 "the comparison"
 run "the report" "$tidemark" view pytorch.json.gz tidemark.json.gz -o report.html

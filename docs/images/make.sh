@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Makes the pictures of the viewer in this folder from runs of the program: docs/images/make.sh TIDEMARK
-# Needs node, Chromium and npm ci in tests/viewer. The cpu run's times, and with them its picture, differ from machine to machine.
+# It needs node, Chromium and npm ci in tests/viewer. The times of the cpu run, and so its picture, depend on the machine.
 set -euo pipefail
 tidemark=$(realpath "${1:?usage: docs/images/make.sh TIDEMARK}")
 here=$(cd "$(dirname "$0")" && pwd)
@@ -18,7 +18,7 @@ mv report.html compare.html
 "$tidemark" view one.json.gz -o one.html >/dev/null
 
 node "$here/make.mjs" "$folder" "$here"
-# A quarter of the bytes, where pngquant is present.
+# pngquant, when installed, reduces the pictures to a quarter of their size.
 if command -v pngquant >/dev/null; then
     pngquant --force --skip-if-larger --ext .png 256 "$here"/*.png || true
 fi

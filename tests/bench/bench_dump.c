@@ -1,4 +1,4 @@
-/* bench_dump.c - how long a program stands still while a snapshot of it is taken.
+/* bench_dump.c - measures how long a snapshot blocks the program that it records.
  *
  * bench_dump [EVENTS] [BLOCKS]: records EVENTS events (1,000,000) with call stacks, names and
  * scopes and keeps BLOCKS blocks (2,000) alive; then, while a second thread goes on allocating,

@@ -1,5 +1,5 @@
-/* bench_log.c - what appending an event costs: in anonymous memory, in a mapped file, and in both
- * once they are full and overwrite their oldest rows.
+/* bench_log.c - measures the cost of appending an event: in anonymous memory, in a mapped file, and
+ * in both once they are full and overwrite their oldest rows.
  *
  * bench_log FILE [EVENTS]: each of 9 rounds appends EVENTS events (2,000,000), allocs and releases
  * of 2,000 live blocks, to a new log of each kind, in turn; prints ns per event, every sample, and

@@ -1,4 +1,4 @@
-/* bench_snapshot.c - what it costs to write, read and summarise a snapshot.
+/* bench_snapshot.c - measures the cost of writing, reading and summarising a snapshot.
  *
  * bench_snapshot [EVENTS] [FILE]: makes a recording of EVENTS events (1,000,000) with scopes, names
  * and stacks, writes, reads and summarises it, once to warm up and then five times, and prints

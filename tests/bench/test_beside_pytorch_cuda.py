@@ -1,7 +1,7 @@
 """The whole command line of `./dev bench cuda`, and of a carried build's `run.sh bench`.
 
-tidemark's side is the program with the emulated cuda device, PyTorch's a stand-in (stub/torch.py).
-What is tested is that both command lines run from end to end: no figure here means anything.
+The program with the emulated cuda device takes tidemark's side, and a stub (stub/torch.py) takes
+PyTorch's. The tests check that both command lines run from end to end; the figures are meaningless.
 """
 
 from __future__ import annotations

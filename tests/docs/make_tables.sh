@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Makes the tables of a page anew and compares them with what stands there: make_tables.sh [--update] PAGE TIDEMARK
-# A table stands between "<!-- made by: COMMAND -->" and "<!-- end -->". The COMMANDs of a page are bash and run in one folder; "pivot ROWS COLUMN
-# BYTES" there turns the first table of a CSV report into Markdown: a row for each distinct value of the columns ROWS
-# (names with commas between), a column for each value of COLUMN, in the cells BYTES in GiB.
+# Makes the tables of a page again and compares them with the page: make_tables.sh [--update] PAGE TIDEMARK
+# A table stands between "<!-- made by: COMMAND -->" and "<!-- end -->". The COMMANDs of a page are bash and share a folder.
+# In them, "pivot ROWS COLUMN BYTES" turns the first table of a CSV report into Markdown: a row for each distinct value
+# of the columns ROWS (separated by commas), a column for each value of COLUMN, and BYTES in GiB in the cells.
 set -u
 update=
 if [ "${1:-}" = --update ]; then
@@ -47,7 +47,7 @@ pivot() {
 }
 export -f pivot
 
-# The page with its tables made anew.
+# Prints the page with its tables made again.
 make_page() {
     local inside= line command
     while IFS= read -r line; do

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs the tidemark commands of a page's ```sh blocks in an empty folder: run_page.sh PAGE TIDEMARK
-# A comment "# exit N" behind a command says which exit status it must have; 0 otherwise.
+# A command must succeed, or exit with N when the comment "# exit N" follows it.
 set -eu
 page=$1
 program=$(realpath "$2")

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Lays a forecast of PyTorch beside a real snapshot of the same step: every allocation's size and
-which allocation every release ends, in order. Prints the first difference and exits 1.
+"""Compares a forecast of PyTorch with a real snapshot of the same step: the size of every allocation
+and the allocation that every release ends, in order. Prints the first difference and exits 1.
 
 check_sequence.py TIDEMARK OURS.json.gz THEIRS.pickle
 
-Both are read through `tidemark dump`. Ours is the last step, from the embedding's output on, and
-what lies in its phases; theirs is the whole file. Left out on both sides: where logits and loss of
-the step before end, which is up to the loop around the model.
+The script reads both through `tidemark dump`. From ours it takes the events in the phases of the
+last step, from the embedding's output on; from theirs it takes the whole file. On both sides it
+ignores where the logits and the loss of the previous step end, because the loop around the model
+decides that.
 """
 import argparse
 import subprocess

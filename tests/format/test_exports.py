@@ -1,5 +1,5 @@
-"""Every export, loaded by something that is not ours: json and the rules of the trace event format, the grammar of
-folded stacks, the csv module. Figures are compared with what an independent reader finds in the snapshot, and with
+"""Independent tools load every export: json with the rules of the trace event format, the grammar of folded stacks and
+the csv module. The tests compare the figures with those that an independent reader finds in the snapshot, and with
 `tidemark summary`.
 
 The program is TIDEMARK_CLI.

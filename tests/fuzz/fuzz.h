@@ -1,5 +1,5 @@
-/* fuzz.h - what a fuzz target is: libFuzzer's entry, which replay.c calls too, so that every build
- * runs the kept inputs.
+/* fuzz.h - the entry point of a fuzz target. libFuzzer calls it, and replay.c calls it too, so that
+ * every build runs the kept inputs.
  */
 #ifndef TIDE_TESTS_FUZZ_H
 #define TIDE_TESTS_FUZZ_H
@@ -7,8 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Reads `data` as if somebody had handed it in; returns 0. Whatever is wrong with it ends in a
- * status; a crash, a sanitizer's report or a broken promise ends the process. */
+/* Reads `data` as untrusted input and returns 0. Invalid input only yields an error status; a
+ * crash, a sanitizer report or a broken guarantee ends the process. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes);
 
 #endif

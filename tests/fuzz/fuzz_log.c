@@ -1,5 +1,4 @@
-/* fuzz_log.c - whatever the bytes are, recovering a log file ends in a valid document or in a
- * message.
+/* fuzz_log.c - recovering any bytes as a log file yields a valid document or an error message.
  */
 #include <stdio.h>
 #include <stdlib.h>

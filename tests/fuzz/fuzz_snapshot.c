@@ -1,6 +1,6 @@
-/* fuzz_snapshot.c - whatever the bytes are, loading them ends in a document or in a message; a
- * document that was let in can be summed up and exported. Built for each of the three kinds of
- * file: JSON, gzip, pickle.
+/* fuzz_snapshot.c - loading any bytes yields a document or an error message, and every document
+ * that loads can be summarised and exported. The build makes one target for each kind of file:
+ * JSON, gzip and pickle.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@ static tide_status swallow(void *ctx, const char *bytes, size_t n_bytes) {
     return TIDE_OK;
 }
 
-/* A failure without a message is a broken promise. */
+/* Every failure must come with a message. */
 static void expect_message(tide_status status, const tide_error *error) {
     if (status != TIDE_OK && error->message[0] == '\0') {
         abort();

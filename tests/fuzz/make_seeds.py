@@ -2,7 +2,7 @@
 
     python3 tests/fuzz/make_seeds.py tests/fuzz/corpus
 
-What fuzzing found later lies beside them and is no concern of this script.
+This script does not touch the inputs that fuzzing found later, which lie in the same folders.
 """
 
 import gzip
@@ -55,7 +55,7 @@ def document():
 
 
 def pytorch(address):
-    """What torch.cuda.memory._dump_snapshot writes, in small."""
+    """A small version of the object that torch.cuda.memory._dump_snapshot pickles."""
     frames = [{"name": "f", "filename": "a.py", "line": 3}, {"name": "g", "filename": "b.py", "line": 4}]
     blocks = [{"address": address, "size": 512, "requested_size": 100,
                "state": "active_allocated", "frames": frames},

@@ -1,5 +1,5 @@
-/* replay.c - runs a fuzz target over files and folders of files, without a fuzzer: seeds, and
- * inputs that were trouble once. No file at all is a failure.
+/* replay.c - runs a fuzz target over files and folders without a fuzzer: seeds, and inputs that
+ * once failed. Finding no file at all is a failure.
  */
 #include <dirent.h>
 #include <stdbool.h>

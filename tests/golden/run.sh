@@ -2,8 +2,8 @@
 # Runs the command-line cases and compares what they print with what is expected:
 #     run.sh [--update] BUILD [CASE...]
 # BUILD is a build folder (or the program itself). A case is cases/NAME.sh with NAME.stdout, NAME.stderr and NAME.exit
-# beside it; it runs in an empty folder with LC_ALL=C, with `tidemark` on the PATH and $golden naming this folder.
-# A case that exits with 77 was skipped. --update writes what is printed now as what is expected.
+# beside it. It runs in an empty folder with LC_ALL=C, with `tidemark` on the PATH and $golden naming this folder.
+# A case skips itself with exit status 77. --update stores the current output as the expected output.
 set -u
 update=
 if [ "${1:-}" = --update ]; then
@@ -26,7 +26,7 @@ mkdir "$scratch/bin"
 ln -s "$program" "$scratch/bin/tidemark"
 export PATH="$scratch/bin:$PATH"
 
-# compare NAME KIND: the difference on stderr, and failure, unless what was printed is what was expected.
+# compare NAME KIND: fails and prints the difference on stderr unless the output equals the expected output.
 compare() {
     if [ -n "$update" ]; then
         cp "$scratch/$2" "$golden/cases/$1.$2"
@@ -38,7 +38,7 @@ compare() {
     fi
 }
 
-# run_case NAME: 0 as expected, 1 not, 77 skipped.
+# run_case NAME: returns 0 when the case passes, 1 when it fails and 77 when it skips itself.
 run_case() {
     local status=0 work=$scratch/work
     rm -rf "$work"

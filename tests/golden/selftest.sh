@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Tests the runner itself: what differs must fail, by name.
+# Tests the runner itself: a difference must fail the case and name it.
 set -u
 golden=$(cd "$(dirname "$0")" && pwd)
 scratch=$(mktemp -d)
@@ -8,7 +8,7 @@ mkdir "$scratch/cases"
 cp "$golden/run.sh" "$scratch/"
 failures=0
 
-# expect STATUS TEXT: run.sh must exit so and print TEXT.
+# expect STATUS TEXT: run.sh must exit with STATUS and print TEXT.
 expect() {
     local status=0
     bash "$scratch/run.sh" "$(type -P true)" one >"$scratch/out" 2>&1 || status=$?

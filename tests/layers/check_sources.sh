@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Checks what no compiler checks: check_sources.sh ROOT
-#   - modules include only the modules that they may know, and the rooms of cli/ only what they share
-#   - internal headers are included by their own folder alone, friend headers by the folders that are declared here
-#   - the list of installed headers is what tidemark.h includes
+# Checks rules that no compiler checks: check_sources.sh ROOT
+#   - a module includes only the modules of its row in knows(), and the folders of cli/ do not include each other
+#   - only its own folder includes an internal header, and only the folders in FRIENDS include a friend header
+#   - the list of installed headers names exactly the headers that tidemark.h includes
 #   - libraries never print, exit or abort
-#   - no file above 500 lines, no function above 60
-#   - user text enters the page as text only
+#   - no file has more than 500 lines, and no function more than 60
+#   - the page inserts user text as text, never as HTML
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 cd "$1" || exit 1
@@ -19,7 +19,8 @@ fail() {
     failures=$((failures + 1))
 }
 
-# MODULE: the modules it may include. virtual_cuda and live are shared objects that do not exist yet.
+# knows MODULE: prints the modules that MODULE may include.
+# virtual_cuda and live are shared objects that do not exist yet.
 knows() {
     case "$1" in
     common) echo "common" ;;
@@ -42,8 +43,8 @@ knows() {
 LIBRARIES="common device stack recorder allocator snapshot capture replay model run virtual_cuda live viewer"
 MODULES="$LIBRARIES cli"
 
-# A header whose name ends in _friend.h, and the folders besides its own that may include it. Such a header is the
-# narrow way into a module for a neighbour that needs more than everybody does; a new friend is a decision, made here.
+# Each line names a friend header (_friend.h) and the folders besides its own that may include it. A friend header gives
+# a neighbouring module more than the public headers do, so a new friend needs a deliberate change of this table.
 FRIENDS="
 allocator/replay_friend.h: replay
 common/lock_friend.h: allocator recorder replay
@@ -59,12 +60,12 @@ snapshot/point_set_friend.h: snapshot/pytorch
 snapshot/stack_tree_friend.h: snapshot/pytorch
 "
 
-# Rules that the tree does not keep yet: FILE or FOLDER:HEADER, a line each. Nothing may be added.
+# Known violations of the rules, one FILE or FOLDER:HEADER a line. This list may only shrink.
 UNFINISHED="
 "
 unfinished() { [[ $UNFINISHED == *$'\n'"$1"$'\n'* ]]; }
 
-# FOLDER HEADER: whether the table of friends names the folder.
+# is_friend FOLDER HEADER: succeeds when FRIENDS names FOLDER for HEADER.
 is_friend() {
     local line
     line=$(grep -m 1 "^$2: " <<<"$FRIENDS") || return 1
@@ -73,7 +74,7 @@ is_friend() {
 
 sources_of() { find "$@" -type f \( -name '*.c' -o -name '*.h' -o -name '*.cu' -o -name '*.cpp' \) 2>/dev/null | sort; }
 
-# FILE:LINE:HEADER of every quoted include with a folder in it.
+# includes_of FOLDER...: prints FILE:LINE:HEADER for every quoted include whose path has a folder.
 includes_of() {
     sources_of "$@" | xargs -r grep -HnE '^[[:space:]]*#[[:space:]]*include[[:space:]]+"[a-z_]+/' |
         sed -E 's/^([^:]+:[0-9]+):[^"]*"([^"]+)".*/\1:\2/'
@@ -104,7 +105,7 @@ check_includes() {
     done < <(includes_of $MODULES)
 }
 
-# A friend that nobody is any more leaves the table.
+# FRIENDS must not name a folder that no longer includes the header.
 check_friends() {
     local header folders folder includes
     includes=$(includes_of $MODULES)
@@ -117,7 +118,7 @@ check_friends() {
     done <<<"$FRIENDS"
 }
 
-# cmake/public_headers.txt is what tidemark.h needs, itself and all that it includes, and nothing else.
+# cmake/public_headers.txt lists tidemark.h and every header that it includes, directly or not, and no other.
 check_public_headers() {
     local list=cmake/public_headers.txt queue=tidemark.h reached='' header
     [ -e "$list" ] || return 0
@@ -136,7 +137,7 @@ check_public_headers() {
     done < <(diff <(grep -v '^#' "$list" | sort) <(tr ' ' '\n' <<<"${reached# }" | sort) | grep '^[<>]')
 }
 
-# A child that the engine of runs forked has to leave with _exit, so that it flushes none of its parent's files.
+# run/ may call _exit: a child that it forked must not flush the buffered files of its parent.
 check_libraries() {
     local module found leaving
     for module in $LIBRARIES; do
@@ -157,7 +158,7 @@ check_lengths() {
     done < <(find $MODULES tests cmake bench docs -type f \( -name '*.c' -o -name '*.h' -o -name '*.cu' -o -name '*.cpp' \
         -o -name '*.js' -o -name '*.mjs' -o -name '*.css' -o -name '*.sh' -o -name '*.py' -o -name '*.cmake' \
         -o -name CMakeLists.txt \) -not -path '*/node_modules/*' -print0 2>/dev/null | xargs -0 -r wc -l)
-    # C and CUDA alone: a panel of the page is one function around all of its own.
+    # The limit covers only C and CUDA: in the page, a panel is one function that encloses all of its helpers.
     while IFS= read -r found; do
         fail "$found; a function has $FUNCTION_LINES at most"
     done < <(sources_of $MODULES | xargs -r awk -v limit=$FUNCTION_LINES -f "$here/function_lengths.awk")

@@ -23,7 +23,7 @@ write() { # FILE TEXT
     printf '%b\n' "$2" >"$scratch/$1"
 }
 
-# With a third word the refusal must say that, so that no other rule hides a broken one.
+# With MESSAGE, the refusal must contain it, so that another rule cannot hide a broken one.
 plant() { # FILE TEXT [MESSAGE]
     saved=''
     [ ! -e "$scratch/$1" ] || saved=$(cat "$scratch/$1")
@@ -41,7 +41,7 @@ lines() { # COUNT TEXT
     yes "$2" | head -n "$1"
 }
 
-# A tree that keeps every rule, with something in it that each rule could take for a violation.
+# This tree keeps every rule and holds a near miss for each, which a sloppy rule would refuse.
 write allocator/cache.c '#include "allocator/cache_internal.h"
 #include "common/lock_friend.h"
 #include "recorder/recorder_friend.h"
@@ -71,7 +71,7 @@ write common/tables.c "static const int TABLE[] = {\n$(lines 200 '    1,')\n};"
 write common/long.c "static int sum(void) {\n$(lines 58 '    x++;')\n}"
 expect clean "a clean tree"
 
-# Arrows between modules.
+# These includes point from a module to one that it may not know.
 plant snapshot/writer.c '#include "allocator/cache.h"' 'snapshot must not include allocator/'
 plant common/status.c '#include "common/status.h"\n#  include "model/ops.h"' 'common must not include model/'
 plant allocator/cuda.cu '#include "snapshot/snapshot.h"' 'allocator must not include snapshot/'
@@ -81,11 +81,11 @@ plant device/bad.c '#include "stack/depot.h"' 'device must not include stack/'
 plant stack/bad.c '#include "recorder/event_log.h"' 'stack must not include recorder/'
 plant replay/bad.c '#include "tests/support/x.h"' 'replay must not include tests/'
 
-# Rooms of the program.
+# The folders of cli/ must not include each other.
 plant cli/sweep/bad.c '#include "cli/fit/search.h"' 'of another room of cli/'
 plant cli/bad.c '#include "cli/fit/search.h"' 'of another room of cli/'
 
-# Inner headers.
+# Only the declared folders may include internal and friend headers.
 plant replay/bad.c '#include "allocator/cache_internal.h"' 'for its own folder alone'
 plant cli/sweep/bad.c '#include "cli/fit/internal.h"' 'for its own folder alone'
 plant snapshot/pytorch/bad.c '#include "snapshot/other_internal.h"' 'for its own folder alone'
@@ -94,11 +94,11 @@ plant model/eager/bad.c '#include "recorder/recorder_friend.h"' 'does not name m
 plant model/bad.c '#include "common/other_friend.h"' 'does not name model'
 plant capture/boundary.c '#include "common/status.h"' 'FRIENDS names capture for recorder/recorder_friend.h'
 
-# What is installed.
+# The list of installed headers must match what tidemark.h includes.
 plant allocator/cache.h '#include "common/status.h"\n#include "common/more.h"' 'common/more.h'
 plant cmake/public_headers.txt 'allocator/cache.h\ncommon/status.h\ntidemark.h\ncommon/pickle.h' 'common/pickle.h'
 
-# Libraries that speak or leave.
+# Libraries must not print or end the process.
 plant allocator/bad.c 'void f(void) { exit(1); }' 'must not print, exit or abort'
 plant allocator/bad.c 'void f(void) { _exit(1); }' 'must not print, exit or abort'
 plant snapshot/bad.c 'void f(void) { fprintf(stderr, "x"); }' 'must not print, exit or abort'

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# External symbols of the libraries begin with tide_, so that they meet no name of the program they are linked into:
-# check_symbols.sh NM ARCHIVE...
+# The external symbols of the libraries must begin with tide_, so that they cannot clash with symbols of the program that
+# links them: check_symbols.sh NM ARCHIVE...
 set -u
 nm=$1
 shift

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# An archive with a foreign name in it, and an empty one, must be refused: check_symbols_selftest.sh CHECK CC AR NM
+# The check must refuse an archive with a foreign symbol and an empty archive: check_symbols_selftest.sh CHECK CC AR NM
 set -eu
 check=$1 cc=$2 ar=$3 nm=$4
 scratch=$(mktemp -d)

@@ -10,7 +10,7 @@ FNR == 1 {
     in_macro = 0
 }
 
-# The lines of a macro are no code of their own; a backslash carries it on.
+# The lines of a macro do not count as code. A backslash continues the macro on the next line.
 in_macro || /^[ \t]*#/ {
     in_macro = /\\$/
     next
@@ -37,7 +37,7 @@ state == "between" && /^[A-Za-z_]/ {
 state == "signature" {
     signature = signature $0
     if (/\{$/) {
-        # A type, a table and a block of declarations have a brace too; only a function has parameters before it.
+        # Types, tables and blocks of declarations have a brace too, but only a function has parameters before it.
         is_table = signature ~ /[^=]=[ ]*[{]$/ || signature ~ /^(typedef|namespace|extern "C"|enum)/
         if (signature ~ /^(namespace [a-z_:]*|namespace|extern "C") [{]$/) {
             state = "between" # what stands inside begins in the first column again

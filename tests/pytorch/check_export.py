@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Checks a snapshot in PyTorch's format by the rules of those who read it.
+"""Checks a snapshot in PyTorch's format by the rules of the tools that read it.
 
 usage: check_export.py FILE.pickle [--json FILE.json] [--original FILE.pickle]
 
-FILE.pickle is read by Python's own unpickler, which may find no global. With --json, that file must
-say the same. With --original, FILE.pickle must say what the original said, but for what the format's
-other users do not read (frames of segments, requested sizes of free blocks, order of keys).
-Knows nothing of the program that wrote the files.
+Python's own unpickler reads FILE.pickle and must find no global in it. With --json, that file must
+hold the same values. With --original, FILE.pickle must hold the values of the original, except those
+that other tools do not read (frames of segments, requested sizes of free blocks, order of keys).
+The script is independent of the program that wrote the files.
 """
 import json
 import pickle

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Exports snapshots and checks the files by the rules of those who read them: run.sh TIDEMARK SHARED
-# Our own runs on virtual devices, and real snapshots by PyTorch where SHARED (or TIDEMARK_SHARED) has them.
+# Exports snapshots and checks the files by the rules of the tools that read them: run.sh TIDEMARK SHARED
+# It exports our own runs on virtual devices, and real PyTorch snapshots where SHARED (or TIDEMARK_SHARED) has them.
 set -eu
 tidemark=$1
 shared=${TIDEMARK_SHARED:-$2}
@@ -16,7 +16,7 @@ cd "$folder"
 # Columns of a dump that both formats hold: all but index, time and scope.
 rows() { "$tidemark" dump "$1" | cut -f3-9,11; }
 
-# Every row comes back: also the sizes of blocks, which the format does not have.
+# Reading the export restores every row, including the block sizes, which the format does not store.
 own() {
     name=$1
     shift
@@ -44,7 +44,7 @@ for original in "$shared"/pytorch-snapshots/*.pickle; do
     "$tidemark" export "$original" --to pytorch -o "$name.pickle"
     printf '%s: ' "$name"
     python3 "$here/check_export.py" "$name.pickle" --original "$original"
-    # What was written is read and written the same.
+    # Reading the export and exporting it again gives the same file.
     "$tidemark" export "$name.pickle" --to pytorch -o again.pickle
     cmp "$name.pickle" again.pickle
 done

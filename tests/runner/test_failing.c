@@ -1,4 +1,4 @@
-/* test_failing.c - an assertion that does not hold: the runner must call this red. */
+/* test_failing.c - a false assertion, which the runner must report as a failure. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

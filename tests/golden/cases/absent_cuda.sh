@@ -1,4 +1,4 @@
-# Says why and what would work. Where there is a GPU and a build for it, this is another test's business.
+# Without a usable GPU, --device cuda says why it fails and what would work. Other tests cover builds with a GPU.
 if tidemark profile --device cuda --layers 1 --steps 1 --warmup 0 >/dev/null 2>message; then
     echo "this machine has a cuda device" >&2
     exit 77

@@ -1,4 +1,4 @@
-# A configuration file is checked as the command line is.
+# The program checks a configuration file by the same rules as the command line.
 try() { printf '%s' "$1" >model.json; tidemark profile --device virtual --config model.json; echo "exit $?" >&2; }
 tidemark profile --config missing.json; echo "exit $?" >&2
 try '{"d_model": 512, "widht": 3}'

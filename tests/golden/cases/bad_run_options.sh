@@ -14,7 +14,7 @@ run --overhead-pairs 3
 run --overhead-pairs 1001
 run --overhead-pairs 1 --no-record
 run --precision fp32,fp32
-# Beyond a limit is asked for by the command line, in every command.
+# Every command refuses a request beyond a limit while it parses the command line.
 for command in profile sweep "study memory" "study parameters" "fit --memory-limit 1GiB" forecast; do
     # shellcheck disable=SC2086
     tidemark $command --layers 65537

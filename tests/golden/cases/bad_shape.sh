@@ -1,4 +1,4 @@
-# Shapes that cannot be, and shapes that cannot be counted.
+# The program refuses impossible shapes and shapes whose byte counts overflow.
 run() { tidemark profile --device virtual "$@"; echo "exit $?" >&2; }
 run --d-model 100 --heads 3
 run --context 0

@@ -1,4 +1,4 @@
-# A brief run has every workload, variant and target; its figures mean nothing and are left out.
+# A brief run prints every workload, variant and target. Its figures are meaningless, so the case removes them.
 for name in allocator recorder; do
     tidemark bench "$name" --brief --rounds 2 --samples --format json >"$name.json" || echo "exit status $?"
     jq -r '.tables.targets.rows[] | "\(.quantity): \(.unit) \(.at_most)"' "$name.json"

@@ -1,4 +1,4 @@
-# Benchmarks of a device, brief: what they have; their figures mean nothing and are left out.
+# Brief device benchmarks print their rows. The figures are meaningless, so the case removes them.
 export OMP_NUM_THREADS=1 OMP_WAIT_POLICY=passive
 for name in matmul layernorm gemv gather-gemv mlp-norm layer-forward layer-backward copy mlp; do
     tidemark bench "$name" --device cpu --brief --rounds 2 --samples --record all.csv --format json >"$name.json" ||
@@ -11,7 +11,7 @@ done
 cut -d, -f1-3,5-10 all.csv
 cut -d, -f4,11 all.csv | grep -cE '^[0-9]+[.][0-9]{6},[0-9]+[.][0-9]{6}$'
 
-# Growth: a row for each multiple, and an exponent for each thing that is varied.
+# The growth benchmark prints a row for each multiple and an exponent for each quantity that it varies.
 tidemark bench mlp-scaling --device cpu --brief --rounds 1 --record growth.csv --format json >growth.json ||
     echo "exit status $?"
 jq -r '.tables.figures.rows[] | "\(.varied) \(.value) \(.factor) \(.ratio > 0)"' growth.json
@@ -19,7 +19,7 @@ jq -r '.tables.exponents.rows[] | "\(.varied) \(.expected)"' growth.json
 cut -d, -f1-3,5-10 growth.csv
 tidemark bench mlp-scaling --device cpu --brief --rounds 1 --vary dim --dim 4 --format csv 2>growth.notes | grep -c '^dim,'
 
-# Against a target, the mean of the sizes is judged.
+# The benchmark compares the mean over the sizes with the target.
 tidemark bench matmul --device cpu --brief --rounds 2 --sizes 16,32 --dtype fp32,bf16 --target 1e-9 --format csv --table records >ok.csv
 echo "exit status $?"
 grep -E '^matmul,' ok.csv | cut -d, -f1-4,6-
@@ -27,7 +27,8 @@ tidemark bench gemv --device cpu --brief --rounds 2 --target 1e9 --format json >
 echo "exit status $?"
 jq -r '.tables.records.rows[] | "\(.case) \(.dtype) \(.target) \(.result)"' missed.json
 
-# What the device has no memory for is a row, and the others go on; terabytes, so that no machine has them.
+# A size that exceeds the device memory becomes a row and the others still run. The size is in terabytes, so that no
+# machine can hold it.
 no_memory() {
     tidemark bench "$@" --device cpu --brief --rounds 1 --format json >unfit.json
     echo "exit status $?"
@@ -40,12 +41,12 @@ jq -r '.. | strings | select(test("rows"))' unfit.json
 no_memory mlp --dim 1048576
 no_memory mlp-scaling --dim 1048576 --vary batch
 
-# A share needs a peak.
+# The share of the peak needs a known peak rate.
 tidemark bench mlp-norm --device cpu --brief --rounds 2 --peak-tflops 1e-6 --format json |
     jq -r '.tables.figures.rows[] | .utilization > 0'
 tidemark bench mlp-norm --device cpu --brief --rounds 2 --target 0.8 2>&1 >share.txt | sed 's/for .*:/for CPU:/'
 
-# What makes no sense is said before anything is measured.
+# The command refuses invalid options before it measures anything.
 tidemark bench matmul --device virtual --brief
 tidemark bench matmul --device cpu --dtype tf32 --brief
 tidemark bench gemv --device cpu --dtype tf32
@@ -65,6 +66,6 @@ echo 'a,"b' >bad.csv
 tidemark bench gemv --device cpu --brief --rounds 1 --record bad.csv >bad.txt
 echo "exit status $?"
 
-# One sample has no spread.
+# A single sample has no spread.
 tidemark bench gemv --device cpu --brief --rounds 1 --format json |
     jq -c '[.tables.figures.rows[] | .iqr_us, .sample_std_us] | unique'

@@ -1,4 +1,4 @@
-# Truncated, foreign, empty, missing: one line each.
+# Truncated, foreign, empty and missing files each give a message of one line.
 tidemark profile --device virtual --layers 1 --steps 1 --warmup 0 -o run.json.gz >/dev/null
 head -c 500 run.json.gz >truncated.json.gz
 echo "not a snapshot" >foreign.json.gz

@@ -1,4 +1,5 @@
-# Recorded PyTorch results: which rows there are and that they pass; what cannot be compared.
+# The command checks recorded PyTorch results: it prints a row for each tensor, all rows pass, and it refuses files that
+# it cannot compare.
 cp "$golden/../reference/"*.safetensors .
 tidemark check-reference edge_fp32.safetensors --format csv >all.csv
 head -1 all.csv
@@ -20,5 +21,5 @@ run foreign.safetensors
 run missing.safetensors
 run tiny_bf16_mixed.safetensors --attention slow
 run
-{ head -c -4 edge_fp32.safetensors && printf '\0\0\200\077'; } >wrong.safetensors # loss_after is 1
+{ head -c -4 edge_fp32.safetensors && printf '\0\0\200\077'; } >wrong.safetensors # loss_after becomes 1
 run wrong.safetensors --attention naive --recompute none >/dev/null

@@ -1,4 +1,4 @@
-# Gates for scripts: conditions that hold (exit 4), that do not, that cannot be judged (exit 1), and that make no sense (exit 2).
+# Scripts use --fail-if as a gate: a condition can hold (exit 4), not hold, not be judged (exit 1) or be invalid (exit 2).
 run() { tidemark profile --device virtual --layers 2 --mode forward-backward --steps 1 --warmup 0 "$@" >/dev/null 2>&1; }
 try() { tidemark compare "$@" | sed -n '/^Conditions/,$p'; echo "exit ${PIPESTATUS[0]}"; }
 run -o a.json.gz

@@ -1,4 +1,4 @@
-# A run that ran out of memory has no ratios; a run of another workload is described, not compared.
+# A run that ran out of memory has no ratios. The command describes a run of another workload without comparing it.
 run() { tidemark profile --device virtual --layers 2 --steps 1 --warmup 0 "$@" >/dev/null 2>&1; echo "exit $?" >&2; }
 run -o base.json.gz --memory-limit 400MiB
 run -o other.json.gz --precision bf16-true

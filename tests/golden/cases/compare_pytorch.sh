@@ -1,4 +1,4 @@
-# A run beside the same one as PyTorch, eager, would have it; tensor by tensor.
+# The command compares a run with the forecast of the same run in eager PyTorch, tensor by tensor.
 tidemark profile --size small --layers 2 --context 256 --device virtual:h100-80 --warmup 1 --steps 1 -o own.json.gz >profiled
 tidemark compare own.json.gz pytorch:2026 --top 5 | sed -n '/^PyTorch, eager, alloc/,$p'
 tidemark compare own.json.gz pytorch:2025 --top 3 --format csv --table beside_tensors

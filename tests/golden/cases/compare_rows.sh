@@ -1,4 +1,5 @@
-# What differs at the peak, row by row: two contexts, more layers; the columns of every format add up; a run against itself.
+# The command lists the differences at the peak row by row: for two precisions, for more layers and for a run against
+# itself. The columns add up in every format.
 run() { tidemark profile --device virtual --d-model 64 --heads 4 --d-ff 128 --vocab 500 --batch 2 --mode forward-backward --steps 1 --warmup 0 "$@" >/dev/null; }
 run -o a.json.gz --layers 2 --context 64
 run -o b.json.gz --layers 2 --context 64 --precision bf16-mixed

@@ -1,7 +1,7 @@
-# The completion for bash, as bash calls it: it cuts the line at = and : too.
+# These checks call the completion as bash does: bash splits the line at = and : too.
 source <(tidemark --completion)
 complete -p tidemark
-answer() { # WORD...: what is offered for the last one, sorted
+answer() { # WORD...: prints the sorted completions of the last word
     COMP_WORDS=("$@")
     COMP_CWORD=$(($# - 1))
     COMPREPLY=()
@@ -12,16 +12,16 @@ answer() { # WORD...: what is offered for the last one, sorted
 }
 touch run.json.gz 'my run.json.gz' model.json
 mkdir runs
-# Commands, and what stands in their place.
+# These words complete to commands and to the options that may replace a command.
 answer tidemark ''
 answer tidemark s
 answer tidemark --
-# Options of the command.
+# These words complete to options of the command.
 answer tidemark summary --
 answer tidemark view -
 answer tidemark profile --st
 answer tidemark nonsense --
-# Values: of a choice, of a comma list, after =, and of an alias.
+# These words complete to values: of a choice, in a comma list, after = and of an alias.
 answer tidemark summary --format ''
 answer tidemark profile --size m
 answer tidemark profile --size small,
@@ -31,13 +31,13 @@ answer tidemark profile --mode =
 answer tidemark profile --precision = fp32,b
 answer tidemark profile --model-size 2
 answer tidemark profile --size small --mode f
-# Cards.
+# These words complete to the names of virtual cards.
 answer tidemark profile --device v
 answer tidemark profile --device virtual :
 answer tidemark profile --device virtual : h
 answer tidemark profile --device = virtual : a100-
 answer tidemark check-reference --device ''
-# Files: of options and operands; none where a number or nothing is taken.
+# Options and operands that take a file complete to files; the others do not.
 answer tidemark profile --config m
 answer tidemark profile --output = ru
 answer tidemark profile -o runs
@@ -47,10 +47,10 @@ answer tidemark dump -- r
 answer tidemark profile --steps ''
 answer tidemark profile m
 answer tidemark devices ''
-# Elsewhere the words are not cut at :.
+# Some shells are configured not to split words at a colon.
 answer tidemark profile --device virtual:h1
 answer tidemark profile --device=virtual:h1
-# Every option that --help names is offered.
+# The completion offers every option that --help names.
 for command in $(tidemark --help | sed -n 's/^  \([a-z-]*\)  .*/\1/p'); do
     offered=" $(answer tidemark "$command" -) "
     tidemark "$command" --help | sed -nE 's/^  (-[a-z], )?(--?[a-z-]+)( .*)?$/\2/p' |

@@ -1,4 +1,4 @@
-# The cpu device computes all precisions but tf32, which is refused before the first run of a list.
+# The cpu device computes every precision except tf32, which the command refuses before the first run of a list.
 run() {
     tidemark profile --device cpu --d-model 16 --layers 1 --heads 2 --d-ff 32 --vocab 64 --batch 2 --context 8 \
         --warmup 0 --steps 2 "$@"

@@ -1,4 +1,4 @@
-# Real steps on the host: same bytes as the virtual device, and times.
+# Real steps on the host allocate the same bytes as the virtual device, and they have times.
 tiny="--layers 2 --d-model 64 --heads 4 --d-ff 128 --vocab 500 --context 16 --batch 2 --steps 2 --warmup 1"
 tidemark profile $tiny --device cpu --overhead-pairs 2 -o cpu.json.gz |
     sed -E '/^  (forward|backward|optimizer|step) /s/ +[0-9.]+ ms +[0-9.]+ ms +([0-9]+)$/ MEAN STD \1/
@@ -14,6 +14,6 @@ for device in cpu virtual; do
 done
 gunzip -c cpu.json.gz | jq -c '[.timing.recorder_pairs[] | length], ([.timing.recorder_pairs[][] > 0] | all)'
 tidemark summary cpu.json.gz | grep -c '^recorder: '
-# What the cpu device can give is what the host has free, and is not called its size.
+# The capacity of the cpu device is the free host memory, and the report does not call it the device's size.
 tidemark summary cpu.json.gz | sed -n '1s/.*, on cpu (.*, [0-9.]* [KMGT]iB/on cpu (NAME, N/p'
 gunzip -c virtual.json.gz | jq -c '.timing.recorder_pairs'

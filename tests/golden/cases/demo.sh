@@ -1,4 +1,4 @@
-# What ./dev demo shows: ten lines and a path; where something fails, the name of the log and its last lines.
+# ./dev demo prints ten lines and a path. When a step fails, it prints the name of the log and the log's last lines.
 here() { sed "s|$PWD|HERE|"; }
 demo=$golden/../../docs/demo.sh
 bash "$demo" "$(command -v tidemark)" out | here
@@ -17,7 +17,7 @@ END
 chmod +x broken
 bash "$demo" ./broken failed 2>&1 | here
 
-# ./dev demo itself, of which the build fails.
+# Here ./dev demo itself runs, and its build fails.
 mkdir bin docs
 cp "$golden/../../dev" dev
 cp "$demo" docs/

@@ -1,4 +1,4 @@
-# What differs from machine to machine is left out.
+# The case removes figures that differ between machines.
 tidemark devices >devices
 echo "exit $?"
 cut -c 1-22 devices | head -n 6

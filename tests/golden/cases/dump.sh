@@ -1,4 +1,4 @@
-# The events as text: head and tail of a small run, without times and line numbers.
+# The case prints the first and the last events of a small run as text, without times and line numbers.
 tidemark profile --device virtual --layers 1 --d-model 64 --heads 4 --d-ff 128 --vocab 500 --context 16 --batch 2 --steps 1 \
     --warmup 0 -o run.json.gz >/dev/null
 tidemark dump run.json.gz | awk -F '\t' -v OFS='\t' '{ $2 = "TIME"; sub(/:[0-9]+$/, ":LINE") } NR <= 8 || NR > 131'

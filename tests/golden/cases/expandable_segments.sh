@@ -1,4 +1,4 @@
-# Expandable segments: what runs out of memory in segments fits in mapped granules; the file says how it was.
+# A run that runs out of memory with fixed segments fits with expandable segments, and the file records the setting.
 tiny="--device virtual --size small --steps 1 --warmup 0"
 tidemark profile $tiny --memory-limit 2012MiB -o bought.json.gz >bought.txt 2>&1
 echo "bought: exit $?"

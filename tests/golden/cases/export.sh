@@ -1,4 +1,5 @@
-# The formats of other tools: their first lines, what adds up, files that are compressed, and wishes that fit nothing.
+# The command exports the formats of other tools: the case checks their first lines, their totals, compressed files and
+# requests that match nothing.
 snapshot=$golden/snapshots/version-1.json.gz
 tidemark export "$snapshot" --to csv | head -n 3
 tidemark export "$snapshot" --to folded | sort | head -n 2

@@ -1,4 +1,4 @@
-# fit: lists and cards in a table of every format, what fits nowhere and what fits everywhere.
+# fit prints lists and cards as a table in every format, including models that fit nowhere and models that fit everywhere.
 run() { tidemark fit "$@"; echo "exit $?"; }
 run --find model --device virtual:rtx4060 --device virtual:t4-16 --mode forward,train
 run --find layers --memory-limit 2GiB --recompute none,block --format markdown
@@ -7,7 +7,7 @@ run --memory-limit 2GiB --mode forward --context 64,128 --format json
 run --size 10B --find context --memory-limit 24GiB
 run --find model --mode forward --precision bf16-true --device virtual:b200
 run --find context --mode forward --precision bf16-true --device virtual:rtx4060 --d-model 2 --layers 1 --heads 1 --d-ff 1 --vocab 2 --batch 1
-# What makes no sense.
+# The command refuses requests that make no sense.
 run --find batch
 run --batch 4 --memory-limit 1GiB
 run --find context --context 4 --memory-limit 1GiB

@@ -1,4 +1,4 @@
-# Whether a run of PyTorch fits a card, in one line; and what is refused.
+# The command says in one line whether a PyTorch run fits a card, and it refuses invalid requests.
 status() { "$@" || echo "exit $?"; }
 status tidemark forecast --size 2.7B --context 1024 --precision bf16-mixed --device virtual:h100-80
 status tidemark forecast --size 2.7B --context 512 --device virtual:h100-80 --edition 2025
@@ -6,7 +6,7 @@ status tidemark forecast --size medium --mode forward --memory-limit 2GiB
 status tidemark forecast --size large --context 512 --memory-limit 20GiB --details
 status tidemark forecast --size small --recompute block --attention flash --format csv --context 512 --memory-limit 2GiB
 status tidemark forecast --size 10B --device virtual:a100-40
-# Reserved bytes go over the card in a later step only.
+# Here the reserved bytes exceed the card only in a later step.
 status tidemark forecast --size xl --context 512 --batch 8 --device virtual:a100-80
 status tidemark forecast --size small,medium
 status tidemark forecast --device cpu

@@ -1,14 +1,14 @@
-# What a full disk leaves: the message, the old file, and nothing half-written.
+# A full disk gives a message, keeps the old file and leaves no partial file.
 tidemark profile --device virtual --size small --steps 1 --warmup 0 -o run.json.gz >/dev/null
 before=$(md5sum <run.json.gz)
 (
     trap '' XFSZ
-    ulimit -f 4 # blocks of 1 KiB or of 512 bytes: less than the snapshot either way
+    ulimit -f 4 # a block has 1 KiB or 512 bytes, and the snapshot is larger either way
     tidemark profile --device virtual --size small --steps 3 --warmup 0 -o run.json.gz >/dev/null
     echo "exit $?" >&2
 )
 [ "$(md5sum <run.json.gz)" = "$before" ] && echo "the old file is as it was"
-# A sweep that cannot begin leaves no file, and one on a file of somebody else's leaves that as it is.
+# A sweep that cannot begin leaves no file, and it does not change an existing file that no sweep wrote.
 set -- --device virtual --size small --layers 1 --context 16,32 --warmup 0 --steps 1
 (
     trap '' XFSZ

@@ -1,2 +1,2 @@
-# The commands, and nothing that is not there.
+# The help lists the commands, and only those that exist.
 tidemark --help

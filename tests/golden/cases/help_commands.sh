@@ -3,7 +3,7 @@ tidemark --help | sed -n 's/^  \([a-z-]*\)  .*/\1/p' | while read -r command; do
     tidemark "$command" --help >help || echo "$command: exit status $?"
     head -n 1 help
 done
-# Wherever a run is described, the dimensions of its model are asked for in the same words.
+# Every command that describes a run documents the dimensions of the model in the same words.
 rows() { tidemark "$1" --help | sed -n '/^  --d-model/,/rope_theta/p'; }
 rows profile >dimensions
 grep -o '^  --[a-z-]*' dimensions

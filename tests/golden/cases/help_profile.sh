@@ -1,2 +1,2 @@
-# --help wins over everything else on the line.
+# --help takes precedence over everything else on the command line.
 tidemark profile --nonsense --help

@@ -1,4 +1,5 @@
-# A run that no host can hold is not started: what it needs, what there is, and what would answer.
+# A run that exceeds the host memory does not start: the message says what it needs, what is available and which
+# command would answer the question.
 tidemark profile --device cpu --size 10B --context 8192 --batch 512 --attention naive --steps 1 2>message
 echo "exit $?"
 sed -E 's/has [0-9.]+ [KMGT]iB free/has SIZE free/' message >&2

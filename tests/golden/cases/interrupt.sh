@@ -1,5 +1,5 @@
-# A signal ends a run between two steps; its snapshot is whole, and what has not begun is left out.
-began() { # PID: waits until the program is at its runs: it has worked for 0.2 s (20 ticks), or has a child that does.
+# A signal ends a run between two steps. Its snapshot is complete and omits the runs that had not begun.
+began() { # PID: waits until the program has begun its runs: it, or a child of it, has used 0.2 s of CPU time (20 ticks).
     local stat child=
     until [ -n "$child" ] || { stat=($(sed 's/.*) //' "/proc/$1/stat")) && ((stat[11] + stat[12] >= 20)); }; do
         kill -0 "$1" || exit 1
@@ -20,7 +20,7 @@ ls ./*.gz
 zcat ./*.gz | jq -r '.run.outcome, .timing.measured_steps == ([.scopes.kind[] | select(. == 0)] | length)'
 tidemark summary ./*.gz | grep -e '^./custom' -e '^note'
 tidemark compare ./*.gz ./*.gz | grep -c '^note: .* was stopped before its end'
-# A study tells what it has, and what is missing; its runs go on here or in processes of their own.
+# An interrupted study reports the finished runs and names the missing ones, in the same process and in subprocesses.
 for name in memory end-to-end; do
     tidemark study "$name" --device virtual --d-model 64 --layers 2 --heads 2 --mode train --precision fp32 --warmup 0 \
         --steps 1000000 --context 16,32 >table 2>messages &
@@ -32,7 +32,7 @@ for name in memory end-to-end; do
     cat messages
     grep interrupted table
 done
-# A lost connection is such a request, too; not under nohup.
+# A lost connection (SIGHUP) also interrupts, except under nohup.
 rm ./*.gz
 for trap in - ''; do
     (

@@ -1,10 +1,10 @@
-# Whatever ends a command in its midst, and whenever: nothing unfinished is left beside its files.
+# No signal, whenever it arrives, leaves a partial file beside the command's files.
 tidemark profile --device virtual --size small --warmup 0 --steps 12 --log run.log -o run.json.gz >/dev/null
 tidemark export run.json.gz --to pytorch -o run.pickle
 mkdir out
 signals=(INT TERM HUP QUIT PIPE)
 n_ended=0
-# end COMMAND...: ends it by one signal after the other, at moments that grow over what it takes, and looks.
+# end COMMAND...: runs the command six times, ends each run by another signal at a later moment, and looks for leftovers.
 end() {
     local begin=$EPOCHREALTIME took_us i status left
     "$@" >/dev/null 2>&1
@@ -14,7 +14,7 @@ end() {
         timeout -s "${signals[i % 5]}" "$(printf '0.%06d' $((took_us * i / 7 % 1000000)))" "$@" >/dev/null 2>&1
         status=$?
         n_ended=$((n_ended + (status == 124)))
-        for _ in {1..100}; do # the process of a sweep's cell ends shortly after its parent
+        for _ in {1..100}; do # a sweep's subprocess ends shortly after its parent
             left=$(ls -A out | grep -vx -e 'run\.[a-z.]*' -e 'small-[a-z0-9-]*\.json\.gz' -e report.html)
             [ -n "$left" ] || break
             sleep 0.1
@@ -32,6 +32,6 @@ end tidemark replay run.json.gz -o out/run.json.gz
 end tidemark profile --device virtual --size small --context 64,128 --warmup 0 --steps 8 -o out
 end tidemark profile --device virtual --size small --warmup 0 --steps 8 --log out/run.log -o out/run.json.gz
 end tidemark sweep --size small --context 128,256 --device virtual --warmup 0 --steps 8 --snapshots out -o out/run.jsonl
-# So many ended in their midst that the above says something.
+# The test is only meaningful if enough of the commands were still running when the signal arrived.
 [ "$n_ended" -gt 20 ] && echo "ended in their midst"
 ls -A

@@ -1,6 +1,6 @@
-# The manual page names every command and, in the command's part, every option that its --help names.
+# The manual page names every command and, in the command's section, every option that its --help names.
 tidemark --manual >page
-check() { # PART NAME...: the page's part, from its heading to the next, names all in bold.
+check() { # PART NAME...: that section of the page must print every NAME in bold.
     local part=$1 name bold
     shift
     sed -n "/^\.S[SH] \"*$part\"*\$/,/^\.S[SH] /p" page >part
@@ -18,7 +18,7 @@ for command in $commands; do
     check "tidemark ${command//-/\\\\-}" $options
     echo "$command: $(echo $options | wc -w) options"
 done
-# Every variable that the sources ask for stands there, and in --help; and none that they do not ask for.
+# The page and --help list every environment variable that the sources read, and no other.
 cd "$golden/../.." || exit 1
 asked=$(grep -rhoE 'getenv\("[A-Z_]+"' --include='*.[ch]' --include='*.cu' allocator capture cli common device model recorder replay snapshot stack viewer |
     grep -o '[A-Z][A-Z_]*' | sort)
@@ -31,9 +31,9 @@ done
 for name in $(sed -n '/^\.SH ENVIRONMENT/,/^\.SH /s/^\\fB\(TIDEMARK_[A-Z_]*\).*/\1/p' page); do
     case " $(echo $asked) " in *" $name "*) ;; *) echo "nobody reads $name" ;; esac
 done
-# The examples are what their commands accept; on the virtual device, which computes nothing.
+# The commands accept the examples of the page. They run on the virtual device, which computes nothing.
 sed -n '/^\.SH EXAMPLES/,$p' page | grep '^tidemark' | sed 's/\\-/-/g; s/--device cpu/--device virtual/' >examples
 bash -e examples >/dev/null || echo "an example fails"
 wc -l <examples
-# The page's headings.
+# The case prints the page's headings.
 grep '^\.S[SH]' page

@@ -1,4 +1,4 @@
-# The manual page has no warnings in the formatters that are here, at two widths.
+# The installed formatters render the manual page without warnings at two widths.
 tidemark --manual >tidemark.1
 n_formatters=0
 if command -v groff >/dev/null; then
@@ -9,7 +9,7 @@ if command -v groff >/dev/null; then
 fi
 if command -v mandoc >/dev/null; then
     n_formatters=$((n_formatters + 1))
-    # The page has no date, so that the same source gives the same page.
+    # The page has no date, so that equal sources give equal pages.
     mandoc -T lint -W warning tidemark.1 | grep -v 'missing date'
 fi
 if [ "$n_formatters" -eq 0 ]; then

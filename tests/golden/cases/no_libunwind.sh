@@ -1,4 +1,4 @@
-# The run goes on, with stacks that may be short or with none, and says so once.
+# Without libunwind the run continues with short stacks or none, and it warns once.
 export TIDEMARK_LIBUNWIND=/nonexistent/libunwind.so
 run() {
     tidemark profile --device virtual --layers 1 --precision fp32,bf16 --steps 1 --warmup 0 2>messages >/dev/null

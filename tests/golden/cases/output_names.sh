@@ -1,4 +1,4 @@
-# A name says what is written under it, and a name that nobody gave takes no file of the user's.
+# The ending of an output name selects the format, and a default name never replaces a user's file.
 tiny=(--device virtual --layers 1 --steps 1 --warmup 0)
 mkdir runs
 tidemark profile "${tiny[@]}" --log run.log -o runs/run.json.gz >/dev/null

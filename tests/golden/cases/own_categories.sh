@@ -1,4 +1,4 @@
-# A category that nobody here knows is one of its own in every command: here what a file calls "kv cache".
+# Every command keeps a category that the program does not know. Here the file calls it "kv cache".
 tidemark profile --device virtual --layers 1 --d-model 256 --heads 4 --d-ff 512 --vocab 500 --context 256 --batch 4 --steps 1 \
     --warmup 0 --precision bf16-mixed --memory-limit 1GiB -o a.json.gz >/dev/null
 gzip -dc a.json.gz | sed 's/"weight_copy"/"kv cache"/g' | gzip >b.json.gz

@@ -1,4 +1,4 @@
-# A list as a table for programs, and one run for each kind of reader.
+# The command prints a list of runs as a table for programs, and a single run in each format.
 run() { tidemark profile --device virtual --layers 1 --steps 1 --warmup 0 "$@"; }
 run --context 64,128 --format csv
 run --format markdown

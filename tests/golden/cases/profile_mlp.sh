@@ -1,9 +1,9 @@
-# An MLP is recorded like any run: the cpu and the virtual device give the same events, row for row.
+# The program records an MLP like any run: the cpu and the virtual device give the same events, row for row.
 export OMP_NUM_THREADS=1
 options="--workload mlp --dim 16 --layers 3 --batch 8 --warmup 1 --steps 2 --overhead-pairs 0 --seed 3"
 for device in cpu virtual; do
     tidemark profile $options --device $device -o $device.json.gz >/dev/null || echo "exit status $?"
-    tidemark dump $device.json.gz | cut -f1,3- >$device.txt # all but the times
+    tidemark dump $device.json.gz | cut -f1,3- >$device.txt # every column except the time
 done
 cmp cpu.txt virtual.txt && [ "$(wc -l <cpu.txt)" -gt 90 ] && echo "the same events"
 tidemark profile $options --device virtual -o run.json.gz --mode forward-backward | head -2

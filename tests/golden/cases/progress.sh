@@ -1,4 +1,4 @@
-# On a terminal long work says what it is at, and wipes that line before it prints; in a pipe it says nothing.
+# On a terminal, long work shows a progress line and erases it before it prints; in a pipe it shows none.
 command -v script >/dev/null || {
     echo "no script (bsdutils): nothing here can be a terminal" >&2
     exit 77

@@ -4,13 +4,13 @@ run profile --log run.log -o run.json.gz >profile.txt
 run tidemark recover run.log -o recovered.json.gz
 tidemark dump run.json.gz >whole.txt
 tidemark dump recovered.json.gz | head -n "$(wc -l <whole.txt)" | cmp - whole.txt && echo the same events
-# A program that is not here any more has offsets in the place of functions.
+# When the recorded program no longer exists, frames show offsets instead of functions.
 cp "$(command -v tidemark)" gone
 ./gone profile --size small --layers 1 --device virtual --warmup 0 --steps 1 --log gone.log -o x.json.gz >profile.txt
 rm gone
 run tidemark recover gone.log
 tidemark dump gone.json.gz | grep -q '0x[0-9a-f]* in gone' && echo offsets
-# Half of it is still something; less than a header is nothing.
+# The command recovers events from a truncated log, but not from a log without a complete header.
 head -c $(($(wc -c <run.log) - 4801)) run.log >cut.log
 run tidemark recover cut.log
 tidemark summary cut.json.gz | sed -n 2,3p
@@ -21,7 +21,7 @@ run tidemark recover header.log
 run tidemark recover run.json.gz
 run tidemark recover absent.log
 run tidemark recover run.log -o run.log
-# A ring that is small, and a disk that is smaller than the log.
+# These logs come from a small ring and from a disk that is smaller than the log.
 run profile --log-bytes 4800 -o ring.json.gz | grep warning
 tidemark summary ring.json.gz | sed -n 2p
 run profile --log-bytes 4800 --log-full stop -o stop.json.gz >stop.txt

@@ -1,5 +1,5 @@
 run() { "$@"; echo "exit $?" >&2; }
-# word FILE OFFSET: overwrites 8 bytes of the file by the number that its standard input writes in octal.
+# word FILE OFFSET: overwrites 8 bytes of the file at OFFSET with the bytes of its standard input.
 word() { dd of="$1" bs=1 seek="$2" conv=notrunc 2>dd.txt; }
 run tidemark profile --size small --layers 1 --device virtual --warmup 0 --steps 1 --log run.log -o run.json.gz >profile.txt
 tidemark dump run.json.gz >whole.txt

@@ -1,4 +1,5 @@
-# A recording comes out under its own settings; what others would change; limits, a grid, a written replay, and wishes that make no sense.
+# A replay under the recorded settings reproduces the recording. The case also replays other settings, limits and a grid,
+# writes a replay to a file, and makes requests that make no sense.
 snapshot=$golden/snapshots/version-1.json.gz
 replay() { tidemark replay "$@" 2>&1 | sed "s|$golden|GOLDEN|"; }
 tidemark profile --size small --device virtual --warmup 0 --steps 1 -o run.json.gz >/dev/null

@@ -1,11 +1,11 @@
-# A command that reads files and writes one: the same file under any name is refused before anything is written.
+# A command that reads files and writes one refuses an output that is one of its inputs, under any name, before it writes.
 tidemark profile --device virtual --layers 1 --steps 1 --warmup 0 --log run.log -o run.json.gz >/dev/null
 tidemark export run.json.gz --to pytorch -o run.pickle
 echo '{"size": "small", "n_layers": 1}' >config.json
 tiny=(--device virtual --steps 1 --warmup 0)
 tidemark sweep --size small --layers 1 "${tiny[@]}" -o rows.jsonl >/dev/null
 mkdir folder
-# refused INPUT COMMAND... OPTION: with OPTION naming the input itself, by another path, by a hard and by a symbolic link.
+# refused INPUT COMMAND... OPTION: OPTION names the input itself, by another path, by a hard link and by a symbolic link.
 refused() {
     local input=$1 before status name
     shift
@@ -35,7 +35,7 @@ done
 for precision in fp32 fp32,bf16; do
     refused config.json tidemark sweep --config config.json --precision "$precision" "${tiny[@]}" --resume -o
 done
-# Names that the program chooses are no exception.
+# The rule also covers names that the program chooses itself.
 cell=folder/custom-train-c128-b4-fp32.json.gz
 ln config.json "$cell"
 for command in "profile --precision fp32,bf16 -o" "sweep -o new.jsonl --snapshots"; do
@@ -43,7 +43,8 @@ for command in "profile --precision fp32,bf16 -o" "sweep -o new.jsonl --snapshot
     echo "status $?"
 done 2>&1
 cmp config.json "$cell"
-# Every option that names a file or a folder: one that writes stands above, and has no input or is refused.
+# This list holds every option that names a file or folder. The checks above cover each one that writes in a command that
+# also reads files.
 for command in $(tidemark --help | sed -n '/^Commands/,/^$/s/^  \([a-z-]*\) .*/\1/p'); do
     tidemark "$command" --help |
         sed -nE "s/^  ((-[a-z], )?--?[a-z-]+ (FILE|OUT|REPORT|FOLDER|LOG)[A-Za-z.]*).*/$command \1/p"

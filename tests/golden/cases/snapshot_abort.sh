@@ -1,4 +1,4 @@
-# What ends the process in the midst of a run (an abort in a library, say) leaves a snapshot of how far it came.
+# When a crash ends a run (an abort in a library, for example), a snapshot of the events so far remains.
 began() { # PID: waits until the program catches SIGABRT.
     local mask=0
     until (((16#$mask >> 5) & 1)); do

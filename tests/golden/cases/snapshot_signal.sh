@@ -1,4 +1,4 @@
-# Snapshots of a run that goes on: one for each signal, none overwritten, each of them whole; the run itself goes on.
+# Each signal writes one complete snapshot and overwrites none, and the run continues.
 began() { # PID: waits until the program catches SIGUSR2.
     local mask=0
     until (((16#$mask >> 11) & 1)); do
@@ -13,7 +13,7 @@ pid=$!
 began "$pid"
 for n in 1 3; do
     kill -USR2 "$pid"
-    until grep -q "run.usr2-$n.json.gz:" messages; do # it is told once the file is there
+    until grep -q "run.usr2-$n.json.gz:" messages; do # the message appears once the file is complete
         kill -0 "$pid" || exit 1
     done
 done

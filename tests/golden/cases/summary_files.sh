@@ -1,4 +1,4 @@
-# Of every kept file, at several instants of each device: account, causes, segments and tree add up.
+# For every kept file and at several instants of each device, the account, causes, segments and tree add up.
 for file in "$golden"/snapshots/*.json.gz; do
     for device in $(gunzip -c "$file" | jq '.devices | keys[]'); do
         for instant in start 7 peak end; do

@@ -1,4 +1,4 @@
-# The same rows in every format.
+# Every format prints the same rows.
 tidemark profile --device virtual --layers 1 --d-model 64 --heads 4 --d-ff 128 --vocab 500 --context 16 --batch 2 --steps 1 \
     --warmup 0 -o run.json.gz >/dev/null
 for format in text markdown csv latex json; do

@@ -1,5 +1,5 @@
-# What a trace of kernels found: the longest first, the rest in one row; and what a file may not claim. The rows are made
-# up, as is the uncertainty of the device's clock.
+# The summary lists the traced kernels, the longest first and the rest in one row, and refuses contradictory tables. The
+# rows and the uncertainty of the device's clock are invented.
 tidemark profile --device virtual --layers 1 --warmup 0 --steps 1 -o run.json.gz >/dev/null
 gzip -dc run.json.gz | jq -c '(.strings | length) as $n
     | .strings += ["sm90_gemm", "void rmsnorm<float>", "forward", "forward > layer > ln1", "forward > layer > ffn", ""]

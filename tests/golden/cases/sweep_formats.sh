@@ -1,4 +1,4 @@
-# The same rows in the same order in every format.
+# Every format prints the same rows in the same order.
 for format in text markdown csv latex; do
     echo "--- $format"
     tidemark sweep --merge "$golden/snapshots/sweep.jsonl" --format "$format"

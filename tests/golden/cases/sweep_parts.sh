@@ -1,4 +1,4 @@
-# Parts of a grid, as a job array runs them, and their joining.
+# A job array runs the parts of a grid, and --merge combines them.
 run() { tidemark sweep "$@"; echo "exit $?"; }
 for part in 1 2 3; do
     tidemark sweep --device virtual --size small,medium --mode forward,train --warmup 0 --steps 1 --shard "$part/3" |
@@ -6,7 +6,7 @@ for part in 1 2 3; do
 done
 tidemark sweep --device virtual --size small,medium --mode forward,train --warmup 0 --steps 1 --format csv >whole
 tidemark sweep --merge sweep-3-of-3.jsonl sweep-1-of-3.jsonl sweep-2-of-3.jsonl -o joined.jsonl --format csv >joined
-# The same but for what differs from run to run: resident memory and dates.
+# The joined sweep equals the whole sweep except for resident memory and dates, which differ between runs.
 for table in whole joined; do
     cut -d, -f1-26,28-30 "$table" >"$table.rows"
 done
@@ -18,7 +18,7 @@ tidemark sweep --device virtual -o other.jsonl >table
 run --merge sweep-1-of-3.jsonl other.jsonl
 run --merge
 run --merge table
-# What joining has no use for is named, also where it has the value of the files or the usual one.
+# The message names an option that --merge does not use, even when its value is the default or that of the files.
 for option in resume retry strip-private "shard 1/3" "snapshots folder" "size small" "mode train" "context 128" \
     "steps 10" "device virtual" "workload mlp"; do
     run --merge joined.jsonl --${option}
@@ -26,5 +26,5 @@ done
 run joined.jsonl
 run --shard 4/3
 run --retry
-# What varies over the whole grid is a column of a part, too.
+# A part has a column for every option that varies over the whole grid.
 tidemark sweep --size small --device virtual --batch 1,2 --warmup 0 --steps 1 --shard 1/2 -o column.jsonl 2>/dev/null | grep -c '^  size   batch'

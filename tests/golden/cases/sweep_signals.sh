@@ -1,6 +1,6 @@
-# A crash is a row that names the signal; what ends the sweep ends its cell, and --resume goes on.
+# A crash becomes a row that names the signal. A signal to the sweep also ends its cell, and --resume continues.
 set -- --device virtual --d-model 64 --layers 48 --heads 2 --warmup 0 --steps 1000000 --context 16,32
-child_of() { # PID: its child, once that one is the cell
+child_of() { # PID: waits until a child of PID runs a cell, and prints the ID of that child
     local child=
     until [ -n "$child" ] && grep -q run-config "/proc/$child/cmdline" 2>/dev/null; do
         kill -0 "$1" || exit 1
@@ -20,14 +20,14 @@ echo "status $?"
 [ -d "/proc/$second" ] || echo "the cell has ended"
 cat messages
 jq -r 'select(.name) | .name, .result.signal' sweep.jsonl
-# Ended in its first cell it keeps nothing, and does not say so.
+# A sweep that ends in its first cell keeps no row and does not claim that it did.
 tidemark sweep "$@" -o none.jsonl >table 2>messages &
 pid=$!
 child_of "$pid" >/dev/null
 kill -TERM "$pid"
 wait "$pid" 2>/dev/null
 grep resume messages
-# A quick grid, one of whose cells is said to have crashed: --retry alone runs that one again.
+# The case marks one cell of a quick grid as crashed. Only --retry runs that cell again.
 set -- "${@/1000000/1}"
 tidemark sweep "$@" -o quick.jsonl >table
 jq -c 'if .cell == 0 then .result.outcome = "crashed" else . end' quick.jsonl >again.jsonl

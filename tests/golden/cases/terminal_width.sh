@@ -1,4 +1,4 @@
-# On a terminal the tables of text keep within its columns, in every command; --wide and a pipe show them whole.
+# On a terminal, the text tables of every command fit its width. --wide and pipes show them in full.
 command -v script >/dev/null || {
     echo "no script (bsdutils): nothing here can be a terminal" >&2
     exit 77
@@ -8,7 +8,7 @@ on_terminal() { # COLUMNS COMMAND...
     shift
     script -qec "stty cols $columns; $*" /dev/null </dev/null | tr -d '\r'
 }
-longest() { grep '^  ' | LC_ALL=C.UTF-8 wc -L; } # of the tables' lines
+longest() { grep '^  ' | LC_ALL=C.UTF-8 wc -L; } # the length of the longest table line
 fit="tidemark fit --size 2.7B --context 512 --device virtual:h100-80 --device virtual:a100-80 --steps 2"
 echo "== 80 columns"
 on_terminal 80 "$fit" | sed -n '/^what fits/,$p'

@@ -1,10 +1,10 @@
 run() { tidemark profile "$@"; echo "exit $?" >&2; }
 run --contxt 128
-run --residuals eager # its name in earlier versions
+run --residuals eager # earlier versions called the option --residuals
 run --emulate eager
 run --log events.log --no-record
 run --log-full oldest
-# The log would be replaced by what is written at the end, however the file is called, and whether it is there or not.
+# The final snapshot would replace the log, so the command refuses equal names, whether or not the file exists.
 shape="--device virtual --layers 1 --steps 1"
 run $shape --log-full keep-newest --no-record
 run $shape --log run.json.gz -o run.json.gz

@@ -1,4 +1,4 @@
-# The valid values stand in the message.
+# The message lists the valid values.
 run() { tidemark profile "$@"; echo "exit $?" >&2; }
 run --size smal
 run --size 3B

@@ -1,4 +1,4 @@
-# Found before the run starts, so that no run is lost.
+# The command checks the output before the run starts, so that no run is lost.
 run() { tidemark profile --device virtual --steps 1 "$@" 2>message; status=$?; sed -E 's/x{9,}/xxx/' message >&2; echo "exit $status" >&2; }
 mkdir folder
 touch file

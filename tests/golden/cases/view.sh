@@ -1,4 +1,4 @@
-# One file that holds everything.
+# The report is one file that contains everything it needs.
 tidemark profile --device virtual --layers 1 --precision fp32,bf16 --steps 1 --warmup 0 >/dev/null
 rm report.html
 tidemark view custom-train-c128-b4-fp32.json.gz custom-train-c128-b4-bf16-mixed.json.gz

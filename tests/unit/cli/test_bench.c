@@ -49,7 +49,7 @@ static void ratios_are_taken_within_a_round(void **state) {
     assert_true(tide_bench_ratio(&group, 1, 0) == 2.0); /* of 2, 3 and 1 */
 }
 
-static void a_sample_that_fails_ends_it(void **state) {
+static void a_failed_sample_ends_the_benchmark(void **state) {
     (void)state;
     char order[32] = "";
     script slow = {SLOW, 0, order, 's', 3};
@@ -85,7 +85,7 @@ static void a_target_is_a_bound(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ratios_are_taken_within_a_round),
-        cmocka_unit_test(a_sample_that_fails_ends_it),
+        cmocka_unit_test(a_failed_sample_ends_the_benchmark),
         cmocka_unit_test(a_target_is_a_bound),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,5 @@
-/* test_compare_gate.c - conditions of --fail-if: what is read, what is refused, what holds. */
+/* test_compare_gate.c - the conditions of --fail-if: their syntax, mistakes in them, and their
+ * verdicts. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -94,7 +95,7 @@ static void assert_verdicts(const made_run *other, const char *const *conditions
 }
 
 /* The other peaks at 103 MiB against 100: 3 % more. Each condition is at its edge. */
-static void what_holds(void **state) {
+static void conditions_hold_beyond_their_bounds(void **state) {
     (void)state;
     const made_run other = {.n_mib = 102, .ms = {12.0, 9.0, 40.0}};
     assert_verdicts(&other,
@@ -149,8 +150,8 @@ static void assert_unknown(const char *condition, const made_run *base, const ma
     }
 }
 
-/* What a file does not have is no silent pass. */
-static void what_cannot_be_judged(void **state) {
+/* A condition on data that a file lacks must not pass silently. */
+static void missing_data_cannot_be_judged(void **state) {
     (void)state;
     const made_run no_times = {.n_mib = 50, .ms = {-1.0}};
     const made_run by_host = {.n_mib = 50, .ms = {1.0, 1.0, 1.0}, .by_host = true};
@@ -174,7 +175,7 @@ static void what_cannot_be_judged(void **state) {
     assert_int_equal(judge("time_forward < 5ms", &BASE, &lossy, words), TIDE_GATE_HOLDS);
 }
 
-static void the_words_have_the_figures(void **state) {
+static void messages_state_the_figures(void **state) {
     (void)state;
     const made_run other = {.n_mib = 102, .ms = {12.0, 9.0, 40.0}};
     char words[TIDE_GATE_WORDS_BYTES];
@@ -186,8 +187,8 @@ static void the_words_have_the_figures(void **state) {
     assert_string_equal(words, "b has 2, a 2 (+0.00 %, +0)");
 }
 
-/* Each mistake names its place. */
-static void mistakes(void **state) {
+/* The message names the position of each mistake. */
+static void malformed_conditions_are_refused(void **state) {
     (void)state;
     static const struct {
         const char *text, *message;
@@ -233,11 +234,11 @@ static void mistakes(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_holds),
+        cmocka_unit_test(conditions_hold_beyond_their_bounds),
         cmocka_unit_test(a_run_does_not_fail_by_itself),
-        cmocka_unit_test(what_cannot_be_judged),
-        cmocka_unit_test(the_words_have_the_figures),
-        cmocka_unit_test(mistakes),
+        cmocka_unit_test(missing_data_cannot_be_judged),
+        cmocka_unit_test(messages_state_the_figures),
+        cmocka_unit_test(malformed_conditions_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -202,7 +202,7 @@ static void everything_may_fit(void **state) {
 }
 
 /* The same questions of PyTorch's allocations, which are larger. */
-static void pytorch_is_asked_too(void **state) {
+static void pytorch_forecasts_are_searched_too(void **state) {
     (void)state;
     static const tide_run_quantity WHATS[] = {TIDE_RUN_QUANTITY_BATCH, TIDE_RUN_QUANTITY_CONTEXT};
     for (size_t i = 0; i < 2; i++) {
@@ -218,7 +218,7 @@ static void pytorch_is_asked_too(void **state) {
     }
 }
 
-static void limits_without_sense_are_refused(void **state) {
+static void invalid_limits_are_refused(void **state) {
     (void)state;
     tide_fit_answer answer;
     tide_error error = {""};
@@ -231,7 +231,7 @@ static void limits_without_sense_are_refused(void **state) {
     assert_non_null(strstr(error.message, "heads"));
 }
 
-static void names_go_both_ways(void **state) {
+static void names_convert_both_ways(void **state) {
     (void)state;
     for (int i = 0; i < TIDE_N_RUN_QUANTITIES; i++) {
         assert_int_equal(tide_fit_quantity_from_name(tide_fit_quantity_name((size_t)i)), i);
@@ -248,9 +248,9 @@ int main(void) {
         cmocka_unit_test(the_largest_preset_is_found),
         cmocka_unit_test(nothing_may_fit),
         cmocka_unit_test(everything_may_fit),
-        cmocka_unit_test(pytorch_is_asked_too),
-        cmocka_unit_test(limits_without_sense_are_refused),
-        cmocka_unit_test(names_go_both_ways),
+        cmocka_unit_test(pytorch_forecasts_are_searched_too),
+        cmocka_unit_test(invalid_limits_are_refused),
+        cmocka_unit_test(names_convert_both_ways),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* Text of a file that nobody checked, on its way to a terminal. */
+/* test_harmless.c - the escaping of untrusted text from files before it reaches a terminal. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -30,7 +30,7 @@ static const char *written(const char *text, size_t n_piece, bool is_terminal) {
     return out;
 }
 
-static void a_terminal_gets_no_orders(void **state) {
+static void control_characters_are_escaped(void **state) {
     (void)state;
     const char *text = "a\x1b[2J\tb\n\x7f\xc2\x9b\xd8\x9c\xe2\x80\x8e\xe2\x80\xae\xe2\x81\xa9z";
     for (size_t n_piece = 1; n_piece < 6; n_piece++) {
@@ -40,7 +40,7 @@ static void a_terminal_gets_no_orders(void **state) {
     }
 }
 
-static void other_text_stays(void **state) {
+static void other_text_is_unchanged(void **state) {
     (void)state;
     /* U+00A0, U+0600, U+200D, U+2030, U+2065, U+206A, an emoji; then characters that break off. */
     const char *text =
@@ -67,8 +67,8 @@ static void texts_of_tables_are_harmless(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_terminal_gets_no_orders),
-        cmocka_unit_test(other_text_stays),
+        cmocka_unit_test(control_characters_are_escaped),
+        cmocka_unit_test(other_text_is_unchanged),
         cmocka_unit_test(texts_of_tables_are_harmless),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

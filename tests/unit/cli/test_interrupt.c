@@ -1,5 +1,5 @@
-/* test_interrupt.c - the first signal is noted, the second one has its usual effect, and what was
- * ignored stays so; whatever signal ends the process, nothing unfinished stays.
+/* test_interrupt.c - the program notes the first signal, the second one has its default effect, and
+ * ignored signals stay ignored. No signal that ends the process leaves an unfinished file.
  */
 #define _POSIX_C_SOURCE 200809L
 #include <dirent.h>
@@ -125,7 +125,7 @@ static void the_first_signal_is_noted(void **state) {
     assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-static void the_second_one_ends_the_process(void **state) {
+static void the_second_signal_ends_the_process(void **state) {
     (void)state;
     int status = wait_status_of(two_signals);
     assert_true(WIFSIGNALED(status));
@@ -135,21 +135,21 @@ static void the_second_one_ends_the_process(void **state) {
     assert_int_equal(WTERMSIG(status), SIGTERM);
 }
 
-static void an_ignored_one_stays_so(void **state) {
+static void an_ignored_signal_stays_ignored(void **state) {
     (void)state;
     int status = wait_status_of(ignored_signal);
     assert_true(WIFEXITED(status));
     assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-static void a_lost_connection_is_such_a_signal(void **state) {
+static void a_lost_connection_interrupts(void **state) {
     (void)state;
     int status = wait_status_of(lost_connection);
     assert_true(WIFEXITED(status));
     assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-static void what_is_not_finished_goes_with_the_process(void **state) {
+static void unfinished_files_are_removed(void **state) {
     (void)state;
     static const int ENDINGS[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE};
     char folder[] = "/tmp/tidemark-interrupt-XXXXXX";
@@ -176,10 +176,10 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_first_signal_is_noted),
         cmocka_unit_test(the_first_signal_is_answered_at_once),
-        cmocka_unit_test(the_second_one_ends_the_process),
-        cmocka_unit_test(an_ignored_one_stays_so),
-        cmocka_unit_test(a_lost_connection_is_such_a_signal),
-        cmocka_unit_test(what_is_not_finished_goes_with_the_process),
+        cmocka_unit_test(the_second_signal_ends_the_process),
+        cmocka_unit_test(an_ignored_signal_stays_ignored),
+        cmocka_unit_test(a_lost_connection_interrupts),
+        cmocka_unit_test(unfinished_files_are_removed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

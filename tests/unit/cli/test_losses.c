@@ -1,5 +1,5 @@
-/* test_losses.c - what profile and compare say of losses: the steps they show, a first loss that
- * cannot be right, one that is no number, and where two runs part. */
+/* test_losses.c - the statements of profile and compare about losses: the steps that they show, an
+ * implausible first loss, a loss that is not a number, and the step at which two runs diverge. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -61,7 +61,7 @@ static void runs_are_told_apart(void **state) {
     assert_string_equal(words, "");
 }
 
-/* What profile says of a run of 2.7B whose losses were these. */
+/* The warning of profile for a 2.7B run with these losses. */
 static void said_of(const double *losses, size_t n, char *ret_text, size_t n_room) {
     tide_profile_run run = {.name = "2.7B-train"};
     tide_profile_plan plan = {.runs = &run, .n_runs = 1};
@@ -85,7 +85,7 @@ static void said_of(const double *losses, size_t n, char *ret_text, size_t n_roo
     tide_run_result_fini(&run.result);
 }
 
-static void an_odd_first_loss_is_said(void **state) {
+static void an_implausible_first_loss_is_reported(void **state) {
     (void)state;
     static const double GOOD[] = {9.41, 9.2};
     static const double ODD[] = {11.25, 9.2};
@@ -108,7 +108,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(steps_are_named),
         cmocka_unit_test(runs_are_told_apart),
-        cmocka_unit_test(an_odd_first_loss_is_said),
+        cmocka_unit_test(an_implausible_first_loss_is_reported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-/* test_manual.c - the manual page and the completion of a small program whose texts are as awkward
- * as texts may be.
+/* test_manual.c - the manual page and the completion of a small program with deliberately awkward
+ * texts.
  */
 #define _POSIX_C_SOURCE 200809L
 #include <setjmp.h>
@@ -106,7 +106,7 @@ static void test_manual_escapes(void **state) {
     free(page);
 }
 
-/* What --help does not show is not here either; all else is, once. */
+/* The page contains every option that --help shows once, and no hidden option. */
 static void test_manual_options(void **state) {
     (void)state;
     char *page = print(tide_manual_print);

@@ -96,7 +96,7 @@ static void values_are_stored(void **state) {
     assert_false(operands.wants_help);
 }
 
-static void spellings_that_are_accepted(void **state) {
+static void alternative_spellings_are_accepted(void **state) {
     (void)state;
     values v = {.count = 7};
     tide_operands operands;
@@ -203,7 +203,7 @@ static void missing_operands_are_named(void **state) {
                                        "[options] FILE...");
 }
 
-static void options_that_are_not_used_are_found(void **state) {
+static void unused_options_are_found(void **state) {
     (void)state;
     values v = {0};
     tide_operands operands;
@@ -273,11 +273,11 @@ static void statuses_become_exit_statuses(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(values_are_stored),
-        cmocka_unit_test(spellings_that_are_accepted),
+        cmocka_unit_test(alternative_spellings_are_accepted),
         cmocka_unit_test(mistakes_are_named),
         cmocka_unit_test(long_words_do_no_harm),
         cmocka_unit_test(missing_operands_are_named),
-        cmocka_unit_test(options_that_are_not_used_are_found),
+        cmocka_unit_test(unused_options_are_found),
         cmocka_unit_test(tables_that_are_too_long_are_refused),
         cmocka_unit_test(help_comes_from_the_table),
         cmocka_unit_test(statuses_become_exit_statuses),

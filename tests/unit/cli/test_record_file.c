@@ -71,7 +71,7 @@ static tide_status append(const char *const *columns, size_t n_columns, const ch
 static const char *const TWO[] = {"name", "actual"};
 static const char *const THREE[] = {"actual", "device", "name"};
 
-static void the_first_row_brings_its_header(void **state) {
+static void the_first_row_writes_the_header(void **state) {
     (void)state;
     static const char *const CELLS[] = {"gemv", "1.500000", "a, \"b\"\nc", " blank"};
     assert_int_equal(append(TWO, 2, CELLS, 2, NULL), TIDE_OK);
@@ -90,7 +90,8 @@ static void the_header_grows(void **state) {
     assert_file("name,actual,device\na,1,0\nb,2,0\nc,3,cpu\nd,4,0\n");
 }
 
-/* What somebody else wrote: quotes, short rows, other line ends, empty lines, no end of line. */
+/* The file was edited elsewhere: quotes, short rows, other line ends, empty lines, no final
+ * newline. */
 static void older_rows_keep_their_text(void **state) {
     (void)state;
     static const char *const CELLS[] = {"7", "cpu", "new"};
@@ -103,7 +104,7 @@ static void older_rows_keep_their_text(void **state) {
                 "new,0,7,cpu\n");
 }
 
-static void an_empty_file_is_a_new_one(void **state) {
+static void an_empty_file_gets_a_header(void **state) {
     (void)state;
     static const char *const CELLS[] = {"a", "1"};
     write_file("\n\n");
@@ -111,7 +112,7 @@ static void an_empty_file_is_a_new_one(void **state) {
     assert_file("name,actual\na,1\n");
 }
 
-/* The file as it was, a message with the place, and nothing beside it. */
+/* The file is unchanged, the message names the position, and no other file remains. */
 static void assert_refused(const char *text, tide_status status, const char *says) {
     static const char *const CELLS[] = {"a", "1"};
     tide_error error = {""};
@@ -124,7 +125,7 @@ static void assert_refused(const char *text, tide_status status, const char *say
     assert_file(text);
 }
 
-static void what_is_no_such_file_stays_as_it_is(void **state) {
+static void an_invalid_file_is_unchanged(void **state) {
     (void)state;
     assert_refused("name,actual\na,1\nb,2,3\n", TIDE_FORMAT,
                    "line 3: 3 fields under a header of 2");
@@ -133,7 +134,7 @@ static void what_is_no_such_file_stays_as_it_is(void **state) {
     assert_refused("name\n\n\"a\n\"\n\"b\"c\n", TIDE_FORMAT, "line 5: field 1");
 }
 
-static void a_folder_is_no_file(void **state) {
+static void a_folder_is_refused(void **state) {
     (void)state;
     static const char *const CELLS[] = {"a", "1"};
     const tide_record_rows rows = {TWO, 2, CELLS, 1};
@@ -145,7 +146,7 @@ static void a_folder_is_no_file(void **state) {
     write_file("");
 }
 
-/* A file may have no more bytes than that for a moment: the disk is full. */
+/* Simulates a full disk: limits the size of files for the duration of one call. */
 static tide_status append_without_room(rlim_t n_bytes, tide_error *error) {
     static const char *const CELLS[] = {"a long name", "1"};
     struct rlimit before;
@@ -159,7 +160,7 @@ static tide_status append_without_room(rlim_t n_bytes, tide_error *error) {
     return status;
 }
 
-/* The file stays as it was, and one that was not there is not there. */
+/* An existing file is unchanged, and no new file appears. */
 static void a_failed_write_changes_nothing(void **state) {
     (void)state;
     tide_error error = {""};
@@ -171,7 +172,7 @@ static void a_failed_write_changes_nothing(void **state) {
     assert_file("name,actual\na,1\n");
 }
 
-/* Asked beforehand, and nothing comes of it. */
+/* The check that runs before a benchmark does not modify the file. */
 static void a_check_changes_nothing(void **state) {
     (void)state;
     assert_int_equal(tide_record_check(path, NULL), TIDE_OK);
@@ -185,7 +186,7 @@ static void a_check_changes_nothing(void **state) {
 }
 
 /* A table, or a text, that has none of the columns would be changed line by line. */
-static void a_file_of_other_things_stays(void **state) {
+static void a_file_without_the_columns_is_unchanged(void **state) {
     (void)state;
     static const char *const CELLS[] = {"a", "1"};
     static const char *const FOREIGN[] = {"# A page\n\nwith text\n", "day,weight\nmonday,70\n"};
@@ -199,7 +200,7 @@ static void a_file_of_other_things_stays(void **state) {
     }
 }
 
-static void rights_stay(void **state) {
+static void permissions_are_kept(void **state) {
     (void)state;
     static const char *const CELLS[] = {"a", "1"};
     struct stat info;
@@ -210,7 +211,7 @@ static void rights_stay(void **state) {
     assert_int_equal(info.st_mode & 07777, 0640);
 }
 
-static void a_link_leads_to_the_file(void **state) {
+static void a_link_is_followed(void **state) {
     (void)state;
     static const char *const CELLS[] = {"a", "1"};
     const tide_record_rows rows = {TWO, 2, CELLS, 1};
@@ -246,7 +247,7 @@ static void write_turns(unsigned writer) {
     _exit(0);
 }
 
-/* Every row once, each writer's in its order, all as long as the header. */
+/* Every row occurs once, in the order of its writer, and is as long as the header. */
 static void check_turns(char *text) {
     unsigned n_seen[N_WRITERS] = {0};
     size_t n_rows = 0;
@@ -293,17 +294,17 @@ static void writers_take_turns(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        CASE(the_first_row_brings_its_header),
+        CASE(the_first_row_writes_the_header),
         CASE(the_header_grows),
         CASE(older_rows_keep_their_text),
-        CASE(an_empty_file_is_a_new_one),
-        CASE(what_is_no_such_file_stays_as_it_is),
-        CASE(a_folder_is_no_file),
+        CASE(an_empty_file_gets_a_header),
+        CASE(an_invalid_file_is_unchanged),
+        CASE(a_folder_is_refused),
         CASE(a_failed_write_changes_nothing),
         CASE(a_check_changes_nothing),
-        CASE(a_file_of_other_things_stays),
-        CASE(rights_stay),
-        CASE(a_link_leads_to_the_file),
+        CASE(a_file_without_the_columns_is_unchanged),
+        CASE(permissions_are_kept),
+        CASE(a_link_is_followed),
         CASE(writers_take_turns),
     };
     return cmocka_run_group_tests_name("cli.record_file", tests, NULL, NULL);

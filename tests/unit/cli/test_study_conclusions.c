@@ -1,5 +1,5 @@
-/* test_study_conclusions.c - the sentences of the studies are made of their numbers: each number
- * that a sentence tells changes it. */
+/* test_study_conclusions.c - the sentences of the studies follow from their numbers: changing a
+ * number changes the sentence that states it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -80,7 +80,7 @@ static void memory(void **state) {
                                  "activations;"));
     assert_non_null(strstr(text, "(40.00 MiB each, 2.0 times"));
     assert_non_null(strstr(text, "takes 12.00 GiB in fp32, 1.50 times"));
-    peaks[2].allocated_bytes = -1; /* does not fit: the next best is told */
+    peaks[2].allocated_bytes = -1; /* does not fit, so the sentence names the next best */
     tide_conclusion_of_memory(peaks, 4, text);
     assert_non_null(strstr(text, "m, train, context 512, peaks at 10.00 GiB in bf16-mixed;"));
     tide_conclusion_of_memory(peaks, 1, text);

@@ -91,7 +91,7 @@ static void a_grid_without_valid_cells_is_refused(void **state) {
     cJSON_Delete(header);
 }
 
-static void grids_that_differ_are_told_apart(void **state) {
+static void different_grids_are_distinguished(void **state) {
     (void)state;
     tide_sweep_options options;
     tide_sweep sweep;
@@ -115,7 +115,7 @@ static void grids_that_differ_are_told_apart(void **state) {
     tide_sweep_fini(&sweep);
 }
 
-static void headers_are_not_trusted(void **state) {
+static void invalid_headers_are_refused(void **state) {
     (void)state;
     static const char *const BAD[] = {
         "{}",
@@ -141,7 +141,7 @@ static void headers_are_not_trusted(void **state) {
 
 /* ---- rows ---- */
 
-static void a_row_survives_json(void **state) {
+static void a_row_round_trips_through_json(void **state) {
     (void)state;
     tide_sweep_options options;
     sweep_small_grid(&options);
@@ -243,9 +243,9 @@ int main(void) {
         cmocka_unit_test(cells_stand_in_the_order_of_the_lists),
         cmocka_unit_test(every_cell_belongs_to_one_part),
         cmocka_unit_test(a_grid_without_valid_cells_is_refused),
-        cmocka_unit_test(grids_that_differ_are_told_apart),
-        cmocka_unit_test(headers_are_not_trusted),
-        cmocka_unit_test(a_row_survives_json),
+        cmocka_unit_test(different_grids_are_distinguished),
+        cmocka_unit_test(invalid_headers_are_refused),
+        cmocka_unit_test(a_row_round_trips_through_json),
         cmocka_unit_test(a_cell_has_one_row),
         cmocka_unit_test(the_time_left_follows_the_pace_so_far),
     };

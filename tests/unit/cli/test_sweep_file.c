@@ -125,7 +125,7 @@ static void a_foreign_file_is_refused_and_stays(void **state) {
 }
 
 /* As kill -9 or a full disk leaves it: the last line ends anywhere. */
-static void half_a_row_is_left_out(void **state) {
+static void a_partial_row_is_ignored(void **state) {
     (void)state;
     char path[64];
     tide_sweep_options options;
@@ -196,7 +196,7 @@ static void a_row_that_does_not_fit_the_disk_is_taken_back(void **state) {
     remove_file(path);
 }
 
-static void half_a_header_is_replaced(void **state) {
+static void a_partial_header_is_replaced(void **state) {
     (void)state;
     char path[64];
     tide_sweep_options options;
@@ -219,7 +219,7 @@ static void half_a_header_is_replaced(void **state) {
 }
 
 /* --resume continues only files that a sweep began. */
-static void a_file_of_no_sweep_stays(void **state) {
+static void resume_leaves_other_files_unchanged(void **state) {
     (void)state;
     static const char *const FOREIGN[] = {
         "notes without an end",  "notes\nwith two lines\n", "{", "{}", "{}\n", "\n",
@@ -398,10 +398,10 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_file_is_continued_only_when_asked),
         cmocka_unit_test(a_foreign_file_is_refused_and_stays),
-        cmocka_unit_test(half_a_row_is_left_out),
+        cmocka_unit_test(a_partial_row_is_ignored),
         cmocka_unit_test(a_row_that_does_not_fit_the_disk_is_taken_back),
-        cmocka_unit_test(half_a_header_is_replaced),
-        cmocka_unit_test(a_file_of_no_sweep_stays),
+        cmocka_unit_test(a_partial_header_is_replaced),
+        cmocka_unit_test(resume_leaves_other_files_unchanged),
         cmocka_unit_test(a_header_that_does_not_fit_leaves_no_file),
         cmocka_unit_test(a_crashed_cell_may_be_tried_again),
         cmocka_unit_test(parts_are_joined_in_grid_order),

@@ -57,7 +57,7 @@ static void texts_are_cut_in_the_middle(void **state) {
 }
 
 /* Cuts at every width are whole characters and fit. */
-static void every_width_holds(void **state) {
+static void cut_texts_fit_every_width(void **state) {
     (void)state;
     static const char TEXT[] = "r\xc3\xa9seau/\xe6\x97\xa5\xe6\x9c\xac/\xf0\x9f\x98\x80"
                                "e\xcc\x81.py:12";
@@ -132,7 +132,7 @@ static void long_texts_give_way_to_numbers(void **state) {
                        "  step[0] > setup                     1.50 KiB  123456789012\n" HINT);
 }
 
-static void too_many_columns_go_on_below(void **state) {
+static void excess_columns_continue_below(void **state) {
     (void)state;
     assert_printed(45, "\nstacks\n"
                        "  call stack                            bytes\n"
@@ -201,9 +201,9 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(widths_are_those_of_a_terminal),
         cmocka_unit_test(texts_are_cut_in_the_middle),
-        cmocka_unit_test(every_width_holds),
+        cmocka_unit_test(cut_texts_fit_every_width),
         cmocka_unit_test(long_texts_give_way_to_numbers),
-        cmocka_unit_test(too_many_columns_go_on_below),
+        cmocka_unit_test(excess_columns_continue_below),
         cmocka_unit_test(rows_of_one_name_are_numbered),
         cmocka_unit_test(no_line_is_too_long),
     };

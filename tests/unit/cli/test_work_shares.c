@@ -58,7 +58,7 @@ static const tide_work_row *find(const tide_work_shares *shares, const char *pha
     return NULL;
 }
 
-static void operators_count_what_they_do_themselves(void **state) {
+static void operators_count_their_own_time(void **state) {
     (void)state;
     const tide_scope_row scopes[] = {
         scope(TIDE_NONE, TIDE_SCOPE_STEP, WARMUP, 900, -1),
@@ -107,7 +107,7 @@ static void operators_count_what_they_do_themselves(void **state) {
     tide_snapshot_destroy(made);
 }
 
-static void the_device_s_times_come_first(void **state) {
+static void device_times_take_precedence(void **state) {
     (void)state;
     const tide_scope_row scopes[] = {
         scope(TIDE_NONE, TIDE_SCOPE_STEP, STEP, 1, 100),
@@ -168,7 +168,7 @@ static void kernels_count_by_phase(void **state) {
     tide_snapshot_destroy(made);
 }
 
-static void what_computes_nothing_has_no_shares(void **state) {
+static void a_run_without_computation_has_no_shares(void **state) {
     (void)state;
     const tide_scope_row scopes[] = {
         scope(TIDE_NONE, TIDE_SCOPE_STEP, STEP, 1, -1),
@@ -196,10 +196,10 @@ static void products_are_known_by_name(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(operators_count_what_they_do_themselves),
-        cmocka_unit_test(the_device_s_times_come_first),
+        cmocka_unit_test(operators_count_their_own_time),
+        cmocka_unit_test(device_times_take_precedence),
         cmocka_unit_test(kernels_count_by_phase),
-        cmocka_unit_test(what_computes_nothing_has_no_shares),
+        cmocka_unit_test(a_run_without_computation_has_no_shares),
         cmocka_unit_test(products_are_known_by_name),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,4 @@
-/* One configuration run here and in a subprocess. TIDEMARK_PROGRAM is the program. */
+/* test_run.c - runs a configuration in this process and in a subprocess (TIDEMARK_PROGRAM). */
 #define _POSIX_C_SOURCE 200809L
 #include <math.h>
 #include <setjmp.h>
@@ -32,7 +32,7 @@ static void tiny(tide_run_config *config, const char *device) {
     config->limits.device = device;
 }
 
-static void here_and_in_a_subprocess_the_results_are_equal(void **state) {
+static void a_subprocess_gives_equal_results(void **state) {
     (void)state;
     tide_run_config config;
     tide_run_result here;
@@ -64,7 +64,7 @@ static void here_and_in_a_subprocess_the_results_are_equal(void **state) {
     tide_run_result_fini(&there);
 }
 
-static void what_computes_has_times(void **state) {
+static void a_computing_device_has_times(void **state) {
     (void)state;
     tide_run_config config;
     tide_run_result result;
@@ -79,12 +79,12 @@ static void what_computes_has_times(void **state) {
     assert_true(step_ms > 0.0 && result.ms[TIDE_TIMED_STEP].std >= 0.0);
     assert_true(fabs(result.tokens_per_second - 32.0 / (step_ms * 1e-3)) < 1e-6);
     assert_true(fabs(result.achieved_flops - result.flops / (step_ms * 1e-3)) < 1.0);
-    assert_true(result.peak_share < 0.0); /* nobody states the peak of this machine's cpu */
+    assert_true(result.peak_share < 0.0); /* the peak rate of this cpu is unknown */
     assert_true(result.environment.computed_by[0] != '\0');
     tide_run_result_fini(&result);
 }
 
-static void what_does_not_fit_says_so(void **state) {
+static void a_run_that_does_not_fit_reports_it(void **state) {
     (void)state;
     tide_run_config config;
     tide_run_result result;
@@ -102,7 +102,7 @@ static void what_does_not_fit_says_so(void **state) {
     tide_run_result_fini(&result);
 }
 
-static void what_the_device_cannot_do_is_not_supported(void **state) {
+static void unsupported_requests_are_reported(void **state) {
     (void)state;
     tide_run_config config;
     tide_run_result result;
@@ -157,7 +157,7 @@ static void a_crash_is_a_result_that_names_the_signal(void **state) {
     tide_run_result_fini(&result);
 }
 
-static void half_a_result_is_none(void **state) {
+static void a_partial_result_is_refused(void **state) {
     (void)state;
     static const char *const SCRIPTS[] = {"true", "printf '{\"outcome\":\"comp' >&3",
                                           "printf '{\"outcome\":\"completed\"}' >&3",
@@ -172,7 +172,7 @@ static void half_a_result_is_none(void **state) {
     }
 }
 
-static void a_program_that_is_not_there_is_told(void **state) {
+static void a_missing_program_is_reported(void **state) {
     (void)state;
     tide_run_config config;
     tide_run_result result;
@@ -236,7 +236,7 @@ static bool stop_now(void *ctx) {
     return to->n_done >= to->stop_after;
 }
 
-static void progress_is_told_and_a_run_can_be_stopped(void **state) {
+static void a_run_reports_progress_and_can_be_stopped(void **state) {
     (void)state;
     heard to = {.stop_after = 100};
     const tide_run_hooks hooks = {.ctx = &to, .progress = hear_progress, .shall_stop = stop_now};
@@ -283,7 +283,7 @@ static void a_subprocess_is_stopped_and_ticks(void **state) {
     tide_run_result_fini(&result);
 }
 
-static void what_cannot_fit_the_host_is_not_started(void **state) {
+static void a_run_too_large_for_the_host_is_not_started(void **state) {
     (void)state;
     tide_run_config config;
     tide_run_result result;
@@ -348,17 +348,17 @@ static void limits_can_be_ignored(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(here_and_in_a_subprocess_the_results_are_equal),
-        cmocka_unit_test(what_computes_has_times),
-        cmocka_unit_test(what_does_not_fit_says_so),
-        cmocka_unit_test(what_the_device_cannot_do_is_not_supported),
+        cmocka_unit_test(a_subprocess_gives_equal_results),
+        cmocka_unit_test(a_computing_device_has_times),
+        cmocka_unit_test(a_run_that_does_not_fit_reports_it),
+        cmocka_unit_test(unsupported_requests_are_reported),
         cmocka_unit_test(a_crash_is_a_result_that_names_the_signal),
-        cmocka_unit_test(half_a_result_is_none),
-        cmocka_unit_test(a_program_that_is_not_there_is_told),
+        cmocka_unit_test(a_partial_result_is_refused),
+        cmocka_unit_test(a_missing_program_is_reported),
         cmocka_unit_test(a_snapshot_is_kept_or_saved),
-        cmocka_unit_test(progress_is_told_and_a_run_can_be_stopped),
+        cmocka_unit_test(a_run_reports_progress_and_can_be_stopped),
         cmocka_unit_test(a_subprocess_is_stopped_and_ticks),
-        cmocka_unit_test(what_cannot_fit_the_host_is_not_started),
+        cmocka_unit_test(a_run_too_large_for_the_host_is_not_started),
         cmocka_unit_test(a_search_gets_the_same_peaks),
         cmocka_unit_test(limits_can_be_ignored),
     };

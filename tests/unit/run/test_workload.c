@@ -1,5 +1,5 @@
-/* test_workload.c - the words of outcomes, what workloads say of themselves, and configurations
- * that are handed over: what is written is what is read. */
+/* test_workload.c - the words of outcomes, the names and labels of workloads, and configurations
+ * that are handed to a subprocess: reading restores what was written. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
