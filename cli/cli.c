@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/harmless.h"
+#include "report/harmless.h"
 
 enum { NOTE_BYTES = 8192 }; /* of a note; what is longer is cut */
 

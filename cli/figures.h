@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "cli/table.h"
+#include "report/table.h"
 #include "run/run.h"
 
 #ifdef __cplusplus

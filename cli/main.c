@@ -6,7 +6,7 @@
 #include "cli/cli.h"
 #include "cli/interrupt.h"
 #include "cli/manual.h"
-#include "cli/nearest.h"
+#include "common/nearest.h"
 #include "run/run.h"
 
 static const tide_command *const COMMANDS[] = {

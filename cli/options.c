@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/nearest.h"
+#include "common/nearest.h"
 #include "cli/options_internal.h"
 #include "common/bytes.h"
 

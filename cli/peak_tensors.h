@@ -4,7 +4,7 @@
 #ifndef TIDE_CLI_PEAK_TENSORS_H
 #define TIDE_CLI_PEAK_TENSORS_H
 
-#include "cli/table.h"
+#include "report/table.h"
 #include "common/arena.h"
 #include "run/run.h"
 #include "snapshot/summary.h"

@@ -14,8 +14,9 @@
 #include <stdint.h>
 
 #include "cli/options.h"
+#include "cli/report_options.h"
 #include "cli/run_choices.h"
-#include "cli/table.h"
+#include "report/table.h"
 #include "common/status.h"
 #include "device/device.h"
 #include "run/run.h"

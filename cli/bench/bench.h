@@ -14,7 +14,7 @@
 
 #include "cli/options.h"
 #include "cli/progress.h"
-#include "cli/table.h"
+#include "report/table.h"
 #include "common/status.h"
 
 #ifdef __cplusplus

@@ -3,9 +3,10 @@
 #include <string.h>
 
 #include "cli/bench/bench.h"
+#include "cli/report_options.h"
 #include "cli/bench/records.h"
 #include "cli/cli.h"
-#include "cli/nearest.h"
+#include "common/nearest.h"
 #include "cli/outputs.h"
 #include "cli/record_file.h"
 #include "cli/run_choices.h"
@@ -268,7 +269,8 @@ static tide_status measure(const tide_bench *bench, const bench_options *options
         tide_report_figure_text(&report, "targets_met",
                                 ret->bound_is_missed || ret->target_is_missed ? "no" : "yes");
         tide_report_figure_count(&report, "unfit_cases", (int64_t)run.n_unfit);
-        status = tide_report_print(&report, tide_format_chosen(&options->report), stdout, error);
+        status =
+            tide_report_print(&report, tide_format_chosen(&options->report), stdout, stderr, error);
     }
     if (status == TIDE_OK) {
         status = tide_bench_save_records(&run, error);

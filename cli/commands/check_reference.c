@@ -3,7 +3,8 @@
 #include <string.h>
 
 #include "cli/cli.h"
-#include "cli/table.h"
+#include "cli/report_options.h"
+#include "report/table.h"
 #include "common/hostmem.h"
 #include "common/plural.h"
 #include "device/device.h"
@@ -239,7 +240,8 @@ static int print(const check_options *options, const tide_reference *reference, 
         add_figures(&report, runs);
         add_shape(&report, options, tide_reference_get_info(reference), path);
         add_table(&report, runs);
-        status = tide_report_print(&report, tide_format_chosen(&options->report), stdout, error);
+        status =
+            tide_report_print(&report, tide_format_chosen(&options->report), stdout, stderr, error);
         tide_report_fini(&report);
     }
     const tide_hostmem *mem = tide_hostmem_default();

@@ -4,8 +4,9 @@
 #include <string.h>
 
 #include "capture/host.h"
+#include "cli/report_options.h"
 #include "cli/cli.h"
-#include "cli/table.h"
+#include "report/table.h"
 #include "common/bytes.h"
 #include "common/plural.h"
 #include "device/cards.h"
@@ -257,7 +258,7 @@ static int run(int argc, char **argv) {
     add_cards(&report);
     add_sources(&report);
     tide_status status =
-        tide_report_print(&report, tide_format_chosen(&options.report), stdout, &error);
+        tide_report_print(&report, tide_format_chosen(&options.report), stdout, stderr, &error);
     tide_report_fini(&report);
     return status == TIDE_OK ? tide_cli_finish("devices", TIDE_EXIT_SUCCESS)
                              : tide_cli_fail("devices", status, &error);

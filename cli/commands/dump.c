@@ -4,10 +4,10 @@
 #include <stdio.h>
 
 #include "cli/cli.h"
-#include "cli/harmless.h"
+#include "report/harmless.h"
 #include "cli/load.h"
 #include "cli/snapshot_words.h"
-#include "cli/table.h"
+#include "report/table.h"
 #include "snapshot/scope_paths.h"
 #include "snapshot/snapshot.h"
 

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
-#include "cli/harmless.h"
+#include "report/harmless.h"
 #include "cli/load.h"
 #include "cli/outputs.h"
 #include "snapshot/export.h"

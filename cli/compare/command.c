@@ -3,11 +3,12 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/report_options.h"
 #include "cli/compare/internal.h"
 #include "cli/load.h"
 #include "cli/peak_tensors.h"
 #include "cli/snapshot_words.h"
-#include "cli/table.h"
+#include "report/table.h"
 #include "run/outcome.h"
 #include "snapshot/compare.h"
 #include "snapshot/implementation.h"
@@ -375,7 +376,8 @@ static tide_status report_on(const tide_compare *compare, const compare_options 
     }
     tide_compare_report_gates(&report, compare, gates);
     if (status == TIDE_OK) {
-        status = tide_report_print(&report, tide_format_chosen(&options->report), stdout, error);
+        status =
+            tide_report_print(&report, tide_format_chosen(&options->report), stdout, stderr, error);
     }
     tide_report_fini(&report);
     tide_compare_rows_destroy(rows);

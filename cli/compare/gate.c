@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/nearest.h"
+#include "common/nearest.h"
 #include "common/bytes.h"
 #include "common/plural.h"
 

@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "cli/table.h"
+#include "report/table.h"
 #include "common/status.h"
 #include "snapshot/compare.h"
 

@@ -3,7 +3,7 @@
 
 #include "cli/cli.h"
 #include "cli/compare/internal.h"
-#include "cli/harmless.h"
+#include "report/harmless.h"
 
 static void figure_cell(tide_table *table, const tide_gate *gate, double figure) {
     if (figure < 0.0) {

@@ -6,7 +6,7 @@
 
 #include "cli/compare/gate.h"
 #include "cli/options.h"
-#include "cli/table.h"
+#include "report/table.h"
 #include "snapshot/compare.h"
 #include "snapshot/compare_rows.h"
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/report_options.h"
 #include "cli/fit/internal.h"
 #include "cli/run_options.h"
 

@@ -6,7 +6,7 @@
 
 #include "cli/fit/search.h"
 #include "cli/run_options.h"
-#include "cli/table.h"
+#include "report/table.h"
 
 /* The command line as it was written; all texts are borrowed from it. */
 typedef struct tide_fit_options {

@@ -344,7 +344,7 @@ tide_status tide_fit_print(const tide_fit_row *rows, size_t n_rows, tide_format 
         status = say_difference(&rows[0], &report);
     }
     if (status == TIDE_OK) {
-        status = tide_report_print(&report, format, stdout, error);
+        status = tide_report_print(&report, format, stdout, stderr, error);
     }
     tide_report_fini(&report);
     return status;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/report_options.h"
 #include "cli/forecast/forecast.h"
 #include "cli/run_options.h"
 

@@ -8,7 +8,7 @@
 #define TIDE_CLI_FORECAST_FORECAST_H
 
 #include "cli/peak_tensors.h"
-#include "cli/table.h"
+#include "report/table.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -229,7 +229,7 @@ tide_status tide_forecast_print(const tide_forecast *f, tide_format format, bool
         add_categories(f, &report);
         add_groups(f, &report);
     }
-    tide_status status = tide_report_print(&report, format, stdout, error);
+    tide_status status = tide_report_print(&report, format, stdout, stderr, error);
     tide_report_fini(&report);
     return status;
 }

@@ -1,6 +1,7 @@
 /* The options of `tidemark profile`. */
 #include "cli/profile/internal.h"
-#include "cli/table.h"
+#include "cli/report_options.h"
+#include "report/table.h"
 
 /* The usual ones for --snapshot-signal. */
 static const char *signal_at(size_t i) {

@@ -4,9 +4,10 @@
 #include <string.h>
 
 #include "cli/figures.h"
+#include "cli/report_options.h"
 #include "cli/profile/internal.h"
 #include "cli/snapshot_words.h"
-#include "cli/table.h"
+#include "report/table.h"
 #include "common/bytes.h"
 #include "common/plural.h"
 #include "snapshot/compare.h"
@@ -214,7 +215,7 @@ tide_status tide_profile_print_single(const tide_profile_plan *plan, tide_error 
     if (plan->report_path[0] != '\0' && run->result.snapshot_path[0] != '\0') {
         say_path(&report, "report", plan->report_path);
     }
-    tide_status status = tide_report_print(&report, format_of(plan), stdout, error);
+    tide_status status = tide_report_print(&report, format_of(plan), stdout, stderr, error);
     tide_report_fini(&report);
     tide_summary_destroy(summary);
     return status;
@@ -323,7 +324,7 @@ tide_status tide_profile_print_list(const tide_profile_plan *plan, tide_error *e
         say_path(&report, "report", plan->report_path);
     }
     if (status == TIDE_OK) {
-        status = tide_report_print(&report, format_of(plan), stdout, error);
+        status = tide_report_print(&report, format_of(plan), stdout, stderr, error);
     }
     tide_report_fini(&report);
     return status;

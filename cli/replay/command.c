@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/report_options.h"
 #include "cli/load.h"
 #include "cli/outputs.h"
 #include "cli/replay/internal.h"
@@ -96,7 +97,7 @@ static tide_status report_on(const tide_replay_runs *runs, const char *path,
     tide_report_init(&report, "replay");
     tide_replay_report(&report, runs, path);
     tide_status status =
-        tide_report_print(&report, tide_format_chosen(&command->report), stdout, error);
+        tide_report_print(&report, tide_format_chosen(&command->report), stdout, stderr, error);
     tide_report_fini(&report);
     return status;
 }

@@ -4,7 +4,8 @@
 #define TIDE_CLI_REPLAY_INTERNAL_H
 
 #include "cli/options.h"
-#include "cli/table.h"
+#include "cli/report_options.h"
+#include "report/table.h"
 #include "replay/replay.h"
 
 enum { TIDE_REPLAY_MAX_RUNS = 64, TIDE_REPLAY_NAME_BYTES = 160 };

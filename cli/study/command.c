@@ -4,8 +4,9 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/report_options.h"
 #include "cli/interrupt.h"
-#include "cli/nearest.h"
+#include "common/nearest.h"
 #include "cli/progress.h"
 #include "cli/run_options.h"
 #include "cli/study/internal.h"
@@ -80,7 +81,7 @@ static int list_studies(tide_format format) {
         tide_cell_text(table, STUDIES[i]->name);
         tide_cell_text(table, STUDIES[i]->summary);
     }
-    tide_status status = tide_report_print(&report, format, stdout, &error);
+    tide_status status = tide_report_print(&report, format, stdout, stderr, &error);
     tide_report_fini(&report);
     return status == TIDE_OK ? tide_cli_finish("study", TIDE_EXIT_SUCCESS)
                              : tide_cli_fail("study", status, &error);
@@ -294,7 +295,7 @@ static int run_study(const tide_study *study, tide_study_options *options,
     if (status == TIDE_OK) {
         tide_report_figure_count(&work.report, "runs", (int64_t)work.n_cells);
         tide_report_figure_count(&work.report, "completed_runs", n_completed(&work));
-        status = tide_report_print(&work.report, format, stdout, &error);
+        status = tide_report_print(&work.report, format, stdout, stderr, &error);
     }
     tell_missing(&work);
     int exit_status = status == TIDE_OK ? tide_cli_finish("study", exit_status_of(&work))

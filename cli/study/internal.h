@@ -9,7 +9,7 @@
 #define TIDE_CLI_STUDY_INTERNAL_H
 
 #include "cli/run_options.h"
-#include "cli/table.h"
+#include "report/table.h"
 #include "run/run.h"
 
 enum { TIDE_STUDY_MAX_CELLS = 256 };

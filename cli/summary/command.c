@@ -5,13 +5,14 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/report_options.h"
 #include "cli/load.h"
 #include "cli/snapshot_words.h"
 #include "cli/summary/kernels.h"
 #include "cli/summary/origin.h"
 #include "cli/summary/settings.h"
 #include "cli/summary/view.h"
-#include "cli/table.h"
+#include "report/table.h"
 #include "common/bytes.h"
 #include "common/plural.h"
 #include "common/statistics.h"
@@ -346,7 +347,7 @@ static tide_status report_of(const tide_snapshot *snapshot, const tide_lifetimes
     }
     status = add_all(&of, path, options);
     if (status == TIDE_OK) {
-        status = tide_report_print(&report, format, stdout, error);
+        status = tide_report_print(&report, format, stdout, stderr, error);
     }
     tide_report_fini(&report);
     tide_summary_destroy(summary);

@@ -2,7 +2,7 @@
 #ifndef TIDE_CLI_SUMMARY_KERNELS_H
 #define TIDE_CLI_SUMMARY_KERNELS_H
 
-#include "cli/table.h"
+#include "report/table.h"
 #include "common/status.h"
 #include "snapshot/snapshot.h"
 

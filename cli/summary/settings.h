@@ -2,7 +2,7 @@
 #ifndef TIDE_CLI_SUMMARY_SETTINGS_H
 #define TIDE_CLI_SUMMARY_SETTINGS_H
 
-#include "cli/table.h"
+#include "report/table.h"
 #include "snapshot/snapshot.h"
 
 /* A sentence with the settings that are not the default; nothing where all are. */

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "cli/table.h"
+#include "report/table.h"
 #include "common/status.h"
 #include "snapshot/alive_tree.h"
 #include "snapshot/lifetimes.h"

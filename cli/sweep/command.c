@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/report_options.h"
 #include "cli/files.h"
 #include "cli/interrupt.h"
 #include "cli/outputs.h"

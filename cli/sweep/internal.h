@@ -15,7 +15,7 @@
 
 #include "cli/files.h"
 #include "cli/run_options.h"
-#include "cli/table.h"
+#include "report/table.h"
 #include "common/status.h"
 #include "run/run.h"
 

@@ -252,7 +252,7 @@ tide_status tide_sweep_print(const tide_sweep *sweep, tide_format format, FILE *
         fill(sweep, &found, is_shown, is_for_programs,
              tide_report_table(&report, "cells", "cells"));
         tide_sweep_say_reasons(sweep, &report);
-        status = tide_report_print(&report, format, out, error);
+        status = tide_report_print(&report, format, out, stderr, error);
     }
     tide_report_fini(&report);
     tide_report_fini(&whole);

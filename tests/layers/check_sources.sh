@@ -29,6 +29,7 @@ knows() {
     recorder) echo "common device stack recorder" ;;
     allocator) echo "common device stack recorder allocator" ;;
     snapshot) echo "common snapshot" ;;
+    report) echo "common snapshot report" ;;
     capture) echo "common device stack recorder allocator snapshot capture" ;;
     replay) echo "common device stack recorder allocator snapshot replay" ;;
     model) echo "common device stack recorder allocator model" ;;
@@ -36,11 +37,11 @@ knows() {
     virtual_cuda) echo "common device virtual_cuda" ;;
     live) echo "common stack recorder live" ;;
     viewer) echo "common viewer" ;;
-    cli) echo "common device stack recorder allocator snapshot capture replay model run viewer cli" ;;
+    cli) echo "common device stack recorder allocator snapshot capture replay model run report viewer cli" ;;
     esac
 }
 
-LIBRARIES="common device stack recorder allocator snapshot capture replay model run virtual_cuda live viewer"
+LIBRARIES="common device stack recorder allocator snapshot report capture replay model run virtual_cuda live viewer"
 MODULES="$LIBRARIES cli"
 
 # Each line names a friend header (_friend.h) and the folders besides its own that may include it. A friend header gives

@@ -77,7 +77,8 @@ static void said_of(const double *losses, size_t n, char *ret_text, size_t n_roo
     tide_report_init(&report, "test");
     tide_profile_say_loss(&plan, &report);
     assert_int_equal(
-        tide_report_print(&report, (tide_format){.kind = TIDE_FORMAT_TEXT}, file, NULL), TIDE_OK);
+        tide_report_print(&report, (tide_format){.kind = TIDE_FORMAT_TEXT}, file, stderr, NULL),
+        TIDE_OK);
     tide_report_fini(&report);
     rewind(file);
     ret_text[fread(ret_text, 1, n_room - 1, file)] = '\0';

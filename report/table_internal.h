@@ -1,9 +1,9 @@
 /* table_internal.h - between building a report and printing it.
  */
-#ifndef TIDE_CLI_TABLE_INTERNAL_H
-#define TIDE_CLI_TABLE_INTERNAL_H
+#ifndef TIDE_REPORT_TABLE_INTERNAL_H
+#define TIDE_REPORT_TABLE_INTERNAL_H
 
-#include "cli/table.h"
+#include "report/table.h"
 
 typedef struct tide_report_figure tide_report_figure;
 
@@ -43,7 +43,7 @@ void tide_report_print_within(const tide_report *report, const char *table, size
 
 /* `table`: the key of the only table to print; NULL: everything, in CSV the first table. */
 void tide_report_print_markdown(const tide_report *report, const char *table, FILE *out);
-void tide_report_print_csv(const tide_report *report, const char *table, FILE *out);
+void tide_report_print_csv(const tide_report *report, const char *table, FILE *out, FILE *notes);
 void tide_report_print_latex(const tide_report *report, const char *table, FILE *out);
 TIDE_NODISCARD tide_status tide_report_print_json(const tide_report *report, FILE *out);
 

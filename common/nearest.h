@@ -1,8 +1,8 @@
 /* nearest.h - what to say of a word that is not among the valid ones: the nearest of them, and all
  * of them.
  */
-#ifndef TIDE_CLI_NEAREST_H
-#define TIDE_CLI_NEAREST_H
+#ifndef TIDE_COMMON_NEAREST_H
+#define TIDE_COMMON_NEAREST_H
 
 #include <stddef.h>
 

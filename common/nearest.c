@@ -1,4 +1,4 @@
-#include "cli/nearest.h"
+#include "common/nearest.h"
 
 #include <string.h>
 

@@ -4,9 +4,9 @@
  */
 #include <string.h>
 
-#include "cli/table_internal.h"
-#include "cli/terminal.h"
-#include "cli/text_width.h"
+#include "report/table_internal.h"
+#include "report/terminal.h"
+#include "report/text_width.h"
 
 enum {
     GAP = 2,          /* before each column */

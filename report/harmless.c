@@ -1,6 +1,6 @@
-#include "cli/harmless.h"
+#include "report/harmless.h"
 
-#include "cli/terminal.h"
+#include "report/terminal.h"
 
 /* The first two bytes of a character in UTF-8, and those that may be its last one. */
 typedef struct range {

@@ -10,8 +10,8 @@
  * On a terminal the tables of text fit its width, unless the format is wide.
  * A failed allocation sticks; tide_report_print returns it.
  */
-#ifndef TIDE_CLI_TABLE_H
-#define TIDE_CLI_TABLE_H
+#ifndef TIDE_REPORT_TABLE_H
+#define TIDE_REPORT_TABLE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -48,38 +48,8 @@ const char *tide_format_name(size_t i);
 /* The number of a name, or -1. */
 int tide_format_from_name(const char *name);
 
-/* What the options of a report leave in a command's values. */
-typedef struct tide_report_options {
-    const char *format; /* one of tide_format_name; NULL: text */
-    const char *table;  /* NULL: not given */
-    bool wide;
-} tide_report_options;
-
-/* What they ask for together. */
-tide_format tide_format_chosen(const tide_report_options *options);
 /* The format is read by a program, which gets columns that people have no use for. */
 bool tide_format_is_for_programs(tide_format format);
-
-/* The rows of a report's options in a table of options (options.h), for a tide_report_options at
- * that offset. */
-#define TIDE_REPORT_ROWS(at)                                                                       \
-    {.kind = TIDE_OPTION_CHOICE,                                                                   \
-     .name = "format",                                                                             \
-     .offset = (at) + offsetof(tide_report_options, format),                                       \
-     .choice_at = tide_format_name,                                                                \
-     .help = "of the report; default text. csv is one table, json is everything (docs/json.md)"},  \
-        {.kind = TIDE_OPTION_TEXT,                                                                 \
-         .name = "table",                                                                          \
-         .value = "NAME",                                                                          \
-         .offset = (at) + offsetof(tide_report_options, table),                                    \
-         .help = "print this table of the report alone; csv without it prints the first"},         \
-    {                                                                                              \
-        .kind = TIDE_OPTION_FLAG, .name = "wide",                                                  \
-        .offset = (at) + offsetof(tide_report_options, wide),                                      \
-        .help = "tables of text show every cell whole, however narrow the terminal"                \
-    }
-/* Their names, for tide_options_find_unused. */
-#define TIDE_REPORT_OPTIONS "format table wide"
 
 typedef enum tide_cell_kind {
     TIDE_CELL_NONE = 0, /* "-"; empty in CSV, null in JSON */
@@ -179,12 +149,12 @@ void tide_cell_loss(tide_table *table, double loss);
 void tide_cell_error(tide_table *table, double error);
 void tide_cell_none(tide_table *table);
 
-/* Prints the report. With CSV, `out` gets one table, and stderr the sentences and the names of the
- * other tables. TIDE_NO_MEMORY when the report is incomplete, and TIDE_INVALID when it has no table
- * of the name that the format asks for: then nothing is printed. Errors of `out` are the caller's
- * to find. */
+/* Prints the report. With CSV, `out` gets one table, and `notes` the sentences and the names of the
+ * other tables, each behind "tidemark COMMAND: ". TIDE_NO_MEMORY when the report is incomplete, and
+ * TIDE_INVALID when it has no table of the name that the format asks for: then nothing is printed.
+ * Errors of `out` are the caller's to find. */
 TIDE_NODISCARD tide_status tide_report_print(const tide_report *report, tide_format format,
-                                             FILE *out, tide_error *error);
+                                             FILE *out, FILE *notes, tide_error *error);
 
 #ifdef __cplusplus
 }

@@ -3,8 +3,8 @@
  * Texts are UTF-8 that nobody vouches for: a byte that begins no character is one column. East
  * Asian wide characters and pictures take two, marks that combine with the letter before them none.
  */
-#ifndef TIDE_CLI_TEXT_WIDTH_H
-#define TIDE_CLI_TEXT_WIDTH_H
+#ifndef TIDE_REPORT_TEXT_WIDTH_H
+#define TIDE_REPORT_TEXT_WIDTH_H
 
 #include <stddef.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* terminal.h - what is known of the terminal that a stream writes to.
  */
-#ifndef TIDE_CLI_TERMINAL_H
-#define TIDE_CLI_TERMINAL_H
+#ifndef TIDE_REPORT_TERMINAL_H
+#define TIDE_REPORT_TERMINAL_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -3,8 +3,8 @@
  * A terminal obeys control characters (C0 such as ESC, DEL, C1), and bidirectional controls of
  * Unicode let text read otherwise than it is. Neither may reach it from a name in a file.
  */
-#ifndef TIDE_CLI_HARMLESS_H
-#define TIDE_CLI_HARMLESS_H
+#ifndef TIDE_REPORT_HARMLESS_H
+#define TIDE_REPORT_HARMLESS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 #define _POSIX_C_SOURCE 200809L /* strnlen */
-#include "cli/text_width.h"
+#include "report/text_width.h"
 
 #include <stdint.h>
 #include <string.h>

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "cli/harmless.h"
+#include "report/harmless.h"
 
 /* The text as the stream writes it, given in pieces of n_piece bytes. */
 static const char *written(const char *text, size_t n_piece, bool is_terminal) {

@@ -1,5 +1,5 @@
 #define _DEFAULT_SOURCE /* struct winsize */
-#include "cli/terminal.h"
+#include "report/terminal.h"
 
 #include <stdlib.h>
 #include <string.h>

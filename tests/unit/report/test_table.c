@@ -12,8 +12,8 @@
 
 #include <cmocka.h>
 
-#include "cli/harmless.h"
-#include "cli/table.h"
+#include "report/harmless.h"
+#include "report/table.h"
 
 /* What a report prints of a table (NULL: of all); malloc's. */
 static char *printed_table(const tide_report *report, tide_format_kind kind, const char *table) {
@@ -22,7 +22,7 @@ static char *printed_table(const tide_report *report, tide_format_kind kind, con
     FILE *out = open_memstream(&text, &n_bytes);
     const tide_format format = {.kind = kind, .table = table};
     assert_non_null(out);
-    assert_int_equal(tide_report_print(report, format, out, NULL), TIDE_OK);
+    assert_int_equal(tide_report_print(report, format, out, stderr, NULL), TIDE_OK);
     assert_int_equal(fclose(out), 0);
     return text;
 }
@@ -160,8 +160,9 @@ static void one_table_is_printed(void **state) {
     assert_string_equal(other, "\nTitle\n  n\n  2\n");
     free(first);
     free(other);
-    assert_int_equal(tide_report_print(&report, (tide_format){.table = "prats"}, stdout, &error),
-                     TIDE_INVALID);
+    assert_int_equal(
+        tide_report_print(&report, (tide_format){.table = "prats"}, stdout, stderr, &error),
+        TIDE_INVALID);
     assert_string_equal(error.message, "--table: the report has no table 'prats': did you mean "
                                        "parts? (valid: parts, other)");
     tide_report_fini(&report);

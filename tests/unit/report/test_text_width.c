@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "cli/table_internal.h"
-#include "cli/text_width.h"
+#include "report/table_internal.h"
+#include "report/text_width.h"
 #include "common/utf8.h"
 
 #define DOTS "\xe2\x80\xa6"

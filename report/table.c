@@ -1,13 +1,13 @@
-#include "cli/table.h"
+#include "report/table.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
 #include <string.h>
 
-#include "cli/harmless.h"
-#include "cli/nearest.h"
-#include "cli/table_internal.h"
+#include "report/harmless.h"
+#include "common/nearest.h"
+#include "report/table_internal.h"
 #include "common/bytes.h"
 
 static const char *const FORMATS[TIDE_N_FORMATS] = {"text", "markdown", "csv", "latex", "json"};
@@ -23,13 +23,6 @@ int tide_format_from_name(const char *name) {
         }
     }
     return -1;
-}
-
-tide_format tide_format_chosen(const tide_report_options *options) {
-    int kind = options->format != NULL ? tide_format_from_name(options->format) : -1;
-    return (tide_format){.kind = kind < 0 ? TIDE_FORMAT_TEXT : (tide_format_kind)kind,
-                         .is_wide = options->wide,
-                         .table = options->table};
 }
 
 bool tide_format_is_for_programs(tide_format format) {
@@ -361,7 +354,7 @@ static const char *table_at(const void *ctx, size_t i) {
     return NULL;
 }
 
-tide_status tide_report_print(const tide_report *report, tide_format format, FILE *out,
+tide_status tide_report_print(const tide_report *report, tide_format format, FILE *out, FILE *notes,
                               tide_error *error) {
     if (report->no_memory) {
         return tide_fail(error, TIDE_NO_MEMORY, "no host memory for a report");
@@ -377,7 +370,7 @@ tide_status tide_report_print(const tide_report *report, tide_format format, FIL
         tide_report_print_markdown(report, format.table, out);
         return TIDE_OK;
     case TIDE_FORMAT_CSV:
-        tide_report_print_csv(report, format.table, out);
+        tide_report_print_csv(report, format.table, out, notes);
         return TIDE_OK;
     case TIDE_FORMAT_LATEX:
         tide_report_print_latex(report, format.table, out);

@@ -1,0 +1,51 @@
+/* report_options.h - the options that every command with a report has: --format, --table, --wide.
+ */
+#ifndef TIDE_CLI_REPORT_OPTIONS_H
+#define TIDE_CLI_REPORT_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "cli/options.h"
+#include "report/table.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What the options of a report leave in a command's values. */
+typedef struct tide_report_options {
+    const char *format; /* one of tide_format_name; NULL: text */
+    const char *table;  /* NULL: not given */
+    bool wide;
+} tide_report_options;
+
+/* What they ask for together. */
+tide_format tide_format_chosen(const tide_report_options *options);
+
+/* The rows of a report's options in a table of options (options.h), for a tide_report_options at
+ * that offset. */
+#define TIDE_REPORT_ROWS(at)                                                                       \
+    {.kind = TIDE_OPTION_CHOICE,                                                                   \
+     .name = "format",                                                                             \
+     .offset = (at) + offsetof(tide_report_options, format),                                       \
+     .choice_at = tide_format_name,                                                                \
+     .help = "of the report; default text. csv is one table, json is everything (docs/json.md)"},  \
+        {.kind = TIDE_OPTION_TEXT,                                                                 \
+         .name = "table",                                                                          \
+         .value = "NAME",                                                                          \
+         .offset = (at) + offsetof(tide_report_options, table),                                    \
+         .help = "print this table of the report alone; csv without it prints the first"},         \
+    {                                                                                              \
+        .kind = TIDE_OPTION_FLAG, .name = "wide",                                                  \
+        .offset = (at) + offsetof(tide_report_options, wide),                                      \
+        .help = "tables of text show every cell whole, however narrow the terminal"                \
+    }
+/* Their names, for tide_options_find_unused. */
+#define TIDE_REPORT_OPTIONS "format table wide"
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
