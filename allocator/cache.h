@@ -104,8 +104,8 @@ TIDE_NODISCARD tide_status tide_cache_record_stream(tide_cache *cache, uint64_t 
                                                     tide_stream stream, tide_error *error);
 /* Gives the block back: the cache may hand it out again, on its own stream. Where other streams use
  * it, this only requests the release, and the first tide_cache_alloc that finds these streams done
- * completes it. When the device fails to record the event that tells how far they are, its status
- * is returned and the block stays allocated.
+ * completes it. If the device fails to record the event on one of these streams, its status is
+ * returned and the block stays allocated.
  *
  * Address 0 is allowed. TIDE_INVALID for an address that is not a live block's first byte: the
  * message names it and, as far as the recording reaches, the block's bytes, category and name, when

@@ -87,6 +87,6 @@ int tide_cli_finish(const char *command, int exit_status) {
     if (fflush(stdout) == 0 && ferror(stdout) == 0) {
         return exit_status;
     }
-    tide_cli_note(command, "standard output could not be written: %s", strerror(errno));
+    tide_cli_note(command, "cannot write to standard output: %s", strerror(errno));
     return exit_status == TIDE_EXIT_SUCCESS ? TIDE_EXIT_FAILURE : exit_status;
 }

@@ -28,8 +28,7 @@ static const tide_option OPTIONS[] = {
     {.kind = TIDE_OPTION_FLAG, .name = "version", .help = "the version"},
     {.kind = TIDE_OPTION_FLAG,
      .name = "manual",
-     .help = "this text and the options of every "
-             "command, as the source of a manual page"},
+     .help = "print this text and the options of every command, as the source of a manual page"},
     {.kind = TIDE_OPTION_FLAG,
      .name = "completion",
      .help = "the completion for bash: "
@@ -37,29 +36,35 @@ static const tide_option OPTIONS[] = {
 };
 
 static const tide_program_item ENVIRONMENT[] = {
-    {"TIDEMARK_ALLOC_CONF", "allocator settings in PyTorch's names; under those of the option"},
-    {"TIDEMARK_UNWINDER", "what walks call stacks: memo (default), libunwind, or check, both"},
-    {"TIDEMARK_LOG", "file that keeps the event log of a recorder; %p in it: the process ID"},
-    {"TIDEMARK_LIBUNWIND", "file of libunwind, for call stacks; default libunwind.so.8"},
-    {"TIDEMARK_CUBLAS", "file of cuBLAS, for the cuda device; default: it is searched for"},
-    {"TIDEMARK_CUPTI", "file of CUPTI, which traces kernels; default libcupti.so.13 or .12"},
-    {"CUDA_HOME", "folder of a CUDA toolkit: its cuBLAS and CUPTI are found, too"},
+    {"TIDEMARK_ALLOC_CONF",
+     "allocator settings in PyTorch's names; those of --alloc-conf take precedence"},
+    {"TIDEMARK_UNWINDER",
+     "what walks call stacks: memo (default), libunwind, or check, which compares both"},
+    {"TIDEMARK_LOG",
+     "file in which a recorder keeps its event log; %p in it becomes the process ID"},
+    {"TIDEMARK_LIBUNWIND", "path of libunwind, for call stacks; default libunwind.so.8"},
+    {"TIDEMARK_CUBLAS", "path of cuBLAS, for the cuda device; by default tidemark searches for it"},
+    {"TIDEMARK_CUPTI", "path of CUPTI, which traces kernels; default libcupti.so.13 or .12"},
+    {"CUDA_HOME", "folder of a CUDA toolkit, in which tidemark also looks for cuBLAS and CUPTI"},
     {"CUDA_PATH", "the same"},
-    {"TIDEMARK_CPU_KERNELS", "of the cpu device: avx512, avx2 or generic; default the best here"},
-    {"CUDA_VISIBLE_DEVICES", "the driver's: which GPUs this program sees; empty: none"},
-    {"COLUMNS", "width of the terminal, which tables keep within; default: what the terminal says"},
+    {"TIDEMARK_CPU_KERNELS",
+     "kernels of the cpu device: avx512, avx2 or generic; default the best that runs here"},
+    {"CUDA_VISIBLE_DEVICES", "the CUDA driver's list of GPUs that this program sees; empty: none"},
+    {"COLUMNS", "width that tables keep within; default: the width of the terminal"},
     {"OMP_NUM_THREADS", "threads of the cpu device; default all cores"},
-    {"OMP_WAIT_POLICY", "passive: idle threads sleep, for a machine that does more"},
+    {"OMP_WAIT_POLICY", "passive: idle threads sleep, for a machine that also does other work"},
     {NULL, NULL},
 };
 
 static const tide_program_item FILES[] = {
     {"SIZE-MODE-cCONTEXT-bBATCH-PRECISION.json.gz",
-     "a snapshot of profile without -o; the format is described in docs/snapshot-format.md"},
-    {"FILE.old", "what a crash left in the file of --log, when a further run uses that file"},
-    {"sweep.jsonl", "rows of sweep without -o; of a part sweep-I-of-N.jsonl (docs/sweep.md)"},
-    {"report.html", "the report of a list of runs, and of view with several snapshots"},
-    {"FILE.html", "the report of view with the snapshot FILE alone"},
+     "the snapshot that profile writes without -o; docs/snapshot-format.md describes the format"},
+    {"FILE.old",
+     "the event log that a crash left in the file of --log, kept when another run uses that file"},
+    {"sweep.jsonl",
+     "the rows that sweep writes without -o; for a part sweep-I-of-N.jsonl (docs/sweep.md)"},
+    {"report.html", "the report of a list of runs, or of several snapshots given to view"},
+    {"FILE.html", "the report that view makes of the snapshot FILE alone"},
     {NULL, NULL},
 };
 
@@ -68,9 +73,9 @@ static const tide_program_item EXAMPLES[] = {
      "Two training steps of the small model on the cpu, recorded"},
     {"tidemark summary small.json.gz", "What filled the memory at the peak"},
     {"tidemark profile --size 2.7B --device virtual:h100-80 --warmup 0 --steps 2",
-     "Whether a model fits a card that is not here"},
+     "Whether a model fits a card that this machine does not have"},
     {"tidemark fit --size 2.7B --context 512 --device virtual:h100-80",
-     "The largest batch that fits it"},
+     "The largest batch that fits that card"},
     {"tidemark study memory", "Peaks of a 2.7B model at three contexts, and its largest tensors"},
     {"tidemark forecast --size 2.7B --context 512 --precision bf16 --device virtual:h100-80",
      "Whether the same model run by PyTorch fits it, and what would make it fit"},
@@ -86,13 +91,13 @@ static const tide_program_item EXAMPLES[] = {
 static const tide_program PROGRAM = {
     .version = TIDEMARK_VERSION,
     .title = "memory profiler for training on GPUs",
-    .intro = "Where did the device memory of a training run go at its peak, what would change it,\n"
-             "and what did that cost in time.\n",
+    .intro = "Shows where the device memory of a training run went at its peak, what would change\n"
+             "it, and what that costs in time.\n",
     .syntax =
         "Options and operands may stand in any order; the last occurrence of an option wins.\n",
     .exit_statuses =
-        "0 success, 1 failure, 2 usage, 3 out of device memory (the snapshot is\n"
-        "still written), 4 a stated bound was missed, 128 and more ended by a signal.\n",
+        "0 success, 1 failure, 2 wrong usage, 3 out of device memory (the snapshot is\n"
+        "still written), 4 a stated bound was missed, 128 + N ended by signal N.\n",
     .environment = ENVIRONMENT,
     .files = FILES,
     .examples = EXAMPLES,

@@ -5,11 +5,12 @@
 
 #include "cli/options_internal.h"
 
-/* Text of one line. Dashes, quotes and the like stay what a shell understands; a long list of
- * choices may break behind its bars. */
+/* Writes text without a line break. troff would turn dashes, quotes and the like into typographic
+ * characters, which a shell does not understand when they are copied, so they are escaped. A long
+ * list of choices may break after its bars. */
 static void put_text(FILE *out, const char *text, size_t n) {
     if (n > 0 && (text[0] == '.' || text[0] == '\'')) {
-        fputs("\\&", out); /* no request */
+        fputs("\\&", out); /* otherwise troff reads the line as a request */
     }
     for (size_t i = 0; i < n; i++) {
         switch (text[i]) {
@@ -45,7 +46,8 @@ static void put_line(FILE *out, const char *text) {
     fputc('\n', out);
 }
 
-/* Lines of --help as paragraphs: they are filled anew, and an empty one starts the next. */
+/* Turns the lines of --help into paragraphs. troff fills them anew; an empty line starts the next
+ * paragraph. */
 static void put_paragraphs(FILE *out, const char *text) {
     while (*text != '\0') {
         size_t n = strcspn(text, "\n");
@@ -60,7 +62,7 @@ static void put_paragraphs(FILE *out, const char *text) {
     }
 }
 
-/* "-o, --size SIZE": options bold, what they take italic. */
+/* "-o, --size SIZE": options are bold, their values italic. */
 static void put_usage(FILE *out, const char *usage) {
     for (const char *at = usage; *at != '\0';) {
         size_t n = strcspn(at, " ");
@@ -92,7 +94,10 @@ static void put_options(FILE *out, const tide_option *options, size_t n_options)
         tide_options_meaning(&options[i], text);
         put_line(out, text);
     }
-    fputs(".TP\n\\fB\\-h\\fR, \\fB\\-\\-help\\fR\nthis text\n", out);
+    fputs(".TP\n"
+          "\\fB\\-h\\fR, \\fB\\-\\-help\\fR\n"
+          "print this text\n",
+          out);
 }
 
 static void put_command(FILE *out, const tide_command *command) {
@@ -130,11 +135,11 @@ static void put_items(FILE *out, const char *heading, const tide_program_item *i
     }
 }
 
-/* Each command line below what it is for. */
+/* Prints what each example is for, and its command line below that. */
 static void put_examples(FILE *out, const tide_program_item *item) {
     put_heading(out, "EXAMPLES");
-    for (const char *apart = ""; item->name != NULL; item++, apart = ".PP\n") {
-        fputs(apart, out);
+    for (const char *separator = ""; item->name != NULL; item++, separator = ".PP\n") {
+        fputs(separator, out);
         put_text(out, item->text, strlen(item->text));
         fputs(":\n.PP\n.RS 4\n.nf\n", out);
         put_line(out, item->name);
@@ -144,9 +149,9 @@ static void put_examples(FILE *out, const tide_program_item *item) {
 
 void tide_manual_print(const tide_program *program, FILE *out) {
     fputs(".\\\" Written by tidemark --manual from the tables behind --help.\n", out);
-    /* No date: the same source gives the same page. */
+    /* There is no date, so that the same source gives the same page. */
     fprintf(out, ".TH TIDEMARK 1 \"\" \"tidemark %s\" \"User Commands\"\n", program->version);
-    /* Ragged and without hyphens, so that names and values stay as they are typed. */
+    /* Text is ragged and not hyphenated, so that names and values stay as they are typed. */
     fputs(".ad l\n.nh\n.SH NAME\ntidemark \\- ", out);
     put_line(out, program->title);
     fputs(".SH SYNOPSIS\n\\fBtidemark\\fR \\fICOMMAND\\fR [options]\n.SH DESCRIPTION\n", out);

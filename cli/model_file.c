@@ -41,9 +41,9 @@ static tide_status read_text(const char *path, char **ret_text, tide_error *erro
         return tide_fail(error, TIDE_NO_MEMORY, "%s: no host memory to read it", path);
     }
     if (failed) {
-        status = tide_fail(error, TIDE_IO, "%s: cannot be read", path);
+        status = tide_fail(error, TIDE_IO, "%s cannot be read", path);
     } else if (n > MAX_CONFIG_BYTES) {
-        status = tide_fail(error, TIDE_LIMIT, "%s: longer than the limit of 1 MiB", path);
+        status = tide_fail(error, TIDE_LIMIT, "%s is longer than the limit of 1 MiB", path);
     } else {
         text[n] = '\0';
         *ret_text = text;
@@ -91,18 +91,18 @@ static tide_status apply(const char *path, const char *text, const cJSON *docume
     }
     if (document == NULL) {
         const char *at = cJSON_GetErrorPtr();
-        return tide_fail(error, TIDE_INVALID, "%s: not JSON at byte %td", path,
+        return tide_fail(error, TIDE_INVALID, "%s is not JSON at byte %td", path,
                          at != NULL ? at - text : (ptrdiff_t)0);
     }
     if (!cJSON_IsObject(document)) {
-        return tide_fail(error, TIDE_INVALID, "%s: must be one JSON object with the keys " KEYS,
+        return tide_fail(error, TIDE_INVALID, "%s must hold one JSON object with the keys " KEYS,
                          path);
     }
     tide_model_config read = *config;
     const cJSON *size = cJSON_GetObjectItemCaseSensitive(document, "size");
     if (size != NULL) {
         if (!cJSON_IsString(size)) {
-            return tide_fail(error, TIDE_INVALID, "%s: size must be a text", path);
+            return tide_fail(error, TIDE_INVALID, "%s: size must be a string", path);
         }
         tide_status status = tide_model_config_preset(size->valuestring, &read, error);
         if (status != TIDE_OK) {

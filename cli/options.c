@@ -191,7 +191,7 @@ static tide_status parse_item(const tide_option *option, const char *text, tide_
                               tide_error *error) {
     char name[TIDE_OPTIONS_NAME_BYTES];
     if (list->n == TIDE_OPTION_LIST_ITEMS) {
-        return tide_fail(error, TIDE_LIMIT, "%s: a list holds %d values at most",
+        return tide_fail(error, TIDE_LIMIT, "%s: a list may hold at most %d values",
                          spelling(option, name), (int)TIDE_OPTION_LIST_ITEMS);
     }
     const char *choice = text;
@@ -205,7 +205,7 @@ static tide_status parse_item(const tide_option *option, const char *text, tide_
                            ? list->counts[i] == list->counts[list->n] /* "4" and "04" */
                            : strcmp(list->texts[i], choice) == 0;
         if (is_same) {
-            return tide_fail(error, TIDE_INVALID, "%s: %s stands in the list twice",
+            return tide_fail(error, TIDE_INVALID, "%s: %s is in the list twice",
                              spelling(option, name), choice);
         }
     }
@@ -280,7 +280,7 @@ static tide_status store(const tide_option *option, const char *text, void *valu
     case TIDE_OPTION_HEADING:
         break;
     }
-    return tide_fail(error, TIDE_INVALID, "%s is no option", option->help);
+    return tide_fail(error, TIDE_INVALID, "%s is not an option", option->help);
 }
 
 /* ---- the command line ---- */
@@ -382,8 +382,9 @@ static tide_status add_operand(const tide_option_table *table, const char *text,
             return tide_fail(error, TIDE_INVALID,
                              "'%.128s' is not an option: this command takes options only", text);
         }
-        return tide_fail(error, TIDE_INVALID, "'%.128s' is one argument too many: %zu at most",
-                         text, table->max_operands);
+        return tide_fail(error, TIDE_INVALID,
+                         "'%.128s' is one argument too many: the command takes at most %zu", text,
+                         table->max_operands);
     }
     operands->texts[operands->n++] = text;
     return TIDE_OK;

@@ -54,7 +54,8 @@ void tide_options_meaning(const tide_option *option, char text[TIDE_OPTIONS_LIST
     tide_options_append(text, ")");
 }
 
-/* Words of `text` from column `column` on, broken before HELP_WIDTH. */
+/* Prints `text` from column `column` on, with a line break before each word that would reach past
+ * HELP_WIDTH. */
 static void print_wrapped(FILE *out, const char *text, int column) {
     int at = column;
     for (const char *word = text; *word != '\0';) {
@@ -101,7 +102,7 @@ void tide_options_print_help(const tide_option_table *table, FILE *out) {
     for (size_t i = 0; i < table->n_options; i++) {
         print_option(&table->options[i], out);
     }
-    fprintf(out, "%-*sthis text\n", (int)HELP_COLUMN, "  -h, --help");
+    fprintf(out, "%-*sprint this text\n", (int)HELP_COLUMN, "  -h, --help");
     if (table->notes != NULL) {
         fprintf(out, "\n%s", table->notes);
     }

@@ -95,11 +95,11 @@ static tide_status check_inputs(const tide_output *output, tide_error *error) {
         const char *input = output->inputs[i];
         if (input != NULL && tide_file_is_same(input, output->path)) {
             bool is_other_name = strcmp(input, output->path) != 0;
-            return tide_fail(error, TIDE_INVALID,
-                             "%s is a file that this command reads%s%s: it would be replaced: name "
-                             "another file",
-                             output->path, is_other_name ? ", as " : "",
-                             is_other_name ? input : "");
+            return tide_fail(
+                error, TIDE_INVALID,
+                "%s is a file that this command reads%s%s%s and would replace: name another file",
+                output->path, is_other_name ? " (as " : "", is_other_name ? input : "",
+                is_other_name ? ")" : "");
         }
     }
     return TIDE_OK;

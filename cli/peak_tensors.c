@@ -112,14 +112,16 @@ static tide_status read_workload(const tide_snapshot_run *run, tide_workload_con
     int mode = tide_mode_from_name(run->mode);
     int precision = tide_precision_from_name(run->precision);
     if (model->size != NULL && strcmp(model->size, "mlp") == 0) {
-        return tide_fail(error, TIDE_INVALID,
-                         "an MLP was run: what PyTorch allocates is forecast of the transformer");
+        return tide_fail(
+            error, TIDE_INVALID,
+            "an MLP was run, but PyTorch's allocations can be forecast only for the transformer");
     }
     if (model->d_model <= 0 || model->d_ff <= 0 || model->n_layers <= 0 || model->n_heads <= 0 ||
         model->vocab_size <= 0 || run->batch_size <= 0 || run->context_length <= 0 || mode < 0 ||
         precision < 0) {
         return tide_fail(error, TIDE_INVALID,
-                         "it does not say which model was run, how: nothing is forecast of it");
+                         "the file does not say which model was run or how, so PyTorch's "
+                         "allocations cannot be forecast");
     }
     workload->model.d_model = (size_t)model->d_model;
     workload->model.d_ff = (size_t)model->d_ff;
@@ -141,8 +143,8 @@ static tide_status change_to_pytorch(tide_workload_config *workload, tide_editio
                                      tide_error *error) {
     if (workload->precision == TIDE_PRECISION_BF16_TRUE) {
         return tide_fail(error, TIDE_INVALID,
-                         "what PyTorch allocates is known for fp32, tf32 and bf16-mixed, not for "
-                         "bf16-true");
+                         "PyTorch's allocations are known only for fp32, tf32 and bf16-mixed, not "
+                         "for bf16-true");
     }
     workload->emulate = TIDE_EMULATE_PYTORCH;
     workload->edition = edition;

@@ -63,8 +63,8 @@ tide_status tide_check_precision(tide_device_kind kind, tide_precision precision
         return TIDE_OK;
     }
     return tide_fail(error, TIDE_INVALID,
-                     "--precision tf32 is arithmetic of a GPU's tensor cores, which the cpu device "
-                     "does not have: --device virtual tells its memory, without times");
+                     "--precision tf32 needs a GPU's tensor cores, which the cpu device does not "
+                     "have: use --device cuda, or --device virtual for its memory without times");
 }
 
 /* ---- in a subprocess ---- */
@@ -118,7 +118,8 @@ tide_status tide_pick_device_in_subprocess(const char *command, const char *spec
     int ends[2];
     answer found;
     if (pipe(ends) != 0) {
-        return tide_fail(error, TIDE_IO, "--device %.64s: no pipe: %s", spec, strerror(errno));
+        return tide_fail(error, TIDE_IO, "--device %.64s: cannot make a pipe: %s", spec,
+                         strerror(errno));
     }
     (void)fflush(NULL); /* nothing is to be written twice */
     pid_t pid = fork();
@@ -132,9 +133,9 @@ tide_status tide_pick_device_in_subprocess(const char *command, const char *spec
     while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR) {
     }
     if (!is_answer) {
-        return tide_fail(error, TIDE_DEVICE_FAILED,
-                         "--device %.64s: the process that looked for it ended without an answer",
-                         spec);
+        return tide_fail(
+            error, TIDE_DEVICE_FAILED,
+            "--device %.64s: the process that looked for the device ended without an answer", spec);
     }
     if (found.status != TIDE_OK) {
         return tide_fail(error, found.status, "%s", found.error.message);

@@ -15,19 +15,20 @@
 
 /* ---- the lock ---- */
 
-/* A file that this process alone may replace. */
+/* A file that only this process may replace. */
 typedef struct locked_file {
     const char *path; /* borrowed; as the caller wrote it */
-    int fd;           /* owned; of the file that `path` names now, locked */
-    size_t n_bytes;   /* of it */
+    int fd;           /* owned; the file that `path` leads to, locked */
+    size_t n_bytes;   /* its size */
 } locked_file;
 
 static tide_status cannot(const char *path, const char *what, tide_error *error) {
-    return tide_fail(error, TIDE_IO, "%s cannot be %s: %s: name another file", path, what,
+    return tide_fail(error, TIDE_IO, "%s cannot be %s: %s; name another file", path, what,
                      strerror(errno));
 }
 
-/* *ret_is_there: false where there is none. */
+/* *ret_is_there: false if there is no such file. O_NONBLOCK keeps a pipe under that name from
+ * blocking the open; it is refused below. */
 static tide_status open_file(locked_file *file, bool *ret_is_there, tide_error *error) {
     struct stat info;
     file->fd = open(file->path, O_RDWR | O_CLOEXEC | O_NONBLOCK);
@@ -37,12 +38,15 @@ static tide_status open_file(locked_file *file, bool *ret_is_there, tide_error *
     }
     if (fstat(file->fd, &info) != 0 || !S_ISREG(info.st_mode)) {
         close(file->fd);
-        return tide_fail(error, TIDE_IO, "%s is not a regular file: records need one", file->path);
+        return tide_fail(error, TIDE_IO,
+                         "%s is not a regular file, which records need; name another file",
+                         file->path);
     }
     return TIDE_OK;
 }
 
-/* Waits for its turn. *ret_again: the file was replaced meanwhile. */
+/* Waits for its turn. *ret_again: another writer replaced the file meanwhile, so that the lock is
+ * on a file without a name; open the new one and wait again. */
 static tide_status wait_for_lock(locked_file *file, bool *ret_again, tide_error *error) {
     struct stat mine;
     struct stat named;
@@ -64,7 +68,7 @@ static tide_status wait_for_lock(locked_file *file, bool *ret_again, tide_error 
     return TIDE_OK;
 }
 
-/* *ret_is_there: false where there is no file, and so no lock. */
+/* *ret_is_there: false if there is no file, and so nothing is locked. */
 static tide_status lock_file(const char *path, locked_file *ret_file, bool *ret_is_there,
                              tide_error *error) {
     locked_file file = {.path = path};
@@ -82,25 +86,25 @@ static tide_status lock_file(const char *path, locked_file *ret_file, bool *ret_
 
 /* ---- reading ---- */
 
-/* A record of the file: from its first byte to its end without the line break. */
+/* One record of the file, without the line break that ends it. */
 typedef struct record {
     const char *begin, *end; /* in the file's text */
     size_t n_fields;         /* at least 1 */
     size_t line;             /* counted from 1 */
 } record;
 
-/* Reads it all; a NUL follows the text. The caller releases it. */
+/* Reads the whole file and adds a NUL. The caller releases the text. */
 static tide_status read_file(const locked_file *file, char **ret_text, tide_error *error) {
     const tide_hostmem *mem = tide_hostmem_default();
     size_t n_read = 0;
     if (file->n_bytes > TIDE_RECORD_MAX_BYTES) {
         return tide_fail(error, TIDE_LIMIT,
-                         "%s has more than the limit of %d bytes: begin another file", file->path,
+                         "%s has more than the limit of %d bytes; begin another file", file->path,
                          (int)TIDE_RECORD_MAX_BYTES);
     }
     char *text = tide_hostmem_zeroed(mem, file->n_bytes + 1, 1);
     if (text == NULL) {
-        return tide_fail(error, TIDE_NO_MEMORY, "%s: no host memory to read it", file->path);
+        return tide_fail(error, TIDE_NO_MEMORY, "there is no host memory to read %s", file->path);
     }
     while (n_read < file->n_bytes) {
         ssize_t n = pread(file->fd, text + n_read, file->n_bytes - n_read, (off_t)n_read);
@@ -116,7 +120,8 @@ static tide_status read_file(const locked_file *file, char **ret_text, tide_erro
     }
     if (memchr(text, '\0', file->n_bytes) != NULL) {
         mem->release(mem->ctx, text);
-        return tide_fail(error, TIDE_FORMAT, "%s is not a CSV file: there is a NUL byte in it",
+        return tide_fail(error, TIDE_FORMAT,
+                         "%s is not a CSV file: it holds a NUL byte; name another file",
                          file->path);
     }
     *ret_text = text;
@@ -127,7 +132,7 @@ static const char *skip_mark(const char *text) {
     return strncmp(text, "\xEF\xBB\xBF", 3) == 0 ? text + 3 : text; /* a byte order mark */
 }
 
-/* One past the field's last character; NULL: its quotes do not end, or something follows them. */
+/* One past the field's last character; NULL: the closing quote is missing, or text follows it. */
 static const char *field_end(const char *at, size_t *line) {
     if (*at != '"') {
         return at + strcspn(at, ",\r\n");
@@ -144,8 +149,8 @@ static const char *field_end(const char *at, size_t *line) {
     return NULL;
 }
 
-/* The next record, behind empty lines; false at the end of the file. *at, *line: where it begins,
- * and then where the next one does. */
+/* Reads the next record, skipping empty lines; *ret_found is false at the end of the file. *at and
+ * *line move from its beginning to that of the next one. */
 static tide_status next_record(const char *path, const char **at, size_t *line, record *ret_record,
                                bool *ret_found, tide_error *error) {
     const char *from = *at;
@@ -162,8 +167,8 @@ static tide_status next_record(const char *path, const char **at, size_t *line, 
         from = field_end(from, line);
         if (from == NULL) {
             return tide_fail(error, TIDE_FORMAT,
-                             "%s, line %zu: field %zu has quotes that do not enclose it: repair "
-                             "it, or name another file",
+                             "%s, line %zu: the quotes of field %zu do not enclose it; repair the "
+                             "line, or name another file",
                              path, read.line, read.n_fields);
         }
         if (*from != ',') {
@@ -181,15 +186,15 @@ static tide_status next_record(const char *path, const char **at, size_t *line, 
 
 /* ---- the header ---- */
 
-/* Which of the rows' columns stands where. */
+/* Where each of the rows' columns stands in the file. */
 typedef struct header {
-    record names;                           /* of the file; begin NULL: it has none */
-    size_t n_old;                           /* columns of the file */
+    record names;                           /* the file's header; begin NULL: the file is empty */
+    size_t n_old;                           /* columns that the file has */
     size_t places[TIDE_RECORD_MAX_COLUMNS]; /* place in the file of each of the rows' columns */
-    size_t n_all;                           /* old and new ones */
+    size_t n_all;                           /* columns of the file afterwards, old and new */
 } header;
 
-/* Is it what this text means? `begin` .. `end`: a field of the file. */
+/* Whether the field of the file at `begin` .. `end`, quoted or not, has this text. */
 static bool is_field(const char *begin, const char *end, const char *text) {
     bool is_quoted = begin < end && *begin == '"';
     begin += is_quoted;
@@ -227,18 +232,21 @@ static tide_status match_columns(const char *path, const tide_record_rows *rows,
     }
     if (of->n_old > 0 && n_shared == 0) {
         return tide_fail(error, TIDE_FORMAT,
-                         "%s, line 1: there is no column '%s': it is no file of such rows and is "
-                         "left as it is: name another file",
+                         "%s, line 1: there is no column '%s', so the file holds other rows and "
+                         "was not changed; name another file",
                          path, rows->columns[0]);
     }
     if (of->n_all > TIDE_RECORD_MAX_COLUMNS) {
-        return tide_fail(error, TIDE_LIMIT, "%s: %zu columns, and the limit is %d", path, of->n_all,
-                         (int)TIDE_RECORD_MAX_COLUMNS);
+        return tide_fail(error, TIDE_LIMIT,
+                         "%s would have %zu columns, more than the limit of %d; begin another file",
+                         path, of->n_all, (int)TIDE_RECORD_MAX_COLUMNS);
     }
     return TIDE_OK;
 }
 
-/* ---- writing; errors stick in the writer ---- */
+/* ---- writing ----
+ * The output file remembers the first error and reports it at the commit, so that each write need
+ * not be checked. */
 
 static void put(tide_output_file *out, const char *begin, size_t n_bytes) {
     (void)tide_output_file_write(out, begin, n_bytes);
@@ -248,7 +256,7 @@ static void put_text(tide_output_file *out, const char *text) {
     put(out, text, strlen(text));
 }
 
-/* In quotes where it needs them. */
+/* Quotes the field only where CSV needs it, so that rows stay readable. */
 static void put_field(tide_output_file *out, const char *text) {
     size_t n = strlen(text);
     bool is_bare =
@@ -293,7 +301,7 @@ static void put_row(tide_output_file *out, const tide_record_rows *rows, const h
     put_text(out, "\n");
 }
 
-/* Every record behind the header, filled up. */
+/* Copies every record after the header and fills it up with zeros. */
 static tide_status put_old_rows(tide_output_file *out, const char *path, const header *of,
                                 const char *at, size_t line, tide_error *error) {
     record old;
@@ -305,8 +313,8 @@ static tide_status put_old_rows(tide_output_file *out, const char *path, const h
         }
         if (old.n_fields > of->n_old) {
             return tide_fail(error, TIDE_FORMAT,
-                             "%s, line %zu: %zu fields under a header of %zu: repair it, or name "
-                             "another file",
+                             "%s, line %zu has %zu fields, but the header has %zu; repair the "
+                             "line, or name another file",
                              path, old.line, old.n_fields, of->n_old);
         }
         put(out, old.begin, (size_t)(old.end - old.begin));
@@ -333,8 +341,9 @@ static tide_status put_all(tide_output_file *out, const char *path, const char *
     return TIDE_OK;
 }
 
-/* Writes the file anew, with the rows behind what its `text` holds. Without `keeps` all is done but
- * the last: the file stays. `is_new`: there is none yet. */
+/* Writes the file anew: its present `text`, then the rows. Without `keeps` everything is done
+ * except the final rename, so that a check finds the errors that an append would. `is_new`: there
+ * is no file yet, and none may be replaced. */
 static tide_status rewrite(const char *path, const char *text, const tide_record_rows *rows,
                            bool keeps, bool is_new, tide_error *error) {
     tide_output_file out;
@@ -356,7 +365,7 @@ static tide_status rewrite_locked(locked_file *file, const tide_record_rows *row
         status = rewrite(file->path, text, rows, keeps, false, error);
     }
     mem->release(mem->ctx, text);
-    close(file->fd); /* and with it the lock */
+    close(file->fd); /* this releases the lock */
     return status;
 }
 
@@ -365,7 +374,7 @@ static tide_status lock_and_rewrite(const char *path, const tide_record_rows *ro
     locked_file file;
     bool is_there = false;
     if (path[0] == '\0') {
-        return tide_fail(error, TIDE_INVALID, "the file for records has no name");
+        return tide_fail(error, TIDE_INVALID, "the file for records has no name: give it one");
     }
     TIDE_TRY(lock_file(path, &file, &is_there, error));
     if (!is_there) {
@@ -373,9 +382,9 @@ static tide_status lock_and_rewrite(const char *path, const tide_record_rows *ro
         if (status != TIDE_INVALID) {
             return status;
         }
-        TIDE_TRY(lock_file(path, &file, &is_there, error)); /* another one was quicker */
+        TIDE_TRY(lock_file(path, &file, &is_there, error)); /* another writer made it first */
         if (!is_there) {
-            return status; /* and has taken it away again */
+            return status; /* and someone has removed it since */
         }
     }
     return rewrite_locked(&file, rows, keeps, error);

@@ -1,13 +1,15 @@
-/* record_file.h - rows appended to a CSV file whose header may grow, by several programs at once.
+/* record_file.h - appends rows to a CSV file whose header may grow, and that several programs may
+ * append to at once.
  *
- * A row names its columns. Columns that the file does not have yet are added behind its header, and
- * every older row is filled up with 0; columns of the file that the row does not have are 0 in it.
+ * A row names its columns. Columns that the file lacks are added at the end of its header, and
+ * every older row gets a 0 in them; a column of the file that the row lacks is 0 in the new row.
  * Older rows keep their text and their order.
  *
- * The whole file is written anew under a temporary name and renamed, so that a crash or a full disk
- * leaves the older one. Writers take turns by a lock on the file itself (flock), which each asks
- * for anew when the file behind the name has been replaced meanwhile: nothing but the CSV file is
- * left behind.
+ * The whole file is written anew under a temporary name and then renamed, so that a crash or a full
+ * disk leaves the older file intact. Writers take turns by a lock on the CSV file itself (flock),
+ * so no lock file is left behind. A rename gives the name to another file, which nobody has locked;
+ * a writer that waited therefore locks again when the name leads to a file other than the one it
+ * opened.
  */
 #ifndef TIDE_CLI_RECORD_FILE_H
 #define TIDE_CLI_RECORD_FILE_H
@@ -21,11 +23,11 @@ extern "C" {
 #endif
 
 enum {
-    TIDE_RECORD_MAX_COLUMNS = 1024,  /* of a file */
-    TIDE_RECORD_MAX_BYTES = 64 << 20 /* the same */
+    TIDE_RECORD_MAX_COLUMNS = 1024,  /* columns of a file */
+    TIDE_RECORD_MAX_BYTES = 64 << 20 /* bytes of a file: it is read whole */
 };
 
-/* Rows with the same columns. All borrowed. */
+/* Rows with the same columns. All pointers are borrowed. */
 typedef struct tide_record_rows {
     const char *const *columns; /* n_columns different names, none empty */
     size_t n_columns;           /* 1 .. TIDE_RECORD_MAX_COLUMNS */
@@ -33,14 +35,14 @@ typedef struct tide_record_rows {
     size_t n_rows;
 } tide_record_rows;
 
-/* Makes the file where there is none, with its folder's rights. TIDE_IO: it cannot be read, locked
- * or written; TIDE_FORMAT: it is no such file, with the line, or has none of the columns;
- * TIDE_LIMIT: it is too large. In all of these the file is as it was. */
+/* Appends the rows, and makes the file where there is none. TIDE_IO: the file cannot be read,
+ * locked or written; TIDE_FORMAT: it is not such a CSV file (the message names the line) or has
+ * none of the columns; TIDE_LIMIT: it is too large. On failure the file is unchanged. */
 TIDE_NODISCARD tide_status tide_record_append(const char *path, const tide_record_rows *rows,
                                               tide_error *error);
 
-/* The same answers for rows with a column "name", before there are any; the file stays as it is,
- * and where there is none there is none afterwards. */
+/* Tells in advance, with the same status codes, whether rows with a column "name" could be
+ * appended. It changes no file and leaves none behind. */
 TIDE_NODISCARD tide_status tide_record_check(const char *path, tide_error *error);
 
 #ifdef __cplusplus

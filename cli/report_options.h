@@ -30,16 +30,17 @@ tide_format tide_format_chosen(const tide_report_options *options);
      .name = "format",                                                                             \
      .offset = (at) + offsetof(tide_report_options, format),                                       \
      .choice_at = tide_format_name,                                                                \
-     .help = "of the report; default text. csv is one table, json is everything (docs/json.md)"},  \
+     .help =                                                                                       \
+         "format of the report; csv has one table, json everything (docs/json.md); default text"}, \
         {.kind = TIDE_OPTION_TEXT,                                                                 \
          .name = "table",                                                                          \
          .value = "NAME",                                                                          \
          .offset = (at) + offsetof(tide_report_options, table),                                    \
-         .help = "print this table of the report alone; csv without it prints the first"},         \
+         .help = "print only this table of the report; csv without it prints the first one"},      \
     {                                                                                              \
         .kind = TIDE_OPTION_FLAG, .name = "wide",                                                  \
         .offset = (at) + offsetof(tide_report_options, wide),                                      \
-        .help = "tables of text show every cell whole, however narrow the terminal"                \
+        .help = "show every cell of a text table whole, however narrow the terminal"               \
     }
 /* Their names, for tide_options_find_unused. */
 #define TIDE_REPORT_OPTIONS "format table wide"

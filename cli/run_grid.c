@@ -74,8 +74,9 @@ static tide_status configure_model(const tide_run_options *options, const choice
     if (options->config_path != NULL) {
         TIDE_TRY(tide_model_file_read(options->config_path, model, error));
         if (options->sizes.n > 0) {
-            return tide_fail(error, TIDE_INVALID,
-                             "--size and --config exclude each other: put the size into the file");
+            return tide_fail(
+                error, TIDE_INVALID,
+                "--size and --config exclude each other: write the size into the file");
         }
     }
     TIDE_TRY(apply_dimensions(options, model, error));
@@ -151,7 +152,7 @@ tide_status tide_run_options_configure(const tide_run_options *options, size_t n
     TIDE_TRY(tide_run_workload_check(&ret_config->workload, error));
     if (workload->keep_graph && workload->mode != TIDE_FORWARD) {
         return tide_fail(error, TIDE_INVALID,
-                         "--keep-graph goes with --mode forward: %s keeps what it needs anyway",
+                         "--keep-graph needs --mode forward: mode %s keeps the graph anyway",
                          tide_mode_name((int)workload->mode));
     }
     return TIDE_OK;

@@ -36,20 +36,19 @@ static tide_status check_pytorch(const tide_run_options *options, tide_error *er
     bool is_pytorch = strcmp(options->emulate, "pytorch") == 0;
     if (!is_pytorch && options->edition != NULL) {
         return tide_fail(error, TIDE_INVALID,
-                         "--edition is the year of the PyTorch code that is emulated: it goes with "
-                         "--emulate pytorch");
+                         "--edition chooses the PyTorch code that is emulated: add --emulate "
+                         "pytorch, or leave --edition out");
     }
     if (is_pytorch && options->clip_grad_norm > 0.0) {
         return tide_fail(error, TIDE_INVALID,
-                         "--emulate pytorch has the steps of the assignment's loop, which clips "
-                         "nothing: leave out --clip-grad-norm");
+                         "--emulate pytorch follows the assignment's training loop, which does not "
+                         "clip gradients: leave out --clip-grad-norm");
     }
     for (size_t i = 0; is_pytorch && i < options->precisions.n; i++) {
         if (strcmp(options->precisions.texts[i], "bf16-true") == 0) {
-            return tide_fail(
-                error, TIDE_INVALID,
-                "--precision bf16-true: what PyTorch allocates is known for fp32, tf32 and "
-                "bf16-mixed");
+            return tide_fail(error, TIDE_INVALID,
+                             "--precision bf16-true: PyTorch's allocations are known only for "
+                             "fp32, tf32 and bf16-mixed; choose one of these");
         }
     }
     return TIDE_OK;
@@ -75,8 +74,8 @@ static tide_status check_mlp(const tide_run_options *options, tide_error *error)
          strcmp(options->workload, "mlp") == 0 && i < sizeof(others) / sizeof(others[0]); i++) {
         if (others[i].is_given) {
             return tide_fail(error, TIDE_INVALID,
-                             "--%s is of a transformer: --workload mlp has --d-model, --layers and "
-                             "--batch",
+                             "--%s applies only to a transformer: --workload mlp takes --d-model, "
+                             "--layers and --batch",
                              others[i].name);
         }
     }
@@ -99,24 +98,26 @@ static tide_status check_allocator(const tide_run_options *options, tide_error *
 
 tide_status tide_run_options_check(const tide_run_options *options, tide_error *error) {
     if (options->steps == 0) {
-        return tide_fail(error, TIDE_INVALID, "--steps 0: at least 1 step is measured");
+        return tide_fail(error, TIDE_INVALID, "--steps 0 measures nothing: use at least 1");
     }
     if (options->steps > TIDE_RUN_MAX_STEPS || options->warmup_steps > TIDE_RUN_MAX_STEPS) {
-        return tide_fail(error, TIDE_LIMIT, "--steps and --warmup: the limit is %d",
+        return tide_fail(error, TIDE_LIMIT, "--steps and --warmup may be at most %d each",
                          (int)TIDE_RUN_MAX_STEPS);
     }
     TIDE_TRY(check_mlp(options, error));
     TIDE_TRY(check_pytorch(options, error));
     if (options->clip_grad_norm < 0.0) {
-        return tide_fail(error, TIDE_INVALID, "--clip-grad-norm %g: must be above 0 (0: off)",
+        return tide_fail(error, TIDE_INVALID,
+                         "--clip-grad-norm %g: the norm must be above 0; 0 switches clipping off",
                          options->clip_grad_norm);
     }
     if (options->clip_grad_norm > 0.0 && !some_run_trains(options)) {
-        return tide_fail(error, TIDE_INVALID,
-                         "--clip-grad-norm goes with --mode train: the optimizer phase clips");
+        return tide_fail(
+            error, TIDE_INVALID,
+            "--clip-grad-norm needs --mode train, because clipping is part of the optimizer phase");
     }
     if (options->memory_limit_bytes == 0) {
-        return tide_fail(error, TIDE_INVALID, "--memory-limit 0: must be above 0");
+        return tide_fail(error, TIDE_INVALID, "--memory-limit 0: the limit must be above 0");
     }
     return check_allocator(options, error);
 }

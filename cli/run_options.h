@@ -105,30 +105,32 @@ TIDE_NODISCARD tide_status tide_check_precision(tide_device_kind kind, tide_prec
 #define TIDE_RUN_WORKLOAD(base)                                                                    \
     TIDE_RUN_ROW(TIDE_OPTION_CHOICE, base, workload, .name = "workload",                           \
                  .choice_at = tide_choice_workload,                                                \
-                 .help = "transformer, or linear layers with GELU: --d-model 256, --layers 4 and " \
-                         "--batch 256 are its shape; default transformer")
+                 .help = "transformer, or mlp: linear layers with GELU, of the shape --d-model "   \
+                         "256, --layers 4 and --batch 256; default transformer")
 
 #define TIDE_RUN_SIZE(base, more)                                                                  \
     TIDE_RUN_ROW(TIDE_OPTION_CHOICES, base, sizes, .name = "size", .aliases = "model-size",        \
-                 .choice_at = tide_choice_size, .help = "preset" more)
+                 .choice_at = tide_choice_size, .help = "preset of the model's dimensions" more)
 
 /* Six rows: what makes a model in place of a preset, or of a part of it. */
 #define TIDE_RUN_DIMENSIONS(base)                                                                  \
     TIDE_RUN_ROW(TIDE_OPTION_COUNT, base, d_model, .name = "d-model", .value = "N",                \
                  .aliases = "dim",                                                                 \
-                 .help = "width; with any of these the size is called custom and the rest comes "  \
-                         "from --size"),                                                           \
+                 .help = "width of the model; with this or any of the next four options the size " \
+                         "is called custom, and the other dimensions come from --size"),           \
         TIDE_RUN_ROW(TIDE_OPTION_COUNT, base, n_layers, .name = "layers", .value = "N",            \
                      .aliases = "num-layers", .help = "number of blocks"),                         \
         TIDE_RUN_ROW(TIDE_OPTION_COUNT, base, n_heads, .name = "heads", .value = "N",              \
-                     .aliases = "num-heads", .help = "attention heads; they divide the width"),    \
+                     .aliases = "num-heads",                                                       \
+                     .help = "number of attention heads, which must divide the width"),            \
         TIDE_RUN_ROW(TIDE_OPTION_COUNT, base, d_ff, .name = "d-ff", .value = "N",                  \
                      .help = "hidden width of the feed-forward layers"),                           \
         TIDE_RUN_ROW(TIDE_OPTION_COUNT, base, vocab_size, .name = "vocab", .value = "N",           \
-                     .aliases = "vocab-size", .help = "vocabulary"),                               \
+                     .aliases = "vocab-size", .help = "number of tokens in the vocabulary"),       \
         TIDE_RUN_ROW(TIDE_OPTION_TEXT, base, config_path, .name = "config", .value = "FILE.json",  \
-                     .help = "model from a file with the keys size, d_model, n_layers, n_heads, "  \
-                             "d_ff, vocab_size, context_length, batch_size, rope_theta")
+                     .help =                                                                       \
+                         "read the model from a JSON file with the keys size, d_model, n_layers, " \
+                         "n_heads, d_ff, vocab_size, context_length, batch_size, rope_theta")
 
 /* ---- what a step does ---- */
 
@@ -142,11 +144,11 @@ TIDE_NODISCARD tide_status tide_check_precision(tide_device_kind kind, tide_prec
 
 #define TIDE_RUN_MODE(base, more)                                                                  \
     TIDE_RUN_ROW(TIDE_OPTION_CHOICES, base, modes, .name = "mode", .choice_at = tide_choice_mode,  \
-                 .help = "what a step does" more)
+                 .help = "which phases a step has" more)
 
 #define TIDE_RUN_KEEP_GRAPH(base)                                                                  \
     TIDE_RUN_ROW(TIDE_OPTION_FLAG, base, keep_graph, .name = "keep-graph",                         \
-                 .help = "forward mode: keep what backward would need")
+                 .help = "in mode forward, keep what backward would need")
 
 #define TIDE_RUN_PRECISION(base, text)                                                             \
     TIDE_RUN_ROW(TIDE_OPTION_CHOICES, base, precisions, .name = "precision",                       \
@@ -164,8 +166,8 @@ TIDE_NODISCARD tide_status tide_check_precision(tide_device_kind kind, tide_prec
 #define TIDE_RUN_EMULATE(base)                                                                     \
     TIDE_RUN_ROW(TIDE_OPTION_CHOICE, base, emulate, .name = "emulate",                             \
                  .choice_at = tide_choice_emulate,                                                 \
-                 .help = "none: tidemark's own operators; pytorch: the allocations that PyTorch "  \
-                         "makes for the same model, on the virtual device; default none")
+                 .help = "none runs tidemark's own operators; pytorch makes the allocations that " \
+                         "PyTorch makes for the same model, on the virtual device; default none")
 
 #define TIDE_RUN_EDITION(base, more)                                                               \
     TIDE_RUN_ROW(TIDE_OPTION_CHOICE, base, edition, .name = "edition",                             \
@@ -175,19 +177,20 @@ TIDE_NODISCARD tide_status tide_check_precision(tide_device_kind kind, tide_prec
 
 #define TIDE_RUN_CLIP(base)                                                                        \
     TIDE_RUN_ROW(TIDE_OPTION_REAL, base, clip_grad_norm, .name = "clip-grad-norm", .value = "X",   \
-                 .help = "clip the gradients' global norm")
+                 .help = "clip the global norm of the gradients to X; default off")
 
 #define TIDE_RUN_SEED(base)                                                                        \
     TIDE_RUN_ROW(TIDE_OPTION_COUNT, base, seed, .name = "seed", .value = "N",                      \
-                 .help = "of weights and tokens; default 0")
+                 .help = "seed of the random weights and tokens; default 0")
 
 #define TIDE_RUN_WARMUP(base, more)                                                                \
     TIDE_RUN_ROW(TIDE_OPTION_COUNT, base, warmup_steps, .name = "warmup", .value = "N",            \
-                 .aliases = "warmup-steps", .help = "steps before the measured ones" more)
+                 .aliases = "warmup-steps",                                                        \
+                 .help = "number of steps before the measured ones" more)
 
 #define TIDE_RUN_STEPS(base, more)                                                                 \
     TIDE_RUN_ROW(TIDE_OPTION_COUNT, base, steps, .name = "steps", .value = "N",                    \
-                 .aliases = "measure-steps", .help = "measured steps" more)
+                 .aliases = "measure-steps", .help = "number of measured steps" more)
 
 /* ---- where ---- */
 
@@ -198,11 +201,11 @@ TIDE_NODISCARD tide_status tide_check_precision(tide_device_kind kind, tide_prec
 
 #define TIDE_RUN_MEMORY_LIMIT(base, more)                                                          \
     TIDE_RUN_ROW(TIDE_OPTION_SIZE, base, memory_limit_bytes, .name = "memory-limit",               \
-                 .value = "SIZE", .help = "reserved bytes may not exceed it: 24GiB" more)
+                 .value = "SIZE", .help = "limit of the reserved bytes, such as 24GiB" more)
 
 #define TIDE_RUN_ALLOC_CONF(base)                                                                  \
-    TIDE_RUN_ROW(TIDE_OPTION_TEXT, base, alloc_conf, .name = "alloc-conf",                         \
-                 .value = "NAME:VALUE,...",                                                        \
-                 .help = "allocator settings, in PyTorch's names; on top of $TIDEMARK_ALLOC_CONF")
+    TIDE_RUN_ROW(                                                                                  \
+        TIDE_OPTION_TEXT, base, alloc_conf, .name = "alloc-conf", .value = "NAME:VALUE,...",       \
+        .help = "allocator settings in PyTorch's names, added to those of $TIDEMARK_ALLOC_CONF")
 
 #endif

@@ -48,54 +48,57 @@ static const char *vary_at(size_t i) {
 
 static const tide_option OPTIONS[] = {
     TIDE_REPORT_ROWS(AT(report)),
-    {TIDE_OPTION_COUNT, "rounds", NULL, "N", "samples of each variant, 1 to 101; default 15", NULL,
-     NULL, NULL, AT(rounds)},
-    {TIDE_OPTION_FLAG, "samples", NULL, NULL, "every sample, too", NULL, NULL, NULL, AT(samples)},
+    {TIDE_OPTION_COUNT, "rounds", NULL, "N",
+     "number of samples of each variant, 1 to 101; default 15", NULL, NULL, NULL, AT(rounds)},
+    {TIDE_OPTION_FLAG, "samples", NULL, NULL, "print every sample, too", NULL, NULL, NULL,
+     AT(samples)},
     {TIDE_OPTION_FLAG, "gate", NULL, NULL,
-     "a missed target of allocator, recorder or symbols is exit status 4", NULL, NULL, NULL,
+     "end with exit status 4 if allocator, recorder or symbols misses a target", NULL, NULL, NULL,
      AT(gate)},
     {TIDE_OPTION_FLAG, "brief", NULL, NULL,
-     "little work in each sample: shows that it runs, the figures mean nothing", NULL, NULL, NULL,
-     AT(brief)},
+     "do little work in each sample, only to see that it runs; the figures mean nothing", NULL,
+     NULL, NULL, AT(brief)},
     {.kind = TIDE_OPTION_HEADING, .help = "Benchmarks of a device"},
-    {TIDE_OPTION_TEXT, "device", NULL, "auto|cuda[:N]|cpu", "default auto: the best real one", NULL,
-     NULL, tide_choice_device, AT(settings.device)},
-    {TIDE_OPTION_COUNTS, "sizes", NULL, "N", "n or D of each row; default: those below", NULL, NULL,
-     NULL, AT(settings.sizes)},
+    {TIDE_OPTION_TEXT, "device", NULL, "auto|cuda[:N]|cpu",
+     "device to measure; default auto, the best real one", NULL, NULL, tide_choice_device,
+     AT(settings.device)},
+    {TIDE_OPTION_COUNTS, "sizes", NULL, "N", "n or D of each row; default: the sizes listed above",
+     NULL, NULL, NULL, AT(settings.sizes)},
     {TIDE_OPTION_CHOICES, "dtype", NULL, NULL,
-     "types of the numbers; int8: of the weights, which are cast where they are used", NULL,
+     "types of the numbers; int8 is for weights only, which are cast where they are used", NULL,
      "bf16-true=bf16", dtype_at, AT(settings.dtypes)},
-    {TIDE_OPTION_COUNT, "batch", NULL, "N", "rows of the input", "batch-size", NULL, NULL,
+    {TIDE_OPTION_COUNT, "batch", NULL, "N", "number of rows of the input", "batch-size", NULL, NULL,
      AT(settings.batch)},
-    {TIDE_OPTION_COUNT, "dim", NULL, "N", "mlp, mlp-scaling: width; default 256", "d-model", NULL,
-     NULL, AT(settings.dim)},
-    {TIDE_OPTION_COUNT, "layers", NULL, "N", "mlp, mlp-scaling: default 4", "num-layers", NULL,
-     NULL, AT(settings.layers)},
+    {TIDE_OPTION_COUNT, "dim", NULL, "N", "mlp, mlp-scaling: width of the layers; default 256",
+     "d-model", NULL, NULL, AT(settings.dim)},
+    {TIDE_OPTION_COUNT, "layers", NULL, "N", "mlp, mlp-scaling: number of layers; default 4",
+     "num-layers", NULL, NULL, AT(settings.layers)},
     {TIDE_OPTION_COUNT, "steps", NULL, "N",
-     "mlp, mlp-scaling: forward and backward passes in a run; default 2", NULL, NULL, NULL,
-     AT(settings.steps)},
+     "mlp, mlp-scaling: number of forward and backward passes in a run; default 2", NULL, NULL,
+     NULL, AT(settings.steps)},
     {TIDE_OPTION_CHOICES, "vary", NULL, NULL,
      "mlp-scaling: what is made 2 to 5 times as much; default each of them", NULL, NULL, vary_at,
      AT(settings.vary)},
-    {TIDE_OPTION_COUNT, "warmup", NULL, "N", "calls before the first sample; default 3", NULL, NULL,
-     NULL, AT(settings.warmup)},
+    {TIDE_OPTION_COUNT, "warmup", NULL, "N", "number of calls before the first sample; default 3",
+     NULL, NULL, NULL, AT(settings.warmup)},
     {TIDE_OPTION_COUNT, "calls", NULL, "N",
-     "calls in a sample, whose time is divided by them: best us is then the best of --rounds "
-     "repeats of N calls; default 1",
+     "number of calls in a sample, whose time is divided by N: best us is then the best of "
+     "--rounds repeats of N calls; default 1",
      NULL, NULL, NULL, AT(settings.calls)},
     {TIDE_OPTION_FLAG, "no-flush", NULL, NULL,
      "leave the caches as they are between samples; by default a buffer of twice the size of the "
      "last cache is written before each sample of layernorm, gemv, gather-gemv and copy",
      NULL, NULL, NULL, AT(settings.no_flush)},
     {TIDE_OPTION_REAL, "peak-tflops", NULL, "X",
-     "mlp-norm: rate that the share is of; default: what the card's vendor states", NULL, NULL,
-     NULL, AT(settings.peak_tflops)},
+     "mlp-norm: peak rate of which the share is computed; default: the rate that the card's vendor "
+     "states",
+     NULL, NULL, NULL, AT(settings.peak_tflops)},
     {TIDE_OPTION_REAL, "target", NULL, "X",
-     "what the figure, over several sizes their mean, must reach: exit status 4 where it does not",
-     NULL, NULL, NULL, AT(settings.target)},
+     "end with exit status 4 if the figure, or its mean over several sizes, does not reach X", NULL,
+     NULL, NULL, AT(settings.target)},
     {TIDE_OPTION_TEXT, "record", NULL, "FILE.csv",
-     "append the figures to this file as experiment records; its header grows where it must", NULL,
-     NULL, NULL, AT(settings.record_path)},
+     "append the figures to this file as experiment records, adding columns where they are needed",
+     NULL, NULL, NULL, AT(settings.record_path)},
 };
 
 static const tide_option_table TABLE = {
@@ -175,7 +178,7 @@ static bool check_taken(const tide_bench *bench, const tide_operands *operands) 
                                BENCHES[k]->name);
             }
         }
-        tide_cli_note("bench", "--%s says nothing to %s: it goes with %s", TAKEN[i].name,
+        tide_cli_note("bench", "--%s has no effect on %s: it applies to %s", TAKEN[i].name,
                       bench->name, takers);
         return false;
     }
@@ -187,13 +190,13 @@ static bool check_numbers(const tide_bench *bench, const tide_operands *operands
                           bench_options *options) {
     tide_bench_settings *is = &options->settings;
     if (options->rounds == 0 || options->rounds > TIDE_BENCH_MAX_ROUNDS) {
-        tide_cli_note("bench", "--rounds must be 1 to %d", (int)TIDE_BENCH_MAX_ROUNDS);
+        tide_cli_note("bench", "--rounds must be between 1 and %d", (int)TIDE_BENCH_MAX_ROUNDS);
         return false;
     }
     is->warmup = is->warmup != TIDE_BENCH_NOT_GIVEN ? is->warmup : DEFAULT_WARMUP;
     is->calls = is->calls != TIDE_BENCH_NOT_GIVEN ? is->calls : 1;
     if (is->calls == 0 || is->calls > TIDE_TIMING_MAX_CALLS || is->warmup > TIDE_TIMING_MAX_CALLS) {
-        tide_cli_note("bench", "--calls must be 1 to %d, --warmup 0 to %d",
+        tide_cli_note("bench", "--calls must be between 1 and %d, --warmup between 0 and %d",
                       (int)TIDE_TIMING_MAX_CALLS, (int)TIDE_TIMING_MAX_CALLS);
         return false;
     }
@@ -203,10 +206,10 @@ static bool check_numbers(const tide_bench *bench, const tide_operands *operands
         return false;
     }
     if (is->calls > 1 && (bench->takes & TIDE_BENCH_TAKES_FLUSH) != 0 && !is->no_flush) {
-        tide_cli_note("bench",
-                      "--calls %llu: the first of them would find empty caches and the others not: "
-                      "add --no-flush",
-                      (unsigned long long)is->calls);
+        tide_cli_note(
+            "bench",
+            "--calls %llu: only the first call of a sample would find empty caches: add --no-flush",
+            (unsigned long long)is->calls);
         return false;
     }
     return true;

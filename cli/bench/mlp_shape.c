@@ -9,7 +9,7 @@ static tide_status set_number(const char *option, uint64_t given, size_t most, s
         return TIDE_OK;
     }
     if (given == 0 || given > most) {
-        return tide_fail(error, TIDE_INVALID, "--%s: 1 to %zu can be measured", option, most);
+        return tide_fail(error, TIDE_INVALID, "--%s must be between 1 and %zu", option, most);
     }
     *number = (size_t)given;
     return TIDE_OK;

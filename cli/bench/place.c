@@ -19,8 +19,8 @@ static tide_status check_device(const tide_bench_place *place, const char *dtype
     }
     if (info->kind == TIDE_DEVICE_CPU && strcmp(dtype, "tf32") == 0) {
         return tide_fail(error, TIDE_INVALID,
-                         "--dtype tf32 is arithmetic of a GPU's tensor cores, which the cpu device "
-                         "does not have: fp32 and bf16 are computed there");
+                         "--dtype tf32 needs a GPU's tensor cores, which the cpu device does not "
+                         "have: use fp32 or bf16");
     }
     return TIDE_OK;
 }

@@ -46,7 +46,8 @@ static tide_status refuse_dtype(const char *wanted, const char *const *valid, ti
         size_t n = strlen(names);
         (void)snprintf(names + n, sizeof(names) - n, "%s%s", i > 0 ? ", " : "", valid[i]);
     }
-    return tide_fail(error, TIDE_INVALID, "--dtype %s: this benchmark computes %s", wanted, names);
+    return tide_fail(error, TIDE_INVALID, "--dtype %s: this benchmark computes only %s", wanted,
+                     names);
 }
 
 tide_status tide_bench_choose_dtypes(const tide_bench_run *run, const char *const *valid,
@@ -83,7 +84,7 @@ static tide_status select_sizes(const tide_bench_run *run, const tide_bench_subj
     const size_t *defaults = is_cpu ? subject->cpu_sizes : subject->cuda_sizes;
     for (size_t i = 0; i < asked->n; i++) {
         if (asked->counts[i] == 0 || asked->counts[i] > subject->max_size) {
-            return tide_fail(error, TIDE_INVALID, "--sizes %s: 1 to %zu can be measured",
+            return tide_fail(error, TIDE_INVALID, "--sizes %s: a size must be between 1 and %zu",
                              asked->texts[i], subject->max_size);
         }
         ret->sizes[ret->n_sizes++] = (size_t)asked->counts[i];
@@ -107,7 +108,7 @@ static tide_status select_cases(const tide_bench_run *run, const tide_bench_subj
     *ret = (selection){.n_sizes = 0};
     TIDE_TRY(select_sizes(run, subject, is_cpu, ret, error));
     if (batch != TIDE_BENCH_NOT_GIVEN && (batch == 0 || batch > subject->max_size)) {
-        return tide_fail(error, TIDE_INVALID, "--batch: 1 to %zu can be measured",
+        return tide_fail(error, TIDE_INVALID, "--batch must be between 1 and %zu",
                          subject->max_size);
     }
     ret->batch = batch != TIDE_BENCH_NOT_GIVEN ? (size_t)batch
@@ -217,8 +218,8 @@ static tide_status check_share(const tide_bench_run *run, const tide_bench_subje
     for (size_t i = 0; is_judged && i < all->n_records; i++) {
         if (strcmp(all->records[i].metric, "TFLOP/s") == 0) {
             return tide_fail(error, TIDE_INVALID,
-                             "--target is a share of the device's peak rate, which nobody states "
-                             "for %s: state it with --peak-tflops",
+                             "--target is a share of the device's peak rate, which is not known "
+                             "for %s: give it with --peak-tflops",
                              all->environment.device_name);
         }
     }

@@ -27,8 +27,8 @@ static const tide_option OPTIONS[] = {
 
 static const tide_option_table TABLE = {
     .command = "devices",
-    .intro = "Tells which devices this machine has, why anything is missing and what would bring\n"
-             "it, and which cards the virtual device knows.\n",
+    .intro = "Lists the devices that this machine has, says why one is missing and what would\n"
+             "provide it, and lists the cards that the virtual device knows.\n",
     .options = OPTIONS,
     .n_options = sizeof(OPTIONS) / sizeof(OPTIONS[0]),
 };

@@ -16,9 +16,9 @@ enum { TEXT_BYTES = 512, CHECK_EVERY = 1024 };
 static const tide_option_table TABLE = {
     .command = "dump",
     .operands = "FILE",
-    .intro = "Prints the events, one a line, fields separated by tabs: index, time in ns, action,\n"
-             "device, address, requested bytes, block bytes, category, name, scope, innermost\n"
-             "frame.\n",
+    .intro = "Prints one event per line, with its fields separated by tabs: index, time in ns,\n"
+             "action, device, address, requested bytes, block bytes, category, name, scope,\n"
+             "innermost frame.\n",
     .min_operands = 1,
     .max_operands = 1,
 };

@@ -32,24 +32,25 @@ static const char *format_at(size_t i) {
 static const tide_option OPTIONS[] = {
     {.kind = TIDE_OPTION_CHOICE,
      .name = "to",
-     .help = "the format",
+     .help = "format of the output; see below",
      .choice_at = format_at,
      .offset = AT(format)},
     {.kind = TIDE_OPTION_TEXT,
      .name = "output",
      .letter = "o",
      .value = "OUT",
-     .help = "where to; *.gz: compressed; default stdout",
+     .help = "file of the output, compressed if its name ends in .gz; default stdout",
      .offset = AT(output)},
     {.kind = TIDE_OPTION_TEXT,
      .name = "at",
      .value = "EVENT",
-     .help = "folded: the state after this event, -1 before the first; default peak",
+     .help = "with folded, show the state after this event, or with -1 before the first one; "
+             "default peak",
      .offset = AT(event)},
     {.kind = TIDE_OPTION_COUNT,
      .name = "device",
      .value = "N",
-     .help = "folded: the state of this device; default the one with the highest peak",
+     .help = "with folded, show the state of this device; default the one with the highest peak",
      .offset = AT(device)},
     {.kind = TIDE_OPTION_FLAG,
      .name = "strip-private",
@@ -69,7 +70,7 @@ static const tide_option_table TABLE = {
         "perfetto: scopes by thread, allocated and reserved bytes, peaks and out of memory over\n"
         "time, as trace event JSON for ui.perfetto.dev and chrome://tracing.\n"
         "folded: bytes alive by call stack at the peak, for flamegraph.pl and speedscope.\n"
-        "csv: the events, one a row, with the totals of their device after them.\n"
+        "csv: one event per row, with the totals of its device after it.\n"
         "pytorch: a pickle for PyTorch's memory_viz and its tools; pytorch-json: the same as "
         "JSON,\n"
         "for the memory_viz of 2026. docs/pytorch-snapshots.md says what they hold.\n"
@@ -139,7 +140,7 @@ static tide_status read_event(const char *text, int64_t *ret_event, tide_error *
 static tide_status export_file(const export_options *options, const char *path, tide_error *error) {
     tide_export_options chosen;
     if (options->format == NULL) {
-        return tide_fail(error, TIDE_INVALID, "--to is missing: the format to write");
+        return tide_fail(error, TIDE_INVALID, "--to is missing: name the format to write");
     }
     const tide_exporter *exporter = find(options->format);
     TIDE_TRY(read_event(options->event, &chosen.at_event, error));
@@ -147,8 +148,8 @@ static tide_status export_file(const export_options *options, const char *path, 
                     : options->device > 255      ? 256
                                                  : (int64_t)options->device;
     if (exporter->is_binary && options->output == NULL && isatty(STDOUT_FILENO) == 1) {
-        return tide_fail(error, TIDE_INVALID, "%s is nothing for a terminal: name a file with -o",
-                         exporter->name);
+        return tide_fail(error, TIDE_INVALID,
+                         "%s cannot be shown in a terminal: name a file with -o", exporter->name);
     }
     if (options->output != NULL) {
         const tide_output output = {.path = options->output,

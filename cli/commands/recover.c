@@ -16,8 +16,8 @@ typedef struct recover_options {
 
 static const tide_option OPTIONS[] = {
     {TIDE_OPTION_TEXT, NULL, "o", "FILE.json.gz",
-     "the snapshot; default: LOG.json.gz beside LOG, unless it is there", "output", NULL, NULL,
-     offsetof(recover_options, output)},
+     "file of the snapshot; default LOG.json.gz beside LOG, which must not exist yet", "output",
+     NULL, NULL, offsetof(recover_options, output)},
     {TIDE_OPTION_FLAG, "strip-private", NULL, NULL,
      "leave out command line, host name and folders of absolute paths", NULL, NULL, NULL,
      offsetof(recover_options, strip_private)},
@@ -34,10 +34,10 @@ static const tide_option_table TABLE = {
     .min_operands = 1,
     .max_operands = 1,
     .notes =
-        "What cannot be recovered is said on stderr; the exit status is 0 when anything was, 1 "
-        "when\n"
-        "nothing. The log stays as it is. Names of functions come from the programs and libraries\n"
-        "that the process had loaded, where these files are still the same (by their build-id).\n",
+        "It says on stderr what cannot be recovered. The exit status is 0 if anything was, 1 if\n"
+        "nothing was. The log does not change. Function names come from the programs and "
+        "libraries\n"
+        "that the process had loaded, if these files are still the same (by their build-id).\n",
 };
 
 /* run.log -> run.json.gz */
@@ -48,7 +48,8 @@ static tide_status name_snapshot(const char *log, char path[TIDE_PATH_BYTES], ti
     }
     int n_written = snprintf(path, TIDE_PATH_BYTES, "%.*s.json.gz", (int)n, log);
     if (n_written < 0 || n_written >= TIDE_PATH_BYTES) {
-        return tide_fail(error, TIDE_INVALID, "the name of the log is too long: use -o");
+        return tide_fail(error, TIDE_INVALID,
+                         "the default name of the snapshot is too long: choose one with -o");
     }
     return TIDE_OK;
 }

@@ -27,12 +27,13 @@ typedef struct view_work {
 
 static const tide_option OPTIONS[] = {
     {TIDE_OPTION_TEXT, NULL, "o", "REPORT.html",
-     "default: FILE.html for a single snapshot, report.html for several, in the current folder",
+     "file of the report; default FILE.html for one snapshot, report.html for several, in the "
+     "current folder",
      "output", NULL, NULL, offsetof(view_options, output)},
     {TIDE_OPTION_FLAG, "strip-private", NULL, NULL,
      "leave out command lines, host names and folders of absolute paths", NULL, NULL, NULL,
      offsetof(view_options, strip_private)},
-    {TIDE_OPTION_FLAG, "open", NULL, NULL, "open it in a browser", NULL, NULL, NULL,
+    {TIDE_OPTION_FLAG, "open", NULL, NULL, "open the report in a browser", NULL, NULL, NULL,
      offsetof(view_options, open_browser)},
 };
 
@@ -42,7 +43,7 @@ static const tide_option_table TABLE = {
     .intro =
         "Writes one HTML file that holds the viewer and the snapshots. It opens without a\n"
         "network and without this program; the first snapshot is the base of the comparison.\n",
-    .notes = "Without -o a page that tidemark wrote before is replaced, and no other file is.\n",
+    .notes = "Without -o it replaces only a page that tidemark wrote before, and no other file.\n",
     .options = OPTIONS,
     .n_options = sizeof(OPTIONS) / sizeof(OPTIONS[0]),
     .min_operands = 1,
@@ -57,7 +58,8 @@ static tide_status name_report(const char *snapshot, char path[TIDE_PATH_BYTES],
     size_t n = tide_file_stem_bytes(name);
     int n_written = snprintf(path, TIDE_PATH_BYTES, "%.*s.html", (int)n, name);
     if (n_written < 0 || n_written >= TIDE_PATH_BYTES) {
-        return tide_fail(error, TIDE_LIMIT, "the name of the report is too long: name it with -o");
+        return tide_fail(error, TIDE_LIMIT,
+                         "the default name of the report is too long: choose one with -o");
     }
     return TIDE_OK;
 }

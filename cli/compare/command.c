@@ -24,11 +24,12 @@ typedef struct compare_options {
 
 static const tide_option OPTIONS[] = {
     TIDE_REPORT_ROWS(offsetof(compare_options, report)),
-    {TIDE_OPTION_COUNT, "top", 0, "N", "rows in the table of what differs at the peak; default 10",
-     NULL, NULL, NULL, offsetof(compare_options, top)},
+    {TIDE_OPTION_COUNT, "top", 0, "N",
+     "number of rows in the table of what differs at the peak; default 10", NULL, NULL, NULL,
+     offsetof(compare_options, top)},
     {TIDE_OPTION_TEXTS, "fail-if", 0, "CONDITION",
-     "exit status 4 if it holds for a run against the base, such as 'peak_allocated > +2%'; may be "
-     "given several times",
+     "end with exit status 4 if a condition such as 'peak_allocated > +2%' holds for a run against "
+     "the base; may be given several times",
      NULL, NULL, NULL, offsetof(compare_options, fail_if)},
 };
 
@@ -36,27 +37,27 @@ static const tide_option_table TABLE = {
     .command = "compare",
     .operands = "FILE FILE...",
     .intro =
-        "Shows runs side by side: what is alive at the peaks by category, layer kind and row by\n"
-        "row, the peaks, times, ratios.\n"
-        "The first is the base of the ratios. Its sentence compares runs of the base's workload\n"
-        "(model, context, batch, mode); of others it says what sets their peak.\n",
+        "Shows runs side by side: their peaks, what is alive at the peaks by category, by kind\n"
+        "of layer and by tensor, their times, and the ratios.\n"
+        "The first file is the base of the ratios. Runs with the base's workload (model, context,\n"
+        "batch, mode) are compared in a sentence; for other runs it says what sets their peak.\n",
     .options = OPTIONS,
     .n_options = sizeof(OPTIONS) / sizeof(OPTIONS[0]),
     .min_operands = 2,
     .max_operands = TIDE_COMPARE_MAX_RUNS,
     .notes =
-        "pytorch:2025 and pytorch:2026 in the place of a FILE behind the first: the first one's "
-        "run\n"
-        "as PyTorch, eager, would have it, forecast; where it is the second, tables tell where "
-        "the\n"
-        "difference comes from, by category and by tensor (docs/pytorch-forecast.md).\n"
+        "In the place of a later FILE, pytorch:2025 or pytorch:2026 stands for a forecast of the\n"
+        "first file's run under PyTorch, eager, with the course assignment's code of that year. "
+        "If\n"
+        "it is the second FILE, tables show where the difference comes from, by category and by\n"
+        "tensor (docs/pytorch-forecast.md).\n"
         "\n"
         "A CONDITION is QUANTITY OPERATOR BOUND.\n"
         "Quantities: peak_allocated, peak_requested, peak_active, peak_reserved, end_allocated,\n"
         "category:NAME (bytes at the peak), n_allocs, n_device_allocs, time_PHASE (median).\n"
         "Operators: >, >=, < and <=.\n"
-        "Bounds: +2% or -2% of the base, +100MiB or +3ms or +10 more than it, or in themselves\n"
-        "24GiB, 150ms, 1200. A figure that a file does not have is a failure (exit status 1).\n",
+        "Bounds: relative to the base (+2%, -2%), a difference from it (+100MiB, +3ms, +10), or\n"
+        "absolute (24GiB, 150ms, 1200). A figure that a file lacks is a failure (exit status 1).\n",
 };
 
 void tide_compare_run_columns(tide_table *table, const tide_compare *compare, const char *unit) {
@@ -320,7 +321,7 @@ static tide_status check_operands(const tide_operands *operands, tide_error *err
         if (strncmp(operands->texts[i], "pytorch:", strlen("pytorch:")) == 0 &&
             edition_of(operands->texts[i]) < 0) {
             return tide_fail(error, TIDE_INVALID,
-                             "%.64s: unknown edition: there are pytorch:2025 and pytorch:2026",
+                             "%.64s: unknown edition: use pytorch:2025 or pytorch:2026",
                              operands->texts[i]);
         }
     }
@@ -438,7 +439,7 @@ static int run(int argc, char **argv) {
         return exit_status;
     }
     if (options.top == 0 || options.top > MAX_TOP) {
-        tide_cli_note("compare", "--top must be 1 to %d", MAX_TOP);
+        tide_cli_note("compare", "--top must be between 1 and %d", MAX_TOP);
         return TIDE_EXIT_USAGE;
     }
     tide_error error = {""};

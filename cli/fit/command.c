@@ -17,15 +17,15 @@ enum { RUN = offsetof(tide_fit_options, run) };
 static const tide_option OPTIONS[] = {
     {.kind = TIDE_OPTION_HEADING, .help = "Question"},
     {TIDE_OPTION_CHOICE, "find", NULL, NULL,
-     "what is to be as large as possible; model: the largest preset; default batch", NULL, NULL,
+     "what to make as large as possible; model finds the largest preset; default batch", NULL, NULL,
      tide_fit_quantity_name, AT(find)},
     {TIDE_OPTION_COUNT, "multiple-of", NULL, "N",
-     "only multiples of N are looked at: contexts in steps of 128; default 1", NULL, NULL, NULL,
+     "try only multiples of N, such as contexts in steps of 128; default 1", NULL, NULL, NULL,
      AT(multiple_of)},
     {TIDE_OPTION_TEXTS, "device", NULL, "virtual[:CARD]",
-     "what it has to fit; may be given several times; tidemark devices lists the cards", NULL, NULL,
-     tide_choice_virtual_device, AT(devices)},
-    TIDE_RUN_MEMORY_LIMIT(RUN, "; without a card it is all there is"),
+     "card that the run must fit; may be given several times; tidemark devices lists the cards",
+     NULL, NULL, tide_choice_virtual_device, AT(devices)},
+    TIDE_RUN_MEMORY_LIMIT(RUN, "; without a card it is the only limit"),
     TIDE_RUN_ALLOC_CONF(RUN),
     {.kind = TIDE_OPTION_HEADING, .help = "Model"},
     TIDE_RUN_SIZE(RUN, "; default small"),
@@ -35,13 +35,14 @@ static const tide_option OPTIONS[] = {
     TIDE_RUN_CONTEXT(RUN, "; default 128"),
     TIDE_RUN_MODE(RUN, "; default train"),
     TIDE_RUN_KEEP_GRAPH(RUN),
-    TIDE_RUN_PRECISION(RUN, "default fp32; bf16 means bf16-mixed"),
-    TIDE_RUN_ATTENTION(RUN, "default flash"),
-    TIDE_RUN_RECOMPUTE(RUN, "keep only the input of a block for backward; default none"),
+    TIDE_RUN_PRECISION(RUN, "types of the numbers; bf16 means bf16-mixed; default fp32"),
+    TIDE_RUN_ATTENTION(RUN, "attention operator; default: both naive and flash for PyTorch, flash "
+                            "for tidemark's own model"),
+    TIDE_RUN_RECOMPUTE(RUN, "block keeps only the input of each block for backward; default none"),
     TIDE_RUN_CLIP(RUN),
     {TIDE_OPTION_COUNT, "steps", NULL, "N",
-     "steps that each run has to get through; default 15, as many as tidemark profile takes", NULL,
-     NULL, NULL, AT(run.steps)},
+     "number of steps that each run must complete; default 15, as many as tidemark profile takes",
+     NULL, NULL, NULL, AT(run.steps)},
     {.kind = TIDE_OPTION_HEADING, .help = "Output"},
     TIDE_REPORT_ROWS(AT(run.report)),
 };
@@ -49,7 +50,7 @@ static const tide_option OPTIONS[] = {
 static const tide_option_table TABLE = {
     .command = "fit",
     .intro = "Finds the largest batch, context, number of layers or preset that fits a card or a\n"
-             "limit, by runs on the virtual device. No GPU is needed.\n",
+             "limit, by runs on the virtual device. It needs no GPU.\n",
     .options = OPTIONS,
     .n_options = sizeof(OPTIONS) / sizeof(OPTIONS[0]),
     .notes =
@@ -63,7 +64,7 @@ static const tide_option_table TABLE = {
         "that --attention names, or else with naive attention, as the assignment's code has it, "
         "and\n"
         "with flash attention (scaled_dot_product_attention). The last answer is about tidemark's\n"
-        "own model in C, which may take far less. If you train with PyTorch, use the first ones.\n"
+        "own model in C, which may need far less. If you train with PyTorch, use the first ones.\n"
         "\n"
         "Lists (--size, --context, --mode, --precision, ...) and several --device give a row "
         "each.\n"
@@ -91,7 +92,7 @@ static tide_status check_varied(const tide_fit_options *options, tide_error *err
         break;
     default:
         given = run->sizes.n > 0 ? "size"
-                : names_shape    ? "d-model and what else makes a model"
+                : names_shape    ? "d-model, or another dimension of the model,"
                                  : NULL;
         if (options->multiple_of != 1) {
             given = "multiple-of";
@@ -99,11 +100,11 @@ static tide_status check_varied(const tide_fit_options *options, tide_error *err
         break;
     }
     if (given != NULL) {
-        return tide_fail(error, TIDE_INVALID, "--%s: --find %s looks for that itself: leave it out",
+        return tide_fail(error, TIDE_INVALID, "--%s sets what --find %s looks for: leave it out",
                          given, options->find);
     }
     if (options->multiple_of == 0) {
-        return tide_fail(error, TIDE_INVALID, "--multiple-of 0: must be above 0");
+        return tide_fail(error, TIDE_INVALID, "--multiple-of 0: the step must be at least 1");
     }
     return TIDE_OK;
 }
@@ -116,14 +117,14 @@ static tide_status check_device(const tide_fit_options *options, const char *dev
                                 tide_error *error) {
     if (strcmp(device, "virtual") != 0 && strncmp(device, "virtual:", 8) != 0) {
         return tide_fail(error, TIDE_INVALID,
-                         "--device %.64s: what fits is found on the virtual device: name a card "
-                         "with virtual:CARD, or give --memory-limit",
+                         "--device %.64s: fit runs on the virtual device only: name a card with "
+                         "virtual:CARD, or give --memory-limit",
                          device);
     }
     if (strcmp(device, "virtual") == 0 && options->run.memory_limit_bytes == TIDE_RUN_UNLIMITED) {
         return tide_fail(error, TIDE_INVALID,
-                         "there is no bound: name a card (--device virtual:h100-80) or give "
-                         "--memory-limit");
+                         "nothing limits the memory: name a card (--device virtual:h100-80) or "
+                         "give --memory-limit");
     }
     return TIDE_OK;
 }

@@ -24,30 +24,30 @@ int tide_fit_quantity_from_name(const char *name);
 
 typedef struct tide_fit_question {
     tide_run_config config;     /* the run and its limits; what is varied is replaced */
-    tide_run_quantity quantity; /* is varied */
-    uint64_t multiple_of;       /* values are multiples of it, 1 and more; 1 for presets */
+    tide_run_quantity quantity; /* what is varied */
+    uint64_t multiple_of;       /* only multiples of it are tried; at least 1; 1 for presets */
 } tide_fit_question;
 
 /* Values are of the question's kind. */
 typedef struct tide_fit_answer {
-    uint64_t usable_bytes;  /* that may be reserved; UINT64_MAX: no bound */
-    uint64_t value;         /* the largest that fits; 0: none */
-    tide_run_memory memory; /* of that value */
-    /* Of the next value: */
-    uint64_t next_value; /* the smallest one above that was run and does not fit; 0: there is
-                            none, value is the largest that a run may have */
-    tide_run_memory next_memory; /* of that value, without a bound */
+    uint64_t usable_bytes;  /* how much may be reserved; UINT64_MAX: no bound */
+    uint64_t value;         /* the largest that fits; 0: none does */
+    tide_run_memory memory; /* what that value needs */
+    /* For the next value: */
+    uint64_t next_value; /* the smallest larger value that was run and does not fit; 0: there is
+                            none, because no run may have more than `value` */
+    tide_run_memory next_memory; /* what it needs when there is no bound */
     uint64_t needed_bytes;  /* usable bytes with which it fits; with TIDE_FIT_GRAIN less it does
                                not */
     uint64_t lowest_unfit;  /* the smallest value that was run and does not fit; 0: none. It may
-                               lie below value: a cache under pressure */
-    size_t n_runs;          /* tried */
+                               be smaller than `value`, because the cache frees more under
+                               pressure */
+    size_t n_runs;          /* how many runs were tried */
     bool is_every_one_seen; /* every larger value was run, or its lower bound is too high */
 } tide_fit_answer;
 
 #define TIDE_FIT_GRAIN                                                                             \
-    ((uint64_t)2 << 20) /* how exact needed_bytes is: the size of the pages that a card gives out  \
-                         */
+    ((uint64_t)2 << 20) /* the precision of needed_bytes: the page size of a card */
 
 /* TIDE_INVALID: the limits have no bound, or the workload makes no sense with any value. */
 TIDE_NODISCARD tide_status tide_fit_search(const tide_fit_question *question,

@@ -27,19 +27,20 @@ static const tide_option OPTIONS[] = {
     TIDE_RUN_CONTEXT(RUN, "; default 128"),
     TIDE_RUN_MODE(RUN, "; default train"),
     TIDE_RUN_KEEP_GRAPH(RUN),
-    TIDE_RUN_PRECISION(RUN, "default fp32; bf16 means bf16-mixed"),
-    TIDE_RUN_ATTENTION(
-        RUN, "flash: scaled_dot_product_attention; default naive, as the assignment's code has it"),
-    TIDE_RUN_RECOMPUTE(RUN, "block: a checkpoint around each block; default none"),
+    TIDE_RUN_PRECISION(RUN, "types of the numbers; bf16 means bf16-mixed; default fp32"),
+    TIDE_RUN_ATTENTION(RUN, "attention operator; flash is scaled_dot_product_attention; default "
+                            "naive, as in the assignment's code"),
+    TIDE_RUN_RECOMPUTE(RUN, "block puts a checkpoint around each block; default none"),
     {.kind = TIDE_OPTION_HEADING, .help = "Card"},
     {TIDE_OPTION_TEXT, "device", NULL, "virtual[:CARD]",
-     "what it has to fit; tidemark devices lists the cards; default virtual, which has no bound",
+     "card that the step must fit; tidemark devices lists the cards; default virtual, which has no "
+     "limit",
      NULL, NULL, tide_choice_virtual_device, AT(run.device)},
-    TIDE_RUN_MEMORY_LIMIT(RUN, "; without a card it is all there is"),
+    TIDE_RUN_MEMORY_LIMIT(RUN, "; without a card it is the only limit"),
     TIDE_RUN_ALLOC_CONF(RUN),
     {.kind = TIDE_OPTION_HEADING, .help = "Output"},
     {TIDE_OPTION_FLAG, "details", NULL, NULL,
-     "below the line the changes that were tried, and what is alive at the peak", NULL, NULL, NULL,
+     "show also the changes that were tried and what is alive at the peak", NULL, NULL, NULL,
      AT(details)},
     TIDE_REPORT_ROWS(AT(run.report)),
 };
@@ -47,31 +48,30 @@ static const tide_option OPTIONS[] = {
 static const tide_option_table TABLE = {
     .command = "forecast",
     .intro =
-        "Tells in one line whether a step of the model, run by PyTorch, fits a card: the peak\n"
-        "of allocated and of reserved bytes, where it is and why, and the smallest change\n"
-        "that would make it fit. No GPU and no PyTorch is needed.\n",
+        "Says in one line whether a step of the model, run by PyTorch, fits a card: the peak\n"
+        "of allocated and of reserved bytes, where and why it occurs, and the smallest change\n"
+        "that would make it fit. It needs neither a GPU nor PyTorch.\n",
     .options = OPTIONS,
     .n_options = sizeof(OPTIONS) / sizeof(OPTIONS[0]),
-    .notes = "15 steps are run, as many as tidemark profile takes: reserved bytes grow after the\n"
-             "second, too. Changes are tried in this order: flash attention, recompute, both, a\n"
-             "smaller batch, a shorter context.\n"
-             "docs/pytorch-forecast.md tells how exact the figures are.\n"
-             "\n"
-             "Exit status 3: it does not fit.\n",
+    .notes =
+        "It runs 15 steps, as many as tidemark profile, because reserved bytes still grow after\n"
+        "the second. It tries changes in this order: flash attention, recompute, both, a smaller\n"
+        "batch, a shorter context. docs/pytorch-forecast.md says how exact the figures are.\n"
+        "\n"
+        "Exit status 3: the step does not fit.\n",
 };
 
 static tide_status check(const tide_run_options *run, tide_error *error) {
     if (strcmp(run->device, "virtual") != 0 && strncmp(run->device, "virtual:", 8) != 0) {
         return tide_fail(error, TIDE_INVALID,
-                         "--device %.64s: a forecast is made on the virtual device: name a card "
+                         "--device %.64s: forecast runs on the virtual device only: name a card "
                          "with virtual:CARD",
                          run->device);
     }
     if (tide_run_options_n_runs(run) > 1) {
-        return tide_fail(
-            error, TIDE_INVALID,
-            "one run is forecast at a time: give each option one value; tidemark study "
-            "memory takes lists and tells what PyTorch takes, too");
+        return tide_fail(error, TIDE_INVALID,
+                         "forecast takes one run at a time: give each option one value; tidemark "
+                         "study memory takes lists and also says how much memory PyTorch needs");
     }
     return tide_run_options_check(run, error);
 }

@@ -47,8 +47,7 @@ static tide_status check_file(const tide_profile_plan *plan, const char *path, t
                                 .n_inputs = 1};
     if (log != NULL && !options->no_record && tide_file_is_same(path, log)) {
         return tide_fail(error, TIDE_INVALID,
-                         "%s is the event log, too: name another file with --log, or with -o",
-                         path);
+                         "%s is also the event log: name another file with --log or with -o", path);
     }
     return tide_output_check(&output, error);
 }
@@ -75,7 +74,7 @@ tide_status tide_profile_name_files(tide_profile_plan *plan, tide_error *error) 
         const char *folder = output != NULL ? output : "";
         if (ends_with(folder, ".gz") && !tide_file_is_folder(folder)) {
             return tide_fail(error, TIDE_INVALID,
-                             "-o %s: %zu runs write %zu snapshots: name a folder", folder,
+                             "-o %s: %zu runs write %zu snapshots, so name a folder", folder,
                              plan->n_runs, plan->n_runs);
         }
         if (output != NULL) {

@@ -33,13 +33,16 @@ static const tide_option OPTIONS[] = {
     TIDE_RUN_CONTEXT(RUN, "; default 128"),
     TIDE_RUN_MODE(RUN, "; default train"),
     TIDE_RUN_KEEP_GRAPH(RUN),
-    TIDE_RUN_PRECISION(RUN, "default fp32; bf16 means bf16-mixed; no tf32 on the cpu device"),
-    TIDE_RUN_ATTENTION(
-        RUN, "default flash; with --emulate pytorch naive, as the assignment's code has it"),
-    TIDE_RUN_RECOMPUTE(RUN, "keep only the input of a block for backward; default none"),
+    TIDE_RUN_PRECISION(
+        RUN,
+        "types of the numbers; bf16 means bf16-mixed; the cpu device has no tf32; default fp32"),
+    TIDE_RUN_ATTENTION(RUN, "attention operator; default flash, with --emulate pytorch naive, as "
+                            "in the assignment's code"),
+    TIDE_RUN_RECOMPUTE(RUN, "block keeps only the input of each block for backward; default none"),
     TIDE_RUN_EMULATE(RUN),
     TIDE_RUN_EDITION(RUN, "; with --emulate pytorch"),
-    TIDE_RUN_DEVICE(RUN, "default auto: the best real one; tidemark devices lists them"),
+    TIDE_RUN_DEVICE(
+        RUN, "device to run on; tidemark devices lists them; default auto, the best real one"),
     TIDE_RUN_MEMORY_LIMIT(RUN, ""),
     TIDE_RUN_ALLOC_CONF(RUN),
     TIDE_RUN_CLIP(RUN),
@@ -47,32 +50,32 @@ static const tide_option OPTIONS[] = {
     TIDE_RUN_WARMUP(RUN, "; default 5"),
     TIDE_RUN_STEPS(RUN, "; default 10"),
     {TIDE_OPTION_COUNT, "overhead-pairs", NULL, "N",
-     "pairs of further steps, one recorded and one not, that tell what recording costs; default: "
-     "as many as half the time of the steps allows, 30 at most; none in a list",
+     "number of extra pairs of steps, one recorded and one not, that measure what recording costs; "
+     "default: as many as fit in half the time of the steps, at most 30; none in a list",
      NULL, NULL, NULL, AT(overhead_pairs)},
-    {TIDE_OPTION_FLAG, "no-record", NULL, NULL, "time it without recording allocations", NULL, NULL,
-     NULL, AT(no_record)},
+    {TIDE_OPTION_FLAG, "no-record", NULL, NULL, "time the steps without recording allocations",
+     NULL, NULL, NULL, AT(no_record)},
     {TIDE_OPTION_TEXT, "log", NULL, "FILE",
      "keep the event log in this file, which survives a crash of the program: tidemark recover "
      "makes a snapshot of it; in a list each run replaces it; default $TIDEMARK_LOG",
      NULL, NULL, NULL, AT(log_path)},
     {TIDE_OPTION_SIZE, "log-bytes", NULL, "SIZE",
-     "bound of the event log, 48 bytes an event; with --log of the whole file, which is reserved "
-     "at "
-     "once; default 256MiB",
+     "largest size of the event log, which takes 48 bytes an event; with --log the size of the "
+     "whole file, which is reserved at once; default 256MiB",
      NULL, NULL, NULL, AT(log_bytes)},
     {TIDE_OPTION_CHOICE, "log-full", NULL, NULL,
-     "what a full event log does with further events: drop the oldest ones for them, or drop them; "
-     "default keep-newest",
+     "what happens when the event log is full: keep-newest drops the oldest events, stop drops the "
+     "new ones; default keep-newest",
      NULL, NULL, full_policy_at, AT(log_full)},
     {TIDE_OPTION_TEXT, "snapshot-signal", NULL, "NAME",
-     "a snapshot of the running program on this signal: USR2 for kill -USR2", NULL, NULL, signal_at,
-     AT(snapshot_signal)},
+     "write a snapshot of the running program on this signal: USR2 for kill -USR2", NULL, NULL,
+     signal_at, AT(snapshot_signal)},
     {TIDE_OPTION_COUNT, "snapshot-every", NULL, "K",
-     "a snapshot after every K-th step, warm-up included", NULL, NULL, NULL, AT(snapshot_every)},
+     "write a snapshot after every K-th step, warm-up included", NULL, NULL, NULL,
+     AT(snapshot_every)},
     {TIDE_OPTION_CHOICE, "device-times", NULL, NULL,
-     "which scopes of measured steps are timed on a cuda device: all, or those whose events "
-     "take no more than 0.5 % of a step; default auto",
+     "which scopes of the measured steps are timed on a cuda device: all, or with auto only as "
+     "many as take at most 0.5 % of a step to time; default auto",
      NULL, NULL, device_times_at, AT(device_times)},
     {TIDE_OPTION_FLAG, "profiler-range", NULL, NULL,
      "start and stop the CUDA profiler around the measured steps, for nsys profile "
@@ -83,8 +86,9 @@ static const tide_option OPTIONS[] = {
      NULL, AT(kernels)},
     {.kind = TIDE_OPTION_HEADING, .help = "Output"},
     {TIDE_OPTION_TEXT, NULL, "o", "FILE.json.gz",
-     "the snapshot; a folder: default names in it, and the one way for lists", "output", NULL, NULL,
-     AT(run.output)},
+     "file of the snapshot, or a folder in which snapshots get their default names; a list of runs "
+     "needs a folder",
+     "output", NULL, NULL, AT(run.output)},
     TIDE_REPORT_ROWS(AT(run.report)),
     {TIDE_OPTION_FLAG, "strip-private", NULL, NULL,
      "leave out command line, host name and folders of absolute paths", NULL, NULL, NULL,
@@ -95,12 +99,12 @@ static const tide_option OPTIONS[] = {
 
 const tide_option_table tide_profile_option_table = {
     .command = "profile",
-    .intro = "Runs the transformer, times it, records every allocation and writes a snapshot.\n",
+    .intro = "Runs a model, times it, records every allocation and writes a snapshot.\n",
     .options = OPTIONS,
     .n_options = sizeof(OPTIONS) / sizeof(OPTIONS[0]),
     .notes =
         "--size, --batch, --context, --mode, --precision, --attention and --recompute take comma\n"
-        "lists: the runs go one after another, each writes its snapshot\n"
+        "lists: the runs go one after another, each writes its own snapshot\n"
         "(small-train-c128-b4-fp32.json.gz ...), and a table and report.html compare them.\n"
         "\n"
         "Exit status 3: a run ran out of device memory. Its snapshot is written all the same, and\n"

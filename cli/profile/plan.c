@@ -8,13 +8,13 @@
 
 static tide_status check_pairs(const tide_profile_options *options, tide_error *error) {
     if (options->overhead_pairs > TIDE_RECORDER_MAX_PAIRS) {
-        return tide_fail(error, TIDE_LIMIT, "--overhead-pairs: the limit is %d",
+        return tide_fail(error, TIDE_LIMIT, "--overhead-pairs may be at most %d",
                          (int)TIDE_RECORDER_MAX_PAIRS);
     }
     if (options->overhead_pairs > 0 && options->no_record) {
-        return tide_fail(error, TIDE_INVALID,
-                         "--overhead-pairs compares recorded steps with others: it excludes "
-                         "--no-record");
+        return tide_fail(
+            error, TIDE_INVALID,
+            "--overhead-pairs compares recorded with unrecorded steps: leave out --no-record");
     }
     return TIDE_OK;
 }
@@ -22,15 +22,17 @@ static tide_status check_pairs(const tide_profile_options *options, tide_error *
 static tide_status check_log(const tide_profile_options *options, tide_error *error) {
     if (options->no_record && (options->log_path != NULL || options->log_bytes != TIDE_NOT_GIVEN ||
                                options->log_full != NULL)) {
-        return tide_fail(error, TIDE_INVALID,
-                         "--log, --log-bytes and --log-full are about the recording: they exclude "
-                         "--no-record");
+        return tide_fail(
+            error, TIDE_INVALID,
+            "--log, --log-bytes and --log-full configure the recording: leave out --no-record");
     }
     if (options->log_path != NULL && options->log_path[0] == '\0') {
-        return tide_fail(error, TIDE_INVALID, "--log: the file has no name");
+        return tide_fail(error, TIDE_INVALID, "--log: the name of the file is empty");
     }
     if (options->log_bytes > SIZE_MAX / 4 && options->log_bytes != TIDE_NOT_GIVEN) {
-        return tide_fail(error, TIDE_LIMIT, "--log-bytes: more than this machine can address");
+        return tide_fail(
+            error, TIDE_LIMIT,
+            "--log-bytes: this machine cannot address so many bytes; choose a smaller size");
     }
     return TIDE_OK;
 }
@@ -41,13 +43,14 @@ static tide_status check_recording(const tide_profile_options *options, tide_err
     }
     TIDE_TRY(check_log(options, error));
     if (options->kernels && options->no_record) {
-        return tide_fail(error, TIDE_INVALID,
-                         "--kernels counts kernels by the scopes of the recording: it excludes "
-                         "--no-record");
+        return tide_fail(
+            error, TIDE_INVALID,
+            "--kernels counts kernels by the scopes of the recording: leave out --no-record");
     }
     if (options->snapshot_every == 0) {
         return tide_fail(error, TIDE_INVALID,
-                         "--snapshot-every 0: a snapshot after every K-th step, K at least 1");
+                         "--snapshot-every 0: a snapshot is written after every K-th step, and K "
+                         "must be at least 1");
     }
     return TIDE_OK;
 }
@@ -57,26 +60,25 @@ static tide_status check_device(const tide_profile_plan *plan, tide_error *error
     const tide_profile_options *options = plan->options;
     if (options->overhead_pairs != TIDE_NOT_GIVEN && options->overhead_pairs > 0 &&
         plan->kind == TIDE_DEVICE_VIRTUAL) {
-        return tide_fail(
-            error, TIDE_INVALID,
-            "--overhead-pairs compares times, and the virtual device has none: --device "
-            "cpu has");
+        return tide_fail(error, TIDE_INVALID,
+                         "--overhead-pairs compares times, which the virtual device does not have: "
+                         "use --device cpu");
     }
     if (strcmp(options->run.emulate, "pytorch") == 0 && plan->kind != TIDE_DEVICE_VIRTUAL) {
         return tide_fail(error, TIDE_INVALID,
-                         "--emulate pytorch makes the allocations of PyTorch and computes "
-                         "nothing: it needs --device virtual or virtual:CARD");
+                         "--emulate pytorch makes PyTorch's allocations without computing: use "
+                         "--device virtual or virtual:CARD");
     }
     if (options->profiler_range && plan->kind != TIDE_DEVICE_CUDA) {
         return tide_fail(error, TIDE_INVALID,
-                         "--profiler-range starts the CUDA profiler, which does not look at the "
-                         "device %s: it needs --device cuda",
+                         "--profiler-range starts the CUDA profiler, which cannot observe the "
+                         "device %s: use --device cuda",
                          plan->device);
     }
     if (options->kernels && plan->kind != TIDE_DEVICE_CUDA) {
         return tide_fail(error, TIDE_INVALID,
-                         "--kernels traces what a GPU runs, and the device %s is none: it needs "
-                         "--device cuda",
+                         "--kernels traces the kernels of a GPU, and the device %s is not a GPU: "
+                         "use --device cuda",
                          plan->device);
     }
     return TIDE_OK;
@@ -134,7 +136,8 @@ static tide_status configure_run(const tide_profile_plan *plan, size_t number, c
 static tide_status add_runs(tide_profile_plan *plan, const char *command, tide_error *error) {
     size_t n = tide_run_options_n_runs(&plan->options->run);
     if (n > TIDE_PROFILE_MAX_RUNS) {
-        return tide_fail(error, TIDE_LIMIT, "%zu runs in one list: the limit is %d", n,
+        return tide_fail(error, TIDE_LIMIT,
+                         "the list has %zu runs, more than the limit of %d: split it", n,
                          (int)TIDE_PROFILE_MAX_RUNS);
     }
     plan->runs = tide_hostmem_zeroed(tide_hostmem_default(), n, sizeof(*plan->runs));

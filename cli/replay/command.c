@@ -20,36 +20,36 @@ static const tide_option OPTIONS[] = {
     {.kind = TIDE_OPTION_TEXTS,
      .name = "alloc-conf",
      .value = "NAME:VALUE,...",
-     .help = "allocator settings in PyTorch's names, on top of the recorded ones; given several "
-             "times: one replay for each",
+     .help = "allocator settings in PyTorch's names, added to the recorded ones; may be given "
+             "several times, with one replay for each",
      .offset = AT(confs)},
     {.kind = TIDE_OPTION_SIZE,
      .name = "memory-limit",
      .value = "SIZE",
-     .help = "bytes that may be reserved on each device; default the recorded limit, or where the "
-             "file has none what was free and reserved when memory ran out",
+     .help = "limit of the reserved bytes on each device; default the recorded limit, or if the "
+             "file has none, what was free plus what was reserved when memory ran out",
      .offset = AT(limit_bytes)},
     {.kind = TIDE_OPTION_FLAG,
      .name = "grid",
-     .help =
-         "try the settings that make sense, and rank them for each device: what does not run out "
-         "of memory first, then what reserves least at its peak",
+     .help = "try the settings that make sense and rank them for each device: first those that do "
+             "not run out of memory, then by their peak of reserved bytes",
      .offset = AT(grid)},
     {.kind = TIDE_OPTION_FLAG,
      .name = "verify",
-     .help = "exit status 4 unless every segment and every address is the recorded one; with "
-             "--alloc-conf: under settings that the file does not tell",
+     .help = "end with exit status 4 unless every segment and every address is the recorded one; "
+             "--alloc-conf then gives settings that the file lacks",
      .offset = AT(verify)},
     {.kind = TIDE_OPTION_CHOICE,
      .name = "start",
-     .help = "what was alive before the first event: in the recorded segments, or requested anew "
-             "in the order of addresses; auto: recorded when verifying, else rebuilt",
+     .help = "how to place what was alive before the first event: recorded puts it in the recorded "
+             "segments, rebuilt requests it anew in the order of addresses; auto is recorded with "
+             "--verify, otherwise rebuilt",
      .choice_at = start_at,
      .offset = AT(start)},
     {.kind = TIDE_OPTION_COUNT,
      .name = "over-time",
      .value = "N",
-     .help = "a table of the reserved and allocated bytes at N instants; default none",
+     .help = "print a table of the reserved and allocated bytes at N instants; default none",
      .offset = AT(n_samples)},
     {.kind = TIDE_OPTION_TEXT,
      .name = "output",
@@ -67,9 +67,10 @@ static const tide_option OPTIONS[] = {
 static const tide_option_table TABLE = {
     .command = "replay",
     .operands = "FILE",
-    .intro = "Runs the recorded requests through the allocator again. Alone: under the recorded\n"
-             "settings, which must give the recorded addresses. With --alloc-conf, --memory-limit\n"
-             "or --grid: what other settings would change.\n",
+    .intro =
+        "Runs the recorded requests through the allocator again: by default under the recorded\n"
+        "settings, which must give the recorded addresses. --alloc-conf, --memory-limit and\n"
+        "--grid show what other settings would change.\n",
     .options = OPTIONS,
     .n_options = sizeof(OPTIONS) / sizeof(OPTIONS[0]),
     .min_operands = 1,
@@ -114,7 +115,7 @@ static tide_status replay_snapshot(const tide_snapshot *snapshot,
         status = report_on(&runs, path, command, error);
     }
     if (status == TIDE_OK && command->verify && !tide_replay_is_same(&runs.verified->verified)) {
-        status = tide_fail(error, TIDE_GATE, "the replay is not what was recorded: %s",
+        status = tide_fail(error, TIDE_GATE, "the replay differs from the recording: %s",
                            runs.verified->verified.first_difference);
     }
     tide_replay_runs_fini(&runs);

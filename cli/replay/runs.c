@@ -199,16 +199,18 @@ uint64_t tide_replay_limit_in_use(const tide_replay_runs *runs, size_t device) {
 static tide_status check_command(const tide_replay_command *command, tide_error *error) {
     if (command->verify && (command->grid || command->limit_bytes != UINT64_MAX ||
                             command->confs.n > 1 || strcmp(command->start, "rebuilt") == 0)) {
-        return tide_fail(error, TIDE_INVALID,
-                         "--verify runs the recorded settings, or those of one --alloc-conf, and "
-                         "nothing else");
+        return tide_fail(
+            error, TIDE_INVALID,
+            "--verify replays the recorded settings, or those of one --alloc-conf: leave out "
+            "--grid, --memory-limit, --start rebuilt and further --alloc-conf");
     }
     if (command->output != NULL && (command->grid || command->confs.n > 1)) {
-        return tide_fail(error, TIDE_INVALID,
-                         "-o writes one run: give one --alloc-conf, and no --grid");
+        return tide_fail(
+            error, TIDE_INVALID,
+            "-o writes a single replayed run: give at most one --alloc-conf, and no --grid");
     }
     if (command->limit_bytes == 0) {
-        return tide_fail(error, TIDE_INVALID, "--memory-limit: 0 bytes hold nothing");
+        return tide_fail(error, TIDE_INVALID, "--memory-limit 0: the limit must be above 0");
     }
     return TIDE_OK;
 }

@@ -24,16 +24,16 @@ enum { RUN = offsetof(tide_study_options, run) };
 #define AT(member) offsetof(tide_study_options, member)
 
 static const tide_option OPTIONS[] = {
-    {.kind = TIDE_OPTION_HEADING, .help = "In place of what the study has"},
+    {.kind = TIDE_OPTION_HEADING, .help = "Options that replace values of the study"},
     TIDE_RUN_SIZE(RUN, ""),
     TIDE_RUN_DIMENSIONS(RUN),
     TIDE_RUN_BATCH(RUN, ""),
     TIDE_RUN_CONTEXT(RUN, ""),
     TIDE_RUN_MODE(RUN, ""),
-    TIDE_RUN_PRECISION(RUN, "bf16 means bf16-mixed"),
-    TIDE_RUN_ATTENTION(RUN, "of every block"),
-    TIDE_RUN_RECOMPUTE(RUN, "keep only the input of a block for backward"),
-    TIDE_RUN_DEVICE(RUN, "where it runs; auto: the best real one"),
+    TIDE_RUN_PRECISION(RUN, "types of the numbers; bf16 means bf16-mixed"),
+    TIDE_RUN_ATTENTION(RUN, "attention operator"),
+    TIDE_RUN_RECOMPUTE(RUN, "block keeps only the input of each block for backward"),
+    TIDE_RUN_DEVICE(RUN, "device to run on; auto is the best real one"),
     TIDE_RUN_MEMORY_LIMIT(RUN, ""),
     TIDE_RUN_ALLOC_CONF(RUN),
     TIDE_RUN_SEED(RUN),
@@ -52,7 +52,7 @@ static const char *study_at(const void *ctx, size_t i) {
 static const tide_option_table TABLE = {
     .command = "study",
     .operands = "[NAME]",
-    .intro = "Answers one question by a preset of runs: tables, and a sentence that is made of\n"
+    .intro = "Answers one question by a preset of runs: prints tables and a conclusion drawn from\n"
              "their numbers. Without a name it lists the studies.\n",
     .options = OPTIONS,
     .n_options = sizeof(OPTIONS) / sizeof(OPTIONS[0]),
@@ -63,7 +63,8 @@ static const tide_option_table TABLE = {
         "that the device cannot compute, are named with their reason; an option that the\n"
         "study does not use is refused.\n"
         "\n"
-        "After Ctrl-C (or SIGTERM, SIGHUP) finished runs are reported, and how many are missing.\n",
+        "After Ctrl-C (or SIGTERM, SIGHUP) the study reports the finished runs and says how many\n"
+        "are missing.\n",
 };
 
 /* ---- the list ---- */
@@ -115,8 +116,9 @@ static tide_status configure_cell(tide_study_work *work, size_t number, tide_err
 static tide_status configure_cells(tide_study_work *work, tide_error *error) {
     work->n_cells = tide_run_options_n_runs(&work->options->run) * n_warmups(work->options);
     if (work->n_cells > TIDE_STUDY_MAX_CELLS) {
-        return tide_fail(error, TIDE_LIMIT, "%zu runs in one study: the limit is %d", work->n_cells,
-                         (int)TIDE_STUDY_MAX_CELLS);
+        return tide_fail(error, TIDE_LIMIT,
+                         "the study has %zu runs, more than the limit of %d: shorten the lists",
+                         work->n_cells, (int)TIDE_STUDY_MAX_CELLS);
     }
     work->cells = tide_hostmem_zeroed(tide_hostmem_default(), work->n_cells, sizeof(*work->cells));
     if (work->cells == NULL) {
@@ -161,11 +163,11 @@ static tide_status check_used(const tide_study *study, const tide_operands *oper
                               tide_error *error) {
     if (study == NULL) {
         const tide_option *other = tide_options_find_unused(&TABLE, operands, TIDE_REPORT_OPTIONS);
-        return other == NULL ? TIDE_OK
-                             : tide_fail(error, TIDE_INVALID,
-                                         "--%s goes with a study, and none is named: tidemark "
-                                         "study lists them",
-                                         other->name);
+        return other == NULL
+                   ? TIDE_OK
+                   : tide_fail(error, TIDE_INVALID,
+                               "--%s needs the name of a study: tidemark study lists them",
+                               other->name);
     }
     const tide_option *other =
         study->kind != TIDE_STUDY_NOT_RUN
@@ -173,12 +175,12 @@ static tide_status check_used(const tide_study *study, const tide_operands *oper
             : tide_options_find_unused(
                   &TABLE, operands,
                   "size d-model layers heads d-ff vocab config " TIDE_REPORT_OPTIONS);
-    return other == NULL ? TIDE_OK
-                         : tide_fail(error, TIDE_INVALID,
-                                     "--%s says nothing to study %s, which runs nothing: it uses "
-                                     "--size, --d-model, --layers, --heads, --d-ff, --vocab and "
-                                     "--config",
-                                     other->name, study->name);
+    return other == NULL
+               ? TIDE_OK
+               : tide_fail(error, TIDE_INVALID,
+                           "--%s has no effect on study %s, which runs nothing: it takes --size, "
+                           "--d-model, --layers, --heads, --d-ff, --vocab and --config",
+                           other->name, study->name);
 }
 
 /* Fills in what the command line leaves open. */
@@ -194,19 +196,20 @@ static tide_status check(const tide_study *study, const tide_study_options *opti
                          tide_error *error) {
     if (options->warmups.n > 1 && !study->takes_warmups) {
         return tide_fail(error, TIDE_INVALID,
-                         "--warmup: study %s takes one value; study warmup compares several",
+                         "--warmup: study %s takes one value; use study warmup to compare several",
                          study->name);
     }
     for (size_t i = 0; i < options->warmups.n; i++) {
         if (options->warmups.counts[i] > TIDE_RUN_MAX_STEPS) {
-            return tide_fail(error, TIDE_LIMIT, "--warmup: the limit is %d",
+            return tide_fail(error, TIDE_LIMIT, "--warmup may be at most %d",
                              (int)TIDE_RUN_MAX_STEPS);
         }
     }
     for (size_t i = 0; study->needs_backward && i < options->run.modes.n; i++) {
         if (strcmp(options->run.modes.texts[i], tide_mode_name(TIDE_FORWARD)) == 0) {
             return tide_fail(error, TIDE_INVALID,
-                             "--mode forward: study %s is about backward, which that mode lacks",
+                             "--mode forward: study %s is about backward, which that mode does not "
+                             "run; use forward-backward or train",
                              study->name);
         }
     }
@@ -243,8 +246,8 @@ static tide_status make(tide_study_work *work, tide_error *error) {
 static void tell_missing(const tide_study_work *work) {
     if (tide_interrupt_signal() != 0 && work->n_run < work->n_cells) {
         tide_cli_note("study",
-                      "%zu of %zu runs are missing from the tables: a study begins anew; "
-                      "tidemark sweep keeps rows in a file and goes on with --resume",
+                      "%zu of %zu runs are missing from the tables; a study cannot be resumed, but "
+                      "tidemark sweep keeps its rows in a file and continues with --resume",
                       work->n_cells - work->n_run, work->n_cells);
     }
 }

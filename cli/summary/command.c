@@ -39,34 +39,35 @@ typedef struct summary_options {
 
 static const tide_option OPTIONS[] = {
     {TIDE_OPTION_TEXT, "at", 0, "INSTANT",
-     "what is alive then: an event (1234), a time (12.5ms), where a scope is highest "
-     "('step[2] > backward'), start, peak, end, oom; default peak",
+     "show what is alive at an event (1234), at a time (12.5ms), where a scope is highest "
+     "('step[2] > backward'), or at the start, peak, end or oom; default peak",
      NULL, NULL, NULL, offsetof(summary_options, at)},
     TIDE_REPORT_ROWS(offsetof(summary_options, report)),
-    {TIDE_OPTION_COUNT, "device", 0, "N", "which device; default the one with the highest peak",
-     NULL, NULL, NULL, offsetof(summary_options, device)},
+    {TIDE_OPTION_COUNT, "device", 0, "N",
+     "number of the device; default the one with the highest peak", NULL, NULL, NULL,
+     offsetof(summary_options, device)},
     {TIDE_OPTION_CHOICES, "tree", 0, "KEYS",
-     "what is alive as a tree by these, comma-separated, outermost first: category, phase, scope, "
-     "name, stack",
+     "show what is alive as a tree by these keys, comma-separated, outermost first: category, "
+     "phase, scope, name, stack",
      NULL, NULL, tide_tree_key_name, offsetof(summary_options, tree)},
     {TIDE_OPTION_FLAG, "fragmentation", 0, NULL,
-     "why bytes are cached, which blocks hold them, which requests they could serve", NULL, NULL,
-     NULL, offsetof(summary_options, fragmentation)},
+     "show why bytes are cached, which blocks hold them and which requests they could serve", NULL,
+     NULL, NULL, offsetof(summary_options, fragmentation)},
     {TIDE_OPTION_FLAG, "steps", 0, NULL,
-     "whether each step repeats the one before it, and what grows from step to step", NULL, NULL,
-     NULL, offsetof(summary_options, steps)},
+     "show whether each step repeats the one before it, and what grows from step to step", NULL,
+     NULL, NULL, offsetof(summary_options, steps)},
     {TIDE_OPTION_FLAG, "leaks", 0, NULL,
-     "what was allocated after warm-up and is never released, by name and call stack", NULL, NULL,
+     "show what was allocated after warm-up and never released, by name and call stack", NULL, NULL,
      NULL, offsetof(summary_options, leaks)},
     {TIDE_OPTION_COUNT, "top", 0, "N",
-     "rows in the tables of scopes, call stacks, blocks and the like; default 10", NULL, NULL, NULL,
-     offsetof(summary_options, top)},
+     "number of rows in the tables of scopes, call stacks, blocks and the like; default 10", NULL,
+     NULL, NULL, offsetof(summary_options, top)},
 };
 
 static const tide_option_table TABLE = {
     .command = "summary",
     .operands = "FILE",
-    .intro = "Tells what happened in a run: the peak, what is alive then by category, scope and\n"
+    .intro = "Shows what happened in a run: the peak, what was alive then by category, scope and\n"
              "call stack, and how long the phases took.\n",
     .options = OPTIONS,
     .n_options = sizeof(OPTIONS) / sizeof(OPTIONS[0]),
@@ -380,7 +381,7 @@ static int run(int argc, char **argv) {
         return exit_status;
     }
     if (options.top == 0 || options.top > MAX_TOP) {
-        tide_cli_note("summary", "--top must be 1 to %d", MAX_TOP);
+        tide_cli_note("summary", "--top must be between 1 and %d", MAX_TOP);
         return TIDE_EXIT_USAGE;
     }
     tide_snapshot *snapshot = NULL;

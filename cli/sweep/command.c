@@ -22,7 +22,7 @@ static tide_status name_file(const tide_sweep_options *options, size_t shard, si
         n = snprintf(path, TIDE_PATH_BYTES, "sweep.jsonl");
     }
     if (n <= 0 || n >= TIDE_PATH_BYTES) {
-        return tide_fail(error, TIDE_INVALID, "-o: the file has no name, or one that is too long");
+        return tide_fail(error, TIDE_INVALID, "-o: the name of the file is empty or too long");
     }
     return TIDE_OK;
 }
@@ -44,7 +44,7 @@ static tide_status print(const tide_sweep_options *options, const tide_sweep *sw
 
 static tide_status check(const tide_sweep_options *options, tide_error *error) {
     if (options->retries && !options->resumes) {
-        return tide_fail(error, TIDE_INVALID, "--retry goes with --resume");
+        return tide_fail(error, TIDE_INVALID, "--retry needs --resume");
     }
     TIDE_TRY(tide_run_options_check(&options->grid, error));
     return options->snapshots != NULL ? tide_file_make_folder(options->snapshots, error) : TIDE_OK;
@@ -156,12 +156,12 @@ static tide_status check_merge(const tide_operands *operands, tide_error *error)
                                                         "merge o " TIDE_REPORT_OPTIONS);
     if (other != NULL) {
         return tide_fail(error, TIDE_INVALID,
-                         "--%s says nothing to --merge, which runs nothing: it uses -o and "
-                         "--format, and its rows are those of the files",
+                         "--%s has no effect on --merge, which runs nothing: it takes -o and "
+                         "--format, and its rows come from the files",
                          other->name);
     }
     if (operands->n == 0) {
-        return tide_fail(error, TIDE_INVALID, "--merge needs the files of the parts");
+        return tide_fail(error, TIDE_INVALID, "--merge needs the files of the parts as arguments");
     }
     return TIDE_OK;
 }
@@ -215,7 +215,7 @@ static int run(int argc, char **argv) {
         return merge(&options, &operands);
     }
     if (operands.n > 0) {
-        tide_cli_note("sweep", "'%.128s' is not an option: files are joined with --merge",
+        tide_cli_note("sweep", "'%.128s' is not an option: to join files, use --merge",
                       operands.texts[0]);
         return TIDE_EXIT_USAGE;
     }

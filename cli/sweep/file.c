@@ -34,7 +34,7 @@ static tide_status read_text(const char *path, char **ret_text, size_t *ret_byte
         char *grown = tide_hostmem_grow(mem, text, &capacity, n_bytes + 65537, 1);
         if (grown == NULL || n_bytes > MAX_FILE_BYTES) {
             status = tide_fail(error, grown == NULL ? TIDE_NO_MEMORY : TIDE_LIMIT,
-                               "%s: too long to be read", path);
+                               "%s: the file is too long to be read", path);
             text = grown != NULL ? grown : text;
             break;
         }
@@ -72,13 +72,13 @@ static tide_status take_line(const char *line, size_t number, tide_sweep *sweep,
     const char *end = NULL;
     cJSON *json = cJSON_ParseWithOpts(line, &end, true);
     if (number == 1) {
-        return json == NULL ? tide_fail(error, TIDE_FORMAT, "it is no file of a sweep")
+        return json == NULL ? tide_fail(error, TIDE_FORMAT, "it is not the file of a sweep")
                             : tide_sweep_init(sweep, json, error);
     }
     tide_sweep_row *row = NULL;
     tide_status status =
         json == NULL ? tide_fail(error, TIDE_FORMAT,
-                                 "it is no JSON: delete the line, or start without --resume")
+                                 "it is not JSON: delete the line, or start without --resume")
                      : tide_sweep_row_from_json(json, &row, error);
     cJSON_Delete(json);
     if (status == TIDE_OK) {
@@ -102,7 +102,7 @@ tide_status tide_sweep_read(const char *path, tide_sweep *ret_sweep, size_t *ret
     while (status == TIDE_OK && at < n_bytes) {
         char *end = memchr(text + at, '\n', n_bytes - at);
         if (end == NULL) {
-            break; /* its writer was killed in the middle of the line */
+            break; /* its writer was interrupted in the middle of the line */
         }
         *end = '\0';
         number++;
@@ -113,8 +113,8 @@ tide_status tide_sweep_read(const char *path, tide_sweep *ret_sweep, size_t *ret
         at = (size_t)(end - text) + 1;
     }
     if (status == TIDE_OK && number == 0) {
-        status = tide_fail(error, TIDE_FORMAT, "%s: it has no whole line: it is no file of a sweep",
-                           path);
+        status = tide_fail(error, TIDE_FORMAT,
+                           "%s has no complete line, so it is not the file of a sweep", path);
     }
     *ret_good_bytes = at;
     *ret_was_cut = at < n_bytes;
@@ -155,8 +155,9 @@ static tide_status write_line(int fd, const char *path, const cJSON *json, tide_
     cJSON_free(text);
     if (!is_written) {
         (void)!ftruncate(fd, start); /* if this fails as well, the reader skips the half line */
-        return tide_fail(error, TIDE_IO, "%s: a row could not be written: %s: the cell is not done",
-                         path, strerror(reason));
+        return tide_fail(error, TIDE_IO,
+                         "%s: a row could not be written: %s; the cell counts as not run", path,
+                         strerror(reason));
     }
     return TIDE_OK;
 }
@@ -174,8 +175,8 @@ static tide_status write_json(tide_output_file *file, cJSON *json, tide_error *e
 }
 
 static tide_status not_ours(const char *path, const char *what, tide_error *error) {
-    return tide_fail(error, TIDE_FORMAT, "%s: %s: it is left as it is: name another file with -o",
-                     path, what);
+    return tide_fail(error, TIDE_FORMAT,
+                     "%s: %s; the file was not changed: name another file with -o", path, what);
 }
 
 /* Whether the shorter one is the beginning of the other. */
@@ -224,7 +225,10 @@ static tide_status take_over(const char *path, int fd, tide_sweep *sweep, tide_e
         status = check_half_row(path, fd, n_good_bytes, sweep, error);
     }
     if (status == TIDE_OK && was_cut) {
-        tide_cli_note("sweep", "%s: half a row at its end is left out: its writer was ended", path);
+        tide_cli_note(
+            "sweep",
+            "%s: the incomplete row at its end is left out, because its writer was interrupted",
+            path);
         status = ftruncate(fd, (off_t)n_good_bytes) == 0
                      ? TIDE_OK
                      : tide_fail(error, TIDE_IO, "%s: %s", path, strerror(errno));
@@ -253,9 +257,9 @@ static tide_status look_for_header(const char *path, const tide_sweep *sweep, bo
     char *header = cJSON_PrintUnformatted(sweep->header);
     *ret_is_half = memchr(text, '\n', n_bytes) == NULL;
     if (header == NULL) {
-        status = tide_fail(error, TIDE_NO_MEMORY, "%s: no host memory to look into it", path);
+        status = tide_fail(error, TIDE_NO_MEMORY, "there is no host memory to read %s", path);
     } else if (*ret_is_half && (n_bytes > strlen(header) || !is_beginning(text, n_bytes, header))) {
-        status = not_ours(path, "it is no file of a sweep", error);
+        status = not_ours(path, "it is not the file of a sweep", error);
     }
     cJSON_free(header);
     mem->release(mem->ctx, text);
@@ -268,11 +272,13 @@ static tide_status go_on(const char *path, bool resumes, int fd, tide_sweep *swe
     struct stat there;
     bool is_half = true;
     if (fstat(fd, &there) != 0 || !S_ISREG(there.st_mode)) {
-        return tide_fail(error, TIDE_IO, "%s is no plain file: name another one with -o", path);
+        return tide_fail(error, TIDE_IO, "%s is not a regular file: name another one with -o",
+                         path);
     }
     if (there.st_size > 0 && !resumes) {
-        return tide_fail(error, TIDE_INVALID,
-                         "%s is there: --resume goes on with it, -o names another file", path);
+        return tide_fail(
+            error, TIDE_INVALID,
+            "%s already exists: continue with it by --resume, or name another file with -o", path);
     }
     if (there.st_size > 0) {
         TIDE_TRY(look_for_header(path, sweep, &is_half, error));
@@ -281,7 +287,9 @@ static tide_status go_on(const char *path, bool resumes, int fd, tide_sweep *swe
         return take_over(path, fd, sweep, error);
     }
     if (there.st_size > 0) {
-        tide_cli_note("sweep", "%s: it has no whole line, its writer was ended: begun anew", path);
+        tide_cli_note(
+            "sweep",
+            "%s has no complete line, because its writer was interrupted: it is begun anew", path);
         if (ftruncate(fd, 0) != 0) {
             return tide_fail(error, TIDE_IO, "%s: %s", path, strerror(errno));
         }

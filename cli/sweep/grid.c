@@ -143,7 +143,7 @@ static tide_status check_sizes(const tide_run_options *grid, tide_error *error) 
     if (tide_run_options_is_custom(grid) && grid->sizes.n > 1) {
         return tide_fail(error, TIDE_INVALID,
                          "--size with several values excludes --d-model, --layers, --heads, --d-ff "
-                         "and --vocab: the models would all be called custom");
+                         "and --vocab, because all these models would be called custom");
     }
     return TIDE_OK;
 }
@@ -155,7 +155,8 @@ tide_status tide_sweep_header(const tide_sweep_options *options, const char *dev
     tide_run_config first;
     tide_run_labels labels;
     if (n_cells > TIDE_SWEEP_MAX_CELLS) {
-        return tide_fail(error, TIDE_LIMIT, "%zu cells in one grid: the limit is %d", n_cells,
+        return tide_fail(error, TIDE_LIMIT,
+                         "the grid has %zu cells, more than the limit of %d: split it", n_cells,
                          (int)TIDE_SWEEP_MAX_CELLS);
     }
     TIDE_TRY(check_sizes(grid, error));
@@ -228,7 +229,7 @@ tide_status tide_sweep_init(tide_sweep *sweep, cJSON *header, tide_error *error)
     sweep->rows = tide_hostmem_zeroed(mem, (size_t)n_cells, sizeof(*sweep->rows));
     sweep->names = tide_hostmem_zeroed(mem, (size_t)n_cells, sizeof(*sweep->names));
     if (sweep->rows == NULL || sweep->names == NULL) {
-        return tide_fail(error, TIDE_NO_MEMORY, "the host has no memory left for %d rows", n_cells);
+        return tide_fail(error, TIDE_NO_MEMORY, "there is no host memory for %d rows", n_cells);
     }
     sweep->n_cells = (size_t)n_cells;
     return take_names(names, sweep, error);

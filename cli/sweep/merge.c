@@ -16,7 +16,7 @@ static tide_status move_rows(tide_sweep *into, tide_sweep *from, const char *pat
             continue;
         }
         if (into->rows[i] != NULL) {
-            return tide_fail(error, TIDE_INVALID, "%s: the cell %s has a row in %s, too", path,
+            return tide_fail(error, TIDE_INVALID, "%s: the cell %s also has a row in %s", path,
                              from->names[i], origins->paths[i]);
         }
         TIDE_TRY(tide_sweep_add(into, from->rows[i], error));
@@ -34,7 +34,10 @@ static tide_status add_part(tide_sweep *into, const char *first, const char *pat
     bool was_cut = false;
     tide_status status = tide_sweep_read(path, &part, &n_good_bytes, &was_cut, error);
     if (status == TIDE_OK && was_cut) {
-        tide_cli_note("sweep", "%s: half a row at its end is left out: its writer was ended", path);
+        tide_cli_note(
+            "sweep",
+            "%s: the incomplete row at its end is left out, because its writer was interrupted",
+            path);
     }
     if (status == TIDE_OK) {
         status = tide_sweep_check_same(into, &part, error);

@@ -132,10 +132,10 @@ static void mistakes_are_named(void **state) {
         {"--fruit stone", TIDE_INVALID, "'stone' (valid: apple, pear, quince)"},
         {"--fruits pear,,apple", TIDE_INVALID, "comma list"},
         {"--fruits pear,", TIDE_INVALID, "comma list"},
-        {"--fruits pear,pyrus", TIDE_INVALID, "pear stands in the list twice"},
-        {"--numbers 4,8,04", TIDE_INVALID, "04 stands in the list twice"},
+        {"--fruits pear,pyrus", TIDE_INVALID, "pear is in the list twice"},
+        {"--numbers 4,8,04", TIDE_INVALID, "04 is in the list twice"},
         {"--numbers 1,2,x", TIDE_INVALID, "--numbers: 'x' is not a whole number"},
-        {"--numbers 1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17", TIDE_LIMIT, "16 values at most"},
+        {"--numbers 1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17", TIDE_LIMIT, "at most 16 values"},
         {"--count", TIDE_INVALID, "--count needs a value: N"},
         {"--count -5", TIDE_INVALID, "--count: '-5' is not a whole number"},
         {"--count=", TIDE_INVALID, "--count: '' is not"},
@@ -218,7 +218,7 @@ static void unused_options_are_found(void **state) {
                 tide_options_is_given(&TABLE, &operands, "o"));
     assert_false(tide_options_is_given(&TABLE, &operands, "counts") ||
                  tide_options_is_given(&TABLE, &operands, "flag"));
-    /* A word of the list is a whole name, and what stands behind "--" is no option. */
+    /* A word of the list is a whole name, and what follows "--" is not an option. */
     assert_string_equal(tide_options_find_unused(&TABLE, &operands, "o real counts")->name,
                         "count");
     assert_int_equal(parse("-- --flag --real", &v, &operands, &error), TIDE_OK);

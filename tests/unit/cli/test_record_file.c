@@ -128,10 +128,10 @@ static void assert_refused(const char *text, tide_status status, const char *say
 static void an_invalid_file_is_unchanged(void **state) {
     (void)state;
     assert_refused("name,actual\na,1\nb,2,3\n", TIDE_FORMAT,
-                   "line 3: 3 fields under a header of 2");
-    assert_refused("name,actual\n\"a\nb,2\n", TIDE_FORMAT, "line 2: field 1 has quotes");
-    assert_refused("name,\"actual\"x\n", TIDE_FORMAT, "line 1: field 2 has quotes");
-    assert_refused("name\n\n\"a\n\"\n\"b\"c\n", TIDE_FORMAT, "line 5: field 1");
+                   "line 3 has 3 fields, but the header has 2");
+    assert_refused("name,actual\n\"a\nb,2\n", TIDE_FORMAT, "line 2: the quotes of field 1");
+    assert_refused("name,\"actual\"x\n", TIDE_FORMAT, "line 1: the quotes of field 2");
+    assert_refused("name\n\n\"a\n\"\n\"b\"c\n", TIDE_FORMAT, "line 5: the quotes of field 1");
 }
 
 static void a_folder_is_refused(void **state) {
