@@ -2,11 +2,16 @@
  * then and what the allocator had reserved is all there was. */
 #include "replay/replay_internal.h"
 
+/* The sizes of a made-up file may add up to more than 64 bits hold. */
+static uint64_t add_bytes(uint64_t sum_bytes, uint64_t n_bytes) {
+    return n_bytes < UINT64_MAX - sum_bytes ? sum_bytes + n_bytes : UINT64_MAX;
+}
+
 static uint64_t start_bytes(const tide_snapshot *snapshot, uint8_t device) {
     uint64_t n_bytes = 0;
     for (size_t i = 0; i < snapshot->n_start_segments; i++) {
         const tide_segment_row *segment = &snapshot->start_segments[i];
-        n_bytes += segment->device == device ? segment->total_bytes : 0;
+        n_bytes = add_bytes(n_bytes, segment->device == device ? segment->total_bytes : 0);
     }
     return n_bytes;
 }
@@ -20,7 +25,7 @@ tide_replay_limit tide_replay_limit_of(const tide_snapshot *snapshot, uint8_t de
             continue;
         }
         if (tide_replay_is_buy(row->action)) {
-            reserved_bytes += row->block_bytes;
+            reserved_bytes = add_bytes(reserved_bytes, row->block_bytes);
         } else if (tide_replay_is_return(row->action)) {
             reserved_bytes -= row->block_bytes < reserved_bytes ? row->block_bytes : reserved_bytes;
         } else if (row->action == TIDE_ACTION_OOM && reserved_bytes <= (uint64_t)INT64_MAX &&

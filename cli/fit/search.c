@@ -1,6 +1,7 @@
 /* The search behind `tidemark fit`. */
 #include "cli/fit/search.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 /* Values of a search: 1 stands for multiple_of, 2 for twice that, and so on. */
@@ -191,23 +192,44 @@ static tide_status find_preset(const search *at) {
     return TIDE_OK;
 }
 
-/* Finds what the next value would need. That lies between the usable bytes and what it takes where
- * nothing is short. */
+/* Whether a value fits with a memory limit of `units` times TIDE_FIT_GRAIN where nothing else is
+ * short. */
+static tide_status fits_in(const search *at, uint64_t value, uint64_t units, bool *ret_fits) {
+    tide_run_limits limits = at->question->config.limits;
+    tide_run_memory memory;
+    limits.ignores_device = true; /* no bound but the memory limit, which is searched for */
+    limits.memory_limit_bytes = units * TIDE_FIT_GRAIN;
+    return run_within(at, &limits, value, ret_fits, &memory);
+}
+
+/* Finds what the next value would need, by runs: more than the usable bytes. What it takes where
+ * nothing is short is only where the search begins, because a limit can make a run take more, as by
+ * collecting garbage; so the gap doubles until a run fits. */
 static tide_status find_needed(const search *at, uint64_t value) {
     tide_fit_answer *answer = at->answer;
     tide_run_limits limits = at->question->config.limits;
     uint64_t low = answer->usable_bytes / TIDE_FIT_GRAIN;
     bool fits = false;
-    limits.ignores_device = true; /* no bound but the memory limit, which is searched for */
+    limits.ignores_device = true;
     limits.memory_limit_bytes = TIDE_RUN_UNLIMITED;
     TIDE_TRY(run_within(at, &limits, value, &fits, &answer->next_memory));
-    uint64_t high =
+    uint64_t peak =
         ((uint64_t)answer->next_memory.reserved_peak_bytes + TIDE_FIT_GRAIN - 1) / TIDE_FIT_GRAIN;
+    uint64_t gap = peak > low ? peak - low : 1;
+    TIDE_TRY(fits_in(at, value, low + gap, &fits));
+    while (!fits) {
+        if (low + gap > (uint64_t)INT64_MAX / TIDE_FIT_GRAIN) {
+            return tide_fail(at->error, TIDE_LIMIT, "no memory limit is enough for %" PRIu64,
+                             value);
+        }
+        low += gap;
+        gap *= 2;
+        TIDE_TRY(fits_in(at, value, low + gap, &fits));
+    }
+    uint64_t high = low + gap;
     while (high - low > 1) {
         uint64_t middle = low + (high - low) / 2;
-        tide_run_memory memory;
-        limits.memory_limit_bytes = middle * TIDE_FIT_GRAIN;
-        TIDE_TRY(run_within(at, &limits, value, &fits, &memory));
+        TIDE_TRY(fits_in(at, value, middle, &fits));
         if (fits) {
             high = middle;
         } else {

@@ -46,33 +46,52 @@ static tide_status bisect(const search *in, size_t entry, uint64_t low_bytes, ui
     return TIDE_OK;
 }
 
+/* Finds a limit above low_bytes at which the entry survives, low_bytes + first_gap_bytes or more.
+ * The gap doubles until a replay survives, because a limit can make a run take more than it takes
+ * without one, as by collecting garbage. Limits of bound_bytes and more are of no interest;
+ * *ret_bytes is 0 if no limit below that was found to be enough. */
+static tide_status find_enough(const search *in, size_t entry, uint64_t low_bytes,
+                               uint64_t first_gap_bytes, uint64_t bound_bytes, uint64_t *ret_bytes,
+                               tide_error *error) {
+    bool survives = false;
+    uint64_t gap_bytes = first_gap_bytes;
+    *ret_bytes = 0;
+    while (!survives && bound_bytes - low_bytes > STEP_BYTES) {
+        uint64_t most_bytes = bound_bytes - low_bytes - STEP_BYTES;
+        uint64_t tried = low_bytes + (gap_bytes < most_bytes ? gap_bytes : most_bytes);
+        int64_t peak_bytes = 0;
+        TIDE_TRY(find_outcome(in, entry, tried, &survives, &peak_bytes, error));
+        *ret_bytes = survives ? tried : 0;
+        if (!survives && gap_bytes >= most_bytes) {
+            return TIDE_OK;
+        }
+        gap_bytes *= 2;
+    }
+    return TIDE_OK;
+}
+
 /* The smallest limit above low_bytes and below `*bound` at which the entry survives goes to
- * `*bound`, and true to ret_found. No more than the entry's peak without a limit is ever needed. */
+ * `*bound`, and true to ret_found. It was replayed: the entry's peak without a limit only says
+ * where the search begins. */
 static tide_status improve(const search *in, size_t entry, uint64_t low_bytes, uint64_t *bound,
                            bool *ret_found, tide_error *error) {
     bool survives = false;
     int64_t peak_bytes = 0;
+    uint64_t high = 0;
     *ret_found = false;
     TIDE_TRY(find_outcome(in, entry, NO_LIMIT, &survives, &peak_bytes, error));
-    uint64_t high = ((uint64_t)peak_bytes + STEP_BYTES - 1) / STEP_BYTES * STEP_BYTES;
     if (!survives) { /* the device itself is too small */
         return TIDE_OK;
     }
-    if (high <= low_bytes) { /* the limit itself made the run take more, as by collecting garbage */
-        high = low_bytes + STEP_BYTES;
+    uint64_t peak = ((uint64_t)peak_bytes + STEP_BYTES - 1) / STEP_BYTES * STEP_BYTES;
+    uint64_t gap_bytes = peak > low_bytes ? peak - low_bytes : STEP_BYTES;
+    TIDE_TRY(find_enough(in, entry, low_bytes, gap_bytes, *bound, &high, error));
+    if (high == 0) {
+        return TIDE_OK;
     }
-    if (high >= *bound) {
-        high = *bound - STEP_BYTES;
-        if (high <= low_bytes) {
-            return TIDE_OK;
-        }
-        TIDE_TRY(find_outcome(in, entry, high, &survives, &peak_bytes, error));
-    }
-    if (survives) {
-        TIDE_TRY(bisect(in, entry, low_bytes, &high, error));
-        *bound = high;
-        *ret_found = true;
-    }
+    TIDE_TRY(bisect(in, entry, low_bytes, &high, error));
+    *bound = high;
+    *ret_found = true;
     return TIDE_OK;
 }
 

@@ -105,6 +105,28 @@ static void a_peak_below_the_limit_in_use_is_no_bound(void **state) {
     }
 }
 
+/* The limit makes the run take more than its peak without a limit, up to three times as much. */
+static void a_peak_that_is_not_enough_is_no_answer(void **state) {
+    (void)state;
+    for (uint64_t enough = 130; enough <= 360; enough += 46) {
+        now = (outcomes){.in_use_bytes = 100 * MIB,
+                         .enough_bytes = {enough * MIB},
+                         .peak_bytes = {(int64_t)(120 * MIB)}};
+        assert_true(find_need(1).limit_bytes == enough * MIB);
+    }
+}
+
+/* Only a limit below the best one so far is of use, and the first setting needs less. */
+static void a_later_setting_that_needs_more_changes_nothing(void **state) {
+    (void)state;
+    now = (outcomes){.in_use_bytes = 100 * MIB,
+                     .enough_bytes = {130 * MIB, 132 * MIB},
+                     .peak_bytes = {(int64_t)(120 * MIB), (int64_t)(110 * MIB)}};
+    tide_replay_need need = find_need(2);
+    assert_true(need.limit_bytes == 130 * MIB);
+    assert_int_equal(need.entry, 0);
+}
+
 static void the_best_of_several_settings_counts(void **state) {
     (void)state;
     now = (outcomes){.in_use_bytes = 100 * MIB,
@@ -131,6 +153,8 @@ int main(void) {
         cmocka_unit_test(the_smallest_limit_is_found),
         cmocka_unit_test(the_step_above_the_limit_in_use_counts),
         cmocka_unit_test(a_peak_below_the_limit_in_use_is_no_bound),
+        cmocka_unit_test(a_peak_that_is_not_enough_is_no_answer),
+        cmocka_unit_test(a_later_setting_that_needs_more_changes_nothing),
         cmocka_unit_test(the_best_of_several_settings_counts),
         cmocka_unit_test(no_limit_helps_on_a_device_that_is_too_small),
     };

@@ -89,6 +89,13 @@ static void reserved_bytes_above_the_largest_size_are_no_limit(void **state) {
     assert_true(limit_of(shrunk, 4, 0).limit_bytes == 3 * MIB);
 }
 
+/* The sum of the segments exceeds 2^64 bytes, so it would wrap around to a few MiB. */
+static void a_sum_that_wraps_around_is_no_limit(void **state) {
+    (void)state;
+    const tide_event events[] = {buy(LARGEST), buy(LARGEST), buy(4 * MIB), run_out(MIB)};
+    assert_no_limit(events, 4);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_least_of_several_rows_counts),
@@ -96,6 +103,7 @@ int main(void) {
         cmocka_unit_test(segments_of_the_start_are_reserved),
         cmocka_unit_test(sums_above_the_largest_size_are_no_limit),
         cmocka_unit_test(reserved_bytes_above_the_largest_size_are_no_limit),
+        cmocka_unit_test(a_sum_that_wraps_around_is_no_limit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
