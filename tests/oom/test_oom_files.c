@@ -26,7 +26,7 @@
 
 enum { MAX_CALLS = 2000 };
 
-/* cJSON's hooks have no room for a context. */
+/* cJSON's hooks take no context, so the heap in use is a global variable. */
 static tide_hostmem_fault heap;
 
 static char folder[] = "/tmp/tidemark-oom-XXXXXX";

@@ -4,7 +4,7 @@
 typedef struct late_event {
     tide_device_event *inner; /* owned; NULL without an inner device */
     size_t n_late;            /* queries that still answer TIDE_NOT_READY */
-    size_t n_synchronized;    /* of the device when it was recorded */
+    size_t n_synchronized;    /* calls of synchronize before it was recorded */
     tide_stream stream;       /* that it was recorded on */
     bool is_waited_for;       /* since it was recorded */
     size_t number;            /* of its record, from 1 on */

@@ -6,7 +6,7 @@
 
 #include "device/device_friend.h"
 
-/* What is counted one by one: every call that can fail. */
+/* Kinds of calls that are counted separately: every call that can fail. */
 typedef enum tide_device_call {
     TIDE_CALL_ALLOC = 0,
     TIDE_CALL_RELEASE,
@@ -31,8 +31,8 @@ typedef enum tide_device_call {
 
 /* Calls are counted from 1; 0: never. */
 typedef struct tide_device_fault {
-    tide_device base;   /* first, so that &fault->base is a tide_device */
-    tide_device *inner; /* borrowed; what does the work; NULL: addresses come from the list alone */
+    tide_device base;   /* the first member, so that &fault->base is a tide_device */
+    tide_device *inner; /* borrowed; it does the work; NULL: all addresses come from the list */
 
     size_t fail_alloc_from;   /* this call of alloc and later ones fail ... */
     size_t fail_alloc_to;     /* ... up to this one */
@@ -47,13 +47,15 @@ typedef struct tide_device_fault {
     size_t fail_call;        /* this call, of whatever kind, fails ... */
     tide_status fail_status; /* ... with this; TIDE_DEVICE_LOST: and every later one does */
 
-    /* Late events: a query answers TIDE_NOT_READY although the inner device is done, until then or
-     * until tide_device_synchronize or tide_device_event_synchronize. */
-    size_t late_queries;   /* so many times for each event recorded from now on */
-    uint64_t held_streams; /* bit n set: as long as it is, for events recorded on stream n < 64 */
+    /* Late events: a query answers TIDE_NOT_READY although the inner device is done. That ends as
+     * the next two members say, or with tide_device_synchronize or tide_device_event_synchronize.
+     */
+    size_t late_queries;   /* how often a query of each event recorded from now on answers so */
+    uint64_t held_streams; /* while bit n is set, queries of events recorded on stream n < 64 answer
+                              so */
 
-    const uint64_t *addresses; /* borrowed; of the next segments and ranges when there is no inner
-                                */
+    const uint64_t *addresses; /* borrowed; where the next segments and ranges lie if there is no
+                                  inner device */
     size_t n_addresses;        /* left in the list */
 
     size_t n_allocs;                      /* calls so far, failed ones included */

@@ -30,7 +30,7 @@ enum { MADE_MAX_DEVICES = 2 };
 tide_snapshot *made_snapshot(const tide_hostmem *mem, const made_tables *tables,
                              const tide_event *events, size_t n_events);
 
-/* A row of device 0 without stack, scope and name. */
+/* A row of device 0 without a stack, a scope or a name. */
 tide_event made_event(tide_action action, uint64_t address, uint64_t requested_bytes,
                       uint64_t block_bytes);
 

@@ -9,11 +9,12 @@
 #include "snapshot/snapshot.h"
 
 /* The value as a pickle of protocol 2: dicts, lists, tuples, 'texts' without escapes, integers of
- * 64 bits, True, False, None, reals with a point. malloc's; ends the program when `text` is no such
- * value. */
+ * 64 bits, True, False, None, reals with a point. The result comes from malloc. Ends the program if
+ * `text` is not such a value. */
 char *pickle_from_text(const char *text, size_t *ret_bytes);
 
-/* Bytes in memory as a source: a few at once, so that whatever may be cut is cut. */
+/* Bytes in memory as a source: read a few at a time, so that every value is split between two reads
+ * in some test. */
 typedef struct pickle_bytes {
     tide_source source; /* its ctx is this struct: do not copy it */
     const char *data;   /* borrowed */

@@ -12,7 +12,7 @@
 #include "common/map.h"
 #include "snapshot/validate.h"
 
-/* What is there at an instant. */
+/* The segments and blocks at an instant. */
 typedef struct picture {
     const tide_hostmem *mem;   /* borrowed */
     tide_map segments;         /* address -> bytes */
@@ -147,7 +147,7 @@ static void compare_end(picture *p, const tide_snapshot *snapshot) {
     }
 }
 
-/* Scopes and rows of one instant: nothing began or ended after it, and rows have theirs. */
+/* No row belongs to a scope that began after it. */
 static void check_scopes(picture *p, const tide_snapshot *snapshot) {
     for (size_t i = 0; i < snapshot->n_events; i++) {
         uint32_t scope = snapshot->events[i].scope;

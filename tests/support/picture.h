@@ -1,16 +1,17 @@
-/* picture.h - whether a snapshot is the picture of one instant: its events, applied to its start,
- * give its end, block by block.
+/* picture.h - checks that a snapshot shows one instant: its events, applied to its start, give its
+ * end, block by block.
  */
 #ifndef TIDE_TEST_PICTURE_H
 #define TIDE_TEST_PICTURE_H
 
 #include "snapshot/snapshot.h"
 
-/* NULL: it is. Else what is wrong, for people; static, or in a buffer of this function's. */
+/* Returns NULL if it does, otherwise a sentence that says what is wrong; the text is static or in a
+ * static buffer. */
 const char *picture_check(const tide_snapshot *snapshot);
 
-/* Loads the file, checks that and the tables (validate.h), and fails the cmocka test otherwise. The
- * caller destroys the snapshot. */
+/* Loads the file, checks the above and its tables (validate.h), and fails the cmocka test if
+ * anything is wrong. The caller destroys the snapshot. */
 tide_snapshot *picture_load(const char *path);
 
 #endif

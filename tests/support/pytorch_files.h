@@ -1,5 +1,5 @@
-/* pytorch_files.h - real snapshots by PyTorch that tests read where they are present, and what must
- * be read out of them.
+/* pytorch_files.h - real snapshots by PyTorch, and the figures that must be read from them. Tests
+ * use them where they are present.
  */
 #ifndef TIDE_TESTS_SUPPORT_PYTORCH_FILES_H
 #define TIDE_TESTS_SUPPORT_PYTORCH_FILES_H

@@ -1,5 +1,4 @@
-/* same_recordings.h - two recordings of the same workload have the same rows. Failures end the
- * test.
+/* same_recordings.h - asserts that two recordings of the same workload have the same rows.
  */
 #ifndef TIDE_TESTS_SUPPORT_SAME_RECORDINGS_H
 #define TIDE_TESTS_SUPPORT_SAME_RECORDINGS_H
@@ -12,8 +11,8 @@
 /* All scopes: names, kinds, numbers, parents and threads. Times may differ. */
 void expect_same_scopes(const tide_recording *a, const tide_recording *b);
 
-/* What the program asked for in row `i` of `a` and row `k` of `b`: action, name, size, category,
- * stream and scope. */
+/* Asserts that row `i` of `a` and row `k` of `b` record the same request: action, name, size,
+ * category, stream and scope. */
 void expect_same_request(const tide_recording *a, size_t i, const tide_recording *b, size_t k);
 
 /* All rows: the request, the device, the block's size, and its address as the distance from where

@@ -11,7 +11,8 @@
 
 static void folder(char path[SNAPSHOT_PATH_BYTES]) {
     const char *temporary = getenv("TMPDIR");
-    if (temporary == NULL) { /* thousands of small files: memory where there is some */
+    if (temporary == NULL) { /* tests write thousands of small files, so use a file system in memory
+                                if there is one */
         temporary = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp";
     }
     snprintf(path, SNAPSHOT_PATH_BYTES, "%.180s/tidemark-test-%ld", temporary, (long)getpid());

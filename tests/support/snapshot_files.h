@@ -17,9 +17,9 @@ void snapshot_remove(const char *path);
 /* Files in the folder, whatever their names. */
 size_t snapshot_count_files(void);
 
-/* The whole file and its NUL; malloc's. NULL when it cannot be read. */
+/* The whole file and a NUL, from malloc; NULL if it cannot be read. */
 char *snapshot_file_text(const char *path, size_t *ret_bytes);
-/* The text of a file that may be compressed, at most max_bytes of it, and a NUL; malloc's. */
+/* At most max_bytes of the text of a file that may be compressed, and a NUL, from malloc. */
 TIDE_NODISCARD tide_status snapshot_unzip(const char *path, size_t max_bytes, char **ret_text,
                                           size_t *ret_bytes, tide_error *error);
 /* Ends the program when it cannot be written. */

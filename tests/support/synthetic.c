@@ -200,7 +200,7 @@ static void free_row(synthetic_maker *m, uint32_t number, tide_action action, ui
                 m->failed;
 }
 
-/* What lives from step to step, and from forward to backward. */
+/* Tensors that live from step to step, and from forward to backward. */
 typedef struct tensors {
     uint32_t *weights, *gradients, *states, *activations; /* per layer */
 } tensors;
@@ -238,7 +238,7 @@ static void make_weights(synthetic_maker *m, tensors *all) {
     end(m, phase);
 }
 
-/* A temporary comes and goes. */
+/* Allocates a temporary and releases it. */
 static void scratch(synthetic_maker *m, size_t layer, int line, const char *phase,
                     const char *operation) {
     char name[64];

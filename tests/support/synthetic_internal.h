@@ -10,7 +10,7 @@
 
 enum { SYNTHETIC_MODEL_WIDTH = 768 };
 
-/* A block that exists, handed out or not. */
+/* A block that exists, whether it is allocated or cached. */
 typedef struct synthetic_block {
     uint64_t address, requested_bytes, block_bytes;
     uint32_t stack, scope, name;

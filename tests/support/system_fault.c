@@ -9,7 +9,7 @@
 #include <sys/types.h>
 #include <zlib.h>
 
-/* The calls of the system have no room for a context. */
+/* System calls take no context, so the fault in use is a global variable. */
 static tide_system_fault *current;
 
 void tide_system_fault_use(tide_system_fault *fault) {
@@ -37,14 +37,15 @@ static bool fails(tide_system_call call, int reason) {
     return true;
 }
 
-/* One more of a kind, or one less, if the call was done. */
+/* Adds `step` to the number of live things of this kind if the call succeeded. */
 static void count(tide_system_kind kind, bool is_done, int step) {
     if (current != NULL && is_done) {
         current->n_live[kind] += step;
     }
 }
 
-/* The linker's names of what is wrapped and of what wraps it. */
+/* With --wrap=mmap the linker resolves mmap to __wrap_mmap, and __real_mmap to the system's
+ * function. */
 void *__real_mmap(void *address, size_t n_bytes, int access, int flags, int fd, off_t offset);
 void *__wrap_mmap(void *address, size_t n_bytes, int access, int flags, int fd, off_t offset);
 void *__wrap_mmap(void *address, size_t n_bytes, int access, int flags, int fd, off_t offset) {
@@ -117,14 +118,15 @@ ssize_t __real_write(int fd, const void *data, size_t n_bytes);
 ssize_t __wrap_write(int fd, const void *data, size_t n_bytes);
 ssize_t __wrap_write(int fd, const void *data, size_t n_bytes) {
     if (fails(TIDE_SYSTEM_WRITE, ENOSPC)) {
-        /* A full disk takes a part; the next call says why not the rest. */
+        /* A full disk accepts part of the data; only the next call returns the error. */
         current->fail_call = n_bytes > 1 ? current->fail_call + 1 : current->fail_call;
         return n_bytes > 1 ? __real_write(fd, data, n_bytes / 2) : -1;
     }
     return __real_write(fd, data, n_bytes);
 }
 
-/* Of a thousand files nobody needs one after a power cut: milliseconds each. */
+/* Nothing is flushed to the disk: that would take milliseconds for each of a thousand files, and no
+ * test needs its files to survive a power cut. */
 int __wrap_fsync(int fd);
 int __wrap_fsync(int fd) {
     (void)fd;
@@ -154,7 +156,7 @@ int __real_link(const char *from, const char *to);
 int __wrap_link(const char *from, const char *to);
 int __wrap_link(const char *from, const char *to) {
     if (fails(TIDE_SYSTEM_LINK, EPERM)) {
-        current->fail_call++; /* as on a file system that knows neither this nor what follows */
+        current->fail_call++; /* as on a file system that supports neither this nor the fallback */
         return -1;
     }
     return __real_link(from, to);
@@ -213,7 +215,8 @@ size_t __real_fread(void *data, size_t item_bytes, size_t n_items, FILE *file);
 size_t __wrap_fread(void *data, size_t item_bytes, size_t n_items, FILE *file);
 size_t __wrap_fread(void *data, size_t item_bytes, size_t n_items, FILE *file) {
     if (fails(TIDE_SYSTEM_FREAD, EIO)) {
-        /* The error mark is set by the C library alone: write to what was opened for reading. */
+        /* Only the C library can set a stream's error flag, so provoke it by writing to a stream
+         * that was opened for reading. */
         (void)fputc('x', file);
         errno = EIO;
         return 0;

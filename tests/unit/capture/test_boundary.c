@@ -1,6 +1,5 @@
-/* test_boundary.c - the state before the first event and after the last one, against a plain
- * simulation of random events.
- */
+/* test_boundary.c - the state before the first event and after the last one, compared with a plain
+ * simulation of random events. */
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>

@@ -327,7 +327,7 @@ static void a_missing_libunwind_is_reported(void **state) {
     assert_non_null(strstr(reason, "libunwind8"));
     assert_true(tide_recorder_note(recorder, "x").stack == TIDE_NONE);
     tide_recorder_destroy(recorder);
-    /* A library without the function. */
+    /* libm exists, but lacks the function that is looked up. */
     assert_int_equal(setenv("TIDEMARK_LIBUNWIND", "libm.so.6", 1), 0);
     recorder = create(8, TIDE_FULL_STOP, true);
     assert_non_null(strstr(tide_recorder_stacks_missing(recorder), "unw_backtrace"));

@@ -1,5 +1,5 @@
-/* test_limit.c - the memory that a recorded run had, as a row that ran out of memory shows it: the
- * least of several rows, by device, and never a sum that no device could have. */
+/* test_limit.c - infers the memory that a recorded run had from its rows that ran out of memory:
+ * for each device the least of several rows, and never a sum that no device could have. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,7 +11,7 @@
 #include "support/made_snapshot.h"
 
 #define MIB (UINT64_C(1) << 20)
-#define LARGEST ((uint64_t)INT64_MAX) /* the most that a column of a file may hold */
+#define LARGEST ((uint64_t)INT64_MAX) /* the largest value that a column of a file may hold */
 
 static tide_event buy(uint64_t n_bytes) {
     return made_event(TIDE_ACTION_SEGMENT_ALLOC, 0, n_bytes, n_bytes);

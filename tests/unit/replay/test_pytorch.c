@@ -1,5 +1,5 @@
-/* test_pytorch.c - real runs of PyTorch come out of the allocator as they were recorded: every
- * segment at its event, every block at its address. */
+/* test_pytorch.c - replays of real PyTorch runs reproduce the recording: every segment at its
+ * event, every block at its address. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,7 +11,7 @@
 #include "replay/replay.h"
 #include "support/pytorch_files.h"
 
-/* What is to be found in a file: rows of its traces. */
+/* How many rows of each kind the traces of a file hold. */
 typedef struct expected {
     const char *name;
     size_t n_allocs;
@@ -84,8 +84,8 @@ static void other_settings_do_not_come_out(void **state) {
     tide_snapshot_destroy(snapshot);
 }
 
-/* The file with expandable segments ran out of memory on device 1 with so much mapped and free. The
- * same limit, instead of the device's word, runs out at the same request, and nowhere else. */
+/* The file with expandable segments ran out of memory on device 1 and states what was mapped and
+ * free then. A replay under that limit runs out at the same request, and nowhere else. */
 static void limit_runs_out_where_the_device_did(void **state) {
     (void)state;
     tide_snapshot *snapshot = pytorch_file_load(pytorch_file_named("expandable_four_devices"));

@@ -1,6 +1,6 @@
-/* test_random.c - what random programs record comes out of a replay: several streams whose events
- * are late, limits and capacities that run out, caches that are emptied, recordings that begin in
- * the midst; under every setting. TIDEMARK_SEED=N repeats one seed. */
+/* test_random.c - replays of random programs reproduce their recordings under every setting. The
+ * programs use several streams whose events are late, limits and capacities that run out, caches
+ * that are emptied, and recordings that begin late. TIDEMARK_SEED=N repeats one seed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -159,7 +159,7 @@ static tide_replay *run(const tide_snapshot *snapshot, const tide_replay_options
     return replay;
 }
 
-/* Returns how often it ran out of memory. */
+/* Returns how many requests ran out of memory. */
 static size_t comes_out(const kind *what, uint64_t seed) {
     size_t n_ooms = 0;
     tide_snapshot *snapshot = record(what, seed, &n_ooms);
@@ -195,7 +195,7 @@ static void recordings_come_out(void **state) {
 
 /* ---- damage ---- */
 
-/* The table of events is the document's own memory: tests may write there. */
+/* The document owns its table of events, which tests may therefore change. */
 static tide_event *writable(const tide_event *rows) {
     tide_event *found = NULL;
     memcpy(&found, &rows, sizeof(rows));
@@ -233,7 +233,7 @@ static void damage(const tide_snapshot *snapshot, program *of) {
     }
 }
 
-/* Whatever a file says that the reader lets through: the replay ends, with a message or without. */
+/* The replay of any file that the reader accepts ends, with or without an error. */
 static void damaged_recordings_end(void **state) {
     (void)state;
     program random = {.random = first_seed()};

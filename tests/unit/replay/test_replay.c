@@ -1,6 +1,6 @@
-/* test_replay.c - replays of made-up recordings: what is verified goes red when something is wrong,
- * other settings give what a run under them gives, limits run out, files that contradict themselves
- * are refused, and nothing leaks where host memory fails. */
+/* test_replay.c - replays of made-up recordings. Verification finds every wrong number, other
+ * settings give what a run under them gives, limits run out, files that contradict themselves are
+ * refused, and nothing leaks when host memory runs out. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -63,7 +63,7 @@ static uint64_t alloc_one(recording *on, size_t n_bytes, const char *name) {
     return address;
 }
 
-/* Blocks of many sizes in two steps, every other one released in between. */
+/* Blocks of many sizes in two steps, every second one is released in between. */
 static tide_snapshot *record(const char *settings) {
     recording on;
     uint64_t addresses[N_BLOCKS];
@@ -134,7 +134,7 @@ static size_t find_row(const tide_snapshot *snapshot, tide_action action, size_t
     return 0;
 }
 
-/* The table of events is the document's own memory: tests may write there. */
+/* The document owns its table of events, which tests may therefore change. */
 static tide_event *row_of(const tide_snapshot *snapshot, size_t row) {
     const tide_event *events = snapshot->events;
     tide_event *writable = NULL;
@@ -155,7 +155,7 @@ static void goes_red_at(tide_snapshot *snapshot, size_t row, const char *what) {
     tide_snapshot_destroy(snapshot);
 }
 
-/* One wrong number in a recording, or in what the allocator makes of it, is found at its row. */
+/* One wrong number, in the recording or in the replayed events, is found at its row. */
 static void faults_are_found(void **state) {
     (void)state;
     tide_snapshot *snapshot = record("");
@@ -185,7 +185,7 @@ static void faults_are_found(void **state) {
     tide_snapshot_destroy(snapshot);
 }
 
-/* Settings that differ by one are told from the recorded ones: the addresses do not come out. */
+/* Replaying under settings that differ in one value is detected, because the addresses differ. */
 static void wrong_settings_are_found(void **state) {
     (void)state;
     static const char *const SETTINGS[] = {"roundup_power2_divisions:4", "max_split_size_mb:20",
@@ -216,7 +216,8 @@ static void same_texts(const tide_snapshot *a, uint32_t of_a, const tide_snapsho
     assert_string_equal(tide_snapshot_text(a, of_a), tide_snapshot_text(b, of_b));
 }
 
-/* A replay under settings gives what the program gives under them: rows, names, start and end. */
+/* A replay under other settings gives what the program gives under them: rows, names, start and
+ * end. */
 static void replay_is_the_run_itself(void **state) {
     (void)state;
     static const char *const SETTINGS[] = {"expandable_segments:True", "roundup_power2_divisions:4",
@@ -281,7 +282,8 @@ static void limits_run_out(void **state) {
     tide_snapshot_destroy(snapshot);
 }
 
-/* Requests that ran out of memory when recorded succeed with more, and hold nothing then. */
+/* Requests that ran out of memory when recorded succeed with more memory. Their blocks are released
+ * at once, because the program never used them. */
 static void recorded_ooms_succeed(void **state) {
     (void)state;
     recording on;
@@ -304,7 +306,8 @@ static void recorded_ooms_succeed(void **state) {
     tide_snapshot_destroy(snapshot);
 }
 
-/* A program's own emptying of the cache is a request; what the allocator gives back is not. */
+/* If the program emptied the cache, that is a request and is replayed. What the allocator gave back
+ * by itself is not. */
 static void emptying_is_replayed(void **state) {
     (void)state;
     recording on;
@@ -393,7 +396,7 @@ static void fail_each_call(const tide_snapshot *snapshot, bool verify) {
     }
 }
 
-/* Each call for host memory fails once; nothing is left then, and no run is half done. */
+/* Each host allocation fails in turn; nothing leaks, and no run is left half done. */
 static void no_host_memory(void **state) {
     (void)state;
     tide_snapshot *snapshot = record("expandable_segments:True");

@@ -1,5 +1,6 @@
-/* compare_fixture.h - runs with known bytes per category and their comparison, for the tests of
- * what a comparison says. */
+/* compare_fixture.h - runs with known bytes per category, for tests of the sentences that compare
+ * them.
+ */
 #ifndef TIDE_TESTS_UNIT_SNAPSHOT_COMPARE_FIXTURE_H
 #define TIDE_TESTS_UNIT_SNAPSHOT_COMPARE_FIXTURE_H
 
@@ -18,10 +19,10 @@ enum { COMPARE_MAX_RUNS = 3 };
 typedef struct made_run {
     const char *precision;
     uint64_t bytes[TIDE_N_CATEGORIES];
-    uint64_t oom_bytes; /* asked for; 0: the run completes */
-    uint32_t scope;     /* of the last event: 1 optimizer > adamw, 3 backward > attention */
-    double step_ms;     /* 0: not computed */
-    int64_t context;    /* tokens of a sequence */
+    uint64_t oom_bytes; /* bytes of the request that failed; 0: the run completes */
+    uint32_t scope; /* scope of the last event: 1 is optimizer > adamw, 3 is backward > attention */
+    double step_ms; /* 0: not computed */
+    int64_t context; /* tokens in a sequence */
     int64_t d_model;
 } made_run;
 

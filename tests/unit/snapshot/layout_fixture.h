@@ -1,5 +1,6 @@
-/* layout_fixture.h - what the tests of layouts and of instants begin with: recordings of two
- * devices with scopes, and the sum of an account. */
+/* layout_fixture.h - shared by the tests of layouts and of instants: recordings of two devices with
+ * scopes, and the sum of an account of the reserved bytes.
+ */
 #ifndef TIDE_TESTS_UNIT_SNAPSHOT_LAYOUT_FIXTURE_H
 #define TIDE_TESTS_UNIT_SNAPSHOT_LAYOUT_FIXTURE_H
 

@@ -1,5 +1,5 @@
-/* test_bombs.c - small files that would be huge in memory: each is refused, or passed over, without
- * more than 64 MiB. And an honest file that compresses better than any of them is read. */
+/* test_bombs.c - small files that would be huge in memory. The reader refuses or skips each within
+ * 64 MiB, yet it reads a valid file that compresses better than any of them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -18,7 +18,7 @@
 #define LIMIT_BYTES ((size_t)64 << 20)
 #define TEXT_BYTES ((size_t)96 << 20) /* of each bomb */
 
-/* A heap that knows how much of it is in use. */
+/* A heap that counts the bytes in use. */
 typedef struct meter {
     tide_hostmem mem;
     size_t n_now;  /* bytes */
@@ -60,7 +60,7 @@ static void meter_init(meter *on) {
     *on = (meter){.mem = {meter_alloc, meter_resize, meter_release, on}};
 }
 
-/* Bytes and how many of them; they may hold NULs. */
+/* Bytes, which may include NULs, and their number. */
 typedef struct piece {
     const char *bytes;
     size_t n_bytes;
@@ -72,9 +72,9 @@ typedef struct piece {
 typedef struct bomb {
     const char *name;
     piece head, body, tail; /* the body is repeated */
-    size_t n_bodies;        /* in a row, between head and `between`; 0: without between */
-    piece between;          /* after every n_bodies */
-    const char *message;    /* part of the refusal */
+    size_t n_bodies; /* how often it is repeated before each `between`; 0: there is no `between` */
+    piece between;   /* after every n_bodies */
+    const char *message; /* part of the refusal */
 } bomb;
 
 #define ROOT "\x80\x04}("
@@ -219,7 +219,7 @@ static void bombs_take_64_mib_at_most(void **state) {
     }
 }
 
-/* What needs no compression to be small: a promise alone. */
+/* Files that are small without compression, because they only announce a large size. */
 static void plain_bombs_take_64_mib_at_most(void **state) {
     (void)state;
     assert_harmless(&BOMBS[0], false);

@@ -1,5 +1,5 @@
-/* test_categories.c - words of a file's own among its categories: they stay what they are through
- * reader, summary, writer, comparison and replay's numbers. */
+/* test_categories.c - a file may have categories of its own. Their names survive the reader, the
+ * summary, the writer, the comparison and the replay, which number them differently. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,7 +19,7 @@
 #include "support/snapshot_files.h"
 #include "support/synthetic.h"
 
-/* A run as it is written, its table of categories replaced; malloc's. */
+/* The text of a run with its table of categories replaced, from malloc. */
 static char *document_with(const char *categories, size_t *ret_bytes) {
     char path[SNAPSHOT_PATH_BYTES];
     char *text = NULL;
@@ -59,7 +59,7 @@ static tide_status load_with(const char *categories, tide_snapshot **ret_snapsho
     return status;
 }
 
-/* Activations and temporaries under names of the file's own. */
+/* Activations and temporaries under names that only this file uses. */
 #define OWN                                                                                        \
     "\"unknown\",\"parameter\",\"gradient\",\"optimizer_state\",\"kv cache\",\"communication\","   \
     "\"workspace\",\"input\",\"weight_copy\""
@@ -111,7 +111,7 @@ static void words_of_the_file_stay(void **state) {
     snapshot_remove(path);
 }
 
-/* The same word twice is one category; "" is what the file does not know. */
+/* The same word twice is one category; "" means unknown. */
 static void words_are_met_once(void **state) {
     (void)state;
     tide_snapshot *read = load_own("\"\",\"kv cache\",\"kv cache\",\"\",\"kv cache\",\"x\"");
@@ -140,7 +140,7 @@ static void words_have_limits(void **state) {
     assert_null(read);
 }
 
-/* Two files that number the same words otherwise: a word is one category of the comparison. */
+/* Two files number the same names differently: in the comparison each name is one category. */
 static void comparisons_go_by_the_word(void **state) {
     (void)state;
     tide_snapshot *one = load_own(OWN);
@@ -152,7 +152,7 @@ static void comparisons_go_by_the_word(void **state) {
     assert_int_equal(tide_compare_rows_create(compare, &rows), TIDE_OK);
     assert_int_equal(compare->n_categories, TIDE_N_CATEGORIES + 2);
     assert_string_equal(compare->categories[TIDE_N_CATEGORIES], "kv cache");
-    /* What one calls the cache, the other calls communication. */
+    /* The number that one file gives to the cache is communication in the other. */
     assert_true(compare->runs[0].category_bytes[TIDE_N_CATEGORIES] > 0);
     assert_true(compare->runs[0].category_bytes[TIDE_N_CATEGORIES] ==
                 compare->runs[1].category_bytes[TIDE_N_CATEGORIES + 1]);

@@ -1,5 +1,5 @@
-/* test_compare.c - figures side by side, and sentences that say what the figures say.
- * test_compare_workloads.c tests what is said of runs that cannot be compared. */
+/* test_compare.c - comparisons: figures side by side, and sentences that agree with them.
+ * test_compare_workloads.c tests the sentences about runs that cannot be compared. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -60,7 +60,7 @@ static void equal_runs_go_by_their_labels(void **state) {
     compare_finish(&of);
 }
 
-/* Without folders, unless these alone tell the runs apart. */
+/* A run's label has no folder unless the runs differ only in their folders. */
 static void labels_go_without_folders(void **state) {
     (void)state;
     const made_run run = {"fp32", {[TIDE_PARAMETER] = GIB}, .scope = 1};
@@ -90,8 +90,9 @@ static void a_peak_that_stays(void **state) {
         "bf16-mixed hardly changes it (3.00 GiB with fp32, 3.00 GiB with bf16-mixed).");
 }
 
-/* Which of two equal categories is ahead by a page is no news, and no difference of the runs. */
-static void a_tie_is_told_as_a_tie(void **state) {
+/* If two categories are almost equal, which of them is a page larger is not worth mentioning, nor
+ * is it a difference between the runs. */
+static void a_tie_is_called_a_tie(void **state) {
     (void)state;
     assert_sentence(
         (const made_run[]){{"fp32", {[TIDE_PARAMETER] = GIB, [TIDE_GRADIENT] = GIB}, .scope = 1},
@@ -128,8 +129,9 @@ static void a_peak_that_rises_and_moves(void **state) {
         "1.00 GiB less; it moves from optimizer > adamw to backward > attention.");
 }
 
-/* The copies of weights that bf16-mixed needs may outweigh what it saves. Whoever reads that it
- * takes more is told why, in figures of the two files; the order of the files changes nothing. */
+/* The copies of weights that bf16-mixed needs may outweigh what it saves. The sentence then
+ * explains, with figures of both files, why it takes more; the order of the files does not matter.
+ */
 static void a_narrower_type_that_takes_more(void **state) {
     (void)state;
     const made_run wide = {"fp32",
@@ -206,7 +208,7 @@ static void neither_fits(void **state) {
     compare_finish(&of);
 }
 
-/* The base is described once, however many runs stand beside it. */
+/* The base is described only once, however many runs are compared with it. */
 static void the_base_is_described_once(void **state) {
     (void)state;
     comparison of = compare_runs(
@@ -287,7 +289,7 @@ static void nothing_recorded_is_no_crash(void **state) {
     tide_snapshot_destroy(empty);
 }
 
-/* Two whole runs of the same model: half the bytes of an activation show. */
+/* Two whole runs of the same model: activations of half the size show in the sentence. */
 static void whole_runs(void **state) {
     (void)state;
     synthetic_config config = synthetic_default();
@@ -319,7 +321,7 @@ int main(void) {
         cmocka_unit_test(equal_runs_go_by_their_labels),
         cmocka_unit_test(labels_go_without_folders),
         cmocka_unit_test(a_peak_that_stays),
-        cmocka_unit_test(a_tie_is_told_as_a_tie),
+        cmocka_unit_test(a_tie_is_called_a_tie),
         cmocka_unit_test(a_peak_that_falls),
         cmocka_unit_test(a_peak_that_rises_and_moves),
         cmocka_unit_test(a_narrower_type_that_takes_more),

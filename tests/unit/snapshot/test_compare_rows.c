@@ -1,5 +1,5 @@
-/* test_compare_rows.c - what is alive at the peaks, aligned by meaning: against a second way to
- * count it, on made-up and on stored snapshots, and where the difference is known. */
+/* test_compare_rows.c - tensors alive at the peaks, aligned by meaning: compared with a second way
+ * to count them, on made-up and stored snapshots, and where the difference is known. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -109,7 +109,8 @@ static void finish(comparison *of) {
 
 /* ---- a second way to count ---- */
 
-/* Runs of digits between dots, or behind a blank, become a star: as names and paths are folded. */
+/* Replaces each run of digits between dots or after a space by a star, as the product folds names
+ * and paths. */
 static void fold(const char *text, char before, char *folded) {
     char last = before;
     while (*text != '\0') {
@@ -153,7 +154,8 @@ static void key_of_block(const tide_snapshot *snapshot, const tide_scope_paths *
     key_of(snapshot, block->category, name, path, block->stack, key);
 }
 
-/* The bytes of all blocks of a run whose key is a row's are that row's, and no block is left. */
+/* Each row has the bytes of all blocks of a run with the row's key, and every block belongs to a
+ * row. */
 static void assert_run_adds_up(const comparison *of, size_t run) {
     const tide_compare_run *from = &of->compare->runs[run];
     const tide_summary_peak *peak = &from->device->peak;
@@ -188,7 +190,7 @@ static void assert_run_adds_up(const comparison *of, size_t run) {
     tide_arena_fini(&arena);
 }
 
-/* Rows, kinds and categories tell the same bytes. */
+/* Rows, kinds and categories add up to the same bytes. */
 static void assert_sums(const comparison *of, size_t run) {
     int64_t by_category[TIDE_N_CATEGORIES] = {0};
     int64_t by_kind[TIDE_N_LAYER_KINDS] = {0};
@@ -267,7 +269,8 @@ static void stored_runs_add_up(void **state) {
     }
 }
 
-/* Sums of all recordings by PyTorch that are here, each beside the one before it. */
+/* Checks the sums of all PyTorch recordings that are present, each compared with the one before it.
+ */
 static void pytorch_runs_add_up(void **state) {
     (void)state;
     char path[PYTORCH_PATH_BYTES];
@@ -288,7 +291,7 @@ static void pytorch_runs_add_up(void **state) {
     }
     tide_snapshot_destroy(snapshots[1]);
     if (n_compared == 0) {
-        skip(); /* the files are no part of the project */
+        skip(); /* the files are not part of the project */
     }
 }
 
@@ -315,8 +318,8 @@ static const tensor BASE[] = {
     {64 * KIB, 2 * KIB, NAME_B, TIDE_NONE, TIDE_NONE, TIDE_PARAMETER},
 };
 
-/* The other run has the base's tensors in another order and elsewhere, and what is said in
- * `changed` (by its index). Returns the only row that differs. */
+/* The other run has the base's tensors in another order and at other addresses, with one change.
+ * Exactly one row may differ, and it has these values. */
 static void assert_one_difference(const tensor *others, size_t n, tide_row_change change,
                                   int64_t base_bytes, int64_t bytes, const char *name) {
     tide_snapshot *snapshots[] = {make(NULL, BASE, 3), make(NULL, others, n)};
@@ -351,8 +354,8 @@ static void one_tensor_differs(void **state) {
     assert_one_difference((const tensor[]){smaller, q1, q0}, 3, TIDE_ROW_SHRUNK, 2 * KIB, KIB, "b");
 }
 
-/* What lies elsewhere in the model, or is something else, is another row. */
-static void what_rows_are_told_by(void **state) {
+/* A tensor in another place of the model, or of another kind, is a row of its own. */
+static void rows_differ_by_place_and_kind(void **state) {
     (void)state;
     static const tensor TENSORS[] = {
         {0 * KIB, KIB, Q0, 2, 1, TIDE_ACTIVATION}, {1 * KIB, KIB, Q1, 4, 1, TIDE_ACTIVATION},
@@ -370,7 +373,7 @@ static void what_rows_are_told_by(void **state) {
     tide_snapshot_destroy(made);
 }
 
-/* Without a name the line tells tensors apart, with one it does not. */
+/* Tensors without names are distinguished by their line; named ones are not. */
 static void lines_count_without_a_name(void **state) {
     (void)state;
     tensor tensors[] = {{0, KIB, NAME_B, 0, 1, TIDE_ACTIVATION},
@@ -388,8 +391,8 @@ static void lines_count_without_a_name(void **state) {
     tide_snapshot_destroy(nameless);
 }
 
-/* What lies below the user's frames of PyTorch's stacks does not count, where there are such. */
-static void foreign_stacks_are_told_by_the_users_frames(void **state) {
+/* In PyTorch's stacks the frames below the user's are ignored, if there are user's frames. */
+static void foreign_stacks_are_named_by_the_users_frames(void **state) {
     (void)state;
     static const tensor TENSORS[] = {{0 * KIB, KIB, TIDE_NONE, 0, 5, TIDE_UNKNOWN},
                                      {1 * KIB, KIB, TIDE_NONE, 0, 6, TIDE_UNKNOWN},
@@ -420,41 +423,13 @@ static void a_run_without_recording(void **state) {
     tide_snapshot_destroy(snapshots[1]);
 }
 
-static void kinds_of_names_and_scopes(void **state) {
+static void changes_have_names(void **state) {
     (void)state;
-    static const struct {
-        const char *name, *path;
-        tide_layer_kind kind;
-    } CASES[] = {{"layers.*.attn.q", "", TIDE_LAYER_ATTENTION},
-                 {"h.*.mlp.c_fc.weight", "forward > attention", TIDE_LAYER_MLP},
-                 {"layers.*.ffn.w1.weight.exp_avg", "", TIDE_LAYER_MLP},
-                 {"layers.*.ln1.rstd", "forward > layer * > attention", TIDE_LAYER_NORM},
-                 {"blk.*.attn_norm.weight", "", TIDE_LAYER_NORM},
-                 {"ln_final.weight", "", TIDE_LAYER_NORM},
-                 {"token_embeddings.weight", "", TIDE_LAYER_EMBEDDING},
-                 {"wte.weight", "", TIDE_LAYER_EMBEDDING},
-                 {"lm_head.weight.grad", "", TIDE_LAYER_LM_HEAD},
-                 {"logits", "forward > lm_head", TIDE_LAYER_LM_HEAD},
-                 {"layers.*.out", "forward > layer * > ffn", TIDE_LAYER_MLP},
-                 {"", "forward > SelfAttention", TIDE_LAYER_ATTENTION},
-                 {"", "attention > ffn > mul", TIDE_LAYER_MLP},
-                 {"", "", TIDE_LAYER_OTHER},
-                 {"..", " > >", TIDE_LAYER_OTHER},
-                 {"gemm.workspace", "setup", TIDE_LAYER_OTHER},
-                 {"lnx", "", TIDE_LAYER_OTHER},
-                 {"vln", "", TIDE_LAYER_OTHER}};
-    for (size_t i = 0; i < sizeof(CASES) / sizeof(CASES[0]); i++) {
-        if (tide_layer_kind_of(CASES[i].name, CASES[i].path) != CASES[i].kind) {
-            fail_msg("'%s' in '%s'", CASES[i].name, CASES[i].path);
-        }
-    }
-    assert_string_equal(tide_layer_kind_name(TIDE_LAYER_MLP), "mlp");
-    assert_string_equal(tide_layer_kind_name(TIDE_N_LAYER_KINDS), "?");
     assert_string_equal(tide_row_change_name(TIDE_ROW_SHRUNK), "shrunk");
     assert_string_equal(tide_row_change_name(-1), "?");
 }
 
-/* Each allocation fails in turn: a clear answer, and nothing leaks. */
+/* Each allocation fails in turn: the status is clear, and nothing leaks. */
 static void no_memory(void **state) {
     (void)state;
     tide_hostmem_fault fault;
@@ -489,11 +464,11 @@ int main(void) {
         cmocka_unit_test(pytorch_runs_add_up),
         cmocka_unit_test(a_run_against_itself),
         cmocka_unit_test(one_tensor_differs),
-        cmocka_unit_test(what_rows_are_told_by),
+        cmocka_unit_test(rows_differ_by_place_and_kind),
         cmocka_unit_test(lines_count_without_a_name),
-        cmocka_unit_test(foreign_stacks_are_told_by_the_users_frames),
+        cmocka_unit_test(foreign_stacks_are_named_by_the_users_frames),
         cmocka_unit_test(a_run_without_recording),
-        cmocka_unit_test(kinds_of_names_and_scopes),
+        cmocka_unit_test(changes_have_names),
         cmocka_unit_test(no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

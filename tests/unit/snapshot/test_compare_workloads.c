@@ -1,5 +1,6 @@
-/* test_compare_workloads.c - runs of different workloads, of workloads that the file does not
- * state, and without recorded allocations are told apart and not measured against each other. */
+/* test_compare_workloads.c - runs that cannot be compared: of different workloads, of workloads
+ * that the file does not state, or without recorded allocations. Sentences name the difference and
+ * do not compare their figures. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -41,7 +42,7 @@ static void other_workloads_are_not_compared(void **state) {
     compare_finish(&of);
 }
 
-/* A file that does not say what was run has no settings in its name, and is called no other
+/* A file that does not say what was run has no settings in its label, and does not count as another
  * workload. */
 static void workloads_that_are_not_stated(void **state) {
     (void)state;
@@ -70,7 +71,7 @@ static void workloads_that_are_not_stated(void **state) {
     compare_finish(&of);
 }
 
-/* A run timed with recording off, beside one of another context. */
+/* A run that was timed without recording, compared with one of another context. */
 static void a_run_without_recording(void **state) {
     (void)state;
     comparison of =

@@ -1,7 +1,6 @@
-/* test_export.c - exporters as a library: documents with nothing in them, options that fit nothing,
- * a sink that fails, and host memory that runs out at every call. What they write is read by
- * programs of its own in tests/format.
- */
+/* test_export.c - the exporters as a library: empty documents, options that match nothing, a sink
+ * that fails, and host memory that runs out at every call. Independent programs in tests/format
+ * read what they write. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,7 +14,7 @@
 #include "support/hostmem_fault.h"
 #include "support/synthetic.h"
 
-/* What a sink has taken. */
+/* The text that a sink has received. */
 typedef struct taken {
     char text[512];      /* the beginning */
     size_t n_bytes;      /* all of it */
@@ -128,14 +127,14 @@ static void lack_of_host_memory_is_told(void **state) {
             tide_hostmem_fault heap;
             taken all = {.n_bytes = 0};
             tide_hostmem_fault_init(&heap, ++n);
-            made->arena.mem = &heap.mem; /* what exporters take theirs from */
+            made->arena.mem = &heap.mem; /* the heap from which exporters allocate */
             status = export_to(tide_exporter_at(e)->name, made, NULL, &all, NULL);
             made->arena.mem = mem;
             assert_true(status == TIDE_OK || status == TIDE_NO_MEMORY);
             assert_int_equal(heap.n_live, 0);
             assert_true(n < 2000);
         }
-        assert_true(n > 3); /* otherwise nothing was refused at all */
+        assert_true(n > 3); /* otherwise no allocation failed at all */
         tide_snapshot_destroy(made);
     }
 }

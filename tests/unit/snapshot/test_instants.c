@@ -54,7 +54,8 @@ static void instants_are_found(void **state) {
         {"step[1]>layer", 1}, /* right before its first row */
         {"layer[3]", 1},
         {" backward > layer[3] ", 1},
-        {"step[2] > backward", 3}, /* it begins with a free, from the height before */
+        {"step[2] > backward",
+         3}, /* it begins with a free, so it is highest before its first row */
         {"backward", 3},
     };
     tide_snapshot *made = with_scopes();
@@ -106,7 +107,7 @@ static void bad_instants_are_refused(void **state) {
     tide_snapshot_destroy(made);
 }
 
-/* A summary of any instant adds up; that of the peak's is the peak's. */
+/* The summary of any instant adds up, and its totals at the peak are those found while indexing. */
 static void summaries_of_instants_add_up(void **state) {
     (void)state;
     synthetic_config config = synthetic_default();

@@ -17,7 +17,7 @@ enum { OUT_BYTES = 1 << 20 };
 typedef struct output {
     size_t n_bytes;
     size_t n_calls;
-    size_t fail_call; /* number of the call that fails; 0: none */
+    size_t fail_call; /* the call that fails, counted from 1; 0: none */
     char text[OUT_BYTES];
 } output;
 
@@ -115,7 +115,7 @@ static void failed_writes_stick(void **state) {
     assert_int_equal(to->n_calls, 2);
 }
 
-/* Every integer of a list that goes around the edges of digits and signs comes back. */
+/* Integers around every change of digits and sign are read back unchanged. */
 static void integers_come_back(void **state) {
     tide_json_writer *json = NULL;
     output *to = begin(state, &json);
@@ -176,7 +176,7 @@ static void texts_come_back(void **state) {
     tide_arena_fini(&arena);
 }
 
-/* Texts that skip must refuse, with the offset of the trouble. */
+/* Texts that tide_json_skip must refuse, and the offset of the error. */
 static void bad_json_is_refused(void **state) {
     (void)state;
     static const struct {

@@ -1,5 +1,5 @@
-/* test_large.c - a snapshot of 50,000 events: its size, and that nothing is lost. How long a
- * million take is measured by tests/bench/bench_snapshot.c. */
+/* test_large.c - a snapshot of 50,000 events: its size, and whether anything is lost.
+ * tests/bench/bench_snapshot.c measures how long a million events take. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -37,7 +37,7 @@ static void fifty_thousand_events(void **state) {
     char *bytes = snapshot_file_text(path, &n_bytes);
     assert_non_null(bytes);
     free(bytes);
-    assert_true(n_bytes < N_EVENTS * 8); /* 8 MB a million, scopes included */
+    assert_true(n_bytes < N_EVENTS * 8); /* 8 MB per million events, scopes included */
     tide_summary *summary = NULL;
     assert_int_equal(tide_summary_create(read, &summary, &error), TIDE_OK);
     assert_int_equal(summary->devices[0].n_unmatched, 0);

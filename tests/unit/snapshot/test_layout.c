@@ -1,5 +1,5 @@
-/* test_layout.c - segments, blocks and gaps at an instant, against a table of every byte's owner,
- * and the account of the reserved bytes. test_instants.c tests how an instant is found. */
+/* test_layout.c - segments, blocks and gaps at an instant, compared with a table of every byte's
+ * owner, and the account of the reserved bytes. test_instants.c tests how an instant is found. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -74,7 +74,8 @@ static void the_account_of_a_known_recording(void **state) {
     tide_snapshot_destroy(made);
 }
 
-/* Mapped memory joins, is cut in the middle, and joins again; a bought neighbour stays apart. */
+/* Mapped memory joins, is cut in the middle, and joins again; a neighbour that was bought as a
+ * segment does not join it. */
 static void expandable_segments_join_and_split(void **state) {
     (void)state;
     const tide_event events[] = {
@@ -107,7 +108,7 @@ static void expandable_segments_join_and_split(void **state) {
     tide_snapshot_destroy(made);
 }
 
-/* Only granules without a part of a block go back. */
+/* Only granules that no block touches are unmapped. */
 static void granules_in_blocks_stay(void **state) {
     (void)state;
     const tide_event events[] = {
@@ -157,7 +158,7 @@ static void append(world *in, tide_action action, size_t unit, size_t n, uint64_
     in->events[in->n_events++] = made_event(action, unit * 512, requested, n * 512);
 }
 
-/* One row that the world allows, or none. */
+/* Makes one row that is possible in the present state, or none. */
 static void random_row(world *in, uint64_t *seed) {
     size_t unit = next_random(seed) % (UNITS - 40);
     size_t n = 1 + next_random(seed) % 40;
@@ -206,7 +207,7 @@ static void random_row(world *in, uint64_t *seed) {
     }
 }
 
-/* What the table says: bytes mapped, cached, pending, allocated. */
+/* The bytes that the table counts as mapped, cached, pending and allocated. */
 static void assert_as_in(const world *in, const tide_layout *layout) {
     int64_t mapped = 0, cached = 0, pending = 0;
     for (size_t i = 0; i < UNITS; i++) {
@@ -259,7 +260,7 @@ static void random_rows_agree_with_a_table(void **state) {
     }
 }
 
-/* After the last row the layout is what the recording says about its end. */
+/* After the last row the layout equals the recorded end. */
 static void assert_end_agrees(const tide_snapshot *snapshot) {
     tide_lifetimes lifetimes = lifetimes_of(snapshot);
     for (size_t d = 0; d < snapshot->n_devices; d++) {
@@ -303,7 +304,7 @@ static void made_up_recordings_end_as_they_say(void **state) {
     }
 }
 
-/* Real files, where they are: at their ends and at every 1/7 of the way. */
+/* Real files, where they are present, at both ends and at every seventh of the way. */
 static void real_files_add_up(void **state) {
     (void)state;
     char path[PYTORCH_PATH_BYTES];

@@ -1,5 +1,5 @@
-/* test_losses.c - the losses of a run's steps in a file: every bit of them, what is no finite
- * number too, and what is no loss is refused by its place. */
+/* test_losses.c - a file keeps every bit of the losses of a run's steps, also those that are not
+ * finite. The reader refuses a value that is not a loss and names its place. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -24,7 +24,7 @@ static tide_snapshot *made(const double *losses, size_t n) {
     return snapshot;
 }
 
-/* The text of a snapshot as it is written; the heap's. */
+/* The text of a written snapshot, from malloc. */
 static char *written(const double *losses, size_t n, size_t *ret_bytes) {
     char path[SNAPSHOT_PATH_BYTES];
     char *text = NULL;

@@ -1,4 +1,5 @@
-/* test_pickle.c - the pickle machine: what it makes of data, and what it refuses. */
+/* test_pickle.c - the pickle machine: the values that it builds, and the pickles that it refuses.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -16,7 +17,7 @@
 
 enum { MAX_OPCODES = 256 };
 
-/* A pickle by hand; its bytes may hold NULs. */
+/* A hand-made pickle; its bytes may include NULs. */
 #define BYTES(text) (text), sizeof(text) - 1
 
 static tide_status read(const char *data, size_t n_bytes, tide_error *error) {
@@ -39,7 +40,7 @@ static void assert_refused(const char *data, size_t n_bytes, tide_status expecte
     }
 }
 
-/* Integer that the pickle consists of. */
+/* The integer that is the pickle's only value. */
 static void assert_integer(const char *data, size_t n_bytes, int64_t expected) {
     tide_pickle pickle;
     assert_int_equal(pickle_read_bytes(&pickle, data, n_bytes, tide_hostmem_default(), NULL),
@@ -115,7 +116,7 @@ static void containers_hold_their_items(void **state) {
     free(data);
 }
 
-/* All opcodes that make data, in one pickle. */
+/* All opcodes that build data, in one pickle. */
 static const char EVERYTHING[] =
     "\x80\x05\x95\x00\x00\x00\x00\x00\x00\x00\x00"
     "](]q\x00h\x00r\x01\x00\x00\x00j\x01\x00\x00\x00\x94"
@@ -139,7 +140,7 @@ static void every_opcode_of_data_is_read(void **state) {
     }
 }
 
-/* At any place: no crash, and nothing but a message. */
+/* A pickle that is cut anywhere gives an error and never a crash. */
 static void every_truncation_is_refused(void **state) {
     (void)state;
     for (size_t n = 0; n < sizeof(EVERYTHING) - 1; n++) {
@@ -165,7 +166,7 @@ static void every_changed_byte_is_survived(void **state) {
     }
 }
 
-/* Opcodes that are refused by name, and bytes that are none. */
+/* Opcodes that are refused by name, and bytes that are not opcodes. */
 static void all_other_opcodes_are_refused(void **state) {
     (void)state;
     static const struct {
@@ -266,7 +267,8 @@ static void limits_hold(void **state) {
     assert_refused(lists, sizeof(lists) - 1, TIDE_LIMIT, "levels deep");
 }
 
-/* A list of 16 of the list below, 30 levels deep, is no bomb: it is never walked. */
+/* Thirty nested lists, each holding the next one 16 times, are harmless, because they are never
+ * walked. */
 static void shared_lists_take_no_memory(void **state) {
     (void)state;
     char data[4096] = "\x80\x04]\x94";
@@ -286,7 +288,8 @@ static void shared_lists_take_no_memory(void **state) {
     }
     memcpy(data + n, ".", 1);
     tide_error error;
-    (void)read(data, n + 1, &error); /* the stack is not one value: refused, but only at the end */
+    (void)read(data, n + 1,
+               &error); /* the stack holds more than one value, which is refused only at the end */
     assert_non_null(strstr(error.message, "levels deep"));
 }
 
@@ -303,7 +306,7 @@ static void memory_is_bounded(void **state) {
         assert_true(status == TIDE_LIMIT || status == TIDE_FORMAT);
         free(data);
     }
-    /* Empty lists: 32 bytes of memory from one byte each. */
+    /* Empty lists: each byte of the file takes 32 bytes of memory. */
     char *lists = malloc(N_BYTES);
     memset(lists, ']', N_BYTES);
     memcpy(lists, "\x80\x04", 2);

@@ -1,5 +1,6 @@
-/* test_pytorch_export.c - what is exported and read again is what it was, in all that PyTorch's
- * format holds. tests/pytorch/ checks the files by their own rules. */
+/* test_pytorch_export.c - a snapshot that is exported to PyTorch's format and read again is
+ * unchanged in everything that the format holds. tests/pytorch/ checks the files by the rules of
+ * the tools that read them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -28,7 +29,7 @@ static tide_status to_file(void *ctx, const char *bytes, size_t n_bytes) {
     return tide_gzip_writer_write(ctx, bytes, n_bytes);
 }
 
-/* As the command does it. */
+/* Exports as tidemark export does. */
 static tide_status export_to(const tide_snapshot *snapshot, tide_pytorch_form form,
                              const char *path, tide_error *error) {
     tide_gzip_writer *file = NULL;
@@ -60,7 +61,7 @@ static void assert_same_text(const tide_snapshot *a, uint32_t x, const tide_snap
     assert_string_equal(tide_snapshot_text(a, x), tide_snapshot_text(b, y));
 }
 
-/* Frame by frame; numbers of nodes may differ. */
+/* Compares stacks frame by frame, because the numbers of their nodes may differ. */
 static void assert_same_stack(const tide_snapshot *a, uint32_t x, const tide_snapshot *b,
                               uint32_t y) {
     while (x != TIDE_NONE && y != TIDE_NONE) {
@@ -75,7 +76,7 @@ static void assert_same_stack(const tide_snapshot *a, uint32_t x, const tide_sna
     assert_int_equal(x, y);
 }
 
-/* Names, kinds, times and parents of a scope and all around it. */
+/* Compares names, kinds and times of a scope and of all its parents. */
 static void assert_same_scope(const tide_snapshot *a, uint32_t x, const tide_snapshot *b,
                               uint32_t y) {
     while (x != TIDE_NONE && y != TIDE_NONE) {
@@ -189,7 +190,7 @@ static void real_files_come_back_equal(void **state) {
 
 /* ---- our own ---- */
 
-/* "step 0 > forward > layer 3", as an event's metadata says it. */
+/* "step 0 > forward > layer 3", as it stands in an event's metadata. */
 static void write_path(const tide_snapshot *s, uint32_t scope, char path[PATH_TEXT]) {
     path[0] = '\0';
     if (scope == TIDE_NONE) {
@@ -273,7 +274,7 @@ static void numbers_beyond_doubles_are_refused(void **state) {
     tide_snapshot_destroy(snapshot);
 }
 
-/* An older file stays as it was, and nothing is left beside it. */
+/* An older file is unchanged, and no temporary file is left. */
 static void every_failed_allocation_is_survived(void **state) {
     (void)state;
     static const tide_pytorch_form FORMS[] = {TIDE_PYTORCH_PICKLE, TIDE_PYTORCH_JSON};
@@ -312,7 +313,7 @@ static tide_status keep_all(void *ctx, const char *data, size_t n_bytes) {
     return fwrite(data, 1, n_bytes, file) == n_bytes ? TIDE_OK : TIDE_IO;
 }
 
-/* Each integer in its shortest form, and back. */
+/* Each integer is written in its shortest form and read back. */
 static void integers_of_every_length_come_back(void **state) {
     (void)state;
     char path[SNAPSHOT_PATH_BYTES];

@@ -1,5 +1,6 @@
-/* test_pytorch_files.c - real snapshots that PyTorch wrote, with figures to reach. The files are no
- * part of the project: without the folder that TIDEMARK_SHARED or ../shared names, this skips. */
+/* test_pytorch_files.c - real snapshots that PyTorch wrote, with the figures that must be read from
+ * them. The files are not part of the project: the test skips if neither TIDEMARK_SHARED nor
+ * ../shared has them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -34,7 +35,7 @@ static int64_t start_bytes(const tide_snapshot *snapshot) {
     return sum;
 }
 
-/* As the table writes it: two digits. */
+/* Rounded to two digits, as the table prints it. */
 static void assert_mib(int64_t n_bytes, const char *expected) {
     char text[32];
     snprintf(text, sizeof(text), "%.2f", (double)n_bytes / BYTES_PER_MIB);
@@ -69,7 +70,7 @@ static void figures_come_out(void **state) {
     }
 }
 
-/* What start and events lead to is what the dump holds. */
+/* The events, applied to the start, give the state that the dump holds. */
 static void start_and_events_lead_to_the_end(void **state) {
     (void)state;
     for (size_t i = 0; i < PYTORCH_N_FILES; i++) {
@@ -96,7 +97,7 @@ static void start_and_events_lead_to_the_end(void **state) {
     }
 }
 
-/* Counts what a heap hands out, with its highest sum. */
+/* A heap that counts the bytes in use and their highest sum. */
 typedef struct meter {
     tide_hostmem mem;
     size_t n_now, n_highest;
@@ -157,8 +158,8 @@ static void memory_stays_below_12_times_the_file(void **state) {
     }
 }
 
-/* A dump tells the bytes in use when it was taken, in the next dump's trace: whole blocks, so that
- * the sizes of all blocks alive then must be right. */
+/* The trace of the next dump tells how many bytes were in use when this one was taken. It counts
+ * whole blocks, so the sizes of all blocks alive then must be right. */
 static void derived_block_sizes_add_up_at_each_dump(void **state) {
     (void)state;
     tide_snapshot *snapshot = pytorch_file_load(pytorch_file_named("cnn_snapshot_events"));

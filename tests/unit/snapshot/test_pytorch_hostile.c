@@ -1,5 +1,5 @@
-/* test_pytorch_hostile.c - files that pretend to be PyTorch's: each gets a message that names byte
- * and place, none crashes the reader or takes more memory than its size allows. */
+/* test_pytorch_hostile.c - files that only pretend to be PyTorch's. Each gets an error that names
+ * the byte and the place; none crashes the reader or takes more memory than its size justifies. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -42,7 +42,7 @@ static const char GOOD[] =
     "'allocator_settings': {'max_split_size': -1, 'roundup_power2_divisions': {'1': 0}}, "
     "'external_annotations': [{'stage': 'START', 'name': 'n', 'device': 0, 'time_us': 9}]}";
 
-/* GOOD with the first `from` behind `after` replaced by `to`. */
+/* GOOD with the first `from` after `after` replaced by `to`. */
 static const char *changed(const char *after, const char *from, const char *to) {
     static char text[TEXT_BYTES];
     const char *at = strstr(GOOD, after);
@@ -93,7 +93,8 @@ static void wrong_kinds_are_named_by_place(void **state) {
     }
 }
 
-/* Ornaments: the file is read, they are unknown, and the place is told. */
+/* Invalid values that nothing depends on: the file is read, the values become unknown, and the
+ * first one is named. */
 static void odd_values_are_counted(void **state) {
     (void)state;
     static const struct {
@@ -168,7 +169,7 @@ static void a_line_that_nobody_knows_is_unknown(void **state) {
     tide_snapshot_destroy(snapshot);
 }
 
-/* What no block covers is free, and counted as a contradiction. */
+/* Bytes of a segment that no block covers become a free block and count as a contradiction. */
 static void gaps_are_filled(void **state) {
     (void)state;
     static const struct {
@@ -217,7 +218,8 @@ static void streams_and_devices_are_limited(void **state) {
     assert_refused(text, TIDE_LIMIT, "device_traces: 257 devices");
 }
 
-/* One event in a list of 1,000, that list 256 times among the traces: 256,000 rows from 4 KB. */
+/* A list repeats one event 1,000 times, and the traces repeat that list 256 times: 256,000 rows
+ * from 4 KB. */
 static void repeated_parts_do_not_multiply(void **state) {
     (void)state;
     static char data[64 * 1024];
@@ -248,7 +250,8 @@ static void repeated_parts_do_not_multiply(void **state) {
     tide_snapshot_destroy(snapshot);
 }
 
-/* Every byte of a small file changed to a few others: a message or a document, never a crash. */
+/* Every byte of a small file is changed to a few others: the result is an error or a document,
+ * never a crash. */
 static void changed_bytes_are_survived(void **state) {
     (void)state;
     static const unsigned char OTHERS[] = {0, 1, 0x28, 0x4e, 0x5d, 0x75, 0x7d, 0x8a, 0xff};

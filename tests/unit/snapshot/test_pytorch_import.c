@@ -1,5 +1,5 @@
-/* test_pytorch_import.c - small snapshots by hand, as PyTorch would write them: what becomes of
- * each part. */
+/* test_pytorch_import.c - hand-made small snapshots, as PyTorch would write them: how each part is
+ * imported. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -25,8 +25,8 @@ static tide_snapshot *import(const char *text) {
     return snapshot;
 }
 
-/* The document of a file with these segments, with one trace of these events (up to NULL), and with
- * `rest` behind it. */
+/* The document of a file with these segments, one trace of these events (up to NULL), and `rest`
+ * after it. */
 static tide_snapshot *import_trace(const char *segments, const char *rest, ...) {
     static char text[TEXT_BYTES];
     int n = snprintf(text, sizeof(text), "{'segments': [%s], 'device_traces': [[", segments);
@@ -87,8 +87,9 @@ static void frames_become_a_tree(void **state) {
     tide_snapshot_destroy(s);
 }
 
-/* One large block of 2,000,000 bytes whose neighbour begins 600,448 bytes behind it: the gap is
- * below 1 MiB, so it is the block's. Of the second one the rest is above 1 MiB. */
+/* One large block of 2,000,000 bytes whose neighbour begins 600,448 bytes after its end: the gap is
+ * below 1 MiB, so it belongs to the block. The rest after the second block is above 1 MiB, so it
+ * does not. */
 static void block_sizes_follow_from_neighbours(void **state) {
     (void)state;
     tide_snapshot *s = import_trace(
@@ -112,8 +113,8 @@ static void block_sizes_follow_from_neighbours(void **state) {
     tide_snapshot_destroy(s);
 }
 
-/* The nearest neighbour seen tells the size of a block that was alive before the trace, too: one
- * that was there when the block was freed, and one that only earlier rows tell of. */
+/* The nearest neighbour also determines the size of a block that was alive before the trace,
+ * whether it existed when the block was freed or is known only from earlier rows. */
 static void blocks_from_before_the_trace_are_sized(void **state) {
     (void)state;
     static const char FIRST[] = EVENT("free_completed", "19377664", "2097152", "5", "");
@@ -136,7 +137,7 @@ static void blocks_from_before_the_trace_are_sized(void **state) {
 
 static void settings_change_the_rounding(void **state) {
     (void)state;
-    /* Fourths of powers of two: 5 MiB + 1 becomes 6 MiB. */
+    /* Sizes are rounded up to quarters of a power of two: 5 MiB + 1 becomes 6 MiB. */
     tide_snapshot *s = import_trace(
         ALL_FREE,
         ", 'allocator_settings': {'PYTORCH_CUDA_ALLOC_CONF': 'x', 'max_split_size': -1, "
@@ -152,7 +153,7 @@ static void settings_change_the_rounding(void **state) {
     assert_true(s->settings[3].number == 0.5);
     assert_non_null(strstr(s->settings[4].text, "[1:4,2:4,4:4,8:0,"));
     tide_snapshot_destroy(s);
-    /* Above max_split_size a block is the whole gap. */
+    /* Above max_split_size a block takes the whole gap. */
     s = import_trace(ALL_FREE, ", 'allocator_settings': {'max_split_size': 15728640}",
                      EVENT("alloc", "16777216", "15728640", "5", ""),
                      EVENT("free_completed", "16777216", "15728640", "6", ""), NULL);
@@ -281,7 +282,7 @@ static void names_and_categories_reach_the_blocks(void **state) {
     tide_snapshot_destroy(s);
 }
 
-/* What the first releases wrote: a list of segments, blocks with a history. */
+/* The format of the first releases: a list of segments, whose blocks have a history. */
 static void files_of_old_are_read(void **state) {
     (void)state;
     tide_snapshot *s = import(
@@ -310,15 +311,15 @@ static void texts_are_repaired(void **state) {
 
 /* ---- what contradicts ---- */
 
-/* Recording was stopped before the dump: what the trace says and what the segments hold differ. */
+/* Recording was stopped before the dump, so that the trace and the segments differ. */
 static void contradictions_are_counted(void **state) {
     (void)state;
     static const char *const TRACES[] = {
-        /* an allocation that is not there at the dump */
+        /* an allocation that the dump does not have */
         EVENT("alloc", "20971520", "2097152", "1", ""),
-        /* a free of what is there at the dump */
+        /* a free of a block that the dump still has */
         EVENT("free_completed", "16777216", "2000000", "1", ""),
-        /* a free request of what is not pending */
+        /* a requested free of a block that is not pending */
         EVENT("free_requested", "16777216", "2000000", "1", ""),
         EVENT("free_requested", "20971520", "2000000", "1", ""),
         /* an address outside all segments */

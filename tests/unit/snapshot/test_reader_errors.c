@@ -1,5 +1,5 @@
-/* test_reader_errors.c - files that are not what they should be: each gets a message that names the
- * place, none crashes the reader. */
+/* test_reader_errors.c - invalid files: each gets an error that names the place, and none crashes
+ * the reader. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,7 +17,7 @@
 #include "support/snapshot_files.h"
 #include "support/synthetic.h"
 
-/* A small document by hand: one segment, one block, two scopes. */
+/* A hand-made small document: one segment, one block, two scopes. */
 static const char GOOD[] =
     "{\"format\":\"tidemark-snapshot\",\"version\":1,\"address_unit_bytes\":512,\n"
     "\"run\":{\"seed\":1,\"keep_graph\":false,\"model\":null},\n"
@@ -50,7 +50,7 @@ static tide_status load(const void *bytes, size_t n_bytes, tide_error *error) {
     snapshot_write_file(path, bytes, n_bytes);
     tide_status status = tide_snapshot_load(path, NULL, &read, error);
     if (status == TIDE_OK) {
-        /* What was accepted can be walked and written. */
+        /* A document that was accepted can be walked and written. */
         tide_summary *summary = NULL;
         tide_error more = {""};
         tide_status summarised = tide_summary_create(read, &summary, &more);
@@ -77,7 +77,7 @@ static void the_good_one_is_read(void **state) {
 
 typedef struct bad_case {
     const char *from;    /* in GOOD */
-    const char *to;      /* what stands there instead */
+    const char *to;      /* the text that replaces it */
     const char *message; /* part of the message */
     const char *there;   /* the text at the byte that the message names; NULL: not checked */
 } bad_case;
@@ -170,7 +170,7 @@ static const bad_case CASES[] = {
     {"\"log\":{", "\"scope_kinds\":[\"step\"],\"log\":{",
      "scopes.kind[1]: the file's 'scope_kinds' has no known name", "1]"},
     {"\"log\":{", "\"actions\":[7],\"log\":{", "actions[0]: a text", "7]"},
-    /* What is skipped, or follows from the rest, is checked all the same. */
+    /* Values that are skipped or that follow from others are checked, too. */
     {"\"log\":{", "\"later\":[\"\xff\"],\"log\":{", "later[0]: not UTF-8", "\xff"},
     {"\"log\":{", "\"later\":\"\\ud800\",\"log\":{", "later: an escape that means", "\\ud800"},
     {"\"log\":{", "\"l\xe9ter\":1,\"log\":{", "l?ter: not UTF-8", "\xe9"},
@@ -181,7 +181,7 @@ static const bad_case CASES[] = {
     {"\"log\":{", "\"summary\":[{\"peak\":1},2],\"log\":{", "summary[1]: an object", "2]"},
 };
 
-/* GOOD with one change; malloc's. */
+/* GOOD with one change, from malloc. */
 static char *changed(const bad_case *of, size_t *ret_bytes) {
     const char *at = strstr(GOOD, of->from);
     if (at == NULL) {
@@ -217,7 +217,7 @@ static void bad_documents_are_refused_by_place(void **state) {
     }
 }
 
-/* What is allowed to differ from what we write. */
+/* Differences from our own writer that a file may have. */
 static void other_writers_are_understood(void **state) {
     (void)state;
     static const bad_case ALLOWED[] = {
@@ -239,11 +239,12 @@ static void other_writers_are_understood(void **state) {
     }
 }
 
-/* Ornaments: the file is read, they are unknown, and the place is told. */
+/* Invalid values that nothing depends on: the file is read, the values become unknown, and the
+ * first one is named. */
 static void odd_values_are_counted(void **state) {
     (void)state;
     static const struct {
-        bad_case of; /* its message: the place, "" where there is nothing to tell */
+        bad_case of; /* its message is the place; "" if there is nothing to name */
         uint64_t n_odd;
     } ODD[] = {
         {{"\"line\":[3]", "\"line\":[-3]", "", NULL}, 0},
@@ -289,7 +290,7 @@ static void odd_values_are_counted(void **state) {
     }
 }
 
-/* Numbers are decoded by the file's own names. */
+/* Numbers of actions and categories are decoded by the names that the file gives them. */
 static void numbers_are_translated(void **state) {
     (void)state;
     static const bad_case OWN = {"\"log\":{",
@@ -320,7 +321,7 @@ static void numbers_are_translated(void **state) {
     free(text);
 }
 
-/* A snapshot as it is written, compressed; malloc's. */
+/* The compressed text of a written snapshot, from malloc. */
 static char *compressed(size_t *ret_bytes) {
     char path[SNAPSHOT_PATH_BYTES];
     tide_snapshot *made = synthetic_create(&(synthetic_config){
@@ -415,7 +416,7 @@ static void the_limit_of_samples_holds(void **state) {
     free(samples);
 }
 
-/* Each beginning of the document, and of the compressed file, is refused. */
+/* The document and the compressed file are refused when they are cut at any byte. */
 static void truncated_files_are_refused(void **state) {
     (void)state;
     tide_error error = {""};
@@ -430,7 +431,7 @@ static void truncated_files_are_refused(void **state) {
     free(bytes);
 }
 
-/* Bytes are replaced at random: whatever comes out is an answer or a message, never a crash. */
+/* Bytes are replaced at random: the result is a document or an error, never a crash. */
 static void scramble(const char *good, size_t n_bytes, size_t n_rounds, bool digits) {
     static const char WORDS[] = "0123456789-,[]{}\":.e ";
     char *bytes = malloc(n_bytes);

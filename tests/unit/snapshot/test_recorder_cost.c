@@ -1,5 +1,5 @@
 /* test_recorder_cost.c - the recorder's share of a step: which events count, what they cost, and
- * when steps with and without recording tell anything. */
+ * when comparing recorded with unrecorded steps is conclusive. */
 #define _POSIX_C_SOURCE 200809L /* clock_gettime */
 #include <math.h>
 #include <setjmp.h>
@@ -27,7 +27,8 @@ static const tide_scope_row SCOPES[] = {
     {.begin_ns = 110, .parent = 3, .name = 3, .index = -1, .kind = TIDE_SCOPE_PHASE},
     {.begin_ns = 200, .parent = TIDE_NONE, .name = 4, .index = 0, .kind = TIDE_SCOPE_STEP},
 };
-/* Of the last step: 4, 5, 5, 6 lie in phases; 3 does not. */
+/* Of the last step's events, those in scopes 4, 5, 5 and 6 lie in phases; the one in scope 3 does
+ * not. */
 static const uint32_t EVENT_SCOPES[] = {TIDE_NONE, 2, 2, 0, 4, 5, 5, 6, 3, 7};
 enum { N_EVENTS = sizeof(EVENT_SCOPES) / sizeof(EVENT_SCOPES[0]) };
 
@@ -64,7 +65,7 @@ static void events_of_the_last_steps_phases_count(void **state) {
     assert_false(tide_recorder_cost_shows(&cost));
 }
 
-/* Time that grows with depth times events would hang on a small file from outside. */
+/* If the time grew with depth times events, a small hostile file could hang the program. */
 static void nesting_without_end_costs_no_time(void **state) {
     (void)state;
     enum { N = 300000, N_COUNTED = TIDE_SCOPE_PATH_DEPTH };
@@ -89,7 +90,8 @@ static void nesting_without_end_costs_no_time(void **state) {
     assert_int_equal(clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &begin), 0);
     assert_int_equal(tide_recorder_cost_of(&snapshot).n_events, N_COUNTED);
     assert_int_equal(clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &end), 0);
-    assert_true(end.tv_sec - begin.tv_sec < 10); /* 45 thousand million steps take minutes */
+    assert_true(end.tv_sec - begin.tv_sec <
+                10); /* otherwise 45 billion steps, which take minutes */
     free(rows);
     free(scopes);
 }
@@ -108,7 +110,7 @@ static void what_is_not_known_is_not_said(void **state) {
         events[i].scope = TIDE_NONE;
     }
     assert_int_equal(tide_recorder_cost_of(&snapshot).n_events, -1);
-    /* Lost events: of the step, or before it. */
+    /* Lost events may belong to the step or lie before it. */
     snapshot = made();
     snapshot.n_dropped = 1;
     assert_int_equal(tide_recorder_cost_of(&snapshot).n_events, 4);
@@ -140,7 +142,7 @@ static void assert_near(double value, double expected) {
 
 static void the_interval_of_the_median_holds_it_in_95_of_100_cases(void **state) {
     (void)state;
-    /* From tables of the sign test: how many to leave out at each end. */
+    /* From tables of the sign test: how many values to leave out at each end. */
     static const struct {
         size_t n, outside;
     } KNOWN[] = {{1, 0},  {5, 0},  {6, 0},  {8, 0},  {9, 1},    {11, 1},
@@ -148,7 +150,7 @@ static void the_interval_of_the_median_holds_it_in_95_of_100_cases(void **state)
     double shares[TIDE_RECORDER_MAX_PAIRS];
     for (size_t k = 0; k < sizeof(KNOWN) / sizeof(KNOWN[0]); k++) {
         size_t n = KNOWN[k].n;
-        for (size_t i = 0; i < n; i++) { /* in no order: 7 divides none of them */
+        for (size_t i = 0; i < n; i++) { /* unsorted; each n is coprime to 7 */
             shares[i] = (double)((i * 7) % n + 1) * 1e-4;
         }
         tide_recorder_cost cost = cost_of(shares, n);

@@ -1,5 +1,5 @@
-/* test_roundtrip.c - a file gives back each field that was written, and the file of each released
- * version opens for ever. test_save.c tests how a file is written. */
+/* test_roundtrip.c - every field that is written is read back unchanged, and a file of every
+ * released version still opens. test_save.c tests how a file is written. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -275,7 +275,7 @@ static void an_empty_document_comes_back(void **state) {
     tide_snapshot_destroy(read);
 }
 
-/* Addresses that are no multiples of 512, up to 2^63 - 1, and hostile texts. */
+/* Addresses that are not multiples of 512, up to 2^63 - 1, and hostile texts. */
 static void odd_addresses_and_texts_come_back(void **state) {
     (void)state;
     static const char *const STRINGS[] = {"</script><b>", "a\"b\\\n\t\x01",
@@ -389,8 +389,8 @@ static void version_1_opens(void **state) {
     tide_snapshot_destroy(read);
 }
 
-/* Each feature of version 1, in a file that stays as it is: read, written and read again it is the
- * same. */
+/* A stored file with every feature of version 1 is the same after it was read, written and read
+ * again. */
 static void each_feature_of_version_1_comes_back(void **state) {
     (void)state;
     tide_error error = {""};

@@ -1,5 +1,5 @@
-/* test_save.c - a snapshot is saved whole or not at all: rows that contradict one another, a full
- * disk, places that cannot be written, and links. */
+/* test_save.c - a snapshot is saved whole or not at all: it is tested with contradictory rows, a
+ * full disk, places that cannot be written, and links. */
 #define _XOPEN_SOURCE 700
 #include <errno.h>
 #include <setjmp.h>
@@ -34,7 +34,7 @@ static void contradictions_are_not_written(void **state) {
     tide_snapshot_destroy(made);
 }
 
-/* In a process whose files may not exceed 4 KiB, as a full disk would stop it. */
+/* Runs in a process whose files may not exceed 4 KiB, which stops it as a full disk would. */
 static void full_disk_keeps_the_old_file(void **state) {
     (void)state;
     char path[SNAPSHOT_PATH_BYTES];

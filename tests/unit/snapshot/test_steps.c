@@ -1,5 +1,5 @@
-/* test_steps.c - steps that repeat and steps that do not, growth, leaks; what is alive as a tree,
- * and all of it without host memory. */
+/* test_steps.c - steps that repeat and steps that do not, growth, leaks, and trees of what is
+ * alive; also when host memory runs out. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -113,7 +113,7 @@ static void steps_that_repeat(void **state) {
         assert_int_equal(step->peak_bytes, i == 0 ? 2048 : 2048 + 1536);
     }
     assert_int_equal(tide_steps_warm(&steps), 5);
-    /* What the last step alone made is no sign of a leak, but it is there. */
+    /* A block that only the last step made is no sign of a leak, but it is listed. */
     assert_int_equal(tide_steps_leaks(&steps, &lifetimes, 5, &list), TIDE_OK);
     assert_int_equal(list.n_items, 1);
     assert_int_equal(list.items[0].blocks, 1);
@@ -132,7 +132,7 @@ static void a_leak_is_named(void **state) {
     tide_steps steps;
     tide_kept_list list;
     assert_int_equal(tide_steps_init(&steps, made->snapshot, &lifetimes, 0), TIDE_OK);
-    assert_true(steps.steps[N_STEPS - 1].repeats); /* the same again, and yet it grows */
+    assert_true(steps.steps[N_STEPS - 1].repeats); /* the same rows, but the memory grows */
     assert_int_equal(steps.steps[N_STEPS - 1].end_bytes, 2048 * N_STEPS);
     assert_int_equal(tide_steps_leaks(&steps, &lifetimes, tide_steps_warm(&steps), &list), TIDE_OK);
     assert_int_equal(list.n_items, 1);
@@ -156,7 +156,7 @@ static void a_leak_is_named(void **state) {
     destroy(made);
 }
 
-/* Two blocks of one step are of one step. */
+/* Two blocks that one step made count as one step. */
 static void births_of_a_step_are_one_step(void **state) {
     (void)state;
     run *made = make(true);
@@ -174,7 +174,7 @@ static void births_of_a_step_are_one_step(void **state) {
     destroy(made);
 }
 
-/* Each kind of difference, and the rows that are named for it. */
+/* Each kind of difference between steps names the rows that differ. */
 static void differences_are_found(void **state) {
     (void)state;
     enum { THIRD = 3 * ROWS_OF_STEP, SECOND = 2 * ROWS_OF_STEP };
@@ -206,7 +206,7 @@ static void differences_are_found(void **state) {
     }
 }
 
-/* A step that the recording ends in is compared with none. */
+/* The step in which the recording ends is not compared. */
 static void an_open_step_is_left_out(void **state) {
     (void)state;
     run *made = make(false);
@@ -245,7 +245,7 @@ static void without_steps(void **state) {
     destroy(made);
 }
 
-/* Growth and the ends of steps agree with a count of all rows. */
+/* Growth and the bytes at the ends of steps agree with a count of all rows. */
 static void made_up_steps_add_up(void **state) {
     (void)state;
     synthetic_config config = synthetic_default();

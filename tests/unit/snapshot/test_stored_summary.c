@@ -1,5 +1,4 @@
-/* test_stored_summary.c - the summary that a file stores for its readers is the one that its rows
- * give. */
+/* test_stored_summary.c - the summary that a file stores equals the one computed from its rows. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

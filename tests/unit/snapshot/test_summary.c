@@ -1,6 +1,6 @@
-/* test_summary.c - peaks, splits and totals: on small recordings whose figures are known, and
- * against a second way to count them. test_stored_summary.c compares them with what the file
- * stores. */
+/* test_summary.c - peaks, splits and totals of small recordings whose figures are known, and
+ * compared with a second way to count them. test_stored_summary.c compares them with the stored
+ * summary. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -104,7 +104,7 @@ static void a_known_recording(void **state) {
     const tide_event events[] = {
         made_event(TIDE_ACTION_SEGMENT_ALLOC, 0, 16 * KIB, 16 * KIB),
         alloc(0, 1000, KIB, TIDE_PARAMETER, 0, NAME_W),
-        alloc(4096, 600, 4 * KIB, TIDE_ACTIVATION, 4, NAME_X), /* the tail stays unsplit */
+        alloc(4096, 600, 4 * KIB, TIDE_ACTIVATION, 4, NAME_X), /* the rest is not split off */
         made_event(TIDE_ACTION_FREE, 0, KIB, KIB),
         alloc(1024, 512, 512, TIDE_ACTIVATION, 8, NAME_Y),
         alloc(512, 1, 512, TIDE_TEMPORARY, TIDE_NONE, TIDE_NONE), /* the same height again */
@@ -116,7 +116,7 @@ static void a_known_recording(void **state) {
     tide_summary *summary = summarise(made);
     const tide_summary_device *device = &summary->devices[0];
     const tide_summary_peak *peak = &device->peak;
-    assert_int_equal(peak->event, 2); /* not 5: the first on ties */
+    assert_int_equal(peak->event, 2); /* not 5: the first of equal peaks */
     assert_int_equal(peak->totals.allocated_bytes, 5 * KIB);
     assert_int_equal(peak->totals.requested_bytes, 1600);
     assert_int_equal(peak->totals.reserved_bytes, 16 * KIB);
@@ -150,7 +150,8 @@ static void a_known_recording(void **state) {
     tide_snapshot_destroy(made);
 }
 
-/* A pending free leaves allocated bytes at once, active and requested bytes when it completes. */
+/* A pending free reduces allocated bytes at once, and active and requested bytes when it completes.
+ */
 static void pending_frees(void **state) {
     (void)state;
     const tide_event events[] = {
@@ -236,7 +237,7 @@ static void equal_paths_of_steps_are_one(void **state) {
     tide_snapshot_destroy(made);
 }
 
-/* Texts of paths stay short, whatever a file nests and names. */
+/* The text of a path stays short, however deep and long a file nests its names. */
 static void deep_scopes_have_short_texts(void **state) {
     (void)state;
     enum { DEPTH = 5000, LONG = 3000 };
@@ -325,7 +326,7 @@ static void devices_are_kept_apart(void **state) {
     tide_snapshot_destroy(made);
 }
 
-/* A second way to count: no table of live blocks, each row's own sizes are believed. */
+/* A second way to count: it keeps no table of live blocks and trusts the sizes in each row. */
 static void recounted_rows_agree(void **state) {
     (void)state;
     for (uint64_t seed = 1; seed <= 4; seed++) {
@@ -365,7 +366,7 @@ static void recounted_rows_agree(void **state) {
     }
 }
 
-/* The totals after the last event are those of the recorded end. */
+/* The totals after the last event equal those of the recorded end. */
 static void the_end_agrees(void **state) {
     (void)state;
     synthetic_config config = synthetic_default();

@@ -1,4 +1,4 @@
-/* test_user_frame.c - the frame that a stack is told by. */
+/* test_user_frame.c - which frame of a call stack stands for the user's code. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -14,8 +14,8 @@
 
 enum { TEXT_BYTES = 4096 };
 
-/* The text of the frame that a stack of these frames, innermost first, is told by. */
-static void assert_told_by(const char *frames, const char *expected) {
+/* Asserts the text of the frame that stands for a stack with these frames, innermost first. */
+static void assert_frame(const char *frames, const char *expected) {
     char text[TEXT_BYTES];
     tide_snapshot *snapshot = NULL;
     tide_error error;
@@ -41,36 +41,34 @@ static void assert_told_by(const char *frames, const char *expected) {
 
 static void first_frame_of_the_users(void **state) {
     (void)state;
-    assert_told_by(
-        ALLOCATOR FRAME("at::empty(int)", "", "0") ", " MODULE FRAME(
-            "forward", "/home/u/model.py", "12") ", " FRAME("main", "/home/u/run.py", "1"),
-        "forward (model.py:12)");
-    /* A library of models is nearer than the script that calls it. */
-    assert_told_by(MODULE FRAME("attention", "/v/site-packages/transformers/qwen.py",
-                                "3") ", " FRAME("main", "run.py", "1"),
-                   "attention (qwen.py:3)");
-    /* The standard library is not, nor is generated code, nor PyTorch from its sources. */
-    assert_told_by(
-        FRAME("inner", "/usr/lib/python3.11/contextlib.py", "3") ", " FRAME(
-            "f", "<eval_with_key>.py", "1") ", " FRAME("step", "/src/pytorch/torch/optim/adamw.py",
+    assert_frame(ALLOCATOR FRAME("at::empty(int)", "", "0") ", " MODULE FRAME(
+                     "forward", "/home/u/model.py", "12") ", " FRAME("main", "/home/u/run.py", "1"),
+                 "forward (model.py:12)");
+    /* A frame of a model library is preferred to that of the script that calls it. */
+    assert_frame(MODULE FRAME("attention", "/v/site-packages/transformers/qwen.py",
+                              "3") ", " FRAME("main", "run.py", "1"),
+                 "attention (qwen.py:3)");
+    /* Frames of the standard library, of generated code and of PyTorch's sources do not count. */
+    assert_frame(FRAME("inner", "/usr/lib/python3.11/contextlib.py",
+                       "3") ", " FRAME("f", "<eval_with_key>.py",
+                                       "1") ", " FRAME("step", "/src/pytorch/torch/optim/adamw.py",
                                                        "9") ", " FRAME("main", "run.py", "1"),
-        "main (run.py:1)");
-    assert_told_by(FRAME("einsum", "D:/x/.venv/Lib/site-packages/einops/einops.py",
-                         "9") ", " FRAME("forward", "D:/x/basics/model.py", "39"),
-                   "forward (model.py:39)");
+                 "main (run.py:1)");
+    assert_frame(FRAME("einsum", "D:/x/.venv/Lib/site-packages/einops/einops.py",
+                       "9") ", " FRAME("forward", "D:/x/basics/model.py", "39"),
+                 "forward (model.py:39)");
 }
 
 static void without_one_the_gradient_or_the_first_outside_the_allocator(void **state) {
     (void)state;
-    assert_told_by(
-        ALLOCATOR FRAME("at::mul(at::Tensor)", "", "0") ", " FRAME(
-            "torch::autograd::generated::MulBackward0::apply(std::vector<int>)", "", "0"),
-        "torch::autograd::generated::MulBackward0::apply");
-    assert_told_by(ALLOCATOR FRAME("at::empty(int)", "", "0") ", " FRAME("clone", "", "0"),
-                   "at::empty");
-    assert_told_by(FRAME("torch::unwind::unwind()", "", "0"), "torch::unwind::unwind");
-    assert_told_by(FRAME("", "", "0"), "?");
-    assert_told_by("", NULL);
+    assert_frame(ALLOCATOR FRAME("at::mul(at::Tensor)", "", "0") ", " FRAME(
+                     "torch::autograd::generated::MulBackward0::apply(std::vector<int>)", "", "0"),
+                 "torch::autograd::generated::MulBackward0::apply");
+    assert_frame(ALLOCATOR FRAME("at::empty(int)", "", "0") ", " FRAME("clone", "", "0"),
+                 "at::empty");
+    assert_frame(FRAME("torch::unwind::unwind()", "", "0"), "torch::unwind::unwind");
+    assert_frame(FRAME("", "", "0"), "?");
+    assert_frame("", NULL);
 }
 
 int main(void) {
