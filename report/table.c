@@ -75,21 +75,42 @@ static tide_report_item *add_item(tide_report *report) {
     return item;
 }
 
-void tide_report_say(tide_report *report, const char *key, const char *format, ...) {
-    va_list arguments;
-    va_start(arguments, format);
+/* NULL: no memory. */
+static const char *keep_printed(tide_report *report, const char *format, va_list arguments) {
     va_list again;
     va_copy(again, arguments);
     int n = vsnprintf(NULL, 0, format, arguments);
-    va_end(arguments);
     char *text = take(report, (size_t)(n < 0 ? 0 : n) + 1, 1);
+    if (text != NULL) {
+        vsnprintf(text, (size_t)(n < 0 ? 0 : n) + 1, format, again);
+    }
+    va_end(again);
+    return text;
+}
+
+const char *tide_report_text(tide_report *report, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    const char *text = keep_printed(report, format, arguments);
+    va_end(arguments);
+    return text != NULL ? text : "";
+}
+
+const char *tide_report_bytes(tide_report *report, int64_t n_bytes) {
+    char text[TIDE_BYTES_TEXT];
+    return keep_exact(report, tide_bytes_format(n_bytes, text));
+}
+
+void tide_report_say(tide_report *report, const char *key, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    const char *text = keep_printed(report, format, arguments);
+    va_end(arguments);
     tide_report_item *item = add_item(report);
     if (text != NULL && item != NULL) {
-        vsnprintf(text, (size_t)(n < 0 ? 0 : n) + 1, format, again);
         item->key = keep_text(report, key);
         item->text = keep_text(report, text);
     }
-    va_end(again);
 }
 
 tide_table *tide_report_table(tide_report *report, const char *key, const char *title) {
@@ -112,6 +133,18 @@ void tide_table_column(tide_table *table, const char *key, const char *title, bo
     }
 }
 
+void tide_table_columns(tide_table *table, const tide_column *columns, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        tide_table_column(table, columns[i].key, columns[i].title, columns[i].is_number);
+    }
+}
+
+void tide_table_fields(tide_table *table, const tide_field *fields, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        tide_table_column(table, fields[i].key, fields[i].title, fields[i].kind > TIDE_FIELD_CHARS);
+    }
+}
+
 void tide_table_row_begin(tide_table *table) {
     if (table == NULL) {
         return;
@@ -131,82 +164,76 @@ void tide_table_row_begin(tide_table *table) {
     table->n_rows++;
 }
 
-static void add_cell(tide_table *table, tide_cell cell) {
-    if (table != NULL && table->last != NULL && table->last->n_cells < table->n_columns) {
-        table->last->cells[table->last->n_cells++] = cell;
+/* The same cell with texts of the report's own. */
+static tide_cell keep_cell(tide_report *report, tide_cell cell) {
+    if (cell.kind == TIDE_CELL_TEXT) {
+        const char *given = cell.exact;
+        cell.text = keep_text(report, given);
+        cell.exact = keep_exact(report, given);
+    }
+    return cell;
+}
+
+void tide_table_cells(tide_table *table, const tide_cell *cells, size_t n) {
+    for (size_t i = 0; table != NULL && i < n; i++) {
+        if (table->last != NULL && table->last->n_cells < table->n_columns) {
+            table->last->cells[table->last->n_cells++] = keep_cell(table->report, cells[i]);
+        }
     }
 }
 
-static tide_cell text_cell(tide_report *report, const char *text) {
-    return (tide_cell){
-        .kind = TIDE_CELL_TEXT, .text = keep_text(report, text), .exact = keep_exact(report, text)};
-}
-
-static tide_cell integer_cell(tide_cell_kind kind, int64_t integer) {
-    return (tide_cell){.kind = kind, .integer = integer};
-}
-
-static tide_cell real_cell(tide_cell_kind kind, double real) {
-    return (tide_cell){.kind = kind, .real = real};
-}
-
-/* A quantity that is measured or counted: below 0 it is not known. */
-static tide_cell known_real(tide_cell_kind kind, double real) {
-    return real_cell(real < 0.0 ? TIDE_CELL_NONE : kind, real);
-}
-
-static tide_cell known_integer(tide_cell_kind kind, int64_t integer) {
-    return integer_cell(integer < 0 ? TIDE_CELL_NONE : kind, integer);
+void tide_table_cells_of(tide_table *table, const tide_field *fields, size_t n, const void *row) {
+    for (size_t i = 0; i < n; i++) {
+        TIDE_CELLS(table, tide_as_field(&fields[i], row));
+    }
 }
 
 void tide_cell_text(tide_table *table, const char *text) {
-    if (table != NULL) {
-        add_cell(table, text_cell(table->report, text));
-    }
+    TIDE_CELLS(table, tide_as_text(text));
 }
 
 void tide_cell_bytes(tide_table *table, int64_t n_bytes) {
-    add_cell(table, known_integer(TIDE_CELL_BYTES, n_bytes));
+    TIDE_CELLS(table, tide_as_bytes(n_bytes));
 }
 
 void tide_cell_count(tide_table *table, int64_t count) {
-    add_cell(table, integer_cell(TIDE_CELL_COUNT, count));
+    TIDE_CELLS(table, tide_as_count(count));
 }
 
 void tide_cell_change(tide_table *table, int64_t n_bytes) {
-    add_cell(table, integer_cell(TIDE_CELL_CHANGE, n_bytes));
+    TIDE_CELLS(table, tide_as_change(n_bytes));
 }
 
 void tide_cell_percent(tide_table *table, double percent) {
-    add_cell(table, real_cell(TIDE_CELL_PERCENT, percent));
+    TIDE_CELLS(table, tide_as_percent(percent));
 }
 
 void tide_cell_ms(tide_table *table, double ms) {
-    add_cell(table, known_real(TIDE_CELL_MS, ms));
+    TIDE_CELLS(table, tide_as_ms(ms));
 }
 
 void tide_cell_ratio(tide_table *table, double ratio) {
-    add_cell(table, known_real(TIDE_CELL_RATIO, ratio));
+    TIDE_CELLS(table, tide_as_ratio(ratio));
 }
 
 void tide_cell_real(tide_table *table, double number) {
-    add_cell(table, known_real(TIDE_CELL_REAL, number));
+    TIDE_CELLS(table, tide_as_real(number));
 }
 
 void tide_cell_ns(tide_table *table, double ns) {
-    add_cell(table, known_real(TIDE_CELL_NS, ns));
+    TIDE_CELLS(table, tide_as_ns(ns));
 }
 
 void tide_cell_loss(tide_table *table, double loss) {
-    add_cell(table, real_cell(TIDE_CELL_LOSS, loss));
+    TIDE_CELLS(table, tide_as_loss(loss));
 }
 
 void tide_cell_error(tide_table *table, double error) {
-    add_cell(table, real_cell(TIDE_CELL_ERROR, error));
+    TIDE_CELLS(table, tide_as_error(error));
 }
 
 void tide_cell_none(tide_table *table) {
-    add_cell(table, (tide_cell){.kind = TIDE_CELL_NONE});
+    TIDE_CELLS(table, tide_as_none());
 }
 
 /* ---- figures ---- */
@@ -216,7 +243,7 @@ static void add_figure(tide_report *report, const char *key, tide_cell cell) {
     if (figure == NULL) {
         return;
     }
-    *figure = (tide_report_figure){.key = keep_exact(report, key), .cell = cell};
+    *figure = (tide_report_figure){.key = keep_exact(report, key), .cell = keep_cell(report, cell)};
     if (report->last_figure != NULL) {
         report->last_figure->next = figure;
     } else {
@@ -226,15 +253,15 @@ static void add_figure(tide_report *report, const char *key, tide_cell cell) {
 }
 
 void tide_report_figure_bytes(tide_report *report, const char *key, int64_t n_bytes) {
-    add_figure(report, key, known_integer(TIDE_CELL_BYTES, n_bytes));
+    add_figure(report, key, tide_as_bytes(n_bytes));
 }
 
 void tide_report_figure_count(tide_report *report, const char *key, int64_t count) {
-    add_figure(report, key, known_integer(TIDE_CELL_COUNT, count));
+    add_figure(report, key, count < 0 ? tide_as_none() : tide_as_count(count));
 }
 
 void tide_report_figure_ns(tide_report *report, const char *key, int64_t ns) {
-    add_figure(report, key, known_integer(TIDE_CELL_COUNT, ns));
+    tide_report_figure_count(report, key, ns);
 }
 
 void tide_report_figure_ns_of_ms(tide_report *report, const char *key, double ms) {
@@ -244,90 +271,12 @@ void tide_report_figure_ns_of_ms(tide_report *report, const char *key, double ms
 }
 
 void tide_report_figure_real(tide_report *report, const char *key, double number) {
-    add_figure(report, key, known_real(TIDE_CELL_REAL, number));
+    add_figure(report, key, tide_as_real(number));
 }
 
 void tide_report_figure_text(tide_report *report, const char *key, const char *text) {
-    bool is_known = text != NULL && text[0] != '\0';
-    add_figure(report, key,
-               is_known ? text_cell(report, text) : (tide_cell){.kind = TIDE_CELL_NONE});
+    add_figure(report, key, tide_as_words(text));
 }
-
-/* "+1.93 GiB", "-512 B", "0 B" */
-static const char *change_text(int64_t n_bytes, char buffer[TIDE_CELL_BYTES_TEXT]) {
-    char size[TIDE_BYTES_TEXT];
-    tide_bytes_format(n_bytes < 0 ? -n_bytes : n_bytes, size);
-    snprintf(buffer, TIDE_CELL_BYTES_TEXT, "%s%s",
-             n_bytes < 0   ? "-"
-             : n_bytes > 0 ? "+"
-                           : "",
-             size);
-    return buffer;
-}
-
-const char *tide_cell_shown(const tide_cell *cell, char buffer[TIDE_CELL_BYTES_TEXT]) {
-    switch (cell->kind) {
-    case TIDE_CELL_TEXT:
-        return cell->text;
-    case TIDE_CELL_BYTES:
-        return tide_bytes_format(cell->integer, buffer);
-    case TIDE_CELL_COUNT:
-        snprintf(buffer, TIDE_CELL_BYTES_TEXT, "%" PRId64, cell->integer);
-        return buffer;
-    case TIDE_CELL_CHANGE:
-        return change_text(cell->integer, buffer);
-    case TIDE_CELL_PERCENT:
-        snprintf(buffer, TIDE_CELL_BYTES_TEXT, "%.1f %%", cell->real);
-        return buffer;
-    case TIDE_CELL_MS:
-        snprintf(buffer, TIDE_CELL_BYTES_TEXT, "%.3f ms", cell->real);
-        return buffer;
-    case TIDE_CELL_RATIO:
-        snprintf(buffer, TIDE_CELL_BYTES_TEXT, cell->real < 1000.0 ? "%.3f" : ">999", cell->real);
-        return buffer;
-    case TIDE_CELL_REAL:
-        snprintf(buffer, TIDE_CELL_BYTES_TEXT, cell->real < 1e12 ? "%.3f" : "%.3e", cell->real);
-        return buffer;
-    case TIDE_CELL_NS:
-        snprintf(buffer, TIDE_CELL_BYTES_TEXT, "%.1f", cell->real);
-        return buffer;
-    case TIDE_CELL_LOSS:
-        snprintf(buffer, TIDE_CELL_BYTES_TEXT, isnan(cell->real) ? "nan" : "%.6f", cell->real);
-        return buffer;
-    case TIDE_CELL_ERROR:
-        snprintf(buffer, TIDE_CELL_BYTES_TEXT, isnan(cell->real) ? "nan" : "%.1e", cell->real);
-        return buffer;
-    case TIDE_CELL_NONE:
-        break;
-    }
-    return "-";
-}
-
-const char *tide_cell_plain(const tide_cell *cell, char buffer[TIDE_CELL_BYTES_TEXT]) {
-    switch (cell->kind) {
-    case TIDE_CELL_TEXT:
-        return cell->exact;
-    case TIDE_CELL_BYTES:
-    case TIDE_CELL_COUNT:
-    case TIDE_CELL_CHANGE:
-        snprintf(buffer, TIDE_CELL_BYTES_TEXT, "%" PRId64, cell->integer);
-        return buffer;
-    case TIDE_CELL_PERCENT:
-    case TIDE_CELL_MS:
-    case TIDE_CELL_RATIO:
-    case TIDE_CELL_REAL:
-    case TIDE_CELL_NS:
-    case TIDE_CELL_LOSS:
-    case TIDE_CELL_ERROR:
-        snprintf(buffer, TIDE_CELL_BYTES_TEXT, isnan(cell->real) ? "nan" : "%.9g", cell->real);
-        return buffer;
-    case TIDE_CELL_NONE:
-        break;
-    }
-    return "";
-}
-
-/* ---- printing ---- */
 
 const tide_table *tide_report_find(const tide_report *report, const char *key) {
     for (const tide_report_item *item = report->first; item != NULL; item = item->next) {

@@ -69,7 +69,7 @@ typedef enum tide_cell_kind {
 
 typedef struct tide_cell {
     tide_cell_kind kind; /* says which of the others counts */
-    const char *text;    /* in the report's arena; harmless */
+    const char *text;    /* of a cell in a table: in the report's arena; harmless */
     const char *exact;   /* the same, as it was given */
     int64_t integer;
     double real;
@@ -80,6 +80,30 @@ typedef struct tide_column {
     const char *title; /* for people */
     bool is_number;    /* set to the right */
 } tide_column;
+
+/* How a column shows a member of a struct, and what type the member has. A text is set to the left,
+ * a number to the right. */
+typedef enum tide_field_kind {
+    TIDE_FIELD_TEXT = 0, /* const char *; NULL: none */
+    TIDE_FIELD_CHARS,    /* char[]; "": none */
+    TIDE_FIELD_BYTES,    /* int64_t; below 0: none */
+    TIDE_FIELD_COUNT,    /* int64_t */
+    TIDE_FIELD_MS,       /* double; below 0: none, as in all below */
+    TIDE_FIELD_RATE,     /* double, rounded to a whole number */
+    TIDE_FIELD_TERA,     /* double, in units of 10^12 */
+    TIDE_FIELD_SHARE     /* double: 0.125 is "12.5 %" */
+} tide_field_kind;
+
+/* A column of a table whose rows are structs: a table of these is the whole table. */
+typedef struct tide_field {
+    const char *key;   /* in CSV and JSON */
+    const char *title; /* for people */
+    tide_field_kind kind;
+    size_t offset; /* of the member, in the struct */
+} tide_field;
+
+/* An array with the number of its items, as two arguments. */
+#define TIDE_ITEMS(array) (array), sizeof(array) / sizeof((array)[0])
 
 typedef struct tide_table_row tide_table_row;
 struct tide_table_row {
@@ -115,6 +139,12 @@ struct tide_report {
 void tide_report_init(tide_report *report, const char *command);
 void tide_report_fini(tide_report *report);
 
+/* Texts for the report, such as parts of a sentence, a title, a cell: valid until it ends. "" where
+ * there is no memory. */
+const char *tide_report_text(tide_report *report, const char *format, ...) TIDE_PRINTF(2, 3);
+/* "1.93 GiB" */
+const char *tide_report_bytes(tide_report *report, int64_t n_bytes);
+
 /* A sentence. `key`: its name in JSON, such as "peak"; several may have the same. */
 void tide_report_say(tide_report *report, const char *key, const char *format, ...)
     TIDE_PRINTF(3, 4);
@@ -132,10 +162,52 @@ void tide_report_figure_text(tide_report *report, const char *key, const char *t
 /* An empty table; NULL when there is no memory, which the functions below accept. Titles, keys and
  * texts are copied. */
 tide_table *tide_report_table(tide_report *report, const char *key, const char *title);
-/* Before the first row. */
+/* Columns, before the first row. */
 void tide_table_column(tide_table *table, const char *key, const char *title, bool is_number);
+void tide_table_columns(tide_table *table, const tide_column *columns, size_t n);
+void tide_table_fields(tide_table *table, const tide_field *fields, size_t n);
+/* TIDE_COLUMNS(table, TIDE_TEXT("name", "name"), TIDE_NUMBER("bytes", "size"), ...) adds columns of
+ * these keys and titles; texts are set to the left, numbers to the right. */
+#define TIDE_TEXT(key, title)                                                                      \
+    { (key), (title), false }
+#define TIDE_NUMBER(key, title)                                                                    \
+    { (key), (title), true }
+#define TIDE_COLUMNS(table, ...)                                                                   \
+    tide_table_columns((table), (const tide_column[]){__VA_ARGS__},                                \
+                       sizeof((const tide_column[]){__VA_ARGS__}) / sizeof(tide_column))
 void tide_table_row_begin(tide_table *table);
-/* The next cell of the row at hand. */
+
+/* Cells as values. A text is borrowed until the cell is in a table. */
+tide_cell tide_as_text(const char *text);
+tide_cell tide_as_words(const char *text); /* NULL or "": none */
+tide_cell tide_as_bytes(int64_t n_bytes);
+tide_cell tide_as_count(int64_t count);
+tide_cell tide_as_change(int64_t n_bytes);
+tide_cell tide_as_percent(double percent);
+tide_cell tide_as_share(double part, double whole); /* in percent; 0 of nothing */
+tide_cell tide_as_ms(double ms);
+tide_cell tide_as_ratio(double ratio);
+tide_cell tide_as_real(double number);
+tide_cell tide_as_ns(double ns);
+tide_cell tide_as_loss(double loss);
+tide_cell tide_as_error(double error);
+tide_cell tide_as_none(void);
+/* The member of a struct that a field shows. */
+tide_cell tide_as_field(const tide_field *field, const void *row);
+
+/* The next cells of the row at hand. What is beyond the last column is left out. */
+void tide_table_cells(tide_table *table, const tide_cell *cells, size_t n);
+/* The next cells of the row at hand, as those fields show a struct. */
+void tide_table_cells_of(tide_table *table, const tide_field *fields, size_t n, const void *row);
+
+/* TIDE_CELLS(table, tide_as_text(name), tide_as_bytes(n_bytes), ...) adds cells to the row at hand;
+ * TIDE_ROW does in a new row. */
+#define TIDE_CELLS(table, ...)                                                                     \
+    tide_table_cells((table), (const tide_cell[]){__VA_ARGS__},                                    \
+                     sizeof((const tide_cell[]){__VA_ARGS__}) / sizeof(tide_cell))
+#define TIDE_ROW(table, ...) (tide_table_row_begin(table), TIDE_CELLS(table, __VA_ARGS__))
+
+/* One cell: the next of the row at hand. */
 void tide_cell_text(tide_table *table, const char *text);
 void tide_cell_bytes(tide_table *table, int64_t n_bytes);
 void tide_cell_count(tide_table *table, int64_t count);
