@@ -90,3 +90,11 @@ int tide_cli_finish(const char *command, int exit_status) {
     tide_cli_note(command, "cannot write to standard output: %s", strerror(errno));
     return exit_status == TIDE_EXIT_SUCCESS ? TIDE_EXIT_FAILURE : exit_status;
 }
+
+int tide_cli_end(const char *command, tide_status status, const tide_error *error,
+                 int exit_status) {
+    if (status != TIDE_OK) {
+        return tide_cli_fail(command, status, error);
+    }
+    return tide_cli_finish(command, exit_status);
+}

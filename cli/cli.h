@@ -73,6 +73,9 @@ bool tide_cli_parse(const tide_option_table *table, int argc, char **argv, void 
  * Returns `exit_status`, or 1 with a message when stdout could not be written. */
 int tide_cli_finish(const char *command, int exit_status);
 
+/* The end of a command: tide_cli_finish with `exit_status` after TIDE_OK, else tide_cli_fail. */
+int tide_cli_end(const char *command, tide_status status, const tide_error *error, int exit_status);
+
 #ifdef __cplusplus
 }
 #endif

@@ -3,6 +3,8 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "common/text.h"
+
 enum { NUMBER_BYTES = 32, STEPS_BYTES = 48 };
 
 /* Six decimals: beyond fp32's resolution of a loss above 4, so that runs that differ show it. */
@@ -31,23 +33,20 @@ void tide_words_losses(const tide_snapshot_timing *timing, char *ret_text, size_
     char one[NUMBER_BYTES];
     tide_loss_steps steps = tide_loss_steps_of(timing);
     size_t not_finite = find_not_finite(timing);
-    ret_text[0] = '\0';
+    tide_text to = tide_text_in(ret_text, n_room);
     if (!steps.has_any) {
         return;
     }
-    size_t n = (size_t)snprintf(ret_text, n_room, "loss: %s in the run's first step",
-                                number(timing->losses[0], one));
-    if (steps.first_measured > 0 && n < n_room) {
-        n += (size_t)snprintf(ret_text + n, n_room - n, ", %s in the first measured one",
-                              number(timing->losses[steps.first_measured], one));
+    tide_text_add(&to, "loss: %s in the run's first step", number(timing->losses[0], one));
+    if (steps.first_measured > 0) {
+        tide_text_add(&to, ", %s in the first measured one",
+                      number(timing->losses[steps.first_measured], one));
     }
-    if (steps.last > steps.first_measured && n < n_room) {
-        n += (size_t)snprintf(ret_text + n, n_room - n, ", %s in the last",
-                              number(timing->losses[steps.last], one));
+    if (steps.last > steps.first_measured) {
+        tide_text_add(&to, ", %s in the last", number(timing->losses[steps.last], one));
     }
-    if (not_finite < timing->n_losses && n < n_room) {
-        snprintf(ret_text + n, n_room - n, "; it is no finite number from step %zu of the run on",
-                 not_finite);
+    if (not_finite < timing->n_losses) {
+        tide_text_add(&to, "; it is no finite number from step %zu of the run on", not_finite);
     }
 }
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "cli/peak_tensors.h"
-#include "common/bytes.h"
+#include "common/text.h"
 #include "snapshot/implementation.h"
 
 /* Tensors of one name and category in both runs. */
@@ -72,9 +72,7 @@ static void add_columns(tide_table *table) {
 }
 
 static void add_cells(tide_table *table, int64_t own, int64_t pytorch) {
-    tide_cell_bytes(table, pytorch);
-    tide_cell_bytes(table, own);
-    tide_cell_change(table, pytorch - own);
+    TIDE_CELLS(table, tide_as_bytes(pytorch), tide_as_bytes(own), tide_as_change(pytorch - own));
 }
 
 /* `all`: the snapshot that knows all categories of the pairs. */
@@ -96,15 +94,13 @@ static void add_categories(tide_report *report, const tide_snapshot *all, const 
             pytorch += is_of_it ? pairs[i].pytorch : 0;
         }
         if (own != 0 || pytorch != 0) {
-            tide_table_row_begin(table);
-            tide_cell_text(table, category);
+            TIDE_ROW(table, tide_as_text(category));
             add_cells(table, own, pytorch);
         }
         all_own += own;
         all_pytorch += pytorch;
     }
-    tide_table_row_begin(table);
-    tide_cell_text(table, "all");
+    TIDE_ROW(table, tide_as_text("all"));
     add_cells(table, all_own, all_pytorch);
 }
 
@@ -113,8 +109,7 @@ static void add_tensors(tide_report *report, const pair *pairs, size_t n_pairs, 
     tide_table *table = tide_report_table(report, "beside_tensors", "the same by tensor");
     int64_t rest_own = 0;
     int64_t rest_pytorch = 0;
-    tide_table_column(table, "tensor", "tensor", false);
-    tide_table_column(table, "category", "category", false);
+    TIDE_COLUMNS(table, TIDE_TEXT("tensor", "tensor"), TIDE_TEXT("category", "category"));
     add_columns(table);
     for (size_t i = 0; i < n_pairs; i++) {
         if (i >= top || pairs[i].difference == 0) {
@@ -122,45 +117,36 @@ static void add_tensors(tide_report *report, const pair *pairs, size_t n_pairs, 
             rest_pytorch += pairs[i].pytorch;
             continue;
         }
-        tide_table_row_begin(table);
-        tide_cell_text(table, pairs[i].name);
-        tide_cell_text(table, pairs[i].category);
+        TIDE_ROW(table, tide_as_text(pairs[i].name), tide_as_text(pairs[i].category));
         add_cells(table, pairs[i].own, pairs[i].pytorch);
     }
-    tide_table_row_begin(table);
-    tide_cell_text(table, "all others");
-    tide_cell_none(table);
+    TIDE_ROW(table, tide_as_text("all others"), tide_as_none());
     add_cells(table, rest_own, rest_pytorch);
 }
 
 static void say(tide_report *report, const char *label, const tide_peak_tensors *own,
                 const tide_peak_tensors *pytorch, const pair *pairs, size_t n_pairs) {
-    char text[SENTENCE_BYTES] = "";
-    char of_own[TIDE_BYTES_TEXT];
-    char of_pytorch[TIDE_BYTES_TEXT];
-    char difference[TIDE_BYTES_TEXT];
+    char text[SENTENCE_BYTES];
+    tide_text to = tide_text_in(text, sizeof(text));
     int64_t own_bytes = own->memory.allocated_peak_bytes;
     int64_t pytorch_bytes = pytorch->memory.allocated_peak_bytes;
     int64_t more = pytorch_bytes - own_bytes;
     size_t n_said = 0;
     for (size_t i = 0; i < n_pairs && n_said < N_SAID; i++) {
-        size_t n_used = strlen(text);
         /* Only tensors that add to the difference explain it. */
         if (pairs[i].difference != 0 && (pairs[i].difference > 0) == (more > 0)) {
-            char bytes[TIDE_BYTES_TEXT];
             int64_t size = pairs[i].difference < 0 ? -pairs[i].difference : pairs[i].difference;
-            (void)snprintf(text + n_used, sizeof(text) - n_used, "%s%s %s",
-                           n_said > 0 ? ", " : ": most by ", pairs[i].name,
-                           tide_bytes_format(size, bytes));
+            tide_text_add(&to, "%s%s %s", n_said > 0 ? ", " : ": most by ", pairs[i].name,
+                          tide_report_bytes(report, size));
             n_said++;
         }
     }
     tide_report_say(
         report, "beside_pytorch", "%s%s%s, allocates %s at most, %s %s; PyTorch's is %s %s%s",
         label, label[0] != '\0' ? ": " : "", TIDE_WORDS_PYTORCH,
-        tide_bytes_format(pytorch_bytes, of_pytorch), TIDE_WORDS_OWN,
-        tide_bytes_format(own_bytes, of_own),
-        tide_bytes_format(more < 0 ? -more : more, difference), more < 0 ? "less" : "more", text);
+        tide_report_bytes(report, pytorch_bytes), TIDE_WORDS_OWN,
+        tide_report_bytes(report, own_bytes), tide_report_bytes(report, more < 0 ? -more : more),
+        more < 0 ? "less" : "more", text);
 }
 
 void tide_beside_report(tide_report *report, const char *label, const tide_peak_tensors *own,

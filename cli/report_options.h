@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "cli/options.h"
 #include "report/table.h"
@@ -22,6 +23,17 @@ typedef struct tide_report_options {
 
 /* What they ask for together. */
 tide_format tide_format_chosen(const tide_report_options *options);
+
+/* Rows of a table that has all others in one more row: --top. */
+enum { TIDE_DEFAULT_TOP = 10, TIDE_MAX_TOP = 100000 };
+
+/* False: it is none of 1 to TIDE_MAX_TOP, and a message was printed. */
+bool tide_cli_check_top(const char *command, uint64_t top);
+
+/* Ends a report: prints it on stdout, its notes on stderr, unless `status` says that something went
+ * wrong before, and releases it in any case. Returns the first failure. */
+TIDE_NODISCARD tide_status tide_report_end(tide_report *report, tide_status status,
+                                           tide_format format, tide_error *error);
 
 /* The rows of a report's options in a table of options (options.h), for a tide_report_options at
  * that offset. */

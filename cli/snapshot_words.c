@@ -8,8 +8,11 @@
 #include "common/bytes.h"
 #include "common/plural.h"
 #include "common/text.h"
+#include "run/outcome.h"
 #include "snapshot/recorder_cost.h"
 #include "snapshot/user_frame.h"
+
+enum { STACK_BYTES = 1024 };
 
 /* The text behind a comma, if there is any. */
 static void say_part(tide_text *to, const char *text) {
@@ -71,6 +74,10 @@ void tide_words_peak_place(const tide_summary_peak *peak, char *ret_text, size_t
     say_part(&to, peak->scope_path);
 }
 
+const char *tide_words_scope(const char *path) {
+    return path[0] != '\0' ? path : "(outside every scope)";
+}
+
 void tide_words_categories(const tide_summary_peak *peak, char *ret_text, size_t n_room) {
     tide_text to = tide_text_in(ret_text, n_room);
     bool said[TIDE_MAX_CATEGORIES] = {false};
@@ -128,6 +135,13 @@ void tide_words_stack(const tide_snapshot *snapshot, uint32_t stack, size_t max_
     if (stack != TIDE_NONE) {
         tide_text_add(&to, " < ...");
     }
+}
+
+const char *tide_report_stack(tide_report *report, const tide_snapshot *snapshot, uint32_t stack,
+                              size_t max_frames) {
+    char words[STACK_BYTES];
+    tide_words_stack(snapshot, stack, max_frames, words, sizeof(words));
+    return tide_report_text(report, "%s", words);
 }
 
 /* Two digits that count: "12", "0.012". */
@@ -200,6 +214,34 @@ bool tide_words_is_emulated(const tide_snapshot *snapshot) {
         is_cpu = is_cpu || strcmp(snapshot->devices[i].kind, "cpu") == 0;
     }
     return is_cpu && strncmp(snapshot->run.precision, "bf16", 4) == 0;
+}
+
+void tide_say_emulated(tide_report *report, const char *name) {
+    tide_report_say(report, "emulated",
+                    "note: bf16 is emulated on the cpu%s%s: its bytes are real, its times are not "
+                    "representative",
+                    name != NULL ? " in " : "", name != NULL ? name : "");
+}
+
+void tide_say_unfinished(tide_report *report, const tide_snapshot *snapshot, const char *name) {
+    const struct {
+        const char *outcome; /* in a snapshot; the key of the sentence, too */
+        const char *alone;   /* what stands for the name of the only run */
+        const char *words;
+    } ENDS[] = {{tide_outcome_in_snapshot(TIDE_OUTCOME_STOPPED), "the run was ",
+                 "stopped before its end, where its peak may lie"},
+                {tide_outcome_in_snapshot(TIDE_OUTCOME_CRASHED), "",
+                 "recovered from the log of a program that ended without closing it: its peak may "
+                 "lie later"},
+                {TIDE_OUTCOME_IN_SNAPSHOT_RUNNING, "",
+                 "taken while the run went on: its peak may have come later"}};
+    for (size_t i = 0; i < sizeof(ENDS) / sizeof(ENDS[0]); i++) {
+        if (strcmp(snapshot->run.outcome, ENDS[i].outcome) == 0) {
+            tide_report_say(report, ENDS[i].outcome, "note: %s%s%s",
+                            name != NULL ? name : ENDS[i].alone, name != NULL ? " was " : "",
+                            ENDS[i].words);
+        }
+    }
 }
 
 const char *tide_words_total(int total) {

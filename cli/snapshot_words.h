@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "report/table.h"
 #include "snapshot/implementation.h"
 #include "snapshot/snapshot.h"
 #include "snapshot/summary.h"
@@ -23,12 +24,19 @@ void tide_words_run(const tide_snapshot *snapshot, char *ret_text, size_t n_room
 /* "step 1, optimizer > adamw"; "" outside every scope. */
 void tide_words_peak_place(const tide_summary_peak *peak, char *ret_text, size_t n_room);
 
+/* The path of a scope, or "(outside every scope)" for "". */
+const char *tide_words_scope(const char *path);
+
 /* "50.0 % optimizer_state, 25.0 % parameter": the largest first. */
 void tide_words_categories(const tide_summary_peak *peak, char *ret_text, size_t n_room);
 
 /* "attention (model/forward.c:120) < layer (...)": at most max_frames, innermost first. */
 void tide_words_stack(const tide_snapshot *snapshot, uint32_t stack, size_t max_frames,
                       char *ret_text, size_t n_room);
+
+/* The same as a text of the report. */
+const char *tide_report_stack(tide_report *report, const tide_snapshot *snapshot, uint32_t stack,
+                              size_t max_frames);
 
 /* "requested", "allocated", ...: a total of TIDE_MAX_REQUESTED, ... */
 const char *tide_words_total(int total);
@@ -47,6 +55,13 @@ void tide_words_lost(const tide_snapshot *snapshot, char ret_text[TIDE_LOST_TEXT
 
 /* The device computed in a precision that it only emulates, so that times say nothing. */
 bool tide_words_is_emulated(const tide_snapshot *snapshot);
+
+/* Sentences that several reports have. `name`: of the run among several; NULL: there is one. */
+
+/* What bf16 on the cpu, which is fp32 with rounding, says of a card. */
+void tide_say_emulated(tide_report *report, const char *name);
+/* That the run was not recorded to its end; nothing where it was. */
+void tide_say_unfinished(tide_report *report, const tide_snapshot *snapshot, const char *name);
 
 #ifdef __cplusplus
 }

@@ -131,16 +131,14 @@ static void add_result(tide_table *table, const check_runs *runs, size_t row) {
     const tide_reference_row *first = &runs->reports[0].rows[row];
     bool ok = true;
     double tolerance = first->tolerance;
-    tide_table_row_begin(table);
-    tide_cell_text(table, first->name);
+    TIDE_ROW(table, tide_as_text(first->name));
     for (size_t r = 0; r < runs->n; r++) {
         const tide_reference_row *found = &runs->reports[r].rows[row];
         tide_cell_error(table, found->error);
         ok = ok && found->ok;
         tolerance = found->tolerance > tolerance ? found->tolerance : tolerance;
     }
-    tide_cell_error(table, tolerance);
-    tide_cell_text(table, ok ? "yes" : "NO");
+    TIDE_CELLS(table, tide_as_error(tolerance), tide_as_text(ok ? "yes" : "NO"));
 }
 
 static void add_figures(tide_report *report, const check_runs *runs) {
@@ -166,8 +164,7 @@ static void add_table(tide_report *report, const check_runs *runs) {
         }
         tide_table_column(table, runs->names[r], title, true);
     }
-    tide_table_column(table, "tolerance", "tolerance", true);
-    tide_table_column(table, "ok", "ok", false);
+    TIDE_COLUMNS(table, TIDE_NUMBER("tolerance", "tolerance"), TIDE_TEXT("ok", "ok"));
     for (size_t i = 0; i < runs->reports[0].n_rows; i++) {
         add_result(table, runs, runs->order[i]);
     }
@@ -240,14 +237,11 @@ static int print(const check_options *options, const tide_reference *reference, 
         add_figures(&report, runs);
         add_shape(&report, options, tide_reference_get_info(reference), path);
         add_table(&report, runs);
-        status =
-            tide_report_print(&report, tide_format_chosen(&options->report), stdout, stderr, error);
-        tide_report_fini(&report);
+        status = tide_report_end(&report, TIDE_OK, tide_format_chosen(&options->report), error);
     }
     const tide_hostmem *mem = tide_hostmem_default();
     mem->release(mem->ctx, runs->order);
-    return status == TIDE_OK ? tide_cli_finish(COMMAND, TIDE_EXIT_SUCCESS)
-                             : tide_cli_fail(COMMAND, status, error);
+    return tide_cli_end(COMMAND, status, error, TIDE_EXIT_SUCCESS);
 }
 
 static int check_file(const check_options *options, const char *path) {

@@ -146,10 +146,8 @@ static void describe_symbols(part *ret_part) {
 }
 
 static void add_part(tide_table *table, const part *row) {
-    tide_table_row_begin(table);
-    tide_cell_text(table, row->name);
-    tide_cell_text(table, row->is_here ? "here" : "missing");
-    tide_cell_text(table, row->detail);
+    TIDE_ROW(table, tide_as_text(row->name), tide_as_text(row->is_here ? "here" : "missing"),
+             tide_as_text(row->detail));
 }
 
 /* Each GPU; where there is none, one row that says why. */
@@ -182,9 +180,8 @@ static void add_parts(tide_report *report) {
     describe_stacks(&stacks);
     describe_symbols(&symbols);
     tide_table *table = tide_report_table(report, "parts", "what is here");
-    tide_table_column(table, "part", "part", false);
-    tide_table_column(table, "state", "state", false);
-    tide_table_column(table, "detail", "detail", false);
+    TIDE_COLUMNS(table, TIDE_TEXT("part", "part"), TIDE_TEXT("state", "state"),
+                 TIDE_TEXT("detail", "detail"));
     add_gpus(table);
     add_part(table, &host);
     add_part(table, &VIRTUAL);
@@ -196,19 +193,15 @@ static void add_cards(tide_report *report) {
     size_t n_cards = 0;
     const tide_card *cards = tide_cards(&n_cards);
     tide_table *table = tide_report_table(report, "cards", "cards of virtual:CARD");
-    tide_table_column(table, "card", "card", false);
-    tide_table_column(table, "total_bytes", "memory", true);
-    tide_table_column(table, "context_bytes", "context", true);
-    tide_table_column(table, "workspace_bytes", "GEMM workspace", true);
-    tide_table_column(table, "title", "title", false);
+    TIDE_COLUMNS(table, TIDE_TEXT("card", "card"), TIDE_NUMBER("total_bytes", "memory"),
+                 TIDE_NUMBER("context_bytes", "context"),
+                 TIDE_NUMBER("workspace_bytes", "GEMM workspace"), TIDE_TEXT("title", "title"));
     for (size_t i = 0; i < n_cards; i++) {
         const tide_card *card = &cards[i];
-        tide_table_row_begin(table);
-        tide_cell_text(table, card->name);
-        tide_cell_bytes(table, card->total_bytes); /* exact in csv and json */
-        tide_cell_bytes(table, card->context_bytes);
-        tide_cell_bytes(table, (int64_t)card->workspace_bytes);
-        tide_cell_text(table, card->title);
+        TIDE_ROW(table, tide_as_text(card->name),
+                 tide_as_bytes(card->total_bytes)); /* exact in csv and json */
+        TIDE_CELLS(table, tide_as_bytes(card->context_bytes),
+                   tide_as_bytes((int64_t)card->workspace_bytes), tide_as_text(card->title));
     }
 }
 
@@ -224,9 +217,8 @@ static void add_sources(tide_report *report) {
     size_t n_cards = 0;
     const tide_card *cards = tide_cards(&n_cards);
     tide_table *table = tide_report_table(report, "sources", "where these figures come from");
-    tide_table_column(table, "figure", "figure", false);
-    tide_table_column(table, "card", "card", false);
-    tide_table_column(table, "source", "source", false);
+    TIDE_COLUMNS(table, TIDE_TEXT("figure", "figure"), TIDE_TEXT("card", "card"),
+                 TIDE_TEXT("source", "source"));
     for (size_t figure = 0; figure < sizeof(FIGURES) / sizeof(FIGURES[0]); figure++) {
         bool is_shared = true;
         for (size_t i = 0; i < n_cards; i++) {
@@ -234,10 +226,9 @@ static void add_sources(tide_report *report) {
                         strcmp(source_of(&cards[i], figure), source_of(&cards[0], figure)) == 0;
         }
         for (size_t i = 0; i < (is_shared && n_cards > 0 ? 1 : n_cards); i++) {
-            tide_table_row_begin(table);
-            tide_cell_text(table, FIGURES[figure]);
-            tide_cell_text(table, is_shared ? "all" : cards[i].name);
-            tide_cell_text(table, source_of(&cards[i], figure));
+            TIDE_ROW(table, tide_as_text(FIGURES[figure]),
+                     tide_as_text(is_shared ? "all" : cards[i].name),
+                     tide_as_text(source_of(&cards[i], figure)));
         }
     }
 }
@@ -258,10 +249,8 @@ static int run(int argc, char **argv) {
     add_cards(&report);
     add_sources(&report);
     tide_status status =
-        tide_report_print(&report, tide_format_chosen(&options.report), stdout, stderr, &error);
-    tide_report_fini(&report);
-    return status == TIDE_OK ? tide_cli_finish("devices", TIDE_EXIT_SUCCESS)
-                             : tide_cli_fail("devices", status, &error);
+        tide_report_end(&report, TIDE_OK, tide_format_chosen(&options.report), &error);
+    return tide_cli_end("devices", status, &error, TIDE_EXIT_SUCCESS);
 }
 
 const tide_command tide_command_devices = {

@@ -190,10 +190,7 @@ static int run(int argc, char **argv) {
     if (options.output == NULL && ferror(stdout)) {
         return tide_cli_finish("export", TIDE_EXIT_FAILURE);
     }
-    if (status != TIDE_OK) {
-        return tide_cli_fail("export", status, &error);
-    }
-    return tide_cli_finish("export", TIDE_EXIT_SUCCESS);
+    return tide_cli_end("export", status, &error, TIDE_EXIT_SUCCESS);
 }
 
 const tide_command tide_command_export = {

@@ -154,10 +154,7 @@ static int run(int argc, char **argv) {
     tide_status status = view(&files, &options, work, &error);
     clean_up(work);
     mem->release(mem->ctx, work);
-    if (status != TIDE_OK) {
-        return tide_cli_fail("view", status, &error);
-    }
-    return tide_cli_finish("view", TIDE_EXIT_SUCCESS);
+    return tide_cli_end("view", status, &error, TIDE_EXIT_SUCCESS);
 }
 
 const tide_command tide_command_view = {

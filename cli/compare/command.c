@@ -14,7 +14,7 @@
 #include "snapshot/implementation.h"
 #include "snapshot/snapshot.h"
 
-enum { KEY_BYTES = 96, DEFAULT_TOP = 10, MAX_TOP = 100000 };
+enum { KEY_BYTES = 96 };
 
 typedef struct compare_options {
     tide_report_options report; /* how the report is printed */
@@ -60,14 +60,18 @@ static const tide_option_table TABLE = {
         "absolute (24GiB, 150ms, 1200). A figure that a file lacks is a failure (exit status 1).\n",
 };
 
-void tide_compare_run_columns(tide_table *table, const tide_compare *compare, const char *unit) {
+void tide_compare_run_column(tide_table *table, size_t run, const char *unit, const char *title,
+                             bool is_number) {
     char key[KEY_BYTES];
+    snprintf(key, sizeof(key), "run%zu_%s", run + 1, unit);
+    tide_table_column(table, key, title, is_number);
+}
+
+void tide_compare_run_columns(tide_table *table, const tide_compare *compare, const char *unit) {
     for (size_t i = 0; i < compare->n_runs; i++) {
-        snprintf(key, sizeof(key), "run%zu_%s", i + 1, unit);
-        tide_table_column(table, key, compare->runs[i].name, true);
+        tide_compare_run_column(table, i, unit, compare->runs[i].name, true);
         if (i > 0) {
-            snprintf(key, sizeof(key), "run%zu_ratio", i + 1);
-            tide_table_column(table, key, "ratio", true);
+            tide_compare_run_column(table, i, "ratio", "ratio", true);
         }
     }
 }
@@ -79,8 +83,7 @@ double tide_compare_ratio(const tide_compare *compare, size_t run, double value,
 
 static void bytes_row(tide_table *table, const tide_compare *compare, const char *label,
                       int64_t (*bytes_of)(const tide_compare_run *run, int which), int which) {
-    tide_table_row_begin(table);
-    tide_cell_text(table, label);
+    TIDE_ROW(table, tide_as_text(label));
     for (size_t i = 0; i < compare->n_runs; i++) {
         int64_t n_bytes = bytes_of(&compare->runs[i], which);
         tide_cell_bytes(table, n_bytes);
@@ -163,28 +166,23 @@ static void outcome_table(tide_report *report, const tide_compare *compare) {
     if (has_column) {
         tide_table_column(table, "run_by", "run by", false);
     }
-    tide_table_column(table, "file", "file", false);
-    tide_table_column(table, "outcome", "outcome", false);
-    tide_table_column(table, "peak_phase", "peak in", false);
-    tide_table_column(table, "dominant", "most of it", false);
-    tide_table_column(table, "dropped_events", "lost events", true);
+    TIDE_COLUMNS(table, TIDE_TEXT("file", "file"), TIDE_TEXT("outcome", "outcome"),
+                 TIDE_TEXT("peak_phase", "peak in"), TIDE_TEXT("dominant", "most of it"),
+                 TIDE_NUMBER("dropped_events", "lost events"));
     for (size_t i = 0; i < compare->n_runs; i++) {
         const tide_compare_run *run = &compare->runs[i];
-        tide_table_row_begin(table);
-        tide_cell_text(table, run->name);
+        TIDE_ROW(table, tide_as_text(run->name));
         if (has_column) {
             const char *words = tide_implementation_words(run->snapshot->run.implementation);
             tide_cell_text(table, words[0] != '\0' ? words : "not said");
         }
-        tide_cell_text(table, run->label);
-        tide_cell_text(table, run->snapshot->run.outcome);
-        tide_cell_text(table, run->device != NULL ? run->device->peak.phase : "");
+        TIDE_CELLS(table, tide_as_text(run->label), tide_as_text(run->snapshot->run.outcome),
+                   tide_as_text(run->device != NULL ? run->device->peak.phase : ""));
         char dominant[2 * KEY_BYTES] = "not recorded";
         if (run->device != NULL) {
             tide_compare_dominant_words(run, dominant, sizeof(dominant));
         }
-        tide_cell_text(table, dominant);
-        tide_cell_count(table, (int64_t)run->snapshot->n_dropped);
+        TIDE_CELLS(table, tide_as_text(dominant), tide_as_count((int64_t)run->snapshot->n_dropped));
     }
 }
 
@@ -194,17 +192,12 @@ _Static_assert(1 + 4 * TIDE_COMPARE_MAX_RUNS - 2 <= TIDE_TABLE_MAX_COLUMNS,
                "a table has room for every run");
 
 static void time_columns(tide_table *table, const tide_compare *compare) {
-    char key[KEY_BYTES];
     for (size_t i = 0; i < compare->n_runs; i++) {
-        snprintf(key, sizeof(key), "run%zu_ms", i + 1);
-        tide_table_column(table, key, compare->runs[i].name, true);
-        snprintf(key, sizeof(key), "run%zu_std_ms", i + 1);
-        tide_table_column(table, key, "± sample std", true);
+        tide_compare_run_column(table, i, "ms", compare->runs[i].name, true);
+        tide_compare_run_column(table, i, "std_ms", "± sample std", true);
         if (i > 0) {
-            snprintf(key, sizeof(key), "run%zu_ratio", i + 1);
-            tide_table_column(table, key, "ratio", true);
-            snprintf(key, sizeof(key), "run%zu_ratio_half_width", i + 1);
-            tide_table_column(table, key, "± 95 %", true);
+            tide_compare_run_column(table, i, "ratio", "ratio", true);
+            tide_compare_run_column(table, i, "ratio_half_width", "± 95 %", true);
         }
     }
 }
@@ -229,17 +222,15 @@ static void timing_table(tide_report *report, const tide_compare *compare) {
     tide_table_column(table, "phase", "phase", false);
     time_columns(table, compare);
     for (size_t i = 0; i < compare->n_times; i++) {
-        tide_table_row_begin(table);
-        tide_cell_text(table, compare->runs[0].times[i].name);
+        TIDE_ROW(table, tide_as_text(compare->runs[0].times[i].name));
         for (size_t j = 0; j < compare->n_runs; j++) {
             const tide_compare_time *time = &compare->runs[j].times[i];
-            tide_cell_ms(table, time->ms.mean);
-            tide_cell_ms(table, time->ms.std);
+            TIDE_CELLS(table, tide_as_ms(time->ms.mean), tide_as_ms(time->ms.std));
             if (j > 0) {
                 double ratio = tide_compare_ratio(compare, j, time->ms.mean,
                                                   compare->runs[0].times[i].ms.mean);
-                tide_cell_ratio(table, ratio);
-                tide_cell_ratio(table, ratio < 0.0 ? -1.0 : time->to_base.half_width);
+                TIDE_CELLS(table, tide_as_ratio(ratio),
+                           tide_as_ratio(ratio < 0.0 ? -1.0 : time->to_base.half_width));
             }
         }
     }
@@ -248,45 +239,27 @@ static void timing_table(tide_report *report, const tide_compare *compare) {
 static void say_warnings(tide_report *report, const tide_compare *compare) {
     for (size_t i = 0; i < compare->n_runs; i++) {
         const tide_snapshot *snapshot = compare->runs[i].snapshot;
+        const char *name = compare->runs[i].name;
         if (compare->runs[i].is_oom) {
             tide_report_say(report, "oom",
                             "note: %s ran out of memory: its figures say how far it came, not what "
                             "it needs, so they have no ratios",
-                            compare->runs[i].name);
+                            name);
         }
-        if (strcmp(snapshot->run.outcome, tide_outcome_in_snapshot(TIDE_OUTCOME_STOPPED)) == 0) {
-            tide_report_say(report, "stopped",
-                            "note: %s was stopped before its end, where its peak may lie",
-                            compare->runs[i].name);
-        }
-        if (strcmp(snapshot->run.outcome, tide_outcome_in_snapshot(TIDE_OUTCOME_CRASHED)) == 0) {
-            tide_report_say(report, "crashed",
-                            "note: %s was recovered from the log of a program that ended without "
-                            "closing it: its peak may lie later",
-                            compare->runs[i].name);
-        }
-        if (strcmp(snapshot->run.outcome, TIDE_OUTCOME_IN_SNAPSHOT_RUNNING) == 0) {
-            tide_report_say(report, "running",
-                            "note: %s was taken while the run went on: its peak may have come "
-                            "later",
-                            compare->runs[i].name);
-        }
+        tide_say_unfinished(report, snapshot, name);
         if (snapshot->n_devices > 1) {
             tide_report_say(report, "devices",
                             "note: %s has %zu devices: compared is the one with the highest peak",
-                            compare->runs[i].name, snapshot->n_devices);
+                            name, snapshot->n_devices);
         }
         if (snapshot->n_dropped > 0) {
             char words[TIDE_LOST_TEXT];
             tide_words_lost(snapshot, words);
-            tide_report_say(report, "dropped", "warning: %s: %s: its figures may be too low",
-                            compare->runs[i].name, words);
+            tide_report_say(report, "dropped", "warning: %s: %s: its figures may be too low", name,
+                            words);
         }
         if (tide_words_is_emulated(snapshot)) {
-            tide_report_say(report, "emulated",
-                            "note: bf16 is emulated on the cpu in %s: its bytes are real, its "
-                            "times are not representative",
-                            compare->runs[i].name);
+            tide_say_emulated(report, name);
         }
     }
 }
@@ -339,19 +312,17 @@ static void add_figures(tide_report *report, const tide_compare *compare) {
         const struct {
             const char *name;
             int64_t n_bytes;
-        } BYTES[] = {
-            {"requested_peak_bytes", run->requested_bytes},
-            {"allocated_peak_bytes", run->allocated_bytes},
-            {"active_peak_bytes", run->active_bytes},
-            {"reserved_peak_bytes", run->reserved_bytes},
-        };
-        char key[KEY_BYTES];
+        } BYTES[] = {{"requested_peak_bytes", run->requested_bytes},
+                     {"allocated_peak_bytes", run->allocated_bytes},
+                     {"active_peak_bytes", run->active_bytes},
+                     {"reserved_peak_bytes", run->reserved_bytes}};
         for (size_t k = 0; k < sizeof(BYTES) / sizeof(BYTES[0]); k++) {
-            snprintf(key, sizeof(key), "run%zu_%s", i + 1, BYTES[k].name);
-            tide_report_figure_bytes(report, key, BYTES[k].n_bytes);
+            tide_report_figure_bytes(report,
+                                     tide_report_text(report, "run%zu_%s", i + 1, BYTES[k].name),
+                                     BYTES[k].n_bytes);
         }
-        snprintf(key, sizeof(key), "run%zu_step_ns", i + 1);
-        tide_report_figure_ns_of_ms(report, key, step_ms);
+        tide_report_figure_ns_of_ms(report, tide_report_text(report, "run%zu_step_ns", i + 1),
+                                    step_ms);
     }
 }
 
@@ -376,11 +347,7 @@ static tide_status report_on(const tide_compare *compare, const compare_options 
         status = report_beside(&report, compare, (size_t)options->top, error);
     }
     tide_compare_report_gates(&report, compare, gates);
-    if (status == TIDE_OK) {
-        status =
-            tide_report_print(&report, tide_format_chosen(&options->report), stdout, stderr, error);
-    }
-    tide_report_fini(&report);
+    status = tide_report_end(&report, status, tide_format_chosen(&options->report), error);
     tide_compare_rows_destroy(rows);
     return status;
 }
@@ -431,15 +398,14 @@ static tide_status parse_gates(const tide_option_texts *texts, tide_compare_gate
 }
 
 static int run(int argc, char **argv) {
-    compare_options options = {.top = DEFAULT_TOP};
+    compare_options options = {.top = TIDE_DEFAULT_TOP};
     tide_operands operands = {.n = 0};
     tide_compare_gates gates = {.n = 0};
     int exit_status = TIDE_EXIT_SUCCESS;
     if (!tide_cli_parse(&TABLE, argc, argv, &options, &operands, &exit_status)) {
         return exit_status;
     }
-    if (options.top == 0 || options.top > MAX_TOP) {
-        tide_cli_note("compare", "--top must be between 1 and %d", MAX_TOP);
+    if (!tide_cli_check_top("compare", options.top)) {
         return TIDE_EXIT_USAGE;
     }
     tide_error error = {""};
@@ -450,10 +416,7 @@ static int run(int argc, char **argv) {
     if (status == TIDE_OK) {
         status = compare_files(&operands, &options, &gates, &exit_status, &error);
     }
-    if (status != TIDE_OK) {
-        return tide_cli_fail("compare", status, &error);
-    }
-    return tide_cli_finish("compare", exit_status);
+    return tide_cli_end("compare", status, &error, exit_status);
 }
 
 const tide_command tide_command_compare = {

@@ -9,6 +9,7 @@
 #include "common/nearest.h"
 #include "common/bytes.h"
 #include "common/plural.h"
+#include "common/text.h"
 
 enum { FIGURE_BYTES = 48, REASON_BYTES = 192 };
 
@@ -322,23 +323,19 @@ static void say_figures(const tide_gate *gate, const tide_compare *compare, size
     static const char *const UNITS[] = {" bytes", " ms", ""};
     char own[FIGURE_BYTES];
     char base[FIGURE_BYTES];
-    size_t n_room = sizeof(result->words);
-    size_t n = (size_t)snprintf(result->words, n_room, "%.128s has %s", compare->runs[run].name,
-                                figure_text(gate, result->figure, own));
-    if (result->base < 0.0 || n >= n_room) {
+    tide_text to = tide_text_in(result->words, sizeof(result->words));
+    tide_text_add(&to, "%.128s has %s", compare->runs[run].name,
+                  figure_text(gate, result->figure, own));
+    if (result->base < 0.0) {
         return;
     }
     double change = result->figure - result->base;
-    n += (size_t)snprintf(result->words + n, n_room - n, ", %.128s %s (", compare->runs[0].name,
-                          figure_text(gate, result->base, base));
-    if (result->base > 0.0 && n < n_room) {
-        n += (size_t)snprintf(result->words + n, n_room - n, "%+.2f %%, ",
-                              100.0 * change / result->base);
+    tide_text_add(&to, ", %.128s %s (", compare->runs[0].name,
+                  figure_text(gate, result->base, base));
+    if (result->base > 0.0) {
+        tide_text_add(&to, "%+.2f %%, ", 100.0 * change / result->base);
     }
-    if (n < n_room) {
-        snprintf(result->words + n, n_room - n, "%+.*f%s)", gate->unit == TIDE_GATE_MS ? 3 : 0,
-                 change, UNITS[gate->unit]);
-    }
+    tide_text_add(&to, "%+.*f%s)", gate->unit == TIDE_GATE_MS ? 3 : 0, change, UNITS[gate->unit]);
 }
 
 tide_gate_result tide_gate_judge(const tide_gate *gate, const tide_compare *compare, size_t run) {

@@ -25,25 +25,20 @@ void tide_compare_report_gates(tide_report *report, const tide_compare *compare,
         return;
     }
     tide_table *table = tide_report_table(report, "fail_if", "Conditions to fail by");
-    tide_table_column(table, "condition", "condition", false);
-    tide_table_column(table, "run", "run", false);
-    tide_table_column(table, "figure", "figure", true);
-    tide_table_column(table, "base", "base", true);
-    tide_table_column(table, "limit", "limit", true);
-    tide_table_column(table, "unit", "unit", false);
-    tide_table_column(table, "verdict", "verdict", false);
+    TIDE_COLUMNS(table, TIDE_TEXT("condition", "condition"), TIDE_TEXT("run", "run"),
+                 TIDE_NUMBER("figure", "figure"), TIDE_NUMBER("base", "base"),
+                 TIDE_NUMBER("limit", "limit"), TIDE_TEXT("unit", "unit"),
+                 TIDE_TEXT("verdict", "verdict"));
     for (size_t i = 0; i < gates->n; i++) {
         for (size_t run = 1; run < compare->n_runs; run++) {
             const tide_gate *gate = &gates->gates[i];
             tide_gate_result result = tide_gate_judge(gate, compare, run);
-            tide_table_row_begin(table);
-            tide_cell_text(table, gate->text);
-            tide_cell_text(table, compare->runs[run].name);
+            TIDE_ROW(table, tide_as_text(gate->text), tide_as_text(compare->runs[run].name));
             figure_cell(table, gate, result.figure);
             figure_cell(table, gate, result.base);
             figure_cell(table, gate, result.limit);
-            tide_cell_text(table, UNITS[gate->unit]);
-            tide_cell_text(table, VERDICTS[result.verdict]);
+            TIDE_CELLS(table, tide_as_text(UNITS[gate->unit]),
+                       tide_as_text(VERDICTS[result.verdict]));
         }
     }
 }

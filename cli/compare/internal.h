@@ -10,6 +10,10 @@
 #include "snapshot/compare.h"
 #include "snapshot/compare_rows.h"
 
+/* A column of a run of that index: its key is "run2_bytes" for the second and "bytes". */
+void tide_compare_run_column(tide_table *table, size_t run, const char *unit, const char *title,
+                             bool is_number);
+
 /* A column per run, and behind all but the base one for the ratio. */
 void tide_compare_run_columns(tide_table *table, const tide_compare *compare, const char *unit);
 

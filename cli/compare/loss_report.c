@@ -1,19 +1,17 @@
 /* The losses of the runs side by side, and whether they are those of the same run. */
-#include <stdio.h>
 #include <string.h>
 
 #include "cli/compare/internal.h"
 #include "cli/loss_words.h"
 
-enum { KEY_BYTES = 96, WORDS_BYTES = 512 };
+enum { WORDS_BYTES = 512 };
 
 /* Steps that tables show; which of a run's losses these are depends on its warm-up. */
 typedef enum shown_step { FIRST = 0, FIRST_MEASURED, LAST, N_SHOWN } shown_step;
 
 static void loss_row(tide_table *table, const tide_compare *compare, shown_step which) {
     static const char *const NAMES[N_SHOWN] = {"first of the run", "first measured", "last"};
-    tide_table_row_begin(table);
-    tide_cell_text(table, NAMES[which]);
+    TIDE_ROW(table, tide_as_text(NAMES[which]));
     for (size_t i = 0; i < compare->n_runs; i++) {
         const tide_snapshot_timing *timing = &compare->runs[i].snapshot->timing;
         tide_loss_steps steps = tide_loss_steps_of(timing);
@@ -52,7 +50,6 @@ static void say_same(tide_report *report, const tide_compare *compare) {
 }
 
 void tide_compare_report_losses(tide_report *report, const tide_compare *compare) {
-    char key[KEY_BYTES];
     bool has_any = false;
     bool has_warmup = false;
     for (size_t i = 0; i < compare->n_runs; i++) {
@@ -66,8 +63,7 @@ void tide_compare_report_losses(tide_report *report, const tide_compare *compare
     tide_table *table = tide_report_table(report, "loss", "Loss of a step");
     tide_table_column(table, "step", "step", false);
     for (size_t i = 0; i < compare->n_runs; i++) {
-        snprintf(key, sizeof(key), "run%zu_loss", i + 1);
-        tide_table_column(table, key, compare->runs[i].name, true);
+        tide_compare_run_column(table, i, "loss", compare->runs[i].name, true);
     }
     loss_row(table, compare, FIRST);
     if (has_warmup) {

@@ -1,11 +1,11 @@
 /* What the runs have at their peaks, by layer kind and row by row. */
-#include <stdio.h>
 #include <string.h>
 
 #include "cli/compare/internal.h"
 #include "cli/snapshot_words.h"
+#include "common/text.h"
 
-enum { KEY_BYTES = 96, WORDS_BYTES = 512, LABEL_BYTES = 64, SHOWN_FRAMES = 3 };
+enum { WORDS_BYTES = 512, SHOWN_FRAMES = 3 };
 
 /* Rows that are shown as one. */
 typedef struct sum {
@@ -24,9 +24,7 @@ static void add(sum *to, const tide_compare_row *row, size_t n_runs) {
 
 static void kind_row(tide_table *table, const tide_compare *compare, const char *kind,
                      const char *category, const int64_t *bytes) {
-    tide_table_row_begin(table);
-    tide_cell_text(table, kind);
-    tide_cell_text(table, category);
+    TIDE_ROW(table, tide_as_text(kind), tide_as_text(category));
     for (size_t i = 0; i < compare->n_runs; i++) {
         tide_cell_bytes(table, bytes[i]);
         if (i > 0) {
@@ -65,8 +63,7 @@ void tide_compare_report_kinds(tide_report *report, const tide_compare *compare,
     int64_t of_all[TIDE_COMPARE_MAX_RUNS] = {0};
     tide_table *table =
         tide_report_table(report, "layer_kinds", "Alive at the peak, by layer kind and category");
-    tide_table_column(table, "layer_kind", "layer kind", false);
-    tide_table_column(table, "category", "category", false);
+    TIDE_COLUMNS(table, TIDE_TEXT("layer_kind", "layer kind"), TIDE_TEXT("category", "category"));
     tide_compare_run_columns(table, compare, "bytes");
     for (int kind = 0; kind < TIDE_N_LAYER_KINDS; kind++) {
         kind_rows(table, compare, rows, kind, of_all);
@@ -80,25 +77,18 @@ _Static_assert(2 * TIDE_COMPARE_MAX_RUNS + 2 * (TIDE_COMPARE_MAX_RUNS - 1) + 4 <
                "a table has room for every run");
 
 static void row_columns(tide_table *table, const tide_compare *compare) {
-    char key[KEY_BYTES];
     for (size_t i = 0; i < compare->n_runs; i++) {
-        snprintf(key, sizeof(key), "run%zu_bytes", i + 1);
-        tide_table_column(table, key, compare->runs[i].name, true);
+        tide_compare_run_column(table, i, "bytes", compare->runs[i].name, true);
         if (i > 0) {
-            snprintf(key, sizeof(key), "run%zu_difference_bytes", i + 1);
-            tide_table_column(table, key, "difference", true);
-            snprintf(key, sizeof(key), "run%zu_change", i + 1);
-            tide_table_column(table, key, "change", false);
+            tide_compare_run_column(table, i, "difference_bytes", "difference", true);
+            tide_compare_run_column(table, i, "change", "change", false);
         }
     }
     for (size_t i = 0; i < compare->n_runs; i++) {
-        snprintf(key, sizeof(key), "run%zu_blocks", i + 1);
-        tide_table_column(table, key, "blocks", true);
+        tide_compare_run_column(table, i, "blocks", "blocks", true);
     }
-    tide_table_column(table, "category", "category", false);
-    tide_table_column(table, "name", "name", false);
-    tide_table_column(table, "scope", "scope", false);
-    tide_table_column(table, "stack", "call stack, innermost first", false);
+    TIDE_COLUMNS(table, TIDE_TEXT("category", "category"), TIDE_TEXT("name", "name"),
+                 TIDE_TEXT("scope", "scope"), TIDE_TEXT("stack", "call stack, innermost first"));
 }
 
 static void row_figures(tide_table *table, const tide_compare *compare, const int64_t *bytes,
@@ -109,13 +99,11 @@ static void row_figures(tide_table *table, const tide_compare *compare, const in
         if (i == 0) {
             continue;
         }
-        if (bytes[0] < 0 || bytes[i] < 0) {
-            tide_cell_none(table);
-        } else {
-            tide_cell_change(table, bytes[i] - bytes[0]);
-        }
-        tide_cell_text(
-            table, row == NULL ? "" : tide_row_change_name((int)tide_compare_row_change(row, i)));
+        TIDE_CELLS(
+            table,
+            bytes[0] < 0 || bytes[i] < 0 ? tide_as_none() : tide_as_change(bytes[i] - bytes[0]),
+            tide_as_text(row == NULL ? ""
+                                     : tide_row_change_name((int)tide_compare_row_change(row, i))));
     }
     for (size_t i = 0; i < compare->n_runs; i++) {
         tide_cell_count(table, n_blocks[i]);
@@ -123,34 +111,30 @@ static void row_figures(tide_table *table, const tide_compare *compare, const in
 }
 
 /* Functions alone where lines do not count, as blocks of several lines stand in one row. */
-static void stack_words(const tide_compare_row *row, char words[WORDS_BYTES]) {
+static const char *stack_words(tide_report *report, const tide_compare_row *row) {
     const tide_snapshot *snapshot = row->snapshot;
     uint32_t stack = row->stack;
-    size_t n = 0;
+    char words[WORDS_BYTES];
+    tide_text to = tide_text_in(words, sizeof(words));
     if (stack == TIDE_NONE || row->name[0] == '\0') {
-        tide_words_stack(snapshot, stack, SHOWN_FRAMES, words, WORDS_BYTES);
-        return;
+        return tide_report_stack(report, snapshot, stack, SHOWN_FRAMES);
     }
-    for (int i = 0; i < SHOWN_FRAMES && stack != TIDE_NONE && n < WORDS_BYTES; i++) {
+    for (int i = 0; i < SHOWN_FRAMES && stack != TIDE_NONE; i++) {
         uint32_t function = snapshot->frames[snapshot->stacks[stack].frame].function;
         const char *text = tide_snapshot_text(snapshot, function);
-        n += (size_t)snprintf(words + n, WORDS_BYTES - n, "%s%.128s", i > 0 ? " < " : "",
-                              text[0] != '\0' ? text : "?");
+        tide_text_add_item(&to, " < ", "%.128s", text[0] != '\0' ? text : "?");
         stack = snapshot->stacks[stack].parent;
     }
-    if (stack != TIDE_NONE && n < WORDS_BYTES) {
-        snprintf(words + n, WORDS_BYTES - n, " < ...");
-    }
+    tide_text_add(&to, "%s", stack != TIDE_NONE ? " < ..." : "");
+    return tide_report_text(report, "%s", words);
 }
 
-static void one_row(tide_table *table, const tide_compare *compare, const tide_compare_row *row) {
-    char words[WORDS_BYTES];
+static void one_row(tide_report *report, tide_table *table, const tide_compare *compare,
+                    const tide_compare_row *row) {
     row_figures(table, compare, row->bytes, row->n_blocks, row);
-    tide_cell_text(table, compare->categories[row->category]);
-    tide_cell_text(table, row->name);
-    tide_cell_text(table, row->scope_path[0] != '\0' ? row->scope_path : "(outside every scope)");
-    stack_words(row, words);
-    tide_cell_text(table, words);
+    TIDE_CELLS(table, tide_as_text(compare->categories[row->category]), tide_as_text(row->name),
+               tide_as_text(tide_words_scope(row->scope_path)),
+               tide_as_text(stack_words(report, row)));
 }
 
 static void sum_row(tide_table *table, const tide_compare *compare, const sum *of,
@@ -159,12 +143,10 @@ static void sum_row(tide_table *table, const tide_compare *compare, const sum *o
     tide_cell_text(table, label);
 }
 
-static void rest_row(tide_table *table, const tide_compare *compare, const sum *of,
-                     const char *what) {
-    char label[LABEL_BYTES];
+static void rest_row(tide_report *report, tide_table *table, const tide_compare *compare,
+                     const sum *of, const char *what) {
     if (of->n_rows > 0) {
-        snprintf(label, sizeof(label), "(%zu %s)", of->n_rows, what);
-        sum_row(table, compare, of, label);
+        sum_row(table, compare, of, tide_report_text(report, "(%zu %s)", of->n_rows, what));
     }
 }
 
@@ -187,13 +169,13 @@ void tide_compare_report_rows(tide_report *report, const tide_compare *compare,
         bool differs = row->difference_bytes > 0;
         add(&all, row, compare->n_runs);
         if (differs && i < top) {
-            one_row(table, compare, row);
+            one_row(report, table, compare, row);
         } else {
             add(differs ? &more : &same, row, compare->n_runs);
         }
     }
-    rest_row(table, compare, &more, "more");
-    rest_row(table, compare, &same, "the same");
+    rest_row(report, table, compare, &more, "more");
+    rest_row(report, table, compare, &same, "the same");
     if (all.n_rows > 0) {
         sum_row(table, compare, &all, "all");
     }

@@ -3,13 +3,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/report_options.h"
 #include "cli/fit/internal.h"
 #include "cli/peak_tensors.h"
 #include "common/bytes.h"
 #include "common/plural.h"
 #include "snapshot/implementation.h"
-
-enum { VALUE_BYTES = 48, PHRASE_BYTES = 96, SENTENCE_BYTES = 512 };
 
 const tide_fit_reply *tide_fit_deciding(const tide_fit_row *row) {
     return row->replies[0].unknown == NULL ? &row->replies[0] : &row->replies[row->n_replies - 1];
@@ -24,27 +23,21 @@ static int64_t countable(uint64_t n_bytes) {
 }
 
 /* "24", "medium". */
-static const char *value_text(const tide_fit_row *row, uint64_t value, char text[VALUE_BYTES]) {
+static const char *value_text(tide_report *report, const tide_fit_row *row, uint64_t value) {
     if (row->question.quantity == TIDE_RUN_QUANTITY_PRESET) {
         const char *name = tide_model_preset_name((size_t)value - 1);
-        snprintf(text, VALUE_BYTES, "%s", name != NULL ? name : "?");
-    } else {
-        snprintf(text, VALUE_BYTES, "%" PRIu64, value);
+        return name != NULL ? name : "?";
     }
-    return text;
+    return tide_report_text(report, "%" PRIu64, value);
 }
 
 /* "batch 24", "24 layers", "model medium". */
-static const char *value_phrase(const tide_fit_row *row, uint64_t value, char text[PHRASE_BYTES]) {
-    char number[VALUE_BYTES];
-    value_text(row, value, number);
-    if (row->question.quantity == TIDE_RUN_QUANTITY_LAYERS) {
-        snprintf(text, PHRASE_BYTES, "%s layer%s", number, tide_plural(value, "", "s"));
-    } else {
-        snprintf(text, PHRASE_BYTES, "%s %s", tide_fit_quantity_name(row->question.quantity),
-                 number);
-    }
-    return text;
+static const char *value_phrase(tide_report *report, const tide_fit_row *row, uint64_t value) {
+    const char *number = value_text(report, row, value);
+    return row->question.quantity == TIDE_RUN_QUANTITY_LAYERS
+               ? tide_report_text(report, "%s layer%s", number, tide_plural(value, "", "s"))
+               : tide_report_text(report, "%s %s", tide_fit_quantity_name(row->question.quantity),
+                                  number);
 }
 
 static bool is_plural(const tide_fit_row *row, uint64_t value) {
@@ -55,21 +48,18 @@ static bool is_plural(const tide_fit_row *row, uint64_t value) {
 static void say_limits(const tide_fit_row *row, tide_report *report) {
     const tide_device_info *device = &row->device;
     uint64_t limit_bytes = row->question.config.limits.memory_limit_bytes;
-    char usable[TIDE_BYTES_TEXT];
-    char total[TIDE_BYTES_TEXT];
-    char context[TIDE_BYTES_TEXT];
-    char limit[TIDE_BYTES_TEXT];
-    char limited[TIDE_BYTES_TEXT + 64] = "";
-    tide_bytes_format(countable(tide_fit_deciding(row)->answer.usable_bytes), usable);
+    const char *limited = "";
+    const char *usable =
+        tide_report_bytes(report, countable(tide_fit_deciding(row)->answer.usable_bytes));
     if (limit_bytes != TIDE_RUN_UNLIMITED) {
-        snprintf(limited, sizeof(limited), ", within a memory limit of %s",
-                 tide_bytes_format(countable(limit_bytes), limit));
+        limited = tide_report_text(report, ", within a memory limit of %s",
+                                   tide_report_bytes(report, countable(limit_bytes)));
     }
     if (device->total_bytes < 0) {
         tide_report_say(report, "limits", "%s: %s usable%s", device->spec, usable, limited);
         return;
     }
-    tide_bytes_format(device->total_bytes, total);
+    const char *total = tide_report_bytes(report, device->total_bytes);
     if (device->context_bytes < 0) {
         tide_report_say(report, "limits",
                         "%s (%s): %s usable of %s%s; what context and libraries take is not "
@@ -79,7 +69,7 @@ static void say_limits(const tide_fit_row *row, tide_report *report) {
     }
     tide_report_say(report, "limits",
                     "%s (%s): %s usable of %s, %s less for context and libraries%s", device->spec,
-                    device->name, usable, total, tide_bytes_format(device->context_bytes, context),
+                    device->name, usable, total, tide_report_bytes(report, device->context_bytes),
                     limited);
 }
 
@@ -98,69 +88,56 @@ static void say_all_limits(const tide_fit_row *rows, size_t n_rows, tide_report 
 /* ---- the answers in words ---- */
 
 /* "2.7B-train-c512-fp32, PyTorch, eager, naive attention". */
-static const char *name_reply(const tide_fit_row *row, const tide_fit_reply *reply,
-                              char text[SENTENCE_BYTES]) {
-    snprintf(text, SENTENCE_BYTES, "%s, %s, %s attention", row->name, name_of(reply),
-             tide_attention_name((int)reply->question.config.workload.of.model.attention));
-    return text;
+static const char *name_reply(tide_report *report, const tide_fit_row *row,
+                              const tide_fit_reply *reply) {
+    return tide_report_text(
+        report, "%s, %s, %s attention", row->name, name_of(reply),
+        tide_attention_name((int)reply->question.config.workload.of.model.attention));
 }
 
 /* "batch 12 does not fit: 7.06 MiB more are needed, ..."; "" where everything fits. */
-static void describe_next(const tide_fit_row *row, const tide_fit_answer *answer,
-                          char text[SENTENCE_BYTES]) {
-    char phrase[PHRASE_BYTES];
-    char needed[TIDE_BYTES_TEXT];
-    char more[TIDE_BYTES_TEXT];
-    char reserved[TIDE_BYTES_TEXT];
-    text[0] = '\0';
+static const char *describe_next(tide_report *report, const tide_fit_row *row,
+                                 const tide_fit_answer *answer) {
     if (answer->next_value == 0) {
-        return;
+        return "";
     }
-    snprintf(text, SENTENCE_BYTES,
-             "; %s do%s not fit: %s more are needed, %s in all (%s where nothing is short)",
-             value_phrase(row, answer->next_value, phrase),
-             is_plural(row, answer->next_value) ? "" : "es",
-             tide_bytes_format(countable(answer->needed_bytes - answer->usable_bytes), more),
-             tide_bytes_format(countable(answer->needed_bytes), needed),
-             tide_bytes_format(answer->next_memory.reserved_peak_bytes, reserved));
+    return tide_report_text(
+        report, "; %s do%s not fit: %s more are needed, %s in all (%s where nothing is short)",
+        value_phrase(report, row, answer->next_value),
+        is_plural(row, answer->next_value) ? "" : "es",
+        tide_report_bytes(report, countable(answer->needed_bytes - answer->usable_bytes)),
+        tide_report_bytes(report, countable(answer->needed_bytes)),
+        tide_report_bytes(report, answer->next_memory.reserved_peak_bytes));
 }
 
 static void say_value(const tide_fit_row *row, const tide_fit_reply *reply, tide_report *report) {
     const tide_fit_answer *answer = &reply->answer;
-    char name[SENTENCE_BYTES];
-    char next[SENTENCE_BYTES];
-    char phrase[PHRASE_BYTES];
-    char allocated[TIDE_BYTES_TEXT];
-    char reserved[TIDE_BYTES_TEXT];
-    char margin[TIDE_BYTES_TEXT];
-    name_reply(row, reply, name);
-    describe_next(row, answer, next);
+    const char *name = name_reply(report, row, reply);
+    const char *next = describe_next(report, row, answer);
     if (answer->value == 0) {
         tide_report_say(report, "answer", "%s: nothing fits%s", name, next);
         return;
     }
     tide_report_say(
         report, "answer", "%s: %s fit%s%s: %s allocated and %s reserved at most, which leaves %s%s",
-        name, value_phrase(row, answer->value, phrase), is_plural(row, answer->value) ? "" : "s",
+        name, value_phrase(report, row, answer->value), is_plural(row, answer->value) ? "" : "s",
         answer->next_value == 0 ? ", the largest that a run may have" : "",
-        tide_bytes_format(answer->memory.allocated_peak_bytes, allocated),
-        tide_bytes_format(answer->memory.reserved_peak_bytes, reserved),
-        tide_bytes_format(
-            countable(answer->usable_bytes - (uint64_t)answer->memory.reserved_peak_bytes), margin),
+        tide_report_bytes(report, answer->memory.allocated_peak_bytes),
+        tide_report_bytes(report, answer->memory.reserved_peak_bytes),
+        tide_report_bytes(
+            report, countable(answer->usable_bytes - (uint64_t)answer->memory.reserved_peak_bytes)),
         next);
 }
 
 /* What the reader should know before trusting the value. */
 static void say_doubts(const tide_fit_row *row, const tide_fit_reply *reply, tide_report *report) {
     const tide_fit_answer *answer = &reply->answer;
-    char name[SENTENCE_BYTES];
-    char phrase[PHRASE_BYTES];
-    name_reply(row, reply, name);
+    const char *name = name_reply(report, row, reply);
     if (answer->value != 0 && answer->memory.n_retries > 0) {
         tide_report_say(report, "retries",
                         "%s: at %s the cache has to give all that it holds back to the device "
                         "%" PRIu64 " time%s in %zu %s, and buys again, which costs time",
-                        name, value_phrase(row, answer->value, phrase),
+                        name, value_phrase(report, row, answer->value),
                         (uint64_t)answer->memory.n_retries,
                         tide_plural((uint64_t)answer->memory.n_retries, "", "s"),
                         row->question.config.workload.of.model.steps,
@@ -170,7 +147,7 @@ static void say_doubts(const tide_fit_row *row, const tide_fit_reply *reply, tid
         tide_report_say(report, "gap",
                         "%s: %s, though less, does not fit: the cache breaks its segments up in "
                         "another way",
-                        name, value_phrase(row, answer->lowest_unfit, phrase));
+                        name, value_phrase(report, row, answer->lowest_unfit));
     }
     if (!answer->is_every_one_seen) {
         tide_report_say(report, "search",
@@ -201,63 +178,50 @@ static void say_reply(const tide_fit_row *row, const tide_fit_reply *reply, bool
 
 /* ---- the table ---- */
 
-static void add_columns(const tide_fit_row *row, tide_table *table) {
-    char title[64];
+static void add_columns(tide_report *report, const tide_fit_row *row, tide_table *table) {
     bool is_number = row->question.quantity != TIDE_RUN_QUANTITY_PRESET;
-    snprintf(title, sizeof(title), "largest %s", tide_fit_quantity_name(row->question.quantity));
-    tide_table_column(table, "run_by", "run by", false);
-    tide_table_column(table, "attention", "attention", false);
-    tide_table_column(table, "run", "run", false);
-    tide_table_column(table, "device", "device", false);
-    tide_table_column(table, "largest", title, is_number);
-    tide_table_column(table, "allocated_peak_bytes", "allocated", true);
-    tide_table_column(table, "reserved_peak_bytes", "reserved", true);
-    tide_table_column(table, "usable_bytes", "usable", true);
-    tide_table_column(table, "margin_bytes", "margin", true);
-    tide_table_column(table, "retries", "retries", true);
-    tide_table_column(table, "next", "next", is_number);
-    tide_table_column(table, "next_needs_bytes", "needs", true);
+    TIDE_COLUMNS(
+        table, TIDE_TEXT("run_by", "run by"), TIDE_TEXT("attention", "attention"),
+        TIDE_TEXT("run", "run"), TIDE_TEXT("device", "device"),
+        {"largest",
+         tide_report_text(report, "largest %s", tide_fit_quantity_name(row->question.quantity)),
+         is_number},
+        TIDE_NUMBER("allocated_peak_bytes", "allocated"),
+        TIDE_NUMBER("reserved_peak_bytes", "reserved"), TIDE_NUMBER("usable_bytes", "usable"),
+        TIDE_NUMBER("margin_bytes", "margin"), TIDE_NUMBER("retries", "retries"),
+        {"next", "next", is_number}, TIDE_NUMBER("next_needs_bytes", "needs"));
 }
 
-static void cell_value(const tide_fit_row *row, uint64_t value, tide_table *table) {
-    char text[VALUE_BYTES];
+static tide_cell as_value(tide_report *report, const tide_fit_row *row, uint64_t value) {
     if (value == 0) {
-        tide_cell_none(table);
-    } else if (row->question.quantity == TIDE_RUN_QUANTITY_PRESET) {
-        tide_cell_text(table, value_text(row, value, text));
-    } else {
-        tide_cell_count(table, countable(value));
+        return tide_as_none();
     }
+    return row->question.quantity == TIDE_RUN_QUANTITY_PRESET
+               ? tide_as_text(value_text(report, row, value))
+               : tide_as_count(countable(value));
 }
 
-static void add_row(const tide_fit_row *row, const tide_fit_reply *reply, tide_table *table) {
+static void add_row(tide_report *report, const tide_fit_row *row, const tide_fit_reply *reply,
+                    tide_table *table) {
     const tide_fit_answer *answer = &reply->answer;
+    const tide_run_memory *memory = &answer->memory;
+    int attention = (int)reply->question.config.workload.of.model.attention;
+    bool is_known = reply->unknown == NULL;
     bool fits = answer->value != 0;
-    tide_table_row_begin(table);
-    tide_cell_text(table, name_of(reply));
-    tide_cell_text(
-        table, reply->unknown != NULL
-                   ? "not known"
-                   : tide_attention_name((int)reply->question.config.workload.of.model.attention));
-    tide_cell_text(table, row->name);
-    tide_cell_text(table, row->device.spec);
-    if (reply->unknown != NULL) {
-        return; /* the other cells stay empty */
+    uint64_t margin = answer->usable_bytes - (uint64_t)memory->reserved_peak_bytes;
+    TIDE_ROW(table, tide_as_text(name_of(reply)),
+             tide_as_text(is_known ? tide_attention_name(attention) : "not known"),
+             tide_as_text(row->name), tide_as_text(row->device.spec));
+    if (is_known) { /* else the other cells stay empty */
+        TIDE_CELLS(table, as_value(report, row, answer->value),
+                   tide_as_bytes(fits ? memory->allocated_peak_bytes : -1),
+                   tide_as_bytes(fits ? memory->reserved_peak_bytes : -1),
+                   tide_as_bytes(countable(answer->usable_bytes)),
+                   tide_as_bytes(fits ? countable(margin) : -1),
+                   fits ? tide_as_count(memory->n_retries) : tide_as_none(),
+                   as_value(report, row, answer->next_value),
+                   tide_as_bytes(answer->next_value != 0 ? countable(answer->needed_bytes) : -1));
     }
-    cell_value(row, answer->value, table);
-    tide_cell_bytes(table, fits ? answer->memory.allocated_peak_bytes : -1);
-    tide_cell_bytes(table, fits ? answer->memory.reserved_peak_bytes : -1);
-    tide_cell_bytes(table, countable(answer->usable_bytes));
-    tide_cell_bytes(
-        table,
-        fits ? countable(answer->usable_bytes - (uint64_t)answer->memory.reserved_peak_bytes) : -1);
-    if (fits) {
-        tide_cell_count(table, answer->memory.n_retries);
-    } else {
-        tide_cell_none(table);
-    }
-    cell_value(row, answer->next_value, table);
-    tide_cell_bytes(table, answer->next_value != 0 ? countable(answer->needed_bytes) : -1);
 }
 
 /* PyTorch's run with the attention of our own run, so that the two differ in nothing else. If that
@@ -278,8 +242,6 @@ static tide_status say_difference(const tide_fit_row *row, tide_report *report) 
     enum { N_TENSORS = 8 };
     tide_run_config ours;
     tide_run_config pytorch;
-    char phrase[PHRASE_BYTES];
-    char label[SENTENCE_BYTES];
     const tide_fit_reply *own = &row->replies[row->n_replies - 1];
     const tide_fit_reply *other = like_own(row, own);
     uint64_t value = own->answer.value;
@@ -288,10 +250,10 @@ static tide_status say_difference(const tide_fit_row *row, tide_report *report) 
     }
     TIDE_TRY(tide_fit_apply(&own->question, value, &ours, NULL));
     TIDE_TRY(tide_fit_apply(&other->question, value, &pytorch, NULL));
-    snprintf(label, sizeof(label), "%s (PyTorch with %s attention, our own with %s)",
-             value_phrase(row, value, phrase),
-             tide_attention_name((int)pytorch.workload.of.model.attention),
-             tide_attention_name((int)ours.workload.of.model.attention));
+    const char *label = tide_report_text(
+        report, "%s (PyTorch with %s attention, our own with %s)", value_phrase(report, row, value),
+        tide_attention_name((int)pytorch.workload.of.model.attention),
+        tide_attention_name((int)ours.workload.of.model.attention));
     ours.workload.of.model.steps = TIDE_RUN_FIT_STEPS;
     pytorch.workload.of.model.steps = TIDE_RUN_FIT_STEPS;
     return tide_beside_run(report, label, &ours, &pytorch, N_TENSORS, NULL);
@@ -329,10 +291,10 @@ tide_status tide_fit_print(const tide_fit_row *rows, size_t n_rows, tide_format 
     tide_table *table = n_rows > 0 ? tide_report_table(&report, "fits", "what fits") : NULL;
     for (size_t i = 0; i < n_rows; i++) {
         if (i == 0) {
-            add_columns(&rows[0], table);
+            add_columns(&report, &rows[0], table);
         }
         for (size_t k = 0; k < rows[i].n_replies; k++) {
-            add_row(&rows[i], &rows[i].replies[k], table);
+            add_row(&report, &rows[i], &rows[i].replies[k], table);
         }
     }
     for (size_t i = 0; i < n_rows; i++) {
@@ -343,9 +305,5 @@ tide_status tide_fit_print(const tide_fit_row *rows, size_t n_rows, tide_format 
     if (n_rows == 1) {
         status = say_difference(&rows[0], &report);
     }
-    if (status == TIDE_OK) {
-        status = tide_report_print(&report, format, stdout, stderr, error);
-    }
-    tide_report_fini(&report);
-    return status;
+    return tide_report_end(&report, status, format, error);
 }

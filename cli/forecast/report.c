@@ -3,8 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/report_options.h"
 #include "cli/forecast/forecast.h"
-#include "common/bytes.h"
+#include "common/text.h"
 
 enum { N_CATEGORIES_SAID = 3, PART_BYTES = 512, TIMES_BYTES = 32 };
 
@@ -12,59 +13,50 @@ static int64_t countable(uint64_t n_bytes) {
     return n_bytes > INT64_MAX ? INT64_MAX : (int64_t)n_bytes;
 }
 
-static const char *text_of(uint64_t n_bytes, char text[TIDE_BYTES_TEXT]) {
-    return tide_bytes_format(countable(n_bytes), text);
-}
-
 /* "2.7B train, context 1024, batch 4, bf16-mixed, as PyTorch runs it (edition 2026)". */
-static void describe_run(const tide_workload_config *workload, char text[PART_BYTES]) {
+static const char *describe_run(tide_report *report, const tide_workload_config *workload) {
     const tide_model_config *model = &workload->model;
-    (void)snprintf(text, PART_BYTES,
-                   "%s %s%s, context %zu, batch %zu, %s%s%s, as PyTorch runs it (edition %s)",
-                   model->size, tide_mode_name((int)workload->mode),
-                   workload->keep_graph ? " with its graph" : "", model->context_length,
-                   model->batch_size, tide_precision_name((int)workload->precision),
-                   workload->attention == TIDE_ATTENTION_FLASH ? ", flash attention" : "",
-                   workload->recompute == TIDE_RECOMPUTE_BLOCK ? ", recompute of each block" : "",
-                   tide_edition_name((int)workload->edition));
-}
-
-/* "once", "3 times". */
-static const char *times_of(uint64_t n, char text[TIMES_BYTES]) {
-    if (n == 1) {
-        return "once";
-    }
-    (void)snprintf(text, TIMES_BYTES, "%" PRIu64 " times", n);
-    return text;
+    return tide_report_text(
+        report, "%s %s%s, context %zu, batch %zu, %s%s%s, as PyTorch runs it (edition %s)",
+        model->size, tide_mode_name((int)workload->mode),
+        workload->keep_graph ? " with its graph" : "", model->context_length, model->batch_size,
+        tide_precision_name((int)workload->precision),
+        workload->attention == TIDE_ATTENTION_FLASH ? ", flash attention" : "",
+        workload->recompute == TIDE_RECOMPUTE_BLOCK ? ", recompute of each block" : "",
+        tide_edition_name((int)workload->edition));
 }
 
 /* "fits virtual:h100-80 with 3.00 GiB to spare". */
-static void describe_answer(const tide_forecast *f, char text[PART_BYTES]) {
-    char bytes[TIDE_BYTES_TEXT];
-    char times[TIMES_BYTES];
+static const char *describe_answer(tide_report *report, const tide_forecast *f) {
+    const char *usable = tide_report_bytes(report, countable(f->usable_bytes));
+    const char *spec = f->device.spec;
     if (f->usable_bytes == UINT64_MAX) {
-        (void)snprintf(text, PART_BYTES, "has no bound on %s", f->device.spec);
-    } else if (f->fits && f->memory.n_retries > 0) {
-        (void)snprintf(text, PART_BYTES,
-                       "fits the %s of %s, but only by giving cached memory back and buying it "
-                       "again %s",
-                       text_of(f->usable_bytes, bytes), f->device.spec,
-                       times_of((uint64_t)f->memory.n_retries, times));
-    } else if (f->fits) {
-        (void)snprintf(text, PART_BYTES, "fits %s with %s to spare", f->device.spec,
-                       text_of(f->usable_bytes - (uint64_t)f->memory.reserved_peak_bytes, bytes));
-    } else {
-        (void)snprintf(text, PART_BYTES, "does not fit the %s of %s",
-                       text_of(f->usable_bytes, bytes), f->device.spec);
+        return tide_report_text(report, "has no bound on %s", spec);
     }
+    if (f->fits && f->memory.n_retries > 0) {
+        const char *times =
+            f->memory.n_retries == 1
+                ? "once"
+                : tide_report_text(report, "%" PRIu64 " times", (uint64_t)f->memory.n_retries);
+        return tide_report_text(report,
+                                "fits the %s of %s, but only by giving cached memory back and "
+                                "buying it again %s",
+                                usable, spec, times);
+    }
+    if (f->fits) {
+        uint64_t spare = f->usable_bytes - (uint64_t)f->memory.reserved_peak_bytes;
+        return tide_report_text(report, "fits %s with %s to spare", spec,
+                                tide_report_bytes(report, countable(spare)));
+    }
+    return tide_report_text(report, "does not fit the %s of %s", usable, spec);
 }
 
 /* "47.00 GiB activation (most: 16.00 GiB attn.exp), 25.38 GiB optimizer_state": why it is high. */
-static void describe_why(const tide_forecast *f, char text[PART_BYTES]) {
+static const char *describe_why(tide_report *report, const tide_forecast *f) {
     const tide_split *split = &f->peak.peak->by_category;
     bool is_said[TIDE_MAX_CATEGORIES] = {false};
-    size_t n = 0;
-    text[0] = '\0';
+    char text[PART_BYTES];
+    tide_text to = tide_text_in(text, sizeof(text));
     for (size_t i = 0; i < N_CATEGORIES_SAID; i++) {
         const tide_share *best = NULL;
         for (size_t k = 0; k < split->n_shares; k++) {
@@ -78,45 +70,35 @@ static void describe_why(const tide_forecast *f, char text[PART_BYTES]) {
             break;
         }
         is_said[best->key] = true;
-        char bytes[TIDE_BYTES_TEXT];
-        n += (size_t)snprintf(text + n, PART_BYTES - n, "%s%s %s", i > 0 ? ", " : "",
-                              tide_bytes_format(best->bytes, bytes), best->label);
-        for (size_t k = 0; k < f->peak.n_groups && n < PART_BYTES; k++) {
-            if (f->peak.groups[k].category == best->key && best->key == TIDE_ACTIVATION) {
-                n += (size_t)snprintf(text + n, PART_BYTES - n, " (most of it %s: %s)",
-                                      f->peak.groups[k].name,
-                                      tide_bytes_format(f->peak.groups[k].bytes, bytes));
+        tide_text_add_item(&to, ", ", "%s %s", tide_report_bytes(report, best->bytes), best->label);
+        for (size_t k = 0; k < f->peak.n_groups && best->key == TIDE_ACTIVATION; k++) {
+            const tide_peak_group *group = &f->peak.groups[k];
+            if (group->category == best->key) {
+                tide_text_add(&to, " (most of it %s: %s)", group->name,
+                              tide_report_bytes(report, group->bytes));
                 break;
             }
         }
-        if (n >= PART_BYTES) {
-            return;
-        }
     }
+    return tide_report_text(report, "%s", text);
 }
 
 /* The first change that fits, which is the one that takes the least. */
-static void describe_change(const tide_forecast *f, char text[PART_BYTES]) {
-    char allocated[TIDE_BYTES_TEXT];
-    char reserved[TIDE_BYTES_TEXT];
-    text[0] = '\0';
+static const char *describe_change(tide_report *report, const tide_forecast *f) {
     if (f->fits) {
-        return;
+        return "";
     }
     for (size_t i = 0; i < TIDE_N_CHANGES; i++) {
         const tide_forecast_change *change = &f->changes[i];
         if (change->applies && change->fits) {
-            (void)snprintf(
-                text, PART_BYTES,
-                "; the smallest change that makes it fit: %s (%s allocated, %s reserved)",
-                change->text, tide_bytes_format(change->memory.allocated_peak_bytes, allocated),
-                tide_bytes_format(change->memory.reserved_peak_bytes, reserved));
-            return;
+            return tide_report_text(
+                report, "; the smallest change that makes it fit: %s (%s allocated, %s reserved)",
+                change->text, tide_report_bytes(report, change->memory.allocated_peak_bytes),
+                tide_report_bytes(report, change->memory.reserved_peak_bytes));
         }
     }
-    (void)snprintf(text, PART_BYTES,
-                   "; no smaller context or batch makes it fit, nor flash attention or recompute: "
-                   "it takes a smaller model or a larger card");
+    return "; no smaller context or batch makes it fit, nor flash attention or recompute: it takes "
+           "a smaller model or a larger card";
 }
 
 /* What the run takes on the card, or would take if it fitted. */
@@ -126,48 +108,35 @@ static const tide_run_memory *taken_by(const tide_forecast *f) {
 
 static void say_line(const tide_forecast *f, tide_report *report) {
     const tide_run_memory *taken = taken_by(f);
-    char run[PART_BYTES];
-    char answer[PART_BYTES];
-    char why[PART_BYTES];
-    char change[PART_BYTES];
-    char allocated[TIDE_BYTES_TEXT];
-    char reserved[TIDE_BYTES_TEXT];
-    describe_run(tide_run_workload_model(&f->config.workload), run);
-    describe_answer(f, answer);
-    describe_why(f, why);
-    describe_change(f, change);
-    tide_report_say(report, "forecast",
-                    "%s, %s: at most %s allocated and %s reserved; the peak is in %s, with %s%s",
-                    run, answer, tide_bytes_format(taken->allocated_peak_bytes, allocated),
-                    tide_bytes_format(taken->reserved_peak_bytes, reserved),
-                    f->peak.peak->scope_path[0] != '\0' ? f->peak.peak->scope_path : "setup", why,
-                    change);
+    const char *place = f->peak.peak->scope_path;
+    tide_report_say(
+        report, "forecast",
+        "%s, %s: at most %s allocated and %s reserved; the peak is in %s, with %s%s",
+        describe_run(report, tide_run_workload_model(&f->config.workload)),
+        describe_answer(report, f), tide_report_bytes(report, taken->allocated_peak_bytes),
+        tide_report_bytes(report, taken->reserved_peak_bytes), place[0] != '\0' ? place : "setup",
+        describe_why(report, f), describe_change(report, f));
 }
 
 /* ---- tables ---- */
 
 static void add_changes(const tide_forecast *f, tide_report *report) {
     tide_table *table = tide_report_table(report, "changes", "the run, and what would change it");
-    tide_table_column(table, "change", "change", false);
-    tide_table_column(table, "fits", "fits", false);
-    tide_table_column(table, "allocated_peak_bytes", "allocated", true);
-    tide_table_column(table, "reserved_peak_bytes", "reserved", true);
-    tide_table_column(table, "usable_bytes", "usable", true);
-    tide_table_row_begin(table);
-    tide_cell_text(table, "none");
-    tide_cell_text(table, f->fits ? "yes" : "no");
-    tide_cell_bytes(table, taken_by(f)->allocated_peak_bytes);
-    tide_cell_bytes(table, taken_by(f)->reserved_peak_bytes);
-    tide_cell_bytes(table, f->usable_bytes == UINT64_MAX ? -1 : countable(f->usable_bytes));
+    TIDE_COLUMNS(table, TIDE_TEXT("change", "change"), TIDE_TEXT("fits", "fits"),
+                 TIDE_NUMBER("allocated_peak_bytes", "allocated"),
+                 TIDE_NUMBER("reserved_peak_bytes", "reserved"),
+                 TIDE_NUMBER("usable_bytes", "usable"));
+    TIDE_ROW(table, tide_as_text("none"), tide_as_text(f->fits ? "yes" : "no"),
+             tide_as_bytes(taken_by(f)->allocated_peak_bytes),
+             tide_as_bytes(taken_by(f)->reserved_peak_bytes),
+             tide_as_bytes(f->usable_bytes == UINT64_MAX ? -1 : countable(f->usable_bytes)));
     for (size_t i = 0; i < TIDE_N_CHANGES; i++) {
         const tide_forecast_change *change = &f->changes[i];
         if (change->applies) {
-            tide_table_row_begin(table);
-            tide_cell_text(table, change->text);
-            tide_cell_text(table, change->fits ? "yes" : "no");
-            tide_cell_bytes(table, change->memory.allocated_peak_bytes);
-            tide_cell_bytes(table, change->memory.reserved_peak_bytes);
-            tide_cell_bytes(table, countable(f->usable_bytes));
+            TIDE_ROW(table, tide_as_text(change->text), tide_as_text(change->fits ? "yes" : "no"),
+                     tide_as_bytes(change->memory.allocated_peak_bytes),
+                     tide_as_bytes(change->memory.reserved_peak_bytes),
+                     tide_as_bytes(countable(f->usable_bytes)));
         }
     }
 }
@@ -175,37 +144,29 @@ static void add_changes(const tide_forecast *f, tide_report *report) {
 static void add_groups(const tide_forecast *f, tide_report *report) {
     enum { N_SHOWN = 16 };
     tide_table *table = tide_report_table(report, "alive", "alive at the peak, by tensor");
-    tide_table_column(table, "tensor", "tensor", false);
-    tide_table_column(table, "category", "category", false);
-    tide_table_column(table, "blocks", "blocks", true);
-    tide_table_column(table, "bytes", "bytes", true);
-    tide_table_column(table, "share_percent", "share", true);
+    TIDE_COLUMNS(table, TIDE_TEXT("tensor", "tensor"), TIDE_TEXT("category", "category"),
+                 TIDE_NUMBER("blocks", "blocks"), TIDE_NUMBER("bytes", "bytes"),
+                 TIDE_NUMBER("share_percent", "share"));
     for (size_t i = 0; i < f->peak.n_groups && i < N_SHOWN; i++) {
         const tide_peak_group *group = &f->peak.groups[i];
-        tide_table_row_begin(table);
-        tide_cell_text(table, group->name);
-        tide_cell_text(table, tide_snapshot_category(f->peak.snapshot, group->category));
-        tide_cell_count(table, group->n_blocks);
-        tide_cell_bytes(table, group->bytes);
-        tide_cell_percent(table, 100.0 * (double)group->bytes /
-                                     (double)f->peak.peak->totals.allocated_bytes);
+        TIDE_ROW(table, tide_as_text(group->name),
+                 tide_as_text(tide_snapshot_category(f->peak.snapshot, group->category)),
+                 tide_as_count(group->n_blocks), tide_as_bytes(group->bytes),
+                 tide_as_share((double)group->bytes, (double)f->peak.peak->totals.allocated_bytes));
     }
 }
 
 static void add_categories(const tide_forecast *f, tide_report *report) {
     const tide_split *split = &f->peak.peak->by_category;
     tide_table *table = tide_report_table(report, "categories", "alive at the peak, by category");
-    tide_table_column(table, "category", "category", false);
-    tide_table_column(table, "bytes", "bytes", true);
-    tide_table_column(table, "share_percent", "share", true);
+    TIDE_COLUMNS(table, TIDE_TEXT("category", "category"), TIDE_NUMBER("bytes", "bytes"),
+                 TIDE_NUMBER("share_percent", "share"));
     for (size_t i = 0; i < split->n_shares; i++) {
         const tide_share *share = &split->shares[i];
         if (share->bytes > 0) {
-            tide_table_row_begin(table);
-            tide_cell_text(table, share->label);
-            tide_cell_bytes(table, share->bytes);
-            tide_cell_percent(table, 100.0 * (double)share->bytes /
-                                         (double)f->peak.peak->totals.allocated_bytes);
+            TIDE_ROW(
+                table, tide_as_text(share->label), tide_as_bytes(share->bytes),
+                tide_as_share((double)share->bytes, (double)f->peak.peak->totals.allocated_bytes));
         }
     }
 }
@@ -229,7 +190,5 @@ tide_status tide_forecast_print(const tide_forecast *f, tide_format format, bool
         add_categories(f, &report);
         add_groups(f, &report);
     }
-    tide_status status = tide_report_print(&report, format, stdout, stderr, error);
-    tide_report_fini(&report);
-    return status;
+    return tide_report_end(&report, TIDE_OK, format, error);
 }

@@ -14,21 +14,17 @@
 #include "snapshot/implementation.h"
 #include "snapshot/summary.h"
 
-enum { WHOSE_BYTES = 64 };
-
 static tide_format format_of(const tide_profile_plan *plan) {
     return tide_format_chosen(&plan->options->run.report);
 }
 
 /* " (tidemark's own model in C)": whose memory a virtual run shows, because a reader may take it
  * for a forecast of PyTorch. "" where the model really ran. */
-static const char *whose(const tide_profile_plan *plan, char text[WHOSE_BYTES]) {
+static const char *whose(const tide_profile_plan *plan, tide_report *report) {
     const char *implementation = tide_run_workload_implementation(&plan->runs[0].config.workload);
-    text[0] = '\0';
-    if (plan->kind == TIDE_DEVICE_VIRTUAL) {
-        snprintf(text, WHOSE_BYTES, " (%s)", tide_implementation_words(implementation));
-    }
-    return text;
+    return plan->kind == TIDE_DEVICE_VIRTUAL
+               ? tide_report_text(report, " (%s)", tide_implementation_words(implementation))
+               : "";
 }
 
 static void say_path(tide_report *report, const char *key, const char *path) {
@@ -58,18 +54,13 @@ static void add_timing(const tide_profile_run *run, bool computes, tide_report *
                     timing->measured_steps, tide_plural((uint64_t)timing->measured_steps, "", "s"),
                     timing->warmup_steps, snapshot->run.host_computed_by);
     tide_table *table = tide_report_table(report, "phases", "time per phase");
-    tide_table_column(table, "phase", "phase", false);
-    tide_table_column(table, "mean_ms", "mean", true);
-    tide_table_column(table, "std_ms", "± sample std", true);
-    tide_table_column(table, "samples", "samples", true);
+    TIDE_COLUMNS(table, TIDE_TEXT("phase", "phase"), TIDE_NUMBER("mean_ms", "mean"),
+                 TIDE_NUMBER("std_ms", "± sample std"), TIDE_NUMBER("samples", "samples"));
     for (size_t i = 0; i < timing->n_phases; i++) {
         const char *name = timing->phases[i].name;
         const tide_statistics *ms = &run->result.ms[tide_run_phase_from_name(name)];
-        tide_table_row_begin(table);
-        tide_cell_text(table, name);
-        tide_cell_ms(table, ms->mean);
-        tide_cell_ms(table, ms->std);
-        tide_cell_count(table, (int64_t)timing->phases[i].n_samples);
+        TIDE_ROW(table, tide_as_text(name), tide_as_ms(ms->mean), tide_as_ms(ms->std),
+                 tide_as_count((int64_t)timing->phases[i].n_samples));
     }
     double rate = tokens_per_second(run);
     if (rate >= 0.0) {
@@ -77,14 +68,11 @@ static void add_timing(const tide_profile_run *run, bool computes, tide_report *
     }
 }
 
-/* bf16 on the cpu is fp32 with rounding, so its times say nothing about a card. */
 static void say_emulated(const tide_profile_plan *plan, tide_report *report) {
     for (size_t i = 0; i < plan->n_runs; i++) {
         if (plan->runs[i].result.snapshot != NULL &&
             tide_words_is_emulated(plan->runs[i].result.snapshot)) {
-            tide_report_say(report, "emulated",
-                            "note: bf16 is emulated on the cpu: its bytes are real, its times are "
-                            "not representative");
+            tide_say_emulated(report, NULL);
             return;
         }
     }
@@ -94,17 +82,13 @@ static void say_emulated(const tide_profile_plan *plan, tide_report *report) {
 
 static void add_categories(const tide_summary_peak *peak, tide_report *report) {
     tide_table *table = tide_report_table(report, "categories", "alive at the peak");
-    tide_table_column(table, "category", "category", false);
-    tide_table_column(table, "bytes", "bytes", true);
-    tide_table_column(table, "share_percent", "share", true);
+    TIDE_COLUMNS(table, TIDE_TEXT("category", "category"), TIDE_NUMBER("bytes", "bytes"),
+                 TIDE_NUMBER("share_percent", "share"));
     for (size_t i = 0; i < peak->by_category.n_shares; i++) {
         const tide_share *share = &peak->by_category.shares[i];
         if (share->bytes > 0) {
-            tide_table_row_begin(table);
-            tide_cell_text(table, share->label);
-            tide_cell_bytes(table, share->bytes);
-            tide_cell_percent(table,
-                              100.0 * (double)share->bytes / (double)peak->totals.allocated_bytes);
+            TIDE_ROW(table, tide_as_text(share->label), tide_as_bytes(share->bytes),
+                     tide_as_share((double)share->bytes, (double)peak->totals.allocated_bytes));
         }
     }
     tide_report_say(report, "accounting",
@@ -117,31 +101,27 @@ static void add_categories(const tide_summary_peak *peak, tide_report *report) {
 /* "peak: 1.93 GiB allocated in step 1, backward; 2.16 GiB reserved at most". */
 static void add_peak(const tide_summary_device *device, tide_report *report) {
     const tide_summary_peak *peak = &device->peak;
-    char allocated[TIDE_BYTES_TEXT];
-    char reserved[TIDE_BYTES_TEXT];
-    char where[128] = "";
+    const char *where = "";
     if (peak->step >= 0) {
-        snprintf(where, sizeof(where), " in %.40s %" PRId64 "%s%.40s", peak->step_name, peak->step,
-                 peak->phase[0] != '\0' ? ", " : "", peak->phase);
+        where = tide_report_text(report, " in %.40s %" PRId64 "%s%.40s", peak->step_name,
+                                 peak->step, peak->phase[0] != '\0' ? ", " : "", peak->phase);
     } else if (peak->phase[0] != '\0') {
-        snprintf(where, sizeof(where), " in %.40s", peak->phase);
+        where = tide_report_text(report, " in %.40s", peak->phase);
     }
     tide_report_say(report, "peak", "peak: %s allocated%s; %s reserved at most",
-                    tide_bytes_format(peak->totals.allocated_bytes, allocated), where,
-                    tide_bytes_format(device->max[TIDE_MAX_RESERVED].bytes, reserved));
+                    tide_report_bytes(report, peak->totals.allocated_bytes), where,
+                    tide_report_bytes(report, device->max[TIDE_MAX_RESERVED].bytes));
     add_categories(peak, report);
 }
 
 static void add_memory(const tide_profile_plan *plan, const tide_summary *summary,
                        tide_report *report) {
     const tide_profile_run *run = &plan->runs[0];
-    char allocated[TIDE_BYTES_TEXT];
-    char reserved[TIDE_BYTES_TEXT];
     if (plan->options->no_record) {
         tide_report_say(report, "peak",
                         "peak: %s allocated, %s reserved at most; allocations were not recorded",
-                        tide_bytes_format(run->result.memory.allocated_peak_bytes, allocated),
-                        tide_bytes_format(run->result.memory.reserved_peak_bytes, reserved));
+                        tide_report_bytes(report, run->result.memory.allocated_peak_bytes),
+                        tide_report_bytes(report, run->result.memory.reserved_peak_bytes));
     } else if (summary->n_devices > 0) {
         add_peak(&summary->devices[tide_summary_main_device(summary)], report);
     }
@@ -191,13 +171,12 @@ static void add_list_figures(const tide_profile_plan *plan, tide_report *report)
 
 tide_status tide_profile_print_single(const tide_profile_plan *plan, tide_error *error) {
     const tide_profile_run *run = &plan->runs[0];
-    char text[WHOSE_BYTES];
     tide_summary *summary = NULL;
     tide_report report;
     TIDE_TRY(tide_summary_create(run->result.snapshot, &summary, error));
     tide_report_init(&report, "profile");
     add_figures(&run->result, &report);
-    tide_report_say(&report, "run", "%s on %s%s%s", run->name, plan->device, whose(plan, text),
+    tide_report_say(&report, "run", "%s on %s%s%s", run->name, plan->device, whose(plan, &report),
                     run->result.outcome == TIDE_OUTCOME_OOM       ? ": does not fit"
                     : run->result.outcome == TIDE_OUTCOME_STOPPED ? ": stopped"
                                                                   : "");
@@ -215,8 +194,7 @@ tide_status tide_profile_print_single(const tide_profile_plan *plan, tide_error 
     if (plan->report_path[0] != '\0' && run->result.snapshot_path[0] != '\0') {
         say_path(&report, "report", plan->report_path);
     }
-    tide_status status = tide_report_print(&report, format_of(plan), stdout, stderr, error);
-    tide_report_fini(&report);
+    tide_status status = tide_report_end(&report, TIDE_OK, format_of(plan), error);
     tide_summary_destroy(summary);
     return status;
 }
@@ -225,56 +203,46 @@ tide_status tide_profile_print_single(const tide_profile_plan *plan, tide_error 
 
 /* Shown if some run has them. The last one is of tokens, which an MLP does not have. */
 static const tide_figure FIGURES[] = {
-    TIDE_FIGURE(TIDE_FIGURE_BYTES, "asked_bytes", "asked for", asked_bytes, asked_bytes),
-    TIDE_FIGURE(TIDE_FIGURE_BYTES, "free_bytes", "free", free_bytes, asked_bytes),
+    TIDE_FIGURE(BYTES, "asked_bytes", "asked for", asked_bytes, asked_bytes),
+    TIDE_FIGURE(BYTES, "free_bytes", "free", free_bytes, asked_bytes),
     TIDE_FIGURE_TIMES,
-    TIDE_FIGURE(TIDE_FIGURE_RATE, "tokens_per_second", "tokens/s", tokens_per_second,
-                tokens_per_second),
+    TIDE_FIGURE(RATE, "tokens_per_second", "tokens/s", tokens_per_second, tokens_per_second),
 };
 
 enum { N_FIGURES = sizeof(FIGURES) / sizeof(FIGURES[0]) };
 
-static void add_columns(const tide_profile_plan *plan, bool is_shown[N_FIGURES],
-                        tide_table *table) {
-    tide_table_column(table, "run", "run", false);
-    tide_table_column(table, "outcome", "outcome", false);
-    tide_table_column(table, "allocated_peak_bytes", "allocated", true);
-    tide_table_column(table, "reserved_peak_bytes", "reserved", true);
-    for (size_t k = 0; k < N_FIGURES; k++) {
-        is_shown[k] = false;
-        for (size_t i = 0; i < plan->n_runs; i++) {
-            const tide_profile_run *run = &plan->runs[i];
-            bool is_known = k + 1 < N_FIGURES ? tide_figure_is_known(&FIGURES[k], &run->result)
-                                              : tokens_per_second(run) >= 0.0;
-            is_shown[k] = is_shown[k] || is_known;
-        }
-        if (is_shown[k]) {
-            tide_figure_column(&FIGURES[k], table);
-        }
+/* Returns whether any snapshot was saved. */
+static bool add_runs(const tide_profile_plan *plan, tide_report *report) {
+    tide_table *table = tide_report_table(report, "runs", "runs");
+    TIDE_COLUMNS(table, TIDE_TEXT("run", "run"), TIDE_TEXT("outcome", "outcome"),
+                 TIDE_NUMBER("allocated_peak_bytes", "allocated"),
+                 TIDE_NUMBER("reserved_peak_bytes", "reserved"));
+    bool is_shown[N_FIGURES] = {false};
+    bool has_tokens = false;
+    bool is_any_saved = false;
+    for (size_t i = 0; i < plan->n_runs; i++) {
+        tide_figures_note(TIDE_ITEMS(FIGURES), &plan->runs[i].result, is_shown);
+        has_tokens = has_tokens || tokens_per_second(&plan->runs[i]) >= 0.0;
     }
+    is_shown[N_FIGURES - 1] = has_tokens;
+    tide_figures_columns(TIDE_ITEMS(FIGURES), is_shown, table);
     tide_table_column(table, "snapshot", "snapshot", false);
-}
-
-static void add_row(const tide_profile_run *run, const bool is_shown[N_FIGURES],
-                    tide_table *table) {
-    const tide_run_result *result = &run->result;
-    bool was_run = result->outcome == TIDE_OUTCOME_COMPLETED ||
-                   result->outcome == TIDE_OUTCOME_STOPPED || result->outcome == TIDE_OUTCOME_OOM;
-    tide_table_row_begin(table);
-    tide_cell_text(table, run->name);
-    tide_cell_text(table, tide_outcome_answer((int)result->outcome));
-    tide_cell_bytes(table, was_run ? result->memory.allocated_peak_bytes : -1);
-    tide_cell_bytes(table, was_run ? result->memory.reserved_peak_bytes : -1);
-    for (size_t k = 0; k < N_FIGURES; k++) {
-        if (is_shown[k]) {
-            tide_figure_cell(&FIGURES[k], result, table);
-        }
+    for (size_t i = 0; i < plan->n_runs; i++) {
+        const tide_run_result *result = &plan->runs[i].result;
+        const tide_run_memory *memory = &result->memory;
+        bool is_saved = result->snapshot_path[0] != '\0';
+        bool was_run = result->outcome == TIDE_OUTCOME_COMPLETED ||
+                       result->outcome == TIDE_OUTCOME_STOPPED ||
+                       result->outcome == TIDE_OUTCOME_OOM;
+        TIDE_ROW(table, tide_as_text(plan->runs[i].name),
+                 tide_as_text(tide_outcome_answer((int)result->outcome)),
+                 tide_as_bytes(was_run ? memory->allocated_peak_bytes : -1),
+                 tide_as_bytes(was_run ? memory->reserved_peak_bytes : -1));
+        tide_figures_cells(TIDE_ITEMS(FIGURES), is_shown, result, table);
+        TIDE_CELLS(table, tide_as_words(is_saved ? plan->runs[i].path : NULL));
+        is_any_saved = is_any_saved || is_saved;
     }
-    if (result->snapshot_path[0] != '\0') {
-        tide_cell_text(table, run->path);
-    } else {
-        tide_cell_none(table);
-    }
+    return is_any_saved;
 }
 
 /* The sentence that compares the runs that were recorded. */
@@ -300,21 +268,13 @@ static tide_status add_comparison(const tide_profile_plan *plan, tide_report *re
 }
 
 tide_status tide_profile_print_list(const tide_profile_plan *plan, tide_error *error) {
-    char text[WHOSE_BYTES];
     tide_report report;
-    bool is_shown[N_FIGURES];
     tide_report_init(&report, "profile");
     add_list_figures(plan, &report);
     tide_report_say(&report, "device", "%zu run%s on %s%s%s", plan->n_runs,
-                    tide_plural(plan->n_runs, "", "s"), plan->device, whose(plan, text),
+                    tide_plural(plan->n_runs, "", "s"), plan->device, whose(plan, &report),
                     plan->kind == TIDE_DEVICE_VIRTUAL ? "; times: not computed" : "");
-    tide_table *table = tide_report_table(&report, "runs", "runs");
-    add_columns(plan, is_shown, table);
-    bool is_any_saved = false;
-    for (size_t i = 0; i < plan->n_runs; i++) {
-        add_row(&plan->runs[i], is_shown, table);
-        is_any_saved = is_any_saved || plan->runs[i].result.snapshot_path[0] != '\0';
-    }
+    bool is_any_saved = add_runs(plan, &report);
     tide_status status = add_comparison(plan, &report, error);
     tide_profile_say_recorder(plan, &report);
     tide_profile_say_loss(plan, &report);
@@ -323,9 +283,5 @@ tide_status tide_profile_print_list(const tide_profile_plan *plan, tide_error *e
     if (is_any_saved && plan->report_path[0] != '\0') {
         say_path(&report, "report", plan->report_path);
     }
-    if (status == TIDE_OK) {
-        status = tide_report_print(&report, format_of(plan), stdout, stderr, error);
-    }
-    tide_report_fini(&report);
-    return status;
+    return tide_report_end(&report, status, format_of(plan), error);
 }

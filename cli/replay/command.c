@@ -97,10 +97,7 @@ static tide_status report_on(const tide_replay_runs *runs, const char *path,
     tide_report report;
     tide_report_init(&report, "replay");
     tide_replay_report(&report, runs, path);
-    tide_status status =
-        tide_report_print(&report, tide_format_chosen(&command->report), stdout, stderr, error);
-    tide_report_fini(&report);
-    return status;
+    return tide_report_end(&report, TIDE_OK, tide_format_chosen(&command->report), error);
 }
 
 static tide_status replay_snapshot(const tide_snapshot *snapshot,
@@ -147,10 +144,7 @@ static int run(int argc, char **argv) {
     }
     tide_error error = {""};
     tide_status status = replay_file(&command, operands.texts[0], &error);
-    if (status != TIDE_OK) {
-        return tide_cli_fail("replay", status, &error);
-    }
-    return tide_cli_finish("replay", TIDE_EXIT_SUCCESS);
+    return tide_cli_end("replay", status, &error, TIDE_EXIT_SUCCESS);
 }
 
 const tide_command tide_command_replay = {

@@ -6,8 +6,6 @@
 #include "cli/replay/internal.h"
 #include "common/bytes.h"
 
-enum { PLACE_BYTES = 48 };
-
 /* An entry as it ran on one device. */
 typedef struct ranked {
     const tide_replay_entry *entry;     /* borrowed */
@@ -39,11 +37,8 @@ static int compare_ranked(const void *a, const void *b) {
 static void say_hopeless(tide_report *report, const tide_replay_runs *runs, size_t device,
                          const char *place) {
     const tide_replay_need *need = &runs->needs[device];
-    char limit[TIDE_BYTES_TEXT];
-    char least[TIDE_BYTES_TEXT];
-    char recorded[TIDE_BYTES_TEXT];
-    char base[PLACE_BYTES + TIDE_BYTES_TEXT] = "";
-    tide_bytes_format((int64_t)tide_replay_limit_in_use(runs, device), limit);
+    const char *base = "";
+    const char *limit = tide_report_bytes(report, (int64_t)tide_replay_limit_in_use(runs, device));
     tide_report_say(report, "none_survives",
                     "%sno setting helps: under each of the %zu that were tried the run still runs "
                     "out of memory within %s",
@@ -53,24 +48,22 @@ static void say_hopeless(tide_report *report, const tide_replay_runs *runs, size
         return;
     }
     if (need->entry != 0 && need->base_limit_bytes != UINT64_MAX) {
-        (void)snprintf(base, sizeof(base), "; the recorded settings need %s",
-                       tide_bytes_format((int64_t)need->base_limit_bytes, recorded));
+        base = tide_report_text(report, "; the recorded settings need %s",
+                                tide_report_bytes(report, (int64_t)need->base_limit_bytes));
     }
     tide_report_say(report, "need",
                     "%sthe smallest limit at which one helps is %s, with %s%s (found by "
                     "replays in steps of 2 MiB, of what was recorded: a run that goes on may need "
                     "more)",
-                    place, tide_bytes_format((int64_t)need->limit_bytes, least),
+                    place, tide_report_bytes(report, (int64_t)need->limit_bytes),
                     need->entry == 0 ? "the recorded settings" : runs->entries[need->entry].name,
                     base);
 }
 
 static void say_saved(tide_report *report, const char *place, const ranked *best,
                       const tide_replay_figures *base) {
-    char peak[TIDE_BYTES_TEXT];
-    char saved[TIDE_BYTES_TEXT];
     int64_t saved_bytes = base->peak_reserved_bytes - best->figures->peak_reserved_bytes;
-    tide_bytes_format(best->figures->peak_reserved_bytes, peak);
+    const char *peak = tide_report_bytes(report, best->figures->peak_reserved_bytes);
     if (base->n_ooms > 0) {
         tide_report_say(report, "best",
                         "%sbest: %s, with a peak of %s reserved; it serves all requests, of which "
@@ -85,7 +78,7 @@ static void say_saved(tide_report *report, const char *place, const ranked *best
         tide_report_say(report, "best",
                         "%sbest: %s, with a peak of %s reserved; it saves %s (%.1f %%) of the "
                         "recorded settings' peak",
-                        place, best->entry->name, peak, tide_bytes_format(saved_bytes, saved),
+                        place, best->entry->name, peak, tide_report_bytes(report, saved_bytes),
                         100.0 * (double)saved_bytes / (double)base->peak_reserved_bytes);
     }
 }
@@ -94,53 +87,44 @@ static void add_columns(tide_table *table, bool has_device) {
     if (has_device) {
         tide_table_column(table, "device", "device", true);
     }
-    tide_table_column(table, "rank", "rank", true);
-    tide_table_column(table, "settings", "settings", false);
-    tide_table_column(table, "survives", "survives", false);
-    tide_table_column(table, "reserved_peak_bytes", "peak reserved", true);
-    tide_table_column(table, "difference_bytes", "difference", true);
-    tide_table_column(table, "allocated_peak_bytes", "peak allocated", true);
-    tide_table_column(table, "mean_cached_bytes", "mean reserved - allocated", true);
-    tide_table_column(table, "pinned_bytes", "pinned", true);
-    tide_table_column(table, "device_calls", "device calls", true);
-    tide_table_column(table, "retries", "retries", true);
-    tide_table_column(table, "ooms", "out of memory", true);
+    TIDE_COLUMNS(table, TIDE_NUMBER("rank", "rank"), TIDE_TEXT("settings", "settings"),
+                 TIDE_TEXT("survives", "survives"),
+                 TIDE_NUMBER("reserved_peak_bytes", "peak reserved"),
+                 TIDE_NUMBER("difference_bytes", "difference"),
+                 TIDE_NUMBER("allocated_peak_bytes", "peak allocated"),
+                 TIDE_NUMBER("mean_cached_bytes", "mean reserved - allocated"),
+                 TIDE_NUMBER("pinned_bytes", "pinned"), TIDE_NUMBER("device_calls", "device calls"),
+                 TIDE_NUMBER("retries", "retries"), TIDE_NUMBER("ooms", "out of memory"));
 }
 
 /* Peaks of a run that ran out of memory say how far it came, so they have no difference. */
 static void add_row(tide_table *table, const ranked *of, const tide_replay_figures *base) {
     const tide_replay_figures *figures = of->figures;
-    tide_cell_text(table, of->entry->name);
-    tide_cell_text(table, figures->n_ooms == 0 ? "yes" : "no");
-    tide_cell_bytes(table, figures->peak_reserved_bytes);
-    if (figures->n_ooms == 0 && base->n_ooms == 0) {
-        tide_cell_change(table, figures->peak_reserved_bytes - base->peak_reserved_bytes);
-    } else {
-        tide_cell_none(table);
-    }
-    tide_cell_bytes(table, figures->peak_allocated_bytes);
-    tide_cell_bytes(table, figures->mean_cached_bytes);
-    tide_cell_bytes(table, figures->pinned_bytes);
-    tide_cell_count(table, calls_of(figures));
-    tide_cell_count(table, figures->n_retries);
-    tide_cell_count(table, figures->n_ooms);
+    TIDE_CELLS(
+        table, tide_as_text(of->entry->name), tide_as_text(figures->n_ooms == 0 ? "yes" : "no"),
+        tide_as_bytes(figures->peak_reserved_bytes),
+        figures->n_ooms == 0 && base->n_ooms == 0
+            ? tide_as_change(figures->peak_reserved_bytes - base->peak_reserved_bytes)
+            : tide_as_none(),
+        tide_as_bytes(figures->peak_allocated_bytes), tide_as_bytes(figures->mean_cached_bytes),
+        tide_as_bytes(figures->pinned_bytes), tide_as_count(calls_of(figures)),
+        tide_as_count(figures->n_retries), tide_as_count(figures->n_ooms));
 }
 
 static void report_device(tide_report *report, const tide_replay_runs *runs, size_t device) {
     ranked order[TIDE_REPLAY_MAX_RUNS];
     const tide_replay_figures *base = &runs->entries[0].replay->by_device[device];
     bool has_device = runs->snapshot->n_devices > 1;
-    char place[PLACE_BYTES] = "";
-    char title[2 * PLACE_BYTES] = "Settings by survival, then by peak of reserved bytes";
+    const char *place = "";
+    const char *title = "Settings by survival, then by peak of reserved bytes";
     for (size_t i = 0; i < runs->n_entries; i++) {
         const tide_replay_entry *entry = &runs->entries[i];
         order[i] = (ranked){entry, &entry->replay->by_device[device]};
     }
     qsort(order, runs->n_entries, sizeof(order[0]), compare_ranked);
     if (has_device) {
-        (void)snprintf(place, sizeof(place), "device %zu: ", device);
-        (void)snprintf(title, sizeof(title),
-                       "Settings by survival, then by peak of reserved bytes: device %zu", device);
+        place = tide_report_text(report, "device %zu: ", device);
+        title = tide_report_text(report, "%s: device %zu", title, device);
     }
     if (order[0].figures->n_ooms > 0) {
         say_hopeless(report, runs, device, place);

@@ -8,27 +8,27 @@
 #include "cli/snapshot_words.h"
 #include "common/bytes.h"
 #include "common/plural.h"
+#include "common/text.h"
 
 enum { SHOWN_FRAMES = 3, WORDS_BYTES = 512, KEY_BYTES = 48 };
 
 /* ---- sentences ---- */
 
 /* ", 3 of 4 WHAT" where there are any. */
-static void add_share(char *text, size_t n_room, size_t n_same, size_t n, const char *what) {
-    size_t n_used = strlen(text);
+static void add_share(tide_text *to, size_t n_same, size_t n, const char *what) {
     if (n > 0) {
-        snprintf(text + n_used, n_room - n_used, "%s%zu of %zu %s", n_used > 0 ? ", " : "", n_same,
-                 n, what);
+        tide_text_add_item(to, ", ", "%zu of %zu %s", n_same, n, what);
     }
 }
 
 static void say_verified(tide_report *report, const tide_replay_runs *runs) {
     const tide_replay_verified *found = &runs->verified->verified;
-    char shares[WORDS_BYTES] = "";
-    add_share(shares, sizeof(shares), found->n_allocs_same, found->n_allocs, "addresses");
-    add_share(shares, sizeof(shares), found->n_segments_same, found->n_segments, "segments bought");
-    add_share(shares, sizeof(shares), found->n_returns_same, found->n_returns, "given back");
-    add_share(shares, sizeof(shares), found->n_ooms_same, found->n_ooms, "out of memory");
+    char shares[WORDS_BYTES];
+    tide_text to = tide_text_in(shares, sizeof(shares));
+    add_share(&to, found->n_allocs_same, found->n_allocs, "addresses");
+    add_share(&to, found->n_segments_same, found->n_segments, "segments bought");
+    add_share(&to, found->n_returns_same, found->n_returns, "given back");
+    add_share(&to, found->n_ooms_same, found->n_ooms, "out of memory");
     tide_report_say(report, "verified", "replayed under %s: %s as recorded%s",
                     runs->command->confs.n > 0 ? runs->command->confs.texts[0]
                                                : "the recorded settings",
@@ -61,18 +61,15 @@ static void say_start(tide_report *report, const tide_replay_runs *runs) {
 
 /* Where the limit of each device comes from, unless it was given or recorded. */
 static void say_limits(tide_report *report, const tide_replay_runs *runs) {
-    char limit[TIDE_BYTES_TEXT];
-    char reserved[TIDE_BYTES_TEXT];
-    char left[TIDE_BYTES_TEXT];
     for (size_t i = 0; runs->n_entries > 0 && i < runs->snapshot->n_devices; i++) {
         const tide_replay_limit *from = &runs->limits[i];
         if (from->limit_bytes != UINT64_MAX) {
             tide_report_say(report, "limit",
                             "device %zu may reserve %s here: %s were reserved and %s free when it "
                             "ran out of memory at event %zu; --memory-limit sets another limit",
-                            i, tide_bytes_format((int64_t)from->limit_bytes, limit),
-                            tide_bytes_format((int64_t)from->reserved_bytes, reserved),
-                            tide_bytes_format((int64_t)from->free_bytes, left), from->event);
+                            i, tide_report_bytes(report, (int64_t)from->limit_bytes),
+                            tide_report_bytes(report, (int64_t)from->reserved_bytes),
+                            tide_report_bytes(report, (int64_t)from->free_bytes), from->event);
         } else if (runs->recorded_by_device[i].n_ooms > 0 &&
                    tide_replay_limit_in_use(runs, i) == UINT64_MAX) {
             tide_report_say(report, "limit",
@@ -109,62 +106,52 @@ static void say_warnings(tide_report *report, const tide_replay_runs *runs) {
 }
 
 /* "step 1 > forward > layer 3": at most eight scopes, the outermost first. */
-static void scope_words(const tide_snapshot *snapshot, uint32_t scope, char *text, size_t n_room) {
+static const char *scope_words(tide_report *report, const tide_snapshot *snapshot, uint32_t scope) {
     uint32_t path[8];
     size_t n = 0;
-    size_t n_used = 0;
-    text[0] = '\0';
+    char text[WORDS_BYTES];
+    tide_text to = tide_text_in(text, sizeof(text));
     for (; scope != TIDE_NONE && n < sizeof(path) / sizeof(path[0]); n++) {
         path[n] = scope;
         scope = snapshot->scopes[scope].parent;
     }
-    for (; n > 0 && n_used < n_room; n--) {
+    for (; n > 0; n--) {
         const tide_scope_row *row = &snapshot->scopes[path[n - 1]];
-        int n_more = snprintf(text + n_used, n_room - n_used, "%s%.64s", n_used > 0 ? " > " : "",
-                              tide_snapshot_text(snapshot, row->name));
-        n_used += n_more > 0 ? (size_t)n_more : 0;
-        if (row->index >= 0 && n_used < n_room) {
-            n_more = snprintf(text + n_used, n_room - n_used, " %d", (int)row->index);
-            n_used += n_more > 0 ? (size_t)n_more : 0;
+        tide_text_add_item(&to, " > ", "%.64s", tide_snapshot_text(snapshot, row->name));
+        if (row->index >= 0) {
+            tide_text_add(&to, " %d", (int)row->index);
         }
     }
+    return tide_report_text(report, "%s", text);
 }
 
 static void say_oom(tide_report *report, const tide_replay_runs *runs,
                     const tide_replay_entry *entry, size_t device) {
     const tide_replay_oom *oom = &entry->replay->oom_by_device[device];
     int64_t n_ooms = entry->replay->by_device[device].n_ooms;
-    char place[KEY_BYTES] = "";
-    char scope[WORDS_BYTES];
-    char stack[WORDS_BYTES];
-    char asked[TIDE_BYTES_TEXT];
-    char left[TIDE_BYTES_TEXT];
-    char allocated[TIDE_BYTES_TEXT];
-    char reserved[TIDE_BYTES_TEXT];
-    char event[KEY_BYTES];
     if (n_ooms == 0) {
         return;
     }
-    if (runs->snapshot->n_devices > 1) {
-        snprintf(place, sizeof(place), " on device %zu", device);
-    }
-    snprintf(event, sizeof(event), "at event %" PRId64, oom->event);
+    const char *place =
+        runs->snapshot->n_devices > 1 ? tide_report_text(report, " on device %zu", device) : "";
+    const char *event = oom->event < 0 ? "before the first event"
+                                       : tide_report_text(report, "at event %" PRId64, oom->event);
+    const char *scope = scope_words(report, runs->snapshot, oom->scope);
     bool is_larger = oom->free_bytes <= INT64_MAX && oom->free_bytes >= oom->requested_bytes;
-    scope_words(runs->snapshot, oom->scope, scope, sizeof(scope));
-    tide_words_stack(runs->snapshot, oom->stack, SHOWN_FRAMES, stack, sizeof(stack));
     tide_report_say(report, "oom",
                     "%s: out of memory%s %s%s%s: asked for %s (%" PRIu64
                     " bytes), free %s%s, allocated %s, reserved %s; %" PRId64
                     " request%s in all; call stack: %s",
-                    entry->name, place, oom->event < 0 ? "before the first event" : event,
-                    scope[0] != '\0' ? " in " : "", scope,
-                    tide_bytes_format((int64_t)oom->requested_bytes, asked), oom->requested_bytes,
-                    oom->free_bytes > INT64_MAX ? "unlimited"
-                                                : tide_bytes_format((int64_t)oom->free_bytes, left),
+                    entry->name, place, event, scope[0] != '\0' ? " in " : "", scope,
+                    tide_report_bytes(report, (int64_t)oom->requested_bytes), oom->requested_bytes,
+                    oom->free_bytes > INT64_MAX
+                        ? "unlimited"
+                        : tide_report_bytes(report, (int64_t)oom->free_bytes),
                     is_larger ? ", too little for a new segment" : "",
-                    tide_bytes_format((int64_t)oom->allocated_bytes, allocated),
-                    tide_bytes_format((int64_t)oom->reserved_bytes, reserved), n_ooms,
-                    n_ooms == 1 ? " fails" : "s fail", stack);
+                    tide_report_bytes(report, (int64_t)oom->allocated_bytes),
+                    tide_report_bytes(report, (int64_t)oom->reserved_bytes), n_ooms,
+                    n_ooms == 1 ? " fails" : "s fail",
+                    tide_report_stack(report, runs->snapshot, oom->stack, SHOWN_FRAMES));
 }
 
 static void say_succeeded(tide_report *report, const tide_replay_entry *entry) {
@@ -196,56 +183,43 @@ static void say_survival(tide_report *report, const tide_replay_runs *runs,
 
 /* ---- figures ---- */
 
-typedef enum row_kind { ROW_BYTES, ROW_COUNT } row_kind;
+#define BYTES(title, member)                                                                       \
+    { "", (title), TIDE_FIELD_BYTES, offsetof(tide_replay_figures, member) }
+#define COUNT(title, member)                                                                       \
+    { "", (title), TIDE_FIELD_COUNT, offsetof(tide_replay_figures, member) }
 
-typedef struct figure_row {
-    const char *label;
-    row_kind kind;
-    size_t offset; /* of the figure */
-} figure_row;
-
-#define FIGURE(member) offsetof(tide_replay_figures, member)
-
-static const figure_row ROWS[] = {
-    {"peak reserved", ROW_BYTES, FIGURE(peak_reserved_bytes)},
-    {"peak active", ROW_BYTES, FIGURE(peak_active_bytes)},
-    {"peak allocated", ROW_BYTES, FIGURE(peak_allocated_bytes)},
-    {"peak requested", ROW_BYTES, FIGURE(peak_requested_bytes)},
-    {"reserved at the end", ROW_BYTES, FIGURE(end_reserved_bytes)},
-    {"reserved - allocated, highest", ROW_BYTES, FIGURE(max_cached_bytes)},
-    {"reserved - allocated, mean", ROW_BYTES, FIGURE(mean_cached_bytes)},
-    {"pinned at the reserved peak", ROW_BYTES, FIGURE(pinned_bytes)},
-    {"segments bought", ROW_COUNT, FIGURE(n_segment_allocs)},
-    {"segments given back", ROW_COUNT, FIGURE(n_segment_frees)},
-    {"retries", ROW_COUNT, FIGURE(n_retries)},
-    {"out of memory", ROW_COUNT, FIGURE(n_ooms)},
+/* A row each; the columns are the runs. */
+static const tide_field ROWS[] = {
+    BYTES("peak reserved", peak_reserved_bytes),
+    BYTES("peak active", peak_active_bytes),
+    BYTES("peak allocated", peak_allocated_bytes),
+    BYTES("peak requested", peak_requested_bytes),
+    BYTES("reserved at the end", end_reserved_bytes),
+    BYTES("reserved - allocated, highest", max_cached_bytes),
+    BYTES("reserved - allocated, mean", mean_cached_bytes),
+    BYTES("pinned at the reserved peak", pinned_bytes),
+    COUNT("segments bought", n_segment_allocs),
+    COUNT("segments given back", n_segment_frees),
+    COUNT("retries", n_retries),
+    COUNT("out of memory", n_ooms),
 };
 enum { N_ROWS = sizeof(ROWS) / sizeof(ROWS[0]) };
 
-static int64_t figure_of(const figure_row *row, const tide_replay_figures *figures) {
-    int64_t value = 0;
-    memcpy(&value, (const char *)figures + row->offset, sizeof(value));
-    return value;
+/* Below 0 a count is not known either. */
+static tide_cell value_of(const tide_field *row, const tide_replay_figures *figures) {
+    tide_cell cell = tide_as_field(row, figures);
+    return cell.integer < 0 ? tide_as_none() : cell;
 }
 
-static void value_cell(tide_table *table, const figure_row *row, int64_t value) {
-    if (value < 0) {
-        tide_cell_none(table);
-    } else if (row->kind == ROW_BYTES) {
-        tide_cell_bytes(table, value);
-    } else {
-        tide_cell_count(table, value);
+static tide_cell change_of(const tide_field *row, const tide_replay_figures *figures,
+                           const tide_replay_figures *base) {
+    tide_cell from = value_of(row, base);
+    tide_cell to = value_of(row, figures);
+    if (from.kind == TIDE_CELL_NONE || to.kind == TIDE_CELL_NONE) {
+        return tide_as_none();
     }
-}
-
-static void change_cell(tide_table *table, const figure_row *row, int64_t value, int64_t base) {
-    if (value < 0 || base < 0) {
-        tide_cell_none(table);
-    } else if (row->kind == ROW_BYTES) {
-        tide_cell_change(table, value - base);
-    } else {
-        tide_cell_count(table, value - base);
-    }
+    return row->kind == TIDE_FIELD_BYTES ? tide_as_change(to.integer - from.integer)
+                                         : tide_as_count(to.integer - from.integer);
 }
 
 /* A run and its difference from the base. */
@@ -265,40 +239,36 @@ static const tide_replay_figures *base_figures(const tide_replay_runs *runs, siz
 }
 
 static void figures_row(tide_table *table, const tide_replay_runs *runs, size_t device,
-                        const figure_row *row) {
-    int64_t recorded = figure_of(row, &runs->recorded_by_device[device]);
+                        const tide_field *row) {
+    const tide_replay_figures *recorded = &runs->recorded_by_device[device];
     tide_table_row_begin(table);
     if (runs->snapshot->n_devices > 1) {
         tide_cell_count(table, (int64_t)device);
     }
-    tide_cell_text(table, row->label);
-    value_cell(table, row, recorded);
+    TIDE_CELLS(table, tide_as_text(row->title), value_of(row, recorded));
     if (runs->verified != NULL) {
-        int64_t value = figure_of(row, &runs->verified->by_device[device]);
-        value_cell(table, row, value);
-        change_cell(table, row, value, recorded);
+        const tide_replay_figures *verified = &runs->verified->by_device[device];
+        TIDE_CELLS(table, value_of(row, verified), change_of(row, verified, recorded));
     }
     for (size_t i = 0; i < runs->n_entries; i++) {
-        int64_t value = figure_of(row, &runs->entries[i].replay->by_device[device]);
-        value_cell(table, row, value);
+        const tide_replay_figures *figures = &runs->entries[i].replay->by_device[device];
+        TIDE_CELLS(table, value_of(row, figures));
         if (i != runs->base) {
-            change_cell(table, row, value, figure_of(row, base_figures(runs, device)));
+            TIDE_CELLS(table, change_of(row, figures, base_figures(runs, device)));
         }
     }
 }
 
 static void figures_table(tide_report *report, const tide_replay_runs *runs, size_t device) {
     bool is_one_of_many = runs->snapshot->n_devices > 1;
-    char title[2 * KEY_BYTES] = "Recorded and replayed";
-    if (is_one_of_many) {
-        snprintf(title, sizeof(title), "Recorded and replayed, device %zu", device);
-    }
+    const char *title = is_one_of_many
+                            ? tide_report_text(report, "Recorded and replayed, device %zu", device)
+                            : "Recorded and replayed";
     tide_table *table = tide_report_table(report, "figures", title);
     if (is_one_of_many) {
         tide_table_column(table, "device", "device", true);
     }
-    tide_table_column(table, "figure", "figure", false);
-    tide_table_column(table, "recorded", "recorded", true);
+    TIDE_COLUMNS(table, TIDE_TEXT("figure", "figure"), TIDE_NUMBER("recorded", "recorded"));
     if (runs->verified != NULL) {
         run_columns(table, 1, "replayed", true);
     }
@@ -319,31 +289,25 @@ static void figures_tables(tide_report *report, const tide_replay_runs *runs) {
     }
 }
 
-static double percent_of(int64_t part, int64_t whole) {
-    return whole > 0 ? 100.0 * (double)part / (double)whole : 0.0;
-}
-
 /* `has_name`: there are several runs, whose rows are told apart by a column. */
 static void time_table(tide_report *report, const tide_replay *replay, const char *name,
                        bool has_name) {
-    char title[TIDE_REPLAY_NAME_BYTES + 48];
     if (replay->n_samples == 0) {
         return;
     }
-    snprintf(title, sizeof(title), "Over time%s: %s",
-             replay->snapshot->n_devices > 1 ? ", all devices together" : "", name);
+    const char *title =
+        tide_report_text(report, "Over time%s: %s",
+                         replay->snapshot->n_devices > 1 ? ", all devices together" : "", name);
     tide_table *table = tide_report_table(report, "over_time", title);
     if (has_name) {
         tide_table_column(table, "settings", "settings", false);
     }
-    tide_table_column(table, "event", "after event", true);
-    tide_table_column(table, "time_ms", "time", true);
-    tide_table_column(table, "allocated_bytes", "allocated", true);
-    tide_table_column(table, "reserved_bytes", "reserved", true);
-    tide_table_column(table, "cached_bytes", "reserved - allocated", true);
-    tide_table_column(table, "cached_percent", "of reserved", true);
-    tide_table_column(table, "pinned_bytes", "pinned", true);
-    tide_table_column(table, "pinned_percent", "of reserved", true);
+    TIDE_COLUMNS(
+        table, TIDE_NUMBER("event", "after event"), TIDE_NUMBER("time_ms", "time"),
+        TIDE_NUMBER("allocated_bytes", "allocated"), TIDE_NUMBER("reserved_bytes", "reserved"),
+        TIDE_NUMBER("cached_bytes", "reserved - allocated"),
+        TIDE_NUMBER("cached_percent", "of reserved"), TIDE_NUMBER("pinned_bytes", "pinned"),
+        TIDE_NUMBER("pinned_percent", "of reserved"));
     for (size_t i = 0; i < replay->n_samples; i++) {
         const tide_replay_sample *at = &replay->samples[i];
         int64_t cached = at->reserved_bytes - at->allocated_bytes;
@@ -351,14 +315,11 @@ static void time_table(tide_report *report, const tide_replay *replay, const cha
         if (has_name) {
             tide_cell_text(table, name);
         }
-        tide_cell_count(table, (int64_t)at->event);
-        tide_cell_ms(table, (double)at->time_ns / 1e6);
-        tide_cell_bytes(table, at->allocated_bytes);
-        tide_cell_bytes(table, at->reserved_bytes);
-        tide_cell_bytes(table, cached);
-        tide_cell_percent(table, percent_of(cached, at->reserved_bytes));
-        tide_cell_bytes(table, at->pinned_bytes);
-        tide_cell_percent(table, percent_of(at->pinned_bytes, at->reserved_bytes));
+        TIDE_CELLS(table, tide_as_count((int64_t)at->event), tide_as_ms((double)at->time_ns / 1e6),
+                   tide_as_bytes(at->allocated_bytes), tide_as_bytes(at->reserved_bytes),
+                   tide_as_bytes(cached), tide_as_share((double)cached, (double)at->reserved_bytes),
+                   tide_as_bytes(at->pinned_bytes),
+                   tide_as_share((double)at->pinned_bytes, (double)at->reserved_bytes));
     }
 }
 

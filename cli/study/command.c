@@ -75,17 +75,12 @@ static int list_studies(tide_format format) {
     tide_report_init(&report, "study");
     tide_report_figure_count(&report, "studies", N_STUDIES);
     tide_table *table = tide_report_table(&report, "studies", "studies");
-    tide_table_column(table, "name", "name", false);
-    tide_table_column(table, "question", "question", false);
+    TIDE_COLUMNS(table, TIDE_TEXT("name", "name"), TIDE_TEXT("question", "question"));
     for (size_t i = 0; i < N_STUDIES; i++) {
-        tide_table_row_begin(table);
-        tide_cell_text(table, STUDIES[i]->name);
-        tide_cell_text(table, STUDIES[i]->summary);
+        TIDE_ROW(table, tide_as_text(STUDIES[i]->name), tide_as_text(STUDIES[i]->summary));
     }
-    tide_status status = tide_report_print(&report, format, stdout, stderr, &error);
-    tide_report_fini(&report);
-    return status == TIDE_OK ? tide_cli_finish("study", TIDE_EXIT_SUCCESS)
-                             : tide_cli_fail("study", status, &error);
+    tide_status status = tide_report_end(&report, TIDE_OK, format, &error);
+    return tide_cli_end("study", status, &error, TIDE_EXIT_SUCCESS);
 }
 
 /* ---- the cells ---- */
@@ -298,8 +293,8 @@ static int run_study(const tide_study *study, tide_study_options *options,
     if (status == TIDE_OK) {
         tide_report_figure_count(&work.report, "runs", (int64_t)work.n_cells);
         tide_report_figure_count(&work.report, "completed_runs", n_completed(&work));
-        status = tide_report_print(&work.report, format, stdout, stderr, &error);
     }
+    status = tide_report_end(&work.report, status, format, &error);
     tell_missing(&work);
     int exit_status = status == TIDE_OK ? tide_cli_finish("study", exit_status_of(&work))
                                         : tide_cli_refuse("study", status, &error);
@@ -307,7 +302,6 @@ static int run_study(const tide_study *study, tide_study_options *options,
         tide_run_result_fini(&work.cells[i].result);
     }
     tide_hostmem_default()->release(tide_hostmem_default()->ctx, work.cells);
-    tide_report_fini(&work.report);
     return exit_status;
 }
 

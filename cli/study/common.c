@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/snapshot_words.h"
 #include "cli/study/internal.h"
 #include "common/plural.h"
 #include "common/strings.h"
@@ -51,67 +52,86 @@ const tide_workload_config *tide_study_model(const tide_study_cell *cell) {
 
 /* ---- columns ---- */
 
-tide_study_columns tide_study_columns_of(const tide_study_work *work) {
-    const tide_run_options *run = &work->options->run;
-    return (tide_study_columns){
-        .size = run->sizes.n > 1,
-        .mode = run->modes.n > 1,
-        .context = run->contexts.n > 1,
-        .batch = run->batches.n > 1,
-        .precision = run->precisions.n > 1,
-        .attention = run->attentions.n > 1,
-        .recompute = run->recomputes.n > 1,
-        .warmup = work->study->takes_warmups,
-    };
-}
-
-void tide_study_add_columns(const tide_study_columns *columns, tide_table *table) {
-    const struct {
-        bool is_shown;
-        const char *key;
-        bool is_number;
-    } all[] = {{columns->size, "size", false},           {columns->mode, "mode", false},
-               {columns->context, "context", true},      {columns->batch, "batch", true},
-               {columns->precision, "precision", false}, {columns->attention, "attention", false},
-               {columns->recompute, "recompute", false}, {columns->warmup, "warmup", true}};
-    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
-        if (all[i].is_shown) {
-            tide_table_column(table, all[i].key, all[i].key, all[i].is_number);
-        }
+static const struct {
+    tide_field field;   /* of tide_run_labels */
+    size_t list;        /* of its values, in tide_run_options; the last has none there */
+    const char *before; /* its value in words */
+    const char *after;
+} COLUMNS[TIDE_N_STUDY_COLUMNS] = {
+#define COLUMN(key, kind, member, list, before, after)                                             \
+    {                                                                                              \
+        {key, key, TIDE_FIELD_##kind, offsetof(tide_run_labels, member)},                          \
+            offsetof(tide_run_options, list), before, after                                        \
     }
+    COLUMN("size", TEXT, size, sizes, "", ""),
+    COLUMN("mode", TEXT, mode, modes, "", ""),
+    COLUMN("context", COUNT, context_length, contexts, "context ", ""),
+    COLUMN("batch", COUNT, batch_size, batches, "batch ", ""),
+    COLUMN("precision", TEXT, precision, precisions, "", ""),
+    COLUMN("attention", TEXT, attention, attentions, "", " attention"),
+    COLUMN("recompute", TEXT, recompute, recomputes, "recompute ", ""),
+    COLUMN("warmup", COUNT, warmup_steps, sizes, "", " step"),
+#undef COLUMN
+};
+
+static bool has(tide_study_columns columns, int column) {
+    return (columns & TIDE_STUDY_SET(column)) != 0;
 }
 
-void tide_study_add_cells(const tide_study_columns *columns, const tide_study_cell *cell,
-                          tide_table *table) {
+tide_study_columns tide_study_columns_of(const tide_study_work *work) {
+    const char *options = (const char *)&work->options->run;
+    tide_study_columns varied = work->study->takes_warmups ? TIDE_STUDY_SET(TIDE_STUDY_WARMUP) : 0U;
+    for (int i = 0; i < TIDE_STUDY_WARMUP; i++) {
+        const tide_option_list *list = (const void *)(options + COLUMNS[i].list);
+        varied |= list->n > 1 ? TIDE_STUDY_SET(i) : 0U;
+    }
+    return varied;
+}
+
+tide_study_table tide_study_table_of(tide_study_work *work, tide_study_columns columns,
+                                     const char *key, const char *title) {
+    tide_table *table = tide_report_table(&work->report, key, title);
+    for (int i = 0; i < TIDE_N_STUDY_COLUMNS; i++) {
+        tide_table_fields(table, &COLUMNS[i].field, has(columns, i) ? 1 : 0);
+    }
+    return (tide_study_table){.table = table, .columns = columns};
+}
+
+void tide_study_row_begin(const tide_study_table *to, const tide_study_cell *cell) {
     tide_run_labels labels;
     tide_run_workload_labels(&cell->config.workload, &labels);
-    if (columns->size) {
-        tide_cell_text(table, labels.size);
-    }
-    if (columns->mode) {
-        tide_cell_text(table, labels.mode);
-    }
-    if (columns->context) {
-        tide_cell_count(table, labels.context_length);
-    }
-    if (columns->batch) {
-        tide_cell_count(table, labels.batch_size);
-    }
-    if (columns->precision) {
-        tide_cell_text(table, labels.precision);
-    }
-    if (columns->attention) {
-        tide_cell_text(table, labels.attention);
-    }
-    if (columns->recompute) {
-        tide_cell_text(table, labels.recompute);
-    }
-    if (columns->warmup) {
-        tide_cell_count(table, labels.warmup_steps);
+    tide_table_row_begin(to->table);
+    for (int i = 0; i < TIDE_N_STUDY_COLUMNS; i++) {
+        tide_table_cells_of(to->table, &COLUMNS[i].field, has(to->columns, i) ? 1 : 0, &labels);
     }
 }
 
 /* ---- words ---- */
+
+static void add_parts(tide_text *to, tide_study_columns wanted, const tide_study_cell *cell) {
+    tide_run_labels labels;
+    tide_run_workload_labels(&cell->config.workload, &labels);
+    for (int i = 0; i < TIDE_N_STUDY_COLUMNS; i++) {
+        tide_cell value = tide_as_field(&COLUMNS[i].field, &labels);
+        if (!has(wanted, i)) {
+            continue;
+        }
+        tide_text_add_item(to, ", ", "%s", COLUMNS[i].before);
+        if (value.kind == TIDE_CELL_TEXT) {
+            tide_text_add(to, "%s", value.text);
+        } else {
+            tide_text_add(to, "%" PRId64, value.integer);
+        }
+        tide_text_add(to, "%s%s", COLUMNS[i].after,
+                      i == TIDE_STUDY_WARMUP && value.integer != 1 ? "s" : "");
+    }
+}
+
+void tide_study_label(tide_study_columns columns, const tide_study_cell *cell, char *ret_text,
+                      size_t n_room) {
+    tide_text to = tide_text_in(ret_text, n_room);
+    add_parts(&to, columns, cell);
+}
 
 /* Adds a phrase to the list, if it is wanted. */
 static void add(tide_text *to, bool is_wanted, const char *format, ...) TIDE_PRINTF(3, 4);
@@ -123,27 +143,6 @@ static void add(tide_text *to, bool is_wanted, const char *format, ...) {
         tide_text_add_item_list(to, ", ", format, arguments);
     }
     va_end(arguments);
-}
-
-static void add_parts(tide_text *to, const tide_study_columns *wanted,
-                      const tide_study_cell *cell) {
-    tide_run_labels labels;
-    tide_run_workload_labels(&cell->config.workload, &labels);
-    add(to, wanted->size, "%s", labels.size);
-    add(to, wanted->mode, "%s", labels.mode);
-    add(to, wanted->context, "context %" PRId64, labels.context_length);
-    add(to, wanted->batch, "batch %" PRId64, labels.batch_size);
-    add(to, wanted->precision, "%s", labels.precision);
-    add(to, wanted->attention, "%s attention", labels.attention);
-    add(to, wanted->recompute, "recompute %s", labels.recompute);
-    add(to, wanted->warmup, "%" PRId64 " step%s", labels.warmup_steps,
-        tide_plural((uint64_t)labels.warmup_steps, "", "s"));
-}
-
-void tide_study_label(const tide_study_columns *columns, const tide_study_cell *cell,
-                      char *ret_text, size_t n_room) {
-    tide_text to = tide_text_in(ret_text, n_room);
-    add_parts(&to, columns, cell);
 }
 
 /* The first cell that was run; NULL: none. */
@@ -163,21 +162,15 @@ void tide_study_say_setting(tide_study_work *work) {
     const tide_study_columns varied = tide_study_columns_of(work);
     tide_run_labels labels;
     tide_run_workload_labels(&work->cells[0].config.workload, &labels);
-    const tide_study_columns constant = {
-        .size = !varied.size,
-        .mode = !varied.mode,
-        .context = !varied.context,
-        .batch = !varied.batch,
-        .precision = !varied.precision,
-        .attention = !varied.attention,
-        .recompute = !varied.recompute &&
-                     strcmp(labels.recompute, tide_recompute_name(TIDE_RECOMPUTE_NONE)) != 0,
-    };
+    tide_study_columns constant = ~varied & ~TIDE_STUDY_SET(TIDE_STUDY_WARMUP);
+    if (strcmp(labels.recompute, tide_recompute_name(TIDE_RECOMPUTE_NONE)) == 0) {
+        constant &= ~TIDE_STUDY_SET(TIDE_STUDY_RECOMPUTE);
+    }
     const tide_run_environment *environment = environment_of(work);
     bool computes = work->kind != TIDE_DEVICE_VIRTUAL;
-    add_parts(&to, &constant, &work->cells[0]);
-    add(&to, computes && !varied.warmup, "%" PRId64 " step%s of warm-up", labels.warmup_steps,
-        tide_plural((uint64_t)labels.warmup_steps, "", "s"));
+    add_parts(&to, constant, &work->cells[0]);
+    add(&to, computes && !has(varied, TIDE_STUDY_WARMUP), "%" PRId64 " step%s of warm-up",
+        labels.warmup_steps, tide_plural((uint64_t)labels.warmup_steps, "", "s"));
     add(&to, true, "%" PRId64 " step%s%s", labels.steps,
         tide_plural((uint64_t)labels.steps, "", "s"), computes ? " measured" : "");
     add(&to, true, "on %s", work->device);
@@ -193,14 +186,11 @@ void tide_study_say_setting(tide_study_work *work) {
     }
 }
 
-/* bf16 on the cpu is fp32 with rounding, so its times say nothing about a card. */
 static void say_emulated(tide_study_work *work) {
     for (size_t i = 0; work->kind == TIDE_DEVICE_CPU && i < work->n_run; i++) {
         if (tide_study_model(&work->cells[i])->precision >= TIDE_PRECISION_BF16_MIXED &&
             work->cells[i].result.n_samples > 0) {
-            tide_report_say(&work->report, "emulated",
-                            "note: bf16 is emulated on the cpu: its bytes are real, its times are "
-                            "not representative");
+            tide_say_emulated(&work->report, NULL);
             return;
         }
     }

@@ -85,19 +85,40 @@ void tide_study_fill_size(tide_study_options *options, const char *size);
 /* The model of a cell. Studies are about our own model only. */
 const tide_workload_config *tide_study_model(const tide_study_cell *cell);
 
-/* Which columns tell the cells of a grid apart. */
-typedef struct tide_study_columns {
-    bool size, mode, context, batch, precision, attention, recompute, warmup;
-} tide_study_columns;
+/* What may tell the cells of a grid apart: the columns in front of a table's own. */
+typedef enum tide_study_column {
+    TIDE_STUDY_SIZE = 0,
+    TIDE_STUDY_MODE,
+    TIDE_STUDY_CONTEXT,
+    TIDE_STUDY_BATCH,
+    TIDE_STUDY_PRECISION,
+    TIDE_STUDY_ATTENTION,
+    TIDE_STUDY_RECOMPUTE,
+    TIDE_STUDY_WARMUP,
+    TIDE_N_STUDY_COLUMNS
+} tide_study_column;
+
+/* A set of them: TIDE_STUDY_SET(TIDE_STUDY_SIZE) | ... */
+typedef unsigned tide_study_columns;
+#define TIDE_STUDY_SET(column) (1U << (column))
 
 /* The columns whose lists have several values. */
 tide_study_columns tide_study_columns_of(const tide_study_work *work);
-void tide_study_add_columns(const tide_study_columns *columns, tide_table *table);
-void tide_study_add_cells(const tide_study_columns *columns, const tide_study_cell *cell,
-                          tide_table *table);
 /* Writes what these columns say of a cell: "medium, bf16-mixed"; "" for no columns. */
-void tide_study_label(const tide_study_columns *columns, const tide_study_cell *cell,
-                      char *ret_text, size_t n_room);
+void tide_study_label(tide_study_columns columns, const tide_study_cell *cell, char *ret_text,
+                      size_t n_room);
+
+/* A table whose rows begin with what tells cells apart. */
+typedef struct tide_study_table {
+    tide_table *table;          /* of the report; NULL: no memory */
+    tide_study_columns columns; /* in front of its own */
+} tide_study_table;
+
+/* Its own columns come next. */
+tide_study_table tide_study_table_of(tide_study_work *work, tide_study_columns columns,
+                                     const char *key, const char *title);
+/* A row that says which cell it is about; its own cells come next. */
+void tide_study_row_begin(const tide_study_table *to, const tide_study_cell *cell);
 
 /* Says what all cells have in common, and by what they were run. */
 void tide_study_say_setting(tide_study_work *work);

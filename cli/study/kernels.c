@@ -31,26 +31,48 @@ static double share(double part, double whole) {
     return whole > 0.0 ? part / whole : 0.0;
 }
 
-static void add_work_row(const tide_study_columns *columns, const tide_study_cell *cell,
-                         const char *phase, const tide_work_row *row, double phase_ms,
-                         tide_table *table) {
-    tide_table_row_begin(table);
-    tide_study_add_cells(columns, cell, table);
-    tide_cell_text(table, phase);
-    tide_cell_text(table, row->name);
-    if (row->n_calls > 0.0) {
-        tide_cell_count(table, (int64_t)(row->n_calls + 0.5));
+/* The tables that all cells share, of operators or of kernels. NULL until the first row. */
+typedef struct tables {
+    tide_study_table work;
+    tide_study_table sums;
+} tables;
+
+static tables add_tables(tide_study_work *work, bool is_by_kernel) {
+    const tide_study_columns varied = tide_study_columns_of(work);
+    tables to;
+    if (is_by_kernel) {
+        to.work = tide_study_table_of(work, varied, "kernels", "kernels of a measured step");
+        to.sums = tide_study_table_of(work, varied, "kernel_products",
+                                      "kernels that are matrix products");
     } else {
-        tide_cell_none(table);
+        to.work = tide_study_table_of(work, varied, "operators", "operators of a measured step");
+        to.sums = tide_study_table_of(work, varied, "operator_products",
+                                      "operators that are mostly matrix products");
     }
-    tide_cell_ms(table, row->ms);
-    tide_cell_ms(table, row->n_calls > 0.0 ? row->ms / row->n_calls : -1.0);
-    tide_cell_percent(table, 100.0 * share(row->ms, phase_ms));
+    TIDE_COLUMNS(to.work.table, TIDE_TEXT("phase", "phase"),
+                 TIDE_TEXT("name", is_by_kernel ? "kernel" : "operator"),
+                 TIDE_NUMBER("launches", is_by_kernel ? "launches" : "calls"),
+                 TIDE_NUMBER("total_ms", "total"), TIDE_NUMBER("mean_ms", "mean"),
+                 TIDE_NUMBER("share", "of phase"));
+    TIDE_COLUMNS(to.sums.table, TIDE_TEXT("phase", "phase"), TIDE_NUMBER("total_ms", "total"),
+                 TIDE_NUMBER("step_share", "of step"), TIDE_NUMBER("product_ms", "products"),
+                 TIDE_NUMBER("product_share", "of phase"));
+    return to;
+}
+
+static void add_work_row(const tide_study_table *to, const tide_study_cell *cell,
+                         const tide_work_phase *phase, const tide_work_row *row) {
+    bool has_calls = row->n_calls > 0.0;
+    tide_study_row_begin(to, cell);
+    TIDE_CELLS(to->table, tide_as_text(phase->name), tide_as_text(row->name),
+               has_calls ? tide_as_count((int64_t)(row->n_calls + 0.5)) : tide_as_none(),
+               tide_as_ms(row->ms), tide_as_ms(has_calls ? row->ms / row->n_calls : -1.0),
+               tide_as_share(row->ms, phase->ms));
 }
 
 /* Adds the first N_TOP of a phase, the others in one row, and the time between operators. */
-static void add_phase(const tide_study_columns *columns, const tide_study_cell *cell,
-                      const tide_work_shares *shares, size_t phase, tide_table *table) {
+static void add_phase(const tide_study_table *to, const tide_study_cell *cell,
+                      const tide_work_shares *shares, size_t phase) {
     const tide_work_phase *of = &shares->phases[phase];
     char label[64];
     tide_work_row others = {.name = label};
@@ -63,7 +85,7 @@ static void add_phase(const tide_study_columns *columns, const tide_study_cell *
         }
         rest_ms -= row->ms;
         if (++n <= N_TOP) {
-            add_work_row(columns, cell, of->name, row, of->ms, table);
+            add_work_row(to, cell, of, row);
         } else {
             others.ms += row->ms;
             others.n_calls += row->n_calls;
@@ -71,70 +93,31 @@ static void add_phase(const tide_study_columns *columns, const tide_study_cell *
     }
     if (n > N_TOP) {
         snprintf(label, sizeof(label), "(%zu more)", n - N_TOP);
-        add_work_row(columns, cell, of->name, &others, of->ms, table);
+        add_work_row(to, cell, of, &others);
     }
     if (!shares->is_by_kernel && rest_ms > 0.0) {
         const tide_work_row between = {.name = "(between operators)", .ms = rest_ms};
-        add_work_row(columns, cell, of->name, &between, of->ms, table);
+        add_work_row(to, cell, of, &between);
     }
 }
 
-static void add_sum(const tide_study_columns *columns, const tide_study_cell *cell,
-                    const char *name, double ms, double product_ms, double whole_ms,
-                    tide_table *table) {
-    tide_table_row_begin(table);
-    tide_study_add_cells(columns, cell, table);
-    tide_cell_text(table, name);
-    tide_cell_ms(table, ms);
-    tide_cell_percent(table, 100.0 * share(ms, whole_ms));
-    tide_cell_ms(table, product_ms);
-    tide_cell_percent(table, 100.0 * share(product_ms, ms));
+static void add_sum(const tide_study_table *to, const tide_study_cell *cell,
+                    const tide_work_phase *phase, double whole_ms) {
+    tide_study_row_begin(to, cell);
+    TIDE_CELLS(to->table, tide_as_text(phase->name), tide_as_ms(phase->ms),
+               tide_as_share(phase->ms, whole_ms), tide_as_ms(phase->product_ms),
+               tide_as_share(phase->product_ms, phase->ms));
 }
 
-static double add_sums(const tide_study_columns *columns, const tide_study_cell *cell,
-                       const tide_work_shares *shares, tide_table *table) {
-    double product_ms = 0.0;
-    double whole_ms = step_ms(shares);
+static double add_sums(const tide_study_table *to, const tide_study_cell *cell,
+                       const tide_work_shares *shares) {
+    tide_work_phase step = {.name = "step", .ms = step_ms(shares)};
     for (size_t i = 0; i < shares->n_phases; i++) {
-        const tide_work_phase *phase = &shares->phases[i];
-        add_sum(columns, cell, phase->name, phase->ms, phase->product_ms, whole_ms, table);
-        product_ms += phase->product_ms;
+        add_sum(to, cell, &shares->phases[i], step.ms);
+        step.product_ms += shares->phases[i].product_ms;
     }
-    add_sum(columns, cell, "step", whole_ms, product_ms, whole_ms, table);
-    return product_ms;
-}
-
-/* The tables that all cells share, of operators or of kernels. NULL until the first row. */
-typedef struct tables {
-    tide_table *work;
-    tide_table *sums;
-    tide_study_columns columns;
-} tables;
-
-static tables add_tables(tide_study_work *work, bool is_by_kernel) {
-    tables to = {.columns = tide_study_columns_of(work)};
-    const char *unit = is_by_kernel ? "kernel" : "operator";
-    char title[96];
-    snprintf(title, sizeof(title), "%ss of a measured step", unit);
-    to.work = tide_report_table(&work->report, is_by_kernel ? "kernels" : "operators", title);
-    tide_study_add_columns(&to.columns, to.work);
-    tide_table_column(to.work, "phase", "phase", false);
-    tide_table_column(to.work, "name", unit, false);
-    tide_table_column(to.work, "launches", is_by_kernel ? "launches" : "calls", true);
-    tide_table_column(to.work, "total_ms", "total", true);
-    tide_table_column(to.work, "mean_ms", "mean", true);
-    tide_table_column(to.work, "share", "of phase", true);
-    to.sums =
-        tide_report_table(&work->report, is_by_kernel ? "kernel_products" : "operator_products",
-                          is_by_kernel ? "kernels that are matrix products"
-                                       : "operators that are mostly matrix products");
-    tide_study_add_columns(&to.columns, to.sums);
-    tide_table_column(to.sums, "phase", "phase", false);
-    tide_table_column(to.sums, "total_ms", "total", true);
-    tide_table_column(to.sums, "step_share", "of step", true);
-    tide_table_column(to.sums, "product_ms", "products", true);
-    tide_table_column(to.sums, "product_share", "of phase", true);
-    return to;
+    add_sum(to, cell, &step, step.ms);
+    return step.product_ms;
 }
 
 /* ---- the conclusion ---- */
@@ -192,13 +175,13 @@ static tide_status add_cell(tide_study_work *work, const tide_study_cell *cell, 
     tide_work_shares shares;
     TIDE_TRY(tide_work_shares_init(&shares, cell->result.snapshot, by_kernel));
     if (shares.n_phases > 0) {
-        if (to->work == NULL) {
+        if (to->work.table == NULL) {
             *to = add_tables(work, by_kernel);
         }
         for (size_t phase = 0; phase < shares.n_phases; phase++) {
-            add_phase(&to->columns, cell, &shares, phase, to->work);
+            add_phase(&to->work, cell, &shares, phase);
         }
-        double product_ms = add_sums(&to->columns, cell, &shares, to->sums);
+        double product_ms = add_sums(&to->sums, cell, &shares);
         if (is_concluded) {
             say_conclusion(work, cell, &shares, product_ms);
         }
@@ -210,8 +193,8 @@ static tide_status add_cell(tide_study_work *work, const tide_study_cell *cell, 
 /* Reports by operator always, and by kernel where kernels were traced. The conclusions then are
  * about the kernels. */
 static tide_status report(tide_study_work *work, tide_error *error) {
-    tables operators = {.work = NULL};
-    tables kernels = {.work = NULL};
+    tables operators = {.work = {.table = NULL}};
+    tables kernels = {.work = {.table = NULL}};
     (void)error;
     for (int pass = 0; pass < 2; pass++) {
         for (size_t i = 0; i < work->n_run; i++) {
@@ -224,7 +207,7 @@ static tide_status report(tide_study_work *work, tide_error *error) {
                               pass == 1 ? &kernels : &operators));
         }
     }
-    if (operators.work == NULL && kernels.work == NULL) {
+    if (operators.work.table == NULL && kernels.work.table == NULL) {
         const tide_conclusion_kernels none = {.label = ""};
         char text[TIDE_CONCLUSION_BYTES];
         tide_conclusion_of_kernels(&none, text);

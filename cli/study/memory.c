@@ -1,11 +1,13 @@
 /* Study memory: the peaks, the size of a residual-stream tensor, and the largest tensors that a
  * step makes, with the place they come from. */
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "cli/peak_tensors.h"
 #include "cli/study/conclusions.h"
 #include "cli/study/internal.h"
+#include "common/text.h"
 #include "run/run.h"
 #include "snapshot/implementation.h"
 #include "snapshot/scope_paths.h"
@@ -70,11 +72,10 @@ static void describe_origin(const tide_snapshot *snapshot, uint32_t scope, char 
          scope = snapshot->scopes[scope].parent) {
         path[n++] = scope;
     }
-    ret_text[0] = '\0';
+    tide_text to = tide_text_in(ret_text, n_room);
     while (n > 0) {
-        const char *name = tide_snapshot_text(snapshot, snapshot->scopes[path[--n]].name);
-        size_t n_used = strlen(ret_text);
-        (void)snprintf(ret_text + n_used, n_room - n_used, "%s%s", n_used > 0 ? " > " : "", name);
+        tide_text_add_item(&to, " > ", "%s",
+                           tide_snapshot_text(snapshot, snapshot->scopes[path[--n]].name));
     }
 }
 
@@ -165,98 +166,70 @@ static tide_status run_eager(const tide_study_work *work, const tide_study_cell 
     return TIDE_OK;
 }
 
-static void add_peak(const tide_study_columns *columns, const tide_study_cell *cell,
-                     const tide_summary_peak *peak, const tide_run_memory *eager,
-                     tide_table *table) {
+static void add_peak(const tide_study_table *to, const tide_study_cell *cell,
+                     const tide_summary_peak *peak, const tide_run_memory *eager) {
+    static const tide_run_memory NONE = {-1, -1, -1, -1};
     bool fits = cell->result.outcome == TIDE_OUTCOME_COMPLETED;
-    char place[128] = "";
-    if (peak != NULL) {
-        snprintf(place, sizeof(place), "%.100s", peak->scope_path);
-    }
-    tide_table_row_begin(table);
-    tide_study_add_cells(columns, cell, table);
-    tide_cell_text(table, tide_outcome_name((int)cell->result.outcome));
-    tide_cell_bytes(table, eager->allocated_peak_bytes);
-    tide_cell_bytes(table, eager->reserved_peak_bytes);
-    tide_cell_bytes(table, fits ? cell->result.memory.requested_peak_bytes : -1);
-    tide_cell_bytes(table, fits ? cell->result.memory.allocated_peak_bytes : -1);
-    tide_cell_bytes(table, fits ? cell->result.memory.reserved_peak_bytes : -1);
-    tide_cell_bytes(table, residual_bytes(tide_study_model(cell)));
-    if (place[0] != '\0') {
-        tide_cell_text(table, place);
-    } else {
-        tide_cell_none(table);
-    }
+    const tide_run_memory *own = fits ? &cell->result.memory : &NONE;
+    tide_study_row_begin(to, cell);
+    TIDE_CELLS(to->table, tide_as_text(tide_outcome_name((int)cell->result.outcome)),
+               tide_as_bytes(eager->allocated_peak_bytes),
+               tide_as_bytes(eager->reserved_peak_bytes), tide_as_bytes(own->requested_peak_bytes),
+               tide_as_bytes(own->allocated_peak_bytes), tide_as_bytes(own->reserved_peak_bytes),
+               tide_as_bytes(residual_bytes(tide_study_model(cell))),
+               tide_as_words(peak != NULL ? peak->scope_path : NULL));
 }
 
-static void add_largest(const tide_study_columns *columns, const tide_study_cell *cell,
-                        const largest found[TIDE_N_CATEGORIES], tide_table *table) {
+static void add_largest(const tide_study_table *to, const tide_study_cell *cell,
+                        const largest found[TIDE_N_CATEGORIES]) {
     char names[NAMES_BYTES];
     for (int category = 0; category < TIDE_N_CATEGORIES; category++) {
         const largest *of = &found[category];
         if (of->bytes < (int64_t)1 << 10) {
             continue; /* statistics of rows, the loss */
         }
-        tide_table_row_begin(table);
-        tide_study_add_cells(columns, cell, table);
-        tide_cell_text(table, tide_category_name(category));
-        tide_cell_bytes(table, of->bytes);
-        tide_cell_count(table, (int64_t)of->n);
         shorten(of->names, names, sizeof(names));
-        tide_cell_text(table, names);
-        tide_cell_text(table, of->origin);
+        tide_study_row_begin(to, cell);
+        TIDE_CELLS(to->table, tide_as_text(tide_category_name(category)), tide_as_bytes(of->bytes),
+                   tide_as_count((int64_t)of->n), tide_as_text(names), tide_as_text(of->origin));
     }
 }
 
 /* The tables that all cells share. */
 typedef struct tables {
-    tide_table *peaks;
-    tide_table *
-        largest; /* for the longest context only, because a step makes the same tensors at others */
-    uint64_t longest;            /* that context */
-    tide_study_columns of_peaks; /* what tells the rows apart */
-    tide_study_columns of_largest;
+    tide_study_table peaks;
+    tide_study_table largest; /* for the longest context only, because a step makes the same tensors
+                                 at others */
+    uint64_t longest;         /* that context */
 } tables;
 
-static void add_peak_columns(const tide_study_columns *columns, tide_table *table) {
-    tide_study_add_columns(columns, table);
-    tide_table_column(table, "outcome", "outcome", false);
-    tide_table_column(table, "eager_allocated_bytes", "PyTorch allocated", true);
-    tide_table_column(table, "eager_reserved_bytes", "PyTorch reserved", true);
-    tide_table_column(table, "requested_bytes", "own requested", true);
-    tide_table_column(table, "allocated_bytes", "own allocated", true);
-    tide_table_column(table, "reserved_bytes", "own reserved", true);
-    tide_table_column(table, "residual_stream_bytes", "residual stream", true);
-    tide_table_column(table, "peak", "own peak in", false);
-}
-
-static void add_largest_columns(const tide_study_columns *columns, tide_table *table) {
-    tide_study_add_columns(columns, table);
-    tide_table_column(table, "category", "category", false);
-    tide_table_column(table, "bytes", "each", true);
-    tide_table_column(table, "n_first_step", "in the first step", true);
-    tide_table_column(table, "names", "tensors", false);
-    tide_table_column(table, "origin", "made in", false);
-}
-
 static tables add_tables(tide_study_work *work) {
-    char title[128];
-    tables to = {.of_peaks = tide_study_columns_of(work)};
+    const tide_study_columns of_peaks =
+        tide_study_columns_of(work) & ~TIDE_STUDY_SET(TIDE_STUDY_WARMUP);
+    tables to = {.longest = 0};
     for (size_t i = 0; i < work->n_cells; i++) {
         size_t context = tide_study_model(&work->cells[i])->model.context_length;
         to.longest = context > to.longest ? context : to.longest;
     }
-    to.of_peaks.warmup = false;
-    to.of_largest = to.of_peaks;
-    to.of_largest.context = false;
-    snprintf(title, sizeof(title),
-             "the largest tensors that a step makes, of each category, at context %llu",
-             (unsigned long long)to.longest);
-    to.peaks = tide_report_table(&work->report, "peaks",
-                                 "peaks of " TIDE_WORDS_PYTORCH ", and of " TIDE_WORDS_OWN);
-    to.largest = tide_report_table(&work->report, "largest", title);
-    add_peak_columns(&to.of_peaks, to.peaks);
-    add_largest_columns(&to.of_largest, to.largest);
+    to.peaks = tide_study_table_of(work, of_peaks, "peaks",
+                                   "peaks of " TIDE_WORDS_PYTORCH ", and of " TIDE_WORDS_OWN);
+    to.largest = tide_study_table_of(
+        work, of_peaks & ~TIDE_STUDY_SET(TIDE_STUDY_CONTEXT), "largest",
+        tide_report_text(&work->report,
+                         "the largest tensors that a step makes, of each category, at context "
+                         "%" PRIu64,
+                         to.longest));
+    TIDE_COLUMNS(to.peaks.table, TIDE_TEXT("outcome", "outcome"),
+                 TIDE_NUMBER("eager_allocated_bytes", "PyTorch allocated"),
+                 TIDE_NUMBER("eager_reserved_bytes", "PyTorch reserved"),
+                 TIDE_NUMBER("requested_bytes", "own requested"),
+                 TIDE_NUMBER("allocated_bytes", "own allocated"),
+                 TIDE_NUMBER("reserved_bytes", "own reserved"),
+                 TIDE_NUMBER("residual_stream_bytes", "residual stream"),
+                 TIDE_TEXT("peak", "own peak in"));
+    TIDE_COLUMNS(to.largest.table, TIDE_TEXT("category", "category"), TIDE_NUMBER("bytes", "each"),
+                 TIDE_NUMBER("n_first_step", "in the first step"), TIDE_TEXT("names", "tensors"),
+                 TIDE_TEXT("origin", "made in"));
     return to;
 }
 
@@ -266,7 +239,7 @@ static void describe_largest(const tide_study_cell *cell, const tables *to,
     largest found[TIDE_N_CATEGORIES];
     find_largest(cell->result.snapshot, found);
     if (tide_study_model(cell)->model.context_length == to->longest) {
-        add_largest(&to->of_largest, cell, found, to->largest);
+        add_largest(&to->largest, cell, found);
     }
     if (found[TIDE_ACTIVATION].bytes > 0) {
         shorten(found[TIDE_ACTIVATION].names, peak->tensor, sizeof(peak->tensor));
@@ -291,10 +264,11 @@ static tide_status add_cell(const tide_study_work *work, const tide_study_cell *
         .residual_bytes = residual_bytes(tide_study_model(cell)),
         .tensor_bytes = -1,
     };
-    const tide_study_columns varies = tide_study_columns_of(work);
-    const tide_study_columns rest = {
-        .batch = varies.batch, .attention = varies.attention, .recompute = varies.recompute};
-    tide_study_label(&rest, cell, ret_peak->rest, sizeof(ret_peak->rest));
+    const tide_study_columns rest = TIDE_STUDY_SET(TIDE_STUDY_BATCH) |
+                                    TIDE_STUDY_SET(TIDE_STUDY_ATTENTION) |
+                                    TIDE_STUDY_SET(TIDE_STUDY_RECOMPUTE);
+    tide_study_label(tide_study_columns_of(work) & rest, cell, ret_peak->rest,
+                     sizeof(ret_peak->rest));
     if (fits && cell->result.snapshot != NULL) {
         TIDE_TRY(tide_summary_create(cell->result.snapshot, &summary, error));
         if (summary->n_devices > 0) {
@@ -305,7 +279,7 @@ static tide_status add_cell(const tide_study_work *work, const tide_study_cell *
         }
         describe_largest(cell, to, ret_peak);
     }
-    add_peak(&to->of_peaks, cell, peak, &eager, to->peaks);
+    add_peak(&to->peaks, cell, peak, &eager);
     tide_summary_destroy(summary);
     return TIDE_OK;
 }

@@ -15,41 +15,15 @@ static uint64_t n_embedding(const tide_model_config *model) {
 static void add_row(const tide_model_config *model, tide_table *table) {
     uint64_t n_parameters = tide_model_n_parameters(model);
     uint64_t n_block = (n_parameters - n_embedding(model) - model->d_model) / model->n_layers;
-    tide_table_row_begin(table);
-    tide_cell_text(table, model->size);
-    tide_cell_count(table, (int64_t)model->d_model);
-    tide_cell_count(table, (int64_t)model->d_ff);
-    tide_cell_count(table, (int64_t)model->n_layers);
-    tide_cell_count(table, (int64_t)model->n_heads);
-    tide_cell_count(table, (int64_t)n_block);
-    tide_cell_count(table, (int64_t)n_parameters);
-    tide_cell_count(table, (int64_t)tide_model_n_tensors(model));
-    tide_cell_bytes(table, (int64_t)(4 * n_parameters));
-    tide_cell_bytes(table, (int64_t)(2 * n_parameters));
+    TIDE_ROW(
+        table, tide_as_text(model->size), tide_as_count((int64_t)model->d_model),
+        tide_as_count((int64_t)model->d_ff), tide_as_count((int64_t)model->n_layers),
+        tide_as_count((int64_t)model->n_heads), tide_as_count((int64_t)n_block),
+        tide_as_count((int64_t)n_parameters), tide_as_count((int64_t)tide_model_n_tensors(model)),
+        tide_as_bytes((int64_t)(4 * n_parameters)), tide_as_bytes((int64_t)(2 * n_parameters)));
     /* Parameters, gradients and AdamW's two moments. */
-    tide_cell_bytes(table, (int64_t)(16 * n_parameters));
-    tide_cell_bytes(table, (int64_t)(8 * n_parameters));
-}
-
-static void add_columns(tide_table *table) {
-    static const struct {
-        const char *key;
-        const char *title;
-    } NUMBERS[] = {{"d_model", "d_model"},
-                   {"d_ff", "d_ff"},
-                   {"n_layers", "layers"},
-                   {"n_heads", "heads"},
-                   {"block_parameters", "per block"},
-                   {"parameters", "parameters"},
-                   {"tensors", "tensors"},
-                   {"fp32_bytes", "fp32"},
-                   {"bf16_bytes", "bf16"},
-                   {"train_bytes", "to train"},
-                   {"train_bf16_true_bytes", "in bf16-true"}};
-    tide_table_column(table, "size", "size", false);
-    for (size_t i = 0; i < sizeof(NUMBERS) / sizeof(NUMBERS[0]); i++) {
-        tide_table_column(table, NUMBERS[i].key, NUMBERS[i].title, true);
-    }
+    TIDE_CELLS(table, tide_as_bytes((int64_t)(16 * n_parameters)),
+               tide_as_bytes((int64_t)(8 * n_parameters)));
 }
 
 static tide_status report(tide_study_work *work, tide_error *error) {
@@ -58,7 +32,13 @@ static tide_status report(tide_study_work *work, tide_error *error) {
     size_t n = 0;
     (void)error;
     tide_table *table = tide_report_table(&work->report, "parameters", "parameters");
-    add_columns(table);
+    TIDE_COLUMNS(table, TIDE_TEXT("size", "size"), TIDE_NUMBER("d_model", "d_model"),
+                 TIDE_NUMBER("d_ff", "d_ff"), TIDE_NUMBER("n_layers", "layers"),
+                 TIDE_NUMBER("n_heads", "heads"), TIDE_NUMBER("block_parameters", "per block"),
+                 TIDE_NUMBER("parameters", "parameters"), TIDE_NUMBER("tensors", "tensors"),
+                 TIDE_NUMBER("fp32_bytes", "fp32"), TIDE_NUMBER("bf16_bytes", "bf16"),
+                 TIDE_NUMBER("train_bytes", "to train"),
+                 TIDE_NUMBER("train_bf16_true_bytes", "in bf16-true"));
     for (size_t i = 0; i < work->n_cells; i++) {
         const tide_model_config *model = &tide_study_model(&work->cells[i])->model;
         uint64_t n_parameters = tide_model_n_parameters(model);

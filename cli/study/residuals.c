@@ -171,34 +171,29 @@ static const char *short_name(const block *of, const char *name) {
     return strncmp(name, prefix, strlen(prefix)) == 0 ? name + strlen(prefix) : "input";
 }
 
-static void add_kept_row(const tide_study_columns *columns, const tide_study_cell *cell,
-                         const char *label, int64_t bytes, int64_t all_bytes, tide_table *table) {
-    tide_table_row_begin(table);
-    tide_study_add_cells(columns, cell, table);
-    tide_cell_text(table, label);
-    tide_cell_bytes(table, bytes);
-    tide_cell_percent(table, all_bytes > 0 ? 100.0 * (double)bytes / (double)all_bytes : 0.0);
+static void add_kept_row(const tide_study_table *to, const tide_study_cell *cell, const char *label,
+                         int64_t bytes, int64_t all_bytes) {
+    tide_study_row_begin(to, cell);
+    TIDE_CELLS(to->table, tide_as_text(label), tide_as_bytes(bytes),
+               tide_as_share((double)bytes, (double)all_bytes));
 }
 
-static void add_kept(const tide_study_columns *columns, const tide_study_cell *cell,
-                     const block *of, tide_table *table) {
+static void add_kept(const tide_study_table *to, const tide_study_cell *cell, const block *of) {
     int64_t rest = of->kept_bytes;
     char label[64];
     size_t n_top = of->n_kept < N_TOP ? of->n_kept : N_TOP;
     for (size_t i = 0; i < n_top; i++) {
         rest -= of->kept[i].bytes;
-        add_kept_row(columns, cell, short_name(of, of->kept[i].name), of->kept[i].bytes,
-                     of->kept_bytes, table);
+        add_kept_row(to, cell, short_name(of, of->kept[i].name), of->kept[i].bytes, of->kept_bytes);
     }
     if (of->n_kept > n_top) {
         snprintf(label, sizeof(label), "(%zu %s)", of->n_kept - n_top,
                  tide_plural(of->n_kept - n_top, "other", "others"));
-        add_kept_row(columns, cell, label, rest, of->kept_bytes, table);
+        add_kept_row(to, cell, label, rest, of->kept_bytes);
     }
-    add_kept_row(columns, cell, "all", of->kept_bytes, of->kept_bytes, table);
+    add_kept_row(to, cell, "all", of->kept_bytes, of->kept_bytes);
     if (of->weight_bytes > 0) {
-        add_kept_row(columns, cell, "of it bf16 copies of weights", of->weight_bytes,
-                     of->kept_bytes, table);
+        add_kept_row(to, cell, "of it bf16 copies of weights", of->weight_bytes, of->kept_bytes);
     }
 }
 
@@ -210,54 +205,47 @@ static int64_t theory_bytes(const tide_workload_config *workload) {
     return (int64_t)(g * (4 * C * C + 3 * C * F + 2 * C));
 }
 
-static void add_gradients(const tide_study_columns *columns, const tide_study_cell *cell,
-                          const block *of, tide_table *table) {
-    tide_table_row_begin(table);
-    tide_study_add_cells(columns, cell, table);
-    tide_cell_count(table, (int64_t)of->layer);
-    tide_cell_bytes(table, of->kept_bytes);
-    tide_cell_change(table, -of->drop_bytes);
-    tide_cell_bytes(table, of->kept_bytes - of->drop_bytes);
-    tide_cell_bytes(table, of->made_bytes);
-    tide_cell_bytes(table, theory_bytes(tide_study_model(cell)));
-    tide_cell_count(table, of->made_bytes - theory_bytes(tide_study_model(cell)));
+static void add_gradients(const tide_study_table *to, const tide_study_cell *cell,
+                          const block *of) {
+    int64_t theory = theory_bytes(tide_study_model(cell));
+    tide_study_row_begin(to, cell);
+    TIDE_CELLS(to->table, tide_as_count((int64_t)of->layer), tide_as_bytes(of->kept_bytes),
+               tide_as_change(-of->drop_bytes), tide_as_bytes(of->kept_bytes - of->drop_bytes),
+               tide_as_bytes(of->made_bytes), tide_as_bytes(theory),
+               tide_as_count(of->made_bytes - theory));
 }
 
 /* The tables that all cells share. */
 typedef struct tables {
-    tide_table *kept;
-    tide_table *gradients;
+    tide_study_table kept;
+    tide_study_table gradients;
 } tables;
 
-static tables add_tables(const tide_study_columns *columns, tide_report *report) {
-    tables to = {.kept = tide_report_table(report, "kept", "what a block keeps for backward"),
-                 .gradients =
-                     tide_report_table(report, "gradients", "what the block's backward makes")};
-    tide_study_add_columns(columns, to.kept);
-    tide_table_column(to.kept, "tensor", "tensor", false);
-    tide_table_column(to.kept, "bytes", "bytes", true);
-    tide_table_column(to.kept, "share", "share", true);
-    tide_study_add_columns(columns, to.gradients);
-    tide_table_column(to.gradients, "layer", "block", true);
-    tide_table_column(to.gradients, "kept_bytes", "kept", true);
-    tide_table_column(to.gradients, "change_bytes", "change", true);
-    tide_table_column(to.gradients, "made_bytes", "kept + change", true);
-    tide_table_column(to.gradients, "gradient_bytes", "gradients", true);
-    tide_table_column(to.gradients, "theory_bytes", "theory", true);
-    tide_table_column(to.gradients, "off_bytes", "bytes off", true);
+static tables add_tables(tide_study_work *work) {
+    tide_study_columns columns = tide_study_columns_of(work) & ~TIDE_STUDY_SET(TIDE_STUDY_WARMUP);
+    tables to = {
+        tide_study_table_of(work, columns, "kept", "what a block keeps for backward"),
+        tide_study_table_of(work, columns, "gradients", "what the block's backward makes")};
+    TIDE_COLUMNS(to.kept.table, TIDE_TEXT("tensor", "tensor"), TIDE_NUMBER("bytes", "bytes"),
+                 TIDE_NUMBER("share", "share"));
+    TIDE_COLUMNS(to.gradients.table, TIDE_NUMBER("layer", "block"),
+                 TIDE_NUMBER("kept_bytes", "kept"), TIDE_NUMBER("change_bytes", "change"),
+                 TIDE_NUMBER("made_bytes", "kept + change"),
+                 TIDE_NUMBER("gradient_bytes", "gradients"), TIDE_NUMBER("theory_bytes", "theory"),
+                 TIDE_NUMBER("off_bytes", "bytes off"));
     return to;
 }
 
-static tide_status add_cell(const tide_study_columns *columns, const tide_study_cell *cell,
-                            const tables *to, tide_conclusion_block *ret_block, tide_error *error) {
+static tide_status add_cell(const tide_study_cell *cell, const tables *to,
+                            tide_conclusion_block *ret_block, tide_error *error) {
     block *of = tide_hostmem_zeroed(tide_hostmem_default(), 1, sizeof(*of));
     if (of == NULL) {
         return TIDE_NO_MEMORY;
     }
     tide_status status = read_block(cell, of, error);
     if (status == TIDE_OK) {
-        add_kept(columns, cell, of, to->kept);
-        add_gradients(columns, cell, of, to->gradients);
+        add_kept(&to->kept, cell, of);
+        add_gradients(&to->gradients, cell, of);
         *ret_block = (tide_conclusion_block){
             .label = cell->name,
             .kept_bytes = of->kept_bytes,
@@ -284,13 +272,11 @@ static tide_status report(tide_study_work *work, tide_error *error) {
     if (blocks == NULL) {
         return TIDE_NO_MEMORY;
     }
-    tide_study_columns columns = tide_study_columns_of(work);
-    columns.warmup = false;
-    tables to = add_tables(&columns, &work->report);
+    tables to = add_tables(work);
     for (size_t i = 0; i < work->n_run && status == TIDE_OK; i++) {
         blocks[i].kept_bytes = -1;
         if (work->cells[i].result.outcome == TIDE_OUTCOME_COMPLETED) {
-            status = add_cell(&columns, &work->cells[i], &to, &blocks[i], error);
+            status = add_cell(&work->cells[i], &to, &blocks[i], error);
         }
     }
     if (status == TIDE_OK) {

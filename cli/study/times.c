@@ -36,46 +36,33 @@ static void fill_precision(tide_study_options *options) {
 /* Shown if some cell has them. */
 static const tide_figure FIGURES[] = {
     TIDE_FIGURE_TIMES,
-    TIDE_FIGURE(TIDE_FIGURE_RATE, "tokens_per_second", "tokens/s", tokens_per_second,
-                tokens_per_second),
-    TIDE_FIGURE(TIDE_FIGURE_TERA, "tflops", "TFLOP/s", achieved_flops, tokens_per_second),
-    TIDE_FIGURE(TIDE_FIGURE_SHARE, "peak_share", "of stated peak", peak_share, peak_share),
-    TIDE_FIGURE(TIDE_FIGURE_BYTES, "asked_bytes", "asked for", asked_bytes, asked_bytes),
-    TIDE_FIGURE(TIDE_FIGURE_BYTES, "free_bytes", "free", free_bytes, asked_bytes),
+    TIDE_FIGURE(RATE, "tokens_per_second", "tokens/s", tokens_per_second, tokens_per_second),
+    TIDE_FIGURE(TERA, "tflops", "TFLOP/s", achieved_flops, tokens_per_second),
+    TIDE_FIGURE(SHARE, "peak_share", "of stated peak", peak_share, peak_share),
+    TIDE_FIGURE(BYTES, "asked_bytes", "asked for", asked_bytes, asked_bytes),
+    TIDE_FIGURE(BYTES, "free_bytes", "free", free_bytes, asked_bytes),
 };
 
 enum { N_FIGURES = sizeof(FIGURES) / sizeof(FIGURES[0]) };
 
-static void add_columns(const tide_study_work *work, const tide_study_columns *columns,
-                        bool is_shown[N_FIGURES], tide_table *table) {
-    tide_study_add_columns(columns, table);
-    tide_table_column(table, "outcome", "outcome", false);
-    for (size_t k = 0; k < N_FIGURES; k++) {
-        is_shown[k] = false;
-        for (size_t i = 0; i < work->n_run; i++) {
-            is_shown[k] = is_shown[k] || tide_figure_is_known(&FIGURES[k], &work->cells[i].result);
-        }
-        if (is_shown[k]) {
-            tide_figure_column(&FIGURES[k], table);
-        }
+static void add_times(tide_study_work *work) {
+    const tide_study_table to =
+        tide_study_table_of(work, tide_study_columns_of(work), "times", "times");
+    bool is_shown[N_FIGURES] = {false};
+    for (size_t i = 0; i < work->n_run; i++) {
+        tide_figures_note(TIDE_ITEMS(FIGURES), &work->cells[i].result, is_shown);
     }
-    tide_table_column(table, "allocated_bytes", "allocated", true);
-}
-
-static void add_row(const tide_study_columns *columns, const bool is_shown[N_FIGURES],
-                    const tide_study_cell *cell, tide_table *table) {
-    const tide_run_result *result = &cell->result;
-    tide_table_row_begin(table);
-    tide_study_add_cells(columns, cell, table);
-    tide_cell_text(table, tide_outcome_name((int)result->outcome));
-    for (size_t k = 0; k < N_FIGURES; k++) {
-        if (is_shown[k]) {
-            tide_figure_cell(&FIGURES[k], result, table);
-        }
+    tide_table_column(to.table, "outcome", "outcome", false);
+    tide_figures_columns(TIDE_ITEMS(FIGURES), is_shown, to.table);
+    tide_table_column(to.table, "allocated_bytes", "allocated", true);
+    for (size_t i = 0; i < work->n_run; i++) {
+        const tide_run_result *result = &work->cells[i].result;
+        bool fits = result->outcome == TIDE_OUTCOME_COMPLETED;
+        tide_study_row_begin(&to, &work->cells[i]);
+        tide_cell_text(to.table, tide_outcome_name((int)result->outcome));
+        tide_figures_cells(TIDE_ITEMS(FIGURES), is_shown, result, to.table);
+        tide_cell_bytes(to.table, fits ? result->memory.allocated_peak_bytes : -1);
     }
-    tide_cell_bytes(table, result->outcome == TIDE_OUTCOME_COMPLETED
-                               ? result->memory.allocated_peak_bytes
-                               : -1);
 }
 
 /* ---- the conclusion ---- */
@@ -83,8 +70,7 @@ static void add_row(const tide_study_columns *columns, const bool is_shown[N_FIG
 typedef void conclusion_of(const tide_conclusion_times *runs, size_t n,
                            char ret_text[TIDE_CONCLUSION_BYTES]);
 
-static tide_conclusion_times times_of(const tide_study_columns *label,
-                                      const tide_study_cell *cell) {
+static tide_conclusion_times times_of(tide_study_columns label, const tide_study_cell *cell) {
     const tide_run_result *result = &cell->result;
     tide_conclusion_times times = {
         .n_parameters = tide_run_workload_n_parameters(&cell->config.workload),
@@ -100,9 +86,8 @@ static tide_conclusion_times times_of(const tide_study_columns *label,
 }
 
 /* Gathers the cells that are like `like` in everything but what the study compares. */
-static size_t gather(const tide_study_work *work, const tide_study_columns *compared,
-                     const tide_study_columns *others, const char *like,
-                     tide_conclusion_times *ret_runs) {
+static size_t gather(const tide_study_work *work, tide_study_columns compared,
+                     tide_study_columns others, const char *like, tide_conclusion_times *ret_runs) {
     size_t n = 0;
     for (size_t i = 0; i < work->n_run; i++) {
         char label[TIDE_CONCLUSION_LABEL_BYTES];
@@ -124,8 +109,8 @@ static size_t n_timed(const tide_conclusion_times *runs, size_t n) {
 
 /* Says one conclusion: about the last group with two runs that can be compared, because the last
  * are the largest; if there is no such group, about the last one that has times. */
-static void say_conclusion(tide_study_work *work, const tide_study_columns *compared,
-                           const tide_study_columns *others, conclusion_of *conclude,
+static void say_conclusion(tide_study_work *work, tide_study_columns compared,
+                           tide_study_columns others, conclusion_of *conclude,
                            tide_conclusion_times *runs) {
     char like[TIDE_CONCLUSION_LABEL_BYTES] = "";
     char text[TIDE_CONCLUSION_BYTES];
@@ -146,32 +131,16 @@ static void say_conclusion(tide_study_work *work, const tide_study_columns *comp
                     is_one_of_many ? ": " : "", text);
 }
 
-static tide_status report_times(tide_study_work *work, const tide_study_columns *compared,
+static tide_status report_times(tide_study_work *work, tide_study_columns compared,
                                 conclusion_of *conclude) {
     const tide_hostmem *mem = tide_hostmem_default();
-    const tide_study_columns columns = tide_study_columns_of(work);
-    bool is_shown[N_FIGURES];
     tide_conclusion_times *runs = tide_hostmem_zeroed(mem, work->n_cells, sizeof(*runs));
     if (runs == NULL) {
         return TIDE_NO_MEMORY;
     }
+    add_times(work);
     /* Groups differ in all columns except the compared ones. */
-    const tide_study_columns others = {
-        .size = columns.size && !compared->size,
-        .mode = columns.mode && !compared->mode,
-        .context = columns.context && !compared->context,
-        .batch = columns.batch && !compared->batch,
-        .precision = columns.precision && !compared->precision,
-        .attention = columns.attention && !compared->attention,
-        .recompute = columns.recompute && !compared->recompute,
-        .warmup = columns.warmup && !compared->warmup,
-    };
-    tide_table *table = tide_report_table(&work->report, "times", "times");
-    add_columns(work, &columns, is_shown, table);
-    for (size_t i = 0; i < work->n_run; i++) {
-        add_row(&columns, is_shown, &work->cells[i], table);
-    }
-    say_conclusion(work, compared, &others, conclude, runs);
+    say_conclusion(work, compared, tide_study_columns_of(work) & ~compared, conclude, runs);
     mem->release(mem->ctx, runs);
     return TIDE_OK;
 }
@@ -179,31 +148,31 @@ static tide_status report_times(tide_study_work *work, const tide_study_columns 
 /* Chooses one column only, so that a ratio has one cause: sizes, or else the first one that varies.
  */
 static tide_study_columns first_that_varies(const tide_study_work *work) {
-    const tide_study_columns varies = tide_study_columns_of(work);
-    return varies.size        ? (tide_study_columns){.size = true}
-           : varies.context   ? (tide_study_columns){.context = true}
-           : varies.batch     ? (tide_study_columns){.batch = true}
-           : varies.mode      ? (tide_study_columns){.mode = true}
-           : varies.precision ? (tide_study_columns){.precision = true}
-           : varies.attention ? (tide_study_columns){.attention = true}
-                              : (tide_study_columns){.recompute = varies.recompute};
+    static const tide_study_column ORDER[] = {
+        TIDE_STUDY_SIZE,      TIDE_STUDY_CONTEXT,   TIDE_STUDY_BATCH,    TIDE_STUDY_MODE,
+        TIDE_STUDY_PRECISION, TIDE_STUDY_ATTENTION, TIDE_STUDY_RECOMPUTE};
+    const tide_study_columns varied = tide_study_columns_of(work);
+    for (size_t i = 0; i < sizeof(ORDER) / sizeof(ORDER[0]); i++) {
+        if ((varied & TIDE_STUDY_SET(ORDER[i])) != 0) {
+            return TIDE_STUDY_SET(ORDER[i]);
+        }
+    }
+    return 0U;
 }
 
 static tide_status report_end_to_end(tide_study_work *work, tide_error *error) {
-    const tide_study_columns compared = first_that_varies(work);
     (void)error;
-    return report_times(work, &compared, tide_conclusion_of_end_to_end);
+    return report_times(work, first_that_varies(work), tide_conclusion_of_end_to_end);
 }
 
 static tide_status report_warmup(tide_study_work *work, tide_error *error) {
     (void)error;
-    return report_times(work, &(tide_study_columns){.warmup = true}, tide_conclusion_of_warmup);
+    return report_times(work, TIDE_STUDY_SET(TIDE_STUDY_WARMUP), tide_conclusion_of_warmup);
 }
 
 static tide_status report_precision(tide_study_work *work, tide_error *error) {
     (void)error;
-    return report_times(work, &(tide_study_columns){.precision = true},
-                        tide_conclusion_of_precision);
+    return report_times(work, TIDE_STUDY_SET(TIDE_STUDY_PRECISION), tide_conclusion_of_precision);
 }
 
 const tide_study tide_study_end_to_end = {

@@ -1,9 +1,10 @@
 #include "cli/study/work_shares.h"
 
 #include <ctype.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "common/text.h"
 
 enum { MAX_ROWS = 512, PATH_BYTES = 256, PATH_DEPTH = 16 };
 
@@ -157,10 +158,10 @@ static place place_of(const tide_snapshot *snapshot, uint32_t scope) {
         return found;
     }
     found.phase = scope;
-    for (size_t used = 0; n > 0 && used + 1 < sizeof(found.path); used = strlen(found.path)) {
-        const char *name = tide_snapshot_text(snapshot, snapshot->scopes[inner[--n]].name);
-        (void)snprintf(found.path + used, sizeof(found.path) - used, "%s%s", used > 0 ? " > " : "",
-                       name);
+    tide_text to = tide_text_in(found.path, sizeof(found.path));
+    while (n > 0) {
+        tide_text_add_item(&to, " > ", "%s",
+                           tide_snapshot_text(snapshot, snapshot->scopes[inner[--n]].name));
     }
     return found;
 }

@@ -4,17 +4,12 @@
 
 #include "cli/summary/view.h"
 
+/* `n_reserved` -1: it is no part of them. */
 static void line(tide_table *table, const char *name, int64_t n_bytes, int64_t n_reserved,
                  const char *meaning) {
-    tide_table_row_begin(table);
-    tide_cell_text(table, name);
-    tide_cell_bytes(table, n_bytes);
-    if (n_reserved > 0) {
-        tide_cell_percent(table, 100.0 * (double)n_bytes / (double)n_reserved);
-    } else {
-        tide_cell_none(table);
-    }
-    tide_cell_text(table, meaning);
+    TIDE_ROW(table, tide_as_text(name), tide_as_bytes(n_bytes),
+             n_reserved > 0 ? tide_as_share((double)n_bytes, (double)n_reserved) : tide_as_none(),
+             tide_as_text(meaning));
 }
 
 /* With a limit on reserved bytes, free bytes count up to the limit, not up to the card's memory. */
@@ -52,10 +47,8 @@ void tide_summary_account(const tide_summary_view *of) {
     const tide_account *account = &of->device->peak.account;
     int64_t all = account->reserved_bytes;
     tide_table *table = tide_summary_table(of, "account", "Where the reserved bytes are", "");
-    tide_table_column(table, "line", "bytes", false);
-    tide_table_column(table, "bytes", "reserved", true);
-    tide_table_column(table, "share_percent", "share", true);
-    tide_table_column(table, "meaning", "what they are", false);
+    TIDE_COLUMNS(table, TIDE_TEXT("line", "bytes"), TIDE_NUMBER("bytes", "reserved"),
+                 TIDE_NUMBER("share_percent", "share"), TIDE_TEXT("meaning", "what they are"));
     line(table, "requested", account->asked_bytes, all, "what the program asked for");
     line(table, "rounding", account->rounding_bytes, all, "up to multiples of 512");
     line(table, "unsplit tails", account->unsplit_bytes, all, "too small a rest to be cut off");
@@ -66,12 +59,10 @@ void tide_summary_account(const tide_summary_view *of) {
     line(table, "cached, releasable", account->releasable_bytes, all,
          "free, and the device's again if the cache is emptied");
     if (account->unexplained_bytes != 0) {
-        tide_table_row_begin(table);
-        tide_cell_text(table, "unexplained");
-        tide_cell_count(table, account->unexplained_bytes);
-        tide_cell_percent(table,
-                          100.0 * (double)account->unexplained_bytes / (double)(all > 0 ? all : 1));
-        tide_cell_text(table, "bytes by which the recording contradicts itself: it lacks rows");
+        TIDE_ROW(table, tide_as_text("unexplained"), tide_as_count(account->unexplained_bytes),
+                 tide_as_percent(100.0 * (double)account->unexplained_bytes /
+                                 (double)(all > 0 ? all : 1)),
+                 tide_as_text("bytes by which the recording contradicts itself: it lacks rows"));
     }
     line(table, "reserved", all, all, "the sum: bought from the device");
     int64_t outside = outside_bytes(of);

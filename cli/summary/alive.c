@@ -7,13 +7,12 @@
 #include "cli/summary/view.h"
 #include "common/plural.h"
 
-enum { SHOWN_FRAMES = 3, SENTENCE_BYTES = 1024, TITLE_BYTES = 160 };
+enum { SHOWN_FRAMES = 3 };
 
 tide_table *tide_summary_table(const tide_summary_view *of, const char *key, const char *what,
                                const char *behind) {
-    char title[TITLE_BYTES];
-    snprintf(title, sizeof(title), "%s %s%s", what, of->when, behind);
-    return tide_report_table(of->report, key, title);
+    return tide_report_table(of->report, key,
+                             tide_report_text(of->report, "%s %s%s", what, of->when, behind));
 }
 
 const char *tide_summary_path(const tide_summary_view *of, uint32_t path) {
@@ -25,52 +24,54 @@ const char *tide_summary_path(const tide_summary_view *of, uint32_t path) {
     return text;
 }
 
-double tide_summary_share(const tide_summary_view *of, int64_t n_bytes) {
-    int64_t all = of->device->peak.totals.allocated_bytes;
-    return all > 0 ? 100.0 * (double)n_bytes / (double)all : 0.0;
+const char *tide_summary_scope(const tide_summary_view *of, uint32_t scope) {
+    return tide_summary_path(of, scope == TIDE_NONE ? TIDE_NONE : of->paths->of_scope[scope]);
+}
+
+const char *tide_summary_name(const tide_summary_view *of, uint32_t name) {
+    const char *text = tide_snapshot_text(of->snapshot, name);
+    return text[0] != '\0' ? text : "(no name)";
+}
+
+tide_cell tide_summary_share(const tide_summary_view *of, int64_t n_bytes) {
+    return tide_as_share((double)n_bytes, (double)of->device->peak.totals.allocated_bytes);
 }
 
 /* The columns that every table of shares has behind its first, or before its last. */
 void tide_summary_share_columns(tide_table *table) {
-    tide_table_column(table, "bytes", "allocated", true);
-    tide_table_column(table, "share_percent", "share", true);
-    tide_table_column(table, "requested_bytes", "requested", true);
-    tide_table_column(table, "blocks", "blocks", true);
-    tide_table_column(table, "largest", "largest block", false);
+    TIDE_COLUMNS(table, TIDE_NUMBER("bytes", "allocated"), TIDE_NUMBER("share_percent", "share"),
+                 TIDE_NUMBER("requested_bytes", "requested"), TIDE_NUMBER("blocks", "blocks"),
+                 TIDE_TEXT("largest", "largest block"));
 }
 
 void tide_summary_share_cells(const tide_summary_view *of, tide_table *table,
                               const tide_share *share) {
-    tide_cell_bytes(table, share->bytes);
-    tide_cell_percent(table, tide_summary_share(of, share->bytes));
-    tide_cell_bytes(table, share->requested_bytes);
-    tide_cell_count(table, share->n_blocks);
-    tide_cell_text(table, share->largest_name);
+    TIDE_CELLS(table, tide_as_bytes(share->bytes), tide_summary_share(of, share->bytes),
+               tide_as_bytes(share->requested_bytes), tide_as_count(share->n_blocks),
+               tide_as_text(share->largest_name));
 }
 
-/* The shares beyond the first `top`, summed up, and a label for them; false when there are none. */
-static bool others(const tide_summary_view *of, const tide_split *split, tide_share *ret_rest,
-                   char ret_label[TIDE_SUMMARY_LABEL_BYTES]) {
+/* The shares beyond the first `top`, summed up, with a label for them; false: there are none. */
+static bool others(const tide_summary_view *of, const tide_split *split, tide_share *ret_rest) {
     if (split->n_shares <= of->top) {
         return false;
     }
-    tide_share rest = {.largest_name = ""};
+    size_t n_others = split->n_shares - of->top;
+    tide_share rest = {.largest_name = "",
+                       .label = tide_report_text(of->report, "(%zu other%s)", n_others,
+                                                 tide_plural(n_others, "", "s"))};
     for (size_t i = of->top; i < split->n_shares; i++) {
         rest.bytes += split->shares[i].bytes;
         rest.requested_bytes += split->shares[i].requested_bytes;
         rest.n_blocks += split->shares[i].n_blocks;
     }
-    size_t n_others = split->n_shares - of->top;
-    snprintf(ret_label, TIDE_SUMMARY_LABEL_BYTES, "(%zu other%s)", n_others,
-             tide_plural(n_others, "", "s"));
     *ret_rest = rest;
     return true;
 }
 
 static void share_row(const tide_summary_view *of, tide_table *table, const char *label,
                       const tide_share *share) {
-    tide_table_row_begin(table);
-    tide_cell_text(table, label);
+    TIDE_ROW(table, tide_as_text(label));
     tide_summary_share_cells(of, table, share);
 }
 
@@ -88,17 +89,15 @@ static void category_table(const tide_summary_view *of) {
 
 static void path_table(const tide_summary_view *of, const char *key, const char *behind,
                        const tide_split *split) {
-    char label[TIDE_SUMMARY_LABEL_BYTES];
     tide_share rest;
     tide_table *table = tide_summary_table(of, key, "Alive", behind);
     tide_table_column(table, "scope", "scope", false);
     tide_summary_share_columns(table);
     for (size_t i = 0; i < split->n_shares && i < of->top; i++) {
-        const char *path = split->shares[i].label;
-        share_row(of, table, path[0] != '\0' ? path : "(outside every scope)", &split->shares[i]);
+        share_row(of, table, tide_words_scope(split->shares[i].label), &split->shares[i]);
     }
-    if (others(of, split, &rest, label)) {
-        share_row(of, table, label, &rest);
+    if (others(of, split, &rest)) {
+        share_row(of, table, rest.label, &rest);
     }
 }
 
@@ -111,39 +110,34 @@ static void stack_row(const tide_summary_view *of, tide_table *table, const char
 }
 
 static void stack_table(const tide_summary_view *of) {
-    char label[TIDE_SUMMARY_LABEL_BYTES];
     tide_share rest;
     tide_table *table = tide_summary_table(of, "by_stack", "Alive", ", by call stack");
     const tide_split *split = &of->device->peak.by_stack;
     tide_summary_share_columns(table);
     tide_table_column(table, "stack", "call stack, innermost first", false);
     for (size_t i = 0; i < split->n_shares && i < of->top; i++) {
-        char words[SENTENCE_BYTES];
-        tide_words_stack(of->snapshot, split->shares[i].key, SHOWN_FRAMES, words, sizeof(words));
-        stack_row(of, table, words, &split->shares[i]);
+        const tide_share *share = &split->shares[i];
+        stack_row(of, table, tide_report_stack(of->report, of->snapshot, share->key, SHOWN_FRAMES),
+                  share);
     }
-    if (others(of, split, &rest, label)) {
-        stack_row(of, table, label, &rest);
+    if (others(of, split, &rest)) {
+        stack_row(of, table, rest.label, &rest);
     }
 }
 
 static void block_table(const tide_summary_view *of) {
     const tide_summary_peak *peak = &of->device->peak;
     tide_table *table = tide_summary_table(of, "blocks", "Largest blocks", "");
-    tide_table_column(table, "name", "name", false);
-    tide_table_column(table, "category", "category", false);
-    tide_table_column(table, "bytes", "allocated", true);
-    tide_table_column(table, "requested_bytes", "requested", true);
-    tide_table_column(table, "event", "since event", true);
+    TIDE_COLUMNS(table, TIDE_TEXT("name", "name"), TIDE_TEXT("category", "category"),
+                 TIDE_NUMBER("bytes", "allocated"), TIDE_NUMBER("requested_bytes", "requested"),
+                 TIDE_NUMBER("event", "since event"));
     for (size_t i = 0; i < peak->n_blocks && i < of->top; i++) {
         const tide_lifetime *block = &peak->blocks[i];
-        const char *name = tide_snapshot_text(of->snapshot, block->name);
-        tide_table_row_begin(table);
-        tide_cell_text(table, name[0] != '\0' ? name : "(no name)");
-        tide_cell_text(table, tide_snapshot_category(of->snapshot, block->category));
-        tide_cell_bytes(table, (int64_t)block->block_bytes);
-        tide_cell_bytes(table, (int64_t)block->requested_bytes);
-        tide_cell_count(table, (int64_t)block->born - 1);
+        TIDE_ROW(table, tide_as_text(tide_summary_name(of, block->name)),
+                 tide_as_text(tide_snapshot_category(of->snapshot, block->category)),
+                 tide_as_bytes((int64_t)block->block_bytes),
+                 tide_as_bytes((int64_t)block->requested_bytes),
+                 tide_as_count((int64_t)block->born - 1));
     }
 }
 

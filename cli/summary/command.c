@@ -22,7 +22,7 @@
 #include "snapshot/snapshot.h"
 #include "snapshot/summary.h"
 
-enum { DEFAULT_TOP = 10, MAX_TOP = 100000, SENTENCE_BYTES = 1024 };
+enum { SENTENCE_BYTES = 1024 };
 
 #define ANY_DEVICE UINT64_MAX
 
@@ -108,9 +108,7 @@ static void say_warnings(const tide_summary_view *of) {
             of->device->n_unmatched, one ? " contradicts" : "s contradict", one ? "it" : "them");
     }
     if (tide_words_is_emulated(snapshot)) {
-        tide_report_say(of->report, "emulated",
-                        "note: bf16 is emulated on the cpu: its bytes are real, its times are not "
-                        "representative");
+        tide_say_emulated(of->report, NULL);
     }
 }
 
@@ -118,19 +116,18 @@ static void say_peak(const tide_summary_view *of) {
     const tide_summary_peak *peak = &of->device->peak;
     char where[SENTENCE_BYTES];
     char parts[SENTENCE_BYTES] = "";
-    char text[TIDE_BYTES_TEXT];
-    char time[32] = "";
+    const char *time = "";
     tide_words_peak_place(peak, where, sizeof(where));
     if (!tide_summary_lacks_categories(peak)) {
         tide_words_categories(peak, parts, sizeof(parts));
     }
     if (!of->is_peak && peak->time_ns > 0) {
-        snprintf(time, sizeof(time), " (%.6f ms)", (double)peak->time_ns * 1e-6);
+        time = tide_report_text(of->report, " (%.6f ms)", (double)peak->time_ns * 1e-6);
     }
     tide_report_say(of->report, of->is_peak ? "peak" : "instant",
                     "%s%s%s %s (%" PRId64 " bytes) allocated%s%s%s%s",
                     of->is_peak ? "peak" : of->when, time, of->is_peak ? "" : ":",
-                    tide_bytes_format(peak->totals.allocated_bytes, text),
+                    tide_report_bytes(of->report, peak->totals.allocated_bytes),
                     peak->totals.allocated_bytes, where[0] != '\0' ? " in " : "", where,
                     parts[0] != '\0' ? ": " : "", parts);
     tide_report_say(of->report, "accounting",
@@ -143,8 +140,6 @@ static void say_peak(const tide_summary_view *of) {
 
 static void say_outcome(const tide_summary_view *of) {
     const tide_summary_device *device = of->device;
-    char asked[TIDE_BYTES_TEXT];
-    char there[TIDE_BYTES_TEXT];
     if (device->n_oom > 0) {
         tide_report_say(
             of->report, "oom",
@@ -152,26 +147,14 @@ static void say_outcome(const tide_summary_view *of) {
             strcmp(of->snapshot->run.outcome, tide_outcome_in_snapshot(TIDE_OUTCOME_OOM)) == 0
                 ? "the run ended"
                 : "note",
-            device->oom_event, tide_bytes_format(device->oom_requested_bytes, asked),
+            device->oom_event, tide_report_bytes(of->report, device->oom_requested_bytes),
             device->oom_free_bytes < 0 ? "unlimited bytes"
-                                       : tide_bytes_format(device->oom_free_bytes, there),
+                                       : tide_report_bytes(of->report, device->oom_free_bytes),
             device->oom_free_bytes >= device->oom_requested_bytes ? ", too little for a new segment"
                                                                   : "",
             device->n_oom > 1 ? " (and again later)" : "");
     }
-    if (strcmp(of->snapshot->run.outcome, tide_outcome_in_snapshot(TIDE_OUTCOME_STOPPED)) == 0) {
-        tide_report_say(of->report, "stopped",
-                        "note: the run was stopped before its end, where its peak may lie");
-    }
-    if (strcmp(of->snapshot->run.outcome, tide_outcome_in_snapshot(TIDE_OUTCOME_CRASHED)) == 0) {
-        tide_report_say(of->report, "crashed",
-                        "note: recovered from the log of a program that ended without closing it: "
-                        "its peak may lie later");
-    }
-    if (strcmp(of->snapshot->run.outcome, TIDE_OUTCOME_IN_SNAPSHOT_RUNNING) == 0) {
-        tide_report_say(of->report, "running",
-                        "note: taken while the run went on: its peak may have come later");
-    }
+    tide_say_unfinished(of->report, of->snapshot, NULL);
 }
 
 /* ---- figures ---- */
@@ -230,18 +213,13 @@ static void maxima_table(const tide_summary_view *of) {
     int64_t ends[TIDE_N_MAX] = {end->requested_bytes, end->allocated_bytes, end->active_bytes,
                                 end->reserved_bytes};
     tide_table *table = tide_report_table(of->report, "maxima", "Highest bytes and the end");
-    tide_table_column(table, "quantity", "bytes", false);
-    tide_table_column(table, "max_bytes", "highest", true);
-    tide_table_column(table, "event", "at event", true);
-    tide_table_column(table, "end_bytes", "at the end", true);
-    tide_table_column(table, "counted", "counted", false);
+    TIDE_COLUMNS(table, TIDE_TEXT("quantity", "bytes"), TIDE_NUMBER("max_bytes", "highest"),
+                 TIDE_NUMBER("event", "at event"), TIDE_NUMBER("end_bytes", "at the end"),
+                 TIDE_TEXT("counted", "counted"));
     for (int i = 0; i < TIDE_N_MAX; i++) {
-        tide_table_row_begin(table);
-        tide_cell_text(table, tide_words_total(i));
-        tide_cell_bytes(table, of->device->max[i].bytes);
-        tide_cell_count(table, of->device->max[i].event);
-        tide_cell_bytes(table, ends[i]);
-        tide_cell_text(table, tide_words_total_rule(i));
+        TIDE_ROW(table, tide_as_text(tide_words_total(i)), tide_as_bytes(of->device->max[i].bytes),
+                 tide_as_count(of->device->max[i].event), tide_as_bytes(ends[i]),
+                 tide_as_text(tide_words_total_rule(i)));
     }
 }
 
@@ -339,18 +317,12 @@ static tide_status report_of(const tide_snapshot *snapshot, const tide_lifetimes
                             .is_peak = at.event ==
                                        lifetimes->devices[at.device].max[TIDE_MAX_ALLOCATED].event,
                             .is_text = format.kind == TIDE_FORMAT_TEXT,
-                            .is_for_programs = tide_format_is_for_programs(format),
-                            .when = "at the peak"};
-    if (!of.is_peak && at.event < 0) {
-        snprintf(of.when, sizeof(of.when), "before the first event");
-    } else if (!of.is_peak) {
-        snprintf(of.when, sizeof(of.when), "at event %" PRId64, at.event);
-    }
+                            .is_for_programs = tide_format_is_for_programs(format)};
+    of.when = of.is_peak     ? "at the peak"
+              : at.event < 0 ? "before the first event"
+                             : tide_report_text(&report, "at event %" PRId64, at.event);
     status = add_all(&of, path, options);
-    if (status == TIDE_OK) {
-        status = tide_report_print(&report, format, stdout, stderr, error);
-    }
-    tide_report_fini(&report);
+    status = tide_report_end(&report, status, format, error);
     tide_summary_destroy(summary);
 fail_summary:
     tide_scope_paths_fini(&paths);
@@ -374,14 +346,13 @@ static tide_status report_on(const tide_snapshot *snapshot, const char *path,
 }
 
 static int run(int argc, char **argv) {
-    summary_options options = {.top = DEFAULT_TOP, .device = ANY_DEVICE};
+    summary_options options = {.top = TIDE_DEFAULT_TOP, .device = ANY_DEVICE};
     tide_operands operands = {.n = 0};
     int exit_status = TIDE_EXIT_SUCCESS;
     if (!tide_cli_parse(&TABLE, argc, argv, &options, &operands, &exit_status)) {
         return exit_status;
     }
-    if (options.top == 0 || options.top > MAX_TOP) {
-        tide_cli_note("summary", "--top must be between 1 and %d", MAX_TOP);
+    if (!tide_cli_check_top("summary", options.top)) {
         return TIDE_EXIT_USAGE;
     }
     tide_snapshot *snapshot = NULL;
@@ -391,10 +362,7 @@ static int run(int argc, char **argv) {
         status = report_on(snapshot, operands.texts[0], &options, &error);
     }
     tide_snapshot_destroy(snapshot);
-    if (status != TIDE_OK) {
-        return tide_cli_fail("summary", status, &error);
-    }
-    return tide_cli_finish("summary", TIDE_EXIT_SUCCESS);
+    return tide_cli_end("summary", status, &error, TIDE_EXIT_SUCCESS);
 }
 
 const tide_command tide_command_summary = {

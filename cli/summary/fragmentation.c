@@ -9,7 +9,7 @@
 #include "common/bytes.h"
 #include "snapshot/layout.h"
 
-enum { SHOWN_FRAMES = 2, WORDS_BYTES = 1024 };
+enum { SHOWN_FRAMES = 2 };
 
 /* A segment with free bytes that the device does not get back, and the largest block in it. */
 typedef struct pinned {
@@ -66,11 +66,8 @@ static void cause_row(tide_table *table, const char *cause, int64_t n_bytes, int
     if (n_bytes == 0) {
         return;
     }
-    tide_table_row_begin(table);
-    tide_cell_text(table, cause);
-    tide_cell_bytes(table, n_bytes);
-    tide_cell_percent(table, n_cached > 0 ? 100.0 * (double)n_bytes / (double)n_cached : 0.0);
-    tide_cell_count(table, n_segments);
+    TIDE_ROW(table, tide_as_text(cause), tide_as_bytes(n_bytes),
+             tide_as_share((double)n_bytes, (double)n_cached), tide_as_count(n_segments));
 }
 
 static void cause_table(const tide_summary_view *of, const tide_layout *layout, const pinned *items,
@@ -92,16 +89,15 @@ static void cause_table(const tide_summary_view *of, const tide_layout *layout, 
     }
     int64_t cached = layout->account.splittable_bytes + layout->account.releasable_bytes;
     tide_table *table = tide_summary_table(of, "cached_by_cause", "Cached bytes", ", by cause");
-    tide_table_column(table, "cause", "why they are not the device's", false);
-    tide_table_column(table, "bytes", "cached", true);
-    tide_table_column(table, "share_percent", "share", true);
-    tide_table_column(table, "segments", "segments", true);
+    TIDE_COLUMNS(table, TIDE_TEXT("cause", "why they are not the device's"),
+                 TIDE_NUMBER("bytes", "cached"), TIDE_NUMBER("share_percent", "share"),
+                 TIDE_NUMBER("segments", "segments"));
     cause_row(table, "no block there", layout->account.releasable_bytes, cached, whole_segments);
     for (size_t i = 0; i < tide_snapshot_n_categories(of->snapshot); i++) {
-        char cause[WORDS_BYTES];
-        snprintf(cause, sizeof(cause), "largest block there: %s",
-                 tide_snapshot_category(of->snapshot, i));
-        cause_row(table, cause, bytes[i], cached, segments[i]);
+        cause_row(table,
+                  tide_report_text(of->report, "largest block there: %s",
+                                   tide_snapshot_category(of->snapshot, i)),
+                  bytes[i], cached, segments[i]);
     }
     cause_row(table, "less than a granule", rest_bytes, cached, rest_segments);
     cause_row(table, "all", cached, cached, (int64_t)layout->n_segments);
@@ -110,49 +106,34 @@ static void cause_table(const tide_summary_view *of, const tide_layout *layout, 
 /* ---- by segment ---- */
 
 static void pinned_row(const tide_summary_view *of, tide_table *table, const pinned *item) {
-    char address[32];
-    char words[WORDS_BYTES];
-    snprintf(address, sizeof(address), "0x%" PRIx64, item->segment->address);
-    tide_table_row_begin(table);
-    tide_cell_text(table, address);
-    tide_cell_text(table, pool_name(item->segment->pool));
-    tide_cell_bytes(table, (int64_t)item->segment->total_bytes);
-    tide_cell_bytes(table, item->held_bytes);
-    tide_cell_count(table, item->n_blocks);
-    if (item->block == NULL) {
+    const tide_lifetime *block = item->block;
+    TIDE_ROW(table,
+             tide_as_text(tide_report_text(of->report, "0x%" PRIx64, item->segment->address)),
+             tide_as_text(pool_name(item->segment->pool)),
+             tide_as_bytes((int64_t)item->segment->total_bytes), tide_as_bytes(item->held_bytes),
+             tide_as_count(item->n_blocks));
+    if (block == NULL) {
         return;
     }
-    const char *name = tide_snapshot_text(of->snapshot, item->block->name);
-    uint32_t scope = item->block->scope;
-    const char *path =
-        tide_summary_path(of, scope == TIDE_NONE ? TIDE_NONE : of->paths->of_scope[scope]);
-    tide_cell_bytes(table, (int64_t)item->block->block_bytes);
-    tide_cell_text(table, name[0] != '\0' ? name : "(no name)");
-    tide_cell_text(table, tide_snapshot_category(of->snapshot, item->block->category));
-    if (item->block->born > 0) {
-        tide_cell_count(table, of->device->peak.event - ((int64_t)item->block->born - 1));
-    } else {
-        tide_cell_text(table, "before recording");
-    }
-    tide_cell_text(table, path);
-    tide_words_stack(of->snapshot, item->block->stack, SHOWN_FRAMES, words, sizeof(words));
-    tide_cell_text(table, words);
+    TIDE_CELLS(
+        table, tide_as_bytes((int64_t)block->block_bytes),
+        tide_as_text(tide_summary_name(of, block->name)),
+        tide_as_text(tide_snapshot_category(of->snapshot, block->category)),
+        block->born > 0 ? tide_as_count(of->device->peak.event - ((int64_t)block->born - 1))
+                        : tide_as_text("before recording"),
+        tide_as_text(tide_summary_scope(of, block->scope)),
+        tide_as_text(tide_report_stack(of->report, of->snapshot, block->stack, SHOWN_FRAMES)));
 }
 
 static void pinned_table(const tide_summary_view *of, const pinned *items, size_t n_items) {
     tide_table *table = tide_summary_table(of, "pinned", "Cached bytes that blocks hold",
                                            ", by segment and its largest block");
-    tide_table_column(table, "segment", "segment", false);
-    tide_table_column(table, "pool", "pool", false);
-    tide_table_column(table, "segment_bytes", "of bytes", true);
-    tide_table_column(table, "bytes", "cached", true);
-    tide_table_column(table, "blocks", "blocks", true);
-    tide_table_column(table, "block_bytes", "largest", true);
-    tide_table_column(table, "name", "its name", false);
-    tide_table_column(table, "category", "category", false);
-    tide_table_column(table, "age_events", "age in events", true);
-    tide_table_column(table, "scope", "scope", false);
-    tide_table_column(table, "stack", "call stack, innermost first", false);
+    TIDE_COLUMNS(table, TIDE_TEXT("segment", "segment"), TIDE_TEXT("pool", "pool"),
+                 TIDE_NUMBER("segment_bytes", "of bytes"), TIDE_NUMBER("bytes", "cached"),
+                 TIDE_NUMBER("blocks", "blocks"), TIDE_NUMBER("block_bytes", "largest"),
+                 TIDE_TEXT("name", "its name"), TIDE_TEXT("category", "category"),
+                 TIDE_NUMBER("age_events", "age in events"), TIDE_TEXT("scope", "scope"),
+                 TIDE_TEXT("stack", "call stack, innermost first"));
     int64_t rest_bytes = 0, rest_total = 0, rest_blocks = 0;
     for (size_t i = 0; i < n_items; i++) {
         if (i < of->top) {
@@ -164,14 +145,9 @@ static void pinned_table(const tide_summary_view *of, const pinned *items, size_
         }
     }
     if (n_items > of->top) {
-        char label[TIDE_SUMMARY_LABEL_BYTES];
-        snprintf(label, sizeof(label), "(%zu more)", n_items - of->top);
-        tide_table_row_begin(table);
-        tide_cell_text(table, label);
-        tide_cell_none(table);
-        tide_cell_bytes(table, rest_total);
-        tide_cell_bytes(table, rest_bytes);
-        tide_cell_count(table, rest_blocks);
+        TIDE_ROW(table, tide_as_text(tide_report_text(of->report, "(%zu more)", n_items - of->top)),
+                 tide_as_none(), tide_as_bytes(rest_total), tide_as_bytes(rest_bytes),
+                 tide_as_count(rest_blocks));
     }
 }
 
@@ -191,13 +167,9 @@ static void fit_row(tide_table *table, const tide_layout *layout, int pool, uint
             }
         }
     }
-    tide_table_row_begin(table);
-    tide_cell_text(table, pool_name(pool));
-    tide_cell_bytes(table, (int64_t)request);
-    tide_cell_count(table, n_fit);
-    tide_cell_bytes(table, usable);
-    tide_cell_bytes(table, all - usable);
-    tide_cell_percent(table, all > 0 ? 100.0 * (double)(all - usable) / (double)all : 0.0);
+    TIDE_ROW(table, tide_as_text(pool_name(pool)), tide_as_bytes((int64_t)request),
+             tide_as_count(n_fit), tide_as_bytes(usable), tide_as_bytes(all - usable),
+             tide_as_share((double)(all - usable), (double)all));
 }
 
 static uint64_t largest_free(const tide_layout *layout, int pool) {
@@ -225,12 +197,11 @@ static void fit_table(const tide_summary_view *of, const tide_layout *layout) {
         {TIDE_SEGMENT_LARGE, UINT64_C(2) << 30},   {TIDE_SEGMENT_LARGE, UINT64_C(8) << 30}};
     tide_table *table = tide_summary_table(of, "cached_by_request", "Cached bytes",
                                            ", by the requests that they could serve");
-    tide_table_column(table, "pool", "pool", false);
-    tide_table_column(table, "request_bytes", "request", true);
-    tide_table_column(table, "free_blocks", "blocks that fit", true);
-    tide_table_column(table, "usable_bytes", "in blocks that fit", true);
-    tide_table_column(table, "unusable_bytes", "in smaller ones", true);
-    tide_table_column(table, "unusable_percent", "share of no use", true);
+    TIDE_COLUMNS(table, TIDE_TEXT("pool", "pool"), TIDE_NUMBER("request_bytes", "request"),
+                 TIDE_NUMBER("free_blocks", "blocks that fit"),
+                 TIDE_NUMBER("usable_bytes", "in blocks that fit"),
+                 TIDE_NUMBER("unusable_bytes", "in smaller ones"),
+                 TIDE_NUMBER("unusable_percent", "share of no use"));
     for (int pool = TIDE_SEGMENT_SMALL; pool <= TIDE_SEGMENT_LARGE; pool++) {
         uint64_t largest = largest_free(layout, pool);
         uint64_t before = 0;
@@ -247,16 +218,13 @@ static void fit_table(const tide_summary_view *of, const tide_layout *layout) {
 }
 
 static void say_largest(const tide_summary_view *of, const tide_layout *layout) {
-    char small[TIDE_BYTES_TEXT];
-    char large[TIDE_BYTES_TEXT];
-    char cached[TIDE_BYTES_TEXT];
     const tide_account *account = &layout->account;
     tide_report_say(
         of->report, "fragmentation",
         "%s cached %s; the largest free block has %s in the small pool, %s in the large one",
-        tide_bytes_format(account->splittable_bytes + account->releasable_bytes, cached), of->when,
-        tide_bytes_format((int64_t)largest_free(layout, TIDE_SEGMENT_SMALL), small),
-        tide_bytes_format((int64_t)largest_free(layout, TIDE_SEGMENT_LARGE), large));
+        tide_report_bytes(of->report, account->splittable_bytes + account->releasable_bytes),
+        of->when, tide_report_bytes(of->report, (int64_t)largest_free(layout, TIDE_SEGMENT_SMALL)),
+        tide_report_bytes(of->report, (int64_t)largest_free(layout, TIDE_SEGMENT_LARGE)));
 }
 
 tide_status tide_summary_fragmentation(const tide_summary_view *of) {

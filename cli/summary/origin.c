@@ -37,7 +37,6 @@ void tide_summary_say_origin(const tide_summary_view *of) {
     tide_report *report = of->report;
     const tide_summary_peak *peak = &of->device->peak;
     const tide_snapshot_origin *origin = &of->snapshot->origin;
-    char text[TIDE_BYTES_TEXT];
     int64_t bytes = 0;
     int64_t n_blocks = 0;
     if (origin->format[0] == '\0') {
@@ -64,7 +63,7 @@ void tide_summary_say_origin(const tide_summary_view *of) {
     if (n_blocks > 0) {
         tide_report_say(report, "before",
                         "alive before recording: %s of %s%s, in %" PRId64 " block%s",
-                        tide_bytes_format(bytes, text), of->is_peak ? "" : "what is alive ",
+                        tide_report_bytes(of->report, bytes), of->is_peak ? "" : "what is alive ",
                         of->is_peak ? "the peak" : of->when, n_blocks,
                         tide_plural((uint64_t)n_blocks, "", "s"));
     }
@@ -104,13 +103,11 @@ static tide_status collect(const tide_snapshot *snapshot, const tide_summary_pea
     return status;
 }
 
-static void row(tide_table *table, const group *of, double share_percent, const char *label) {
-    tide_table_row_begin(table);
-    tide_cell_bytes(table, of->bytes);
-    tide_cell_percent(table, share_percent);
-    tide_cell_bytes(table, of->requested_bytes);
-    tide_cell_count(table, of->n_blocks);
-    tide_cell_text(table, label);
+static void row(const tide_summary_view *of, tide_table *table, const group *from,
+                const char *label) {
+    TIDE_ROW(table, tide_as_bytes(from->bytes), tide_summary_share(of, from->bytes),
+             tide_as_bytes(from->requested_bytes), tide_as_count(from->n_blocks),
+             tide_as_text(label));
 }
 
 static void write_table(const tide_summary_view *of, const group *groups, size_t n) {
@@ -119,11 +116,9 @@ static void write_table(const tide_summary_view *of, const group *groups, size_t
     size_t top = of->top;
     group rest = {.bytes = 0};
     char label[LABEL_BYTES];
-    tide_table_column(table, "bytes", "allocated", true);
-    tide_table_column(table, "share_percent", "share", true);
-    tide_table_column(table, "requested_bytes", "requested", true);
-    tide_table_column(table, "blocks", "blocks", true);
-    tide_table_column(table, "frame", "first frame of the user's", false);
+    TIDE_COLUMNS(table, TIDE_NUMBER("bytes", "allocated"), TIDE_NUMBER("share_percent", "share"),
+                 TIDE_NUMBER("requested_bytes", "requested"), TIDE_NUMBER("blocks", "blocks"),
+                 TIDE_TEXT("frame", "first frame of the user's"));
     for (size_t i = 0; i < n; i++) {
         if (i >= top) {
             rest.bytes += groups[i].bytes;
@@ -131,17 +126,17 @@ static void write_table(const tide_summary_view *of, const group *groups, size_t
             rest.n_blocks += groups[i].n_blocks;
             continue;
         }
-        if (groups[i].key >= NO_STACK) {
-            snprintf(label, sizeof(label), "%s",
-                     groups[i].key == NO_STACK ? "(no call stack)" : "(alive before recording)");
-        } else {
+        if (groups[i].key < NO_STACK) {
             tide_frame_text(of->snapshot, (uint32_t)groups[i].key, label, sizeof(label));
         }
-        row(table, &groups[i], tide_summary_share(of, groups[i].bytes), label);
+        row(of, table, &groups[i],
+            groups[i].key < NO_STACK    ? label
+            : groups[i].key == NO_STACK ? "(no call stack)"
+                                        : "(alive before recording)");
     }
     if (n > top) {
-        snprintf(label, sizeof(label), "(%zu other%s)", n - top, tide_plural(n - top, "", "s"));
-        row(table, &rest, tide_summary_share(of, rest.bytes), label);
+        row(of, table, &rest,
+            tide_report_text(of->report, "(%zu other%s)", n - top, tide_plural(n - top, "", "s")));
     }
 }
 

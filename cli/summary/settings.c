@@ -1,9 +1,9 @@
 #include "cli/summary/settings.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "common/bytes.h"
+#include "common/text.h"
 
 enum { TEXT_BYTES = 1024 };
 #define MIB 1048576.0
@@ -31,40 +31,35 @@ static const struct {
     {"roundup_power2_divisions", 0, NUMBER},
 };
 
-static void format_value(const tide_snapshot_setting *setting, setting_kind kind, char *text,
-                         size_t n_bytes) {
+static void add_value(tide_text *to, const tide_snapshot_setting *setting, setting_kind kind) {
     char bytes[TIDE_BYTES_TEXT];
     if (setting->text != NULL) {
-        (void)snprintf(text, n_bytes, "%.400s", setting->text);
+        tide_text_add(to, "%.400s", setting->text);
     } else if (kind == SWITCH) {
-        (void)snprintf(text, n_bytes, "%s", setting->number > 0 ? "True" : "False");
+        tide_text_add(to, "%s", setting->number > 0 ? "True" : "False");
     } else if (kind == BYTES && setting->number < 0) {
-        (void)snprintf(text, n_bytes, "unlimited");
+        tide_text_add(to, "unlimited");
     } else if (kind == BYTES && setting->number < 0x1p62) {
-        (void)snprintf(text, n_bytes, "%s", tide_bytes_format((int64_t)setting->number, bytes));
+        tide_text_add(to, "%s", tide_bytes_format((int64_t)setting->number, bytes));
     } else {
-        (void)snprintf(text, n_bytes, "%g", setting->number);
+        tide_text_add(to, "%g", setting->number);
     }
 }
 
 void tide_summary_settings(tide_report *report, const tide_snapshot *snapshot) {
-    char all[TEXT_BYTES] = "";
-    size_t n_used = 0;
-    for (size_t i = 0; i < snapshot->n_settings && n_used < sizeof(all) - 1; i++) {
+    char all[TEXT_BYTES];
+    tide_text to = tide_text_in(all, sizeof(all));
+    for (size_t i = 0; i < snapshot->n_settings; i++) {
         const tide_snapshot_setting *setting = &snapshot->settings[i];
         for (size_t k = 0; k < sizeof(DEFAULTS) / sizeof(DEFAULTS[0]); k++) {
-            if (strcmp(setting->name, DEFAULTS[k].name) != 0 ||
-                (setting->text == NULL && setting->number == DEFAULTS[k].number)) {
-                continue;
+            if (strcmp(setting->name, DEFAULTS[k].name) == 0 &&
+                (setting->text != NULL || setting->number != DEFAULTS[k].number)) {
+                tide_text_add_item(&to, ", ", "%s ", setting->name);
+                add_value(&to, setting, DEFAULTS[k].kind);
             }
-            char value[TEXT_BYTES / 2];
-            format_value(setting, DEFAULTS[k].kind, value, sizeof(value));
-            (void)snprintf(all + n_used, sizeof(all) - n_used, "%s%s %s", n_used == 0 ? "" : ", ",
-                           setting->name, value);
-            n_used += strlen(all + n_used);
         }
     }
-    if (n_used > 0) {
+    if (to.n_used > 0) {
         tide_report_say(report, "allocator", "allocator: %s", all);
     }
 }

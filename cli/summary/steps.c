@@ -10,31 +10,29 @@
 #include "common/plural.h"
 #include "snapshot/steps.h"
 
-enum { SHOWN_FRAMES = 3, WORDS_BYTES = 1024, NAME_BYTES = 96, TITLE_BYTES = 256, WHICH_BYTES = 64 };
+enum { SHOWN_FRAMES = 3 };
 
-static void step_name(const tide_summary_view *of, const tide_step *step, char name[NAME_BYTES]) {
+/* "step 3" */
+static const char *step_name(const tide_summary_view *of, const tide_step *step) {
     const tide_scope_row *row = &of->snapshot->scopes[step->scope];
-    size_t n =
-        (size_t)snprintf(name, NAME_BYTES, "%.64s", tide_snapshot_text(of->snapshot, row->name));
-    if (row->index >= 0) {
-        snprintf(name + n, NAME_BYTES - n, " %" PRId32, row->index);
-    }
+    const char *name = tide_snapshot_text(of->snapshot, row->name);
+    return row->index < 0 ? tide_report_text(of->report, "%.64s", name)
+                          : tide_report_text(of->report, "%.64s %" PRId32, name, row->index);
 }
 
 /* "event 17, alloc of 512 B (x) in forward > layer 3"; "no further event". */
-static void row_words(const tide_summary_view *of, int64_t row, char words[WORDS_BYTES]) {
+static const char *row_words(const tide_summary_view *of, int64_t row) {
     if (row < 0) {
-        snprintf(words, WORDS_BYTES, "no further event");
-        return;
+        return "no further event";
     }
     const tide_event *event = &of->snapshot->events[row];
     const char *name = tide_snapshot_text(of->snapshot, event->name);
-    const char *path = tide_summary_path(
-        of, event->scope == TIDE_NONE ? TIDE_NONE : of->paths->of_scope[event->scope]);
-    snprintf(words, WORDS_BYTES,
-             "event %" PRId64 ", %s of %" PRIu64 " bytes (block of %" PRIu64 ")%s%.128s%s%.256s",
-             row, tide_action_name(event->action), event->requested_bytes, event->block_bytes,
-             name[0] != '\0' ? ", " : "", name, path[0] != '\0' ? ", in " : "", path);
+    const char *path = tide_summary_scope(of, event->scope);
+    return tide_report_text(
+        of->report,
+        "event %" PRId64 ", %s of %" PRIu64 " bytes (block of %" PRIu64 ")%s%.128s%s%.256s", row,
+        tide_action_name(event->action), event->requested_bytes, event->block_bytes,
+        name[0] != '\0' ? ", " : "", name, path[0] != '\0' ? ", in " : "", path);
 }
 
 static void say_steady(const tide_summary_view *of, const tide_steps *steps) {
@@ -60,10 +58,10 @@ static void say_steady(const tide_summary_view *of, const tide_steps *steps) {
         return;
     }
     if (odd == NULL || before_odd == NULL) {
-        char which[WHICH_BYTES] = "the one measured step after the first";
+        const char *which = "the one measured step after the first";
         if (n_compared != 1) {
-            (void)snprintf(which, sizeof(which), "each of %zu measured steps after the first",
-                           n_compared);
+            which = tide_report_text(of->report, "each of %zu measured steps after the first",
+                                     n_compared);
         }
         tide_report_say(of->report, "steady",
                         "steady state: %s repeats the one before it: %" PRId64 " %s about blocks",
@@ -71,18 +69,11 @@ static void say_steady(const tide_summary_view *of, const tide_steps *steps) {
                         tide_plural((uint64_t)before->n_rows, "event", "events"));
         return;
     }
-    char name[NAME_BYTES];
-    char name_before[NAME_BYTES];
-    char here[WORDS_BYTES];
-    char there[WORDS_BYTES];
-    step_name(of, odd, name);
-    step_name(of, before_odd, name_before);
-    row_words(of, odd->differs, here);
-    row_words(of, odd->differs_from, there);
     tide_report_say(of->report, "steady",
                     "no steady state: %zu of %zu measured steps repeat the one before them. %s is "
                     "the first that does not: %s; in %s: %s",
-                    n_repeat, n_compared, name, here, name_before, there);
+                    n_repeat, n_compared, step_name(of, odd), row_words(of, odd->differs),
+                    step_name(of, before_odd), row_words(of, odd->differs_from));
 }
 
 static const char *repeats_word(const tide_step *step) {
@@ -93,86 +84,58 @@ static const char *repeats_word(const tide_step *step) {
 }
 
 static void step_table(const tide_summary_view *of, const tide_steps *steps) {
-    char title[TITLE_BYTES] = "Steps";
+    const char *title = "Steps";
     size_t first = steps->n_steps > of->top ? steps->n_steps - of->top : 0;
     if (first > 0) {
-        snprintf(title, sizeof(title), "Steps, the last %zu of %zu", of->top, steps->n_steps);
+        title = tide_report_text(of->report, "Steps, the last %zu of %zu", of->top, steps->n_steps);
     }
     tide_table *table = tide_report_table(of->report, "steps", title);
-    tide_table_column(table, "step", "step", false);
-    tide_table_column(table, "first_event", "from event", true);
-    tide_table_column(table, "last_event", "to event", true);
-    tide_table_column(table, "block_events", "about blocks", true);
-    tide_table_column(table, "segment_events", "about segments", true);
-    tide_table_column(table, "peak_bytes", "highest", true);
-    tide_table_column(table, "end_bytes", "at its end", true);
-    tide_table_column(table, "change_bytes", "change in bytes", true);
-    tide_table_column(table, "end_blocks", "blocks", true);
-    tide_table_column(table, "repeats", "repeats", false);
+    TIDE_COLUMNS(table, TIDE_TEXT("step", "step"), TIDE_NUMBER("first_event", "from event"),
+                 TIDE_NUMBER("last_event", "to event"), TIDE_NUMBER("block_events", "about blocks"),
+                 TIDE_NUMBER("segment_events", "about segments"),
+                 TIDE_NUMBER("peak_bytes", "highest"), TIDE_NUMBER("end_bytes", "at its end"),
+                 TIDE_NUMBER("change_bytes", "change in bytes"),
+                 TIDE_NUMBER("end_blocks", "blocks"), TIDE_TEXT("repeats", "repeats"));
     for (size_t i = first; i < steps->n_steps; i++) {
         const tide_step *step = &steps->steps[i];
-        char name[NAME_BYTES];
-        step_name(of, step, name);
-        tide_table_row_begin(table);
-        tide_cell_text(table, name);
-        tide_cell_count(table, (int64_t)step->first);
-        tide_cell_count(table, (int64_t)step->last);
-        tide_cell_count(table, step->n_rows);
-        tide_cell_count(table, step->n_segment_rows);
-        tide_cell_bytes(table, step->peak_bytes);
-        tide_cell_bytes(table, step->end_bytes);
-        if (i > 0) {
-            tide_cell_count(table, step->end_bytes - steps->steps[i - 1].end_bytes);
-        } else {
-            tide_cell_none(table);
-        }
-        tide_cell_count(table, step->end_blocks);
-        tide_cell_text(table, repeats_word(step));
+        TIDE_ROW(table, tide_as_text(step_name(of, step)), tide_as_count((int64_t)step->first),
+                 tide_as_count((int64_t)step->last), tide_as_count(step->n_rows),
+                 tide_as_count(step->n_segment_rows), tide_as_bytes(step->peak_bytes),
+                 tide_as_bytes(step->end_bytes),
+                 i > 0 ? tide_as_count(step->end_bytes - steps->steps[i - 1].end_bytes)
+                       : tide_as_none(),
+                 tide_as_count(step->end_blocks), tide_as_text(repeats_word(step)));
     }
 }
 
 /* Trailing columns of both tables: of what grows and of what leaks. */
 static void kept_words(const tide_summary_view *of, tide_table *table, const tide_kept *item) {
-    char words[WORDS_BYTES];
-    tide_cell_text(table, tide_snapshot_category(of->snapshot, item->category));
-    tide_cell_text(table, tide_summary_path(of, item->scope == TIDE_NONE
-                                                    ? TIDE_NONE
-                                                    : of->paths->of_scope[item->scope]));
-    tide_words_stack(of->snapshot, item->stack, SHOWN_FRAMES, words, sizeof(words));
-    tide_cell_text(table, words);
+    TIDE_CELLS(
+        table, tide_as_text(tide_snapshot_category(of->snapshot, item->category)),
+        tide_as_text(tide_summary_scope(of, item->scope)),
+        tide_as_text(tide_report_stack(of->report, of->snapshot, item->stack, SHOWN_FRAMES)));
 }
 
 static void kept_word_columns(tide_table *table) {
-    tide_table_column(table, "category", "category", false);
-    tide_table_column(table, "scope", "scope", false);
-    tide_table_column(table, "stack", "call stack, innermost first", false);
-}
-
-static const char *kept_name(const tide_summary_view *of, const tide_kept *item) {
-    const char *name = tide_snapshot_text(of->snapshot, item->name);
-    return name[0] != '\0' ? name : "(no name)";
+    TIDE_COLUMNS(table, TIDE_TEXT("category", "category"), TIDE_TEXT("scope", "scope"),
+                 TIDE_TEXT("stack", "call stack, innermost first"));
 }
 
 static void growth_row(tide_table *table, const char *name, const tide_kept *item, double n_steps) {
     int64_t change = item->bytes - item->before_bytes;
-    tide_table_row_begin(table);
-    tide_cell_text(table, name);
-    tide_cell_bytes(table, item->before_bytes);
-    tide_cell_bytes(table, item->bytes);
-    tide_cell_count(table, change);
-    tide_cell_ns(table, (double)change / n_steps);
-    tide_cell_count(table, item->blocks - item->before_blocks);
+    TIDE_ROW(table, tide_as_text(name), tide_as_bytes(item->before_bytes),
+             tide_as_bytes(item->bytes), tide_as_count(change),
+             tide_as_ns((double)change / n_steps),
+             tide_as_count(item->blocks - item->before_blocks));
 }
 
 static void growth_table(const tide_summary_view *of, const tide_kept_list *list, const char *title,
                          double n_steps) {
     tide_table *table = tide_report_table(of->report, "growth", title);
-    tide_table_column(table, "name", "name", false);
-    tide_table_column(table, "before_bytes", "before", true);
-    tide_table_column(table, "bytes", "after", true);
-    tide_table_column(table, "change_bytes", "change in bytes", true);
-    tide_table_column(table, "change_bytes_per_step", "a step", true);
-    tide_table_column(table, "change_blocks", "change in blocks", true);
+    TIDE_COLUMNS(table, TIDE_TEXT("name", "name"), TIDE_NUMBER("before_bytes", "before"),
+                 TIDE_NUMBER("bytes", "after"), TIDE_NUMBER("change_bytes", "change in bytes"),
+                 TIDE_NUMBER("change_bytes_per_step", "a step"),
+                 TIDE_NUMBER("change_blocks", "change in blocks"));
     kept_word_columns(table);
     tide_kept rest = {.before_bytes = 0};
     tide_kept all = {.before_bytes = 0};
@@ -190,7 +153,7 @@ static void growth_table(const tide_summary_view *of, const tide_kept_list *list
             }
         }
         if (is_shown) {
-            growth_row(table, kept_name(of, item), item, n_steps);
+            growth_row(table, tide_summary_name(of, item->name), item, n_steps);
             kept_words(of, table, item);
             n_rows++;
         } else {
@@ -198,9 +161,7 @@ static void growth_table(const tide_summary_view *of, const tide_kept_list *list
         }
     }
     if (n_rest > 0) {
-        char label[TIDE_SUMMARY_LABEL_BYTES];
-        snprintf(label, sizeof(label), "(%zu more)", n_rest);
-        growth_row(table, label, &rest, n_steps);
+        growth_row(table, tide_report_text(of->report, "(%zu more)", n_rest), &rest, n_steps);
     }
     growth_row(table, "all", &all, n_steps);
 }
@@ -219,11 +180,8 @@ static tide_status add_growth(const tide_summary_view *of, const tide_steps *ste
         return TIDE_OK;
     }
     const tide_step *first = &steps->steps[steps->first_measured];
-    char from[NAME_BYTES];
-    char to[NAME_BYTES];
-    char title[TITLE_BYTES];
-    step_name(of, first, from);
-    step_name(of, last, to);
+    const char *from = step_name(of, first);
+    const char *to = step_name(of, last);
     if (first->end_bytes == last->end_bytes && first->end_blocks == last->end_blocks) {
         tide_report_say(
             of->report, "growth",
@@ -234,14 +192,16 @@ static tide_status add_growth(const tide_summary_view *of, const tide_steps *ste
     tide_kept_list list;
     TIDE_TRY(
         tide_steps_growth(steps, of->lifetimes, (int64_t)first->last, (int64_t)last->last, &list));
-    snprintf(title, sizeof(title), "Alive at the end of %s and of %s, by name and call stack", from,
-             to);
     bool any = false;
     for (size_t i = 0; i < list.n_items; i++) {
         any = any || list.items[i].bytes != list.items[i].before_bytes;
     }
     if (any) {
-        growth_table(of, &list, title, (double)(n_measured - 1));
+        growth_table(of, &list,
+                     tide_report_text(of->report,
+                                      "Alive at the end of %s and of %s, by name and call stack",
+                                      from, to),
+                     (double)(n_measured - 1));
     }
     tide_kept_list_fini(&list);
     return TIDE_OK;
@@ -250,34 +210,25 @@ static tide_status add_growth(const tide_summary_view *of, const tide_steps *ste
 /* ---- leaks ---- */
 
 static void leak_row(tide_table *table, const char *name, const tide_kept *item) {
-    tide_table_row_begin(table);
-    tide_cell_text(table, name);
-    tide_cell_bytes(table, item->bytes);
-    tide_cell_count(table, item->blocks);
-    if (item->n_steps > 0) {
-        tide_cell_count(table, item->n_steps);
-        tide_cell_ratio(table, (double)item->blocks / (double)item->n_steps);
-    } else {
-        tide_cell_none(table);
-        tide_cell_none(table);
-    }
+    bool has_steps = item->n_steps > 0;
+    double per_step = has_steps ? (double)item->blocks / (double)item->n_steps : -1.0;
+    TIDE_ROW(table, tide_as_text(name), tide_as_bytes(item->bytes), tide_as_count(item->blocks),
+             has_steps ? tide_as_count(item->n_steps) : tide_as_none(), tide_as_ratio(per_step));
 }
 
 static void leak_table(const tide_summary_view *of, const tide_kept_list *list) {
     tide_table *table =
         tide_report_table(of->report, "leaks", "Never released, by name and call stack");
-    tide_table_column(table, "name", "name", false);
-    tide_table_column(table, "bytes", "allocated", true);
-    tide_table_column(table, "blocks", "blocks", true);
-    tide_table_column(table, "steps", "born in steps", true);
-    tide_table_column(table, "blocks_per_step", "blocks a step", true);
-    tide_table_column(table, "first_event", "first at event", true);
+    TIDE_COLUMNS(table, TIDE_TEXT("name", "name"), TIDE_NUMBER("bytes", "allocated"),
+                 TIDE_NUMBER("blocks", "blocks"), TIDE_NUMBER("steps", "born in steps"),
+                 TIDE_NUMBER("blocks_per_step", "blocks a step"),
+                 TIDE_NUMBER("first_event", "first at event"));
     kept_word_columns(table);
     tide_kept rest = {.bytes = 0};
     for (size_t i = 0; i < list->n_items; i++) {
         const tide_kept *item = &list->items[i];
         if (i < of->top) {
-            leak_row(table, kept_name(of, item), item);
+            leak_row(table, tide_summary_name(of, item->name), item);
             tide_cell_count(table, item->first_born);
             kept_words(of, table, item);
         } else {
@@ -286,9 +237,7 @@ static void leak_table(const tide_summary_view *of, const tide_kept_list *list) 
         }
     }
     if (list->n_items > of->top) {
-        char label[TIDE_SUMMARY_LABEL_BYTES];
-        snprintf(label, sizeof(label), "(%zu more)", list->n_items - of->top);
-        leak_row(table, label, &rest);
+        leak_row(table, tide_report_text(of->report, "(%zu more)", list->n_items - of->top), &rest);
     }
 }
 
@@ -300,22 +249,21 @@ static void say_leaks(const tide_summary_view *of, const tide_kept_list *list, i
         again_bytes += list->items[i].n_steps > 1 ? list->items[i].bytes : 0;
         again_blocks += list->items[i].n_steps > 1 ? list->items[i].blocks : 0;
     }
-    char since[TITLE_BYTES] = "during the recording";
-    char of_these[TITLE_BYTES] = "";
-    char text[TIDE_BYTES_TEXT];
+    const char *since = "during the recording";
+    const char *of_these = "";
     if (warm >= 0) {
-        snprintf(since, sizeof(since), "after warm-up (event %" PRId64 ")", warm);
-        snprintf(of_these, sizeof(of_these), "; %s of these in blocks born in more than one step",
-                 again_blocks > 0 ? tide_bytes_format(again_bytes, text) : "none");
+        since = tide_report_text(of->report, "after warm-up (event %" PRId64 ")", warm);
+        of_these = tide_report_text(
+            of->report, "; %s of these in blocks born in more than one step",
+            again_blocks > 0 ? tide_report_bytes(of->report, again_bytes) : "none");
     }
     if (blocks == 0) {
         tide_report_say(of->report, "leaks",
                         "no leaks: nothing that was born %s is alive at the end", since);
         return;
     }
-    char all[TIDE_BYTES_TEXT];
     tide_report_say(of->report, "leaks", "born %s and never released: %s in %" PRId64 " block%s%s",
-                    since, tide_bytes_format(bytes, all), blocks,
+                    since, tide_report_bytes(of->report, bytes), blocks,
                     tide_plural((uint64_t)blocks, "", "s"), of_these);
 }
 

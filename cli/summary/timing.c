@@ -18,15 +18,9 @@ static void time_row(tide_table *table, const char *name, const char *clock, con
     if (ms.mean < 0.0) {
         return;
     }
-    tide_table_row_begin(table);
-    tide_cell_text(table, name);
-    tide_cell_text(table, clock);
-    tide_cell_count(table, (int64_t)n_samples);
-    tide_cell_ms(table, ms.mean);
-    tide_cell_ms(table, ms.std);
-    tide_cell_ms(table, ms.median);
-    tide_cell_ms(table, ms.min);
-    tide_cell_ms(table, ms.max);
+    TIDE_ROW(table, tide_as_text(name), tide_as_text(clock), tide_as_count((int64_t)n_samples),
+             tide_as_ms(ms.mean), tide_as_ms(ms.std), tide_as_ms(ms.median), tide_as_ms(ms.min),
+             tide_as_ms(ms.max));
 }
 
 static bool has_times(const tide_snapshot_timing *timing) {
@@ -59,19 +53,14 @@ void tide_summary_timing(const tide_summary_view *of) {
                             : "");
         return;
     }
-    char title[96];
-    snprintf(title, sizeof(title), "Time of %" PRId64 " %s after %" PRId64 " of warm-up",
-             timing->measured_steps, tide_plural((uint64_t)timing->measured_steps, "step", "steps"),
-             timing->warmup_steps);
+    const char *title = tide_report_text(
+        of->report, "Time of %" PRId64 " %s after %" PRId64 " of warm-up", timing->measured_steps,
+        tide_plural((uint64_t)timing->measured_steps, "step", "steps"), timing->warmup_steps);
     tide_table *table = tide_report_table(of->report, "timing", title);
-    static const char *const KEYS[] = {"samples",   "mean_ms", "std_ms",
-                                       "median_ms", "min_ms",  "max_ms"};
-    static const char *const TITLES[] = {"steps", "mean", "± sample std", "median", "min", "max"};
-    tide_table_column(table, "phase", "phase", false);
-    tide_table_column(table, "clock", "clock", false);
-    for (size_t i = 0; i < sizeof(KEYS) / sizeof(KEYS[0]); i++) {
-        tide_table_column(table, KEYS[i], TITLES[i], true);
-    }
+    TIDE_COLUMNS(table, TIDE_TEXT("phase", "phase"), TIDE_TEXT("clock", "clock"),
+                 TIDE_NUMBER("samples", "steps"), TIDE_NUMBER("mean_ms", "mean"),
+                 TIDE_NUMBER("std_ms", "± sample std"), TIDE_NUMBER("median_ms", "median"),
+                 TIDE_NUMBER("min_ms", "min"), TIDE_NUMBER("max_ms", "max"));
     for (size_t i = 0; i < timing->n_phases; i++) {
         const tide_snapshot_phase *phase = &timing->phases[i];
         time_row(table, phase->name, "device", phase->device_ms, phase->n_samples);

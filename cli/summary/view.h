@@ -16,31 +16,34 @@
 #include "snapshot/snapshot.h"
 #include "snapshot/summary.h"
 
-enum { TIDE_SUMMARY_LABEL_BYTES = 64 };
-
 typedef struct tide_summary_view {
-    tide_report *report;                 /* borrowed; filled */
-    const tide_snapshot *snapshot;       /* borrowed, as all below */
-    const tide_lifetimes *lifetimes;     /* of the snapshot */
-    const tide_scope_paths *paths;       /* of its scopes */
-    const tide_summary_device *device;   /* the one that the report is about */
-    size_t device_number;                /* its index */
-    size_t top;                          /* rows of a table of scopes, stacks or blocks */
-    bool is_peak;                        /* the instant is the peak, not one that was asked for */
-    bool is_text;                        /* leading blanks of a cell are kept */
-    bool is_for_programs;                /* CSV or JSON: columns that people have no use for */
-    char when[TIDE_SUMMARY_LABEL_BYTES]; /* "at the peak", "at event 1234" */
+    tide_report *report;               /* borrowed; filled */
+    const tide_snapshot *snapshot;     /* borrowed, as all below */
+    const tide_lifetimes *lifetimes;   /* of the snapshot */
+    const tide_scope_paths *paths;     /* of its scopes */
+    const tide_summary_device *device; /* the one that the report is about */
+    size_t device_number;              /* its index */
+    size_t top;                        /* rows of a table of scopes, stacks or blocks */
+    bool is_peak;                      /* the instant is the peak, not one that was asked for */
+    bool is_text;                      /* leading blanks of a cell are kept */
+    bool is_for_programs;              /* CSV or JSON: columns that people have no use for */
+    const char *when;                  /* "at the peak", "at event 1234" */
 } tide_summary_view;
 
-/* A table whose title begins with words and ends with when: "Alive at the peak, by category". */
+/* A table without columns whose title has the instant: "Alive", ", by category" is "Alive at the
+ * peak, by category". */
 tide_table *tide_summary_table(const tide_summary_view *of, const char *key, const char *what,
                                const char *behind);
+
+/* The text of a name, or "(no name)"; the path of a scope, which may be TIDE_NONE. */
+const char *tide_summary_name(const tide_summary_view *of, uint32_t name);
+const char *tide_summary_scope(const tide_summary_view *of, uint32_t scope);
 
 /* The text of a number of a path: "forward > layer 3"; "" for TIDE_NONE. In the report's arena. */
 const char *tide_summary_path(const tide_summary_view *of, uint32_t path);
 
 /* Of the allocated bytes of the instant, in percent. */
-double tide_summary_share(const tide_summary_view *of, int64_t n_bytes);
+tide_cell tide_summary_share(const tide_summary_view *of, int64_t n_bytes);
 
 /* The columns that every table of shares has behind its first, or before its last, and a row's. */
 void tide_summary_share_columns(tide_table *table);

@@ -184,9 +184,6 @@ void tide_sweep_say(const tide_sweep *sweep, bool for_people, tide_report *repor
 /* Says below the table why cells were not supported, failed or crashed. */
 void tide_sweep_say_reasons(const tide_sweep *sweep, tide_report *report);
 
-/* A text, or "-" for "". */
-void tide_sweep_cell_words(tide_table *table, const char *text);
-
 /* The table of the rows that are there, in grid order, on `out`. */
 TIDE_NODISCARD tide_status tide_sweep_print(const tide_sweep *sweep, tide_format format, FILE *out,
                                             tide_error *error);

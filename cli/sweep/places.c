@@ -40,88 +40,55 @@ tide_status tide_sweep_places_init(const tide_sweep *sweep, tide_sweep_places *r
     return TIDE_OK;
 }
 
-static void cell_version(tide_table *table, int version) {
-    char text[32];
-    if (version < 0) {
-        tide_cell_none(table);
-        return;
-    }
-    (void)snprintf(text, sizeof(text), "%d.%d", version / 1000, version % 1000 / 10);
-    tide_cell_text(table, text);
-}
+enum { VERSION_BYTES = 32 };
 
-static void cell_capability(tide_table *table, int capability) {
-    char text[32];
-    if (capability < 0) {
-        tide_cell_none(table);
-        return;
-    }
-    (void)snprintf(text, sizeof(text), "%d.%d", capability / 10, capability % 10);
-    tide_cell_text(table, text);
-}
-
-static void cell_mhz(tide_table *table, int khz) {
-    if (khz < 0) {
-        tide_cell_none(table);
-    } else {
-        tide_cell_count(table, khz / 1000);
+/* "12.8"; "" for a version that is not known. */
+static void format_version(int version, int major, int minor, char text[VERSION_BYTES]) {
+    text[0] = '\0';
+    if (version >= 0) {
+        (void)snprintf(text, VERSION_BYTES, "%d.%d", major, minor);
     }
 }
 
-void tide_sweep_cell_words(tide_table *table, const char *text) {
-    if (text[0] == '\0') {
-        tide_cell_none(table);
-    } else {
-        tide_cell_text(table, text);
-    }
+/* As CUDA counts them: 12080 is 12.8. */
+static void format_cuda(int version, char text[VERSION_BYTES]) {
+    format_version(version, version / 1000, version % 1000 / 10, text);
+}
+
+static tide_cell as_mhz(int khz) {
+    return khz < 0 ? tide_as_none() : tide_as_count(khz / 1000);
 }
 
 void tide_sweep_place_columns(tide_table *table) {
-    static const struct {
-        const char *key, *title;
-        bool is_number;
-    } COLUMNS[] = {
-        {"device", "device", false},
-        {"device_name", "name", false},
-        {"device_total_bytes", "memory", true},
-        {"compute_capability", "capability", true},
-        {"driver", "driver", false},
-        {"driver_cuda", "driver's CUDA", true},
-        {"runtime_cuda", "runtime", true},
-        {"sm_clock_mhz", "SM clock, MHz", true},
-        {"memory_clock_mhz", "memory clock, MHz", true},
-        {"computed_by", "computed by", false},
-        {"host", "host", false},
-        {"os", "system", false},
-        {"cpu", "processor", false},
-        {"cpus", "CPUs", true},
-        {"host_total_bytes", "host memory", true},
-        {"tool", "program", false},
-        {"build", "build", false},
-    };
-    for (size_t i = 0; i < sizeof(COLUMNS) / sizeof(COLUMNS[0]); i++) {
-        tide_table_column(table, COLUMNS[i].key, COLUMNS[i].title, COLUMNS[i].is_number);
-    }
+    TIDE_COLUMNS(table, TIDE_TEXT("device", "device"), TIDE_TEXT("device_name", "name"),
+                 TIDE_NUMBER("device_total_bytes", "memory"),
+                 TIDE_NUMBER("compute_capability", "capability"), TIDE_TEXT("driver", "driver"),
+                 TIDE_NUMBER("driver_cuda", "driver's CUDA"),
+                 TIDE_NUMBER("runtime_cuda", "runtime"),
+                 TIDE_NUMBER("sm_clock_mhz", "SM clock, MHz"),
+                 TIDE_NUMBER("memory_clock_mhz", "memory clock, MHz"),
+                 TIDE_TEXT("computed_by", "computed by"), TIDE_TEXT("host", "host"),
+                 TIDE_TEXT("os", "system"), TIDE_TEXT("cpu", "processor"),
+                 TIDE_NUMBER("cpus", "CPUs"), TIDE_NUMBER("host_total_bytes", "host memory"),
+                 TIDE_TEXT("tool", "program"), TIDE_TEXT("build", "build"));
 }
 
 void tide_sweep_place_cells(tide_table *table, const tide_run_environment *place) {
-    tide_sweep_cell_words(table, place->device_kind);
-    tide_sweep_cell_words(table, place->device_name);
-    tide_cell_bytes(table, place->device_total_bytes);
-    cell_capability(table, place->compute_capability);
-    tide_sweep_cell_words(table, place->driver);
-    cell_version(table, place->driver_version);
-    cell_version(table, place->runtime_version);
-    cell_mhz(table, place->sm_clock_khz);
-    cell_mhz(table, place->memory_clock_khz);
-    tide_sweep_cell_words(table, place->computed_by);
-    tide_sweep_cell_words(table, place->host.name);
-    tide_sweep_cell_words(table, place->host.os);
-    tide_sweep_cell_words(table, place->host.cpu);
-    tide_cell_count(table, place->host.n_cpus);
-    tide_cell_bytes(table, place->host.total_bytes);
-    tide_sweep_cell_words(table, place->tool);
-    tide_sweep_cell_words(table, place->build);
+    char capability[VERSION_BYTES];
+    char driver[VERSION_BYTES];
+    char runtime[VERSION_BYTES];
+    int compute = place->compute_capability;
+    format_version(compute, compute / 10, compute % 10, capability);
+    format_cuda(place->driver_version, driver);
+    format_cuda(place->runtime_version, runtime);
+    TIDE_CELLS(table, tide_as_words(place->device_kind), tide_as_words(place->device_name),
+               tide_as_bytes(place->device_total_bytes), tide_as_words(capability),
+               tide_as_words(place->driver), tide_as_words(driver), tide_as_words(runtime),
+               as_mhz(place->sm_clock_khz), as_mhz(place->memory_clock_khz),
+               tide_as_words(place->computed_by), tide_as_words(place->host.name),
+               tide_as_words(place->host.os), tide_as_words(place->host.cpu),
+               tide_as_count(place->host.n_cpus), tide_as_bytes(place->host.total_bytes),
+               tide_as_words(place->tool), tide_as_words(place->build));
 }
 
 /* The same for people: one sentence for each environment, without what is unknown. */

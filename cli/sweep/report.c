@@ -4,33 +4,36 @@
 #include <string.h>
 #include <time.h>
 
-#include "cli/figures.h"
 #include "cli/sweep/internal.h"
 
 enum { DATE_BYTES = 32 };
 
 /* ---- columns ---- */
 
-/* What a cell of the table is made of. */
+/* What the cells of a row are made of. */
 typedef struct source {
     const tide_sweep_row *row;
-    size_t place; /* number of its environment; 0: none */
+    size_t place;             /* number of its environment; 0: none */
+    char started[DATE_BYTES]; /* 2026-01-31T12:00:00Z; "": not known */
 } source;
 
-/* What a column shows of a row: a figure of its result, or one of those below. */
-typedef enum column_kind {
-    SHOWS_MS = TIDE_FIGURE_MS,
-    SHOWS_RATE = TIDE_FIGURE_RATE,
-    SHOWS_TERA = TIDE_FIGURE_TERA,
-    SHOWS_SHARE = TIDE_FIGURE_SHARE,
-    SHOWS_BYTES = TIDE_FIGURE_BYTES,
-    SHOWS_TEXT,  /* char[]; "" is none */
-    SHOWS_COUNT, /* int64_t */
-    SHOWS_CONTEXT,
-    SHOWS_OUTCOME,
-    SHOWS_PLACE,
-    SHOWS_START
-} column_kind;
+static tide_cell outcome_cell(const source *from) {
+    return tide_as_text(tide_outcome_name((int)from->row->result.outcome));
+}
+
+static tide_cell place_cell(const source *from) {
+    return from->place != 0 ? tide_as_count((int64_t)from->place) : tide_as_none();
+}
+
+static tide_cell start_cell(const source *from) {
+    return tide_as_words(from->started);
+}
+
+/* An MLP has neither context nor attention. */
+static tide_cell context_cell(const source *from) {
+    return from->row->attention[0] != '\0' ? tide_as_count(from->row->context_length)
+                                           : tide_as_none();
+}
 
 /* When a column is shown to people; programs get all of them. */
 typedef enum column_use {
@@ -40,145 +43,77 @@ typedef enum column_use {
     USE_PROGRAMS /* never */
 } column_use;
 
+#define FIELD(key, title, kind, member)                                                            \
+    { (key), (title), TIDE_FIELD_##kind, offsetof(tide_sweep_row, member) }
+/* A figure of the result, a time with its deviation, and what a list of the grid varies. */
+#define KNOWN(key, title, kind, member)                                                            \
+    { FIELD(key, title, kind, result.member), USE_KNOWN, NULL, NULL }
+#define TIMES(name, phase)                                                                         \
+    KNOWN(name "_ms", name, MS, ms[phase].mean),                                                   \
+        KNOWN(name "_std_ms", "± sample std", MS, ms[phase].std)
+#define LISTED(name, list)                                                                         \
+    { FIELD(#name, #name, CHARS, name), USE_VARIED, list, NULL }
+
 static const struct {
-    const char *key;
-    const char *title;
-    bool is_number;
+    tide_field field; /* of tide_sweep_row */
     column_use use;
-    column_kind kind;
-    size_t offset;    /* of what is shown, in tide_sweep_row; 0 where the kind knows it */
-    const char *list; /* the list of the grid that has its values; NULL: none */
+    const char *list;                      /* of the grid, which has its values; NULL: none */
+    tide_cell (*cell)(const source *from); /* in place of the field's member; NULL: the member */
 } COLUMNS[] = {
-    {"cell", "cell", false, USE_PROGRAMS, SHOWS_TEXT, offsetof(tide_sweep_row, name), NULL},
-    {"size", "size", false, USE_ALWAYS, SHOWS_TEXT, offsetof(tide_sweep_row, size), NULL},
-    {"mode", "mode", false, USE_VARIED, SHOWS_TEXT, offsetof(tide_sweep_row, mode), "modes"},
-    {"context_length", "context", true, USE_VARIED, SHOWS_CONTEXT,
-     offsetof(tide_sweep_row, context_length), "contexts"},
-    {"batch_size", "batch", true, USE_VARIED, SHOWS_COUNT, offsetof(tide_sweep_row, batch_size),
-     "batches"},
-    {"precision", "precision", false, USE_VARIED, SHOWS_TEXT, offsetof(tide_sweep_row, precision),
-     "precisions"},
-    {"attention", "attention", false, USE_VARIED, SHOWS_TEXT, offsetof(tide_sweep_row, attention),
-     "attentions"},
-    {"recompute", "recompute", false, USE_VARIED, SHOWS_TEXT, offsetof(tide_sweep_row, recompute),
-     "recomputes"},
-    {"outcome", "outcome", false, USE_ALWAYS, SHOWS_OUTCOME, 0, NULL},
-    {"forward_ms", "forward", true, USE_KNOWN, SHOWS_MS,
-     offsetof(tide_sweep_row, result.ms[TIDE_TIMED_FORWARD].mean), NULL},
-    {"forward_std_ms", "± sample std", true, USE_KNOWN, SHOWS_MS,
-     offsetof(tide_sweep_row, result.ms[TIDE_TIMED_FORWARD].std), NULL},
-    {"backward_ms", "backward", true, USE_KNOWN, SHOWS_MS,
-     offsetof(tide_sweep_row, result.ms[TIDE_TIMED_BACKWARD].mean), NULL},
-    {"backward_std_ms", "± sample std", true, USE_KNOWN, SHOWS_MS,
-     offsetof(tide_sweep_row, result.ms[TIDE_TIMED_BACKWARD].std), NULL},
-    {"optimizer_ms", "optimizer", true, USE_KNOWN, SHOWS_MS,
-     offsetof(tide_sweep_row, result.ms[TIDE_TIMED_OPTIMIZER].mean), NULL},
-    {"optimizer_std_ms", "± sample std", true, USE_KNOWN, SHOWS_MS,
-     offsetof(tide_sweep_row, result.ms[TIDE_TIMED_OPTIMIZER].std), NULL},
-    {"step_ms", "step", true, USE_KNOWN, SHOWS_MS,
-     offsetof(tide_sweep_row, result.ms[TIDE_TIMED_STEP].mean), NULL},
-    {"step_std_ms", "± sample std", true, USE_KNOWN, SHOWS_MS,
-     offsetof(tide_sweep_row, result.ms[TIDE_TIMED_STEP].std), NULL},
-    {"tokens_per_second", "tokens/s", true, USE_KNOWN, SHOWS_RATE,
-     offsetof(tide_sweep_row, result.tokens_per_second), NULL},
-    {"tflops", "TFLOP/s", true, USE_KNOWN, SHOWS_TERA,
-     offsetof(tide_sweep_row, result.achieved_flops), NULL},
-    {"stated_peak_tflops", "stated peak, TFLOP/s", true, USE_PROGRAMS, SHOWS_TERA,
-     offsetof(tide_sweep_row, result.stated_peak_flops), NULL},
-    {"peak_percent", "of stated peak", true, USE_KNOWN, SHOWS_SHARE,
-     offsetof(tide_sweep_row, result.peak_share), NULL},
-    {"requested_peak_bytes", "peak requested", true, USE_KNOWN, SHOWS_BYTES,
-     offsetof(tide_sweep_row, result.memory.requested_peak_bytes), NULL},
-    {"allocated_peak_bytes", "peak allocated", true, USE_KNOWN, SHOWS_BYTES,
-     offsetof(tide_sweep_row, result.memory.allocated_peak_bytes), NULL},
-    {"reserved_peak_bytes", "peak reserved", true, USE_KNOWN, SHOWS_BYTES,
-     offsetof(tide_sweep_row, result.memory.reserved_peak_bytes), NULL},
-    {"device_used_bytes", "in use on device", true, USE_KNOWN, SHOWS_BYTES,
-     offsetof(tide_sweep_row, result.device_used_bytes), NULL},
-    {"device_used_before_bytes", "in use before", true, USE_KNOWN, SHOWS_BYTES,
-     offsetof(tide_sweep_row, result.device_used_before_bytes), NULL},
-    {"host_peak_bytes", "host peak", true, USE_KNOWN, SHOWS_BYTES,
-     offsetof(tide_sweep_row, result.host_peak_bytes), NULL},
-    {"asked_bytes", "asked", true, USE_KNOWN, SHOWS_BYTES,
-     offsetof(tide_sweep_row, result.asked_bytes), NULL},
-    {"segment_bytes", "in a segment of", true, USE_KNOWN, SHOWS_BYTES,
-     offsetof(tide_sweep_row, result.segment_bytes), NULL},
-    {"free_bytes", "free", true, USE_KNOWN, SHOWS_BYTES,
-     offsetof(tide_sweep_row, result.free_bytes), NULL},
-    {"environment", "environment", true, USE_VARIED, SHOWS_PLACE, 0, NULL},
-    {"started", "started", false, USE_PROGRAMS, SHOWS_START, 0, NULL},
-    {"snapshot", "snapshot", false, USE_KNOWN, SHOWS_TEXT,
-     offsetof(tide_sweep_row, result.snapshot_path), NULL},
-    {"reason", "reason", false, USE_PROGRAMS, SHOWS_TEXT, offsetof(tide_sweep_row, result.reason),
-     NULL},
+    {FIELD("cell", "cell", CHARS, name), USE_PROGRAMS, NULL, NULL},
+    {FIELD("size", "size", CHARS, size), USE_ALWAYS, NULL, NULL},
+    LISTED(mode, "modes"),
+    {{"context_length", "context", TIDE_FIELD_COUNT, 0}, USE_VARIED, "contexts", context_cell},
+    {FIELD("batch_size", "batch", COUNT, batch_size), USE_VARIED, "batches", NULL},
+    LISTED(precision, "precisions"),
+    LISTED(attention, "attentions"),
+    LISTED(recompute, "recomputes"),
+    {{"outcome", "outcome", TIDE_FIELD_TEXT, 0}, USE_ALWAYS, NULL, outcome_cell},
+    TIMES("forward", TIDE_TIMED_FORWARD),
+    TIMES("backward", TIDE_TIMED_BACKWARD),
+    TIMES("optimizer", TIDE_TIMED_OPTIMIZER),
+    TIMES("step", TIDE_TIMED_STEP),
+    KNOWN("tokens_per_second", "tokens/s", RATE, tokens_per_second),
+    KNOWN("tflops", "TFLOP/s", TERA, achieved_flops),
+    {FIELD("stated_peak_tflops", "stated peak, TFLOP/s", TERA, result.stated_peak_flops),
+     USE_PROGRAMS, NULL, NULL},
+    KNOWN("peak_percent", "of stated peak", SHARE, peak_share),
+    KNOWN("requested_peak_bytes", "peak requested", BYTES, memory.requested_peak_bytes),
+    KNOWN("allocated_peak_bytes", "peak allocated", BYTES, memory.allocated_peak_bytes),
+    KNOWN("reserved_peak_bytes", "peak reserved", BYTES, memory.reserved_peak_bytes),
+    KNOWN("device_used_bytes", "in use on device", BYTES, device_used_bytes),
+    KNOWN("device_used_before_bytes", "in use before", BYTES, device_used_before_bytes),
+    KNOWN("host_peak_bytes", "host peak", BYTES, host_peak_bytes),
+    KNOWN("asked_bytes", "asked", BYTES, asked_bytes),
+    KNOWN("segment_bytes", "in a segment of", BYTES, segment_bytes),
+    KNOWN("free_bytes", "free", BYTES, free_bytes),
+    {{"environment", "environment", TIDE_FIELD_COUNT, 0}, USE_VARIED, NULL, place_cell},
+    {{"started", "started", TIDE_FIELD_TEXT, 0}, USE_PROGRAMS, NULL, start_cell},
+    KNOWN("snapshot", "snapshot", CHARS, snapshot_path),
+    {FIELD("reason", "reason", CHARS, result.reason), USE_PROGRAMS, NULL, NULL},
 };
 
 enum { N_COLUMNS = sizeof(COLUMNS) / sizeof(COLUMNS[0]) };
 
-/* 2026-01-31T12:00:00Z; "" unknown. */
-static const char *format_date(int64_t unix_us, char text[DATE_BYTES]) {
+static source source_of(const tide_sweep *sweep, const tide_sweep_places *found, size_t cell) {
+    source from = {.row = sweep->rows[cell], .place = found->of_cell[cell], .started = ""};
+    int64_t unix_us = from.row->result.started_unix_us;
     time_t seconds = (time_t)(unix_us / 1000000);
     struct tm parts;
-    text[0] = '\0';
     if (unix_us >= 0 && gmtime_r(&seconds, &parts) != NULL) {
-        (void)strftime(text, DATE_BYTES, "%Y-%m-%dT%H:%M:%SZ", &parts);
+        (void)strftime(from.started, DATE_BYTES, "%Y-%m-%dT%H:%M:%SZ", &parts);
     }
-    return text;
-}
-static void put_count(bool is_known, int64_t count, tide_table *table) {
-    if (is_known) {
-        tide_cell_count(table, count);
-    } else {
-        tide_cell_none(table);
-    }
-}
-
-static void put(size_t column, const source *from, tide_table *table) {
-    const char *member = (const char *)from->row + COLUMNS[column].offset;
-    char date[DATE_BYTES];
-    int64_t whole = 0;
-    switch (COLUMNS[column].kind) {
-    case SHOWS_TEXT:
-        tide_sweep_cell_words(table, member);
-        break;
-    case SHOWS_OUTCOME:
-        tide_cell_text(table, tide_outcome_name((int)from->row->result.outcome));
-        break;
-    case SHOWS_PLACE:
-        put_count(from->place != 0, (int64_t)from->place, table);
-        break;
-    case SHOWS_START:
-        tide_sweep_cell_words(table, format_date(from->row->result.started_unix_us, date));
-        break;
-    case SHOWS_CONTEXT: /* an MLP has neither context nor attention */
-        put_count(from->row->attention[0] != '\0', from->row->context_length, table);
-        break;
-    case SHOWS_COUNT:
-        memcpy(&whole, member, sizeof(whole));
-        tide_cell_count(table, whole);
-        break;
-    default:
-        tide_figure_cell(
-            &(tide_figure){.kind = (tide_figure_kind)COLUMNS[column].kind,
-                           .offset = COLUMNS[column].offset - offsetof(tide_sweep_row, result)},
-            &from->row->result, table);
-        break;
-    }
-}
-
-static source source_of(const tide_sweep *sweep, const tide_sweep_places *found, size_t cell) {
-    return (source){.row = sweep->rows[cell], .place = found->of_cell[cell]};
+    return from;
 }
 
 /* Fills a table with the columns that are shown. */
 static void fill(const tide_sweep *sweep, const tide_sweep_places *found,
                  const bool is_shown[N_COLUMNS], bool with_places, tide_table *table) {
     for (size_t c = 0; c < N_COLUMNS; c++) {
-        bool is_rows = COLUMNS[c].kind == SHOWS_RATE && tide_sweep_is_mlp(sweep);
-        if (is_shown[c]) {
-            tide_table_column(table, COLUMNS[c].key, is_rows ? "rows/s" : COLUMNS[c].title,
-                              COLUMNS[c].is_number);
-        }
+        tide_field field = COLUMNS[c].field;
+        bool is_rows = field.kind == TIDE_FIELD_RATE && tide_sweep_is_mlp(sweep);
+        field.title = is_rows ? "rows/s" : field.title;
+        tide_table_fields(table, &field, is_shown[c] ? 1 : 0);
     }
     if (with_places) {
         tide_sweep_place_columns(table);
@@ -191,7 +126,9 @@ static void fill(const tide_sweep *sweep, const tide_sweep_places *found,
         tide_table_row_begin(table);
         for (size_t c = 0; c < N_COLUMNS; c++) {
             if (is_shown[c]) {
-                put(c, &from, table);
+                TIDE_CELLS(table, COLUMNS[c].cell != NULL
+                                      ? COLUMNS[c].cell(&from)
+                                      : tide_as_field(&COLUMNS[c].field, from.row));
             }
         }
         if (with_places && from.place > 0) {

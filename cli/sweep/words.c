@@ -3,9 +3,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/snapshot_words.h"
 #include "cli/sweep/internal.h"
 #include "common/bytes.h"
 #include "common/plural.h"
+#include "common/text.h"
 #include "snapshot/implementation.h"
 
 enum { WORDS_BYTES = 512, MAX_REASONS = 16 };
@@ -47,23 +49,16 @@ static const cJSON *grid_only(const tide_sweep *sweep, const char *key) {
     return cJSON_GetArraySize(list) == 1 ? cJSON_GetArrayItem(list, 0) : NULL;
 }
 
-static void append(char text[WORDS_BYTES], const char *word) {
-    size_t n = strlen(text);
-    (void)snprintf(text + n, WORDS_BYTES - n, "%s%s", n > 0 ? ", " : "", word);
-}
-
 /* "320 completed, 40 out of memory" */
 static void count_outcomes(const tide_sweep *sweep, char text[WORDS_BYTES]) {
-    text[0] = '\0';
+    tide_text to = tide_text_in(text, WORDS_BYTES);
     for (int outcome = 0; outcome < TIDE_N_OUTCOMES; outcome++) {
         size_t n = 0;
         for (size_t i = 0; i < sweep->n_cells; i++) {
             n += sweep->rows[i] != NULL && (int)sweep->rows[i]->result.outcome == outcome;
         }
         if (n > 0) {
-            char word[64];
-            (void)snprintf(word, sizeof(word), "%zu %s", n, tide_outcome_name(outcome));
-            append(text, word);
+            tide_text_add_item(&to, ", ", "%zu %s", n, tide_outcome_name(outcome));
         }
     }
 }
@@ -77,32 +72,27 @@ static void say_common(const tide_sweep *sweep, tide_report *report) {
         {"modes", "mode"},           {"contexts", "context"},     {"batches", "batch"},
         {"precisions", "precision"}, {"attentions", "attention"}, {"recomputes", "recompute"},
     };
-    char text[WORDS_BYTES] = "";
+    char text[WORDS_BYTES];
+    tide_text to = tide_text_in(text, sizeof(text));
     for (size_t i = 0; i < sizeof(LISTS) / sizeof(LISTS[0]); i++) {
         const cJSON *only = grid_only(sweep, LISTS[i].key);
-        char word[96] = "";
         if (cJSON_IsString(only)) {
-            (void)snprintf(word, sizeof(word), "%s %.64s", LISTS[i].word, only->valuestring);
+            tide_text_add_item(&to, ", ", "%s %.64s", LISTS[i].word, only->valuestring);
         } else if (cJSON_IsNumber(only)) {
-            (void)snprintf(word, sizeof(word), "%s %.0f", LISTS[i].word, only->valuedouble);
-        }
-        if (word[0] != '\0') {
-            append(text, word);
+            tide_text_add_item(&to, ", ", "%s %.0f", LISTS[i].word, only->valuedouble);
         }
     }
     if (is_virtual(sweep)) {
         bool is_pytorch = strcmp(grid_text(sweep, "residuals"), "eager") == 0;
-        append(text, is_pytorch ? TIDE_WORDS_PYTORCH : TIDE_WORDS_OWN);
+        tide_text_add_item(&to, ", ", "%s", is_pytorch ? TIDE_WORDS_PYTORCH : TIDE_WORDS_OWN);
     }
     if (grid_flag(sweep, "keep_graph")) {
-        append(text, "the graph is kept");
+        tide_text_add_item(&to, ", ", "the graph is kept");
     }
     if (grid_number(sweep, "memory_limit_bytes") >= 0.0) {
-        char word[64];
-        char bytes[TIDE_BYTES_TEXT];
-        (void)snprintf(word, sizeof(word), "memory limit %s",
-                       tide_bytes_format((int64_t)grid_number(sweep, "memory_limit_bytes"), bytes));
-        append(text, word);
+        tide_text_add_item(
+            &to, ", ", "memory limit %s",
+            tide_report_bytes(report, (int64_t)grid_number(sweep, "memory_limit_bytes")));
     }
     if (text[0] != '\0') {
         tide_report_say(report, "common", "every cell: %s", text);
@@ -160,9 +150,7 @@ void tide_sweep_say(const tide_sweep *sweep, bool for_people, tide_report *repor
     }
     say_times(sweep, has_times, report);
     if (is_emulated) {
-        tide_report_say(report, "emulated",
-                        "note: bf16 is emulated on the cpu: its bytes are real, its times are not "
-                        "representative");
+        tide_say_emulated(report, NULL);
     }
     if (has_use) {
         bool is_cpu = strcmp(grid_text(sweep, "device"), "cpu") == 0;
