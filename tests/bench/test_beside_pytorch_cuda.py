@@ -49,7 +49,7 @@ class Run(unittest.TestCase):
 
     def run_bench(self, *words: str) -> str:
         """What `./dev bench cuda` prints, once it has built."""
-        command = [sys.executable, "-B", str(ROOT / "bench" / "beside_pytorch.py")]
+        command = [sys.executable, "-B", str(ROOT / "bench" / "pytorch" / "beside_pytorch.py")]
         command += ["--device", "cuda", "--tidemark", str(self.program), *SHAPE, *GRID, *words]
         done = subprocess.run(command, env=self.variables, capture_output=True, text=True)
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -83,7 +83,7 @@ class Run(unittest.TestCase):
         self.assertEqual(set(calls), {"profile /mine/libcublas.so.13"})
 
     def test_the_grid_runs_from_a_carried_build(self) -> None:
-        shutil.copytree(ROOT / "bench", self.folder / "bench")
+        shutil.copytree(ROOT / "bench" / "pytorch", self.folder / "bench" / "pytorch")
         shutil.copy(ROOT / "tests" / "gpu" / "run_carried.sh", self.folder / "run.sh")
         self.script("tests/report.sh", (ROOT / "tests" / "gpu" / "report.sh").read_text())
         self.script("tests/tide_gpu_probe", "#!/bin/sh\n")

@@ -1,4 +1,4 @@
-"""The grid of bench/: cells, targets, rows and what counts as missed. Needs no PyTorch."""
+"""The grid of bench/pytorch/: cells, targets, rows and what counts as missed. Needs no PyTorch."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 import unittest
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench" / "pytorch"))
 
 import grid
 import programs

@@ -1,4 +1,4 @@
-"""The arithmetic of bench/: quantiles, ratios, intervals, tables, shapes. Needs no PyTorch."""
+"""The arithmetic of bench/pytorch/: quantiles, ratios, intervals, tables, shapes. Needs no PyTorch."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 import unittest
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench" / "pytorch"))
 
 import programs
 import report

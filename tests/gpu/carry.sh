@@ -17,7 +17,7 @@ cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DTIDEMARK_CUDA=ON -D
 cmake --build "$build" --target tidemark test_gpu tide_gpu_probe
 
 rm -rf "${folder:?}/lib" "$folder/tests" "$folder/reference" "$folder/bench"
-mkdir -p "$folder/lib" "$folder/tests" "$folder/reference" "$folder/bench"
+mkdir -p "$folder/lib" "$folder/tests" "$folder/reference" "$folder/bench/pytorch"
 cp "$build/cli/tidemark" "$folder/"
 for program in test_gpu tide_gpu_probe; do
     cp "$build/tests/gpu/$program" "$folder/tests/"
@@ -25,7 +25,7 @@ for program in test_gpu tide_gpu_probe; do
 done
 cp tests/reference/*.safetensors "$folder/reference/"
 cp tests/gpu/training.sh tests/gpu/report.sh tests/gpu/initcheck.sh "$folder/tests/"
-cp bench/*.py "$folder/bench/"
+cp bench/pytorch/*.py "$folder/bench/pytorch/"
 echo "commit $(git describe --always --dirty 2>/dev/null || echo unknown)" >"$folder/revision"
 cp tests/gpu/run_carried.sh "$folder/run.sh"
 

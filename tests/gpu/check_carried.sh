@@ -37,5 +37,5 @@ if ! "$folder/tests/tide_gpu_probe" >/dev/null 2>&1; then
 fi
 bash -n "$folder/tests/initcheck.sh" || { echo "initcheck.sh was not carried" && status=1; }
 bash "$folder/run.sh" --nonsense 2>&1 | grep -q 'kernels, training, profile, memcheck' || { echo "run.sh has no part that profiles" && status=1; }
-python3 -B "$folder/bench/beside_pytorch.py" --help >/dev/null || { echo "the benchmark does not start" && status=1; }
+python3 -B "$folder/bench/pytorch/beside_pytorch.py" --help >/dev/null || { echo "the benchmark does not start" && status=1; }
 exit "$status"

@@ -3,7 +3,7 @@
 # Parts: kernels (beside their twins of the cpu), training (recorded results, every precision, out of memory), profile
 # (2.7B and small in three precisions, and a table of their kernels; no PyTorch needed), memcheck, racecheck, initcheck
 # (compute-sanitizer's, over the first two), and bench: steps beside PyTorch's, with the options after --
-# (bench/beside_pytorch.py --help). All but bench unless some are named. Two files, of profile the snapshots, and of bench a page go to FOLDER
+# (bench/pytorch/beside_pytorch.py --help). All but bench unless some are named. Two files, of profile the snapshots, and of bench a page go to FOLDER
 # ($OUT if that is set, else report/ beside this file); the report is complete after each step. After N seconds no
 # further step begins, and the running one is stopped. Exit status 0: all passed; 1: not; 77: there is no GPU.
 set -u
@@ -76,7 +76,7 @@ for part in "${parts[@]}"; do
     training) step "training" bash "$here/tests/training.sh" "$program" "$here/reference" ;;
     profile) profiles "$out" ;;
     bench)
-        step "bench" python3 -B "$here/bench/beside_pytorch.py" --device cuda --tidemark "$program" \
+        step "bench" python3 -B "$here/bench/pytorch/beside_pytorch.py" --device cuda --tidemark "$program" \
             -o "$out/bench.md" "${options[@]}"
         cat "$out/bench.md" 2>/dev/null
         ;;

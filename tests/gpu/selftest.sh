@@ -106,7 +106,7 @@ run "an unknown part" 2 PARTS="race"
 
 # A carried build.
 carried=$work/carried
-mkdir -p "$carried/tests" "$carried/reference" "$carried/bench" "$work/site/nvidia/cu13/lib"
+mkdir -p "$carried/tests" "$carried/reference" "$carried/bench/pytorch" "$work/site/nvidia/cu13/lib"
 cp "$root/tests/gpu/run_carried.sh" "$carried/run.sh"
 cp "$root/tests/gpu/report.sh" "$root/tests/gpu/initcheck.sh" "$carried/tests/"
 cp "$work/bin/tidemark" "$carried/"
@@ -114,7 +114,7 @@ cp "$work/bin/test_gpu" "$carried/tests/"
 cp "$work/bin/test_gpu" "$carried/tests/tide_gpu_probe"
 cp "$work/bin/test_gpu" "$carried/tests/training.sh"
 echo "commit abc" >"$carried/revision"
-printf 'import os, sys\nprint("bench", *sys.argv[1:], os.environ.get("TIDEMARK_CUBLAS", "none"))\n' >"$carried/bench/beside_pytorch.py"
+printf 'import os, sys\nprint("bench", *sys.argv[1:], os.environ.get("TIDEMARK_CUBLAS", "none"))\n' >"$carried/bench/pytorch/beside_pytorch.py"
 touch "$work/site/nvidia/cu13/lib/libcublas.so.13"
 # carried NAME EXIT "ARGUMENT..." [VARIABLE=VALUE...]
 carried() {

@@ -252,7 +252,7 @@ def facts(bench: Bench) -> list[tuple[str, str]]:
     ]
     if PYTORCH in bench.results:
         details = bench.results[PYTORCH][0].details
-        words = shlex.join(["bench/pytorch_steps.py", *bench.pytorch_words()])
+        words = shlex.join(["bench/pytorch/pytorch_steps.py", *bench.pytorch_words()])
         libraries = f"BLAS from {blas_of(details)}"
         rows.append(("PyTorch", f"{details['torch']}, Python {details['python']}, {libraries}"))
         rows.append(("", f"`{words}`"))

@@ -16,7 +16,7 @@ from typing import Any, Mapping
 from samples import median
 
 HERE = Path(__file__).resolve().parent
-ROOT = HERE.parent
+ROOT = HERE.parents[1]
 STEPS = HERE / "pytorch_steps.py"
 REFERENCE = ROOT / "tests" / "reference" / "tiny_fp32.safetensors"
 DEBIAN_PYTHON = "/usr/bin/python3"  # the one that Debian's python3-torch belongs to

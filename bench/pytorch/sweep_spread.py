@@ -1,6 +1,6 @@
 """Do two identical sweeps agree within the spread they print?
 
-    python3 -B bench/sweep_spread.py [PROGRAM] [option of tidemark sweep...]
+    python3 -B bench/pytorch/sweep_spread.py [PROGRAM] [option of tidemark sweep...]
 
 Runs `tidemark sweep` twice on the cpu device, on tiny models, and compares each phase of each cell: the means agree where
 their distance is at most the sum of the two sample standard deviations. Bytes must be equal. Exit status 4 where something does not
