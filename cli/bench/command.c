@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/bench/bench.h"
+#include "bench/bench.h"
 #include "cli/report_options.h"
 #include "cli/bench/records.h"
 #include "cli/cli.h"

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "cli/bench/bench.h"
+#include "bench/bench.h"
 #include "run/run.h"
 
 #ifdef __cplusplus

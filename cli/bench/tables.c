@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/bench/place.h"
+#include "bench/place_internal.h"
 #include "common/statistics.h"
 #include "model/peak.h"
 

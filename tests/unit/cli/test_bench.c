@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "cli/bench/bench.h"
+#include "bench/bench.h"
 
 /* Samples that are known beforehand, and the order in which they were asked for. */
 typedef struct script {

@@ -3,7 +3,7 @@
  * the feed-forward network and R rows (batch times context) a layer has seven linear layers: q, k,
  * v and output (C to C), w1 and w3 (C to F), and w2 (F to C).
  */
-#include "cli/bench/place.h"
+#include "bench/place_internal.h"
 
 enum { IN_C = 0, IN_F, OUT_C, OUT_F, SQUARE, LONG, SQUARE_OUT, LONG_OUT };
 enum { N_LINEAR = 7 };

@@ -5,8 +5,8 @@
  * within a round. A target is a bound that the project states for itself; it is printed beside the
  * figure, and `--gate` makes a missed one an exit status.
  */
-#ifndef TIDE_CLI_BENCH_BENCH_H
-#define TIDE_CLI_BENCH_BENCH_H
+#ifndef TIDE_BENCH_BENCH_H
+#define TIDE_BENCH_BENCH_H
 
 #include <stdbool.h>
 #include <stddef.h>

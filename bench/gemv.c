@@ -1,7 +1,7 @@
 /* gemv.c - a square matrix times a vector, and two chosen of eight: bytes of weights read in
  * a second. Weights are bf16, or int8 cast where they are used.
  */
-#include "cli/bench/place.h"
+#include "bench/place_internal.h"
 
 enum { OUT = 0, WEIGHT, X, CHOSEN };
 

@@ -3,8 +3,8 @@
  */
 #include <stdio.h>
 
-#include "cli/bench/bench.h"
-#include "cli/bench/workload.h"
+#include "bench/bench.h"
+#include "bench/workload_internal.h"
 
 enum { NULL_SIDE = 0, FLOOR_SIDE, CACHE_SIDE, N_SIDES };
 

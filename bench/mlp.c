@@ -1,7 +1,7 @@
 /* mlp.c - linear layers with GELU: a run of several steps, and forward and backward of one,
  * each timed by itself.
  */
-#include "cli/bench/mlp.h"
+#include "bench/mlp_internal.h"
 #include "common/plural.h"
 
 #include <stdio.h>

@@ -2,7 +2,7 @@
 #include <pthread.h>
 
 #include "allocator/cache.h"
-#include "cli/bench/workload.h"
+#include "bench/workload_internal.h"
 #include "common/map.h"
 #include "recorder/recorder_friend.h"
 

@@ -4,8 +4,8 @@
 #include <stdio.h>
 
 #include "allocator/cache.h"
-#include "cli/bench/bench.h"
-#include "cli/bench/workload.h"
+#include "bench/bench.h"
+#include "bench/workload_internal.h"
 #include "common/statistics.h"
 
 enum { NULL_SIDE = 0, UNRECORDED, WITHOUT_STACKS, WITH_STACKS, N_SIDES };

@@ -1,4 +1,4 @@
-#include "cli/bench/place.h"
+#include "bench/place_internal.h"
 
 #include <string.h>
 

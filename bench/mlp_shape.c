@@ -1,5 +1,5 @@
 /* mlp_shape.c - the MLP that benchmarks time. */
-#include "cli/bench/mlp.h"
+#include "bench/mlp_internal.h"
 
 enum { MAX_STEPS = 100000 };
 

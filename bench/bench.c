@@ -1,5 +1,5 @@
 /* bench.c - rounds of samples, their figures and their tables. */
-#include "cli/bench/bench.h"
+#include "bench/bench.h"
 
 #include <stdio.h>
 

@@ -3,7 +3,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "cli/bench/workload.h"
+#include "bench/workload_internal.h"
 #include "common/clock.h"
 
 tide_status tide_bench_thread_init(tide_bench_thread *thread, const tide_bench_workload *workload,

@@ -1,6 +1,6 @@
 /* copy.c - copies from device memory to device memory: the rate that nothing which waits for
  * memory can exceed. */
-#include "cli/bench/place.h"
+#include "bench/place_internal.h"
 
 enum { OUT = 0, IN };
 

@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cli/bench/bench.h"
+#include "bench/bench.h"
 #include "common/clock.h"
 #include "common/strings.h"
 #include "snapshot/symbols.h"

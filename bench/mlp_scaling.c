@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/bench/mlp.h"
+#include "bench/mlp_internal.h"
 #include "common/plural.h"
 #include "common/statistics.h"
 

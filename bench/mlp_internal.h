@@ -1,10 +1,10 @@
-/* mlp.h - an MLP to be timed: its shape, and a run of k steps forward and backward. */
-#ifndef TIDE_CLI_BENCH_MLP_H
-#define TIDE_CLI_BENCH_MLP_H
+/* mlp_internal.h - an MLP to be timed: its shape, and a run of k steps forward and backward. */
+#ifndef TIDE_BENCH_MLP_INTERNAL_H
+#define TIDE_BENCH_MLP_INTERNAL_H
 
 #include <stddef.h>
 
-#include "cli/bench/place.h"
+#include "bench/place_internal.h"
 #include "common/status.h"
 #include "model/mlp.h"
 

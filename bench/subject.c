@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/bench/place.h"
+#include "bench/place_internal.h"
 
 /* Random numbers of the tensors of a case. */
 enum { SEED = 8 };

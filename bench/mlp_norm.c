@@ -1,7 +1,7 @@
 /* mlp_norm.c - an MLP D -> 14336 -> D with layer norm and GELU between its two products: the
  * share of the device's stated peak that it achieves, FLOP over time over peak.
  */
-#include "cli/bench/place.h"
+#include "bench/place_internal.h"
 
 enum { HIDDEN = 14336, BRIEF_HIDDEN = 128 };
 

@@ -1,8 +1,8 @@
-/* place.h - where benchmarks of a device measure: the device with its operators, a cache for
+/* place_internal.h - where benchmarks of a device measure: the device with its operators, a cache for
  * their memory, and the flush of its caches; and benchmarks of one operator at several sizes.
  */
-#ifndef TIDE_CLI_BENCH_PLACE_H
-#define TIDE_CLI_BENCH_PLACE_H
+#ifndef TIDE_BENCH_PLACE_INTERNAL_H
+#define TIDE_BENCH_PLACE_INTERNAL_H
 
 #include <stdbool.h>
 #include <stddef.h>

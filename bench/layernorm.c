@@ -1,5 +1,5 @@
 /* layernorm.c - layer norm of rows of several widths: bytes moved in a second. */
-#include "cli/bench/place.h"
+#include "bench/place_internal.h"
 
 enum { OUT = 0, X, WEIGHT, BIAS };
 

@@ -1,5 +1,5 @@
 /* workload.c - the lists of requests. */
-#include "cli/bench/workload.h"
+#include "bench/workload_internal.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -7,7 +7,7 @@
  */
 #include <alloca.h>
 
-#include "cli/bench/workload.h"
+#include "bench/workload_internal.h"
 
 #define NOT_INLINED __attribute__((noinline))
 

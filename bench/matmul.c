@@ -1,5 +1,5 @@
 /* matmul.c - products of two square matrices. */
-#include "cli/bench/place.h"
+#include "bench/place_internal.h"
 
 enum { OUT = 0, A, B };
 

@@ -1,4 +1,4 @@
-/* workload.h - what is asked of an allocator in the benchmarks: lists of requests and
+/* workload_internal.h - what is asked of an allocator in the benchmarks: lists of requests and
  * releases, each made below a chain of program functions, as a program would make it.
  *
  *   hit-4k     one block of 4 KiB, allocated and released
@@ -7,8 +7,8 @@
  *   step       a training step of a small transformer: 2,124 blocks, allocated and released in the
  *              order in which layers keep activations, make gradients and use temporaries
  */
-#ifndef TIDE_CLI_BENCH_WORKLOAD_H
-#define TIDE_CLI_BENCH_WORKLOAD_H
+#ifndef TIDE_BENCH_WORKLOAD_INTERNAL_H
+#define TIDE_BENCH_WORKLOAD_INTERNAL_H
 
 #include <stdbool.h>
 #include <stddef.h>
