@@ -3,7 +3,6 @@
  */
 #include <stdio.h>
 
-#include "bench/bench.h"
 #include "bench/workload_internal.h"
 
 enum { NULL_SIDE = 0, FLOOR_SIDE, CACHE_SIDE, N_SIDES };
@@ -43,33 +42,31 @@ static tide_status open_sides(setup *on, tide_error *error) {
 
 static tide_status measure(const tide_bench_run *run, size_t which, tide_bench_group *group,
                            tide_error *error) {
+    const char *const names[N_SIDES] = {tide_bench_null.name, tide_bench_floor.name,
+                                        tide_bench_cache.name};
     setup on = {.floor = NULL};
-    TIDE_TRY(tide_bench_workload_init(&on.workload, which, run->is_brief, tide_hostmem_default(),
-                                      error));
+    TIDE_TRY(tide_bench_workload_init(&on.workload, which, run->settings->is_brief,
+                                      tide_hostmem_default(), error));
     tide_status status = open_sides(&on, error);
     if (status == TIDE_OK) {
-        *group = (tide_bench_group){.name = on.workload.name, .n_variants = N_SIDES};
-        for (size_t i = 0; i < N_SIDES; i++) {
-            group->variants[i] = (tide_bench_variant){.name = on.crowds[i].threads[0].side->name,
-                                                      .sample = tide_bench_crowd_sample,
-                                                      .ctx = &on.crowds[i]};
-        }
-        status = tide_bench_measure(group, run->n_rounds, error);
+        group->name = on.workload.name;
+        status = tide_bench_crowds_measure(on.crowds, names, N_SIDES, group,
+                                           run->settings->n_rounds, error);
     }
     setup_fini(&on);
     return status;
 }
 
 static tide_status run_allocator(tide_bench_run *run, tide_error *error) {
-    static tide_bench_group groups[TIDE_BENCH_N_WORKLOADS];
+    tide_bench_group *groups =
+        tide_bench_add_groups(run, "pairs", "An allocation and its release, thread time in ns",
+                              TIDE_BENCH_N_WORKLOADS, FLOOR_SIDE);
     for (size_t i = 0; i < TIDE_BENCH_N_WORKLOADS; i++) {
         TIDE_TRY(measure(run, i, &groups[i], error));
         char what[64];
         (void)snprintf(what, sizeof(what), "pair, not recorded: %s", groups[i].name);
         tide_bench_add_target(run, what, "ns", BOUNDS[i], tide_bench_min(&groups[i], CACHE_SIDE));
     }
-    tide_bench_report_groups(run, "pairs", "An allocation and its release, thread time in ns",
-                             groups, TIDE_BENCH_N_WORKLOADS, FLOOR_SIDE);
     return TIDE_OK;
 }
 

@@ -1,9 +1,15 @@
-/* bench.h - benchmarks of `tidemark bench NAME`: what one is, how it is timed, and what it reports.
+/* bench.h - benchmarks of the parts that a run pays for: what can be measured, with which settings,
+ * and what a measurement leaves.
  *
- * Variants of one thing are measured in turn within each round, and the order turns from round to
- * round, so that a machine that gets slower meanwhile is slower for all of them: ratios are taken
- * within a round. A target is a bound that the project states for itself; it is printed beside the
- * figure, and `--gate` makes a missed one an exit status.
+ * A caller chooses a benchmark with tide_bench_at, creates a run with its settings, and measures.
+ * The run then holds the results as data: groups of variants, rows of cases, records, targets and
+ * sentences. The library neither prints nor makes tables; the caller does.
+ *
+ * Variants of one thing are measured in turn within each round, and the order rotates from round to
+ * round, so that a machine that slows down meanwhile is slower for all of them: ratios are taken
+ * within a round.
+ *
+ * Not thread-safe.
  */
 #ifndef TIDE_BENCH_BENCH_H
 #define TIDE_BENCH_BENCH_H
@@ -12,63 +18,46 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "cli/options.h"
-#include "cli/progress.h"
-#include "report/table.h"
+#include "bench/result.h"
+#include "common/hostmem.h"
 #include "common/status.h"
+#include "run/environment.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-enum { TIDE_BENCH_MAX_ROUNDS = 101, TIDE_BENCH_MAX_VARIANTS = 8, TIDE_BENCH_MAX_TARGETS = 32 };
+#define TIDE_BENCH_NOT_GIVEN UINT64_MAX /* a number that the caller leaves to the benchmark */
 
-/* One of several ways of doing the same, which are measured in turn. */
-typedef struct tide_bench_variant {
-    const char *name;
-    /* Does it for some milliseconds and returns how long one piece of it took. */
-    tide_status (*sample)(void *ctx, double *ret_ns, tide_error *error);
-    void *ctx;                             /* handed to `sample`; the benchmark's */
-    double samples[TIDE_BENCH_MAX_ROUNDS]; /* ns of one piece, one a round */
-} tide_bench_variant;
-
-/* Variants that are measured together. The ratios of the others are to the first one. */
-typedef struct tide_bench_group {
-    const char *name; /* of the workload */
-    tide_bench_variant variants[TIDE_BENCH_MAX_VARIANTS];
-    size_t n_variants;
-    size_t n_rounds; /* samples of each; set by tide_bench_measure */
-} tide_bench_group;
-
-/* A bound, and what was measured. */
-typedef struct tide_bench_target {
-    char what[96];
-    double bound;     /* at most this */
-    double measured;  /* below 0: not measured, which counts as missed */
-    const char *unit; /* "ns", "x", "B" */
-} tide_bench_target;
-
-#define TIDE_BENCH_NOT_GIVEN UINT64_MAX /* a count that is not on the command line */
-
-/* What benchmarks of a device are told on the command line. All texts are borrowed. */
+/* What to measure. All texts are borrowed until the run is destroyed. */
 typedef struct tide_bench_settings {
-    const char *device;          /* NULL: not given; then "auto", or what tide_device_open takes */
-    tide_option_list sizes;      /* n 0: the benchmark's own for the device */
-    tide_option_list dtypes;     /* the same */
-    tide_option_list vary;       /* mlp-scaling: what is varied; n 0: everything */
+    size_t n_rounds; /* samples of each variant or case, 1..TIDE_BENCH_MAX_ROUNDS */
+    bool is_brief;   /* little work in a sample: for tests, the figures mean nothing */
+
+    /* Called with the name of each case before it is measured; NULL: nobody wants to know. */
+    void (*show)(void *ctx, const char *text);
+    void *show_ctx; /* the caller's, passed to `show` */
+
+    /* Only for benchmarks of a device. */
+    const char *device; /* as tide_device_open takes it */
+    uint64_t sizes[TIDE_BENCH_MAX_SIZES];
+    size_t n_sizes; /* 0: the benchmark's own sizes for the device */
+    const char *dtypes[TIDE_BENCH_MAX_DTYPES];
+    size_t n_dtypes; /* 0: the benchmark's own types */
+    const char *vary[TIDE_BENCH_MAX_VARIED];
+    size_t n_vary;               /* mlp-scaling: what is varied; 0: everything */
     uint64_t batch;              /* rows; TIDE_BENCH_NOT_GIVEN, as the three below */
     uint64_t dim, layers, steps; /* of the MLP */
     uint64_t warmup;             /* calls before the first sample */
     uint64_t calls;              /* in a sample */
     bool no_flush;               /* caches are not flushed between samples */
     double peak_tflops;          /* the rate that is 100 %; 0: the card's stated rate */
-    double target;               /* that the figure must reach; 0: none */
-    const char *record_path;     /* of the CSV file; NULL: none */
+    double target;               /* the figure must reach this; 0: no target */
 } tide_bench_settings;
 
 /* Which of the settings a benchmark takes. */
 enum {
-    TIDE_BENCH_TAKES_DEVICE = 1 << 0, /* and warmup, calls, record */
+    TIDE_BENCH_TAKES_DEVICE = 1 << 0, /* and warmup, calls, records */
     TIDE_BENCH_TAKES_SIZES = 1 << 1,
     TIDE_BENCH_TAKES_DTYPE = 1 << 2,
     TIDE_BENCH_TAKES_BATCH = 1 << 3,
@@ -77,69 +66,74 @@ enum {
     TIDE_BENCH_TAKES_FLUSH = 1 << 6,
     TIDE_BENCH_TAKES_PEAK = 1 << 7,
     TIDE_BENCH_TAKES_TARGET = 1 << 8,
-    TIDE_BENCH_TAKES_GATE = 1 << 9
+    TIDE_BENCH_TAKES_GATE = 1 << 9 /* it has bounds of the project's own (targets) */
 };
 
-struct tide_bench_records; /* records.h */
-
-/* One benchmark on its way. */
+/* A measurement: its settings and its results. tide_bench_run_destroy releases what it owns. */
 typedef struct tide_bench_run {
-    tide_report *report; /* where figures go */
-    size_t n_rounds;     /* 1..TIDE_BENCH_MAX_ROUNDS */
-    bool with_samples;   /* every sample is reported, too */
-    bool is_brief;       /* little work a sample: for tests, the figures mean nothing */
-    tide_bench_target targets[TIDE_BENCH_MAX_TARGETS];
-    size_t n_targets;
+    const tide_hostmem *mem;             /* borrowed */
     const tide_bench_settings *settings; /* borrowed */
-    struct tide_bench_records *records;  /* borrowed; what a benchmark of a device leaves */
-    size_t n_unfit;                      /* cases that the device had no memory for */
-    tide_progress progress;              /* the case that is measured, on a terminal */
+
+    tide_bench_note
+        notes[TIDE_BENCH_MAX_NOTES]; /* sentences, in order; further ones are left out */
+    size_t n_notes;
+
+    tide_bench_group groups[TIDE_BENCH_MAX_GROUPS];
+    tide_bench_group_set sets[TIDE_BENCH_MAX_GROUP_SETS]; /* they divide up the groups, in order */
+    size_t n_groups, n_sets;
+
+    tide_bench_heading heading;               /* of the rows; title NULL: there are none */
+    tide_bench_row rows[TIDE_BENCH_MAX_ROWS]; /* cases in the order in which they were measured */
+    size_t n_rows;
+    size_t n_unfit; /* rows of cases that the device had no memory for */
+    tide_bench_exponent exponents[TIDE_BENCH_MAX_VARIED];
+    size_t n_exponents;
+
+    tide_bench_target targets[TIDE_BENCH_MAX_TARGETS];
+    size_t n_targets; /* further ones are left out */
+
+    tide_bench_record records[TIDE_BENCH_MAX_RECORDS];
+    size_t n_records; /* further ones are left out */
+
+    tide_run_environment environment; /* of all records; only of benchmarks of a device */
+    int64_t flush_bytes;              /* written between samples; -1: none are */
+    int64_t started_unix_us;
 } tide_bench_run;
 
+struct tide_bench_subject; /* subject_internal.h */
+
+/* A benchmark. */
 typedef struct tide_bench {
-    const char *name;    /* "allocator" */
-    const char *summary; /* what it measures, one line */
-    unsigned takes;      /* TIDE_BENCH_TAKES_... */
+    const char *name;                         /* "allocator" */
+    const char *summary;                      /* what it measures, one line */
+    const struct tide_bench_subject *subject; /* one operation at several sizes; NULL: `run` */
     tide_status (*run)(tide_bench_run *run, tide_error *error);
+    unsigned
+        takes; /* TIDE_BENCH_TAKES_...; with a subject, tide_bench_takes derives them from it */
 } tide_bench;
 
-extern const tide_bench tide_bench_allocator;
-extern const tide_bench tide_bench_recorder;
-extern const tide_bench tide_bench_symbols;
-extern const tide_bench tide_bench_matmul;
-extern const tide_bench tide_bench_mlp;
-extern const tide_bench tide_bench_mlp_scaling;
-extern const tide_bench tide_bench_layernorm;
-extern const tide_bench tide_bench_layer_forward;
-extern const tide_bench tide_bench_layer_backward;
-extern const tide_bench tide_bench_copy;
-extern const tide_bench tide_bench_mlp_norm;
-extern const tide_bench tide_bench_gemv;
-extern const tide_bench tide_bench_gather_gemv;
+/* Benchmark i; NULL past the last. */
+const tide_bench *tide_bench_at(size_t i);
 
-/* Takes one sample of each to warm up, which is discarded, then n_rounds rounds. */
-TIDE_NODISCARD tide_status tide_bench_measure(tide_bench_group *group, size_t n_rounds,
-                                              tide_error *error);
+/* The settings that a benchmark takes: a set of TIDE_BENCH_TAKES_... */
+unsigned tide_bench_takes(const tide_bench *bench);
 
-/* The smallest sample: the machine at its fastest. */
-double tide_bench_min(const tide_bench_group *group, size_t variant);
-double tide_bench_median(const tide_bench_group *group, size_t variant);
-/* Median over the rounds of `variant` to `base` within the round. */
-double tide_bench_ratio(const tide_bench_group *group, size_t variant, size_t base);
-/* By how many ns the smallest sample of `variant` is longer than that of `base`. */
-double tide_bench_added(const tide_bench_group *group, size_t variant, size_t base);
+/* An empty run. The caller destroys it. */
+TIDE_NODISCARD tide_status tide_bench_run_create(const tide_hostmem *mem,
+                                                 const tide_bench_settings *settings,
+                                                 tide_bench_run **ret_run);
+void tide_bench_run_destroy(tide_bench_run *run);
 
-/* A table `key` with a row for each variant of each group; `base` is the variant of the last
- * column.
- */
-void tide_bench_report_groups(tide_bench_run *run, const char *key, const char *title,
-                              const tide_bench_group *groups, size_t n_groups, size_t base);
+/* Measures, once for each run. TIDE_INVALID names a setting that makes no sense. */
+TIDE_NODISCARD tide_status tide_bench_run_measure(tide_bench_run *run, const tide_bench *bench,
+                                                  tide_error *error);
 
-/* A bound that holds where measured <= bound. */
-void tide_bench_add_target(tide_bench_run *run, const char *what, const char *unit, double bound,
-                           double measured);
-/* Adds the table of targets. True: a target was missed. */
-bool tide_bench_report_targets(tide_bench_run *run);
+/* A missed target is one that was not measured or lies above its bound. */
+bool tide_bench_target_is_met(const tide_bench_target *target);
+bool tide_bench_some_target_is_missed(const tide_bench_run *run);
+/* A record misses the target of the settings only if it is judged by it. */
+bool tide_bench_record_is_missed(const tide_bench_run *run, const tide_bench_record *record);
+bool tide_bench_some_record_is_missed(const tide_bench_run *run);
 
 #ifdef __cplusplus
 }

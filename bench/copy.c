@@ -1,6 +1,6 @@
 /* copy.c - copies from device memory to device memory: the rate that nothing which waits for
  * memory can exceed. */
-#include "bench/place_internal.h"
+#include "bench/subject_internal.h"
 
 enum { OUT = 0, IN };
 
@@ -23,30 +23,28 @@ static tide_status call(void *ctx, tide_error *error) {
                             n_bytes, TIDE_COPY_ON_DEVICE, ops->stream, error);
 }
 
+static const tide_bench_sizes SIZES = {
+    .name = "MiB",
+    .cuda = {64, 256, 1024, 4096},
+    .cpu = {64, 256},
+    .brief = 1,
+    .most = 65536,
+};
+
 static const tide_bench_subject SUBJECT = {
     .name = "copy",
     .title = "Copies within device memory, time of one",
-    .size_name = "MiB",
+    .sizes = &SIZES,
     .dtypes = {"bf16"},
     .n_defaults = 1,
-    .cuda_sizes = {64, 256, 1024, 4096},
-    .cpu_sizes = {64, 256},
-    .brief_size = 1,
-    .max_size = 65536,
     .rate = TIDE_RATE_BYTES,
     .flushes = true,
     .setup = setup,
     .call = call,
 };
 
-static tide_status run_copy(tide_bench_run *run, tide_error *error) {
-    return tide_bench_run_subject(run, &SUBJECT, error);
-}
-
 const tide_bench tide_bench_copy = {
     .name = "copy",
     .summary = "copies within device memory: GB/s, each byte read and written",
-    .takes = TIDE_BENCH_TAKES_DEVICE | TIDE_BENCH_TAKES_SIZES | TIDE_BENCH_TAKES_FLUSH |
-             TIDE_BENCH_TAKES_TARGET,
-    .run = run_copy,
+    .subject = &SUBJECT,
 };

@@ -1,7 +1,7 @@
 /* gemv.c - a square matrix times a vector, and two chosen of eight: bytes of weights read in
  * a second. Weights are bf16, or int8 cast where they are used.
  */
-#include "bench/place_internal.h"
+#include "bench/subject_internal.h"
 
 enum { OUT = 0, WEIGHT, X, CHOSEN };
 
@@ -44,61 +44,54 @@ static tide_status call(void *ctx, tide_error *error) {
     return on->place.ops->table->gemv(on->place.ops, &product, error);
 }
 
+static const tide_bench_sizes GEMV_SIZES = {
+    .name = "D",
+    .cuda = {1024, 4096, 8192, 16384},
+    .cpu = {1024, 4096, 8192},
+    .brief = 64,
+    .most = 65536,
+};
+
 static const tide_bench_subject GEMV = {
     .name = "gemv",
     .title = "Matrix times vector, time of one",
-    .size_name = "D",
+    .sizes = &GEMV_SIZES,
     .dtypes = {"bf16", "int8", "fp32"},
     .n_defaults = 2,
-    .cuda_sizes = {1024, 4096, 8192, 16384},
-    .cpu_sizes = {1024, 4096, 8192},
-    .brief_size = 64,
-    .max_size = 65536,
     .rate = TIDE_RATE_BYTES,
     .flushes = true,
     .setup = setup,
     .call = call,
 };
 
+static const tide_bench_sizes GATHER_GEMV_SIZES = {
+    .name = "D",
+    .cuda = {1024, 4096, 8192, 16384},
+    .cpu = {1024, 4096},
+    .brief = 64,
+    .most = 65536,
+};
+
 static const tide_bench_subject GATHER_GEMV = {
     .name = "gather_gemv",
     .title = "Two of eight matrices times a vector, time of one call",
-    .size_name = "D",
+    .sizes = &GATHER_GEMV_SIZES,
     .dtypes = {"bf16", "int8", "fp32"},
     .n_defaults = 2,
-    .cuda_sizes = {1024, 4096, 8192, 16384},
-    .cpu_sizes = {1024, 4096},
-    .brief_size = 64,
-    .max_size = 65536,
     .rate = TIDE_RATE_BYTES,
     .flushes = true,
     .setup = setup_gathered,
     .call = call,
 };
 
-static tide_status run_gemv(tide_bench_run *run, tide_error *error) {
-    return tide_bench_run_subject(run, &GEMV, error);
-}
-
-static tide_status run_gather_gemv(tide_bench_run *run, tide_error *error) {
-    return tide_bench_run_subject(run, &GATHER_GEMV, error);
-}
-
-enum {
-    TAKES = TIDE_BENCH_TAKES_DEVICE | TIDE_BENCH_TAKES_SIZES | TIDE_BENCH_TAKES_DTYPE |
-            TIDE_BENCH_TAKES_FLUSH | TIDE_BENCH_TAKES_TARGET
-};
-
 const tide_bench tide_bench_gemv = {
     .name = "gemv",
     .summary = "a D x D matrix times a vector: GB/s of its weights, bf16 or int8 cast at use",
-    .takes = TAKES,
-    .run = run_gemv,
+    .subject = &GEMV,
 };
 
 const tide_bench tide_bench_gather_gemv = {
     .name = "gather-gemv",
     .summary = "the same with two matrices chosen of eight by number",
-    .takes = TAKES,
-    .run = run_gather_gemv,
+    .subject = &GATHER_GEMV,
 };

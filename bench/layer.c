@@ -3,7 +3,7 @@
  * the feed-forward network and R rows (batch times context) a layer has seven linear layers: q, k,
  * v and output (C to C), w1 and w3 (C to F), and w2 (F to C).
  */
-#include "bench/place_internal.h"
+#include "bench/subject_internal.h"
 
 enum { IN_C = 0, IN_F, OUT_C, OUT_F, SQUARE, LONG, SQUARE_OUT, LONG_OUT };
 enum { N_LINEAR = 7 };
@@ -100,53 +100,47 @@ static tide_status backward(void *ctx, tide_error *error) {
 }
 
 /* Widths of the sizes small to 2.7B; 2048 rows are batch 4 at context 512. */
-static const tide_bench_subject FORWARD = {
-    .name = "layer_forward",
-    .title = "Products of a layer's forward pass, time of all seven",
-    .size_name = "C",
-    .dtypes = {"bf16", "fp32", "tf32"},
-    .n_defaults = 1,
-    .cuda_sizes = {768, 1024, 1280, 1600, 2560},
-    .cpu_sizes = {256, 768},
-    .brief_size = 16,
+static const tide_bench_sizes SIZES = {
+    .name = "C",
+    .cuda = {768, 1024, 1280, 1600, 2560},
+    .cpu = {256, 768},
+    .brief = 16,
     .cuda_batch = 2048,
     .cpu_batch = 128,
     .brief_batch = 8,
-    .max_size = 1 << 15,
+    .most = 1 << 15,
+};
+
+static const tide_bench_subject FORWARD = {
+    .name = "layer_forward",
+    .title = "Products of a layer's forward pass, time of all seven",
+    .sizes = &SIZES,
+    .dtypes = {"bf16", "fp32", "tf32"},
+    .n_defaults = 1,
     .rate = TIDE_RATE_FLOPS,
     .setup = setup,
     .call = forward,
 };
 
-static tide_status run_forward(tide_bench_run *run, tide_error *error) {
-    return tide_bench_run_subject(run, &FORWARD, error);
-}
-
-/* The same sizes. */
-static tide_status run_backward(tide_bench_run *run, tide_error *error) {
-    tide_bench_subject subject = FORWARD;
-    subject.name = "layer_backward";
-    subject.title = "Products of a layer's backward pass, time of all fourteen";
-    subject.setup = setup_backward;
-    subject.call = backward;
-    return tide_bench_run_subject(run, &subject, error);
-}
-
-enum {
-    TAKES = TIDE_BENCH_TAKES_DEVICE | TIDE_BENCH_TAKES_SIZES | TIDE_BENCH_TAKES_DTYPE |
-            TIDE_BENCH_TAKES_BATCH | TIDE_BENCH_TAKES_TARGET
+static const tide_bench_subject BACKWARD = {
+    .name = "layer_backward",
+    .title = "Products of a layer's backward pass, time of all fourteen",
+    .sizes = &SIZES,
+    .dtypes = {"bf16", "fp32", "tf32"},
+    .n_defaults = 1,
+    .rate = TIDE_RATE_FLOPS,
+    .setup = setup_backward,
+    .call = backward,
 };
 
 const tide_bench tide_bench_layer_forward = {
     .name = "layer-forward",
     .summary = "products of a transformer layer's forward pass: TFLOP/s",
-    .takes = TAKES,
-    .run = run_forward,
+    .subject = &FORWARD,
 };
 
 const tide_bench tide_bench_layer_backward = {
     .name = "layer-backward",
     .summary = "products of a transformer layer's backward pass: TFLOP/s",
-    .takes = TAKES,
-    .run = run_backward,
+    .subject = &BACKWARD,
 };

@@ -1,5 +1,5 @@
 /* matmul.c - products of two square matrices. */
-#include "bench/place_internal.h"
+#include "bench/subject_internal.h"
 
 enum { OUT = 0, A, B };
 
@@ -25,29 +25,27 @@ static tide_status call(void *ctx, tide_error *error) {
     return on->place.ops->table->matmul(on->place.ops, &product, error);
 }
 
+static const tide_bench_sizes SIZES = {
+    .name = "n",
+    .cuda = {1024, 2048, 4096, 8192, 16384},
+    .cpu = {1024, 2048},
+    .brief = 64,
+    .most = 65536,
+};
+
 static const tide_bench_subject SUBJECT = {
     .name = "matmul",
     .title = "Square matrix products, time of one",
-    .size_name = "n",
+    .sizes = &SIZES,
     .dtypes = {"fp32", "tf32", "bf16"},
     .n_defaults = 1,
-    .cuda_sizes = {1024, 2048, 4096, 8192, 16384},
-    .cpu_sizes = {1024, 2048},
-    .brief_size = 64,
-    .max_size = 65536,
     .rate = TIDE_RATE_FLOPS,
     .setup = setup,
     .call = call,
 };
 
-static tide_status run_matmul(tide_bench_run *run, tide_error *error) {
-    return tide_bench_run_subject(run, &SUBJECT, error);
-}
-
 const tide_bench tide_bench_matmul = {
     .name = "matmul",
     .summary = "products of square matrices: time and TFLOP/s, 2 n^3 FLOP each",
-    .takes = TIDE_BENCH_TAKES_DEVICE | TIDE_BENCH_TAKES_SIZES | TIDE_BENCH_TAKES_DTYPE |
-             TIDE_BENCH_TAKES_TARGET,
-    .run = run_matmul,
+    .subject = &SUBJECT,
 };

@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-#include "bench/place_internal.h"
+#include "bench/subject_internal.h"
 #include "common/status.h"
 #include "model/mlp.h"
 
@@ -21,6 +21,16 @@ typedef struct tide_bench_mlp_shape {
  * TIDE_INVALID names a number that makes no sense. */
 TIDE_NODISCARD tide_status tide_bench_mlp_base(const tide_bench_run *run,
                                                tide_bench_mlp_shape *ret_shape, tide_error *error);
+
+/* "4 layers of width 256, batch 256, 2 steps" */
+enum { TIDE_BENCH_SHAPE_BYTES = 128 };
+void tide_bench_mlp_describe(const tide_bench_mlp_shape *shape,
+                             char ret_text[TIDE_BENCH_SHAPE_BYTES]);
+
+/* The types of the settings, or fp32. */
+TIDE_NODISCARD tide_status tide_bench_mlp_dtypes(const tide_bench_run *run,
+                                                 const char *ret_dtypes[TIDE_BENCH_MAX_DTYPES],
+                                                 size_t *ret_n, tide_error *error);
 
 /* The shape on a device. */
 typedef struct tide_bench_mlp_state {

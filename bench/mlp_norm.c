@@ -1,18 +1,17 @@
 /* mlp_norm.c - an MLP D -> 14336 -> D with layer norm and GELU between its two products: the
  * share of the device's stated peak that it achieves, FLOP over time over peak.
  */
-#include "bench/place_internal.h"
+#include "bench/subject_internal.h"
 
 enum { HIDDEN = 14336, BRIEF_HIDDEN = 128 };
 
 enum { OUT = 0, X, UP, DOWN, H, NORMED, WEIGHT, BIAS };
 
 static size_t hidden_of(const tide_bench_case *on) {
-    return on->place.run->is_brief ? BRIEF_HIDDEN : HIDDEN;
+    return on->place.run->settings->is_brief ? BRIEF_HIDDEN : HIDDEN;
 }
 
 static tide_status setup(tide_bench_case *on, tide_error *error) {
-    tide_ops *ops = on->place.ops;
     size_t F = hidden_of(on);
     size_t D = on->size;
     size_t R = on->batch;
@@ -22,12 +21,8 @@ static tide_status setup(tide_bench_case *on, tide_error *error) {
     TIDE_TRY(tide_bench_case_random(on, DOWN, on->storage, D * F, 0.02, error));
     TIDE_TRY(tide_bench_case_alloc(on, H, on->storage, R * F, error));
     TIDE_TRY(tide_bench_case_alloc(on, NORMED, on->storage, R * F, error));
-    TIDE_TRY(tide_bench_case_alloc(on, WEIGHT, on->storage, F, error));
-    TIDE_TRY(tide_bench_case_alloc(on, BIAS, on->storage, F, error));
-    TIDE_TRY(ops->table->fill(
-        ops, &(tide_fill){.out = on->tensors[WEIGHT].array, .value = 1.0, .n = F}, error));
-    TIDE_TRY(ops->table->fill(
-        ops, &(tide_fill){.out = on->tensors[BIAS].array, .value = 0.0, .n = F}, error));
+    TIDE_TRY(tide_bench_case_fill(on, WEIGHT, F, 1.0, error));
+    TIDE_TRY(tide_bench_case_fill(on, BIAS, F, 0.0, error));
     on->work = 4.0 * (double)R * (double)D * (double)F; /* the two products alone */
     return TIDE_OK;
 }
@@ -65,32 +60,30 @@ static tide_status call(void *ctx, tide_error *error) {
     return linear(on, OUT, NORMED, DOWN, on->size, F, error);
 }
 
-static const tide_bench_subject SUBJECT = {
-    .name = "mlp_layer_norm_gelu",
-    .title = "Linear, layer norm, GELU, linear: time of one",
-    .size_name = "D",
-    .dtypes = {"bf16", "fp32", "tf32"},
-    .n_defaults = 1,
-    .cuda_sizes = {1024, 4096, 8192, 16384},
-    .cpu_sizes = {256, 1024},
-    .brief_size = 64,
+static const tide_bench_sizes SIZES = {
+    .name = "D",
+    .cuda = {1024, 4096, 8192, 16384},
+    .cpu = {256, 1024},
+    .brief = 64,
     .cuda_batch = 4096,
     .cpu_batch = 32,
     .brief_batch = 8,
-    .max_size = 65536,
+    .most = 65536,
+};
+
+static const tide_bench_subject SUBJECT = {
+    .name = "mlp_layer_norm_gelu",
+    .title = "Linear, layer norm, GELU, linear: time of one",
+    .sizes = &SIZES,
+    .dtypes = {"bf16", "fp32", "tf32"},
+    .n_defaults = 1,
     .rate = TIDE_RATE_SHARE,
     .setup = setup,
     .call = call,
 };
 
-static tide_status run_mlp_norm(tide_bench_run *run, tide_error *error) {
-    return tide_bench_run_subject(run, &SUBJECT, error);
-}
-
 const tide_bench tide_bench_mlp_norm = {
     .name = "mlp-norm",
     .summary = "an MLP D -> 14336 -> D with layer norm: FLOP / time / stated peak",
-    .takes = TIDE_BENCH_TAKES_DEVICE | TIDE_BENCH_TAKES_SIZES | TIDE_BENCH_TAKES_DTYPE |
-             TIDE_BENCH_TAKES_BATCH | TIDE_BENCH_TAKES_PEAK | TIDE_BENCH_TAKES_TARGET,
-    .run = run_mlp_norm,
+    .subject = &SUBJECT,
 };

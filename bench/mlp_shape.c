@@ -1,6 +1,10 @@
 /* mlp_shape.c - the MLP that benchmarks time. */
 #include "bench/mlp_internal.h"
 
+#include <stdio.h>
+
+#include "common/plural.h"
+
 enum { MAX_STEPS = 100000 };
 
 static tide_status set_number(const char *option, uint64_t given, size_t most, size_t *number,
@@ -21,13 +25,28 @@ tide_status tide_bench_mlp_base(const tide_bench_run *run, tide_bench_mlp_shape 
     static const tide_bench_mlp_shape BRIEF = {"brief", 16, 2, 8, 2};
     static const size_t MOST = 1 << 20; /* times five it is still counted */
     const tide_bench_settings *settings = run->settings;
-    tide_bench_mlp_shape shape = run->is_brief ? BRIEF : BASE;
+    tide_bench_mlp_shape shape = settings->is_brief ? BRIEF : BASE;
     TIDE_TRY(set_number("dim", settings->dim, MOST, &shape.dim, error));
     TIDE_TRY(set_number("layers", settings->layers, 10000, &shape.n_layers, error));
     TIDE_TRY(set_number("batch", settings->batch, MOST, &shape.batch, error));
     TIDE_TRY(set_number("steps", settings->steps, MAX_STEPS, &shape.n_steps, error));
     *ret_shape = shape;
     return TIDE_OK;
+}
+
+void tide_bench_mlp_describe(const tide_bench_mlp_shape *shape,
+                             char ret_text[TIDE_BENCH_SHAPE_BYTES]) {
+    (void)snprintf(ret_text, TIDE_BENCH_SHAPE_BYTES,
+                   "%zu layer%s of width %zu, batch %zu, %zu step%s", shape->n_layers,
+                   tide_plural(shape->n_layers, "", "s"), shape->dim, shape->batch, shape->n_steps,
+                   tide_plural(shape->n_steps, "", "s"));
+}
+
+tide_status tide_bench_mlp_dtypes(const tide_bench_run *run,
+                                  const char *ret_dtypes[TIDE_BENCH_MAX_DTYPES], size_t *ret_n,
+                                  tide_error *error) {
+    static const char *const VALID[] = {"fp32", "tf32", "bf16", NULL};
+    return tide_bench_choose_dtypes(run, VALID, 1, ret_dtypes, ret_n, error);
 }
 
 tide_status tide_bench_mlp_open(tide_bench_mlp_state *state, tide_bench_run *run,

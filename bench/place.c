@@ -27,7 +27,7 @@ static tide_status check_device(const tide_bench_place *place, const char *dtype
 
 static tide_status open_flush(tide_bench_place *place, tide_error *error) {
     TIDE_TRY(tide_timing_flush_init(&place->flush, place->cache, place->ops, error));
-    place->run->records->flush_bytes = (int64_t)(place->flush.buffer.n_elements * sizeof(float));
+    place->run->flush_bytes = (int64_t)(place->flush.buffer.n_elements * sizeof(float));
     place->flushes = true;
     return TIDE_OK;
 }
@@ -42,7 +42,7 @@ tide_status tide_bench_place_open(tide_bench_place *place, tide_bench_run *run, 
     TIDE_TRY(tide_cache_create(place->device, NULL, NULL, &place->cache, error));
     TIDE_TRY(tide_ops_open(mem, place->device, tide_bench_precision(dtype), &place->ops, error));
     TIDE_TRY(tide_ops_alloc_workspace(place->ops, place->cache, &place->workspace, error));
-    tide_run_environment *environment = &run->records->environment;
+    tide_run_environment *environment = &run->environment;
     tide_run_environment_init(environment);
     tide_run_environment_set_program(environment);
     tide_run_environment_set_device(environment, tide_device_get_info(place->device),
@@ -70,7 +70,7 @@ tide_status tide_bench_place_measure(const tide_bench_place *place,
     const tide_timing_config config = {.device = place->device,
                                        .stream = place->ops->stream,
                                        .n_warmup = (size_t)place->run->settings->warmup,
-                                       .n_samples = place->run->n_rounds,
+                                       .n_samples = place->run->settings->n_rounds,
                                        .n_calls = n_calls,
                                        .flush = place->flushes ? tide_timing_flush_call : NULL,
                                        .flush_ctx = &flush};

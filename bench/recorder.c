@@ -4,7 +4,6 @@
 #include <stdio.h>
 
 #include "allocator/cache.h"
-#include "bench/bench.h"
 #include "bench/workload_internal.h"
 #include "common/statistics.h"
 
@@ -63,24 +62,20 @@ static tide_status measure(tide_bench_run *run, size_t which, tide_bench_group *
     static const char *const NAMES[N_SIDES] = {"harness alone", "not recorded",
                                                "recorded without stacks", "stacks on both"};
     setup on = {.workload = {.mem = NULL}};
-    TIDE_TRY(tide_bench_workload_init(&on.workload, which, run->is_brief, tide_hostmem_default(),
-                                      error));
+    TIDE_TRY(tide_bench_workload_init(&on.workload, which, run->settings->is_brief,
+                                      tide_hostmem_default(), error));
     tide_status status = open_sides(&on, error);
     if (status == TIDE_OK) {
-        *group = (tide_bench_group){.name = on.workload.name, .n_variants = N_SIDES};
-        for (size_t i = 0; i < N_SIDES; i++) {
-            group->variants[i] = (tide_bench_variant){
-                .name = NAMES[i], .sample = tide_bench_crowd_sample, .ctx = &on.crowds[i]};
-        }
-        status = tide_bench_measure(group, run->n_rounds, error);
+        group->name = on.workload.name;
+        status = tide_bench_crowds_measure(on.crowds, NAMES, N_SIDES, group,
+                                           run->settings->n_rounds, error);
     }
     if (status == TIDE_OK) {
         tide_recorder_stats stats;
         tide_recorder_get_stats(on.caches[WITH_STACKS].recorder, &stats);
-        tide_report_say(run->report, "stacks",
-                        "%s: %zu frames, %zu distinct stacks, %.1f MiB of them", group->name,
-                        count_frames(on.caches[WITH_STACKS].recorder), stats.n_stacks,
-                        (double)stats.depot_bytes / 1048576.0);
+        tide_bench_say(run, "stacks", "%s: %zu frames, %zu distinct stacks, %.1f MiB of them",
+                       group->name, count_frames(on.caches[WITH_STACKS].recorder), stats.n_stacks,
+                       (double)stats.depot_bytes / 1048576.0);
     }
     setup_fini(&on);
     return status;
@@ -152,20 +147,18 @@ static tide_status measure_threads(tide_bench_run *run, size_t workload, int whi
          "hit-4k, with stacks"},
         {"step, floor", "step, notes alone", "step, not recorded", "step, without stacks",
          "step, with stacks"}};
-    static crowds on;
-    on = (crowds){.floors = {NULL, NULL}};
-    TIDE_TRY(tide_bench_workload_init(&on.workload, CROWD_WORKLOADS[workload], run->is_brief,
-                                      tide_hostmem_default(), error));
+    static const char *const VARIANTS[2] = {"one thread", "two threads"};
+    crowds on = {.floors = {NULL, NULL}};
+    TIDE_TRY(tide_bench_workload_init(&on.workload, CROWD_WORKLOADS[workload],
+                                      run->settings->is_brief, tide_hostmem_default(), error));
     tide_status status = TIDE_OK;
-    *group = (tide_bench_group){.name = NAMES[workload][which], .n_variants = 2};
+    group->name = NAMES[workload][which];
     for (size_t i = 0; i < 2 && status == TIDE_OK; i++) {
         status = open_crowd(&on, i, which, error);
-        group->variants[i] = (tide_bench_variant){.name = i == 0 ? "one thread" : "two threads",
-                                                  .sample = tide_bench_crowd_sample,
-                                                  .ctx = &on.crowds[i]};
     }
     if (status == TIDE_OK) {
-        status = tide_bench_measure(group, run->n_rounds, error);
+        status = tide_bench_crowds_measure(on.crowds, VARIANTS, 2, group, run->settings->n_rounds,
+                                           error);
     }
     crowds_fini(&on);
     return status;
@@ -179,7 +172,7 @@ enum { N_BATCHES = 400 };
  * thread's own time. A batch is one pass of hit-4k, about a hundred events. */
 static tide_status measure_growth(tide_bench_run *run, double *ret_stall_ms,
                                   double *ret_event_bytes, tide_error *error) {
-    static double batches_ms[N_BATCHES];
+    double batches_ms[N_BATCHES];
     tide_bench_workload workload;
     tide_bench_cache_state cache = {.device = NULL};
     tide_bench_crowd crowd = {.n_threads = 0};
@@ -188,8 +181,8 @@ static tide_status measure_growth(tide_bench_run *run, double *ret_stall_ms,
     if (status == TIDE_OK) {
         status = tide_bench_crowd_init(&crowd, &workload, &tide_bench_cache, &cache, error);
     }
-    workload.n_passes = run->is_brief ? 1 : 16;
-    size_t n_batches = run->is_brief ? 16 : N_BATCHES;
+    workload.n_passes = run->settings->is_brief ? 1 : 16;
+    size_t n_batches = run->settings->is_brief ? 16 : N_BATCHES;
     for (size_t i = 0; i < n_batches && status == TIDE_OK; i++) {
         double ns = 0.0;
         status = tide_bench_crowd_sample(&crowd, &ns, error);
@@ -204,9 +197,9 @@ static tide_status measure_growth(tide_bench_run *run, double *ret_stall_ms,
         *ret_stall_ms = of.max - of.median;
         size_t event_bytes = config.log_bytes / stats.max_events; /* whole rows fill it */
         *ret_event_bytes = (double)event_bytes;
-        tide_report_say(run->report, "growth",
-                        "log: %zu batches of %zu events: median %.1f us, slowest %.1f us",
-                        n_batches, 2 * tide_bench_pairs(&workload), of.median * 1e3, of.max * 1e3);
+        tide_bench_say(run, "growth",
+                       "log: %zu batches of %zu events: median %.1f us, slowest %.1f us", n_batches,
+                       2 * tide_bench_pairs(&workload), of.median * 1e3, of.max * 1e3);
     }
     tide_bench_thread_fini(&crowd.threads[0]);
     tide_bench_cache_fini(&cache);
@@ -246,8 +239,14 @@ static tide_status run_threads(tide_bench_run *run, tide_bench_group *groups, ti
 }
 
 static tide_status run_recorder(tide_bench_run *run, tide_error *error) {
-    static tide_bench_group groups[TIDE_BENCH_N_WORKLOADS];
-    static tide_bench_group crowd_groups[N_CROWD_WORKLOADS * N_CROWDS];
+    enum { N_CROWD_GROUPS = N_CROWD_WORKLOADS * N_CROWDS };
+    _Static_assert(TIDE_BENCH_N_WORKLOADS + N_CROWD_GROUPS <= TIDE_BENCH_MAX_GROUPS,
+                   "all groups have room");
+    tide_bench_group *groups = tide_bench_add_groups(
+        run, "pairs", "An allocation and its release in ns", TIDE_BENCH_N_WORKLOADS, UNRECORDED);
+    tide_bench_group *crowd_groups = tide_bench_add_groups(
+        run, "threads", "Two threads on one cache, a pair of each in ns by the clock",
+        N_CROWD_GROUPS, 0);
     double stall_ms = -1.0;
     double event_bytes = -1.0;
     for (size_t i = 0; i < TIDE_BENCH_N_WORKLOADS; i++) {
@@ -258,11 +257,6 @@ static tide_status run_recorder(tide_bench_run *run, tide_error *error) {
     TIDE_TRY(measure_growth(run, &stall_ms, &event_bytes, error));
     tide_bench_add_target(run, "log, an event", "B", EVENT_BYTES_BOUND, event_bytes);
     tide_bench_add_target(run, "log, longest stall while it grows", "ms", 1.0, stall_ms);
-    tide_bench_report_groups(run, "pairs", "An allocation and its release in ns", groups,
-                             TIDE_BENCH_N_WORKLOADS, UNRECORDED);
-    tide_bench_report_groups(run, "threads",
-                             "Two threads on one cache, a pair of each in ns by the clock",
-                             crowd_groups, (size_t)N_CROWD_WORKLOADS * N_CROWDS, 0);
     return TIDE_OK;
 }
 

@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "bench/bench.h"
+#include "bench/run_internal.h"
 #include "common/clock.h"
 #include "common/strings.h"
 #include "snapshot/symbols.h"
@@ -106,26 +106,28 @@ static tide_status measure_apart(const code *c, timing *ret, tide_error *error) 
 }
 
 static tide_status run_symbols(tide_bench_run *run, tide_error *error) {
-    code c = {.n_addresses = run->is_brief ? N_ADDRESSES_BRIEF : N_ADDRESSES};
+    code c = {.n_addresses = run->settings->is_brief ? N_ADDRESSES_BRIEF : N_ADDRESSES};
     (void)dl_iterate_phdr(take_code, &c);
-    tide_bench_group group = {.name = "this program", .n_rounds = run->n_rounds};
-    group.variants[0].name = "again";
-    group.variants[1].name = "first time";
-    group.n_variants = 2;
+    tide_bench_group *group =
+        tide_bench_add_groups(run, "addresses", "A distinct address in ns", 1, 0);
+    group->name = "this program";
+    group->n_rounds = run->settings->n_rounds;
+    group->variants[0].name = "again";
+    group->variants[1].name = "first time";
+    group->n_variants = 2;
     timing last = {.first_ns = 0.0};
-    for (size_t i = 0; i < run->n_rounds; i++) {
+    for (size_t i = 0; i < group->n_rounds; i++) {
         TIDE_TRY(measure_apart(&c, &last, error));
-        group.variants[0].samples[i] = last.again_ns / (double)c.n_addresses;
-        group.variants[1].samples[i] = last.first_ns / (double)c.n_addresses;
+        group->variants[0].samples[i] = last.again_ns / (double)c.n_addresses;
+        group->variants[1].samples[i] = last.first_ns / (double)c.n_addresses;
     }
-    tide_report_say(run->report, "program",
-                    "%zu addresses in %.1f MiB of code: %llu frames, %llu "
-                    "with file and line",
-                    c.n_addresses, (double)c.n_bytes / (1 << 20), (unsigned long long)last.n_frames,
-                    (unsigned long long)last.n_lines);
-    tide_bench_report_groups(run, "addresses", "A distinct address in ns", &group, 1, 0);
+    tide_bench_say(run, "program",
+                   "%zu addresses in %.1f MiB of code: %llu frames, %llu "
+                   "with file and line",
+                   c.n_addresses, (double)c.n_bytes / (1 << 20), (unsigned long long)last.n_frames,
+                   (unsigned long long)last.n_lines);
     tide_bench_add_target(run, "1,000 distinct addresses, the first time", "ms", 400.0,
-                          tide_bench_min(&group, 1) * N_ADDRESSES * 1e-6);
+                          tide_bench_min(group, 1) * N_ADDRESSES * 1e-6);
     return TIDE_OK;
 }
 

@@ -153,3 +153,13 @@ tide_status tide_bench_crowd_sample(void *ctx, double *ret_ns, tide_error *error
     *ret_ns = sum_ns / (double)crowd->n_threads;
     return status;
 }
+
+tide_status tide_bench_crowds_measure(tide_bench_crowd *crowds, const char *const *names, size_t n,
+                                      tide_bench_group *group, size_t n_rounds, tide_error *error) {
+    group->n_variants = n;
+    for (size_t i = 0; i < n; i++) {
+        group->variants[i] = (tide_bench_variant){
+            .name = names[i], .sample = tide_bench_crowd_sample, .ctx = &crowds[i]};
+    }
+    return tide_bench_measure(group, n_rounds, error);
+}

@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "bench/run_internal.h"
 #include "common/event.h"
 #include "common/hostmem.h"
 #include "common/status.h"
@@ -103,6 +104,12 @@ TIDE_NODISCARD tide_status tide_bench_crowd_init(tide_bench_crowd *crowd,
 /* A sample for tide_bench_variant, `ctx` is a tide_bench_crowd: ns of a pair, the mean of the
  * threads. Each makes one pass before it looks at the clock. */
 TIDE_NODISCARD tide_status tide_bench_crowd_sample(void *ctx, double *ret_ns, tide_error *error);
+
+/* Measures n crowds in turn as variants of the group. */
+TIDE_NODISCARD tide_status tide_bench_crowds_measure(tide_bench_crowd *crowds,
+                                                     const char *const *names, size_t n,
+                                                     tide_bench_group *group, size_t n_rounds,
+                                                     tide_error *error);
 
 /* The harness alone: an allocator that does nothing. Takes no state. */
 extern const tide_bench_side tide_bench_null;

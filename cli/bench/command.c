@@ -3,35 +3,28 @@
 #include <string.h>
 
 #include "bench/bench.h"
-#include "cli/report_options.h"
-#include "cli/bench/records.h"
+#include "cli/bench/internal.h"
 #include "cli/cli.h"
-#include "common/nearest.h"
 #include "cli/outputs.h"
+#include "cli/progress.h"
 #include "cli/record_file.h"
+#include "cli/report_options.h"
 #include "cli/run_choices.h"
 #include "cli/run_options.h"
-#include "common/clock.h"
+#include "common/nearest.h"
 #include "common/plural.h"
 #include "model/timing.h"
 
 enum { DEFAULT_ROUNDS = 15, DEFAULT_WARMUP = 3 };
 
-static const tide_bench *const BENCHES[] = {
-    &tide_bench_allocator,   &tide_bench_recorder,      &tide_bench_symbols,
-    &tide_bench_matmul,      &tide_bench_mlp,           &tide_bench_mlp_scaling,
-    &tide_bench_mlp_norm,    &tide_bench_layernorm,     &tide_bench_gemv,
-    &tide_bench_gather_gemv, &tide_bench_layer_forward, &tide_bench_layer_backward,
-    &tide_bench_copy};
-enum { N_BENCHES = sizeof(BENCHES) / sizeof(BENCHES[0]) };
-
 typedef struct bench_options {
-    tide_bench_settings settings; /* of those that measure on a device */
-    tide_report_options report;   /* how the report is printed */
+    tide_bench_settings settings;         /* what is measured */
+    tide_option_list sizes, dtypes, vary; /* copied to the settings, which borrow the texts */
+    tide_report_options report;           /* how the report is printed */
+    const char *record_path;              /* of the CSV file; NULL: none */
     uint64_t rounds;
     bool samples;
     bool gate;
-    bool brief;
 } bench_options;
 
 static const char *dtype_at(size_t i) {
@@ -57,16 +50,16 @@ static const tide_option OPTIONS[] = {
      AT(gate)},
     {TIDE_OPTION_FLAG, "brief", NULL, NULL,
      "do little work in each sample, only to see that it runs; the figures mean nothing", NULL,
-     NULL, NULL, AT(brief)},
+     NULL, NULL, AT(settings.is_brief)},
     {.kind = TIDE_OPTION_HEADING, .help = "Benchmarks of a device"},
     {TIDE_OPTION_TEXT, "device", NULL, "auto|cuda[:N]|cpu",
      "device to measure; default auto, the best real one", NULL, NULL, tide_choice_device,
      AT(settings.device)},
     {TIDE_OPTION_COUNTS, "sizes", NULL, "N", "n or D of each row; default: the sizes listed above",
-     NULL, NULL, NULL, AT(settings.sizes)},
+     NULL, NULL, NULL, AT(sizes)},
     {TIDE_OPTION_CHOICES, "dtype", NULL, NULL,
      "types of the numbers; int8 is for weights only, which are cast where they are used", NULL,
-     "bf16-true=bf16", dtype_at, AT(settings.dtypes)},
+     "bf16-true=bf16", dtype_at, AT(dtypes)},
     {TIDE_OPTION_COUNT, "batch", NULL, "N", "number of rows of the input", "batch-size", NULL, NULL,
      AT(settings.batch)},
     {TIDE_OPTION_COUNT, "dim", NULL, "N", "mlp, mlp-scaling: width of the layers; default 256",
@@ -78,7 +71,7 @@ static const tide_option OPTIONS[] = {
      NULL, AT(settings.steps)},
     {TIDE_OPTION_CHOICES, "vary", NULL, NULL,
      "mlp-scaling: what is made 2 to 5 times as much; default each of them", NULL, NULL, vary_at,
-     AT(settings.vary)},
+     AT(vary)},
     {TIDE_OPTION_COUNT, "warmup", NULL, "N", "number of calls before the first sample; default 3",
      NULL, NULL, NULL, AT(settings.warmup)},
     {TIDE_OPTION_COUNT, "calls", NULL, "N",
@@ -98,7 +91,7 @@ static const tide_option OPTIONS[] = {
      NULL, NULL, AT(settings.target)},
     {TIDE_OPTION_TEXT, "record", NULL, "FILE.csv",
      "append the figures to this file as experiment records, adding columns where they are needed",
-     NULL, NULL, NULL, AT(settings.record_path)},
+     NULL, NULL, NULL, AT(record_path)},
 };
 
 static const tide_option_table TABLE = {
@@ -166,16 +159,16 @@ static const taken_option TAKEN[] = {
 /* Refuses an option that the benchmark does not use. False: a message was printed. */
 static bool check_taken(const tide_bench *bench, const tide_operands *operands) {
     for (size_t i = 0; i < sizeof(TAKEN) / sizeof(TAKEN[0]); i++) {
-        if ((bench->takes & TAKEN[i].taken) != 0 ||
+        if ((tide_bench_takes(bench) & TAKEN[i].taken) != 0 ||
             !tide_options_is_given(&TABLE, operands, TAKEN[i].name)) {
             continue;
         }
         char takers[256] = "";
-        for (size_t k = 0; k < N_BENCHES; k++) {
+        for (size_t k = 0; tide_bench_at(k) != NULL; k++) {
             size_t n = strlen(takers);
-            if ((BENCHES[k]->takes & TAKEN[i].taken) != 0) {
+            if ((tide_bench_takes(tide_bench_at(k)) & TAKEN[i].taken) != 0) {
                 (void)snprintf(takers + n, sizeof(takers) - n, "%s%s", n > 0 ? ", " : "",
-                               BENCHES[k]->name);
+                               tide_bench_at(k)->name);
             }
         }
         tide_cli_note("bench", "--%s has no effect on %s: it applies to %s", TAKEN[i].name,
@@ -205,7 +198,7 @@ static bool check_numbers(const tide_bench *bench, const tide_operands *operands
         tide_cli_note("bench", "--target and --peak-tflops must be above 0");
         return false;
     }
-    if (is->calls > 1 && (bench->takes & TIDE_BENCH_TAKES_FLUSH) != 0 && !is->no_flush) {
+    if (is->calls > 1 && (tide_bench_takes(bench) & TIDE_BENCH_TAKES_FLUSH) != 0 && !is->no_flush) {
         tide_cli_note(
             "bench",
             "--calls %llu: only the first call of a sample would find empty caches: add --no-flush",
@@ -217,14 +210,15 @@ static bool check_numbers(const tide_bench *bench, const tide_operands *operands
 
 static const char *bench_at(const void *ctx, size_t i) {
     (void)ctx;
-    return i < N_BENCHES ? BENCHES[i]->name : NULL;
+    const tide_bench *bench = tide_bench_at(i);
+    return bench != NULL ? bench->name : NULL;
 }
 
 /* The benchmark of that name. NULL: there is none, and a message was printed. */
 static const tide_bench *find(const char *name) {
-    for (size_t i = 0; i < N_BENCHES; i++) {
-        if (strcmp(BENCHES[i]->name, name) == 0) {
-            return BENCHES[i];
+    for (size_t i = 0; tide_bench_at(i) != NULL; i++) {
+        if (strcmp(tide_bench_at(i)->name, name) == 0) {
+            return tide_bench_at(i);
         }
     }
     const tide_words benches = {.word_at = bench_at};
@@ -240,60 +234,95 @@ typedef struct verdicts {
     bool some_do_not_fit;  /* cases without figures */
 } verdicts;
 
-/* Measures, prints the report whatever the targets say, and keeps the records. */
-static tide_status measure(const tide_bench *bench, const bench_options *options, verdicts *ret,
-                           tide_error *error) {
-    static tide_bench_run run;
-    static tide_bench_records records;
+/* Shows the case at once, because the line on the terminal is about one that is finished. */
+static void show_case(void *ctx, const char *text) {
+    tide_progress *progress = ctx;
+    progress->next_ns = 0;
+    tide_progress_say(progress, "%s", text);
+}
+
+static tide_status report_run(const tide_bench *bench, const bench_options *options,
+                              const tide_bench_run *run, const verdicts *found, tide_error *error) {
     tide_report report;
     tide_report_init(&report, "bench");
-    records = (tide_bench_records){.flush_bytes = -1, .started_unix_us = tide_clock_unix_us()};
-    run = (tide_bench_run){.report = &report,
-                           .n_rounds = (size_t)options->rounds,
-                           .with_samples = options->samples,
-                           .is_brief = options->brief,
-                           .settings = &options->settings,
-                           .records = &records};
+    const size_t n_rounds = run->settings->n_rounds;
+    const bool is_missed = found->bound_is_missed || found->target_is_missed;
     tide_report_say(&report, "bench", "%s: %s; %zu round%s%s", bench->name, bench->summary,
-                    run.n_rounds, tide_plural(run.n_rounds, "", "s"),
-                    options->brief ? ", brief: the figures mean nothing"
-                                   : "; best on a machine with nothing else to do");
-    tide_progress_begin(&run.progress, bench->name);
-    tide_status status = bench->run(&run, error);
-    tide_progress_end(&run.progress);
-    if (status == TIDE_OK) {
-        ret->bound_is_missed = tide_bench_report_targets(&run);
-        ret->target_is_missed = tide_bench_report_records(&run);
-        ret->some_do_not_fit = run.n_unfit > 0;
-        if (records.n_records > 0 || run.n_unfit > 0) {
-            tide_bench_report_environment(&run);
-        }
-        tide_report_figure_count(&report, "rounds", (int64_t)run.n_rounds);
-        tide_report_figure_text(&report, "targets_met",
-                                ret->bound_is_missed || ret->target_is_missed ? "no" : "yes");
-        tide_report_figure_count(&report, "unfit_cases", (int64_t)run.n_unfit);
-        status =
-            tide_report_print(&report, tide_format_chosen(&options->report), stdout, stderr, error);
+                    n_rounds, tide_plural(n_rounds, "", "s"),
+                    run->settings->is_brief ? ", brief: the figures mean nothing"
+                                            : "; best on a machine with nothing else to do");
+    tide_bench_report_results(&report, run, options->samples);
+    if (run->settings->target > 0.0 || options->record_path != NULL) {
+        tide_bench_report_records(&report, run);
     }
-    if (status == TIDE_OK) {
-        status = tide_bench_save_records(&run, error);
+    if (run->n_records > 0 || run->n_unfit > 0) {
+        tide_bench_report_environment(&report, run);
     }
+    tide_report_figure_count(&report, "rounds", (int64_t)n_rounds);
+    tide_report_figure_text(&report, "targets_met", is_missed ? "no" : "yes");
+    tide_report_figure_count(&report, "unfit_cases", (int64_t)run->n_unfit);
+    tide_status status =
+        tide_report_print(&report, tide_format_chosen(&options->report), stdout, stderr, error);
     tide_report_fini(&report);
     return status;
+}
+
+/* Measures, prints the report whatever the targets say, and keeps the records. */
+static tide_status measure(const tide_bench *bench, bench_options *options, verdicts *ret,
+                           tide_error *error) {
+    tide_bench_run *run = NULL;
+    tide_progress progress;
+    options->settings.show = show_case;
+    options->settings.show_ctx = &progress;
+    if (tide_bench_run_create(tide_hostmem_default(), &options->settings, &run) != TIDE_OK) {
+        return tide_fail(error, TIDE_NO_MEMORY, "no host memory for the results");
+    }
+    tide_progress_begin(&progress, bench->name);
+    tide_status status = tide_bench_run_measure(run, bench, error);
+    tide_progress_end(&progress);
+    if (status == TIDE_OK) {
+        *ret = (verdicts){.bound_is_missed = tide_bench_some_target_is_missed(run),
+                          .target_is_missed = tide_bench_some_record_is_missed(run),
+                          .some_do_not_fit = run->n_unfit > 0};
+        status = report_run(bench, options, run, ret, error);
+    }
+    if (status == TIDE_OK && options->record_path != NULL) {
+        status = tide_bench_save_records(run, options->record_path, error);
+    }
+    tide_bench_run_destroy(run);
+    return status;
+}
+
+/* Hands the lists of the command line to the settings. */
+static void complete_settings(bench_options *options) {
+    _Static_assert((int)TIDE_OPTION_LIST_ITEMS <= (int)TIDE_BENCH_MAX_SIZES, "every size has room");
+    tide_bench_settings *settings = &options->settings;
+    settings->n_rounds = (size_t)options->rounds;
+    settings->n_sizes = options->sizes.n;
+    for (size_t i = 0; i < options->sizes.n; i++) {
+        settings->sizes[i] = options->sizes.counts[i];
+    }
+    settings->n_dtypes = options->dtypes.n;
+    for (size_t i = 0; i < options->dtypes.n; i++) { /* has room: there are four, none twice */
+        settings->dtypes[i] = options->dtypes.texts[i];
+    }
+    settings->n_vary = options->vary.n;
+    for (size_t i = 0; i < options->vary.n; i++) { /* the same */
+        settings->vary[i] = options->vary.texts[i];
+    }
 }
 
 /* Checks the device and the file for records before anything is measured. */
 static tide_status prepare(const tide_bench *bench, bench_options *options, char device[64],
                            tide_error *error) {
     tide_device_kind kind = TIDE_DEVICE_CPU;
-    if ((bench->takes & TIDE_BENCH_TAKES_DEVICE) == 0) {
+    if ((tide_bench_takes(bench) & TIDE_BENCH_TAKES_DEVICE) == 0) {
         return TIDE_OK;
     }
-    if (options->settings.record_path != NULL) {
-        const tide_output records = {.path = options->settings.record_path,
-                                     .content = TIDE_CONTENT_CSV};
+    if (options->record_path != NULL) {
+        const tide_output records = {.path = options->record_path, .content = TIDE_CONTENT_CSV};
         TIDE_TRY(tide_output_check_name(&records, error));
-        TIDE_TRY(tide_record_check(options->settings.record_path, error));
+        TIDE_TRY(tide_record_check(options->record_path, error));
     }
     const char *asked = options->settings.device != NULL ? options->settings.device : "auto";
     TIDE_TRY(tide_pick_device("bench", asked, device, &kind, error));
@@ -322,6 +351,7 @@ static int run_command(int argc, char **argv) {
     }
     tide_error error = {""};
     verdicts found = {false, false, false};
+    complete_settings(&options);
     tide_status status = prepare(bench, &options, device, &error);
     if (status == TIDE_OK) {
         status = measure(bench, &options, &found, &error);

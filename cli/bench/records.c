@@ -1,18 +1,11 @@
+/* records.c - the figures of a benchmark as experiment records: a table, and rows of a CSV file. */
 #define _POSIX_C_SOURCE 200809L
-#include "cli/bench/records.h"
-
 #include <inttypes.h>
 #include <stdio.h>
 #include <time.h>
 
+#include "cli/bench/internal.h"
 #include "cli/record_file.h"
-
-void tide_bench_add_record(tide_bench_run *run, const tide_bench_record *record) {
-    tide_bench_records *all = run->records;
-    if (all->n_records < TIDE_BENCH_MAX_RECORDS) {
-        all->records[all->n_records++] = *record;
-    }
-}
 
 /* ---- the environment ---- */
 
@@ -44,9 +37,9 @@ static void put_date(tide_table *table, const char *key, int64_t unix_us) {
     }
 }
 
-void tide_bench_report_environment(const tide_bench_run *run) {
-    const tide_run_environment *is = &run->records->environment;
-    tide_table *table = tide_report_table(run->report, "environment", "Measured on");
+void tide_bench_report_environment(tide_report *report, const tide_bench_run *run) {
+    const tide_run_environment *is = &run->environment;
+    tide_table *table = tide_report_table(report, "environment", "Measured on");
     tide_table_column(table, "what", "what", false);
     tide_table_column(table, "value", "value", false);
     put_text(table, "device", is->device_kind);
@@ -57,29 +50,19 @@ void tide_bench_report_environment(const tide_bench_run *run) {
     put_number(table, "runtime's CUDA version", is->runtime_version);
     put_number(table, "highest clock, kHz", is->sm_clock_khz);
     put_number(table, "highest memory clock, kHz", is->memory_clock_khz);
-    put_number(table, "written between samples, bytes", run->records->flush_bytes);
+    put_number(table, "written between samples, bytes", run->flush_bytes);
     put_text(table, "host's processor", is->host.cpu);
     put_number(table, "host's processors", is->host.n_cpus);
     put_text(table, "host's system", is->host.os);
     put_text(table, "program", is->tool);
     put_text(table, "build", is->build);
-    put_date(table, "started", run->records->started_unix_us);
+    put_date(table, "started", run->started_unix_us);
 }
 
 /* ---- the table ---- */
 
-static bool is_missed(const tide_bench_run *run, const tide_bench_record *record) {
-    return run->settings->target > 0.0 && record->is_judged &&
-           !(record->actual >= run->settings->target);
-}
-
-bool tide_bench_report_records(const tide_bench_run *run) {
-    const tide_bench_records *all = run->records;
-    bool some_missed = false;
-    if (run->settings->target <= 0.0 && run->settings->record_path == NULL) {
-        return false;
-    }
-    tide_table *table = tide_report_table(run->report, "records", "Records");
+void tide_bench_report_records(tide_report *report, const tide_bench_run *run) {
+    tide_table *table = tide_report_table(report, "records", "Records");
     tide_table_column(table, "name", "name", false);
     tide_table_column(table, "case", "case", false);
     tide_table_column(table, "metric", "metric", false);
@@ -89,11 +72,9 @@ bool tide_bench_report_records(const tide_bench_run *run) {
     tide_table_column(table, "device", "device", false);
     tide_table_column(table, "is_model", "model", false);
     tide_table_column(table, "result", "result", false);
-    for (size_t i = 0; i < all->n_records; i++) {
-        const tide_bench_record *record = &all->records[i];
+    for (size_t i = 0; i < run->n_records; i++) {
+        const tide_bench_record *record = &run->records[i];
         bool has_target = record->is_judged && run->settings->target > 0.0;
-        bool missed = is_missed(run, record);
-        some_missed = some_missed || missed;
         tide_table_row_begin(table);
         tide_cell_text(table, record->name);
         tide_cell_text(table, record->label);
@@ -101,11 +82,12 @@ bool tide_bench_report_records(const tide_bench_run *run) {
         tide_cell_real(table, has_target ? run->settings->target : -1.0);
         tide_cell_real(table, record->actual);
         tide_cell_text(table, record->dtype);
-        tide_cell_text(table, all->environment.device_kind);
+        tide_cell_text(table, run->environment.device_kind);
         tide_cell_text(table, record->is_model ? "true" : "false");
-        tide_cell_text(table, !has_target ? "-" : missed ? "missed" : "ok");
+        tide_cell_text(table, !has_target                                ? "-"
+                              : tide_bench_record_is_missed(run, record) ? "missed"
+                                                                         : "ok");
     }
-    return some_missed;
 }
 
 /* ---- the file ---- */
@@ -131,7 +113,7 @@ static void write_real(char text[NUMBER_BYTES], double number) {
 
 static void fill_cells(const tide_bench_run *run, const tide_bench_record *record,
                        record_cells *to) {
-    const tide_run_environment *is = &run->records->environment;
+    const tide_run_environment *is = &run->environment;
     const double reals[] = {record->is_judged ? run->settings->target : 0.0,
                             record->actual,
                             record->us.median,
@@ -146,7 +128,7 @@ static void fill_cells(const tide_bench_run *run, const tide_bench_record *recor
     char(*counts)[NUMBER_BYTES] = to->numbers + N_REALS;
     (void)snprintf(counts[0], NUMBER_BYTES, "%zu", record->n_samples);
     (void)snprintf(counts[1], NUMBER_BYTES, "%zu", record->n_calls);
-    (void)snprintf(counts[2], NUMBER_BYTES, "%" PRId64, run->records->started_unix_us);
+    (void)snprintf(counts[2], NUMBER_BYTES, "%" PRId64, run->started_unix_us);
     const char *const cells[N_COLUMNS] = {record->name,
                                           record->metric,
                                           to->numbers[0],
@@ -173,19 +155,20 @@ static void fill_cells(const tide_bench_run *run, const tide_bench_record *recor
     }
 }
 
-tide_status tide_bench_save_records(const tide_bench_run *run, tide_error *error) {
+tide_status tide_bench_save_records(const tide_bench_run *run, const char *path,
+                                    tide_error *error) {
     static record_cells filled[TIDE_BENCH_MAX_RECORDS];
     static const char *cells[TIDE_BENCH_MAX_RECORDS * N_COLUMNS];
-    size_t n = run->records->n_records;
-    if (run->settings->record_path == NULL || n == 0) {
+    size_t n = run->n_records;
+    if (n == 0) {
         return TIDE_OK;
     }
     for (size_t i = 0; i < n; i++) {
-        fill_cells(run, &run->records->records[i], &filled[i]);
+        fill_cells(run, &run->records[i], &filled[i]);
         for (size_t k = 0; k < N_COLUMNS; k++) {
             cells[i * N_COLUMNS + k] = filled[i].cells[k];
         }
     }
     const tide_record_rows rows = {COLUMNS, N_COLUMNS, cells, n};
-    return tide_record_append(run->settings->record_path, &rows, error);
+    return tide_record_append(path, &rows, error);
 }

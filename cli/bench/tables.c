@@ -1,42 +1,79 @@
-/* tables.c - rows of benchmarks of a device: times of a call, the figure made of them, every
- * sample where asked for, and the records.
- */
-#include <stdio.h>
-#include <string.h>
-
-#include "bench/place_internal.h"
+/* tables.c - the results of a benchmark as sentences and tables. */
+#include "cli/bench/internal.h"
 #include "common/statistics.h"
-#include "model/peak.h"
+#include "run/outcome.h"
 
-/* The name of a rate, and its unit in work a second. */
-typedef struct unit {
-    const char *key, *title; /* of the column */
-    const char *metric;      /* in records */
-    double divisor;
-} unit;
-
-static const unit UNITS[] = {
-    [TIDE_RATE_FLOPS] = {"tflops", "TFLOP/s", "TFLOP/s", 1e12},
-    [TIDE_RATE_BYTES] = {"gb_per_s", "GB/s", "memory_bandwidth(GB/s)", 1e9},
-};
-
-static const char *const SHARE_METRIC = "flops_utilization";
-
-static void begin_samples(tide_bench_tables *tables, tide_bench_run *run) {
-    tables->samples = tide_report_table(run->report, "samples", "Samples in us of a call");
-    tide_table_column(tables->samples, "case", "case", false);
-    tide_table_column(tables->samples, "dtype", "dtype", false);
-    tide_table_column(tables->samples, "round", "round", true);
-    tide_table_column(tables->samples, "device_us", "device us", true);
-    tide_table_column(tables->samples, "host_us", "host us", true);
+/* Sentences that stand above the tables of rows, or below. */
+static void report_notes(tide_report *report, const tide_bench_run *run, bool is_below) {
+    for (size_t i = 0; i < run->n_notes; i++) {
+        if (run->notes[i].is_below == is_below) {
+            tide_report_say(report, run->notes[i].key, "%s", run->notes[i].text);
+        }
+    }
 }
 
-void tide_bench_tables_begin(tide_bench_tables *tables, tide_bench_run *run, tide_bench_rate rate,
-                             const char *name, const char *title, bool is_model) {
-    const unit *shown = &UNITS[rate == TIDE_RATE_SHARE ? TIDE_RATE_FLOPS : rate];
-    *tables = (tide_bench_tables){.rate = rate, .name = name, .is_model = is_model};
-    tide_table *table = tide_report_table(run->report, "figures", title);
-    tables->figures = table;
+/* ---- groups of variants ---- */
+
+static void report_variant(tide_table *table, const tide_bench_group *group, size_t i,
+                           size_t base) {
+    tide_table_row_begin(table);
+    tide_cell_text(table, group->name);
+    tide_cell_text(table, group->variants[i].name);
+    tide_cell_ns(table, tide_bench_min(group, i));
+    tide_cell_ns(table, tide_bench_median(group, i));
+    if (i == 0) {
+        tide_cell_none(table);
+    } else {
+        tide_cell_ns(table, tide_bench_added(group, i, i - 1));
+    }
+    tide_cell_ratio(table, tide_bench_ratio(group, i, base));
+}
+
+static void report_group_samples(tide_table *table, const tide_bench_group *group) {
+    for (size_t i = 0; i < group->n_variants; i++) {
+        for (size_t round = 0; round < group->n_rounds; round++) {
+            tide_table_row_begin(table);
+            tide_cell_text(table, group->name);
+            tide_cell_text(table, group->variants[i].name);
+            tide_cell_count(table, (int64_t)round);
+            tide_cell_ns(table, group->variants[i].samples[round]);
+        }
+    }
+}
+
+/* `groups`: those of the set. */
+static void report_set(tide_report *report, const tide_bench_group_set *set,
+                       const tide_bench_group *groups, bool with_samples) {
+    char ratio_title[64];
+    (void)snprintf(ratio_title, sizeof(ratio_title), "x %s", groups[0].variants[set->base].name);
+    tide_table *table = tide_report_table(report, set->key, set->title);
+    tide_table_column(table, "workload", "workload", false);
+    tide_table_column(table, "variant", "variant", false);
+    tide_table_column(table, "min_ns", "min ns", true);
+    tide_table_column(table, "median_ns", "median ns", true);
+    tide_table_column(table, "added_ns", "ns to the one above", true);
+    tide_table_column(table, "ratio", ratio_title, true);
+    for (size_t g = 0; g < set->n_groups; g++) {
+        for (size_t i = 0; i < groups[g].n_variants; i++) {
+            report_variant(table, &groups[g], i, set->base);
+        }
+    }
+    if (!with_samples) {
+        return;
+    }
+    tide_table *samples = tide_report_table(report, "samples", "Samples in ns, one a round");
+    tide_table_column(samples, "workload", "workload", false);
+    tide_table_column(samples, "variant", "variant", false);
+    tide_table_column(samples, "round", "round", true);
+    tide_table_column(samples, "ns", "ns", true);
+    for (size_t g = 0; g < set->n_groups; g++) {
+        report_group_samples(samples, &groups[g]);
+    }
+}
+
+/* ---- rows of cases ---- */
+
+static void begin_rows(tide_table *table, tide_bench_rate rate) {
     tide_table_column(table, "case", "case", false);
     tide_table_column(table, "dtype", "dtype", false);
     tide_table_column(table, "outcome", "outcome", false);
@@ -45,114 +82,171 @@ void tide_bench_tables_begin(tide_bench_tables *tables, tide_bench_run *run, tid
     tide_table_column(table, "iqr_us", "quartiles apart us", true);
     tide_table_column(table, "mean_us", "mean us", true);
     tide_table_column(table, "sample_std_us", "± sample std us", true);
-    tide_table_column(table, shown->key, shown->title, true);
+    if (rate == TIDE_RATE_BYTES) {
+        tide_table_column(table, "gb_per_s", "GB/s", true);
+    } else {
+        tide_table_column(table, "tflops", "TFLOP/s", true);
+    }
     if (rate == TIDE_RATE_SHARE) {
         tide_table_column(table, "utilization", "of the peak", true);
     }
-    if (run->with_samples) {
-        begin_samples(tables, run);
-    }
 }
 
-static void put_samples(const tide_bench_tables *tables, const char *label, const char *dtype,
-                        const tide_timing *timing) {
-    for (size_t i = 0; tables->samples != NULL && i < timing->n_samples; i++) {
-        tide_table_row_begin(tables->samples);
-        tide_cell_text(tables->samples, label);
-        tide_cell_text(tables->samples, dtype);
-        tide_cell_count(tables->samples, (int64_t)i);
-        tide_cell_ns(tables->samples, timing->device_ms[i] * 1e3);
-        tide_cell_ns(tables->samples, timing->host_ms[i] < 0.0 ? -1.0 : timing->host_ms[i] * 1e3);
-    }
+static void begin_scaling_rows(tide_table *table) {
+    tide_table_column(table, "varied", "varied", false);
+    tide_table_column(table, "value", "value", true);
+    tide_table_column(table, "factor", "times", true);
+    tide_table_column(table, "outcome", "outcome", false);
+    tide_table_column(table, "min_us", "best us", true);
+    tide_table_column(table, "median_us", "median us", true);
+    tide_table_column(table, "mean_us", "mean us", true);
+    tide_table_column(table, "std_us", "± sample std us", true);
+    tide_table_column(table, "ratio", "x base", true);
 }
 
-/* The peak that the user or the vendor states; -1: unknown. */
-static double peak_flops(const tide_bench_run *run, const char *dtype) {
-    return run->settings->peak_tflops > 0.0
-               ? run->settings->peak_tflops * 1e12
-               : tide_stated_peak_flops(run->records->environment.device_name,
-                                        tide_bench_precision(dtype));
-}
-
-static double times_1000(double ms) {
-    return ms < 0.0 ? ms : ms * 1e3;
-}
-
-/* The samples' statistics, without the figure. */
-static tide_bench_record make_record(const tide_bench_tables *tables, const char *label,
-                                     const char *dtype, const tide_timing *timing) {
-    tide_statistics ms = tide_statistics_of(timing->device_ms, timing->n_samples);
-    tide_bench_record record = {.name = tables->name,
-                                .dtype = dtype,
-                                .is_model = tables->is_model,
-                                .n_samples = timing->n_samples,
-                                .n_calls = timing->n_calls,
-                                .us = {times_1000(ms.mean), times_1000(ms.std),
-                                       times_1000(ms.median), times_1000(ms.min),
-                                       times_1000(ms.max)}};
-    (void)snprintf(record.label, sizeof(record.label), "%s", label);
-    return record;
-}
-
-double tide_bench_tables_row(tide_bench_tables *tables, tide_bench_run *run, const char *label,
-                             const char *dtype, double work, const tide_timing *timing,
-                             bool is_judged) {
-    tide_table *table = tables->figures;
-    tide_bench_record record = make_record(tables, label, dtype, timing);
-    const unit *shown = &UNITS[tables->rate == TIDE_RATE_SHARE ? TIDE_RATE_FLOPS : tables->rate];
-    double seconds = record.us.median * 1e-6;
-    double rate = seconds > 0.0 ? work / seconds / shown->divisor : -1.0;
-    double share = tide_stated_peak_share(work, seconds, peak_flops(run, dtype));
-    double quartiles_ms[2] = {tide_statistics_quantile(timing->device_ms, timing->n_samples, 0.25),
-                              tide_statistics_quantile(timing->device_ms, timing->n_samples, 0.75)};
+/* The first cells of a row, which are the same in the table of samples but for the outcome. */
+static void put_case(tide_table *table, const tide_bench_heading *heading,
+                     const tide_bench_row *row) {
     tide_table_row_begin(table);
-    tide_cell_text(table, label);
-    tide_cell_text(table, dtype);
-    tide_cell_text(table, tide_outcome_name(TIDE_OUTCOME_COMPLETED));
-    tide_cell_ns(table, record.us.min);
-    tide_cell_ns(table, record.us.median);
-    tide_cell_ns(table, timing->n_samples > 1 ? (quartiles_ms[1] - quartiles_ms[0]) * 1e3 : -1.0);
-    tide_cell_ns(table, record.us.mean);
-    tide_cell_ns(table, record.us.std);
-    tide_cell_ratio(table, rate);
-    if (tables->rate == TIDE_RATE_SHARE) {
-        tide_cell_ratio(table, share);
+    if (heading->is_scaling) {
+        tide_cell_text(table, row->varied);
+        tide_cell_count(table, (int64_t)row->value);
+    } else {
+        tide_cell_text(table, row->label);
+        tide_cell_text(table, row->dtype);
     }
-    put_samples(tables, label, dtype, timing);
-    bool is_share = tables->rate == TIDE_RATE_SHARE && share >= 0.0;
-    record.metric = is_share ? SHARE_METRIC : shown->metric;
-    record.actual = is_share ? share : rate;
-    record.is_judged = is_judged;
-    tide_bench_add_record(run, &record);
-    return record.actual;
 }
 
-void tide_bench_show_case(tide_bench_run *run, const char *name, const char *label,
-                          const char *dtype) {
-    run->progress.next_ns =
-        0; /* at once, because the line on the terminal is about a finished case */
-    tide_progress_say(&run->progress, "%s %s, %s", name, label, dtype);
+/* The quartiles' distance in us; -1: a single sample has none. */
+static double quartiles_apart_us(const tide_timing *timing) {
+    const double first = tide_statistics_quantile(timing->device_ms, timing->n_samples, 0.25);
+    const double third = tide_statistics_quantile(timing->device_ms, timing->n_samples, 0.75);
+    return timing->n_samples > 1 ? (third - first) * 1e3 : -1.0;
 }
 
-bool tide_bench_is_unfit(tide_bench_run *run, const char *label, const char *dtype,
-                         tide_status status, tide_error *error) {
-    if (status != TIDE_DEVICE_OOM) {
-        return false;
+static void report_row(tide_table *table, const tide_bench_heading *heading,
+                       const tide_bench_row *row) {
+    put_case(table, heading, row);
+    if (heading->is_scaling) {
+        tide_cell_count(table, (int64_t)row->factor);
     }
-    tide_report_say(run->report, "outcome", "%s, %s: %.*s", label, dtype,
-                    (int)strcspn(error->message, "\n"), error->message);
-    *error = (tide_error){""};
-    run->n_unfit++;
-    return true;
+    tide_cell_text(table,
+                   tide_outcome_name(row->is_unfit ? TIDE_OUTCOME_OOM : TIDE_OUTCOME_COMPLETED));
+    if (row->is_unfit) {
+        return; /* the other cells stay empty */
+    }
+    tide_cell_ns(table, row->us.min);
+    tide_cell_ns(table, row->us.median);
+    if (!heading->is_scaling) {
+        tide_cell_ns(table, quartiles_apart_us(&row->timing));
+    }
+    tide_cell_ns(table, row->us.mean);
+    tide_cell_ns(table, row->us.std);
+    tide_cell_ratio(table, heading->is_scaling ? row->ratio : row->rate);
+    if (heading->rate == TIDE_RATE_SHARE) {
+        tide_cell_ratio(table, row->share);
+    }
 }
 
-void tide_bench_tables_unfit(tide_bench_tables *tables, const char *label, const char *dtype) {
-    size_t n_figures = tables->rate == TIDE_RATE_SHARE ? 7 : 6;
-    tide_table_row_begin(tables->figures);
-    tide_cell_text(tables->figures, label);
-    tide_cell_text(tables->figures, dtype);
-    tide_cell_text(tables->figures, tide_outcome_name(TIDE_OUTCOME_OOM));
-    for (size_t i = 0; i < n_figures; i++) {
-        tide_cell_none(tables->figures);
+static void report_exponents(tide_report *report, const tide_bench_run *run) {
+    tide_table *table =
+        tide_report_table(report, "exponents", "Exponent p of time ~ factor^p, least squares");
+    tide_table_column(table, "varied", "varied", false);
+    tide_table_column(table, "exponent", "p", true);
+    tide_table_column(table, "expected", "where products decide", true);
+    for (size_t i = 0; i < run->n_exponents; i++) {
+        tide_table_row_begin(table);
+        tide_cell_text(table, run->exponents[i].varied);
+        tide_cell_ratio(table, run->exponents[i].exponent);
+        tide_cell_ratio(table, run->exponents[i].expected);
+    }
+}
+
+static void report_row_samples(tide_table *table, const tide_bench_heading *heading,
+                               const tide_bench_row *row) {
+    for (size_t i = 0; i < row->timing.n_samples; i++) {
+        const double host_ms = row->timing.host_ms[i];
+        put_case(table, heading, row);
+        tide_cell_count(table, (int64_t)i);
+        tide_cell_ns(table, row->timing.device_ms[i] * 1e3);
+        if (!heading->is_scaling) {
+            tide_cell_ns(table, host_ms < 0.0 ? -1.0 : host_ms * 1e3);
+        }
+    }
+}
+
+static void report_samples(tide_report *report, const tide_bench_run *run) {
+    const tide_bench_heading *heading = &run->heading;
+    tide_table *table = tide_report_table(report, "samples",
+                                          heading->is_scaling ? "Samples in us of a run"
+                                                              : "Samples in us of a call");
+    tide_table_column(table, heading->is_scaling ? "varied" : "case",
+                      heading->is_scaling ? "varied" : "case", false);
+    tide_table_column(table, heading->is_scaling ? "value" : "dtype",
+                      heading->is_scaling ? "value" : "dtype", heading->is_scaling);
+    tide_table_column(table, "round", "round", true);
+    tide_table_column(table, "device_us", "device us", true);
+    if (!heading->is_scaling) {
+        tide_table_column(table, "host_us", "host us", true);
+    }
+    for (size_t i = 0; i < run->n_rows; i++) {
+        report_row_samples(table, heading, &run->rows[i]);
+    }
+}
+
+static void report_rows(tide_report *report, const tide_bench_run *run, bool with_samples) {
+    const tide_bench_heading *heading = &run->heading;
+    tide_table *table = tide_report_table(report, "figures", heading->title);
+    if (heading->is_scaling) {
+        begin_scaling_rows(table);
+    } else {
+        begin_rows(table, heading->rate);
+    }
+    for (size_t i = 0; i < run->n_rows; i++) {
+        report_row(table, heading, &run->rows[i]);
+    }
+    if (heading->is_scaling) {
+        report_exponents(report, run);
+    }
+    if (with_samples) {
+        report_samples(report, run);
+    }
+}
+
+/* ---- targets, and everything ---- */
+
+static void report_targets(tide_report *report, const tide_bench_run *run) {
+    tide_table *table = tide_report_table(report, "targets", "Targets");
+    tide_table_column(table, "quantity", "quantity", false);
+    tide_table_column(table, "unit", "unit", false);
+    tide_table_column(table, "at_most", "at most", true);
+    tide_table_column(table, "measured", "measured", true);
+    tide_table_column(table, "result", "result", false);
+    for (size_t i = 0; i < run->n_targets; i++) {
+        const tide_bench_target *target = &run->targets[i];
+        tide_table_row_begin(table);
+        tide_cell_text(table, target->what);
+        tide_cell_text(table, target->unit);
+        tide_cell_ns(table, target->bound);
+        tide_cell_ns(table, target->measured);
+        tide_cell_text(table, tide_bench_target_is_met(target) ? "ok"
+                              : target->measured < 0.0         ? "not measured"
+                                                               : "missed");
+    }
+}
+
+void tide_bench_report_results(tide_report *report, const tide_bench_run *run, bool with_samples) {
+    const tide_bench_group *groups = run->groups;
+    report_notes(report, run, false);
+    for (size_t i = 0; i < run->n_sets; i++) {
+        report_set(report, &run->sets[i], groups, with_samples);
+        groups += run->sets[i].n_groups;
+    }
+    if (run->heading.title != NULL) {
+        report_rows(report, run, with_samples);
+    }
+    report_notes(report, run, true);
+    if (run->n_targets > 0) {
+        report_targets(report, run);
     }
 }

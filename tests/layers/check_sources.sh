@@ -34,14 +34,15 @@ knows() {
     replay) echo "common device stack recorder allocator snapshot replay" ;;
     model) echo "common device stack recorder allocator model" ;;
     run) echo "common device stack recorder allocator snapshot capture model run" ;;
+    bench) echo "common device stack recorder allocator snapshot model run bench" ;;
     virtual_cuda) echo "common device virtual_cuda" ;;
     live) echo "common stack recorder live" ;;
     viewer) echo "common viewer" ;;
-    cli) echo "common device stack recorder allocator snapshot capture replay model run report viewer cli" ;;
+    cli) echo "common device stack recorder allocator snapshot capture replay model run bench report viewer cli" ;;
     esac
 }
 
-LIBRARIES="common device stack recorder allocator snapshot report capture replay model run virtual_cuda live viewer"
+LIBRARIES="common device stack recorder allocator snapshot report capture replay model run bench virtual_cuda live viewer"
 MODULES="$LIBRARIES cli"
 
 # Each line names a friend header (_friend.h) and the folders besides its own that may include it. A friend header gives
@@ -54,7 +55,7 @@ device/cuda_friend.h: model/ops_cuda
 device/device_friend.h: recorder replay
 recorder/copy_friend.h: allocator
 recorder/log_format_friend.h: capture
-recorder/recorder_friend.h: allocator capture cli/bench model replay
+recorder/recorder_friend.h: allocator bench capture model replay
 snapshot/export_friend.h: snapshot/pytorch
 snapshot/json_friend.h: snapshot/pytorch
 snapshot/point_set_friend.h: snapshot/pytorch
@@ -138,12 +139,12 @@ check_public_headers() {
     done < <(diff <(grep -v '^#' "$list" | sort) <(tr ' ' '\n' <<<"${reached# }" | sort) | grep '^[<>]')
 }
 
-# run/ may call _exit: a child that it forked must not flush the buffered files of its parent.
+# run/ and bench/ may call _exit: a child that they forked must not flush the buffered files of its parent.
 check_libraries() {
     local module found leaving
     for module in $LIBRARIES; do
         leaving='exit|_exit|abort'
-        [ "$module" != run ] || leaving='exit|abort'
+        [[ " run bench " != *" $module "* ]] || leaving='exit|abort'
         while IFS= read -r found; do
             fail "$found: a library must not print, exit or abort"
         done < <(sources_of "$module" | xargs -r grep -HnE \
@@ -156,7 +157,7 @@ check_lengths() {
     while read -r n_lines file; do
         [ "$file" = total ] || [ "$n_lines" -le $FILE_LINES ] || unfinished "$file" ||
             fail "$file: $n_lines lines; one concept a file, $FILE_LINES at most"
-    done < <(find $MODULES tests cmake bench docs -type f \( -name '*.c' -o -name '*.h' -o -name '*.cu' -o -name '*.cpp' \
+    done < <(find $MODULES tests cmake docs -type f \( -name '*.c' -o -name '*.h' -o -name '*.cu' -o -name '*.cpp' \
         -o -name '*.js' -o -name '*.mjs' -o -name '*.css' -o -name '*.sh' -o -name '*.py' -o -name '*.cmake' \
         -o -name CMakeLists.txt \) -not -path '*/node_modules/*' -print0 2>/dev/null | xargs -0 -r wc -l)
     # The limit covers only C and CUDA: in the page, a panel is one function that encloses all of its helpers.
