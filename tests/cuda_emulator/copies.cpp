@@ -14,7 +14,7 @@ namespace {
 struct copy {
     char *to;         /* 16 bytes of shared memory */
     const char *from; /* n_bytes of device memory */
-    unsigned n_bytes; /* 0 to 16; zeros behind them */
+    unsigned n_bytes; /* 0 to 16; zeros follow them */
     unsigned group;   /* number of its group, from 0 */
 };
 

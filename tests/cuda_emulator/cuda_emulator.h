@@ -42,14 +42,14 @@ bool tide_emulator_detects_races(void);
 unsigned long long tide_emulator_n_switches(void);
 
 /* Device memory of exactly n_bytes > 0, aligned to 256 bytes, filled with 0xFF: every number in it
- * is NaN. NULL when there is none. A write just outside it is reported by the release. */
+ * is NaN. NULL if there is no memory. A write just outside it is reported by the release. */
 void *tide_emulator_alloc(size_t n_bytes);
 void tide_emulator_release(void *memory);
 /* Copies to and from it, after every launch before has ended: the only way on a GPU. */
 void tide_emulator_write(void *memory, const void *bytes, size_t n_bytes);
 void tide_emulator_read(void *ret_bytes, const void *memory, size_t n_bytes);
-/* What is allocated from now on is out of the host's reach except for these copies, as a GPU's own
- * memory is: whoever touches it outside of a kernel ends the program. Off at start. */
+/* From now on the host can reach newly allocated memory only through these copies, as on a GPU:
+ * code that touches it outside a kernel ends the program. This is off at the start. */
 void tide_emulator_hide_memory(bool hides);
 
 #ifdef __cplusplus

@@ -1,6 +1,6 @@
-/* device_memory.h - which addresses are device memory of the emulated device. Whoever plays the
- * runtime registers what it gives out; a kernel that is handed, or touches, anything else is
- * reported. One OS thread at a time. C and C++.
+/* device_memory.h - which addresses are device memory of the emulated device. The library that
+ * stands in for the runtime registers the memory that it hands out; a kernel that receives or
+ * touches any other address is reported. One OS thread at a time. C and C++.
  */
 #ifndef TIDE_TESTS_DEVICE_MEMORY_H
 #define TIDE_TESTS_DEVICE_MEMORY_H
@@ -14,15 +14,16 @@ extern "C" {
 
 /* [base, base + n_bytes) becomes device memory; n_bytes > 0, ranges do not overlap. */
 void tide_device_memory_register(void *base, size_t n_bytes);
-/* Takes back the range that begins at `base`; false when there is none. */
+/* Takes back the range that begins at `base`; false if there is none. */
 bool tide_device_memory_unregister(void *base);
 
-/* Whether [address, address + n_bytes) lies inside one registered range. n_bytes 0: whether
- * `address` lies in one, or just behind its end. */
+/* Whether [address, address + n_bytes) lies inside one registered range. With n_bytes 0: whether
+ * `address` lies in one, or one past its end. */
 bool tide_device_memory_holds(const void *address, size_t n_bytes);
 
-/* Asked before a kernel is launched: cudaSuccess, or the cudaError_t that the launch answers
- * instead of running. Whoever plays the runtime defines it; without one, every launch runs. */
+/* Called before a kernel is launched. Returns cudaSuccess, or the cudaError_t that the launch
+ * returns instead of running. The library that stands in for the runtime may define it; otherwise
+ * every launch runs. */
 int tide_device_launches(const char *kernel);
 
 #ifdef __cplusplus

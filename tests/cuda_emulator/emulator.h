@@ -22,11 +22,11 @@
 
 namespace tide_emulator {
 
-/* What lanes of a warp wait for each other for. */
+/* The operations at which lanes of a warp wait for each other. */
 enum class meeting { none, block, warp, shuffle, vote, matrix };
 
-/* Called once all lanes of the mask have come: data[lane] is what the lane brought; nullptr for
- * lanes that take no part. */
+/* Called once all lanes of the mask have arrived: data[lane] is the lane's contribution; nullptr
+ * for lanes that take no part. */
 typedef void (*combine_function)(void *const *data, unsigned mask);
 
 void barrier(const char *file, int line);
@@ -82,7 +82,7 @@ int launch(const char *name, void (*kernel)(Parameters...), dim3 grid, dim3 bloc
 }
 
 template <typename T> struct shuffled {
-    T value;         /* brought, then taken away */
+    T value;         /* contributed, then replaced by the result */
     unsigned source; /* lane whose value is wanted */
     bool ok;         /* the source takes part */
 };
@@ -221,7 +221,7 @@ T __shfl_sync(unsigned mask, T value, int source, int width = 32, TIDE_EMULATOR_
     return tide_emulator::shuffle(mask, value, from, file, line);
 }
 
-/* Beyond the segment of `width` lanes a lane gets its own value back. */
+/* If the source lies outside the segment of `width` lanes, a lane gets its own value back. */
 template <typename T>
 T __shfl_xor_sync(unsigned mask, T value, int lanes, int width = 32, TIDE_EMULATOR_PLACE) {
     const unsigned mine = tide_emulator::lane();
@@ -303,7 +303,7 @@ inline float __int_as_float(int bits) {
 inline unsigned __umulhi(unsigned x, unsigned y) {
     return static_cast<unsigned>(static_cast<std::uint64_t>(x) * y >> 32);
 }
-/* The number of the lowest bit that is set, counted from 1; 0 of none. */
+/* The number of the lowest bit that is set, counted from 1; 0 if none is set. */
 inline int __ffs(int bits) {
     return __builtin_ffs(bits);
 }

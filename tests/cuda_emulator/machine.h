@@ -37,7 +37,7 @@ void fiber_bounds(const fiber *self, const char **ret_low, const char **ret_high
 
 /* One CUDA thread of the block that runs. */
 struct thread {
-    fiber *stack;             /* owned while it lives; nullptr before its first turn */
+    fiber *stack;             /* owned until the thread ends; nullptr before its first turn */
     uint3 index;              /* threadIdx */
     meeting waits_for;        /* no lanes while it can run */
     bool done;                /* has returned from the kernel */
@@ -97,7 +97,7 @@ struct machine {
 
 extern machine the;
 
-/* What went wrong; the place may be nullptr. */
+/* Reports an error; the place may be nullptr. */
 void report(const char *file, int line, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

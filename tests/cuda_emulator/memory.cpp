@@ -82,7 +82,7 @@ void open_bytes(char *base, size_t n_bytes) {
     std::memset(base, FRESH_BYTE, n_bytes);
 }
 
-/* In the arena: a gap, then the array; nullptr when there is no room. */
+/* In the arena: a gap, then the array; nullptr if there is no room. */
 char *take(size_t n_bytes) {
     const size_t at = (arena_used + GAP_BYTES + 15) / 16 * 16;
     if (at + n_bytes + GAP_BYTES > ARENA_BYTES) {
@@ -240,8 +240,8 @@ bool tide_device_memory_holds(const void *address, size_t n_bytes) {
 
 namespace {
 
-/* Whole pages, with a gap before and behind n_bytes; nullptr: there are none. Under ASan the gaps
- * are poisoned. */
+/* Whole pages, with a gap before and after the n_bytes; nullptr if there is no memory. Under ASan
+ * the gaps are poisoned. */
 char *map_hidden(size_t n_bytes, size_t gap, tide_emulator::device_range *range) {
     const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
     range->n_mapped = (n_bytes + 2 * gap + page - 1) / page * page;

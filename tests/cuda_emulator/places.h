@@ -10,7 +10,7 @@
 namespace tide_emulator {
 
 struct source_place {
-    const char *file; /* never nullptr; lives for ever */
+    const char *file; /* never nullptr; valid until the program ends */
     int line;         /* 0: not known */
 };
 
@@ -18,7 +18,7 @@ std::uint32_t place_from_code(const void *pc); /* a return address in this progr
 std::uint32_t place_from_source(const char *file, int line);
 source_place place_resolve(std::uint32_t place);
 
-/* "'tile' + 12", or an address, for people; written to `text`, which is returned. */
+/* Writes "'tile' + 12", or an address, to `text` and returns it. */
 const char *place_of_address(const void *address, char *text, size_t n_bytes);
 
 } /* namespace tide_emulator */

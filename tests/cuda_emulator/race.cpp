@@ -67,7 +67,7 @@ struct detector {
     std::vector<std::uint32_t> blocks; /* first epochs of this launch's blocks, in order */
     std::vector<uint3> block_indices;  /* blockIdx of each */
     std::vector<knowledge> lanes;      /* by thread of the block */
-    recent_page recent[N_RECENT];      /* found lately, by key modulo N_RECENT */
+    recent_page recent[N_RECENT];      /* found recently, by key modulo N_RECENT */
 };
 
 detector now;

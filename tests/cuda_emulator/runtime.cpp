@@ -1,6 +1,6 @@
 /* runtime.cpp - the few functions of the CUDA runtime that launchers call, for tests of kernels
- * alone. They are in a library of their own, so that a complete runtime that is linked before it
- * replaces them. */
+ * alone. They are in a separate library, so that a complete runtime linked before it replaces them.
+ */
 #include <cuda_runtime_api.h>
 
 #include "device_memory.h"

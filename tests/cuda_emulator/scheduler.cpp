@@ -29,7 +29,7 @@ unsigned random_below(unsigned bound) {
     return static_cast<unsigned>(static_cast<std::uint64_t>(the.random) * bound >> 32);
 }
 
-/* positions[0 .. n) in the order in which they are to run. */
+/* Fills positions[0 .. n) in the order in which they run. */
 template <typename T> void arrange(T *positions, T n) {
     for (T i = 0; i < n; i++) {
         positions[i] = the.order == TIDE_EMULATOR_REVERSE ? n - 1 - i : i;
@@ -50,7 +50,7 @@ unsigned n_warps() {
     return static_cast<unsigned>((the.threads.size() + 31) / 32);
 }
 
-/* Ends the meeting in which `one` waits once every lane of its mask has arrived or returned. */
+/* Ends the meeting in which `one` waits, once every lane of its mask has arrived or returned. */
 bool complete(const thread &one) {
     const unsigned index = static_cast<unsigned>(&one - the.threads.data()) / 32;
     warp &mine = the.warps[index];
@@ -146,7 +146,7 @@ bool run_warps() {
     return any;
 }
 
-/* What the threads of the block wait for. */
+/* How many threads of the block wait, and for what. */
 struct census {
     unsigned n_done, n_at_barrier, n_meeting;
     thread *at_barrier; /* the first */
@@ -275,7 +275,7 @@ bool run_grid(size_t shared_bytes) {
     return ended;
 }
 
-/* Launches that the runtime refuses. */
+/* Reports a launch that the runtime refuses, and returns its error. */
 cudaError_t check_launch(dim3 grid, dim3 block, size_t shared_bytes, size_t argument_bytes) {
     const size_t n_threads = static_cast<size_t>(block.x) * block.y * block.z;
     if (n_threads == 0 || n_threads > 1024 || block.x > 1024 || block.y > 1024 || block.z > 64) {

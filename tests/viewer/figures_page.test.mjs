@@ -21,7 +21,7 @@ const NAMES = {
   workspace: 'workspace',
   input: 'inputs',
   weight_copy: 'weight copies',
-  unknown: 'uncategorised',
+  unknown: 'unknown',
 };
 
 const count = (n) => String(n).replace(/\B(?=(\d{3})+(?!\d))/g, ',');

@@ -187,6 +187,6 @@ const SHORT_NAMES = new Map([
   ['workspace', 'workspace'],
   ['activation', 'activations'],
   ['temporary', 'temporaries'],
-  ['unknown', 'uncategorised'],
+  ['unknown', 'unknown'],
   ['weight_copy', 'copies'],
 ]);

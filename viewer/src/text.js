@@ -137,7 +137,7 @@ const CATEGORY_PLURALS = new Map([
   ['workspace', 'workspace'],
   ['input', 'inputs'],
   ['weight_copy', 'weight copies'],
-  ['unknown', 'uncategorised'],
+  ['unknown', 'unknown'],
 ]);
 
 /**

@@ -1,6 +1,6 @@
-/* cuda.h - what tidemark uses of the CUDA driver's virtual memory management, declared by ourselves
- * under the toolkit's name. The functions are asked for by name (cudaGetDriverEntryPointByVersion);
- * those of tests are in tests/fake_cudart/.
+/* cuda.h - the part of the CUDA driver's virtual memory management that tidemark uses, declared by
+ * ourselves under the toolkit's name. The functions are looked up by name
+ * (cudaGetDriverEntryPointByVersion); those for tests are in tests/fake_cudart/.
  */
 #ifndef TIDE_TESTS_CUDA_H
 #define TIDE_TESTS_CUDA_H

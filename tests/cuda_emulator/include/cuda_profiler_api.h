@@ -1,5 +1,5 @@
-/* cuda_profiler_api.h - what tidemark uses of the CUDA runtime's profiler control, declared by
- * ourselves under the toolkit's name. The functions are in tests/fake_cudart/.
+/* cuda_profiler_api.h - the part of the CUDA runtime's profiler control that tidemark uses,
+ * declared by ourselves under the toolkit's name. The functions are in tests/fake_cudart/.
  */
 #ifndef TIDE_TESTS_CUDA_PROFILER_API_H
 #define TIDE_TESTS_CUDA_PROFILER_API_H

@@ -45,10 +45,12 @@ typedef enum bug {
 
 enum { BUG_THREADS = 128 };
 
-/* out (n), in (n) on the device, n = BUG_THREADS; host (n) is not. What TIDE_LAUNCH gives. */
+/* out (n) and in (n) are on the device, host (n) is not; n = BUG_THREADS. Each returns the result
+ * of TIDE_LAUNCH. */
 int bug_launch(bug planted, float *out, const float *in, const float *host, int n);
 
-/* Dynamic shared memory of n_bytes, with and without opting in; what TIDE_LAUNCH gives. */
+/* Uses dynamic shared memory of n_bytes, with and without opting in, and returns the result of
+ * TIDE_LAUNCH. */
 int shared_launch(float *out, size_t n_bytes, int opt_in);
 
 #ifdef __cplusplus

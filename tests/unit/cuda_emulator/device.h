@@ -14,7 +14,7 @@ extern "C" {
  * 2 up; 2 down; 3 up in groups of 8; 3 down in groups of 8. */
 int device_shuffles(int *out);
 /* out (32): votes for odd lanes: 0 the ballot, 1 any, 2 all; 3 to 5 the same for lanes below 16,
- * who alone vote. */
+ * which alone vote. */
 int device_votes(unsigned *out);
 /* out (4): sum, maximum, minimum of the numbers of `blocks` blocks of 64 threads, and how many
  * threads there were. out must be 0, 0, -1, 0. */
@@ -29,10 +29,10 @@ int device_product(float *d, const uint16_t *a, const uint16_t *b);
 /* The same through shared memory, with tide_load_matrices; b_transposed (8, 16). */
 int device_product_loaded(float *d, const uint16_t *a, const uint16_t *b,
                           const uint16_t *b_transposed, int use_transposed);
-/* out (32, n_matrices): what each lane gets of matrices (n_matrices, 8, 8). */
+/* out (32, n_matrices): the part of matrices (n_matrices, 8, 8) that each lane gets. */
 int device_load(uint32_t *out, const uint16_t *matrices, int n_matrices, int transposed);
-/* out (n) = x (n) through shared memory, by copies of 16 bytes in 3 groups on their way at a time;
- * n at most 4096. */
+/* out (n) = x (n) through shared memory, by copies of 16 bytes, with 3 groups in flight at a time;
+ * n is at most 4096. */
 int device_copy(float *out, const float *x, int n);
 /* out (n) = 2^x (n) */
 int device_exp2(float *out, const float *x, int n);

@@ -1,5 +1,5 @@
-/* test_bugs.c - every planted bug is caught, in the build that can catch it, and a correct kernel
- * is not. */
+/* test_bugs.c - every planted bug is caught in the builds that can catch it, and a correct kernel
+ * passes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -123,7 +123,7 @@ static int run(const expectation *of, tide_emulator_order order) {
             print_message("bug %d: %s\n", (int)of->planted, tide_emulator_last_report());
         }
     } else if (result != cudaSuccess) {
-        seen |= OTHER; /* refused without a word */
+        seen |= OTHER; /* refused without a report */
     }
     return seen;
 }

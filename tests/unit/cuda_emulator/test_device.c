@@ -26,7 +26,7 @@ static void *device_copy_of(const void *bytes, size_t n_bytes) {
     return made;
 }
 
-/* After every launch: it succeeded, and nothing was reported. */
+/* Expects that a launch succeeded and that nothing was reported. */
 static void assert_fine(int result) {
     if (result != 0 || tide_emulator_n_reports() != 0) {
         fail_msg("launch: %d, %s", result, tide_emulator_last_report());
@@ -237,7 +237,8 @@ static void device_memory_is_known(void **state) {
     assert_false(tide_device_memory_holds(segment, 1));
 }
 
-/* A GPU's own memory is out of the host's reach: a test that forgets this crashes here, too. */
+/* The host cannot reach a GPU's own memory: a test that forgets this crashes in the emulator, too.
+ */
 static void hidden_memory_is_reached_by_copies_and_kernels_alone(void **state) {
     (void)state;
     float numbers[33];
@@ -256,8 +257,8 @@ static void hidden_memory_is_reached_by_copies_and_kernels_alone(void **state) {
     assert_memory_equal(back, numbers, sizeof(numbers));
     const pid_t child = fork();
     if (child == 0) {
-        (void)signal(SIGSEGV, SIG_DFL); /* cmocka's handler would tell of a failed test */
-        (void)close(STDERR_FILENO);     /* AddressSanitizer tells, too */
+        (void)signal(SIGSEGV, SIG_DFL); /* cmocka's handler would report a failed test */
+        (void)close(STDERR_FILENO);     /* AddressSanitizer reports it, too */
         _exit(*(volatile float *)out == 0 ? 0 : 1);
     }
     int status = 0;

@@ -1,4 +1,5 @@
-/* attention_reference.c - causal attention and its gradients as the formulas say, in double. */
+/* attention_reference.c - causal attention and its gradients, straight from the formulas, in
+ * double. */
 #include "attention_reference.h"
 
 #include <math.h>

@@ -19,11 +19,11 @@ typedef struct attention_case {
     attention_shape s;
     const double *inputs[3]; /* q, k, v */
     const double *dout;
-    int which;          /* of the inputs: what the loss is a function of */
+    int which;          /* which of the inputs the loss is a function of */
     bool rounds_scores; /* to bf16, as naive attention stores them */
 } attention_case;
 
-/* What attention of a case gives: out, lse, probs, and the gradients of q, k and v. All owned. */
+/* The results of a case: out, lse, probs, and the gradients of q, k and v. All are owned. */
 typedef struct attention_reference {
     double *out, *lse, *probs, *grads[3];
 } attention_reference;

@@ -1,5 +1,5 @@
-/* ops_support.h - what the tests of the cpu operators share: opened operators, numbers, and how a
- * result is compared with one computed in double.
+/* ops_support.h - shared by the tests of the cpu operators: opened operators, numbers, and
+ * comparisons of a result with one computed in double.
  */
 #ifndef TIDE_TESTS_OPS_SUPPORT_H
 #define TIDE_TESTS_OPS_SUPPORT_H
@@ -46,13 +46,13 @@ tide_array random_stored(tide_dtype dtype, size_t n, uint64_t seed, double scale
 /* The n numbers as they are stored. The caller frees them. */
 double *widen_stored(tide_array x, size_t n);
 
-/* The arrays of one call, with their numbers before it. Bit i of `combination` is set where array i
- * is bf16. */
+/* The arrays of one call, with their numbers before it. Bit i of `combination` is set if array i is
+ * bf16. */
 enum { MOST_OPERANDS = 8 };
 typedef struct operands {
     tide_array array[MOST_OPERANDS]; /* data owned */
     double *wide[MOST_OPERANDS];     /* owned */
-    double *want[MOST_OPERANDS];     /* owned; for the test to fill */
+    double *want[MOST_OPERANDS];     /* owned; the test fills it */
     size_t n;                        /* arrays in use */
 } operands;
 void add_operand(operands *all, unsigned combination, size_t n, double scale);
@@ -68,19 +68,20 @@ uint16_t nearest_bf16(double x);
 void assert_stored(const char *what, tide_array got, const double *want, size_t n,
                    double tolerance);
 
-/* |got - want| / |want| in the L2 norm; NaN when there is one in `got`. */
+/* |got - want| / |want| in the L2 norm; NaN if `got` holds one. */
 double relative_error(const float *got, const double *want, size_t n);
 
-/* Fails the test, naming what and how much, unless the relative error is within the tolerance. */
+/* Fails the test unless the relative error is within the tolerance; the message names the array and
+ * the error. */
 void assert_close(const char *what, const float *got, const double *want, size_t n,
                   double tolerance);
 /* The reverse, for seeded faults: the same comparison must reject it. */
 void assert_rejected(const char *what, const float *got, const double *want, size_t n,
                      double tolerance);
 
-/* Gradients against differences: `loss` of x at x + h e and x - h e, for a random direction e,
- * gives the slope that sum(gradient * e) must have. All in double, so 1e-6 of the norms' product is
- * room for the difference's own error; `tolerance` is the operator's. */
+/* Compares gradients with differences: `loss` at x + h e and x - h e, for a random direction e,
+ * gives a slope that sum(gradient * e) must equal. Everything is in double, so 1e-6 of the product
+ * of the norms covers the error of the difference; `tolerance` is the operator's. */
 typedef double (*loss_function)(const void *ctx, const double *x);
 void assert_slope(const char *what, loss_function loss, const void *ctx, const double *x,
                   const float *gradient, size_t n, double tolerance);

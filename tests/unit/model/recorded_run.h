@@ -1,5 +1,5 @@
-/* recorded_run.h - for tests of the model: one run of a workload on a device, recorded, and what
- * can be asked about it. Failures end the test.
+/* recorded_run.h - one recorded run of a workload on a device, for tests of the model, and queries
+ * about it. A failure ends the test.
  */
 #ifndef TIDE_TESTS_RECORDED_RUN_H
 #define TIDE_TESTS_RECORDED_RUN_H
@@ -17,7 +17,7 @@ typedef struct recorded_run {
     tide_recorder *recorder;
     tide_cache *cache;
     tide_workload_result result; /* samples of the run */
-    tide_cache_state state;      /* after the run, before anything of it was released */
+    tide_cache_state state;      /* after the run, before any of its memory was released */
 } recorded_run;
 
 /* Runs it; `expected` is what tide_workload_run must return. `limit_bytes`: reserved bytes at most.

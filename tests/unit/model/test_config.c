@@ -142,7 +142,7 @@ static void unknown_sizes_are_refused_with_the_list(void **state) {
     assert_int_equal(tide_model_config_preset(NULL, &config, &error), TIDE_INVALID);
 }
 
-/* One field of the small preset set to something bad, and what the message must contain. */
+/* One invalid field of the small preset, and the words that the message must contain. */
 typedef struct bad_case {
     size_t offset; /* of the field */
     size_t value;

@@ -1,7 +1,6 @@
 /* test_device_clock.c - device times of a run's scopes, the profiler's range and traced kernels: on
- * a device with a clock of its own every scope has them, within its parent's; on the others none
- * has.
- */
+ * a device with its own clock every scope has times within those of its parent; on other devices no
+ * scope has them. */
 #define _POSIX_C_SOURCE 200809L
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,7 +19,8 @@
 #include "fake_cupti/fake_cupti.h"
 #include "recorded_run.h"
 
-/* What the run asked of the profiler: 'B' and 'E', a digit for the measured steps done by then. */
+/* The calls to the profiler, 'B' and 'E', with a digit for the number of measured steps done by
+ * then. */
 static char profiled[16];
 static size_t n_steps_done;
 
@@ -32,7 +32,7 @@ static tide_status watched_range(tide_device *device, bool begins, tide_error *e
     return TIDE_OK;
 }
 
-/* In the place of the device's own; NULL: that one. */
+/* Replaces the device's own function; NULL: it does not. */
 static tide_status (*record_event)(tide_device *device, tide_device_event *event,
                                    tide_stream stream, tide_error *error);
 
@@ -45,7 +45,7 @@ static bool count_steps(void *ctx, size_t n_done, size_t n_total) {
 
 static const tide_fake_cupti *cupti;
 
-/* Between the steps a kernel is launched that belongs to none. */
+/* A kernel is launched between the steps and belongs to none of them. */
 static bool launch_kernel(void *ctx, size_t n_done, size_t n_total) {
     (void)ctx;
     (void)n_total;
@@ -107,7 +107,8 @@ static void every_scope_has_device_times(void **state) {
     assert_in_range(slack_ns, 1, 1000000);
     for (size_t i = 0; i < recording->n_scopes; i++) {
         const tide_scope_row *row = &recording->scopes[i];
-        /* This device works at once: its times are the host's, but for reading them. */
+        /* This device works at once, so its times equal the host's up to the cost of reading the
+         * clock. */
         assert_true(row->device_begin_ns >= row->begin_ns - slack_ns);
         assert_true(row->device_duration_ns >= 0);
         if (row->parent != TIDE_NONE) {
@@ -130,8 +131,8 @@ static tide_status slow_record(tide_device *device, tide_device_event *event, ti
     return tide_device_host_event_record(device, event, stream, error);
 }
 
-/* Of a step of this size even a few events would be too many: what warm-up has in full, measured
- * steps have by their phases. */
+/* In a step this short even a few events would take too large a share: warm-up steps have times of
+ * all scopes, measured steps only those of their phases. */
 static void what_measured_steps_cannot_bear_is_timed_in_warmup(void **state) {
     (void)state;
     for (size_t n_warmup = 0; n_warmup < 3; n_warmup++) {
@@ -149,7 +150,7 @@ static void what_measured_steps_cannot_bear_is_timed_in_warmup(void **state) {
             const tide_scope_row *row = &recording->scopes[i];
             n_steps += row->kind == TIDE_SCOPE_STEP;
             const size_t n_full = n_warmup > 0 ? n_warmup : 1;
-            /* The first step of all may be slow, so that the one after it bears layers. */
+            /* The first step may be slow, so that the next one may still time its layers. */
             if (n_steps == n_full + 1 && row->kind == TIDE_SCOPE_LAYER) {
                 continue;
             }
@@ -182,7 +183,7 @@ static void the_hosts_clock_is_the_only_one_elsewhere(void **state) {
     }
 }
 
-/* The scopes that ended before the memory did have their times; those still open have none. */
+/* Scopes that ended before memory ran out have their times; those still open have none. */
 static void a_run_out_of_memory_keeps_its_times(void **state) {
     (void)state;
     recorded_run run;

@@ -1,6 +1,6 @@
 /* test_eager.c - the forecast of PyTorch's memory: what forward keeps equals the closed forms to
- * the byte, for all sizes, contexts, batches, precisions and editions; categories, and what is
- * refused. */
+ * the byte, for all sizes, contexts, batches, precisions and editions; also categories and
+ * refusals. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -85,7 +85,7 @@ static void test_forward_keeps_the_closed_forms(void **state) {
 }
 
 /* With scaled_dot_product_attention in place of the scores, and with a checkpoint around each
- * block: what the definitions of both say. */
+ * block, the bytes follow from the definitions of both. */
 static uint64_t kept_by_variant(const tide_eager_config *config) {
     const tide_model_config *m = &config->model;
     const uint64_t T = m->batch_size * m->context_length;
@@ -118,7 +118,8 @@ static void test_variants_keep_what_they_define(void **state) {
         eager_run r = eager_run_open("virtual:h100-80", &config);
         tide_error error = {""};
         assert_int_equal(tide_eager_forward(r.eager, &error), TIDE_OK);
-        /* Autocast's cache of a forward pass that recomputes ends with the loss. */
+        /* In a run that recomputes, autocast's cache of the forward pass is released with the loss.
+         */
         assert_int_equal(tide_eager_kept_bytes(r.eager), kept_by_variant(&config));
         eager_run_step(&r, TIDE_TRAIN);
         eager_run_step(&r, TIDE_TRAIN);

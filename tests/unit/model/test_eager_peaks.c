@@ -1,5 +1,5 @@
-/* test_eager_peaks.c - peaks of the forecast equal those that real snapshots had, and published
- * ones through the allocator. */
+/* test_eager_peaks.c - peaks of the forecast equal those of real snapshots and, through the
+ * allocator, published ones. */
 #include <stdio.h>
 #include <stdlib.h>
 

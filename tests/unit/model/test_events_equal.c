@@ -14,7 +14,7 @@
 #include "recorded_run.h"
 #include "support/same_recordings.h"
 
-/* Both runs are made by one and the same call, so even the return addresses agree. */
+/* The same call makes both runs, so even the return addresses agree. */
 static void expect_same_stack(const tide_recording *a, const tide_recording *b, uint32_t left,
                               uint32_t right) {
     assert_int_equal(left == TIDE_NONE, right == TIDE_NONE);
@@ -38,7 +38,7 @@ static void expect_same_runs(const tide_workload_config *config) {
     for (size_t i = 0; i < a->n_events; i++) {
         expect_same_stack(a, b, a->events[i].stack, b->events[i].stack);
     }
-    /* The cpu did compute: there are times, and a loss near log(V), what uniform guesses cost. */
+    /* The cpu did compute: there are times, and a loss near log(V), the loss of uniform guesses. */
     assert_true(runs[0].result.host_ms[TIDE_TIMED_STEP][0] > 0);
     assert_true(runs[0].result.device_ms[TIDE_TIMED_FORWARD][0] > 0);
     if (config->mode != TIDE_FORWARD) {
@@ -113,7 +113,7 @@ static void mlps_are_the_same(void **state) {
         config.keep_graph = i % 4 == 3;
         config.clip_grad_norm = i % 8 == 2 ? 1 : 0;
         config.warmup_steps = 1;
-        config.steps = 8; /* so that the shortest has events enough to compare */
+        config.steps = 8; /* so that the shortest run has enough events to compare */
         expect_same_runs(&config);
     }
 }

@@ -1,5 +1,5 @@
-/* test_first_loss.c - what the first step's loss must be near: runs of all shapes are, and what a
- * broken forward pass would give at a real size is not. */
+/* test_first_loss.c - the expected loss of the first step: runs of all shapes are near it, and a
+ * broken forward pass at a real size is not. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -45,14 +45,14 @@ static void first_losses_are_near(void **state) {
                 fail_msg("shape %zu, seed %d: %.6f is not %.6f +- %.6f", i, (int)seed,
                          run.result.losses[0], first.expected, first.tolerance);
             }
-            /* Nothing was updated: the second step computes the same. */
+            /* Without an update the second step computes the same loss. */
             assert_true(run.result.losses[1] == run.result.losses[0]);
             recorded_run_end(&run);
         }
     }
 }
 
-/* At the size of 2.7B a forward pass that is wrong shows. */
+/* At the size of 2.7B a wrong forward pass is noticed. */
 static void broken_passes_are_far(void **state) {
     (void)state;
     tide_model_config model;
@@ -62,10 +62,10 @@ static void broken_passes_are_far(void **state) {
     double share = 2560.0 / 12560.0;
     assert_true(fabs(first.expected - (log(10000.0) + share)) < 1e-12);
     assert_true(first.tolerance < 0.12);
-    /* The expectation itself, with the truncation of the weights, is near. */
+    /* The expectation itself, computed with truncated weights, is near. */
     assert_true(tide_first_loss_is_near(&first, log(10000.0) + 0.9733 * share));
-    /* Logits of 0; logits twice as large; a sum of logits instead of a mean of losses; no number.
-     */
+    /* Logits of 0; logits twice as large; a sum of logits instead of a mean of losses; not a
+     * number. */
     assert_false(tide_first_loss_is_near(&first, log(10000.0)));
     assert_false(tide_first_loss_is_near(&first, log(10000.0) + 4 * share));
     assert_false(tide_first_loss_is_near(&first, 0.0));

@@ -1,11 +1,12 @@
 /* test_gradients.c - every parameter's gradient is the slope of the loss: moving the parameter
- * along its gradient changes the loss by what the gradient says. On the cpu device, both
- * attentions, both recompute settings.
+ * along its gradient changes the loss as the gradient predicts. It runs on the cpu device, with
+ * both attentions and both recompute settings.
  *
  * With u = g / |g|, the central difference (loss(p + h u) - loss(p - h u)) / 2h is |g| up to terms
  * of h^2. The loss is an fp32 mean near 5, known to about 5 x 2^-24 x a few = 1e-6; so with h =
  * 0.02 to 0.1 of |p| and slopes above 0.01 the quotient is good to 1 %, and a wrong factor, a
- * missing term or another tensor's gradient is seen. */
+ * missing term or another tensor's gradient is seen.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -94,7 +94,7 @@ static const life TRAIN_FLASH[] = {
     {"clip.norm", T, 4, "optimizer/clip", "optimizer/clip"},
 };
 
-/* What differs from the table above. */
+/* The rows that differ from the table above. */
 static const life TRAIN_NAIVE[] = {
     {"layers.1.attn.probs", A, PROBS4, "forward/layer 1/attention", "backward/layer 1/attention"},
     {"layers.1.attn.probs.grad", T, PROBS4, "backward/layer 1/attention",
@@ -175,7 +175,7 @@ static void expect_scope(const recorded_run *run, size_t event, const char *path
     }
 }
 
-/* The first event of this action and name in the measured step. */
+/* Finds the first event with this action and name in the measured step. */
 static size_t find_in_step(const recorded_run *run, tide_action action, const char *name) {
     const tide_recording *recording = &run->state.recording;
     for (size_t n = 0;; n++) {
@@ -267,7 +267,7 @@ static bool is_there(const recorded_run *run, const char *name) {
     return find_event(recording, TIDE_ACTION_ALLOC, name, 0) != recording->n_events;
 }
 
-/* Row statistics exist for backward alone, and forward has no loss. */
+/* Row statistics exist only for backward, and mode forward has no loss. */
 static void forward_makes_nothing_for_backward(void **state) {
     (void)state;
     static const char *const NAMES[] = {
@@ -321,8 +321,8 @@ static void persistent_tensors_live_on(void **state) {
     recorded_run_end(&run);
 }
 
-/* A saved tensor is released before the next temporary is allocated wherever the mathematics allow
- * it. */
+/* Wherever the mathematics allow it, a saved tensor is released before the next temporary is
+ * allocated. */
 static void releases_come_before_allocations(void **state) {
     (void)state;
     static const struct {

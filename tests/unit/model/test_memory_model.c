@@ -60,7 +60,7 @@ static void describe(const tide_workload_config *config, char text[256]) {
                    tide_recompute_name((int)config->recompute), config->clip_grad_norm);
 }
 
-/* Instants that set a peak somewhere, so that the tests can say what they have not seen. */
+/* Instants that set a peak somewhere, so that the tests can name those that never did. */
 typedef struct seen {
     const char *instants[64];
     size_t n_instants;
@@ -183,7 +183,7 @@ static void peaks_of_odd_shapes_are_as_derived(void **state) {
             check_modes(device, &model, (tide_precision)precision, &seen_so_far);
         }
     }
-    /* The instants that no other one outweighs everywhere: each has set a peak. */
+    /* Each instant that can set a peak has done so somewhere. */
     static const char *const INSTANTS[] = {"q, k, v projections",
                                            "attention",
                                            "gate and up projections",
@@ -218,7 +218,7 @@ static int64_t requested_now(tide_cache *cache) {
     return stats.requested_bytes[TIDE_POOL_ALL].current;
 }
 
-/* What forward leaves alive with `n_layers` layers. */
+/* The bytes that forward leaves alive with `n_layers` layers. */
 static int64_t kept_by_forward(tide_device *device, tide_transformer_config config,
                                size_t n_layers) {
     tide_cache *cache = NULL;
@@ -256,7 +256,7 @@ static int64_t per_block(const tide_transformer_config *config) {
     return e * (8 * N + 3 * F) + 8 * rows + attention + (mixed ? 4 * N : 0) + copies;
 }
 
-/* What is alive after forward by the closed forms, without what setup made. */
+/* The bytes alive after forward by the closed forms, without those allocated in setup. */
 static int64_t after_forward(const tide_transformer_config *config, bool keep_graph) {
     const tide_memory_model_run run = {
         .model = config->model,
@@ -317,7 +317,7 @@ static void published_figures_are_met(void **state) {
     assert_true(model.optimizer_state_bytes == 2 * UINT64_C(13627238400));
 }
 
-/* A file of the project as text; the caller frees it. */
+/* The text of a file of the project. The caller frees it. */
 static char *read_text(const char *path) {
     FILE *stream = fopen(path, "rb");
     assert_non_null(stream);
@@ -374,7 +374,7 @@ static void the_table_of_winners_is_as_derived(void **state) {
         }
     }
     free(page);
-    /* Below the table: where lm_head backward wins. */
+    /* The text below the table says where the backward pass of lm_head sets the peak. */
     tide_memory_model_run run = {.mode = TIDE_TRAIN, .n_steps = 2};
     assert_int_equal(tide_model_config_preset("small", &run.model, NULL), TIDE_OK);
     for (run.model.context_length = 256; run.model.context_length <= 2048;

@@ -1,5 +1,5 @@
-/* test_mlp.c - the MLP: its loss and gradients against double, its memory against the closed form,
- * to the byte, and the lifetimes of its tensors. */
+/* test_mlp.c - the MLP: its loss and gradients compared with double, its memory equal to the closed
+ * form to the byte, and the lifetimes of its tensors. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,10 +16,10 @@
 
 enum { C = 19, L = 3, R = 11, N_WEIGHTS = L * C * C };
 
-/* Everything of one small model, in double. */
+/* One small model, computed in double. */
 typedef struct reference {
     double weights[L][C][C];
-    double x[L + 1][R][C]; /* what enters each layer; the last: the output */
+    double x[L + 1][R][C]; /* the input of each layer; the last one is the output */
     double h[L][R][C];     /* products */
 } reference;
 
@@ -88,7 +88,7 @@ static void tear_down(fixture *on) {
     tide_device_close(on->device);
 }
 
-/* Slopes of the loss by differences of double: off by h^2, which is 1e-8 here. */
+/* Slopes of the loss by differences in double, with an error of h^2, which is 1e-8 here. */
 static void gradients_are_slopes(void **state) {
     (void)state;
     const double H = 1e-4;
@@ -305,7 +305,7 @@ static void shapes_that_cannot_be_are_refused(void **state) {
     assert_int_equal(tide_workload_requested_peak_bytes(&run), 0);
 }
 
-/* A training run of two steps with host memory and a limit of its own; everything is given back. */
+/* A training run of two steps with its own host memory and limit; everything is released. */
 static tide_status run_within(tide_hostmem_fault *heap, size_t width, size_t limit_bytes) {
     tide_workload_config config = small_run(TIDE_TRAIN, TIDE_PRECISION_BF16_MIXED);
     tide_cache_config settings;
@@ -349,7 +349,7 @@ static void any_allocation_may_fail(void **state) {
         assert_true(status == TIDE_OK || status == TIDE_NO_MEMORY);
     }
     assert_true(n_calls > 10);
-    /* Wide enough for a segment here and there: the run ends at one of them after the other. */
+    /* Wide enough for several segments: each higher limit lets the run buy one more of them. */
     const size_t STEP = (size_t)2 << 20;
     size_t n_limits = 0;
     for (status = TIDE_DEVICE_OOM; status != TIDE_OK; n_limits++) {

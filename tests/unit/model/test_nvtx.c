@@ -1,6 +1,5 @@
-/* test_nvtx.c - scopes are NVTX ranges for a tool that listens: the names, how they nest, and that
- * nothing stays open; with and without a recorder.
- */
+/* test_nvtx.c - a tool that listens sees scopes as NVTX ranges, correctly named and nested, and
+ * none stays open; with and without a recorder. */
 #define _POSIX_C_SOURCE 200809L
 #include <setjmp.h>
 #include <stdarg.h>
@@ -113,7 +112,7 @@ static void a_run_has_its_ranges(void **state) {
     config.steps = 1;
     recorded_run_start(&run, "virtual", &config, TIDE_UNLIMITED, TIDE_OK);
     recorded_run_end(&run);
-    const char *after = strchr(STEP, '\n'); /* the measured step has another name alone */
+    const char *after = strchr(STEP, '\n'); /* the measured step differs only in its name */
     assert_non_null(after);
     (void)snprintf(expected, sizeof(expected), "%s%s%s%s", RANGE("setup"), STEP,
                    "+ tidemark:step 0", after);

@@ -1,25 +1,23 @@
 /* test_ops_attention.c - both kinds of causal attention, forward and backward, in both types,
- * against a reference in double.
+ * compared with a reference in double.
  *
  * Tolerances are relative errors in the L2 norm. u is a bf16 number's largest relative rounding
  * error, 2^-8; n independent roundings add up like a random walk to sqrt(n) u at most. Inputs are
  * what the arrays hold, so they have no error; arithmetic is fp32 and adds forward_tolerance or
  * backward_tolerance. Then, in bf16:
  *
- *   flash: out is rounded once, lse is fp32: 1, 0.
- *     dv is rounded once: 1.
- *     dq and dk: rounded, and delta reads the rounded out. That moves delta_t by at most
- *     u |P_t| |dout| |v| / sqrt(D) or so, |P_t| <= 1, where dP - delta is of the size |dout| |v| /
- *     sqrt(D): 2.
- *   naive: scores are rounded, in the reference too, and to the same side except for a few that
- * fp32 noise decides. probs are rounded: 1. out is rounded, and reads rounded probs: 2. dv is
- * rounded, and reads rounded probs: 2. dq and dk: rounded; dscores are, when stored; their factors
- * are rounded probs and the difference of a rounded dprob and of a mean, which has the roundings of
- * both: 6.
+ * flash: out is rounded once, lse is fp32: 1, 0. dv is rounded once: 1. dq and dk: rounded, and
+ * delta reads the rounded out. That moves delta_t by at most u |P_t| |dout| |v| / sqrt(D) or so,
+ * |P_t| <= 1, where dP - delta is of the size |dout| |v| / sqrt(D): 2. naive: scores are rounded,
+ * in the reference too, and to the same side except for a few that fp32 noise decides. probs are
+ * rounded: 1. out is rounded, and reads rounded probs: 2. dv is rounded, and reads rounded probs:
+ * 2. dq and dk: rounded; dscores are, when stored; their factors are rounded probs and the
+ * difference of a rounded dprob and of a mean, which has the roundings of both: 6.
  *
  * The mean's error meets all keys of a query at once and dP - delta may cancel where there are few
  * keys, which makes more of these roundings than the count says; but nearly all are well below u
- * (root mean square u / sqrt(3) at worst), which makes up for it. */
+ * (root mean square u / sqrt(3) at worst), which makes up for it.
+ */
 #include "attention_reference.h"
 #include "ops_support.h"
 
@@ -32,7 +30,7 @@
 
 #define BF16_ROUNDOFF 0.00390625
 
-/* Few numbers: here the reference is itself compared with differences. */
+/* With few numbers the reference itself is compared with differences. */
 static const attention_shape SMALL[] = {
     {3, 1, 2, 10}, {2, 17, 4, 10}, {1, 65, 3, 6}, {2, 33, 1, 2}};
 enum { N_SMALL = sizeof(SMALL) / sizeof(SMALL[0]) };
@@ -97,7 +95,7 @@ static void free_run(attention_run *run) {
     free(run->scratch);
 }
 
-/* The case that a run's inputs are, and its reference. */
+/* The inputs of a run as a case of the reference, and its results. */
 typedef struct expectation {
     attention_case given;
     double *inputs[3], *dout; /* owned */

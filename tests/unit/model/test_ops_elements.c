@@ -374,7 +374,7 @@ static void adamw(void **state) {
     assert_close("AdamW's m", m, want.m, n, sum_tolerance(0, 4 * 3));
     assert_close("AdamW's v", v, want.v, n, sum_tolerance(0, 4 * 4));
     assert_close("AdamW's parameters", p, want.p, n, sum_tolerance(0, 4 * 10));
-    /* Another optimizer: one whose eps is half as large. */
+    /* A wrong optimizer, whose eps is half as large, must not pass. */
     float *wrong_p = random_floats(n, 1, 1);
     adamw.eps /= 2;
     memset(m, 0, n * sizeof(*m));

@@ -1,5 +1,5 @@
 /* test_ops_kernels.c - the inner loops of the cpu operators, in every table that this machine can
- * run, against plain loops in double. */
+ * run, compared with plain loops in double. */
 #include "ops_support.h"
 
 #include <float.h>
@@ -10,7 +10,7 @@
 
 #include "model/ops_cpu/kernels.h"
 
-/* About the lanes of a register, a piece of an operator, and beyond. */
+/* Sizes around the lanes of a register and a piece of an operator, and beyond. */
 static const size_t SIZES[] = {0, 1, 15, 16, 17, 479, 480, 481, 5000};
 enum { N_SIZES = sizeof(SIZES) / sizeof(SIZES[0]), N_RUNS = 5 };
 
@@ -21,7 +21,7 @@ typedef struct runs {
     float *storage[N_RUNS];          /* owned */
     float *x[N_RUNS];                /* in storage; n + 1 numbers */
     double *before[N_RUNS];          /* owned; what x was at first */
-    double *want[N_RUNS];            /* owned; n + 1 numbers, for the test to fill */
+    double *want[N_RUNS];            /* owned; n + 1 numbers, which the test fills */
 } runs;
 
 static runs make_runs(const tide_cpu_kernels *kernels, size_t n) {
@@ -43,7 +43,7 @@ static void free_runs(runs *made) {
     }
 }
 
-/* Run i has the expected numbers, and the number behind it is untouched. */
+/* Run i has the expected numbers, and the number after it is untouched. */
 static void check_run(const runs *made, const char *kernel, size_t i, double tolerance) {
     char what[96];
     (void)snprintf(what, sizeof(what), "%s of %s", kernel, made->kernels->name);
@@ -195,7 +195,7 @@ static void dscores(void **state) {
     for_all_tables(check_dscores);
 }
 
-/* Around a mean that is far from 0 and not theirs, as a row's first sum may leave it. */
+/* Sums around a value that is far from 0 and not the mean, as a row's first sum may leave it. */
 static void check_layernorm(runs *made) {
     const double mean = (double)0.3F;
     const double rstd = (double)1.7F;
@@ -296,7 +296,7 @@ static void rmsnorm(void **state) {
     for_all_tables(check_rmsnorm);
 }
 
-/* As one long head, and as heads of ten numbers. */
+/* Once as one long head, and once as heads of ten numbers. */
 static void check_rope(runs *made) {
     static const size_t N_PAIRS[] = {5, 2500};
     for (size_t shape = 0; shape < 2; shape++) {

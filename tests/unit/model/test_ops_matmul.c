@@ -121,7 +121,7 @@ static void check_all(tide_ops *ops) {
     }
 }
 
-/* As the environment variable's documents spell it. */
+/* Spelt as in the documentation of the environment variable. */
 static const char *name_of(const tide_cpu_kernels *kernels) {
     return strcmp(kernels->name, "AVX-512") == 0 ? "avx512" : kernels->name;
 }

@@ -1,5 +1,5 @@
 /* test_ops_micro.c - the operators of the micro-benchmarks on the cpu device: GELU, LayerNorm, and
- * products of matrices with one vector; against double, computed from what is stored. */
+ * products of matrices with one vector; compared with double, computed from the stored numbers. */
 #include "ops_support.h"
 
 #include <math.h>
@@ -182,7 +182,7 @@ static void layernorm(void **state) {
         for (unsigned combination = 0; combination < 16; combination++) {
             check_layernorm(fixture_ops(state), SHAPES[s][0], SHAPES[s][1], combination, 0);
         }
-        /* The mean of the squares would have lost the spread. */
+        /* The mean of the squares would lose the spread to rounding. */
         check_layernorm(fixture_ops(state), SHAPES[s][0], SHAPES[s][1], 0, 1000);
     }
 }

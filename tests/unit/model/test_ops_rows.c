@@ -306,7 +306,8 @@ static void check_cross_entropy(tide_ops *ops, size_t R, size_t V, double scale)
     assert_int_equal(ops->table->cross_entropy(ops, &call, NULL), TIDE_OK);
     /* exp of a difference up to 2 scale, which one rounding moves by 2 scale u; exp itself 2 u. */
     double tolerance = sum_tolerance(0, 6 + (size_t)(2 * scale));
-    if (V > 1) { /* with one word all gradients and losses are 0, and rounding is all there is */
+    if (V >
+        1) { /* with a vocabulary of one word all gradients and losses are 0 except for rounding */
         assert_close("cross-entropy's gradient", logits, want, R * V, tolerance);
         assert_slope("cross-entropy's gradient", mean_loss, &given, wide, logits, R * V, tolerance);
         assert_close("row losses", row_losses, want_losses, R, tolerance);

@@ -1,13 +1,13 @@
 /* test_ops_storage.c - the elementwise and row operators of the cpu device on fp32 and bf16 arrays,
- * in every combination: against double, computed from what is stored. A bf16 result must be within
- * half a unit in its last place, that is, rounded once. int32 is refused. */
+ * in every combination: compared with double, computed from the stored numbers. A bf16 result must
+ * be within half a unit in its last place, that is, rounded once. int32 is refused. */
 #include "ops_support.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* The third is more than a piece, the last more than a chunk. */
+/* The third size is more than a piece, the last one more than a chunk. */
 static const size_t SIZES[] = {1, 33, 1025, 40001};
 enum { N_SIZES = sizeof(SIZES) / sizeof(SIZES[0]) };
 
@@ -125,7 +125,7 @@ static void fills(void **state) {
         assert_int_equal(((uint16_t *)narrow.data)[i],
                          nearest_bf16((double)((float *)wide.data)[i]));
     }
-    /* All but the last, which stays. */
+    /* All except the last one, which must not change. */
     uint16_t last = ((uint16_t *)narrow.data)[N - 1];
     assert_int_equal(
         ops->table->fill(ops, &(tide_fill){.out = narrow, .value = 0.3, .n = N - 1}, NULL),
@@ -355,7 +355,7 @@ static void cross_entropy(void **state) {
     }
 }
 
-/* A status, and a message that names operator and type. */
+/* Expects the status, and a message that names operator and type. */
 static void assert_refused(const char *name, tide_status status, const tide_error *error) {
     assert_int_equal(status, TIDE_UNSUPPORTED);
     assert_non_null(strstr(error->message, name));

@@ -1,11 +1,12 @@
 /* test_ops_storage_optimizer.c - AdamW, the global norm and clipping on fp32 and bf16 arrays, in
- * every combination: against double, computed from what is stored. */
+ * every combination: compared with double, computed from the stored numbers. */
 #include "ops_support.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-/* Three parameters of different sizes, each step from what the one before stored. */
+/* Three parameters of different sizes; each step starts from the numbers that the previous one
+ * stored. */
 static void check_adamw(tide_ops *ops, unsigned combination) {
     static const size_t N[] = {1, 1025, 40001};
     const tide_adamw_settings adamw = {

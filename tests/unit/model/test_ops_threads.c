@@ -11,15 +11,15 @@
 /* More tiles, heads, groups of rows and chunks than threads, and all of them uneven. */
 enum { B = 2, T = 150, H = 3, D = 22, C = H * D, R = B * T, V = 301, F = 530, N_PARTS = 33 };
 
-/* All that one number of threads gives. */
+/* All results with one number of threads. */
 typedef struct results {
     tide_dtype dtype;           /* of every array */
-    tide_array x;               /* owned; what operators read: R * F + 100 numbers */
-    tide_array arrays[N_PARTS]; /* owned; what they write */
+    tide_array x;               /* owned; the numbers that operators read: R * F + 100 */
+    tide_array arrays[N_PARTS]; /* owned; the numbers that they write */
     size_t n_elements[N_PARTS]; /* of each */
 } results;
 
-/* Part i of n numbers, random at first so that what accumulates has something to add to. */
+/* Part i of n numbers; random at first, so that operators that accumulate add to something. */
 static tide_array part(results *all, size_t i, size_t n) {
     all->arrays[i] = random_stored(all->dtype, n, 100 + i, 1);
     all->n_elements[i] = n;

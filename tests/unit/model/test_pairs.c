@@ -1,5 +1,5 @@
-/* test_pairs.c - steps with and without recording after a run: every other one leaves rows, scopes
- * and stacks, the others leave nothing, and the allocator does the same in all of them. */
+/* test_pairs.c - steps with and without recording after a run: every second step leaves rows,
+ * scopes and stacks, the others leave nothing, and the allocator does the same in all of them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,7 +16,7 @@ enum { N_PAIRS = 3 };
 /* A run whose workload outlives the call. */
 typedef struct open_run {
     tide_device *device;         /* all owned */
-    tide_recorder *recorder;     /* NULL: none was asked for */
+    tide_recorder *recorder;     /* NULL: no pairs were requested */
     tide_cache *cache;           /* on the device */
     tide_workload *workload;     /* on the cache */
     tide_workload_result result; /* of tide_workload_run */
@@ -47,7 +47,7 @@ static void finish(open_run *run) {
     tide_device_close(run->device);
 }
 
-/* Rows with this scope at the root of theirs. */
+/* Counts the rows whose outermost scope is this one. */
 static size_t rows_in(const tide_recording *recording, const char *step) {
     size_t n = 0;
     for (size_t i = 0; i < recording->n_events; i++) {

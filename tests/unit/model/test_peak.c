@@ -1,4 +1,4 @@
-/* The stated peaks of cards, and the share of one. */
+/* test_peak.c - the stated peak rates of cards, and the share of such a peak. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -28,13 +28,13 @@ static void other_cards_have_none(void **state) {
         assert_null(tide_stated_peak_find(OTHERS[i]));
         assert_true(tide_stated_peak_flops(OTHERS[i], TIDE_PRECISION_FP32) < 0.0);
     }
-    /* A card that has no such arithmetic. */
+    /* A card without this kind of arithmetic. */
     assert_true(tide_stated_peak_flops("Tesla T4", TIDE_PRECISION_TF32) < 0.0);
 }
 
 static void a_share_is_work_over_time_over_peak(void **state) {
     (void)state;
-    /* Half the time is twice the share: not the product of the three. */
+    /* Half the time gives twice the share. */
     assert_float_equal(tide_stated_peak_share(1e12, 0.5, 4e12), 0.5, 1e-12);
     assert_float_equal(tide_stated_peak_share(1e12, 0.25, 4e12), 1.0, 1e-12);
     assert_true(tide_stated_peak_share(1e12, 0.0, 4e12) < 0.0);

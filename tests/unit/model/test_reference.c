@@ -40,8 +40,8 @@ static void check_all_ways(tide_device *device, const char *path) {
             assert_int_equal(report.n_rows, 3 + 3 * n_tensors);
             assert_int_equal(report.n_failed, 0);
             for (size_t i = 0; i < report.n_rows; i++) {
-                /* A tolerance that accepts everything tests nothing. Those of "edge" are the
-                 * widest, because rounding chooses the sign of whole steps there. */
+                /* A tolerance that accepts everything tests nothing. The tolerances of "edge" are
+                 * the widest, because there rounding decides the sign of whole steps. */
                 bool whole = strncmp(report.rows[i].name, "param/", 6) == 0;
                 if (!(report.rows[i].tolerance < (whole ? 0.04 : 0.02))) {
                     fail_msg("%s: %s is allowed %g", path, report.rows[i].name,
@@ -80,14 +80,14 @@ static tide_status wrong_rope(tide_ops *ops, const tide_rope *call, tide_error *
     return right->rope(ops, &wrong, error);
 }
 
-/* The rotation's gradient forgets to turn back. */
+/* RoPE's gradient does not rotate back. */
 static tide_status wrong_rope_backward(tide_ops *ops, const tide_rope *call, tide_error *error) {
     tide_rope wrong = *call;
     wrong.inverse = false;
     return right->rope(ops, &wrong, error);
 }
 
-/* Without 1 / sqrt(D). */
+/* The factor 1 / sqrt(D) is missing. */
 static tide_status wrong_attention_forward(tide_ops *ops, const tide_attention_forward *call,
                                            tide_error *error) {
     size_t n = call->B * call->T * call->H * call->D;

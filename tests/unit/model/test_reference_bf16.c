@@ -1,6 +1,6 @@
 /* test_reference_bf16.c - the transformer in bf16-mixed and bf16-true against exact results,
  * against PyTorch's autocast and against float64 arithmetic rounded where tidemark stores bf16; and
- * what wrong operators look like there. */
+ * wrong operators must be detected there. */
 #include "ops_support.h"
 
 #include <math.h>
@@ -25,7 +25,7 @@ static tide_reference *open_golden(const char *path) {
     return reference;
 }
 
-/* A file and what it is run in. */
+/* A file, and the precision in which it is run. */
 typedef struct golden {
     const char *path;
     tide_precision precision;
@@ -46,8 +46,9 @@ static bool is_kind(const tide_reference_row *row, const char *kind) {
     return strncmp(row->name, kind, strlen(kind)) == 0;
 }
 
-/* A tolerance that nothing comes near is none: logits and the worst gradient are within a factor of
- * 5 of theirs; and none is as wide as what it bounds. */
+/* A tolerance that no error comes near tests nothing: the errors of logits and of the worst
+ * gradient are within a factor of 5 of theirs. No tolerance is as wide as the value that it bounds.
+ */
 static void check_tightness(const golden *file, const tide_reference_report *report) {
     double worst_gradient = 0;
     for (size_t i = 0; i < report->n_rows; i++) {
@@ -149,7 +150,7 @@ static tide_status wrong_scale(tide_ops *ops, const tide_swiglu_backward *call, 
     return TIDE_OK;
 }
 
-/* The first query of every sequence and head sees the second key too. */
+/* The first query of every sequence and head also sees the second key. */
 static tide_status wrong_mask(tide_ops *ops, const tide_attention_forward *call,
                               tide_error *error) {
     TIDE_TRY(right->attention_forward(ops, call, error));
@@ -169,7 +170,7 @@ static tide_status wrong_mask(tide_ops *ops, const tide_attention_forward *call,
     return TIDE_OK;
 }
 
-/* The copy of a weight is the first that was ever made of it. */
+/* The copy of a weight is never renewed: it stays the first one. */
 enum { MAX_COPIES = 64 };
 typedef struct stale_copies {
     const void *masters[MAX_COPIES]; /* addresses of parameters */
@@ -247,7 +248,8 @@ static void use_table(void *ctx, tide_transformer *transformer) {
     }
 }
 
-/* Every attention that the file's tolerances are for must reject the table, or let it pass. */
+/* Under every attention to which the file's tolerances apply, the table must be rejected, or pass.
+ */
 static void check_table(tide_device *device, const golden *file, const char *what,
                         const tide_ops_table *wrong, tide_status expected) {
     tide_reference *reference = open_golden(file->path);

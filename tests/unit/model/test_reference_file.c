@@ -18,7 +18,7 @@
 
 #define GOLDEN(name) TIDE_REFERENCE_DIR "/" name ".safetensors"
 
-/* A file of this process' own. */
+/* The name of a file that only this process uses. */
 typedef struct scratch_file {
     char path[128];
     char *bytes; /* a copy of the edge file, to be damaged */
@@ -46,7 +46,7 @@ static void remove_copy(scratch_file *file) {
     free(file->bytes);
 }
 
-/* Writes n_bytes of it, opens that, and returns the status. */
+/* Writes the first n_bytes to a file, opens it, and returns the status. */
 static tide_status open_damaged(const scratch_file *file, size_t n_bytes, tide_error *error) {
     FILE *stream = fopen(file->path, "wb");
     assert_non_null(stream);
@@ -164,7 +164,7 @@ static void damaged_numbers(void **state) {
     remove_copy(&file);
 }
 
-/* A file with nothing but a header of this text, blanks up to n_bytes included. */
+/* A file that holds only a header of n_bytes: this text, padded with blanks. */
 static scratch_file header_alone(const char *text, size_t n_bytes) {
     scratch_file file;
     (void)snprintf(file.path, sizeof(file.path), "/tmp/tidemark-reference-%ld", (long)getpid());
@@ -179,7 +179,7 @@ static scratch_file header_alone(const char *text, size_t n_bytes) {
     return file;
 }
 
-/* What a header may cost is bounded before it is parsed. */
+/* The size of a header is checked before it is parsed. */
 static void headers_beyond_the_limits(void **state) {
     (void)state;
     enum { MAX_HEADER_BYTES = 4 << 20, N_TENSORS = 8193, ITEM_BYTES = 12 };
@@ -218,7 +218,7 @@ static void absent_files(void **state) {
     assert_non_null(strstr(error.message, "/tmp: cannot be read"));
 }
 
-/* Every allocation fails once; nothing may leak or crash. */
+/* Every allocation fails in turn; nothing may leak or crash. */
 static void host_memory_runs_out(void **state) {
     (void)state;
     size_t n = 1;

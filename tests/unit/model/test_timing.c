@@ -15,7 +15,7 @@
 
 enum { MAX_CALLS = 400 };
 
-/* What the workload asked of the device. */
+/* The calls that the workload made to the device. */
 typedef struct call {
     char what;              /* 'R' record, 'S' synchronise, 'C' copy to the host, 'E' elapsed */
     const void *event;      /* recorded; of elapsed: the one at the beginning */

@@ -1,5 +1,5 @@
-/* test_timing_core.c - the arithmetic of the timing core, on a device and with a clock whose every
- * nanosecond is known; and the buffer that empties the caches. */
+/* test_timing_core.c - the arithmetic of the timing core, on a device and a clock whose every
+ * nanosecond is known, and the buffer that empties the caches. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -33,7 +33,7 @@ struct tide_device_event {
     int64_t time_ns; /* when the device reaches it */
 };
 
-enum { SUBMIT_NS = 1000 }; /* what it takes the host to submit anything */
+enum { SUBMIT_NS = 1000 }; /* time that the host takes to submit anything */
 
 static tide_status note(machine *m, char letter, tide_error *error) {
     assert_true(m->n_order + 1 < sizeof(m->order));
@@ -197,15 +197,17 @@ static void a_sample_is_divided_by_its_calls(void **state) {
     assert_int_equal(tide_timing_measure(tide_hostmem_default(), &config, &subject, &timing, NULL),
                      TIDE_OK);
     assert_string_equal(m.order, "SpSRcccRSpSRcccRS");
-    /* The first call of three waits for its submission, the device has the others by then. */
+    /* The first of three calls waits for its submission; the device has received the others by
+     * then. */
     assert_ns(timing.device_ms[0], (90000000.0 + 80000000.0 + 2000000.0 + SUBMIT_NS) / 3);
     assert_ns(timing.device_ms[1], (4000000.0 + 3000000.0 + 7000000.0 + SUBMIT_NS) / 3);
     assert_ns(tide_statistics_of(timing.device_ms, 2).min, (14000000.0 + SUBMIT_NS) / 3);
     tide_timing_fini(&timing);
 }
 
-/* The device is busy with the flush while the sample is submitted: no way to the device is in it,
- * and the host's clock, which cannot tell the flush from the call, says nothing. */
+/* The device is busy with the flush while the sample is submitted, so the sample does not include
+ * the submission. The host's clock, which cannot separate the flush from the call, gives no sample.
+ */
 static void a_flush_hides_the_submission(void **state) {
     (void)state;
     machine m = machine_of(TIDE_DEVICE_CUDA, WORK);
@@ -243,7 +245,7 @@ static void a_cpu_flushes_before_the_sample(void **state) {
     tide_timing_fini(&timing);
 }
 
-/* Whatever fails ends it, and nothing is left. */
+/* Any failing call ends the measurement, and nothing leaks. */
 static void a_failure_ends_it(void **state) {
     (void)state;
     for (size_t fail_at = 1; fail_at <= 17; fail_at++) {
@@ -314,7 +316,7 @@ static void exponents(void **state) {
     assert_true(isnan(tide_statistics_exponent(FACTORS, (const double[]){1, 0}, 2)));
 }
 
-/* All of it, larger than the cache, and another number each time. */
+/* The whole buffer, which is larger than the cache, is written with a new number each time. */
 static void the_flush_writes_more_than_the_cache(void **state) {
     (void)state;
     assert_int_equal(tide_timing_flush_bytes(-1), 2 * (size_t)TIDE_TIMING_CACHE_BYTES);

@@ -28,7 +28,8 @@ static double loss_after(const tide_workload_config *config) {
     return loss;
 }
 
-/* 20 tokens learnt by heart: the loss of 97 words starts near log(97) = 4.6 and nears 0. */
+/* The model memorises 20 tokens: with 97 words the loss starts near log(97) = 4.6 and approaches 0.
+ */
 static void training_learns(void **state) {
     (void)state;
     static const tide_precision COMPUTED[] = {TIDE_PRECISION_FP32, TIDE_PRECISION_BF16_MIXED,
@@ -46,7 +47,7 @@ static void training_learns(void **state) {
 
 /* fp32 masters take steps that are far below the distance of bf16 numbers: with a learning rate of
  * 1e-4, elements above 0.06 would stand still in bf16. bf16-mixed follows fp32 to within the
- * roundings of a loss, 0.1 %; bf16-true is left behind by more. */
+ * roundings of a loss, 0.1 %; bf16-true lags further behind. */
 static void masters_keep_small_steps(void **state) {
     (void)state;
     tide_workload_config config = tiny_training(1);
@@ -63,8 +64,8 @@ static void masters_keep_small_steps(void **state) {
     assert_true(narrow - fp32 > 0.25 * (first - fp32));
 }
 
-/* Both attentions and recompute sum in different orders at most: after 5 steps the losses differ by
- * rounding, 2^-24 a sum grown by a few hundred sums, not by more. */
+/* Both attentions and recompute differ at most in the order of their sums: after 5 steps the losses
+ * differ only by rounding, 2^-24 per sum over a few hundred sums. */
 static void variants_agree(void **state) {
     (void)state;
     tide_workload_config config = tiny_training(5);

@@ -1,5 +1,5 @@
-/* test_weight_copies.c - how much of a run's peak are copies of weights: what the events of a run
- * say and what docs/memory-model.md derives are the same, to the byte. */
+/* test_weight_copies.c - the share of a run's peak that copies of weights take: the events of a run
+ * and the derivation in docs/memory-model.md agree to the byte. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,7 +10,8 @@
 #include "model/memory_model.h"
 #include "recorded_run.h"
 
-/* Requested bytes of the copies where those of all categories are highest, the first time. */
+/* Requested bytes of the copies at the first instant at which those of all categories together are
+ * highest. */
 static uint64_t copies_at_peak(const tide_recording *recording, uint64_t *ret_peak_bytes) {
     uint64_t alive = 0;
     uint64_t copies = 0;

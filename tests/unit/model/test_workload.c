@@ -1,5 +1,5 @@
-/* test_workload.c - runs from outside: samples, scopes, refusals, out of memory anywhere, failing
- * host memory, tensors beyond 4 GiB. */
+/* test_workload.c - runs through their public interface: samples, scopes, refusals, out of memory
+ * anywhere, failing host memory, tensors beyond 4 GiB. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -105,8 +105,8 @@ static uint64_t alive_bytes(const tide_cache_state *state) {
     return bytes;
 }
 
-/* Whatever the limit is, and so wherever it strikes: the run says so, its allocations are alive for
- * the snapshot, its scopes are closed, and destroying it leaves nothing. */
+/* Wherever memory runs out, under every limit, the run says so, its allocations stay alive for the
+ * snapshot, its scopes are closed, and destroying it leaks nothing. */
 static void out_of_memory_leaves_a_snapshot_and_no_leak(void **state) {
     (void)state;
     tide_workload_config config;
@@ -141,7 +141,7 @@ static void out_of_memory_leaves_a_snapshot_and_no_leak(void **state) {
     assert_true(n_failed > 10);
 }
 
-/* A heap that fails its n-th allocation and counts what is alive. */
+/* A heap that fails its n-th allocation and counts the live ones. */
 typedef struct failing_heap {
     size_t n_until_failure; /* 0: never */
     size_t n_alive;

@@ -1,4 +1,4 @@
-/* test_attention.c - attention_flash.cu and attention_mma_*.cu beside their twin.
+/* test_attention.c - attention_flash.cu and attention_mma_*.cu compared with their cpu twin.
  *
  * Both sides read the same numbers; the backward pass reads what the cpu's forward pass wrote. Both
  * compute in fp32 and differ by the order of their sums, each of which is off by what
@@ -227,7 +227,7 @@ static call_shape shape_at(tide_dtype dtype, size_t i) {
 static const size_t N_SHAPES =
     sizeof(TOKENS) / sizeof(TOKENS[0]) * (sizeof(CHANNELS) / sizeof(CHANNELS[0]));
 
-/* Under the race detector, which is slow, every third shape. */
+/* Under the race detector, which is slow, only every third shape runs. */
 static size_t shape_step(void) {
     return tide_emulator_detects_races() ? 3 : 1;
 }

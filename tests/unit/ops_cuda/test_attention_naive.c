@@ -249,7 +249,7 @@ static twin_case *backward_case(const call_shape *s) {
     float *probs = random_probs(s);
     twin_case *test = twin_begin("naive backward");
     for (size_t i = DQ; i <= DV; i++) {
-        /* Of one token dscores, and with them dq and dk, are nothing but roundings. */
+        /* With a single token dscores, and so dq and dk, consist only of rounding errors. */
         const bool is_zero = s->T == 1 && i < DV;
         (void)(is_zero ? twin_scratch : twin_written)(test, s->dtype, n_elements(s));
     }

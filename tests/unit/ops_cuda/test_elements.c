@@ -1,10 +1,11 @@
-/* test_elements.c - residual_add, cast and the fills of the cuda device beside their twins. */
+/* test_elements.c - residual_add, cast and the fills of the cuda device, compared with their cpu
+ * twins. */
 #include "twin.h"
 
 #include <math.h>
 #include <string.h>
 
-/* Odd ones, and some that several turns of the loop over the grid handle. */
+/* Odd sizes, and some that take several turns of the loop over the grid. */
 static const size_t SIZES[] = {1, 7, 33, 257, 7003};
 enum { N_SIZES = sizeof(SIZES) / sizeof(SIZES[0]) };
 
