@@ -68,6 +68,16 @@ typedef struct tide_option {
     size_t offset; /* of the member in the values' struct */
 } tide_option;
 
+/* A row without letter and other names, TIDE_OPTION(SIZE, "memory-limit", "BYTES", offset, help);
+ * and one whose values are choices. */
+#define TIDE_OPTION(of_kind, named, with_value, at, help_text)                                     \
+    TIDE_OPTION_OF(of_kind, named, with_value, NULL, at, help_text)
+#define TIDE_OPTION_OF(of_kind, named, with_value, choice, at, help_text)                          \
+    {                                                                                              \
+        .kind = TIDE_OPTION_##of_kind, .name = (named), .value = (with_value),                     \
+        .help = (help_text), .choice_at = (choice), .offset = (at)                                 \
+    }
+
 typedef struct tide_option_table {
     const char *command;  /* "profile" */
     const char *operands; /* "FILE..." in --help; NULL: it takes none */

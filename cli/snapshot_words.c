@@ -78,6 +78,26 @@ const char *tide_words_scope(const char *path) {
     return path[0] != '\0' ? path : "(outside every scope)";
 }
 
+uint32_t tide_words_scopes(const tide_snapshot *snapshot, uint32_t scope, int outer, bool numbered,
+                           char *ret_text, size_t n_room) {
+    uint32_t inner[16];
+    size_t n = 0;
+    tide_text to = tide_text_in(ret_text, n_room);
+    while (scope != TIDE_NONE && (int)snapshot->scopes[scope].kind != outer &&
+           n < sizeof(inner) / sizeof(inner[0])) {
+        inner[n++] = scope;
+        scope = snapshot->scopes[scope].parent;
+    }
+    while (n > 0) {
+        const tide_scope_row *row = &snapshot->scopes[inner[--n]];
+        tide_text_add_item(&to, " > ", "%s", tide_snapshot_text(snapshot, row->name));
+        if (numbered && row->index >= 0) {
+            tide_text_add(&to, " %" PRId32, row->index);
+        }
+    }
+    return scope;
+}
+
 void tide_words_categories(const tide_summary_peak *peak, char *ret_text, size_t n_room) {
     tide_text to = tide_text_in(ret_text, n_room);
     bool said[TIDE_MAX_CATEGORIES] = {false};
@@ -214,6 +234,19 @@ bool tide_words_is_emulated(const tide_snapshot *snapshot) {
         is_cpu = is_cpu || strcmp(snapshot->devices[i].kind, "cpu") == 0;
     }
     return is_cpu && strncmp(snapshot->run.precision, "bf16", 4) == 0;
+}
+
+void tide_report_categories(tide_report *report, const char *title, const tide_summary_peak *peak) {
+    tide_table *table = tide_report_table(report, "categories", title);
+    TIDE_COLUMNS(table, TIDE_TEXT("category", "category"), TIDE_NUMBER("bytes", "bytes"),
+                 TIDE_NUMBER("share_percent", "share"));
+    for (size_t i = 0; i < peak->by_category.n_shares; i++) {
+        const tide_share *share = &peak->by_category.shares[i];
+        if (share->bytes > 0) {
+            TIDE_ROW(table, tide_as_text(share->label), tide_as_bytes(share->bytes),
+                     tide_as_share((double)share->bytes, (double)peak->totals.allocated_bytes));
+        }
+    }
 }
 
 void tide_say_emulated(tide_report *report, const char *name) {

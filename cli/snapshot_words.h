@@ -1,5 +1,5 @@
-/* snapshot_words.h - parts of a snapshot as words on one line, for reports. Texts are cut where
- * there is no room.
+/* snapshot_words.h - parts of a snapshot as words on one line, for reports, and what several
+ * reports have of it. Texts are cut where there is no room.
  */
 #ifndef TIDE_CLI_SNAPSHOT_WORDS_H
 #define TIDE_CLI_SNAPSHOT_WORDS_H
@@ -26,6 +26,12 @@ void tide_words_peak_place(const tide_summary_peak *peak, char *ret_text, size_t
 
 /* The path of a scope, or "(outside every scope)" for "". */
 const char *tide_words_scope(const char *path);
+
+/* "forward > layer 3": the scope behind those around it, the 16 innermost at most, as far as they
+ * lie within a scope of the kind `outer` (TIDE_N_SCOPE_KINDS: within none). Returns that scope, or
+ * TIDE_NONE. `numbered`: with the index of a scope behind its name. */
+uint32_t tide_words_scopes(const tide_snapshot *snapshot, uint32_t scope, int outer, bool numbered,
+                           char *ret_text, size_t n_room);
 
 /* "50.0 % optimizer_state, 25.0 % parameter": the largest first. */
 void tide_words_categories(const tide_summary_peak *peak, char *ret_text, size_t n_room);
@@ -55,6 +61,9 @@ void tide_words_lost(const tide_snapshot *snapshot, char ret_text[TIDE_LOST_TEXT
 
 /* The device computed in a precision that it only emulates, so that times say nothing. */
 bool tide_words_is_emulated(const tide_snapshot *snapshot);
+
+/* The table "categories": what is alive at the peak. */
+void tide_report_categories(tide_report *report, const char *title, const tide_summary_peak *peak);
 
 /* Sentences that several reports have. `name`: of the run among several; NULL: there is one. */
 

@@ -40,21 +40,20 @@ static const char *device_at(size_t i) {
     return i < sizeof(DEVICES) / sizeof(DEVICES[0]) ? DEVICES[i] : NULL;
 }
 
+#define AT(member) offsetof(check_options, member)
+
 static const tide_option OPTIONS[] = {
-    {TIDE_OPTION_TEXT, "device", 0, "DEVICE", "what computes; default cpu", NULL, NULL, device_at,
-     offsetof(check_options, device)},
-    {TIDE_OPTION_CHOICE, "attention", 0, NULL, "default: both, one after the other", NULL, NULL,
-     attention_at, offsetof(check_options, attention)},
-    {TIDE_OPTION_CHOICE, "recompute", 0, NULL, "default: both, one after the other", NULL, NULL,
-     recompute_at, offsetof(check_options, recompute)},
-    {TIDE_OPTION_CHOICE, "precision", 0, NULL,
-     "what to compute in; default what the file says. An fp32 file is compared in bf16 and tf32 "
-     "too",
-     NULL, NULL, precision_at, offsetof(check_options, precision)},
-    {TIDE_OPTION_FLAG, "worst-first", 0, NULL,
-     "order the rows by error over tolerance, largest first", NULL, NULL, NULL,
-     offsetof(check_options, worst_first)},
-    TIDE_REPORT_ROWS(offsetof(check_options, report)),
+    TIDE_OPTION_OF(TEXT, "device", "DEVICE", device_at, AT(device), "what computes; default cpu"),
+    TIDE_OPTION_OF(CHOICE, "attention", NULL, attention_at, AT(attention),
+                   "default: both, one after the other"),
+    TIDE_OPTION_OF(CHOICE, "recompute", NULL, recompute_at, AT(recompute),
+                   "default: both, one after the other"),
+    TIDE_OPTION_OF(CHOICE, "precision", NULL, precision_at, AT(precision),
+                   "what to compute in; default what the file says. An fp32 file is compared in "
+                   "bf16 and tf32 too"),
+    TIDE_OPTION(FLAG, "worst-first", NULL, AT(worst_first),
+                "order the rows by error over tolerance, largest first"),
+    TIDE_REPORT_ROWS(AT(report)),
 };
 
 static const tide_option_table TABLE = {

@@ -40,6 +40,11 @@ typedef struct part {
     char detail[DETAIL_BYTES]; /* what it is, or why it is missing and what would bring it */
 } part;
 
+static void set_missing(part *ret_part, const tide_error *error) {
+    ret_part->is_here = false;
+    snprintf(ret_part->detail, DETAIL_BYTES, "%.500s", error->message);
+}
+
 /* The device, and cuBLAS, without which it computes nothing. */
 static tide_status describe_gpu(tide_device *device, char detail[DETAIL_BYTES], tide_error *error) {
     const tide_device_info *info = tide_device_get_info(device);
@@ -79,8 +84,7 @@ static tide_status describe_cuda(int ordinal, part *ret_part) {
     }
     tide_device_close(device);
     if (status != TIDE_OK) {
-        ret_part->is_here = false;
-        snprintf(ret_part->detail, DETAIL_BYTES, "%.500s", error.message);
+        set_missing(ret_part, &error);
     }
     return status;
 }
@@ -101,8 +105,7 @@ static void describe_cpu(part *ret_part) {
     }
     tide_device_close(device);
     if (status != TIDE_OK) {
-        ret_part->is_here = false;
-        snprintf(ret_part->detail, DETAIL_BYTES, "%.500s", error.message);
+        set_missing(ret_part, &error);
         return;
     }
     tide_host_info host;
@@ -127,8 +130,7 @@ static void describe_stacks(part *ret_part) {
     config.log_path = "";
     *ret_part = (part){.name = "call stacks", .is_here = true};
     if (tide_recorder_create(&config, &recorder, &error) != TIDE_OK) {
-        ret_part->is_here = false;
-        snprintf(ret_part->detail, DETAIL_BYTES, "%.500s", error.message);
+        set_missing(ret_part, &error);
         return;
     }
     const char *limited = tide_recorder_stacks_limited(recorder);

@@ -30,32 +30,21 @@ static const char *format_at(size_t i) {
 #define AT(member) offsetof(export_options, member)
 
 static const tide_option OPTIONS[] = {
-    {.kind = TIDE_OPTION_CHOICE,
-     .name = "to",
-     .help = "format of the output; see below",
-     .choice_at = format_at,
-     .offset = AT(format)},
+    TIDE_OPTION_OF(CHOICE, "to", NULL, format_at, AT(format), "format of the output; see below"),
     {.kind = TIDE_OPTION_TEXT,
      .name = "output",
      .letter = "o",
      .value = "OUT",
      .help = "file of the output, compressed if its name ends in .gz; default stdout",
      .offset = AT(output)},
-    {.kind = TIDE_OPTION_TEXT,
-     .name = "at",
-     .value = "EVENT",
-     .help = "with folded, show the state after this event, or with -1 before the first one; "
-             "default peak",
-     .offset = AT(event)},
-    {.kind = TIDE_OPTION_COUNT,
-     .name = "device",
-     .value = "N",
-     .help = "with folded, show the state of this device; default the one with the highest peak",
-     .offset = AT(device)},
-    {.kind = TIDE_OPTION_FLAG,
-     .name = "strip-private",
-     .help = "leave out command line, host name and folders of absolute paths",
-     .offset = AT(strip_private)},
+    TIDE_OPTION(TEXT, "at", "EVENT", AT(event),
+                "with folded, show the state after this event, or with -1 before the first one; "
+                "default peak"),
+    TIDE_OPTION(
+        COUNT, "device", "N", AT(device),
+        "with folded, show the state of this device; default the one with the highest peak"),
+    TIDE_OPTION(FLAG, "strip-private", NULL, AT(strip_private),
+                "leave out command line, host name and folders of absolute paths"),
 };
 
 static const tide_option_table TABLE = {

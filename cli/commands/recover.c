@@ -14,13 +14,14 @@ typedef struct recover_options {
     bool strip_private;
 } recover_options;
 
+#define AT(member) offsetof(recover_options, member)
+
 static const tide_option OPTIONS[] = {
     {TIDE_OPTION_TEXT, NULL, "o", "FILE.json.gz",
      "file of the snapshot; default LOG.json.gz beside LOG, which must not exist yet", "output",
-     NULL, NULL, offsetof(recover_options, output)},
-    {TIDE_OPTION_FLAG, "strip-private", NULL, NULL,
-     "leave out command line, host name and folders of absolute paths", NULL, NULL, NULL,
-     offsetof(recover_options, strip_private)},
+     NULL, NULL, AT(output)},
+    TIDE_OPTION(FLAG, "strip-private", NULL, AT(strip_private),
+                "leave out command line, host name and folders of absolute paths"),
 };
 
 static const tide_option_table TABLE = {

@@ -25,16 +25,16 @@ typedef struct view_work {
     bool is_made[TIDE_MAX_OPERANDS];             /* whether there is one */
 } view_work;
 
+#define AT(member) offsetof(view_options, member)
+
 static const tide_option OPTIONS[] = {
     {TIDE_OPTION_TEXT, NULL, "o", "REPORT.html",
      "file of the report; default FILE.html for one snapshot, report.html for several, in the "
      "current folder",
-     "output", NULL, NULL, offsetof(view_options, output)},
-    {TIDE_OPTION_FLAG, "strip-private", NULL, NULL,
-     "leave out command lines, host names and folders of absolute paths", NULL, NULL, NULL,
-     offsetof(view_options, strip_private)},
-    {TIDE_OPTION_FLAG, "open", NULL, NULL, "open the report in a browser", NULL, NULL, NULL,
-     offsetof(view_options, open_browser)},
+     "output", NULL, NULL, AT(output)},
+    TIDE_OPTION(FLAG, "strip-private", NULL, AT(strip_private),
+                "leave out command lines, host names and folders of absolute paths"),
+    TIDE_OPTION(FLAG, "open", NULL, AT(open_browser), "open the report in a browser"),
 };
 
 static const tide_option_table TABLE = {

@@ -22,15 +22,15 @@ typedef struct compare_options {
     tide_option_texts fail_if;
 } compare_options;
 
+#define AT(member) offsetof(compare_options, member)
+
 static const tide_option OPTIONS[] = {
-    TIDE_REPORT_ROWS(offsetof(compare_options, report)),
-    {TIDE_OPTION_COUNT, "top", 0, "N",
-     "number of rows in the table of what differs at the peak; default 10", NULL, NULL, NULL,
-     offsetof(compare_options, top)},
-    {TIDE_OPTION_TEXTS, "fail-if", 0, "CONDITION",
-     "end with exit status 4 if a condition such as 'peak_allocated > +2%' holds for a run against "
-     "the base; may be given several times",
-     NULL, NULL, NULL, offsetof(compare_options, fail_if)},
+    TIDE_REPORT_ROWS(AT(report)),
+    TIDE_OPTION(COUNT, "top", "N", AT(top),
+                "number of rows in the table of what differs at the peak; default 10"),
+    TIDE_OPTION(TEXTS, "fail-if", "CONDITION", AT(fail_if),
+                "end with exit status 4 if a condition such as 'peak_allocated > +2%' holds for a "
+                "run against the base; may be given several times"),
 };
 
 static const tide_option_table TABLE = {

@@ -16,15 +16,14 @@ enum { RUN = offsetof(tide_fit_options, run) };
 
 static const tide_option OPTIONS[] = {
     {.kind = TIDE_OPTION_HEADING, .help = "Question"},
-    {TIDE_OPTION_CHOICE, "find", NULL, NULL,
-     "what to make as large as possible; model finds the largest preset; default batch", NULL, NULL,
-     tide_fit_quantity_name, AT(find)},
-    {TIDE_OPTION_COUNT, "multiple-of", NULL, "N",
-     "try only multiples of N, such as contexts in steps of 128; default 1", NULL, NULL, NULL,
-     AT(multiple_of)},
-    {TIDE_OPTION_TEXTS, "device", NULL, "virtual[:CARD]",
-     "card that the run must fit; may be given several times; tidemark devices lists the cards",
-     NULL, NULL, tide_choice_virtual_device, AT(devices)},
+    TIDE_OPTION_OF(
+        CHOICE, "find", NULL, tide_fit_quantity_name, AT(find),
+        "what to make as large as possible; model finds the largest preset; default batch"),
+    TIDE_OPTION(COUNT, "multiple-of", "N", AT(multiple_of),
+                "try only multiples of N, such as contexts in steps of 128; default 1"),
+    TIDE_OPTION_OF(
+        TEXTS, "device", "virtual[:CARD]", tide_choice_virtual_device, AT(devices),
+        "card that the run must fit; may be given several times; tidemark devices lists the cards"),
     TIDE_RUN_MEMORY_LIMIT(RUN, "; without a card it is the only limit"),
     TIDE_RUN_ALLOC_CONF(RUN),
     {.kind = TIDE_OPTION_HEADING, .help = "Model"},
@@ -40,9 +39,9 @@ static const tide_option OPTIONS[] = {
                             "for tidemark's own model"),
     TIDE_RUN_RECOMPUTE(RUN, "block keeps only the input of each block for backward; default none"),
     TIDE_RUN_CLIP(RUN),
-    {TIDE_OPTION_COUNT, "steps", NULL, "N",
-     "number of steps that each run must complete; default 15, as many as tidemark profile takes",
-     NULL, NULL, NULL, AT(run.steps)},
+    TIDE_OPTION(COUNT, "steps", "N", AT(run.steps),
+                "number of steps that each run must complete; default 15, as many as tidemark "
+                "profile takes"),
     {.kind = TIDE_OPTION_HEADING, .help = "Output"},
     TIDE_REPORT_ROWS(AT(run.report)),
 };

@@ -32,16 +32,14 @@ static const tide_option OPTIONS[] = {
                             "naive, as in the assignment's code"),
     TIDE_RUN_RECOMPUTE(RUN, "block puts a checkpoint around each block; default none"),
     {.kind = TIDE_OPTION_HEADING, .help = "Card"},
-    {TIDE_OPTION_TEXT, "device", NULL, "virtual[:CARD]",
-     "card that the step must fit; tidemark devices lists the cards; default virtual, which has no "
-     "limit",
-     NULL, NULL, tide_choice_virtual_device, AT(run.device)},
+    TIDE_OPTION_OF(TEXT, "device", "virtual[:CARD]", tide_choice_virtual_device, AT(run.device),
+                   "card that the step must fit; tidemark devices lists the cards; default "
+                   "virtual, which has no limit"),
     TIDE_RUN_MEMORY_LIMIT(RUN, "; without a card it is the only limit"),
     TIDE_RUN_ALLOC_CONF(RUN),
     {.kind = TIDE_OPTION_HEADING, .help = "Output"},
-    {TIDE_OPTION_FLAG, "details", NULL, NULL,
-     "show also the changes that were tried and what is alive at the peak", NULL, NULL, NULL,
-     AT(details)},
+    TIDE_OPTION(FLAG, "details", NULL, AT(details),
+                "show also the changes that were tried and what is alive at the peak"),
     TIDE_REPORT_ROWS(AT(run.report)),
 };
 

@@ -5,6 +5,7 @@
 
 #include "cli/report_options.h"
 #include "cli/forecast/forecast.h"
+#include "cli/snapshot_words.h"
 #include "common/text.h"
 
 enum { N_CATEGORIES_SAID = 3, PART_BYTES = 512, TIMES_BYTES = 32 };
@@ -156,21 +157,6 @@ static void add_groups(const tide_forecast *f, tide_report *report) {
     }
 }
 
-static void add_categories(const tide_forecast *f, tide_report *report) {
-    const tide_split *split = &f->peak.peak->by_category;
-    tide_table *table = tide_report_table(report, "categories", "alive at the peak, by category");
-    TIDE_COLUMNS(table, TIDE_TEXT("category", "category"), TIDE_NUMBER("bytes", "bytes"),
-                 TIDE_NUMBER("share_percent", "share"));
-    for (size_t i = 0; i < split->n_shares; i++) {
-        const tide_share *share = &split->shares[i];
-        if (share->bytes > 0) {
-            TIDE_ROW(
-                table, tide_as_text(share->label), tide_as_bytes(share->bytes),
-                tide_as_share((double)share->bytes, (double)f->peak.peak->totals.allocated_bytes));
-        }
-    }
-}
-
 static void add_figures(const tide_forecast *f, tide_report *report) {
     bool is_bounded = f->usable_bytes != UINT64_MAX;
     tide_report_figure_text(report, "fits", f->fits ? "yes" : "no");
@@ -187,7 +173,7 @@ tide_status tide_forecast_print(const tide_forecast *f, tide_format format, bool
     say_line(f, &report);
     if (details || format.kind != TIDE_FORMAT_TEXT || format.table != NULL) {
         add_changes(f, &report);
-        add_categories(f, &report);
+        tide_report_categories(&report, "alive at the peak, by category", f->peak.peak);
         add_groups(f, &report);
     }
     return tide_report_end(&report, TIDE_OK, format, error);

@@ -49,52 +49,44 @@ static const tide_option OPTIONS[] = {
     TIDE_RUN_SEED(RUN),
     TIDE_RUN_WARMUP(RUN, "; default 5"),
     TIDE_RUN_STEPS(RUN, "; default 10"),
-    {TIDE_OPTION_COUNT, "overhead-pairs", NULL, "N",
-     "number of extra pairs of steps, one recorded and one not, that measure what recording costs; "
-     "default: as many as fit in half the time of the steps, at most 30; none in a list",
-     NULL, NULL, NULL, AT(overhead_pairs)},
-    {TIDE_OPTION_FLAG, "no-record", NULL, NULL, "time the steps without recording allocations",
-     NULL, NULL, NULL, AT(no_record)},
-    {TIDE_OPTION_TEXT, "log", NULL, "FILE",
-     "keep the event log in this file, which survives a crash of the program: tidemark recover "
-     "makes a snapshot of it; in a list each run replaces it; default $TIDEMARK_LOG",
-     NULL, NULL, NULL, AT(log_path)},
-    {TIDE_OPTION_SIZE, "log-bytes", NULL, "SIZE",
-     "largest size of the event log, which takes 48 bytes an event; with --log the size of the "
-     "whole file, which is reserved at once; default 256MiB",
-     NULL, NULL, NULL, AT(log_bytes)},
-    {TIDE_OPTION_CHOICE, "log-full", NULL, NULL,
-     "what happens when the event log is full: keep-newest drops the oldest events, stop drops the "
-     "new ones; default keep-newest",
-     NULL, NULL, full_policy_at, AT(log_full)},
-    {TIDE_OPTION_TEXT, "snapshot-signal", NULL, "NAME",
-     "write a snapshot of the running program on this signal: USR2 for kill -USR2", NULL, NULL,
-     signal_at, AT(snapshot_signal)},
-    {TIDE_OPTION_COUNT, "snapshot-every", NULL, "K",
-     "write a snapshot after every K-th step, warm-up included", NULL, NULL, NULL,
-     AT(snapshot_every)},
-    {TIDE_OPTION_CHOICE, "device-times", NULL, NULL,
-     "which scopes of the measured steps are timed on a cuda device: all, or with auto only as "
-     "many as take at most 0.5 % of a step to time; default auto",
-     NULL, NULL, device_times_at, AT(device_times)},
-    {TIDE_OPTION_FLAG, "profiler-range", NULL, NULL,
-     "start and stop the CUDA profiler around the measured steps, for nsys profile "
-     "--capture-range=cudaProfilerApi",
-     NULL, NULL, NULL, AT(profiler_range)},
-    {TIDE_OPTION_FLAG, "kernels", NULL, NULL,
-     "count and time the kernels of the measured steps by CUPTI, which slows them down", NULL, NULL,
-     NULL, AT(kernels)},
+    TIDE_OPTION(
+        COUNT, "overhead-pairs", "N", AT(overhead_pairs),
+        "number of extra pairs of steps, one recorded and one not, that measure what recording "
+        "costs; default: as many as fit in half the time of the steps, at most 30; none in a list"),
+    TIDE_OPTION(FLAG, "no-record", NULL, AT(no_record),
+                "time the steps without recording allocations"),
+    TIDE_OPTION(
+        TEXT, "log", "FILE", AT(log_path),
+        "keep the event log in this file, which survives a crash of the program: tidemark recover "
+        "makes a snapshot of it; in a list each run replaces it; default $TIDEMARK_LOG"),
+    TIDE_OPTION(SIZE, "log-bytes", "SIZE", AT(log_bytes),
+                "largest size of the event log, which takes 48 bytes an event; with --log the size "
+                "of the whole file, which is reserved at once; default 256MiB"),
+    TIDE_OPTION_OF(CHOICE, "log-full", NULL, full_policy_at, AT(log_full),
+                   "what happens when the event log is full: keep-newest drops the oldest events, "
+                   "stop drops the new ones; default keep-newest"),
+    TIDE_OPTION_OF(TEXT, "snapshot-signal", "NAME", signal_at, AT(snapshot_signal),
+                   "write a snapshot of the running program on this signal: USR2 for kill -USR2"),
+    TIDE_OPTION(COUNT, "snapshot-every", "K", AT(snapshot_every),
+                "write a snapshot after every K-th step, warm-up included"),
+    TIDE_OPTION_OF(CHOICE, "device-times", NULL, device_times_at, AT(device_times),
+                   "which scopes of the measured steps are timed on a cuda device: all, or with "
+                   "auto only as many as take at most 0.5 % of a step to time; default auto"),
+    TIDE_OPTION(FLAG, "profiler-range", NULL, AT(profiler_range),
+                "start and stop the CUDA profiler around the measured steps, for nsys profile "
+                "--capture-range=cudaProfilerApi"),
+    TIDE_OPTION(FLAG, "kernels", NULL, AT(kernels),
+                "count and time the kernels of the measured steps by CUPTI, which slows them down"),
     {.kind = TIDE_OPTION_HEADING, .help = "Output"},
     {TIDE_OPTION_TEXT, NULL, "o", "FILE.json.gz",
      "file of the snapshot, or a folder in which snapshots get their default names; a list of runs "
      "needs a folder",
      "output", NULL, NULL, AT(run.output)},
     TIDE_REPORT_ROWS(AT(run.report)),
-    {TIDE_OPTION_FLAG, "strip-private", NULL, NULL,
-     "leave out command line, host name and folders of absolute paths", NULL, NULL, NULL,
-     AT(run.strip_private)},
-    {TIDE_OPTION_FLAG, "open", NULL, NULL, "write the HTML report and open it in a browser", NULL,
-     NULL, NULL, AT(open_browser)},
+    TIDE_OPTION(FLAG, "strip-private", NULL, AT(run.strip_private),
+                "leave out command line, host name and folders of absolute paths"),
+    TIDE_OPTION(FLAG, "open", NULL, AT(open_browser),
+                "write the HTML report and open it in a browser"),
 };
 
 const tide_option_table tide_profile_option_table = {

@@ -80,24 +80,6 @@ static void say_emulated(const tide_profile_plan *plan, tide_report *report) {
 
 /* ---- a single run ---- */
 
-static void add_categories(const tide_summary_peak *peak, tide_report *report) {
-    tide_table *table = tide_report_table(report, "categories", "alive at the peak");
-    TIDE_COLUMNS(table, TIDE_TEXT("category", "category"), TIDE_NUMBER("bytes", "bytes"),
-                 TIDE_NUMBER("share_percent", "share"));
-    for (size_t i = 0; i < peak->by_category.n_shares; i++) {
-        const tide_share *share = &peak->by_category.shares[i];
-        if (share->bytes > 0) {
-            TIDE_ROW(table, tide_as_text(share->label), tide_as_bytes(share->bytes),
-                     tide_as_share((double)share->bytes, (double)peak->totals.allocated_bytes));
-        }
-    }
-    tide_report_say(report, "accounting",
-                    "%" PRId64 " bytes allocated = %" PRId64 " requested + %" PRId64
-                    " rounding + %" PRId64 " unsplit tails",
-                    peak->totals.allocated_bytes, peak->account.asked_bytes,
-                    peak->account.rounding_bytes, peak->account.unsplit_bytes);
-}
-
 /* "peak: 1.93 GiB allocated in step 1, backward; 2.16 GiB reserved at most". */
 static void add_peak(const tide_summary_device *device, tide_report *report) {
     const tide_summary_peak *peak = &device->peak;
@@ -111,7 +93,12 @@ static void add_peak(const tide_summary_device *device, tide_report *report) {
     tide_report_say(report, "peak", "peak: %s allocated%s; %s reserved at most",
                     tide_report_bytes(report, peak->totals.allocated_bytes), where,
                     tide_report_bytes(report, device->max[TIDE_MAX_RESERVED].bytes));
-    add_categories(peak, report);
+    tide_report_categories(report, "alive at the peak", peak);
+    tide_report_say(report, "accounting",
+                    "%" PRId64 " bytes allocated = %" PRId64 " requested + %" PRId64
+                    " rounding + %" PRId64 " unsplit tails",
+                    peak->totals.allocated_bytes, peak->account.asked_bytes,
+                    peak->account.rounding_bytes, peak->account.unsplit_bytes);
 }
 
 static void add_memory(const tide_profile_plan *plan, const tide_summary *summary,

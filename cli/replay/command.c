@@ -17,50 +17,32 @@ static const char *start_at(size_t i) {
 #define AT(member) offsetof(tide_replay_command, member)
 
 static const tide_option OPTIONS[] = {
-    {.kind = TIDE_OPTION_TEXTS,
-     .name = "alloc-conf",
-     .value = "NAME:VALUE,...",
-     .help = "allocator settings in PyTorch's names, added to the recorded ones; may be given "
-             "several times, with one replay for each",
-     .offset = AT(confs)},
-    {.kind = TIDE_OPTION_SIZE,
-     .name = "memory-limit",
-     .value = "SIZE",
-     .help = "limit of the reserved bytes on each device; default the recorded limit, or if the "
-             "file has none, what was free plus what was reserved when memory ran out",
-     .offset = AT(limit_bytes)},
-    {.kind = TIDE_OPTION_FLAG,
-     .name = "grid",
-     .help = "try the settings that make sense and rank them for each device: first those that do "
-             "not run out of memory, then by their peak of reserved bytes",
-     .offset = AT(grid)},
-    {.kind = TIDE_OPTION_FLAG,
-     .name = "verify",
-     .help = "end with exit status 4 unless every segment and every address is the recorded one; "
-             "--alloc-conf then gives settings that the file lacks",
-     .offset = AT(verify)},
-    {.kind = TIDE_OPTION_CHOICE,
-     .name = "start",
-     .help = "how to place what was alive before the first event: recorded puts it in the recorded "
-             "segments, rebuilt requests it anew in the order of addresses; auto is recorded with "
-             "--verify, otherwise rebuilt",
-     .choice_at = start_at,
-     .offset = AT(start)},
-    {.kind = TIDE_OPTION_COUNT,
-     .name = "over-time",
-     .value = "N",
-     .help = "print a table of the reserved and allocated bytes at N instants; default none",
-     .offset = AT(n_samples)},
+    TIDE_OPTION(TEXTS, "alloc-conf", "NAME:VALUE,...", AT(confs),
+                "allocator settings in PyTorch's names, added to the recorded ones; may be given "
+                "several times, with one replay for each"),
+    TIDE_OPTION(SIZE, "memory-limit", "SIZE", AT(limit_bytes),
+                "limit of the reserved bytes on each device; default the recorded limit, or if the "
+                "file has none, what was free plus what was reserved when memory ran out"),
+    TIDE_OPTION(FLAG, "grid", NULL, AT(grid),
+                "try the settings that make sense and rank them for each device: first those that "
+                "do not run out of memory, then by their peak of reserved bytes"),
+    TIDE_OPTION(FLAG, "verify", NULL, AT(verify),
+                "end with exit status 4 unless every segment and every address is the recorded "
+                "one; --alloc-conf then gives settings that the file lacks"),
+    TIDE_OPTION_OF(CHOICE, "start", NULL, start_at, AT(start),
+                   "how to place what was alive before the first event: recorded puts it in the "
+                   "recorded segments, rebuilt requests it anew in the order of addresses; auto is "
+                   "recorded with --verify, otherwise rebuilt"),
+    TIDE_OPTION(COUNT, "over-time", "N", AT(n_samples),
+                "print a table of the reserved and allocated bytes at N instants; default none"),
     {.kind = TIDE_OPTION_TEXT,
      .name = "output",
      .letter = "o",
      .value = "FILE.json.gz",
      .help = "write the replayed run as a snapshot",
      .offset = AT(output)},
-    {.kind = TIDE_OPTION_FLAG,
-     .name = "strip-private",
-     .help = "leave out command line, host name and folders of absolute paths in that file",
-     .offset = AT(strip_private)},
+    TIDE_OPTION(FLAG, "strip-private", NULL, AT(strip_private),
+                "leave out command line, host name and folders of absolute paths in that file"),
     TIDE_REPORT_ROWS(AT(report)),
 };
 

@@ -105,26 +105,6 @@ static void say_warnings(tide_report *report, const tide_replay_runs *runs) {
     say_limits(report, runs);
 }
 
-/* "step 1 > forward > layer 3": at most eight scopes, the outermost first. */
-static const char *scope_words(tide_report *report, const tide_snapshot *snapshot, uint32_t scope) {
-    uint32_t path[8];
-    size_t n = 0;
-    char text[WORDS_BYTES];
-    tide_text to = tide_text_in(text, sizeof(text));
-    for (; scope != TIDE_NONE && n < sizeof(path) / sizeof(path[0]); n++) {
-        path[n] = scope;
-        scope = snapshot->scopes[scope].parent;
-    }
-    for (; n > 0; n--) {
-        const tide_scope_row *row = &snapshot->scopes[path[n - 1]];
-        tide_text_add_item(&to, " > ", "%.64s", tide_snapshot_text(snapshot, row->name));
-        if (row->index >= 0) {
-            tide_text_add(&to, " %d", (int)row->index);
-        }
-    }
-    return tide_report_text(report, "%s", text);
-}
-
 static void say_oom(tide_report *report, const tide_replay_runs *runs,
                     const tide_replay_entry *entry, size_t device) {
     const tide_replay_oom *oom = &entry->replay->oom_by_device[device];
@@ -136,7 +116,9 @@ static void say_oom(tide_report *report, const tide_replay_runs *runs,
         runs->snapshot->n_devices > 1 ? tide_report_text(report, " on device %zu", device) : "";
     const char *event = oom->event < 0 ? "before the first event"
                                        : tide_report_text(report, "at event %" PRId64, oom->event);
-    const char *scope = scope_words(report, runs->snapshot, oom->scope);
+    char scope[WORDS_BYTES];
+    (void)tide_words_scopes(runs->snapshot, oom->scope, TIDE_N_SCOPE_KINDS, true, scope,
+                            sizeof(scope));
     bool is_larger = oom->free_bytes <= INT64_MAX && oom->free_bytes >= oom->requested_bytes;
     tide_report_say(report, "oom",
                     "%s: out of memory%s %s%s%s: asked for %s (%" PRIu64

@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "cli/peak_tensors.h"
+#include "cli/snapshot_words.h"
 #include "cli/study/conclusions.h"
 #include "cli/study/internal.h"
-#include "common/text.h"
 #include "run/run.h"
 #include "snapshot/implementation.h"
 #include "snapshot/scope_paths.h"
@@ -62,23 +62,6 @@ static uint32_t step_of(const tide_snapshot *snapshot, uint32_t scope) {
     return scope;
 }
 
-/* Writes "forward > layer > ffn": the scopes without step and numbers, the outer ones first. */
-static void describe_origin(const tide_snapshot *snapshot, uint32_t scope, char *ret_text,
-                            size_t n_room) {
-    uint32_t path[16];
-    size_t n = 0;
-    for (; scope != TIDE_NONE && snapshot->scopes[scope].kind != TIDE_SCOPE_STEP &&
-           n < sizeof(path) / sizeof(path[0]);
-         scope = snapshot->scopes[scope].parent) {
-        path[n++] = scope;
-    }
-    tide_text to = tide_text_in(ret_text, n_room);
-    while (n > 0) {
-        tide_text_add_item(&to, " > ", "%s",
-                           tide_snapshot_text(snapshot, snapshot->scopes[path[--n]].name));
-    }
-}
-
 static void consider(const tide_snapshot *snapshot, const tide_event *event, bool is_first_step,
                      largest *found) {
     char origin[NAMES_BYTES];
@@ -89,7 +72,7 @@ static void consider(const tide_snapshot *snapshot, const tide_event *event, boo
     if (bytes > found->bytes) {
         *found = (largest){.bytes = bytes};
     }
-    describe_origin(snapshot, event->scope, origin, sizeof(origin));
+    (void)tide_words_scopes(snapshot, event->scope, TIDE_SCOPE_STEP, false, origin, sizeof(origin));
     append_item(found->names, sizeof(found->names),
                 tide_name_without_layer(tide_snapshot_text(snapshot, event->name)));
     append_item(found->origin, sizeof(found->origin), origin);

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/text.h"
+#include "cli/snapshot_words.h"
 
-enum { MAX_ROWS = 512, PATH_BYTES = 256, PATH_DEPTH = 16 };
+enum { MAX_ROWS = 512, PATH_BYTES = 256 };
 
 bool tide_work_is_product(const char *kernel) {
     /* cuBLAS by its generations; splitKreduce adds up what the parts of a product gave. */
@@ -145,23 +145,12 @@ typedef struct place {
 
 static place place_of(const tide_snapshot *snapshot, uint32_t scope) {
     place found = {.phase = TIDE_NONE};
-    uint32_t inner[PATH_DEPTH];
-    size_t n = 0;
-    while (scope != TIDE_NONE && snapshot->scopes[scope].kind != TIDE_SCOPE_PHASE &&
-           n < PATH_DEPTH) {
-        inner[n++] = scope;
-        scope = snapshot->scopes[scope].parent;
-    }
-    uint32_t step = scope != TIDE_NONE ? snapshot->scopes[scope].parent : TIDE_NONE;
-    if (step == TIDE_NONE || snapshot->scopes[step].kind != TIDE_SCOPE_STEP ||
-        strcmp(tide_snapshot_text(snapshot, snapshot->scopes[step].name), "step") != 0) {
-        return found;
-    }
-    found.phase = scope;
-    tide_text to = tide_text_in(found.path, sizeof(found.path));
-    while (n > 0) {
-        tide_text_add_item(&to, " > ", "%s",
-                           tide_snapshot_text(snapshot, snapshot->scopes[inner[--n]].name));
+    uint32_t phase =
+        tide_words_scopes(snapshot, scope, TIDE_SCOPE_PHASE, false, found.path, sizeof(found.path));
+    uint32_t step = phase != TIDE_NONE ? snapshot->scopes[phase].parent : TIDE_NONE;
+    if (step != TIDE_NONE && snapshot->scopes[step].kind == TIDE_SCOPE_STEP &&
+        strcmp(tide_snapshot_text(snapshot, snapshot->scopes[step].name), "step") == 0) {
+        found.phase = phase;
     }
     return found;
 }

@@ -37,31 +37,29 @@ typedef struct summary_options {
     uint64_t device;            /* ANY_DEVICE: the one with the highest peak */
 } summary_options;
 
+#define AT(member) offsetof(summary_options, member)
+
 static const tide_option OPTIONS[] = {
-    {TIDE_OPTION_TEXT, "at", 0, "INSTANT",
-     "show what is alive at an event (1234), at a time (12.5ms), where a scope is highest "
-     "('step[2] > backward'), or at the start, peak, end or oom; default peak",
-     NULL, NULL, NULL, offsetof(summary_options, at)},
-    TIDE_REPORT_ROWS(offsetof(summary_options, report)),
-    {TIDE_OPTION_COUNT, "device", 0, "N",
-     "number of the device; default the one with the highest peak", NULL, NULL, NULL,
-     offsetof(summary_options, device)},
-    {TIDE_OPTION_CHOICES, "tree", 0, "KEYS",
-     "show what is alive as a tree by these keys, comma-separated, outermost first: category, "
-     "phase, scope, name, stack",
-     NULL, NULL, tide_tree_key_name, offsetof(summary_options, tree)},
-    {TIDE_OPTION_FLAG, "fragmentation", 0, NULL,
-     "show why bytes are cached, which blocks hold them and which requests they could serve", NULL,
-     NULL, NULL, offsetof(summary_options, fragmentation)},
-    {TIDE_OPTION_FLAG, "steps", 0, NULL,
-     "show whether each step repeats the one before it, and what grows from step to step", NULL,
-     NULL, NULL, offsetof(summary_options, steps)},
-    {TIDE_OPTION_FLAG, "leaks", 0, NULL,
-     "show what was allocated after warm-up and never released, by name and call stack", NULL, NULL,
-     NULL, offsetof(summary_options, leaks)},
-    {TIDE_OPTION_COUNT, "top", 0, "N",
-     "number of rows in the tables of scopes, call stacks, blocks and the like; default 10", NULL,
-     NULL, NULL, offsetof(summary_options, top)},
+    TIDE_OPTION(TEXT, "at", "INSTANT", AT(at),
+                "show what is alive at an event (1234), at a time (12.5ms), where a scope is "
+                "highest ('step[2] > backward'), or at the start, peak, end or oom; default peak"),
+    TIDE_REPORT_ROWS(AT(report)),
+    TIDE_OPTION(COUNT, "device", "N", AT(device),
+                "number of the device; default the one with the highest peak"),
+    TIDE_OPTION_OF(CHOICES, "tree", "KEYS", tide_tree_key_name, AT(tree),
+                   "show what is alive as a tree by these keys, comma-separated, outermost first: "
+                   "category, phase, scope, name, stack"),
+    TIDE_OPTION(
+        FLAG, "fragmentation", NULL, AT(fragmentation),
+        "show why bytes are cached, which blocks hold them and which requests they could serve"),
+    TIDE_OPTION(
+        FLAG, "steps", NULL, AT(steps),
+        "show whether each step repeats the one before it, and what grows from step to step"),
+    TIDE_OPTION(FLAG, "leaks", NULL, AT(leaks),
+                "show what was allocated after warm-up and never released, by name and call stack"),
+    TIDE_OPTION(
+        COUNT, "top", "N", AT(top),
+        "number of rows in the tables of scopes, call stacks, blocks and the like; default 10"),
 };
 
 static const tide_option_table TABLE = {

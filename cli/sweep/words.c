@@ -12,21 +12,23 @@
 
 enum { WORDS_BYTES = 512, MAX_REASONS = 16 };
 
-static double grid_number(const tide_sweep *sweep, const char *key) {
+static const cJSON *grid_item(const tide_sweep *sweep, const char *key) {
     const cJSON *grid = cJSON_GetObjectItemCaseSensitive(sweep->header, "grid");
-    const cJSON *item = cJSON_GetObjectItemCaseSensitive(grid, key);
+    return cJSON_GetObjectItemCaseSensitive(grid, key);
+}
+
+static double grid_number(const tide_sweep *sweep, const char *key) {
+    const cJSON *item = grid_item(sweep, key);
     return cJSON_IsNumber(item) ? item->valuedouble : -1.0;
 }
 
 static const char *grid_text(const tide_sweep *sweep, const char *key) {
-    const cJSON *grid = cJSON_GetObjectItemCaseSensitive(sweep->header, "grid");
-    const cJSON *item = cJSON_GetObjectItemCaseSensitive(grid, key);
+    const cJSON *item = grid_item(sweep, key);
     return cJSON_IsString(item) ? item->valuestring : "?";
 }
 
 static bool grid_flag(const tide_sweep *sweep, const char *key) {
-    const cJSON *grid = cJSON_GetObjectItemCaseSensitive(sweep->header, "grid");
-    return cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(grid, key));
+    return cJSON_IsTrue(grid_item(sweep, key));
 }
 
 static bool is_virtual(const tide_sweep *sweep) {
@@ -38,14 +40,12 @@ bool tide_sweep_is_mlp(const tide_sweep *sweep) {
 }
 
 bool tide_sweep_varies(const tide_sweep *sweep, const char *list) {
-    const cJSON *grid = cJSON_GetObjectItemCaseSensitive(sweep->header, "grid");
-    return cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(grid, list)) > 1;
+    return cJSON_GetArraySize(grid_item(sweep, list)) > 1;
 }
 
 /* The only item of a list of the grid; NULL: it has several. */
 static const cJSON *grid_only(const tide_sweep *sweep, const char *key) {
-    const cJSON *grid = cJSON_GetObjectItemCaseSensitive(sweep->header, "grid");
-    const cJSON *list = cJSON_GetObjectItemCaseSensitive(grid, key);
+    const cJSON *list = grid_item(sweep, key);
     return cJSON_GetArraySize(list) == 1 ? cJSON_GetArrayItem(list, 0) : NULL;
 }
 
