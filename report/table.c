@@ -188,54 +188,6 @@ void tide_table_cells_of(tide_table *table, const tide_field *fields, size_t n, 
     }
 }
 
-void tide_cell_text(tide_table *table, const char *text) {
-    TIDE_CELLS(table, tide_as_text(text));
-}
-
-void tide_cell_bytes(tide_table *table, int64_t n_bytes) {
-    TIDE_CELLS(table, tide_as_bytes(n_bytes));
-}
-
-void tide_cell_count(tide_table *table, int64_t count) {
-    TIDE_CELLS(table, tide_as_count(count));
-}
-
-void tide_cell_change(tide_table *table, int64_t n_bytes) {
-    TIDE_CELLS(table, tide_as_change(n_bytes));
-}
-
-void tide_cell_percent(tide_table *table, double percent) {
-    TIDE_CELLS(table, tide_as_percent(percent));
-}
-
-void tide_cell_ms(tide_table *table, double ms) {
-    TIDE_CELLS(table, tide_as_ms(ms));
-}
-
-void tide_cell_ratio(tide_table *table, double ratio) {
-    TIDE_CELLS(table, tide_as_ratio(ratio));
-}
-
-void tide_cell_real(tide_table *table, double number) {
-    TIDE_CELLS(table, tide_as_real(number));
-}
-
-void tide_cell_ns(tide_table *table, double ns) {
-    TIDE_CELLS(table, tide_as_ns(ns));
-}
-
-void tide_cell_loss(tide_table *table, double loss) {
-    TIDE_CELLS(table, tide_as_loss(loss));
-}
-
-void tide_cell_error(tide_table *table, double error) {
-    TIDE_CELLS(table, tide_as_error(error));
-}
-
-void tide_cell_none(tide_table *table) {
-    TIDE_CELLS(table, tide_as_none());
-}
-
 /* ---- figures ---- */
 
 static void add_figure(tide_report *report, const char *key, tide_cell cell) {

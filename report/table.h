@@ -207,20 +207,6 @@ void tide_table_cells_of(tide_table *table, const tide_field *fields, size_t n, 
                      sizeof((const tide_cell[]){__VA_ARGS__}) / sizeof(tide_cell))
 #define TIDE_ROW(table, ...) (tide_table_row_begin(table), TIDE_CELLS(table, __VA_ARGS__))
 
-/* One cell: the next of the row at hand. */
-void tide_cell_text(tide_table *table, const char *text);
-void tide_cell_bytes(tide_table *table, int64_t n_bytes);
-void tide_cell_count(tide_table *table, int64_t count);
-void tide_cell_change(tide_table *table, int64_t n_bytes);
-void tide_cell_percent(tide_table *table, double percent);
-void tide_cell_ms(tide_table *table, double ms);
-void tide_cell_ratio(tide_table *table, double ratio);
-void tide_cell_real(tide_table *table, double number); /* of any unit; below 0: none */
-void tide_cell_ns(tide_table *table, double ns);
-void tide_cell_loss(tide_table *table, double loss);
-void tide_cell_error(tide_table *table, double error);
-void tide_cell_none(tide_table *table);
-
 /* Prints the report. With CSV, `out` gets one table, and `notes` the sentences and the names of the
  * other tables, each behind "tidemark COMMAND: ". TIDE_NO_MEMORY when the report is incomplete, and
  * TIDE_INVALID when it has no table of the name that the format asks for: then nothing is printed.

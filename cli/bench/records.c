@@ -11,18 +11,14 @@
 
 static void put_text(tide_table *table, const char *key, const char *value) {
     if (value[0] != '\0') {
-        tide_table_row_begin(table);
-        tide_cell_text(table, key);
-        tide_cell_text(table, value);
+        TIDE_ROW(table, tide_as_text(key), tide_as_text(value));
     }
 }
 
 /* Nothing where it is not known. */
 static void put_number(tide_table *table, const char *key, int64_t number) {
     if (number >= 0) {
-        tide_table_row_begin(table);
-        tide_cell_text(table, key);
-        tide_cell_count(table, number);
+        TIDE_ROW(table, tide_as_text(key), tide_as_count(number));
     }
 }
 
@@ -40,8 +36,7 @@ static void put_date(tide_table *table, const char *key, int64_t unix_us) {
 void tide_bench_report_environment(tide_report *report, const tide_bench_run *run) {
     const tide_run_environment *is = &run->environment;
     tide_table *table = tide_report_table(report, "environment", "Measured on");
-    tide_table_column(table, "what", "what", false);
-    tide_table_column(table, "value", "value", false);
+    TIDE_COLUMNS(table, TIDE_TEXT("what", "what"), TIDE_TEXT("value", "value"));
     put_text(table, "device", is->device_kind);
     put_text(table, "device name", is->device_name);
     put_text(table, "computed by", is->computed_by);
@@ -63,30 +58,23 @@ void tide_bench_report_environment(tide_report *report, const tide_bench_run *ru
 
 void tide_bench_report_records(tide_report *report, const tide_bench_run *run) {
     tide_table *table = tide_report_table(report, "records", "Records");
-    tide_table_column(table, "name", "name", false);
-    tide_table_column(table, "case", "case", false);
-    tide_table_column(table, "metric", "metric", false);
-    tide_table_column(table, "target", "target", true);
-    tide_table_column(table, "actual", "actual", true);
-    tide_table_column(table, "dtype", "dtype", false);
-    tide_table_column(table, "device", "device", false);
-    tide_table_column(table, "is_model", "model", false);
-    tide_table_column(table, "result", "result", false);
+    TIDE_COLUMNS(table, TIDE_TEXT("name", "name"), TIDE_TEXT("case", "case"),
+                 TIDE_TEXT("metric", "metric"), TIDE_NUMBER("target", "target"),
+                 TIDE_NUMBER("actual", "actual"), TIDE_TEXT("dtype", "dtype"),
+                 TIDE_TEXT("device", "device"), TIDE_TEXT("is_model", "model"),
+                 TIDE_TEXT("result", "result"));
     for (size_t i = 0; i < run->n_records; i++) {
         const tide_bench_record *record = &run->records[i];
         bool has_target = record->is_judged && run->settings->target > 0.0;
-        tide_table_row_begin(table);
-        tide_cell_text(table, record->name);
-        tide_cell_text(table, record->label);
-        tide_cell_text(table, record->metric);
-        tide_cell_real(table, has_target ? run->settings->target : -1.0);
-        tide_cell_real(table, record->actual);
-        tide_cell_text(table, record->dtype);
-        tide_cell_text(table, run->environment.device_kind);
-        tide_cell_text(table, record->is_model ? "true" : "false");
-        tide_cell_text(table, !has_target                                ? "-"
+        TIDE_ROW(table, tide_as_text(record->name), tide_as_text(record->label),
+                 tide_as_text(record->metric),
+                 tide_as_real(has_target ? run->settings->target : -1.0),
+                 tide_as_real(record->actual), tide_as_text(record->dtype),
+                 tide_as_text(run->environment.device_kind),
+                 tide_as_text(record->is_model ? "true" : "false"),
+                 tide_as_text(!has_target                                ? "-"
                               : tide_bench_record_is_missed(run, record) ? "missed"
-                                                                         : "ok");
+                                                                         : "ok"));
     }
 }
 

@@ -16,27 +16,17 @@ static void report_notes(tide_report *report, const tide_bench_run *run, bool is
 
 static void report_variant(tide_table *table, const tide_bench_group *group, size_t i,
                            size_t base) {
-    tide_table_row_begin(table);
-    tide_cell_text(table, group->name);
-    tide_cell_text(table, group->variants[i].name);
-    tide_cell_ns(table, tide_bench_min(group, i));
-    tide_cell_ns(table, tide_bench_median(group, i));
-    if (i == 0) {
-        tide_cell_none(table);
-    } else {
-        tide_cell_ns(table, tide_bench_added(group, i, i - 1));
-    }
-    tide_cell_ratio(table, tide_bench_ratio(group, i, base));
+    TIDE_ROW(table, tide_as_text(group->name), tide_as_text(group->variants[i].name),
+             tide_as_ns(tide_bench_min(group, i)), tide_as_ns(tide_bench_median(group, i)),
+             i == 0 ? tide_as_none() : tide_as_ns(tide_bench_added(group, i, i - 1)),
+             tide_as_ratio(tide_bench_ratio(group, i, base)));
 }
 
 static void report_group_samples(tide_table *table, const tide_bench_group *group) {
     for (size_t i = 0; i < group->n_variants; i++) {
         for (size_t round = 0; round < group->n_rounds; round++) {
-            tide_table_row_begin(table);
-            tide_cell_text(table, group->name);
-            tide_cell_text(table, group->variants[i].name);
-            tide_cell_count(table, (int64_t)round);
-            tide_cell_ns(table, group->variants[i].samples[round]);
+            TIDE_ROW(table, tide_as_text(group->name), tide_as_text(group->variants[i].name),
+                     tide_as_count((int64_t)round), tide_as_ns(group->variants[i].samples[round]));
         }
     }
 }
@@ -47,11 +37,9 @@ static void report_set(tide_report *report, const tide_bench_group_set *set,
     char ratio_title[64];
     (void)snprintf(ratio_title, sizeof(ratio_title), "x %s", groups[0].variants[set->base].name);
     tide_table *table = tide_report_table(report, set->key, set->title);
-    tide_table_column(table, "workload", "workload", false);
-    tide_table_column(table, "variant", "variant", false);
-    tide_table_column(table, "min_ns", "min ns", true);
-    tide_table_column(table, "median_ns", "median ns", true);
-    tide_table_column(table, "added_ns", "ns to the one above", true);
+    TIDE_COLUMNS(table, TIDE_TEXT("workload", "workload"), TIDE_TEXT("variant", "variant"),
+                 TIDE_NUMBER("min_ns", "min ns"), TIDE_NUMBER("median_ns", "median ns"),
+                 TIDE_NUMBER("added_ns", "ns to the one above"));
     tide_table_column(table, "ratio", ratio_title, true);
     for (size_t g = 0; g < set->n_groups; g++) {
         for (size_t i = 0; i < groups[g].n_variants; i++) {
@@ -62,10 +50,8 @@ static void report_set(tide_report *report, const tide_bench_group_set *set,
         return;
     }
     tide_table *samples = tide_report_table(report, "samples", "Samples in ns, one a round");
-    tide_table_column(samples, "workload", "workload", false);
-    tide_table_column(samples, "variant", "variant", false);
-    tide_table_column(samples, "round", "round", true);
-    tide_table_column(samples, "ns", "ns", true);
+    TIDE_COLUMNS(samples, TIDE_TEXT("workload", "workload"), TIDE_TEXT("variant", "variant"),
+                 TIDE_NUMBER("round", "round"), TIDE_NUMBER("ns", "ns"));
     for (size_t g = 0; g < set->n_groups; g++) {
         report_group_samples(samples, &groups[g]);
     }
@@ -74,14 +60,11 @@ static void report_set(tide_report *report, const tide_bench_group_set *set,
 /* ---- rows of cases ---- */
 
 static void begin_rows(tide_table *table, tide_bench_rate rate) {
-    tide_table_column(table, "case", "case", false);
-    tide_table_column(table, "dtype", "dtype", false);
-    tide_table_column(table, "outcome", "outcome", false);
-    tide_table_column(table, "min_us", "best us", true);
-    tide_table_column(table, "median_us", "median us", true);
-    tide_table_column(table, "iqr_us", "quartiles apart us", true);
-    tide_table_column(table, "mean_us", "mean us", true);
-    tide_table_column(table, "sample_std_us", "± sample std us", true);
+    TIDE_COLUMNS(table, TIDE_TEXT("case", "case"), TIDE_TEXT("dtype", "dtype"),
+                 TIDE_TEXT("outcome", "outcome"), TIDE_NUMBER("min_us", "best us"),
+                 TIDE_NUMBER("median_us", "median us"), TIDE_NUMBER("iqr_us", "quartiles apart us"),
+                 TIDE_NUMBER("mean_us", "mean us"),
+                 TIDE_NUMBER("sample_std_us", "± sample std us"));
     if (rate == TIDE_RATE_BYTES) {
         tide_table_column(table, "gb_per_s", "GB/s", true);
     } else {
@@ -93,15 +76,11 @@ static void begin_rows(tide_table *table, tide_bench_rate rate) {
 }
 
 static void begin_scaling_rows(tide_table *table) {
-    tide_table_column(table, "varied", "varied", false);
-    tide_table_column(table, "value", "value", true);
-    tide_table_column(table, "factor", "times", true);
-    tide_table_column(table, "outcome", "outcome", false);
-    tide_table_column(table, "min_us", "best us", true);
-    tide_table_column(table, "median_us", "median us", true);
-    tide_table_column(table, "mean_us", "mean us", true);
-    tide_table_column(table, "std_us", "± sample std us", true);
-    tide_table_column(table, "ratio", "x base", true);
+    TIDE_COLUMNS(table, TIDE_TEXT("varied", "varied"), TIDE_NUMBER("value", "value"),
+                 TIDE_NUMBER("factor", "times"), TIDE_TEXT("outcome", "outcome"),
+                 TIDE_NUMBER("min_us", "best us"), TIDE_NUMBER("median_us", "median us"),
+                 TIDE_NUMBER("mean_us", "mean us"), TIDE_NUMBER("std_us", "± sample std us"),
+                 TIDE_NUMBER("ratio", "x base"));
 }
 
 /* The first cells of a row, which are the same in the table of samples but for the outcome. */
@@ -109,11 +88,9 @@ static void put_case(tide_table *table, const tide_bench_heading *heading,
                      const tide_bench_row *row) {
     tide_table_row_begin(table);
     if (heading->is_scaling) {
-        tide_cell_text(table, row->varied);
-        tide_cell_count(table, (int64_t)row->value);
+        TIDE_CELLS(table, tide_as_text(row->varied), tide_as_count((int64_t)row->value));
     } else {
-        tide_cell_text(table, row->label);
-        tide_cell_text(table, row->dtype);
+        TIDE_CELLS(table, tide_as_text(row->label), tide_as_text(row->dtype));
     }
 }
 
@@ -128,37 +105,33 @@ static void report_row(tide_table *table, const tide_bench_heading *heading,
                        const tide_bench_row *row) {
     put_case(table, heading, row);
     if (heading->is_scaling) {
-        tide_cell_count(table, (int64_t)row->factor);
+        TIDE_CELLS(table, tide_as_count((int64_t)row->factor));
     }
-    tide_cell_text(table,
-                   tide_outcome_name(row->is_unfit ? TIDE_OUTCOME_OOM : TIDE_OUTCOME_COMPLETED));
+    TIDE_CELLS(table, tide_as_text(tide_outcome_name(row->is_unfit ? TIDE_OUTCOME_OOM
+                                                                   : TIDE_OUTCOME_COMPLETED)));
     if (row->is_unfit) {
         return; /* the other cells stay empty */
     }
-    tide_cell_ns(table, row->us.min);
-    tide_cell_ns(table, row->us.median);
+    TIDE_CELLS(table, tide_as_ns(row->us.min), tide_as_ns(row->us.median));
     if (!heading->is_scaling) {
-        tide_cell_ns(table, quartiles_apart_us(&row->timing));
+        TIDE_CELLS(table, tide_as_ns(quartiles_apart_us(&row->timing)));
     }
-    tide_cell_ns(table, row->us.mean);
-    tide_cell_ns(table, row->us.std);
-    tide_cell_ratio(table, heading->is_scaling ? row->ratio : row->rate);
+    TIDE_CELLS(table, tide_as_ns(row->us.mean), tide_as_ns(row->us.std),
+               tide_as_ratio(heading->is_scaling ? row->ratio : row->rate));
     if (heading->rate == TIDE_RATE_SHARE) {
-        tide_cell_ratio(table, row->share);
+        TIDE_CELLS(table, tide_as_ratio(row->share));
     }
 }
 
 static void report_exponents(tide_report *report, const tide_bench_run *run) {
     tide_table *table =
         tide_report_table(report, "exponents", "Exponent p of time ~ factor^p, least squares");
-    tide_table_column(table, "varied", "varied", false);
-    tide_table_column(table, "exponent", "p", true);
-    tide_table_column(table, "expected", "where products decide", true);
+    TIDE_COLUMNS(table, TIDE_TEXT("varied", "varied"), TIDE_NUMBER("exponent", "p"),
+                 TIDE_NUMBER("expected", "where products decide"));
     for (size_t i = 0; i < run->n_exponents; i++) {
-        tide_table_row_begin(table);
-        tide_cell_text(table, run->exponents[i].varied);
-        tide_cell_ratio(table, run->exponents[i].exponent);
-        tide_cell_ratio(table, run->exponents[i].expected);
+        TIDE_ROW(table, tide_as_text(run->exponents[i].varied),
+                 tide_as_ratio(run->exponents[i].exponent),
+                 tide_as_ratio(run->exponents[i].expected));
     }
 }
 
@@ -167,10 +140,9 @@ static void report_row_samples(tide_table *table, const tide_bench_heading *head
     for (size_t i = 0; i < row->timing.n_samples; i++) {
         const double host_ms = row->timing.host_ms[i];
         put_case(table, heading, row);
-        tide_cell_count(table, (int64_t)i);
-        tide_cell_ns(table, row->timing.device_ms[i] * 1e3);
+        TIDE_CELLS(table, tide_as_count((int64_t)i), tide_as_ns(row->timing.device_ms[i] * 1e3));
         if (!heading->is_scaling) {
-            tide_cell_ns(table, host_ms < 0.0 ? -1.0 : host_ms * 1e3);
+            TIDE_CELLS(table, tide_as_ns(host_ms < 0.0 ? -1.0 : host_ms * 1e3));
         }
     }
 }
@@ -184,8 +156,7 @@ static void report_samples(tide_report *report, const tide_bench_run *run) {
                       heading->is_scaling ? "varied" : "case", false);
     tide_table_column(table, heading->is_scaling ? "value" : "dtype",
                       heading->is_scaling ? "value" : "dtype", heading->is_scaling);
-    tide_table_column(table, "round", "round", true);
-    tide_table_column(table, "device_us", "device us", true);
+    TIDE_COLUMNS(table, TIDE_NUMBER("round", "round"), TIDE_NUMBER("device_us", "device us"));
     if (!heading->is_scaling) {
         tide_table_column(table, "host_us", "host us", true);
     }
@@ -217,21 +188,16 @@ static void report_rows(tide_report *report, const tide_bench_run *run, bool wit
 
 static void report_targets(tide_report *report, const tide_bench_run *run) {
     tide_table *table = tide_report_table(report, "targets", "Targets");
-    tide_table_column(table, "quantity", "quantity", false);
-    tide_table_column(table, "unit", "unit", false);
-    tide_table_column(table, "at_most", "at most", true);
-    tide_table_column(table, "measured", "measured", true);
-    tide_table_column(table, "result", "result", false);
+    TIDE_COLUMNS(table, TIDE_TEXT("quantity", "quantity"), TIDE_TEXT("unit", "unit"),
+                 TIDE_NUMBER("at_most", "at most"), TIDE_NUMBER("measured", "measured"),
+                 TIDE_TEXT("result", "result"));
     for (size_t i = 0; i < run->n_targets; i++) {
         const tide_bench_target *target = &run->targets[i];
-        tide_table_row_begin(table);
-        tide_cell_text(table, target->what);
-        tide_cell_text(table, target->unit);
-        tide_cell_ns(table, target->bound);
-        tide_cell_ns(table, target->measured);
-        tide_cell_text(table, tide_bench_target_is_met(target) ? "ok"
+        TIDE_ROW(table, tide_as_text(target->what), tide_as_text(target->unit),
+                 tide_as_ns(target->bound), tide_as_ns(target->measured),
+                 tide_as_text(tide_bench_target_is_met(target) ? "ok"
                               : target->measured < 0.0         ? "not measured"
-                                                               : "missed");
+                                                               : "missed"));
     }
 }
 

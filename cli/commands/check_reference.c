@@ -133,7 +133,7 @@ static void add_result(tide_table *table, const check_runs *runs, size_t row) {
     TIDE_ROW(table, tide_as_text(first->name));
     for (size_t r = 0; r < runs->n; r++) {
         const tide_reference_row *found = &runs->reports[r].rows[row];
-        tide_cell_error(table, found->error);
+        TIDE_CELLS(table, tide_as_error(found->error));
         ok = ok && found->ok;
         tolerance = found->tolerance > tolerance ? found->tolerance : tolerance;
     }

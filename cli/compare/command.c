@@ -86,10 +86,11 @@ static void bytes_row(tide_table *table, const tide_compare *compare, const char
     TIDE_ROW(table, tide_as_text(label));
     for (size_t i = 0; i < compare->n_runs; i++) {
         int64_t n_bytes = bytes_of(&compare->runs[i], which);
-        tide_cell_bytes(table, n_bytes);
+        TIDE_CELLS(table, tide_as_bytes(n_bytes));
         if (i > 0) {
-            tide_cell_ratio(table, tide_compare_ratio(compare, i, (double)n_bytes,
-                                                      (double)bytes_of(&compare->runs[0], which)));
+            TIDE_CELLS(table, tide_as_ratio(
+                                  tide_compare_ratio(compare, i, (double)n_bytes,
+                                                     (double)bytes_of(&compare->runs[0], which))));
         }
     }
 }
@@ -127,7 +128,7 @@ static void peaks_table(tide_report *report, const tide_compare *compare) {
     tide_table_column(table, "counted", "counted", false);
     for (int i = 0; i < TIDE_N_MAX; i++) {
         bytes_row(table, compare, tide_words_total(i), peak_bytes, i);
-        tide_cell_text(table, tide_words_total_rule(i));
+        TIDE_CELLS(table, tide_as_text(tide_words_total_rule(i)));
     }
 }
 
@@ -174,7 +175,7 @@ static void outcome_table(tide_report *report, const tide_compare *compare) {
         TIDE_ROW(table, tide_as_text(run->name));
         if (has_column) {
             const char *words = tide_implementation_words(run->snapshot->run.implementation);
-            tide_cell_text(table, words[0] != '\0' ? words : "not said");
+            TIDE_CELLS(table, tide_as_text(words[0] != '\0' ? words : "not said"));
         }
         TIDE_CELLS(table, tide_as_text(run->label), tide_as_text(run->snapshot->run.outcome),
                    tide_as_text(run->device != NULL ? run->device->peak.phase : ""));

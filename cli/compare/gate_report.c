@@ -5,16 +5,13 @@
 #include "cli/compare/internal.h"
 #include "report/harmless.h"
 
-static void figure_cell(tide_table *table, const tide_gate *gate, double figure) {
+static tide_cell as_figure(const tide_gate *gate, double figure) {
     if (figure < 0.0) {
-        tide_cell_none(table);
-    } else if (gate->unit == TIDE_GATE_MS) {
-        tide_cell_ms(table, figure);
-    } else if (gate->unit == TIDE_GATE_BYTES) {
-        tide_cell_bytes(table, (int64_t)figure);
-    } else {
-        tide_cell_count(table, (int64_t)figure);
+        return tide_as_none();
     }
+    return gate->unit == TIDE_GATE_MS      ? tide_as_ms(figure)
+           : gate->unit == TIDE_GATE_BYTES ? tide_as_bytes((int64_t)figure)
+                                           : tide_as_count((int64_t)figure);
 }
 
 void tide_compare_report_gates(tide_report *report, const tide_compare *compare,
@@ -33,12 +30,10 @@ void tide_compare_report_gates(tide_report *report, const tide_compare *compare,
         for (size_t run = 1; run < compare->n_runs; run++) {
             const tide_gate *gate = &gates->gates[i];
             tide_gate_result result = tide_gate_judge(gate, compare, run);
-            TIDE_ROW(table, tide_as_text(gate->text), tide_as_text(compare->runs[run].name));
-            figure_cell(table, gate, result.figure);
-            figure_cell(table, gate, result.base);
-            figure_cell(table, gate, result.limit);
-            TIDE_CELLS(table, tide_as_text(UNITS[gate->unit]),
-                       tide_as_text(VERDICTS[result.verdict]));
+            TIDE_ROW(table, tide_as_text(gate->text), tide_as_text(compare->runs[run].name),
+                     as_figure(gate, result.figure), as_figure(gate, result.base),
+                     as_figure(gate, result.limit), tide_as_text(UNITS[gate->unit]),
+                     tide_as_text(VERDICTS[result.verdict]));
         }
     }
 }

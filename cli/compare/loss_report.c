@@ -15,12 +15,8 @@ static void loss_row(tide_table *table, const tide_compare *compare, shown_step 
     for (size_t i = 0; i < compare->n_runs; i++) {
         const tide_snapshot_timing *timing = &compare->runs[i].snapshot->timing;
         tide_loss_steps steps = tide_loss_steps_of(timing);
-        if (!steps.has_any) {
-            tide_cell_none(table);
-            continue;
-        }
         size_t step = which == FIRST ? 0 : which == LAST ? steps.last : steps.first_measured;
-        tide_cell_loss(table, timing->losses[step]);
+        TIDE_CELLS(table, steps.has_any ? tide_as_loss(timing->losses[step]) : tide_as_none());
     }
 }
 

@@ -26,10 +26,10 @@ static void kind_row(tide_table *table, const tide_compare *compare, const char 
                      const char *category, const int64_t *bytes) {
     TIDE_ROW(table, tide_as_text(kind), tide_as_text(category));
     for (size_t i = 0; i < compare->n_runs; i++) {
-        tide_cell_bytes(table, bytes[i]);
+        TIDE_CELLS(table, tide_as_bytes(bytes[i]));
         if (i > 0) {
-            tide_cell_ratio(table,
-                            tide_compare_ratio(compare, i, (double)bytes[i], (double)bytes[0]));
+            TIDE_CELLS(table, tide_as_ratio(tide_compare_ratio(compare, i, (double)bytes[i],
+                                                               (double)bytes[0])));
         }
     }
 }
@@ -95,7 +95,7 @@ static void row_figures(tide_table *table, const tide_compare *compare, const in
                         const int64_t *n_blocks, const tide_compare_row *row) {
     tide_table_row_begin(table);
     for (size_t i = 0; i < compare->n_runs; i++) {
-        tide_cell_bytes(table, bytes[i]);
+        TIDE_CELLS(table, tide_as_bytes(bytes[i]));
         if (i == 0) {
             continue;
         }
@@ -106,7 +106,7 @@ static void row_figures(tide_table *table, const tide_compare *compare, const in
                                      : tide_row_change_name((int)tide_compare_row_change(row, i))));
     }
     for (size_t i = 0; i < compare->n_runs; i++) {
-        tide_cell_count(table, n_blocks[i]);
+        TIDE_CELLS(table, tide_as_count(n_blocks[i]));
     }
 }
 
@@ -140,7 +140,7 @@ static void one_row(tide_report *report, tide_table *table, const tide_compare *
 static void sum_row(tide_table *table, const tide_compare *compare, const sum *of,
                     const char *label) {
     row_figures(table, compare, of->bytes, of->n_blocks, NULL);
-    tide_cell_text(table, label);
+    TIDE_CELLS(table, tide_as_text(label));
 }
 
 static void rest_row(tide_report *report, tide_table *table, const tide_compare *compare,

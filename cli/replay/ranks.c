@@ -136,9 +136,9 @@ static void report_device(tide_report *report, const tide_replay_runs *runs, siz
     for (size_t i = 0; i < runs->n_entries; i++) {
         tide_table_row_begin(table);
         if (has_device) {
-            tide_cell_count(table, (int64_t)device);
+            TIDE_CELLS(table, tide_as_count((int64_t)device));
         }
-        tide_cell_count(table, (int64_t)i + 1);
+        TIDE_CELLS(table, tide_as_count((int64_t)i + 1));
         add_row(table, &order[i], base);
     }
 }

@@ -225,7 +225,7 @@ static void figures_row(tide_table *table, const tide_replay_runs *runs, size_t 
     const tide_replay_figures *recorded = &runs->recorded_by_device[device];
     tide_table_row_begin(table);
     if (runs->snapshot->n_devices > 1) {
-        tide_cell_count(table, (int64_t)device);
+        TIDE_CELLS(table, tide_as_count((int64_t)device));
     }
     TIDE_CELLS(table, tide_as_text(row->title), value_of(row, recorded));
     if (runs->verified != NULL) {
@@ -295,7 +295,7 @@ static void time_table(tide_report *report, const tide_replay *replay, const cha
         int64_t cached = at->reserved_bytes - at->allocated_bytes;
         tide_table_row_begin(table);
         if (has_name) {
-            tide_cell_text(table, name);
+            TIDE_CELLS(table, tide_as_text(name));
         }
         TIDE_CELLS(table, tide_as_count((int64_t)at->event), tide_as_ms((double)at->time_ns / 1e6),
                    tide_as_bytes(at->allocated_bytes), tide_as_bytes(at->reserved_bytes),

@@ -59,9 +59,9 @@ static void add_times(tide_study_work *work) {
         const tide_run_result *result = &work->cells[i].result;
         bool fits = result->outcome == TIDE_OUTCOME_COMPLETED;
         tide_study_row_begin(&to, &work->cells[i]);
-        tide_cell_text(to.table, tide_outcome_name((int)result->outcome));
+        TIDE_CELLS(to.table, tide_as_text(tide_outcome_name((int)result->outcome)));
         tide_figures_cells(TIDE_ITEMS(FIGURES), is_shown, result, to.table);
-        tide_cell_bytes(to.table, fits ? result->memory.allocated_peak_bytes : -1);
+        TIDE_CELLS(to.table, tide_as_bytes(fits ? result->memory.allocated_peak_bytes : -1));
     }
 }
 

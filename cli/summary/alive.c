@@ -106,7 +106,7 @@ static void stack_row(const tide_summary_view *of, tide_table *table, const char
                       const tide_share *share) {
     tide_table_row_begin(table);
     tide_summary_share_cells(of, table, share);
-    tide_cell_text(table, words);
+    TIDE_CELLS(table, tide_as_text(words));
 }
 
 static void stack_table(const tide_summary_view *of) {

@@ -229,7 +229,7 @@ static void leak_table(const tide_summary_view *of, const tide_kept_list *list) 
         const tide_kept *item = &list->items[i];
         if (i < of->top) {
             leak_row(table, tide_summary_name(of, item->name), item);
-            tide_cell_count(table, item->first_born);
+            TIDE_CELLS(table, tide_as_count(item->first_born));
             kept_words(of, table, item);
         } else {
             rest.bytes += item->bytes;

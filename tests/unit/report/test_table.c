@@ -42,22 +42,13 @@ static void build(tide_report *report) {
                             "b");
     tide_report_figure_real(report, "loss", (double)NAN);
     tide_table *table = tide_report_table(report, "shares", "Shares");
-    tide_table_column(table, "name", "name", false);
-    tide_table_column(table, "bytes", "size", true);
-    tide_table_column(table, "share_percent", "share", true);
-    tide_table_column(table, "ms", "time", true);
-    tide_table_column(table, "ratio", "ratio", true);
-    tide_table_row_begin(table);
-    tide_cell_text(table, "a|b,\"c\"_\xc3\xa9");
-    tide_cell_bytes(table, 1536);
-    tide_cell_percent(table, 12.25);
-    tide_cell_ms(table, 1.0625);
-    tide_cell_ratio(table, 0.5);
-    tide_table_row_begin(table);
-    tide_cell_text(table, "\x1b[31mred\n\t</script>\xc2\x9b");
-    tide_cell_bytes(table, -1);
-    tide_cell_count(table, -3);
-    tide_cell_ms(table, -1.0);
+    TIDE_COLUMNS(table, TIDE_TEXT("name", "name"), TIDE_NUMBER("bytes", "size"),
+                 TIDE_NUMBER("share_percent", "share"), TIDE_NUMBER("ms", "time"),
+                 TIDE_NUMBER("ratio", "ratio"));
+    TIDE_ROW(table, tide_as_text("a|b,\"c\"_\xc3\xa9"), tide_as_bytes(1536), tide_as_percent(12.25),
+             tide_as_ms(1.0625), tide_as_ratio(0.5));
+    TIDE_ROW(table, tide_as_text("\x1b[31mred\n\t</script>\xc2\x9b"), tide_as_bytes(-1),
+             tide_as_count(-3), tide_as_ms(-1.0));
 }
 
 static void assert_prints(tide_format_kind format, const char *expected) {
@@ -151,8 +142,7 @@ static void one_table_is_printed(void **state) {
     for (int i = 0; i < 3; i++) {
         tide_table *table = tide_report_table(&report, i < 2 ? "parts" : "other", "Title");
         tide_table_column(table, "n", "n", true);
-        tide_table_row_begin(table);
-        tide_cell_count(table, i);
+        TIDE_ROW(table, tide_as_count(i));
     }
     char *first = printed_table(&report, TIDE_FORMAT_CSV, "parts");
     assert_string_equal(first, "n\n0\n1\n");

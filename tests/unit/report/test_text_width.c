@@ -82,16 +82,14 @@ static void cut_texts_fit_every_width(void **state) {
 static void build(tide_report *report) {
     tide_report_init(report, "test");
     tide_table *table = tide_report_table(report, "stacks", "stacks");
-    tide_table_column(table, "stack", "call stack", false);
-    tide_table_column(table, "bytes", "bytes", true);
-    tide_table_column(table, "count", "a long title", true);
+    TIDE_COLUMNS(table, TIDE_TEXT("stack", "call stack"), TIDE_NUMBER("bytes", "bytes"),
+                 TIDE_NUMBER("count", "a long title"));
     for (int i = 0; i < 2; i++) {
-        tide_table_row_begin(table);
-        tide_cell_text(table, i == 0
+        TIDE_ROW(table,
+                 tide_as_text(i == 0
                                   ? "step[0] > forward > layer 31 > attention (model/forward.c:120)"
-                                  : "step[0] > setup");
-        tide_cell_bytes(table, 1536);
-        tide_cell_count(table, 123456789012);
+                                  : "step[0] > setup"),
+                 tide_as_bytes(1536), tide_as_count(123456789012));
     }
 }
 
@@ -154,14 +152,10 @@ static void rows_of_one_name_are_numbered(void **state) {
     size_t n_bytes = 0;
     tide_report_init(&report, "test");
     tide_table *table = tide_report_table(&report, "runs", "runs");
-    tide_table_column(table, "run", "run", false);
-    tide_table_column(table, "a", "allocated", true);
-    tide_table_column(table, "b", "reserved", true);
+    TIDE_COLUMNS(table, TIDE_TEXT("run", "run"), TIDE_NUMBER("a", "allocated"),
+                 TIDE_NUMBER("b", "reserved"));
     for (int i = 0; i < 2; i++) {
-        tide_table_row_begin(table);
-        tide_cell_text(table, "small");
-        tide_cell_count(table, i);
-        tide_cell_count(table, 10 + i);
+        TIDE_ROW(table, tide_as_text("small"), tide_as_count(i), tide_as_count(10 + i));
     }
     FILE *out = open_memstream(&text, &n_bytes);
     assert_non_null(out);
