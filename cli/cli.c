@@ -7,7 +7,7 @@
 
 #include "report/harmless.h"
 
-enum { NOTE_BYTES = 8192 }; /* of a note; what is longer is cut */
+enum { NOTE_BYTES = 8192 }; /* the longest note; the rest is cut off */
 
 int tide_exit_status(tide_status status) {
     switch (status) {
@@ -32,7 +32,7 @@ static void print_prefix(const char *command) {
     }
 }
 
-/* A message may quote a file that nobody checked. */
+/* A message may quote an untrusted file. */
 static void print_message(const char *message) {
     tide_harmless to;
     tide_harmless_begin(&to, stderr);

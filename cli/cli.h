@@ -19,10 +19,10 @@ extern "C" {
 enum {
     TIDE_EXIT_SUCCESS = 0,
     TIDE_EXIT_FAILURE = 1,
-    TIDE_EXIT_USAGE = 2,      /* the command line makes no sense */
+    TIDE_EXIT_USAGE = 2,      /* the command line is not valid */
     TIDE_EXIT_DEVICE_OOM = 3, /* out of device memory; the snapshot is still written */
     TIDE_EXIT_GATE = 4,       /* everything ran, but a stated bound was missed */
-    TIDE_EXIT_SIGNAL = 128    /* and the signal's number: interrupted */
+    TIDE_EXIT_SIGNAL = 128    /* plus the signal's number: interrupted */
 };
 
 typedef struct tide_command {
@@ -57,7 +57,7 @@ int tide_exit_status(tide_status status);
  * returns the exit status, so that it can stand in a return statement. `command` may be NULL. */
 int tide_cli_fail(const char *command, tide_status status, const tide_error *error);
 
-/* The same where beyond a limit can only be what the command line asks for: TIDE_LIMIT is 2, too.
+/* The same for commands in which only the command line can exceed a limit: TIDE_LIMIT gives 2, too.
  */
 int tide_cli_refuse(const char *command, tide_status status, const tide_error *error);
 
@@ -65,7 +65,7 @@ int tide_cli_refuse(const char *command, tide_status status, const tide_error *e
 void tide_cli_note(const char *command, const char *format, ...) TIDE_PRINTF(2, 3);
 
 /* Parses argv[1..] by the command's table into `values` and `operands` (NULL when the table takes
- * none). True: go on. False: help or an error has been printed; return *ret_exit. */
+ * none). True: continue. False: help or an error has been printed; return *ret_exit. */
 bool tide_cli_parse(const tide_option_table *table, int argc, char **argv, void *values,
                     tide_operands *operands, int *ret_exit);
 

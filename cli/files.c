@@ -23,7 +23,7 @@ tide_status tide_file_make_folder(const char *path, tide_error *error) {
                      strerror(errno));
 }
 
-/* Bytes of the path's folder with its last slash; 0: this one. */
+/* Length of the path's folder with its last slash; 0: the current folder. */
 static size_t folder_bytes(const char *path) {
     const char *slash = strrchr(path, '/');
     return slash != NULL ? (size_t)(slash - path) + 1 : 0;

@@ -1,4 +1,4 @@
-/* files.h - small things of the file system that commands need.
+/* files.h - helpers for files and paths.
  */
 #ifndef TIDE_CLI_FILES_H
 #define TIDE_CLI_FILES_H
@@ -12,21 +12,22 @@
 extern "C" {
 #endif
 
-enum { TIDE_PATH_BYTES = 4096 }; /* of a file name with its NUL, at most */
+enum { TIDE_PATH_BYTES = 4096 }; /* the longest file name, with its NUL */
 
 bool tide_file_is_folder(const char *path);
 
-/* Makes the folder unless it is there; its parent must be. TIDE_IO names path and reason. */
+/* Makes the folder unless it exists; its parent must exist. TIDE_IO names the path and the reason.
+ */
 TIDE_NODISCARD tide_status tide_file_make_folder(const char *path, tide_error *error);
 
-/* Both are one and the same file, or would be, where neither exists yet. */
+/* Whether both paths lead to the same file, or would if neither exists yet. */
 bool tide_file_is_same(const char *path, const char *other);
 
 /* Bytes of a snapshot's path without the ending that says what it is, such as .json.gz or .pickle.
  */
 size_t tide_file_stem_bytes(const char *path);
 
-/* Opens `path` in the desktop's browser. TIDE_UNSUPPORTED, with the remedy, where there is none. */
+/* Opens `path` in the desktop's browser. TIDE_UNSUPPORTED, with the remedy, if there is none. */
 TIDE_NODISCARD tide_status tide_browser_open(const char *path, tide_error *error);
 
 #ifdef __cplusplus

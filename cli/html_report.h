@@ -13,9 +13,9 @@ extern "C" {
 #endif
 
 typedef struct tide_html_run {
-    const char *label;             /* borrowed; NULL: the file's name */
-    const char *path;              /* borrowed; of the snapshot, which is embedded as it is */
-    const tide_snapshot *snapshot; /* borrowed; the same, loaded */
+    const char *label; /* borrowed; NULL: the file's name */
+    const char *path;  /* borrowed; the path of the snapshot, whose file is embedded unchanged */
+    const tide_snapshot *snapshot; /* borrowed; the same snapshot, loaded */
 } tide_html_run;
 
 /* Writes the report on n >= 1 runs to `path`; the first is the base of the comparison. */

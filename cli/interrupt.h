@@ -1,5 +1,5 @@
-/* interrupt.h - signals that end the process: nothing unfinished is left behind, and Ctrl-C can be
- * a request to come to an end.
+/* interrupt.h - signals that end the process: no unfinished file is left behind, and Ctrl-C can be
+ * a request to finish early.
  */
 #ifndef TIDE_CLI_INTERRUPT_H
 #define TIDE_CLI_INTERRUPT_H
@@ -24,7 +24,7 @@ void tide_interrupt_begin(const char *told);
 /* The signal that came; 0: none. */
 int tide_interrupt_signal(void);
 
-/* Whether a signal came, as a hook of a run (run/run.h). `ctx` is not used. */
+/* Whether a signal came, in the form of a hook of a run (run/run.h). `ctx` is not used. */
 bool tide_interrupt_shall_stop(void *ctx);
 
 #ifdef __cplusplus

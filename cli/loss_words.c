@@ -20,7 +20,7 @@ tide_loss_steps tide_loss_steps_of(const tide_snapshot_timing *timing) {
         .has_any = n > 0, .first_measured = n_warmup < n ? n_warmup : 0, .last = n > 0 ? n - 1 : 0};
 }
 
-/* The first step whose loss is no finite number; n_losses: none. */
+/* The first step whose loss is not finite; n_losses: there is none. */
 static size_t find_not_finite(const tide_snapshot_timing *timing) {
     size_t i = 0;
     while (i < timing->n_losses && isfinite(timing->losses[i])) {
@@ -50,7 +50,7 @@ void tide_words_losses(const tide_snapshot_timing *timing, char *ret_text, size_
     }
 }
 
-/* NaN is the same as NaN here. */
+/* Unlike in C, NaN equals NaN here. */
 static bool is_same(double a, double b) {
     return a == b || (isnan(a) && isnan(b));
 }

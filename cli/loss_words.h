@@ -12,9 +12,9 @@
 extern "C" {
 #endif
 
-/* Steps that reports show: indices of timing.losses. */
+/* The steps that reports show, as indices of timing.losses. */
 typedef struct tide_loss_steps {
-    bool has_any;          /* false: the run has no losses, and the others mean nothing */
+    bool has_any;          /* false: the run has no losses, and the other members mean nothing */
     size_t first_measured; /* 0 is the run's first; this one where no measured step was completed */
     size_t last;           /* of all */
 } tide_loss_steps;

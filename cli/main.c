@@ -131,7 +131,7 @@ static int unknown_command(const char *name) {
     return TIDE_EXIT_USAGE;
 }
 
-/* What a subprocess of this program does (run/run.h); not for people. */
+/* The command that a subprocess of this program runs (run/run.h); it is not for users. */
 static int run_config(int argc, char **argv) {
     tide_error error = {""};
     if (argc != 2) {
@@ -173,7 +173,8 @@ int main(int argc, char **argv) {
         if (strcmp(COMMANDS[i]->name, name) == 0) {
             int exit_status = COMMANDS[i]->run(argc - 1, argv + 1);
             if (exit_status > TIDE_EXIT_SIGNAL) {
-                /* Ended by the signal after all: a script that runs this one stops, too. */
+                /* End by the signal after all, so that a script that runs this program stops, too.
+                 */
                 (void)raise(exit_status - TIDE_EXIT_SIGNAL);
             }
             return exit_status;

@@ -1,5 +1,4 @@
-/* manual.h - the manual page and the completion for bash, written from the tables that --help is
- * written from.
+/* manual.h - the manual page and the completion for bash, written from the same tables as --help.
  */
 #ifndef TIDE_CLI_MANUAL_H
 #define TIDE_CLI_MANUAL_H
@@ -19,19 +18,20 @@ typedef struct tide_program_item {
     const char *text; /* a phrase without a full stop; may be long */
 } tide_program_item;
 
-/* All that there is to say of the program. */
+/* Everything that the manual says about the program. */
 typedef struct tide_program {
     const char *version;
-    const char *title;                    /* what it is, in a few words; no full stop */
-    const char *intro;                    /* what it is for: complete lines of --help */
-    const char *syntax;                   /* of all command lines: complete lines of --help */
-    const char *exit_statuses;            /* complete lines of --help */
+    const char *title;         /* what it is, in a few words; no full stop */
+    const char *intro;         /* what it is for: complete lines of --help */
+    const char *syntax;        /* what holds for all command lines: complete lines of --help */
+    const char *exit_statuses; /* complete lines of --help */
     const tide_program_item *environment; /* every variable that the program reads */
-    const tide_program_item *files;       /* that it reads and writes under these names */
+    const tide_program_item *files;       /* files that it reads and writes under these names */
     const tide_program_item *examples;    /* command lines that work as they stand */
     const tide_command *const *commands;
     size_t n_commands;
-    const tide_option *options; /* in the place of a command; --help is not among them */
+    const tide_option
+        *options; /* options that stand in place of a command; --help is not among them */
     size_t n_options;
 } tide_program;
 

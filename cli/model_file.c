@@ -77,7 +77,7 @@ static tide_status apply_item(const char *path, const cJSON *item, tide_model_co
                              path, key);
         }
         memcpy((char *)config + COUNTS[i].offset, &(size_t){(size_t)number}, sizeof(size_t));
-        *is_custom = *is_custom || i < 5; /* context and batch do not make another model */
+        *is_custom = *is_custom || i < 5; /* context and batch do not make the model a custom one */
         return TIDE_OK;
     }
     return tide_fail(error, TIDE_INVALID, "%s: unknown key '%.64s' (valid: " KEYS ")", path, key);

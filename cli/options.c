@@ -11,7 +11,7 @@
 
 /* ---- the table ---- */
 
-/* Does the space-separated list hold the word of n letters? */
+/* Whether the space-separated list holds the word of n letters. */
 static bool list_holds(const char *list, const char *word, size_t n) {
     for (const char *at = list; at != NULL && *at != '\0';) {
         size_t n_item = strcspn(at, " ");
@@ -78,7 +78,7 @@ static const char *spelling(const tide_option *option, char text[TIDE_OPTIONS_NA
     return text;
 }
 
-/* The option that took the place of one of earlier versions; NULL: it never was one. */
+/* The option that replaced an option of earlier versions; NULL: there was no such option. */
 static const char *successor_of(const char *name) {
     static const char *const RENAMED[][2] = {{"residuals", "emulate"}};
     for (size_t i = 0; i < sizeof(RENAMED) / sizeof(RENAMED[0]); i++) {
@@ -105,7 +105,7 @@ static tide_status unknown_option(const tide_option_table *table, const char *ar
             tide_options_append(valid, option->letter);
         }
     }
-    for (size_t i = 0; i < table->n_options; i++) { /* those that have a letter alone */
+    for (size_t i = 0; i < table->n_options; i++) { /* those that have only a letter */
         if (table->options[i].name == NULL && table->options[i].letter != NULL) {
             tide_options_append(valid, " -");
             tide_options_append(valid, table->options[i].letter);
@@ -285,7 +285,7 @@ static tide_status store(const tide_option *option, const char *text, void *valu
 
 /* ---- the command line ---- */
 
-/* Is the argument one of the table's options as it stands, "-o" or "--size"? Then it is no value.
+/* Whether the argument is exactly one of the table's options, "-o" or "--size", and so not a value.
  */
 static bool is_option(const tide_option_table *table, const char *text) {
     if (text[0] != '-' || text[1] == '\0') {
@@ -295,17 +295,17 @@ static bool is_option(const tide_option_table *table, const char *text) {
                           : text[2] == '\0' && find_letter(table, text[1]) != NULL;
 }
 
-/* A command line on its way into the values. */
+/* The state of parsing a command line. */
 typedef struct reading {
     const tide_option_table *table; /* borrowed */
     int argc;
     char **argv;             /* borrowed */
-    int at;                  /* the argument that is read */
+    int at;                  /* the argument that is being read */
     void *values;            /* borrowed */
     tide_operands *operands; /* borrowed */
 } reading;
 
-/* The value of an option: `text`, which stands in the same argument, or the argument behind it. */
+/* The value of an option: `text` from the same argument, or the next argument. */
 static tide_status take_value(reading *from, const tide_option *option, const char **text,
                               tide_error *error) {
     char name[TIDE_OPTIONS_NAME_BYTES];

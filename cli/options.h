@@ -20,9 +20,9 @@ extern "C" {
 #endif
 
 enum {
-    TIDE_OPTION_LIST_ITEMS = 16, /* values in a comma list, at most */
-    TIDE_OPTION_ITEM_BYTES = 48, /* an item of a comma list with its NUL, at most */
-    TIDE_OPTION_ROWS = 64,       /* rows of a table, headings included, at most */
+    TIDE_OPTION_LIST_ITEMS = 16, /* the most values in a comma list */
+    TIDE_OPTION_ITEM_BYTES = 48, /* the longest item of a comma list, with its NUL */
+    TIDE_OPTION_ROWS = 64,       /* the most rows of a table, headings included */
     TIDE_MAX_OPERANDS = 64
 };
 
@@ -37,7 +37,8 @@ typedef enum tide_option_kind {
     TIDE_OPTION_CHOICE,   /* const char *, one of the choices in its first spelling */
     TIDE_OPTION_CHOICES,  /* tide_option_list of choices, comma-separated, no value twice */
     TIDE_OPTION_COUNTS,   /* tide_option_list of counts, comma-separated, no value twice */
-    TIDE_OPTION_HEADING   /* no option: `help` is a line above those that follow in --help */
+    TIDE_OPTION_HEADING /* not an option: `help` is a heading above the following options in --help
+                         */
 } tide_option_kind;
 
 /* The values of a comma list. n 0: the option was not given. */
@@ -65,7 +66,7 @@ typedef struct tide_option {
     /* The i-th choice, NULL past the last; of TIDE_OPTION_TEXT: a value that completion offers
      * among others that are valid. NULL: free. */
     const char *(*choice_at)(size_t i);
-    size_t offset; /* of the member in the values' struct */
+    size_t offset; /* offset of the member in the values' struct */
 } tide_option;
 
 /* A row without letter and other names, TIDE_OPTION(SIZE, "memory-limit", "BYTES", offset, help);
@@ -84,7 +85,7 @@ typedef struct tide_option_table {
     const char *intro;    /* what the command does: complete lines of --help */
     const tide_option *options;
     size_t n_options;                  /* TIDE_OPTION_ROWS at most */
-    size_t min_operands, max_operands; /* max at most TIDE_MAX_OPERANDS */
+    size_t min_operands, max_operands; /* the maximum is at most TIDE_MAX_OPERANDS */
     const char *notes;                 /* complete lines below the options; NULL: none */
 } tide_option_table;
 
@@ -92,8 +93,8 @@ typedef struct tide_option_table {
 typedef struct tide_operands {
     const char *texts[TIDE_MAX_OPERANDS]; /* borrowed from argv */
     size_t n;
-    bool is_given[TIDE_OPTION_ROWS]; /* by the row of the table: the option was there */
-    bool wants_help;                 /* --help or -h was there: nothing else was checked */
+    bool is_given[TIDE_OPTION_ROWS]; /* for each row of the table: the option was given */
+    bool wants_help;                 /* --help or -h was given: nothing else was checked */
 } tide_operands;
 
 /* Parses argv[1..argc - 1]. `values` keeps what options that are not given would set, so fill it

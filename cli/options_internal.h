@@ -1,4 +1,4 @@
-/* options_internal.h - what the files of the option parser share.
+/* options_internal.h - shared by the files of the option parser.
  */
 #ifndef TIDE_CLI_OPTIONS_INTERNAL_H
 #define TIDE_CLI_OPTIONS_INTERNAL_H

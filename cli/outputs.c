@@ -15,7 +15,8 @@ enum { BEGINNING_BYTES = 4096 };
 
 #define HOLDS(content) (1U << (content))
 
-/* What the end of a name says, the longest first; other endings say nothing. */
+/* The content that each ending of a name promises, the longest ending first; other endings promise
+ * nothing. */
 static const struct {
     const char *ending;
     unsigned contents; /* bits: HOLDS */
@@ -105,8 +106,8 @@ static tide_status check_inputs(const tide_output *output, tide_error *error) {
     return TIDE_OK;
 }
 
-/* Whether this program wrote the file: what every page and every snapshot begins with. A compressed
- * file is looked into. */
+/* Whether this program wrote the file, by the first bytes of every page and every snapshot. A
+ * compressed file is uncompressed for this. */
 static bool is_own(const char *path, tide_content content) {
     char text[BEGINNING_BYTES + 1];
     gzFile file = gzopen(path, "rbe");
@@ -127,7 +128,7 @@ static tide_status check_older(const tide_output *output, tide_error *error) {
     struct stat older;
     if (output->name == TIDE_OUTPUT_NAMED || stat(output->path, &older) != 0 ||
         !S_ISREG(older.st_mode)) {
-        return TIDE_OK; /* what is no file is refused when it is opened */
+        return TIDE_OK; /* something other than a file is refused when it is opened */
     }
     if (output->name == TIDE_OUTPUT_NEW) {
         return tide_fail(error, TIDE_INVALID,

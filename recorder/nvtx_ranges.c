@@ -18,7 +18,7 @@
 enum { MAX_OPEN = 64, NAME_BYTES = 128, INDEX_BYTES = 12 };
 
 /* The ranges that a thread has open. NVTX can only end the innermost one; to end another, all
- * inside it are ended first, and this list tells how many those are. */
+ * inside it are ended first, and this list says how many those are. */
 typedef struct open_ranges {
     size_t n_open; /* ranges deeper than MAX_OPEN are counted, but not remembered */
     struct {
@@ -32,8 +32,8 @@ static _Thread_local open_ranges mine;
 /* NVTX keeps the tool of the process in a global variable. The domain under which the tool knows us
  * is therefore one for the process, too. It is set once. */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static nvtxDomainHandle_t domain; /* NULL: nobody listens */
-static atomic_int is_deaf;        /* 1: nobody listens; then a scope costs one branch */
+static nvtxDomainHandle_t domain; /* NULL: no tool listens */
+static atomic_int is_deaf;        /* 1: no tool listens; then a scope costs one branch */
 
 static void make_domain(void) {
     domain = nvtxDomainCreateA("tidemark");

@@ -16,7 +16,7 @@ static tide_device *inner_of(tide_device *device) {
     return ((tide_replay_device *)device)->inner;
 }
 
-/* The row of the script that answers the call at hand; NULL behind the last. */
+/* The row of the script that answers the current call; NULL after the last one. */
 static const tide_event *next_row(const tide_replay_device *device) {
     return device->at < device->n_script ? &device->events[device->script[device->at]] : NULL;
 }
@@ -43,7 +43,7 @@ static size_t place_of(const tide_replay_device *device, uint64_t address) {
     return low;
 }
 
-/* Some of these addresses are in use. */
+/* Whether any of these addresses is in use. */
 static bool overlaps(const tide_replay_device *device, uint64_t address, uint64_t n_bytes) {
     size_t at = place_of(device, address);
     if (at < device->n_sold && device->sold[at].address - address < n_bytes) {
@@ -201,12 +201,12 @@ static tide_status replay_reserve(tide_device *base, size_t n_bytes, uint64_t *r
     uint64_t address = device->range_address;
     for (size_t i = device->at; i < device->n_script && address == 0; i++) {
         const tide_event *row = &device->events[device->script[i]];
-        /* Memory comes to a new range from its beginning on. */
+        /* A new range is mapped from its beginning on. */
         address = row->action == TIDE_ACTION_SEGMENT_MAP ? row->address : 0;
     }
     device->range_address = 0;
     if (address == 0 && device->ends_in_oom) {
-        return refuse(error); /* where it lies is told when something is mapped */
+        return refuse(error); /* its place is set when something is mapped */
     }
     if (address == 0 || overlaps(device, address, n_bytes)) {
         address = made_up(device, n_bytes);
@@ -247,7 +247,7 @@ static tide_status replay_unmap(tide_device *base, uint64_t address, size_t gran
         return tide_device_unmap(device->inner, address, granule_bytes, error);
     }
     const tide_event *row = next_row(device);
-    /* A row tells of several granules: the last one of them ends it. */
+    /* One row covers several granules, so only the last of them completes the row. */
     if (row != NULL && row->action == TIDE_ACTION_SEGMENT_UNMAP &&
         address + granule_bytes >= row->address + row->block_bytes) {
         device->at++;

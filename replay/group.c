@@ -1,8 +1,8 @@
-/* The rows about segments and completed frees before a request: finding out why they are there, and
- * doing the same again.
+/* The rows about segments and completed frees before a request: this finds out why they are there,
+ * and makes the replay's allocator do the same.
  *
- * The rows are what the allocator did, and the replay's allocator does it by itself; what must be
- * known is what made it do so, because that is the program's.
+ * The rows record what the allocator did, and the replay's allocator does the same by itself if it
+ * has the same reason. So the replay must find the reason, which lies in what the program did.
  *
  * Segments go back because the allocator has to buy and cannot, or because the program emptied the
  * cache. Frees complete because the allocator polled, which it does before anything else, or
@@ -11,12 +11,12 @@
  */
 #include "replay/replay_internal.h"
 
-/* What the rows of a group have in common, as far as it tells their reason. */
+/* The properties of a group of rows that show the reason for them. */
 typedef struct group {
     size_t n_completed;   /* frees */
-    bool completes_all;   /* no block waits for a stream after it */
+    bool completes_all;   /* after the group no block waits for a stream */
     size_t first_return;  /* place of the first row that gives memory back; n_pending: none */
-    bool has_buy_behind;  /* something was bought after the last such row */
+    bool has_buy_after;  /* something was bought after the last such row */
     bool has_segment;     /* a whole segment went back, not only a part of a range */
     bool is_other_caller; /* memory went back under another call stack than the request's */
     bool is_oom;          /* the request ran out of memory */
@@ -35,12 +35,12 @@ static group look_at(const tide_replay_lane *lane, const tide_event *request) {
         of.n_completed += event->action == TIDE_ACTION_FREE_COMPLETED ? 1 : 0;
         if (tide_replay_is_return(event->action)) {
             of.first_return = of.first_return == lane->n_pending ? i : of.first_return;
-            of.has_buy_behind = false;
+            of.has_buy_after = false;
             of.has_segment = of.has_segment || event->action == TIDE_ACTION_SEGMENT_FREE;
             of.is_other_caller =
                 of.is_other_caller || request == NULL || stacks_differ(event, request);
         } else if (tide_replay_is_buy(event->action)) {
-            of.has_buy_behind = true;
+            of.has_buy_after = true;
         }
     }
     of.completes_all = of.n_completed == lane->n_waiting;
@@ -58,8 +58,8 @@ static bool is_selective(const tide_replay_lane *lane) {
     return config->max_split_bytes != TIDE_UNLIMITED || config->garbage_collection_threshold > 0.0;
 }
 
-/* The group gives back all segments that it could, in the order in which emptying the cache does
- * that. */
+/* Whether the group gives back all segments that it could, in the order in which emptying the cache
+ * does so. */
 static bool gives_back_all(const tide_replay_lane *lane) {
     const tide_cache_segment *segment = NULL;
     for (size_t i = 0; i < lane->n_script; i++) {
@@ -75,8 +75,8 @@ static bool gives_back_all(const tide_replay_lane *lane) {
     return tide_cache_next_returned(lane->cache, segment) == NULL;
 }
 
-/* The frees of the group cannot have completed before the request looked for a cached block: it
- * would have found one. */
+/* Whether the frees of the group must have completed after the request looked for a cached block:
+ * otherwise it would have found one of them. */
 static bool must_have_waited(const tide_replay_lane *lane, const tide_event *request) {
     const tide_cache_wanted wanted = wanted_by(lane, request);
     for (size_t i = 0; i < lane->n_pending; i++) {
@@ -94,7 +94,7 @@ static bool must_have_waited(const tide_replay_lane *lane, const tide_event *req
 /* ---- why a group is there ---- */
 
 typedef struct origin {
-    bool is_emptied; /* by the program, before the request */
+    bool is_emptied; /* the program emptied the cache before the request */
     size_t n_polled; /* pending rows before the allocator waited for all streams; n_pending: it did
                         not */
 } origin;
@@ -123,7 +123,7 @@ static origin find_origin(const tide_replay_lane *lane, const group *of,
     }
     /* A request that gave memory back must have bought some afterwards. The exception is an
      * expandable segment, where the last attempt may find room without mapping more. */
-    bool may_buy = of->has_buy_behind || of->is_oom || !of->has_segment;
+    bool may_buy = of->has_buy_after || of->is_oom || !of->has_segment;
     if (has_return && (of->is_other_caller || !may_buy)) {
         return emptied;
     }
@@ -156,7 +156,7 @@ static tide_status complete(tide_replay_lane *lane, size_t from, size_t to, tide
     return TIDE_OK;
 }
 
-/* Rows of the group about segments, for the device. */
+/* Gives the device the group's rows about segments, which it then repeats. */
 static tide_status set_script(tide_replay_lane *lane, const tide_event *request,
                               tide_error *error) {
     lane->n_script = 0;
@@ -206,7 +206,8 @@ tide_status tide_replay_group_end(tide_replay_lane *lane, tide_error *error) {
     return TIDE_OK;
 }
 
-/* Forgets the blocks that pending rows from `from` on tell to complete; those that wait still. */
+/* Forgets the waiting blocks whose frees complete in the pending rows from `from` on, and lists
+ * those that still wait in the replay. */
 static tide_status take_waiting(tide_replay_lane *lane, size_t from, uint64_t *addresses,
                                 size_t *ret_n, tide_error *error) {
     size_t n = 0;
@@ -221,8 +222,8 @@ static tide_status take_waiting(tide_replay_lane *lane, size_t from, uint64_t *a
     return TIDE_OK;
 }
 
-/* The request, whose waiting for all streams completes the frees from pending row `from` on; where
- * it does not wait this time they are complete after it. */
+/* Repeats a request that waited for all streams, which completed the frees from pending row `from`
+ * on. If the request does not wait in the replay, these frees are completed after it. */
 static tide_status ask_and_wait(tide_replay_lane *lane, size_t row, size_t from,
                                 tide_error *error) {
     size_t n = 0;

@@ -66,13 +66,13 @@ tide_status tide_replay_lane_init(tide_replay_lane *lane, tide_replay *replay,
         tide_replay_range_total(replay->snapshot, number, mem, &room_bytes) != TIDE_OK) {
         return no_memory(error);
     }
-    /* A smaller device makes smaller ranges of expandable segments, such that they lie at the
-     * recorded addresses side by side. Out of memory is not decided by this size, but by the
-     * script (device.c). */
+    /* A smaller device makes the ranges of expandable segments smaller, so that they fit side by
+     * side at the recorded addresses. This size does not decide when memory runs out; the script
+     * does (device.c). */
     if (room_bytes >= 0 && (total_bytes < 0 || room_bytes < total_bytes)) {
         total_bytes = room_bytes;
-        /* The recorded limit is the effective one, in which the fraction of the device is contained
-         * already; of a smaller device it would count twice. */
+        /* The recorded limit already includes the fraction of the device; applied to the smaller
+         * device the fraction would count twice. */
         if (config.memory_limit_bytes != TIDE_UNLIMITED) {
             config.per_process_memory_fraction = 1.0;
         }
@@ -190,7 +190,8 @@ static void note_oom(const tide_replay_lane *lane, size_t row, const tide_block_
 tide_status tide_replay_lane_request(tide_replay_lane *lane, size_t row,
                                      const tide_block_row *block, tide_stream stream,
                                      uint64_t *ret_address, tide_error *error) {
-    const bool is_known = block->category < TIDE_N_CATEGORIES; /* else a word of the file's own */
+    const bool is_known =
+        block->category < TIDE_N_CATEGORIES; /* otherwise a category that only the file has */
     const tide_tag tag = {.category = is_known ? (tide_category)block->category : TIDE_UNKNOWN};
     uint64_t address = 0;
     tide_status status = tide_cache_alloc(lane->cache, (size_t)block->requested_bytes, stream, &tag,
@@ -253,7 +254,7 @@ tide_status tide_replay_find_waiting(tide_replay_lane *lane, size_t row, uint64_
         return contradiction(lane, row, "no block waits there", error);
     }
     /* The cache may have waited for all streams since, which freed the block; it may even have
-     * given its address to another one. The count of such waits tells. */
+     * given its address to another one. If the count of such waits has not changed, it has not. */
     address &= ~TIDE_REPLAY_WAITING;
     lane->n_waiting--;
     tide_map_remove(&lane->addresses, tide_replay_event(lane, row)->address);

@@ -1,5 +1,5 @@
-/* How much memory a recorded run had. Only a row that ran out of memory shows it: what was free
- * then and what the allocator had reserved is all there was. */
+/* How much memory a recorded run had. Only a row that ran out of memory shows it: the free bytes
+ * plus those that the allocator had reserved are all that there was. */
 #include "replay/replay_internal.h"
 
 /* The sizes of a made-up file may add up to more than 64 bits hold. */

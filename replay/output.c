@@ -1,5 +1,5 @@
-/* A replayed run as a snapshot: its own events and segments beside the recorded stacks, scopes and
- * texts, which rows of a replay refer to as well. */
+/* Makes a snapshot of a replayed run: its own events and segments, with the recorded stacks, scopes
+ * and texts, to which the rows of the replay refer. */
 #include <string.h>
 
 #include "replay/replay_internal.h"

@@ -23,7 +23,7 @@
 extern "C" {
 #endif
 
-/* Where the blocks lie that were allocated before the first event. */
+/* How blocks that were allocated before the first event are placed. */
 typedef enum tide_replay_start {
     TIDE_REPLAY_START_AUTO = 0, /* recorded when it is verified, else rebuilt */
     TIDE_REPLAY_START_RECORDED, /* the recorded segments, with the memory that was cached then */
@@ -36,16 +36,16 @@ typedef struct tide_replay_options {
     tide_replay_start start;
     bool verify;      /* compare with what was recorded: the device hands out the recorded addresses
                          and refuses where it refused then */
-    bool keep_rows;   /* for tide_replay_snapshot */
-    size_t n_samples; /* instants of tide_replay.samples, at most; 0: none */
-    /* Borrowed: by device of the snapshot, in place of the memory limit of the settings;
-     * UINT64_MAX: as in these. NULL: for all devices. */
+    bool keep_rows;   /* keep the rows, for tide_replay_snapshot */
+    size_t n_samples; /* the most instants in tide_replay.samples; 0: none */
+    /* Borrowed: a memory limit for each device of the snapshot that replaces the limit of the
+     * settings; UINT64_MAX: the settings' limit applies. NULL: it applies to all devices. */
     const uint64_t *limits_bytes;
 } tide_replay_options;
 
-/* The figures of a run on a device. -1: not known. */
+/* The figures of a run on a device. -1: unknown. */
 typedef struct tide_replay_figures {
-    int64_t peak_reserved_bytes; /* of the four totals of cache.h */
+    int64_t peak_reserved_bytes; /* the highest values of the four totals of cache.h */
     int64_t peak_active_bytes;
     int64_t peak_allocated_bytes;
     int64_t peak_requested_bytes;
@@ -57,7 +57,7 @@ typedef struct tide_replay_figures {
     int64_t pinned_bytes;
     int64_t n_segment_allocs; /* bought or mapped after the start */
     int64_t n_segment_frees;  /* given back or unmapped */
-    int64_t n_retries;        /* times all cached memory went back before buying again */
+    int64_t n_retries;        /* how often all cached memory was given back before buying again */
     int64_t n_ooms;           /* requests that ran out of memory */
 } tide_replay_figures;
 
@@ -65,14 +65,14 @@ typedef struct tide_replay_figures {
 typedef struct tide_replay_oom {
     int64_t event;               /* row of the snapshot; -1: a block of a rebuilt start */
     uint64_t requested_bytes;    /* that it asked for */
-    uint64_t free_bytes;         /* could still be bought; UINT64_MAX: unlimited */
+    uint64_t free_bytes;         /* bytes that could still be bought; UINT64_MAX: unlimited */
     uint64_t allocated_bytes;    /* of its device then */
     uint64_t reserved_bytes;     /* the same */
-    uint32_t stack, scope, name; /* of the request; rows of the snapshot's tables, or TIDE_NONE */
+    uint32_t stack, scope, name; /* the request's; rows of the snapshot's tables, or TIDE_NONE */
     uint8_t device;
 } tide_replay_oom;
 
-/* How things stood after a row, all devices together. */
+/* The totals of all devices together after a row. */
 typedef struct tide_replay_sample {
     size_t event;            /* row of the snapshot */
     int64_t time_ns;         /* of that row */
@@ -88,22 +88,22 @@ typedef struct tide_replay_verified {
     size_t n_segments, n_segments_same; /* bought or mapped */
     size_t n_returns, n_returns_same;   /* given back or unmapped */
     size_t n_ooms, n_ooms_same;         /* requests that ran out of memory */
-    size_t n_surplus;                   /* such rows that the snapshot does not have */
-    char first_difference[512];         /* for people; "": none */
+    size_t n_surplus;                   /* requests that ran out of memory only in the replay */
+    char first_difference[512];         /* a sentence for the user; "": there is none */
 } tide_replay_verified;
 
 typedef struct tide_replay {
-    const tide_hostmem *mem;        /* borrowed */
-    const tide_snapshot *snapshot;  /* borrowed; outlives the replay */
-    tide_cache_config config;       /* that it ran under; the limit is the effective one */
-    bool is_rebuilt;                /* the start was requested anew */
-    size_t n_requests;              /* allocs and frees that were replayed */
-    size_t n_succeeded;             /* requests that ran out of memory then and not now */
-    size_t n_lost;                  /* blocks that ran out of memory now: their frees are skipped */
+    const tide_hostmem *mem;       /* borrowed */
+    const tide_snapshot *snapshot; /* borrowed; outlives the replay */
+    tide_cache_config config;      /* the settings of the replay, with the effective limit */
+    bool is_rebuilt;               /* the blocks of the start were requested anew */
+    size_t n_requests;             /* allocs and frees that were replayed */
+    size_t n_succeeded; /* requests that ran out of memory in the recording but not in the replay */
+    size_t n_lost; /* requests that ran out of memory only in the replay; their frees are skipped */
     tide_replay_figures figures;    /* sums of all devices */
-    tide_replay_figures *by_device; /* owned; as many as the snapshot has devices */
-    tide_replay_oom *oom_by_device; /* owned; as many; valid where by_device[].n_ooms > 0 */
-    tide_replay_verified verified;  /* of verify; else zero */
+    tide_replay_figures *by_device; /* owned; one for each device of the snapshot */
+    tide_replay_oom *oom_by_device; /* owned; likewise; valid where by_device[].n_ooms > 0 */
+    tide_replay_verified verified;  /* the result of `verify`; otherwise zero */
     tide_replay_sample *samples;    /* owned */
     size_t n_samples;
     tide_event *rows; /* owned; of keep_rows, else NULL; stacks, scopes and names are the snapshot's
@@ -113,17 +113,18 @@ typedef struct tide_replay {
     struct tide_replay_states *states; /* owned; start and end of keep_rows, else NULL */
 } tide_replay;
 
-/* The settings that the snapshot was recorded with, as far as it tells; the rest, and those with a
- * value that cannot be read, are defaults. `ret_is_told` (may be NULL): it tells all of them;
- * PyTorch leaves out the large segment's size and the memory limit. TIDE_FORMAT: values that the
- * allocator would refuse. */
+/* The settings with which the snapshot was recorded, as far as it states them. Settings that it
+ * lacks, or whose value cannot be read, are defaults. `ret_is_told` (may be NULL): the snapshot
+ * states all of them; PyTorch leaves out the size of large segments and the memory limit.
+ * TIDE_FORMAT: values that the allocator would refuse. */
 TIDE_NODISCARD tide_status tide_replay_settings(const tide_snapshot *snapshot,
                                                 tide_cache_config *ret_config, bool *ret_is_told,
                                                 tide_error *error);
 
 /* TIDE_FORMAT: the rows contradict one another; the message names the first row that does. Events
- * of a log that was full are no contradiction, but then the replay covers a part. TIDE_UNSUPPORTED:
- * the recorded start does not fit the settings. The caller destroys it. */
+ * that are missing because the log was full are not a contradiction, but then the replay covers
+ * only a part. TIDE_UNSUPPORTED: the recorded start does not fit the settings. The caller destroys
+ * it. */
 TIDE_NODISCARD tide_status tide_replay_run(const tide_snapshot *snapshot,
                                            const tide_replay_options *options,
                                            tide_replay **ret_replay, tide_error *error);
@@ -135,10 +136,11 @@ TIDE_NODISCARD tide_status tide_replay_recorded(const tide_snapshot *snapshot,
                                                 tide_replay_figures *ret_by_device,
                                                 tide_error *error);
 
-/* The memory that a recorded run had on a device, by a row that ran out of memory there: what was
- * free then and what the allocator had reserved. Of several rows the one that gives least. */
+/* The memory that a recorded run had on a device, from a row that ran out of memory there: the free
+ * bytes plus those that the allocator had reserved. Of several rows, the one that gives the least.
+ */
 typedef struct tide_replay_limit {
-    uint64_t limit_bytes;    /* free + reserved; UINT64_MAX: no row tells */
+    uint64_t limit_bytes;    /* free + reserved; UINT64_MAX: no row shows it */
     uint64_t free_bytes;     /* as the row has it */
     uint64_t reserved_bytes; /* at that row */
     size_t event;            /* that row of the snapshot */
@@ -146,15 +148,15 @@ typedef struct tide_replay_limit {
 
 tide_replay_limit tide_replay_limit_of(const tide_snapshot *snapshot, uint8_t device);
 
-/* All settings that a snapshot tells are the same. */
+/* Whether all settings that a snapshot states are the same. */
 bool tide_replay_config_equal(const tide_cache_config *a, const tide_cache_config *b);
 
-/* All that was verified is as it was recorded. */
+/* Whether everything that was verified equals the recording. */
 bool tide_replay_is_same(const tide_replay_verified *verified);
 
 /* The replayed run as a snapshot, with stacks, scopes, names and categories of the recorded one,
- * whose tables it borrows: both the replay and its snapshot outlive it. Needs keep_rows. The caller
- * destroys it. */
+ * whose tables it borrows: the replay and the recorded snapshot must outlive it. Needs keep_rows.
+ * The caller destroys it. */
 TIDE_NODISCARD tide_status tide_replay_snapshot(const tide_replay *replay,
                                                 tide_snapshot **ret_snapshot, tide_error *error);
 

@@ -1,5 +1,5 @@
-/* replay_internal.h - the parts of a replay: the device of one cache, what is known of one device
- * of the snapshot, and the steps.
+/* replay_internal.h - the parts of a replay: the device below a cache, the state of each device of
+ * the snapshot, and the steps.
  */
 #ifndef TIDE_REPLAY_REPLAY_INTERNAL_H
 #define TIDE_REPLAY_REPLAY_INTERNAL_H
@@ -10,14 +10,14 @@
 #include "recorder/recorder_friend.h"
 #include "replay/replay.h"
 
-/* A stream that no program has: every block that waits is said to be used by it. */
+/* A stream that no program has. Every block that waits is recorded as used on it. */
 #define TIDE_REPLAY_STREAM UINT64_MAX
 
 /* A bit that marks, in an address, a block that waits for another stream. Addresses are multiples
  * of 512, so that the bit is free. */
 #define TIDE_REPLAY_WAITING UINT64_C(1)
 
-/* Memory that the device sold under a script. */
+/* Memory that the device handed out under a script. */
 typedef struct tide_replay_sold {
     uint64_t address;
     uint64_t n_bytes;
@@ -27,15 +27,15 @@ typedef struct tide_replay_sold {
  * `inner`; with one it does what the recorded device did: the next row of the script answers each
  * call. */
 typedef struct tide_replay_device {
-    tide_device base;         /* first, so that &device->base is a tide_device */
+    tide_device base;         /* the first member, so that &device->base is a tide_device */
     tide_device *inner;       /* owned; a virtual device */
-    bool has_script;          /* the rows below answer */
-    const tide_event *events; /* borrowed; what script counts in */
+    bool has_script;          /* the rows of the script answer the calls */
+    const tide_event *events; /* borrowed; the events to whose numbers `script` refers */
     const size_t *script;     /* borrowed; rows about segments, up to the request */
     size_t n_script;          /* of them */
     size_t at;                /* next one */
-    bool ends_in_oom;         /* after the script the recorded device refused */
-    uint64_t range_address;   /* of the next range that is reserved; 0: where the script maps */
+    bool ends_in_oom;         /* the recorded device refused after the script's last row */
+    uint64_t range_address;   /* where the next reserved range begins; 0: where the script maps */
     uint64_t made_up_address; /* next address for what the recorded device did not sell */
     tide_replay_sold *sold;   /* owned; of a script: segments and ranges, by address */
     size_t n_sold;            /* of them */
@@ -46,7 +46,7 @@ typedef struct tide_replay_device {
 TIDE_NODISCARD tide_status tide_replay_device_open(const tide_hostmem *mem, int64_t total_bytes,
                                                    bool has_script, tide_replay_device **ret_device,
                                                    tide_error *error);
-/* It sold these addresses before. */
+/* Marks these addresses as handed out before the first event. */
 TIDE_NODISCARD tide_status tide_replay_device_sell(tide_replay_device *device, uint64_t address,
                                                    uint64_t n_bytes, tide_error *error);
 void tide_replay_device_close(tide_replay_device *device);
@@ -65,7 +65,7 @@ typedef struct tide_replay_states {
 
 /* One device of the snapshot. */
 typedef struct tide_replay_lane {
-    tide_replay *replay;                /* borrowed; takes the results */
+    tide_replay *replay;                /* borrowed; receives the results */
     const tide_replay_options *options; /* borrowed */
     uint8_t number;                     /* of the device */
     tide_replay_device *device;         /* owned */
@@ -76,33 +76,34 @@ typedef struct tide_replay_lane {
                                            TIDE_REPLAY_WAITING; 0: it ran out of memory */
     tide_map waiting_since; /* address of a waiting block -> num_sync_all_streams when it began to
                                wait */
-    size_t n_waiting;       /* blocks that wait by the recorded rows */
+    size_t n_waiting;       /* blocks that wait according to the recorded rows */
     size_t *pending;        /* owned; rows since the last request about segments and completions */
     size_t n_pending, pending_capacity;
     size_t *script; /* owned; those of them about segments */
     size_t n_script, script_capacity;
-    tide_event *group; /* owned; rows that the request at hand gave */
+    tide_event *group; /* owned; rows that the current request gave */
     size_t n_group, group_capacity;
-    uint64_t n_taken;             /* rows of the recorder that were looked at */
+    uint64_t n_taken;             /* rows of the recorder that were read */
     tide_cache_stats base;        /* of the start */
     int64_t most_reserved_bytes;  /* so far */
-    double cached_sum;            /* of reserved - allocated after each row */
+    double cached_sum;            /* sum of reserved - allocated after each row */
     size_t n_counted;             /* rows in that sum */
     tide_replay_figures *figures; /* borrowed; of this device */
 } tide_replay_lane;
 
-/* lane.c. A cache on a device of its own, empty. `n_rows`: of the snapshot, of this device. */
+/* lane.c. Makes an empty cache on a device of its own. `n_rows`: rows of the snapshot about this
+ * device. */
 TIDE_NODISCARD tide_status tide_replay_lane_init(tide_replay_lane *lane, tide_replay *replay,
                                                  const tide_replay_options *options, uint8_t number,
                                                  size_t n_rows, tide_error *error);
 void tide_replay_lane_fini(tide_replay_lane *lane);
-/* One row of the snapshot, of this device. */
+/* Replays one row of the snapshot, which must be about this device. */
 TIDE_NODISCARD tide_status tide_replay_lane_row(tide_replay_lane *lane, size_t row,
                                                 tide_error *error);
 /* After the last row. */
 TIDE_NODISCARD tide_status tide_replay_lane_end(tide_replay_lane *lane, tide_error *error);
-/* Asks for a block on behalf of a row (SIZE_MAX: of a rebuilt start); `ret_address` 0: it ran out
- * of memory. */
+/* Requests a block on behalf of a row (SIZE_MAX: of a rebuilt start); `ret_address` 0: memory ran
+ * out. */
 TIDE_NODISCARD tide_status tide_replay_lane_request(tide_replay_lane *lane, size_t row,
                                                     const tide_block_row *block, tide_stream stream,
                                                     uint64_t *ret_address, tide_error *error);
@@ -133,7 +134,8 @@ TIDE_NODISCARD tide_status tide_replay_lane_start(tide_replay_lane *lane, bool i
 TIDE_NODISCARD tide_status tide_replay_range_total(const tide_snapshot *snapshot, uint8_t device,
                                                    const tide_hostmem *mem, int64_t *ret_bytes);
 
-/* verify.c. Compares what the request at hand gave with the rows in `script` and the request. */
+/* verify.c. Compares the rows that the current request gave with the recorded rows in `script` and
+ * the request itself. */
 void tide_replay_compare(tide_replay_lane *lane, size_t row);
 
 /* figures.c */
@@ -149,7 +151,7 @@ static inline const tide_event *tide_replay_event(const tide_replay_lane *lane, 
     return &lane->replay->snapshot->events[row];
 }
 
-/* Rows about segments: the device sold memory, or got it back. */
+/* Whether a row about a segment says that the device handed out memory, or got it back. */
 static inline bool tide_replay_is_buy(uint8_t action) {
     return action == TIDE_ACTION_SEGMENT_ALLOC || action == TIDE_ACTION_SEGMENT_MAP;
 }

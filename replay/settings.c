@@ -13,7 +13,7 @@ typedef enum kind { BYTES, REAL, SWITCH, DIVISIONS } kind;
 typedef struct known {
     const char *name;
     kind kind;
-    size_t offset; /* of the member in tide_cache_config */
+    size_t offset; /* offset of the member in tide_cache_config */
 } known;
 
 #define AT(member) offsetof(tide_cache_config, member)
@@ -35,7 +35,7 @@ static const known KNOWN[] = {
 };
 enum { N_KNOWN = sizeof(KNOWN) / sizeof(KNOWN[0]), DIVISIONS_TEXT = 512 };
 
-/* -1 and infinity: unlimited. */
+/* -1 and infinity mean unlimited. */
 static bool read_bytes(double number, size_t *ret_bytes) {
     if (number < 0.0 || number >= 0x1p62) {
         *ret_bytes = TIDE_UNLIMITED;
@@ -45,7 +45,7 @@ static bool read_bytes(double number, size_t *ret_bytes) {
     return true;
 }
 
-/* A list of divisions, by the parser of "roundup_power2_divisions:TEXT" that the allocator has. */
+/* Reads a list of divisions with the allocator's own parser of "roundup_power2_divisions:TEXT". */
 static bool read_divisions(const tide_snapshot_setting *setting, tide_cache_config *config) {
     char text[DIVISIONS_TEXT + 64];
     const char *list = setting->text;
@@ -61,7 +61,7 @@ static bool read_divisions(const tide_snapshot_setting *setting, tide_cache_conf
     return tide_cache_config_parse(config, text, NULL) == TIDE_OK;
 }
 
-/* False when the value makes no sense; the setting is then as it was. */
+/* False if the value is not valid; the setting is then unchanged. */
 static bool read_one(const known *what, const tide_snapshot_setting *setting,
                      tide_cache_config *config) {
     unsigned char *member = (unsigned char *)config + what->offset;

@@ -1,4 +1,4 @@
-/* settings_internal.h - the settings of a replay, into the snapshot that is made of it. */
+/* settings_internal.h - writes the settings of a replay to the snapshot that is made of it. */
 #ifndef TIDE_REPLAY_SETTINGS_INTERNAL_H
 #define TIDE_REPLAY_SETTINGS_INTERNAL_H
 

@@ -1,9 +1,10 @@
-/* What a replay begins with: the blocks that were allocated before the first event.
+/* The start of a replay: the blocks that were allocated before the first event.
  *
  * They are either adopted where they were recorded, with the segments around them, or requested
  * anew. Expandable segments need a third step, because a snapshot records which memory is mapped,
  * but not the reserved range that it is mapped into: the ranges are worked out from all memory that
- * the file shows to be mapped at any time. */
+ * the file shows to be mapped at any time.
+ */
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -40,7 +41,7 @@ static int pool_for(uint64_t block_bytes) {
 }
 
 /* The pool of a start segment. A file that does not name it still shows it: a segment serves blocks
- * of one pool only, so any block in it tells, now or, in memory that is mapped, later. A segment
+ * of one pool only, so any block in it decides, present now or, in mapped memory, later. A segment
  * without any block is judged by its size. */
 static int pool_of(const tide_snapshot *snapshot, const tide_segment_row *segment) {
     if (segment->pool != TIDE_SEGMENT_UNKNOWN) {
@@ -133,7 +134,7 @@ tide_status tide_replay_range_total(const tide_snapshot *snapshot, uint8_t devic
     size_t n = 0;
     uint64_t room = UINT64_MAX;
     TIDE_TRY(find_pieces(snapshot, device, mem, &pieces, &n));
-    size_t first = 0; /* of the pieces of one range */
+    size_t first = 0; /* the pieces of one range */
     /* The allocator reserves a range of 9/8 of the device's memory, rounded up. Two ranges that are
      * neighbours in the recording must not overlap in the replay, so the smallest distance between
      * the beginning of a range and whatever follows bounds the device. */
@@ -195,7 +196,7 @@ static tide_status range_of(starter *s, const tide_segment_row *segment, range *
                          MAX_RANGES);
     }
     range *found = &s->ranges[s->n_ranges++];
-    /* The device is told beforehand where the reservation that comes next lies. */
+    /* Tells the device in advance where the next reservation must lie. */
     *found = (range){.stream = segment->stream, .pool = pool, .recorded = beginning};
     lane->device->range_address = beginning;
     TIDE_TRY(tide_cache_adopt_range(lane->cache, snapshot_of(lane)->streams[segment->stream].handle,

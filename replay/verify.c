@@ -9,7 +9,7 @@ static bool is_compared(uint8_t action) {
            tide_replay_is_return(action);
 }
 
-/* The next row of the group that counts, from *at on; NULL behind the last. */
+/* The next row of the group that counts, from *at on; NULL after the last one. */
 static const tide_event *next_given(const tide_replay_lane *lane, size_t *at) {
     while (*at < lane->n_group) {
         const tide_event *row = &lane->group[(*at)++];

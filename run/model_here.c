@@ -9,8 +9,8 @@
 #include "model/peak.h"
 #include "run/run_internal.h"
 
-/* Tells how far it came. A run that is to stop ends after its step, because only there are the
- * tables of the recorder whole. */
+/* Reports the progress. A run that is asked to stop ends after its current step, because the
+ * recorder's tables are complete only there. */
 static bool go_on(void *ctx, size_t n_done, size_t n_total) {
     tide_run_session *session = ctx;
     const tide_run_hooks *hooks = session->hooks;
@@ -27,7 +27,7 @@ static bool go_on(void *ctx, size_t n_done, size_t n_total) {
 
 /* ---- before anything is allocated ---- */
 
-/* On the cpu the device's memory is the host's: a run that the kernel would kill half-way is not
+/* On the cpu the device's memory is the host's: a run that the kernel would kill on the way is not
  * started. */
 static tide_status check_host(tide_run_session *session, tide_error *error) {
     tide_run_result *result = session->result;
@@ -38,7 +38,7 @@ static tide_status check_host(tide_run_session *session, tide_error *error) {
     }
     TIDE_TRY(tide_device_memory_info(session->device, &free_bytes, &total_bytes, error));
     uint64_t need_bytes = tide_run_workload_least_bytes(&session->config->workload);
-    /* Under a lower memory limit the run ends at the limit, not at the host's. */
+    /* Under a lower memory limit the run ends at that limit and not at the host's. */
     if (need_bytes <= free_bytes || session->limits.memory_limit_bytes <= free_bytes) {
         return TIDE_OK;
     }
@@ -54,7 +54,7 @@ static tide_status check_host(tide_run_session *session, tide_error *error) {
                      tide_bytes_format((int64_t)free_bytes, have));
 }
 
-/* Of the whole device; -1 where it does not tell. */
+/* Bytes in use on the whole device; -1 if it does not say. */
 static int64_t used_bytes(tide_device *device) {
     uint64_t free_bytes = 0;
     uint64_t total_bytes = 0;
@@ -76,7 +76,7 @@ static tide_status create_recorder(tide_run_session *session, tide_error *error)
              missing != NULL ? missing : "");
     result->recorder_ns_per_event = recording->ns_per_event;
     if (recording->ns_per_event < 0.0 && config.capture_stacks) {
-        /* A figure for the reader of the snapshot: the run is no worse without it. */
+        /* This figure only informs the reader of the snapshot, so a failure is ignored. */
         double ns = -1.0;
         result->recorder_ns_per_event =
             tide_recorder_measure_ns(NULL, &ns, NULL) == TIDE_OK ? ns : -1.0;
@@ -84,8 +84,8 @@ static tide_status create_recorder(tide_run_session *session, tide_error *error)
     return TIDE_OK;
 }
 
-/* The description of the run so far goes into the log at once, for the case that the log is all
- * that is left of it. */
+/* The description of the run goes into the log at once, because after a crash only the log is left.
+ */
 static tide_status describe_in_log(tide_run_session *session, tide_error *error) {
     tide_snapshot_run description;
     tide_run_describe(session->config, &session->limits, &session->result->environment,
@@ -182,14 +182,14 @@ static void read_oom(tide_run_session *session) {
     tide_cache_oom oom;
     tide_run_result *result = session->result;
     if (tide_cache_get_oom(session->cache, &oom)) {
-        /* A device without a bound has more free than can be counted. */
+        /* A device without a bound has more free bytes than a file can state. */
         result->asked_bytes = oom.requested_bytes > INT64_MAX ? -1 : (int64_t)oom.requested_bytes;
         result->segment_bytes = oom.segment_bytes > INT64_MAX ? -1 : (int64_t)oom.segment_bytes;
         result->free_bytes = oom.free_bytes > INT64_MAX ? -1 : (int64_t)oom.free_bytes;
     }
 }
 
-/* Copies, because the workload's own come from the cache's memory, which ends with it. */
+/* These are copies, because the workload's own samples are released with it. */
 static bool copy_samples(const double *from, size_t n, double **ret_copy) {
     *ret_copy = tide_hostmem_zeroed(tide_hostmem_default(), n > 0 ? n : 1, sizeof(**ret_copy));
     if (*ret_copy != NULL && n > 0) {
@@ -207,7 +207,7 @@ static tide_status take_samples(tide_run_session *session) {
     result->mem = tide_hostmem_default();
     tide_run_describe_timing(&session->model, timed, tide_device_get_info(session->device), -1.0,
                              &timing);
-    for (size_t i = 0; i < timing.timing.n_phases; i++) { /* those that the mode has */
+    for (size_t i = 0; i < timing.timing.n_phases; i++) { /* the phases that the mode has */
         const tide_snapshot_phase *phase = &timing.phases[i];
         int timed_phase = tide_run_phase_from_name(phase->name);
         result->n_samples = phase->n_samples;
@@ -219,7 +219,7 @@ static tide_status take_samples(tide_run_session *session) {
     return TIDE_OK;
 }
 
-/* How the steps ended, and their figures. */
+/* Fills in how the steps ended, and their figures. */
 static void judge(tide_run_session *session, tide_status status, const tide_error *error) {
     tide_run_result *result = session->result;
     if (session->workload != NULL) {

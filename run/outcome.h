@@ -14,7 +14,7 @@ extern "C" {
 
 typedef enum tide_outcome {
     TIDE_OUTCOME_COMPLETED = 0,
-    TIDE_OUTCOME_OOM,         /* the device, or the memory limit, had no room */
+    TIDE_OUTCOME_OOM,         /* the device or the memory limit had no room */
     TIDE_OUTCOME_NO_HOST,     /* cpu device: could not fit the host's memory and was not started */
     TIDE_OUTCOME_UNSUPPORTED, /* the device or this build cannot do it, or there is no such model */
     TIDE_OUTCOME_FAILED,      /* anything else that has a message */
@@ -32,14 +32,14 @@ int tide_outcome_from_name(const char *name);
 /* The word in a snapshot's description of its run: "completed", "oom", "stopped", ...; "?" out of
  * range. */
 const char *tide_outcome_in_snapshot(int outcome);
-/* The word in a snapshot that was taken while the run went on. */
+/* The word in a snapshot that was taken during the run. */
 #define TIDE_OUTCOME_IN_SNAPSHOT_RUNNING "running"
 
 /* The answer to "does it fit?": "fits", "does not fit", "stopped", ...; "?" out of range. */
 const char *tide_outcome_answer(int outcome);
 
-/* The outcome of a run that returned this status, and the status that stands for an outcome. Two
- * failures may have one outcome, so the way back gives the most usual of them. */
+/* The outcome of a run that returned this status, and the status that stands for an outcome.
+ * Several failures may have the same outcome; the way back gives the most usual one. */
 tide_outcome tide_outcome_of_status(tide_status status);
 tide_status tide_outcome_status(tide_outcome outcome);
 

@@ -1,5 +1,5 @@
-/* Results: what they say at first, what follows from their samples, and what a failure makes of
- * them. */
+/* Results: their initial values, the figures that follow from their samples, and their values after
+ * a failure. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -67,7 +67,7 @@ void tide_run_fail(tide_run_result *result, tide_outcome outcome, tide_status st
     result->outcome = outcome;
     result->status = status;
     snprintf(result->error.message, sizeof(result->error.message), "%s", text);
-    /* A row of a table, or of a file of rows, has one line. */
+    /* A row of a table or of a file of rows must stay on one line. */
     snprintf(result->reason, sizeof(result->reason), "%.*s", (int)strcspn(text, "\n"), text);
 }
 

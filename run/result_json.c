@@ -30,7 +30,7 @@ static const tide_field FIELDS[] = {
     RESULT("snapshot", TIDE_FIELD_TEXT, snapshot_path),
 };
 
-/* Those that rows of older files do not have. */
+/* Keys that rows of older files lack. */
 static const tide_field OPTIONAL[] = {
     {"retries", TIDE_FIELD_INT64, offsetof(tide_run_result, memory.n_retries), sizeof(int64_t), 0,
      true},
@@ -149,7 +149,7 @@ tide_status tide_run_result_from_json(const cJSON *json, tide_run_result *ret_re
     TIDE_TRY(read_phases(json, ret_result, error));
     ret_result->outcome = (tide_outcome)number;
     ret_result->status =
-        tide_outcome_status(ret_result->outcome); /* the exact one is not written */
+        tide_outcome_status(ret_result->outcome); /* the exact value is not written */
     memcpy(ret_result->error.message, ret_result->reason, sizeof(ret_result->reason));
     tide_run_derive(ret_result);
     return TIDE_OK;

@@ -1,4 +1,4 @@
-/* run.h - one run: what it is, how it is carried out, and what came of it.
+/* run.h - one run: its configuration, its execution, and its result.
  *
  * A command builds one or many configurations, runs each, in this process (tide_run_here) or in a
  * subprocess (tide_run_in_subprocess), and reports the results. Nothing here knows options or the
@@ -35,7 +35,7 @@ extern "C" {
 
 enum {
     TIDE_RUN_REASON_BYTES = 512,
-    TIDE_RUN_PATH_BYTES = 4096, /* of a file name with its NUL, at most */
+    TIDE_RUN_PATH_BYTES = 4096, /* the longest file name, with its NUL */
     /* Steps of a run that only asks whether it fits, none of them warm-up: as many as a run with
      * the defaults has. The second step is the first with AdamW's state, and the reserved bytes of
      * PyTorch's eager runs grow after it, too, as fragments pile up. */
@@ -46,22 +46,22 @@ enum {
 
 /* ---- what to run ---- */
 
-/* What is recorded of a run, and the files it makes. Texts are borrowed during the call. */
+/* What a run records, and the files that it writes. Texts are borrowed during the call. */
 typedef struct tide_run_recording {
     bool is_on;                    /* record every allocation, which takes time */
     tide_recorder_config recorder; /* how; mem is ignored */
-    double ns_per_event;           /* what an event costs on this machine; -1: it is measured */
-    size_t overhead_pairs;     /* pairs of further steps, one recorded and one not, that tell what
-                                  recording costs; TIDE_RUN_PAIRS_BY_TIME: as many as take half as long
-                                  as the run. None where nothing is timed or recorded */
+    double ns_per_event;   /* the cost of recording an event on this machine; -1: it is measured */
+    size_t overhead_pairs; /* pairs of further steps, one recorded and one not, that tell what
+                              recording costs; TIDE_RUN_PAIRS_BY_TIME: as many as take half as long
+                              as the run. None where nothing is timed or recorded */
     const char *snapshot_path; /* where the snapshot is saved; NULL: nowhere */
-    bool keeps_snapshot;       /* in result->snapshot; not from a subprocess */
+    bool keeps_snapshot;       /* also keep it in result->snapshot; not from a subprocess */
     bool strip_private;        /* the saved snapshot has no command line, host name, folders */
     const char *command;       /* what the snapshot says of the command line; NULL: "" */
     const tide_snapshot_run *description; /* what the snapshot says of the run; NULL: what it is.
                                              Not in a subprocess */
-    int snapshot_signal;     /* also a snapshot of the running program on it; 0: none */
-    uint64_t snapshot_every; /* and after every so many steps; 0: none */
+    int snapshot_signal; /* signal on which the running program also writes a snapshot; 0: none */
+    uint64_t snapshot_every; /* also write a snapshot after every so many steps; 0: none */
 } tide_run_recording;
 
 typedef struct tide_run_config {
@@ -70,99 +70,106 @@ typedef struct tide_run_config {
     tide_run_recording recording;
 } tide_run_config;
 
-/* The one place of defaults: our small model, five steps of warm-up and ten measured, on "virtual"
- * without a limit, not recorded. */
+/* Sets all defaults, which are stated only here: our small model, five warm-up and ten measured
+ * steps, on "virtual" without a limit, not recorded. */
 void tide_run_config_init(tide_run_config *config);
 
 /* ---- while it runs ---- */
 
 typedef enum tide_run_stage {
     TIDE_RUN_STAGE_STEPS = 0, /* warm-up and measured steps */
-    TIDE_RUN_STAGE_PAIRS      /* recording on and off */
+    TIDE_RUN_STAGE_PAIRS      /* pairs of steps with and without recording */
 } tide_run_stage;
 
-/* What the caller wants to hear, and how it stops a run. Each may be NULL. They are called on the
- * thread of the run, except on_dump. */
+/* Functions that report on a run to the caller, and one that stops it. Each may be NULL. They are
+ * called on the thread of the run, except on_dump. */
 typedef struct tide_run_hooks {
-    void *ctx; /* borrowed; the first argument of each */
-    /* After each step or pair. In a subprocess: never. */
+    void *ctx; /* borrowed; the first argument of each function */
+    /* Called after each step or pair; never from a subprocess. */
     void (*progress)(void *ctx, tide_run_stage stage, size_t n_done, size_t n_total);
-    /* About ten times a second while a subprocess runs. */
+    /* Called about ten times a second while a subprocess runs. */
     void (*tick)(void *ctx);
-    /* Asked after each step, and with each tick; true ends the run: TIDE_OUTCOME_STOPPED. */
+    /* Called after each step and with each tick; true ends the run with TIDE_OUTCOME_STOPPED. */
     bool (*shall_stop)(void *ctx);
-    /* Something beside the run failed; the run goes on. One line. */
+    /* Called with one line when something other than the run itself failed; the run continues. */
     void (*note)(void *ctx, const char *text);
-    /* A snapshot of the running program was written, or was not: on the dumper's thread. */
+    /* Called on the dumper's thread after a snapshot of the running program was written, or could
+     * not be. */
     void (*on_dump)(void *ctx, const tide_dump *dump);
 } tide_run_hooks;
 
 /* ---- what came of it ---- */
 
-/* Peaks by the cache's statistics, up to where the run came; -1: unknown. */
+/* Peaks from the cache's statistics, up to where the run ended; -1: unknown. */
 typedef struct tide_run_memory {
     int64_t requested_peak_bytes, allocated_peak_bytes, reserved_peak_bytes;
-    int64_t n_retries; /* times the cache gave all cached segments back to go on */
+    int64_t n_retries; /* how often the cache gave all cached segments back in order to continue */
 } tide_run_memory;
 
-/* Bytes and times are -1 where there are none. */
+/* Bytes and times are -1 if there are none. */
 typedef struct tide_run_result {
     tide_outcome outcome;
-    tide_status status;                 /* why; TIDE_OK when completed */
-    int signal_number;                  /* that ended the subprocess; 0: none */
-    char reason[TIDE_RUN_REASON_BYTES]; /* one line for people; "" when completed */
-    tide_error error;                   /* the same at length; from a subprocess the line alone */
+    tide_status status; /* the reason; TIDE_OK when completed */
+    int signal_number;  /* signal that ended the subprocess; 0: none */
+    char
+        reason[TIDE_RUN_REASON_BYTES]; /* the reason in one line, for the user; "" when completed */
+    tide_error error;                  /* the same at length; from a subprocess only the line */
     /* TIDE_OUTCOME_OOM: the allocation that found no room, and what could still be bought.
      * TIDE_OUTCOME_NO_HOST: a lower bound of what the run needs, and what the host has. */
     int64_t asked_bytes, free_bytes;
-    int64_t segment_bytes; /* TIDE_OUTCOME_OOM: what would have been bought for it: a segment */
+    int64_t segment_bytes; /* TIDE_OUTCOME_OOM: bytes of the segment that would have been bought for
+                              it */
     tide_run_memory memory;
-    /* In use on the whole device as its driver sees it, other processes included: at the end of the
-     * run, and before its first allocation. Current use, not peaks. */
+    /* Bytes in use on the whole device according to its driver, other processes included, at the
+     * end of the run and before its first allocation. These are current values, not peaks. */
     int64_t device_used_bytes, device_used_before_bytes;
-    int64_t host_peak_bytes; /* most memory resident of the process that ran it, by the kernel */
+    int64_t host_peak_bytes; /* peak resident memory of the process that ran it, according to the
+                                kernel */
 
-    const tide_hostmem *mem;          /* what the samples came from; NULL: nothing to release */
-    size_t n_samples;                 /* measured steps; 0 on the virtual device */
-    double *host_ms[TIDE_N_TIMED];    /* owned, n_samples each; NULL: the mode has no such phase */
-    double *device_ms[TIDE_N_TIMED];  /* the same by the device's clock */
-    tide_statistics ms[TIDE_N_TIMED]; /* device's clock, host's where the device has none */
-    double loss;                      /* of the last step; NAN: there is none */
-    int64_t n_tokens;                 /* of a step */
+    const tide_hostmem *mem;       /* the heap of the samples; NULL: there is nothing to release */
+    size_t n_samples;              /* measured steps; 0 on the virtual device */
+    double *host_ms[TIDE_N_TIMED]; /* owned, n_samples each; NULL: the mode has no such phase */
+    double *device_ms[TIDE_N_TIMED]; /* the same by the device's clock */
+    tide_statistics
+        ms[TIDE_N_TIMED];     /* by the device's clock, or the host's if the device has none */
+    double loss;              /* loss of the last step; NAN: there is none */
+    int64_t n_tokens;         /* of a step */
     double flops;             /* of the matrix products of a step, closed form, without recompute */
-    double stated_peak_flops; /* of the device for this precision (model/peak.h) */
+    double stated_peak_flops; /* stated peak of the device for this precision (model/peak.h) */
     double tokens_per_second; /* tokens of a step / mean time of a step */
-    double achieved_flops;    /* a second: flops / mean time of a step in s */
+    double achieved_flops;    /* per second: flops / mean time of a step in s */
     double peak_share;        /* achieved_flops / stated_peak_flops: 0.5 is half */
 
     int64_t started_unix_us;
     tide_run_environment environment;
-    double recorder_ns_per_event;            /* for the recording of the next run; -1: unknown */
-    char stacks_limited[512];                /* why stacks are short or absent; "" when whole */
-    size_t n_steps_done, n_steps;            /* warm-up included; equal when completed */
+    double recorder_ns_per_event; /* for the recording of the next run; -1: unknown */
+    char stacks_limited[512];     /* why stacks are short or absent; "" when whole */
+    size_t n_steps_done,
+        n_steps; /* steps done and planned, warm-up included; equal when completed */
     char snapshot_path[TIDE_RUN_PATH_BYTES]; /* "": none was saved */
-    tide_snapshot *snapshot; /* owned; NULL unless it was asked for. There is one of a run that ran
-                                out of memory, and of one whose snapshot could not be saved */
+    tide_snapshot *snapshot; /* owned; NULL unless it was requested. A run that ran out of memory
+                                has one, too, and so has a run whose snapshot could not be saved */
 } tide_run_result;
 
-/* A result that says nothing and owns nothing. */
+/* Makes an empty result: every value is unknown, and it owns nothing. */
 void tide_run_result_init(tide_run_result *result);
 void tide_run_result_fini(tide_run_result *result);
 
-/* Makes it the result of a configuration that was not run, because it was refused with that status
- * and message: TIDE_OUTCOME_UNSUPPORTED, with what is known here of the environment. */
+/* Makes the result of a configuration that was refused with that status and message, and so not
+ * run: TIDE_OUTCOME_UNSUPPORTED, with what is known of the environment. */
 void tide_run_result_refuse(tide_run_result *result, tide_status status, const char *message);
 
 /* ---- running ---- */
 
-/* Runs it in this process. `hooks` may be NULL. `ret_result` is filled in any case; fini it.
- * host_peak_bytes is that of all that this process ever did. */
+/* Runs it in this process. `hooks` may be NULL. `ret_result` is filled in any case; release it with
+ * fini. host_peak_bytes covers the whole life of this process. */
 void tide_run_here(const tide_run_config *config, const tide_run_hooks *hooks,
                    tide_run_result *ret_result);
 
-/* The same in a subprocess: fork, exec of `program` (NULL: the file of this process), the result
- * through a pipe. A crash or a leak there touches nothing here. It ends with this process, too,
- * however that one ends. Call it from a process with one thread. */
+/* The same in a subprocess: it forks, executes `program` (NULL: the file of this process) and
+ * returns the result through a pipe. A crash or a leak there does not affect this process. The
+ * subprocess ends when this process ends, for whatever reason. Call it from a process with one
+ * thread. */
 void tide_run_in_subprocess(const tide_run_config *config, const tide_run_hooks *hooks,
                             const char *program, tide_run_result *ret_result);
 
@@ -173,14 +180,15 @@ void tide_run_in_subprocess(const tide_run_config *config, const tide_run_hooks 
 enum { TIDE_RUN_RESULT_FD = 3 };
 TIDE_NODISCARD tide_status tide_run_subprocess_main(const char *json, tide_error *error);
 
-/* For searches: runs it here, neither recorded nor described. TIDE_OK for a run that does not fit,
- * too: that is an answer, and *ret_fits is false; `ret_memory` has its peaks up to there. The
- * virtual device takes milliseconds, and gives the figures that tide_run_here gives. */
+/* For searches: runs it in this process, neither recorded nor described. A run that does not fit
+ * also returns TIDE_OK, because that is an answer: *ret_fits is false, and `ret_memory` has its
+ * peaks up to that point. On the virtual device this takes milliseconds and gives the same figures
+ * as tide_run_here. */
 TIDE_NODISCARD tide_status tide_run_try(const tide_run_config *config, bool *ret_fits,
                                         tide_run_memory *ret_memory, tide_error *error);
 
-/* For looking at tensors: runs it here where nothing is short, recorded without call stacks, and
- * gives its snapshot, which the caller destroys. `ret_memory` may be NULL. */
+/* For lists of tensors: runs it in this process with unlimited memory, recorded without call
+ * stacks, and returns its snapshot, which the caller destroys. `ret_memory` may be NULL. */
 TIDE_NODISCARD tide_status tide_run_record(const tide_run_config *config,
                                            tide_run_memory *ret_memory,
                                            tide_snapshot **ret_snapshot, tide_error *error);
@@ -190,8 +198,8 @@ TIDE_NODISCARD tide_status tide_run_record(const tide_run_config *config,
 /* The result as a JSON object, without the snapshot itself; the caller deletes it. NULL: no host
  * memory. */
 cJSON *tide_run_result_to_json(const tide_run_result *result);
-/* The reverse: what was derived from samples is derived again. TIDE_FORMAT names the key.
- * `ret_result` is filled in any case; fini it. */
+/* The reverse; values that follow from samples are computed again. TIDE_FORMAT names the key.
+ * `ret_result` is filled in any case; release it with fini. */
 TIDE_NODISCARD tide_status tide_run_result_from_json(const cJSON *json, tide_run_result *ret_result,
                                                      tide_error *error);
 

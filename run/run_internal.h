@@ -1,4 +1,4 @@
-/* run_internal.h - between the parts of run/: the engine, descriptions, JSON, subprocesses.
+/* run_internal.h - shared by the parts of run/: the engine, descriptions, JSON, subprocesses.
  */
 #ifndef TIDE_RUN_RUN_INTERNAL_H
 #define TIDE_RUN_RUN_INTERNAL_H
@@ -11,28 +11,28 @@ extern const tide_field tide_run_environment_fields[TIDE_N_ENVIRONMENT_FIELDS];
 
 /* ---- results ---- */
 
-/* Fills what follows from samples, tokens, flops and the stated peak. */
+/* Computes the figures that follow from samples, tokens, flops and the stated peak. */
 void tide_run_derive(tide_run_result *result);
 
-/* Sets outcome, status, reason and error; the text of the status where `message` is empty. */
+/* Sets outcome, status, reason and error; an empty `message` stands for the text of the status. */
 void tide_run_fail(tide_run_result *result, tide_outcome outcome, tide_status status,
                    const char *message);
 
 /* ---- descriptions for snapshots ---- */
 
-/* What the snapshot says of the run. It borrows its texts from config and environment. The caller
- * sets the outcome where it is another than "completed", and what computed. */
+/* The description of the run for the snapshot. It borrows its texts from config and environment.
+ * The caller sets the outcome if it is not "completed", and the processor that computed. */
 void tide_run_describe(const tide_run_config *config, const tide_cache_config *cache,
                        const tide_run_environment *environment, tide_snapshot_run *ret_run);
 
-/* The samples of a run as the snapshot has them. */
+/* The samples of a run in the form of the snapshot. */
 typedef struct tide_run_timing {
     tide_snapshot_timing timing;              /* its phases are those below */
     tide_snapshot_phase phases[TIDE_N_TIMED]; /* those that a step of the mode has */
 } tide_run_timing;
 
-/* Of our own model. `ret_timing` borrows the samples; measured_steps are those that were asked for.
- * `device` NULL: nothing was computed. */
+/* For our own model. `ret_timing` borrows the samples; measured_steps is the number that was
+ * requested. `device` is NULL if nothing was computed. */
 void tide_run_describe_timing(const tide_workload_config *model, const tide_workload_result *timed,
                               const tide_device_info *device, double recorder_ns_per_event,
                               tide_run_timing *ret_timing);
@@ -41,33 +41,35 @@ void tide_run_describe_timing(const tide_workload_config *model, const tide_work
 
 /* One run on its way. */
 typedef struct tide_run_session {
-    const tide_run_config *config; /* borrowed, as all here that is const */
+    const tide_run_config *config; /* borrowed, like every const pointer here */
     const tide_run_hooks *hooks;   /* never NULL */
     tide_run_result *result;
     tide_workload_config model;  /* the configuration's, with the progress functions */
     tide_cache_config limits;    /* of the cache */
     tide_device *device;         /* owned; NULL until it is opened, as the next three */
-    tide_recorder *recorder;     /* owned; NULL, too, where nothing is recorded */
+    tide_recorder *recorder;     /* owned; NULL also if nothing is recorded */
     tide_cache *cache;           /* owned; on the device */
     tide_workload *workload;     /* owned; on the cache */
-    tide_workload_result timed;  /* samples up to where it came */
+    tide_workload_result timed;  /* samples up to where the run ended */
     tide_dumper *dumper;         /* owned; NULL: no snapshots while it runs */
-    tide_snapshot_run described; /* for the dumper: the run as it is while it goes on */
+    tide_snapshot_run described; /* for the dumper: the description of the running run */
     tide_run_stage stage;
 } tide_run_session;
 
-/* Runs our own model; fills the result but for what tide_run_here does for every kind. */
+/* Runs our own model and fills in the result, except for the parts that tide_run_here fills in for
+ * every kind. */
 void tide_run_model_here(const tide_run_config *config, const tide_run_hooks *hooks,
                          tide_run_result *result);
 
-/* Snapshots while it runs: on a signal, every k steps, and where something ends the process. */
+/* Snapshots during the run: on a signal, every k steps, and when something ends the process. */
 TIDE_NODISCARD tide_status tide_run_dumps_begin(tide_run_session *session, tide_error *error);
-/* After step n_done, warm-up included. */
+/* Called after step n_done, warm-up included. */
 void tide_run_dumps_step(tide_run_session *session, size_t n_done);
-/* Waits for what is being written. Allowed where it never began. */
+/* Waits for snapshots that are being written. May be called even if none was begun. */
 void tide_run_dumps_end(tide_run_session *session);
 
-/* Once the snapshot is made: steps with and without recording, whose times are added to it. */
+/* Called after the snapshot was made: runs steps with and without recording and adds their times to
+ * it. */
 void tide_run_compare_recording(tide_run_session *session, tide_snapshot *snapshot);
 
 /* ---- handing a configuration over ---- */

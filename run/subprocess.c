@@ -1,4 +1,4 @@
-/* A run in a subprocess: fork, exec, and the result that comes through the pipe. */
+/* Runs a configuration in a subprocess: fork, exec, and the result through a pipe. */
 #define _DEFAULT_SOURCE /* prctl's header wants it */
 #define _POSIX_C_SOURCE 200809L
 #include <errno.h>
@@ -16,23 +16,25 @@
 
 enum { TICK_MS = 100, MAX_RESULT_BYTES = 64 << 20, PIECE_BYTES = 65536, EXIT_NO_EXEC = 127 };
 
-/* The process, and what it has written so far. */
+/* The subprocess, and the text that it has written so far. */
 typedef struct child {
     pid_t pid;
-    int fd;          /* the pipe's end that is read */
+    int fd;          /* the end of the pipe from which this process reads */
     char *text;      /* owned; NULL at first */
     size_t n_bytes;  /* of text */
     size_t capacity; /* of text */
-    bool is_stopped; /* it was told to end, because the caller wants it */
+    bool is_stopped; /* it was asked to end, because the caller wants to stop */
     bool no_memory;  /* for the text */
 } child;
 
-/* Between fork and exec, where only what a signal handler may do is allowed. Does not return.
- * Signals are blocked: this program's handlers would note them for nobody. */
+/* Runs between fork and exec, where only async-signal-safe calls are allowed. Does not return.
+ * Signals are blocked, because this program's handlers would only note them, and no code would act
+ * on them. */
 static void become(const char *program, char **arguments, int result_fd, pid_t parent,
                    const sigset_t *mask) {
-    /* It ends with its parent, even where that one is killed, which may already have happened. On
-     * this signal it removes its unfinished files, even where its parent ignores the signal. */
+    /* The subprocess ends with its parent, even if the parent is killed, which may already have
+     * happened. On this signal it removes its unfinished files, even if its parent ignores the
+     * signal. */
     (void)signal(SIGTERM, SIG_DFL);
     (void)prctl(PR_SET_PDEATHSIG, SIGTERM);
     (void)sigprocmask(SIG_SETMASK, mask, NULL);
@@ -42,7 +44,7 @@ static void become(const char *program, char **arguments, int result_fd, pid_t p
     } else {
         is_ready = is_ready && dup2(result_fd, TIDE_RUN_RESULT_FD) >= 0;
     }
-    /* Standard output is the table's. */
+    /* Standard output belongs to the table. */
     if (is_ready && dup2(STDERR_FILENO, STDOUT_FILENO) >= 0) {
         (void)execv(program, arguments);
     }
@@ -76,7 +78,7 @@ static tide_status start(const char *program, char **arguments, child *ret, tide
     return TIDE_OK;
 }
 
-/* Reads a piece. False: there is no more. */
+/* Reads some bytes. False: the end was reached. */
 static bool receive(child *from) {
     char piece[PIECE_BYTES];
     ssize_t n = read(from->fd, piece, sizeof(piece));
@@ -103,7 +105,7 @@ static bool receive(child *from) {
     return true;
 }
 
-/* Reads all that it writes, and waits for its end. */
+/* Reads everything that it writes, and waits for its end. */
 static int attend(child *to, const tide_run_hooks *hooks) {
     bool goes_on = true;
     while (goes_on) {
@@ -144,12 +146,13 @@ static void read_result(child *from, tide_run_result *ret) {
     }
 }
 
-/* What its end says. A signal is named by number and name. A result that was whole before the end
- * went wrong is not believed: the process may have broken it, too. */
+/* Makes the result from how the subprocess ended. A signal is given by number and name. If the
+ * process did not end well, even a complete result is discarded, because it may be corrupt. */
 static void judge(child *of, int how, const tide_run_hooks *hooks, tide_run_result *ret) {
     char text[TIDE_RUN_REASON_BYTES];
     bool has_ended_well = WIFEXITED(how) && WEXITSTATUS(how) == 0;
-    /* Ctrl-C reaches the subprocess by the terminal, too, and may end it before it is told. */
+    /* The terminal sends Ctrl-C to the subprocess, too, which may end before this process asks it
+     * to. */
     if (!has_ended_well && hooks->shall_stop != NULL && hooks->shall_stop(hooks->ctx)) {
         tide_run_fail(ret, TIDE_OUTCOME_STOPPED, TIDE_OK, "interrupted");
         return;

@@ -1,4 +1,4 @@
-/* workload.h - what a run executes, and all that its callers need to know of it.
+/* workload.h - what a run executes, and everything that its callers need to know about it.
  *
  * A workload is a tagged union. Callers that sweep, search and compare go through the functions
  * below, which switch on the kind, so that they work for every kind of workload without a change.
@@ -49,19 +49,20 @@ TIDE_NODISCARD tide_status tide_run_workload_check(const tide_run_workload *work
                                                    tide_error *error);
 
 /* small-train-c128-b4-fp32, followed by everything that differs from the default. Two workloads
- * that a grid of options tells apart have different names. */
+ * that differ in any option of a grid have different names. */
 void tide_run_workload_name(const tide_run_workload *workload, char ret_name[TIDE_RUN_NAME_BYTES]);
 
-/* What columns and labels say of it. Texts are static or the workload's; "" and 0: it has none. */
+/* The values for columns and labels. Texts are static or the workload's; "" and 0 mean that it has
+ * none. */
 typedef struct tide_run_labels {
     const char *size; /* a preset, "custom" or "mlp" */
     const char *mode, *precision, *attention, *recompute;
     int64_t context_length, batch_size;
-    int64_t warmup_steps, steps; /* before the measured ones, and the measured ones */
+    int64_t warmup_steps, steps; /* steps before the measured ones, and measured steps */
 } tide_run_labels;
 void tide_run_workload_labels(const tide_run_workload *workload, tide_run_labels *ret_labels);
 
-/* The numbers that make the model, besides batch and context. Returns how many there are. */
+/* The dimensions of the model, without batch and context. Returns their number. */
 typedef struct tide_run_dimension {
     const char *key; /* static: "d_model" */
     double value;
@@ -69,19 +70,20 @@ typedef struct tide_run_dimension {
 size_t tide_run_workload_dimensions(const tide_run_workload *workload,
                                     tide_run_dimension ret_dimensions[TIDE_RUN_MAX_DIMENSIONS]);
 
-/* Tokens of a step; for an MLP, whose batch consists of rows instead of sequences, its rows. */
+/* Tokens in a step; for an MLP, whose batch has rows instead of sequences, its rows. */
 int64_t tide_run_workload_n_tokens(const tide_run_workload *workload);
 
 /* Parameters of the model; 0: unknown. */
 uint64_t tide_run_workload_n_parameters(const tide_run_workload *workload);
 
-/* FLOP of all steps, warm-up included: in a sweep times are estimated by it. */
+/* FLOP of all steps, warm-up included; a sweep estimates times from it. */
 double tide_run_workload_flops(const tide_run_workload *workload);
 
 /* A lower bound of the requested bytes at its peak; 0: unknown. */
 uint64_t tide_run_workload_least_bytes(const tide_run_workload *workload);
 
-/* Whose memory the run takes: run.implementation of its snapshot (snapshot/implementation.h). */
+/* Whose allocations the run makes: run.implementation of its snapshot (snapshot/implementation.h).
+ */
 const char *tide_run_workload_implementation(const tide_run_workload *workload);
 
 /* What a search may vary. */
