@@ -4,7 +4,7 @@
 #ifndef TIDE_CLI_FIT_INTERNAL_H
 #define TIDE_CLI_FIT_INTERNAL_H
 
-#include "cli/fit/search.h"
+#include "run/fit.h"
 #include "cli/run_options.h"
 #include "report/table.h"
 

@@ -84,8 +84,8 @@ plant stack/bad.c '#include "recorder/event_log.h"' 'stack must not include reco
 plant replay/bad.c '#include "tests/support/x.h"' 'replay must not include tests/'
 
 # The folders of cli/ must not include each other.
-plant cli/sweep/bad.c '#include "cli/fit/search.h"' 'of another room of cli/'
-plant cli/bad.c '#include "cli/fit/search.h"' 'of another room of cli/'
+plant cli/sweep/bad.c '#include "cli/study/conclusions.h"' 'of another room of cli/'
+plant cli/bad.c '#include "cli/study/conclusions.h"' 'of another room of cli/'
 
 # Only the declared folders may include internal and friend headers.
 plant replay/bad.c '#include "allocator/cache_internal.h"' 'for its own folder alone'

@@ -1,4 +1,4 @@
-/* search.h - the largest batch, context, number of layers or preset that fits, by trying.
+/* fit.h - the largest batch, context, number of layers or preset that fits, by trying.
  *
  * Every answer has been run (run/run.h): the value it names fits, the next one does not. What a
  * value takes at least is known from the closed forms of docs/memory-model.md, so values that
@@ -6,8 +6,8 @@
  * pressure may get along with a larger value and not with a smaller one: of the values above the
  * answer TIDE_FIT_MAX_ABOVE are tried as well.
  */
-#ifndef TIDE_CLI_FIT_SEARCH_H
-#define TIDE_CLI_FIT_SEARCH_H
+#ifndef TIDE_RUN_FIT_H
+#define TIDE_RUN_FIT_H
 
 #include "run/run.h"
 

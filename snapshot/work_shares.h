@@ -3,8 +3,8 @@
  * Times are those of a measured step, on average: the device's where the scopes have them, else the
  * host's. An operator's time is what it does itself, without the operators inside it.
  */
-#ifndef TIDE_CLI_STUDY_WORK_SHARES_H
-#define TIDE_CLI_STUDY_WORK_SHARES_H
+#ifndef TIDE_SNAPSHOT_WORK_SHARES_H
+#define TIDE_SNAPSHOT_WORK_SHARES_H
 
 #include <stdbool.h>
 #include <stddef.h>

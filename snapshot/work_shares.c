@@ -1,4 +1,4 @@
-#include "cli/study/work_shares.h"
+#include "snapshot/work_shares.h"
 
 #include <ctype.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* The search behind `tidemark fit`. */
-#include "cli/fit/search.h"
+/* Finds the largest value of a quantity that fits, by bisection over runs. */
+#include "run/fit.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* test_fit_search.c - the value that a search names fits, and the next one does not; so with the
+/* test_fit.c - the value that a search names fits, and the next one does not; so with the
  * bytes that the next one needs. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "cli/fit/search.h"
+#include "run/fit.h"
 
 #define MIB ((uint64_t)1 << 20)
 #define GIB ((uint64_t)1 << 30)
