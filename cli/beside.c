@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/peak_tensors.h"
+#include "cli/beside.h"
 #include "common/text.h"
 #include "snapshot/implementation.h"
 
@@ -128,8 +128,8 @@ static void say(tide_report *report, const char *label, const tide_peak_tensors 
                 const tide_peak_tensors *pytorch, const pair *pairs, size_t n_pairs) {
     char text[SENTENCE_BYTES];
     tide_text to = tide_text_in(text, sizeof(text));
-    int64_t own_bytes = own->memory.allocated_peak_bytes;
-    int64_t pytorch_bytes = pytorch->memory.allocated_peak_bytes;
+    int64_t own_bytes = own->peak->totals.allocated_bytes;
+    int64_t pytorch_bytes = pytorch->peak->totals.allocated_bytes;
     int64_t more = pytorch_bytes - own_bytes;
     size_t n_said = 0;
     for (size_t i = 0; i < n_pairs && n_said < N_SAID; i++) {
@@ -162,18 +162,28 @@ void tide_beside_report(tide_report *report, const char *label, const tide_peak_
     add_tensors(report, pairs, n_pairs, top);
 }
 
+/* Runs it where nothing is short, and looks at its peak. The caller destroys the snapshot and finis
+ * the tensors in any case. */
+static tide_status run_to_peak(const tide_run_config *config, tide_snapshot **ret_snapshot,
+                               tide_peak_tensors *ret_peak, tide_error *error) {
+    TIDE_TRY(tide_run_record(config, NULL, ret_snapshot, error));
+    return tide_peak_tensors_init(ret_peak, *ret_snapshot, error);
+}
+
 tide_status tide_beside_run(tide_report *report, const char *label, const tide_run_config *own,
                             const tide_run_config *pytorch, size_t top, tide_error *error) {
-    tide_peak_tensors own_peak;
-    tide_peak_tensors pytorch_peak = {.owned = NULL};
-    tide_status status = tide_peak_tensors_make(own, &own_peak, error);
+    tide_snapshot *snapshots[2] = {NULL, NULL};
+    tide_peak_tensors peaks[2] = {{.snapshot = NULL}, {.snapshot = NULL}};
+    tide_status status = run_to_peak(own, &snapshots[0], &peaks[0], error);
     if (status == TIDE_OK) {
-        status = tide_peak_tensors_make(pytorch, &pytorch_peak, error);
+        status = run_to_peak(pytorch, &snapshots[1], &peaks[1], error);
     }
     if (status == TIDE_OK) {
-        tide_beside_report(report, label, &own_peak, &pytorch_peak, top);
+        tide_beside_report(report, label, &peaks[0], &peaks[1], top);
     }
-    tide_peak_tensors_fini(&pytorch_peak);
-    tide_peak_tensors_fini(&own_peak);
+    for (size_t i = 0; i < 2; i++) {
+        tide_peak_tensors_fini(&peaks[i]);
+        tide_snapshot_destroy(snapshots[i]);
+    }
     return status;
 }

@@ -1,4 +1,5 @@
-#include "cli/forecast/forecast.h"
+/* Finds out whether PyTorch's run fits a card, and what would make it fit. */
+#include "run/forecast.h"
 
 #include <stdio.h>
 
@@ -109,7 +110,8 @@ tide_status tide_forecast_make(const tide_run_config *config, tide_forecast *ret
                                tide_error *error) {
     tide_forecast *f = ret_forecast;
     *f = (tide_forecast){.config = *config};
-    TIDE_TRY(tide_peak_tensors_make(config, &f->peak, error));
+    TIDE_TRY(tide_run_record(config, &f->unlimited_memory, &f->snapshot, error));
+    TIDE_TRY(tide_peak_tensors_init(&f->peak, f->snapshot, error));
     TIDE_TRY(tide_run_limits_usable(&config->limits, &f->usable_bytes, &f->device, error));
     TIDE_TRY(tide_run_try(config, &f->fits, &f->memory, error));
     return f->fits ? TIDE_OK : try_changes(f, error);
@@ -117,4 +119,6 @@ tide_status tide_forecast_make(const tide_run_config *config, tide_forecast *ret
 
 void tide_forecast_fini(tide_forecast *forecast) {
     tide_peak_tensors_fini(&forecast->peak);
+    tide_snapshot_destroy(forecast->snapshot);
+    forecast->snapshot = NULL;
 }

@@ -4,11 +4,11 @@
  * Every figure comes from a run on the virtual device (run/run.h, model/eager/eager.h), none from a
  * formula.
  */
-#ifndef TIDE_CLI_FORECAST_FORECAST_H
-#define TIDE_CLI_FORECAST_FORECAST_H
+#ifndef TIDE_RUN_FORECAST_H
+#define TIDE_RUN_FORECAST_H
 
-#include "cli/peak_tensors.h"
-#include "report/table.h"
+#include "run/run.h"
+#include "snapshot/peak_tensors.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -41,7 +41,9 @@ typedef struct tide_forecast {
     uint64_t usable_bytes;                        /* that may be reserved; UINT64_MAX: no bound */
     bool fits;                                    /* within the limits */
     tide_run_memory memory;                       /* within the limits */
-    tide_peak_tensors peak;                       /* the run where nothing is short */
+    tide_run_memory unlimited_memory;             /* where nothing is short */
+    tide_snapshot *snapshot;                      /* owned; of the run where nothing is short */
+    tide_peak_tensors peak;                       /* of that snapshot */
     tide_forecast_change changes[TIDE_N_CHANGES]; /* tried where the run does not fit */
 } tide_forecast;
 
@@ -49,10 +51,6 @@ typedef struct tide_forecast {
 TIDE_NODISCARD tide_status tide_forecast_make(const tide_run_config *config,
                                               tide_forecast *ret_forecast, tide_error *error);
 void tide_forecast_fini(tide_forecast *forecast);
-
-/* On stdout; `details`: the tables in text, too. */
-TIDE_NODISCARD tide_status tide_forecast_print(const tide_forecast *forecast, tide_format format,
-                                               bool details, tide_error *error);
 
 #ifdef __cplusplus
 }

@@ -6,9 +6,10 @@
 #include "cli/report_options.h"
 #include "cli/compare/internal.h"
 #include "cli/load.h"
-#include "cli/peak_tensors.h"
+#include "cli/beside.h"
 #include "cli/snapshot_words.h"
 #include "report/table.h"
+#include "run/as_pytorch.h"
 #include "run/outcome.h"
 #include "snapshot/compare.h"
 #include "snapshot/implementation.h"
@@ -269,10 +270,10 @@ static void say_warnings(tide_report *report, const tide_compare *compare) {
 static tide_status report_beside(tide_report *report, const tide_compare *compare, size_t top,
                                  tide_error *error) {
     tide_peak_tensors own;
-    tide_peak_tensors pytorch = {.owned = NULL};
-    tide_status status = tide_peak_tensors_of(compare->runs[0].snapshot, &own, error);
+    tide_peak_tensors pytorch = {.snapshot = NULL};
+    tide_status status = tide_peak_tensors_init(&own, compare->runs[0].snapshot, error);
     if (status == TIDE_OK) {
-        status = tide_peak_tensors_of(compare->runs[1].snapshot, &pytorch, error);
+        status = tide_peak_tensors_init(&pytorch, compare->runs[1].snapshot, error);
     }
     if (status == TIDE_OK) {
         tide_beside_report(report, "", &own, &pytorch, top);
@@ -363,8 +364,8 @@ static tide_status compare_files(const tide_operands *files, const compare_optio
     for (size_t i = 0; i < files->n && status == TIDE_OK; i++) {
         int edition = i > 0 ? edition_of(files->texts[i]) : -1;
         status = edition < 0 ? tide_cli_load(files->texts[i], &snapshots[i], error)
-                             : tide_snapshot_as_pytorch(snapshots[0], (tide_edition)edition,
-                                                        &snapshots[i], error);
+                             : tide_run_as_pytorch(snapshots[0], (tide_edition)edition,
+                                                   &snapshots[i], error);
         if (status != TIDE_OK && edition >= 0) {
             tide_error_prefix(error, "%s: %s", files->texts[i], files->texts[0]);
         }

@@ -5,7 +5,7 @@
 
 #include "cli/report_options.h"
 #include "cli/fit/internal.h"
-#include "cli/peak_tensors.h"
+#include "cli/beside.h"
 #include "common/bytes.h"
 #include "common/plural.h"
 #include "snapshot/implementation.h"

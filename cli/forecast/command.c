@@ -4,7 +4,7 @@
 
 #include "cli/cli.h"
 #include "cli/report_options.h"
-#include "cli/forecast/forecast.h"
+#include "cli/forecast/internal.h"
 #include "cli/run_options.h"
 
 /* The command line as it was written. */

@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/forecast/internal.h"
 #include "cli/report_options.h"
-#include "cli/forecast/forecast.h"
 #include "cli/snapshot_words.h"
 #include "common/text.h"
 
@@ -104,7 +104,7 @@ static const char *describe_change(tide_report *report, const tide_forecast *f) 
 
 /* What the run takes on the card, or would take if it fitted. */
 static const tide_run_memory *taken_by(const tide_forecast *f) {
-    return f->fits ? &f->memory : &f->peak.memory;
+    return f->fits ? &f->memory : &f->unlimited_memory;
 }
 
 static void say_line(const tide_forecast *f, tide_report *report) {

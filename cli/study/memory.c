@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/peak_tensors.h"
+#include "cli/beside.h"
 #include "cli/snapshot_words.h"
 #include "cli/study/conclusions.h"
 #include "cli/study/internal.h"

@@ -1,0 +1,29 @@
+/* beside.h - two runs of one model side by side: as tidemark runs it, and as PyTorch, eager, does.
+ */
+#ifndef TIDE_CLI_BESIDE_H
+#define TIDE_CLI_BESIDE_H
+
+#include "report/table.h"
+#include "run/run.h"
+#include "snapshot/peak_tensors.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Reports where the difference comes from: a sentence, a table by category, and a table by tensor
+ * with the `top` largest differences. `label` names the run; "" for none. */
+void tide_beside_report(tide_report *report, const char *label, const tide_peak_tensors *own,
+                        const tide_peak_tensors *pytorch, size_t top);
+
+/* Runs both where nothing is short, and reports as above. */
+TIDE_NODISCARD tide_status tide_beside_run(tide_report *report, const char *label,
+                                           const tide_run_config *own,
+                                           const tide_run_config *pytorch, size_t top,
+                                           tide_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,13 @@
+/* internal.h - what `tidemark forecast` prints. The forecast itself is that of run/forecast.h.
+ */
+#ifndef TIDE_CLI_FORECAST_INTERNAL_H
+#define TIDE_CLI_FORECAST_INTERNAL_H
+
+#include "report/table.h"
+#include "run/forecast.h"
+
+/* On stdout; `details`: the tables in text, too. */
+TIDE_NODISCARD tide_status tide_forecast_print(const tide_forecast *forecast, tide_format format,
+                                               bool details, tide_error *error);
+
+#endif

@@ -1,0 +1,24 @@
+/* as_pytorch.h - the run that a snapshot describes, as PyTorch would have run it.
+ */
+#ifndef TIDE_RUN_AS_PYTORCH_H
+#define TIDE_RUN_AS_PYTORCH_H
+
+#include "common/status.h"
+#include "model/workload.h"
+#include "snapshot/snapshot.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The run that a snapshot describes as PyTorch, eager, has it: naive attention, no recompute, no
+ * clipping; recorded, on the card that the snapshot names, if that is known. TIDE_INVALID: it does
+ * not say what was run, or no forecast of that is possible. The caller destroys it. */
+TIDE_NODISCARD tide_status tide_run_as_pytorch(const tide_snapshot *snapshot, tide_edition edition,
+                                               tide_snapshot **ret_snapshot, tide_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
