@@ -2,7 +2,8 @@
  * plus those that the allocator had reserved are all that there was. */
 #include "replay/replay_internal.h"
 
-/* The sizes of a made-up file may add up to more than 64 bits hold. */
+/* The sizes of a made-up file may add up to more than 64 bits hold. Then the sum stays at
+ * UINT64_MAX, even when segments are given back, because what is left of it is unknown. */
 static uint64_t add_bytes(uint64_t sum_bytes, uint64_t n_bytes) {
     return n_bytes < UINT64_MAX - sum_bytes ? sum_bytes + n_bytes : UINT64_MAX;
 }
@@ -26,7 +27,7 @@ tide_replay_limit tide_replay_limit_of(const tide_snapshot *snapshot, uint8_t de
         }
         if (tide_replay_is_buy(row->action)) {
             reserved_bytes = add_bytes(reserved_bytes, row->block_bytes);
-        } else if (tide_replay_is_return(row->action)) {
+        } else if (tide_replay_is_return(row->action) && reserved_bytes != UINT64_MAX) {
             reserved_bytes -= row->block_bytes < reserved_bytes ? row->block_bytes : reserved_bytes;
         } else if (row->action == TIDE_ACTION_OOM && reserved_bytes <= (uint64_t)INT64_MAX &&
                    row->block_bytes < (uint64_t)INT64_MAX - reserved_bytes && /* not unlimited */

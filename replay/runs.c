@@ -1,9 +1,10 @@
-/* The replays of one `tidemark replay`: which settings, and under which start. */
-#include <stdio.h>
-#include <string.h>
+/* Several replays of one snapshot: which settings, and what each needs. */
+#include "replay/runs.h"
 
-#include "cli/progress.h"
-#include "cli/replay/internal.h"
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "replay/needs_internal.h"
 
 /* What changes the reserved bytes of a run, one by one and together. */
 static const char *const GRID[] = {
@@ -35,129 +36,91 @@ static const char *const GRID_LIMITED[] = {
     "garbage_collection_threshold:0.8,max_split_size_mb:128",
 };
 
-static tide_replay_start start_of(const tide_replay_command *command) {
-    return strcmp(command->start, "recorded") == 0  ? TIDE_REPLAY_START_RECORDED
-           : strcmp(command->start, "rebuilt") == 0 ? TIDE_REPLAY_START_REBUILT
-                                                    : TIDE_REPLAY_START_AUTO;
-}
-
-/* Settings on top of the recorded ones; NULL: those themselves. */
-static tide_status add_entry(tide_replay_runs *runs, const char *conf, tide_error *error) {
+static tide_status add_entry(tide_replay_runs *runs, const char *name,
+                             const tide_cache_config *config, tide_error *error) {
     if (runs->n_entries == TIDE_REPLAY_MAX_RUNS) {
         return tide_fail(error, TIDE_LIMIT, "more than %d replays at once",
                          (int)TIDE_REPLAY_MAX_RUNS);
     }
-    tide_replay_entry *entry = &runs->entries[runs->n_entries];
-    entry->config = runs->recorded;
-    if (runs->command->limit_bytes != UINT64_MAX) {
-        entry->config.memory_limit_bytes = (size_t)runs->command->limit_bytes;
-    }
-    if (conf != NULL) {
-        tide_status status = tide_cache_config_parse(&entry->config, conf, error);
-        if (status != TIDE_OK) {
-            tide_error_prefix(error, "--alloc-conf");
-            return status;
-        }
-    }
-    snprintf(entry->name, sizeof(entry->name), "%s", conf != NULL ? conf : "recorded settings");
-    runs->n_entries++;
+    tide_replay_entry *entry = &runs->entries[runs->n_entries++];
+    entry->config = *config;
+    snprintf(entry->name, sizeof(entry->name), "%s", name);
     return TIDE_OK;
 }
 
+tide_status tide_replay_runs_add(tide_replay_runs *runs, const char *conf, tide_error *error) {
+    tide_cache_config config = runs->recorded;
+    if (runs->options.limit_bytes != UINT64_MAX) {
+        config.memory_limit_bytes = (size_t)runs->options.limit_bytes;
+    }
+    if (conf != NULL) {
+        TIDE_TRY(tide_cache_config_parse(&config, conf, error));
+    } else {
+        runs->base = runs->n_entries;
+    }
+    return add_entry(runs, conf != NULL ? conf : "recorded settings", &config, error);
+}
+
 /* Those of the grid that the recorded settings allow and that change something. */
-static tide_status add_grid(tide_replay_runs *runs, const char *const *confs, size_t n_confs,
+static tide_status add_some(tide_replay_runs *runs, const char *const *confs, size_t n_confs,
                             tide_error *error) {
     for (size_t i = 0; i < n_confs; i++) {
         tide_error ignored = {""};
         tide_cache_config config = runs->entries[0].config;
         if (tide_cache_config_parse(&config, confs[i], &ignored) == TIDE_OK &&
             !tide_replay_config_equal(&config, &runs->entries[0].config)) {
-            TIDE_TRY(add_entry(runs, confs[i], error));
+            TIDE_TRY(add_entry(runs, confs[i], &config, error));
         }
     }
     return TIDE_OK;
 }
 
-/* The recorded settings are one entry where nothing else would be a base: the start is rebuilt, or
- * there is a limit that the recording did not have. */
-static bool needs_base(const tide_replay_runs *runs) {
-    const tide_replay_command *command = runs->command;
-    return command->grid || command->limit_bytes != UINT64_MAX || command->confs.n == 0 ||
-           start_of(command) == TIDE_REPLAY_START_REBUILT ||
-           (start_of(command) == TIDE_REPLAY_START_AUTO && runs->snapshot->n_start_segments > 0);
-}
-
-static tide_status add_entries(tide_replay_runs *runs, tide_error *error) {
-    const tide_replay_command *command = runs->command;
-    runs->base = SIZE_MAX;
-    if (needs_base(runs)) {
-        runs->base = 0;
-        TIDE_TRY(add_entry(runs, NULL, error));
-    }
-    for (size_t i = 0; i < command->confs.n; i++) {
-        TIDE_TRY(add_entry(runs, command->confs.texts[i], error));
-    }
-    if (!command->grid) {
-        return TIDE_OK;
-    }
-    TIDE_TRY(add_grid(runs, GRID, sizeof(GRID) / sizeof(GRID[0]), error));
+tide_status tide_replay_runs_add_grid(tide_replay_runs *runs, tide_error *error) {
     bool is_limited = false;
+    runs->has_grid = true;
+    TIDE_TRY(add_some(runs, GRID, sizeof(GRID) / sizeof(GRID[0]), error));
     for (size_t i = 0; i < runs->snapshot->n_devices; i++) {
         is_limited = is_limited || tide_replay_limit_in_use(runs, i) != UINT64_MAX;
     }
-    if (!is_limited) {
-        return TIDE_OK;
-    }
-    return add_grid(runs, GRID_LIMITED, sizeof(GRID_LIMITED) / sizeof(GRID_LIMITED[0]), error);
+    return is_limited
+               ? add_some(runs, GRID_LIMITED, sizeof(GRID_LIMITED) / sizeof(GRID_LIMITED[0]), error)
+               : TIDE_OK;
 }
 
-/* Nothing but the question whether the recording comes out. */
-static bool only_verifies(const tide_replay_command *command) {
-    return command->confs.n == 0 && !command->grid && command->limit_bytes == UINT64_MAX &&
-           strcmp(command->start, "rebuilt") != 0;
-}
-
-tide_status tide_replay_run_entry(const tide_replay_runs *runs, size_t entry,
-                                  const uint64_t *limits_bytes, tide_replay **ret_replay,
-                                  tide_error *error) {
-    const tide_replay_command *command = runs->command;
-    bool is_asked_for = limits_bytes == NULL; /* not one of a search */
-    const tide_replay_options options = {.config = &runs->entries[entry].config,
-                                         .start = start_of(command),
-                                         .keep_rows = is_asked_for && command->output != NULL,
-                                         .n_samples = is_asked_for ? (size_t)command->n_samples : 0,
-                                         .limits_bytes =
-                                             is_asked_for ? runs->limits_bytes : limits_bytes};
-    return tide_replay_run(runs->snapshot, &options, ret_replay, error);
-}
-
-static tide_status run_entries(tide_replay_runs *runs, tide_error *error) {
-    tide_progress progress;
-    tide_status status = TIDE_OK;
-    tide_progress_begin(&progress, "replaying");
-    for (size_t i = 0; i < runs->n_entries && status == TIDE_OK; i++) {
+tide_status tide_replay_runs_replay(tide_replay_runs *runs, const tide_replay_progress *progress,
+                                    tide_error *error) {
+    for (size_t i = 0; i < runs->n_entries; i++) {
         tide_replay_entry *entry = &runs->entries[i];
-        status = tide_replay_run_entry(runs, i, NULL, &entry->replay, error);
-        if (status != TIDE_OK && status != TIDE_FORMAT) {
-            tide_error_prefix(error, "%s", entry->name);
+        const tide_replay_options options = {.config = &entry->config,
+                                             .start = runs->options.start,
+                                             .keep_rows = runs->options.keep_rows,
+                                             .n_samples = runs->options.n_samples,
+                                             .limits_bytes = runs->limits_bytes};
+        tide_status status = tide_replay_run(runs->snapshot, &options, &entry->replay, error);
+        if (status != TIDE_OK) {
+            if (status != TIDE_FORMAT) { /* that is about the file, whatever the settings are */
+                tide_error_prefix(error, "%s", entry->name);
+            }
+            return status;
         }
-        tide_progress_update(&progress, i + 1, runs->n_entries);
+        if (progress != NULL && progress->update != NULL) {
+            progress->update(progress->ctx, i + 1, runs->n_entries);
+        }
     }
-    tide_progress_end(&progress);
-    return status;
+    return TIDE_OK;
 }
 
-/* --verify --alloc-conf: the settings that the file does not tell. */
-static tide_status verify(tide_replay_runs *runs, tide_error *error) {
+tide_status tide_replay_runs_verify(tide_replay_runs *runs, const char *conf, tide_error *error) {
     tide_cache_config config = runs->recorded;
-    if (runs->command->verify && runs->command->confs.n > 0) {
-        TIDE_TRY(tide_cache_config_parse(&config, runs->command->confs.texts[0], error));
+    if (conf != NULL) {
+        TIDE_TRY(tide_cache_config_parse(&config, conf, error));
     }
     const tide_replay_options options = {.config = &config,
                                          .start = TIDE_REPLAY_START_RECORDED,
                                          .verify = true,
-                                         .keep_rows = runs->command->output != NULL,
-                                         .n_samples = (size_t)runs->command->n_samples};
+                                         .keep_rows = runs->options.keep_rows,
+                                         .n_samples = runs->options.n_samples};
+    runs->verified_conf = conf;
     return tide_replay_run(runs->snapshot, &options, &runs->verified, error);
 }
 
@@ -165,7 +128,7 @@ static tide_status verify(tide_replay_runs *runs, tide_error *error) {
 static tide_status look_at_devices(tide_replay_runs *runs, tide_error *error) {
     const tide_hostmem *mem = tide_hostmem_default();
     size_t n = runs->snapshot->n_devices;
-    bool is_known = runs->command->limit_bytes != UINT64_MAX ||
+    bool is_known = runs->options.limit_bytes != UINT64_MAX ||
                     runs->recorded.memory_limit_bytes != TIDE_UNLIMITED;
     runs->recorded_by_device = tide_hostmem_zeroed(mem, n + 1, sizeof(*runs->recorded_by_device));
     runs->limits = tide_hostmem_zeroed(mem, n + 1, sizeof(*runs->limits));
@@ -179,7 +142,8 @@ static tide_status look_at_devices(tide_replay_runs *runs, tide_error *error) {
         runs->limits[i] = is_known ? (tide_replay_limit){.limit_bytes = UINT64_MAX}
                                    : tide_replay_limit_of(runs->snapshot, (uint8_t)i);
         runs->limits_bytes[i] = runs->limits[i].limit_bytes;
-        runs->needs[i].limit_bytes = UINT64_MAX;
+        runs->needs[i] =
+            (tide_replay_need){.limit_bytes = UINT64_MAX, .base_limit_bytes = UINT64_MAX};
     }
     return tide_replay_recorded(runs->snapshot, runs->recorded_by_device, error);
 }
@@ -196,37 +160,114 @@ uint64_t tide_replay_limit_in_use(const tide_replay_runs *runs, size_t device) {
                                                     : UINT64_MAX;
 }
 
-static tide_status check_command(const tide_replay_command *command, tide_error *error) {
-    if (command->verify && (command->grid || command->limit_bytes != UINT64_MAX ||
-                            command->confs.n > 1 || strcmp(command->start, "rebuilt") == 0)) {
-        return tide_fail(
-            error, TIDE_INVALID,
-            "--verify replays the recorded settings, or those of one --alloc-conf: leave out "
-            "--grid, --memory-limit, --start rebuilt and further --alloc-conf");
+/* ---- ranks ---- */
+
+/* An entry as it ran on one device. */
+typedef struct ranked {
+    size_t entry;
+    const tide_replay_figures *figures; /* borrowed; of that device */
+} ranked;
+
+static int compare_ranked(const void *a, const void *b) {
+    const ranked *left = a;
+    const ranked *right = b;
+    const tide_replay_figures *of_left = left->figures;
+    const tide_replay_figures *of_right = right->figures;
+    const int64_t keys[][2] = {
+        {of_left->n_ooms, of_right->n_ooms},
+        {of_left->peak_reserved_bytes, of_right->peak_reserved_bytes},
+        {of_left->n_segment_allocs + of_left->n_segment_frees,
+         of_right->n_segment_allocs + of_right->n_segment_frees},
+    };
+    for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+        if (keys[i][0] != keys[i][1]) {
+            return keys[i][0] < keys[i][1] ? -1 : 1;
+        }
     }
-    if (command->output != NULL && (command->grid || command->confs.n > 1)) {
-        return tide_fail(
-            error, TIDE_INVALID,
-            "-o writes a single replayed run: give at most one --alloc-conf, and no --grid");
+    return left->entry < right->entry ? -1 : 1;
+}
+
+void tide_replay_runs_rank(const tide_replay_runs *runs, size_t device,
+                           size_t ret_order[TIDE_REPLAY_MAX_RUNS]) {
+    ranked order[TIDE_REPLAY_MAX_RUNS];
+    for (size_t i = 0; i < runs->n_entries; i++) {
+        order[i] = (ranked){i, &runs->entries[i].replay->by_device[device]};
     }
-    if (command->limit_bytes == 0) {
-        return tide_fail(error, TIDE_INVALID, "--memory-limit 0: the limit must be above 0");
+    qsort(order, runs->n_entries, sizeof(order[0]), compare_ranked);
+    for (size_t i = 0; i < runs->n_entries; i++) {
+        ret_order[i] = order[i].entry;
     }
+}
+
+/* ---- what is needed ---- */
+
+/* A search on one device. */
+typedef struct search {
+    const tide_replay_runs *runs; /* borrowed */
+    size_t device;
+    uint64_t *limits_bytes; /* borrowed; by device; the other devices are never limited */
+} search;
+
+/* A trial of needs_internal.h. */
+static tide_status run_with_limit(void *ctx, size_t entry, uint64_t limit_bytes, bool *ret_survives,
+                                  int64_t *ret_peak_bytes, tide_error *error) {
+    const search *in = ctx;
+    tide_replay *replay = NULL;
+    in->limits_bytes[in->device] = limit_bytes;
+    const tide_replay_options options = {.config = &in->runs->entries[entry].config,
+                                         .start = in->runs->options.start,
+                                         .limits_bytes = in->limits_bytes};
+    TIDE_TRY(tide_replay_run(in->runs->snapshot, &options, &replay, error));
+    *ret_survives = replay->by_device[in->device].n_ooms == 0;
+    *ret_peak_bytes = replay->by_device[in->device].peak_reserved_bytes;
+    tide_replay_destroy(replay);
     return TIDE_OK;
 }
 
-tide_status tide_replay_runs_init(tide_replay_runs *runs, const tide_snapshot *snapshot,
-                                  const tide_replay_command *command, tide_error *error) {
-    *runs = (tide_replay_runs){.snapshot = snapshot, .command = command, .base = SIZE_MAX};
-    TIDE_TRY(check_command(command, error));
-    TIDE_TRY(tide_replay_settings(snapshot, &runs->recorded, &runs->is_told, error));
-    TIDE_TRY(look_at_devices(runs, error));
-    if (command->verify || only_verifies(command)) {
-        return verify(runs, error);
+/* Whether there is a limit and every entry ran out of memory under it. */
+static bool is_hopeless(const tide_replay_runs *runs, size_t device) {
+    for (size_t i = 0; i < runs->n_entries; i++) {
+        if (runs->entries[i].replay->by_device[device].n_ooms == 0) {
+            return false;
+        }
     }
-    TIDE_TRY(add_entries(runs, error));
-    TIDE_TRY(run_entries(runs, error));
-    return command->grid ? tide_replay_find_needs(runs, error) : TIDE_OK;
+    return tide_replay_limit_in_use(runs, device) != UINT64_MAX;
+}
+
+tide_status tide_replay_runs_find_needs(tide_replay_runs *runs,
+                                        const tide_replay_progress *progress, tide_error *error) {
+    const tide_hostmem *mem = tide_hostmem_default();
+    size_t n = runs->snapshot->n_devices;
+    search in = {.runs = runs,
+                 .limits_bytes = tide_hostmem_zeroed(mem, n + 1, sizeof(*in.limits_bytes))};
+    tide_status status = TIDE_OK;
+    if (in.limits_bytes == NULL) {
+        return tide_fail(error, TIDE_NO_MEMORY, "no host memory for %zu devices", n);
+    }
+    for (in.device = 0; in.device < n && status == TIDE_OK; in.device++) {
+        for (size_t i = 0; i < n; i++) {
+            in.limits_bytes[i] = TIDE_REPLAY_NO_LIMIT;
+        }
+        if (is_hopeless(runs, in.device)) {
+            const tide_replay_trials trials = {.ctx = &in,
+                                               .n_entries = runs->n_entries,
+                                               .in_use_bytes =
+                                                   tide_replay_limit_in_use(runs, in.device),
+                                               .run = run_with_limit};
+            status = tide_replay_find_need(&trials, progress, &runs->needs[in.device], error);
+        }
+    }
+    mem->release(mem->ctx, in.limits_bytes);
+    return status;
+}
+
+/* ---- the whole ---- */
+
+tide_status tide_replay_runs_init(tide_replay_runs *runs, const tide_snapshot *snapshot,
+                                  const tide_replay_runs_options *options, tide_error *error) {
+    *runs = (tide_replay_runs){.snapshot = snapshot, .options = *options, .base = SIZE_MAX};
+    TIDE_TRY(tide_replay_settings(snapshot, &runs->recorded, &runs->is_told, error));
+    return look_at_devices(runs, error);
 }
 
 void tide_replay_runs_fini(tide_replay_runs *runs) {

@@ -6,6 +6,7 @@
 #include "cli/report_options.h"
 #include "cli/load.h"
 #include "cli/outputs.h"
+#include "cli/progress.h"
 #include "cli/replay/internal.h"
 #include "snapshot/snapshot.h"
 
@@ -59,6 +60,106 @@ static const tide_option_table TABLE = {
     .max_operands = 1,
 };
 
+/* ---- the replays ---- */
+
+static tide_status check_command(const tide_replay_command *command, tide_error *error) {
+    if (command->verify && (command->grid || command->limit_bytes != UINT64_MAX ||
+                            command->confs.n > 1 || strcmp(command->start, "rebuilt") == 0)) {
+        return tide_fail(
+            error, TIDE_INVALID,
+            "--verify replays the recorded settings, or those of one --alloc-conf: leave out "
+            "--grid, --memory-limit, --start rebuilt and further --alloc-conf");
+    }
+    if (command->output != NULL && (command->grid || command->confs.n > 1)) {
+        return tide_fail(
+            error, TIDE_INVALID,
+            "-o writes a single replayed run: give at most one --alloc-conf, and no --grid");
+    }
+    if (command->limit_bytes == 0) {
+        return tide_fail(error, TIDE_INVALID, "--memory-limit 0: the limit must be above 0");
+    }
+    return TIDE_OK;
+}
+
+static tide_replay_start start_of(const tide_replay_command *command) {
+    return strcmp(command->start, "recorded") == 0  ? TIDE_REPLAY_START_RECORDED
+           : strcmp(command->start, "rebuilt") == 0 ? TIDE_REPLAY_START_REBUILT
+                                                    : TIDE_REPLAY_START_AUTO;
+}
+
+/* Nothing but the question whether the recording comes out. */
+static bool only_verifies(const tide_replay_command *command) {
+    return command->verify ||
+           (command->confs.n == 0 && !command->grid && command->limit_bytes == UINT64_MAX &&
+            strcmp(command->start, "rebuilt") != 0);
+}
+
+/* The recorded settings are one entry where nothing else would be a base: the start is rebuilt, or
+ * there is a limit that the recording did not have. */
+static bool needs_base(const tide_replay_command *command, const tide_snapshot *snapshot) {
+    return command->grid || command->limit_bytes != UINT64_MAX || command->confs.n == 0 ||
+           start_of(command) == TIDE_REPLAY_START_REBUILT ||
+           (start_of(command) == TIDE_REPLAY_START_AUTO && snapshot->n_start_segments > 0);
+}
+
+static tide_status add_entries(const tide_replay_command *command, tide_replay_runs *runs,
+                               tide_error *error) {
+    if (needs_base(command, runs->snapshot)) {
+        TIDE_TRY(tide_replay_runs_add(runs, NULL, error));
+    }
+    for (size_t i = 0; i < command->confs.n; i++) {
+        tide_status status = tide_replay_runs_add(runs, command->confs.texts[i], error);
+        if (status != TIDE_OK) {
+            if (runs->n_entries < TIDE_REPLAY_MAX_RUNS) { /* it is about these settings */
+                tide_error_prefix(error, "--alloc-conf");
+            }
+            return status;
+        }
+    }
+    return command->grid ? tide_replay_runs_add_grid(runs, error) : TIDE_OK;
+}
+
+static void show_progress(void *ctx, size_t n_done, size_t n_total) {
+    tide_progress_update(ctx, n_done, n_total);
+}
+
+static tide_status replay_entries(tide_replay_runs *runs, tide_error *error) {
+    tide_progress line;
+    const tide_replay_progress progress = {&line, show_progress};
+    tide_progress_begin(&line, "replaying");
+    tide_status status = tide_replay_runs_replay(runs, &progress, error);
+    tide_progress_end(&line);
+    return status;
+}
+
+static tide_status find_needs(tide_replay_runs *runs, tide_error *error) {
+    tide_progress line;
+    const tide_replay_progress progress = {&line, show_progress};
+    tide_progress_begin(&line, "searching for a limit");
+    tide_status status = tide_replay_runs_find_needs(runs, &progress, error);
+    tide_progress_end(&line);
+    return status;
+}
+
+/* Does all that the command asks for. Fini the runs in any case. */
+static tide_status make_runs(const tide_replay_command *command, const tide_snapshot *snapshot,
+                             tide_replay_runs *runs, tide_error *error) {
+    const tide_replay_runs_options options = {.start = start_of(command),
+                                              .limit_bytes = command->limit_bytes,
+                                              .keep_rows = command->output != NULL,
+                                              .n_samples = (size_t)command->n_samples};
+    TIDE_TRY(tide_replay_runs_init(runs, snapshot, &options, error));
+    if (only_verifies(command)) {
+        return tide_replay_runs_verify(runs, command->confs.n > 0 ? command->confs.texts[0] : NULL,
+                                       error);
+    }
+    TIDE_TRY(add_entries(command, runs, error));
+    TIDE_TRY(replay_entries(runs, error));
+    return command->grid ? find_needs(runs, error) : TIDE_OK;
+}
+
+/* ---- the command ---- */
+
 /* The one run that there is, or the last of them: -o allows no more than a base beside it. */
 static tide_status write_output(const tide_replay_runs *runs, const tide_replay_command *command,
                                 tide_error *error) {
@@ -85,8 +186,11 @@ static tide_status report_on(const tide_replay_runs *runs, const char *path,
 static tide_status replay_snapshot(const tide_snapshot *snapshot,
                                    const tide_replay_command *command, const char *path,
                                    tide_error *error) {
-    tide_replay_runs runs;
-    tide_status status = tide_replay_runs_init(&runs, snapshot, command, error);
+    tide_replay_runs runs = {.snapshot = snapshot};
+    tide_status status = check_command(command, error);
+    if (status == TIDE_OK) {
+        status = make_runs(command, snapshot, &runs, error);
+    }
     if (status == TIDE_OK && command->output != NULL) {
         status = write_output(&runs, command, error);
     }

@@ -1,7 +1,6 @@
 /* The settings of a grid, ranked for each device. */
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "cli/replay/internal.h"
 #include "common/bytes.h"
@@ -14,23 +13,6 @@ typedef struct ranked {
 
 static int64_t calls_of(const tide_replay_figures *figures) {
     return figures->n_segment_allocs + figures->n_segment_frees;
-}
-
-/* What survives, then what runs out of memory less often, then what reserves less, then what calls
- * the device less often; then in the order of the grid. */
-static int compare_ranked(const void *a, const void *b) {
-    const ranked *left = a;
-    const ranked *right = b;
-    const int64_t of_left[] = {left->figures->n_ooms, left->figures->peak_reserved_bytes,
-                               calls_of(left->figures)};
-    const int64_t of_right[] = {right->figures->n_ooms, right->figures->peak_reserved_bytes,
-                                calls_of(right->figures)};
-    for (size_t i = 0; i < sizeof(of_left) / sizeof(of_left[0]); i++) {
-        if (of_left[i] != of_right[i]) {
-            return of_left[i] < of_right[i] ? -1 : 1;
-        }
-    }
-    return left->entry < right->entry ? -1 : 1;
 }
 
 /* No settings survive: what would be needed. */
@@ -113,15 +95,16 @@ static void add_row(tide_table *table, const ranked *of, const tide_replay_figur
 
 static void report_device(tide_report *report, const tide_replay_runs *runs, size_t device) {
     ranked order[TIDE_REPLAY_MAX_RUNS];
+    size_t numbers[TIDE_REPLAY_MAX_RUNS]; /* of the entries, the best first */
     const tide_replay_figures *base = &runs->entries[0].replay->by_device[device];
     bool has_device = runs->snapshot->n_devices > 1;
     const char *place = "";
     const char *title = "Settings by survival, then by peak of reserved bytes";
+    tide_replay_runs_rank(runs, device, numbers);
     for (size_t i = 0; i < runs->n_entries; i++) {
-        const tide_replay_entry *entry = &runs->entries[i];
+        const tide_replay_entry *entry = &runs->entries[numbers[i]];
         order[i] = (ranked){entry, &entry->replay->by_device[device]};
     }
-    qsort(order, runs->n_entries, sizeof(order[0]), compare_ranked);
     if (has_device) {
         place = tide_report_text(report, "device %zu: ", device);
         title = tide_report_text(report, "%s: device %zu", title, device);

@@ -30,8 +30,7 @@ static void say_verified(tide_report *report, const tide_replay_runs *runs) {
     add_share(&to, found->n_returns_same, found->n_returns, "given back");
     add_share(&to, found->n_ooms_same, found->n_ooms, "out of memory");
     tide_report_say(report, "verified", "replayed under %s: %s as recorded%s",
-                    runs->command->confs.n > 0 ? runs->command->confs.texts[0]
-                                               : "the recorded settings",
+                    runs->verified_conf != NULL ? runs->verified_conf : "the recorded settings",
                     shares[0] != '\0' ? shares : "nothing to compare",
                     tide_replay_is_same(found) ? "" : "; not all is as it was");
     if (!tide_replay_is_same(found)) {
@@ -355,10 +354,10 @@ void tide_replay_report(tide_report *report, const tide_replay_runs *runs, const
     say_start(report, runs);
     say_warnings(report, runs);
     /* The table of a grid says it of the others. */
-    for (size_t i = 0; i < (runs->command->grid ? 1 : runs->n_entries); i++) {
+    for (size_t i = 0; i < (runs->has_grid ? 1 : runs->n_entries); i++) {
         say_survival(report, runs, &runs->entries[i]);
     }
-    if (runs->command->grid) {
+    if (runs->has_grid) {
         tide_replay_report_ranks(report, runs);
     } else {
         figures_tables(report, runs);

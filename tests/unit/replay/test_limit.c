@@ -94,6 +94,13 @@ static void a_sum_that_wraps_around_is_no_limit(void **state) {
     (void)state;
     const tide_event events[] = {buy(LARGEST), buy(LARGEST), buy(4 * MIB), run_out(MIB)};
     assert_no_limit(events, 4);
+    const tide_event shrunk[] = {buy(LARGEST),       buy(LARGEST),       buy(LARGEST),
+                                 give_back(LARGEST), give_back(LARGEST), run_out(MIB)};
+    assert_no_limit(shrunk, 6);
+    const tide_event emptied[] = {buy(LARGEST),       buy(LARGEST),       buy(LARGEST),
+                                  give_back(LARGEST), give_back(LARGEST), give_back(LARGEST),
+                                  run_out(MIB)};
+    assert_no_limit(emptied, 7);
 }
 
 int main(void) {

@@ -1,4 +1,4 @@
-/* test_replay_needs.c - the search for the smallest limit under which recorded requests are served:
+/* test_needs.c - the search for the smallest limit under which recorded requests are served:
  * it never tries a limit that is known to be too small, and finds the first multiple of its step
  * that is enough. Runs are replaced by functions of the limit here, so that each outcome is known.
  */
@@ -9,10 +9,9 @@
 
 #include <cmocka.h>
 
-#include "cli/replay/internal.h"
+#include "replay/needs_internal.h"
 
 #define MIB (UINT64_C(1) << 20)
-#define NO_LIMIT ((uint64_t)INT64_MAX) /* what the search tries in place of a limit */
 
 /* The entries' runs: each is served from `enough_bytes` on, and has `peak_bytes` without a limit.
  */
@@ -26,50 +25,25 @@ typedef struct outcomes {
 
 static outcomes now;
 
-uint64_t tide_replay_limit_in_use(const tide_replay_runs *runs, size_t device) {
-    (void)runs;
-    (void)device;
-    return now.in_use_bytes;
-}
-
-static tide_replay *make_replay(bool survives, int64_t peak_bytes) {
-    const tide_hostmem *mem = tide_hostmem_default();
-    tide_replay *replay = tide_hostmem_zeroed(mem, 1, sizeof(*replay));
-    assert_non_null(replay);
-    replay->mem = mem;
-    replay->by_device = tide_hostmem_zeroed(mem, 1, sizeof(*replay->by_device));
-    assert_non_null(replay->by_device);
-    replay->by_device[0].n_ooms = survives ? 0 : 1;
-    replay->by_device[0].peak_reserved_bytes = peak_bytes;
-    return replay;
-}
-
-tide_status tide_replay_run_entry(const tide_replay_runs *runs, size_t entry,
-                                  const uint64_t *limits_bytes, tide_replay **ret_replay,
-                                  tide_error *error) {
-    (void)runs;
+static tide_status run(void *ctx, size_t entry, uint64_t limit_bytes, bool *ret_survives,
+                       int64_t *ret_peak_bytes, tide_error *error) {
+    outcomes *of = ctx;
     (void)error;
-    now.n_runs++;
-    now.least_tried_bytes =
-        limits_bytes[0] < now.least_tried_bytes ? limits_bytes[0] : now.least_tried_bytes;
-    *ret_replay = make_replay(limits_bytes[0] >= now.enough_bytes[entry], now.peak_bytes[entry]);
+    of->n_runs++;
+    of->least_tried_bytes =
+        limit_bytes < of->least_tried_bytes ? limit_bytes : of->least_tried_bytes;
+    *ret_survives = limit_bytes >= of->enough_bytes[entry];
+    *ret_peak_bytes = of->peak_bytes[entry];
     return TIDE_OK;
 }
 
 static tide_replay_need find_need(size_t n_entries) {
-    static const tide_snapshot SNAPSHOT = {.n_devices = 1};
-    static tide_replay_runs runs;
-    tide_replay_need need = {.limit_bytes = UINT64_MAX};
-    runs = (tide_replay_runs){.snapshot = &SNAPSHOT, .needs = &need, .n_entries = n_entries};
-    for (size_t i = 0; i < n_entries; i++) {
-        runs.entries[i].replay = make_replay(false, 0);
-    }
+    const tide_replay_trials trials = {
+        .ctx = &now, .n_entries = n_entries, .in_use_bytes = now.in_use_bytes, .run = run};
+    tide_replay_need need;
     now.least_tried_bytes = UINT64_MAX;
     now.n_runs = 0;
-    assert_int_equal(tide_replay_find_needs(&runs, NULL), TIDE_OK);
-    for (size_t i = 0; i < n_entries; i++) {
-        tide_replay_destroy(runs.entries[i].replay);
-    }
+    assert_int_equal(tide_replay_find_need(&trials, NULL, &need, NULL), TIDE_OK);
     return need;
 }
 
@@ -143,7 +117,7 @@ static void the_best_of_several_settings_counts(void **state) {
 
 static void no_limit_helps_on_a_device_that_is_too_small(void **state) {
     (void)state;
-    now = (outcomes){.in_use_bytes = 100 * MIB, .enough_bytes = {NO_LIMIT + 1}};
+    now = (outcomes){.in_use_bytes = 100 * MIB, .enough_bytes = {TIDE_REPLAY_NO_LIMIT + 1}};
     assert_true(find_need(1).limit_bytes == UINT64_MAX);
     assert_int_equal(now.n_runs, 1);
 }
