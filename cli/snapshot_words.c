@@ -78,26 +78,6 @@ const char *tide_words_scope(const char *path) {
     return path[0] != '\0' ? path : "(outside every scope)";
 }
 
-uint32_t tide_words_scopes(const tide_snapshot *snapshot, uint32_t scope, int outer, bool numbered,
-                           char *ret_text, size_t n_room) {
-    uint32_t inner[16];
-    size_t n = 0;
-    tide_text to = tide_text_in(ret_text, n_room);
-    while (scope != TIDE_NONE && (int)snapshot->scopes[scope].kind != outer &&
-           n < sizeof(inner) / sizeof(inner[0])) {
-        inner[n++] = scope;
-        scope = snapshot->scopes[scope].parent;
-    }
-    while (n > 0) {
-        const tide_scope_row *row = &snapshot->scopes[inner[--n]];
-        tide_text_add_item(&to, " > ", "%s", tide_snapshot_text(snapshot, row->name));
-        if (numbered && row->index >= 0) {
-            tide_text_add(&to, " %" PRId32, row->index);
-        }
-    }
-    return scope;
-}
-
 void tide_words_categories(const tide_summary_peak *peak, char *ret_text, size_t n_room) {
     tide_text to = tide_text_in(ret_text, n_room);
     bool said[TIDE_MAX_CATEGORIES] = {false};

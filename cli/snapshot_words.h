@@ -27,12 +27,6 @@ void tide_words_peak_place(const tide_summary_peak *peak, char *ret_text, size_t
 /* The path of a scope, or "(outside every scope)" for "". */
 const char *tide_words_scope(const char *path);
 
-/* "forward > layer 3": the scope behind those around it, the 16 innermost at most, as far as they
- * lie within a scope of the kind `outer` (TIDE_N_SCOPE_KINDS: within none). Returns that scope, or
- * TIDE_NONE. `numbered`: with the index of a scope behind its name. */
-uint32_t tide_words_scopes(const tide_snapshot *snapshot, uint32_t scope, int outer, bool numbered,
-                           char *ret_text, size_t n_room);
-
 /* "50.0 % optimizer_state, 25.0 % parameter": the largest first. */
 void tide_words_categories(const tide_summary_peak *peak, char *ret_text, size_t n_room);
 

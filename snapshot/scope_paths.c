@@ -1,6 +1,6 @@
 #include "snapshot/scope_paths.h"
 
-#include <stdbool.h>
+#include <inttypes.h>
 #include <stdio.h>
 
 #include "common/map.h"
@@ -113,4 +113,24 @@ const char *tide_scope_paths_text(const tide_scope_paths *paths, const tide_snap
                       tide_snapshot_text(snapshot, one->name), index, n_chain > 0 ? " > " : "");
     }
     return tide_arena_text(arena, text);
+}
+
+uint32_t tide_scope_describe(const tide_snapshot *snapshot, uint32_t scope, int outer,
+                             bool numbered, char *ret_text, size_t n_room) {
+    uint32_t inner[16];
+    size_t n = 0;
+    tide_text to = tide_text_in(ret_text, n_room);
+    while (scope != TIDE_NONE && (int)snapshot->scopes[scope].kind != outer &&
+           n < sizeof(inner) / sizeof(inner[0])) {
+        inner[n++] = scope;
+        scope = snapshot->scopes[scope].parent;
+    }
+    while (n > 0) {
+        const tide_scope_row *row = &snapshot->scopes[inner[--n]];
+        tide_text_add_item(&to, " > ", "%s", tide_snapshot_text(snapshot, row->name));
+        if (numbered && row->index >= 0) {
+            tide_text_add(&to, " %" PRId32, row->index);
+        }
+    }
+    return scope;
 }

@@ -4,6 +4,7 @@
 #ifndef TIDE_SNAPSHOT_SCOPE_PATHS_H
 #define TIDE_SNAPSHOT_SCOPE_PATHS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -50,6 +51,12 @@ uint32_t tide_scope_paths_phase(const tide_scope_paths *paths, uint32_t path);
  * no memory. */
 const char *tide_scope_paths_text(const tide_scope_paths *paths, const tide_snapshot *snapshot,
                                   uint32_t path, tide_arena *arena);
+
+/* "forward > layer 3": the scope behind those around it, the 16 innermost at most, as far as they
+ * lie within a scope of the kind `outer` (TIDE_N_SCOPE_KINDS: within none). Returns that scope, or
+ * TIDE_NONE. `numbered`: with the index of a scope behind its name. */
+uint32_t tide_scope_describe(const tide_snapshot *snapshot, uint32_t scope, int outer,
+                             bool numbered, char *ret_text, size_t n_room);
 
 #ifdef __cplusplus
 }

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/snapshot_words.h"
+#include "snapshot/scope_paths.h"
 
 enum { MAX_ROWS = 512, PATH_BYTES = 256 };
 
@@ -145,8 +145,8 @@ typedef struct place {
 
 static place place_of(const tide_snapshot *snapshot, uint32_t scope) {
     place found = {.phase = TIDE_NONE};
-    uint32_t phase =
-        tide_words_scopes(snapshot, scope, TIDE_SCOPE_PHASE, false, found.path, sizeof(found.path));
+    uint32_t phase = tide_scope_describe(snapshot, scope, TIDE_SCOPE_PHASE, false, found.path,
+                                         sizeof(found.path));
     uint32_t step = phase != TIDE_NONE ? snapshot->scopes[phase].parent : TIDE_NONE;
     if (step != TIDE_NONE && snapshot->scopes[step].kind == TIDE_SCOPE_STEP &&
         strcmp(tide_snapshot_text(snapshot, snapshot->scopes[step].name), "step") == 0) {

@@ -9,6 +9,7 @@
 #include "common/bytes.h"
 #include "common/plural.h"
 #include "common/text.h"
+#include "snapshot/scope_paths.h"
 
 enum { SHOWN_FRAMES = 3, WORDS_BYTES = 512, KEY_BYTES = 48 };
 
@@ -116,8 +117,8 @@ static void say_oom(tide_report *report, const tide_replay_runs *runs,
     const char *event = oom->event < 0 ? "before the first event"
                                        : tide_report_text(report, "at event %" PRId64, oom->event);
     char scope[WORDS_BYTES];
-    (void)tide_words_scopes(runs->snapshot, oom->scope, TIDE_N_SCOPE_KINDS, true, scope,
-                            sizeof(scope));
+    (void)tide_scope_describe(runs->snapshot, oom->scope, TIDE_N_SCOPE_KINDS, true, scope,
+                              sizeof(scope));
     bool is_larger = oom->free_bytes <= INT64_MAX && oom->free_bytes >= oom->requested_bytes;
     tide_report_say(report, "oom",
                     "%s: out of memory%s %s%s%s: asked for %s (%" PRIu64

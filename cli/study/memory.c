@@ -72,7 +72,8 @@ static void consider(const tide_snapshot *snapshot, const tide_event *event, boo
     if (bytes > found->bytes) {
         *found = (largest){.bytes = bytes};
     }
-    (void)tide_words_scopes(snapshot, event->scope, TIDE_SCOPE_STEP, false, origin, sizeof(origin));
+    (void)tide_scope_describe(snapshot, event->scope, TIDE_SCOPE_STEP, false, origin,
+                              sizeof(origin));
     append_item(found->names, sizeof(found->names),
                 tide_name_without_layer(tide_snapshot_text(snapshot, event->name)));
     append_item(found->origin, sizeof(found->origin), origin);
