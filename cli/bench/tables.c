@@ -83,7 +83,7 @@ static void begin_scaling_rows(tide_table *table) {
                  TIDE_NUMBER("ratio", "x base"));
 }
 
-/* The first cells of a row, which are the same in the table of samples but for the outcome. */
+/* Begins a row with the two cells that name the case. */
 static void put_case(tide_table *table, const tide_bench_heading *heading,
                      const tide_bench_row *row) {
     tide_table_row_begin(table);
@@ -148,20 +148,20 @@ static void report_row_samples(tide_table *table, const tide_bench_heading *head
 }
 
 static void report_samples(tide_report *report, const tide_bench_run *run) {
-    const tide_bench_heading *heading = &run->heading;
-    tide_table *table = tide_report_table(report, "samples",
-                                          heading->is_scaling ? "Samples in us of a run"
-                                                              : "Samples in us of a call");
-    tide_table_column(table, heading->is_scaling ? "varied" : "case",
-                      heading->is_scaling ? "varied" : "case", false);
-    tide_table_column(table, heading->is_scaling ? "value" : "dtype",
-                      heading->is_scaling ? "value" : "dtype", heading->is_scaling);
+    const bool is_scaling = run->heading.is_scaling;
+    tide_table *table = tide_report_table(
+        report, "samples", is_scaling ? "Samples in us of a run" : "Samples in us of a call");
+    if (is_scaling) {
+        TIDE_COLUMNS(table, TIDE_TEXT("varied", "varied"), TIDE_NUMBER("value", "value"));
+    } else {
+        TIDE_COLUMNS(table, TIDE_TEXT("case", "case"), TIDE_TEXT("dtype", "dtype"));
+    }
     TIDE_COLUMNS(table, TIDE_NUMBER("round", "round"), TIDE_NUMBER("device_us", "device us"));
-    if (!heading->is_scaling) {
-        tide_table_column(table, "host_us", "host us", true);
+    if (!is_scaling) {
+        TIDE_COLUMNS(table, TIDE_NUMBER("host_us", "host us"));
     }
     for (size_t i = 0; i < run->n_rows; i++) {
-        report_row_samples(table, heading, &run->rows[i]);
+        report_row_samples(table, &run->heading, &run->rows[i]);
     }
 }
 
