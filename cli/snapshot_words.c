@@ -8,7 +8,6 @@
 #include "common/bytes.h"
 #include "common/plural.h"
 #include "common/text.h"
-#include "run/outcome.h"
 #include "snapshot/recorder_cost.h"
 #include "snapshot/user_frame.h"
 
@@ -241,13 +240,12 @@ void tide_say_unfinished(tide_report *report, const tide_snapshot *snapshot, con
         const char *outcome; /* in a snapshot; the key of the sentence, too */
         const char *alone;   /* what stands for the name of the only run */
         const char *words;
-    } ENDS[] = {{tide_outcome_in_snapshot(TIDE_OUTCOME_STOPPED), "the run was ",
-                 "stopped before its end, where its peak may lie"},
-                {tide_outcome_in_snapshot(TIDE_OUTCOME_CRASHED), "",
-                 "recovered from the log of a program that ended without closing it: its peak may "
-                 "lie later"},
-                {TIDE_OUTCOME_IN_SNAPSHOT_RUNNING, "",
-                 "taken while the run went on: its peak may have come later"}};
+    } ENDS[] = {
+        {TIDE_SNAPSHOT_STOPPED, "the run was ", "stopped before its end, where its peak may lie"},
+        {TIDE_SNAPSHOT_CRASHED, "",
+         "recovered from the log of a program that ended without closing it: its peak may "
+         "lie later"},
+        {TIDE_SNAPSHOT_RUNNING, "", "taken while the run went on: its peak may have come later"}};
     for (size_t i = 0; i < sizeof(ENDS) / sizeof(ENDS[0]); i++) {
         if (strcmp(snapshot->run.outcome, ENDS[i].outcome) == 0) {
             tide_report_say(report, ENDS[i].outcome, "note: %s%s%s",

@@ -14,7 +14,7 @@ tide_status tide_run_dumps_begin(tide_run_session *session, tide_error *error) {
     }
     tide_run_describe(session->config, &session->limits, &session->result->environment,
                       &session->described);
-    session->described.outcome = TIDE_OUTCOME_IN_SNAPSHOT_RUNNING;
+    session->described.outcome = TIDE_SNAPSHOT_RUNNING;
     tide_dumper_config_init(&config);
     config.path = recording->snapshot_path;
     config.signal_number = recording->snapshot_signal;

@@ -3,18 +3,21 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "snapshot/snapshot.h"
+
 static const struct {
     const char *name;
     const char *in_snapshot;
     const char *answer;
 } WORDS[TIDE_N_OUTCOMES] = {
-    [TIDE_OUTCOME_COMPLETED] = {"completed", "completed", "fits"},
-    [TIDE_OUTCOME_OOM] = {"out of memory", "oom", "does not fit"},
-    [TIDE_OUTCOME_NO_HOST] = {"host too small", "failed", "not started: the host is too small"},
-    [TIDE_OUTCOME_UNSUPPORTED] = {"not supported", "failed", "failed"},
-    [TIDE_OUTCOME_FAILED] = {"failed", "failed", "failed"},
-    [TIDE_OUTCOME_CRASHED] = {"crashed", "crashed", "failed"},
-    [TIDE_OUTCOME_STOPPED] = {"stopped", "stopped", "stopped"},
+    [TIDE_OUTCOME_COMPLETED] = {"completed", TIDE_SNAPSHOT_COMPLETED, "fits"},
+    [TIDE_OUTCOME_OOM] = {"out of memory", TIDE_SNAPSHOT_OOM, "does not fit"},
+    [TIDE_OUTCOME_NO_HOST] = {"host too small", TIDE_SNAPSHOT_FAILED,
+                              "not started: the host is too small"},
+    [TIDE_OUTCOME_UNSUPPORTED] = {"not supported", TIDE_SNAPSHOT_FAILED, "failed"},
+    [TIDE_OUTCOME_FAILED] = {"failed", TIDE_SNAPSHOT_FAILED, "failed"},
+    [TIDE_OUTCOME_CRASHED] = {"crashed", TIDE_SNAPSHOT_CRASHED, "failed"},
+    [TIDE_OUTCOME_STOPPED] = {"stopped", TIDE_SNAPSHOT_STOPPED, "stopped"},
 };
 
 static bool is_outcome(int outcome) {

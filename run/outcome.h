@@ -29,11 +29,9 @@ const char *tide_outcome_name(int outcome);
 /* The outcome of that name, or -1. */
 int tide_outcome_from_name(const char *name);
 
-/* The word in a snapshot's description of its run: "completed", "oom", "stopped", ...; "?" out of
- * range. */
+/* The word in a snapshot's description of its run (snapshot/snapshot.h): TIDE_SNAPSHOT_OOM, ...;
+ * "?" out of range. */
 const char *tide_outcome_in_snapshot(int outcome);
-/* The word in a snapshot that was taken during the run. */
-#define TIDE_OUTCOME_IN_SNAPSHOT_RUNNING "running"
 
 /* The answer to "does it fit?": "fits", "does not fit", "stopped", ...; "?" out of range. */
 const char *tide_outcome_answer(int outcome);

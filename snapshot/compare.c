@@ -177,7 +177,7 @@ static void fill_memory(const tide_compare *compare, tide_compare_run *run, int6
             run->dominant = (int)i;
         }
     }
-    run->is_oom = strcmp(run->snapshot->run.outcome, "oom") == 0;
+    run->is_oom = strcmp(run->snapshot->run.outcome, TIDE_SNAPSHOT_OOM) == 0;
 }
 
 static size_t find_time(const char *const names[MAX_TIMES], size_t n_names, const char *name) {

@@ -1,4 +1,4 @@
-#include "cli/compare/gate.h"
+#include "snapshot/gate.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -55,11 +55,11 @@ static const char *category_at(const void *ctx, size_t i) {
     return i < TIDE_N_CATEGORIES ? tide_category_name((int)i) : NULL;
 }
 
-/* Every mistake: "--fail-if 'TEXT': WHAT at character N". */
+/* Every mistake: "at character N WHAT; for example ...". */
 static tide_status wrong(const tide_gate *gate, const char *at, tide_error *error,
                          const char *what) {
-    return tide_fail(error, TIDE_INVALID, "--fail-if '%s': at character %zu %s; " EXAMPLE,
-                     gate->text, (size_t)(at - gate->text) + 1, what);
+    return tide_fail(error, TIDE_INVALID, "at character %zu %s; " EXAMPLE,
+                     (size_t)(at - gate->text) + 1, what);
 }
 
 static tide_status no_quantity(const tide_gate *gate, const char *at, const char *word,
@@ -199,8 +199,7 @@ static tide_status parse_bound(tide_gate *gate, const char *at, tide_error *erro
 tide_status tide_gate_parse(const char *text, tide_gate *ret_gate, tide_error *error) {
     tide_gate gate = {.quantity = 0};
     if (strlen(text) >= sizeof(gate.text)) {
-        return tide_fail(error, TIDE_INVALID,
-                         "--fail-if '%.40s...': longer than %zu characters; " EXAMPLE, text,
+        return tide_fail(error, TIDE_INVALID, "longer than %zu characters; " EXAMPLE,
                          sizeof(gate.text) - 1);
     }
     snprintf(gate.text, sizeof(gate.text), "%s", text);
@@ -225,7 +224,8 @@ static bool is_incomplete(const tide_compare_run *run, char reason[REASON_BYTES]
         snprintf(reason, REASON_BYTES, "its log lost %" PRIu64 " %s: its figures may be too low",
                  run->snapshot->n_dropped,
                  tide_plural(run->snapshot->n_dropped, "event", "events"));
-    } else if (strcmp(outcome, "stopped") == 0 || strcmp(outcome, "crashed") == 0) {
+    } else if (strcmp(outcome, TIDE_SNAPSHOT_STOPPED) == 0 ||
+               strcmp(outcome, TIDE_SNAPSHOT_CRASHED) == 0) {
         snprintf(reason, REASON_BYTES, "it %s before its end: its figures may be too low", outcome);
     } else {
         return false;

@@ -1,5 +1,4 @@
-/* gate.h - the conditions of `tidemark compare --fail-if`: what they say, and whether they
- * hold.
+/* gate.h - conditions on a comparison of runs: what they say, and whether they hold.
  *
  *     QUANTITY OPERATOR BOUND, such as "peak_allocated > +2%"
  *
@@ -7,13 +6,12 @@
  * "+3ms", "+10"), without one in themselves ("24GiB", "150ms", "12"). Bytes are sizes as
  * everywhere, times need a unit (s, ms, us), counts have none.
  */
-#ifndef TIDE_CLI_COMPARE_GATE_H
-#define TIDE_CLI_COMPARE_GATE_H
+#ifndef TIDE_SNAPSHOT_GATE_H
+#define TIDE_SNAPSHOT_GATE_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "report/table.h"
 #include "common/status.h"
 #include "snapshot/compare.h"
 
@@ -61,7 +59,7 @@ typedef struct tide_gate_result {
     char words[TIDE_GATE_WORDS_BYTES]; /* one line with the figures */
 } tide_gate_result;
 
-/* TIDE_INVALID: the message names the place and gives an example. */
+/* Reads a condition. TIDE_INVALID: the message names the place in the text and gives an example. */
 TIDE_NODISCARD tide_status tide_gate_parse(const char *text, tide_gate *ret_gate,
                                            tide_error *error);
 

@@ -43,6 +43,14 @@ typedef struct tide_snapshot_model {
     int64_t n_parameters;                                 /* -1: unknown */
 } tide_snapshot_model;
 
+/* How a run ended, in the words of its file. They never change. */
+#define TIDE_SNAPSHOT_COMPLETED "completed"
+#define TIDE_SNAPSHOT_OOM "oom"         /* out of device memory */
+#define TIDE_SNAPSHOT_STOPPED "stopped" /* by its user */
+#define TIDE_SNAPSHOT_CRASHED "crashed"
+#define TIDE_SNAPSHOT_FAILED "failed"
+#define TIDE_SNAPSHOT_RUNNING "running" /* it went on after the snapshot */
+
 typedef struct tide_snapshot_run {
     const char *command;     /* command line; "" when left out */
     int64_t started_unix_us; /* -1: unknown */
@@ -57,8 +65,7 @@ typedef struct tide_snapshot_run {
     int64_t batch_size, context_length, seed;   /* -1: unknown */
     int64_t memory_limit_bytes;                 /* -1: none */
     double clip_grad_norm;                      /* -1: no clipping */
-    const char *outcome;                        /* "completed", "oom", "stopped", "running",
-                                                   "crashed"; "" unknown */
+    const char *outcome;                        /* TIDE_SNAPSHOT_COMPLETED, ...; "" unknown */
     const char *host_name, *host_os, *host_cpu; /* "" when left out */
     const char *host_computed_by; /* kernels and threads; "" where nothing was computed */
     int64_t host_n_cpus, host_total_bytes;

@@ -10,7 +10,6 @@
 #include "cli/snapshot_words.h"
 #include "report/table.h"
 #include "run/as_pytorch.h"
-#include "run/outcome.h"
 #include "snapshot/compare.h"
 #include "snapshot/implementation.h"
 #include "snapshot/snapshot.h"
@@ -394,7 +393,14 @@ static tide_status compare_files(const tide_operands *files, const compare_optio
 static tide_status parse_gates(const tide_option_texts *texts, tide_compare_gates *gates,
                                tide_error *error) {
     for (gates->n = 0; gates->n < texts->n; gates->n++) {
-        TIDE_TRY(tide_gate_parse(texts->texts[gates->n], &gates->gates[gates->n], error));
+        const char *text = texts->texts[gates->n];
+        tide_status status = tide_gate_parse(text, &gates->gates[gates->n], error);
+        if (status != TIDE_OK) {
+            bool is_long = strlen(text) >= TIDE_GATE_TEXT_BYTES;
+            tide_error_prefix(error, "--fail-if '%.*s%s'", is_long ? 40 : TIDE_GATE_TEXT_BYTES,
+                              text, is_long ? "..." : "");
+            return status;
+        }
     }
     return TIDE_OK;
 }

@@ -4,11 +4,11 @@
 #ifndef TIDE_CLI_COMPARE_INTERNAL_H
 #define TIDE_CLI_COMPARE_INTERNAL_H
 
-#include "cli/compare/gate.h"
 #include "cli/options.h"
 #include "report/table.h"
 #include "snapshot/compare.h"
 #include "snapshot/compare_rows.h"
+#include "snapshot/gate.h"
 
 /* A column of a run of that index: its key is "run2_bytes" for the second and "bytes". */
 void tide_compare_run_column(tide_table *table, size_t run, const char *unit, const char *title,

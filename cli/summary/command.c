@@ -16,7 +16,6 @@
 #include "common/bytes.h"
 #include "common/plural.h"
 #include "common/statistics.h"
-#include "run/outcome.h"
 #include "snapshot/instant.h"
 #include "snapshot/lifetimes.h"
 #include "snapshot/snapshot.h"
@@ -142,9 +141,7 @@ static void say_outcome(const tide_summary_view *of) {
         tide_report_say(
             of->report, "oom",
             "%s: out of device memory at event %" PRId64 ": asked for %s with %s free%s%s",
-            strcmp(of->snapshot->run.outcome, tide_outcome_in_snapshot(TIDE_OUTCOME_OOM)) == 0
-                ? "the run ended"
-                : "note",
+            strcmp(of->snapshot->run.outcome, TIDE_SNAPSHOT_OOM) == 0 ? "the run ended" : "note",
             device->oom_event, tide_report_bytes(of->report, device->oom_requested_bytes),
             device->oom_free_bytes < 0 ? "unlimited bytes"
                                        : tide_report_bytes(of->report, device->oom_free_bytes),

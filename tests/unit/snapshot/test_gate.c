@@ -1,4 +1,4 @@
-/* test_compare_gate.c - the conditions of --fail-if: their syntax, mistakes in them, and their
+/* test_gate.c - the conditions of --fail-if: their syntax, mistakes in them, and their
  * verdicts. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "cli/compare/gate.h"
+#include "snapshot/gate.h"
 
 #define MIB (UINT64_C(1) << 20)
 
