@@ -1,4 +1,4 @@
-/* Two runs of one model side by side: where the difference of their peaks comes from. */
+/* Reports where the difference between the peaks of two runs of one model comes from. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@ typedef struct pair {
     const char *category; /* its name; borrowed */
     int64_t own;          /* bytes at our own peak */
     int64_t pytorch;      /* bytes at PyTorch's */
-    int64_t difference;   /* PyTorch's less our own */
+    int64_t difference;   /* PyTorch's minus our own */
 } pair;
 
 enum { SENTENCE_BYTES = 512, N_SAID = 3 };
@@ -75,7 +75,7 @@ static void add_cells(tide_table *table, int64_t own, int64_t pytorch) {
     TIDE_CELLS(table, tide_as_bytes(pytorch), tide_as_bytes(own), tide_as_change(pytorch - own));
 }
 
-/* `all`: the snapshot that knows all categories of the pairs. */
+/* `all`: the snapshot whose categories include those of all pairs. */
 static void add_categories(tide_report *report, const tide_snapshot *all, const pair *pairs,
                            size_t n_pairs) {
     tide_table *table =

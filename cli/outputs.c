@@ -106,7 +106,7 @@ static tide_status check_inputs(const tide_output *output, tide_error *error) {
     return TIDE_OK;
 }
 
-/* Whether this program wrote the file, by the first bytes of every page and every snapshot. A
+/* Whether this program wrote the file, which the first bytes of a page or a snapshot show. A
  * compressed file is uncompressed for this. */
 static bool is_own(const char *path, tide_content content) {
     char text[BEGINNING_BYTES + 1];

@@ -17,8 +17,8 @@ static tide_status try_operators(tide_device *device, tide_error *error) {
     return TIDE_OK;
 }
 
-/* Opens the first cuda device if it is here and can compute, and else the cpu. If a GPU is passed
- * over, says so, because nobody expects it. */
+/* Opens the first cuda device if it is here and can compute, and else the cpu. If it does not use a
+ * GPU that is there, it says so, because that is unexpected. */
 static tide_status open_best(const char *command, tide_device **ret_device, tide_error *error) {
     tide_device *device = NULL;
     tide_error reason = {""};
@@ -55,8 +55,8 @@ tide_status tide_pick_device(const char *command, const char *spec,
     return TIDE_OK;
 }
 
-/* The cpu device has no tensor cores. This is checked before anything runs, so that no list of runs
- * fails in its middle. */
+/* The cpu device has no tensor cores. This is checked before anything runs, so that a list of runs
+ * does not fail half-way. */
 tide_status tide_check_precision(tide_device_kind kind, tide_precision precision,
                                  tide_error *error) {
     if (kind != TIDE_DEVICE_CPU || precision != TIDE_PRECISION_TF32) {
@@ -111,7 +111,7 @@ static bool send(int fd, const answer *from) {
 }
 
 /* Opening a GPU keeps a context on it until the process ends, which would take memory from every
- * run, so a subprocess looks and ends again. */
+ * run, so a short-lived subprocess queries it. */
 tide_status tide_pick_device_in_subprocess(const char *command, const char *spec,
                                            char ret_spec[TIDE_RUN_SPEC_BYTES],
                                            tide_device_kind *ret_kind, tide_error *error) {

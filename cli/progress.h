@@ -1,5 +1,5 @@
-/* progress.h - how far long work has come: one line on stderr that is rewritten, on a terminal
- * only.
+/* progress.h - shows the progress of long work in one line on stderr that is rewritten, only on a
+ * terminal.
  *
  * Not thread-safe.
  */
@@ -17,7 +17,7 @@ extern "C" {
 #endif
 
 typedef struct tide_progress {
-    const char *label;  /* borrowed until the end: what is being done */
+    const char *label;  /* borrowed until the end: the name of the work */
     int64_t next_ns;    /* no line before this time */
     bool on_terminal;   /* false: nothing is ever shown */
     bool line_is_shown; /* a line is shown and must be wiped */
@@ -28,10 +28,10 @@ void tide_progress_begin(tide_progress *progress, const char *label);
 /* Shows "label: 3 of 15", ten times a second at most. */
 void tide_progress_update(tide_progress *progress, size_t n_done, size_t n_total);
 
-/* Shows a line of the caller's, ten times a second at most, too. */
+/* Shows the caller's own line, also ten times a second at most. */
 void tide_progress_say(tide_progress *progress, const char *format, ...) TIDE_PRINTF(2, 3);
 
-/* Wipes the line. To be called before anything else is printed. */
+/* Wipes the line. Call it before anything else is printed. */
 void tide_progress_end(tide_progress *progress);
 
 #ifdef __cplusplus

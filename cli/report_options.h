@@ -14,7 +14,7 @@
 extern "C" {
 #endif
 
-/* What the options of a report leave in a command's values. */
+/* The values of the options of a report. */
 typedef struct tide_report_options {
     const char *format; /* one of tide_format_name; NULL: text */
     const char *table;  /* NULL: not given */
@@ -24,10 +24,10 @@ typedef struct tide_report_options {
 /* What they ask for together. */
 tide_format tide_format_chosen(const tide_report_options *options);
 
-/* Rows of a table that has all others in one more row: --top. */
+/* The number of rows (--top) of a table that sums all others in one more row. */
 enum { TIDE_DEFAULT_TOP = 10, TIDE_MAX_TOP = 100000 };
 
-/* False: it is none of 1 to TIDE_MAX_TOP, and a message was printed. */
+/* False: it is not in 1 to TIDE_MAX_TOP, and a message was printed. */
 bool tide_cli_check_top(const char *command, uint64_t top);
 
 /* Ends a report: prints it on stdout, its notes on stderr, unless `status` says that something went

@@ -35,7 +35,7 @@ const char *tide_choice_edition(size_t i) {
     return i < TIDE_N_EDITIONS ? tide_edition_name((int)i) : NULL;
 }
 
-/* Behind the first n_kinds of `kinds` every card. */
+/* The first n_kinds of `kinds`, then every card. */
 static const char *kind_or_card(const char *const *kinds, size_t n_kinds, size_t i) {
     size_t n_cards = 0;
     const tide_card *cards = tide_cards(&n_cards);

@@ -36,7 +36,7 @@ static tide_status apply_dimensions(const tide_run_options *options, tide_model_
     return TIDE_OK;
 }
 
-/* The index of the item that a run takes of each list; 0 for a list that was not given. */
+/* For each list the index of the item that a run takes; 0 for a list that was not given. */
 typedef struct choice {
     size_t size, mode, context, batch, precision, attention, recompute;
 } choice;
@@ -101,7 +101,7 @@ static tide_status configure_mlp(const tide_run_options *options, const choice *
     return TIDE_OK;
 }
 
-/* The items that a run takes of the lists of names; the default where a list is empty. */
+/* The items that a run takes from the lists of names; the default if a list is empty. */
 static void configure_names(const tide_run_options *options, const choice *chosen,
                             tide_workload_config *workload) {
     workload->architecture = (tide_architecture)tide_architecture_from_name(options->workload);
@@ -110,7 +110,7 @@ static void configure_names(const tide_run_options *options, const choice *chose
                             ? (tide_edition)tide_edition_from_name(options->edition)
                             : TIDE_EDITION_2026;
     if (workload->emulate == TIDE_EMULATE_PYTORCH) {
-        workload->attention = TIDE_ATTENTION_NAIVE; /* as the assignment's code has it */
+        workload->attention = TIDE_ATTENTION_NAIVE; /* as in the assignment's code */
     }
     if (options->modes.n > 0) {
         workload->mode = (tide_mode)tide_mode_from_name(options->modes.texts[chosen->mode]);

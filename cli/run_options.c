@@ -1,4 +1,4 @@
-/* The options that describe runs: their defaults, and what is refused of them. */
+/* The options that describe runs: their defaults, and the values that are refused. */
 #include <string.h>
 
 #include "cli/run_options.h"

@@ -1,9 +1,9 @@
 /* run_options.h - the options that describe runs, for every command that makes any: their values,
  * their rows in option tables, and the grid of configurations that lists of them name.
  *
- * Each row stands here once; the table of a command names those that the command takes. In the
- * macros of rows `base` is the offset of the tide_run_options in the command's struct of values (0
- * where it is that struct), `more` is a literal behind the help, such as "; default small", and
+ * Each row is defined here once; the table of a command names the rows that the command takes. In
+ * the macros of rows `base` is the offset of the tide_run_options in the command's struct of values
+ * (0 where it is that struct), `more` is a literal behind the help, such as "; default small", and
  * `text` is the whole help.
  */
 #ifndef TIDE_CLI_RUN_OPTIONS_H
@@ -25,7 +25,7 @@
 
 enum {
     TIDE_RUN_MAX_STEPS = 1000000,
-    TIDE_RUN_SPEC_BYTES = 64 /* of what tide_device_open takes */
+    TIDE_RUN_SPEC_BYTES = 64 /* bytes of a spec for tide_device_open */
 };
 
 /* The command line as it was written; all texts are borrowed from it. */
@@ -33,11 +33,11 @@ typedef struct tide_run_options {
     /* Empty: the default. */
     tide_option_list sizes, contexts, batches, modes, precisions, attentions, recomputes;
     uint64_t d_model, n_layers, n_heads, d_ff, vocab_size; /* TIDE_NOT_GIVEN */
-    const char *config_path;                               /* of the model; NULL: none */
+    const char *config_path;                               /* the model's file; NULL: none */
     bool keep_graph;                                       /* mode forward only */
     const char *workload;                                  /* transformer, mlp */
     const char *emulate;                                   /* none, pytorch */
-    const char *edition;         /* 2025, 2026; NULL: the default; goes with emulate pytorch */
+    const char *edition;         /* 2025, 2026; NULL: the default; only with emulate pytorch */
     const char *device;          /* "auto", or what tide_device_open takes */
     uint64_t memory_limit_bytes; /* TIDE_RUN_UNLIMITED: none */
     const char *alloc_conf;      /* NULL: none */
@@ -45,23 +45,23 @@ typedef struct tide_run_options {
     uint64_t seed;               /* of parameters, tokens and targets */
     uint64_t warmup_steps;       /* TIDE_RUN_MAX_STEPS at most */
     uint64_t steps;              /* measured; 1 .. TIDE_RUN_MAX_STEPS */
-    /* How the results are given: not every command takes all of these. */
+    /* How results are reported: not every command takes all of these. */
     const char *output;         /* NULL: the default name in this folder */
     tide_report_options report; /* how the report is printed */
-    bool strip_private;         /* of command line, host name and folders */
+    bool strip_private;         /* leave out command line, host name and folders */
 } tide_run_options;
 
-/* Nothing is given; the counts are those of tide_run_config_init. */
+/* Sets all options to "not given", and the counts to those of tide_run_config_init. */
 void tide_run_options_init(tide_run_options *options);
 
-/* Refuses values that no run could have, and settings of the allocator that make no sense. */
+/* Refuses values that no run could have, and invalid settings of the allocator. */
 TIDE_NODISCARD tide_status tide_run_options_check(const tide_run_options *options,
                                                   tide_error *error);
 
 /* Whether an option, not a preset or a file, sets a dimension of the model. */
 bool tide_run_options_is_custom(const tide_run_options *options);
 
-/* How many runs they name: the product of the lists. */
+/* The number of runs that the lists name: the product of their lengths. */
 size_t tide_run_options_n_runs(const tide_run_options *options);
 
 /* The run of that number, 0 .. n - 1, on that device (never "auto"), not recorded; its texts are
@@ -80,8 +80,8 @@ TIDE_NODISCARD tide_status tide_model_file_read(const char *path, tide_model_con
 
 /* ---- the device ---- */
 
-/* Opens and closes the device, "auto" the best one; on a GPU this process has a context then.
- * `command` for notes on stderr. */
+/* Opens and closes the device, with "auto" the best one. On a GPU this process keeps a context.
+ * `command` names the command in notes on stderr. */
 TIDE_NODISCARD tide_status tide_pick_device(const char *command, const char *spec,
                                             char ret_spec[TIDE_RUN_SPEC_BYTES],
                                             tide_device_kind *ret_kind, tide_error *error);
@@ -90,13 +90,13 @@ TIDE_NODISCARD tide_status tide_pick_device_in_subprocess(const char *command, c
                                                           char ret_spec[TIDE_RUN_SPEC_BYTES],
                                                           tide_device_kind *ret_kind,
                                                           tide_error *error);
-/* TIDE_INVALID, with the reason, where the device does not have the precision. */
+/* TIDE_INVALID, with the reason, if the device does not support the precision. */
 TIDE_NODISCARD tide_status tide_check_precision(tide_device_kind kind, tide_precision precision,
                                                 tide_error *error);
 
 /* ---- rows ---- */
 
-/* A row of the kind, for a member of tide_run_options; then its other fields. */
+/* A row of this kind, for a member of tide_run_options, followed by the row's other fields. */
 #define TIDE_RUN_ROW(of_kind, base, member, ...)                                                   \
     { .kind = (of_kind), .offset = (base) + offsetof(tide_run_options, member), __VA_ARGS__ }
 
@@ -112,7 +112,7 @@ TIDE_NODISCARD tide_status tide_check_precision(tide_device_kind kind, tide_prec
     TIDE_RUN_ROW(TIDE_OPTION_CHOICES, base, sizes, .name = "size", .aliases = "model-size",        \
                  .choice_at = tide_choice_size, .help = "preset of the model's dimensions" more)
 
-/* Six rows: what makes a model in place of a preset, or of a part of it. */
+/* Six rows that describe a model instead of a preset, or instead of parts of one. */
 #define TIDE_RUN_DIMENSIONS(base)                                                                  \
     TIDE_RUN_ROW(TIDE_OPTION_COUNT, base, d_model, .name = "d-model", .value = "N",                \
                  .aliases = "dim",                                                                 \

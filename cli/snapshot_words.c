@@ -13,7 +13,7 @@
 
 enum { STACK_BYTES = 1024 };
 
-/* The text behind a comma, if there is any. */
+/* The text after a comma, if there is any. */
 static void say_part(tide_text *to, const char *text) {
     if (text[0] != '\0') {
         tide_text_add_item(to, ", ", "%s", text);
@@ -45,7 +45,7 @@ void tide_words_run(const tide_snapshot *snapshot, char *ret_text, size_t n_room
         bool sized = device->total_bytes >= 0;
         tide_text_add_item(&to, ", ", "on %s", device->kind);
         if (device->name[0] != '\0' || sized) {
-            /* The cpu device has no size of its own: it is given what the host has free. */
+            /* The cpu device has no size of its own: its capacity is the host's free memory. */
             bool is_cpu = strcmp(device->kind, "cpu") == 0;
             tide_text_add(&to, " (%s%s%s%s)", device->name,
                           device->name[0] != '\0' && sized ? ", " : "",
@@ -98,7 +98,7 @@ void tide_words_categories(const tide_summary_peak *peak, char *ret_text, size_t
     }
 }
 
-/* From this node on the nearest one that is shown; TIDE_NONE. */
+/* The nearest node, from this one outwards, that is shown; TIDE_NONE. */
 static uint32_t shown_node(const tide_snapshot *snapshot, uint32_t stack, bool users_only) {
     while (users_only && stack != TIDE_NONE &&
            !tide_frame_is_user(snapshot, snapshot->stacks[stack].frame)) {
@@ -113,8 +113,8 @@ void tide_words_stack(const tide_snapshot *snapshot, uint32_t stack, size_t max_
     if (stack == TIDE_NONE) {
         tide_text_add(&to, "(none recorded)");
     }
-    /* Of stacks that pass through an interpreter only the user's frames, if there are any; else
-     * from the one on that they are told by. */
+    /* Of a stack that passes through an interpreter only the user's frames are shown, if there are
+     * any; otherwise the frames from the one on that stands for the stack. */
     bool is_foreign = snapshot->origin.format[0] != '\0';
     bool users_only = is_foreign && shown_node(snapshot, stack, true) != TIDE_NONE;
     uint32_t told_by = is_foreign ? tide_user_frame(snapshot, stack) : TIDE_NONE;
@@ -143,7 +143,7 @@ const char *tide_report_stack(tide_report *report, const tide_snapshot *snapshot
     return tide_report_text(report, "%s", words);
 }
 
-/* Two digits that count: "12", "0.012". */
+/* Two significant digits: "12", "0.012". */
 static void say_percent(tide_text *to, double share) {
     double percent = 100.0 * share;
     double size = fabs(percent);
@@ -238,7 +238,7 @@ void tide_say_emulated(tide_report *report, const char *name) {
 void tide_say_unfinished(tide_report *report, const tide_snapshot *snapshot, const char *name) {
     const struct {
         const char *outcome; /* in a snapshot; the key of the sentence, too */
-        const char *alone;   /* what stands for the name of the only run */
+        const char *alone;   /* the words that replace the name of the only run */
         const char *words;
     } ENDS[] = {
         {TIDE_SNAPSHOT_STOPPED, "the run was ", "stopped before its end, where its peak may lie"},

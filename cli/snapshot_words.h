@@ -40,7 +40,7 @@ const char *tide_report_stack(tide_report *report, const tide_snapshot *snapshot
 
 /* "requested", "allocated", ...: a total of TIDE_MAX_REQUESTED, ... */
 const char *tide_words_total(int total);
-/* What it counts, and until when: the totals do not end at the same instant, so that one of
+/* What the total counts and until when. The totals do not end at the same instant, so a total of
  * smaller sizes may be higher. */
 const char *tide_words_total_rule(int total);
 
@@ -59,11 +59,12 @@ bool tide_words_is_emulated(const tide_snapshot *snapshot);
 /* The table "categories": what is alive at the peak. */
 void tide_report_categories(tide_report *report, const char *title, const tide_summary_peak *peak);
 
-/* Sentences that several reports have. `name`: of the run among several; NULL: there is one. */
+/* Sentences that several reports have. `name` is the run's name among several; NULL: there is only
+ * one. */
 
-/* What bf16 on the cpu, which is fp32 with rounding, says of a card. */
+/* Says what bf16 on the cpu, which is fp32 with rounding, means for a card. */
 void tide_say_emulated(tide_report *report, const char *name);
-/* That the run was not recorded to its end; nothing where it was. */
+/* Says that the run was not recorded to its end; says nothing if it was. */
 void tide_say_unfinished(tide_report *report, const tide_snapshot *snapshot, const char *name);
 
 #ifdef __cplusplus

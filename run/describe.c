@@ -67,7 +67,7 @@ void tide_run_describe(const tide_run_config *config, const tide_cache_config *c
     }
 }
 
-/* Does a step in this mode have this phase? */
+/* Whether a step in this mode has this phase. */
 static bool has_phase(const tide_workload_config *workload, size_t phase) {
     switch (phase) {
     case TIDE_TIMED_BACKWARD:

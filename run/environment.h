@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-/* Texts are "" and numbers -1 where nobody knows. */
+/* Texts are "" and numbers -1 if unknown. */
 typedef struct tide_run_environment {
     char device_kind[16];             /* cuda, cpu, virtual */
     char device_name[128];            /* as the driver calls it */
@@ -24,24 +24,24 @@ typedef struct tide_run_environment {
     char driver[64];                  /* the driver's own version: "570.86.15" */
     int sm_clock_khz;                 /* highest */
     int memory_clock_khz;             /* highest */
-    char computed_by[TIDE_HOST_TEXT]; /* kernels, libraries, threads; "" where nothing computes */
+    char computed_by[TIDE_HOST_TEXT]; /* kernels, libraries, threads; "" if nothing computes */
     char tool[64];                    /* "tidemark 0.1.0" */
     char build[128];                  /* build type and compiler */
     tide_host_info host;              /* the machine */
 } tide_run_environment;
 
-/* One that says nothing. */
+/* Makes an environment of which nothing is known. */
 void tide_run_environment_init(tide_run_environment *environment);
 
-/* Fills in the device and what computed on it. */
+/* Fills in the device, and the kernels and libraries that computed. */
 void tide_run_environment_set_device(tide_run_environment *environment,
                                      const tide_device_info *device, const char *computed_by);
 
 /* Fills in this program and this machine. Reads a few files of /proc. */
 void tide_run_environment_set_program(tide_run_environment *environment);
 
-/* True: both may be one and the same, because what both know is equal; then `place` knows what
- * either of them knows. */
+/* True: both may be the same environment, because everything that both state is equal; `place` then
+ * has what either of them states. */
 bool tide_run_environment_join(tide_run_environment *place, const tide_run_environment *other);
 
 #ifdef __cplusplus

@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A member by its kind. Copies, because a struct's bytes have no type that a cast could claim. */
+/* The value of a member, by its kind. Bytes are copied, because casting their address to another
+ * type would break C's aliasing rules. */
 typedef union value {
     const char *borrowed;
     int integer;

@@ -1,5 +1,5 @@
-/* fields.h - members of a struct as members of a JSON object: one table serves the writer and the
- * reader, so that a key cannot be written and forgotten by the other.
+/* fields.h - members of a struct as members of a JSON object. One table serves the writer and the
+ * reader, so that both know the same keys.
  */
 #ifndef TIDE_RUN_FIELDS_H
 #define TIDE_RUN_FIELDS_H
@@ -43,14 +43,15 @@ typedef struct tide_field {
 /* Adds the fields of the struct at `from`. False: no host memory. */
 bool tide_fields_write(cJSON *json, const tide_field *fields, size_t n, const void *from);
 
-/* Sets the fields of the struct at `to`; one that is optional and missing stays as it is.
+/* Sets the fields of the struct at `to`; an optional field that is missing is left unchanged.
  * TIDE_FORMAT names the key. */
 TIDE_NODISCARD tide_status tide_fields_read(const cJSON *json, const tide_field *fields, size_t n,
                                             void *to, tide_error *error);
 
-/* Does the struct at `from` know this field? True for kinds that have no value for unknown. */
+/* Whether the struct at `from` has a known value in this field. True for kinds without a value for
+ * unknown. */
 bool tide_field_is_known(const tide_field *field, const void *from);
-/* Do two structs have the same value? */
+/* Whether two structs have the same value in this field. */
 bool tide_field_is_equal(const tide_field *field, const void *a, const void *b);
 
 #ifdef __cplusplus

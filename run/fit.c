@@ -192,19 +192,18 @@ static tide_status find_preset(const search *at) {
     return TIDE_OK;
 }
 
-/* Whether a value fits with a memory limit of `units` times TIDE_FIT_GRAIN where nothing else is
- * short. */
+/* Whether a value fits with a memory limit of `units` times TIDE_FIT_GRAIN and no other limit. */
 static tide_status fits_in(const search *at, uint64_t value, uint64_t units, bool *ret_fits) {
     tide_run_limits limits = at->question->config.limits;
     tide_run_memory memory;
-    limits.ignores_device = true; /* no bound but the memory limit, which is searched for */
+    limits.ignores_device = true; /* no bound except the memory limit, which is searched for */
     limits.memory_limit_bytes = units * TIDE_FIT_GRAIN;
     return run_within(at, &limits, value, ret_fits, &memory);
 }
 
-/* Finds what the next value would need, by runs: more than the usable bytes. What it takes where
- * nothing is short is only where the search begins, because a limit can make a run take more, as by
- * collecting garbage; so the gap doubles until a run fits. */
+/* Finds by runs how much the next value would need, which is more than the usable bytes. The search
+ * begins with what it takes without a limit. A limit can make a run take more, for example by
+ * collecting garbage, so the gap doubles until a run fits. */
 static tide_status find_needed(const search *at, uint64_t value) {
     tide_fit_answer *answer = at->answer;
     tide_run_limits limits = at->question->config.limits;

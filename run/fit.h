@@ -49,7 +49,7 @@ typedef struct tide_fit_answer {
 #define TIDE_FIT_GRAIN                                                                             \
     ((uint64_t)2 << 20) /* the precision of needed_bytes: the page size of a card */
 
-/* TIDE_INVALID: the limits have no bound, or the workload makes no sense with any value. */
+/* TIDE_INVALID: the limits have no bound, or the workload is not valid with any value. */
 TIDE_NODISCARD tide_status tide_fit_search(const tide_fit_question *question,
                                            tide_fit_answer *ret_answer, tide_error *error);
 

@@ -5,8 +5,8 @@
 
 /* ---- changes ---- */
 
-/* Tries a changed run. Its peaks are those within its limits, or, if it does not fit, those where
- * nothing is short. */
+/* Tries a changed run. Its peaks are those within its limits, or, if it does not fit, those with
+ * unlimited memory. */
 static tide_status try_change(const tide_run_config *changed, tide_forecast_change *change,
                               tide_error *error) {
     tide_run_config unlimited = *changed;
@@ -57,7 +57,7 @@ static tide_status largest_below(const tide_forecast *f, tide_forecast_change_ki
                                  size_t step, size_t *ret_value, tide_error *error) {
     const tide_model_config *model = &f->config.workload.of.model.model;
     size_t value = kind == TIDE_CHANGE_BATCH ? model->batch_size : model->context_length;
-    size_t low = 0;                          /* in steps: fits, or is nothing */
+    size_t low = 0;                          /* in steps: the largest that is known to fit, or 0 */
     size_t high = (value + step - 1) / step; /* does not fit */
     while (high - low > 1) {
         size_t middle = low + (high - low) / 2;

@@ -1,5 +1,5 @@
-/* forecast.h - a run of PyTorch, eager, on a card that is not here: whether it fits, where its peak
- * is and what is alive then, and which change of the run would make it fit.
+/* forecast.h - forecasts a run of PyTorch, eager, on a card: whether it fits, where its peak is and
+ * what is alive then, and which change of the run would make it fit.
  *
  * Every figure comes from a run on the virtual device (run/run.h, model/eager/eager.h), none from a
  * formula.
@@ -31,23 +31,22 @@ typedef struct tide_forecast_change {
     bool applies;                        /* false: the run has it, or nothing smaller is left */
     char text[TIDE_FORECAST_TEXT_BYTES]; /* "flash attention", "batch 3" */
     bool fits;                           /* within the limits */
-    tide_run_memory memory;              /* its peaks; where it does not fit, those that it has
-                                            where nothing is short */
+    tide_run_memory memory; /* its peaks; if it does not fit, those with unlimited memory */
 } tide_forecast_change;
 
 typedef struct tide_forecast {
-    tide_run_config config;                       /* the run, and the limits that it has to fit */
-    tide_device_info device;                      /* that the limits name */
-    uint64_t usable_bytes;                        /* that may be reserved; UINT64_MAX: no bound */
-    bool fits;                                    /* within the limits */
-    tide_run_memory memory;                       /* within the limits */
-    tide_run_memory unlimited_memory;             /* where nothing is short */
-    tide_snapshot *snapshot;                      /* owned; of the run where nothing is short */
-    tide_peak_tensors peak;                       /* of that snapshot */
-    tide_forecast_change changes[TIDE_N_CHANGES]; /* tried where the run does not fit */
+    tide_run_config config;           /* the run, and the limits that it has to fit */
+    tide_device_info device;          /* the device that the limits name */
+    uint64_t usable_bytes;            /* how much may be reserved; UINT64_MAX: no bound */
+    bool fits;                        /* within the limits */
+    tide_run_memory memory;           /* within the limits */
+    tide_run_memory unlimited_memory; /* with unlimited memory */
+    tide_snapshot *snapshot;          /* owned; of the run with unlimited memory */
+    tide_peak_tensors peak;           /* of that snapshot */
+    tide_forecast_change changes[TIDE_N_CHANGES]; /* tried if the run does not fit */
 } tide_forecast;
 
-/* `config` is of a model that emulates PyTorch. Fini it in any case. */
+/* `config` must be of a model that emulates PyTorch. The caller calls fini in any case. */
 TIDE_NODISCARD tide_status tide_forecast_make(const tide_run_config *config,
                                               tide_forecast *ret_forecast, tide_error *error);
 void tide_forecast_fini(tide_forecast *forecast);

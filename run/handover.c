@@ -1,4 +1,4 @@
-/* A configuration as JSON: how it is handed over to a subprocess, and what the subprocess does. */
+/* Hands a configuration over to a subprocess as JSON, and runs it there. */
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>

@@ -7,8 +7,8 @@
 
 static const tide_run_hooks NO_HOOKS = {.ctx = NULL};
 
-/* The most memory that was resident; -1 where the kernel does not tell. Not getrusage's figure:
- * that one also counts what the process was before its exec. */
+/* The peak of resident memory; -1 if the kernel does not state it. getrusage's figure would also
+ * count the process before its exec. */
 static int64_t host_peak_bytes(void) {
     char text[64];
     unsigned long long kib = 0;
@@ -90,7 +90,8 @@ tide_status tide_run_record(const tide_run_config *config, tide_run_memory *ret_
                                               .description = config->recording.description};
     tide_recorder_config_init(&recorded.recording.recorder);
     recorded.recording.recorder.capture_stacks = false;
-    recorded.recording.recorder.log_path = ""; /* in memory, whatever the environment names */
+    recorded.recording.recorder.log_path =
+        ""; /* the log stays in memory, whatever the environment names */
     tide_run_here(&recorded, NULL, &result);
     tide_status status = answer_of(&result, error);
     if (status == TIDE_OK) {

@@ -103,17 +103,16 @@ typedef struct tide_run_hooks {
 /* Peaks from the cache's statistics, up to where the run ended; -1: unknown. */
 typedef struct tide_run_memory {
     int64_t requested_peak_bytes, allocated_peak_bytes, reserved_peak_bytes;
-    int64_t n_retries; /* how often the cache gave all cached segments back in order to continue */
+    int64_t n_retries; /* how often the cache gave back all its segments and tried again */
 } tide_run_memory;
 
 /* Bytes and times are -1 if there are none. */
 typedef struct tide_run_result {
     tide_outcome outcome;
-    tide_status status; /* the reason; TIDE_OK when completed */
-    int signal_number;  /* signal that ended the subprocess; 0: none */
-    char
-        reason[TIDE_RUN_REASON_BYTES]; /* the reason in one line, for the user; "" when completed */
-    tide_error error;                  /* the same at length; from a subprocess only the line */
+    tide_status status;                 /* the reason; TIDE_OK when completed */
+    int signal_number;                  /* signal that ended the subprocess; 0: none */
+    char reason[TIDE_RUN_REASON_BYTES]; /* why, for the user; "" when completed */
+    tide_error error;                   /* the same at length; from a subprocess only the line */
     /* TIDE_OUTCOME_OOM: the allocation that found no room, and what could still be bought.
      * TIDE_OUTCOME_NO_HOST: a lower bound of what the run needs, and what the host has. */
     int64_t asked_bytes, free_bytes;
@@ -123,17 +122,15 @@ typedef struct tide_run_result {
     /* Bytes in use on the whole device according to its driver, other processes included, at the
      * end of the run and before its first allocation. These are current values, not peaks. */
     int64_t device_used_bytes, device_used_before_bytes;
-    int64_t host_peak_bytes; /* peak resident memory of the process that ran it, according to the
-                                kernel */
+    int64_t host_peak_bytes; /* peak resident memory of the process that ran it */
 
     const tide_hostmem *mem;       /* the heap of the samples; NULL: there is nothing to release */
     size_t n_samples;              /* measured steps; 0 on the virtual device */
     double *host_ms[TIDE_N_TIMED]; /* owned, n_samples each; NULL: the mode has no such phase */
-    double *device_ms[TIDE_N_TIMED]; /* the same by the device's clock */
-    tide_statistics
-        ms[TIDE_N_TIMED];     /* by the device's clock, or the host's if the device has none */
-    double loss;              /* loss of the last step; NAN: there is none */
-    int64_t n_tokens;         /* of a step */
+    double *device_ms[TIDE_N_TIMED];  /* the same by the device's clock */
+    tide_statistics ms[TIDE_N_TIMED]; /* by the device's clock, else the host's */
+    double loss;                      /* loss of the last step; NAN: there is none */
+    int64_t n_tokens;                 /* of a step */
     double flops;             /* of the matrix products of a step, closed form, without recompute */
     double stated_peak_flops; /* stated peak of the device for this precision (model/peak.h) */
     double tokens_per_second; /* tokens of a step / mean time of a step */
@@ -142,10 +139,9 @@ typedef struct tide_run_result {
 
     int64_t started_unix_us;
     tide_run_environment environment;
-    double recorder_ns_per_event; /* for the recording of the next run; -1: unknown */
-    char stacks_limited[512];     /* why stacks are short or absent; "" when whole */
-    size_t n_steps_done,
-        n_steps; /* steps done and planned, warm-up included; equal when completed */
+    double recorder_ns_per_event;            /* for the recording of the next run; -1: unknown */
+    char stacks_limited[512];                /* why stacks are short or absent; "" when whole */
+    size_t n_steps_done, n_steps;            /* warm-up included; equal when completed */
     char snapshot_path[TIDE_RUN_PATH_BYTES]; /* "": none was saved */
     tide_snapshot *snapshot; /* owned; NULL unless it was requested. A run that ran out of memory
                                 has one, too, and so has a run whose snapshot could not be saved */

@@ -15,7 +15,7 @@
 enum { N_RUNS = TIDE_N_ATTENTIONS * TIDE_N_RECOMPUTES, TEXT_BYTES = 64 };
 
 typedef struct check_options {
-    const char *device;         /* what tide_device_open takes */
+    const char *device;         /* a spec for tide_device_open */
     const char *attention;      /* NULL: both */
     const char *recompute;      /* NULL: both */
     const char *precision;      /* NULL: the file's */
@@ -85,7 +85,7 @@ typedef struct check_runs {
     size_t *order;                         /* owned; rows as they are printed */
 } check_runs;
 
-/* Error over tolerance in the worst run: what --worst-first orders by. */
+/* Error over tolerance in the worst run, by which --worst-first orders the rows. */
 static double badness(const check_runs *runs, size_t row) {
     double worst = 0;
     for (size_t r = 0; r < runs->n; r++) {
@@ -97,7 +97,7 @@ static double badness(const check_runs *runs, size_t row) {
     return worst;
 }
 
-/* Insertion sort: some thousand rows at most, and stable. */
+/* Insertion sort, because it is stable and there are at most some thousand rows. */
 static void order_worst_first(const check_runs *runs) {
     for (size_t i = 1; i < runs->reports[0].n_rows; i++) {
         size_t row = runs->order[i];
@@ -185,8 +185,8 @@ static void add_shape(tide_report *report, const check_options *options,
         (unsigned long long)info->steps, tide_plural(info->steps, "step", "steps"));
 }
 
-/* Runs every combination that was asked for. TIDE_GATE when a result of one is beyond its
- * tolerance; the first such message is kept. */
+/* Runs every requested combination. TIDE_GATE if a result of one is beyond its tolerance; the first
+ * such message is kept. */
 static tide_status run_all(const check_options *options, const tide_reference *reference,
                            tide_device *device, check_runs *runs, tide_error *error) {
     tide_status result = TIDE_OK;
@@ -213,7 +213,8 @@ static tide_status run_all(const check_options *options, const tide_reference *r
             tide_reference_check(reference, &run, &runs->reports[runs->n], &run_error);
         if (status != TIDE_OK && result == TIDE_OK) {
             *error = run_error;
-            if (status == TIDE_GATE) { /* otherwise this combination has nothing to do with it */
+            if (status ==
+                TIDE_GATE) { /* otherwise the failure has nothing to do with this combination */
                 tide_error_prefix(error, "attention %s, recompute %s", attention_name,
                                   recompute_name);
             }

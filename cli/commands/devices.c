@@ -1,4 +1,4 @@
-/* tidemark devices: what is here, and why anything is missing. */
+/* tidemark devices: the devices of this machine, and why any of them is missing. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -33,11 +33,11 @@ static const tide_option_table TABLE = {
     .n_options = sizeof(OPTIONS) / sizeof(OPTIONS[0]),
 };
 
-/* One thing that is here or is not. */
+/* Something that this machine has or lacks. */
 typedef struct part {
     char name[24];
     bool is_here;
-    char detail[DETAIL_BYTES]; /* what it is, or why it is missing and what would bring it */
+    char detail[DETAIL_BYTES]; /* what it is, or why it is missing and what would provide it */
 } part;
 
 static void set_missing(part *ret_part, const tide_error *error) {
@@ -152,7 +152,7 @@ static void add_part(tide_table *table, const part *row) {
              tide_as_text(row->detail));
 }
 
-/* Each GPU; where there is none, one row that says why. */
+/* Each GPU; if there is none, one row that says why. */
 static void add_gpus(tide_table *table) {
     part gpu;
     tide_status status = describe_cuda(0, &gpu);
@@ -213,7 +213,7 @@ static const char *source_of(const tide_card *card, size_t figure) {
                          : card->workspace_source;
 }
 
-/* Where the figures come from. A source that all cards share is said once. */
+/* Says where the figures come from. A source that all cards share is named once. */
 static void add_sources(tide_report *report) {
     static const char *const FIGURES[] = {"memory", "context", "GEMM workspace"};
     size_t n_cards = 0;

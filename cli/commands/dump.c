@@ -1,4 +1,4 @@
-/* tidemark dump: the events as text, one a line. */
+/* tidemark dump: the events as text, one per line. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -68,7 +68,7 @@ static const char **path_texts(const tide_scope_paths *paths, const tide_snapsho
     return texts;
 }
 
-/* Stops early when nobody reads any more. */
+/* Stops early when the reader of the output is gone. */
 static tide_status dump(const tide_snapshot *snapshot) {
     const tide_hostmem *mem = snapshot->arena.mem;
     tide_scope_paths paths;
@@ -107,7 +107,7 @@ static int run(int argc, char **argv) {
     if (status != TIDE_OK) {
         return tide_cli_fail("dump", status, &error);
     }
-    /* The reader of the pipe has seen enough: that is no failure. */
+    /* The reader of the pipe has closed it, which is not a failure. */
     if ((ferror(stdout) || fflush(stdout) != 0) && errno == EPIPE) {
         return TIDE_EXIT_SUCCESS;
     }

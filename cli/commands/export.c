@@ -74,7 +74,7 @@ static const tide_exporter *find(const char *name) {
     return tide_exporter_at(i);
 }
 
-/* What the files of a format are called after. */
+/* The content that the ending of a format's files promises. */
 static tide_content content_of(const char *format) {
     return strcmp(format, "folded") == 0     ? TIDE_CONTENT_STACKS
            : strcmp(format, "csv") == 0      ? TIDE_CONTENT_CSV
@@ -107,7 +107,8 @@ static tide_status write_file(const tide_exporter *exporter, const tide_snapshot
         tide_gzip_writer_abandon(file);
         return status;
     }
-    return tide_gzip_writer_commit(file, error); /* a failed write stuck in it, with its reason */
+    /* The writer remembers a failed write and its reason, and reports them here. */
+    return tide_gzip_writer_commit(file, error);
 }
 
 /* "peak" or a number. */
@@ -174,7 +175,7 @@ static int run(int argc, char **argv) {
     errno = 0;
     tide_status status = export_file(&options, operands.texts[0], &error);
     if (options.output == NULL && errno == EPIPE && (ferror(stdout) || status == TIDE_IO)) {
-        return TIDE_EXIT_SUCCESS; /* the reader of the pipe has seen enough */
+        return TIDE_EXIT_SUCCESS; /* the reader has closed the pipe */
     }
     if (options.output == NULL && ferror(stdout)) {
         return tide_cli_finish("export", TIDE_EXIT_FAILURE);

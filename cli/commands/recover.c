@@ -1,4 +1,4 @@
-/* tidemark recover: the log file of a process that is gone, as a snapshot. */
+/* tidemark recover: makes a snapshot of the log file of a process that has ended. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

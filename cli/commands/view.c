@@ -64,8 +64,8 @@ static tide_status name_report(const char *snapshot, char path[TIDE_PATH_BYTES],
     return TIDE_OK;
 }
 
-/* The file's name without its folders, which are nobody's business; with them where two files would
- * have one name. */
+/* The file's name without its folders, which are private; with them if two files would have the
+ * same name. */
 static const char *label_of(const tide_operands *files, size_t i, bool strips) {
     const char *slash = strrchr(files->texts[i], '/');
     const char *name = slash != NULL ? slash + 1 : files->texts[i];
@@ -79,8 +79,8 @@ static const char *label_of(const tide_operands *files, size_t i, bool strips) {
     return name;
 }
 
-/* Replaces the snapshot's file by one of what was read of it, beside the report: the page shows
- * what this program understood, and nothing that it did not. */
+/* Writes what was read of the snapshot to a file beside the report, and uses that instead of the
+ * original: the page then holds only what this program understood. */
 static tide_status write_again(view_work *work, size_t i, const char *report, tide_error *error) {
     TIDE_TRY(tide_output_file_open(report, &work->made[i], error));
     work->is_made[i] = true;

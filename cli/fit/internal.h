@@ -1,5 +1,5 @@
-/* internal.h - the parts of `tidemark fit`: options, the questions that they ask, and what is
- * printed of the answers.
+/* internal.h - the parts of `tidemark fit`: its options, the questions that they ask, and the
+ * report of the answers.
  */
 #ifndef TIDE_CLI_FIT_INTERNAL_H
 #define TIDE_CLI_FIT_INTERNAL_H
@@ -10,15 +10,15 @@
 
 /* The command line as it was written; all texts are borrowed from it. */
 typedef struct tide_fit_options {
-    tide_run_options run;      /* those of them that describe a run and its limits */
+    tide_run_options run;      /* the options that describe a run and its limits */
     const char *find;          /* a name of a quantity */
     uint64_t multiple_of;      /* 1 and more */
     tide_option_texts devices; /* specs; n 0: plain virtual */
 } tide_fit_options;
 
-/* Who runs the model, and what fits then: a row of the table. */
+/* One row of the table: who runs the model, and what fits then. */
 typedef struct tide_fit_reply {
-    bool is_pytorch;            /* PyTorch, eager, by its forecast; else our own model */
+    bool is_pytorch;            /* true: the forecast of PyTorch, eager; false: our own model */
     const char *unknown;        /* why there is no forecast, static; NULL: there is an answer */
     tide_fit_question question; /* with the attention of this run */
     tide_fit_answer answer;     /* where it is known */
@@ -26,16 +26,16 @@ typedef struct tide_fit_reply {
 
 enum { TIDE_FIT_MAX_REPLIES = 3 };
 
-/* A question to PyTorch and to ourselves. */
+/* A question about PyTorch and about our own model. */
 typedef struct tide_fit_row {
-    tide_fit_question question;                   /* as the command line has it */
+    tide_fit_question question;                   /* the question of the command line */
     tide_fit_reply replies[TIDE_FIT_MAX_REPLIES]; /* PyTorch's first, our own is the last */
     size_t n_replies;                             /* 2: its attention is named, or unknown */
-    tide_device_info device;                      /* that the limits name */
+    tide_device_info device;                      /* the device that the limits name */
     char name[TIDE_RUN_NAME_BYTES]; /* the run without what is varied: "2.7B-train-c512-fp32" */
 } tide_fit_row;
 
-/* The reply that the exit status goes by: PyTorch's first, or our own where there is none. */
+/* The reply that decides the exit status: PyTorch's first one, or our own if there is none. */
 const tide_fit_reply *tide_fit_deciding(const tide_fit_row *row);
 
 /* All rows on stdout. */

@@ -259,7 +259,7 @@ static tide_status say_difference(const tide_fit_row *row, tide_report *report) 
     return tide_beside_run(report, label, &ours, &pytorch, N_TENSORS, NULL);
 }
 
-/* Of the first question: the reply that the exit status goes by. */
+/* The reply to the first question that decides the exit status. */
 static void add_figures(const tide_fit_row *row, tide_report *report) {
     const tide_fit_reply *reply = tide_fit_deciding(row);
     const tide_fit_answer *answer = &reply->answer;

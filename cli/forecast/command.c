@@ -1,5 +1,5 @@
-/* tidemark forecast: says whether a run of PyTorch fits a card that is not here, and what would
- * make it fit. */
+/* tidemark forecast: says whether a run of PyTorch fits a card that this machine need not have, and
+ * what would make it fit. */
 #include <string.h>
 
 #include "cli/cli.h"
@@ -9,7 +9,7 @@
 
 /* The command line as it was written. */
 typedef struct forecast_options {
-    tide_run_options run; /* what describes a run and its limits */
+    tide_run_options run; /* the options that describe a run and its limits */
     bool details;         /* the tables in text, too */
 } forecast_options;
 

@@ -1,4 +1,4 @@
-/* What `tidemark forecast` prints: one line, and the tables behind it. */
+/* What `tidemark forecast` prints: one line, and the tables after it. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -102,7 +102,7 @@ static const char *describe_change(tide_report *report, const tide_forecast *f) 
            "a smaller model or a larger card";
 }
 
-/* What the run takes on the card, or would take if it fitted. */
+/* The memory that the run takes on the card, or would take if it fitted. */
 static const tide_run_memory *taken_by(const tide_forecast *f) {
     return f->fits ? &f->memory : &f->unlimited_memory;
 }

@@ -1,5 +1,5 @@
-/* tidemark profile: run the transformer, time it, record it, write a snapshot; lists of runs
- * compare themselves. */
+/* tidemark profile: runs a model, times it, records it and writes a snapshot; compares the runs of
+ * a list. */
 #define _POSIX_C_SOURCE 200809L
 #include <signal.h>
 #include <stdio.h>
@@ -48,7 +48,7 @@ static void join_command(int argc, char **argv, char text[COMMAND_BYTES]) {
 
 /* ---- while a run goes on ---- */
 
-/* What the hooks of a run share. */
+/* The state that the hooks of a run share. */
 typedef struct listener {
     tide_progress progress;
     const tide_profile_run *run;          /* borrowed */
@@ -196,7 +196,8 @@ static tide_status print_results(const tide_profile_plan *plan, tide_error *erro
 static tide_status report(tide_profile_plan *plan, tide_error *error) {
     tide_status html = write_report(plan, error);
     if (html != TIDE_OK) {
-        plan->report_path[0] = '\0'; /* so that the results do not name a file that is not there */
+        plan->report_path[0] =
+            '\0'; /* so that the results do not name a file that does not exist */
         TIDE_TRY(print_results(plan, NULL));
         return html;
     }

@@ -1,5 +1,5 @@
 /* internal.h - the parts of `tidemark profile`: its options, the plan of runs that they name, and
- * what is printed of the results. The runs themselves are those of run/run.h.
+ * the report of the results. The runs themselves are those of run/run.h.
  */
 #ifndef TIDE_CLI_PROFILE_INTERNAL_H
 #define TIDE_CLI_PROFILE_INTERNAL_H
@@ -18,7 +18,7 @@ enum { TIDE_PROFILE_MAX_RUNS = 64 };
 
 /* The command line as it was written; all texts are borrowed from it. */
 typedef struct tide_profile_options {
-    tide_run_options run;        /* what all commands that run a model have */
+    tide_run_options run;        /* the options of every command that runs a model */
     uint64_t overhead_pairs;     /* TIDE_NOT_GIVEN: as many as a bound on their time allows */
     bool no_record;              /* time it without a recorder */
     const char *device_times;    /* auto or all: which scopes the device times; cuda only */
@@ -27,16 +27,16 @@ typedef struct tide_profile_options {
     const char *log_full;        /* keep-newest, stop; NULL: the default */
     bool profiler_range;         /* the CUDA profiler around the measured steps; cuda only */
     bool kernels;                /* trace the kernels of the measured steps; cuda only */
-    const char *snapshot_signal; /* a snapshot of the running program on it; NULL: none */
-    uint64_t snapshot_every;     /* and after every so many steps; TIDE_NOT_GIVEN: none */
-    bool open_browser;           /* write the report and open it */
+    const char *snapshot_signal; /* the signal for a snapshot of the running program; NULL: none */
+    uint64_t snapshot_every; /* write a snapshot after every so many steps; TIDE_NOT_GIVEN: none */
+    bool open_browser;       /* write the report and open it */
 } tide_profile_options;
 
 extern const tide_option_table tide_profile_option_table;
 
 void tide_profile_options_init(tide_profile_options *options);
 
-/* One run of the list, and what came of it. */
+/* One run of the list, and its result. */
 typedef struct tide_profile_run {
     tide_run_config config;         /* checked */
     char name[TIDE_RUN_NAME_BYTES]; /* small-train-c128-b4-fp32 */
@@ -44,7 +44,7 @@ typedef struct tide_profile_run {
     tide_run_result result;         /* owned */
 } tide_profile_run;
 
-/* Everything that `tidemark profile` is going to do. */
+/* Everything that `tidemark profile` will do. */
 typedef struct tide_profile_plan {
     const tide_profile_options *options; /* borrowed */
     char device[TIDE_RUN_SPEC_BYTES];    /* never "auto" */
@@ -67,16 +67,16 @@ void tide_profile_plan_fini(tide_profile_plan *plan);
  */
 TIDE_NODISCARD tide_status tide_profile_name_files(tide_profile_plan *plan, tide_error *error);
 
-/* Says what recording cost. Says nothing on a device without times. */
+/* Reports what recording cost; nothing on a device without times. */
 void tide_profile_say_recorder(const tide_profile_plan *plan, tide_report *report);
 
-/* Says the losses of each run that has any, and warns where the first loss cannot be right. */
+/* Reports the losses of each run that has any, and warns if the first loss cannot be right. */
 void tide_profile_say_loss(const tide_profile_plan *plan, tide_report *report);
 
-/* What a run that ran out of memory asked for, and what was alive then, on stderr. */
+/* Prints on stderr what a run that ran out of memory requested, and what was alive then. */
 void tide_profile_print_oom(const tide_profile_run *run);
 
-/* Results on stdout: of a single run, and of a list. */
+/* Prints results on stdout: of a single run, and of a list. */
 TIDE_NODISCARD tide_status tide_profile_print_single(const tide_profile_plan *plan,
                                                      tide_error *error);
 TIDE_NODISCARD tide_status tide_profile_print_list(const tide_profile_plan *plan,

@@ -1,4 +1,4 @@
-/* What `tidemark profile` says of the loss, and of a first one that cannot be right. */
+/* What `tidemark profile` says about the losses, and about a first loss that cannot be right. */
 #include <math.h>
 #include <stdio.h>
 

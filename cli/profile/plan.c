@@ -55,7 +55,7 @@ static tide_status check_recording(const tide_profile_options *options, tide_err
     return TIDE_OK;
 }
 
-/* What the device cannot do. */
+/* Refuses options that the device cannot serve. */
 static tide_status check_device(const tide_profile_plan *plan, tide_error *error) {
     const tide_profile_options *options = plan->options;
     if (options->overhead_pairs != TIDE_NOT_GIVEN && options->overhead_pairs > 0 &&
@@ -86,7 +86,7 @@ static tide_status check_device(const tide_profile_plan *plan, tide_error *error
 
 /* ---- the plan ---- */
 
-/* How each run is recorded. */
+/* Sets how each run is recorded. */
 static tide_status configure_recording(const tide_profile_plan *plan, const char *command,
                                        tide_run_recording *recording, tide_error *error) {
     const tide_profile_options *options = plan->options;

@@ -55,7 +55,7 @@ static tide_status read_text(const char *path, char **ret_text, size_t *ret_byte
     return TIDE_OK;
 }
 
-/* Adds the row. It replaces a row of the same cell that failed or crashed, because the cell was
+/* Adds the row. It replaces an earlier row of the cell that failed or crashed, because the cell was
  * tried again. */
 static tide_status add_row(tide_sweep *sweep, tide_sweep_row *row, tide_error *error) {
     if (row->cell < sweep->n_cells && sweep->rows[row->cell] != NULL &&
@@ -242,9 +242,9 @@ static tide_status take_over(const char *path, int fd, tide_sweep *sweep, tide_e
     return status;
 }
 
-/* *ret_is_half: the file holds the beginning of the line that this sweep begins with, and nothing
- * else: its writer was ended before anything was measured. TIDE_FORMAT: it holds no line, and not
- * that. */
+/* ret_is_half: the file holds the beginning of the line that this sweep begins with, and nothing
+ * else: its writer was interrupted before anything was measured. TIDE_FORMAT: it holds no complete
+ * line, and not that beginning. */
 static tide_status look_for_header(const char *path, const tide_sweep *sweep, bool *ret_is_half,
                                    tide_error *error) {
     const tide_hostmem *mem = tide_hostmem_default();

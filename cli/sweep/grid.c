@@ -66,7 +66,7 @@ static bool add_models(cJSON *json, const tide_run_options *grid) {
         tide_run_config config;
         tide_run_labels labels;
         tide_run_dimension dimensions[TIDE_RUN_MAX_DIMENSIONS];
-        /* A refused cell has its model all the same. */
+        /* A refused cell also has a model. */
         (void)!tide_run_options_configure(grid, i * n_cells_of_size, "", &config, NULL);
         tide_run_workload_labels(&config.workload, &labels);
         size_t n = tide_run_workload_dimensions(&config.workload, dimensions);
@@ -98,7 +98,8 @@ static bool add_settings(cJSON *json, const tide_sweep_options *options, const c
     const char *environment = getenv("TIDEMARK_ALLOC_CONF");
     double limit =
         grid->memory_limit_bytes == TIDE_RUN_UNLIMITED ? -1.0 : (double)grid->memory_limit_bytes;
-    /* The words of the file's first version: a file that was begun with them can be resumed. */
+    /* The file keeps the words of its first version, so that a file that was begun with them can be
+     * resumed. */
     bool is_pytorch = strcmp(grid->emulate, "pytorch") == 0;
     bool is_usual =
         strcmp(grid->workload, "transformer") == 0; /* a file without this key is of transformers */
@@ -116,7 +117,7 @@ static bool add_settings(cJSON *json, const tide_sweep_options *options, const c
            cJSON_AddBoolToObject(json, "recorded", options->snapshots != NULL) != NULL;
 }
 
-/* Adds the names of all cells. If no cell makes sense, fails with the reason of the first. */
+/* Adds the names of all cells. If no cell is valid, fails with the reason of the first one. */
 static tide_status add_names(cJSON *json, const tide_run_options *grid, size_t n_cells,
                              tide_error *error) {
     cJSON *array = cJSON_AddArrayToObject(json, "cells");
@@ -185,7 +186,7 @@ tide_status tide_sweep_header(const tide_sweep_options *options, const char *dev
 
 /* ---- the sweep ---- */
 
-/* Reads a whole number from 1 to `limit`; 0 if it is none. */
+/* Reads a whole number from 1 to `limit`; 0 if it is not one. */
 static size_t count_of(const cJSON *json, const char *key, size_t limit) {
     const cJSON *item = cJSON_GetObjectItemCaseSensitive(json, key);
     double number = cJSON_IsNumber(item) ? item->valuedouble : 0.0;

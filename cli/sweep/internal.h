@@ -23,7 +23,7 @@ enum { TIDE_SWEEP_MAX_CELLS = 10000, TIDE_SWEEP_VERSION = 1 };
 
 /* The command line as it was written; all texts are borrowed from it. */
 typedef struct tide_sweep_options {
-    tide_run_options grid; /* lists and what holds for every cell */
+    tide_run_options grid; /* the lists, and the options that hold for every cell */
     bool resumes;          /* continues a file that has rows */
     bool retries;          /* with resumes: rows that failed or crashed are run again */
     bool merges;           /* operands are files of parts; nothing is run */
@@ -33,7 +33,7 @@ typedef struct tide_sweep_options {
 
 extern const tide_option_table tide_sweep_option_table;
 
-/* What is known of one cell of the grid. */
+/* The description of one cell of the grid. */
 typedef struct tide_sweep_row {
     size_t cell;                                                /* its place in the grid, from 0 */
     char name[TIDE_RUN_NAME_BYTES];                             /* small-train-c128-b4-fp32 */
@@ -59,7 +59,7 @@ TIDE_NODISCARD tide_status tide_sweep_parse_shard(const char *text, size_t *ret_
                                                   size_t *ret_n_shards, tide_error *error);
 
 /* The first line for this grid on that device (never "auto"). TIDE_INVALID, TIDE_LIMIT: no cell of
- * the grid makes sense, or there are too many. The caller deletes it. */
+ * the grid is valid, or there are too many. The caller deletes it. */
 TIDE_NODISCARD tide_status tide_sweep_header(const tide_sweep_options *options, const char *device,
                                              size_t shard, size_t n_shards, cJSON **ret_header,
                                              tide_error *error);
@@ -139,13 +139,13 @@ TIDE_NODISCARD tide_status tide_sweep_run(const tide_sweep_options *options, con
                                           tide_device_kind kind, tide_sweep *sweep,
                                           tide_sweep_file *file, tide_error *error);
 
-/* The estimate of the time left is made of these. The work of a cell is its floating point
+/* The figures from which the time left is estimated. The work of a cell is its floating point
  * operations, or 1 where the device does not compute. */
 typedef struct tide_sweep_pace {
     double done_work;    /* of cells that completed */
     double done_s;       /* that they took */
     double missing_work; /* of cells without a row, including the running one */
-    double running_s;    /* that the running one has taken so far */
+    double running_s;    /* seconds that the running one has taken so far */
 } tide_sweep_pace;
 
 /* Seconds until all cells have a row; -1: unknown, because no cell has completed yet. */

@@ -1,4 +1,4 @@
-/* One row of a sweep, and the same as JSON. */
+/* One row of a sweep, in memory and as JSON. */
 #include <stdio.h>
 #include <string.h>
 

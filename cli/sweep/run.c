@@ -38,7 +38,7 @@ char *tide_sweep_format_s(double seconds, char text[32]) {
 
 /* A running sweep. */
 typedef struct runner {
-    const tide_sweep_options *options; /* borrowed, as all here */
+    const tide_sweep_options *options; /* borrowed, like every pointer here */
     const char *device;                /* never "auto" */
     tide_device_kind kind;             /* of that device */
     tide_sweep *sweep;

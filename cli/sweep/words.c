@@ -43,7 +43,7 @@ bool tide_sweep_varies(const tide_sweep *sweep, const char *list) {
     return cJSON_GetArraySize(grid_item(sweep, list)) > 1;
 }
 
-/* The only item of a list of the grid; NULL: it has several. */
+/* The only item of a list of the grid; NULL if it has several. */
 static const cJSON *grid_only(const tide_sweep *sweep, const char *key) {
     const cJSON *list = grid_item(sweep, key);
     return cJSON_GetArraySize(list) == 1 ? cJSON_GetArrayItem(list, 0) : NULL;
@@ -174,7 +174,7 @@ void tide_sweep_say_reasons(const tide_sweep *sweep, tide_report *report) {
     size_t n = 0;
     for (size_t i = 0; i < sweep->n_cells; i++) {
         const tide_sweep_row *row = sweep->rows[i];
-        /* What did not fit has its figures in the table. */
+        /* Cells that did not fit have their figures in the table. */
         if (row == NULL || row->result.outcome == TIDE_OUTCOME_COMPLETED ||
             row->result.outcome == TIDE_OUTCOME_OOM ||
             row->result.outcome == TIDE_OUTCOME_NO_HOST) {
