@@ -162,8 +162,8 @@ void tide_beside_report(tide_report *report, const char *label, const tide_peak_
     add_tensors(report, pairs, n_pairs, top);
 }
 
-/* Runs it where nothing is short, and looks at its peak. The caller destroys the snapshot and finis
- * the tensors in any case. */
+/* Runs it with unlimited memory, and groups the tensors at its peak. The caller destroys the
+ * snapshot and finis the tensors in any case. */
 static tide_status run_to_peak(const tide_run_config *config, tide_snapshot **ret_snapshot,
                                tide_peak_tensors *ret_peak, tide_error *error) {
     TIDE_TRY(tide_run_record(config, NULL, ret_snapshot, error));

@@ -16,7 +16,7 @@ extern "C" {
 void tide_beside_report(tide_report *report, const char *label, const tide_peak_tensors *own,
                         const tide_peak_tensors *pytorch, size_t top);
 
-/* Runs both where nothing is short, and reports as above. */
+/* Runs both with unlimited memory, and reports as above. */
 TIDE_NODISCARD tide_status tide_beside_run(tide_report *report, const char *label,
                                            const tide_run_config *own,
                                            const tide_run_config *pytorch, size_t top,

@@ -1,4 +1,4 @@
-/* What is alive at the peak of a recorded run, grouped by name. */
+/* Groups the tensors that are alive at the peak of a recorded run by name. */
 #include "snapshot/peak_tensors.h"
 
 #include <stdlib.h>

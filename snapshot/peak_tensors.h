@@ -1,4 +1,4 @@
-/* peak_tensors.h - what is alive at the peak of a recorded run, tensor by tensor.
+/* peak_tensors.h - the tensors that are alive at the peak of a recorded run.
  *
  * The tensors of one name are one group, whatever layer they belong to. The device is the one that
  * tide_summary_main_device chooses.
@@ -30,19 +30,19 @@ typedef struct tide_peak_group {
 } tide_peak_group;
 
 typedef struct tide_peak_tensors {
-    const tide_snapshot *snapshot; /* borrowed: what all texts are borrowed from */
+    const tide_snapshot *snapshot; /* borrowed; all texts are borrowed from it */
     tide_summary *summary;         /* owned; of the snapshot */
     const tide_summary_peak *peak; /* in the summary */
-    tide_arena arena;              /* what the groups lie in */
+    tide_arena arena;              /* holds the groups */
     const tide_peak_group *groups; /* largest first */
     size_t n_groups;
 } tide_peak_tensors;
 
-/* Groups what is alive at the snapshot's peak. The snapshot outlives it. TIDE_INVALID: nothing was
- * recorded of the run. Fini it in any case. */
+/* Groups the tensors alive at the snapshot's peak. The snapshot must outlive the groups.
+ * TIDE_INVALID: the run was not recorded. The caller calls fini in any case. */
 TIDE_NODISCARD tide_status tide_peak_tensors_init(tide_peak_tensors *peak,
                                                   const tide_snapshot *snapshot, tide_error *error);
-/* Allowed on a zeroed one. */
+/* A zeroed struct is allowed. */
 void tide_peak_tensors_fini(tide_peak_tensors *peak);
 
 #ifdef __cplusplus

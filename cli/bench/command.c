@@ -98,13 +98,14 @@ static const tide_option_table TABLE = {
     .command = "bench",
     .operands = "NAME",
     .intro =
-        "Measures on this machine, beside a floor that is measured in the same rounds:\n"
-        "  allocator    an allocation and its release, not recorded\n"
-        "  recorder     the same recorded, without and with call stacks, on one and two threads\n"
-        "  symbols      addresses of this program looked up in its debug information\n"
-        "Targets of these are bounds that the project states for a machine with nothing else to\n"
-        "do; docs/allocator.md has them.\n"
-        "On a device, cpu or cuda (docs/benchmarks.md):\n"
+        "Measures on this machine, each beside a lower bound that is measured in the same rounds:\n"
+        "  allocator    an allocation and its release, without recording\n"
+        "  recorder     the same with recording, without and with call stacks, on one and two "
+        "threads\n"
+        "  symbols      looking up addresses of this program in its debug information\n"
+        "The project states targets for these, on an otherwise idle machine; docs/allocator.md\n"
+        "lists them.\n"
+        "Measures on a device, cpu or cuda (docs/benchmarks.md):\n"
         "  matmul       square products: TFLOP/s; n 1024 to 16384, on the cpu to 2048\n"
         "  mlp          linear layers with GELU, forward and backward: 256 wide, 4 layers, batch\n"
         "               256, 2 steps; and 128 wide, 16 layers, batch 128, 5 steps\n"
@@ -114,29 +115,30 @@ static const tide_option_table TABLE = {
         "  mlp-norm     linear, layer norm, GELU, linear, D -> 14336 -> D: FLOP / time / peak\n"
         "  layernorm    4096 rows of D 1024 to 16384: GB/s\n"
         "  gemv         D x D matrix times vector, weights bf16 and int8: GB/s\n"
-        "  gather-gemv  two of eight such matrices, chosen by number\n"
+        "  gather-gemv  the same with two of eight matrices, chosen by number\n"
         "  layer-forward, layer-backward\n"
         "               the matrix products of one layer of the transformer, of C channels and "
         "2048\n"
         "               rows: TFLOP/s that a step's products can reach\n"
-        "  copy         copies within device memory of 64 MiB to 4 GiB: GB/s, which no operator "
-        "that\n"
-        "               waits for memory exceeds\n",
+        "  copy         copies of 64 MiB to 4 GiB within device memory: GB/s, which no operator "
+        "that is\n"
+        "               bound by memory exceeds\n",
     .options = OPTIONS,
     .n_options = sizeof(OPTIONS) / sizeof(OPTIONS[0]),
     .min_operands = 1,
     .max_operands = 1,
     .notes =
-        "Times of allocator, recorder and symbols are the thread's own where one thread works, so\n"
-        "that other programs count little; two threads are timed by the clock. min is the machine\n"
-        "at its fastest, which targets are compared with; ratios are medians over the rounds.\n"
+        "Benchmarks of one thread (allocator, recorder, symbols) use the thread's own time, so "
+        "that\n"
+        "other programs matter little; two threads are timed by the clock. Targets are compared\n"
+        "with min, the fastest sample; ratios are medians over the rounds.\n"
         "\n"
-        "Times on a device lie between two device events, after a warm-up; figures are of the\n"
-        "median. The standard deviation is the sample's.\n"
+        "Times on a device are measured between two device events, after a warm-up; figures use\n"
+        "the median. The standard deviation is the sample's.\n"
         "\n"
-        "A size that the device has no memory for is a row that says so, and the others go on: "
-        "exit\n"
-        "status 3. A missed target is 4.\n",
+        "A size for which the device has no memory has a row that says so, and the others are "
+        "still\n"
+        "measured: exit status 3. A missed target gives exit status 4.\n",
 };
 
 /* Options that only some benchmarks take. */

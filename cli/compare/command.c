@@ -132,7 +132,7 @@ static void peaks_table(tide_report *report, const tide_compare *compare) {
     }
 }
 
-/* What all runs say of themselves; NULL: they differ, or one does not say it. */
+/* A text that all runs have in common; NULL: they differ, or one does not have it. */
 static const char *common_implementation(const tide_compare *compare) {
     const char *first = compare->runs[0].snapshot->run.implementation;
     for (size_t i = 1; i < compare->n_runs; i++) {
@@ -143,8 +143,8 @@ static const char *common_implementation(const tide_compare *compare) {
     return first[0] != '\0' ? first : NULL;
 }
 
-/* Whose memory it is: a sentence where it is the same, nothing where the names of the runs say it,
- * else a column of the table of runs. */
+/* Says whose memory it is: in a sentence if it is the same for all, not at all if the names of the
+ * runs say it, otherwise in a column of the table of runs. */
 static bool is_implementation_said(tide_report *report, const tide_compare *compare) {
     const char *common = common_implementation(compare);
     bool is_any_unsaid = false;
@@ -187,7 +187,7 @@ static void outcome_table(tide_report *report, const tide_compare *compare) {
     }
 }
 
-/* Beside the phase: mean and deviation of each run, and but for the base the ratio of the means
+/* After the phase: mean and deviation of each run, and for all but the base the ratio of the means
  * with half of its 95 % confidence interval. */
 _Static_assert(1 + 4 * TIDE_COMPARE_MAX_RUNS - 2 <= TIDE_TABLE_MAX_COLUMNS,
                "a table has room for every run");
@@ -289,7 +289,7 @@ static int edition_of(const char *operand) {
     return strncmp(operand, PYTORCH, n) == 0 ? tide_edition_from_name(operand + n) : -1;
 }
 
-/* An operand that means PyTorch has an edition that there is, and a run in front of it. */
+/* An operand that means PyTorch must name a known edition and follow a run. */
 static tide_status check_operands(const tide_operands *operands, tide_error *error) {
     for (size_t i = 0; i < operands->n; i++) {
         if (strncmp(operands->texts[i], "pytorch:", strlen("pytorch:")) == 0 &&
@@ -368,8 +368,8 @@ static tide_status compare_files(const tide_operands *files, const compare_optio
         if (status != TIDE_OK && edition >= 0) {
             tide_error_prefix(error, "%s: %s", files->texts[i], files->texts[0]);
         }
-        /* Beside PyTorch's forecast it is not attention or another setting that tells them apart.
-         */
+        /* A comparison with PyTorch's forecast is not about attention or another setting, so the
+         * runs get these names. */
         const char *name = i == 0 ? "tidemark" : edition >= 0 ? "PyTorch" : NULL;
         inputs[i] =
             (tide_compare_input){files->texts[i], snapshots[i], files->n == 2 ? name : NULL};

@@ -1,5 +1,5 @@
-/* internal.h - the parts of `tidemark compare`: what the runs have at their peaks, row by
- * row.
+/* internal.h - the parts of `tidemark compare`: the memory of the runs at their peaks, losses,
+ * conditions.
  */
 #ifndef TIDE_CLI_COMPARE_INTERNAL_H
 #define TIDE_CLI_COMPARE_INTERNAL_H
@@ -14,24 +14,23 @@
 void tide_compare_run_column(tide_table *table, size_t run, const char *unit, const char *title,
                              bool is_number);
 
-/* A column per run, and behind all but the base one for the ratio. */
+/* A column per run, and after each run but the base a column for the ratio. */
 void tide_compare_run_columns(tide_table *table, const tide_compare *compare, const char *unit);
 
-/* -1: none, also where one of the two runs ran out of memory: its bytes say how far it came, not
- * what it needs. */
+/* -1: there is none, also if one of the two runs ran out of memory, because its bytes only say how
+ * far it came. */
 double tide_compare_ratio(const tide_compare *compare, size_t run, double value, double base);
 
 /* By layer kind and category. */
 void tide_compare_report_kinds(tide_report *report, const tide_compare *compare,
                                const tide_compare_rows *rows);
 
-/* The `top` rows that differ most; what is left out stands in rows of its own, so that the column
- * of each run adds up to its last row. */
+/* The `top` rows that differ most; further rows sum up the others, so that the column of each run
+ * adds up to its last row. */
 void tide_compare_report_rows(tide_report *report, const tide_compare *compare,
                               const tide_compare_rows *rows, size_t top);
 
-/* Losses of the first and last steps, and where they begin to differ; nothing where no run has any.
- */
+/* Losses of the first and last steps, and where they begin to differ; nothing if no run has any. */
 void tide_compare_report_losses(tide_report *report, const tide_compare *compare);
 
 /* The conditions of --fail-if. */
@@ -45,7 +44,7 @@ void tide_compare_report_gates(tide_report *report, const tide_compare *compare,
                                const tide_compare_gates *gates);
 
 /* One line on stderr for each condition that holds or cannot be judged. Returns the exit status: 4
- * where any holds, else 1 where any cannot be judged. */
+ * if any holds, otherwise 1 if any cannot be judged. */
 int tide_compare_say_gates(const tide_compare *compare, const tide_compare_gates *gates);
 
 #endif

@@ -1,4 +1,4 @@
-/* The losses of the runs side by side, and whether they are those of the same run. */
+/* The losses of the runs side by side, and whether they could be losses of the same run. */
 #include <string.h>
 
 #include "cli/compare/internal.h"
@@ -20,7 +20,7 @@ static void loss_row(tide_table *table, const tide_compare *compare, shown_step 
     }
 }
 
-/* Runs that may be the same one: the same model, data and seed. */
+/* Whether the runs may have equal losses: they have the same model, data and seed. */
 static bool may_be_same(const tide_snapshot_run *a, const tide_snapshot_run *b) {
     return a->model.d_model == b->model.d_model && a->model.d_ff == b->model.d_ff &&
            a->model.n_layers == b->model.n_layers && a->model.n_heads == b->model.n_heads &&

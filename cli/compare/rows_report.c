@@ -1,4 +1,4 @@
-/* What the runs have at their peaks, by layer kind and row by row. */
+/* The memory of the runs at their peaks, by kind of layer and row by row. */
 #include <string.h>
 
 #include "cli/compare/internal.h"
@@ -7,7 +7,7 @@
 
 enum { WORDS_BYTES = 512, SHOWN_FRAMES = 3 };
 
-/* Rows that are shown as one. */
+/* Several rows that are shown as one. */
 typedef struct sum {
     int64_t bytes[TIDE_COMPARE_MAX_RUNS];    /* -1: not recorded */
     int64_t n_blocks[TIDE_COMPARE_MAX_RUNS]; /* per run */
@@ -71,7 +71,8 @@ void tide_compare_report_kinds(tide_report *report, const tide_compare *compare,
     kind_row(table, compare, "all", "all", of_all);
 }
 
-/* Per run the bytes, beside the base difference and change, then the blocks; texts come last. */
+/* For each run its bytes and, except for the base, difference and change, then the blocks; texts
+ * come last. */
 _Static_assert(2 * TIDE_COMPARE_MAX_RUNS + 2 * (TIDE_COMPARE_MAX_RUNS - 1) + 4 <=
                    TIDE_TABLE_MAX_COLUMNS,
                "a table has room for every run");

@@ -1,4 +1,4 @@
-/* tidemark replay: a snapshot's requests through the allocator again. */
+/* tidemark replay: runs a snapshot's requests through the allocator again. */
 #include <stdio.h>
 #include <string.h>
 
@@ -87,7 +87,7 @@ static tide_replay_start start_of(const tide_replay_command *command) {
                                                     : TIDE_REPLAY_START_AUTO;
 }
 
-/* Nothing but the question whether the recording comes out. */
+/* Whether the command only asks if the replay reproduces the recording. */
 static bool only_verifies(const tide_replay_command *command) {
     return command->verify ||
            (command->confs.n == 0 && !command->grid && command->limit_bytes == UINT64_MAX &&
@@ -141,7 +141,7 @@ static tide_status find_needs(tide_replay_runs *runs, tide_error *error) {
     return status;
 }
 
-/* Does all that the command asks for. Fini the runs in any case. */
+/* Does everything that the command requests. The caller calls fini on the runs in any case. */
 static tide_status make_runs(const tide_replay_command *command, const tide_snapshot *snapshot,
                              tide_replay_runs *runs, tide_error *error) {
     const tide_replay_runs_options options = {.start = start_of(command),

@@ -10,14 +10,14 @@
 #include "replay/runs.h"
 
 typedef struct tide_replay_command {
-    tide_option_texts confs;    /* --alloc-conf, each on top of the recorded settings */
+    tide_option_texts confs;    /* --alloc-conf, each added to the recorded settings */
     const char *start;          /* auto, recorded, rebuilt */
     const char *output;         /* NULL: none */
     tide_report_options report; /* how the report is printed */
     uint64_t limit_bytes;       /* UINT64_MAX: not given */
     uint64_t n_samples;         /* --over-time */
-    bool verify;                /* exit status 4 where it does not come out */
-    bool grid;                  /* all settings that make sense */
+    bool verify;                /* exit status 4 if the replay differs */
+    bool grid;                  /* try all settings that make sense */
     bool strip_private;         /* of the output */
 } tide_replay_command;
 

@@ -1,4 +1,4 @@
-/* What `tidemark replay` tells. */
+/* The report of `tidemark replay`. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@ enum { SHOWN_FRAMES = 3, WORDS_BYTES = 512, KEY_BYTES = 48 };
 
 /* ---- sentences ---- */
 
-/* ", 3 of 4 WHAT" where there are any. */
+/* ", 3 of 4 WHAT" if there are any. */
 static void add_share(tide_text *to, size_t n_same, size_t n, const char *what) {
     if (n > 0) {
         tide_text_add_item(to, ", ", "%zu of %zu %s", n_same, n, what);
@@ -59,7 +59,7 @@ static void say_start(tide_report *report, const tide_replay_runs *runs) {
     }
 }
 
-/* Where the limit of each device comes from, unless it was given or recorded. */
+/* Says where the limit of each device comes from, unless it was given or recorded. */
 static void say_limits(tide_report *report, const tide_replay_runs *runs) {
     for (size_t i = 0; runs->n_entries > 0 && i < runs->snapshot->n_devices; i++) {
         const tide_replay_limit *from = &runs->limits[i];
@@ -147,7 +147,7 @@ static void say_succeeded(tide_report *report, const tide_replay_entry *entry) {
     }
 }
 
-/* What ran out of memory under the entry's settings, or no longer does. */
+/* Reports the requests that ran out of memory under the entry's settings, or no longer did. */
 static void say_survival(tide_report *report, const tide_replay_runs *runs,
                          const tide_replay_entry *entry) {
     for (size_t i = 0; i < runs->snapshot->n_devices; i++) {
@@ -187,7 +187,7 @@ static const tide_field ROWS[] = {
 };
 enum { N_ROWS = sizeof(ROWS) / sizeof(ROWS[0]) };
 
-/* Below 0 a count is not known either. */
+/* A count below 0 is also unknown. */
 static tide_cell value_of(const tide_field *row, const tide_replay_figures *figures) {
     tide_cell cell = tide_as_field(row, figures);
     return cell.integer < 0 ? tide_as_none() : cell;
@@ -262,7 +262,8 @@ static void figures_table(tide_report *report, const tide_replay_runs *runs, siz
     }
 }
 
-/* Each device by itself: a sum over devices says nothing of whether one of them has enough. */
+/* Each device by itself, because a sum over devices does not show whether one of them has enough.
+ */
 static void figures_tables(tide_report *report, const tide_replay_runs *runs) {
     for (size_t i = 0; i < runs->snapshot->n_devices; i++) {
         if (runs->snapshot->n_devices == 1 || tide_replay_uses_device(runs, i)) {
@@ -271,7 +272,7 @@ static void figures_tables(tide_report *report, const tide_replay_runs *runs) {
     }
 }
 
-/* `has_name`: there are several runs, whose rows are told apart by a column. */
+/* `has_name`: there are several runs, whose rows a column distinguishes. */
 static void time_table(tide_report *report, const tide_replay *replay, const char *name,
                        bool has_name) {
     if (replay->n_samples == 0) {
@@ -354,7 +355,7 @@ void tide_replay_report(tide_report *report, const tide_replay_runs *runs, const
     }
     say_start(report, runs);
     say_warnings(report, runs);
-    /* The table of a grid says it of the others. */
+    /* For the others the table of a grid has it. */
     for (size_t i = 0; i < (runs->has_grid ? 1 : runs->n_entries); i++) {
         say_survival(report, runs, &runs->entries[i]);
     }

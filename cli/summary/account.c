@@ -4,7 +4,7 @@
 
 #include "cli/summary/view.h"
 
-/* `n_reserved` -1: it is no part of them. */
+/* `n_reserved` is -1 if it is not a part of them. */
 static void line(tide_table *table, const char *name, int64_t n_bytes, int64_t n_reserved,
                  const char *meaning) {
     TIDE_ROW(table, tide_as_text(name), tide_as_bytes(n_bytes),
@@ -24,8 +24,9 @@ static bool has_limit(const tide_snapshot *snapshot) {
     return snapshot->run.memory_limit_bytes >= 0;
 }
 
-/* What the driver counts beside the allocator's segments: known from an allocation that failed,
- * whose row holds what the device had free. -1: not known; the cpu has no driver that counts. */
+/* The bytes that the driver counts in addition to the allocator's segments. They are known from a
+ * failed allocation, whose row holds the device's free bytes. -1: unknown; the cpu has no driver
+ * that counts. */
 static int64_t outside_bytes(const tide_summary_view *of) {
     const tide_summary_device *device = of->device;
     int64_t total = of->snapshot->devices[of->device_number].total_bytes;

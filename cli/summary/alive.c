@@ -37,7 +37,7 @@ tide_cell tide_summary_share(const tide_summary_view *of, int64_t n_bytes) {
     return tide_as_share((double)n_bytes, (double)of->device->peak.totals.allocated_bytes);
 }
 
-/* The columns that every table of shares has behind its first, or before its last. */
+/* The columns that every table of shares has after its first one, or before its last one. */
 void tide_summary_share_columns(tide_table *table) {
     TIDE_COLUMNS(table, TIDE_NUMBER("bytes", "allocated"), TIDE_NUMBER("share_percent", "share"),
                  TIDE_NUMBER("requested_bytes", "requested"), TIDE_NUMBER("blocks", "blocks"),
@@ -101,7 +101,7 @@ static void path_table(const tide_summary_view *of, const char *key, const char 
     }
 }
 
-/* The stack comes last: it is long. */
+/* The stack comes last, because it is long. */
 static void stack_row(const tide_summary_view *of, tide_table *table, const char *words,
                       const tide_share *share) {
     tide_table_row_begin(table);

@@ -154,7 +154,7 @@ static void say_outcome(const tide_summary_view *of) {
 
 /* ---- figures ---- */
 
-/* The mean of the phase "step", by the device's clock where there is one; -1: not timed. */
+/* The mean of the phase "step", by the device's clock if it has one; -1: not timed. */
 static double step_ms(const tide_snapshot_timing *timing) {
     for (size_t i = 0; i < timing->n_phases; i++) {
         const tide_snapshot_phase *phase = &timing->phases[i];
@@ -241,7 +241,7 @@ static tide_status build(const tide_summary_view *of, const char *path) {
     return TIDE_OK;
 }
 
-/* The parts that stand in the report only where they are asked for. */
+/* The parts that the report has only on request. */
 static tide_status add_asked(const tide_summary_view *of, const summary_options *options) {
     tide_tree_plan plan = {.n_keys = options->tree.n, .top = of->top};
     for (size_t i = 0; i < plan.n_keys && i < TIDE_N_TREE_KEYS; i++) {
@@ -276,7 +276,7 @@ static tide_status add_all(tide_summary_view *of, const char *path,
     return tide_summary_kernels(of->report, of->snapshot, of->top);
 }
 
-/* Which device, which instant. */
+/* Chooses the device and the instant. */
 static tide_status find_instant(const tide_snapshot *snapshot, const tide_lifetimes *lifetimes,
                                 const summary_options *options, tide_instant *ret_at,
                                 tide_error *error) {

@@ -1,5 +1,5 @@
-/* The part of `tidemark summary` about free bytes in reserved memory: what holds them there, and
- * what they are good for. */
+/* The part of `tidemark summary` about free bytes in reserved memory: which blocks hold them there,
+ * and which requests they could serve. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 
 enum { SHOWN_FRAMES = 2 };
 
-/* A segment with free bytes that the device does not get back, and the largest block in it. */
+/* A segment whose free bytes cannot go back to the device, and the largest block in it. */
 typedef struct pinned {
     const tide_layout_segment *segment; /* borrowed */
     const tide_lifetime *block;         /* borrowed; the first of the largest */
@@ -153,7 +153,7 @@ static void pinned_table(const tide_summary_view *of, const pinned *items, size_
 
 /* ---- by request ---- */
 
-/* What a request finds in the free blocks of a pool. */
+/* Which requests the free blocks of a pool could serve. */
 static void fit_row(tide_table *table, const tide_layout *layout, int pool, uint64_t request) {
     int64_t all = 0, usable = 0, n_fit = 0;
     for (size_t i = 0; i < layout->n_segments; i++) {

@@ -6,8 +6,8 @@
 #include "common/status.h"
 #include "snapshot/snapshot.h"
 
-/* The kernels that took most of the device's time, `top` of them, and the rest in one row; nothing
- * where none was traced. */
+/* The `top` kernels that took most of the device's time, and the rest in one row; nothing if none
+ * was traced. */
 TIDE_NODISCARD tide_status tide_summary_kernels(tide_report *report, const tide_snapshot *snapshot,
                                                 size_t top);
 

@@ -12,13 +12,13 @@
 
 enum { LABEL_BYTES = 256 };
 
-/* Keys of what has no frame. */
+/* Keys of blocks without a frame. */
 #define NO_STACK ((uint64_t)UINT32_MAX)
 #define FROM_BEFORE (NO_STACK + 1)
 
 /* The blocks of one key. */
 typedef struct group {
-    uint64_t key;  /* frame, or one of the two above */
+    uint64_t key;  /* a frame, or one of the two keys above */
     int64_t bytes; /* whole blocks */
     int64_t requested_bytes;
     int64_t n_blocks;

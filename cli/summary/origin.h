@@ -11,15 +11,14 @@
 #include "common/status.h"
 #include "snapshot/summary.h"
 
-/* No block that is alive at the instant has a category. */
+/* Whether no block that is alive at the instant has a category. */
 bool tide_summary_lacks_categories(const tide_summary_peak *peak);
 
-/* Sentences; none of a recording of our own. */
+/* Adds sentences about the recording; none for our own. */
 void tide_summary_say_origin(const tide_summary_view *of);
 
-/* What is alive at the instant by the user's line that asked for it: `top` rows, and the rest in
- * one.
- */
+/* The blocks alive at the instant by the user's line that requested them: `top` rows, and the rest
+ * in one. */
 TIDE_NODISCARD tide_status tide_summary_user_frames(const tide_summary_view *of);
 
 #endif

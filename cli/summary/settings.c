@@ -10,7 +10,8 @@ enum { TEXT_BYTES = 1024 };
 
 typedef enum setting_kind { BYTES, NUMBER, SWITCH } setting_kind;
 
-/* PyTorch's defaults. What a file has beside these is not told: it says nothing about the bytes. */
+/* PyTorch's defaults. Other settings of a file are left out, because they do not affect the bytes.
+ */
 static const struct {
     const char *name;
     double number; /* -1: unlimited */

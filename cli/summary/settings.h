@@ -5,7 +5,7 @@
 #include "report/table.h"
 #include "snapshot/snapshot.h"
 
-/* A sentence with the settings that are not the default; nothing where all are. */
+/* A sentence with the settings that are not the default; nothing if all are. */
 void tide_summary_settings(tide_report *report, const tide_snapshot *snapshot);
 
 #endif

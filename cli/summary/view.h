@@ -1,4 +1,4 @@
-/* view.h - what the parts of `tidemark summary` share: each adds its sentences and tables
+/* view.h - shared by the parts of `tidemark summary`, each of which adds its sentences and tables
  * to one report.
  */
 #ifndef TIDE_CLI_SUMMARY_VIEW_H
@@ -18,15 +18,15 @@
 
 typedef struct tide_summary_view {
     tide_report *report;               /* borrowed; filled */
-    const tide_snapshot *snapshot;     /* borrowed, as all below */
+    const tide_snapshot *snapshot;     /* borrowed, like every pointer below */
     const tide_lifetimes *lifetimes;   /* of the snapshot */
     const tide_scope_paths *paths;     /* of its scopes */
-    const tide_summary_device *device; /* the one that the report is about */
+    const tide_summary_device *device; /* the device that the report is about */
     size_t device_number;              /* its index */
     size_t top;                        /* rows of a table of scopes, stacks or blocks */
-    bool is_peak;                      /* the instant is the peak, not one that was asked for */
+    bool is_peak;                      /* the instant is the peak and not a requested one */
     bool is_text;                      /* leading blanks of a cell are kept */
-    bool is_for_programs;              /* CSV or JSON: columns that people have no use for */
+    bool is_for_programs;              /* CSV or JSON, which have further columns for programs */
     const char *when;                  /* "at the peak", "at event 1234" */
 } tide_summary_view;
 
@@ -42,10 +42,11 @@ const char *tide_summary_scope(const tide_summary_view *of, uint32_t scope);
 /* The text of a number of a path: "forward > layer 3"; "" for TIDE_NONE. In the report's arena. */
 const char *tide_summary_path(const tide_summary_view *of, uint32_t path);
 
-/* Of the allocated bytes of the instant, in percent. */
+/* The share of the instant's allocated bytes, in percent. */
 tide_cell tide_summary_share(const tide_summary_view *of, int64_t n_bytes);
 
-/* The columns that every table of shares has behind its first, or before its last, and a row's. */
+/* The columns that every table of shares has after its first one, or before its last one, and their
+ * cells. */
 void tide_summary_share_columns(tide_table *table);
 void tide_summary_share_cells(const tide_summary_view *of, tide_table *table,
                               const tide_share *share);
@@ -55,7 +56,7 @@ void tide_summary_share_cells(const tide_summary_view *of, tide_table *table,
 TIDE_NODISCARD tide_status tide_summary_alive(const tide_summary_view *of);
 void tide_summary_alive_places(const tide_summary_view *of);
 
-/* Every reserved byte of the instant, and what the device itself reports where the file knows. */
+/* Every reserved byte of the instant, and the device's own figures if the file has them. */
 void tide_summary_account(const tide_summary_view *of);
 
 /* How long the phases took, and the recorder. */
@@ -65,11 +66,12 @@ void tide_summary_timing(const tide_summary_view *of);
 TIDE_NODISCARD tide_status tide_summary_tree(const tide_summary_view *of,
                                              const tide_tree_plan *plan);
 
-/* Why there are free bytes in reserved memory at the instant, and what they are good for. */
+/* Why there are free bytes in reserved memory at the instant, and which requests they could serve.
+ */
 TIDE_NODISCARD tide_status tide_summary_fragmentation(const tide_summary_view *of);
 
-/* `repeats`: whether each step repeats the one before it, and what grows; `leaks`: what is born
- * after warm-up and never released. */
+/* `repeats`: whether each step repeats the one before it, and what grows; `leaks`: what was
+ * allocated after warm-up and never released. */
 TIDE_NODISCARD tide_status tide_summary_steps(const tide_summary_view *of, bool repeats,
                                               bool leaks);
 
