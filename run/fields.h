@@ -40,6 +40,19 @@ typedef struct tide_field {
         .n_bytes = sizeof(((type *)0)->member)                                                     \
     }
 
+/* An enumeration with `n` values. */
+#define TIDE_FIELD_CHOICE(type, name, member, n)                                                   \
+    {                                                                                              \
+        .key = (name), .kind = TIDE_FIELD_INT, .offset = offsetof(type, member),                   \
+        .n_bytes = sizeof(((type *)0)->member), .n_values = (int)(n)                               \
+    }
+/* A field that older files do not have. */
+#define TIDE_FIELD_OPTIONAL(type, field_kind, name, member)                                        \
+    {                                                                                              \
+        .key = (name), .kind = (field_kind), .offset = offsetof(type, member),                     \
+        .n_bytes = sizeof(((type *)0)->member), .is_optional = true                                \
+    }
+
 /* Adds the fields of the struct at `from`. False: no host memory. */
 bool tide_fields_write(cJSON *json, const tide_field *fields, size_t n, const void *from);
 

@@ -6,11 +6,7 @@
 #include "run/run_internal.h"
 
 #define CONFIG(key, kind, member) TIDE_FIELD(tide_run_config, kind, key, member)
-#define CHOICE(name, member, n)                                                                    \
-    {                                                                                              \
-        .key = (name), .kind = TIDE_FIELD_INT, .offset = offsetof(tide_run_config, member),        \
-        .n_bytes = sizeof(((tide_run_config *)0)->member), .n_values = (int)(n)                    \
-    }
+#define CHOICE(key, member, n) TIDE_FIELD_CHOICE(tide_run_config, key, member, n)
 #define LIMITS(key, kind, member) CONFIG(key, kind, limits.member)
 #define RECORDING(key, kind, member) CONFIG(key, kind, recording.member)
 

@@ -28,19 +28,11 @@ static const tide_field FIELDS[] = {
     RESULT("peak_share", TIDE_FIELD_REAL, peak_share),
     RESULT("started_unix_us", TIDE_FIELD_INT64, started_unix_us),
     RESULT("snapshot", TIDE_FIELD_TEXT, snapshot_path),
+    TIDE_FIELD_OPTIONAL(tide_run_result, TIDE_FIELD_INT64, "retries", memory.n_retries),
+    TIDE_FIELD_OPTIONAL(tide_run_result, TIDE_FIELD_REAL, "loss", loss),
 };
 
-/* Keys that rows of older files lack. */
-static const tide_field OPTIONAL[] = {
-    {"retries", TIDE_FIELD_INT64, offsetof(tide_run_result, memory.n_retries), sizeof(int64_t), 0,
-     true},
-    {"loss", TIDE_FIELD_REAL, offsetof(tide_run_result, loss), sizeof(double), 0, true},
-};
-
-enum {
-    N_FIELDS = sizeof(FIELDS) / sizeof(FIELDS[0]),
-    N_OPTIONAL = sizeof(OPTIONAL) / sizeof(OPTIONAL[0])
-};
+enum { N_FIELDS = sizeof(FIELDS) / sizeof(FIELDS[0]) };
 
 /* ---- writing ---- */
 
@@ -74,7 +66,7 @@ cJSON *tide_run_result_to_json(const tide_run_result *result) {
     bool is_complete =
         cJSON_AddStringToObject(json, "outcome", tide_outcome_name((int)result->outcome)) != NULL;
     is_complete = is_complete && tide_fields_write(json, FIELDS, N_FIELDS, result) &&
-                  tide_fields_write(json, OPTIONAL, N_OPTIONAL, result) && add_phases(json, result);
+                  add_phases(json, result);
     cJSON *environment = is_complete ? cJSON_AddObjectToObject(json, "environment") : NULL;
     if (environment == NULL ||
         !tide_fields_write(environment, tide_run_environment_fields, TIDE_N_ENVIRONMENT_FIELDS,
@@ -143,7 +135,6 @@ tide_status tide_run_result_from_json(const cJSON *json, tide_run_result *ret_re
         return tide_fail(error, TIDE_FORMAT, "outcome is missing or unknown");
     }
     TIDE_TRY(tide_fields_read(json, FIELDS, N_FIELDS, ret_result, error));
-    TIDE_TRY(tide_fields_read(json, OPTIONAL, N_OPTIONAL, ret_result, error));
     TIDE_TRY(tide_fields_read(environment, tide_run_environment_fields, TIDE_N_ENVIRONMENT_FIELDS,
                               &ret_result->environment, error));
     TIDE_TRY(read_phases(json, ret_result, error));
