@@ -1,7 +1,8 @@
-/* internal.h - the parts of `tidemark sweep`: the grid, the file of its rows, running what is
- * missing, joining parts, and the table.
+/* internal.h - the parts of `tidemark sweep`: its options, the grid that they name, the file of
+ * its rows, running what is missing, joining parts, and the table. The grid and its rows themselves
+ * are those of run/sweep.h.
  *
- * A sweep is a grid of cells and the rows that are known of them. Its file is JSON Lines: the first
+ * The file is JSON Lines: the first
  * line describes the grid, each further line is the finished row of one cell (docs/sweep.md).
  */
 #ifndef TIDE_CLI_SWEEP_INTERNAL_H
@@ -11,15 +12,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <cjson/cJSON.h>
-
 #include "cli/files.h"
 #include "cli/run_options.h"
 #include "report/table.h"
 #include "common/status.h"
-#include "run/run.h"
-
-enum { TIDE_SWEEP_MAX_CELLS = 10000, TIDE_SWEEP_VERSION = 1 };
+#include "run/sweep.h"
 
 /* The command line as it was written; all texts are borrowed from it. */
 typedef struct tide_sweep_options {
@@ -33,27 +30,6 @@ typedef struct tide_sweep_options {
 
 extern const tide_option_table tide_sweep_option_table;
 
-/* The description of one cell of the grid. */
-typedef struct tide_sweep_row {
-    size_t cell;                                                /* its place in the grid, from 0 */
-    char name[TIDE_RUN_NAME_BYTES];                             /* small-train-c128-b4-fp32 */
-    char size[32];                                              /* preset, or "custom" */
-    char mode[32], precision[32], attention[32], recompute[32]; /* as on the command line; an MLP
-                                                                   has "" for the last two */
-    int64_t context_length, batch_size;                         /* context of an MLP: 0 */
-    tide_run_result result;                                     /* owned */
-} tide_sweep_row;
-
-typedef struct tide_sweep {
-    cJSON *header;         /* owned: the first line of the file */
-    const char **names;    /* owned, n_cells; the texts are the header's */
-    size_t n_cells;        /* of the whole grid */
-    size_t shard;          /* which part this is, 1 .. n_shards */
-    size_t n_shards;       /* cell i belongs to part i % n_shards + 1 */
-    tide_sweep_row **rows; /* owned, n_cells in grid order; NULL: no row yet */
-    size_t n_rows;         /* number of rows that are there */
-} tide_sweep;
-
 /* Reads "I/N" with 1 <= I <= N, such as "2/4". NULL means part 1 of 1. */
 TIDE_NODISCARD tide_status tide_sweep_parse_shard(const char *text, size_t *ret_shard,
                                                   size_t *ret_n_shards, tide_error *error);
@@ -63,33 +39,6 @@ TIDE_NODISCARD tide_status tide_sweep_parse_shard(const char *text, size_t *ret_
 TIDE_NODISCARD tide_status tide_sweep_header(const tide_sweep_options *options, const char *device,
                                              size_t shard, size_t n_shards, cJSON **ret_header,
                                              tide_error *error);
-
-/* A sweep without rows. Takes the header in any case; TIDE_FORMAT names what is wrong with it. The
- * caller calls fini in any case. */
-TIDE_NODISCARD tide_status tide_sweep_init(tide_sweep *sweep, cJSON *header, tide_error *error);
-void tide_sweep_fini(tide_sweep *sweep);
-bool tide_sweep_owns(const tide_sweep *sweep, size_t cell);
-/* The number of cells in this part, and the number of those without a row. */
-size_t tide_sweep_n_owned(const tide_sweep *sweep);
-size_t tide_sweep_n_missing(const tide_sweep *sweep);
-/* TIDE_INVALID, naming what is different, unless both are of the same grid. */
-TIDE_NODISCARD tide_status tide_sweep_check_same(const tide_sweep *sweep, const tide_sweep *other,
-                                                 tide_error *error);
-
-/* An empty row for the cell of that configuration; NULL: no host memory. */
-tide_sweep_row *tide_sweep_row_create(size_t cell, const tide_run_workload *workload);
-void tide_sweep_row_destroy(tide_sweep_row *row);
-/* The caller deletes it; NULL: no host memory. */
-cJSON *tide_sweep_row_to_json(const tide_sweep_row *row);
-TIDE_NODISCARD tide_status tide_sweep_row_from_json(const cJSON *json, tide_sweep_row **ret_row,
-                                                    tide_error *error);
-/* Takes the row on success. TIDE_FORMAT: the grid has no such cell. TIDE_INVALID: it has a row. */
-TIDE_NODISCARD tide_status tide_sweep_add(tide_sweep *sweep, tide_sweep_row *row,
-                                          tide_error *error);
-/* Whether it failed or crashed, so that another try may end differently. */
-bool tide_sweep_is_failed(const tide_sweep_row *row);
-/* Forgets the rows that failed or crashed; returns how many. */
-size_t tide_sweep_forget_failed(tide_sweep *sweep);
 
 /* ---- the file ---- */
 

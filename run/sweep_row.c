@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/sweep/internal.h"
+#include "run/sweep.h"
 
 tide_sweep_row *tide_sweep_row_create(size_t cell, const tide_run_workload *workload) {
     tide_sweep_row *row = tide_hostmem_zeroed(tide_hostmem_default(), 1, sizeof(*row));

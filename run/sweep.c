@@ -1,0 +1,142 @@
+/* A grid of runs: reads its description, and keeps its known rows. */
+#include "run/sweep.h"
+
+#include <string.h>
+
+/* Reads a whole number from 1 to `limit`; 0 if it is not one. */
+static size_t count_of(const cJSON *json, const char *key, size_t limit) {
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(json, key);
+    double number = cJSON_IsNumber(item) ? item->valuedouble : 0.0;
+    return number >= 1.0 && number <= (double)limit && number == (double)(size_t)number
+               ? (size_t)number
+               : 0;
+}
+
+static tide_status take_names(const cJSON *names, tide_sweep *sweep, tide_error *error) {
+    const cJSON *name = NULL;
+    size_t n = 0;
+    cJSON_ArrayForEach(name, names) {
+        if (!cJSON_IsString(name) || strlen(name->valuestring) >= TIDE_RUN_NAME_BYTES) {
+            return tide_fail(error, TIDE_FORMAT, "a name among its cells is none");
+        }
+        sweep->names[n++] = name->valuestring;
+    }
+    return TIDE_OK;
+}
+
+tide_status tide_sweep_init(tide_sweep *sweep, cJSON *header, tide_error *error) {
+    *sweep = (tide_sweep){.header = header};
+    const cJSON *format = cJSON_GetObjectItemCaseSensitive(header, "format");
+    if (!cJSON_IsString(format) || strcmp(format->valuestring, TIDE_SWEEP_FORMAT) != 0) {
+        return tide_fail(error, TIDE_FORMAT, "its first line does not describe a sweep");
+    }
+    if (count_of(header, "version", 1000000) != TIDE_SWEEP_VERSION) {
+        return tide_fail(error, TIDE_FORMAT, "its version is not %d, which this program reads",
+                         (int)TIDE_SWEEP_VERSION);
+    }
+    const cJSON *names = cJSON_GetObjectItemCaseSensitive(header, "cells");
+    const cJSON *grid = cJSON_GetObjectItemCaseSensitive(header, "grid");
+    int n_cells = cJSON_IsArray(names) ? cJSON_GetArraySize(names) : 0;
+    sweep->n_shards = count_of(header, "shards", 1 << 30);
+    sweep->shard = count_of(header, "shard", sweep->n_shards);
+    if (!cJSON_IsObject(grid) || sweep->shard == 0 || n_cells < 1 ||
+        n_cells > TIDE_SWEEP_MAX_CELLS) {
+        return tide_fail(error, TIDE_FORMAT, "its first line does not describe a grid");
+    }
+    const tide_hostmem *mem = tide_hostmem_default();
+    sweep->rows = tide_hostmem_zeroed(mem, (size_t)n_cells, sizeof(*sweep->rows));
+    sweep->names = tide_hostmem_zeroed(mem, (size_t)n_cells, sizeof(*sweep->names));
+    if (sweep->rows == NULL || sweep->names == NULL) {
+        return tide_fail(error, TIDE_NO_MEMORY, "there is no host memory for %d rows", n_cells);
+    }
+    sweep->n_cells = (size_t)n_cells;
+    return take_names(names, sweep, error);
+}
+
+void tide_sweep_fini(tide_sweep *sweep) {
+    for (size_t i = 0; i < sweep->n_cells; i++) {
+        tide_sweep_row_destroy(sweep->rows[i]);
+    }
+    tide_hostmem_default()->release(tide_hostmem_default()->ctx, sweep->rows);
+    tide_hostmem_default()->release(tide_hostmem_default()->ctx, sweep->names);
+    cJSON_Delete(sweep->header);
+    *sweep = (tide_sweep){.header = NULL};
+}
+
+bool tide_sweep_owns(const tide_sweep *sweep, size_t cell) {
+    return cell % sweep->n_shards + 1 == sweep->shard;
+}
+
+size_t tide_sweep_n_owned(const tide_sweep *sweep) {
+    size_t n = 0;
+    for (size_t i = 0; i < sweep->n_cells; i++) {
+        n += tide_sweep_owns(sweep, i);
+    }
+    return n;
+}
+
+size_t tide_sweep_n_missing(const tide_sweep *sweep) {
+    size_t n = 0;
+    for (size_t i = 0; i < sweep->n_cells; i++) {
+        n += tide_sweep_owns(sweep, i) && sweep->rows[i] == NULL;
+    }
+    return n;
+}
+
+tide_status tide_sweep_check_same(const tide_sweep *sweep, const tide_sweep *other,
+                                  tide_error *error) {
+    const cJSON *grid = cJSON_GetObjectItemCaseSensitive(sweep->header, "grid");
+    const cJSON *second = cJSON_GetObjectItemCaseSensitive(other->header, "grid");
+    const cJSON *item = NULL;
+    cJSON_ArrayForEach(item, grid) {
+        const cJSON *match = cJSON_GetObjectItemCaseSensitive(second, item->string);
+        if (cJSON_Compare(item, match, true)) {
+            continue;
+        }
+        char *here = cJSON_PrintUnformatted(item);
+        char *there = match != NULL ? cJSON_PrintUnformatted(match) : NULL;
+        tide_status status =
+            tide_fail(error, TIDE_INVALID, "%s is %.200s there and %.200s here", item->string,
+                      there != NULL ? there : "missing", here != NULL ? here : "?");
+        cJSON_free(here);
+        cJSON_free(there);
+        return status;
+    }
+    const cJSON *names = cJSON_GetObjectItemCaseSensitive(sweep->header, "cells");
+    if (!cJSON_Compare(names, cJSON_GetObjectItemCaseSensitive(other->header, "cells"), true)) {
+        return tide_fail(error, TIDE_INVALID, "its cells have other names");
+    }
+    return TIDE_OK;
+}
+
+tide_status tide_sweep_add(tide_sweep *sweep, tide_sweep_row *row, tide_error *error) {
+    if (row->cell >= sweep->n_cells || strcmp(row->name, sweep->names[row->cell]) != 0) {
+        return tide_fail(error, TIDE_FORMAT, "the grid has no cell %zu named %s", row->cell,
+                         row->name);
+    }
+    if (sweep->rows[row->cell] != NULL) {
+        return tide_fail(error, TIDE_INVALID, "the cell %s has a row already", row->name);
+    }
+    sweep->rows[row->cell] = row;
+    sweep->n_rows++;
+    return TIDE_OK;
+}
+
+bool tide_sweep_is_failed(const tide_sweep_row *row) {
+    return row->result.outcome == TIDE_OUTCOME_FAILED ||
+           row->result.outcome == TIDE_OUTCOME_CRASHED;
+}
+
+size_t tide_sweep_forget_failed(tide_sweep *sweep) {
+    size_t n = 0;
+    for (size_t i = 0; i < sweep->n_cells; i++) {
+        tide_sweep_row *row = sweep->rows[i];
+        if (row != NULL && tide_sweep_is_failed(row)) {
+            tide_sweep_row_destroy(row);
+            sweep->rows[i] = NULL;
+            sweep->n_rows--;
+            n++;
+        }
+    }
+    return n;
+}

@@ -1,0 +1,78 @@
+/* sweep.h - a grid of runs and the rows that are known of them.
+ *
+ * The header is a JSON object that describes the whole grid: format, version, shard, shards, grid
+ * and the names of its cells (docs/sweep.md). A row belongs to one cell by its number and its name.
+ */
+#ifndef TIDE_RUN_SWEEP_H
+#define TIDE_RUN_SWEEP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cjson/cJSON.h>
+
+#include "common/status.h"
+#include "run/run.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { TIDE_SWEEP_MAX_CELLS = 10000, TIDE_SWEEP_VERSION = 1 };
+
+#define TIDE_SWEEP_FORMAT "tidemark-sweep" /* the header's format */
+
+/* What is known of one cell of the grid. */
+typedef struct tide_sweep_row {
+    size_t cell;                                                /* its place in the grid, from 0 */
+    char name[TIDE_RUN_NAME_BYTES];                             /* small-train-c128-b4-fp32 */
+    char size[32];                                              /* preset, or "custom" */
+    char mode[32], precision[32], attention[32], recompute[32]; /* as on the command line; an MLP
+                                                                   has "" for the last two */
+    int64_t context_length, batch_size;                         /* context of an MLP: 0 */
+    tide_run_result result;                                     /* owned */
+} tide_sweep_row;
+
+typedef struct tide_sweep {
+    cJSON *header;         /* owned: the first line of the file */
+    const char **names;    /* owned, n_cells; the texts are the header's */
+    size_t n_cells;        /* of the whole grid */
+    size_t shard;          /* which part this is, 1 .. n_shards */
+    size_t n_shards;       /* cell i belongs to part i % n_shards + 1 */
+    tide_sweep_row **rows; /* owned, n_cells in grid order; NULL: no row yet */
+    size_t n_rows;         /* number of rows that are there */
+} tide_sweep;
+
+/* A sweep without rows. Takes the header in any case; TIDE_FORMAT names what is wrong with it. The
+ * caller calls fini in any case. */
+TIDE_NODISCARD tide_status tide_sweep_init(tide_sweep *sweep, cJSON *header, tide_error *error);
+void tide_sweep_fini(tide_sweep *sweep);
+bool tide_sweep_owns(const tide_sweep *sweep, size_t cell);
+/* The number of cells in this part, and the number of those without a row. */
+size_t tide_sweep_n_owned(const tide_sweep *sweep);
+size_t tide_sweep_n_missing(const tide_sweep *sweep);
+/* TIDE_INVALID, naming what is different, unless both are of the same grid. */
+TIDE_NODISCARD tide_status tide_sweep_check_same(const tide_sweep *sweep, const tide_sweep *other,
+                                                 tide_error *error);
+
+/* An empty row for the cell of that configuration; NULL: no host memory. */
+tide_sweep_row *tide_sweep_row_create(size_t cell, const tide_run_workload *workload);
+void tide_sweep_row_destroy(tide_sweep_row *row);
+/* The caller deletes it; NULL: no host memory. */
+cJSON *tide_sweep_row_to_json(const tide_sweep_row *row);
+TIDE_NODISCARD tide_status tide_sweep_row_from_json(const cJSON *json, tide_sweep_row **ret_row,
+                                                    tide_error *error);
+/* Takes the row on success. TIDE_FORMAT: the grid has no such cell. TIDE_INVALID: it has a row. */
+TIDE_NODISCARD tide_status tide_sweep_add(tide_sweep *sweep, tide_sweep_row *row,
+                                          tide_error *error);
+/* Whether it failed or crashed, so that another try may end differently. */
+bool tide_sweep_is_failed(const tide_sweep_row *row);
+/* Forgets the rows that failed or crashed; returns how many. */
+size_t tide_sweep_forget_failed(tide_sweep *sweep);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
