@@ -41,22 +41,19 @@ static const char *vary_at(size_t i) {
 
 static const tide_option OPTIONS[] = {
     TIDE_REPORT_ROWS(AT(report)),
-    {TIDE_OPTION_COUNT, "rounds", NULL, "N",
-     "number of samples of each variant, 1 to 101; default 15", NULL, NULL, NULL, AT(rounds)},
-    {TIDE_OPTION_FLAG, "samples", NULL, NULL, "print every sample, too", NULL, NULL, NULL,
-     AT(samples)},
-    {TIDE_OPTION_FLAG, "gate", NULL, NULL,
-     "end with exit status 4 if allocator, recorder or symbols misses a target", NULL, NULL, NULL,
-     AT(gate)},
-    {TIDE_OPTION_FLAG, "brief", NULL, NULL,
-     "do little work in each sample, only to see that it runs; the figures mean nothing", NULL,
-     NULL, NULL, AT(settings.is_brief)},
+    TIDE_OPTION(COUNT, "rounds", "N", AT(rounds),
+                "number of samples of each variant, 1 to 101; default 15"),
+    TIDE_OPTION(FLAG, "samples", NULL, AT(samples), "print every sample, too"),
+    TIDE_OPTION(FLAG, "gate", NULL, AT(gate),
+                "end with exit status 4 if allocator, recorder or symbols misses a target"),
+    TIDE_OPTION(
+        FLAG, "brief", NULL, AT(settings.is_brief),
+        "do little work in each sample, only to see that it runs; the figures mean nothing"),
     {.kind = TIDE_OPTION_HEADING, .help = "Benchmarks of a device"},
-    {TIDE_OPTION_TEXT, "device", NULL, "auto|cuda[:N]|cpu",
-     "device to measure; default auto, the best real one", NULL, NULL, tide_choice_device,
-     AT(settings.device)},
-    {TIDE_OPTION_COUNTS, "sizes", NULL, "N", "n or D of each row; default: the sizes listed above",
-     NULL, NULL, NULL, AT(sizes)},
+    TIDE_OPTION_OF(TEXT, "device", "auto|cuda[:N]|cpu", tide_choice_device, AT(settings.device),
+                   "device to measure; default auto, the best real one"),
+    TIDE_OPTION(COUNTS, "sizes", "N", AT(sizes),
+                "n or D of each row; default: the sizes listed above"),
     {TIDE_OPTION_CHOICES, "dtype", NULL, NULL,
      "types of the numbers; int8 is for weights only, which are cast where they are used", NULL,
      "bf16-true=bf16", dtype_at, AT(dtypes)},
@@ -66,32 +63,31 @@ static const tide_option OPTIONS[] = {
      "d-model", NULL, NULL, AT(settings.dim)},
     {TIDE_OPTION_COUNT, "layers", NULL, "N", "mlp, mlp-scaling: number of layers; default 4",
      "num-layers", NULL, NULL, AT(settings.layers)},
-    {TIDE_OPTION_COUNT, "steps", NULL, "N",
-     "mlp, mlp-scaling: number of forward and backward passes in a run; default 2", NULL, NULL,
-     NULL, AT(settings.steps)},
-    {TIDE_OPTION_CHOICES, "vary", NULL, NULL,
-     "mlp-scaling: what is made 2 to 5 times as much; default each of them", NULL, NULL, vary_at,
-     AT(vary)},
-    {TIDE_OPTION_COUNT, "warmup", NULL, "N", "number of calls before the first sample; default 3",
-     NULL, NULL, NULL, AT(settings.warmup)},
-    {TIDE_OPTION_COUNT, "calls", NULL, "N",
-     "number of calls in a sample, whose time is divided by N: best us is then the best of "
-     "--rounds repeats of N calls; default 1",
-     NULL, NULL, NULL, AT(settings.calls)},
-    {TIDE_OPTION_FLAG, "no-flush", NULL, NULL,
-     "leave the caches as they are between samples; by default a buffer of twice the size of the "
-     "last cache is written before each sample of layernorm, gemv, gather-gemv and copy",
-     NULL, NULL, NULL, AT(settings.no_flush)},
-    {TIDE_OPTION_REAL, "peak-tflops", NULL, "X",
-     "mlp-norm: peak rate of which the share is computed; default: the rate that the card's vendor "
-     "states",
-     NULL, NULL, NULL, AT(settings.peak_tflops)},
-    {TIDE_OPTION_REAL, "target", NULL, "X",
-     "end with exit status 4 if the figure, or its mean over several sizes, does not reach X", NULL,
-     NULL, NULL, AT(settings.target)},
-    {TIDE_OPTION_TEXT, "record", NULL, "FILE.csv",
-     "append the figures to this file as experiment records, adding columns where they are needed",
-     NULL, NULL, NULL, AT(record_path)},
+    TIDE_OPTION(COUNT, "steps", "N", AT(settings.steps),
+                "mlp, mlp-scaling: number of forward and backward passes in a run; default 2"),
+    TIDE_OPTION_OF(CHOICES, "vary", NULL, vary_at, AT(vary),
+                   "mlp-scaling: what is made 2 to 5 times as much; default each of them"),
+    TIDE_OPTION(COUNT, "warmup", "N", AT(settings.warmup),
+                "number of calls before the first sample; default 3"),
+    TIDE_OPTION(
+        COUNT, "calls", "N", AT(settings.calls),
+        "number of calls in a sample, whose time is divided by N: best us is then the best of "
+        "--rounds repeats of N calls; default 1"),
+    TIDE_OPTION(
+        FLAG, "no-flush", NULL, AT(settings.no_flush),
+        "leave the caches as they are between samples; by default a buffer of twice the size of "
+        "the "
+        "last cache is written before each sample of layernorm, gemv, gather-gemv and copy"),
+    TIDE_OPTION(REAL, "peak-tflops", "X", AT(settings.peak_tflops),
+                "mlp-norm: peak rate of which the share is computed; default: the rate that the "
+                "card's vendor "
+                "states"),
+    TIDE_OPTION(
+        REAL, "target", "X", AT(settings.target),
+        "end with exit status 4 if the figure, or its mean over several sizes, does not reach X"),
+    TIDE_OPTION(TEXT, "record", "FILE.csv", AT(record_path),
+                "append the figures to this file as experiment records, adding columns where they "
+                "are needed"),
 };
 
 static const tide_option_table TABLE = {
@@ -263,10 +259,7 @@ static tide_status report_run(const tide_bench *bench, const bench_options *opti
     tide_report_figure_count(&report, "rounds", (int64_t)n_rounds);
     tide_report_figure_text(&report, "targets_met", is_missed ? "no" : "yes");
     tide_report_figure_count(&report, "unfit_cases", (int64_t)run->n_unfit);
-    tide_status status =
-        tide_report_print(&report, tide_format_chosen(&options->report), stdout, stderr, error);
-    tide_report_fini(&report);
-    return status;
+    return tide_report_end(&report, TIDE_OK, tide_format_chosen(&options->report), error);
 }
 
 /* Measures, prints the report whatever the targets say, and keeps the records. */

@@ -106,6 +106,11 @@ static source source_of(const tide_sweep *sweep, const tide_sweep_places *found,
     return from;
 }
 
+static tide_cell cell_of(size_t column, const source *from) {
+    return COLUMNS[column].cell != NULL ? COLUMNS[column].cell(from)
+                                        : tide_as_field(&COLUMNS[column].field, from->row);
+}
+
 /* Fills a table with the columns that are shown. */
 static void fill(const tide_sweep *sweep, const tide_sweep_places *found,
                  const bool is_shown[N_COLUMNS], bool with_places, tide_table *table) {
@@ -126,9 +131,7 @@ static void fill(const tide_sweep *sweep, const tide_sweep_places *found,
         tide_table_row_begin(table);
         for (size_t c = 0; c < N_COLUMNS; c++) {
             if (is_shown[c]) {
-                TIDE_CELLS(table, COLUMNS[c].cell != NULL
-                                      ? COLUMNS[c].cell(&from)
-                                      : tide_as_field(&COLUMNS[c].field, from.row));
+                TIDE_CELLS(table, cell_of(c, &from));
             }
         }
         if (with_places && from.place > 0) {
@@ -137,23 +140,32 @@ static void fill(const tide_sweep *sweep, const tide_sweep_places *found,
     }
 }
 
-static bool is_same_cell(const tide_cell *a, const tide_cell *b) {
-    return a->kind == b->kind && a->integer == b->integer &&
-           (a->kind != TIDE_CELL_TEXT || strcmp(a->text, b->text) == 0);
+static bool is_same_cell(tide_cell a, tide_cell b) {
+    return a.kind == b.kind && a.integer == b.integer &&
+           (a.kind != TIDE_CELL_TEXT || strcmp(a.text, b.text) == 0);
 }
 
-/* Chooses the columns that people see, by the cells of a table with all columns and by what the
- * grid varies. */
-static void choose(const tide_sweep *sweep, const tide_table *all, bool is_shown[N_COLUMNS]) {
+/* Chooses the columns that people see, by the cells of all rows and by what the grid varies. */
+static void choose(const tide_sweep *sweep, const tide_sweep_places *found,
+                   bool is_shown[N_COLUMNS]) {
+    source first = {.row = NULL};
     for (size_t c = 0; c < N_COLUMNS; c++) {
-        bool is_known = false;
-        bool is_varied = COLUMNS[c].list != NULL && tide_sweep_varies(sweep, COLUMNS[c].list);
-        for (const tide_table_row *row = all->first; row != NULL; row = row->next) {
-            is_known = is_known || row->cells[c].kind != TIDE_CELL_NONE;
-            is_varied = is_varied || !is_same_cell(&row->cells[c], &all->first->cells[c]);
+        is_shown[c] = COLUMNS[c].use == USE_ALWAYS ||
+                      (COLUMNS[c].use == USE_VARIED && COLUMNS[c].list != NULL &&
+                       tide_sweep_varies(sweep, COLUMNS[c].list));
+    }
+    for (size_t i = 0; i < sweep->n_cells; i++) {
+        if (sweep->rows[i] == NULL) {
+            continue;
         }
-        is_shown[c] = COLUMNS[c].use == USE_ALWAYS || (COLUMNS[c].use == USE_VARIED && is_varied) ||
-                      (COLUMNS[c].use == USE_KNOWN && is_known);
+        source from = source_of(sweep, found, i);
+        first = first.row == NULL ? from : first;
+        for (size_t c = 0; c < N_COLUMNS; c++) {
+            tide_cell cell = cell_of(c, &from);
+            is_shown[c] = is_shown[c] ||
+                          (COLUMNS[c].use == USE_KNOWN && cell.kind != TIDE_CELL_NONE) ||
+                          (COLUMNS[c].use == USE_VARIED && !is_same_cell(cell, cell_of(c, &first)));
+        }
     }
 }
 
@@ -164,27 +176,19 @@ tide_status tide_sweep_print(const tide_sweep *sweep, tide_format format, FILE *
     bool is_for_programs = tide_format_is_for_programs(format);
     bool is_shown[N_COLUMNS];
     tide_sweep_places found;
-    tide_report whole; /* has every column: its cells decide which ones people see */
     tide_report report;
-    tide_report_init(&whole, "sweep");
     tide_report_init(&report, "sweep");
     tide_status status = tide_sweep_places_init(sweep, &found);
     for (size_t c = 0; c < N_COLUMNS; c++) {
         is_shown[c] = true;
     }
-    if (status == TIDE_OK && !is_for_programs && sweep->n_rows > 0) {
-        tide_table *all = tide_report_table(&whole, "cells", "");
-        fill(sweep, &found, is_shown, false, all);
-        if (whole.no_memory) {
-            status = TIDE_NO_MEMORY;
-        } else {
-            choose(sweep, all, is_shown);
-        }
-    }
     if (status == TIDE_OK) {
         tide_sweep_say(sweep, !is_for_programs, &report);
         if (!is_for_programs) {
             tide_sweep_say_places(&found, &report);
+        }
+        if (!is_for_programs && sweep->n_rows > 0) {
+            choose(sweep, &found, is_shown);
         }
         fill(sweep, &found, is_shown, is_for_programs,
              tide_report_table(&report, "cells", "cells"));
@@ -192,7 +196,6 @@ tide_status tide_sweep_print(const tide_sweep *sweep, tide_format format, FILE *
         status = tide_report_print(&report, format, out, stderr, error);
     }
     tide_report_fini(&report);
-    tide_report_fini(&whole);
     tide_sweep_places_fini(&found);
     return status == TIDE_NO_MEMORY
                ? tide_fail(error, status, "the host has no memory left for a table")
