@@ -38,22 +38,13 @@ TIDE_NODISCARD tide_status tide_report_end(tide_report *report, tide_status stat
 /* The rows of a report's options in a table of options (options.h), for a tide_report_options at
  * that offset. */
 #define TIDE_REPORT_ROWS(at)                                                                       \
-    {.kind = TIDE_OPTION_CHOICE,                                                                   \
-     .name = "format",                                                                             \
-     .offset = (at) + offsetof(tide_report_options, format),                                       \
-     .choice_at = tide_format_name,                                                                \
-     .help =                                                                                       \
-         "format of the report; csv has one table, json everything (docs/json.md); default text"}, \
-        {.kind = TIDE_OPTION_TEXT,                                                                 \
-         .name = "table",                                                                          \
-         .value = "NAME",                                                                          \
-         .offset = (at) + offsetof(tide_report_options, table),                                    \
-         .help = "print only this table of the report; csv without it prints the first one"},      \
-    {                                                                                              \
-        .kind = TIDE_OPTION_FLAG, .name = "wide",                                                  \
-        .offset = (at) + offsetof(tide_report_options, wide),                                      \
-        .help = "show every cell of a text table whole, however narrow the terminal"               \
-    }
+    TIDE_OPTION_OF(                                                                                \
+        CHOICE, "format", NULL, tide_format_name, (at) + offsetof(tide_report_options, format),    \
+        "format of the report; csv has one table, json everything (docs/json.md); default text"),  \
+        TIDE_OPTION(TEXT, "table", "NAME", (at) + offsetof(tide_report_options, table),            \
+                    "print only this table of the report; csv without it prints the first one"),   \
+        TIDE_OPTION(FLAG, "wide", NULL, (at) + offsetof(tide_report_options, wide),                \
+                    "show every cell of a text table whole, however narrow the terminal")
 /* Their names, for tide_options_find_unused. */
 #define TIDE_REPORT_OPTIONS "format table wide"
 

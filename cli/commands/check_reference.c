@@ -4,6 +4,7 @@
 
 #include "cli/cli.h"
 #include "cli/report_options.h"
+#include "cli/run_choices.h"
 #include "report/table.h"
 #include "common/hostmem.h"
 #include "common/plural.h"
@@ -23,18 +24,6 @@ typedef struct check_options {
     bool worst_first;           /* order rows by error over tolerance */
 } check_options;
 
-static const char *attention_at(size_t i) {
-    return i < TIDE_N_ATTENTIONS ? tide_attention_name((int)i) : NULL;
-}
-
-static const char *recompute_at(size_t i) {
-    return i < TIDE_N_RECOMPUTES ? tide_recompute_name((int)i) : NULL;
-}
-
-static const char *precision_at(size_t i) {
-    return i < TIDE_N_PRECISIONS ? tide_precision_name((int)i) : NULL;
-}
-
 static const char *device_at(size_t i) {
     static const char *const DEVICES[] = {"cpu", "cuda"};
     return i < sizeof(DEVICES) / sizeof(DEVICES[0]) ? DEVICES[i] : NULL;
@@ -44,11 +33,11 @@ static const char *device_at(size_t i) {
 
 static const tide_option OPTIONS[] = {
     TIDE_OPTION_OF(TEXT, "device", "DEVICE", device_at, AT(device), "what computes; default cpu"),
-    TIDE_OPTION_OF(CHOICE, "attention", NULL, attention_at, AT(attention),
+    TIDE_OPTION_OF(CHOICE, "attention", NULL, tide_choice_attention, AT(attention),
                    "default: both, one after the other"),
-    TIDE_OPTION_OF(CHOICE, "recompute", NULL, recompute_at, AT(recompute),
+    TIDE_OPTION_OF(CHOICE, "recompute", NULL, tide_choice_recompute, AT(recompute),
                    "default: both, one after the other"),
-    TIDE_OPTION_OF(CHOICE, "precision", NULL, precision_at, AT(precision),
+    TIDE_OPTION_OF(CHOICE, "precision", NULL, tide_choice_precision, AT(precision),
                    "what to compute in; default what the file says. An fp32 file is compared in "
                    "bf16 and tf32 too"),
     TIDE_OPTION(FLAG, "worst-first", NULL, AT(worst_first),
