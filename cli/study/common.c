@@ -52,17 +52,18 @@ const tide_workload_config *tide_study_model(const tide_study_cell *cell) {
 
 /* ---- columns ---- */
 
+#define COLUMN(key, kind, member, list, before, after)                                             \
+    {                                                                                              \
+        {key, key, TIDE_FIELD_##kind, offsetof(tide_run_labels, member)},                          \
+            offsetof(tide_run_options, list), before, after                                        \
+    }
+
 static const struct {
     tide_field field;   /* of tide_run_labels */
     size_t list;        /* of its values, in tide_run_options; the last has none there */
     const char *before; /* its value in words */
     const char *after;
 } COLUMNS[TIDE_N_STUDY_COLUMNS] = {
-#define COLUMN(key, kind, member, list, before, after)                                             \
-    {                                                                                              \
-        {key, key, TIDE_FIELD_##kind, offsetof(tide_run_labels, member)},                          \
-            offsetof(tide_run_options, list), before, after                                        \
-    }
     COLUMN("size", TEXT, size, sizes, "", ""),
     COLUMN("mode", TEXT, mode, modes, "", ""),
     COLUMN("context", COUNT, context_length, contexts, "context ", ""),
@@ -71,7 +72,6 @@ static const struct {
     COLUMN("attention", TEXT, attention, attentions, "", " attention"),
     COLUMN("recompute", TEXT, recompute, recomputes, "recompute ", ""),
     COLUMN("warmup", COUNT, warmup_steps, sizes, "", " step"),
-#undef COLUMN
 };
 
 static bool has(tide_study_columns columns, int column) {

@@ -15,15 +15,14 @@ static uint64_t n_embedding(const tide_model_config *model) {
 static void add_row(const tide_model_config *model, tide_table *table) {
     uint64_t n_parameters = tide_model_n_parameters(model);
     uint64_t n_block = (n_parameters - n_embedding(model) - model->d_model) / model->n_layers;
-    TIDE_ROW(
-        table, tide_as_text(model->size), tide_as_count((int64_t)model->d_model),
-        tide_as_count((int64_t)model->d_ff), tide_as_count((int64_t)model->n_layers),
-        tide_as_count((int64_t)model->n_heads), tide_as_count((int64_t)n_block),
-        tide_as_count((int64_t)n_parameters), tide_as_count((int64_t)tide_model_n_tensors(model)),
-        tide_as_bytes((int64_t)(4 * n_parameters)), tide_as_bytes((int64_t)(2 * n_parameters)));
-    /* Parameters, gradients and AdamW's two moments. */
-    TIDE_CELLS(table, tide_as_bytes((int64_t)(16 * n_parameters)),
-               tide_as_bytes((int64_t)(8 * n_parameters)));
+    uint64_t n_trained = 4 * n_parameters; /* with gradients and AdamW's two moments */
+    TIDE_ROW(table, tide_as_text(model->size), tide_as_count((int64_t)model->d_model),
+             tide_as_count((int64_t)model->d_ff), tide_as_count((int64_t)model->n_layers),
+             tide_as_count((int64_t)model->n_heads), tide_as_count((int64_t)n_block),
+             tide_as_count((int64_t)n_parameters),
+             tide_as_count((int64_t)tide_model_n_tensors(model)),
+             tide_as_bytes((int64_t)(4 * n_parameters)), tide_as_bytes((int64_t)(2 * n_parameters)),
+             tide_as_bytes((int64_t)(4 * n_trained)), tide_as_bytes((int64_t)(2 * n_trained)));
 }
 
 static tide_status report(tide_study_work *work, tide_error *error) {
