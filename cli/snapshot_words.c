@@ -237,18 +237,20 @@ void tide_say_emulated(tide_report *report, const char *name) {
 
 void tide_say_unfinished(tide_report *report, const tide_snapshot *snapshot, const char *name) {
     const struct {
-        const char *outcome; /* in a snapshot; the key of the sentence, too */
+        const char *outcome; /* in a snapshot */
+        const char *key;     /* of the sentence */
         const char *alone;   /* the words that replace the name of the only run */
         const char *words;
-    } ENDS[] = {
-        {TIDE_SNAPSHOT_STOPPED, "the run was ", "stopped before its end, where its peak may lie"},
-        {TIDE_SNAPSHOT_CRASHED, "",
-         "recovered from the log of a program that ended without closing it: its peak may "
-         "lie later"},
-        {TIDE_SNAPSHOT_RUNNING, "", "taken while the run went on: its peak may have come later"}};
+    } ENDS[] = {{TIDE_SNAPSHOT_STOPPED, "stopped", "the run was ",
+                 "stopped before its end, where its peak may lie"},
+                {TIDE_SNAPSHOT_CRASHED, "crashed", "",
+                 "recovered from the log of a program that ended without closing it: its peak may "
+                 "lie later"},
+                {TIDE_SNAPSHOT_RUNNING, "running", "",
+                 "taken while the run went on: its peak may have come later"}};
     for (size_t i = 0; i < sizeof(ENDS) / sizeof(ENDS[0]); i++) {
         if (strcmp(snapshot->run.outcome, ENDS[i].outcome) == 0) {
-            tide_report_say(report, ENDS[i].outcome, "note: %s%s%s",
+            tide_report_say(report, ENDS[i].key, "note: %s%s%s",
                             name != NULL ? name : ENDS[i].alone, name != NULL ? " was " : "",
                             ENDS[i].words);
         }
