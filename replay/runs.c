@@ -1,4 +1,4 @@
-/* Several replays of one snapshot: which settings, and what each needs. */
+/* Several replays of one snapshot: their settings, and the memory that each needs. */
 #include "replay/runs.h"
 
 #include <stdio.h>
@@ -6,7 +6,7 @@
 
 #include "replay/needs_internal.h"
 
-/* What changes the reserved bytes of a run, one by one and together. */
+/* Settings that change the reserved bytes of a run, one by one and together. */
 static const char *const GRID[] = {
     "expandable_segments:True",
     "expandable_segments:False",
@@ -61,7 +61,7 @@ tide_status tide_replay_runs_add(tide_replay_runs *runs, const char *conf, tide_
     return add_entry(runs, conf != NULL ? conf : "recorded settings", &config, error);
 }
 
-/* Those of the grid that the recorded settings allow and that change something. */
+/* The settings of the grid that the recorded settings allow and that change something. */
 static tide_status add_some(tide_replay_runs *runs, const char *const *confs, size_t n_confs,
                             tide_error *error) {
     for (size_t i = 0; i < n_confs; i++) {
@@ -98,7 +98,8 @@ tide_status tide_replay_runs_replay(tide_replay_runs *runs, const tide_replay_pr
                                              .limits_bytes = runs->limits_bytes};
         tide_status status = tide_replay_run(runs->snapshot, &options, &entry->replay, error);
         if (status != TIDE_OK) {
-            if (status != TIDE_FORMAT) { /* that is about the file, whatever the settings are */
+            if (status !=
+                TIDE_FORMAT) { /* that error is about the file, whatever the settings are */
                 tide_error_prefix(error, "%s", entry->name);
             }
             return status;
@@ -124,7 +125,7 @@ tide_status tide_replay_runs_verify(tide_replay_runs *runs, const char *conf, ti
     return tide_replay_run(runs->snapshot, &options, &runs->verified, error);
 }
 
-/* What was recorded on each device, and the limits that its rows tell where nothing else does. */
+/* Reads what was recorded on each device, and its limit from its rows if nothing else states it. */
 static tide_status look_at_devices(tide_replay_runs *runs, tide_error *error) {
     const tide_hostmem *mem = tide_hostmem_default();
     size_t n = runs->snapshot->n_devices;

@@ -16,18 +16,19 @@ extern "C" {
 
 enum { TIDE_REPLAY_MAX_RUNS = 64, TIDE_REPLAY_NAME_BYTES = 160 };
 
-/* What all replays of a batch have in common. */
+/* The settings that all replays have in common. */
 typedef struct tide_replay_runs_options {
     tide_replay_start start;
-    uint64_t limit_bytes; /* of each device, in place of the recorded one; UINT64_MAX: that one */
-    bool keep_rows;       /* for tide_replay_snapshot */
+    uint64_t limit_bytes; /* memory limit of each device, instead of the recorded one; UINT64_MAX:
+                             the recorded one */
+    bool keep_rows;       /* keep the rows, for tide_replay_snapshot */
     size_t n_samples;     /* as in tide_replay_options */
 } tide_replay_runs_options;
 
 /* Called after each of many replays. */
 typedef struct tide_replay_progress {
     void *ctx;                                                /* borrowed; the first argument */
-    void (*update)(void *ctx, size_t n_done, size_t n_total); /* NULL: nobody listens */
+    void (*update)(void *ctx, size_t n_done, size_t n_total); /* may be NULL */
 } tide_replay_progress;
 
 /* A replay under one of the settings. */
@@ -40,8 +41,9 @@ typedef struct tide_replay_entry {
 /* The smallest limit of a device at which the recorded requests are all served. It was replayed,
  * and with 2 MiB less a request runs out of memory. */
 typedef struct tide_replay_need {
-    uint64_t limit_bytes;      /* under the best of the settings; UINT64_MAX: not searched, none */
-    size_t entry;              /* these settings */
+    uint64_t
+        limit_bytes; /* under the best of the settings; UINT64_MAX: not searched, or none found */
+    size_t entry;    /* these settings */
     uint64_t base_limit_bytes; /* under the first settings; UINT64_MAX: none was found */
 } tide_replay_need;
 
@@ -49,22 +51,21 @@ typedef struct tide_replay_runs {
     const tide_snapshot *snapshot; /* borrowed; outlives the runs */
     tide_replay_runs_options options;
     tide_cache_config recorded;              /* settings */
-    bool is_told;                            /* the file tells all of them */
+    bool is_told;                            /* the file states all of them */
     bool has_grid;                           /* tide_replay_runs_add_grid was called */
     tide_replay_figures *recorded_by_device; /* owned; as many as the snapshot has devices */
     tide_replay_limit *limits; /* owned; by device: what its rows tell, where no limit is known */
     uint64_t *limits_bytes;    /* owned; of these, for the engine */
     tide_replay_need *needs;   /* owned; by device; of tide_replay_runs_find_needs */
-    tide_replay *verified;     /* owned; of tide_replay_runs_verify; NULL: not asked for */
-    const char
-        *verified_conf; /* borrowed; what it was verified under; NULL: the recorded settings */
+    tide_replay *verified; /* owned; the result of tide_replay_runs_verify; NULL: not requested */
+    const char *verified_conf; /* borrowed; the settings of that replay; NULL: the recorded ones */
     tide_replay_entry entries[TIDE_REPLAY_MAX_RUNS];
     size_t n_entries;
-    size_t base; /* entry that the others are compared with; SIZE_MAX: the recording */
+    size_t base; /* the entry with which the others are compared; SIZE_MAX: the recording */
 } tide_replay_runs;
 
 /* Reads the recorded settings, and what was recorded on each device. Errors of
- * tide_replay_settings. Fini it in any case. */
+ * tide_replay_settings. The caller calls fini in any case. */
 TIDE_NODISCARD tide_status tide_replay_runs_init(tide_replay_runs *runs,
                                                  const tide_snapshot *snapshot,
                                                  const tide_replay_runs_options *options,
@@ -73,11 +74,11 @@ void tide_replay_runs_fini(tide_replay_runs *runs);
 
 /* Adds the recorded settings, changed by `conf` (names and values as in PyTorch, separated by
  * commas). NULL: unchanged; these become the base. TIDE_INVALID, TIDE_UNSUPPORTED: settings that
- * make no sense. TIDE_LIMIT: more than TIDE_REPLAY_MAX_RUNS. */
+ * are not valid. TIDE_LIMIT: more than TIDE_REPLAY_MAX_RUNS. */
 TIDE_NODISCARD tide_status tide_replay_runs_add(tide_replay_runs *runs, const char *conf,
                                                 tide_error *error);
 /* Adds the settings that change the reserved bytes of most runs, one by one and together: those
- * that the first entry allows and that change something of it. There must be one. */
+ * that the first entry allows and that differ from it. There must be a first entry. */
 TIDE_NODISCARD tide_status tide_replay_runs_add_grid(tide_replay_runs *runs, tide_error *error);
 
 /* Replays every entry. `progress` may be NULL, as below. Errors of tide_replay_run. */
@@ -95,12 +96,12 @@ TIDE_NODISCARD tide_status tide_replay_runs_find_needs(tide_replay_runs *runs,
 
 /* Whether anything happened on the device. */
 bool tide_replay_uses_device(const tide_replay_runs *runs, size_t device);
-/* The memory limit of a device in the entries' runs: given, recorded, or told by its rows;
+/* The memory limit of a device in the entries' runs: given, recorded, or found from its rows;
  * UINT64_MAX: none. There must be an entry. */
 uint64_t tide_replay_limit_in_use(const tide_replay_runs *runs, size_t device);
-/* The entries from the best to the worst on a device: what survives, then what runs out of memory
- * less often, then what reserves less, then what calls the device less often, then in their order.
- */
+/* The entries from the best to the worst on a device: first those that do not run out of memory,
+ * then by fewer requests that do, by fewer reserved bytes, by fewer calls of the device, and by
+ * their order. */
 void tide_replay_runs_rank(const tide_replay_runs *runs, size_t device,
                            size_t ret_order[TIDE_REPLAY_MAX_RUNS]);
 

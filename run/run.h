@@ -37,8 +37,8 @@ enum {
     TIDE_RUN_REASON_BYTES = 512,
     TIDE_RUN_PATH_BYTES = 4096, /* the longest file name, with its NUL */
     /* Steps of a run that only asks whether it fits, none of them warm-up: as many as a run with
-     * the defaults has. The second step is the first with AdamW's state, and the reserved bytes of
-     * PyTorch's eager runs grow after it, too, as fragments pile up. */
+     * the defaults has. The second step is the first with optimizer state, and the reserved bytes
+     * of PyTorch's eager runs grow after it, too, as fragments pile up. */
     TIDE_RUN_FIT_STEPS = 15
 };
 

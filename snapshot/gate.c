@@ -30,7 +30,7 @@ typedef enum quantity_number {
 
 static const struct {
     const char *shown;  /* in messages and help */
-    const char *prefix; /* of what a name follows; NULL: the quantity is `shown` itself */
+    const char *prefix; /* the prefix that a name follows; NULL: the quantity is `shown` itself */
     tide_gate_unit unit;
 } QUANTITIES[N_QUANTITIES] = {
     {"peak_allocated", NULL, TIDE_GATE_BYTES},      {"peak_requested", NULL, TIDE_GATE_BYTES},
@@ -72,7 +72,8 @@ static tide_status no_quantity(const tide_gate *gate, const char *at, const char
     return wrong(gate, at, error, what);
 }
 
-/* A file may have words of its own: only what is nearly one of ours is a mistake at once. */
+/* A file may have categories of its own, so only a name that is almost one of ours is refused at
+ * once. */
 static tide_status parse_category(const tide_gate *gate, const char *at, tide_error *error) {
     char text[TIDE_NEAREST_TEXT];
     char what[TIDE_NEAREST_TEXT + 64];
@@ -123,7 +124,7 @@ static tide_status parse_operator(tide_gate *gate, const char **at, tide_error *
     return TIDE_OK;
 }
 
-/* Digits with at most one point; the text behind them. NULL: none. */
+/* Skips digits with at most one point and returns the text after them; NULL: there are none. */
 static const char *parse_number(const char *text, double *ret_number) {
     size_t n = strspn(text, "0123456789.");
     char *end = NULL;
@@ -213,7 +214,7 @@ tide_status tide_gate_parse(const char *text, tide_gate *ret_gate, tide_error *e
 
 /* ---- what holds ---- */
 
-/* Why the bytes and counts of a run are not its last word; false: they are. */
+/* Says why the bytes and counts of a run may not be final; false: they are. */
 static bool is_incomplete(const tide_compare_run *run, char reason[REASON_BYTES]) {
     const char *outcome = run->snapshot->run.outcome;
     if (run->device == NULL) {

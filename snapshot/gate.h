@@ -1,6 +1,6 @@
-/* gate.h - conditions on a comparison of runs: what they say, and whether they hold.
+/* gate.h - conditions on a comparison of runs: reads them, and checks whether they hold.
  *
- *     QUANTITY OPERATOR BOUND, such as "peak_allocated > +2%"
+ * QUANTITY OPERATOR BOUND, such as "peak_allocated > +2%"
  *
  * Operators: > >= < <=. Bounds: with a sign against the base's figure ("+2%", "-5%", "+100MiB",
  * "+3ms", "+10"), without one in themselves ("24GiB", "150ms", "12"). Bytes are sizes as
@@ -30,26 +30,26 @@ typedef enum tide_gate_operator {
     TIDE_GATE_AT_MOST
 } tide_gate_operator;
 
-/* What a bound is measured from. */
+/* The value to which a bound is added. */
 typedef enum tide_gate_bound {
     TIDE_GATE_ABSOLUTE = 0, /* from 0 */
     TIDE_GATE_CHANGE,       /* from the base's figure */
-    TIDE_GATE_PERCENT       /* the same, in percent of it */
+    TIDE_GATE_PERCENT       /* from the base's figure, in percent of it */
 } tide_gate_bound;
 
 typedef struct tide_gate {
     char text[TIDE_GATE_TEXT_BYTES]; /* as it was written */
     int quantity;                    /* index in the table of quantities */
-    char name[TIDE_GATE_NAME_BYTES]; /* of the phase or category; "" where there is none */
+    char name[TIDE_GATE_NAME_BYTES]; /* name of the phase or category; "" if there is none */
     tide_gate_unit unit;             /* of the figure */
     tide_gate_operator op;
     tide_gate_bound bound;
-    double value; /* of the bound, with its sign: bytes, ms, a count or percent */
+    double value; /* the bound with its sign: bytes, ms, a count or percent */
 } tide_gate;
 
 typedef enum tide_gate_verdict {
     TIDE_GATE_PASSES = 0,
-    TIDE_GATE_HOLDS,  /* the condition does: the gate is missed */
+    TIDE_GATE_HOLDS,  /* the condition holds: the gate is missed */
     TIDE_GATE_UNKNOWN /* a file does not have the figure */
 } tide_gate_verdict;
 
@@ -63,11 +63,11 @@ typedef struct tide_gate_result {
 TIDE_NODISCARD tide_status tide_gate_parse(const char *text, tide_gate *ret_gate,
                                            tide_error *error);
 
-/* Of run `run` (not 0) against the base. Figures of a run whose peak may have been higher are not
- * taken: it ran out of memory, ended before its end, or lost events. Bytes are exact up to 2^53. */
+/* Checks run `run` (not 0) against the base. Figures of a run whose peak may have been higher are
+ * not used: it ran out of memory, stopped early, or lost events. Bytes are exact up to 2^53. */
 tide_gate_result tide_gate_judge(const tide_gate *gate, const tide_compare *compare, size_t run);
 
-/* The i-th quantity as the help has it ("time_PHASE"); NULL past the last. */
+/* The i-th quantity as the help shows it ("time_PHASE"); NULL past the last. */
 const char *tide_gate_quantity(size_t i);
 
 #ifdef __cplusplus

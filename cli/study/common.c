@@ -1,4 +1,4 @@
-/* What the studies have in common. */
+/* Functions that the studies share. */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -20,7 +20,7 @@ typedef struct tide_study_options {
     tide_option_list warmups; /* steps of warm-up; one value, except in study warmup */
 } tide_study_options;
 
-/* One run of the grid, and what came of it. */
+/* One run of the grid, and its result. */
 typedef struct tide_study_cell {
     tide_run_config config;
     char name[TIDE_RUN_NAME_BYTES]; /* small-train-c128-b4-fp32 */
@@ -33,7 +33,7 @@ typedef struct tide_study tide_study;
 typedef struct tide_study_work {
     const tide_study *study;           /* borrowed */
     const tide_study_options *options; /* borrowed: with the study's values filled in */
-    char device[TIDE_RUN_SPEC_BYTES];  /* never "auto"; "" where nothing is run */
+    char device[TIDE_RUN_SPEC_BYTES];  /* never "auto"; "" if nothing is run */
     tide_device_kind kind;             /* of that device */
     tide_study_cell *cells;            /* owned, n_cells */
     size_t n_cells;                    /* of the grid */
@@ -43,7 +43,7 @@ typedef struct tide_study_work {
 
 /* How the cells of a study are run. */
 typedef enum tide_study_kind {
-    TIDE_STUDY_NOT_RUN = 0, /* the cells are configurations alone */
+    TIDE_STUDY_NOT_RUN = 0, /* the cells are only configurations; nothing is run */
     TIDE_STUDY_SUBPROCESS,  /* each in a subprocess, not recorded: times */
     TIDE_STUDY_RECORDED     /* here, with its snapshot: memory, or times by scope */
 } tide_study_kind;
@@ -54,7 +54,7 @@ struct tide_study {
     const char *device;   /* default of --device */
     tide_study_kind kind; /* how its cells are run */
     bool takes_warmups;   /* several values of --warmup, each a cell */
-    bool traces_kernels;  /* where the device is a GPU */
+    bool traces_kernels;  /* only if the device is a GPU */
     bool needs_backward;  /* no mode forward */
     bool needs_times;     /* no virtual device */
     /* Fills the lists that were not given. */
@@ -85,7 +85,7 @@ void tide_study_fill_size(tide_study_options *options, const char *size);
 /* The model of a cell. Studies are about our own model only. */
 const tide_workload_config *tide_study_model(const tide_study_cell *cell);
 
-/* What may tell the cells of a grid apart: the columns in front of a table's own. */
+/* The columns that may distinguish the cells of a grid; they stand before a table's own. */
 typedef enum tide_study_column {
     TIDE_STUDY_SIZE = 0,
     TIDE_STUDY_MODE,
@@ -104,11 +104,11 @@ typedef unsigned tide_study_columns;
 
 /* The columns whose lists have several values. */
 tide_study_columns tide_study_columns_of(const tide_study_work *work);
-/* Writes what these columns say of a cell: "medium, bf16-mixed"; "" for no columns. */
+/* Writes the values of these columns for a cell: "medium, bf16-mixed"; "" for no columns. */
 void tide_study_label(tide_study_columns columns, const tide_study_cell *cell, char *ret_text,
                       size_t n_room);
 
-/* A table whose rows begin with what tells cells apart. */
+/* A table whose rows begin with the columns that distinguish cells. */
 typedef struct tide_study_table {
     tide_table *table;          /* of the report; NULL: no memory */
     tide_study_columns columns; /* in front of its own */

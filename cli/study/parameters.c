@@ -42,7 +42,7 @@ static tide_status report(tide_study_work *work, tide_error *error) {
         const tide_model_config *model = &tide_study_model(&work->cells[i])->model;
         uint64_t n_parameters = tide_model_n_parameters(model);
         if (n > 0 && sizes[n - 1].n_parameters == n_parameters) {
-            continue; /* lists of what does not matter here */
+            continue; /* lists that do not matter here */
         }
         add_row(model, table);
         sizes[n] = (tide_conclusion_size){.n_parameters = n_parameters,
