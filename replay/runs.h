@@ -41,9 +41,9 @@ typedef struct tide_replay_entry {
 /* The smallest limit of a device at which the recorded requests are all served. It was replayed,
  * and with 2 MiB less a request runs out of memory. */
 typedef struct tide_replay_need {
-    uint64_t
-        limit_bytes; /* under the best of the settings; UINT64_MAX: not searched, or none found */
-    size_t entry;    /* these settings */
+    /* Under the best of the settings; UINT64_MAX: not searched, or none found. */
+    uint64_t limit_bytes;
+    size_t entry;              /* these settings */
     uint64_t base_limit_bytes; /* under the first settings; UINT64_MAX: none was found */
 } tide_replay_need;
 
