@@ -98,27 +98,23 @@ void tide_cause_words(const tide_cause *cause, char *ret_text, size_t n_room) {
     }
 }
 
+static const char *const CATEGORY_WORDS[] = {
+    [TIDE_UNKNOWN] = "bytes of unknown use",
+    [TIDE_PARAMETER] = "parameters",
+    [TIDE_GRADIENT] = "gradients",
+    [TIDE_OPTIMIZER_STATE] = "optimizer state",
+    [TIDE_ACTIVATION] = "activations",
+    [TIDE_TEMPORARY] = "temporaries",
+    [TIDE_WORKSPACE] = "library workspaces",
+    [TIDE_INPUT] = "inputs",
+    [TIDE_WEIGHT_COPY] = "copies of weights",
+};
+/* A category without words must not build. */
+_Static_assert(sizeof(CATEGORY_WORDS) / sizeof(CATEGORY_WORDS[0]) == TIDE_N_CATEGORIES,
+               "every category has words");
+
 const char *tide_category_words(int category) {
-    switch (category) {
-    case TIDE_PARAMETER:
-        return "parameters";
-    case TIDE_GRADIENT:
-        return "gradients";
-    case TIDE_OPTIMIZER_STATE:
-        return "optimizer state";
-    case TIDE_ACTIVATION:
-        return "activations";
-    case TIDE_TEMPORARY:
-        return "temporaries";
-    case TIDE_WORKSPACE:
-        return "library workspaces";
-    case TIDE_INPUT:
-        return "inputs";
-    case TIDE_WEIGHT_COPY:
-        return "copies of weights";
-    default:
-        return "bytes of unknown use";
-    }
+    return CATEGORY_WORDS[category > 0 && category < TIDE_N_CATEGORIES ? category : TIDE_UNKNOWN];
 }
 
 /* ---- of the runs of a comparison ---- */

@@ -11,6 +11,7 @@ import { CATEGORIES, groupPixels } from '../../viewer/src/colours.js';
 import { compareRuns } from '../../viewer/src/compare.js';
 import { FormatError } from '../../viewer/src/columns.js';
 import { readSnapshot } from '../../viewer/src/format.js';
+import { CATEGORY_NAMES } from '../../viewer/src/format_names.js';
 import { aliveAt } from '../../viewer/src/index.js';
 import { breakdownAt, stackFrames } from '../../viewer/src/peak.js';
 import { createRaster, renderRaster } from '../../viewer/src/raster.js';
@@ -19,6 +20,8 @@ import { buildColouring, buildStacking } from '../../viewer/src/stacking.js';
 import { levelsOf } from '../../viewer/src/levels.js';
 import { Recording } from './recording.mjs';
 import { trainingRun } from './synthetic.mjs';
+
+const MOST_CATEGORIES = 64; // docs/snapshot-format.md: the built-in ones and the file's own
 
 test('stacks are read innermost first', () => {
   const r = new Recording();
@@ -47,7 +50,7 @@ test('documents that cannot be right are refused, with the place', () => {
   refused((d) => (d.events.stack[3] = 99999), /events\.stack\[3\] is 99999, not one of \d+ rows/);
   refused((d) => (d.events.name[2] = 1.5), /events\.name\[2\] is 1\.5/);
   refused((d) => (d.events.time_delta[1] = -1e9), /events\.time_delta\[1\] leads to/);
-  refused((d) => (d.events.category[4] = 200), /events\.category\[4\] is 200, not one of 9 categories/);
+  refused((d) => (d.events.category[4] = 200), new RegExp(`events\\.category\\[4\\] is 200, not one of ${CATEGORIES.length} categories`));
   refused((d) => (d.events.action = 'x'), /events\.action is missing or not a list/);
   refused((d) => (d.scopes.parent[0] = 0), /scopes\.parent\[0\] is 0: a parent must stand before/);
   refused((d) => (d.stacks.parent[1] = 1), /stacks\.parent\[1\] is 1: a parent must stand before/);
@@ -95,10 +98,12 @@ test('unknown names become categories of their own, above the built-in ones', ()
     n,
     0,
   ]);
-  document.categories = Array.from({ length: 56 }, (_, i) => `own ${i}`);
+  document.categories = Array.from({ length: MOST_CATEGORIES - CATEGORIES.length + 1 }, (_, i) => `own ${i}`);
   assert.throws(
     () => readSnapshot(document),
-    /categories: more than the limit of 55 categories beside the 9/,
+    new RegExp(
+      `categories: more than the limit of ${MOST_CATEGORIES - CATEGORIES.length} categories beside the ${CATEGORIES.length}`,
+    ),
   );
   document.categories = ['parameter', 5];
   assert.throws(() => readSnapshot(document), /categories\[1\]: a text was expected/);
@@ -138,6 +143,8 @@ test(
         { stdio: 'ignore' },
       );
       const text = gunzipSync(readFileSync(path)).toString();
+      assert.deepEqual(CATEGORY_NAMES, JSON.parse(text).categories, 'the list in format_names.js');
+      assert.deepEqual([...CATEGORIES].sort(), [...CATEGORY_NAMES].sort(), 'the list in colours.js');
       const summary = JSON.parse(text).summary[0];
       const run = makeRun(readSnapshot(JSON.parse(text)), 'small');
       assert.equal(run.peak.bytes, summary.peak.allocated_bytes);

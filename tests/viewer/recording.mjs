@@ -1,16 +1,8 @@
 // Writes documents in the snapshot format row by row.
 
-export const CATEGORIES = [
-  'unknown',
-  'parameter',
-  'gradient',
-  'optimizer_state',
-  'activation',
-  'temporary',
-  'workspace',
-  'input',
-  'weight_copy',
-];
+import { CATEGORY_NAMES as CATEGORIES } from '../../viewer/src/format_names.js';
+
+export { CATEGORIES };
 const ACTIONS = [
   'alloc',
   'free',

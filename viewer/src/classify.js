@@ -28,14 +28,15 @@ function kindOf(key, label, more = {}) {
  * One group per row of a table that blocks refer to. Blocks from before the recording without a reference
  * form a group of their own.
  * @param {import('./blocks.js').Blocks} blocks
- * @param {import('./format.js').Indices} column of `blocks`
- * @param {Int32Array} identities the identity of each row of the table
- * @param {string} prefix
- * @param {string} without label of blocks without a reference
- * @param {(identity: number) => Kind} kind
+ * @param {object} table
+ * @param {import('./format.js').Indices} table.column of `blocks`
+ * @param {Int32Array} table.identities the identity of each row of the table
+ * @param {string} table.prefix
+ * @param {string} table.without label of blocks without a reference
+ * @param {(identity: number) => Kind} table.kind
  * @param {(kind: Kind) => number} group
  */
-function byTable(blocks, column, identities, prefix, without, kind, group) {
+function byTable(blocks, { column, identities, prefix, without, kind }, group) {
   const none = kindOf(`${prefix}:none`, without, { colour: rankedColour(-1) });
   const before = kindOf(`${prefix}:before`, 'from before the recording', {
     colour: rankedColour(-1),
@@ -127,11 +128,13 @@ export function classifierOf(colourBy, runs) {
       const { paths, pathOf } = scopeGroups(snapshot);
       return byTable(
         blocks,
-        blocks.scope,
-        pathOf,
-        'scope',
-        paths[0],
-        (path) => kindOf(`scope:${paths[path]}`, paths[path]),
+        {
+          column: blocks.scope,
+          identities: pathOf,
+          prefix: 'scope',
+          without: paths[0],
+          kind: (path) => kindOf(`scope:${paths[path]}`, paths[path]),
+        },
         group,
       );
     };
@@ -145,16 +148,18 @@ export function classifierOf(colourBy, runs) {
       } = run;
       return byTable(
         blocks,
-        blocks.stack,
-        userFrame,
-        'stack',
-        'no call stack',
-        (frame) => {
-          const label = frameText(snapshot, frame);
-          const file = snapshot.frames.file[frame];
-          return kindOf(`stack:${label} ${file < 0 ? '' : snapshot.strings[file]}`, label, {
-            title: file < 0 ? label : `${label} in ${snapshot.strings[file]}`,
-          });
+        {
+          column: blocks.stack,
+          identities: userFrame,
+          prefix: 'stack',
+          without: 'no call stack',
+          kind: (frame) => {
+            const label = frameText(snapshot, frame);
+            const file = snapshot.frames.file[frame];
+            return kindOf(`stack:${label} ${file < 0 ? '' : snapshot.strings[file]}`, label, {
+              title: file < 0 ? label : `${label} in ${snapshot.strings[file]}`,
+            });
+          },
         },
         group,
       );

@@ -73,7 +73,8 @@ const RANKED = Object.freeze([
   '#b8724e',
 ]);
 
-const N_TAKEN = 8; // number of these taken by built-in categories
+/** Those that no built-in category has. */
+const FREE = Object.freeze(RANKED.filter((colour) => ![...CATEGORY_COLOURS.values()].includes(colour)));
 
 /** A sequence from little to much: cividis in equal steps of lightness. */
 const SEQUENCE = Object.freeze([
@@ -95,10 +96,9 @@ const SEQUENCE = Object.freeze([
  * @returns {string} "#rrggbb"
  */
 export function categoryColour(name) {
-  const rest = RANKED.length - N_TAKEN;
   return (
     CATEGORY_COLOURS.get(name) ??
-    RANKED[N_TAKEN + [...name].reduce((sum, letter) => (sum * 31 + letter.charCodeAt(0)) % rest, 0)]
+    FREE[[...name].reduce((sum, letter) => (sum * 31 + letter.charCodeAt(0)) % FREE.length, 0)]
   );
 }
 

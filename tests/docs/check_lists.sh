@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# Compares lists in the pages with those of the program: check_lists.sh DOCS TIDEMARK
+#   - the table of cards in allocator.md has the names, bytes and workspaces of `tidemark devices`
+#   - the row `categories` in snapshot-format.md has the names of a snapshot, in their order
+set -eu
+docs=$(realpath "$1")
+program=$(realpath "$2")
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+cd "$scratch"
+failed=0
+
+"$program" devices --format csv --table cards |
+    awk -F, 'NR > 1 { print $1, $2, $3 == "" ? "not measured" : $3, $4 }' >cards.program
+awk -F'|' '/^\| card \|/ { inside = 1 } inside && !/^\|/ { exit } inside && /^\| `/ {
+    gsub(/[ ,]/, "", $3); gsub(/,/, "", $4); gsub(/^ | $/, "", $4); gsub(/[ ,]/, "", $6)
+    split($2, name, "`"); print name[2], $3, $4, $6 }' "$docs/allocator.md" >cards.page
+if ! diff cards.page cards.program >cards.diff; then
+    echo "docs/allocator.md: its table of cards (<) is not that of device/cards.c (>):" >&2
+    cat cards.diff >&2
+    failed=1
+fi
+
+"$program" profile --size small --layers 1 --device virtual --steps 1 --warmup 0 -o run.json.gz >/dev/null 2>&1
+gzip -dc run.json.gz | tr -d '\n' | sed -E 's/.*"categories": *\[([^]]*)\].*/\1/; s/[" ]//g; s/,/, /g' >categories.program
+sed -nE 's/^\| `categories` \| names of the numbers in every `category`: `([^`]*)`.*/\1/p' \
+    "$docs/snapshot-format.md" | tr -d '\n' >categories.page
+if ! cmp -s categories.page categories.program; then
+    echo "docs/snapshot-format.md has the categories '$(cat categories.page)', the program '$(cat categories.program)'" >&2
+    failed=1
+fi
+echo "$(wc -l <cards.page) cards and $(tr ',' '\n' <categories.page | wc -w) categories are as the pages say"
+[ -s cards.page ] && [ -s categories.page ] && [ "$failed" -eq 0 ]
