@@ -24,21 +24,23 @@ static const tide_option OPTIONS[] = {
     TIDE_OPTION_OF(
         TEXTS, "device", "virtual[:CARD]", tide_choice_virtual_device, AT(devices),
         "card that the run must fit; may be given several times; tidemark devices lists the cards"),
-    TIDE_RUN_MEMORY_LIMIT(RUN, "; without a card it is the only limit"),
-    TIDE_RUN_ALLOC_CONF(RUN),
+    TIDE_OPTION_ROW_MEMORY_LIMIT(RUN, "; without a card it is the only limit"),
+    TIDE_OPTION_ROW_ALLOC_CONF(RUN),
     {.kind = TIDE_OPTION_HEADING, .help = "Model"},
-    TIDE_RUN_SIZE(RUN, "; default small"),
-    TIDE_RUN_DIMENSIONS(RUN),
+    TIDE_OPTION_ROW_SIZE(RUN, "; default small"),
+    TIDE_OPTION_ROW_DIMENSIONS(RUN),
     {.kind = TIDE_OPTION_HEADING, .help = "Run"},
-    TIDE_RUN_BATCH(RUN, "; default 4"),
-    TIDE_RUN_CONTEXT(RUN, "; default 128"),
-    TIDE_RUN_MODE(RUN, "; default train"),
-    TIDE_RUN_KEEP_GRAPH(RUN),
-    TIDE_RUN_PRECISION(RUN, "types of the numbers; bf16 means bf16-mixed; default fp32"),
-    TIDE_RUN_ATTENTION(RUN, "attention operator; default: both naive and flash for PyTorch, flash "
-                            "for tidemark's own model"),
-    TIDE_RUN_RECOMPUTE(RUN, "block keeps only the input of each block for backward; default none"),
-    TIDE_RUN_CLIP(RUN),
+    TIDE_OPTION_ROW_BATCH(RUN, "; default 4"),
+    TIDE_OPTION_ROW_CONTEXT(RUN, "; default 128"),
+    TIDE_OPTION_ROW_MODE(RUN, "; default train"),
+    TIDE_OPTION_ROW_KEEP_GRAPH(RUN),
+    TIDE_OPTION_ROW_PRECISION(RUN, "types of the numbers; bf16 means bf16-mixed; default fp32"),
+    TIDE_OPTION_ROW_ATTENTION(
+        RUN, "attention operator; default: both naive and flash for PyTorch, flash "
+             "for tidemark's own model"),
+    TIDE_OPTION_ROW_RECOMPUTE(
+        RUN, "block keeps only the input of each block for backward; default none"),
+    TIDE_OPTION_ROW_CLIP(RUN),
     TIDE_OPTION(COUNT, "steps", "N", AT(run.steps),
                 "number of steps that each run must complete; default 15, as many as tidemark "
                 "profile takes"),

@@ -25,30 +25,32 @@ enum { RUN = offsetof(tide_profile_options, run) };
 
 static const tide_option OPTIONS[] = {
     {.kind = TIDE_OPTION_HEADING, .help = "Model"},
-    TIDE_RUN_WORKLOAD(RUN),
-    TIDE_RUN_SIZE(RUN, "; default small"),
-    TIDE_RUN_DIMENSIONS(RUN),
+    TIDE_OPTION_ROW_WORKLOAD(RUN),
+    TIDE_OPTION_ROW_SIZE(RUN, "; default small"),
+    TIDE_OPTION_ROW_DIMENSIONS(RUN),
     {.kind = TIDE_OPTION_HEADING, .help = "Run"},
-    TIDE_RUN_BATCH(RUN, "; default 4"),
-    TIDE_RUN_CONTEXT(RUN, "; default 128"),
-    TIDE_RUN_MODE(RUN, "; default train"),
-    TIDE_RUN_KEEP_GRAPH(RUN),
-    TIDE_RUN_PRECISION(
+    TIDE_OPTION_ROW_BATCH(RUN, "; default 4"),
+    TIDE_OPTION_ROW_CONTEXT(RUN, "; default 128"),
+    TIDE_OPTION_ROW_MODE(RUN, "; default train"),
+    TIDE_OPTION_ROW_KEEP_GRAPH(RUN),
+    TIDE_OPTION_ROW_PRECISION(
         RUN,
         "types of the numbers; bf16 means bf16-mixed; the cpu device has no tf32; default fp32"),
-    TIDE_RUN_ATTENTION(RUN, "attention operator; default flash, with --emulate pytorch naive, as "
-                            "in the assignment's code"),
-    TIDE_RUN_RECOMPUTE(RUN, "block keeps only the input of each block for backward; default none"),
-    TIDE_RUN_EMULATE(RUN),
-    TIDE_RUN_EDITION(RUN, "; with --emulate pytorch"),
-    TIDE_RUN_DEVICE(
+    TIDE_OPTION_ROW_ATTENTION(RUN,
+                              "attention operator; default flash, with --emulate pytorch naive, as "
+                              "in the assignment's code"),
+    TIDE_OPTION_ROW_RECOMPUTE(
+        RUN, "block keeps only the input of each block for backward; default none"),
+    TIDE_OPTION_ROW_EMULATE(RUN),
+    TIDE_OPTION_ROW_EDITION(RUN, "; with --emulate pytorch"),
+    TIDE_OPTION_ROW_DEVICE(
         RUN, "device to run on; tidemark devices lists them; default auto, the best real one"),
-    TIDE_RUN_MEMORY_LIMIT(RUN, ""),
-    TIDE_RUN_ALLOC_CONF(RUN),
-    TIDE_RUN_CLIP(RUN),
-    TIDE_RUN_SEED(RUN),
-    TIDE_RUN_WARMUP(RUN, "; default 5"),
-    TIDE_RUN_STEPS(RUN, "; default 10"),
+    TIDE_OPTION_ROW_MEMORY_LIMIT(RUN, ""),
+    TIDE_OPTION_ROW_ALLOC_CONF(RUN),
+    TIDE_OPTION_ROW_CLIP(RUN),
+    TIDE_OPTION_ROW_SEED(RUN),
+    TIDE_OPTION_ROW_WARMUP(RUN, "; default 5"),
+    TIDE_OPTION_ROW_STEPS(RUN, "; default 10"),
     TIDE_OPTION(
         COUNT, "overhead-pairs", "N", AT(overhead_pairs),
         "number of extra pairs of steps, one recorded and one not, that measure what recording "

@@ -8,23 +8,10 @@
 #include "tiny_run.h"
 
 #include "snapshot/summary.h"
+#include "support/tiny_workload.h"
 
 tide_workload_config tiny_run_config(void) {
-    tide_workload_config config;
-    tide_workload_config_init(&config);
-    config.model = (tide_model_config){.size = "custom",
-                                       .vocab_size = 17,
-                                       .d_model = 8,
-                                       .d_ff = 16,
-                                       .n_layers = 2,
-                                       .n_heads = 2,
-                                       .context_length = 4,
-                                       .batch_size = 1,
-                                       .rope_theta = 10000};
-    config.clip_grad_norm = 1;
-    config.warmup_steps = 0;
-    config.steps = 1;
-    return config;
+    return tiny_workload(2);
 }
 
 static tide_status create(tiny_run *on) {

@@ -50,7 +50,10 @@ test('documents that cannot be right are refused, with the place', () => {
   refused((d) => (d.events.stack[3] = 99999), /events\.stack\[3\] is 99999, not one of \d+ rows/);
   refused((d) => (d.events.name[2] = 1.5), /events\.name\[2\] is 1\.5/);
   refused((d) => (d.events.time_delta[1] = -1e9), /events\.time_delta\[1\] leads to/);
-  refused((d) => (d.events.category[4] = 200), new RegExp(`events\\.category\\[4\\] is 200, not one of ${CATEGORIES.length} categories`));
+  refused(
+    (d) => (d.events.category[4] = 200),
+    new RegExp(`events\\.category\\[4\\] is 200, not one of ${CATEGORIES.length} categories`),
+  );
   refused((d) => (d.events.action = 'x'), /events\.action is missing or not a list/);
   refused((d) => (d.scopes.parent[0] = 0), /scopes\.parent\[0\] is 0: a parent must stand before/);
   refused((d) => (d.stacks.parent[1] = 1), /stacks\.parent\[1\] is 1: a parent must stand before/);

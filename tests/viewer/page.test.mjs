@@ -1,28 +1,10 @@
 // The viewer's page in headless Chromium, opened from disk as people open it.
 import assert from 'node:assert/strict';
-import { after, test } from 'node:test';
-import {
-  openPage,
-  reportHtml,
-  settled,
-  temporaryFolder,
-  openBrowser,
-  closed,
-  onTimeline,
-  text,
-} from './pages.mjs';
+import { test } from 'node:test';
+import { settled, closed, onTimeline, text } from './pages.mjs';
+import { opened, RUN } from './page_run.mjs';
 import { Recording } from './recording.mjs';
 import { knownRun, runOnDevices, trainingRun } from './synthetic.mjs';
-
-const browser = await openBrowser();
-if (browser === null) process.exit(77);
-after(() => browser.close());
-const folder = temporaryFolder();
-const TRAINING = trainingRun({ warmup: 2, steps: 4 });
-const RUN = {
-  label: 'small-train-fp32',
-  document: { ...TRAINING, run: { ...TRAINING.run, implementation: 'tidemark' } },
-};
 
 const picture = (page) => page.evaluate(() => document.querySelector('.canvases canvas').toDataURL());
 
@@ -35,10 +17,6 @@ async function changed(page, before) {
   }
   assert.fail('the picture did not change');
   return '';
-}
-
-async function opened(runs, comparison = null, options = {}) {
-  return openPage(browser, folder, reportHtml(runs, comparison), options);
 }
 
 test('opens from disk on the step of the peak, with the peak in one sentence, without a network request', async () => {

@@ -3,35 +3,12 @@ import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { after, test } from 'node:test';
+import { test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { readSnapshot } from '../../viewer/src/format.js';
-import {
-  openAllRows,
-  openPage,
-  reportHtml,
-  settled,
-  temporaryFolder,
-  openBrowser,
-  closed,
-  onTimeline,
-  text,
-} from './pages.mjs';
+import { openAllRows, openPage, settled, closed, onTimeline, text } from './pages.mjs';
+import { browser, folder, opened, RUN } from './page_run.mjs';
 import { knownRun, trainingRun } from './synthetic.mjs';
-
-const browser = await openBrowser();
-if (browser === null) process.exit(77);
-after(() => browser.close());
-const folder = temporaryFolder();
-const TRAINING = trainingRun({ warmup: 2, steps: 4 });
-const RUN = {
-  label: 'small-train-fp32',
-  document: { ...TRAINING, run: { ...TRAINING.run, implementation: 'tidemark' } },
-};
-
-async function opened(runs, comparison = null, options = {}) {
-  return openPage(browser, folder, reportHtml(runs, comparison), options);
-}
 
 test('the page without data takes at most 150 kB', () => {
   assert.ok(readFileSync(process.env.TIDEMARK_VIEWER_HTML).length <= 150_000);

@@ -18,6 +18,7 @@
 #include "fake_cudart/fake_cudart.h"
 #include "model/workload.h"
 #include "support/hostmem_fault.h"
+#include "support/tiny_workload.h"
 
 #define MIB ((size_t)1 << 20)
 
@@ -44,20 +45,7 @@ static tide_status go(run *on) {
     tide_cache_config_init(&settings);
     settings.mem = &on->heap.mem;
     TIDE_TRY(tide_cache_create(on->device, on->recorder, &settings, &on->cache, &on->error));
-    tide_workload_config config;
-    tide_workload_config_init(&config);
-    config.model = (tide_model_config){.size = "custom",
-                                       .vocab_size = 17,
-                                       .d_model = 8,
-                                       .d_ff = 16,
-                                       .n_layers = 1,
-                                       .n_heads = 2,
-                                       .context_length = 4,
-                                       .batch_size = 1,
-                                       .rope_theta = 10000};
-    config.clip_grad_norm = 1;
-    config.warmup_steps = 0;
-    config.steps = 1;
+    const tide_workload_config config = tiny_workload(1);
     TIDE_TRY(tide_workload_create(&config, on->cache, on->recorder, &on->workload, &on->error));
     tide_workload_result result;
     tide_status status = tide_workload_run(on->workload, &result, &on->error);
