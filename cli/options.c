@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/nearest.h"
 #include "cli/options_internal.h"
 #include "common/bytes.h"
+#include "common/nearest.h"
 
 /* ---- the table ---- */
 

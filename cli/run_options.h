@@ -16,9 +16,9 @@
 #include "cli/options.h"
 #include "cli/report_options.h"
 #include "cli/run_choices.h"
-#include "report/table.h"
 #include "common/status.h"
 #include "device/device.h"
+#include "report/table.h"
 #include "run/run.h"
 
 #define TIDE_NOT_GIVEN UINT64_MAX /* a count or size option that is not on the command line */

@@ -1,9 +1,9 @@
 /* A report as CSV (RFC 4180): one table, so that every reader of CSV takes it as it is. */
 #include <string.h>
 
+#include "common/text.h"
 #include "report/table_internal.h"
 #include "report/terminal.h"
-#include "common/text.h"
 
 static void csv_field(FILE *out, const char *text) {
     if (strpbrk(text, ",\"\r\n#") == NULL) {

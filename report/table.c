@@ -5,10 +5,10 @@
 #include <stdarg.h>
 #include <string.h>
 
-#include "report/harmless.h"
-#include "common/nearest.h"
-#include "report/table_internal.h"
 #include "common/bytes.h"
+#include "common/nearest.h"
+#include "report/harmless.h"
+#include "report/table_internal.h"
 
 static const char *const FORMATS[TIDE_N_FORMATS] = {"text", "markdown", "csv", "latex", "json"};
 

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/nearest.h"
 #include "common/bytes.h"
+#include "common/nearest.h"
 #include "common/plural.h"
 #include "common/text.h"
 

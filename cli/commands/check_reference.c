@@ -5,11 +5,11 @@
 #include "cli/cli.h"
 #include "cli/report_options.h"
 #include "cli/run_choices.h"
-#include "report/table.h"
 #include "common/hostmem.h"
 #include "common/plural.h"
 #include "device/device.h"
 #include "model/reference.h"
+#include "report/table.h"
 
 #define COMMAND "check-reference"
 

@@ -4,9 +4,8 @@
 #include <string.h>
 
 #include "capture/host.h"
-#include "cli/report_options.h"
 #include "cli/cli.h"
-#include "report/table.h"
+#include "cli/report_options.h"
 #include "common/bytes.h"
 #include "common/plural.h"
 #include "device/cards.h"
@@ -14,6 +13,7 @@
 #include "model/ops.h"
 #include "model/ops_cpu/kernels.h"
 #include "recorder/recorder.h"
+#include "report/table.h"
 
 enum { DETAIL_BYTES = 512, MAX_GPUS = 64 };
 

@@ -4,9 +4,9 @@
 #include <stdio.h>
 
 #include "cli/cli.h"
-#include "report/harmless.h"
 #include "cli/load.h"
 #include "cli/snapshot_words.h"
+#include "report/harmless.h"
 #include "report/table.h"
 #include "snapshot/scope_paths.h"
 #include "snapshot/snapshot.h"

@@ -5,9 +5,9 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
-#include "report/harmless.h"
 #include "cli/load.h"
 #include "cli/outputs.h"
+#include "report/harmless.h"
 #include "snapshot/export.h"
 #include "snapshot/gzip_file.h"
 #include "snapshot/snapshot.h"

@@ -2,11 +2,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/beside.h"
 #include "cli/cli.h"
-#include "cli/report_options.h"
 #include "cli/compare/internal.h"
 #include "cli/load.h"
-#include "cli/beside.h"
+#include "cli/report_options.h"
 #include "cli/snapshot_words.h"
 #include "report/table.h"
 #include "run/as_pytorch.h"

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "cli/cli.h"
-#include "cli/report_options.h"
 #include "cli/fit/internal.h"
+#include "cli/report_options.h"
 #include "cli/run_options.h"
 
 enum { MAX_ROWS = 256 };

@@ -4,9 +4,9 @@
 #ifndef TIDE_CLI_FIT_INTERNAL_H
 #define TIDE_CLI_FIT_INTERNAL_H
 
-#include "run/fit.h"
 #include "cli/run_options.h"
 #include "report/table.h"
+#include "run/fit.h"
 
 /* The command line as it was written; all texts are borrowed from it. */
 typedef struct tide_fit_options {

@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "cli/cli.h"
-#include "cli/report_options.h"
 #include "cli/forecast/internal.h"
+#include "cli/report_options.h"
 #include "cli/run_options.h"
 
 /* The command line as it was written. */

@@ -10,8 +10,8 @@
 
 #include "cli/files.h"
 #include "cli/run_options.h"
-#include "report/table.h"
 #include "common/status.h"
+#include "report/table.h"
 #include "run/run.h"
 
 enum { TIDE_PROFILE_MAX_RUNS = 64 };

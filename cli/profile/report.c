@@ -4,12 +4,12 @@
 #include <string.h>
 
 #include "cli/figures.h"
-#include "cli/report_options.h"
 #include "cli/profile/internal.h"
+#include "cli/report_options.h"
 #include "cli/snapshot_words.h"
-#include "report/table.h"
 #include "common/bytes.h"
 #include "common/plural.h"
+#include "report/table.h"
 #include "snapshot/compare.h"
 #include "snapshot/implementation.h"
 #include "snapshot/summary.h"

@@ -3,11 +3,11 @@
 #include <string.h>
 
 #include "cli/cli.h"
-#include "cli/report_options.h"
 #include "cli/load.h"
 #include "cli/outputs.h"
 #include "cli/progress.h"
 #include "cli/replay/internal.h"
+#include "cli/report_options.h"
 #include "snapshot/snapshot.h"
 
 static const char *start_at(size_t i) {

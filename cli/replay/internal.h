@@ -6,8 +6,8 @@
 
 #include "cli/options.h"
 #include "cli/report_options.h"
-#include "report/table.h"
 #include "replay/runs.h"
+#include "report/table.h"
 
 typedef struct tide_replay_command {
     tide_option_texts confs;    /* --alloc-conf, each added to the recorded settings */

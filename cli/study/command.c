@@ -4,12 +4,12 @@
 #include <string.h>
 
 #include "cli/cli.h"
-#include "cli/report_options.h"
 #include "cli/interrupt.h"
-#include "common/nearest.h"
 #include "cli/progress.h"
+#include "cli/report_options.h"
 #include "cli/run_options.h"
 #include "cli/study/internal.h"
+#include "common/nearest.h"
 #include "common/plural.h"
 
 static const tide_study *const STUDIES[] = {

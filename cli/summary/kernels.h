@@ -2,8 +2,8 @@
 #ifndef TIDE_CLI_SUMMARY_KERNELS_H
 #define TIDE_CLI_SUMMARY_KERNELS_H
 
-#include "report/table.h"
 #include "common/status.h"
+#include "report/table.h"
 #include "snapshot/snapshot.h"
 
 /* The `top` kernels that took most of the device's time, and the rest in one row; nothing if none

@@ -8,8 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "report/table.h"
 #include "common/status.h"
+#include "report/table.h"
 #include "snapshot/alive_tree.h"
 #include "snapshot/lifetimes.h"
 #include "snapshot/scope_paths.h"

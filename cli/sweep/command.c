@@ -3,10 +3,10 @@
 #include <string.h>
 
 #include "cli/cli.h"
-#include "cli/report_options.h"
 #include "cli/files.h"
 #include "cli/interrupt.h"
 #include "cli/outputs.h"
+#include "cli/report_options.h"
 #include "cli/sweep/internal.h"
 #include "common/plural.h"
 

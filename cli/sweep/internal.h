@@ -14,8 +14,8 @@
 
 #include "cli/files.h"
 #include "cli/run_options.h"
-#include "report/table.h"
 #include "common/status.h"
+#include "report/table.h"
 #include "run/sweep.h"
 
 /* The command line as it was written; all texts are borrowed from it. */

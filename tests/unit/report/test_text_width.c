@@ -10,9 +10,9 @@
 
 #include <cmocka.h>
 
+#include "common/utf8.h"
 #include "report/table_internal.h"
 #include "report/text_width.h"
-#include "common/utf8.h"
 
 #define DOTS "\xe2\x80\xa6"
 
