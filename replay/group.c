@@ -16,7 +16,7 @@ typedef struct group {
     size_t n_completed;   /* frees */
     bool completes_all;   /* after the group no block waits for a stream */
     size_t first_return;  /* place of the first row that gives memory back; n_pending: none */
-    bool has_buy_after;  /* something was bought after the last such row */
+    bool has_buy_after;   /* something was bought after the last such row */
     bool has_segment;     /* a whole segment went back, not only a part of a range */
     bool is_other_caller; /* memory went back under another call stack than the request's */
     bool is_oom;          /* the request ran out of memory */
