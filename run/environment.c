@@ -6,26 +6,26 @@
 #include "common/text_file.h"
 #include "run/run_internal.h"
 
-#define PLACE(key, kind, member) TIDE_FIELD(tide_run_environment, kind, key, member)
+#define PLACE(key, kind, member) TIDE_JSON_FIELD(tide_run_environment, kind, key, member)
 
-const tide_field tide_run_environment_fields[TIDE_N_ENVIRONMENT_FIELDS] = {
-    PLACE("device_kind", TIDE_FIELD_TEXT, device_kind),
-    PLACE("device_name", TIDE_FIELD_TEXT, device_name),
-    PLACE("device_total_bytes", TIDE_FIELD_INT64, device_total_bytes),
-    PLACE("compute_capability", TIDE_FIELD_INT, compute_capability),
-    PLACE("driver_version", TIDE_FIELD_INT, driver_version),
-    PLACE("runtime_version", TIDE_FIELD_INT, runtime_version),
-    PLACE("driver", TIDE_FIELD_TEXT, driver),
-    PLACE("sm_clock_khz", TIDE_FIELD_INT, sm_clock_khz),
-    PLACE("memory_clock_khz", TIDE_FIELD_INT, memory_clock_khz),
-    PLACE("computed_by", TIDE_FIELD_TEXT, computed_by),
-    PLACE("tool", TIDE_FIELD_TEXT, tool),
-    PLACE("build", TIDE_FIELD_TEXT, build),
-    PLACE("host_name", TIDE_FIELD_TEXT, host.name),
-    PLACE("host_os", TIDE_FIELD_TEXT, host.os),
-    PLACE("host_cpu", TIDE_FIELD_TEXT, host.cpu),
-    PLACE("host_cpus", TIDE_FIELD_INT64, host.n_cpus),
-    PLACE("host_total_bytes", TIDE_FIELD_INT64, host.total_bytes),
+const tide_json_field tide_run_environment_fields[TIDE_N_ENVIRONMENT_FIELDS] = {
+    PLACE("device_kind", TIDE_JSON_FIELD_TEXT, device_kind),
+    PLACE("device_name", TIDE_JSON_FIELD_TEXT, device_name),
+    PLACE("device_total_bytes", TIDE_JSON_FIELD_INT64, device_total_bytes),
+    PLACE("compute_capability", TIDE_JSON_FIELD_INT, compute_capability),
+    PLACE("driver_version", TIDE_JSON_FIELD_INT, driver_version),
+    PLACE("runtime_version", TIDE_JSON_FIELD_INT, runtime_version),
+    PLACE("driver", TIDE_JSON_FIELD_TEXT, driver),
+    PLACE("sm_clock_khz", TIDE_JSON_FIELD_INT, sm_clock_khz),
+    PLACE("memory_clock_khz", TIDE_JSON_FIELD_INT, memory_clock_khz),
+    PLACE("computed_by", TIDE_JSON_FIELD_TEXT, computed_by),
+    PLACE("tool", TIDE_JSON_FIELD_TEXT, tool),
+    PLACE("build", TIDE_JSON_FIELD_TEXT, build),
+    PLACE("host_name", TIDE_JSON_FIELD_TEXT, host.name),
+    PLACE("host_os", TIDE_JSON_FIELD_TEXT, host.os),
+    PLACE("host_cpu", TIDE_JSON_FIELD_TEXT, host.cpu),
+    PLACE("host_cpus", TIDE_JSON_FIELD_INT64, host.n_cpus),
+    PLACE("host_total_bytes", TIDE_JSON_FIELD_INT64, host.total_bytes),
 };
 
 void tide_run_environment_init(tide_run_environment *environment) {
@@ -66,14 +66,14 @@ void tide_run_environment_set_program(tide_run_environment *environment) {
 
 bool tide_run_environment_join(tide_run_environment *place, const tide_run_environment *other) {
     for (size_t i = 0; i < TIDE_N_ENVIRONMENT_FIELDS; i++) {
-        const tide_field *field = &tide_run_environment_fields[i];
+        const tide_json_field *field = &tide_run_environment_fields[i];
         if (!tide_field_is_equal(field, place, other) && tide_field_is_known(field, place) &&
             tide_field_is_known(field, other)) {
             return false;
         }
     }
     for (size_t i = 0; i < TIDE_N_ENVIRONMENT_FIELDS; i++) {
-        const tide_field *field = &tide_run_environment_fields[i];
+        const tide_json_field *field = &tide_run_environment_fields[i];
         if (tide_field_is_known(field, other)) {
             memcpy((char *)place + field->offset, (const char *)other + field->offset,
                    field->n_bytes);

@@ -5,61 +5,61 @@
 
 #include "run/run_internal.h"
 
-#define CONFIG(key, kind, member) TIDE_FIELD(tide_run_config, kind, key, member)
-#define CHOICE(key, member, n) TIDE_FIELD_CHOICE(tide_run_config, key, member, n)
+#define CONFIG(key, kind, member) TIDE_JSON_FIELD(tide_run_config, kind, key, member)
+#define CHOICE(key, member, n) TIDE_JSON_FIELD_CHOICE(tide_run_config, key, member, n)
 #define LIMITS(key, kind, member) CONFIG(key, kind, limits.member)
 #define RECORDING(key, kind, member) CONFIG(key, kind, recording.member)
 
-static const tide_field FIELDS[] = {
+static const tide_json_field FIELDS[] = {
     CHOICE("kind", workload.kind, TIDE_N_RUN_KINDS),
-    LIMITS("device", TIDE_FIELD_BORROWED, device),
-    LIMITS("memory_limit", TIDE_FIELD_COUNT, memory_limit_bytes),
-    LIMITS("alloc_conf", TIDE_FIELD_BORROWED, alloc_conf),
-    LIMITS("ignores_device", TIDE_FIELD_FLAG, ignores_device),
-    RECORDING("records", TIDE_FIELD_FLAG, is_on),
-    RECORDING("log_bytes", TIDE_FIELD_COUNT, recorder.log_bytes),
+    LIMITS("device", TIDE_JSON_FIELD_BORROWED, device),
+    LIMITS("memory_limit", TIDE_JSON_FIELD_COUNT, memory_limit_bytes),
+    LIMITS("alloc_conf", TIDE_JSON_FIELD_BORROWED, alloc_conf),
+    LIMITS("ignores_device", TIDE_JSON_FIELD_FLAG, ignores_device),
+    RECORDING("records", TIDE_JSON_FIELD_FLAG, is_on),
+    RECORDING("log_bytes", TIDE_JSON_FIELD_COUNT, recorder.log_bytes),
     CHOICE("log_full", recording.recorder.full_policy, 2),
-    RECORDING("stacks", TIDE_FIELD_FLAG, recorder.capture_stacks),
-    RECORDING("frames", TIDE_FIELD_INT, recorder.max_frames),
-    RECORDING("log", TIDE_FIELD_BORROWED, recorder.log_path),
-    RECORDING("ns_per_event", TIDE_FIELD_REAL, ns_per_event),
-    RECORDING("overhead_pairs", TIDE_FIELD_COUNT, overhead_pairs),
-    RECORDING("snapshot", TIDE_FIELD_BORROWED, snapshot_path),
-    RECORDING("strip_private", TIDE_FIELD_FLAG, strip_private),
-    RECORDING("command", TIDE_FIELD_BORROWED, command),
-    RECORDING("snapshot_signal", TIDE_FIELD_INT, snapshot_signal),
-    RECORDING("snapshot_every", TIDE_FIELD_COUNT, snapshot_every),
+    RECORDING("stacks", TIDE_JSON_FIELD_FLAG, recorder.capture_stacks),
+    RECORDING("frames", TIDE_JSON_FIELD_INT, recorder.max_frames),
+    RECORDING("log", TIDE_JSON_FIELD_BORROWED, recorder.log_path),
+    RECORDING("ns_per_event", TIDE_JSON_FIELD_REAL, ns_per_event),
+    RECORDING("overhead_pairs", TIDE_JSON_FIELD_COUNT, overhead_pairs),
+    RECORDING("snapshot", TIDE_JSON_FIELD_BORROWED, snapshot_path),
+    RECORDING("strip_private", TIDE_JSON_FIELD_FLAG, strip_private),
+    RECORDING("command", TIDE_JSON_FIELD_BORROWED, command),
+    RECORDING("snapshot_signal", TIDE_JSON_FIELD_INT, snapshot_signal),
+    RECORDING("snapshot_every", TIDE_JSON_FIELD_COUNT, snapshot_every),
 };
 
 #define OF_MODEL(key, kind, member) CONFIG(key, kind, workload.of.model.member)
 #define OF_MODEL_CHOICE(key, member, n) CHOICE(key, workload.of.model.member, n)
 
 /* AdamW's settings are those of every run: no option sets them. */
-static const tide_field MODEL_FIELDS[] = {
+static const tide_json_field MODEL_FIELDS[] = {
     OF_MODEL_CHOICE("architecture", architecture, TIDE_N_ARCHITECTURES),
-    OF_MODEL("size", TIDE_FIELD_TEXT, model.size),
-    OF_MODEL("vocab_size", TIDE_FIELD_COUNT, model.vocab_size),
-    OF_MODEL("d_model", TIDE_FIELD_COUNT, model.d_model),
-    OF_MODEL("d_ff", TIDE_FIELD_COUNT, model.d_ff),
-    OF_MODEL("n_layers", TIDE_FIELD_COUNT, model.n_layers),
-    OF_MODEL("n_heads", TIDE_FIELD_COUNT, model.n_heads),
-    OF_MODEL("context_length", TIDE_FIELD_COUNT, model.context_length),
-    OF_MODEL("batch_size", TIDE_FIELD_COUNT, model.batch_size),
-    OF_MODEL("rope_theta", TIDE_FIELD_REAL, model.rope_theta),
+    OF_MODEL("size", TIDE_JSON_FIELD_TEXT, model.size),
+    OF_MODEL("vocab_size", TIDE_JSON_FIELD_COUNT, model.vocab_size),
+    OF_MODEL("d_model", TIDE_JSON_FIELD_COUNT, model.d_model),
+    OF_MODEL("d_ff", TIDE_JSON_FIELD_COUNT, model.d_ff),
+    OF_MODEL("n_layers", TIDE_JSON_FIELD_COUNT, model.n_layers),
+    OF_MODEL("n_heads", TIDE_JSON_FIELD_COUNT, model.n_heads),
+    OF_MODEL("context_length", TIDE_JSON_FIELD_COUNT, model.context_length),
+    OF_MODEL("batch_size", TIDE_JSON_FIELD_COUNT, model.batch_size),
+    OF_MODEL("rope_theta", TIDE_JSON_FIELD_REAL, model.rope_theta),
     OF_MODEL_CHOICE("mode", mode, TIDE_N_MODES),
-    OF_MODEL("keep_graph", TIDE_FIELD_FLAG, keep_graph),
+    OF_MODEL("keep_graph", TIDE_JSON_FIELD_FLAG, keep_graph),
     OF_MODEL_CHOICE("precision", precision, TIDE_N_PRECISIONS),
     OF_MODEL_CHOICE("attention", attention, TIDE_N_ATTENTIONS),
     OF_MODEL_CHOICE("recompute", recompute, TIDE_N_RECOMPUTES),
     OF_MODEL_CHOICE("emulate", emulate, TIDE_N_EMULATIONS),
     OF_MODEL_CHOICE("edition", edition, TIDE_N_EDITIONS),
-    OF_MODEL("clip_grad_norm", TIDE_FIELD_REAL, clip_grad_norm),
-    OF_MODEL("seed", TIDE_FIELD_COUNT, seed),
-    OF_MODEL("warmup_steps", TIDE_FIELD_COUNT, warmup_steps),
-    OF_MODEL("steps", TIDE_FIELD_COUNT, steps),
-    OF_MODEL("profiler_range", TIDE_FIELD_FLAG, profiler_range),
-    OF_MODEL("times_all_scopes", TIDE_FIELD_FLAG, times_all_scopes),
-    OF_MODEL("trace_kernels", TIDE_FIELD_FLAG, trace_kernels),
+    OF_MODEL("clip_grad_norm", TIDE_JSON_FIELD_REAL, clip_grad_norm),
+    OF_MODEL("seed", TIDE_JSON_FIELD_COUNT, seed),
+    OF_MODEL("warmup_steps", TIDE_JSON_FIELD_COUNT, warmup_steps),
+    OF_MODEL("steps", TIDE_JSON_FIELD_COUNT, steps),
+    OF_MODEL("profiler_range", TIDE_JSON_FIELD_FLAG, profiler_range),
+    OF_MODEL("times_all_scopes", TIDE_JSON_FIELD_FLAG, times_all_scopes),
+    OF_MODEL("trace_kernels", TIDE_JSON_FIELD_FLAG, trace_kernels),
 };
 
 enum {
@@ -68,7 +68,7 @@ enum {
 };
 
 /* The fields that only this kind of workload has. */
-static const tide_field *fields_of(tide_run_kind kind, size_t *ret_n) {
+static const tide_json_field *fields_of(tide_run_kind kind, size_t *ret_n) {
     *ret_n = 0;
     switch (kind) {
     case TIDE_RUN_MODEL:
@@ -82,10 +82,10 @@ static const tide_field *fields_of(tide_run_kind kind, size_t *ret_n) {
 
 cJSON *tide_run_config_to_json(const tide_run_config *config) {
     size_t n = 0;
-    const tide_field *fields = fields_of(config->workload.kind, &n);
+    const tide_json_field *fields = fields_of(config->workload.kind, &n);
     cJSON *json = cJSON_CreateObject();
-    if (json == NULL || !tide_fields_write(json, FIELDS, N_FIELDS, config) ||
-        !tide_fields_write(json, fields, n, config)) {
+    if (json == NULL || !tide_json_fields_write(json, FIELDS, N_FIELDS, config) ||
+        !tide_json_fields_write(json, fields, n, config)) {
         cJSON_Delete(json);
         return NULL;
     }
@@ -96,9 +96,9 @@ tide_status tide_run_config_from_json(const cJSON *json, tide_run_config *ret_co
                                       tide_error *error) {
     size_t n = 0;
     tide_run_config_init(ret_config);
-    TIDE_TRY(tide_fields_read(json, FIELDS, N_FIELDS, ret_config, error));
-    const tide_field *fields = fields_of(ret_config->workload.kind, &n);
-    return tide_fields_read(json, fields, n, ret_config, error);
+    TIDE_TRY(tide_json_fields_read(json, FIELDS, N_FIELDS, ret_config, error));
+    const tide_json_field *fields = fields_of(ret_config->workload.kind, &n);
+    return tide_json_fields_read(json, fields, n, ret_config, error);
 }
 
 /* ---- in the subprocess ---- */

@@ -6,30 +6,30 @@
 
 enum { MAX_SAMPLES = 1000000 };
 
-#define RESULT(key, kind, member) TIDE_FIELD(tide_run_result, kind, key, member)
+#define RESULT(key, kind, member) TIDE_JSON_FIELD(tide_run_result, kind, key, member)
 
-static const tide_field FIELDS[] = {
-    RESULT("reason", TIDE_FIELD_TEXT, reason),
-    RESULT("signal", TIDE_FIELD_INT, signal_number),
-    RESULT("asked_bytes", TIDE_FIELD_INT64, asked_bytes),
-    RESULT("segment_bytes", TIDE_FIELD_INT64, segment_bytes),
-    RESULT("free_bytes", TIDE_FIELD_INT64, free_bytes),
-    RESULT("requested_peak_bytes", TIDE_FIELD_INT64, memory.requested_peak_bytes),
-    RESULT("allocated_peak_bytes", TIDE_FIELD_INT64, memory.allocated_peak_bytes),
-    RESULT("reserved_peak_bytes", TIDE_FIELD_INT64, memory.reserved_peak_bytes),
-    RESULT("device_used_bytes", TIDE_FIELD_INT64, device_used_bytes),
-    RESULT("device_used_before_bytes", TIDE_FIELD_INT64, device_used_before_bytes),
-    RESULT("host_peak_bytes", TIDE_FIELD_INT64, host_peak_bytes),
-    RESULT("tokens_per_step", TIDE_FIELD_INT64, n_tokens),
-    RESULT("flops", TIDE_FIELD_REAL, flops),
-    RESULT("stated_peak_flops", TIDE_FIELD_REAL, stated_peak_flops),
-    RESULT("tokens_per_second", TIDE_FIELD_REAL, tokens_per_second),
-    RESULT("achieved_flops", TIDE_FIELD_REAL, achieved_flops),
-    RESULT("peak_share", TIDE_FIELD_REAL, peak_share),
-    RESULT("started_unix_us", TIDE_FIELD_INT64, started_unix_us),
-    RESULT("snapshot", TIDE_FIELD_TEXT, snapshot_path),
-    TIDE_FIELD_OPTIONAL(tide_run_result, TIDE_FIELD_INT64, "retries", memory.n_retries),
-    TIDE_FIELD_OPTIONAL(tide_run_result, TIDE_FIELD_REAL, "loss", loss),
+static const tide_json_field FIELDS[] = {
+    RESULT("reason", TIDE_JSON_FIELD_TEXT, reason),
+    RESULT("signal", TIDE_JSON_FIELD_INT, signal_number),
+    RESULT("asked_bytes", TIDE_JSON_FIELD_INT64, asked_bytes),
+    RESULT("segment_bytes", TIDE_JSON_FIELD_INT64, segment_bytes),
+    RESULT("free_bytes", TIDE_JSON_FIELD_INT64, free_bytes),
+    RESULT("requested_peak_bytes", TIDE_JSON_FIELD_INT64, memory.requested_peak_bytes),
+    RESULT("allocated_peak_bytes", TIDE_JSON_FIELD_INT64, memory.allocated_peak_bytes),
+    RESULT("reserved_peak_bytes", TIDE_JSON_FIELD_INT64, memory.reserved_peak_bytes),
+    RESULT("device_used_bytes", TIDE_JSON_FIELD_INT64, device_used_bytes),
+    RESULT("device_used_before_bytes", TIDE_JSON_FIELD_INT64, device_used_before_bytes),
+    RESULT("host_peak_bytes", TIDE_JSON_FIELD_INT64, host_peak_bytes),
+    RESULT("tokens_per_step", TIDE_JSON_FIELD_INT64, n_tokens),
+    RESULT("flops", TIDE_JSON_FIELD_REAL, flops),
+    RESULT("stated_peak_flops", TIDE_JSON_FIELD_REAL, stated_peak_flops),
+    RESULT("tokens_per_second", TIDE_JSON_FIELD_REAL, tokens_per_second),
+    RESULT("achieved_flops", TIDE_JSON_FIELD_REAL, achieved_flops),
+    RESULT("peak_share", TIDE_JSON_FIELD_REAL, peak_share),
+    RESULT("started_unix_us", TIDE_JSON_FIELD_INT64, started_unix_us),
+    RESULT("snapshot", TIDE_JSON_FIELD_TEXT, snapshot_path),
+    TIDE_JSON_FIELD_OPTIONAL(tide_run_result, TIDE_JSON_FIELD_INT64, "retries", memory.n_retries),
+    TIDE_JSON_FIELD_OPTIONAL(tide_run_result, TIDE_JSON_FIELD_REAL, "loss", loss),
 };
 
 enum { N_FIELDS = sizeof(FIELDS) / sizeof(FIELDS[0]) };
@@ -65,12 +65,12 @@ cJSON *tide_run_result_to_json(const tide_run_result *result) {
     cJSON *json = cJSON_CreateObject();
     bool is_complete =
         cJSON_AddStringToObject(json, "outcome", tide_outcome_name((int)result->outcome)) != NULL;
-    is_complete = is_complete && tide_fields_write(json, FIELDS, N_FIELDS, result) &&
+    is_complete = is_complete && tide_json_fields_write(json, FIELDS, N_FIELDS, result) &&
                   add_phases(json, result);
     cJSON *environment = is_complete ? cJSON_AddObjectToObject(json, "environment") : NULL;
     if (environment == NULL ||
-        !tide_fields_write(environment, tide_run_environment_fields, TIDE_N_ENVIRONMENT_FIELDS,
-                           &result->environment)) {
+        !tide_json_fields_write(environment, tide_run_environment_fields, TIDE_N_ENVIRONMENT_FIELDS,
+                                &result->environment)) {
         cJSON_Delete(json);
         return NULL;
     }
@@ -134,9 +134,9 @@ tide_status tide_run_result_from_json(const cJSON *json, tide_run_result *ret_re
     if (number < 0) {
         return tide_fail(error, TIDE_FORMAT, "outcome is missing or unknown");
     }
-    TIDE_TRY(tide_fields_read(json, FIELDS, N_FIELDS, ret_result, error));
-    TIDE_TRY(tide_fields_read(environment, tide_run_environment_fields, TIDE_N_ENVIRONMENT_FIELDS,
-                              &ret_result->environment, error));
+    TIDE_TRY(tide_json_fields_read(json, FIELDS, N_FIELDS, ret_result, error));
+    TIDE_TRY(tide_json_fields_read(environment, tide_run_environment_fields,
+                                   TIDE_N_ENVIRONMENT_FIELDS, &ret_result->environment, error));
     TIDE_TRY(read_phases(json, ret_result, error));
     ret_result->outcome = (tide_outcome)number;
     ret_result->status =

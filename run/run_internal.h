@@ -7,7 +7,7 @@
 #include "run/run.h"
 
 enum { TIDE_N_ENVIRONMENT_FIELDS = 17 };
-extern const tide_field tide_run_environment_fields[TIDE_N_ENVIRONMENT_FIELDS];
+extern const tide_json_field tide_run_environment_fields[TIDE_N_ENVIRONMENT_FIELDS];
 
 /* ---- results ---- */
 
