@@ -1,5 +1,7 @@
 /* cards.h - figures of real cards, for the virtual device: bytes as the driver reports them, what
- * context and libraries take, and the workspace of the GEMM library; each with its source.
+ * context and libraries take, the workspace of the GEMM library, and the processor and the memory
+ * of the board; each with its source. A figure that nobody has published is -1. device/chips.h has
+ * what all cards of one compute capability share.
  */
 #ifndef TIDE_DEVICE_CARDS_H
 #define TIDE_DEVICE_CARDS_H
@@ -10,6 +12,22 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* What the runtime reports of the card besides its bytes. Cards of one name can differ in their
+ * clocks; these are those of the report that `source` names. */
+typedef struct tide_card_board {
+    int n_multiprocessors; /* streaming multiprocessors */
+    int sm_clock_khz;      /* their highest clock; -1: not known */
+    int memory_clock_khz;  /* the memory's highest clock, half its transfers per second; -1: not
+                              known */
+    int memory_bus_bits;   /* width of the memory's bus; -1: not known */
+    int64_t cache_bytes;   /* L2 cache; -1: not known */
+    int pci_device_id;     /* the vendor's number of the product, 0x2330; -1: not known */
+    int is_ecc_on;         /* error correction of the memory in that report: 1, 0; -1: not known */
+    const char *source; /* for people. pci_device_id is from NVIDIA's list of the products that its
+                           open kernel modules support, or else from the PCI ID database; a
+                           product with several has one of them here */
+} tide_card_board;
 
 typedef struct tide_card {
     const char *name;             /* as in "virtual:NAME" */
@@ -24,6 +42,7 @@ typedef struct tide_card {
     const char *total_source;     /* where total_bytes comes from; for people */
     const char *context_source;   /* the same of context_bytes, or "not measured" */
     const char *workspace_source; /* the same of workspace_bytes */
+    tide_card_board board;
 } tide_card;
 
 /* The table, which is static. */

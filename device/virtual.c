@@ -90,7 +90,7 @@ static const tide_device_table VIRTUAL_TABLE = {
 };
 
 static tide_status unknown_card(const char *name, tide_error *error) {
-    char names[512] = "";
+    char names[1024] = "";
     size_t n_cards = 0;
     const tide_card *cards = tide_cards(&n_cards);
     for (size_t i = 0; i < n_cards; i++) {

@@ -11,11 +11,13 @@ static const tide_stated_peak PEAKS[] = {
     {"NVIDIA H100 80GB HBM3", 66.9e12, 494.7e12, 989.4e12,
      "NVIDIA H100 architecture white paper, SXM5, dense"},
     {"NVIDIA A100", 19.5e12, 156e12, 312e12, "NVIDIA A100 data sheet, dense"},
+    {"NVIDIA A40", 37.4e12, 74.8e12, 149.7e12, "NVIDIA A40 data sheet, dense"},
     {"NVIDIA L40S", 91.6e12, 183e12, 362.05e12, "NVIDIA L40S data sheet, dense"},
     {"NVIDIA GeForce RTX 4090", 82.6e12, 82.6e12, 165.2e12,
      "NVIDIA Ada architecture white paper, dense"},
     {"NVIDIA GeForce RTX 3090", 35.6e12, 35.6e12, 71e12,
      "NVIDIA GA102 architecture white paper, dense"},
+    {"Tesla V100-SXM2", 15.7e12, -1.0, -1.0, "NVIDIA's figures for the V100, SXM2"},
     {"Tesla T4", 8.1e12, -1.0, -1.0, "NVIDIA T4 data sheet"},
 };
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Compares lists in the pages with those of the program: check_lists.sh DOCS TIDEMARK
-#   - the table of cards in allocator.md has the names, bytes and workspaces of `tidemark devices`
+#   - the tables in cards.md have the names, bytes, workspaces and boards of `tidemark devices`
 #   - the row `categories` in snapshot-format.md has the names of a snapshot, in their order
 set -eu
 docs=$(realpath "$1")
@@ -14,10 +14,20 @@ failed=0
     awk -F, 'NR > 1 { print $1, $2, $3 == "" ? "not measured" : $3, $4 }' >cards.program
 awk -F'|' '/^\| card \|/ { inside = 1 } inside && !/^\|/ { exit } inside && /^\| `/ {
     gsub(/[ ,]/, "", $3); gsub(/,/, "", $4); gsub(/^ | $/, "", $4); gsub(/[ ,]/, "", $6)
-    split($2, name, "`"); print name[2], $3, $4, $6 }' "$docs/allocator.md" >cards.page
+    split($2, name, "`"); print name[2], $3, $4, $6 }' "$docs/cards.md" >cards.page
 if ! diff cards.page cards.program >cards.diff; then
-    echo "docs/allocator.md: its table of cards (<) is not that of device/cards.c (>):" >&2
+    echo "docs/cards.md: its table of cards (<) is not that of device/cards.c (>):" >&2
     cat cards.diff >&2
+    failed=1
+fi
+
+"$program" devices --format csv --table boards |
+    awk -F, 'NR > 1 { for (i = 3; i <= 8; i++) if ($i == "") $i = "-"; print $1, $3, $4, $5, $6, $7, $8 }' >boards.program
+awk -F'|' '/^\| board \|/ { inside = 1 } inside && !/^\|/ { exit } inside && /^\| `/ {
+    gsub(/[ ,`]/, ""); print $2, $3, $4, $5, $6, $7, $8 }' "$docs/cards.md" >boards.page
+if ! diff boards.page boards.program >boards.diff; then
+    echo "docs/cards.md: its table of boards (<) is not that of device/cards.c (>):" >&2
+    cat boards.diff >&2
     failed=1
 fi
 
@@ -30,4 +40,4 @@ if ! cmp -s categories.page categories.program; then
     failed=1
 fi
 echo "$(wc -l <cards.page) cards and $(tr ',' '\n' <categories.page | wc -w) categories are as the pages say"
-[ -s cards.page ] && [ -s categories.page ] && [ "$failed" -eq 0 ]
+[ -s cards.page ] && [ -s boards.page ] && [ -s categories.page ] && [ "$failed" -eq 0 ]

@@ -11,6 +11,7 @@
 #include "common/map.h"
 #include "device/address_space.h"
 #include "device/cards.h"
+#include "device/chips.h"
 #include "device/device_friend.h"
 #include "support/hostmem_fault.h"
 
@@ -92,6 +93,72 @@ static void every_card_opens_by_its_name(void **state) {
     assert_ptr_equal(tide_card_find("h200-141"), tide_card_find("h200"));
     assert_ptr_equal(tide_card_find("rtx4090-24"), tide_card_find("rtx4090"));
     assert_null(tide_card_find("h100"));
+}
+
+/* A chip's figures fit each other, whatever their source. */
+static void chips_are_consistent(void **state) {
+    (void)state;
+    size_t n_chips = 0;
+    const tide_card_chip *chips = tide_card_chips(&n_chips);
+    for (size_t i = 0; i < n_chips; i++) {
+        const tide_card_chip *chip = &chips[i];
+        assert_true(i == 0 || chip->compute_capability > chips[i - 1].compute_capability);
+        assert_ptr_equal(tide_card_chip_find(chip->compute_capability), chip);
+        /* whole warps, at least one block of the largest size, and a warp for each block */
+        assert_int_equal(chip->max_multiprocessor_threads % TIDE_CHIP_WARP_THREADS, 0);
+        assert_true(chip->max_multiprocessor_threads >= TIDE_CHIP_MAX_BLOCK_THREADS);
+        assert_true(chip->max_multiprocessor_blocks * TIDE_CHIP_WARP_THREADS <=
+                    chip->max_multiprocessor_threads);
+        /* What a block can opt in to, and what the system takes for it, fill the multiprocessor. */
+        assert_int_equal(chip->shared_optin_bytes + chip->shared_reserved_bytes,
+                         chip->shared_multiprocessor_bytes);
+        assert_true(chip->shared_optin_bytes >= TIDE_CHIP_SHARED_BLOCK_BYTES);
+        assert_int_equal(chip->shared_reserved_bytes, chip->compute_capability >= 80 ? 1024 : 0);
+        assert_int_equal(chip->has_bf16, chip->compute_capability >= 80);
+        assert_int_equal(chip->has_persisting_cache, chip->compute_capability >= 80);
+        assert_int_equal(chip->has_clusters, chip->compute_capability >= 90);
+        assert_true(strlen(chip->source) > 20);
+    }
+    assert_null(tide_card_chip_find(0));
+    assert_null(tide_card_chip_find(91));
+}
+
+/* Bytes per second that the memory's clock and the width of its bus give. */
+static int64_t bandwidth_of(const tide_card_board *board) {
+    return INT64_C(2000) * board->memory_clock_khz * board->memory_bus_bits / 8;
+}
+
+static void boards_are_those_of_their_chips(void **state) {
+    (void)state;
+    size_t n_cards = 0;
+    const tide_card *cards = tide_cards(&n_cards);
+    assert_true(n_cards >= 24);
+    for (size_t i = 0; i < n_cards; i++) {
+        const tide_card_board *board = &cards[i].board;
+        assert_non_null(tide_card_chip_find(cards[i].compute_capability));
+        /* No chip has more than 192 multiprocessors, or runs faster than 3 GHz. */
+        assert_in_range(board->n_multiprocessors, 20, 192);
+        assert_true(board->sm_clock_khz == -1 ||
+                    (board->sm_clock_khz >= 1000000 && board->sm_clock_khz <= 3000000));
+        assert_true(board->memory_bus_bits == -1 ||
+                    (board->memory_bus_bits % 64 == 0 && board->memory_bus_bits <= 8192));
+        assert_true(board->memory_clock_khz == -1 || board->memory_bus_bits == -1 ||
+                    (bandwidth_of(board) > INT64_C(250000000000) &&
+                     bandwidth_of(board) < INT64_C(8000000000000)));
+        assert_true(board->cache_bytes == -1 || (board->cache_bytes >= 2 * (int64_t)MIB &&
+                                                 board->cache_bytes <= 136 * (int64_t)MIB));
+        assert_in_range(board->is_ecc_on + 1, 0, 2);
+        assert_true(strlen(board->source) > 20);
+        for (size_t k = 0; k < i; k++) { /* each name, and each title, is one card */
+            assert_string_not_equal(cards[i].name, cards[k].name);
+            assert_string_not_equal(cards[i].title, cards[k].title);
+            assert_true(board->pci_device_id == -1 ||
+                        board->pci_device_id != cards[k].board.pci_device_id);
+        }
+    }
+    /* two cards whose bandwidth NVIDIA states: 3352 and 320 GB/s */
+    assert_int_equal(bandwidth_of(&tide_card_find("h100-80")->board) / 1000000000, 3352);
+    assert_int_equal(bandwidth_of(&tide_card_find("t4-16")->board) / 1000000000, 320);
 }
 
 static void segments_get_the_lowest_address_that_fits(void **state) {
@@ -346,6 +413,8 @@ int main(void) {
         cmocka_unit_test(unknown_specs_are_refused_with_the_valid_ones),
         cmocka_unit_test(cuda_is_absent_with_a_reason_and_a_remedy),
         cmocka_unit_test(every_card_opens_by_its_name),
+        cmocka_unit_test(chips_are_consistent),
+        cmocka_unit_test(boards_are_those_of_their_chips),
         cmocka_unit_test(segments_get_the_lowest_address_that_fits),
         cmocka_unit_test(capacity_counts_and_oom_is_an_answer),
         cmocka_unit_test(an_unlimited_device_gives_what_no_card_has),
