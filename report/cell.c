@@ -116,7 +116,7 @@ tide_cell tide_as_field(const tide_field *field, const void *row) {
         return tide_as_bytes(integer);
     case TIDE_FIELD_COUNT:
         memcpy(&integer, member, sizeof(integer));
-        return tide_as_count(integer);
+        return known_integer(TIDE_CELL_COUNT, integer);
     default:
         memcpy(&real, member, sizeof(real));
         return double_cell(field->kind, real);

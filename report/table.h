@@ -87,7 +87,7 @@ typedef enum tide_field_kind {
     TIDE_FIELD_TEXT = 0, /* const char *; NULL: none */
     TIDE_FIELD_CHARS,    /* char[]; "": none */
     TIDE_FIELD_BYTES,    /* int64_t; below 0: none */
-    TIDE_FIELD_COUNT,    /* int64_t */
+    TIDE_FIELD_COUNT,    /* int64_t; below 0: none */
     TIDE_FIELD_MS,       /* double; below 0: none, as in all below */
     TIDE_FIELD_RATE,     /* double, rounded to a whole number */
     TIDE_FIELD_TERA,     /* double, in units of 10^12 */

@@ -3,7 +3,7 @@
 set -- --device virtual --size small --context 0,128 --precision fp32,bf16-true --memory-limit 1GiB --warmup 0 --steps 1
 tidemark sweep "$@" --format csv -o rows.jsonl >table.csv
 echo "exit $?"
-cut -d, -f3-6,9,22-24,28-30 table.csv
+"$golden/csv_columns" table.csv mode,context_length,batch_size,precision,outcome,requested_peak_bytes,allocated_peak_bytes,reserved_peak_bytes,asked_bytes,segment_bytes,free_bytes
 tidemark sweep "$@" --format text -o rows.jsonl
 echo "exit $?"
 cp rows.jsonl whole.jsonl
@@ -22,7 +22,7 @@ tidemark summary kept/*fp32.json.gz | head -n 3
 set -- --device virtual --dim 64 --layers 2 --batch 16,32 --mode train --warmup 0 --steps 1 -o mlp.jsonl
 tidemark sweep --workload mlp "$@" --format csv >table.csv
 echo "exit $?"
-cut -d, -f2-9,22-24 table.csv
+"$golden/csv_columns" table.csv size,mode,context_length,batch_size,precision,attention,recompute,outcome,requested_peak_bytes,allocated_peak_bytes,reserved_peak_bytes
 tidemark sweep --workload mlp "$@" --resume --format markdown | sed -n '/^every/p; /^| /p' | cut -d'|' -f1-6
 tidemark sweep --heads 2 "$@" --resume
 echo "exit $?"

@@ -8,7 +8,7 @@ tidemark sweep --device virtual --size small,medium --mode forward,train --warmu
 tidemark sweep --merge sweep-3-of-3.jsonl sweep-1-of-3.jsonl sweep-2-of-3.jsonl -o joined.jsonl --format csv >joined
 # The joined sweep equals the whole sweep except for resident memory and dates, which differ between runs.
 for table in whole joined; do
-    cut -d, -f1-26,28-30 "$table" >"$table.rows"
+    "$golden/csv_columns" "$table" -host_peak_bytes,environment >"$table.rows"
 done
 cmp whole.rows joined.rows && echo "the same table"
 run --merge sweep-1-of-3.jsonl sweep-3-of-3.jsonl | sed -n '1p;$p'

@@ -59,7 +59,7 @@ static void a_struct_is_a_row(void **state) {
                   "\nRuns\n"
                   "  name  path       bytes  steps       time  tokens/s  TFLOP/s   share\n"
                   "  a     a.json  1.50 KiB      3  12.500 ms      2000    2.500  12.5 %\n"
-                  "  -     -              -     -1          -         -        -       -\n");
+                  "  -     -              -      -          -         -        -       -\n");
     tide_report_fini(&report);
 }
 

@@ -136,12 +136,35 @@ static void a_result_without_the_newer_keys_is_read(void **state) {
     cJSON_Delete(json);
 }
 
+/* What nothing is known of is -1, and not a number that somebody may take for an answer. */
+static void a_new_result_knows_no_number(void **state) {
+    (void)state;
+    static const char *const NUMBERS[] = {"signal", "tokens_per_step"}; /* 0: there was none */
+    tide_run_result result;
+    tide_run_result_init(&result);
+    cJSON *json = tide_run_result_to_json(&result);
+    size_t n_numbers = 0;
+    const cJSON *item = NULL;
+    cJSON_ArrayForEach(item, json) {
+        bool is_known =
+            strcmp(item->string, NUMBERS[0]) == 0 || strcmp(item->string, NUMBERS[1]) == 0;
+        if (cJSON_IsNumber(item) && !is_known) {
+            assert_true(item->valuedouble < 0.0);
+            n_numbers++;
+        }
+    }
+    assert_true(n_numbers > 10);
+    cJSON_Delete(json);
+    tide_run_result_fini(&result);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_words_of_outcomes_are_those_of_files),
         cmocka_unit_test(a_workload_has_name_and_labels),
         cmocka_unit_test(a_configuration_survives_the_handover),
         cmocka_unit_test(a_result_without_the_newer_keys_is_read),
+        cmocka_unit_test(a_new_result_knows_no_number),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
