@@ -11,7 +11,7 @@ static const tide_stated_peak PEAKS[] = {
     {"NVIDIA H100 80GB HBM3", 66.9e12, 494.7e12, 989.4e12,
      "NVIDIA H100 architecture white paper, SXM5, dense"},
     {"NVIDIA A100", 19.5e12, 156e12, 312e12, "NVIDIA A100 data sheet, dense"},
-    {"NVIDIA A40", 37.4e12, 74.8e12, 149.7e12, "NVIDIA A40 data sheet, dense"},
+    {"NVIDIA A40", 37.4e12, 74.8e12, 149.7e12, "a published list of NVIDIA's figures, dense"},
     {"NVIDIA L40S", 91.6e12, 183e12, 362.05e12, "NVIDIA L40S data sheet, dense"},
     {"NVIDIA GeForce RTX 4090", 82.6e12, 82.6e12, 165.2e12,
      "NVIDIA Ada architecture white paper, dense"},

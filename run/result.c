@@ -23,7 +23,7 @@ void tide_run_result_init(tide_run_result *result) {
         .asked_bytes = -1,
         .segment_bytes = -1,
         .free_bytes = -1,
-        .memory = {-1, -1, -1, -1},
+        .memory = TIDE_RUN_MEMORY_UNKNOWN,
         .device_used_bytes = -1,
         .device_used_before_bytes = -1,
         .host_peak_bytes = -1,

@@ -105,6 +105,12 @@ typedef struct tide_run_memory {
     int64_t requested_peak_bytes, allocated_peak_bytes, reserved_peak_bytes;
     int64_t n_retries; /* how often the cache gave back all its segments and tried again */
 } tide_run_memory;
+/* Of a run that nothing is known of: each figure is -1. */
+#define TIDE_RUN_MEMORY_UNKNOWN                                                                    \
+    {                                                                                              \
+        .requested_peak_bytes = -1, .allocated_peak_bytes = -1, .reserved_peak_bytes = -1,         \
+        .n_retries = -1                                                                            \
+    }
 
 /* Bytes and times are -1 if there are none. */
 typedef struct tide_run_result {

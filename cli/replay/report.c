@@ -187,16 +187,10 @@ static const tide_field ROWS[] = {
 };
 enum { N_ROWS = sizeof(ROWS) / sizeof(ROWS[0]) };
 
-/* A count below 0 is also unknown. */
-static tide_cell value_of(const tide_field *row, const tide_replay_figures *figures) {
-    tide_cell cell = tide_as_field(row, figures);
-    return cell.integer < 0 ? tide_as_none() : cell;
-}
-
 static tide_cell change_of(const tide_field *row, const tide_replay_figures *figures,
                            const tide_replay_figures *base) {
-    tide_cell from = value_of(row, base);
-    tide_cell to = value_of(row, figures);
+    tide_cell from = tide_as_field(row, base);
+    tide_cell to = tide_as_field(row, figures);
     if (from.kind == TIDE_CELL_NONE || to.kind == TIDE_CELL_NONE) {
         return tide_as_none();
     }
@@ -227,14 +221,14 @@ static void figures_row(tide_table *table, const tide_replay_runs *runs, size_t 
     if (runs->snapshot->n_devices > 1) {
         TIDE_CELLS(table, tide_as_count((int64_t)device));
     }
-    TIDE_CELLS(table, tide_as_text(row->title), value_of(row, recorded));
+    TIDE_CELLS(table, tide_as_text(row->title), tide_as_field(row, recorded));
     if (runs->verified != NULL) {
         const tide_replay_figures *verified = &runs->verified->by_device[device];
-        TIDE_CELLS(table, value_of(row, verified), change_of(row, verified, recorded));
+        TIDE_CELLS(table, tide_as_field(row, verified), change_of(row, verified, recorded));
     }
     for (size_t i = 0; i < runs->n_entries; i++) {
         const tide_replay_figures *figures = &runs->entries[i].replay->by_device[device];
-        TIDE_CELLS(table, value_of(row, figures));
+        TIDE_CELLS(table, tide_as_field(row, figures));
         if (i != runs->base) {
             TIDE_CELLS(table, change_of(row, figures, base_figures(runs, device)));
         }

@@ -138,7 +138,7 @@ static tide_status run_eager(const tide_study_work *work, const tide_study_cell 
     const tide_run_config config = as_eager(cell);
     tide_run_memory memory;
     bool fits = false;
-    *ret_memory = (tide_run_memory){-1, -1, -1, -1};
+    *ret_memory = (tide_run_memory)TIDE_RUN_MEMORY_UNKNOWN;
     if (work->kind != TIDE_DEVICE_VIRTUAL ||
         config.workload.of.model.precision == TIDE_PRECISION_BF16_TRUE) {
         return TIDE_OK;
@@ -152,7 +152,7 @@ static tide_status run_eager(const tide_study_work *work, const tide_study_cell 
 
 static void add_peak(const tide_study_table *to, const tide_study_cell *cell,
                      const tide_summary_peak *peak, const tide_run_memory *eager) {
-    static const tide_run_memory NONE = {-1, -1, -1, -1};
+    static const tide_run_memory NONE = TIDE_RUN_MEMORY_UNKNOWN;
     bool fits = cell->result.outcome == TIDE_OUTCOME_COMPLETED;
     const tide_run_memory *own = fits ? &cell->result.memory : &NONE;
     tide_study_row_begin(to, cell);
