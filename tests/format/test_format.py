@@ -88,6 +88,11 @@ class Format(unittest.TestCase):
             with self.subTest(path.name):
                 yield path, snapshot_reader.read(path)
 
+    def test_the_numbering_of_files_without_name_tables(self) -> None:
+        document = snapshot_reader.read(self.files[-1]).document  # of a fresh run
+        for key, words in snapshot_reader.NAMES.items():
+            self.assertEqual(words.split(), document[key], key)
+
     def test_rows_are_those_of_dump(self) -> None:
         for path, snapshot in self.each():
             lines = [line.split("\t") for line in run("dump", path).splitlines()]

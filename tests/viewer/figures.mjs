@@ -83,6 +83,7 @@ export function profile({ shape, device, pairs }, folder, format) {
 }
 
 export const PHASES = ['forward', 'backward', 'optimizer', 'step'];
+/** Of every category that the runs below hold; a forgotten one shows as "undefined". */
 const CATEGORY_WORDS = {
   parameter: 'parameters',
   gradient: 'gradients',
@@ -99,7 +100,7 @@ function causeOf([wide, narrow]) {
   const more = narrow.summary.peak.allocated_bytes - wide.summary.peak.allocated_bytes;
   if (more <= Math.floor(wide.summary.peak.allocated_bytes / 1000)) return '';
   const inDirection = (sign) => {
-    const all = Object.keys(CATEGORY_WORDS)
+    const all = Object.keys(wide.summary.peak.by_category)
       .map((category) => ({ category, change: sign * (bytes(narrow, category) - bytes(wide, category)) }))
       .filter(({ change }) => change > 0);
     const sum = all.reduce((total, { change }) => total + change, 0);
@@ -128,8 +129,8 @@ function causeOf([wide, narrow]) {
 export function sentenceOf([base, other]) {
   const bytes = (run, category) => run.summary.peak.by_category[category].bytes;
   const peak = (run) => run.summary.peak.allocated_bytes;
-  const dominant = (run) =>
-    Object.keys(CATEGORY_WORDS).reduce((a, b) => (bytes(run, b) > bytes(run, a) ? b : a));
+  const categories = Object.keys(base.summary.peak.by_category);
+  const dominant = (run) => categories.reduce((a, b) => (bytes(run, b) > bytes(run, a) ? b : a));
   const [one, two] = [dominant(base), dominant(other)].map((category) => CATEGORY_WORDS[category]);
   const difference = peak(other) - peak(base);
   const perMille = Math.floor(peak(base) / 1000);
@@ -142,7 +143,7 @@ export function sentenceOf([base, other]) {
   }
   const lower = difference < 0;
   const percent = `${(Math.abs(100 * difference) / peak(base)).toFixed(1)} %`;
-  const changes = Object.keys(CATEGORY_WORDS)
+  const changes = categories
     .map((category) => ({ category, change: bytes(other, category) - bytes(base, category) }))
     .filter(({ change }) => Math.abs(change) > 10 * perMille)
     .sort((a, b) => Math.abs(b.change) - Math.abs(a.change))

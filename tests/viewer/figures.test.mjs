@@ -16,7 +16,7 @@ import {
   tidemark,
 } from './figures.mjs';
 import { temporaryFolder } from './pages.mjs';
-import { CATEGORIES, bytesText, stateAfter, statistics, trainingFlops } from './recompute.mjs';
+import { bytesText, stateAfter, statistics, trainingFlops } from './recompute.mjs';
 
 const root = temporaryFolder();
 
@@ -287,9 +287,9 @@ function checkCompare({ runs, device }) {
   };
   const ofCategory = (category) => runs.map((run) => run.summary.peak.by_category[category].bytes);
   exact(table('footprint'), [
-    ...CATEGORIES.filter((category) => ofCategory(category).some((bytes) => bytes > 0)).map((category) =>
-      bytesRow('category', category, ofCategory(category)),
-    ),
+    ...Object.keys(runs[0].summary.peak.by_category)
+      .filter((category) => ofCategory(category).some((bytes) => bytes > 0))
+      .map((category) => bytesRow('category', category, ofCategory(category))),
     bytesRow(
       'category',
       'all',
@@ -336,7 +336,8 @@ function checkSummaryCommand({ path, document, summary, short }, device) {
   const { sentences, table } = printedJson('summary', path, '--top', '100000');
   const { peak, max, end } = summary;
   const said = (key) => sentences[key]?.[0] ?? '';
-  const parts = CATEGORIES.map((category) => [category, peak.by_category[category].bytes])
+  const parts = Object.entries(peak.by_category)
+    .map(([category, { bytes }]) => [category, bytes])
     .filter(([, bytes]) => bytes > 0)
     .sort(([, a], [, b]) => b - a)
     .map(([category, bytes]) => `${((100 * bytes) / peak.allocated_bytes).toFixed(1)} % ${category}`);

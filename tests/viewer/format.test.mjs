@@ -11,7 +11,7 @@ import { CATEGORIES, groupPixels } from '../../viewer/src/colours.js';
 import { compareRuns } from '../../viewer/src/compare.js';
 import { FormatError } from '../../viewer/src/columns.js';
 import { readSnapshot } from '../../viewer/src/format.js';
-import { CATEGORY_NAMES } from '../../viewer/src/format_names.js';
+import { ACTION_NAMES, CATEGORY_NAMES, SCOPE_NAMES, STATE_NAMES } from '../../viewer/src/format_names.js';
 import { aliveAt } from '../../viewer/src/index.js';
 import { breakdownAt, stackFrames } from '../../viewer/src/peak.js';
 import { createRaster, renderRaster } from '../../viewer/src/raster.js';
@@ -146,8 +146,13 @@ test(
         { stdio: 'ignore' },
       );
       const text = gunzipSync(readFileSync(path)).toString();
-      assert.deepEqual(CATEGORY_NAMES, JSON.parse(text).categories, 'the list in format_names.js');
-      assert.deepEqual([...CATEGORIES].sort(), [...CATEGORY_NAMES].sort(), 'the list in colours.js');
+      const tables = JSON.parse(text);
+      assert.deepEqual(
+        [ACTION_NAMES, CATEGORY_NAMES, SCOPE_NAMES, STATE_NAMES],
+        [tables.actions, tables.categories, tables.scope_kinds, tables.block_states],
+        'the lists in format_names.js',
+      );
+      assert.deepEqual([...CATEGORIES].sort(), [...CATEGORY_NAMES].sort(), 'the list in category_table.js');
       const summary = JSON.parse(text).summary[0];
       const run = makeRun(readSnapshot(JSON.parse(text)), 'small');
       assert.equal(run.peak.bytes, summary.peak.allocated_bytes);

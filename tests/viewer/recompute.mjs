@@ -3,17 +3,6 @@
 import { readFileSync } from 'node:fs';
 import { gunzipSync } from 'node:zlib';
 
-export const CATEGORIES = [
-  'unknown',
-  'parameter',
-  'gradient',
-  'optimizer_state',
-  'activation',
-  'temporary',
-  'workspace',
-  'input',
-  'weight_copy',
-];
 const ROUNDING_BYTES = 512;
 
 /** The running sum of a column of differences. */
@@ -258,7 +247,7 @@ export function summarise(document) {
         unsplit_bytes: unsplit,
       },
       by_category: Object.fromEntries(
-        CATEGORIES.map((category) => [category, byCategory.get(category) ?? none]),
+        document.file.categories.map((category) => [category, byCategory.get(category) ?? none]),
       ),
       by_phase: groups(document, blocks, (block) => pathOf(document, block.scope, true)),
       by_scope: groups(document, blocks, (block) => pathOf(document, block.scope)),

@@ -4,22 +4,13 @@
  * Okabe and Ito's palette, which colour-blind readers can tell apart, and a grey for blocks without a
  * category that they can tell apart as well.
  */
+import { BUILT_IN, NO_COLOUR } from './category_table.js';
 
 /**
  * The built-in categories in stacking order, bottom first. A snapshot may add categories of its own, which
  * are stacked above these.
  */
-export const CATEGORIES = Object.freeze([
-  'parameter',
-  'optimizer_state',
-  'gradient',
-  'input',
-  'workspace',
-  'weight_copy',
-  'activation',
-  'temporary',
-  'unknown',
-]);
+export const CATEGORIES = Object.freeze(BUILT_IN.map(({ name }) => name));
 
 /**
  * The names of all categories of several snapshots, the built-in ones first.
@@ -29,18 +20,7 @@ export function categoriesOf(snapshots) {
   return [...new Set([...CATEGORIES, ...snapshots.flatMap(({ categories }) => categories)])];
 }
 
-const NO_COLOUR = '#696969';
-const CATEGORY_COLOURS = new Map([
-  ['parameter', '#0072b2'],
-  ['optimizer_state', '#cc79a7'],
-  ['gradient', '#e69f00'],
-  ['input', '#56b4e9'],
-  ['workspace', '#d55e00'],
-  ['activation', '#009e73'],
-  ['temporary', '#f0e442'],
-  ['weight_copy', '#651b4a'],
-  ['unknown', NO_COLOUR],
-]);
+const CATEGORY_COLOURS = new Map(BUILT_IN.map(({ name, colour }) => [name, colour]));
 
 /**
  * For groups without a colour of their own, largest first: the palette, then lighter and darker steps of its

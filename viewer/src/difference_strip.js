@@ -2,6 +2,7 @@
  * run holds, per category and pixel column.
  */
 import { alignedPlace } from './alignment.js';
+import { BUILT_IN } from './category_table.js';
 import { categoriesOf, categoryColour } from './colours.js';
 import { categoryBytesAt } from './differences.js';
 import { element } from './dom.js';
@@ -178,15 +179,5 @@ export class DifferenceStrip {
   }
 }
 
-/** The text that fits beside a plot. */
-const SHORT_NAMES = new Map([
-  ['parameter', 'parameters'],
-  ['optimizer_state', 'optimizer'],
-  ['gradient', 'gradients'],
-  ['input', 'inputs'],
-  ['workspace', 'workspace'],
-  ['activation', 'activations'],
-  ['temporary', 'temporaries'],
-  ['unknown', 'unknown'],
-  ['weight_copy', 'copies'],
-]);
+/** The texts that fit beside a plot. */
+const SHORT_NAMES = new Map(BUILT_IN.map(({ name, text, short = text }) => [name, short]));

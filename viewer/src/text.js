@@ -1,4 +1,5 @@
 /* text.js - formats bytes, times, counts and names for people. */
+import { BUILT_IN } from './category_table.js';
 
 const BYTE_UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'];
 
@@ -128,24 +129,14 @@ export function formatRatio(ratio) {
     : '–';
 }
 
-const CATEGORY_PLURALS = new Map([
-  ['parameter', 'parameters'],
-  ['gradient', 'gradients'],
-  ['optimizer_state', 'optimizer state'],
-  ['activation', 'activations'],
-  ['temporary', 'temporaries'],
-  ['workspace', 'workspace'],
-  ['input', 'inputs'],
-  ['weight_copy', 'weight copies'],
-  ['unknown', 'unknown'],
-]);
+const CATEGORY_TEXTS = new Map(BUILT_IN.map(({ name, text }) => [name, text]));
 
 /**
  * A category's name in a sentence.
  * @param {string} name
  */
 export function categoryText(name) {
-  return CATEGORY_PLURALS.get(name) ?? name;
+  return CATEGORY_TEXTS.get(name) ?? name;
 }
 
 /**
