@@ -32,9 +32,17 @@ answer tidemark profile --precision = fp32,b
 answer tidemark profile --model-size 2
 answer tidemark profile --size small --mode f
 # These words complete to the names of virtual cards.
-answer tidemark profile --device v
-answer tidemark profile --device virtual :
-answer tidemark profile --device virtual : h
+# All cards of `devices` are offered, whichever they are: here they are printed as ALL CARDS.
+all_cards() { # PREFIX
+    local cards
+    cards=$(tidemark devices --format csv --table cards | awk -F, -v before="$1" 'NR > 1 { print "[" before $1 "]" }' | sort | tr '\n' ' ')
+    while read -r line; do
+        printf '%s\n' "${line/"${cards% }"/ALL CARDS}"
+    done
+}
+answer tidemark profile --device v | all_cards virtual:
+answer tidemark profile --device virtual : | all_cards ''
+answer tidemark profile --device virtual : h1
 answer tidemark profile --device = virtual : a100-
 answer tidemark check-reference --device ''
 # Options and operands that take a file complete to files; the others do not.
