@@ -219,6 +219,21 @@ test('anything but plain data, or but a snapshot, is refused with the message of
   await refusedAlike(of('['.repeat(40) + ']'.repeat(40)), /levels deep|limit of 32/);
 });
 
+test('keys may hold control characters: settings keep them, messages do not', { skip: NO_CLI }, async () => {
+  const path = pickled(
+    'controls.pickle',
+    'pickle.dump({"segments": [], "device_traces": [[]], "allocator_settings": {"a\\x07\\x1b[31mb": 1, "c\\x00d": "e\\x7f\\n"}}, open(OUT, "wb"))',
+  );
+  const page = await opened(path);
+  assert.deepEqual({ ...page.snapshot.allocator }, { 'a\x07\x1b[31mb': 1, 'c\ufffdd': 'e\x7f\n' });
+  assertSame(page, await imported(path), 'controls');
+  // A message shows a key as it stands in the file, where only DEL stands without an escape.
+  await refusedAlike(
+    Buffer.from('{"segments": [], "a\\u001b[31m\x7f": {"\\u0007": 1 2}}'),
+    /^byte \d+, a\\u001b\[31m\?\.\\u0007: ',' or '}' was expected, not '2'$/,
+  );
+});
+
 test('a value that occurs in many places does not outgrow the file', async () => {
   const bytes = readFileSync(
     pickled(
