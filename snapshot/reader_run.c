@@ -28,18 +28,56 @@ static const char *get_odd_text(tide_reader *reader) {
     return tide_json_get_odd_text(&reader->json, &reader->snapshot->arena);
 }
 
-void tide_read_tool(tide_reader *reader) {
-    static const char *const KEYS[] = {"version", "build"};
-    int field = -1;
-    if (!tide_json_enter_odd_object(&reader->json)) {
-        return;
+/* A key of an object and where its value goes: exactly one of the members below `key` is set. */
+typedef struct target {
+    const char *key;
+    const char **text;
+    const char **odd_text; /* only shown, as the following ones */
+    int64_t *odd_number;   /* -1: unknown */
+    int64_t *odd_integer;  /* any; -1: unknown */
+    bool *odd_boolean;
+    double *odd_real;
+    void (*read)(tide_reader *reader); /* another object */
+} target;
+
+static void read_field(tide_reader *reader, const target *to) {
+    if (to->text != NULL) {
+        *to->text = get_text(reader);
+    } else if (to->odd_text != NULL) {
+        *to->odd_text = get_odd_text(reader);
+    } else if (to->odd_number != NULL) {
+        *to->odd_number = get_odd_number(reader);
+    } else if (to->odd_integer != NULL) {
+        *to->odd_integer = tide_json_get_odd_integer(&reader->json, INT64_MIN, INT64_MAX, UNKNOWN);
+    } else if (to->odd_boolean != NULL) {
+        *to->odd_boolean = tide_json_get_odd_boolean(&reader->json);
+    } else if (to->odd_real != NULL) {
+        *to->odd_real = tide_json_get_odd_real(&reader->json);
+    } else {
+        to->read(reader);
     }
-    while ((field = tide_json_next_field(&reader->json, KEYS, N_KEYS(KEYS), 0)) >= 0) {
-        if (field == 0) {
-            reader->snapshot->tool_version = get_odd_text(reader);
-        } else {
-            reader->snapshot->tool_build = get_odd_text(reader);
-        }
+}
+
+/* Reads the fields of an object that was entered; `required` has a bit for each that must come. */
+static void read_fields(tide_reader *reader, const target *fields, size_t n_fields,
+                        uint32_t required) {
+    const char *keys[TIDE_JSON_MAX_FIELDS];
+    int found = -1;
+    for (size_t i = 0; i < n_fields; i++) {
+        keys[i] = fields[i].key;
+    }
+    while ((found = tide_json_next_field(&reader->json, keys, n_fields, required)) >= 0) {
+        read_field(reader, &fields[found]);
+    }
+}
+
+void tide_read_tool(tide_reader *reader) {
+    const target fields[] = {
+        {"version", .odd_text = &reader->snapshot->tool_version},
+        {"build", .odd_text = &reader->snapshot->tool_build},
+    };
+    if (tide_json_enter_odd_object(&reader->json)) {
+        read_fields(reader, fields, N_KEYS(fields), 0);
     }
 }
 
@@ -59,109 +97,78 @@ void tide_read_clock(tide_reader *reader) {
 }
 
 static void read_host(tide_reader *reader) {
-    static const char *const KEYS[] = {"name", "os", "cpu", "computed_by", "n_cpus", "total_bytes"};
     tide_snapshot_run *run = &reader->snapshot->run;
-    const char **texts[] = {&run->host_name, &run->host_os, &run->host_cpu, &run->host_computed_by};
-    int64_t *numbers[] = {&run->host_n_cpus, &run->host_total_bytes};
-    int field = -1;
-    if (!tide_json_enter_odd_object(&reader->json)) {
-        return;
-    }
-    while ((field = tide_json_next_field(&reader->json, KEYS, N_KEYS(KEYS), 0)) >= 0) {
-        if (field < (int)N_KEYS(texts)) {
-            *texts[field] = get_odd_text(reader);
-        } else {
-            *numbers[field - (int)N_KEYS(texts)] = get_odd_number(reader);
-        }
+    const target fields[] = {
+        {"name", .odd_text = &run->host_name},
+        {"os", .odd_text = &run->host_os},
+        {"cpu", .odd_text = &run->host_cpu},
+        {"computed_by", .odd_text = &run->host_computed_by},
+        {"n_cpus", .odd_number = &run->host_n_cpus},
+        {"total_bytes", .odd_number = &run->host_total_bytes},
+    };
+    if (tide_json_enter_odd_object(&reader->json)) {
+        read_fields(reader, fields, N_KEYS(fields), 0);
     }
 }
 
 static void read_model(tide_reader *reader) {
-    static const char *const KEYS[] = {"size",    "d_model",    "d_ff",        "n_layers",
-                                       "n_heads", "vocab_size", "n_parameters"};
     tide_snapshot_model *model = &reader->snapshot->run.model;
-    int64_t *numbers[] = {&model->d_model, &model->d_ff,       &model->n_layers,
-                          &model->n_heads, &model->vocab_size, &model->n_parameters};
-    int field = -1;
+    const target fields[] = {
+        {"size", .odd_text = &model->size},
+        {"d_model", .odd_number = &model->d_model},
+        {"d_ff", .odd_number = &model->d_ff},
+        {"n_layers", .odd_number = &model->n_layers},
+        {"n_heads", .odd_number = &model->n_heads},
+        {"vocab_size", .odd_number = &model->vocab_size},
+        {"n_parameters", .odd_number = &model->n_parameters},
+    };
     if (tide_json_peek(&reader->json) == TIDE_JSON_NULL) {
         tide_json_skip(&reader->json);
-        return;
-    }
-    if (!tide_json_enter_odd_object(&reader->json)) {
-        return;
-    }
-    while ((field = tide_json_next_field(&reader->json, KEYS, N_KEYS(KEYS), 1)) >= 0) {
-        if (field == 0) {
-            model->size = get_odd_text(reader);
-        } else {
-            *numbers[field - 1] = get_odd_number(reader);
-        }
+    } else if (tide_json_enter_odd_object(&reader->json)) {
+        read_fields(reader, fields, N_KEYS(fields), 1);
     }
 }
 
 void tide_read_run(tide_reader *reader) {
-    static const char *const KEYS[] = {"command",
-                                       "precision",
-                                       "mode",
-                                       "attention",
-                                       "recompute",
-                                       "outcome",
-                                       "implementation",
-                                       "batch_size",
-                                       "context_length",
-                                       "seed",
-                                       "memory_limit_bytes",
-                                       "started_unix_us",
-                                       "keep_graph",
-                                       "clip_grad_norm",
-                                       "model",
-                                       "host"};
-    enum { FIRST_NUMBER = 7, KEEP_GRAPH = 12, CLIP, MODEL };
     tide_snapshot_run *run = &reader->snapshot->run;
-    const char **texts[] = {&run->command,   &run->precision, &run->mode,          &run->attention,
-                            &run->recompute, &run->outcome,   &run->implementation};
-    int64_t *numbers[] = {&run->batch_size, &run->context_length, &run->seed,
-                          &run->memory_limit_bytes, &run->started_unix_us};
-    int field = -1;
-    if (!tide_json_enter_odd_object(&reader->json)) {
-        return;
-    }
-    while ((field = tide_json_next_field(&reader->json, KEYS, N_KEYS(KEYS), 0)) >= 0) {
-        if (field < FIRST_NUMBER) {
-            *texts[field] = get_odd_text(reader);
-        } else if (field < KEEP_GRAPH) {
-            *numbers[field - FIRST_NUMBER] =
-                tide_json_get_odd_integer(&reader->json, INT64_MIN, INT64_MAX, UNKNOWN);
-        } else if (field == KEEP_GRAPH) {
-            run->keep_graph = tide_json_get_odd_boolean(&reader->json);
-        } else if (field == CLIP) {
-            run->clip_grad_norm = tide_json_get_odd_real(&reader->json);
-        } else if (field == MODEL) {
-            read_model(reader);
-        } else {
-            read_host(reader);
-        }
+    const target fields[] = {
+        {"command", .odd_text = &run->command},
+        {"precision", .odd_text = &run->precision},
+        {"mode", .odd_text = &run->mode},
+        {"attention", .odd_text = &run->attention},
+        {"recompute", .odd_text = &run->recompute},
+        {"outcome", .odd_text = &run->outcome},
+        {"implementation", .odd_text = &run->implementation},
+        {"batch_size", .odd_integer = &run->batch_size},
+        {"context_length", .odd_integer = &run->context_length},
+        {"seed", .odd_integer = &run->seed},
+        {"memory_limit_bytes", .odd_integer = &run->memory_limit_bytes},
+        {"started_unix_us", .odd_integer = &run->started_unix_us},
+        {"keep_graph", .odd_boolean = &run->keep_graph},
+        {"clip_grad_norm", .odd_real = &run->clip_grad_norm},
+        {"model", .read = read_model},
+        {"host", .read = read_host},
+    };
+    if (tide_json_enter_odd_object(&reader->json)) {
+        read_fields(reader, fields, N_KEYS(fields), 0);
     }
 }
 
 static tide_snapshot_device read_device(tide_reader *reader) {
-    static const char *const KEYS[] = {"kind",           "name",
-                                       "total_bytes",    "compute_capability",
-                                       "driver_version", "runtime_version",
-                                       "sm_clock_khz",   "memory_clock_khz"};
     tide_snapshot_device row = {"", "", -1, -1, -1, -1, -1, -1};
-    const char **texts[] = {&row.kind, &row.name};
-    int64_t *numbers[] = {&row.total_bytes,     &row.compute_capability, &row.driver_version,
-                          &row.runtime_version, &row.sm_clock_khz,       &row.memory_clock_khz};
-    int field = -1;
+    const target fields[] = {
+        {"kind", .text = &row.kind},
+        {"name", .odd_text = &row.name},
+        {"total_bytes", .odd_number = &row.total_bytes},
+        {"compute_capability", .odd_number = &row.compute_capability},
+        {"driver_version", .odd_number = &row.driver_version},
+        {"runtime_version", .odd_number = &row.runtime_version},
+        {"sm_clock_khz", .odd_number = &row.sm_clock_khz},
+        {"memory_clock_khz", .odd_number = &row.memory_clock_khz},
+    };
+    enum { KIND_AND_NAME = 3 };
     tide_json_enter_object(&reader->json);
-    while ((field = tide_json_next_field(&reader->json, KEYS, N_KEYS(KEYS), 3)) >= 0) {
-        if (field < 2) {
-            *texts[field] = field == 0 ? get_text(reader) : get_odd_text(reader);
-        } else {
-            *numbers[field - 2] = get_odd_number(reader);
-        }
-    }
+    read_fields(reader, fields, N_KEYS(fields), KIND_AND_NAME);
     return row;
 }
 
