@@ -88,7 +88,7 @@ static tide_status vary(tide_bench_run *run, const tide_bench_mlp_shape *base, c
     for (size_t factor = 1; factor <= N_FACTORS; factor++) {
         tide_bench_row *row = NULL;
         TIDE_TRY(add_case(run, base, dtype, varied, factor, &row, error));
-        if (row->is_unfit) {
+        if (row == NULL || row->is_unfit) {
             continue;
         }
         base_us = factor == 1 ? row->us.median : base_us;

@@ -97,11 +97,15 @@ static void report_device(tide_report *report, const tide_replay_runs *runs, siz
     ranked order[TIDE_REPLAY_MAX_RUNS];
     size_t numbers[TIDE_REPLAY_MAX_RUNS]; /* of the entries, the best first */
     const tide_replay_figures *base = &runs->entries[0].replay->by_device[device];
+    const size_t n = runs->n_entries;
     bool has_device = runs->snapshot->n_devices > 1;
     const char *place = "";
     const char *title = "Settings by survival, then by peak of reserved bytes";
+    if (n == 0) {
+        return; /* a grid begins with the recorded settings */
+    }
     tide_replay_runs_rank(runs, device, numbers);
-    for (size_t i = 0; i < runs->n_entries; i++) {
+    for (size_t i = 0; i < n; i++) {
         const tide_replay_entry *entry = &runs->entries[numbers[i]];
         order[i] = (ranked){entry, &entry->replay->by_device[device]};
     }
@@ -116,7 +120,7 @@ static void report_device(tide_report *report, const tide_replay_runs *runs, siz
     }
     tide_table *table = tide_report_table(report, "ranks", title);
     add_columns(table, has_device);
-    for (size_t i = 0; i < runs->n_entries; i++) {
+    for (size_t i = 0; i < n; i++) {
         tide_table_row_begin(table);
         if (has_device) {
             TIDE_CELLS(table, tide_as_count((int64_t)device));
