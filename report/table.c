@@ -76,7 +76,8 @@ static tide_report_item *add_item(tide_report *report) {
 }
 
 /* NULL: no memory. */
-static const char *keep_printed(tide_report *report, const char *format, va_list arguments) {
+static TIDE_PRINTF(2, 0) const
+    char *keep_printed(tide_report *report, const char *format, va_list arguments) {
     va_list again;
     va_copy(again, arguments);
     int n = vsnprintf(NULL, 0, format, arguments);
