@@ -1,0 +1,134 @@
+#include "virtual_cuda/attributes.h"
+
+#include <limits.h>
+#include <stddef.h>
+
+#include "virtual_cuda/export.h"
+#include "virtual_cuda/machine.h"
+#include "virtual_cuda/status.h"
+
+/* What every card answers. */
+static int common_attribute(int attribute) {
+    switch (attribute) {
+    case 1: /* threads of a block; its extent in x and y */
+    case 2:
+    case 3:
+        return TIDE_VC_MAX_BLOCK_THREADS;
+    case 4: /* extent in z */
+        return 64;
+    case 5:  /* extent of a grid in x */
+    case 11: /* bytes of a pitch */
+        return INT_MAX;
+    case 6: /* extent of a grid in y and z */
+    case 7:
+        return 65535;
+    case 8: /* shared memory of a block */
+        return TIDE_VC_BLOCK_SHARED_BYTES;
+    case 9: /* constant memory */
+        return 65536;
+    case 10:
+        return TIDE_VC_WARP_THREADS;
+    case 12: /* registers of a block, and of a multiprocessor */
+    case 82:
+        return TIDE_VC_SM_REGISTERS;
+    case 14: /* alignment of textures */
+        return 512;
+    case 51: /* of pitched ones */
+        return 32;
+    case 40: /* copy engines */
+        return 3;
+    case 15: /* copies overlap with kernels */
+    case 19: /* host memory can be mapped */
+    case 31: /* concurrent kernels */
+    case 41: /* unified addressing */
+    case 78: /* stream priorities */
+    case 79: /* caching in L1, of globals and of locals */
+    case 80:
+    case 83:  /* managed memory */
+    case 89:  /* concurrent access to it */
+    case 90:  /* compute preemption */
+    case 91:  /* host pointers of registered memory */
+    case 95:  /* cooperative launch */
+    case 99:  /* registering host memory */
+    case 102: /* virtual memory management */
+    case 103: /* handles that are file descriptors */
+    case 115: /* memory pools */
+    case 122: /* 64-bit stream memory operations */
+        return 1;
+    default: /* among them multicast, GPUDirect, integrated, ECC, fabric handles */
+        return 0;
+    }
+}
+
+int tide_vc_attribute(int attribute, int device) {
+    const tide_vc_card *card = tide_vc_card_of(device);
+    switch (attribute) {
+    case 13:
+        return card->clock_khz;
+    case 16:
+        return card->n_sms;
+    case 33: /* PCI bus */
+        return device + 1;
+    case 36:
+        return card->memory_clock_khz;
+    case 37:
+        return card->bus_bits;
+    case 38:
+        return card->l2_bytes;
+    case 39:
+        return card->sm_threads;
+    case 75:
+        return card->major;
+    case 76:
+        return card->minor;
+    case 81:
+        return card->shared_sm_bytes;
+    case 97:
+        return card->shared_optin_bytes;
+    case 106:
+        return card->sm_blocks;
+    case 111:
+        return card->major >= 8 ? TIDE_VC_RESERVED_SHARED_BYTES : 0;
+    case 120: /* clusters of blocks */
+        return card->major >= 9;
+    default:
+        return common_attribute(attribute);
+    }
+}
+
+/* Registers are not counted yet: the images of kernels are not read that far. */
+int tide_vc_resident_blocks(int device, int n_threads, unsigned long shared_bytes) {
+    const tide_vc_card *card = tide_vc_card_of(device);
+    unsigned long n = (unsigned long)card->sm_blocks;
+    if (n_threads > 0) {
+        unsigned long warps = ((unsigned long)n_threads + TIDE_VC_WARP_THREADS - 1) /
+                              TIDE_VC_WARP_THREADS * TIDE_VC_WARP_THREADS;
+        unsigned long by_threads = (unsigned long)card->sm_threads / warps;
+        n = by_threads < n ? by_threads : n;
+    }
+    if (shared_bytes > 0) {
+        unsigned long each = shared_bytes + (unsigned long)tide_vc_attribute(111, device);
+        unsigned long by_shared = (unsigned long)card->shared_sm_bytes / each;
+        n = by_shared < n ? by_shared : n;
+    }
+    return (int)n;
+}
+
+static int get(int *ret_value, int attribute, int device) {
+    if (ret_value == NULL) {
+        return TIDE_VC_INVALID_VALUE;
+    }
+    if (device < 0 || device >= tide_vc_n_devices()) {
+        return TIDE_VC_INVALID_DEVICE;
+    }
+    *ret_value = tide_vc_attribute(attribute, device);
+    return TIDE_VC_OK;
+}
+
+TIDE_VC_EXPORT int cudaDeviceGetAttribute(int *ret_value, int attribute, int device) {
+    return tide_vc_fail(get(ret_value, attribute, device));
+}
+
+TIDE_VC_EXPORT int cuDeviceGetAttribute(int *ret_value, int attribute, int device) {
+    return get(ret_value, attribute, device);
+}

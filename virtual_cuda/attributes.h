@@ -1,0 +1,22 @@
+/* attributes.h - figures of a card under the numbers of cudaDeviceAttr, which CUdevice_attribute
+ * shares.
+ */
+#ifndef TIDE_VIRTUAL_CUDA_ATTRIBUTES_H
+#define TIDE_VIRTUAL_CUDA_ATTRIBUTES_H
+
+enum {
+    TIDE_VC_MAX_BLOCK_THREADS = 1024,
+    TIDE_VC_WARP_THREADS = 32,
+    TIDE_VC_BLOCK_SHARED_BYTES = 48 << 10,
+    TIDE_VC_RESERVED_SHARED_BYTES = 1
+                                    << 10, /* of each block, on compute capability 8.0 and later */
+    TIDE_VC_SM_REGISTERS = 1 << 16
+};
+
+/* The attribute of a device that the caller has checked. 0 for one that the card does not have. */
+int tide_vc_attribute(int attribute, int device);
+
+/* Blocks of so many threads with so much dynamic shared memory that fit on a multiprocessor. */
+int tide_vc_resident_blocks(int device, int n_threads, unsigned long shared_bytes);
+
+#endif

@@ -1,0 +1,263 @@
+/* The CUDA driver's devices, contexts, modules and kernels. A context is the primary one of its
+ * device: a program cannot tell the difference by memory. */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "virtual_cuda/attributes.h"
+#include "virtual_cuda/export.h"
+#include "virtual_cuda/handle.h"
+#include "virtual_cuda/inexact.h"
+#include "virtual_cuda/machine.h"
+#include "virtual_cuda/status.h"
+#include "virtual_cuda/streams.h"
+
+enum { UUID_BYTES = 16 };
+
+static bool is_device_number(int device) {
+    return device >= 0 && device < tide_vc_n_devices();
+}
+
+TIDE_VC_EXPORT int cuInit(unsigned flags) {
+    (void)flags;
+    (void)tide_vc_n_devices();
+    return TIDE_VC_OK;
+}
+
+TIDE_VC_EXPORT int cuDriverGetVersion(int *ret_version) {
+    *ret_version = TIDE_VC_DRIVER_VERSION;
+    return TIDE_VC_OK;
+}
+
+TIDE_VC_EXPORT int cuDeviceGetCount(int *ret_n) {
+    *ret_n = tide_vc_n_devices();
+    return TIDE_VC_OK;
+}
+
+TIDE_VC_EXPORT int cuDeviceGet(int *ret_device, int number) {
+    if (!is_device_number(number)) {
+        return TIDE_VC_INVALID_DEVICE;
+    }
+    *ret_device = number;
+    return TIDE_VC_OK;
+}
+
+TIDE_VC_EXPORT int cuDeviceGetName(char *ret_name, int n_bytes, int device) {
+    if (!is_device_number(device) || n_bytes <= 0) {
+        return TIDE_VC_INVALID_DEVICE;
+    }
+    (void)snprintf(ret_name, (size_t)n_bytes, "%s", tide_vc_card_of(device)->card->title);
+    return TIDE_VC_OK;
+}
+
+TIDE_VC_EXPORT int cuDeviceTotalMem_v2(size_t *ret_bytes, int device) {
+    if (!is_device_number(device)) {
+        return TIDE_VC_INVALID_DEVICE;
+    }
+    *ret_bytes = tide_vc_card_of(device)->total_bytes;
+    return TIDE_VC_OK;
+}
+
+TIDE_VC_EXPORT int cuDeviceGetUuid_v2(unsigned char *ret_uuid, int device) {
+    memset(ret_uuid, 0, UUID_BYTES);
+    ret_uuid[0] = (unsigned char)(device + 1);
+    return TIDE_VC_OK;
+}
+
+TIDE_VC_EXPORT int cuDeviceGetUuid(unsigned char *ret_uuid, int device) {
+    return cuDeviceGetUuid_v2(ret_uuid, device);
+}
+
+TIDE_VC_EXPORT int cuDeviceCanAccessPeer(int *ret_can, int device, int peer) {
+    *ret_can = device != peer;
+    return TIDE_VC_OK;
+}
+
+/* ---- contexts: the primary one of device d is the address of contexts[d] ---- */
+
+static char contexts[TIDE_VC_MAX_DEVICES];
+
+static void *context_of(int device) {
+    return &contexts[device];
+}
+
+TIDE_VC_EXPORT int cuCtxGetCurrent(void **ret_context) {
+    *ret_context = context_of(tide_vc_device());
+    return TIDE_VC_OK;
+}
+
+TIDE_VC_EXPORT int cuCtxSetCurrent(void *context) {
+    if (context != NULL) {
+        tide_vc_set_device((int)((char *)context - contexts));
+    }
+    return TIDE_VC_OK;
+}
+
+enum { MAX_PUSHED = 16 };
+static _Thread_local int pushed[MAX_PUSHED]; /* devices that were current before */
+static _Thread_local int n_pushed;
+
+TIDE_VC_EXPORT int cuCtxPushCurrent_v2(void *context) {
+    if (n_pushed == MAX_PUSHED) {
+        return TIDE_VC_INVALID_VALUE;
+    }
+    pushed[n_pushed++] = tide_vc_device();
+    return cuCtxSetCurrent(context);
+}
+
+TIDE_VC_EXPORT int cuCtxPopCurrent_v2(void **ret_context) {
+    if (ret_context != NULL) {
+        *ret_context = context_of(tide_vc_device());
+    }
+    if (n_pushed > 0) {
+        tide_vc_set_device(pushed[--n_pushed]);
+    }
+    return TIDE_VC_OK;
+}
+
+TIDE_VC_EXPORT int cuCtxGetDevice(int *ret_device) {
+    *ret_device = tide_vc_device();
+    return TIDE_VC_OK;
+}
+
+TIDE_VC_EXPORT int cuCtxSynchronize(void) {
+    return TIDE_VC_OK;
+}
+
+TIDE_VC_EXPORT int cuDevicePrimaryCtxGetState(int device, unsigned *ret_flags, int *ret_is_active) {
+    (void)device;
+    *ret_flags = 0;
+    *ret_is_active = 1;
+    return TIDE_VC_OK;
+}
+
+TIDE_VC_EXPORT int cuDevicePrimaryCtxRetain(void **ret_context, int device) {
+    if (!is_device_number(device)) {
+        return TIDE_VC_INVALID_DEVICE;
+    }
+    *ret_context = context_of(device);
+    return TIDE_VC_OK;
+}
+
+TIDE_VC_EXPORT int cuDevicePrimaryCtxRelease_v2(int device) {
+    (void)device;
+    return TIDE_VC_OK;
+}
+
+/* ---- modules and kernels ---- */
+
+static int give_handle(void **ret_handle) {
+    *ret_handle = tide_vc_handle_new();
+    return TIDE_VC_OK;
+}
+
+TIDE_VC_EXPORT int cuModuleLoad(void **ret_module, const char *path) {
+    (void)path;
+    return give_handle(ret_module);
+}
+
+TIDE_VC_EXPORT int cuModuleLoadData(void **ret_module, const void *image) {
+    (void)image;
+    return give_handle(ret_module);
+}
+
+TIDE_VC_EXPORT int cuModuleLoadDataEx(void **ret_module, const void *image) {
+    (void)image;
+    return give_handle(ret_module);
+}
+
+TIDE_VC_EXPORT int cuModuleUnload(void *module) {
+    tide_vc_handle_release(module);
+    return TIDE_VC_OK;
+}
+
+TIDE_VC_EXPORT int cuModuleGetFunction(void **ret_kernel, void *module, const char *name) {
+    (void)module;
+    (void)name;
+    return give_handle(ret_kernel);
+}
+
+TIDE_VC_EXPORT int cuLinkCreate_v2(unsigned n_options, void *options, void *values,
+                                   void **ret_link) {
+    (void)n_options;
+    (void)options;
+    (void)values;
+    return give_handle(ret_link);
+}
+
+TIDE_VC_EXPORT int cuLinkAddData_v2(void *link) {
+    (void)link;
+    return TIDE_VC_OK;
+}
+
+TIDE_VC_EXPORT int cuLinkComplete(void *link, void **ret_image, size_t *ret_n_bytes) {
+    *ret_image = link;
+    *ret_n_bytes = TIDE_VC_HANDLE_BYTES;
+    return TIDE_VC_OK;
+}
+
+/* CUfunction_attribute: 0 threads of a block, 4 registers, which are a guess. */
+TIDE_VC_EXPORT int cuFuncGetAttribute(int *ret_value, int attribute, void *kernel) {
+    (void)kernel;
+    *ret_value = attribute == 0 ? TIDE_VC_MAX_BLOCK_THREADS : attribute == 4 ? 32 : 0;
+    return TIDE_VC_OK;
+}
+
+TIDE_VC_EXPORT int cuFuncSetAttribute(void *kernel, int attribute, int value) {
+    (void)kernel;
+    (void)attribute;
+    (void)value;
+    return TIDE_VC_OK;
+}
+
+TIDE_VC_EXPORT int cuFuncSetCacheConfig(void *kernel, int config) {
+    (void)kernel;
+    (void)config;
+    return TIDE_VC_OK;
+}
+
+TIDE_VC_EXPORT int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *ret_n, void *kernel,
+                                                               int n_threads, size_t shared_bytes) {
+    (void)kernel;
+    *ret_n = tide_vc_resident_blocks(tide_vc_device(), n_threads, shared_bytes);
+    return TIDE_VC_OK;
+}
+
+TIDE_VC_EXPORT int cuLaunchKernel(void *kernel, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                                  unsigned block_x, unsigned block_y, unsigned block_z,
+                                  unsigned shared_bytes, void *stream) {
+    (void)kernel;
+    (void)grid_x;
+    (void)grid_y;
+    (void)grid_z;
+    (void)block_x;
+    (void)block_y;
+    (void)block_z;
+    (void)shared_bytes;
+    tide_vc_stream_work(stream);
+    return TIDE_VC_OK;
+}
+
+TIDE_VC_EXPORT int cuLaunchCooperativeKernel(void *kernel, unsigned grid_x, unsigned grid_y,
+                                             unsigned grid_z, unsigned block_x, unsigned block_y,
+                                             unsigned block_z, unsigned shared_bytes,
+                                             void *stream) {
+    return cuLaunchKernel(kernel, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared_bytes,
+                          stream);
+}
+
+/* CUlaunchConfig: six extents and the shared memory, 32-bit each, then the stream. */
+TIDE_VC_EXPORT int cuLaunchKernelEx(const unsigned *config) {
+    void *stream = NULL;
+    memcpy(&stream, config + 8, sizeof(stream));
+    tide_vc_stream_work(stream);
+    return TIDE_VC_OK;
+}
+
+/* CUtensorMap is 128 bytes that only kernels read. */
+TIDE_VC_EXPORT int cuTensorMapEncodeTiled(void *ret_map) {
+    memset(ret_map, 0, 128);
+    return TIDE_VC_OK;
+}

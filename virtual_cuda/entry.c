@@ -1,0 +1,56 @@
+/* Functions of the driver by name: how a CUDA 12 or 13 runtime and PyTorch find them. */
+#define _GNU_SOURCE /* RTLD_DEFAULT */
+#include <dlfcn.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "virtual_cuda/export.h"
+#include "virtual_cuda/status.h"
+
+enum { NAME_BYTES = 128, FOUND = 0, NOT_FOUND = 1 };
+
+/* The newest of a function's versions that there is here. */
+static void *find(const char *name) {
+    static const char *const SUFFIXES[] = {"_v3", "_v2", ""};
+    for (size_t i = 0; i < sizeof(SUFFIXES) / sizeof(SUFFIXES[0]); i++) {
+        char whole[NAME_BYTES];
+        if ((size_t)snprintf(whole, sizeof(whole), "%s%s", name, SUFFIXES[i]) < sizeof(whole)) {
+            void *function = dlsym(RTLD_DEFAULT, whole);
+            if (function != NULL) {
+                return function;
+            }
+        }
+    }
+    return NULL;
+}
+
+static int look_up(const char *name, void **ret_function, int *ret_found) {
+    *ret_function = find(name);
+    if (ret_found != NULL) {
+        *ret_found = *ret_function != NULL ? FOUND : NOT_FOUND;
+    }
+    return *ret_function != NULL || ret_found != NULL ? TIDE_VC_OK : TIDE_VC_NOT_FOUND;
+}
+
+TIDE_VC_EXPORT int cudaGetDriverEntryPoint(const char *name, void **ret_function,
+                                           unsigned long long flags, int *ret_found) {
+    (void)flags;
+    return look_up(name, ret_function, ret_found);
+}
+
+TIDE_VC_EXPORT int cudaGetDriverEntryPointByVersion(const char *name, void **ret_function,
+                                                    unsigned version, unsigned long long flags,
+                                                    int *ret_found) {
+    (void)version;
+    (void)flags;
+    return look_up(name, ret_function, ret_found);
+}
+
+TIDE_VC_EXPORT int cuGetProcAddress_v2(const char *name, void **ret_function, int version,
+                                       uint64_t flags, int *ret_found) {
+    (void)version;
+    (void)flags;
+    return look_up(name, ret_function, ret_found);
+}

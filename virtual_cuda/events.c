@@ -1,0 +1,91 @@
+/* Events: complete when they are recorded. Their times are those of the host's clock. */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "common/clock.h"
+#include "virtual_cuda/export.h"
+#include "virtual_cuda/graphs.h"
+#include "virtual_cuda/status.h"
+#include "virtual_cuda/streams.h"
+
+typedef struct event {
+    tide_vc_graph *capture; /* borrowed; it was recorded in a stream that was being captured */
+    unsigned long long capture_id;
+    uint64_t time_ns;
+} event;
+
+static int create(void **ret_event) {
+    if (ret_event == NULL) {
+        return tide_vc_fail(TIDE_VC_INVALID_VALUE);
+    }
+    event *made = calloc(1, sizeof(*made));
+    *ret_event = made;
+    return tide_vc_fail(made != NULL ? TIDE_VC_OK : TIDE_VC_MEMORY);
+}
+
+TIDE_VC_EXPORT int cudaEventCreate(void **ret_event) {
+    return create(ret_event);
+}
+
+TIDE_VC_EXPORT int cudaEventCreateWithFlags(void **ret_event, unsigned flags) {
+    (void)flags;
+    return create(ret_event);
+}
+
+TIDE_VC_EXPORT int cudaEventDestroy(void *which) {
+    free(which);
+    return TIDE_VC_OK;
+}
+
+TIDE_VC_EXPORT int cudaEventRecord(void *which, void *stream) {
+    event *of = which;
+    of->capture = tide_vc_stream_of(stream)->capture;
+    of->capture_id = of->capture != NULL ? tide_vc_graph_id(of->capture) : 0;
+    of->time_ns = (uint64_t)tide_clock_now_ns();
+    return TIDE_VC_OK;
+}
+
+TIDE_VC_EXPORT int cudaEventRecordWithFlags(void *which, void *stream, unsigned flags) {
+    (void)flags;
+    return cudaEventRecord(which, stream);
+}
+
+/* Whether the event stands for work of a capture that still goes on. */
+static bool is_captured(const event *of) {
+    return of->capture != NULL && tide_vc_graph_is_capturing(of->capture, of->capture_id);
+}
+
+static int wait_for(const event *of) {
+    return tide_vc_fail(is_captured(of) ? TIDE_VC_CAPTURED_EVENT : TIDE_VC_OK);
+}
+
+TIDE_VC_EXPORT int cudaEventQuery(void *which) {
+    return wait_for(which);
+}
+
+TIDE_VC_EXPORT int cudaEventSynchronize(void *which) {
+    return wait_for(which);
+}
+
+/* A stream that waits for an event of a capture joins the capture. */
+TIDE_VC_EXPORT int cudaStreamWaitEvent(void *stream, void *which, unsigned flags) {
+    (void)flags;
+    const event *of = which;
+    if (is_captured(of)) {
+        tide_vc_graph_join(of->capture, tide_vc_stream_of(stream));
+    }
+    return TIDE_VC_OK;
+}
+
+TIDE_VC_EXPORT int cudaEventElapsedTime(float *ret_ms, void *begin, void *end) {
+    const event *from = begin;
+    const event *to = end;
+    *ret_ms = (float)((double)(int64_t)(to->time_ns - from->time_ns) * 1e-6);
+    return TIDE_VC_OK;
+}
+
+TIDE_VC_EXPORT int cudaEventElapsedTime_v2(float *ret_ms, void *begin, void *end) {
+    return cudaEventElapsedTime(ret_ms, begin, end);
+}

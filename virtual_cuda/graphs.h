@@ -1,0 +1,20 @@
+/* graphs.h - CUDA graphs: what a capture collects is counted, and nothing of it is ever run.
+ *
+ * Thread-safe.
+ */
+#ifndef TIDE_VIRTUAL_CUDA_GRAPHS_H
+#define TIDE_VIRTUAL_CUDA_GRAPHS_H
+
+#include <stdbool.h>
+
+#include "virtual_cuda/streams.h"
+
+unsigned long long tide_vc_graph_id(const tide_vc_graph *graph);
+
+/* Whether the capture of that number still goes on. The graph may be gone. */
+bool tide_vc_graph_is_capturing(const tide_vc_graph *graph, unsigned long long id);
+
+/* The stream takes part in the graph's capture from now on. */
+void tide_vc_graph_join(tide_vc_graph *graph, tide_vc_stream *stream);
+
+#endif

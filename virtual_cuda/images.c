@@ -1,0 +1,170 @@
+#include "virtual_cuda/images.h"
+
+#include <pthread.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "virtual_cuda/export.h"
+#include "virtual_cuda/machine.h"
+
+/* ---- fat binaries ---- */
+
+#define FAT_MAGIC 0xBA55ED50u
+enum {
+    FAT_HEADER_AT = 6, /* 16 bits: bytes of the header */
+    FAT_SIZE_AT = 8,   /* 64 bits: bytes of all entries */
+    ENTRY_KIND_AT = 0, /* 16 bits */
+    ENTRY_HEADER_AT = 4,
+    ENTRY_SIZE_AT = 8,
+    ENTRY_CAPABILITY_AT = 28,
+    ENTRY_LEAST_BYTES = 64,
+    KIND_PTX = 1,
+    KIND_BINARY = 2
+};
+
+static uint64_t read_number(const unsigned char *at, size_t n_bytes) {
+    uint64_t number = 0;
+    memcpy(&number, at, n_bytes); /* x86-64 is little-endian, as the format is */
+    return number;
+}
+
+bool tide_vc_image_choose(const void *fat_binary, int capability, tide_vc_image *ret_image) {
+    const unsigned char *fat = fat_binary;
+    if (fat == NULL || read_number(fat, 4) != FAT_MAGIC) {
+        return false;
+    }
+    const unsigned char *entry = fat + read_number(fat + FAT_HEADER_AT, 2);
+    const unsigned char *end = entry + read_number(fat + FAT_SIZE_AT, 8);
+    int binary = 0;
+    int ptx = 0;
+    while (end - entry >= ENTRY_LEAST_BYTES) {
+        uint64_t kind = read_number(entry + ENTRY_KIND_AT, 2);
+        int built_for = (int)read_number(entry + ENTRY_CAPABILITY_AT, 4);
+        bool is_below = built_for <= capability;
+        if (kind == KIND_BINARY && is_below && built_for / 10 == capability / 10) {
+            binary = built_for > binary ? built_for : binary;
+        } else if (kind == KIND_PTX && is_below) {
+            ptx = built_for > ptx ? built_for : ptx;
+        }
+        uint64_t n_bytes =
+            read_number(entry + ENTRY_HEADER_AT, 4) + read_number(entry + ENTRY_SIZE_AT, 8);
+        if (n_bytes == 0 || n_bytes > (uint64_t)(end - entry)) {
+            break;
+        }
+        entry += n_bytes;
+    }
+    *ret_image = binary != 0 ? (tide_vc_image){binary, binary} : (tide_vc_image){ptx, capability};
+    return binary != 0 || ptx != 0;
+}
+
+/* ---- modules and kernels ---- */
+
+typedef struct module {
+    struct module *self; /* what the handle, which is a pointer to a pointer, points to */
+    const void *fat_binary;
+} module;
+
+typedef struct kernel {
+    const void *host; /* its address in the program; NULL: the slot is empty */
+    const module *of;
+} kernel;
+
+static kernel *kernels; /* open addressing by the host address; from malloc */
+static size_t n_kernels, n_slots;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static size_t slot_of(const void *host) {
+    uint64_t hash = (uint64_t)((uintptr_t)host >> 4) * UINT64_C(0x9E3779B97F4A7C15);
+    size_t i = (size_t)(hash >> 32) & (n_slots - 1);
+    while (kernels[i].host != NULL && kernels[i].host != host) {
+        i = (i + 1) & (n_slots - 1);
+    }
+    return i;
+}
+
+/* Keeps the table at most half full. False: no host memory. */
+static bool grow(void) {
+    size_t n_old = n_slots;
+    kernel *old = kernels;
+    size_t more = n_old > 0 ? 2 * n_old : (size_t)1 << 16;
+    kernel *larger = calloc(more, sizeof(*larger));
+    if (larger == NULL) {
+        return false;
+    }
+    kernels = larger;
+    n_slots = more;
+    for (size_t i = 0; i < n_old; i++) {
+        if (old[i].host != NULL) {
+            kernels[slot_of(old[i].host)] = old[i];
+        }
+    }
+    free(old);
+    return true;
+}
+
+tide_vc_image tide_vc_image_of(const void *host, int device) {
+    const tide_vc_card *card = tide_vc_card_of(device);
+    int capability = 10 * card->major + card->minor;
+    tide_vc_image image = {capability, capability};
+    pthread_mutex_lock(&lock);
+    const module *of = n_slots > 0 ? kernels[slot_of(host)].of : NULL;
+    pthread_mutex_unlock(&lock);
+    if (of != NULL && !tide_vc_image_choose(of->fat_binary, capability, &image)) {
+        image = (tide_vc_image){capability, capability};
+    }
+    return image;
+}
+
+/* The wrapper: magic, version, the fat binary. */
+TIDE_VC_EXPORT void **__cudaRegisterFatBinary(const void *wrapper) {
+    static module spare;
+    module *made = calloc(1, sizeof(*made));
+    made = made != NULL ? made : &spare;
+    memcpy(&made->fat_binary, (const char *)wrapper + 8, sizeof(made->fat_binary));
+    made->self = made;
+    return (void **)made;
+}
+
+TIDE_VC_EXPORT void __cudaRegisterFatBinaryEnd(void **handle) {
+    (void)handle;
+}
+
+/* A library's kernels may be asked for until the process ends, so nothing is released. */
+TIDE_VC_EXPORT void __cudaUnregisterFatBinary(void **handle) {
+    (void)handle;
+}
+
+TIDE_VC_EXPORT void __cudaRegisterFunction(void **handle, const char *host, char *device,
+                                           const char *name) {
+    (void)device;
+    (void)name;
+    pthread_mutex_lock(&lock);
+    if (2 * (n_kernels + 1) <= n_slots || grow()) {
+        size_t i = slot_of(host);
+        n_kernels += kernels[i].host == NULL;
+        kernels[i] = (kernel){host, (const module *)(const void *)handle};
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+TIDE_VC_EXPORT void __cudaRegisterVar(void **handle, char *host, char *device, const char *name) {
+    (void)handle;
+    (void)host;
+    (void)device;
+    (void)name;
+}
+
+TIDE_VC_EXPORT void __cudaRegisterManagedVar(void **handle, void **host, char *device,
+                                             const char *name) {
+    (void)handle;
+    (void)host;
+    (void)device;
+    (void)name;
+}
+
+TIDE_VC_EXPORT char __cudaInitModule(void **handle) {
+    (void)handle;
+    return 0;
+}

@@ -1,0 +1,26 @@
+/* images.h - the images of kernels that a program brings along: for which architectures each
+ * module was built, and which image the driver would choose for a card.
+ *
+ * The choice counts for memory: CUB picks block sizes by the chosen image's PTX version, and the
+ * size of its temporary storage follows. Thread-safe.
+ */
+#ifndef TIDE_VIRTUAL_CUDA_IMAGES_H
+#define TIDE_VIRTUAL_CUDA_IMAGES_H
+
+#include <stdbool.h>
+
+/* The versions of an image, as 90 for 9.0. */
+typedef struct tide_vc_image {
+    int ptx_version;    /* of the PTX that it was made from */
+    int binary_version; /* of its machine code */
+} tide_vc_image;
+
+/* The image that the driver chooses of a fat binary for a card of that compute capability: machine
+ * code of the same major version, the highest minor that is not above the card's; else the highest
+ * PTX that is not above it, which the driver compiles. False: it has none of either. */
+bool tide_vc_image_choose(const void *fat_binary, int capability, tide_vc_image *ret_image);
+
+/* The image of a registered kernel on a device; that of the device itself for an unknown one. */
+tide_vc_image tide_vc_image_of(const void *kernel, int device);
+
+#endif

@@ -1,0 +1,18 @@
+/* inexact.h - what the virtual card cannot know exactly, or does not simulate, is said once.
+ *
+ * A call that is not simulated is refused with CUDA's own error. A call whose effect on memory is
+ * not known, such as the size of a workspace that only the library could tell, is answered with the
+ * best that is known. Both are counted by name, written into the report of the run, and printed
+ * once to stderr. Thread-safe.
+ */
+#ifndef TIDE_VIRTUAL_CUDA_INEXACT_H
+#define TIDE_VIRTUAL_CUDA_INEXACT_H
+
+/* `call`: the function, such as "cusolverDnSgetrf_bufferSize"; static. `what`: one phrase that says
+ * what is not exact: "the size of its work area is not known; 0 is given"; static. */
+void tide_vc_inexact(const char *call, const char *what);
+
+/* `call` was refused, because `why`: "graphs with conditional nodes are not simulated"; static. */
+void tide_vc_refused(const char *call, const char *why);
+
+#endif

@@ -1,0 +1,200 @@
+/* Kernels: asked about and launched, never run. */
+#include <pthread.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "virtual_cuda/address.h"
+#include "virtual_cuda/attributes.h"
+#include "virtual_cuda/export.h"
+#include "virtual_cuda/handle.h"
+#include "virtual_cuda/images.h"
+#include "virtual_cuda/machine.h"
+#include "virtual_cuda/status.h"
+#include "virtual_cuda/streams.h"
+
+/* dim3, which is passed by value: two of them as in NVIDIA's headers. */
+typedef struct extent {
+    unsigned x, y, z;
+} extent;
+
+enum { GUESSED_REGISTERS = 32 }; /* of a thread: images are not read that far */
+
+static int launch(void *stream) {
+    tide_vc_stream_work(stream);
+    return TIDE_VC_OK;
+}
+
+TIDE_VC_EXPORT int cudaLaunchKernel(const void *kernel, extent grid, extent block, void **arguments,
+                                    size_t shared_bytes, void *stream) {
+    (void)kernel;
+    (void)grid;
+    (void)block;
+    (void)arguments;
+    (void)shared_bytes;
+    return launch(stream);
+}
+
+TIDE_VC_EXPORT int cudaLaunchCooperativeKernel(const void *kernel, extent grid, extent block,
+                                               void **arguments, size_t shared_bytes,
+                                               void *stream) {
+    return cudaLaunchKernel(kernel, grid, block, arguments, shared_bytes, stream);
+}
+
+TIDE_VC_EXPORT int __cudaLaunchKernel(void *kernel, extent grid, extent block, void **arguments,
+                                      size_t shared_bytes, void *stream) {
+    return cudaLaunchKernel(kernel, grid, block, arguments, shared_bytes, stream);
+}
+
+/* cudaLaunchConfig_t up to the stream. */
+typedef struct launch_config {
+    extent grid, block;
+    size_t shared_bytes;
+    void *stream;
+} launch_config;
+
+TIDE_VC_EXPORT int cudaLaunchKernelExC(const launch_config *config, const void *kernel,
+                                       void **arguments) {
+    (void)kernel;
+    (void)arguments;
+    return launch(config->stream);
+}
+
+static _Thread_local launch_config pushed;
+
+TIDE_VC_EXPORT unsigned __cudaPushCallConfiguration(extent grid, extent block, size_t shared_bytes,
+                                                    void *stream) {
+    pushed = (launch_config){grid, block, shared_bytes, stream};
+    return 0;
+}
+
+TIDE_VC_EXPORT int __cudaPopCallConfiguration(extent *ret_grid, extent *ret_block,
+                                              size_t *ret_shared_bytes, void **ret_stream) {
+    *ret_grid = pushed.grid;
+    *ret_block = pushed.block;
+    *ret_shared_bytes = pushed.shared_bytes;
+    *ret_stream = pushed.stream;
+    return TIDE_VC_OK;
+}
+
+/* A kernel's handle is its address in the program. */
+static int same_handle(void **ret_kernel, const void *host) {
+    *ret_kernel = (void *)(uintptr_t)host;
+    return TIDE_VC_OK;
+}
+
+TIDE_VC_EXPORT int __cudaGetKernel(void **ret_kernel, const void *host) {
+    return same_handle(ret_kernel, host);
+}
+
+TIDE_VC_EXPORT int cudaGetKernel(void **ret_kernel, const void *host) {
+    return same_handle(ret_kernel, host);
+}
+
+TIDE_VC_EXPORT int cudaGetFuncBySymbol(void **ret_kernel, const void *host) {
+    return same_handle(ret_kernel, host);
+}
+
+/* cudaFuncAttributes, the part before the clusters' members. */
+typedef struct kernel_attributes {
+    size_t shared_bytes, constant_bytes, local_bytes;
+    int max_threads, n_registers, ptx_version, binary_version;
+    int cache_mode, max_dynamic_shared_bytes, preferred_carveout;
+} kernel_attributes;
+
+TIDE_VC_EXPORT int cudaFuncGetAttributes(kernel_attributes *ret, const void *kernel) {
+    tide_vc_image image = tide_vc_image_of(kernel, tide_vc_device());
+    *ret = (kernel_attributes){.max_threads = TIDE_VC_MAX_BLOCK_THREADS,
+                               .n_registers = GUESSED_REGISTERS,
+                               .ptx_version = image.ptx_version,
+                               .binary_version = image.binary_version,
+                               .max_dynamic_shared_bytes = TIDE_VC_BLOCK_SHARED_BYTES,
+                               .preferred_carveout = -1};
+    return TIDE_VC_OK;
+}
+
+TIDE_VC_EXPORT int cudaFuncSetAttribute(const void *kernel, int attribute, int value) {
+    (void)kernel;
+    (void)attribute;
+    (void)value;
+    return TIDE_VC_OK;
+}
+
+TIDE_VC_EXPORT int cudaFuncSetCacheConfig(const void *kernel, int config) {
+    (void)kernel;
+    (void)config;
+    return TIDE_VC_OK;
+}
+
+TIDE_VC_EXPORT int cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
+    int *ret_n, const void *kernel, int n_threads, size_t shared_bytes, unsigned flags) {
+    (void)kernel;
+    (void)flags;
+    *ret_n = tide_vc_resident_blocks(tide_vc_device(), n_threads, shared_bytes);
+    return TIDE_VC_OK;
+}
+
+TIDE_VC_EXPORT int cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *ret_n, const void *kernel,
+                                                                 int n_threads,
+                                                                 size_t shared_bytes) {
+    return cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(ret_n, kernel, n_threads,
+                                                                  shared_bytes, 0);
+}
+
+/* ---- variables of a program on the device: each gets an address when it is first asked for ----
+ */
+
+enum { MAX_VARIABLES = 256, VARIABLE_BYTES = 4096 };
+
+typedef struct variable {
+    const void *host;
+    uint64_t address;
+} variable;
+
+TIDE_VC_EXPORT int cudaGetSymbolAddress(void **ret_address, const void *host) {
+    static variable variables[MAX_VARIABLES];
+    static size_t n_variables;
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    uint64_t address = 0;
+    pthread_mutex_lock(&lock);
+    for (size_t i = 0; i < n_variables && address == 0; i++) {
+        address = variables[i].host == host ? variables[i].address : 0;
+    }
+    if (address == 0) {
+        address = tide_vc_address_take(VARIABLE_BYTES);
+        if (address != 0 && n_variables < MAX_VARIABLES) {
+            variables[n_variables++] = (variable){host, address};
+        }
+    }
+    pthread_mutex_unlock(&lock);
+    *ret_address = (void *)(uintptr_t)address;
+    return tide_vc_fail(address != 0 ? TIDE_VC_OK : TIDE_VC_MEMORY);
+}
+
+/* ---- libraries that are loaded at run time ---- */
+
+TIDE_VC_EXPORT int cudaLibraryLoadData(void **ret_library) {
+    *ret_library = tide_vc_handle_new();
+    return TIDE_VC_OK;
+}
+
+TIDE_VC_EXPORT int cudaLibraryGetKernel(void **ret_kernel, void *library, const char *name) {
+    (void)library;
+    (void)name;
+    *ret_kernel = tide_vc_handle_new();
+    return TIDE_VC_OK;
+}
+
+TIDE_VC_EXPORT int cudaLibraryUnload(void *library) {
+    tide_vc_handle_release(library);
+    return TIDE_VC_OK;
+}
+
+TIDE_VC_EXPORT int cudaKernelSetAttributeForDevice(void *kernel, int attribute, int value,
+                                                   int device) {
+    (void)kernel;
+    (void)attribute;
+    (void)value;
+    (void)device;
+    return TIDE_VC_OK;
+}

@@ -1,0 +1,127 @@
+#define _GNU_SOURCE /* dl_iterate_phdr */
+#include "virtual_cuda/machine.h"
+
+#include <link.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { NAME_BYTES = 64 };
+
+typedef struct machine {
+    tide_vc_card cards[TIDE_VC_MAX_DEVICES];
+    int n_cards;
+} machine;
+
+static machine here;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static _Thread_local int current_device;
+
+/* A program cannot go on without a card to imitate, and has no way of saying why. */
+static void refuse(const char *what, const char *value) {
+    fprintf(stderr, "tidemark: %s: '%s'\n", what, value);
+    _exit(125);
+}
+
+/* What a compute capability fixes (CUDA C++ Programming Guide, technical specifications). */
+typedef struct chip {
+    int capability;
+    int shared_sm_bytes, shared_optin_bytes, sm_threads, sm_blocks;
+} chip;
+
+static const chip CHIPS[] = {
+    {70, 98304, 98304, 2048, 32},    {75, 65536, 65536, 1024, 16},
+    {80, 167936, 166912, 2048, 32},  {86, 102400, 101376, 1536, 16},
+    {89, 102400, 101376, 1536, 24},  {90, 233472, 232448, 2048, 32},
+    {100, 233472, 232448, 2048, 32}, {120, 102400, 101376, 1536, 24},
+};
+
+static void fill(tide_vc_card *of, const tide_card *card, uint64_t total_bytes) {
+    const chip *found = &CHIPS[0];
+    for (size_t i = 0; i < sizeof(CHIPS) / sizeof(CHIPS[0]); i++) {
+        found = CHIPS[i].capability <= card->compute_capability ? &CHIPS[i] : found;
+    }
+    *of = (tide_vc_card){
+        .card = card,
+        .total_bytes = total_bytes != 0 ? total_bytes : (uint64_t)card->total_bytes,
+        .context_bytes = card->context_bytes > 0 ? (uint64_t)card->context_bytes : 0,
+        .major = card->compute_capability / 10,
+        .minor = card->compute_capability % 10,
+        .n_sms = 132,
+        .shared_sm_bytes = found->shared_sm_bytes,
+        .shared_optin_bytes = found->shared_optin_bytes,
+        .l2_bytes = 50 << 20,
+        .sm_threads = found->sm_threads,
+        .sm_blocks = found->sm_blocks,
+        .bus_bits = 5120,
+        .clock_khz = 1500000,
+        .memory_clock_khz = 2619000,
+    };
+}
+
+static void read_machine(void) {
+    const char *names = getenv("TIDEMARK_VIRTUAL_CARDS");
+    const char *memory = getenv("TIDEMARK_VIRTUAL_MEMORY");
+    uint64_t total_bytes = memory != NULL ? strtoull(memory, NULL, 10) : 0;
+    names = names != NULL && names[0] != '\0' ? names : "h100-80";
+    for (const char *at = names; *at != '\0';) {
+        char name[NAME_BYTES];
+        size_t n = strcspn(at, "+");
+        snprintf(name, sizeof(name), "%.*s", (int)n, at);
+        const tide_card *card = tide_card_find(name);
+        if (card == NULL) {
+            refuse("TIDEMARK_VIRTUAL_CARDS names no card of the table", name);
+        }
+        if (here.n_cards == TIDE_VC_MAX_DEVICES) {
+            refuse("TIDEMARK_VIRTUAL_CARDS has more than 64 cards", names);
+        }
+        fill(&here.cards[here.n_cards++], card, total_bytes);
+        at += n + (at[n] == '+');
+    }
+}
+
+int tide_vc_n_devices(void) {
+    pthread_once(&once, read_machine);
+    return here.n_cards;
+}
+
+const tide_vc_card *tide_vc_card_of(int device) {
+    pthread_once(&once, read_machine);
+    return &here.cards[device];
+}
+
+int tide_vc_device(void) {
+    return current_device;
+}
+
+void tide_vc_set_device(int device) {
+    current_device = device;
+}
+
+static int see_library(struct dl_phdr_info *info, size_t n_bytes, void *ret_major) {
+    (void)n_bytes;
+    const char *name = info->dlpi_name != NULL ? strstr(info->dlpi_name, "libcudart.so.") : NULL;
+    if (name != NULL) {
+        *(int *)ret_major = atoi(name + strlen("libcudart.so."));
+    }
+    return 0;
+}
+
+/* A program that has asked keeps its answer: a second runtime of another version in one process
+ * would share these functions anyway. */
+int tide_vc_runtime_major(void) {
+    static int known;
+    int major = __atomic_load_n(&known, __ATOMIC_RELAXED);
+    if (major == 0) {
+        dl_iterate_phdr(see_library, &major);
+        __atomic_store_n(&known, major, __ATOMIC_RELAXED);
+    }
+    return major != 0 ? major : 13;
+}
+
+int tide_vc_runtime_version(void) {
+    int major = tide_vc_runtime_major();
+    return major >= 13 ? 13000 : major == 12 ? 12080 : 11080;
+}

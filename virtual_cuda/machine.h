@@ -1,0 +1,54 @@
+/* machine.h - the machine that a program sees: how many virtual cards, which, and their figures.
+ *
+ * `tidemark run` describes it in the environment. It is read once, at the first call that needs it,
+ * and never changes afterwards. A description that makes no sense ends the program with one line:
+ * there is no CUDA error that a program would show as it is.
+ *
+ *   TIDEMARK_VIRTUAL_CARDS   names of device/cards.h, joined by "+": "h100-80+h100-80"
+ *   TIDEMARK_VIRTUAL_MEMORY  bytes of each card, instead of the table's; absent: the table's
+ */
+#ifndef TIDE_VIRTUAL_CUDA_MACHINE_H
+#define TIDE_VIRTUAL_CUDA_MACHINE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "device/cards.h"
+
+enum { TIDE_VC_MAX_DEVICES = 64 };
+
+/* A card as the calls see it. */
+typedef struct tide_vc_card {
+    const tide_card *card;  /* static */
+    uint64_t total_bytes;   /* as the runtime reports it */
+    uint64_t context_bytes; /* taken by context and libraries; 0: none, or not measured */
+    int major, minor;       /* compute capability */
+    int n_sms;
+    int shared_sm_bytes;    /* shared memory of a multiprocessor */
+    int shared_optin_bytes; /* most that a block may ask for */
+    int l2_bytes;
+    int sm_threads; /* most threads resident on a multiprocessor */
+    int sm_blocks;  /* most blocks */
+    int bus_bits;   /* width of the memory bus */
+    int clock_khz, memory_clock_khz;
+} tide_vc_card;
+
+/* How many cards there are, 1 to TIDE_VC_MAX_DEVICES. */
+int tide_vc_n_devices(void);
+
+/* Card number `device`, which the caller has checked. */
+const tide_vc_card *tide_vc_card_of(int device);
+
+/* Major version of the CUDA runtime that the program was built for, 11 to 13: by the name of the
+ * libcudart that is loaded. 13 as long as none is. */
+int tide_vc_runtime_major(void);
+
+/* CUDA's version numbers, such as 13000. */
+int tide_vc_runtime_version(void);
+enum { TIDE_VC_DRIVER_VERSION = 13000 };
+
+/* The calling thread's current device, and the check of a device number. */
+int tide_vc_device(void);
+void tide_vc_set_device(int device);
+
+#endif

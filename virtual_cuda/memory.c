@@ -1,0 +1,85 @@
+/* Device memory of the runtime and the driver: cudaMalloc and its relatives. */
+#include <stddef.h>
+#include <stdint.h>
+
+#include "virtual_cuda/account.h"
+#include "virtual_cuda/blocks.h"
+#include "virtual_cuda/export.h"
+#include "virtual_cuda/machine.h"
+#include "virtual_cuda/status.h"
+
+enum { PITCH_BYTES = 512 }; /* rows of a pitched allocation begin at multiples of it */
+
+static int allocate(void **ret_address, size_t n_bytes) {
+    uint64_t address = 0;
+    if (ret_address == NULL) {
+        return tide_vc_fail(TIDE_VC_INVALID_VALUE);
+    }
+    int status = tide_vc_block_alloc(tide_vc_device(), n_bytes, &address);
+    *ret_address = (void *)(uintptr_t)address;
+    return tide_vc_fail(status);
+}
+
+static int release(const void *address) {
+    return tide_vc_fail(tide_vc_block_release((uint64_t)(uintptr_t)address));
+}
+
+TIDE_VC_EXPORT int cudaMalloc(void **ret_address, size_t n_bytes) {
+    return allocate(ret_address, n_bytes);
+}
+
+TIDE_VC_EXPORT int cudaFree(void *address) {
+    return release(address);
+}
+
+TIDE_VC_EXPORT int cudaMallocPitch(void **ret_address, size_t *ret_pitch, size_t width,
+                                   size_t height) {
+    if (ret_pitch == NULL || width > SIZE_MAX - PITCH_BYTES) {
+        return tide_vc_fail(TIDE_VC_INVALID_VALUE);
+    }
+    *ret_pitch = (width + PITCH_BYTES - 1) / PITCH_BYTES * PITCH_BYTES;
+    if (height > 0 && *ret_pitch > SIZE_MAX / height) {
+        return tide_vc_fail(TIDE_VC_MEMORY);
+    }
+    return allocate(ret_address, *ret_pitch * height);
+}
+
+TIDE_VC_EXPORT int cudaMemGetInfo(size_t *ret_free, size_t *ret_total) {
+    int device = tide_vc_device();
+    if (ret_free != NULL) {
+        *ret_free = tide_vc_free_bytes(device);
+    }
+    if (ret_total != NULL) {
+        *ret_total = tide_vc_card_of(device)->total_bytes;
+    }
+    return TIDE_VC_OK;
+}
+
+/* ---- the driver's names for the same ---- */
+
+TIDE_VC_EXPORT int cuMemAlloc_v2(uint64_t *ret_address, size_t n_bytes) {
+    return tide_vc_block_alloc(tide_vc_device(), n_bytes, ret_address);
+}
+
+TIDE_VC_EXPORT int cuMemFree_v2(uint64_t address) {
+    return tide_vc_block_release(address);
+}
+
+TIDE_VC_EXPORT int cuMemGetInfo_v2(size_t *ret_free, size_t *ret_total) {
+    return cudaMemGetInfo(ret_free, ret_total);
+}
+
+TIDE_VC_EXPORT int cuMemGetAddressRange_v2(uint64_t *ret_base, size_t *ret_n_bytes,
+                                           uint64_t address) {
+    tide_vc_block block;
+    if (!tide_vc_block_find(address, &block)) {
+        return TIDE_VC_NOT_FOUND;
+    }
+    if (ret_base != NULL) {
+        *ret_base = block.address;
+    }
+    if (ret_n_bytes != NULL) {
+        *ret_n_bytes = block.n_bytes;
+    }
+    return TIDE_VC_OK;
+}

@@ -1,0 +1,205 @@
+/* NVML: what PyTorch's out-of-memory message, torch.cuda and pynvml ask. One process is known:
+ * this one. */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "virtual_cuda/account.h"
+#include "virtual_cuda/export.h"
+#include "virtual_cuda/machine.h"
+
+/* nvmlReturn_t. */
+enum { OK = 0, INVALID_ARGUMENT = 2, NOT_SUPPORTED = 3, INSUFFICIENT_SIZE = 7 };
+
+/* A device's handle is its number and one. */
+static int number_of(const void *handle) {
+    return (int)(uintptr_t)handle - 1;
+}
+
+static bool is_handle(const void *handle) {
+    return number_of(handle) >= 0 && number_of(handle) < tide_vc_n_devices();
+}
+
+TIDE_VC_EXPORT int nvmlInit_v2(void) {
+    return OK;
+}
+
+TIDE_VC_EXPORT int nvmlInitWithFlags(unsigned flags) {
+    (void)flags;
+    return OK;
+}
+
+TIDE_VC_EXPORT int nvmlShutdown(void) {
+    return OK;
+}
+
+TIDE_VC_EXPORT const char *nvmlErrorString(int status) {
+    return status == OK              ? "Success"
+           : status == NOT_SUPPORTED ? "Not Supported"
+                                     : "Invalid Argument";
+}
+
+static int give_text(char *ret_text, unsigned n_bytes, const char *text) {
+    int n = snprintf(ret_text, n_bytes, "%s", text);
+    return n >= 0 && (unsigned)n < n_bytes ? OK : INSUFFICIENT_SIZE;
+}
+
+TIDE_VC_EXPORT int nvmlSystemGetDriverVersion(char *ret_text, unsigned n_bytes) {
+    return give_text(ret_text, n_bytes, "580.00");
+}
+
+TIDE_VC_EXPORT int nvmlSystemGetNVMLVersion(char *ret_text, unsigned n_bytes) {
+    return give_text(ret_text, n_bytes, "13.580.00");
+}
+
+TIDE_VC_EXPORT int nvmlSystemGetCudaDriverVersion_v2(int *ret_version) {
+    *ret_version = TIDE_VC_DRIVER_VERSION;
+    return OK;
+}
+
+TIDE_VC_EXPORT int nvmlDeviceGetCount_v2(unsigned *ret_n) {
+    *ret_n = (unsigned)tide_vc_n_devices();
+    return OK;
+}
+
+TIDE_VC_EXPORT int nvmlDeviceGetHandleByIndex_v2(unsigned number, void **ret_handle) {
+    if (number >= (unsigned)tide_vc_n_devices()) {
+        return INVALID_ARGUMENT;
+    }
+    *ret_handle = (void *)(uintptr_t)(number + 1);
+    return OK;
+}
+
+TIDE_VC_EXPORT int nvmlDeviceGetHandleByPciBusId_v2(const char *text, void **ret_handle) {
+    const char *colon = strchr(text, ':');
+    long bus = colon != NULL ? strtol(colon + 1, NULL, 16) : 0;
+    return bus >= 1 ? nvmlDeviceGetHandleByIndex_v2((unsigned)bus - 1, ret_handle)
+                    : INVALID_ARGUMENT;
+}
+
+/* The first byte of the UUID is the number and one, as the runtime says it. */
+TIDE_VC_EXPORT int nvmlDeviceGetUUID(const void *handle, char *ret_text, unsigned n_bytes) {
+    char text[64];
+    (void)snprintf(text, sizeof(text), "GPU-%02x000000-0000-0000-0000-000000000000",
+                   (unsigned)number_of(handle) + 1);
+    return give_text(ret_text, n_bytes, text);
+}
+
+TIDE_VC_EXPORT int nvmlDeviceGetHandleByUUID(const char *text, void **ret_handle) {
+    unsigned number = 0;
+    return sscanf(text, "GPU-%2x", &number) == 1 && number > 0
+               ? nvmlDeviceGetHandleByIndex_v2(number - 1, ret_handle)
+               : INVALID_ARGUMENT;
+}
+
+TIDE_VC_EXPORT int nvmlDeviceGetIndex(const void *handle, unsigned *ret_number) {
+    *ret_number = (unsigned)number_of(handle);
+    return is_handle(handle) ? OK : INVALID_ARGUMENT;
+}
+
+TIDE_VC_EXPORT int nvmlDeviceGetName(const void *handle, char *ret_text, unsigned n_bytes) {
+    return is_handle(handle)
+               ? give_text(ret_text, n_bytes, tide_vc_card_of(number_of(handle))->card->title)
+               : INVALID_ARGUMENT;
+}
+
+TIDE_VC_EXPORT int nvmlDeviceGetCudaComputeCapability(const void *handle, int *ret_major,
+                                                      int *ret_minor) {
+    if (!is_handle(handle)) {
+        return INVALID_ARGUMENT;
+    }
+    *ret_major = tide_vc_card_of(number_of(handle))->major;
+    *ret_minor = tide_vc_card_of(number_of(handle))->minor;
+    return OK;
+}
+
+/* nvmlMemory_t: total, free, used. */
+TIDE_VC_EXPORT int nvmlDeviceGetMemoryInfo(const void *handle, unsigned long long *ret) {
+    if (!is_handle(handle)) {
+        return INVALID_ARGUMENT;
+    }
+    ret[0] = tide_vc_card_of(number_of(handle))->total_bytes;
+    ret[1] = tide_vc_free_bytes(number_of(handle));
+    ret[2] = tide_vc_used_bytes(number_of(handle));
+    return OK;
+}
+
+/* nvmlMemory_v2_t: version, total, reserved, free, used. */
+TIDE_VC_EXPORT int nvmlDeviceGetMemoryInfo_v2(const void *handle, unsigned long long *ret) {
+    unsigned long long first[3];
+    int status = nvmlDeviceGetMemoryInfo(handle, first);
+    if (status == OK) {
+        ret[1] = first[0];
+        ret[2] = 0;
+        ret[3] = first[1];
+        ret[4] = first[2];
+    }
+    return status;
+}
+
+TIDE_VC_EXPORT int nvmlDeviceGetUtilizationRates(const void *handle, unsigned *ret) {
+    (void)handle;
+    ret[0] = 0;
+    ret[1] = 0;
+    return OK;
+}
+
+/* nvmlProcessInfo_t of its second version. */
+typedef struct process {
+    unsigned pid;
+    unsigned long long used_bytes;
+    unsigned gpu_instance, compute_instance;
+} process;
+
+TIDE_VC_EXPORT int nvmlDeviceGetComputeRunningProcesses_v3(const void *handle, unsigned *n,
+                                                           process *ret) {
+    unsigned n_room = *n;
+    if (!is_handle(handle)) {
+        return INVALID_ARGUMENT;
+    }
+    *n = 1;
+    if (ret == NULL || n_room == 0) {
+        return INSUFFICIENT_SIZE;
+    }
+    *ret =
+        (process){.pid = (unsigned)getpid(), .used_bytes = tide_vc_used_bytes(number_of(handle))};
+    return OK;
+}
+
+TIDE_VC_EXPORT int nvmlDeviceGetComputeRunningProcesses_v2(const void *handle, unsigned *n,
+                                                           process *ret) {
+    return nvmlDeviceGetComputeRunningProcesses_v3(handle, n, ret);
+}
+
+/* The first version's struct ends after the bytes. */
+TIDE_VC_EXPORT int nvmlDeviceGetComputeRunningProcesses(const void *handle, unsigned *n,
+                                                        void *ret) {
+    process one;
+    unsigned room = ret != NULL ? *n : 0;
+    int status = nvmlDeviceGetComputeRunningProcesses_v3(handle, &room, ret != NULL ? &one : NULL);
+    *n = 1;
+    if (status == OK) {
+        memcpy(ret, &one, offsetof(process, gpu_instance));
+    }
+    return status;
+}
+
+static int measured_by_nobody(unsigned *ret) {
+    *ret = 0;
+    return OK;
+}
+
+TIDE_VC_EXPORT int nvmlDeviceGetTemperature(const void *handle, int sensor, unsigned *ret) {
+    (void)handle;
+    (void)sensor;
+    return measured_by_nobody(ret);
+}
+
+TIDE_VC_EXPORT int nvmlDeviceGetPowerUsage(const void *handle, unsigned *ret) {
+    (void)handle;
+    return measured_by_nobody(ret);
+}

@@ -1,0 +1,121 @@
+/* Streams of the runtime. Work on them is complete at once. */
+#include "virtual_cuda/streams.h"
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "virtual_cuda/export.h"
+#include "virtual_cuda/machine.h"
+#include "virtual_cuda/status.h"
+
+enum { LEGACY = 1, PER_THREAD = 2 }; /* handles with a meaning of their own */
+
+static _Thread_local tide_vc_stream default_stream;
+static atomic_ullong n_made;
+
+tide_vc_stream *tide_vc_stream_of(void *handle) {
+    return (uintptr_t)handle <= PER_THREAD ? &default_stream : handle;
+}
+
+static int create(void **ret_stream, unsigned flags, int priority) {
+    if (ret_stream == NULL) {
+        return tide_vc_fail(TIDE_VC_INVALID_VALUE);
+    }
+    tide_vc_stream *made = malloc(sizeof(*made));
+    if (made == NULL) {
+        return tide_vc_fail(TIDE_VC_MEMORY);
+    }
+    *made = (tide_vc_stream){.flags = flags,
+                             .priority = priority,
+                             .device = tide_vc_device(),
+                             .id = atomic_fetch_add(&n_made, 1) + 1};
+    *ret_stream = made;
+    return TIDE_VC_OK;
+}
+
+TIDE_VC_EXPORT int cudaStreamCreate(void **ret_stream) {
+    return create(ret_stream, 0, 0);
+}
+
+TIDE_VC_EXPORT int cudaStreamCreateWithFlags(void **ret_stream, unsigned flags) {
+    return create(ret_stream, flags, 0);
+}
+
+TIDE_VC_EXPORT int cudaStreamCreateWithPriority(void **ret_stream, unsigned flags, int priority) {
+    return create(ret_stream, flags, priority);
+}
+
+TIDE_VC_EXPORT int cudaStreamDestroy(void *stream) {
+    if ((uintptr_t)stream <= PER_THREAD) {
+        return tide_vc_fail(TIDE_VC_INVALID_HANDLE);
+    }
+    free(stream);
+    return TIDE_VC_OK;
+}
+
+/* Waiting for a stream that is being captured is an error, as on a card. */
+static int wait_for(void *stream) {
+    return tide_vc_fail(tide_vc_stream_of(stream)->capture == NULL ? TIDE_VC_OK
+                                                                   : TIDE_VC_CAPTURE_UNSUPPORTED);
+}
+
+TIDE_VC_EXPORT int cudaStreamSynchronize(void *stream) {
+    return wait_for(stream);
+}
+
+TIDE_VC_EXPORT int cudaStreamQuery(void *stream) {
+    return wait_for(stream);
+}
+
+TIDE_VC_EXPORT int cudaStreamGetPriority(void *stream, int *ret_priority) {
+    *ret_priority = tide_vc_stream_of(stream)->priority;
+    return TIDE_VC_OK;
+}
+
+TIDE_VC_EXPORT int cudaStreamGetFlags(void *stream, unsigned *ret_flags) {
+    *ret_flags = tide_vc_stream_of(stream)->flags;
+    return TIDE_VC_OK;
+}
+
+TIDE_VC_EXPORT int cudaStreamGetId(void *stream, unsigned long long *ret_id) {
+    *ret_id = tide_vc_stream_of(stream)->id;
+    return TIDE_VC_OK;
+}
+
+TIDE_VC_EXPORT int cudaStreamGetDevice(void *stream, int *ret_device) {
+    *ret_device = tide_vc_stream_of(stream)->device;
+    return TIDE_VC_OK;
+}
+
+TIDE_VC_EXPORT int cudaLaunchHostFunc(void *stream, void (*function)(void *), void *data) {
+    tide_vc_stream_work(stream);
+    if (tide_vc_stream_of(stream)->capture == NULL) {
+        function(data);
+    }
+    return TIDE_VC_OK;
+}
+
+TIDE_VC_EXPORT int cudaStreamAddCallback(void *stream, void (*function)(void *, int, void *),
+                                         void *data, unsigned flags) {
+    (void)flags;
+    function(stream, TIDE_VC_OK, data);
+    return TIDE_VC_OK;
+}
+
+TIDE_VC_EXPORT int cuStreamSynchronize(void *stream) {
+    return cudaStreamSynchronize(stream);
+}
+
+TIDE_VC_EXPORT int cuStreamQuery(void *stream) {
+    return cudaStreamQuery(stream);
+}
+
+TIDE_VC_EXPORT int cuStreamCreate(void **ret_stream, unsigned flags) {
+    return create(ret_stream, flags, 0);
+}
+
+TIDE_VC_EXPORT int cuStreamDestroy_v2(void *stream) {
+    return cudaStreamDestroy(stream);
+}
