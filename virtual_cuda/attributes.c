@@ -1,6 +1,5 @@
 #include "virtual_cuda/attributes.h"
 
-#include <limits.h>
 #include <stddef.h>
 
 #include "virtual_cuda/export.h"
@@ -13,26 +12,26 @@ static int common_attribute(int attribute) {
     case 1: /* threads of a block; its extent in x and y */
     case 2:
     case 3:
-        return TIDE_VC_MAX_BLOCK_THREADS;
+        return TIDE_CHIP_MAX_BLOCK_THREADS;
     case 4: /* extent in z */
-        return 64;
+        return TIDE_CHIP_MAX_BLOCK_Z;
     case 5:  /* extent of a grid in x */
     case 11: /* bytes of a pitch */
-        return INT_MAX;
+        return TIDE_CHIP_MAX_PITCH_BYTES;
     case 6: /* extent of a grid in y and z */
     case 7:
-        return 65535;
+        return TIDE_CHIP_MAX_GRID_Y;
     case 8: /* shared memory of a block */
-        return TIDE_VC_BLOCK_SHARED_BYTES;
+        return TIDE_CHIP_SHARED_BLOCK_BYTES;
     case 9: /* constant memory */
-        return 65536;
+        return TIDE_CHIP_CONSTANT_BYTES;
     case 10:
-        return TIDE_VC_WARP_THREADS;
+        return TIDE_CHIP_WARP_THREADS;
     case 12: /* registers of a block, and of a multiprocessor */
     case 82:
-        return TIDE_VC_SM_REGISTERS;
+        return TIDE_CHIP_REGISTERS;
     case 14: /* alignment of textures */
-        return 512;
+        return TIDE_CHIP_TEXTURE_ALIGNMENT;
     case 51: /* of pitched ones */
         return 32;
     case 40: /* copy engines */
@@ -60,37 +59,42 @@ static int common_attribute(int attribute) {
     }
 }
 
+/* The runtime has no way of saying that a figure is not known. */
+static int known(int figure) {
+    return figure >= 0 ? figure : 0;
+}
+
 int tide_vc_attribute(int attribute, int device) {
     const tide_vc_card *card = tide_vc_card_of(device);
     switch (attribute) {
     case 13:
-        return card->clock_khz;
+        return known(card->card->board.sm_clock_khz);
     case 16:
-        return card->n_sms;
+        return card->card->board.n_multiprocessors;
     case 33: /* PCI bus */
         return device + 1;
     case 36:
-        return card->memory_clock_khz;
+        return known(card->card->board.memory_clock_khz);
     case 37:
-        return card->bus_bits;
+        return known(card->card->board.memory_bus_bits);
     case 38:
-        return card->l2_bytes;
+        return known((int)card->card->board.cache_bytes);
     case 39:
-        return card->sm_threads;
+        return card->chip->max_multiprocessor_threads;
     case 75:
         return card->major;
     case 76:
         return card->minor;
     case 81:
-        return card->shared_sm_bytes;
+        return (int)card->chip->shared_multiprocessor_bytes;
     case 97:
-        return card->shared_optin_bytes;
+        return (int)card->chip->shared_optin_bytes;
     case 106:
-        return card->sm_blocks;
+        return card->chip->max_multiprocessor_blocks;
     case 111:
-        return card->major >= 8 ? TIDE_VC_RESERVED_SHARED_BYTES : 0;
+        return (int)card->chip->shared_reserved_bytes;
     case 120: /* clusters of blocks */
-        return card->major >= 9;
+        return card->chip->has_clusters;
     default:
         return common_attribute(attribute);
     }
@@ -99,16 +103,16 @@ int tide_vc_attribute(int attribute, int device) {
 /* Registers are not counted yet: the images of kernels are not read that far. */
 int tide_vc_resident_blocks(int device, int n_threads, unsigned long shared_bytes) {
     const tide_vc_card *card = tide_vc_card_of(device);
-    unsigned long n = (unsigned long)card->sm_blocks;
+    unsigned long n = (unsigned long)card->chip->max_multiprocessor_blocks;
     if (n_threads > 0) {
-        unsigned long warps = ((unsigned long)n_threads + TIDE_VC_WARP_THREADS - 1) /
-                              TIDE_VC_WARP_THREADS * TIDE_VC_WARP_THREADS;
-        unsigned long by_threads = (unsigned long)card->sm_threads / warps;
+        unsigned long warps = ((unsigned long)n_threads + TIDE_CHIP_WARP_THREADS - 1) /
+                              TIDE_CHIP_WARP_THREADS * TIDE_CHIP_WARP_THREADS;
+        unsigned long by_threads = (unsigned long)card->chip->max_multiprocessor_threads / warps;
         n = by_threads < n ? by_threads : n;
     }
     if (shared_bytes > 0) {
         unsigned long each = shared_bytes + (unsigned long)tide_vc_attribute(111, device);
-        unsigned long by_shared = (unsigned long)card->shared_sm_bytes / each;
+        unsigned long by_shared = card->chip->shared_multiprocessor_bytes / each;
         n = by_shared < n ? by_shared : n;
     }
     return (int)n;

@@ -4,15 +4,6 @@
 #ifndef TIDE_VIRTUAL_CUDA_ATTRIBUTES_H
 #define TIDE_VIRTUAL_CUDA_ATTRIBUTES_H
 
-enum {
-    TIDE_VC_MAX_BLOCK_THREADS = 1024,
-    TIDE_VC_WARP_THREADS = 32,
-    TIDE_VC_BLOCK_SHARED_BYTES = 48 << 10,
-    TIDE_VC_RESERVED_SHARED_BYTES = 1
-                                    << 10, /* of each block, on compute capability 8.0 and later */
-    TIDE_VC_SM_REGISTERS = 1 << 16
-};
-
 /* The attribute of a device that the caller has checked. 0 for one that the card does not have. */
 int tide_vc_attribute(int attribute, int device);
 

@@ -201,7 +201,7 @@ TIDE_VC_EXPORT int cuLinkComplete(void *link, void **ret_image, size_t *ret_n_by
 /* CUfunction_attribute: 0 threads of a block, 4 registers, which are a guess. */
 TIDE_VC_EXPORT int cuFuncGetAttribute(int *ret_value, int attribute, void *kernel) {
     (void)kernel;
-    *ret_value = attribute == 0 ? TIDE_VC_MAX_BLOCK_THREADS : attribute == 4 ? 32 : 0;
+    *ret_value = attribute == 0 ? TIDE_CHIP_MAX_BLOCK_THREADS : attribute == 4 ? 32 : 0;
     return TIDE_VC_OK;
 }
 

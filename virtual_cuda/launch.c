@@ -104,11 +104,11 @@ typedef struct kernel_attributes {
 
 TIDE_VC_EXPORT int cudaFuncGetAttributes(kernel_attributes *ret, const void *kernel) {
     tide_vc_image image = tide_vc_image_of(kernel, tide_vc_device());
-    *ret = (kernel_attributes){.max_threads = TIDE_VC_MAX_BLOCK_THREADS,
+    *ret = (kernel_attributes){.max_threads = TIDE_CHIP_MAX_BLOCK_THREADS,
                                .n_registers = GUESSED_REGISTERS,
                                .ptx_version = image.ptx_version,
                                .binary_version = image.binary_version,
-                               .max_dynamic_shared_bytes = TIDE_VC_BLOCK_SHARED_BYTES,
+                               .max_dynamic_shared_bytes = TIDE_CHIP_SHARED_BLOCK_BYTES,
                                .preferred_carveout = -1};
     return TIDE_VC_OK;
 }

@@ -25,39 +25,14 @@ static void refuse(const char *what, const char *value) {
     _exit(125);
 }
 
-/* What a compute capability fixes (CUDA C++ Programming Guide, technical specifications). */
-typedef struct chip {
-    int capability;
-    int shared_sm_bytes, shared_optin_bytes, sm_threads, sm_blocks;
-} chip;
-
-static const chip CHIPS[] = {
-    {70, 98304, 98304, 2048, 32},    {75, 65536, 65536, 1024, 16},
-    {80, 167936, 166912, 2048, 32},  {86, 102400, 101376, 1536, 16},
-    {89, 102400, 101376, 1536, 24},  {90, 233472, 232448, 2048, 32},
-    {100, 233472, 232448, 2048, 32}, {120, 102400, 101376, 1536, 24},
-};
-
-static void fill(tide_vc_card *of, const tide_card *card, uint64_t total_bytes) {
-    const chip *found = &CHIPS[0];
-    for (size_t i = 0; i < sizeof(CHIPS) / sizeof(CHIPS[0]); i++) {
-        found = CHIPS[i].capability <= card->compute_capability ? &CHIPS[i] : found;
-    }
-    *of = (tide_vc_card){
+static tide_vc_card card_of(const tide_card *card, uint64_t total_bytes) {
+    return (tide_vc_card){
         .card = card,
+        .chip = tide_card_chip_find(card->compute_capability),
         .total_bytes = total_bytes != 0 ? total_bytes : (uint64_t)card->total_bytes,
         .context_bytes = card->context_bytes > 0 ? (uint64_t)card->context_bytes : 0,
         .major = card->compute_capability / 10,
         .minor = card->compute_capability % 10,
-        .n_sms = 132,
-        .shared_sm_bytes = found->shared_sm_bytes,
-        .shared_optin_bytes = found->shared_optin_bytes,
-        .l2_bytes = 50 << 20,
-        .sm_threads = found->sm_threads,
-        .sm_blocks = found->sm_blocks,
-        .bus_bits = 5120,
-        .clock_khz = 1500000,
-        .memory_clock_khz = 2619000,
     };
 }
 
@@ -77,7 +52,7 @@ static void read_machine(void) {
         if (here.n_cards == TIDE_VC_MAX_DEVICES) {
             refuse("TIDEMARK_VIRTUAL_CARDS has more than 64 cards", names);
         }
-        fill(&here.cards[here.n_cards++], card, total_bytes);
+        here.cards[here.n_cards++] = card_of(card, total_bytes);
         at += n + (at[n] == '+');
     }
 }

@@ -14,23 +14,17 @@
 #include <stdint.h>
 
 #include "device/cards.h"
+#include "device/chips.h"
 
 enum { TIDE_VC_MAX_DEVICES = 64 };
 
-/* A card as the calls see it. */
+/* A card as the calls see it. Figures of its board that nobody has published are -1 there. */
 typedef struct tide_vc_card {
-    const tide_card *card;  /* static */
-    uint64_t total_bytes;   /* as the runtime reports it */
-    uint64_t context_bytes; /* taken by context and libraries; 0: none, or not measured */
-    int major, minor;       /* compute capability */
-    int n_sms;
-    int shared_sm_bytes;    /* shared memory of a multiprocessor */
-    int shared_optin_bytes; /* most that a block may ask for */
-    int l2_bytes;
-    int sm_threads; /* most threads resident on a multiprocessor */
-    int sm_blocks;  /* most blocks */
-    int bus_bits;   /* width of the memory bus */
-    int clock_khz, memory_clock_khz;
+    const tide_card *card;      /* static */
+    const tide_card_chip *chip; /* static */
+    uint64_t total_bytes;       /* as the runtime reports it */
+    uint64_t context_bytes;     /* taken by context and libraries; 0: none, or not measured */
+    int major, minor;           /* compute capability */
 } tide_vc_card;
 
 /* How many cards there are, 1 to TIDE_VC_MAX_DEVICES. */
