@@ -1,0 +1,212 @@
+"""Writes and verifies the tables of virtual_cuda/libraries against NVIDIA's headers and an installed PyTorch.
+
+  make_tables.py --site-packages DIR            adds a row for every function that torch needs and no table has
+  make_tables.py --site-packages DIR --check    verifies every row, and that no function is missing; writes nothing
+
+A row that a table has is kept as it is: what a function does is decided by a person, and this program
+proposes and verifies. --headers DIR may name further folders of headers.
+"""
+import argparse
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from prototypes import Argument, Prototype, read_prototypes
+
+ROOT = Path(__file__).resolve().parents[2]
+TABLES = ROOT / "virtual_cuda" / "libraries"
+# The table of a name, by its beginning; the first that fits.
+LIBRARIES = {
+    "cublasLt": "cublaslt", "cublas": "cublas", "cudnn": "cudnn", "cufft": "cufft", "cusolver": "cusolver",
+    "cusparseLt": "cusparselt", "cusparse": "cusparse", "curand": "curand", "cupti": "cupti", "nccl": "nccl",
+    "cuFile": "cufile", "nvshmem": "nvshmem",
+}
+# NVRTC and nvJitLink are compilers that need no card. nvJPEG comes with torchvision, which decodes on the CPU without it.
+REAL_LIBRARIES = ("nvrtc", "nvJitLink", "nvjpeg")
+CORE = re.compile(r"^(cuda|__cuda|nvml|cu[A-Z])")  # runtime, driver and NVML: not of these tables
+ROW = re.compile(r"^(FUNCTION|HAND_WRITTEN|LEFT_TO_REAL)\((\w+)(?:, (\w+),\s*(.*))?\)$")
+EFFECT = re.compile(r'(\w+)(?:\((?:(\d+)(?:, (\d+))?|(\d+), "[^"]*")\))?')
+RETURNS = {"I4": "STATUS", "V0": "VOID", "I8": "SIZE", "P8": "POINTER"}
+N_WORDS = 24
+
+
+def library_of(name: str) -> str:
+    return next((table for start, table in LIBRARIES.items() if name.startswith(start)), "")
+
+
+def undefined_symbols(site_packages: Path) -> set[str]:
+    files = [f for folder in ("torch/lib", "torchvision") for f in sorted((site_packages / folder).glob("*.so"))]
+    text = subprocess.run(["nm", "-D", "--undefined-only", *map(str, files)], capture_output=True, text=True, check=True).stdout
+    return {line.split()[-1].split("@")[0] for line in text.splitlines() if " U " in line}
+
+
+def rows_of(table: Path) -> dict[str, tuple[str, str, str]]:
+    """name -> kind of row, return kind, effects; a row may go on in the next line."""
+    rows = {}
+    if not table.exists():
+        return rows
+    text = re.sub(r"/\*.*?\*/", "", table.read_text(), flags=re.S)
+    for line in re.sub(r"\n +", " ", text).splitlines():
+        if not line.strip():
+            continue
+        found = ROW.match(line.strip())
+        if not found:
+            sys.exit(f"{table.name}: not a row: {line}")
+        if found[2] in rows:
+            sys.exit(f"{table.name}: {found[2]} has two rows")
+        rows[found[2]] = (found[1], found[3] or "", found[4] or "")
+    return rows
+
+
+def is_handle_output(argument: Argument) -> bool:
+    return argument.type.travels == "P" and argument.type.target == "p" and not argument.type.is_const
+
+
+def asks_for_work_area(prototype: Prototype, argument: Argument) -> bool:
+    return argument.type.target == "i" and (
+        re.search(r"bufferSize|WorkspaceSize|GetWorkspace|workEstimation|ReserveSpaceSize|CompressedSize", prototype.name) is not None
+        and re.search(r"work|size|bytes|buffer", argument.name, re.I) is not None)
+
+
+def effect_of(prototype: Prototype, argument: Argument) -> str:
+    """What the function probably does to this argument; a person reads it before it is committed."""
+    kind, i = argument.type, argument.register
+    if kind.travels != "P" or kind.is_const or kind.target in "oc":
+        return ""
+    if kind.target == "p":
+        return f"CREATES({i})" if re.search(r"Create|Init|create", prototype.name) else f"OUTPUT({i}, 8)"
+    if kind.target == "v":
+        return f"WRITES({i})"
+    if asks_for_work_area(prototype, argument):
+        return f"WORKSPACE({i}, {kind.target_bytes})"
+    if kind.target == "f" and argument.name not in ("result", "a", "b", "c", "s"):
+        return f"WRITES({i})"
+    return f"OUTPUT({i}, {kind.target_bytes})"
+
+
+def derive(prototype: Prototype) -> str:
+    integers = prototype.integers()
+    if re.search(r"Destroy|destroyDescr", prototype.name) and integers and integers[0].type.target in "ov":
+        effects = "DESTROYS(0)"
+    else:
+        effects = " ".join(filter(None, (effect_of(prototype, a) for a in integers.values())))
+    returns = RETURNS.get(f"{prototype.returns.travels}{prototype.returns.n_bytes}", "")
+    if not returns or any(a.type.travels == "M" for a in prototype.arguments):
+        return f"HAND_WRITTEN({prototype.name})"
+    return wrapped(f"FUNCTION({prototype.name}, {returns}, {effects or 'HARMLESS'})")
+
+
+def wrapped(row: str) -> str:
+    """Rows over 100 columns go on in the next line, as a table's reader expects them."""
+    if len(row) <= 100:
+        return row
+    at = row.index(", ", row.index(", ") + 1) + 1
+    return row[:at] + "\n        " + row[at:]
+
+
+def check_target(name: str, effect: str, argument: Argument, size: int | None) -> list[str]:
+    kind, faults = argument.type, []
+    if kind.travels != "P" or (kind.is_const and effect != "DESTROYS"):
+        return [f"{name}: {effect}({argument.register}): the argument is no address of an output"]
+    if effect in ("OUTPUT", "WORKSPACE") and kind.target_bytes != size:
+        faults.append(f"{name}: {effect}({argument.register}, {size}): the header's type has {kind.target_bytes} bytes")
+    if effect == "WORKSPACE" and kind.target != "i":
+        faults.append(f"{name}: WORKSPACE({argument.register}): the argument is no size")
+    if effect == "CREATES" and kind.target != "p":
+        faults.append(f"{name}: CREATES({argument.register}): the argument is no address of a handle")
+    if effect == "DESTROYS" and kind.target not in "ov":
+        faults.append(f"{name}: DESTROYS({argument.register}): the argument is no handle")
+    return faults
+
+
+def verify(prototype: Prototype, returns: str, effects: str) -> list[str]:
+    name, faults, named, refused = prototype.name, [], set(), False
+    integers = prototype.integers()
+    kind = f"{prototype.returns.travels}{prototype.returns.n_bytes}"
+    expected = "TEXT" if kind == "P8" and prototype.returns.is_const and prototype.returns.target_bytes == 1 else RETURNS.get(kind)
+    if returns != expected:
+        faults.append(f"{name}: returns {returns}, by the header {expected}")
+    if any(a.type.travels == "M" for a in prototype.arguments):
+        faults.append(f"{name}: passes a structure by value and must be written by hand")
+    if len(integers) > N_WORDS or sum(a.type.travels == "F" for a in prototype.arguments) > 8:
+        faults.append(f"{name}: has more arguments than a stub takes")
+    for found in EFFECT.finditer(re.sub(r'"[^"]*"', '""', effects)):
+        effect, first, second = found[1], found[2], found[3]
+        if effect in ("HARMLESS", "REFUSED"):
+            refused |= effect == "REFUSED"
+            continue
+        index = int(first)
+        if index not in integers:
+            faults.append(f"{name}: {effect}({index}): there is no such argument")
+            continue
+        named.add(index)
+        size = int(second) if second and effect != "OUTPUT_OF" else None
+        faults += check_target(name, effect, integers[index], size)
+        if effect == "OUTPUT_OF" and (int(second) not in integers or integers[int(second)].type.n_bytes != 8):
+            faults.append(f"{name}: OUTPUT_OF({index}, {second}): the second argument is no size")
+    for index, argument in integers.items():
+        writable = argument.type.travels == "P" and not argument.type.is_const and argument.type.target not in "oc"
+        if writable and index not in named and not refused and not is_input(name, argument):
+            faults.append(f"{name}: argument {index} ({argument.name}) may be an output, and no effect names it")
+    return faults
+
+
+# Arguments that the headers do not call constant, although the function only reads or keeps them. A handle that is an
+# address of void, and a buffer that is only registered, are among them.
+INPUTS = {
+}
+
+
+def is_input(name: str, argument: Argument) -> bool:
+    return argument.name in INPUTS.get(name, ())
+
+
+def defined_by_hand() -> set[str]:
+    text = "".join(f.read_text() for f in sorted(TABLES.glob("*.c")))
+    return set(re.findall(r"^TIDE_VC_EXPORT\b[^;()]*?\b(\w+)\(", text, re.M)) | set(re.findall(r"^[A-Z_]+\((\w+)[,)]", text, re.M))
+
+
+def write_missing(missing: list[str], prototypes: dict[str, Prototype]) -> None:
+    for name in missing:
+        table = TABLES / f"{library_of(name)}.def"
+        if not table.exists():
+            table.write_text(f"/* {table.name} - what the virtual card answers: see stub_internal.h. */\n")
+        row = derive(prototypes[name]) if name in prototypes else f"HAND_WRITTEN({name})"
+        with table.open("a") as out:
+            out.write(row + "\n")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--site-packages", type=Path, required=True)
+    parser.add_argument("--headers", type=Path, action="append", default=[])
+    parser.add_argument("--check", action="store_true")
+    options = parser.parse_args()
+    includes = options.headers + sorted(options.site_packages.glob("nvidia/*/include"))
+    rows = {name: row for table in sorted(TABLES.glob("*.def")) for name, row in rows_of(table).items()}
+    needed = {n for n in undefined_symbols(options.site_packages) if library_of(n) and not n.startswith(REAL_LIBRARIES)}
+    prototypes = read_prototypes(sorted(needed | set(rows)), includes, [Path("/usr/local/cuda/include")])
+    missing = sorted(needed - set(rows))
+    if not options.check:
+        write_missing(missing, prototypes)
+        print(f"{len(missing)} rows added; read them before they are committed")
+        return 0
+    faults = [f"{n}: torch needs it, and no table has it" for n in missing]
+    faults += [f"{n}: torch needs it, and no header declares it" for n in sorted(needed & set(rows)) if n not in prototypes]
+    for name, (kind, returns, effects) in rows.items():
+        if kind == "FUNCTION" and name in prototypes:
+            faults += verify(prototypes[name], returns, effects)
+    by_hand = defined_by_hand()
+    faults += [f"{n}: its table says that it is written by hand, and no C file defines it"
+               for n, (kind, _, _) in rows.items() if kind == "HAND_WRITTEN" and n not in by_hand]
+    faults += [f"{n}: is defined in a C file, and no table says so" for n in sorted(by_hand)
+               if library_of(n) and rows.get(n, ("",))[0] != "HAND_WRITTEN"]
+    for fault in faults:
+        print(fault, file=sys.stderr)
+    print(f"{len(rows)} rows, {len(needed)} functions that torch needs, {len(prototypes)} prototypes: {len(faults)} faults")
+    return 1 if faults or not needed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
