@@ -1,7 +1,9 @@
 /* stub_internal.h - functions of NVIDIA's libraries, made from the rows of a table.
  *
  * A table (cublas.def and its neighbours) has one row a function: what it returns, and what it does to
- * its arguments. A C file defines FUNCTION, HAND_WRITTEN and LEFT_TO_REAL and includes the table.
+ * its arguments. A C file includes this header and then its table. HAND_WRITTEN names a function that
+ * a C file of this folder defines; LEFT_TO_REAL one that the real library answers, without a card, as
+ * the program would hear it with one: versions and texts.
  *
  * Every function of a table has the same body: 24 words come in, and the row says which of them are
  * addresses. This is sound on x86-64 under the System V calling convention, the only one served:
@@ -17,6 +19,7 @@
 #ifndef TIDE_VIRTUAL_CUDA_LIBRARIES_STUB_INTERNAL_H
 #define TIDE_VIRTUAL_CUDA_LIBRARIES_STUB_INTERNAL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -52,6 +55,9 @@ void tide_vc_stub_output(uintptr_t output, size_t n_bytes);
 /* Argument i is where the address of a new handle goes. NULL is allowed. */
 void tide_vc_stub_create(uintptr_t output);
 
+/* The first n_data arrays that a descriptor describes were written: see described_internal.h. */
+void tide_vc_stub_touch_described(uintptr_t descriptor, size_t n_data);
+
 /* Effects. A row has one or several, in order, without commas. */
 #define HARMLESS /* nothing that the caller could read */
 /* a host output of n_bytes becomes zero; on the card its bytes become unknown */
@@ -66,6 +72,10 @@ void tide_vc_stub_create(uintptr_t output);
 #define WORKSPACE(i, n_bytes)                                                                      \
     tide_vc_stub_output(a##i, n_bytes);                                                            \
     tide_vc_inexact(__func__, "the size of its work area is not known; 0 is given");
+/* the first n_data arrays of the descriptor that argument i is become unknown */
+#define WRITES_DESCRIBED(i, n_data) tide_vc_stub_touch_described(a##i, n_data);
+/* the function ends with this status, which is not an error here */
+#define ANSWERS(status) return (uintptr_t)(status);
 #define REFUSED(status, why)                                                                       \
     tide_vc_refused(__func__, why);                                                                \
     return (uintptr_t)(status);
@@ -77,6 +87,9 @@ void tide_vc_stub_create(uintptr_t output);
         TIDE_VC_IGNORE_WORDS;                                                                      \
         effects return (uintptr_t)(returns);                                                       \
     }
+#define FUNCTION(name, returns, effects) TIDE_VC_STUB(name, returns, effects)
+#define HAND_WRITTEN(name)
+#define LEFT_TO_REAL(name)
 /* NOLINTEND(readability-function-size) */
 
 #endif
