@@ -1,0 +1,220 @@
+/* cudnn_backend.c - cuDNN's graph interface. A descriptor is a set of attributes that can be read back;
+ * every graph has one engine without knobs, whose workspace only the library knows. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "virtual_cuda/libraries/cudnn_internal.h"
+#include "virtual_cuda/libraries/stub_internal.h"
+
+/* cudnnBackendAttributeType_t */
+enum {
+    TYPE_HANDLE = 0,
+    TYPE_BOOLEAN = 2,
+    TYPE_INT64 = 3,
+    TYPE_DOUBLE = 5,
+    TYPE_VOID_PTR = 6,
+    TYPE_DESCRIPTOR = 15,
+    TYPE_CHAR = 24,
+    TYPE_FRACTION = 26
+};
+
+/* cudnnBackendAttributeName_t */
+enum {
+    ENGINEHEUR_RESULTS = 202,
+    ENGINECFG_ENGINE = 300,
+    ENGINECFG_INTERMEDIATE_INFO = 301,
+    ENGINECFG_KNOB_CHOICES = 302,
+    ENGINECFG_WORKSPACE_SIZE = 303,
+    PLAN_WORKSPACE_SIZE = 402,
+    PLAN_JSON = 405,
+    GRAPH_ENGINE_GLOBAL_COUNT = 802,
+    PACK_DATA_POINTERS = 1001,
+    PACK_WORKSPACE = 1003,
+    ENGINE_GLOBAL_INDEX = 1301,
+    ENGINE_KNOB_INFO = 1302,
+    ENGINE_NUMERICAL_NOTE = 1303,
+    ENGINE_LAYOUT_INFO = 1304,
+    ENGINE_BEHAVIOR_NOTE = 1305,
+    DEVICEPROP_JSON = 2702
+};
+
+typedef struct attribute {
+    struct attribute *next; /* owned */
+    int name, type;
+    int64_t n_values;
+    unsigned char values[]; /* n_values of bytes_of(type) */
+} attribute;
+
+/* cudnnBackendDescriptor_t */
+typedef struct descriptor {
+    int type;
+    attribute *first; /* owned; the latest first */
+} descriptor;
+
+TIDE_VC_EXPORT int cudnnBackendCreateDescriptor(int type, descriptor **ret_descriptor);
+TIDE_VC_EXPORT int cudnnBackendDestroyDescriptor(descriptor *object);
+TIDE_VC_EXPORT int cudnnBackendFinalize(descriptor *object);
+TIDE_VC_EXPORT int cudnnBackendSetAttribute(descriptor *object, int name, int type,
+                                            int64_t n_values, const void *values);
+TIDE_VC_EXPORT int cudnnBackendGetAttribute(const descriptor *object, int name, int type,
+                                            int64_t n_wanted, int64_t *ret_n, void *ret_values);
+TIDE_VC_EXPORT int cudnnBackendExecute(void *handle, const descriptor *plan,
+                                       const descriptor *pack);
+
+static size_t bytes_of(int type) {
+    switch (type) {
+    case TYPE_BOOLEAN:
+    case TYPE_CHAR:
+        return 1;
+    case TYPE_HANDLE:
+    case TYPE_INT64:
+    case TYPE_DOUBLE:
+    case TYPE_VOID_PTR:
+    case TYPE_DESCRIPTOR:
+        return 8;
+    case TYPE_FRACTION:
+        return 16;
+    default:
+        return 4; /* float, int32 and the enumerations */
+    }
+}
+
+static const attribute *find(const descriptor *object, int name) {
+    for (const attribute *i = object->first; i != NULL; i = i->next) {
+        if (i->name == name) {
+            return i;
+        }
+    }
+    return NULL;
+}
+
+int cudnnBackendCreateDescriptor(int type, descriptor **ret_descriptor) {
+    descriptor *object = calloc(1, sizeof(*object));
+    if (object == NULL) {
+        return CUDNN_NO_HOST_MEMORY;
+    }
+    object->type = type;
+    *ret_descriptor = object;
+    return CUDNN_OK;
+}
+
+int cudnnBackendDestroyDescriptor(descriptor *object) {
+    while (object != NULL && object->first != NULL) {
+        attribute *first = object->first;
+        object->first = first->next;
+        free(first);
+    }
+    free(object);
+    return CUDNN_OK;
+}
+
+int cudnnBackendFinalize(descriptor *object) {
+    return object != NULL ? CUDNN_OK : CUDNN_BAD_PARAM;
+}
+
+/* The new value lies in front of an older one of the same name, which is dropped. */
+int cudnnBackendSetAttribute(descriptor *object, int name, int type, int64_t n_values,
+                             const void *values) {
+    if (object == NULL || n_values < 0 || (n_values > 0 && values == NULL)) {
+        return CUDNN_BAD_PARAM;
+    }
+    size_t n_bytes = (size_t)n_values * bytes_of(type);
+    attribute *made = malloc(sizeof(*made) + n_bytes);
+    if (made == NULL) {
+        return CUDNN_NO_HOST_MEMORY;
+    }
+    for (attribute **i = &object->first; *i != NULL; i = &(*i)->next) {
+        if ((*i)->name == name) {
+            attribute *old = *i;
+            *i = old->next;
+            free(old);
+            break;
+        }
+    }
+    *made = (attribute){.next = object->first, .name = name, .type = type, .n_values = n_values};
+    if (n_bytes > 0) {
+        memcpy(made->values, values, n_bytes);
+    }
+    object->first = made;
+    return CUDNN_OK;
+}
+
+/* What the library would compute: true where the name is such an attribute. */
+static bool is_computed(int name, int64_t *ret_n, int64_t *ret_value) {
+    *ret_n = 1;
+    *ret_value = 0;
+    switch (name) {
+    case ENGINEHEUR_RESULTS: /* the caller brings the descriptors, and this leaves them as they are */
+    case ENGINECFG_ENGINE:
+    case ENGINE_GLOBAL_INDEX:
+        return true;
+    case GRAPH_ENGINE_GLOBAL_COUNT:
+        *ret_value = 1;
+        return true;
+    case ENGINECFG_WORKSPACE_SIZE:
+    case PLAN_WORKSPACE_SIZE:
+        tide_vc_inexact("cudnnBackendGetAttribute",
+                        "the size of a plan's work area is not known; 0 is given");
+        return true;
+    case ENGINECFG_INTERMEDIATE_INFO:
+    case ENGINECFG_KNOB_CHOICES:
+    case ENGINE_KNOB_INFO:
+    case ENGINE_NUMERICAL_NOTE:
+    case ENGINE_LAYOUT_INFO:
+    case ENGINE_BEHAVIOR_NOTE:
+        *ret_n = 0;
+        return true;
+    default:
+        return false;
+    }
+}
+
+static void give(const void *from, int64_t n_values, int type, int64_t n_wanted, void *ret_values) {
+    int64_t n = n_wanted < n_values ? n_wanted : n_values;
+    /* Descriptors are the caller's: their addresses must stay, or they would be destroyed twice. */
+    if (n > 0 && ret_values != NULL && type != TYPE_DESCRIPTOR) {
+        memcpy(ret_values, from, (size_t)n * bytes_of(type));
+    }
+}
+
+int cudnnBackendGetAttribute(const descriptor *object, int name, int type, int64_t n_wanted,
+                             int64_t *ret_n, void *ret_values) {
+    static const char EMPTY[] = "{}";
+    int64_t n = 0, value = 0;
+    if (object == NULL) {
+        return CUDNN_BAD_PARAM;
+    }
+    const attribute *set = find(object, name);
+    if (name == PLAN_JSON || name == DEVICEPROP_JSON) {
+        n = (int64_t)sizeof(EMPTY);
+        give(EMPTY, n, TYPE_CHAR, n_wanted, ret_values);
+    } else if (is_computed(name, &n, &value)) {
+        give(&value, n, type == TYPE_DESCRIPTOR ? type : TYPE_INT64, n_wanted, ret_values);
+    } else if (set != NULL) {
+        n = set->n_values;
+        give(set->values, n, set->type, n_wanted, ret_values);
+    } else if (ret_values != NULL && n_wanted > 0 && type != TYPE_DESCRIPTOR) {
+        memset(ret_values, 0, (size_t)n_wanted * bytes_of(type));
+    }
+    if (ret_n != NULL) {
+        *ret_n = n;
+    }
+    return CUDNN_OK;
+}
+
+int cudnnBackendExecute(void *handle, const descriptor *plan, const descriptor *pack) {
+    static const int WRITTEN[] = {PACK_DATA_POINTERS, PACK_WORKSPACE};
+    (void)handle;
+    if (plan == NULL || pack == NULL) {
+        return CUDNN_BAD_PARAM;
+    }
+    for (size_t i = 0; i < sizeof(WRITTEN) / sizeof(WRITTEN[0]); i++) {
+        const attribute *set = find(pack, WRITTEN[i]);
+        for (int64_t j = 0; set != NULL && j < set->n_values; j++) {
+            const void *address;
+            memcpy(&address, set->values + (size_t)j * sizeof(address), sizeof(address));
+            tide_vc_touch(address);
+        }
+    }
+    return CUDNN_OK;
+}
