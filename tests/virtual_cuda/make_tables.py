@@ -26,9 +26,10 @@ LIBRARIES = {
 REAL_LIBRARIES = ("nvrtc", "nvJitLink", "nvjpeg")
 CORE = re.compile(r"^(cuda|__cuda|nvml|cu[A-Z])")  # runtime, driver and NVML: not of these tables
 ROW = re.compile(r"^(FUNCTION|HAND_WRITTEN|LEFT_TO_REAL)\((\w+)(?:, (\w+),\s*(.*))?\)$")
-EFFECT = re.compile(r'(\w+)(?:\((?:(\d+)(?:, (\d+))?|(\d+), "[^"]*")\))?')
-RETURNS = {"I4": "STATUS", "V0": "VOID", "I8": "SIZE", "P8": "POINTER"}
-N_WORDS = 24
+EFFECT = re.compile(r'(\w+)(?:\((-?\d+)(?:, (\d+|""))?\))?')
+# By how a value travels and its size; M8 is cuFile's pair of two statuses, of which 0 says success.
+RETURNS = {"I4": "STATUS", "M8": "STATUS", "V0": "VOID", "I8": "SIZE", "P8": "POINTER"}
+N_WORDS = 28
 
 
 def library_of(name: str) -> str:
@@ -109,13 +110,15 @@ def check_target(name: str, effect: str, argument: Argument, size: int | None) -
     kind, faults = argument.type, []
     if kind.travels != "P" or (kind.is_const and effect != "DESTROYS"):
         return [f"{name}: {effect}({argument.register}): the argument is no address of an output"]
+    if effect == "WRITES_DESCRIBED":
+        return [] if kind.target == "o" else [f"{name}: {effect}({argument.register}): the argument is no descriptor"]
     if effect in ("OUTPUT", "WORKSPACE") and kind.target_bytes != size:
         faults.append(f"{name}: {effect}({argument.register}, {size}): the header's type has {kind.target_bytes} bytes")
     if effect == "WORKSPACE" and kind.target != "i":
         faults.append(f"{name}: WORKSPACE({argument.register}): the argument is no size")
     if effect == "CREATES" and kind.target != "p":
         faults.append(f"{name}: CREATES({argument.register}): the argument is no address of a handle")
-    if effect == "DESTROYS" and kind.target not in "ov":
+    if effect == "DESTROYS" and kind.target not in "osv":
         faults.append(f"{name}: DESTROYS({argument.register}): the argument is no handle")
     return faults
 
@@ -127,13 +130,13 @@ def verify(prototype: Prototype, returns: str, effects: str) -> list[str]:
     expected = "TEXT" if kind == "P8" and prototype.returns.is_const and prototype.returns.target_bytes == 1 else RETURNS.get(kind)
     if returns != expected:
         faults.append(f"{name}: returns {returns}, by the header {expected}")
-    if any(a.type.travels == "M" for a in prototype.arguments):
+    if any(a.type.travels == "M" for a in prototype.arguments) and not effects.startswith("REFUSED"):
         faults.append(f"{name}: passes a structure by value and must be written by hand")
     if len(integers) > N_WORDS or sum(a.type.travels == "F" for a in prototype.arguments) > 8:
         faults.append(f"{name}: has more arguments than a stub takes")
     for found in EFFECT.finditer(re.sub(r'"[^"]*"', '""', effects)):
         effect, first, second = found[1], found[2], found[3]
-        if effect in ("HARMLESS", "REFUSED"):
+        if effect in ("HARMLESS", "REFUSED", "ANSWERS"):
             refused |= effect == "REFUSED"
             continue
         index = int(first)
@@ -141,7 +144,7 @@ def verify(prototype: Prototype, returns: str, effects: str) -> list[str]:
             faults.append(f"{name}: {effect}({index}): there is no such argument")
             continue
         named.add(index)
-        size = int(second) if second and effect != "OUTPUT_OF" else None
+        size = int(second) if second and effect in ("OUTPUT", "WORKSPACE") else None
         faults += check_target(name, effect, integers[index], size)
         if effect == "OUTPUT_OF" and (int(second) not in integers or integers[int(second)].type.n_bytes != 8):
             faults.append(f"{name}: OUTPUT_OF({index}, {second}): the second argument is no size")
@@ -152,14 +155,25 @@ def verify(prototype: Prototype, returns: str, effects: str) -> list[str]:
     return faults
 
 
-# Arguments that the headers do not call constant, although the function only reads or keeps them. A handle that is an
-# address of void, and a buffer that is only registered, are among them.
+# Arguments that the headers do not call constant, although the function only reads or keeps them.
 INPUTS = {
+    "cublasSetWorkspace_v2": ("workspace",), "cudnnRestoreDropoutDescriptor": ("states",),
+    "cufftSetWorkArea": ("workArea",), "cuptiSubscribe": ("userdata",),
+    "cuptiActivitySetAttribute": ("valueSize", "value"), "cuptiActivityGetNextRecord": ("buffer",),
+    "cusparseSpMatSetAttribute": ("data",), "cusparseLtMatmul": ("streams",), "cusparseLtMatmulSearch": ("streams",),
+    "ncclCommRegister": ("buff",), "ncclCommWindowRegister": ("buff",), "ncclRedOpCreatePreMulSum": ("scalar",),
+    "cuFileHandleDeregister": ("fh",), "nvshmem_free": ("ptr",),
+    "nvshmemid_hostlib_finalize": ("device_ctx", "t_device_ctx"),
 }
 
 
 def is_input(name: str, argument: Argument) -> bool:
-    return argument.name in INPUTS.get(name, ())
+    """A descriptor whose structure the header shows, and what a question for a size or an array of addresses names."""
+    target = argument.type.target
+    return (argument.name in INPUTS.get(name, ())
+            or (target == "s" and re.search(r"desc(r)?$|preference|config|plan|^algo|algSelection", argument.name, re.I) is not None)
+            or ("bufferSize" in name and target in "vf")
+            or ("Batched" in name and target == "p"))
 
 
 def defined_by_hand() -> set[str]:

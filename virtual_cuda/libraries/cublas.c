@@ -1,5 +1,5 @@
-/* cublas.c - cuBLAS: the modes that a handle keeps, copies of matrices, and the product of two vectors
- * whose type is an argument. */
+/* cublas.c - cuBLAS: the modes that a handle keeps, copies of matrices, and the product of two
+ * vectors whose type is an argument. */
 #include "virtual_cuda/libraries/stub_internal.h"
 
 #include "virtual_cuda/libraries/cublas.def"
@@ -31,9 +31,11 @@ TIDE_VC_EXPORT int cublasSetVectorAsync(int n, int n_bytes, const void *source, 
 TIDE_VC_EXPORT int cublasGetVectorAsync(int n, int n_bytes, const void *source, int source_step,
                                         void *target, int target_step, void *stream);
 TIDE_VC_EXPORT int cublasSetMatrixAsync(int n_rows, int n_columns, int n_bytes, const void *source,
-                                        int source_rows, void *target, int target_rows, void *stream);
+                                        int source_rows, void *target, int target_rows,
+                                        void *stream);
 TIDE_VC_EXPORT int cublasGetMatrixAsync(int n_rows, int n_columns, int n_bytes, const void *source,
-                                        int source_rows, void *target, int target_rows, void *stream);
+                                        int source_rows, void *target, int target_rows,
+                                        void *stream);
 
 int cublasSetMathMode(modes *handle, int mode) {
     handle->math = mode;
@@ -70,8 +72,8 @@ static size_t bytes_of_result(int type) {
     }
 }
 
-int cublasDotEx(void *handle, int n, const void *x, int x_type, int x_step, const void *y, int y_type,
-                int y_step, void *result, int result_type, int execution_type) {
+int cublasDotEx(void *handle, int n, const void *x, int x_type, int x_step, const void *y,
+                int y_type, int y_step, void *result, int result_type, int execution_type) {
     (void)handle, (void)n, (void)x, (void)x_type, (void)x_step, (void)y, (void)y_type;
     (void)y_step, (void)execution_type;
     tide_vc_zero_output(result, bytes_of_result(result_type));
@@ -118,14 +120,14 @@ static lines of_matrix(int n_rows, int n_columns, int n_bytes, int source_rows, 
                    bytes * (size_t)target_rows};
 }
 
-int cublasSetMatrixAsync(int n_rows, int n_columns, int n_bytes, const void *source, int source_rows,
-                         void *target, int target_rows, void *stream) {
+int cublasSetMatrixAsync(int n_rows, int n_columns, int n_bytes, const void *source,
+                         int source_rows, void *target, int target_rows, void *stream) {
     lines what = of_matrix(n_rows, n_columns, n_bytes, source_rows, target_rows);
     return copy(&what, source, target, FROM_HOST, stream);
 }
 
-int cublasGetMatrixAsync(int n_rows, int n_columns, int n_bytes, const void *source, int source_rows,
-                         void *target, int target_rows, void *stream) {
+int cublasGetMatrixAsync(int n_rows, int n_columns, int n_bytes, const void *source,
+                         int source_rows, void *target, int target_rows, void *stream) {
     lines what = of_matrix(n_rows, n_columns, n_bytes, source_rows, target_rows);
     return copy(&what, source, target, TO_HOST, stream);
 }

@@ -1,6 +1,6 @@
-/* cublaslt.c - cuBLASLt: one algorithm for every product of matrices, without a workspace of its own. What
- * PyTorch sets aside for the library is PyTorch's allocation and so counted; the algorithm never asks
- * for more. Shapes that the real library refuses are not refused here. */
+/* cublaslt.c - cuBLASLt: one algorithm for every product of matrices, without a workspace of its
+ * own. What PyTorch sets aside for the library is PyTorch's allocation and so counted; the
+ * algorithm never asks for more. Shapes that the real library refuses are not refused here. */
 #include <string.h>
 
 #include "virtual_cuda/libraries/stub_internal.h"

@@ -1,5 +1,5 @@
-/* cudnn.c - cuDNN: descriptors of tensors and filters that can be read back, the stream of a handle, and
- * the state of dropout. */
+/* cudnn.c - cuDNN: descriptors of tensors and filters that can be read back, the stream of a
+ * handle, and the state of dropout. */
 #include "virtual_cuda/libraries/cudnn_internal.h"
 #include "virtual_cuda/libraries/stub_internal.h"
 

@@ -1,5 +1,5 @@
-/* cudnn_backend.c - cuDNN's graph interface. A descriptor is a set of attributes that can be read back;
- * every graph has one engine without knobs, whose workspace only the library knows. */
+/* cudnn_backend.c - cuDNN's graph interface. A descriptor is a set of attributes that can be read
+ * back; every graph has one engine without knobs, whose workspace only the library knows. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -144,7 +144,8 @@ static bool is_computed(int name, int64_t *ret_n, int64_t *ret_value) {
     *ret_n = 1;
     *ret_value = 0;
     switch (name) {
-    case ENGINEHEUR_RESULTS: /* the caller brings the descriptors, and this leaves them as they are */
+    case ENGINEHEUR_RESULTS: /* the caller brings the descriptors, and this leaves them as they are
+                              */
     case ENGINECFG_ENGINE:
     case ENGINE_GLOBAL_INDEX:
         return true;

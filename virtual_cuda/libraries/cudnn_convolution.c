@@ -1,5 +1,5 @@
-/* cudnn_convolution.c - cuDNN's older interface to convolutions: one algorithm for each direction, whose
- * workspace only the library knows. */
+/* cudnn_convolution.c - cuDNN's older interface to convolutions: one algorithm for each direction,
+ * whose workspace only the library knows. */
 #include "virtual_cuda/libraries/cudnn_internal.h"
 #include "virtual_cuda/libraries/stub_internal.h"
 
@@ -24,10 +24,8 @@ static int one_algorithm(const char *call, int algorithm, int n_wanted, int *ret
     }
     tide_vc_inexact(call, "the size of a convolution's work area is not known; 0 is given");
     /* No timing is meant; a time of 0 would look like a failed trial. */
-    *ret_found = (performance){.algorithm = algorithm,
-                               .ms = 1.0F,
-                               .determinism = DETERMINISTIC,
-                               .math = TENSOR_OP_MATH};
+    *ret_found = (performance){
+        .algorithm = algorithm, .ms = 1.0F, .determinism = DETERMINISTIC, .math = TENSOR_OP_MATH};
     *ret_n = 1;
     return CUDNN_OK;
 }

@@ -1,4 +1,5 @@
-/* cudnn_internal.h - descriptors of cuDNN that lie in their handles, and the numbers of its enumerations. */
+/* cudnn_internal.h - descriptors of cuDNN that lie in their handles, and the numbers of its
+ * enumerations. */
 #ifndef TIDE_VIRTUAL_CUDA_LIBRARIES_CUDNN_INTERNAL_H
 #define TIDE_VIRTUAL_CUDA_LIBRARIES_CUDNN_INTERNAL_H
 

@@ -1,18 +1,18 @@
-/* cudnn_rnn.c - recurrent networks in cuDNN: where each matrix and bias lies in the weight space, which is
- * exact, and the sizes of the two temporary spaces, which are estimates.
+/* cudnn_rnn.c - recurrent networks in cuDNN: where each matrix and bias lies in the weight space,
+ * which is exact, and the sizes of the two temporary spaces, which are estimates.
  *
  * The weight space holds the matrices of pseudo-layer 0, of pseudo-layer 1 and so on, and then the
- * biases in the same order. A pseudo-layer is one direction of one layer. Its matrices are those that
- * multiply the input, one a gate, those that multiply the recurrent state, and with a projection the
- * one that makes the projected state.
+ * biases in the same order. A pseudo-layer is one direction of one layer. Its matrices are those
+ * that multiply the input, one a gate, those that multiply the recurrent state, and with a
+ * projection the one that makes the projected state.
  */
 #include "virtual_cuda/libraries/cudnn_internal.h"
 #include "virtual_cuda/libraries/stub_internal.h"
 
-enum { LSTM = 2, GRU = 3 };                                                  /* cudnnRNNMode_t */
-enum { NO_BIAS = 0, INPUT_BIAS = 1, DOUBLE_BIAS = 2, RECURRENT_BIAS = 3 };   /* cudnnRNNBiasMode_t */
+enum { LSTM = 2, GRU = 3 };                                                /* cudnnRNNMode_t */
+enum { NO_BIAS = 0, INPUT_BIAS = 1, DOUBLE_BIAS = 2, RECURRENT_BIAS = 3 }; /* cudnnRNNBiasMode_t */
 enum { BIDIRECTIONAL = 1, TRAINING = 1 };
-enum { TYPE_FLOAT = 0, TYPE_DOUBLE = 1 };                                    /* cudnnDataType_t */
+enum { TYPE_FLOAT = 0, TYPE_DOUBLE = 1 }; /* cudnnDataType_t */
 
 /* An RNN's descriptor. */
 typedef struct network {
@@ -43,6 +43,10 @@ TIDE_VC_EXPORT int cudnnGetRNNTempSpaceSizes(void *handle, const network *rnn, i
                                              const sequences *data, size_t *ret_workspace_bytes,
                                              size_t *ret_reserve_bytes);
 
+static int gates_of(int cell) {
+    return cell == LSTM ? 4 : (cell == GRU ? 3 : 1);
+}
+
 int cudnnSetRNNDescriptor_v8(network *rnn, int algorithm, int cell, int bias, int direction,
                              int input_mode, int type, int precision, int math, int input,
                              int hidden, int projected, int n_layers, void *dropout,
@@ -52,7 +56,7 @@ int cudnnSetRNNDescriptor_v8(network *rnn, int algorithm, int cell, int bias, in
         return CUDNN_BAD_PARAM;
     }
     *rnn = (network){.type = type,
-                     .n_gates = cell == LSTM ? 4 : cell == GRU ? 3 : 1,
+                     .n_gates = gates_of(cell),
                      .bias = bias,
                      .n_directions = direction == BIDIRECTIONAL ? 2 : 1,
                      .input = input,
@@ -73,7 +77,7 @@ int cudnnSetRNNDataDescriptor(sequences *data, int type, int layout, int n_steps
 }
 
 static int64_t type_bytes(const network *rnn) {
-    return rnn->type == TYPE_DOUBLE ? 8 : rnn->type == TYPE_FLOAT ? 4 : 2;
+    return rnn->type == TYPE_DOUBLE ? 8 : (rnn->type == TYPE_FLOAT ? 4 : 2);
 }
 
 static bool is_projected(const network *rnn) {
@@ -100,7 +104,7 @@ static int64_t matrices_before(const network *rnn, int pseudo_layer) {
 }
 
 static int64_t bias_values(const network *rnn) {
-    int n_biases = rnn->bias == NO_BIAS ? 0 : rnn->bias == DOUBLE_BIAS ? 2 : 1;
+    int n_biases = rnn->bias == NO_BIAS ? 0 : (rnn->bias == DOUBLE_BIAS ? 2 : 1);
     return n_biases * rnn->n_gates * rnn->hidden;
 }
 
@@ -122,7 +126,8 @@ static shape packed(int type, int64_t n_rows, int64_t n_columns) {
                    .steps = {(int)(n_rows * n_columns), (int)n_columns, 1}};
 }
 
-/* Matrix `id` of a pseudo-layer: its shape, and its first value counted from the weight space's start. */
+/* Matrix `id` of a pseudo-layer: its shape, and its first value counted from the weight space's
+ * start. */
 static int64_t place_matrix(const network *rnn, int pseudo_layer, int id, shape *ret_shape) {
     int64_t start = matrices_before(rnn, pseudo_layer);
     int64_t input = input_of(rnn, pseudo_layer), gates = rnn->n_gates;
@@ -142,8 +147,8 @@ static int64_t place_matrix(const network *rnn, int pseudo_layer, int id, shape 
 /* The place of bias `id` among those of its pseudo-layer, in biases; -1 where there is none. */
 static int64_t bias_place(const network *rnn, int id) {
     bool is_input = id < rnn->n_gates;
-    if (id >= 2 * rnn->n_gates || rnn->bias == NO_BIAS ||
-        (rnn->bias == INPUT_BIAS && !is_input) || (rnn->bias == RECURRENT_BIAS && is_input)) {
+    if (id >= 2 * rnn->n_gates || rnn->bias == NO_BIAS || (rnn->bias == INPUT_BIAS && !is_input) ||
+        (rnn->bias == RECURRENT_BIAS && is_input)) {
         return -1;
     }
     return rnn->bias == RECURRENT_BIAS ? id - rnn->n_gates : id;
@@ -180,8 +185,8 @@ int cudnnGetRNNWeightParams(void *handle, const network *rnn, int pseudo_layer, 
     return CUDNN_OK;
 }
 
-/* Not documented. The estimate: for the workspace one layer's gates and its output; for the reserve, which
- * training keeps until the backward pass, every layer's gates, cells and outputs. */
+/* Not documented. The estimate: for the workspace one layer's gates and its output; for the
+ * reserve, which training keeps until the backward pass, every layer's gates, cells and outputs. */
 int cudnnGetRNNTempSpaceSizes(void *handle, const network *rnn, int mode, const sequences *data,
                               size_t *ret_workspace_bytes, size_t *ret_reserve_bytes) {
     (void)handle;

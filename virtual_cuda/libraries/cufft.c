@@ -5,7 +5,14 @@
 
 enum { OK = 0, INVALID_VALUE = 4 };
 /* cudaDataType of what is computed with */
-enum { REAL_64 = 1, REAL_16 = 2, COMPLEX_64 = 5, COMPLEX_16 = 6, BFLOAT_16 = 14, COMPLEX_BFLOAT_16 = 15 };
+enum {
+    REAL_64 = 1,
+    REAL_16 = 2,
+    COMPLEX_64 = 5,
+    COMPLEX_16 = 6,
+    BFLOAT_16 = 14,
+    COMPLEX_BFLOAT_16 = 15
+};
 /* Up to this length a transform of one dimension is thought to need no work area. */
 enum { LARGEST_IN_PLACE = 4096 };
 
@@ -55,8 +62,8 @@ int cufftXtMakePlanMany(int plan, int n_dimensions, const long long *lengths,
         n_values *= (size_t)lengths[i];
     }
     tide_vc_inexact("cufftXtMakePlanMany", "the size of its work area is an estimate");
-    bool is_short = n_dimensions == 1 && lengths[0] <= LARGEST_IN_PLACE &&
-                    (lengths[0] & (lengths[0] - 1)) == 0;
+    bool is_short =
+        n_dimensions == 1 && lengths[0] <= LARGEST_IN_PLACE && (lengths[0] & (lengths[0] - 1)) == 0;
     *ret_work_bytes = is_short ? 0 : n_values * complex_bytes(execution_type);
     return OK;
 }

@@ -1,5 +1,5 @@
-/* cusparse.c - cuSPARSE: descriptors of matrices and vectors keep what they describe, so that a product
- * makes its result unknown and leaves its inputs known. */
+/* cusparse.c - cuSPARSE: descriptors of matrices and vectors keep what they describe, so that a
+ * product makes its result unknown and leaves its inputs known. */
 #include "virtual_cuda/libraries/described_internal.h"
 #include "virtual_cuda/libraries/stub_internal.h"
 
@@ -17,7 +17,8 @@ TIDE_VC_EXPORT int cusparseCreateCoo(described **ret_matrix, int64_t n_rows, int
                                      const void *values);
 TIDE_VC_EXPORT int cusparseCreateDnMat(described **ret_matrix, int64_t n_rows, int64_t n_columns,
                                        int64_t leading, const void *values);
-TIDE_VC_EXPORT int cusparseCreateDnVec(described **ret_vector, int64_t n_values, const void *values);
+TIDE_VC_EXPORT int cusparseCreateDnVec(described **ret_vector, int64_t n_values,
+                                       const void *values);
 TIDE_VC_EXPORT int cusparseCsrSetPointers(described *matrix, const void *row_offsets,
                                           const void *columns, const void *values);
 TIDE_VC_EXPORT int cusparseSpMatGetSize(const described *matrix, int64_t *ret_rows,
@@ -59,7 +60,8 @@ int cusparseCsrSetPointers(described *matrix, const void *row_offsets, const voi
     return OK;
 }
 
-/* The number of nonzero values of a product is computed on the card and reads as the program set it. */
+/* The number of nonzero values of a product is computed on the card and reads as the program set
+ * it. */
 int cusparseSpMatGetSize(const described *matrix, int64_t *ret_rows, int64_t *ret_columns,
                          int64_t *ret_nonzero) {
     *ret_rows = matrix->n_rows;

@@ -1,11 +1,13 @@
-/* described_internal.h - what a descriptor of cuSPARSE knows of its matrix or vector. It lies in the handle. */
+/* described_internal.h - what a descriptor of cuSPARSE knows of its matrix or vector. It lies in
+ * the handle. */
 #ifndef TIDE_VIRTUAL_CUDA_LIBRARIES_DESCRIBED_INTERNAL_H
 #define TIDE_VIRTUAL_CUDA_LIBRARIES_DESCRIBED_INTERNAL_H
 
 #include <stdint.h>
 
 typedef struct described {
-    const void *data[3]; /* on the card, the values first, then the indices; NULL where there are none */
+    const void
+        *data[3]; /* on the card, the values first, then the indices; NULL where there are none */
     int64_t n_rows, n_columns, n_nonzero;
 } described;
 

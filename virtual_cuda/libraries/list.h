@@ -1,5 +1,5 @@
-/* list.h - every function of NVIDIA's libraries that PyTorch asks for, and what the virtual card does
- * with it. `tidemark devices --simulated` prints the list. */
+/* list.h - every function of NVIDIA's libraries that PyTorch asks for, and what the virtual card
+ * does with it. `tidemark devices --simulated` prints the list. */
 #ifndef TIDE_VIRTUAL_CUDA_LIBRARIES_LIST_H
 #define TIDE_VIRTUAL_CUDA_LIBRARIES_LIST_H
 

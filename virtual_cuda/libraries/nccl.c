@@ -1,5 +1,6 @@
-/* nccl.c - NCCL in one process: a communicator of one rank, or of the cards of this process. Collectives
- * move no bytes; what they write becomes unknown. A communicator of several processes is refused. */
+/* nccl.c - NCCL in one process: a communicator of one rank, or of the cards of this process.
+ * Collectives move no bytes; what they write becomes unknown. A communicator of several processes
+ * is refused. */
 #include "virtual_cuda/libraries/stub_internal.h"
 
 #include "virtual_cuda/libraries/nccl.def"
@@ -23,10 +24,10 @@ int cudaMalloc(void **ret_address, size_t n_bytes);
 int cudaFree(void *address);
 
 TIDE_VC_EXPORT int ncclCommInitRank(communicator **ret_comm, int n_ranks, unique_id id, int rank);
-TIDE_VC_EXPORT int ncclCommInitRankConfig(communicator **ret_comm, int n_ranks, unique_id id, int rank,
-                                          void *config);
-TIDE_VC_EXPORT int ncclCommInitRankScalable(communicator **ret_comm, int n_ranks, int rank, int n_ids,
-                                            const unique_id *ids, void *config);
+TIDE_VC_EXPORT int ncclCommInitRankConfig(communicator **ret_comm, int n_ranks, unique_id id,
+                                          int rank, void *config);
+TIDE_VC_EXPORT int ncclCommInitRankScalable(communicator **ret_comm, int n_ranks, int rank,
+                                            int n_ids, const unique_id *ids, void *config);
 TIDE_VC_EXPORT int ncclCommInitAll(communicator **ret_comms, int n_devices, const int *devices);
 TIDE_VC_EXPORT int ncclCommSplit(const communicator *comm, int color, int key,
                                  communicator **ret_comm, void *config);

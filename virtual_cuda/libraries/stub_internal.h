@@ -1,20 +1,21 @@
 /* stub_internal.h - functions of NVIDIA's libraries, made from the rows of a table.
  *
- * A table (cublas.def and its neighbours) has one row a function: what it returns, and what it does to
- * its arguments. A C file includes this header and then its table. HAND_WRITTEN names a function that
- * a C file of this folder defines; LEFT_TO_REAL one that the real library answers, without a card, as
- * the program would hear it with one: versions and texts.
+ * A table (cublas.def and its neighbours) has one row a function: what it returns, and what it does
+ * to its arguments. A C file includes this header and then its table. HAND_WRITTEN names a function
+ * that a C file of this folder defines; LEFT_TO_REAL one that the real library answers, without a
+ * card, as the program would hear it with one: versions and texts.
  *
- * Every function of a table has the same body: 24 words come in, and the row says which of them are
+ * Every function of a table has the same body: 28 words come in, and the row says which of them are
  * addresses. This is sound on x86-64 under the System V calling convention, the only one served:
- * arguments of the integer class (integers, enumerations, pointers) arrive in rdi, rsi, rdx, rcx, r8
- * and r9 and then on the stack in order, whatever their types; floating ones travel in registers of
- * their own and are not counted, and no function here has more than the eight that fit. A row reads
- * only arguments that its function has; words beyond them would be the caller's own frame, and the
- * compiler emits no read of a word that no effect names. A result of up to 64 bits returns in rax.
- * Structures by value break this order, so that functions with one are written by hand, and so are
- * those that return a floating value. tests/virtual_cuda/make_tables.py compares every row with the
- * prototype in NVIDIA's headers. The upper half of a 32-bit argument is not defined; no effect reads one.
+ * arguments of the integer class (integers, enumerations, pointers) arrive in rdi, rsi, rdx, rcx,
+ * r8 and r9 and then on the stack in order, whatever their types; floating ones travel in registers
+ * of their own and are not counted, and no function here has more than the eight that fit. A row
+ * reads only arguments that its function has; words beyond them would be the caller's own frame,
+ * and the compiler emits no read of a word that no effect names. A result of up to 64 bits returns
+ * in rax. Structures by value break this order, so that functions with one are written by hand, and
+ * so are those that return a floating value. tests/virtual_cuda/make_tables.py compares every row
+ * with the prototype in NVIDIA's headers. The upper half of a 32-bit argument is not defined; no
+ * effect reads one.
  */
 #ifndef TIDE_VIRTUAL_CUDA_LIBRARIES_STUB_INTERNAL_H
 #define TIDE_VIRTUAL_CUDA_LIBRARIES_STUB_INTERNAL_H
@@ -36,18 +37,20 @@
     uintptr_t a0, uintptr_t a1, uintptr_t a2, uintptr_t a3, uintptr_t a4, uintptr_t a5,            \
         uintptr_t a6, uintptr_t a7, uintptr_t a8, uintptr_t a9, uintptr_t a10, uintptr_t a11,      \
         uintptr_t a12, uintptr_t a13, uintptr_t a14, uintptr_t a15, uintptr_t a16, uintptr_t a17,  \
-        uintptr_t a18, uintptr_t a19, uintptr_t a20, uintptr_t a21, uintptr_t a22, uintptr_t a23
+        uintptr_t a18, uintptr_t a19, uintptr_t a20, uintptr_t a21, uintptr_t a22, uintptr_t a23,  \
+        uintptr_t a24, uintptr_t a25, uintptr_t a26, uintptr_t a27
 
 #define TIDE_VC_IGNORE_WORDS                                                                       \
     (void)a0, (void)a1, (void)a2, (void)a3, (void)a4, (void)a5, (void)a6, (void)a7, (void)a8,      \
         (void)a9, (void)a10, (void)a11, (void)a12, (void)a13, (void)a14, (void)a15, (void)a16,     \
-        (void)a17, (void)a18, (void)a19, (void)a20, (void)a21, (void)a22, (void)a23
+        (void)a17, (void)a18, (void)a19, (void)a20, (void)a21, (void)a22, (void)a23, (void)a24,    \
+        (void)a25, (void)a26, (void)a27
 
 /* What a function returns where it is not refused. */
-#define STATUS 0               /* the library's enumeration: success */
-#define VOID 0                 /* nothing; rax may hold anything */
-#define SIZE 0                 /* size_t, ssize_t or another count */
-#define POINTER 0              /* NULL */
+#define STATUS 0              /* the library's enumeration: success */
+#define VOID 0                /* nothing; rax may hold anything */
+#define SIZE 0                /* size_t, ssize_t or another count */
+#define POINTER 0             /* NULL */
 #define TEXT ((uintptr_t) "") /* const char * */
 
 /* Argument i is an address of the host that receives n_bytes, or of the card. */
@@ -80,7 +83,7 @@ void tide_vc_stub_touch_described(uintptr_t descriptor, size_t n_data);
     tide_vc_refused(__func__, why);                                                                \
     return (uintptr_t)(status);
 
-/* NOLINTBEGIN(readability-function-size): 24 words are the convention above. */
+/* NOLINTBEGIN(readability-function-size): 28 words are the convention above. */
 #define TIDE_VC_STUB(name, returns, effects)                                                       \
     TIDE_VC_EXPORT uintptr_t name(TIDE_VC_WORDS);                                                  \
     uintptr_t name(TIDE_VC_WORDS) {                                                                \
