@@ -24,7 +24,7 @@ LIBRARIES = {
 }
 # NVRTC and nvJitLink are compilers that need no card. nvJPEG comes with torchvision, which decodes on the CPU without it.
 REAL_LIBRARIES = ("nvrtc", "nvJitLink", "nvjpeg")
-CORE = re.compile(r"^(cuda|__cuda|nvml|cu[A-Z])")  # runtime, driver and NVML: not of these tables
+CORE = re.compile(r"^(cuda|__cuda|nvml|cu[A-Z])")  # runtime, driver and NVML, which have no tables
 ROW = re.compile(r"^(FUNCTION|HAND_WRITTEN|LEFT_TO_REAL)\((\w+)(?:, (\w+),\s*(.*))?\)$")
 EFFECT = re.compile(r'(\w+)(?:\((-?\d+)(?:, (\d+|""))?\))?')
 # By how a value travels and its size; M8 is cuFile's pair of two statuses, of which 0 says success.
@@ -39,7 +39,14 @@ def library_of(name: str) -> str:
 def undefined_symbols(site_packages: Path) -> set[str]:
     files = [f for folder in ("torch/lib", "torchvision") for f in sorted((site_packages / folder).glob("*.so"))]
     text = subprocess.run(["nm", "-D", "--undefined-only", *map(str, files)], capture_output=True, text=True, check=True).stdout
-    return {line.split()[-1].split("@")[0] for line in text.splitlines() if " U " in line}
+    return {line.split()[-1] for line in text.splitlines() if " U " in line}
+
+
+def unknown_libraries(symbols: set[str]) -> list[str]:
+    """Symbols whose version names a library of NVIDIA's that neither a table, the core nor a list here knows."""
+    names = [s.split("@") for s in sorted(symbols) if re.search(r"@+(lib(cu|nv|nccl)|NVSHMEM)", s)]
+    return [f"{n[0]}: belongs to {n[-1]}, which nothing here knows" for n in names
+            if not library_of(n[0]) and not n[0].startswith(REAL_LIBRARIES) and not CORE.match(n[0])]
 
 
 def rows_of(table: Path) -> dict[str, tuple[str, str, str]]:
@@ -199,14 +206,15 @@ def main() -> int:
     options = parser.parse_args()
     includes = options.headers + sorted(options.site_packages.glob("nvidia/*/include"))
     rows = {name: row for table in sorted(TABLES.glob("*.def")) for name, row in rows_of(table).items()}
-    needed = {n for n in undefined_symbols(options.site_packages) if library_of(n) and not n.startswith(REAL_LIBRARIES)}
+    symbols = undefined_symbols(options.site_packages)
+    needed = {n for n in (s.split("@")[0] for s in symbols) if library_of(n) and not n.startswith(REAL_LIBRARIES)}
     prototypes = read_prototypes(sorted(needed | set(rows)), includes, [Path("/usr/local/cuda/include")])
     missing = sorted(needed - set(rows))
     if not options.check:
         write_missing(missing, prototypes)
         print(f"{len(missing)} rows added; read them before they are committed")
         return 0
-    faults = [f"{n}: torch needs it, and no table has it" for n in missing]
+    faults = unknown_libraries(symbols) + [f"{n}: torch needs it, and no table has it" for n in missing]
     faults += [f"{n}: torch needs it, and no header declares it" for n in sorted(needed & set(rows)) if n not in prototypes]
     for name, (kind, returns, effects) in rows.items():
         if kind == "FUNCTION" and name in prototypes:
