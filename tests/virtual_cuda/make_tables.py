@@ -139,8 +139,8 @@ def verify(prototype: Prototype, returns: str, effects: str) -> list[str]:
         faults.append(f"{name}: returns {returns}, by the header {expected}")
     if any(a.type.travels == "M" for a in prototype.arguments) and not effects.startswith("REFUSED"):
         faults.append(f"{name}: passes a structure by value and must be written by hand")
-    if len(integers) > N_WORDS or sum(a.type.travels == "F" for a in prototype.arguments) > 8:
-        faults.append(f"{name}: has more arguments than a stub takes")
+    if sum(a.type.travels == "F" for a in prototype.arguments) > 8:
+        faults.append(f"{name}: has floating arguments on the stack, where they would be counted")
     for found in EFFECT.finditer(re.sub(r'"[^"]*"', '""', effects)):
         effect, first, second = found[1], found[2], found[3]
         if effect in ("HARMLESS", "REFUSED", "ANSWERS"):
@@ -151,6 +151,8 @@ def verify(prototype: Prototype, returns: str, effects: str) -> list[str]:
             faults.append(f"{name}: {effect}({index}): there is no such argument")
             continue
         named.add(index)
+        if index >= N_WORDS:
+            faults.append(f"{name}: {effect}({index}): a stub takes {N_WORDS} words")
         size = int(second) if second and effect in ("OUTPUT", "WORKSPACE") else None
         faults += check_target(name, effect, integers[index], size)
         if effect == "OUTPUT_OF" and (int(second) not in integers or integers[int(second)].type.n_bytes != 8):
@@ -170,7 +172,7 @@ INPUTS = {
     "cusparseSpMatSetAttribute": ("data",), "cusparseLtMatmul": ("streams",), "cusparseLtMatmulSearch": ("streams",),
     "ncclCommRegister": ("buff",), "ncclCommWindowRegister": ("buff",), "ncclRedOpCreatePreMulSum": ("scalar",),
     "cuFileHandleDeregister": ("fh",), "nvshmem_free": ("ptr",),
-    "nvshmemid_hostlib_finalize": ("device_ctx", "t_device_ctx"),
+    "nvshmemid_hostlib_finalize": ("device_ctx", "transport_device_ctx"),
 }
 
 
@@ -178,7 +180,7 @@ def is_input(name: str, argument: Argument) -> bool:
     """A descriptor whose structure the header shows, and what a question for a size or an array of addresses names."""
     target = argument.type.target
     return (argument.name in INPUTS.get(name, ())
-            or (target == "s" and re.search(r"desc(r)?$|preference|config|plan|^algo|algSelection", argument.name, re.I) is not None)
+            or (target == "s" and re.search(r"desc(r)?$|pref|layout|config|plan|^algo|algSelection", argument.name, re.I) is not None)
             or ("bufferSize" in name and target in "vf")
             or ("Batched" in name and target == "p"))
 
@@ -186,6 +188,30 @@ def is_input(name: str, argument: Argument) -> bool:
 def defined_by_hand() -> set[str]:
     text = "".join(f.read_text() for f in sorted(TABLES.glob("*.c")))
     return set(re.findall(r"^TIDE_VC_EXPORT\b[^;()]*?\b(\w+)\(", text, re.M)) | set(re.findall(r"^[A-Z_]+\((\w+)[,)]", text, re.M))
+
+
+def written_type(text: str) -> str:
+    """How a parameter of a C file of ours travels, and its size, as the probe says it: P8, I4, I8 or M."""
+    if "*" in text:
+        return "P8"
+    if re.search(r"\b(size_t|int64_t|long long)\b", text):
+        return "I8"
+    return "I4" if re.search(r"\b(int|unsigned|int32_t|uint32_t)\b", text) else "M"
+
+
+def verify_by_hand(prototypes: dict[str, Prototype]) -> list[str]:
+    """The declarations in our C files against the headers. Arguments at the end that nobody reads may be left out."""
+    text = "".join(f.read_text() for f in sorted(TABLES.glob("*.c")))
+    faults = []
+    for found in re.finditer(r"^TIDE_VC_EXPORT int (\w+)\(([^)]*)\);", text, re.M):
+        prototype = prototypes.get(found[1])
+        ours = [written_type(parameter) for parameter in found[2].split(",")]
+        if prototype is None:
+            continue
+        theirs = [f"{a.type.travels}{a.type.n_bytes}" if a.type.travels != "M" else "M" for a in prototype.arguments]
+        if ours != theirs[:len(ours)]:
+            faults.append(f"{found[1]}: is written with {' '.join(ours)}, by the header {' '.join(theirs)}")
+    return faults
 
 
 def write_missing(missing: list[str], prototypes: dict[str, Prototype]) -> None:
@@ -219,6 +245,7 @@ def main() -> int:
     for name, (kind, returns, effects) in rows.items():
         if kind == "FUNCTION" and name in prototypes:
             faults += verify(prototypes[name], returns, effects)
+    faults += verify_by_hand(prototypes)
     by_hand = defined_by_hand()
     faults += [f"{n}: its table says that it is written by hand, and no C file defines it"
                for n, (kind, _, _) in rows.items() if kind == "HAND_WRITTEN" and n not in by_hand]

@@ -11,7 +11,9 @@
  * r8 and r9 and then on the stack in order, whatever their types; floating ones travel in registers
  * of their own and are not counted, and no function here has more than the eight that fit. A row
  * reads only arguments that its function has; words beyond them would be the caller's own frame,
- * and the compiler emits no read of a word that no effect names. A result of up to 64 bits returns
+ * and the compiler emits no read of a word that no effect names. Nor does it write there: the words
+ * are constant, and what the effects call takes its arguments in registers, so that not even a call
+ * in tail position would build its arguments on the caller's. A result of up to 64 bits returns
  * in rax. Structures by value break this order, so that functions with one are written by hand, and
  * so are those that return a floating value. tests/virtual_cuda/make_tables.py compares every row
  * with the prototype in NVIDIA's headers. The upper half of a 32-bit argument is not defined; no
@@ -34,11 +36,13 @@
 #endif
 
 #define TIDE_VC_WORDS                                                                              \
-    uintptr_t a0, uintptr_t a1, uintptr_t a2, uintptr_t a3, uintptr_t a4, uintptr_t a5,            \
-        uintptr_t a6, uintptr_t a7, uintptr_t a8, uintptr_t a9, uintptr_t a10, uintptr_t a11,      \
-        uintptr_t a12, uintptr_t a13, uintptr_t a14, uintptr_t a15, uintptr_t a16, uintptr_t a17,  \
-        uintptr_t a18, uintptr_t a19, uintptr_t a20, uintptr_t a21, uintptr_t a22, uintptr_t a23,  \
-        uintptr_t a24, uintptr_t a25, uintptr_t a26, uintptr_t a27
+    const uintptr_t a0, const uintptr_t a1, const uintptr_t a2, const uintptr_t a3,                \
+        const uintptr_t a4, const uintptr_t a5, const uintptr_t a6, const uintptr_t a7,            \
+        const uintptr_t a8, const uintptr_t a9, const uintptr_t a10, const uintptr_t a11,          \
+        const uintptr_t a12, const uintptr_t a13, const uintptr_t a14, const uintptr_t a15,        \
+        const uintptr_t a16, const uintptr_t a17, const uintptr_t a18, const uintptr_t a19,        \
+        const uintptr_t a20, const uintptr_t a21, const uintptr_t a22, const uintptr_t a23,        \
+        const uintptr_t a24, const uintptr_t a25, const uintptr_t a26, const uintptr_t a27
 
 #define TIDE_VC_IGNORE_WORDS                                                                       \
     (void)a0, (void)a1, (void)a2, (void)a3, (void)a4, (void)a5, (void)a6, (void)a7, (void)a8,      \
