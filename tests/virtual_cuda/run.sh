@@ -1,0 +1,20 @@
+#!/usr/bin/env bash
+# Runs the checks of the virtual card that need a real PyTorch: run.sh PYTHON LIBRARY
+# PYTHON is the interpreter of an environment with a CUDA build of PyTorch, LIBRARY the shared object to preload.
+set -eu
+python=$1
+library=$(realpath "$2")
+here=$(cd "$(dirname "$0")" && pwd)
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+packages=$("$python" -c 'import sysconfig; print(sysconfig.get_paths()["purelib"])')
+
+echo "the tables of virtual_cuda/libraries, beside NVIDIA's headers:"
+"$python" -B "$here/make_tables.py" --site-packages "$packages" --check
+
+# The loader knows a loaded library by its inode, so that the driver and NVML are the preloaded object as well.
+for name in libcuda.so.1 libnvidia-ml.so.1; do
+    ln -s "$library" "$scratch/$name"
+done
+echo "a PyTorch program on a virtual card:"
+LD_PRELOAD=$library LD_LIBRARY_PATH=$scratch TIDEMARK_VIRTUAL_CARDS=h100-80+t4-16 "$python" -B "$here/first_steps.py"
