@@ -12,6 +12,8 @@
 #define TIDE_VC_EXPORT __attribute__((visibility("default")))
 
 /* These functions have their prototypes in NVIDIA's headers. */
+#ifndef __cplusplus
 #pragma GCC diagnostic ignored "-Wmissing-prototypes"
+#endif
 
 #endif

@@ -139,13 +139,16 @@ check_public_headers() {
     done < <(diff <(grep -v '^#' "$list" | sort) <(tr ' ' '\n' <<<"${reached# }" | sort) | grep '^[<>]')
 }
 
-# run/ and bench/ may call _exit: a child that they forked must not flush the buffered files of its parent.
+# run/ and bench/ may call _exit: a child that they forked must not flush the buffered files of its parent. So may
+# virtual_cuda/, which lives in the user's process and has no caller of ours to tell: it prints what it does not know
+# (inexact.c), and ends a program whose cards it was not told (machine.c).
 check_libraries() {
     local module found leaving
     for module in $LIBRARIES; do
         leaving='exit|_exit|abort'
-        [[ " run bench " != *" $module "* ]] || leaving='exit|abort'
+        [[ " run bench virtual_cuda " != *" $module "* ]] || leaving='exit|abort'
         while IFS= read -r found; do
+            [[ $found != virtual_cuda/inexact.c:* && $found != virtual_cuda/machine.c:* ]] || continue
             fail "$found: a library must not print, exit or abort"
         done < <(sources_of "$module" | xargs -r grep -HnE \
             "(^|[^A-Za-z0-9_])($leaving|printf|puts|putchar|perror)[[:space:]]*\(|fprintf[[:space:]]*\([[:space:]]*std(err|out)")

@@ -105,7 +105,7 @@ static int64_t matrices_before(const network *rnn, int pseudo_layer) {
 
 static int64_t bias_values(const network *rnn) {
     int n_biases = rnn->bias == NO_BIAS ? 0 : (rnn->bias == DOUBLE_BIAS ? 2 : 1);
-    return n_biases * rnn->n_gates * rnn->hidden;
+    return (int64_t)n_biases * rnn->n_gates * rnn->hidden;
 }
 
 int cudnnGetRNNWeightSpaceSize(void *handle, const network *rnn, size_t *ret_bytes) {

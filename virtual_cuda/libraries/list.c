@@ -12,7 +12,9 @@
 #define WORKSPACE(i, n_bytes) | TIDE_VC_SIMULATED | TIDE_VC_INEXACT
 #define REFUSED(status, why) | TIDE_VC_REFUSED
 
-#define FUNCTION(name, returns, effects) {LIBRARY, #name, 0 effects},
+/* The effects are a list without commas; each adds its bits to the 0. */
+#define FUNCTION(name, returns, effects)                                                           \
+    {LIBRARY, #name, 0 effects}, /* NOLINT(bugprone-macro-parentheses) */
 #define HAND_WRITTEN(name) {LIBRARY, #name, TIDE_VC_SIMULATED | TIDE_VC_BY_HAND},
 #define LEFT_TO_REAL(name) {LIBRARY, #name, TIDE_VC_LEFT_TO_REAL},
 

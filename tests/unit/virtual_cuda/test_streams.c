@@ -72,6 +72,7 @@ static void a_capture_collects_nodes(void **state) {
     assert_false(is_capturing(stream));
     assert_int_equal(cudaGraphGetNodes(graph, NULL, &n_nodes), OK);
     assert_int_equal(n_nodes, 1);
+    assert_int_equal(cudaGraphDestroy(graph), OK);
     assert_int_equal(cudaStreamEndCapture(stream, &graph), ILLEGAL_STATE);
     assert_null(graph);
     assert_int_equal(cudaStreamBeginCapture(NULL, 0), CAPTURE_UNSUPPORTED);
