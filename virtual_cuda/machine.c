@@ -1,6 +1,7 @@
 #define _GNU_SOURCE /* dl_iterate_phdr */
 #include "virtual_cuda/machine.h"
 
+#include <errno.h>
 #include <link.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -36,10 +37,20 @@ static tide_vc_card card_of(const tide_card *card, uint64_t total_bytes) {
     };
 }
 
+static uint64_t bytes_of(const char *text) {
+    char *end = NULL;
+    errno = 0;
+    uint64_t n_bytes = strtoull(text, &end, 10);
+    if (text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0 || n_bytes == 0) {
+        refuse("TIDEMARK_VIRTUAL_MEMORY is no number of bytes", text);
+    }
+    return n_bytes;
+}
+
 static void read_machine(void) {
     const char *names = getenv("TIDEMARK_VIRTUAL_CARDS");
     const char *memory = getenv("TIDEMARK_VIRTUAL_MEMORY");
-    uint64_t total_bytes = memory != NULL ? strtoull(memory, NULL, 10) : 0;
+    uint64_t total_bytes = memory != NULL ? bytes_of(memory) : 0;
     names = names != NULL && names[0] != '\0' ? names : "h100-80";
     for (const char *at = names; *at != '\0';) {
         char name[NAME_BYTES];

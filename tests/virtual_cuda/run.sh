@@ -16,5 +16,13 @@ echo "the tables of virtual_cuda/libraries, beside NVIDIA's headers:"
 for name in libcuda.so.1 libnvidia-ml.so.1; do
     ln -s "$library" "$scratch/$name"
 done
+echo "the structs, beside NVIDIA's headers:"
+ln -s "$library" "$scratch/libtidemark_virtual_cuda.so"
+# The wheel of the runtime lacks the folder crt of its headers; Triton's has it.
+cc -I "$packages/nvidia/cu13/include" -I "$packages/triton/backends/nvidia/include" "$here/check_layouts.c" -o "$scratch/check_layouts" -L "$scratch" -ltidemark_virtual_cuda
+for cards in h100-80 t4-16; do
+    LD_LIBRARY_PATH=$scratch TIDEMARK_VIRTUAL_CARDS=$cards "$scratch/check_layouts"
+done
+
 echo "a PyTorch program on a virtual card:"
 LD_PRELOAD=$library LD_LIBRARY_PATH=$scratch TIDEMARK_VIRTUAL_CARDS=h100-80+t4-16 "$python" -B "$here/first_steps.py"
