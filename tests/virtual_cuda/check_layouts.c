@@ -64,8 +64,10 @@ static void check_properties(void) {
     SAME(sharedMemPerBlockOptin, cudaDevAttrMaxSharedMemoryPerBlockOptin);
     SAME(maxBlocksPerMultiProcessor, cudaDevAttrMaxBlocksPerMultiprocessor);
     SAME(reservedSharedMemPerBlock, cudaDevAttrReservedSharedMemoryPerBlock);
+#if CUDART_VERSION >= 12000
     SAME(memoryPoolsSupported, cudaDevAttrMemoryPoolsSupported);
     SAME(clusterLaunch, cudaDevAttrClusterLaunch);
+#endif
 }
 
 static void check_pointers(void) {

@@ -8,10 +8,10 @@ proposes and verifies. --headers DIR may name further folders of headers.
 """
 import argparse
 import re
-import subprocess
 import sys
 from pathlib import Path
 
+from check_list import has_row, needed_by, rows
 from prototypes import Argument, Prototype, read_prototypes
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -20,12 +20,10 @@ TABLES = ROOT / "virtual_cuda" / "libraries"
 LIBRARIES = {
     "cublasLt": "cublaslt", "cublas": "cublas", "cudnn": "cudnn", "cufft": "cufft", "cusolver": "cusolver",
     "cusparseLt": "cusparselt", "cusparse": "cusparse", "curand": "curand", "cupti": "cupti", "nccl": "nccl",
-    "cuFile": "cufile", "nvshmem": "nvshmem",
+    "cuFile": "cufile", "nvshmem": "nvshmem", "nvjpeg": "nvjpeg", "nvrtc": "nvrtc", "nvtx": "nvtx", "nvml": "nvml",
+    "cuda": "cudart", "__cuda": "cudart", "cu": "driver",
 }
-# NVRTC and nvJitLink are compilers that need no card. nvJPEG comes with torchvision, which decodes on the CPU without it.
-REAL_LIBRARIES = ("nvrtc", "nvJitLink", "nvjpeg")
-CORE = re.compile(r"^(cuda|__cuda|nvml|cu[A-Z])")  # runtime, driver and NVML, which have no tables
-ROW = re.compile(r"^(FUNCTION|HAND_WRITTEN|LEFT_TO_REAL)\((\w+)(?:, (\w+),\s*(.*))?\)$")
+FUNCTION = re.compile(r"(\w+), (.*)\)$")
 EFFECT = re.compile(r'(\w+)(?:\((-?\d+)(?:, (\d+|""))?\))?')
 # By how a value travels and its size; M8 is cuFile's pair of two statuses, of which 0 says success.
 RETURNS = {"I4": "STATUS", "M8": "STATUS", "V0": "VOID", "I8": "SIZE", "P8": "POINTER"}
@@ -34,37 +32,6 @@ N_WORDS = 28
 
 def library_of(name: str) -> str:
     return next((table for start, table in LIBRARIES.items() if name.startswith(start)), "")
-
-
-def undefined_symbols(site_packages: Path) -> set[str]:
-    files = [f for folder in ("torch/lib", "torchvision") for f in sorted((site_packages / folder).glob("*.so"))]
-    text = subprocess.run(["nm", "-D", "--undefined-only", *map(str, files)], capture_output=True, text=True, check=True).stdout
-    return {line.split()[-1] for line in text.splitlines() if " U " in line}
-
-
-def unknown_libraries(symbols: set[str]) -> list[str]:
-    """Symbols whose version names a library of NVIDIA's that neither a table, the core nor a list here knows."""
-    names = [s.split("@") for s in sorted(symbols) if re.search(r"@+(lib(cu|nv|nccl)|NVSHMEM)", s)]
-    return [f"{n[0]}: belongs to {n[-1]}, which nothing here knows" for n in names
-            if not library_of(n[0]) and not n[0].startswith(REAL_LIBRARIES) and not CORE.match(n[0])]
-
-
-def rows_of(table: Path) -> dict[str, tuple[str, str, str]]:
-    """name -> kind of row, return kind, effects; a row may go on in the next line."""
-    rows = {}
-    if not table.exists():
-        return rows
-    text = re.sub(r"/\*.*?\*/", "", table.read_text(), flags=re.S)
-    for line in re.sub(r"\n +", " ", text).splitlines():
-        if not line.strip():
-            continue
-        found = ROW.match(line.strip())
-        if not found:
-            sys.exit(f"{table.name}: not a row: {line}")
-        if found[2] in rows:
-            sys.exit(f"{table.name}: {found[2]} has two rows")
-        rows[found[2]] = (found[1], found[3] or "", found[4] or "")
-    return rows
 
 
 def is_handle_output(argument: Argument) -> bool:
@@ -185,27 +152,24 @@ def is_input(name: str, argument: Argument) -> bool:
             or ("Batched" in name and target == "p"))
 
 
-def defined_by_hand() -> set[str]:
-    text = "".join(f.read_text() for f in sorted(TABLES.glob("*.c")))
-    return set(re.findall(r"^TIDE_VC_EXPORT\b[^;()]*?\b(\w+)\(", text, re.M)) | set(re.findall(r"^[A-Z_]+\((\w+)[,)]", text, re.M))
-
-
 def written_type(text: str) -> str:
     """How a parameter of a C file of ours travels, and its size, as the probe says it: P8, I4, I8 or M."""
     if "*" in text:
         return "P8"
-    if re.search(r"\b(size_t|int64_t|long long)\b", text):
+    if re.search(r"\b(size_t|u?int64_t|uintptr_t|long long)\b", text):
         return "I8"
+    if "unsigned char" in text:
+        return "I1"
     return "I4" if re.search(r"\b(int|unsigned|int32_t|uint32_t)\b", text) else "M"
 
 
 def verify_by_hand(prototypes: dict[str, Prototype]) -> list[str]:
     """The declarations in our C files against the headers. Arguments at the end that nobody reads may be left out."""
-    text = "".join(f.read_text() for f in sorted(TABLES.glob("*.c")))
+    text = "".join(f.read_text() for f in sorted(TABLES.parent.rglob("*.c")))
     faults = []
-    for found in re.finditer(r"^TIDE_VC_EXPORT int (\w+)\(([^)]*)\);", text, re.M):
+    for found in re.finditer(r"^TIDE_VC_EXPORT int (\w+)\(([^)]*)\)[;\s]", text, re.M):
         prototype = prototypes.get(found[1])
-        ours = [written_type(parameter) for parameter in found[2].split(",")]
+        ours = [written_type(parameter) for parameter in found[2].split(",") if parameter.strip() != "void"]
         if prototype is None:
             continue
         theirs = [f"{a.type.travels}{a.type.n_bytes}" if a.type.travels != "M" else "M" for a in prototype.arguments]
@@ -231,29 +195,24 @@ def main() -> int:
     parser.add_argument("--check", action="store_true")
     options = parser.parse_args()
     includes = options.headers + sorted(options.site_packages.glob("nvidia/*/include"))
-    rows = {name: row for table in sorted(TABLES.glob("*.def")) for name, row in rows_of(table).items()}
-    symbols = undefined_symbols(options.site_packages)
-    needed = {n for n in (s.split("@")[0] for s in symbols) if library_of(n) and not n.startswith(REAL_LIBRARIES)}
-    prototypes = read_prototypes(sorted(needed | set(rows)), includes, [Path("/usr/local/cuda/include")])
-    missing = sorted(needed - set(rows))
+    known = rows()
+    needed = needed_by(options.site_packages)
+    prototypes = read_prototypes(sorted(needed | set(known)), includes, [Path("/usr/local/cuda/include")])
+    missing = sorted(n for n in needed if not has_row(n, known))
     if not options.check:
         write_missing(missing, prototypes)
         print(f"{len(missing)} rows added; read them before they are committed")
         return 0
-    faults = unknown_libraries(symbols) + [f"{n}: torch needs it, and no table has it" for n in missing]
-    faults += [f"{n}: torch needs it, and no header declares it" for n in sorted(needed & set(rows)) if n not in prototypes]
-    for name, (kind, returns, effects) in rows.items():
+    faults = [f"{n}: torch needs it, and no table has it" for n in missing]
+    faults += [f"{n}: torch needs it, and no header declares it" for n in sorted(needed & set(known))
+               if n not in prototypes and known[n][0] == "FUNCTION" and "REFUSED" not in known[n][1]]
+    for name, (kind, rest) in known.items():
         if kind == "FUNCTION" and name in prototypes:
-            faults += verify(prototypes[name], returns, effects)
+            faults += verify(prototypes[name], *FUNCTION.match(rest.lstrip(", ")).groups())
     faults += verify_by_hand(prototypes)
-    by_hand = defined_by_hand()
-    faults += [f"{n}: its table says that it is written by hand, and no C file defines it"
-               for n, (kind, _, _) in rows.items() if kind == "HAND_WRITTEN" and n not in by_hand]
-    faults += [f"{n}: is defined in a C file, and no table says so" for n in sorted(by_hand)
-               if library_of(n) and rows.get(n, ("",))[0] != "HAND_WRITTEN"]
     for fault in faults:
         print(fault, file=sys.stderr)
-    print(f"{len(rows)} rows, {len(needed)} functions that torch needs, {len(prototypes)} prototypes: {len(faults)} faults")
+    print(f"{len(known)} rows, {len(needed)} functions that torch needs, {len(prototypes)} prototypes: {len(faults)} faults")
     return 1 if faults or not needed else 0
 
 

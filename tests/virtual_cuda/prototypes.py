@@ -5,8 +5,10 @@ import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
+# The runtime and the driver, without the overloads for C++ that other headers bring along.
+CORE_HEADERS = ["cuda.h", "cuda_runtime_api.h", "cuComplex.h", "nvml.h"]
 HEADERS = [
-    "cublas_v2.h", "cublasLt.h", "cudnn.h", "cusolverDn.h", "cusparse.h", "cusparseLt.h", "cufftXt.h", "nccl.h",
+    "nvjpeg.h", "cublas_v2.h", "cublasLt.h", "cudnn.h", "cusolverDn.h", "cusparse.h", "cusparseLt.h", "cufftXt.h", "nccl.h",
     "nccl_device/core.h", "cupti.h", "cufile.h", "nvshmem_host.h", "host/nvshmem_api.h", "host/nvshmemx_api.h",
 ]
 STANDARD = ["cstdio", "type_traits"]
@@ -80,11 +82,11 @@ def compiler_flags(includes: list[Path], fallback: list[Path]) -> list[str]:
     return [f"-I{i}" for i in includes] + [x for i in fallback for x in ("-idirafter", str(i))]
 
 
-def available_headers(flags: list[str]) -> list[str]:
+def available_headers(headers: list[str], flags: list[str]) -> list[str]:
     def compiles(header: str) -> bool:
         return subprocess.run(["g++", "-w", "-std=c++17", "-E", "-xc++", "-", *flags], input=f"#include <{header}>\n",
                               capture_output=True, text=True).returncode == 0
-    return [h for h in HEADERS if compiles(h)]
+    return [h for h in headers if compiles(h)]
 
 
 def parse_type(word: str) -> Type:
@@ -114,7 +116,13 @@ def argument_names(text: str, name: str) -> list[str]:
 def read_prototypes(names: list[str], includes: list[Path], fallback: list[Path]) -> dict[str, Prototype]:
     """The prototypes of those names that the headers declare."""
     flags = compiler_flags(includes, fallback)
-    source = "".join(f"#include <{h}>\n" for h in [*STANDARD, *available_headers(flags)])
+    core = [n for n in names if re.match(r"cuda|cu[A-Z](?!ile)|nvml", n)]
+    found = read_from(available_headers(CORE_HEADERS, flags), core, flags)
+    return found | read_from(available_headers(HEADERS, flags), [n for n in names if n not in core], flags)
+
+
+def read_from(headers: list[str], names: list[str], flags: list[str]) -> dict[str, Prototype]:
+    source = "".join(f"#include <{h}>\n" for h in [*STANDARD, *headers])
     text = subprocess.run(["g++", "-w", "-std=c++17", "-E", "-P", "-xc++", "-", *flags], input=source,
                           capture_output=True, text=True, check=True).stdout
     # Inline overloads for C++ would make the address of a function ambiguous.

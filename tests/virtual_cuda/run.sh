@@ -11,6 +11,7 @@ packages=$("$python" -c 'import sysconfig; print(sysconfig.get_paths()["purelib"
 
 echo "the tables of virtual_cuda/libraries, beside NVIDIA's headers:"
 "$python" -B "$here/make_tables.py" --site-packages "$packages" --check
+"$python" -B "$here/check_list.py" "$library" --torch "$packages"
 
 # The loader knows a loaded library by its inode, so that the driver and NVML are the preloaded object as well.
 for name in libcuda.so.1 libnvidia-ml.so.1; do

@@ -6,42 +6,22 @@
  * that multiply the input, one a gate, those that multiply the recurrent state, and with a
  * projection the one that makes the projected state.
  */
-#include "virtual_cuda/libraries/cudnn_internal.h"
+#include "virtual_cuda/libraries/cudnn_rnn_internal.h"
 #include "virtual_cuda/libraries/stub_internal.h"
 
-enum { LSTM = 2, GRU = 3 };                                                /* cudnnRNNMode_t */
-enum { NO_BIAS = 0, INPUT_BIAS = 1, DOUBLE_BIAS = 2, RECURRENT_BIAS = 3 }; /* cudnnRNNBiasMode_t */
-enum { BIDIRECTIONAL = 1, TRAINING = 1 };
+enum { LSTM = 2, GRU = 3 }; /* cudnnRNNMode_t */
+enum {
+    NO_BIAS = 0,
+    INPUT_BIAS = 1,
+    DOUBLE_BIAS = CUDNN_RNN_DOUBLE_BIAS,
+    RECURRENT_BIAS = 3
+}; /* cudnnRNNBiasMode_t */
+enum { BIDIRECTIONAL = 1 };
 enum { TYPE_FLOAT = 0, TYPE_DOUBLE = 1 }; /* cudnnDataType_t */
 
-/* An RNN's descriptor. */
-typedef struct network {
-    int type, n_gates, bias, n_directions;
-    int64_t input, hidden, projected; /* lengths; projected is hidden where nothing is projected */
-    int n_layers;
-} network;
-_Static_assert(sizeof(network) <= TIDE_VC_HANDLE_BYTES, "a network lies in a handle");
-
-/* The descriptor of an RNN's input or output. */
-typedef struct sequences {
-    int64_t n_steps, n_sequences;
-} sequences;
-
-TIDE_VC_EXPORT int cudnnSetRNNDescriptor_v8(network *rnn, int algorithm, int cell, int bias,
-                                            int direction, int input_mode, int type, int precision,
-                                            int math, int input, int hidden, int projected,
-                                            int n_layers, void *dropout, unsigned flags);
 TIDE_VC_EXPORT int cudnnSetRNNDataDescriptor(sequences *data, int type, int layout, int n_steps,
                                              int n_sequences, int n_values, const int *lengths,
                                              const void *padding);
-TIDE_VC_EXPORT int cudnnGetRNNWeightSpaceSize(void *handle, const network *rnn, size_t *ret_bytes);
-TIDE_VC_EXPORT int cudnnGetRNNWeightParams(void *handle, const network *rnn, int pseudo_layer,
-                                           size_t n_bytes, char *weights, int id, shape *ret_matrix,
-                                           char **ret_matrix_at, shape *ret_bias,
-                                           char **ret_bias_at);
-TIDE_VC_EXPORT int cudnnGetRNNTempSpaceSizes(void *handle, const network *rnn, int mode,
-                                             const sequences *data, size_t *ret_workspace_bytes,
-                                             size_t *ret_reserve_bytes);
 
 static int gates_of(int cell) {
     return cell == LSTM ? 4 : (cell == GRU ? 3 : 1);
@@ -195,7 +175,7 @@ int cudnnGetRNNTempSpaceSizes(void *handle, const network *rnn, int mode, const 
     }
     int64_t layer = data->n_steps * data->n_sequences * rnn->hidden * rnn->n_directions;
     int64_t workspace = layer * (rnn->n_gates + 1);
-    int64_t reserve = mode == TRAINING ? layer * (rnn->n_gates + 2) * rnn->n_layers : 0;
+    int64_t reserve = mode == CUDNN_RNN_TRAINING ? layer * (rnn->n_gates + 2) * rnn->n_layers : 0;
     tide_vc_inexact("cudnnGetRNNTempSpaceSizes", "the sizes of its two work areas are estimates");
     if (ret_workspace_bytes != NULL) {
         *ret_workspace_bytes = (size_t)(workspace * type_bytes(rnn));

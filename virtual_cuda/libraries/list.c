@@ -1,6 +1,9 @@
 #include "virtual_cuda/libraries/list.h"
 
-/* The rows of the tables as a list: an effect adds its kind. */
+#include <string.h>
+
+/* The rows of the tables as a list: an effect adds its kind, and a refusal, which comes last, the
+ * two members that follow. */
 #define HARMLESS
 #define OUTPUT(i, n_bytes) | TIDE_VC_SIMULATED
 #define OUTPUT_OF(i, j) | TIDE_VC_SIMULATED
@@ -10,15 +13,26 @@
 #define DESTROYS(i) | TIDE_VC_SIMULATED
 #define ANSWERS(status) | TIDE_VC_SIMULATED
 #define WORKSPACE(i, n_bytes) | TIDE_VC_SIMULATED | TIDE_VC_INEXACT
-#define REFUSED(status, why) | TIDE_VC_REFUSED
+#define REFUSED(status, reason) | TIDE_VC_REFUSED, .error = (status), .why = (reason)
 
 /* The effects are a list without commas; each adds its bits to the 0. */
-#define FUNCTION(name, returns, effects)                                                           \
-    {LIBRARY, #name, 0 effects}, /* NOLINT(bugprone-macro-parentheses) */
-#define HAND_WRITTEN(name) {LIBRARY, #name, TIDE_VC_SIMULATED | TIDE_VC_BY_HAND},
-#define LEFT_TO_REAL(name) {LIBRARY, #name, TIDE_VC_LEFT_TO_REAL},
+#define ROW(function, ...) {.library = LIBRARY, .name = #function, .effects = __VA_ARGS__},
+#define FUNCTION(name, returns, effects) ROW(name, 0 effects)
+#define HAND_WRITTEN(name) ROW(name, TIDE_VC_SIMULATED | TIDE_VC_BY_HAND)
+#define WITHOUT_OUTPUT(name) ROW(name, TIDE_VC_BY_HAND)
+#define REFUSED_BY_HAND(name, error, why) ROW(name, TIDE_VC_BY_HAND REFUSED(error, why))
+#define LEFT_TO_REAL(name) ROW(name, TIDE_VC_LEFT_TO_REAL)
 
 static const tide_vc_function FUNCTIONS[] = {
+#define LIBRARY "cudart"
+#include "virtual_cuda/libraries/cudart.def"
+#undef LIBRARY
+#define LIBRARY "driver"
+#include "virtual_cuda/libraries/driver.def"
+#undef LIBRARY
+#define LIBRARY "nvml"
+#include "virtual_cuda/libraries/nvml.def"
+#undef LIBRARY
 #define LIBRARY "cublas"
 #include "virtual_cuda/libraries/cublas.def"
 #undef LIBRARY
@@ -49,12 +63,45 @@ static const tide_vc_function FUNCTIONS[] = {
 #define LIBRARY "nccl"
 #include "virtual_cuda/libraries/nccl.def"
 #undef LIBRARY
+#define LIBRARY "nvjpeg"
+#include "virtual_cuda/libraries/nvjpeg.def"
+#undef LIBRARY
+#define LIBRARY "nvrtc"
+#include "virtual_cuda/libraries/nvrtc.def"
+#undef LIBRARY
 #define LIBRARY "nvshmem"
 #include "virtual_cuda/libraries/nvshmem.def"
+#undef LIBRARY
+#define LIBRARY "nvtx"
+#include "virtual_cuda/libraries/nvtx.def"
 #undef LIBRARY
 };
 
 const tide_vc_function *tide_vc_functions(size_t *ret_n) {
     *ret_n = sizeof(FUNCTIONS) / sizeof(FUNCTIONS[0]);
     return FUNCTIONS;
+}
+
+const char *tide_vc_error_name(const tide_vc_function *function) {
+    static const struct {
+        const char *library;
+        int error;
+        const char *name;
+    } ERRORS[] = {
+        {"cudart", 801, "cudaErrorNotSupported"},
+        {"driver", 801, "CUDA_ERROR_NOT_SUPPORTED"},
+        {"nvml", 3, "NVML_ERROR_NOT_SUPPORTED"},
+        {"cufile", 5001, "CU_FILE_DRIVER_NOT_INITIALIZED"},
+        {"cupti", 27, "CUPTI_ERROR_NOT_SUPPORTED"},
+        {"nccl", 5, "ncclInvalidUsage"},
+        {"nvjpeg", 7, "NVJPEG_STATUS_ARCH_MISMATCH"},
+        {"nvshmem", 7, "NVSHMEMX_ERROR_INTERNAL"},
+    };
+    for (size_t i = 0; i < sizeof(ERRORS) / sizeof(ERRORS[0]); i++) {
+        if (function->error == ERRORS[i].error &&
+            strcmp(function->library, ERRORS[i].library) == 0) {
+            return ERRORS[i].name;
+        }
+    }
+    return NULL;
 }

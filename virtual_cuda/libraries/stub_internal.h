@@ -97,6 +97,10 @@ void tide_vc_stub_touch_described(uintptr_t descriptor, size_t n_data);
 #define FUNCTION(name, returns, effects) TIDE_VC_STUB(name, returns, effects)
 #define HAND_WRITTEN(name)
 #define LEFT_TO_REAL(name)
+/* Rows for functions that a C file defines, of this folder or of virtual_cuda/: what they do is
+ * their own affair, and the list says it. */
+#define WITHOUT_OUTPUT(name)
+#define REFUSED_BY_HAND(name, error, why)
 /* NOLINTEND(readability-function-size) */
 
 #endif
