@@ -61,27 +61,6 @@ TIDE_VC_EXPORT int cudaRuntimeGetVersion(int *ret_version) {
     return TIDE_VC_OK;
 }
 
-/* cudaLimit: a CUDA context's own limits where nobody has set others. */
-enum { LIMIT_STACK = 0, LIMIT_PRINTF = 1, LIMIT_HEAP = 2 };
-
-static size_t limit_of(int limit) {
-    return limit == LIMIT_STACK    ? 1024
-           : limit == LIMIT_PRINTF ? (size_t)1 << 20
-           : limit == LIMIT_HEAP   ? (size_t)8 << 20
-                                   : 0;
-}
-
-TIDE_VC_EXPORT int cudaDeviceGetLimit(size_t *ret_value, int limit) {
-    *ret_value = limit_of(limit);
-    return TIDE_VC_OK;
-}
-
-TIDE_VC_EXPORT int cudaDeviceSetLimit(int limit, size_t value) {
-    (void)limit;
-    (void)value;
-    return TIDE_VC_OK;
-}
-
 TIDE_VC_EXPORT int cudaDeviceCanAccessPeer(int *ret_can, int device, int peer) {
     *ret_can = device != peer;
     return TIDE_VC_OK;

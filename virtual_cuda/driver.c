@@ -261,3 +261,38 @@ TIDE_VC_EXPORT int cuTensorMapEncodeTiled(void *ret_map) {
     memset(ret_map, 0, 128);
     return TIDE_VC_OK;
 }
+
+TIDE_VC_EXPORT int cuTensorMapEncodeIm2col(void *ret_map) {
+    return cuTensorMapEncodeTiled(ret_map);
+}
+
+/* CUlaunchConfig. An attribute of it has 72 bytes: its number, and at offset 8 what it says. */
+typedef struct driver_launch {
+    unsigned grid[3], block[3], shared_bytes;
+    void *stream;
+    const unsigned char *attributes;
+    unsigned n_attributes;
+} driver_launch;
+
+enum { ATTRIBUTE_BYTES = 72, CLUSTER_DIMENSION = 4, CLUSTER_AT = 8, MULTIPROCESSORS = 16 };
+
+/* As many clusters as the multiprocessors hold blocks for. A card's groups of multiprocessors may
+ * hold fewer, which nobody publishes; it decides the size of a grid and no memory. */
+TIDE_VC_EXPORT int cuOccupancyMaxActiveClusters(int *ret_n, void *kernel,
+                                                const driver_launch *config) {
+    (void)kernel;
+    unsigned cluster[3] = {1, 1, 1};
+    for (unsigned i = 0; i < config->n_attributes; i++) {
+        const unsigned char *attribute = config->attributes + (size_t)i * ATTRIBUTE_BYTES;
+        if (*(const int *)(const void *)attribute == CLUSTER_DIMENSION) {
+            memcpy(cluster, attribute + CLUSTER_AT, sizeof(cluster));
+        }
+    }
+    unsigned n_blocks = cluster[0] * cluster[1] * cluster[2];
+    int n_threads = (int)(config->block[0] * config->block[1] * config->block[2]);
+    int device = tide_vc_device();
+    int n_resident = tide_vc_resident_blocks(device, n_threads, config->shared_bytes);
+    *ret_n = tide_vc_attribute(MULTIPROCESSORS, device) * n_resident /
+             (int)(n_blocks > 0 ? n_blocks : 1);
+    return TIDE_VC_OK;
+}

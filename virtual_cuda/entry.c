@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "virtual_cuda/export.h"
+#include "virtual_cuda/inexact.h"
 #include "virtual_cuda/status.h"
 
 enum { NAME_BYTES = 128, FOUND = 0, NOT_FOUND = 1 };
@@ -53,4 +54,20 @@ TIDE_VC_EXPORT int cuGetProcAddress_v2(const char *name, void **ret_function, in
     (void)version;
     (void)flags;
     return look_up(name, ret_function, ret_found);
+}
+
+/* Tables of functions that NVIDIA does not document. A runtime that is linked into the program asks
+ * for this one first, and cannot go on without it. NVRTC asks for one as well, and does without. */
+static const unsigned char TABLE_OF_RUNTIME[] = {0x6b, 0xd5, 0xfb, 0x6c, 0x5b, 0xf4, 0xe7, 0x4a,
+                                                 0x89, 0x87, 0xd9, 0x39, 0x12, 0xfd, 0x9d, 0xf9};
+
+TIDE_VC_EXPORT int cuGetExportTable(const void **ret_table, const void *identifier) {
+    if (memcmp(identifier, TABLE_OF_RUNTIME, sizeof(TABLE_OF_RUNTIME)) == 0) {
+        tide_vc_refused(
+            "cuGetExportTable",
+            "the CUDA runtime is linked into this program, where a virtual card cannot serve it; "
+            "build it with nvcc -cudart shared");
+    }
+    *ret_table = NULL;
+    return TIDE_VC_NOT_FOUND;
 }

@@ -1,4 +1,4 @@
-/* driver.c - functions of the driver that PyTorch looks up by name and that are not simulated. Each
+/* driver.c - functions of the driver that need no C file: most are not simulated. Each of those
  * says so once and fails as it does on a card that has no such feature. Without them PyTorch would
  * stop at the first driver function that it cannot find, and not at the feature. */
 #include "virtual_cuda/libraries/stub_internal.h"

@@ -42,6 +42,9 @@ int cudaSetDevice(int device);
 int cudaGetDevice(int *ret_device);
 int cudaGetDeviceProperties_v2(void *ret_properties, int device);
 int cudaDeviceGetAttribute(int *ret_value, int attribute, int device);
+int cudaDeviceGetLimit(size_t *ret_value, int limit);
+int cudaDeviceSetLimit(int limit, size_t value);
+int cuCtxSetLimit(int limit, size_t value);
 int cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *ret_n, const void *kernel, int n_threads,
                                                   size_t shared_bytes);
 int nvmlDeviceGetHandleByIndex_v2(unsigned number, void **ret_handle);

@@ -115,6 +115,25 @@ static void one_account_serves_all(void **state) {
     assert_int_not_equal(nvmlDeviceGetHandleByIndex_v2(2, &handle), OK);
 }
 
+/* The runtime and the driver share a context's limits, each card has its own, and one that nobody
+ * has is refused. */
+static void limits_are_what_the_program_set(void **state) {
+    (void)state;
+    enum { PRINTF = 1, NONE = 8 };
+    size_t value = 0;
+    assert_int_equal(cudaDeviceGetLimit(&value, PRINTF), OK);
+    assert_int_equal(value, 1 << 20);
+    assert_int_equal(cuCtxSetLimit(PRINTF, 4096), OK);
+    assert_int_equal(cudaDeviceGetLimit(&value, PRINTF), OK);
+    assert_int_equal(value, 4096);
+    assert_int_equal(cudaSetDevice(1), OK);
+    assert_int_equal(cudaDeviceGetLimit(&value, PRINTF), OK);
+    assert_int_equal(value, 1 << 20);
+    assert_int_equal(cudaSetDevice(0), OK);
+    assert_int_equal(cudaDeviceSetLimit(NONE, 1), INVALID_VALUE);
+    assert_int_equal(cuCtxSetLimit(PRINTF, (size_t)1 << 20), OK);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(both_cards_are_there),
@@ -122,6 +141,7 @@ int main(void) {
         cmocka_unit_test(attributes_agree_with_the_properties),
         cmocka_unit_test(blocks_fit_by_threads_and_shared_memory),
         cmocka_unit_test(one_account_serves_all),
+        cmocka_unit_test(limits_are_what_the_program_set),
     };
     return cmocka_run_group_tests(tests, use_two_cards, NULL);
 }
