@@ -91,6 +91,8 @@ virtual="--device virtual --steps 3"
     report bench mlp-scaling --device cpu --brief --rounds 2 --samples
     report check-reference "$sources/tests/reference/tiny_fp32.safetensors"
     report devices
+    report devices --cards
+    report devices --simulated
 }
 sort -u printed >names.printed
 

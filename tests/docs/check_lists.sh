@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Compares lists in the pages with those of the program: check_lists.sh DOCS TIDEMARK
-#   - the tables in cards.md have the names, bytes, workspaces and boards of `tidemark devices`
+#   - the tables in cards.md have the names, bytes, workspaces and boards of `tidemark devices --cards`
 #   - the row `categories` in snapshot-format.md has the names of a snapshot, in their order
 set -eu
 docs=$(realpath "$1")
@@ -10,7 +10,7 @@ trap 'rm -rf "$scratch"' EXIT
 cd "$scratch"
 failed=0
 
-"$program" devices --format csv --table cards |
+"$program" devices --cards --format csv --table cards |
     awk -F, 'NR > 1 { print $1, $2, $3 == "" ? "not measured" : $3, $4 }' >cards.program
 awk -F'|' '/^\| card \|/ { inside = 1 } inside && !/^\|/ { exit } inside && /^\| `/ {
     gsub(/[ ,]/, "", $3); gsub(/,/, "", $4); gsub(/^ | $/, "", $4); gsub(/[ ,]/, "", $6)
@@ -21,7 +21,7 @@ if ! diff cards.page cards.program >cards.diff; then
     failed=1
 fi
 
-"$program" devices --format csv --table boards |
+"$program" devices --cards --format csv --table boards |
     awk -F, 'NR > 1 { for (i = 3; i <= 8; i++) if ($i == "") $i = "-"; print $1, $3, $4, $5, $6, $7, $8 }' >boards.program
 awk -F'|' '/^\| board \|/ { inside = 1 } inside && !/^\|/ { exit } inside && /^\| `/ {
     gsub(/[ ,`]/, ""); print $2, $3, $4, $5, $6, $7, $8 }' "$docs/cards.md" >boards.page

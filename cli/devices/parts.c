@@ -1,37 +1,19 @@
-/* tidemark devices: the devices of this machine, and why any of them is missing. */
+/* What this machine has: devices, a PyTorch, call stacks, symbols; and why one is missing. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "capture/host.h"
-#include "cli/cli.h"
-#include "cli/report_options.h"
+#include "cli/devices/internal.h"
 #include "common/bytes.h"
 #include "common/plural.h"
-#include "device/cards.h"
 #include "device/device.h"
+#include "launch/torch_version.h"
 #include "model/ops.h"
 #include "model/ops_cpu/kernels.h"
 #include "recorder/recorder.h"
-#include "report/table.h"
 
 enum { DETAIL_BYTES = 512, MAX_GPUS = 64 };
-
-typedef struct devices_options {
-    tide_report_options report; /* how the report is printed */
-} devices_options;
-
-static const tide_option OPTIONS[] = {
-    TIDE_REPORT_ROWS(offsetof(devices_options, report)),
-};
-
-static const tide_option_table TABLE = {
-    .command = "devices",
-    .intro = "Lists the devices that this machine has, says why one is missing and what would\n"
-             "provide it, and lists the cards that the virtual device knows.\n",
-    .options = OPTIONS,
-    .n_options = sizeof(OPTIONS) / sizeof(OPTIONS[0]),
-};
 
 /* Something that this machine has or lacks. */
 typedef struct part {
@@ -152,6 +134,26 @@ static void add_part(tide_table *table, const part *row) {
              tide_as_text(row->detail));
 }
 
+/* The PyTorch that `python` would load, and whether the virtual card serves it. */
+static void add_torch(tide_table *table) {
+    tide_torch torch;
+    tide_error error = {""};
+    part row = {.name = "torch", .is_here = false};
+    if (tide_torch_find(NULL, &torch, &error) != TIDE_OK) {
+        set_missing(&row, &error);
+    } else if (tide_torch_check(&torch, &error) == TIDE_OK) {
+        row.is_here = true;
+        snprintf(row.detail, DETAIL_BYTES,
+                 "torch %s for CUDA %s in %.300s: the virtual card serves it", torch.version,
+                 torch.cuda, torch.folder);
+    } else {
+        row.is_here = torch.folder[0] != '\0';
+        snprintf(row.detail, DETAIL_BYTES, "%.250s%s%.200s", error.message,
+                 row.is_here ? "; it lies in " : "", torch.folder);
+    }
+    add_part(table, &row);
+}
+
 /* Each GPU; if there is none, one row that says why. */
 static void add_gpus(tide_table *table) {
     part gpu;
@@ -171,7 +173,7 @@ static void add_gpus(tide_table *table) {
     }
 }
 
-static void add_parts(tide_report *report) {
+void tide_devices_add_parts(tide_report *report) {
     static const part VIRTUAL = {"virtual", true,
                                  "addresses only: any capacity or a card's, every precision; "
                                  "computes nothing"};
@@ -187,109 +189,7 @@ static void add_parts(tide_report *report) {
     add_gpus(table);
     add_part(table, &host);
     add_part(table, &VIRTUAL);
+    add_torch(table);
     add_part(table, &stacks);
     add_part(table, &symbols);
 }
-
-static void add_cards(tide_report *report) {
-    size_t n_cards = 0;
-    const tide_card *cards = tide_cards(&n_cards);
-    tide_table *table = tide_report_table(report, "cards", "cards of virtual:CARD");
-    TIDE_COLUMNS(table, TIDE_TEXT("card", "card"), TIDE_NUMBER("total_bytes", "memory"),
-                 TIDE_NUMBER("context_bytes", "context"),
-                 TIDE_NUMBER("workspace_bytes", "GEMM workspace"), TIDE_TEXT("title", "title"));
-    for (size_t i = 0; i < n_cards; i++) {
-        const tide_card *card = &cards[i];
-        TIDE_ROW(table, tide_as_text(card->name), tide_as_bytes(card->total_bytes),
-                 tide_as_bytes(card->context_bytes), tide_as_bytes((int64_t)card->workspace_bytes),
-                 tide_as_text(card->title));
-    }
-}
-
-/* A figure of a board, for which -1 means that nobody has published it. */
-static tide_cell as_known(int figure, int unit) {
-    return figure < 0 ? tide_as_none() : tide_as_count(figure / unit);
-}
-
-static tide_cell as_yes(int is_so) {
-    return is_so < 0 ? tide_as_none() : tide_as_text(is_so != 0 ? "on" : "off");
-}
-
-static void add_boards(tide_report *report) {
-    size_t n_cards = 0;
-    const tide_card *cards = tide_cards(&n_cards);
-    tide_table *table = tide_report_table(report, "boards", "processors and memory of these cards");
-    TIDE_COLUMNS(table, TIDE_TEXT("card", "card"), TIDE_TEXT("compute_capability", "capability"),
-                 TIDE_NUMBER("multiprocessors", "SMs"), TIDE_NUMBER("sm_clock_mhz", "MHz"),
-                 TIDE_NUMBER("memory_clock_mhz", "memory MHz"),
-                 TIDE_NUMBER("memory_bus_bits", "bus bits"), TIDE_NUMBER("cache_bytes", "L2 cache"),
-                 TIDE_TEXT("ecc", "ECC"));
-    for (size_t i = 0; i < n_cards; i++) {
-        const tide_card *card = &cards[i];
-        const tide_card_board *board = &card->board;
-        char capability[16];
-        snprintf(capability, sizeof(capability), "%d.%d", card->compute_capability / 10,
-                 card->compute_capability % 10);
-        TIDE_ROW(table, tide_as_text(card->name), tide_as_text(capability),
-                 as_known(board->n_multiprocessors, 1), as_known(board->sm_clock_khz, 1000),
-                 as_known(board->memory_clock_khz, 1000), as_known(board->memory_bus_bits, 1),
-                 tide_as_bytes(board->cache_bytes), as_yes(board->is_ecc_on));
-    }
-}
-
-static const char *source_of(const tide_card *card, size_t figure) {
-    return figure == 0   ? card->total_source
-           : figure == 1 ? card->context_source
-           : figure == 2 ? card->workspace_source
-                         : card->board.source;
-}
-
-/* Says where the figures come from. A source that all cards share is named once. */
-static void add_sources(tide_report *report) {
-    static const char *const FIGURES[] = {"memory", "context", "GEMM workspace", "board"};
-    size_t n_cards = 0;
-    const tide_card *cards = tide_cards(&n_cards);
-    tide_table *table = tide_report_table(report, "sources", "where these figures come from");
-    TIDE_COLUMNS(table, TIDE_TEXT("figure", "figure"), TIDE_TEXT("card", "card"),
-                 TIDE_TEXT("source", "source"));
-    for (size_t figure = 0; figure < sizeof(FIGURES) / sizeof(FIGURES[0]); figure++) {
-        bool is_shared = true;
-        for (size_t i = 0; i < n_cards; i++) {
-            is_shared = is_shared &&
-                        strcmp(source_of(&cards[i], figure), source_of(&cards[0], figure)) == 0;
-        }
-        for (size_t i = 0; i < (is_shared && n_cards > 0 ? 1 : n_cards); i++) {
-            TIDE_ROW(table, tide_as_text(FIGURES[figure]),
-                     tide_as_text(is_shared ? "all" : cards[i].name),
-                     tide_as_text(source_of(&cards[i], figure)));
-        }
-    }
-}
-
-static int run(int argc, char **argv) {
-    devices_options options = {.report = {NULL, NULL, false}};
-    tide_error error = {""};
-    int exit_status = TIDE_EXIT_SUCCESS;
-    if (!tide_cli_parse(&TABLE, argc, argv, &options, NULL, &exit_status)) {
-        return exit_status;
-    }
-    tide_report report;
-    tide_report_init(&report, "devices");
-    add_parts(&report);
-    size_t n_cards = 0;
-    (void)tide_cards(&n_cards);
-    tide_report_figure_count(&report, "cards", (int64_t)n_cards);
-    add_cards(&report);
-    add_boards(&report);
-    add_sources(&report);
-    tide_status status =
-        tide_report_end(&report, TIDE_OK, tide_format_chosen(&options.report), &error);
-    return tide_cli_end("devices", status, &error, TIDE_EXIT_SUCCESS);
-}
-
-const tide_command tide_command_devices = {
-    .name = "devices",
-    .summary = "what is here, and why anything is missing",
-    .options = &TABLE,
-    .run = run,
-};

@@ -1,0 +1,18 @@
+/* internal.h - the parts of `tidemark devices`, one file each. */
+#ifndef TIDE_CLI_DEVICES_INTERNAL_H
+#define TIDE_CLI_DEVICES_INTERNAL_H
+
+#include <stdbool.h>
+
+#include "report/table.h"
+
+/* What this machine has, with the PyTorch that it would run. */
+void tide_devices_add_parts(tide_report *report);
+
+/* The cards, what is known of their boards, and where the figures come from. */
+void tide_devices_add_cards(tide_report *report, bool is_for_programs);
+
+/* Every function of NVIDIA's libraries that the virtual card for programs knows. */
+void tide_devices_add_functions(tide_report *report);
+
+#endif
