@@ -35,7 +35,7 @@ answer tidemark profile --size small --mode f
 # All cards of `devices` are offered, whichever they are: here they are printed as ALL CARDS.
 all_cards() { # PREFIX
     local cards
-    cards=$(tidemark devices --format csv --table cards | awk -F, -v before="$1" 'NR > 1 { print "[" before $1 "]" }' | sort | tr '\n' ' ')
+    cards=$(tidemark devices --cards --format csv --table cards | awk -F, -v before="$1" 'NR > 1 { print "[" before $1 "]" }' | sort | tr '\n' ' ')
     while read -r line; do
         printf '%s\n' "${line/"${cards% }"/ALL CARDS}"
     done
