@@ -23,11 +23,10 @@ enum { WAIT_MS = 10000, ANSWER_BYTES = 8192 };
 /* A package that is found is not loaded. Whatever else Python prints at its start is passed over.
  */
 static const char MARK[] = "tidemark:";
-static const char QUESTION[] =
-    "import importlib.util as u, os, sys\n"
-    "s = u.find_spec('torch')\n"
-    "print('\\ntidemark:%s\\ntidemark:%s' % (sys.executable,"
-    " os.path.dirname(s.origin) if s and s.origin else ''))\n";
+static const char QUESTION[] = "import importlib.util as u, os, sys\n"
+                               "s = u.find_spec('torch')\n"
+                               "print('\\ntidemark:%s\\ntidemark:%s' % (sys.executable,"
+                               " os.path.dirname(s.origin) if s and s.origin else ''))\n";
 
 extern char **environ;
 
