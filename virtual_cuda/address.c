@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "virtual_cuda/fork.h"
 #include "virtual_cuda/known.h"
 
 #define MIB (UINT64_C(1) << 20)
@@ -27,7 +28,7 @@ typedef struct space {
 } space;
 
 static space all;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+TIDE_VC_LOCK(lock, NULL);
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void reserve(void) {

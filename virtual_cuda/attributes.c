@@ -72,7 +72,7 @@ int tide_vc_attribute(int attribute, int device) {
     case 16:
         return card->card->board.n_multiprocessors;
     case 33: /* PCI bus */
-        return device + 1;
+        return card->number + 1;
     case 36:
         return known(card->card->board.memory_clock_khz);
     case 37:

@@ -6,13 +6,14 @@
 
 #include "virtual_cuda/account.h"
 #include "virtual_cuda/address.h"
+#include "virtual_cuda/fork.h"
 #include "virtual_cuda/status.h"
 
 #define PAGE_BYTES (UINT64_C(2) << 20)
 
 static tide_vc_block *blocks; /* by address; from malloc */
 static size_t n_blocks, n_room;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+TIDE_VC_LOCK(lock, NULL);
 
 /* The first block whose address is above. */
 static size_t above(uint64_t address) {
@@ -53,14 +54,15 @@ int tide_vc_block_alloc(int device, uint64_t n_bytes, uint64_t *ret_address) {
     uint64_t unit = n_bytes < PAGE_BYTES / 2 ? 512 : PAGE_BYTES;
     *ret_address = 0;
     if (n_bytes == 0) {
-        return TIDE_VC_OK;
+        return tide_vc_context(device);
     }
     if (n_bytes > UINT64_MAX - unit) {
         return TIDE_VC_MEMORY;
     }
     uint64_t whole = (n_bytes + unit - 1) / unit * unit;
-    if (!tide_vc_charge(device, whole)) {
-        return TIDE_VC_MEMORY;
+    int status = tide_vc_charge(device, whole);
+    if (status != TIDE_VC_OK) {
+        return status;
     }
     uint64_t address = tide_vc_address_take(whole);
     if (address == 0) {

@@ -14,7 +14,7 @@ typedef struct tide_vc_block {
 } tide_vc_block;
 
 /* Allocates as cudaMalloc does: below 1 MiB in units of 512 bytes, from there on in pages of 2 MiB.
- * TIDE_VC_OK, or TIDE_VC_MEMORY. 0 bytes give the address 0. */
+ * TIDE_VC_OK, or a status of tide_vc_charge. 0 bytes give the address 0. */
 int tide_vc_block_alloc(int device, uint64_t n_bytes, uint64_t *ret_address);
 
 /* TIDE_VC_INVALID_VALUE: no block begins there. The address 0 is allowed. */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "virtual_cuda/account.h"
 #include "virtual_cuda/export.h"
 #include "virtual_cuda/machine.h"
 #include "virtual_cuda/status.h"
@@ -15,7 +16,7 @@ static bool is_device_number(int device) {
 
 TIDE_VC_EXPORT int cudaGetDeviceCount(int *ret_n) {
     *ret_n = tide_vc_n_devices();
-    return TIDE_VC_OK;
+    return tide_vc_fail(*ret_n > 0 ? TIDE_VC_OK : TIDE_VC_NO_DEVICE);
 }
 
 TIDE_VC_EXPORT int cudaGetDevice(int *ret_device) {
@@ -23,22 +24,27 @@ TIDE_VC_EXPORT int cudaGetDevice(int *ret_device) {
     return TIDE_VC_OK;
 }
 
+/* Since CUDA 12 this makes the device's context. */
 TIDE_VC_EXPORT int cudaSetDevice(int device) {
     if (!is_device_number(device)) {
         return tide_vc_fail(TIDE_VC_INVALID_DEVICE);
     }
     tide_vc_set_device(device);
-    return TIDE_VC_OK;
+    return tide_vc_has_context(device) || tide_vc_runtime_major() < 12
+               ? TIDE_VC_OK
+               : tide_vc_fail(tide_vc_context(device));
 }
 
 TIDE_VC_EXPORT int cudaInitDevice(int device, unsigned device_flags, unsigned flags) {
     (void)device_flags;
     (void)flags;
-    return tide_vc_fail(is_device_number(device) ? TIDE_VC_OK : TIDE_VC_INVALID_DEVICE);
+    return tide_vc_fail(is_device_number(device) ? tide_vc_context(device)
+                                                 : TIDE_VC_INVALID_DEVICE);
 }
 
 TIDE_VC_EXPORT int cudaDeviceSynchronize(void) {
-    return TIDE_VC_OK; /* kernels are complete when they are launched */
+    /* kernels are complete when they are launched */
+    return tide_vc_fail(tide_vc_context(tide_vc_device()));
 }
 
 TIDE_VC_EXPORT int cudaSetDeviceFlags(unsigned flags) {
@@ -80,18 +86,21 @@ TIDE_VC_EXPORT int cudaDeviceGetPCIBusId(char *ret_text, int n_bytes, int device
     if (!is_device_number(device) || n_bytes <= 0) {
         return tide_vc_fail(TIDE_VC_INVALID_VALUE);
     }
-    (void)snprintf(ret_text, (size_t)n_bytes, "0000:%02X:00.0", (unsigned)device + 1);
+    (void)snprintf(ret_text, (size_t)n_bytes, "0000:%02X:00.0",
+                   (unsigned)tide_vc_card_of(device)->number + 1);
     return TIDE_VC_OK;
 }
 
 TIDE_VC_EXPORT int cudaDeviceGetByPCIBusId(int *ret_device, const char *text) {
     const char *colon = strchr(text, ':');
     long bus = colon != NULL ? strtol(colon + 1, NULL, 16) : 0;
-    if (bus < 1 || bus > tide_vc_n_devices()) {
-        return tide_vc_fail(TIDE_VC_INVALID_DEVICE);
+    for (int device = 0; device < tide_vc_n_devices(); device++) {
+        if (tide_vc_card_of(device)->number + 1 == bus) {
+            *ret_device = device;
+            return TIDE_VC_OK;
+        }
     }
-    *ret_device = (int)bus - 1;
-    return TIDE_VC_OK;
+    return tide_vc_fail(TIDE_VC_INVALID_DEVICE);
 }
 
 TIDE_VC_EXPORT int cudaDeviceGetStreamPriorityRange(int *ret_least, int *ret_greatest) {

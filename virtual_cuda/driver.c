@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "virtual_cuda/account.h"
 #include "virtual_cuda/attributes.h"
 #include "virtual_cuda/export.h"
 #include "virtual_cuda/handle.h"
@@ -22,8 +23,7 @@ static bool is_device_number(int device) {
 
 TIDE_VC_EXPORT int cuInit(unsigned flags) {
     (void)flags;
-    (void)tide_vc_n_devices();
-    return TIDE_VC_OK;
+    return tide_vc_n_devices() > 0 ? TIDE_VC_OK : TIDE_VC_NO_DEVICE;
 }
 
 TIDE_VC_EXPORT int cuDriverGetVersion(int *ret_version) {
@@ -61,8 +61,11 @@ TIDE_VC_EXPORT int cuDeviceTotalMem_v2(size_t *ret_bytes, int device) {
 }
 
 TIDE_VC_EXPORT int cuDeviceGetUuid_v2(unsigned char *ret_uuid, int device) {
+    if (!is_device_number(device)) {
+        return TIDE_VC_INVALID_DEVICE;
+    }
     memset(ret_uuid, 0, UUID_BYTES);
-    ret_uuid[0] = (unsigned char)(device + 1);
+    ret_uuid[0] = (unsigned char)(tide_vc_card_of(device)->number + 1);
     return TIDE_VC_OK;
 }
 
@@ -123,13 +126,15 @@ TIDE_VC_EXPORT int cuCtxGetDevice(int *ret_device) {
 }
 
 TIDE_VC_EXPORT int cuCtxSynchronize(void) {
-    return TIDE_VC_OK;
+    return tide_vc_context(tide_vc_device());
 }
 
 TIDE_VC_EXPORT int cuDevicePrimaryCtxGetState(int device, unsigned *ret_flags, int *ret_is_active) {
-    (void)device;
+    if (!is_device_number(device)) {
+        return TIDE_VC_INVALID_DEVICE;
+    }
     *ret_flags = 0;
-    *ret_is_active = 1;
+    *ret_is_active = tide_vc_has_context(device);
     return TIDE_VC_OK;
 }
 
@@ -138,7 +143,7 @@ TIDE_VC_EXPORT int cuDevicePrimaryCtxRetain(void **ret_context, int device) {
         return TIDE_VC_INVALID_DEVICE;
     }
     *ret_context = context_of(device);
-    return TIDE_VC_OK;
+    return tide_vc_context(device);
 }
 
 TIDE_VC_EXPORT int cuDevicePrimaryCtxRelease_v2(int device) {

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "common/clock.h"
+#include "virtual_cuda/account.h"
 #include "virtual_cuda/export.h"
 #include "virtual_cuda/graphs.h"
 #include "virtual_cuda/status.h"
@@ -19,6 +20,10 @@ typedef struct event {
 static int create(void **ret_event) {
     if (ret_event == NULL) {
         return tide_vc_fail(TIDE_VC_INVALID_VALUE);
+    }
+    int status = tide_vc_context(tide_vc_device());
+    if (status != TIDE_VC_OK) {
+        return tide_vc_fail(status);
     }
     event *made = calloc(1, sizeof(*made));
     *ret_event = made;

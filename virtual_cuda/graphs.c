@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "virtual_cuda/export.h"
+#include "virtual_cuda/fork.h"
 #include "virtual_cuda/handle.h"
 #include "virtual_cuda/inexact.h"
 #include "virtual_cuda/machine.h"
@@ -26,7 +27,7 @@ static tide_vc_stream *captured[MAX_CAPTURED]; /* those with a capture */
 static size_t n_captured;
 static atomic_size_t n_capturing; /* the same, for readers without the lock */
 static atomic_ullong n_captures;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+TIDE_VC_LOCK(lock, NULL);
 
 bool tide_vc_is_capturing(void) {
     return atomic_load_explicit(&n_capturing, memory_order_relaxed) > 0;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "virtual_cuda/export.h"
+#include "virtual_cuda/fork.h"
 #include "virtual_cuda/machine.h"
 
 /* ---- fat binaries ---- */
@@ -73,7 +74,7 @@ typedef struct kernel {
 
 static kernel *kernels; /* open addressing by the host address; from malloc */
 static size_t n_kernels, n_slots;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+TIDE_VC_LOCK(lock, NULL);
 
 static size_t slot_of(const void *host) {
     uint64_t hash = (uint64_t)((uintptr_t)host >> 4) * UINT64_C(0x9E3779B97F4A7C15);

@@ -7,6 +7,7 @@
 #include "virtual_cuda/address.h"
 #include "virtual_cuda/attributes.h"
 #include "virtual_cuda/export.h"
+#include "virtual_cuda/fork.h"
 #include "virtual_cuda/handle.h"
 #include "virtual_cuda/images.h"
 #include "virtual_cuda/machine.h"
@@ -144,29 +145,45 @@ TIDE_VC_EXPORT int cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *ret_n, con
 /* ---- variables of a program on the device: each gets an address when it is first asked for ----
  */
 
-enum { MAX_VARIABLES = 256, VARIABLE_BYTES = 4096 };
+enum { MAX_VARIABLES = 4096, VARIABLE_BYTES = 4096 };
 
 typedef struct variable {
     const void *host;
     uint64_t address;
 } variable;
 
-TIDE_VC_EXPORT int cudaGetSymbolAddress(void **ret_address, const void *host) {
-    static variable variables[MAX_VARIABLES];
-    static size_t n_variables;
-    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-    uint64_t address = 0;
-    pthread_mutex_lock(&lock);
-    for (size_t i = 0; i < n_variables && address == 0; i++) {
-        address = variables[i].host == host ? variables[i].address : 0;
-    }
-    if (address == 0) {
-        address = tide_vc_address_take(VARIABLE_BYTES);
-        if (address != 0 && n_variables < MAX_VARIABLES) {
-            variables[n_variables++] = (variable){host, address};
+static variable variables[MAX_VARIABLES];
+static size_t n_variables;
+TIDE_VC_LOCK(lock, NULL);
+
+/* The variable's address; `made` for a new one. The lock is held. 0: it is new, and `made` is 0 or
+ * there is no room for it. */
+static uint64_t address_of(const void *host, uint64_t made) {
+    for (size_t i = 0; i < n_variables; i++) {
+        if (variables[i].host == host) {
+            return variables[i].address;
         }
     }
+    if (made != 0 && n_variables < MAX_VARIABLES) {
+        variables[n_variables++] = (variable){host, made};
+        return made;
+    }
+    return 0;
+}
+
+TIDE_VC_EXPORT int cudaGetSymbolAddress(void **ret_address, const void *host) {
+    pthread_mutex_lock(&lock);
+    uint64_t address = address_of(host, 0);
     pthread_mutex_unlock(&lock);
+    if (address == 0) {
+        uint64_t made = tide_vc_address_take(VARIABLE_BYTES);
+        pthread_mutex_lock(&lock);
+        address = address_of(host, made);
+        pthread_mutex_unlock(&lock);
+        if (made != 0 && address != made) {
+            tide_vc_address_give_back(made, VARIABLE_BYTES);
+        }
+    }
     *ret_address = (void *)(uintptr_t)address;
     return tide_vc_fail(address != 0 ? TIDE_VC_OK : TIDE_VC_MEMORY);
 }

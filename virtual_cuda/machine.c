@@ -14,10 +14,13 @@ enum { NAME_BYTES = 64 };
 typedef struct machine {
     tide_vc_card cards[TIDE_VC_MAX_DEVICES];
     int n_cards;
+    int visible[TIDE_VC_MAX_DEVICES]; /* numbers of cards, by device number */
+    int n_visible;
 } machine;
 
 static machine here;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
+static pthread_once_t once_visible = PTHREAD_ONCE_INIT; /* CUDA reads it later than NVML answers */
 static _Thread_local int current_device;
 
 /* A program cannot go on without a card to imitate, and has no way of saying why. */
@@ -63,19 +66,79 @@ static void read_machine(void) {
         if (here.n_cards == TIDE_VC_MAX_DEVICES) {
             refuse("TIDEMARK_VIRTUAL_CARDS has more than 64 cards", names);
         }
-        here.cards[here.n_cards++] = card_of(card, total_bytes);
+        here.cards[here.n_cards] = card_of(card, total_bytes);
+        here.cards[here.n_cards].number = here.n_cards;
+        here.n_cards++;
         at += n + (at[n] == '+');
     }
 }
 
-int tide_vc_n_devices(void) {
+int tide_vc_n_cards(void) {
     pthread_once(&once, read_machine);
     return here.n_cards;
 }
 
-const tide_vc_card *tide_vc_card_of(int device) {
+const tide_vc_card *tide_vc_card_at(int number) {
     pthread_once(&once, read_machine);
-    return &here.cards[device];
+    return &here.cards[number];
+}
+
+void tide_vc_uuid_text(const tide_vc_card *card, char ret_text[TIDE_VC_UUID_TEXT_BYTES]) {
+    (void)snprintf(ret_text, TIDE_VC_UUID_TEXT_BYTES, "GPU-%02x000000-0000-0000-0000-000000000000",
+                   (unsigned)card->number + 1);
+}
+
+/* The card that an item of CUDA_VISIBLE_DEVICES names: by its number, or by the beginning of its
+ * UUID. -1: none. */
+static int card_named(const char *item, size_t n) {
+    char *end = NULL;
+    if (n > 4 && strncmp(item, "GPU-", 4) == 0) {
+        for (int i = 0; i < here.n_cards; i++) {
+            char uuid[TIDE_VC_UUID_TEXT_BYTES];
+            tide_vc_uuid_text(&here.cards[i], uuid);
+            if (strncmp(item, uuid, n) == 0) {
+                return i;
+            }
+        }
+        return -1;
+    }
+    long number = strtol(item, &end, 10);
+    return end > item && end <= item + n && number >= 0 && number < here.n_cards ? (int)number : -1;
+}
+
+/* CUDA takes the items up to the first that names no card, and none at all where one comes twice.
+ */
+static void read_visible(void) {
+    pthread_once(&once, read_machine);
+    const char *at = getenv("CUDA_VISIBLE_DEVICES");
+    for (int i = 0; at == NULL && i < here.n_cards; i++) {
+        here.visible[here.n_visible++] = i;
+    }
+    while (at != NULL && *at != '\0') {
+        size_t n = strcspn(at, ",");
+        int number = card_named(at, n);
+        if (number < 0) {
+            return;
+        }
+        for (int i = 0; i < here.n_visible; i++) {
+            if (here.visible[i] == number) {
+                here.n_visible = 0;
+                return;
+            }
+        }
+        here.visible[here.n_visible++] = number;
+        at += n + (at[n] == ',');
+    }
+}
+
+int tide_vc_n_devices(void) {
+    pthread_once(&once_visible, read_visible);
+    return here.n_visible;
+}
+
+const tide_vc_card *tide_vc_card_of(int device) {
+    pthread_once(&once_visible, read_visible);
+    return &here.cards[here.visible[device]];
 }
 
 int tide_vc_device(void) {

@@ -6,6 +6,7 @@
  *
  *   TIDEMARK_VIRTUAL_CARDS   names of device/cards.h, joined by "+": "h100-80+h100-80"
  *   TIDEMARK_VIRTUAL_MEMORY  bytes of each card, instead of the table's; absent: the table's
+ *   CUDA_VISIBLE_DEVICES     as CUDA reads it: which cards the process sees, and in what order
  */
 #ifndef TIDE_VIRTUAL_CUDA_MACHINE_H
 #define TIDE_VIRTUAL_CUDA_MACHINE_H
@@ -25,13 +26,22 @@ typedef struct tide_vc_card {
     uint64_t total_bytes;       /* as the runtime reports it */
     uint64_t context_bytes;     /* taken by context and libraries; 0: none, or not measured */
     int major, minor;           /* compute capability */
+    int number; /* on the machine, where device numbers are those that are visible */
 } tide_vc_card;
 
-/* How many cards there are, 1 to TIDE_VC_MAX_DEVICES. */
+/* How many cards the process sees, 0 to TIDE_VC_MAX_DEVICES. */
 int tide_vc_n_devices(void);
 
-/* Card number `device`, which the caller has checked. */
+/* Device number `device`, which the caller has checked. */
 const tide_vc_card *tide_vc_card_of(int device);
+
+/* All cards of the machine, at least 1, for NVML: it does not know CUDA_VISIBLE_DEVICES. */
+int tide_vc_n_cards(void);
+const tide_vc_card *tide_vc_card_at(int number);
+
+/* A card's UUID as NVML writes it; the runtime has the same bytes. */
+enum { TIDE_VC_UUID_TEXT_BYTES = 48 };
+void tide_vc_uuid_text(const tide_vc_card *card, char ret_text[TIDE_VC_UUID_TEXT_BYTES]);
 
 /* Major version of the CUDA runtime that the program was built for, 11 to 13: by the name of the
  * libcudart that is loaded. 13 as long as none is. */

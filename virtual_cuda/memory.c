@@ -20,8 +20,10 @@ static int allocate(void **ret_address, size_t n_bytes) {
     return tide_vc_fail(status);
 }
 
+/* cudaFree(NULL) is how programs make a context. */
 static int release(const void *address) {
-    return tide_vc_fail(tide_vc_block_release((uint64_t)(uintptr_t)address));
+    return tide_vc_fail(address == NULL ? tide_vc_context(tide_vc_device())
+                                        : tide_vc_block_release((uint64_t)(uintptr_t)address));
 }
 
 TIDE_VC_EXPORT int cudaMalloc(void **ret_address, size_t n_bytes) {
@@ -44,15 +46,23 @@ TIDE_VC_EXPORT int cudaMallocPitch(void **ret_address, size_t *ret_pitch, size_t
     return allocate(ret_address, *ret_pitch * height);
 }
 
-TIDE_VC_EXPORT int cudaMemGetInfo(size_t *ret_free, size_t *ret_total) {
-    int device = tide_vc_device();
+static int get_info(size_t *ret_free, size_t *ret_total) {
+    const tide_vc_card *card = tide_vc_card_of(tide_vc_device());
+    int status = tide_vc_context(tide_vc_device());
+    if (status != TIDE_VC_OK) {
+        return status;
+    }
     if (ret_free != NULL) {
-        *ret_free = tide_vc_free_bytes(device);
+        *ret_free = tide_vc_free_bytes(card);
     }
     if (ret_total != NULL) {
-        *ret_total = tide_vc_card_of(device)->total_bytes;
+        *ret_total = card->total_bytes;
     }
     return TIDE_VC_OK;
+}
+
+TIDE_VC_EXPORT int cudaMemGetInfo(size_t *ret_free, size_t *ret_total) {
+    return tide_vc_fail(get_info(ret_free, ret_total));
 }
 
 /* ---- the driver's names for the same ---- */
@@ -66,7 +76,7 @@ TIDE_VC_EXPORT int cuMemFree_v2(uint64_t address) {
 }
 
 TIDE_VC_EXPORT int cuMemGetInfo_v2(size_t *ret_free, size_t *ret_total) {
-    return cudaMemGetInfo(ret_free, ret_total);
+    return get_info(ret_free, ret_total);
 }
 
 TIDE_VC_EXPORT int cuMemGetAddressRange_v2(uint64_t *ret_base, size_t *ret_n_bytes,

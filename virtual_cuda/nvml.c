@@ -1,12 +1,11 @@
-/* NVML: what PyTorch's out-of-memory message, torch.cuda and pynvml ask. One process is known:
- * this one. */
+/* NVML: what PyTorch's out-of-memory message, torch.cuda and pynvml ask. It sees all cards of the
+ * machine and all processes of the run. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "virtual_cuda/account.h"
 #include "virtual_cuda/export.h"
@@ -21,7 +20,7 @@ static int number_of(const void *handle) {
 }
 
 static bool is_handle(const void *handle) {
-    return number_of(handle) >= 0 && number_of(handle) < tide_vc_n_devices();
+    return number_of(handle) >= 0 && number_of(handle) < tide_vc_n_cards();
 }
 
 TIDE_VC_EXPORT int nvmlInit_v2(void) {
@@ -62,12 +61,12 @@ TIDE_VC_EXPORT int nvmlSystemGetCudaDriverVersion_v2(int *ret_version) {
 }
 
 TIDE_VC_EXPORT int nvmlDeviceGetCount_v2(unsigned *ret_n) {
-    *ret_n = (unsigned)tide_vc_n_devices();
+    *ret_n = (unsigned)tide_vc_n_cards();
     return OK;
 }
 
 TIDE_VC_EXPORT int nvmlDeviceGetHandleByIndex_v2(unsigned number, void **ret_handle) {
-    if (number >= (unsigned)tide_vc_n_devices()) {
+    if (number >= (unsigned)tide_vc_n_cards()) {
         return INVALID_ARGUMENT;
     }
     *ret_handle = (void *)(uintptr_t)(number + 1);
@@ -81,11 +80,12 @@ TIDE_VC_EXPORT int nvmlDeviceGetHandleByPciBusId_v2(const char *text, void **ret
                     : INVALID_ARGUMENT;
 }
 
-/* The first byte of the UUID is the number and one, as the runtime says it. */
 TIDE_VC_EXPORT int nvmlDeviceGetUUID(const void *handle, char *ret_text, unsigned n_bytes) {
-    char text[64];
-    (void)snprintf(text, sizeof(text), "GPU-%02x000000-0000-0000-0000-000000000000",
-                   (unsigned)number_of(handle) + 1);
+    char text[TIDE_VC_UUID_TEXT_BYTES];
+    if (!is_handle(handle)) {
+        return INVALID_ARGUMENT;
+    }
+    tide_vc_uuid_text(tide_vc_card_at(number_of(handle)), text);
     return give_text(ret_text, n_bytes, text);
 }
 
@@ -103,7 +103,7 @@ TIDE_VC_EXPORT int nvmlDeviceGetIndex(const void *handle, unsigned *ret_number) 
 
 TIDE_VC_EXPORT int nvmlDeviceGetName(const void *handle, char *ret_text, unsigned n_bytes) {
     return is_handle(handle)
-               ? give_text(ret_text, n_bytes, tide_vc_card_of(number_of(handle))->card->title)
+               ? give_text(ret_text, n_bytes, tide_vc_card_at(number_of(handle))->card->title)
                : INVALID_ARGUMENT;
 }
 
@@ -112,8 +112,8 @@ TIDE_VC_EXPORT int nvmlDeviceGetCudaComputeCapability(const void *handle, int *r
     if (!is_handle(handle)) {
         return INVALID_ARGUMENT;
     }
-    *ret_major = tide_vc_card_of(number_of(handle))->major;
-    *ret_minor = tide_vc_card_of(number_of(handle))->minor;
+    *ret_major = tide_vc_card_at(number_of(handle))->major;
+    *ret_minor = tide_vc_card_at(number_of(handle))->minor;
     return OK;
 }
 
@@ -122,9 +122,9 @@ TIDE_VC_EXPORT int nvmlDeviceGetMemoryInfo(const void *handle, unsigned long lon
     if (!is_handle(handle)) {
         return INVALID_ARGUMENT;
     }
-    ret[0] = tide_vc_card_of(number_of(handle))->total_bytes;
-    ret[1] = tide_vc_free_bytes(number_of(handle));
-    ret[2] = tide_vc_used_bytes(number_of(handle));
+    ret[0] = tide_vc_card_at(number_of(handle))->total_bytes;
+    ret[1] = tide_vc_free_bytes(tide_vc_card_at(number_of(handle)));
+    ret[2] = tide_vc_used_bytes(tide_vc_card_at(number_of(handle)));
     return OK;
 }
 
@@ -155,37 +155,44 @@ typedef struct process {
     unsigned gpu_instance, compute_instance;
 } process;
 
-TIDE_VC_EXPORT int nvmlDeviceGetComputeRunningProcesses_v3(const void *handle, unsigned *n,
-                                                           process *ret) {
-    unsigned n_room = *n;
-    if (!is_handle(handle)) {
+enum { MAX_PROCESSES = 512 };
+#define NO_INSTANCE 0xFFFFFFFFu /* the card is not divided */
+
+/* The processes with a context on the card. `n` holds how many there is room for, and then how many
+ * there are. Each is written with the first process_bytes of the struct. */
+static int give_processes(const void *handle, unsigned *n, char *ret, size_t process_bytes) {
+    tide_vc_process found[MAX_PROCESSES];
+    if (!is_handle(handle) || n == NULL) {
         return INVALID_ARGUMENT;
     }
-    *n = 1;
-    if (ret == NULL || n_room == 0) {
+    size_t n_room = ret != NULL ? *n : 0;
+    size_t n_found = tide_vc_processes(tide_vc_card_at(number_of(handle)), found, MAX_PROCESSES);
+    n_found = n_found < MAX_PROCESSES ? n_found : MAX_PROCESSES;
+    *n = (unsigned)n_found;
+    if (n_found > n_room) {
         return INSUFFICIENT_SIZE;
     }
-    *ret =
-        (process){.pid = (unsigned)getpid(), .used_bytes = tide_vc_used_bytes(number_of(handle))};
+    for (size_t i = 0; i < n_found; i++) {
+        process one = {found[i].pid, found[i].used_bytes, NO_INSTANCE, NO_INSTANCE};
+        memcpy(ret + i * process_bytes, &one, process_bytes);
+    }
     return OK;
 }
 
+TIDE_VC_EXPORT int nvmlDeviceGetComputeRunningProcesses_v3(const void *handle, unsigned *n,
+                                                           void *ret) {
+    return give_processes(handle, n, ret, sizeof(process));
+}
+
 TIDE_VC_EXPORT int nvmlDeviceGetComputeRunningProcesses_v2(const void *handle, unsigned *n,
-                                                           process *ret) {
-    return nvmlDeviceGetComputeRunningProcesses_v3(handle, n, ret);
+                                                           void *ret) {
+    return give_processes(handle, n, ret, sizeof(process));
 }
 
 /* The first version's struct ends after the bytes. */
 TIDE_VC_EXPORT int nvmlDeviceGetComputeRunningProcesses(const void *handle, unsigned *n,
                                                         void *ret) {
-    process one;
-    unsigned room = ret != NULL ? *n : 0;
-    int status = nvmlDeviceGetComputeRunningProcesses_v3(handle, &room, ret != NULL ? &one : NULL);
-    *n = 1;
-    if (status == OK) {
-        memcpy(ret, &one, offsetof(process, gpu_instance));
-    }
-    return status;
+    return give_processes(handle, n, ret, offsetof(process, gpu_instance));
 }
 
 static int measured_by_nobody(unsigned *ret) {

@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 
 #include "virtual_cuda/export.h"
+#include "virtual_cuda/fork.h"
 #include "virtual_cuda/inexact.h"
 #include "virtual_cuda/status.h"
 
@@ -20,7 +21,7 @@ typedef struct area {
 
 static area *areas; /* by address; from malloc */
 static size_t n_areas, n_room;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+TIDE_VC_LOCK(lock, NULL);
 
 static size_t above(uint64_t address) {
     size_t i = n_areas;

@@ -81,8 +81,9 @@ TIDE_VC_EXPORT int cudaMemPoolSetAttribute(void *of, int attribute, void *value)
 
 TIDE_VC_EXPORT int cudaMemPoolGetAttribute(void *of, int attribute, void *ret_value) {
     const pool *from = of;
-    uint64_t value =
-        attribute == RELEASE_THRESHOLD ? from->release_threshold : tide_vc_used_bytes(from->device);
+    uint64_t value = attribute == RELEASE_THRESHOLD
+                         ? from->release_threshold
+                         : tide_vc_used_bytes(tide_vc_card_of(from->device));
     if (attribute <= LAST_INT) {
         *(int *)ret_value = 1;
     } else {

@@ -67,7 +67,7 @@ void tide_vc_properties(void *ret_properties, int device, int cuda_major) {
                                        : TIDE_VC_PROPERTIES_BYTES_11;
     memset(properties, 0, n_room);
     (void)snprintf(properties, NAME_BYTES, "%s", card->card->title);
-    properties[UUID_AT] = (char)(device + 1);
+    properties[UUID_AT] = (char)(card->number + 1);
     put(properties, n_room, 288, 8, (int64_t)card->total_bytes); /* totalGlobalMem */
     for (size_t i = 0; i < sizeof(MEMBERS) / sizeof(MEMBERS[0]); i++) {
         const member *of = &MEMBERS[i];

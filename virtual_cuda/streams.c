@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "virtual_cuda/account.h"
 #include "virtual_cuda/export.h"
 #include "virtual_cuda/machine.h"
 #include "virtual_cuda/status.h"
@@ -22,6 +23,10 @@ tide_vc_stream *tide_vc_stream_of(void *handle) {
 static int create(void **ret_stream, unsigned flags, int priority) {
     if (ret_stream == NULL) {
         return tide_vc_fail(TIDE_VC_INVALID_VALUE);
+    }
+    int status = tide_vc_context(tide_vc_device());
+    if (status != TIDE_VC_OK) {
+        return tide_vc_fail(status);
     }
     tide_vc_stream *made = malloc(sizeof(*made));
     if (made == NULL) {

@@ -9,6 +9,7 @@
 #include "virtual_cuda/account.h"
 #include "virtual_cuda/address.h"
 #include "virtual_cuda/export.h"
+#include "virtual_cuda/fork.h"
 #include "virtual_cuda/inexact.h"
 #include "virtual_cuda/machine.h"
 #include "virtual_cuda/status.h"
@@ -29,7 +30,7 @@ typedef struct mapping {
 
 static mapping *mappings; /* in no order; from malloc */
 static size_t n_mappings, n_room;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+TIDE_VC_LOCK(lock, NULL);
 
 /* The first words of CUmemAllocationProp: type, handle types, location's type, its number. */
 enum { LOCATION_ID = 3 };
@@ -74,9 +75,10 @@ TIDE_VC_EXPORT int cuMemCreate(unsigned long long *ret_handle, size_t n_bytes,
     if (made == NULL) {
         return TIDE_VC_MEMORY;
     }
-    if (!tide_vc_charge(device, n_bytes)) {
+    int status = tide_vc_charge(device, n_bytes);
+    if (status != TIDE_VC_OK) {
         free(made);
-        return TIDE_VC_MEMORY;
+        return status;
     }
     *made = (physical){.n_bytes = n_bytes, .device = device, .n_uses = 1};
     *ret_handle = (unsigned long long)(uintptr_t)made;

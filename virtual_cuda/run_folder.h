@@ -1,0 +1,19 @@
+/* run_folder.h - files of the run's folder, which `tidemark run` makes and names in the
+ * environment.
+ *
+ * They are opened by the system call itself: a program's files may be kept away from the disk by
+ * another preloaded library, these must not be.
+ */
+#ifndef TIDE_VIRTUAL_CUDA_RUN_FOLDER_H
+#define TIDE_VIRTUAL_CUDA_RUN_FOLDER_H
+
+#include <stdbool.h>
+
+/* Whether the environment names a folder. */
+bool tide_vc_has_run_folder(void);
+
+/* Opens the file NAME of the folder with these flags (and O_CLOEXEC), mode 0600 where it is made.
+ * -1: there is no folder, or it cannot be opened. */
+int tide_vc_run_open(const char *name, int flags);
+
+#endif
