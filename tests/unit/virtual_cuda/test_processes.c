@@ -200,6 +200,31 @@ static void a_peak_is_of_those_that_live(void **state) {
     end(second);
 }
 
+/* A process that has its context takes much more after another has ended. */
+static bool grow_after_another(size_t n_bytes) {
+    int go_on[2];
+    char byte = 0;
+    int status = -1;
+    if (pipe(go_on) != 0) {
+        return false;
+    }
+    pid_t pid = fork();
+    if (pid == 0) {
+        _exit(read(go_on[0], &byte, 1) == 1 && take_on_second(n_bytes) ? 0 : 1);
+    }
+    return take_on_second(2 * MIB) && write(go_on[1], "", 1) == 1 &&
+           waitpid(pid, &status, 0) == pid && status == 0 && take(2 * n_bytes);
+}
+
+static void a_peak_forgets_who_has_ended(void **state) {
+    (void)state;
+    program of = start(grow_after_another, 4096 * MIB);
+    const tide_run_device *second = &account()->devices[1];
+    assert_int_equal(second->peak_bytes, 8194 * MIB + second->peak_context_bytes);
+    assert_int_equal(second->peak_context_bytes, second->context_bytes);
+    end(of);
+}
+
 /* The holder of the lock dies between its slot and the sum of the device. */
 static bool die_with_the_lock(size_t n_bytes) {
     if (take(n_bytes)) {
@@ -403,6 +428,7 @@ int main(void) {
         cmocka_unit_test(what_a_killed_process_had_is_free),
         cmocka_unit_test(what_one_has_others_do_not_get),
         cmocka_unit_test(a_peak_is_of_those_that_live),
+        cmocka_unit_test(a_peak_forgets_who_has_ended),
         cmocka_unit_test(a_holder_of_the_lock_may_die),
         cmocka_unit_test(a_fork_with_a_context_is_refused),
         cmocka_unit_test(many_processes_leave_nothing),
