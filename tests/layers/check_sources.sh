@@ -37,13 +37,14 @@ knows() {
     bench) echo "common device stack recorder allocator snapshot model run bench" ;;
     virtual_cuda) echo "common device virtual_cuda" ;;
     launch) echo "common launch" ;;
+    scratch) echo "scratch" ;;
     live) echo "common stack recorder live" ;;
     viewer) echo "common viewer" ;;
     cli) echo "common device stack recorder allocator snapshot capture replay model run bench report virtual_cuda launch viewer cli" ;;
     esac
 }
 
-LIBRARIES="common device stack recorder allocator snapshot report capture replay model run bench virtual_cuda launch live viewer"
+LIBRARIES="common device stack recorder allocator snapshot report capture replay model run bench virtual_cuda launch scratch live viewer"
 MODULES="$LIBRARIES cli"
 
 # Each line names a friend header (_friend.h) and the folders besides its own that may include it. A friend header gives

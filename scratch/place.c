@@ -1,0 +1,364 @@
+#define _GNU_SOURCE /* AT_FDCWD, O_PATH */
+#include "scratch/place.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+
+#include "scratch/calls_internal.h"
+#include "scratch/marks.h"
+
+enum { MAX_LINKS = 40, MAX_DEPTH = TIDE_SCRATCH_PATH_BYTES / 2 };
+
+enum { HAS_COPY = 1, SHOWS_BELOW = 2 }; /* of a folder on the way */
+
+typedef struct walk {
+    tide_scratch_place *place;
+    size_t n_files;                     /* length of FOLDER/files in place->copy */
+    size_t n;                           /* length of place->copy so far */
+    size_t depth;                       /* components in place->path */
+    int n_links;                        /* followed so far */
+    const char *rest;                   /* what is left of the text, in `text` */
+    char text[TIDE_SCRATCH_PATH_BYTES]; /* what is left to walk */
+    unsigned char flags[MAX_DEPTH];     /* of the folder at each depth; 0 is the root */
+} walk;
+
+bool tide_scratch_strip(char *path) {
+    const tide_scratch_state *state = tide_scratch_state_get();
+    size_t n = state->n_files;
+    if (n == 0 || strncmp(path, state->files, n) != 0 || (path[n] != '/' && path[n] != '\0')) {
+        return false;
+    }
+    if (path[n] == '\0') {
+        memcpy(path, "/", 2);
+    } else {
+        memmove(path, path + n, strlen(path + n) + 1);
+    }
+    return true;
+}
+
+/* The real path of a descriptor. */
+static int real_path_of(int fd, char path[TIDE_SCRATCH_PATH_BYTES]) {
+    if (fd == AT_FDCWD) {
+        long n = tide_sys_getcwd(path, TIDE_SCRATCH_PATH_BYTES);
+        return n < 0 ? (int)n : path[0] == '/' ? 0 : -ENXIO;
+    }
+    char link[64] = "/proc/self/fd/";
+    size_t n = strlen(link);
+    char digits[16];
+    size_t n_digits = 0;
+    if (fd < 0) {
+        return -EBADF;
+    }
+    for (int left = fd; n_digits == 0 || left != 0; left /= 10) {
+        digits[n_digits++] = (char)('0' + left % 10);
+    }
+    while (n_digits > 0) {
+        link[n++] = digits[--n_digits];
+    }
+    link[n] = '\0';
+    long n_path = tide_sys_readlink(AT_FDCWD, link, path, TIDE_SCRATCH_PATH_BYTES - 1);
+    if (n_path <= 0) {
+        return -EBADF;
+    }
+    path[n_path] = '\0';
+    return path[0] == '/' ? 0 : -ENXIO;
+}
+
+int tide_scratch_path_of(int fd, char ret_path[TIDE_SCRATCH_PATH_BYTES]) {
+    int result = real_path_of(fd, ret_path);
+    if (result == 0) {
+        (void)tide_scratch_strip(ret_path);
+    }
+    return result;
+}
+
+/* Puts `first` and, after a slash, what is left of the walk into the text to walk. */
+static int put_before(walk *w, const char *first, size_t n_first) {
+    size_t n_rest = strlen(w->rest);
+    if (n_first + 1 + n_rest >= sizeof(w->text)) {
+        return -ENAMETOOLONG;
+    }
+    memmove(w->text + n_first + 1, w->rest, n_rest + 1);
+    memcpy(w->text, first, n_first);
+    w->text[n_first] = n_rest > 0 ? '/' : '\0';
+    w->rest = w->text;
+    return 0;
+}
+
+static void go_to_root(walk *w) {
+    w->n = w->n_files;
+    w->place->copy[w->n] = '\0';
+    w->depth = 0;
+    w->flags[0] = HAS_COPY | SHOWS_BELOW;
+}
+
+static void go_up(walk *w) {
+    if (w->depth > 0) {
+        while (w->place->copy[--w->n] != '/') {
+        }
+        w->place->copy[w->n] = '\0';
+        w->depth--;
+    }
+}
+
+/* The text of a link goes in front of what is left. */
+static int follow_link(walk *w, const char *target, size_t n) {
+    if (++w->n_links > MAX_LINKS) {
+        return -ELOOP;
+    }
+    w->place->has_copy = w->place->is_folder = w->place->is_gone = false;
+    go_up(w);
+    if (target[0] == '/') {
+        go_to_root(w);
+    }
+    return put_before(w, target, n);
+}
+
+/* What lies at the copy of the last component. Sets has_copy, is_folder, is_gone and shows_below;
+ * returns the length of a link's text, 0 for anything else, or -errno. */
+static long look_at_copy(walk *w, char target[TIDE_SCRATCH_PATH_BYTES]) {
+    tide_scratch_place *place = w->place;
+    long n = tide_sys_readlink(AT_FDCWD, place->copy, target, TIDE_SCRATCH_PATH_BYTES);
+    if (n == -ENOENT || n == -ENOTDIR) {
+        return 0;
+    }
+    if (n >= 0) {
+        place->shows_below = false;
+        place->is_gone = tide_scratch_is_gone(target, (size_t)n);
+        place->has_copy = !place->is_gone;
+        return place->is_gone ? 0 : n;
+    }
+    if (n != -EINVAL) {
+        return n;
+    }
+    place->has_copy = true;
+    if (w->n + sizeof(TIDE_SCRATCH_COVERS) + 1 > TIDE_SCRATCH_PATH_BYTES) {
+        return -ENAMETOOLONG;
+    }
+    place->copy[w->n] = '/';
+    memcpy(place->copy + w->n + 1, TIDE_SCRATCH_COVERS, sizeof(TIDE_SCRATCH_COVERS));
+    int covers = tide_sys_access(AT_FDCWD, place->copy, F_OK, 0);
+    place->copy[w->n] = '\0';
+    /* A folder that may not be entered got its rights from the program. */
+    place->is_folder = covers == 0 || covers == -ENOENT || covers == -EACCES;
+    if (!place->is_folder || covers != -ENOENT) {
+        place->shows_below = false;
+    }
+    return 0;
+}
+
+/* One more component, of n bytes at `name`. 1: a link was followed. */
+static int step(walk *w, const char *name, size_t n, bool is_last, bool follow) {
+    tide_scratch_place *place = w->place;
+    unsigned char parent = w->flags[w->depth];
+    if (w->n + 1 + n + 1 > TIDE_SCRATCH_PATH_BYTES || w->depth + 1 >= MAX_DEPTH) {
+        return -ENAMETOOLONG;
+    }
+    place->copy[w->n] = '/';
+    memcpy(place->copy + w->n + 1, name, n);
+    w->n += 1 + n;
+    place->copy[w->n] = '\0';
+    w->depth++;
+    if (tide_scratch_is_real(place->path, w->n - w->n_files)) {
+        place->is_real = true;
+        return 0;
+    }
+    place->has_copy = place->is_folder = place->is_gone = false;
+    place->has_parent = (parent & HAS_COPY) != 0;
+    place->parent_below = place->shows_below = (parent & SHOWS_BELOW) != 0;
+    char target[TIDE_SCRATCH_PATH_BYTES];
+    long n_target = place->has_parent ? look_at_copy(w, target) : 0;
+    bool from_copy = n_target > 0;
+    bool has_below = false;
+    if (n_target == 0 && !place->has_copy && place->shows_below && (!is_last || follow)) {
+        n_target = tide_sys_readlink(AT_FDCWD, place->path, target, sizeof(target));
+        has_below = n_target == -EINVAL;
+        n_target = has_below || (is_last && n_target < 0) ? 0 : n_target;
+    }
+    if (n_target < 0) {
+        return (int)n_target;
+    }
+    if (n_target > 0 && (!is_last || follow)) {
+        place->is_changed = place->is_changed || from_copy;
+        int result = follow_link(w, target, (size_t)n_target);
+        return result < 0 ? result : 1;
+    }
+    if (!is_last && !has_below && !place->is_folder) {
+        return place->has_copy ? -ENOTDIR : -ENOENT;
+    }
+    w->flags[w->depth] =
+        (unsigned char)((place->is_folder ? HAS_COPY : 0) | (place->shows_below ? SHOWS_BELOW : 0));
+    return 0;
+}
+
+/* The rest of the path after a folder that stays real is taken as it stands. */
+static int take_rest(walk *w) {
+    size_t n = strlen(w->rest);
+    if (w->n + 1 + n >= TIDE_SCRATCH_PATH_BYTES) {
+        return -ENAMETOOLONG;
+    }
+    if (n > 0) {
+        w->place->copy[w->n] = '/';
+        memcpy(w->place->copy + w->n + 1, w->rest, n + 1);
+    }
+    return 0;
+}
+
+static int go(walk *w, bool follow) {
+    tide_scratch_place *place = w->place;
+    while (true) {
+        while (*w->rest == '/') {
+            w->rest++;
+        }
+        size_t n = strcspn(w->rest, "/");
+        if (n == 0) {
+            break;
+        }
+        const char *name = w->rest;
+        w->rest += n;
+        size_t n_slashes = strspn(w->rest, "/");
+        bool is_last = w->rest[n_slashes] == '\0';
+        place->ends_in_slash = is_last && n_slashes > 0;
+        if (n == 1 && name[0] == '.') {
+            continue;
+        }
+        if (n == 2 && name[0] == '.' && name[1] == '.') {
+            go_up(w);
+            continue;
+        }
+        int result = step(w, name, n, is_last, follow || n_slashes > 0);
+        if (result < 0) {
+            return result;
+        }
+        if (place->is_real) {
+            return take_rest(w);
+        }
+    }
+    return 0;
+}
+
+/* After "." or "..", or at the root, the flags of the last step are of another component. */
+static void settle(walk *w) {
+    tide_scratch_place *place = w->place;
+    unsigned char flags = w->flags[w->depth];
+    if (place->is_gone || (place->has_copy && !place->is_folder)) {
+        return;
+    }
+    place->has_copy = place->is_folder = (flags & HAS_COPY) != 0;
+    place->shows_below = (flags & SHOWS_BELOW) != 0;
+    unsigned char parent = w->flags[w->depth > 0 ? w->depth - 1 : 0];
+    place->has_parent = (parent & HAS_COPY) != 0;
+    place->parent_below = (parent & SHOWS_BELOW) != 0;
+}
+
+int tide_scratch_look(int at, const char *path, tide_scratch_follow follow,
+                      tide_scratch_place *ret_place) {
+    const tide_scratch_state *state = tide_scratch_state_get();
+    walk w; /* its texts are not worth clearing */
+    tide_scratch_place *place = ret_place;
+    w.place = place;
+    w.n_files = state->n_files;
+    w.n_links = 0;
+    memcpy(place->copy, state->files, state->n_files + 1);
+    place->path = place->copy + state->n_files;
+    place->is_real = place->is_changed = place->has_copy = place->is_folder = false;
+    place->is_gone = place->ends_in_slash = false;
+    size_t n_path = strlen(path);
+    if (n_path == 0) {
+        return -ENOENT;
+    }
+    if (n_path >= sizeof(w.text)) {
+        return -ENAMETOOLONG;
+    }
+    memcpy(w.text, path, n_path + 1);
+    w.rest = w.text;
+    go_to_root(&w);
+    if (path[0] != '/') {
+        char base[TIDE_SCRATCH_PATH_BYTES];
+        int result = real_path_of(at, base);
+        place->is_changed = result == 0 && tide_scratch_strip(base);
+        result = result == 0 ? put_before(&w, base, strlen(base)) : result;
+        if (result != 0) {
+            return result;
+        }
+    }
+    int result = go(&w, follow == TIDE_SCRATCH_FOLLOW);
+    if (result == 0 && !place->is_real) {
+        settle(&w);
+        place->is_changed = place->is_changed || place->is_gone || !place->shows_below ||
+                            (place->has_copy && !place->is_folder);
+        if (place->ends_in_slash && place->has_copy && !place->is_folder) {
+            return -ENOTDIR;
+        }
+    }
+    return result;
+}
+
+const char *tide_scratch_below(const tide_scratch_place *place) {
+    return place->path[0] == '\0' ? "/" : place->path;
+}
+
+const char *tide_scratch_text(const tide_scratch_place *place, const char *path) {
+    return place->is_changed ? tide_scratch_below(place) : path;
+}
+
+int tide_scratch_see(int *at, const char **path, tide_scratch_follow follow,
+                     tide_scratch_place *place) {
+    if (*path == NULL || !tide_scratch_has_written()) {
+        return 0;
+    }
+    int result = tide_scratch_look(*at, *path, follow, place);
+    if (result == -EBADF || result == -ENXIO) {
+        return 0; /* the kernel knows more */
+    }
+    if (result != 0) {
+        return result;
+    }
+    if (!place->is_real && place->has_copy && !(place->is_folder && place->shows_below)) {
+        *at = AT_FDCWD;
+        *path = place->copy;
+        return 0;
+    }
+    if (!place->is_real && !place->shows_below) {
+        return -ENOENT;
+    }
+    *path = tide_scratch_text(place, *path);
+    *at = tide_scratch_at(place, *at);
+    return 0;
+}
+
+void tide_scratch_merge_status(const tide_scratch_place *place, struct stat *status) {
+    struct stat copy;
+    if (!place->is_folder ||
+        tide_sys_stat(AT_FDCWD, place->copy, &copy, AT_SYMLINK_NOFOLLOW) != 0) {
+        return;
+    }
+    if (copy.st_mode != (status->st_mode | S_IRWXU)) {
+        status->st_mode = copy.st_mode;
+    }
+    if (copy.st_mtim.tv_sec > status->st_mtim.tv_sec ||
+        (copy.st_mtim.tv_sec == status->st_mtim.tv_sec &&
+         copy.st_mtim.tv_nsec > status->st_mtim.tv_nsec)) {
+        status->st_mtim = copy.st_mtim;
+        status->st_ctim = copy.st_ctim;
+    }
+}
+
+int tide_scratch_status(const tide_scratch_place *place, struct stat *ret_status) {
+    const char *path = tide_scratch_below(place);
+    if (place->is_real) {
+        return tide_sys_stat(AT_FDCWD, path, ret_status, AT_SYMLINK_NOFOLLOW);
+    }
+    int result = -ENOENT;
+    if (place->shows_below) {
+        result = tide_sys_stat(AT_FDCWD, path, ret_status, AT_SYMLINK_NOFOLLOW);
+        if (result == 0) {
+            tide_scratch_merge_status(place, ret_status);
+        }
+    }
+    if (result == -ENOENT && place->has_copy) {
+        result = tide_sys_stat(AT_FDCWD, place->copy, ret_status, AT_SYMLINK_NOFOLLOW);
+    }
+    return result;
+}

@@ -1,0 +1,276 @@
+#define _GNU_SOURCE /* O_CLOEXEC, MAP_ANONYMOUS, strndup */
+#include "scratch/programs.h"
+
+#include <elf.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "scratch/calls_internal.h"
+#include "scratch/state.h"
+
+enum { MAX_KEPT = 64 };
+
+extern char **environ;
+
+/* What this process was started with. It is a file's variable for the same reason as the state. */
+static struct {
+    pthread_once_t once;
+    char *kept[MAX_KEPT]; /* NAME=VALUE of the variables that begin with TIDEMARK_ */
+    size_t n_kept;
+    char *preload; /* our objects in LD_PRELOAD, with ':' between; NULL: none */
+    char *library; /* our folders in LD_LIBRARY_PATH; NULL: none */
+} start = {.once = PTHREAD_ONCE_INIT};
+
+/* Memory for the environment of the next program. Not from the heap: the caller may be a child that
+ * shares its memory with its parent until it has become another program. */
+static _Thread_local struct {
+    char *bytes;
+    size_t n_bytes;
+} room;
+
+static bool begins(const char *text, const char *with) {
+    return strncmp(text, with, strlen(with)) == 0;
+}
+
+/* The parts of a list that are ours: whose name, or path, begins so. Allocated, or NULL. */
+static char *our_parts(const char *list, const char *name, const char *path) {
+    char *all = list == NULL ? NULL : strdup(list);
+    char *ours = all == NULL ? NULL : calloc(1, strlen(all) + 2);
+    char *rest = all;
+    for (char *part = NULL; ours != NULL && (part = strsep(&rest, ": ")) != NULL;) {
+        const char *slash = strrchr(part, '/');
+        const char *last = slash != NULL ? slash + 1 : part;
+        if ((name != NULL && begins(last, name)) || (path != NULL && begins(part, path))) {
+            if (ours[0] != '\0') {
+                strcat(ours, ":");
+            }
+            strcat(ours, part);
+        }
+    }
+    free(all);
+    if (ours != NULL && ours[0] == '\0') {
+        free(ours);
+        ours = NULL;
+    }
+    return ours;
+}
+
+static void note_start(void) {
+    const char *run = getenv("TIDEMARK_RUN_FOLDER");
+    if (run == NULL && getenv("TIDEMARK_SCRATCH") == NULL) {
+        return;
+    }
+    for (char **entry = environ; entry != NULL && *entry != NULL; entry++) {
+        if (begins(*entry, "TIDEMARK_") && start.n_kept < MAX_KEPT) {
+            char *copy = strdup(*entry);
+            if (copy != NULL) {
+                start.kept[start.n_kept++] = copy;
+            }
+        }
+    }
+    start.preload = our_parts(getenv("LD_PRELOAD"), "libtidemark", NULL);
+    start.library = run != NULL ? our_parts(getenv("LD_LIBRARY_PATH"), NULL, run) : NULL;
+}
+
+/* As early as can be, before the program changes its environment. */
+__attribute__((constructor)) static void note_start_early(void) {
+    (void)pthread_once(&start.once, note_start);
+}
+
+/* The value of NAME in an environment, or NULL. `name` ends in '='. */
+static const char *value_of(char *const *environment, const char *name, size_t n_name) {
+    for (char *const *entry = environment; entry != NULL && *entry != NULL; entry++) {
+        if (strncmp(*entry, name, n_name) == 0) {
+            return *entry + n_name;
+        }
+    }
+    return NULL;
+}
+
+static bool has_parts(char *const *environment, const char *name, const char *parts) {
+    const char *value = value_of(environment, name, strlen(name));
+    return parts == NULL || (value != NULL && strstr(value, parts) != NULL);
+}
+
+static size_t name_length(const char *entry) {
+    const char *equals = strchr(entry, '=');
+    return equals == NULL ? strlen(entry) : (size_t)(equals - entry) + 1;
+}
+
+static bool has_kept(char *const *environment, size_t i) {
+    return value_of(environment, start.kept[i], name_length(start.kept[i])) != NULL;
+}
+
+static bool has_all(char *const *environment) {
+    bool all = has_parts(environment, "LD_PRELOAD=", start.preload) &&
+               has_parts(environment, "LD_LIBRARY_PATH=", start.library);
+    for (size_t i = 0; i < start.n_kept && all; i++) {
+        all = has_kept(environment, i);
+    }
+    return all;
+}
+
+static bool make_room(size_t n_bytes) {
+    if (room.n_bytes < n_bytes) {
+        if (room.bytes != NULL) {
+            (void)munmap(room.bytes, room.n_bytes);
+        }
+        void *bytes =
+            mmap(NULL, n_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        room.bytes = bytes == MAP_FAILED ? NULL : bytes;
+        room.n_bytes = bytes == MAP_FAILED ? 0 : n_bytes;
+    }
+    return room.bytes != NULL;
+}
+
+/* Writes NAME=PARTS:VALUE at `text` and returns what follows it. */
+static char *write_list(char *text, const char *name, const char *parts, const char *value) {
+    char *end = stpcpy(stpcpy(text, name), parts);
+    if (value != NULL && value[0] != '\0') {
+        end = stpcpy(stpcpy(end, ":"), value);
+    }
+    return end + 1;
+}
+
+char **tide_scratch_environment(char *const *environment) {
+    (void)pthread_once(&start.once, note_start);
+    static char *const NOTHING[] = {NULL};
+    environment = environment == NULL ? NOTHING : environment;
+    if (has_all(environment)) {
+        char **same = NULL; /* the program's own, which nobody here changes */
+        memcpy(&same, &environment, sizeof(same));
+        return same;
+    }
+    const char *names[] = {"LD_PRELOAD=", "LD_LIBRARY_PATH="};
+    const char *parts[] = {start.preload, start.library};
+    size_t n = 0;
+    size_t n_text = 0;
+    for (; environment[n] != NULL; n++) {
+    }
+    for (size_t i = 0; i < 2; i++) {
+        const char *value = value_of(environment, names[i], strlen(names[i]));
+        n_text += strlen(names[i]) + (parts[i] != NULL ? strlen(parts[i]) : 0) +
+                  (value != NULL ? strlen(value) : 0) + 2;
+    }
+    if (!make_room((n + start.n_kept + 3) * sizeof(char *) + n_text)) {
+        return NULL;
+    }
+    char **made = (char **)(void *)room.bytes;
+    char *text = room.bytes + (n + start.n_kept + 3) * sizeof(char *);
+    size_t n_made = 0;
+    for (size_t i = 0; i < n; i++) {
+        bool replaced = false;
+        for (size_t k = 0; k < 2; k++) {
+            replaced = replaced || (parts[k] != NULL && begins(environment[i], names[k]) &&
+                                    !has_parts(environment, names[k], parts[k]));
+        }
+        if (!replaced) {
+            made[n_made++] = environment[i];
+        }
+    }
+    for (size_t k = 0; k < 2; k++) {
+        if (!has_parts(environment, names[k], parts[k])) {
+            made[n_made++] = text;
+            text = write_list(text, names[k], parts[k],
+                              value_of(environment, names[k], strlen(names[k])));
+        }
+    }
+    for (size_t i = 0; i < start.n_kept; i++) {
+        if (!has_kept(environment, i)) {
+            made[n_made++] = start.kept[i];
+        }
+    }
+    made[n_made] = NULL;
+    return made;
+}
+
+void tide_scratch_restore_environment(void) {
+    char **whole = tide_scratch_environment(environ);
+    if (whole == NULL || whole == environ) {
+        return;
+    }
+    for (char **entry = whole; *entry != NULL; entry++) {
+        size_t n = name_length(*entry);
+        const char *old = value_of(environ, *entry, n);
+        if (old == NULL || strcmp(old, *entry + n) != 0) {
+            char *copy = strdup(*entry); /* the environment owns it from now on */
+            if (copy != NULL) {
+                (void)putenv(copy);
+            }
+        }
+    }
+}
+
+/* Why a program cannot see the view; NULL if it can. Follows a script to its interpreter. */
+static const char *why_unseen(const char *path, int depth) {
+    enum { HEAD_BYTES = 4096 };
+    _Alignas(Elf64_Ehdr) char head[HEAD_BYTES];
+    int fd = tide_sys_open(AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0);
+    if (fd < 0) {
+        return NULL;
+    }
+    struct stat status;
+    long n = tide_scratch_call(SYS_read, fd, tide_scratch_word(head), sizeof(head) - 1, 0, 0);
+    int known = tide_sys_stat(fd, "", &status, AT_EMPTY_PATH);
+    (void)tide_sys_close(fd);
+    if (n < (long)sizeof(Elf64_Ehdr)) {
+        n = n < 0 ? 0 : n;
+    }
+    head[n] = '\0';
+    if (known == 0 && (((status.st_mode & S_ISUID) != 0 && status.st_uid != geteuid()) ||
+                       ((status.st_mode & S_ISGID) != 0 && status.st_gid != getegid()))) {
+        return "runs with the rights of another user";
+    }
+    if (n > 2 && head[0] == '#' && head[1] == '!' && depth > 0) {
+        char *name = head + 2 + strspn(head + 2, " \t");
+        name[strcspn(name, " \t\n")] = '\0';
+        return why_unseen(name, depth - 1);
+    }
+    if (n < (long)sizeof(Elf64_Ehdr) || memcmp(head, ELFMAG, SELFMAG) != 0) {
+        return NULL;
+    }
+    if (head[EI_CLASS] != ELFCLASS64) {
+        return "is a program of 32 bits";
+    }
+    const Elf64_Ehdr *elf = (const void *)head;
+    for (size_t i = 0; i < elf->e_phnum; i++) {
+        size_t at = elf->e_phoff + i * sizeof(Elf64_Phdr);
+        if (at + sizeof(Elf64_Phdr) > (size_t)n) {
+            return NULL;
+        }
+        Elf64_Phdr header;
+        memcpy(&header, head + at, sizeof(header));
+        if (header.p_type == PT_INTERP) {
+            return NULL;
+        }
+    }
+    return elf->e_type == ET_EXEC || elf->e_type == ET_DYN ? "is linked statically" : NULL;
+}
+
+void tide_scratch_note_program(const char *path, const char *first) {
+    const tide_scratch_state *state = tide_scratch_state_get();
+    const char *slash = strrchr(path, '/');
+    /* Python's ctypes and others list the loader's cache this way; it writes nothing. */
+    bool lists_cache = slash != NULL && strcmp(slash, "/ldconfig") == 0 && first != NULL &&
+                       strcmp(first, "-p") == 0;
+    const char *why = state->mode == TIDE_SCRATCH_ON && !lists_cache ? why_unseen(path, 1) : NULL;
+    char line[2 * TIDE_SCRATCH_PATH_BYTES];
+    if (why == NULL || strlen(path) >= TIDE_SCRATCH_PATH_BYTES - 64) {
+        return;
+    }
+    memcpy(line, state->files, state->n_folder);
+    memcpy(line + state->n_folder, "/unseen", sizeof("/unseen"));
+    int fd = tide_sys_open(AT_FDCWD, line, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    if (fd >= 0) {
+        char *end = stpcpy(stpcpy(stpcpy(stpcpy(line, path), "\t"), why), "\n");
+        (void)tide_scratch_call(SYS_write, fd, tide_scratch_word(line), end - line, 0, 0);
+        (void)tide_sys_close(fd);
+    }
+}

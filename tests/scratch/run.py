@@ -1,0 +1,75 @@
+"""Runs program.py under the scratch view: run.py libtidemark_scratch.so
+
+Nothing in its folder may have changed afterwards: neither a file's bytes, rights or times, nor a name.
+"""
+import hashlib
+import os
+import pathlib
+import sqlite3
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+
+
+def make(folder):
+    """What the user had before."""
+    files = {
+        "model.pt": b"weights", "log.txt": b"step 1\n", "old.txt": b"old", "data/one": b"one", "data/sub/two": b"two",
+        "tree/top": b"top", "tree/deep/leaf": b"leaf", "kept/file": b"kept", "rights": b"rights", "rights2": b"rights",
+        "far/folder/file": b"far",
+    }
+    for name, content in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+        os.utime(path, (1000, 1000))
+    (folder / "kept/link").symlink_to("file")
+    (folder / "shortcut").symlink_to(folder / "far/folder")
+    base = sqlite3.connect(folder / "there.db")
+    base.execute("create table t (x)")
+    base.execute("insert into t values (7)")
+    base.commit()
+    base.close()
+
+
+def state(folder):
+    """Name, kind, rights, owner, time of change and content of everything."""
+    rows = []
+    for path in sorted(folder.rglob("*")):
+        status = path.lstat()
+        content = None
+        if path.is_symlink():
+            content = os.readlink(path)
+        elif path.is_file():
+            content = hashlib.sha256(path.read_bytes()).hexdigest()
+        rows.append((str(path), status.st_mode, status.st_uid, status.st_ino, status.st_mtime_ns, status.st_ctime_ns, content))
+    return rows
+
+
+def main():
+    library = os.path.abspath(sys.argv[1])
+    with tempfile.TemporaryDirectory(prefix="tidemark_scratch_") as name:
+        top = pathlib.Path(name).resolve()
+        for part in ("user", "run", "real"):
+            (top / part).mkdir()
+        make(top / "user")
+        before = state(top / "user")
+        environment = dict(os.environ, LD_PRELOAD=library, TIDEMARK_RUN_FOLDER=str(top / "run"), TMPDIR=str(top / "user"),
+                           TIDEMARK_SCRATCH=str(top / "run/writes"), TIDEMARK_SCRATCH_REAL=f"/dev/shm:{top / 'real'}",
+                           TEST_REAL=str(top / "real"), PYTHONDONTWRITEBYTECODE="1")
+        command = [sys.executable, "-B", str(HERE / "program.py"), str(top / "user"), *sys.argv[2:]]
+        result = subprocess.run(command, env=environment, timeout=250)
+        after = state(top / "user")
+        failures = [] if result.returncode == 0 else [f"the program failed: {result.returncode}"]
+        failures += [f"really changed: {row}" for row in set(before) ^ set(after)]
+        if len(sys.argv) == 2 and (top / "real/really").read_bytes() != b"written":
+            failures.append("a folder that was to stay real did not")
+        for failure in sorted(failures):
+            print(failure)
+        sys.exit(1 if failures else 0)
+
+
+if __name__ == "__main__":
+    main()
