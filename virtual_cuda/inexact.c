@@ -1,6 +1,7 @@
 #include "virtual_cuda/inexact.h"
 
 #include <fcntl.h>
+#include <inttypes.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -14,6 +15,7 @@
 enum { MAX_NAMES = 256, LINE_BYTES = 1024 };
 
 static const char *names[MAX_NAMES]; /* static texts of the callers */
+static uint64_t bounds[MAX_NAMES];   /* the largest of each; 0: none */
 static size_t n_names;
 
 /* The child of a fork has a file of its own, and says what it meets. */
@@ -23,19 +25,28 @@ static void forget(void) {
 
 TIDE_VC_LOCK(lock, forget);
 
-/* Whether the name is new. A program that meets more names than there is room for hears no more. */
-static bool is_first(const char *call) {
-    bool is_new = true;
+/* What is new about a name. A program that meets more names than there is room for hears no more.
+ */
+typedef enum news { NOTHING, A_LARGER_BOUND, THE_NAME } news;
+
+static news note(const char *call, uint64_t bound_bytes) {
+    news is = NOTHING;
     pthread_mutex_lock(&lock);
-    for (size_t i = 0; i < n_names && is_new; i++) {
-        is_new = strcmp(names[i], call) != 0;
+    size_t i = 0;
+    while (i < n_names && strcmp(names[i], call) != 0) {
+        i++;
     }
-    is_new = is_new && n_names < MAX_NAMES;
-    if (is_new) {
-        names[n_names++] = call;
+    if (i == n_names && i < MAX_NAMES) {
+        is = THE_NAME;
+        names[i] = call;
+        bounds[i] = bound_bytes;
+        n_names++;
+    } else if (i < n_names && bound_bytes > bounds[i]) {
+        is = A_LARGER_BOUND;
+        bounds[i] = bound_bytes;
     }
     pthread_mutex_unlock(&lock);
-    return is_new;
+    return is;
 }
 
 /* Adds a line to this process' file in the run's folder, by one write: lines of threads do not mix.
@@ -58,13 +69,26 @@ static bool add_line(const char *kind, const char *call, const char *what) {
 }
 
 void tide_vc_inexact(const char *call, const char *what) {
-    if (is_first(call) && !add_line("inexact", call, what)) {
+    if (note(call, 0) == THE_NAME && !add_line("inexact", call, what)) {
         fprintf(stderr, "tidemark: not exact: %s: %s\n", call, what);
     }
 }
 
+/* Lines with larger bounds of the same name follow in the file; stderr has the first alone. */
+void tide_vc_inexact_bytes(const char *call, const char *what, uint64_t bound_bytes) {
+    char rest[LINE_BYTES];
+    news is = note(call, bound_bytes);
+    if (is == NOTHING) {
+        return;
+    }
+    (void)snprintf(rest, sizeof(rest), "%s\t%" PRIu64, what, bound_bytes);
+    if (!add_line("inexact", call, rest) && is == THE_NAME) {
+        fprintf(stderr, "tidemark: not exact: %s: %s %" PRIu64 " bytes\n", call, what, bound_bytes);
+    }
+}
+
 void tide_vc_refused(const char *call, const char *why) {
-    if (is_first(call)) {
+    if (note(call, 0) == THE_NAME) {
         (void)add_line("refused", call, why);
         fprintf(stderr, "tidemark: not simulated: %s: %s\n", call, why);
     }

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "virtual_cuda/libraries/cudnn_internal.h"
+#include "virtual_cuda/libraries/cudnn_graph_internal.h"
 #include "virtual_cuda/libraries/stub_internal.h"
 
 /* cudnnBackendAttributeType_t */
@@ -38,19 +38,6 @@ enum {
     DEVICEPROP_JSON = 2702
 };
 
-typedef struct attribute {
-    struct attribute *next; /* owned */
-    int name, type;
-    int64_t n_values;
-    unsigned char values[]; /* n_values of bytes_of(type) */
-} attribute;
-
-/* cudnnBackendDescriptor_t */
-typedef struct descriptor {
-    int type;
-    attribute *first; /* owned; the latest first */
-} descriptor;
-
 TIDE_VC_EXPORT int cudnnBackendCreateDescriptor(int type, descriptor **ret_descriptor);
 TIDE_VC_EXPORT int cudnnBackendDestroyDescriptor(descriptor *object);
 TIDE_VC_EXPORT int cudnnBackendFinalize(descriptor *object);
@@ -79,7 +66,7 @@ static size_t bytes_of(int type) {
     }
 }
 
-static const attribute *find(const descriptor *object, int name) {
+const attribute *tide_vc_cudnn_find(const descriptor *object, int name) {
     for (const attribute *i = object->first; i != NULL; i = i->next) {
         if (i->name == name) {
             return i;
@@ -108,10 +95,6 @@ int cudnnBackendDestroyDescriptor(descriptor *object) {
     return CUDNN_OK;
 }
 
-int cudnnBackendFinalize(descriptor *object) {
-    return object != NULL ? CUDNN_OK : CUDNN_BAD_PARAM;
-}
-
 /* The new value lies in front of an older one of the same name, which is dropped. */
 int cudnnBackendSetAttribute(descriptor *object, int name, int type, int64_t n_values,
                              const void *values) {
@@ -135,12 +118,38 @@ int cudnnBackendSetAttribute(descriptor *object, int name, int type, int64_t n_v
     if (n_bytes > 0) {
         memcpy(made->values, values, n_bytes);
     }
+    tide_vc_cudnn_note_named(made);
     object->first = made;
     return CUDNN_OK;
 }
 
+static void keep_bound(descriptor *object, uint64_t bound_bytes) {
+    int64_t value = (int64_t)bound_bytes;
+    (void)cudnnBackendSetAttribute(object, TIDE_VC_CUDNN_BOUND, TYPE_INT64, 1, &value);
+}
+
+int cudnnBackendFinalize(descriptor *object) {
+    if (object == NULL) {
+        return CUDNN_BAD_PARAM;
+    }
+    keep_bound(object, tide_vc_cudnn_bound_now(object));
+    return CUDNN_OK;
+}
+
+/* The caller's descriptors for the results of the heuristics: the first stands for the one engine.
+ */
+static void note_results(const descriptor *heuristics, int64_t n_wanted, void *ret_values) {
+    descriptor *first = NULL;
+    if (ret_values != NULL && n_wanted > 0) {
+        memcpy(&first, ret_values, sizeof(first));
+    }
+    if (first != NULL) {
+        keep_bound(first, tide_vc_cudnn_bound_kept(heuristics));
+    }
+}
+
 /* What the library would compute: true where the name is such an attribute. */
-static bool is_computed(int name, int64_t *ret_n, int64_t *ret_value) {
+static bool is_computed(const descriptor *object, int name, int64_t *ret_n, int64_t *ret_value) {
     *ret_n = 1;
     *ret_value = 0;
     switch (name) {
@@ -154,8 +163,8 @@ static bool is_computed(int name, int64_t *ret_n, int64_t *ret_value) {
         return true;
     case ENGINECFG_WORKSPACE_SIZE:
     case PLAN_WORKSPACE_SIZE:
-        tide_vc_inexact("cudnnBackendGetAttribute",
-                        "the size of a plan's work area is not known; 0 is given");
+        tide_vc_inexact_bytes("cudnnBackendGetAttribute", CUDNN_NOT_KNOWN,
+                              tide_vc_cudnn_bound_kept(object));
         return true;
     case ENGINECFG_INTERMEDIATE_INFO:
     case ENGINECFG_KNOB_CHOICES:
@@ -185,11 +194,14 @@ int cudnnBackendGetAttribute(const descriptor *object, int name, int type, int64
     if (object == NULL) {
         return CUDNN_BAD_PARAM;
     }
-    const attribute *set = find(object, name);
+    const attribute *set = tide_vc_cudnn_find(object, name);
+    if (name == ENGINEHEUR_RESULTS) {
+        note_results(object, n_wanted, ret_values);
+    }
     if (name == PLAN_JSON || name == DEVICEPROP_JSON) {
         n = (int64_t)sizeof(EMPTY);
         give(EMPTY, n, TYPE_CHAR, n_wanted, ret_values);
-    } else if (is_computed(name, &n, &value)) {
+    } else if (is_computed(object, name, &n, &value)) {
         give(&value, n, type == TYPE_DESCRIPTOR ? type : TYPE_INT64, n_wanted, ret_values);
     } else if (set != NULL) {
         n = set->n_values;
@@ -210,7 +222,7 @@ int cudnnBackendExecute(void *handle, const descriptor *plan, const descriptor *
         return CUDNN_BAD_PARAM;
     }
     for (size_t i = 0; i < sizeof(WRITTEN) / sizeof(WRITTEN[0]); i++) {
-        const attribute *set = find(pack, WRITTEN[i]);
+        const attribute *set = tide_vc_cudnn_find(pack, WRITTEN[i]);
         for (int64_t j = 0; set != NULL && j < set->n_values; j++) {
             const void *address;
             memcpy(&address, set->values + (size_t)j * sizeof(address), sizeof(address));

@@ -3,6 +3,8 @@
 #ifndef TIDE_VIRTUAL_CUDA_LIBRARIES_CUDNN_INTERNAL_H
 #define TIDE_VIRTUAL_CUDA_LIBRARIES_CUDNN_INTERNAL_H
 
+#include <stdint.h>
+
 #include "virtual_cuda/handle.h"
 
 /* cudnnStatus_t */
@@ -17,6 +19,15 @@ typedef struct shape {
     int n_dimensions;
     int lengths[CUDNN_MOST_DIMENSIONS], steps[CUDNN_MOST_DIMENSIONS]; /* steps: 0 in filters */
 } shape;
+/* In the words of tide_vc_inexact_bytes. */
+#define CUDNN_NOT_KNOWN                                                                            \
+    "the size of a work area is not known; 0 is given; copies of its tensors and the matrix of "   \
+    "its windows would take"
+
+/* For the work area of a convolution: see cudnn_bound.c. 0 where a descriptor is missing. */
+uint64_t tide_vc_cudnn_convolution_bound(const shape *input, const shape *filter,
+                                         const shape *output);
+
 _Static_assert(sizeof(shape) <= TIDE_VC_HANDLE_BYTES, "a shape lies in a handle");
 
 #endif

@@ -61,9 +61,12 @@ int cufftXtMakePlanMany(int plan, int n_dimensions, const long long *lengths,
     for (int i = 0; i < n_dimensions; i++) {
         n_values *= (size_t)lengths[i];
     }
-    tide_vc_inexact("cufftXtMakePlanMany", "the size of its work area is an estimate");
     bool is_short =
         n_dimensions == 1 && lengths[0] <= LARGEST_IN_PLACE && (lengths[0] & (lengths[0] - 1)) == 0;
     *ret_work_bytes = is_short ? 0 : n_values * complex_bytes(execution_type);
+    tide_vc_inexact_bytes("cufftXtMakePlanMany",
+                          "the size of its work area is an estimate; by the manual some lengths "
+                          "take up to eight copies of the data",
+                          8 * (uint64_t)n_values * complex_bytes(execution_type));
     return OK;
 }

@@ -1,0 +1,19 @@
+/* fake_core.h - the core of the virtual card replaced by counters, for tests of its libraries. */
+#ifndef TIDE_TESTS_VIRTUAL_CUDA_FAKE_CORE_H
+#define TIDE_TESTS_VIRTUAL_CUDA_FAKE_CORE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+extern unsigned char card[4096]; /* addresses in here are the device's */
+extern const void *touched[8];
+extern size_t n_touched;
+extern long n_handles;
+extern const char *last_inexact, *last_refused;
+extern uint64_t last_bound;
+extern size_t copied_width, copied_height, copied_pitch;
+
+/* Before each test. */
+int forget(void **state);
+
+#endif

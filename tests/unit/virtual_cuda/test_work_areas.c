@@ -1,0 +1,216 @@
+/* test_work_areas.c - sizes of work areas that only a library knows: what is given, and the bound
+ * that is said with it. The figures follow from the shapes. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "unit/virtual_cuda/fake_core.h"
+
+/* --- prototypes as NVIDIA's headers have them --- */
+
+int cudnnCreateTensorDescriptor(void **tensor);
+int cudnnDestroyTensorDescriptor(void *tensor);
+int cudnnSetTensorNdDescriptor(void *tensor, int type, int n, const int *lengths, const int *steps);
+int cudnnSetFilterNdDescriptor(void *filter, int type, int format, int n, const int *lengths);
+int cudnnGetConvolutionForwardAlgorithm_v7(void *handle, const void *x, const void *w,
+                                           const void *convolution, const void *y, int wanted,
+                                           int *found, void *results);
+int cudnnGetConvolutionForwardWorkspaceSize(void *handle, const void *x, const void *w,
+                                            const void *convolution, const void *y, int algorithm,
+                                            size_t *bytes);
+int cudnnGetConvolutionBackwardDataWorkspaceSize(void *handle, const void *w, const void *dy,
+                                                 const void *convolution, const void *dx,
+                                                 int algorithm, size_t *bytes);
+int cudnnGetConvolutionBackwardFilterWorkspaceSize(void *handle, const void *x, const void *dy,
+                                                   const void *convolution, const void *dw,
+                                                   int algorithm, size_t *bytes);
+int cudnnBackendCreateDescriptor(int type, void **descriptor);
+int cudnnBackendDestroyDescriptor(void *descriptor);
+int cudnnBackendFinalize(void *descriptor);
+int cudnnBackendSetAttribute(void *descriptor, int name, int type, int64_t n, const void *values);
+int cudnnBackendGetAttribute(void *descriptor, int name, int type, int64_t wanted, int64_t *n,
+                             void *values);
+int cudnnCreateRNNDescriptor(void **rnn);
+int cudnnDestroyRNNDescriptor(void *rnn);
+int cudnnSetRNNDescriptor_v6(void *handle, void *rnn, int hidden, int layers, void *dropout,
+                             int input_mode, int direction, int cell, int algorithm, int precision);
+int cudnnSetRNNProjectionLayers(void *handle, void *rnn, int projected, int output);
+int cudnnGetRNNParamsSize(void *handle, const void *rnn, const void *x, size_t *bytes, int type);
+int cudnnGetRNNLinLayerMatrixParams(void *handle, const void *rnn, int layer, const void *x,
+                                    const void *w, const void *weights, int id, void *matrix,
+                                    void **at);
+int cudnnGetRNNLinLayerBiasParams(void *handle, const void *rnn, int layer, const void *x,
+                                  const void *w, const void *weights, int id, void *bias,
+                                  void **at);
+int cudnnGetRNNTrainingReserveSize(void *handle, const void *rnn, int steps, void *const *x,
+                                   size_t *bytes);
+int cufftXtMakePlanMany(int plan, int rank, long long *n, long long *inembed, long long istride,
+                        long long idist, int in, long long *onembed, long long ostride,
+                        long long odist, int out, long long batch, size_t *work, int execution);
+
+enum { FLOAT = 0, HALF = 2, TENSOR = 17, FORWARD = 10, GRAPH = 15, ENGINE = 2, CONFIG = 3 };
+enum { HEURISTICS = 4, PLAN = 5 };
+enum { TYPE_BOOLEAN = 2, TYPE_INT64 = 3, TYPE_DESCRIPTOR = 15, TYPE_ENUM = 1 };
+
+/* x (2, 3, 8, 8), w (4, 3, 3, 3), y (2, 4, 6, 6): copies of all three, and a matrix with a row for
+ * each of 72 places and a column for each of the 27 values of a window. */
+static const int X[] = {2, 3, 8, 8}, W[] = {4, 3, 3, 3}, Y[] = {2, 4, 6, 6};
+enum { EXPECTED = 4 * (384 + 108 + 288 + 72 * 27) };
+
+static void *tensor(const int *lengths, int n, int type) {
+    void *made = NULL;
+    int steps[4] = {1, 1, 1, 1};
+    assert_int_equal(cudnnCreateTensorDescriptor(&made), 0);
+    assert_int_equal(cudnnSetTensorNdDescriptor(made, type, n, lengths, steps), 0);
+    return made;
+}
+
+static void test_a_convolution_names_a_bound(void **state) {
+    void *x = tensor(X, 4, FLOAT), *w = tensor(W, 4, FLOAT), *y = tensor(Y, 4, FLOAT);
+    unsigned char found[64];
+    size_t bytes = 1;
+    int n = 0;
+    (void)state;
+    assert_int_equal(cudnnGetConvolutionForwardAlgorithm_v7(NULL, x, w, NULL, y, 1, &n, found), 0);
+    assert_int_equal(last_bound, EXPECTED);
+    last_bound = 0;
+    assert_int_equal(cudnnGetConvolutionForwardWorkspaceSize(NULL, x, w, NULL, y, 1, &bytes), 0);
+    assert_int_equal(bytes, 0);
+    assert_int_equal(last_bound, EXPECTED);
+    last_bound = 0;
+    assert_int_equal(cudnnGetConvolutionBackwardDataWorkspaceSize(NULL, w, y, NULL, x, 1, &bytes),
+                     0);
+    assert_int_equal(last_bound, EXPECTED);
+    last_bound = 0;
+    assert_int_equal(cudnnGetConvolutionBackwardFilterWorkspaceSize(NULL, x, y, NULL, w, 1, &bytes),
+                     0);
+    assert_int_equal(last_bound, EXPECTED);
+    assert_string_equal(last_inexact, "cudnnGetConvolutionBackwardFilterWorkspaceSize");
+    cudnnDestroyTensorDescriptor(x);
+    cudnnDestroyTensorDescriptor(w);
+    cudnnDestroyTensorDescriptor(y);
+}
+
+static void *make(int type) {
+    void *made = NULL;
+    assert_int_equal(cudnnBackendCreateDescriptor(type, &made), 0);
+    return made;
+}
+
+static void set_descriptor(void *of, int name, void *to) {
+    assert_int_equal(cudnnBackendSetAttribute(of, name, TYPE_DESCRIPTOR, 1, (const void *)&to), 0);
+}
+
+static void *graph_tensor(const int *lengths, bool is_virtual) {
+    void *made = make(TENSOR);
+    int64_t dimensions[4] = {lengths[0], lengths[1], lengths[2], lengths[3]};
+    int type = HALF;
+    assert_int_equal(cudnnBackendSetAttribute(made, 901, TYPE_ENUM, 1, &type), 0);
+    assert_int_equal(cudnnBackendSetAttribute(made, 902, TYPE_INT64, 4, dimensions), 0);
+    assert_int_equal(cudnnBackendSetAttribute(made, 907, TYPE_BOOLEAN, 1, &is_virtual), 0);
+    assert_int_equal(cudnnBackendFinalize(made), 0);
+    return made;
+}
+
+static uint64_t bound_of_plan(void *config) {
+    int64_t n = 0, bytes = -1;
+    void *plan = make(PLAN);
+    set_descriptor(plan, 401, config);
+    assert_int_equal(cudnnBackendFinalize(plan), 0);
+    last_bound = 0;
+    assert_int_equal(cudnnBackendGetAttribute(plan, 402, TYPE_INT64, 1, &n, &bytes), 0);
+    assert_int_equal(bytes, 0);
+    assert_int_equal(cudnnBackendDestroyDescriptor(plan), 0);
+    return last_bound;
+}
+
+/* By the heuristics, and by an engine of the caller's. */
+static void test_a_plan_names_the_bound_of_its_graph(void **state) {
+    void *parts[] = {graph_tensor(X, false), graph_tensor(W, false), graph_tensor(Y, true)};
+    void *operation = make(FORWARD), *graph = make(GRAPH), *heuristics = make(HEURISTICS);
+    void *result = make(CONFIG), *engine = make(ENGINE), *config = make(CONFIG);
+    int64_t n = 0;
+    (void)state;
+    set_descriptor(operation, 704, parts[0]);
+    set_descriptor(operation, 703, parts[1]);
+    set_descriptor(operation, 705, parts[2]);
+    assert_int_equal(cudnnBackendFinalize(operation), 0);
+    for (size_t i = 0; i < 3; i++) {
+        cudnnBackendDestroyDescriptor(parts[i]); /* as PyTorch does */
+    }
+    set_descriptor(graph, 801, operation);
+    assert_int_equal(cudnnBackendFinalize(graph), 0);
+    set_descriptor(heuristics, 201, graph);
+    assert_int_equal(cudnnBackendFinalize(heuristics), 0);
+    assert_int_equal(
+        cudnnBackendGetAttribute(heuristics, 202, TYPE_DESCRIPTOR, 1, &n, (void *)&result), 0);
+    /* The virtual output is not copied, and copies are in single precision. */
+    assert_int_equal(bound_of_plan(result), EXPECTED - 4 * 288);
+    set_descriptor(engine, 1300, graph);
+    assert_int_equal(cudnnBackendFinalize(engine), 0);
+    set_descriptor(config, 300, engine);
+    assert_int_equal(cudnnBackendFinalize(config), 0);
+    assert_int_equal(bound_of_plan(config), EXPECTED - 4 * 288);
+    void *all[] = {operation, graph, heuristics, result, engine, config};
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+        cudnnBackendDestroyDescriptor(all[i]);
+    }
+}
+
+/* Two LSTM layers, 5 values in, 7 hidden: gates of 7 x 5 and 7 x 7, then 7 x 7 twice, two biases a
+ * gate. */
+static void test_networks_as_cudnn_8_describes_them(void **state) {
+    static const int INPUT[] = {3, 5, 1};
+    void *rnn = NULL, *x = tensor(INPUT, 3, FLOAT), *w = tensor(INPUT, 3, FLOAT);
+    void *out = tensor(INPUT, 3, FLOAT), *at = NULL, *const steps[] = {x, x};
+    size_t bytes = 0;
+    (void)state;
+    assert_int_equal(cudnnCreateRNNDescriptor(&rnn), 0);
+    assert_int_equal(cudnnSetRNNDescriptor_v6(NULL, rnn, 7, 2, NULL, 0, 0, 2, 0, FLOAT), 0);
+    assert_int_equal(cudnnGetRNNParamsSize(NULL, rnn, x, &bytes, FLOAT), 0);
+    assert_int_equal(bytes, 4 * (4 * 7 * (5 + 7) + 4 * 7 * 14 + 2 * 8 * 7));
+    assert_int_equal(cudnnGetRNNParamsSize(NULL, rnn, x, &bytes, HALF), 0);
+    assert_int_equal(bytes, 2 * (4 * 7 * (5 + 7) + 4 * 7 * 14 + 2 * 8 * 7));
+    assert_int_equal(cudnnGetRNNLinLayerMatrixParams(NULL, rnn, 0, x, w, card, 4, out, &at), 0);
+    assert_ptr_equal(at, card + 4 * (4 * 7 * 5));
+    assert_int_equal(cudnnGetRNNLinLayerBiasParams(NULL, rnn, 1, x, w, card, 1, out, &at), 0);
+    assert_ptr_equal(at, card + 4 * (4 * 7 * (5 + 7) + 4 * 7 * 14 + 8 * 7 + 7));
+    /* Two steps of three sequences; a layer keeps gates, cells and outputs. */
+    assert_int_equal(cudnnGetRNNTrainingReserveSize(NULL, rnn, 2, steps, &bytes), 0);
+    assert_int_equal(bytes, 4 * (2 * 3 * 7) * (4 + 2) * 2);
+    assert_int_equal(last_bound, bytes + 4 * (2 * 3 * 7) * 5);
+    assert_int_equal(cudnnSetRNNProjectionLayers(NULL, rnn, 4, 0), 0);
+    assert_int_equal(cudnnGetRNNParamsSize(NULL, rnn, x, &bytes, FLOAT), 0);
+    assert_int_equal(bytes, 4 * ((4 * 7 * (5 + 4) + 4 * 7) + (4 * 7 * 8 + 4 * 7) + 2 * 8 * 7));
+    cudnnDestroyRNNDescriptor(rnn);
+    cudnnDestroyTensorDescriptor(x);
+    cudnnDestroyTensorDescriptor(w);
+    cudnnDestroyTensorDescriptor(out);
+}
+
+/* The manual of cuFFT: at worst eight times the values of all transforms. */
+static void test_a_transform_names_the_bound_of_the_manual(void **state) {
+    long long lengths[] = {100, 30};
+    size_t bytes = 0;
+    (void)state;
+    assert_int_equal(cufftXtMakePlanMany(1, 2, lengths, NULL, 1, 0, 4, NULL, 1, 0, 4, 5, &bytes, 4),
+                     0);
+    assert_int_equal(bytes, 100 * 30 * 5 * 8);
+    assert_int_equal(last_bound, 8 * bytes);
+}
+
+int main(void) {
+#define TEST(name) cmocka_unit_test_setup(name, forget)
+    const struct CMUnitTest tests[] = {
+        TEST(test_a_convolution_names_a_bound),
+        TEST(test_a_plan_names_the_bound_of_its_graph),
+        TEST(test_networks_as_cudnn_8_describes_them),
+        TEST(test_a_transform_names_the_bound_of_the_manual),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
