@@ -8,6 +8,7 @@
 #include "virtual_cuda/account.h"
 #include "virtual_cuda/export.h"
 #include "virtual_cuda/machine.h"
+#include "virtual_cuda/python.h"
 #include "virtual_cuda/status.h"
 
 static bool is_device_number(int device) {
@@ -15,6 +16,7 @@ static bool is_device_number(int device) {
 }
 
 TIDE_VC_EXPORT int cudaGetDeviceCount(int *ret_n) {
+    tide_vc_python_wake();
     *ret_n = tide_vc_n_devices();
     return tide_vc_fail(*ret_n > 0 ? TIDE_VC_OK : TIDE_VC_NO_DEVICE);
 }

@@ -12,6 +12,7 @@
 #include "virtual_cuda/handle.h"
 #include "virtual_cuda/inexact.h"
 #include "virtual_cuda/machine.h"
+#include "virtual_cuda/python.h"
 #include "virtual_cuda/status.h"
 #include "virtual_cuda/streams.h"
 
@@ -23,6 +24,7 @@ static bool is_device_number(int device) {
 
 TIDE_VC_EXPORT int cuInit(unsigned flags) {
     (void)flags;
+    tide_vc_python_wake();
     return tide_vc_n_devices() > 0 ? TIDE_VC_OK : TIDE_VC_NO_DEVICE;
 }
 

@@ -6,6 +6,7 @@
 #include "virtual_cuda/blocks.h"
 #include "virtual_cuda/export.h"
 #include "virtual_cuda/machine.h"
+#include "virtual_cuda/python.h"
 #include "virtual_cuda/status.h"
 
 enum { PITCH_BYTES = 512 }; /* rows of a pitched allocation begin at multiples of it */
@@ -15,6 +16,7 @@ static int allocate(void **ret_address, size_t n_bytes) {
     if (ret_address == NULL) {
         return tide_vc_fail(TIDE_VC_INVALID_VALUE);
     }
+    tide_vc_python_wake();
     int status = tide_vc_block_alloc(tide_vc_device(), n_bytes, &address);
     *ret_address = (void *)(uintptr_t)address;
     return tide_vc_fail(status);

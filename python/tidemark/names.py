@@ -1,0 +1,83 @@
+"""Names the tensors that modules and optimizers hold, by the addresses of their memory.
+
+A row says: when so many allocations had been made, the block at this address was this tensor. It is
+exact, because the address is read from the tensor itself.
+"""
+import gc
+
+
+class Names:
+    """Rows [device, allocations so far, address, category, name]; each tensor has one per block."""
+
+    def __init__(self, marks):
+        self.marks = marks
+        self.rows = []
+        self.seen = {}  # (name, category) -> address of the last row
+        self.name_of = {}  # id of a parameter -> its name in its module
+        self.n_named = -1  # parameters of the optimizers when the modules were searched
+
+    def look(self):
+        """Rows for the parameters, buffers and gradients of every module, and for optimizers."""
+        import torch
+
+        self._look_at_modules(_alive(torch.nn.Module))
+        for optimizer in _alive(torch.optim.Optimizer):
+            self.look_at_optimizer(optimizer)
+
+    def look_at_optimizer(self, optimizer):
+        """Rows for its parameters, their gradients, and its state."""
+        counts = self.marks.here()
+        parameters = [p for group in optimizer.param_groups for p in group["params"]]
+        self._search_names(parameters)
+        for i, parameter in enumerate(parameters):
+            name = self.name_of.get(id(parameter), f"parameter {i}")
+            self._add(counts, parameter, "parameter", name)
+            self._add(counts, parameter.grad, "gradient", name + ".grad")
+            state = optimizer.state.get(parameter)
+            for key, value in state.items() if isinstance(state, dict) else ():
+                self._add(counts, value, "optimizer_state", f"{name}.{key}")
+
+    def _search_names(self, parameters):
+        """Names are searched again when an optimizer has parameters that have none."""
+        if all(id(p) in self.name_of for p in parameters) or self.n_named == len(parameters):
+            return
+        import torch
+
+        self.n_named = len(parameters)
+        for module in _outermost(_alive(torch.nn.Module)):
+            for name, parameter in module.named_parameters():
+                self.name_of.setdefault(id(parameter), name)
+
+    def _look_at_modules(self, modules):
+        counts = self.marks.here()
+        for module in _outermost(modules):
+            for name, parameter in module.named_parameters():
+                self.name_of.setdefault(id(parameter), name)
+                self._add(counts, parameter, "parameter", name)
+                self._add(counts, parameter.grad, "gradient", name + ".grad")
+            for name, buffer in module.named_buffers():
+                self._add(counts, buffer, "buffer", name)
+
+    def _add(self, counts, tensor, category, name):
+        import torch
+
+        if not isinstance(tensor, torch.Tensor) or not tensor.is_cuda:
+            return
+        try:
+            address = tensor.untyped_storage().data_ptr()
+        except (RuntimeError, NotImplementedError):
+            return  # a subclass without memory of its own
+        if address == 0 or self.seen.get((name, category)) == address:
+            return
+        self.seen[name, category] = address
+        self.rows.append([tensor.device.index, counts[tensor.device.index], address, category, name])
+
+
+def _alive(kind):
+    """The program's objects of a class. isinstance would wake objects that pretend to be others."""
+    return [found for found in gc.get_objects() if issubclass(type(found), kind)]
+
+
+def _outermost(modules):
+    inner = {id(child) for module in modules for child in module._modules.values()}
+    return [module for module in modules if id(module) not in inner]

@@ -1,0 +1,61 @@
+"""What is told of the process beside PyTorch's snapshot: versions, marks, names and how it ended."""
+import os
+import platform
+import resource
+import sys
+
+
+def describe(torch, recording):
+    """The content of PID.json; launch/left.h has its keys."""
+    devices = range(torch.cuda.device_count())
+    return {
+        "pid": os.getpid(),
+        "rank": _integer(os.environ.get("RANK", "-1")),
+        "command": getattr(sys, "orig_argv", sys.argv),
+        "torch": str(torch.__version__),
+        "cuda": str(torch.version.cuda),
+        "python": platform.python_version(),
+        "backend": torch.cuda.get_allocator_backend(),
+        "has_history": recording.has_history,
+        "peaks": [_peaks(torch, device) for device in devices],
+        "n_allocations": recording.marks.here(),
+        "n_steps": recording.marks.n_steps,
+        "n_calls": recording.marks.n_calls,
+        "ended_early": recording.marks.ended_early,
+        "exception": _exception(),
+        "is_out_of_memory": _is_out_of_memory(torch),
+        "host_peak_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+        "marks": recording.marks.rows,
+        "names": recording.names.rows,
+    }
+
+
+def _peaks(torch, device):
+    stats = torch.cuda.memory_stats(device)
+    return {
+        "allocated": stats.get("allocated_bytes.all.peak", 0),
+        "reserved": stats.get("reserved_bytes.all.peak", 0),
+        "retries": stats.get("num_alloc_retries", 0),
+        "out_of_memory": stats.get("num_ooms", 0),
+    }
+
+
+def _integer(text):
+    return int(text) if text.isdigit() else -1
+
+
+def _last_error():
+    """The exception that ends the program; Python keeps it until the interpreter is gone."""
+    return getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)
+
+
+def _exception():
+    error = _last_error()
+    if error is None:
+        return ""
+    text = str(error)
+    return f"{type(error).__name__}: {text.splitlines()[0] if text else ''}"
+
+
+def _is_out_of_memory(torch):
+    return isinstance(_last_error(), torch.cuda.OutOfMemoryError)

@@ -1,0 +1,153 @@
+"""Records one process from PyTorch's initialisation of CUDA to its end.
+
+PyTorch keeps the history itself. This module switches it on before the first allocation, and writes
+two files into the folder of the run when the process ends: PID.pickle is PyTorch's snapshot, and
+PID.json says what PyTorch's snapshot has no place for (see launch/left.h).
+"""
+import atexit
+import json
+import os
+import pickle
+import signal
+import sys
+import threading
+
+from . import names, program, steps
+
+MAX_ENTRIES = 1_000_000  # events that PyTorch keeps; older ones are dropped, and counted in the answer
+
+
+class Recording:
+    """What is known of this process so far."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.has_history = False  # False: another allocator than PyTorch's own is in use
+        self.is_over = False  # the files are written
+        self.lock = threading.Lock()
+        self.marks = steps.Marks()
+        self.names = names.Names(self.marks)
+
+
+_recording = None
+
+
+def prepare(cuda):
+    """Queues the start of the recording behind PyTorch's initialisation of CUDA."""
+    global _recording
+    _recording = Recording(os.environ["TIDEMARK_RUN_FOLDER"])
+    os.register_at_fork(after_in_child=_forget_parent)
+    atexit.register(_finish)
+    _wrap_exit()
+    if threading.current_thread() is threading.main_thread():
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            if signal.getsignal(number) is signal.SIG_DFL:
+                signal.signal(number, _end_by_signal)
+    if cuda.is_initialized():
+        _begin()
+    else:  # cuda._lazy_call would wait for a lock that this thread may hold
+        cuda._queued_calls.append((_begin, []))
+
+
+def _begin():
+    """CUDA is initialised, and nothing has been allocated yet."""
+    import torch
+
+    try:
+        if torch.cuda.get_allocator_backend() == "native":
+            torch.cuda.memory._record_memory_history(
+                enabled="all", context="all", stacks="python", max_entries=MAX_ENTRIES
+            )
+            torch._C._cuda_attach_out_of_memory_observer(_at_out_of_memory)
+            _recording.has_history = True
+        steps.watch(_recording.marks, _recording.names, end_now)
+        if os.environ.get("TIDEMARK_VALUES", "zero") != "zero":
+            from . import shadow
+
+            shadow.start()
+    except Exception as error:  # the program must not see it
+        _tell(f"the program is not recorded: {type(error).__name__}: {error}")
+
+
+def _at_out_of_memory(device, asked, total, free):
+    _recording.names.look()
+
+
+def _forget_parent():
+    """A forked child has a history of its own, if it may use CUDA at all."""
+    global _recording
+    _recording = Recording(_recording.folder)
+
+
+def _finish():
+    """Writes the two files, once."""
+    recording = _recording
+    with recording.lock:
+        if recording.is_over:
+            return
+        recording.is_over = True
+    try:
+        _write(recording)
+    except Exception as error:
+        _tell(f"the history could not be written: {type(error).__name__}: {error}")
+
+
+def _write(recording):
+    torch = sys.modules.get("torch")
+    if torch is None or not torch.cuda.is_initialized():
+        return
+    if recording.has_history:
+        recording.names.look()
+        snapshot = torch.cuda.memory._snapshot()
+        for trace in snapshot["device_traces"]:
+            if trace and trace[-1]["action"] == "snapshot":
+                trace.pop()  # our own look
+        _replace(recording.folder, "pickle", lambda file: pickle.dump(snapshot, file, protocol=4))
+    text = json.dumps(program.describe(torch, recording)).encode()
+    _replace(recording.folder, "json", lambda file: file.write(text))
+
+
+def _replace(folder, ending, write):
+    path = os.path.join(folder, f"{os.getpid()}.{ending}")
+    with open(path + ".part", "wb") as file:
+        write(file)
+    os.replace(path + ".part", path)
+
+
+def end_now():
+    """Ends the process with status 0, after what --steps or --calls asked for."""
+    _recording.marks.ended_early = True
+    _finish()
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (AttributeError, OSError, ValueError):
+            pass  # closed, or not a stream: nothing is left to flush
+    workers = sys.modules.get("multiprocessing")
+    for worker in workers.active_children() if workers is not None else ():
+        worker.terminate()
+    _real_exit(0)
+
+
+def _end_by_signal(number, frame):
+    """The default action of a signal, after the files have been written."""
+    _finish()
+    signal.signal(number, signal.SIG_DFL)
+    os.kill(os.getpid(), number)
+
+
+_real_exit = os._exit
+
+
+def _wrap_exit():
+    """os._exit skips atexit; workers of multiprocessing end with it."""
+
+    def _exit(status):
+        _finish()
+        _real_exit(status)
+
+    os._exit = _exit
+
+
+def _tell(text):
+    print(f"tidemark: {text}", file=sys.stderr, flush=True)

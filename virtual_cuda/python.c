@@ -1,0 +1,96 @@
+/* The functions of the interpreter are looked up by name: the process may have none. */
+#define _GNU_SOURCE /* RTLD_DEFAULT */
+#include "virtual_cuda/python.h"
+
+#include <dlfcn.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FILE_INPUT = 257 }; /* Py_file_input: a sequence of statements, in every version */
+
+enum { NEEDED = 0, ASKED, DONE };
+static _Atomic int state;
+
+/* Imports the package from its file, so that neither the program's sys.path nor -E, -I or -S
+ * matters. `ready` is what the package answers. */
+static const char CODE[] =
+    "ready = True\n"
+    "try:\n"
+    "    import os, sys\n"
+    "    package = sys.modules.get('tidemark')\n"
+    "    if package is None:\n"
+    "        import importlib.util\n"
+    "        folder = os.path.join(os.environ['TIDEMARK_PYTHON'], 'tidemark')\n"
+    "        spec = importlib.util.spec_from_file_location(\n"
+    "            'tidemark', os.path.join(folder, '__init__.py'),\n"
+    "            submodule_search_locations=[folder])\n"
+    "        package = importlib.util.module_from_spec(spec)\n"
+    "        sys.modules['tidemark'] = package\n"
+    "        spec.loader.exec_module(package)\n"
+    "    ready = package._start()\n"
+    "except BaseException as error:\n"
+    "    sys.modules.pop('tidemark', None)\n"
+    "    print(f'tidemark: the program is not recorded: {type(error).__name__}: {error}',\n"
+    "          file=sys.stderr, flush=True)\n";
+
+/* Objects of Python's. */
+typedef void *object;
+
+typedef struct interpreter {
+    object (*new_dict)(void);
+    object (*run)(const char *code, int start, object globals, object locals);
+    object (*get_item)(object dict, const char *key); /* borrowed; NULL: there is none */
+    int (*is_true)(object value);
+    void (*release)(object value); /* NULL is allowed */
+    void (*clear_error)(void);
+} interpreter;
+
+static bool find(const char *name, void *ret_function) {
+    void *function = dlsym(RTLD_DEFAULT, name);
+    memcpy(ret_function, &function, sizeof(function));
+    return function != NULL;
+}
+
+static bool find_interpreter(interpreter *ret) {
+    return find("PyDict_New", &ret->new_dict) && find("PyRun_String", &ret->run) &&
+           find("PyDict_GetItemString", &ret->get_item) && find("PyObject_IsTrue", &ret->is_true) &&
+           find("Py_DecRef", &ret->release) && find("PyErr_Clear", &ret->clear_error);
+}
+
+/* Runs on the main thread, which holds the GIL. An exception that stayed here would come up in the
+ * middle of the program. */
+static int import_package(void *unused) {
+    (void)unused;
+    interpreter python;
+    bool is_ready = true;
+    if (find_interpreter(&python)) {
+        object names = python.new_dict();
+        object result = names != NULL ? python.run(CODE, FILE_INPUT, names, names) : NULL;
+        object ready = result != NULL ? python.get_item(names, "ready") : NULL;
+        is_ready = ready == NULL || python.is_true(ready) != 0;
+        python.clear_error();
+        python.release(result);
+        python.release(names);
+    }
+    atomic_store(&state, is_ready ? DONE : NEEDED);
+    return 0;
+}
+
+void tide_vc_python_wake(void) {
+    int expected = NEEDED;
+    int (*is_initialized)(void) = NULL;
+    int (*add_call)(int (*call)(void *), void *argument) = NULL;
+    if (atomic_load_explicit(&state, memory_order_relaxed) != NEEDED ||
+        !atomic_compare_exchange_strong(&state, &expected, ASKED)) {
+        return;
+    }
+    if (getenv("TIDEMARK_PYTHON") == NULL || !find("Py_AddPendingCall", &add_call) ||
+        !find("Py_IsInitialized", &is_initialized)) {
+        atomic_store(&state, DONE);
+    } else if (is_initialized() == 0 || add_call(import_package, NULL) != 0) {
+        atomic_store(&state, NEEDED); /* the queue is full: another call asks again */
+    }
+}
