@@ -34,6 +34,7 @@ typedef struct tide_command {
 } tide_command;
 
 /* One per file command_NAME.c; main.c has the table of those that are built in. */
+extern const tide_command tide_command_run;
 extern const tide_command tide_command_profile;
 extern const tide_command tide_command_summary;
 extern const tide_command tide_command_compare;

@@ -157,6 +157,8 @@ static const struct {
     {"scope_kinds", read_scope_kinds},
     {"block_states", read_block_states},
     {"allocator", tide_read_allocator},
+    {"software", tide_read_software},
+    {"inexact", tide_read_inexact},
     {"log", tide_read_log},
     {"timing", tide_read_timing},
     {"loss", tide_read_loss},

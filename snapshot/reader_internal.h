@@ -54,6 +54,8 @@ void tide_read_clock(tide_reader *reader);
 void tide_read_devices(tide_reader *reader);
 void tide_read_streams(tide_reader *reader);
 void tide_read_allocator(tide_reader *reader);
+void tide_read_software(tide_reader *reader);
+void tide_read_inexact(tide_reader *reader);
 void tide_read_origin(tide_reader *reader);
 void tide_read_log(tide_reader *reader);
 void tide_read_timing(tide_reader *reader);

@@ -254,9 +254,10 @@ static void read_setting(tide_reader *reader, tide_snapshot_setting *row) {
     }
 }
 
-void tide_read_allocator(tide_reader *reader) {
-    tide_snapshot *snapshot = reader->snapshot;
-    tide_snapshot_setting *rows = tide_arena_alloc(&snapshot->arena, MAX_SETTINGS, sizeof(*rows));
+static void read_settings(tide_reader *reader, const tide_snapshot_setting **ret_rows,
+                          size_t *ret_n) {
+    tide_arena *arena = &reader->snapshot->arena;
+    tide_snapshot_setting *rows = tide_arena_alloc(arena, MAX_SETTINGS, sizeof(*rows));
     size_t n_rows = 0;
     if (rows == NULL) {
         tide_json_fail(&reader->json, TIDE_NO_MEMORY, reader->json.at, "no memory for settings");
@@ -265,16 +266,24 @@ void tide_read_allocator(tide_reader *reader) {
     const char *key = NULL;
     reader->json.text_limit = TIDE_SHORT_TEXT_BYTES;
     tide_json_enter_object(&reader->json);
-    while ((key = tide_json_next_key(&reader->json, &snapshot->arena)) != NULL &&
+    while ((key = tide_json_next_key(&reader->json, arena)) != NULL &&
            room_for(reader, n_rows, MAX_SETTINGS)) {
         refuse_twice(reader, rows, n_rows, key);
         rows[n_rows].name = key;
         read_setting(reader, &rows[n_rows]);
         n_rows++;
     }
-    snapshot->settings = rows;
-    snapshot->n_settings = n_rows;
+    *ret_rows = rows;
+    *ret_n = n_rows;
     reader->json.text_limit = TIDE_JSON_TEXT_BYTES;
+}
+
+void tide_read_allocator(tide_reader *reader) {
+    read_settings(reader, &reader->snapshot->settings, &reader->snapshot->n_settings);
+}
+
+void tide_read_software(tide_reader *reader) {
+    read_settings(reader, &reader->snapshot->software, &reader->snapshot->n_software);
 }
 
 void tide_read_origin(tide_reader *reader) {

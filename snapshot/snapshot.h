@@ -87,6 +87,14 @@ typedef struct tide_snapshot_setting {
     double number;    /* -1: unlimited */
 } tide_snapshot_setting;
 
+/* What the recording could not know exactly, or what a simulated device refused to do. */
+typedef struct tide_snapshot_inexact {
+    const char *call;    /* the function: "cusolverDnSgetrf_bufferSize" */
+    const char *what;    /* "the size of its work area is not known; 0 is given" */
+    int64_t bound_bytes; /* it takes at most so many bytes more; -1: not known */
+    bool is_refused;     /* the call failed, as on a device that cannot do it */
+} tide_snapshot_inexact;
+
 /* Samples of one phase in ms, one per measured step. */
 typedef struct tide_snapshot_phase {
     const char *name; /* forward, backward, optimizer, step */
@@ -135,6 +143,11 @@ typedef struct tide_snapshot {
     size_t n_streams;
     const tide_snapshot_setting *settings; /* of the allocator */
     size_t n_settings;
+    const tide_snapshot_setting *software; /* versions of what ran: "torch", "cuda", "python"; the
+                                              values are texts */
+    size_t n_software;
+    const tide_snapshot_inexact *inexact; /* in the order in which they were met */
+    size_t n_inexact;
     tide_snapshot_timing timing;
     uint64_t n_dropped;         /* events lost because the log was full */
     uint64_t n_scopes_dropped;  /* scopes lost: their table was full, or the log is damaged */

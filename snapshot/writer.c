@@ -137,19 +137,48 @@ static void write_devices(tide_json_writer *json, const tide_snapshot *snapshot)
     tide_json_line(json);
 }
 
-static void write_allocator(tide_json_writer *json, const tide_snapshot *snapshot) {
-    tide_json_key(json, "allocator");
+static void write_settings(tide_json_writer *json, const char *key,
+                           const tide_snapshot_setting *settings, size_t n) {
+    tide_json_key(json, key);
     tide_json_begin_object(json);
-    for (size_t i = 0; i < snapshot->n_settings; i++) {
-        const tide_snapshot_setting *setting = &snapshot->settings[i];
-        if (setting->text != NULL) {
-            tide_json_key_text(json, setting->name, setting->text);
+    for (size_t i = 0; i < n; i++) {
+        if (settings[i].text != NULL) {
+            tide_json_key_text(json, settings[i].name, settings[i].text);
         } else {
-            tide_json_key_real(json, setting->name, setting->number);
+            tide_json_key_real(json, settings[i].name, settings[i].number);
         }
     }
     tide_json_end_object(json);
     tide_json_line(json);
+}
+
+/* The key is absent where everything is exact. */
+static void write_inexact(tide_json_writer *json, const tide_snapshot *snapshot) {
+    if (snapshot->n_inexact == 0) {
+        return;
+    }
+    tide_json_key(json, "inexact");
+    tide_json_begin_array(json);
+    for (size_t i = 0; i < snapshot->n_inexact; i++) {
+        const tide_snapshot_inexact *row = &snapshot->inexact[i];
+        tide_json_begin_object(json);
+        tide_json_key_text(json, "call", row->call);
+        tide_json_key_text(json, "what", row->what);
+        tide_json_key_integer(json, "bound_bytes", row->bound_bytes);
+        tide_json_key(json, "refused");
+        tide_json_boolean(json, row->is_refused);
+        tide_json_end_object(json);
+    }
+    tide_json_end_array(json);
+    tide_json_line(json);
+}
+
+static void write_allocator(tide_json_writer *json, const tide_snapshot *snapshot) {
+    write_settings(json, "allocator", snapshot->settings, snapshot->n_settings);
+    if (snapshot->n_software > 0) {
+        write_settings(json, "software", snapshot->software, snapshot->n_software);
+    }
+    write_inexact(json, snapshot);
     tide_json_key(json, "log");
     tide_json_begin_object(json);
     tide_json_key_text(json, "full_policy", snapshot->full_policy);

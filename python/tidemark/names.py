@@ -1,13 +1,13 @@
 """Names the tensors that modules and optimizers hold, by the addresses of their memory.
 
-A row says: when so many allocations had been made, the block at this address was this tensor. It is
-exact, because the address is read from the tensor itself.
+A row says: at this place in the history (see steps.py), the block at this address was this tensor.
+It is exact, because the address is read from the tensor itself.
 """
 import gc
 
 
 class Names:
-    """Rows [device, allocations so far, address, category, name]; each tensor has one per block."""
+    """Rows [device, place, address, category, name]; a tensor has one for each block it had."""
 
     def __init__(self, marks):
         self.marks = marks

@@ -18,7 +18,7 @@ def describe(torch, recording):
         "backend": torch.cuda.get_allocator_backend(),
         "has_history": recording.has_history,
         "peaks": [_peaks(torch, device) for device in devices],
-        "n_allocations": recording.marks.here(),
+        "n_rows": recording.marks.here(),
         "n_steps": recording.marks.n_steps,
         "n_calls": recording.marks.n_calls,
         "ended_early": recording.marks.ended_early,

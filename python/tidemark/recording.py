@@ -61,10 +61,6 @@ def _begin():
             torch._C._cuda_attach_out_of_memory_observer(_at_out_of_memory)
             _recording.has_history = True
         steps.watch(_recording.marks, _recording.names, end_now)
-        if os.environ.get("TIDEMARK_VALUES", "zero") != "zero":
-            from . import shadow
-
-            shadow.start()
     except Exception as error:  # the program must not see it
         _tell(f"the program is not recorded: {type(error).__name__}: {error}")
 

@@ -1,7 +1,7 @@
 """Marks where steps and phases begin and end in PyTorch's history.
 
-A place in the history is told by the number of allocations that each device has made so far. PyTorch
-counts them in its statistics, so that a mark costs one look and changes nothing.
+A place in the history is told by the number of blocks that each device has given out and taken back
+so far. PyTorch counts them in its statistics, so that a mark costs one look and changes nothing.
 
 A step ends when the first optimizer of the program has made its step. Gradient accumulation counts
 once, because the optimizer then steps once. The first step begins with the first call of a module.
@@ -11,7 +11,7 @@ import threading
 
 
 class Marks:
-    """Places in the history: [name, allocations so far by device]."""
+    """Places in the history: [name, rows so far by device]."""
 
     def __init__(self):
         self.rows = []
@@ -20,13 +20,13 @@ class Marks:
         self.ended_early = False  # by --steps or --calls
 
     def here(self):
-        """Allocations so far, by device."""
+        """Rows so far, by device: blocks given out and taken back, each of which is one."""
         import torch
 
         counts = []
         for device in range(torch.cuda.device_count()):
-            stats = torch._C._cuda_memoryStats(device)
-            counts.append(stats["allocation"]["all"]["allocated"])
+            blocks = torch._C._cuda_memoryStats(device)["allocation"]["all"]
+            counts.append(blocks["allocated"] + blocks["freed"])
         return counts
 
     def add(self, name):

@@ -1,0 +1,308 @@
+/* The lines at the end of a run: whether it fits, where its peak is, what fills it, what could not
+ * be known, and where the report is. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "cli/run/internal.h"
+#include "common/bytes.h"
+#include "common/hostmem.h"
+#include "common/plural.h"
+#include "common/text.h"
+#include "snapshot/steps.h"
+#include "snapshot/user_frame.h"
+
+enum { LINE_BYTES = 1024, PLACE_BYTES = 256, MAX_SHARES = 4, MAX_CALLS = 3 };
+
+int64_t tide_run_allocated_peak(const tide_run_answer *of, tide_run_place at) {
+    const tide_run_process *process = &of->processes[at.process];
+    int64_t peak = process->left->peaks[at.device].allocated_bytes;
+    if (process->summary != NULL && at.device < process->summary->n_devices) {
+        int64_t seen = process->summary->devices[at.device].max[TIDE_MAX_ALLOCATED].bytes;
+        peak = seen > peak ? seen : peak;
+    }
+    return peak;
+}
+
+int64_t tide_run_reserved_peak(const tide_run_answer *of, tide_run_place at) {
+    const tide_run_process *process = &of->processes[at.process];
+    int64_t peak = process->left->peaks[at.device].reserved_bytes;
+    if (process->summary != NULL && at.device < process->summary->n_devices) {
+        int64_t seen = process->summary->devices[at.device].max[TIDE_MAX_RESERVED].bytes;
+        peak = seen > peak ? seen : peak;
+    }
+    return peak;
+}
+
+tide_run_place tide_run_fullest(const tide_run_answer *of) {
+    tide_run_place best = {0, 0};
+    int64_t most = -1;
+    for (size_t i = 0; i < of->list->n_processes; i++) {
+        for (size_t d = 0; d < of->processes[i].left->n_devices; d++) {
+            tide_run_place here = {i, d};
+            int64_t peak = tide_run_reserved_peak(of, here);
+            if (peak > most) {
+                most = peak;
+                best = here;
+            }
+        }
+    }
+    return best;
+}
+
+static const tide_summary_device *summary_of(const tide_run_answer *of, tide_run_place at) {
+    const tide_summary *summary = of->processes[at.process].summary;
+    return summary != NULL && at.device < summary->n_devices ? &summary->devices[at.device] : NULL;
+}
+
+/* "in step 1, backward, at train.py:42 (forward)": where a row of the history happened. */
+static void say_where(const tide_run_process *process, int64_t event, tide_text *to) {
+    const tide_snapshot *snapshot = process->snapshot;
+    if (event < 0) {
+        return;
+    }
+    const tide_event *row = &snapshot->events[event];
+    for (uint32_t at = row->scope, phase = TIDE_NONE; at != TIDE_NONE;
+         at = snapshot->scopes[at].parent) {
+        const tide_scope_row *scope = &snapshot->scopes[at];
+        if (scope->kind == TIDE_SCOPE_PHASE) {
+            phase = scope->name;
+        } else if (scope->kind == TIDE_SCOPE_STEP) {
+            tide_text_add(to, " in step %d", (int)scope->index);
+            if (phase != TIDE_NONE) {
+                tide_text_add(to, ", %s,", tide_snapshot_text(snapshot, phase));
+            }
+        }
+    }
+    uint32_t frame = tide_user_frame(snapshot, row->stack);
+    if (frame != TIDE_NONE) {
+        char text[PLACE_BYTES];
+        tide_frame_text(snapshot, frame, text, sizeof(text));
+        tide_text_add(to, " at %s", text);
+    }
+}
+
+/* The process whose last word was that it is out of memory. */
+static bool find_failed(const tide_run_answer *of, size_t *ret_process) {
+    for (size_t i = 0; i < of->list->n_processes; i++) {
+        if (of->processes[i].left->is_out_of_memory) {
+            *ret_process = i;
+            return true;
+        }
+    }
+    return false;
+}
+
+static const char *device_name(const tide_run_answer *of, tide_run_place at) {
+    const tide_card *card = tide_launch_card(of->config->cards, at.device);
+    return card != NULL ? card->spec : of->options->device;
+}
+
+static int64_t capacity_of(const tide_run_answer *of, tide_run_place at) {
+    const tide_card *card = tide_launch_card(of->config->cards, at.device);
+    int64_t total = of->config->memory_bytes > 0 ? (int64_t)of->config->memory_bytes
+                    : card != NULL               ? card->total_bytes
+                                                 : 0;
+    return card != NULL && card->context_bytes > 0 ? total - card->context_bytes : total;
+}
+
+/* The last row that tells of a failed allocation; -1: none. */
+static int64_t last_failure(const tide_snapshot *snapshot) {
+    for (size_t i = snapshot != NULL ? snapshot->n_events : 0; i > 0; i--) {
+        if (snapshot->events[i - 1].action == TIDE_ACTION_OOM) {
+            return (int64_t)i - 1;
+        }
+    }
+    return -1;
+}
+
+static void tell_failure(const tide_run_answer *of, size_t i, tide_run_place fullest) {
+    char line[LINE_BYTES];
+    char asked[TIDE_BYTES_TEXT];
+    char free_text[TIDE_BYTES_TEXT];
+    char reserved[TIDE_BYTES_TEXT];
+    const tide_run_process *process = &of->processes[i];
+    int64_t event = last_failure(process->snapshot);
+    tide_text text = tide_text_in(line, sizeof(line));
+    tide_text_add(&text, "it does not fit %s: out of memory", device_name(of, fullest));
+    if (event >= 0) {
+        const tide_event *row = &process->snapshot->events[event];
+        say_where(process, event, &text);
+        tide_text_add(&text,
+                      ": %s were asked for, and %s were free beside the %s that PyTorch "
+                      "had reserved",
+                      tide_bytes_format((int64_t)row->requested_bytes, asked),
+                      tide_bytes_format((int64_t)row->block_bytes, free_text),
+                      tide_bytes_format(tide_run_reserved_peak(of, fullest), reserved));
+    }
+    tide_cli_note(TIDE_COMMAND_RUN, "%s", line);
+}
+
+/* How the margin has to be read where nobody has measured what the context takes. */
+static void add_margin(const tide_run_answer *of, tide_run_place at, tide_text *to) {
+    const tide_card *card = tide_launch_card(of->config->cards, at.device);
+    if (card == NULL || card->context_bytes < 0) {
+        tide_text_add(to, ", less what the CUDA context and libraries take, which is not measured "
+                          "for this card");
+    }
+}
+
+static void tell_fit(const tide_run_answer *of, tide_run_place at) {
+    char line[LINE_BYTES];
+    char allocated[TIDE_BYTES_TEXT];
+    char reserved[TIDE_BYTES_TEXT];
+    char left[TIDE_BYTES_TEXT];
+    int64_t reserved_bytes = tide_run_reserved_peak(of, at);
+    int64_t n_oom = of->processes[at.process].left->peaks[at.device].n_oom;
+    tide_text text = tide_text_in(line, sizeof(line));
+    tide_text_add(
+        &text, "it fits %s: PyTorch allocated %s and reserved %s at their peaks; %s are left",
+        device_name(of, at), tide_bytes_format(tide_run_allocated_peak(of, at), allocated),
+        tide_bytes_format(reserved_bytes, reserved),
+        tide_bytes_format(capacity_of(of, at) - reserved_bytes, left));
+    add_margin(of, at, &text);
+    if (n_oom > 0) {
+        tide_text_add(&text, "; the program caught %lld out-of-memory %s", (long long)n_oom,
+                      tide_plural((uint64_t)n_oom, "error", "errors"));
+    }
+    tide_cli_note(TIDE_COMMAND_RUN, "%s", line);
+}
+
+/* Whether the last step had a higher peak than the one before. */
+static bool is_growing(const tide_run_process *process, size_t device, size_t *ret_n_steps) {
+    tide_lifetimes lifetimes;
+    tide_steps steps;
+    bool grows = false;
+    *ret_n_steps = 0;
+    if (tide_lifetimes_init(&lifetimes, process->snapshot, tide_hostmem_default(), NULL) != TIDE_OK) {
+        return false;
+    }
+    if (tide_steps_init(&steps, process->snapshot, &lifetimes, device) == TIDE_OK) {
+        size_t n = steps.n_steps;
+        *ret_n_steps = n;
+        grows = n >= 2 && steps.steps[n - 1].peak_bytes > steps.steps[n - 2].peak_bytes;
+        tide_steps_fini(&steps);
+    }
+    tide_lifetimes_fini(&lifetimes);
+    return grows;
+}
+
+static void tell_peak(const tide_run_answer *of, tide_run_place at) {
+    char line[LINE_BYTES];
+    const tide_run_process *process = &of->processes[at.process];
+    const tide_summary_device *device = summary_of(of, at);
+    size_t n_steps = 0;
+    tide_text text = tide_text_in(line, sizeof(line));
+    if (device == NULL) {
+        tide_cli_note(
+            TIDE_COMMAND_RUN,
+            "where the peak is cannot be told: PyTorch keeps no history of its back end %s",
+            process->left->backend);
+        return;
+    }
+    tide_text_add(&text, "the peak is%s", device->peak.event < 0 ? " at the start" : "");
+    say_where(process, device->peak.event, &text);
+    if (of->list->n_processes > 1) {
+        tide_text_add(&text, ", in process %lld", (long long)process->left->pid);
+    }
+    if (is_growing(process, at.device, &n_steps)) {
+        tide_text_add(&text, "; memory is still growing at step %zu", n_steps - 1);
+    }
+    tide_cli_note(TIDE_COMMAND_RUN, "%s", line);
+}
+
+/* The shares of the categories, largest first. */
+static void tell_shares(const tide_run_answer *of, tide_run_place at) {
+    char line[LINE_BYTES];
+    char bytes[TIDE_BYTES_TEXT];
+    const tide_summary_device *device = summary_of(of, at);
+    tide_text text = tide_text_in(line, sizeof(line));
+    if (device == NULL) {
+        return;
+    }
+    const tide_split *split = &device->peak.by_category;
+    int64_t below = INT64_MAX;
+    size_t n_told = 0;
+    for (; n_told < MAX_SHARES; n_told++) {
+        const tide_share *largest = NULL;
+        for (size_t i = 0; i < split->n_shares; i++) {
+            const tide_share *share = &split->shares[i];
+            if (share->bytes > 0 && share->bytes < below &&
+                (largest == NULL || share->bytes > largest->bytes)) {
+                largest = share;
+            }
+        }
+        if (largest == NULL) {
+            break;
+        }
+        below = largest->bytes;
+        tide_text_add_item(&text, ", ", "%s %s", tide_bytes_format(largest->bytes, bytes),
+                           largest->label);
+    }
+    if (device->peak.by_stack.n_shares > 0) {
+        char place[PLACE_BYTES];
+        const tide_snapshot *snapshot = of->processes[at.process].snapshot;
+        const tide_share *most = &device->peak.by_stack.shares[0];
+        tide_frame_text(snapshot, tide_user_frame(snapshot, most->key), place, sizeof(place));
+        tide_text_add(&text, "; the most from one place is %s, from %s",
+                      tide_bytes_format(most->bytes, bytes), place);
+    }
+    tide_cli_note(TIDE_COMMAND_RUN, "it holds %s", line);
+}
+
+static void tell_inexact(const tide_run_answer *of) {
+    char line[LINE_BYTES];
+    tide_text text = tide_text_in(line, sizeof(line));
+    size_t n_told = 0;
+    for (size_t i = 0; i < of->list->n_inexact; i++) {
+        const tide_left_inexact *row = &of->list->inexact[i];
+        if (n_told++ < MAX_CALLS) {
+            tide_text_add_item(&text, "; ", "%s%s: %s", row->is_refused ? "refused: " : "",
+                               row->call, row->what);
+        }
+    }
+    if (n_told == 0) {
+        tide_cli_note(TIDE_COMMAND_RUN, "no call was inexact; no kernel ran, so that values such "
+                                        "as losses are not real");
+        return;
+    }
+    tide_cli_note(TIDE_COMMAND_RUN, "not exact: %s%s", line,
+                  n_told > MAX_CALLS ? "; and more, which tidemark summary lists" : "");
+}
+
+static void tell_files(const tide_run_answer *of) {
+    char host[TIDE_BYTES_TEXT];
+    tide_cli_note(TIDE_COMMAND_RUN, "%s%s%s%s; it took %.1f s and %s of host memory%s",
+                  of->has_page ? "report " : "", of->has_page ? of->files->page : "",
+                  of->has_page ? ", snapshot " : "no history was kept",
+                  of->has_page ? of->processes[0].path : "", of->launch->seconds,
+                  tide_bytes_format(of->launch->host_peak_bytes, host), of->kept_away);
+}
+
+static void tell_nothing(const tide_run_answer *of) {
+    tell_inexact(of);
+    tide_cli_note(
+        TIDE_COMMAND_RUN,
+        "nothing is known of the program's memory: no process of it has used the virtual "
+        "card with PyTorch and come to its end. Does it ask for the device cuda, and does "
+        "its PyTorch have CUDA (python -c 'import torch; print(torch.version.cuda)')?");
+    (void)of;
+}
+
+void tide_run_tell(const tide_run_answer *answer) {
+    size_t failed = 0;
+    if (answer->list->n_processes == 0) {
+        tell_nothing(answer);
+        return;
+    }
+    tide_run_place fullest = tide_run_fullest(answer);
+    if (find_failed(answer, &failed)) {
+        tell_failure(answer, failed, fullest);
+    } else {
+        tell_fit(answer, fullest);
+    }
+    tell_peak(answer, fullest);
+    tell_shares(answer, fullest);
+    tell_inexact(answer);
+    tell_files(answer);
+}

@@ -1,0 +1,274 @@
+/* tidemark run: a program of the user's on a virtual card. */
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "cli/html_report.h"
+#include "cli/run/internal.h"
+#include "cli/run_choices.h"
+#include "common/hostmem.h"
+#include "launch/document.h"
+
+enum { EXIT_NOT_STARTED = 125 };
+
+#define NO_LIMIT (UINT64_C(1) << 42) /* bytes of a card that has room for everything */
+
+#define AT(member) offsetof(tide_run_command_options, member)
+
+static const char *values_at(size_t i) {
+    static const char *const NAMES[] = {"auto", "zero", "shadow"};
+    return i < sizeof(NAMES) / sizeof(NAMES[0]) ? NAMES[i] : NULL;
+}
+
+static const char *streams_at(size_t i) {
+    static const char *const NAMES[] = {"now", "late"};
+    return i < sizeof(NAMES) / sizeof(NAMES[0]) ? NAMES[i] : NULL;
+}
+
+static const char *writes_at(size_t i) {
+    static const char *const NAMES[] = {"scratch", "allow"};
+    return i < sizeof(NAMES) / sizeof(NAMES[0]) ? NAMES[i] : NULL;
+}
+
+static const tide_option OPTIONS[] = {
+    {.kind = TIDE_OPTION_HEADING, .help = "Card"},
+    TIDE_OPTION_OF(TEXT, "device", "virtual:CARD[xN]", tide_choice_virtual_device, AT(device),
+                   "the virtual card; virtual:h100-80x8 is eight of a kind, "
+                   "virtual:h100-80+a100-40 two different ones"),
+    TIDE_OPTION(SIZE, "memory-limit", "SIZE", AT(memory_limit_bytes),
+                "bytes of each card, such as 24GiB; default what the card has"),
+    {.kind = TIDE_OPTION_HEADING, .help = "Program"},
+    TIDE_OPTION(COUNT, "steps", "N", AT(n_steps),
+                "end the program with status 0 after N steps of its first optimizer"),
+    TIDE_OPTION(COUNT, "calls", "N", AT(n_calls),
+                "the same after N calls of its outermost module, where nothing is optimised"),
+    TIDE_OPTION_OF(CHOICE, "values", NULL, values_at, AT(values),
+                   "what the program reads from the card: zeros, or small tensors worked out "
+                   "beside it; default auto (docs/virtual-cuda.md)"),
+    TIDE_OPTION_OF(CHOICE, "streams", NULL, streams_at, AT(streams),
+                   "when work on streams completes: at once, or when the host waits; default now"),
+    TIDE_OPTION_OF(CHOICE, "writes", NULL, writes_at, AT(writes),
+                   "scratch keeps what the program writes away from your files; default scratch"),
+    TIDE_OPTION(TEXT, "keep-writes", "FOLDER", AT(keep_writes),
+                "keep what the program wrote in this new folder"),
+    {.kind = TIDE_OPTION_HEADING, .help = "Output"},
+    {.kind = TIDE_OPTION_TEXT,
+     .letter = "o",
+     .value = "FILE.json.gz",
+     .help = "the snapshot; default PROGRAM-CARD.json.gz",
+     .offset = AT(output)},
+    TIDE_OPTION(TEXT, "html", "REPORT.html", AT(page), "the report; default beside the snapshot"),
+    TIDE_OPTION(FLAG, "need", NULL, AT(wants_need),
+                "when it does not fit, run it again without a limit, and name the smallest card "
+                "that would do"),
+};
+
+static const tide_option_table TABLE = {
+    .command = TIDE_COMMAND_RUN,
+    .operands = "-- COMMAND [ARGUMENT...]",
+    .intro =
+        "Runs a PyTorch program, unchanged, on a virtual card, and tells whether it fits and what\n"
+        "fills its memory. It needs no GPU: PyTorch's own allocator and autograd run, but no\n"
+        "kernel does, so that losses and results are not real.\n",
+    .options = OPTIONS,
+    .n_options = sizeof(OPTIONS) / sizeof(OPTIONS[0]),
+    .notes =
+        "The program's output, input and exit status are its own; 125: it could not be started.\n"
+        "Several processes write a snapshot each, named by rank or process id, and one report.\n"
+        "docs/virtual-cuda.md says what is exact and what is not.\n",
+};
+
+/* ---- what the processes left ---- */
+
+static tide_status save_process(const tide_run_answer *of, size_t i, tide_run_process *ret,
+                                tide_error *error) {
+    ret->left = &of->list->processes[i];
+    if (ret->left->snapshot_path == NULL) {
+        return TIDE_OK;
+    }
+    TIDE_TRY(tide_launch_document(ret->left, of->list, of->config, &ret->snapshot, error));
+    TIDE_TRY(tide_summary_create(ret->snapshot, &ret->summary, error));
+    TIDE_TRY(tide_run_name_process(of->files, of->list, i, ret->path, error));
+    return tide_snapshot_save(ret->snapshot, ret->path, error);
+}
+
+static tide_status write_page(tide_run_answer *of, tide_error *error) {
+    const tide_hostmem *mem = tide_hostmem_default();
+    tide_html_run *runs = tide_hostmem_zeroed(mem, of->list->n_processes + 1, sizeof(*runs));
+    size_t n = 0;
+    if (runs == NULL) {
+        return TIDE_NO_MEMORY;
+    }
+    for (size_t i = 0; i < of->list->n_processes; i++) {
+        if (of->processes[i].snapshot != NULL) {
+            runs[n++] = (tide_html_run){.path = of->processes[i].path,
+                                        .snapshot = of->processes[i].snapshot};
+        }
+    }
+    tide_status status = n > 0 ? tide_html_report_write(of->files->page, runs, n, error) : TIDE_OK;
+    of->has_page = status == TIDE_OK && n > 0;
+    mem->release(mem->ctx, runs);
+    return status;
+}
+
+static tide_status save(tide_run_answer *of, tide_run_process *processes, bool writes,
+                        tide_error *error) {
+    for (size_t i = 0; i < of->list->n_processes; i++) {
+        processes[i].left = &of->list->processes[i];
+    }
+    for (size_t i = 0; writes && i < of->list->n_processes; i++) {
+        TIDE_TRY(save_process(of, i, &processes[i], error));
+    }
+    return writes ? write_page(of, error) : TIDE_OK;
+}
+
+/* Reads what the run left, saves it and tells the answer. */
+static tide_status report(const tide_run_command_options *options, const tide_launch_config *config,
+                          const tide_launch *launch, const tide_run_files *files, bool *ret_fits,
+                          tide_error *error) {
+    const tide_hostmem *mem = tide_hostmem_default();
+    bool is_answer = files != NULL; /* else only the need is asked for */
+    tide_left_list list;
+    tide_run_answer answer = {
+        .options = options, .config = config, .launch = launch, .list = &list, .files = files};
+    tide_run_process *processes = NULL;
+    tide_status status = tide_left_read(launch, &list, error);
+    if (status == TIDE_OK) {
+        processes = tide_hostmem_zeroed(mem, list.n_processes + 1, sizeof(*processes));
+        answer.processes = processes;
+        status = processes != NULL ? save(&answer, processes, is_answer, error) : TIDE_NO_MEMORY;
+    }
+    if (status == TIDE_OK && is_answer) {
+        tide_run_tell(&answer);
+    } else if (status == TIDE_OK) {
+        tide_run_tell_need(&answer);
+    }
+    *ret_fits = true;
+    for (size_t i = 0; processes != NULL && i < list.n_processes; i++) {
+        *ret_fits = *ret_fits && !list.processes[i].is_out_of_memory;
+        tide_summary_destroy(processes[i].summary);
+        tide_snapshot_destroy(processes[i].snapshot);
+    }
+    mem->release(mem->ctx, processes);
+    tide_left_fini(&list);
+    return status;
+}
+
+/* ---- the command ---- */
+
+static tide_status check_options(const tide_run_command_options *options, tide_error *error) {
+    if (options->device == NULL) {
+        return tide_fail(error, TIDE_INVALID,
+                         "name the card that the program is to see: tidemark run --device "
+                         "virtual:h100-80 -- COMMAND");
+    }
+    if (options->n_steps > 0 && options->n_calls > 0) {
+        return tide_fail(error, TIDE_INVALID, "give --steps or --calls, not both");
+    }
+    if (options->keep_writes != NULL && strcmp(options->writes, "allow") == 0) {
+        return tide_fail(error, TIDE_INVALID,
+                         "--keep-writes needs --writes scratch: with allow nothing is kept away");
+    }
+    return TIDE_OK;
+}
+
+/* Runs once more without a limit, quietly, to tell what it needs. */
+static tide_status find_need(const tide_run_command_options *options, tide_launch_config config,
+                             tide_error *error) {
+    bool fits = false;
+    tide_launch launch;
+    config.memory_bytes = NO_LIMIT;
+    config.output = "/dev/null";
+    tide_status status = tide_launch_run(&config, &launch, error);
+    if (status == TIDE_OK) {
+        status = report(options, &config, &launch, NULL, &fits, error);
+    }
+    tide_launch_close(&launch);
+    return status;
+}
+
+/* The exit status of the program, or its signal: this process ends by it, too. */
+static int end_as(const tide_launch *launch) {
+    if (launch->signal_number != 0) {
+        (void)fflush(NULL);
+        (void)signal(launch->signal_number, SIG_DFL);
+        (void)raise(launch->signal_number);
+        return TIDE_EXIT_SIGNAL + launch->signal_number; /* it does not end a process */
+    }
+    return launch->exit_status;
+}
+
+static int run_program(const tide_run_command_options *options, char *const *arguments) {
+    tide_error error = {""};
+    tide_run_files files;
+    char cards[TIDE_LAUNCH_CARDS_BYTES];
+    tide_launch launch = {.cleaner = -1};
+    tide_launch_config config;
+    bool fits = true;
+    tide_launch_config_init(&config);
+    config.arguments = arguments;
+    config.cards = cards;
+    config.memory_bytes = options->memory_limit_bytes;
+    config.n_steps = options->n_steps;
+    config.n_calls = options->n_calls;
+    config.values = options->values;
+    config.streams = options->streams;
+    config.writes_are_real = strcmp(options->writes, "allow") == 0;
+    tide_status status = check_options(options, &error);
+    if (status == TIDE_OK) {
+        status = tide_launch_cards(options->device, cards, &error);
+    }
+    if (status == TIDE_OK) {
+        status = tide_run_name_files(options, arguments, &files, &error);
+    }
+    if (status == TIDE_OK) {
+        status = tide_launch_run(&config, &launch, &error);
+    }
+    if (status != TIDE_OK) {
+        (void)tide_cli_fail(TIDE_COMMAND_RUN, status, &error);
+        tide_launch_close(&launch);
+        return EXIT_NOT_STARTED;
+    }
+    status = report(options, &config, &launch, &files, &fits, &error);
+    tide_launch_close(&launch);
+    if (status == TIDE_OK && !fits && options->wants_need) {
+        status = find_need(options, config, &error);
+    }
+    if (status != TIDE_OK) {
+        (void)tide_cli_fail(TIDE_COMMAND_RUN, status, &error);
+    }
+    return end_as(&launch);
+}
+
+/* What stands behind the first "--" is the program's, and not parsed. */
+static int run(int argc, char **argv) {
+    tide_run_command_options options = {.values = "auto", .streams = "now", .writes = "scratch"};
+    int exit_status = TIDE_EXIT_SUCCESS;
+    int n_own = 0;
+    while (n_own < argc && strcmp(argv[n_own], "--") != 0) {
+        n_own++;
+    }
+    tide_operands operands;
+    if (!tide_cli_parse(&TABLE, n_own, argv, &options, &operands, &exit_status)) {
+        return exit_status == TIDE_EXIT_USAGE ? EXIT_NOT_STARTED : exit_status;
+    }
+    if (n_own + 1 >= argc) {
+        tide_error error = {""};
+        (void)tide_cli_fail(TIDE_COMMAND_RUN,
+                            tide_fail(&error, TIDE_INVALID,
+                                      "write the program behind --: tidemark run --device "
+                                      "virtual:h100-80 -- python train.py"),
+                            &error);
+        return EXIT_NOT_STARTED;
+    }
+    return run_program(&options, argv + n_own + 1);
+}
+
+const tide_command tide_command_run = {
+    .name = TIDE_COMMAND_RUN,
+    .summary = "run a PyTorch program on a virtual card, and tell what fills its memory",
+    .options = &TABLE,
+    .run = run,
+};

@@ -1,0 +1,91 @@
+/* Where `tidemark run` writes its snapshots and its report. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/outputs.h"
+#include "cli/run/internal.h"
+
+#define ENDING ".json.gz"
+
+static bool ends_with(const char *text, const char *end) {
+    size_t n = strlen(text);
+    return n >= strlen(end) && strcmp(text + n - strlen(end), end) == 0;
+}
+
+static const char *base_of(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash != NULL ? slash + 1 : path;
+}
+
+/* What the program is called: its Python file or module, or else the command. */
+static void name_program(char *const *arguments, char *ret_name, size_t n_room) {
+    const char *name = base_of(arguments[0]);
+    for (size_t i = 1; arguments[i] != NULL; i++) {
+        if (ends_with(arguments[i], ".py")) {
+            name = base_of(arguments[i]);
+            break;
+        }
+        if (strcmp(arguments[i], "-m") == 0 && arguments[i + 1] != NULL &&
+            strncmp(base_of(arguments[0]), "python", strlen("python")) == 0) {
+            name = arguments[i + 1];
+            break;
+        }
+    }
+    snprintf(ret_name, n_room, "%s", name);
+    if (ends_with(ret_name, ".py")) {
+        ret_name[strlen(ret_name) - strlen(".py")] = '\0';
+    }
+}
+
+static tide_status check(const char *path, tide_content content, bool is_named, tide_error *error) {
+    const tide_output output = {
+        .path = path, .content = content, .name = is_named ? TIDE_OUTPUT_NAMED : TIDE_OUTPUT_AGAIN};
+    return tide_output_check(&output, error);
+}
+
+tide_status tide_run_name_files(const tide_run_command_options *options, char *const *arguments,
+                                tide_run_files *ret_files, tide_error *error) {
+    char program[TIDE_PATH_BYTES];
+    char card[64];
+    name_program(arguments, program, sizeof(program));
+    snprintf(card, sizeof(card), "%s", options->device + strlen("virtual:"));
+    int n = options->output != NULL
+                ? snprintf(ret_files->snapshot, TIDE_PATH_BYTES, "%s", options->output)
+                : snprintf(ret_files->snapshot, TIDE_PATH_BYTES, "%s-%s" ENDING, program, card);
+    if (n < 0 || n >= TIDE_PATH_BYTES) {
+        return tide_fail(error, TIDE_LIMIT, "-o: the path is longer than the limit of %d bytes",
+                         (int)TIDE_PATH_BYTES);
+    }
+    ret_files->is_named = options->output != NULL;
+    n = options->page != NULL
+            ? snprintf(ret_files->page, TIDE_PATH_BYTES, "%s", options->page)
+            : snprintf(ret_files->page, TIDE_PATH_BYTES, "%.*s.html",
+                       (int)tide_file_stem_bytes(ret_files->snapshot), ret_files->snapshot);
+    if (n < 0 || n >= TIDE_PATH_BYTES) {
+        return tide_fail(error, TIDE_LIMIT, "--html: the path is longer than the limit of %d bytes",
+                         (int)TIDE_PATH_BYTES);
+    }
+    TIDE_TRY(check(ret_files->snapshot, TIDE_CONTENT_SNAPSHOT, ret_files->is_named, error));
+    return check(ret_files->page, TIDE_CONTENT_PAGE, options->page != NULL, error);
+}
+
+tide_status tide_run_name_process(const tide_run_files *files, const tide_left_list *list, size_t i,
+                                  char ret_path[TIDE_PATH_BYTES], tide_error *error) {
+    const tide_left *process = &list->processes[i];
+    size_t stem = tide_file_stem_bytes(files->snapshot);
+    int n = 0;
+    if (list->n_processes == 1) {
+        n = snprintf(ret_path, TIDE_PATH_BYTES, "%s", files->snapshot);
+    } else {
+        n = snprintf(ret_path, TIDE_PATH_BYTES, "%.*s-%s%lld%s", (int)stem, files->snapshot,
+                     process->rank >= 0 ? "rank" : "process",
+                     (long long)(process->rank >= 0 ? process->rank : process->pid),
+                     files->snapshot + stem);
+    }
+    if (n < 0 || n >= TIDE_PATH_BYTES) {
+        return tide_fail(error, TIDE_LIMIT, "-o: the path is longer than the limit of %d bytes",
+                         (int)TIDE_PATH_BYTES);
+    }
+    return list->n_processes == 1 ? TIDE_OK
+                                  : check(ret_path, TIDE_CONTENT_SNAPSHOT, files->is_named, error);
+}

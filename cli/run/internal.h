@@ -1,0 +1,84 @@
+/* internal.h - the parts of `tidemark run`.
+ */
+#ifndef TIDE_CLI_RUN_INTERNAL_H
+#define TIDE_CLI_RUN_INTERNAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cli/files.h"
+#include "launch/cards.h"
+#include "launch/launch.h"
+#include "launch/left.h"
+#include "snapshot/snapshot.h"
+#include "snapshot/summary.h"
+
+#define TIDE_COMMAND_RUN "run"
+
+typedef struct tide_run_command_options {
+    const char *device;          /* NULL: not given */
+    const char *output;          /* of -o; NULL: named after the program */
+    const char *page;            /* of --html; NULL: beside the snapshot */
+    uint64_t n_steps, n_calls;   /* 0: to the end */
+    uint64_t memory_limit_bytes; /* of each card; 0: the card's */
+    const char *values, *streams, *writes;
+    const char *keep_writes; /* NULL: what the program wrote is dropped */
+    bool wants_need;         /* --need */
+} tide_run_command_options;
+
+/* Names of the files that a run writes. */
+typedef struct tide_run_files {
+    char snapshot[TIDE_PATH_BYTES]; /* of the first process */
+    char page[TIDE_PATH_BYTES];
+    bool is_named; /* the user named the snapshot */
+} tide_run_files;
+
+/* files.c. Names the files and checks that they may be written. `arguments`: the command. */
+TIDE_NODISCARD tide_status tide_run_name_files(const tide_run_command_options *options,
+                                               char *const *arguments, tide_run_files *ret_files,
+                                               tide_error *error);
+/* The snapshot's name of process number i of n: with more than one, the rank or the process id
+ * stands before the ending. TIDE_LIMIT: it is too long. */
+TIDE_NODISCARD tide_status tide_run_name_process(const tide_run_files *files,
+                                                 const tide_left_list *list, size_t i,
+                                                 char ret_path[TIDE_PATH_BYTES], tide_error *error);
+
+/* One process of the run, as it was saved. */
+typedef struct tide_run_process {
+    const tide_left *left;
+    tide_snapshot *snapshot; /* owned; NULL: it has no history */
+    tide_summary *summary;   /* owned; of the snapshot */
+    char path[TIDE_PATH_BYTES];
+} tide_run_process;
+
+/* What the answer is about. */
+typedef struct tide_run_answer {
+    const tide_run_command_options *options;
+    const tide_launch_config *config;
+    const tide_launch *launch;
+    const tide_left_list *list;
+    const tide_run_process *processes; /* as many as the list has */
+    const tide_run_files *files;
+    char kept_away[512]; /* a sentence on the files that the program wrote; "": there are none */
+    bool has_page;       /* the report was written */
+} tide_run_answer;
+
+/* The process and the device with the highest peak of reserved bytes. */
+typedef struct tide_run_place {
+    size_t process, device;
+} tide_run_place;
+tide_run_place tide_run_fullest(const tide_run_answer *of);
+
+/* The peaks of a device: PyTorch's statistics, or the history where the program reset those. */
+int64_t tide_run_allocated_peak(const tide_run_answer *of, tide_run_place at);
+int64_t tide_run_reserved_peak(const tide_run_answer *of, tide_run_place at);
+
+/* answer.c. The lines on stderr at the end of a run. */
+void tide_run_tell(const tide_run_answer *answer);
+
+/* need.c. The line of --need: what the program needs when the card has no limit, and the smallest
+ * card that has that. `answer` is of the run without a limit. */
+void tide_run_tell_need(const tide_run_answer *answer);
+
+#endif

@@ -1,0 +1,39 @@
+/* What a program needs that does not fit: it runs again on a card without a limit. */
+#include "cli/cli.h"
+#include "cli/run/internal.h"
+#include "common/bytes.h"
+
+/* What a program may use of a card. */
+static int64_t usable_bytes(const tide_card *card) {
+    return card->total_bytes - (card->context_bytes > 0 ? card->context_bytes : 0);
+}
+
+static const tide_card *smallest_card(int64_t n_bytes) {
+    size_t n = 0;
+    const tide_card *cards = tide_cards(&n);
+    const tide_card *best = NULL;
+    for (size_t i = 0; i < n; i++) {
+        if (usable_bytes(&cards[i]) >= n_bytes &&
+            (best == NULL || usable_bytes(&cards[i]) < usable_bytes(best))) {
+            best = &cards[i];
+        }
+    }
+    return best;
+}
+
+void tide_run_tell_need(const tide_run_answer *answer) {
+    char allocated[TIDE_BYTES_TEXT];
+    char reserved[TIDE_BYTES_TEXT];
+    if (answer->list->n_processes == 0) {
+        return;
+    }
+    tide_run_place at = tide_run_fullest(answer);
+    int64_t reserved_bytes = tide_run_reserved_peak(answer, at);
+    const tide_card *card = smallest_card(reserved_bytes);
+    tide_cli_note(
+        TIDE_COMMAND_RUN, "on a card without a limit it needs %s allocated and %s reserved: %s%s",
+        tide_bytes_format(tide_run_allocated_peak(answer, at), allocated),
+        tide_bytes_format(reserved_bytes, reserved),
+        card != NULL ? "the smallest card that has it is " : "no card of the table has it",
+        card != NULL ? card->spec : "");
+}

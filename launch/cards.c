@@ -1,0 +1,104 @@
+#include "launch/cards.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/nearest.h"
+
+enum { NAME_BYTES = 64 };
+
+static const char PREFIX[] = "virtual:";
+
+static const char *name_at(const void *ctx, size_t i) {
+    (void)ctx;
+    size_t n = 0;
+    const tide_card *cards = tide_cards(&n);
+    return i < n ? cards[i].name : NULL;
+}
+
+static tide_status unknown(const char *name, tide_error *error) {
+    static const tide_words NAMES = {.word_at = name_at};
+    char text[TIDE_NEAREST_TEXT];
+    return tide_fail(error, TIDE_INVALID, "there is no card %s",
+                     tide_unknown_word(&NAMES, name, text));
+}
+
+/* "h100-80x8" is eight of h100-80, unless a card has the whole name. */
+static tide_status read_item(const char *item, const tide_card **ret_card, size_t *ret_n,
+                             tide_error *error) {
+    char name[NAME_BYTES];
+    *ret_n = 1;
+    *ret_card = tide_card_find(item);
+    const char *times = strrchr(item, 'x');
+    if (*ret_card == NULL && times != NULL && times[1] >= '0' && times[1] <= '9') {
+        char *end = NULL;
+        unsigned long n = strtoul(times + 1, &end, 10);
+        snprintf(name, sizeof(name), "%.*s", (int)(times - item), item);
+        if (*end == '\0' && (n == 0 || n > TIDE_LAUNCH_MAX_CARDS)) {
+            return tide_fail(error, TIDE_INVALID, "%s: a machine has 1 to %d cards", item,
+                             (int)TIDE_LAUNCH_MAX_CARDS);
+        }
+        *ret_card = *end == '\0' ? tide_card_find(name) : NULL;
+        *ret_n = n;
+        return *ret_card != NULL ? TIDE_OK : unknown(name, error);
+    }
+    return *ret_card != NULL ? TIDE_OK : unknown(item, error);
+}
+
+static tide_status add_item(const char *item, char ret_cards[TIDE_LAUNCH_CARDS_BYTES],
+                            tide_error *error) {
+    const tide_card *card = NULL;
+    size_t n = 0;
+    TIDE_TRY(read_item(item, &card, &n, error));
+    if (tide_launch_n_cards(ret_cards) + n > TIDE_LAUNCH_MAX_CARDS) {
+        return tide_fail(error, TIDE_INVALID, "a machine has at most %d cards",
+                         (int)TIDE_LAUNCH_MAX_CARDS);
+    }
+    for (size_t i = 0; i < n; i++) {
+        size_t used = strlen(ret_cards);
+        snprintf(ret_cards + used, TIDE_LAUNCH_CARDS_BYTES - used, "%s%s", used > 0 ? "+" : "",
+                 card->name);
+    }
+    return TIDE_OK;
+}
+
+tide_status tide_launch_cards(const char *spec, char ret_cards[TIDE_LAUNCH_CARDS_BYTES],
+                              tide_error *error) {
+    ret_cards[0] = '\0';
+    if (strncmp(spec, PREFIX, strlen(PREFIX)) != 0) {
+        return tide_fail(error, TIDE_INVALID,
+                         "--device %.64s: name a virtual card, such as --device virtual:h100-80",
+                         spec);
+    }
+    for (const char *at = spec + strlen(PREFIX); at != NULL;) {
+        char item[NAME_BYTES];
+        size_t n = strcspn(at, "+");
+        snprintf(item, sizeof(item), "%.*s", (int)n, at);
+        tide_status status = add_item(item, ret_cards, error);
+        if (status != TIDE_OK) {
+            tide_error_prefix(error, "--device %.64s", spec);
+            return status;
+        }
+        at = at[n] == '+' ? at + n + 1 : NULL;
+    }
+    return TIDE_OK;
+}
+
+const tide_card *tide_launch_card(const char *cards, size_t device) {
+    char name[NAME_BYTES];
+    for (size_t i = 0; i < device && *cards != '\0'; i++) {
+        cards += strcspn(cards, "+");
+        cards += *cards == '+';
+    }
+    snprintf(name, sizeof(name), "%.*s", (int)strcspn(cards, "+"), cards);
+    return tide_card_find(name);
+}
+
+size_t tide_launch_n_cards(const char *cards) {
+    size_t n = cards[0] != '\0';
+    for (const char *at = cards; *at != '\0'; at++) {
+        n += *at == '+';
+    }
+    return n;
+}

@@ -1,0 +1,156 @@
+/* The process of the program: started, told of signals, waited for. */
+#define _DEFAULT_SOURCE /* prctl, rusage */
+#define _POSIX_C_SOURCE 200809L
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "launch/launch_internal.h"
+
+enum { TICK_NS = 100000000, KIB = 1024 };
+
+/* What a program of the user's needs to be started. */
+typedef struct start_of {
+    const char *path;
+    char *const *arguments;
+    char *const *environment;
+    int output_fd; /* -1: that of this process */
+    int report_fd; /* errno goes here if it cannot be executed */
+    pid_t parent;
+    const sigset_t *mask;
+} start_of;
+
+/* Runs between fork and exec, where only async-signal-safe calls are allowed. */
+static void become(const start_of *start) {
+    bool is_ready = true;
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (start->output_fd >= 0) {
+        is_ready = dup2(start->output_fd, STDOUT_FILENO) >= 0 &&
+                   dup2(start->output_fd, STDERR_FILENO) >= 0;
+    }
+    (void)sigprocmask(SIG_SETMASK, start->mask, NULL);
+    if (is_ready && getppid() == start->parent) {
+        (void)execve(start->path, start->arguments, start->environment);
+    }
+    int reason = errno;
+    (void)!write(start->report_fd, &reason, sizeof(reason));
+    _exit(125);
+}
+
+/* The signals that are waited for, so that none interrupts or ends this process meanwhile. */
+static void block_signals(sigset_t *ret_waited, sigset_t *ret_before) {
+    static const int NUMBERS[] = {SIGCHLD, SIGINT, SIGTERM, SIGHUP};
+    (void)sigemptyset(ret_waited);
+    for (size_t i = 0; i < sizeof(NUMBERS) / sizeof(NUMBERS[0]); i++) {
+        (void)sigaddset(ret_waited, NUMBERS[i]);
+    }
+    (void)pthread_sigmask(SIG_BLOCK, ret_waited, ret_before);
+}
+
+/* Passes a signal on. What the terminal sends, the program gets itself, because it is in the same
+ * group of processes. */
+static void pass_on(const siginfo_t *info, pid_t program) {
+    if (info->si_signo != SIGCHLD && info->si_code != SI_KERNEL) {
+        (void)kill(program, info->si_signo);
+    }
+}
+
+static void attend(pid_t program, const sigset_t *waited, const tide_launch_config *config,
+                   tide_launch *launch) {
+    int how = 0;
+    struct rusage used = {.ru_maxrss = 0};
+    const struct timespec tick = {.tv_nsec = TICK_NS};
+    while (wait4(program, &how, WNOHANG, &used) != program) {
+        siginfo_t info;
+        if (sigtimedwait(waited, &info, &tick) > 0) {
+            pass_on(&info, program);
+        }
+        if (!launch->was_stopped && config->shall_stop != NULL && config->shall_stop(config->ctx)) {
+            launch->was_stopped = kill(program, SIGTERM) == 0;
+        }
+    }
+    struct rusage all;
+    if (getrusage(RUSAGE_CHILDREN, &all) == 0 && all.ru_maxrss > used.ru_maxrss) {
+        used.ru_maxrss = all.ru_maxrss;
+    }
+    launch->host_peak_bytes = (int64_t)used.ru_maxrss * KIB;
+    launch->exit_status = WIFEXITED(how) ? WEXITSTATUS(how) : -1;
+    launch->signal_number = WIFSIGNALED(how) ? WTERMSIG(how) : 0;
+}
+
+static tide_status open_output(const char *path, int *ret_fd, tide_error *error) {
+    *ret_fd = -1;
+    if (path == NULL) {
+        return TIDE_OK;
+    }
+    *ret_fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, S_IRUSR | S_IWUSR);
+    return *ret_fd >= 0 ? TIDE_OK
+                        : tide_fail(error, TIDE_IO, "%s: the program's output cannot go there: %s",
+                                    path, strerror(errno));
+}
+
+/* Whether the program was executed: its end of the pipe closes without a word then. */
+static tide_status hear(int fd, const char *path, tide_error *error) {
+    int reason = 0;
+    ssize_t n = 0;
+    do {
+        n = read(fd, &reason, sizeof(reason));
+    } while (n < 0 && errno == EINTR);
+    return n == (ssize_t)sizeof(reason)
+               ? tide_fail(error, TIDE_INVALID, "%s could not be started: %s", path,
+                           strerror(reason))
+               : TIDE_OK;
+}
+
+static tide_status run(start_of *start, const tide_launch_config *config, tide_launch *launch,
+                       tide_error *error) {
+    int ends[2];
+    sigset_t waited;
+    sigset_t before;
+    if (pipe(ends) != 0) {
+        return tide_fail(error, TIDE_IO, "no pipe for the program: %s", strerror(errno));
+    }
+    (void)fcntl(ends[0], F_SETFD, FD_CLOEXEC); /* both are open: it cannot fail */
+    (void)fcntl(ends[1], F_SETFD, FD_CLOEXEC);
+    (void)fflush(NULL); /* nothing is to be written twice */
+    block_signals(&waited, &before);
+    start->parent = getpid();
+    start->report_fd = ends[1];
+    start->mask = &before;
+    int64_t begin = tide_clock_now_ns();
+    pid_t program = fork();
+    if (program == 0) {
+        become(start);
+    }
+    (void)close(ends[1]);
+    tide_status status =
+        program > 0 ? hear(ends[0], start->path, error)
+                    : tide_fail(error, TIDE_IO, "no process for the program: %s", strerror(errno));
+    if (program > 0) {
+        attend(program, &waited, config, launch);
+    }
+    launch->seconds = (double)(tide_clock_now_ns() - begin) / 1e9;
+    (void)close(ends[0]); /* was only read */
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return status;
+}
+
+tide_status tide_launch_child(const char *path, char **environment,
+                              const tide_launch_config *config, tide_launch *launch,
+                              tide_error *error) {
+    start_of start = {.path = path, .arguments = config->arguments, .environment = environment};
+    TIDE_TRY(open_output(config->output, &start.output_fd, error));
+    tide_status status = run(&start, config, launch, error);
+    if (start.output_fd >= 0) {
+        (void)close(start.output_fd);
+    }
+    return status;
+}

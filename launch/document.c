@@ -1,0 +1,173 @@
+#include "launch/document.h"
+
+#include <string.h>
+
+#include "launch/cards.h"
+#include "launch/document_internal.h"
+
+tide_status tide_document_string(tide_document *document, const char *text, uint32_t *ret_string) {
+    uint32_t number = 0;
+    TIDE_TRY(tide_strings_intern(&document->added, text, &number));
+    *ret_string = (uint32_t)document->snapshot->n_strings + number;
+    return TIDE_OK;
+}
+
+bool tide_document_is_row(const tide_event *event) {
+    return event->action == TIDE_ACTION_ALLOC || event->action == TIDE_ACTION_FREE ||
+           event->action == TIDE_ACTION_FREE_REQUESTED;
+}
+
+int64_t tide_document_first_row(const tide_document *document, size_t device) {
+    const tide_snapshot *snapshot = document->snapshot;
+    int64_t n = 0;
+    for (size_t i = 0; i < snapshot->n_events; i++) {
+        n += snapshot->events[i].device == device && tide_document_is_row(&snapshot->events[i]);
+    }
+    return device < document->left->n_devices ? document->left->peaks[device].n_rows - n : 0;
+}
+
+/* Puts the added texts behind the snapshot's own. */
+static tide_status store_strings(tide_document *document) {
+    tide_snapshot *snapshot = document->snapshot;
+    size_t n = snapshot->n_strings + document->added.n_texts;
+    const char **texts = tide_arena_alloc(&snapshot->arena, n, sizeof(*texts));
+    if (texts == NULL) {
+        return TIDE_NO_MEMORY;
+    }
+    memcpy(texts, snapshot->strings, snapshot->n_strings * sizeof(*texts));
+    for (size_t i = 0; i < document->added.n_texts; i++) {
+        texts[snapshot->n_strings + i] =
+            tide_arena_text(&snapshot->arena, document->added.texts[i]);
+        if (texts[snapshot->n_strings + i] == NULL) {
+            return TIDE_NO_MEMORY;
+        }
+    }
+    snapshot->strings = texts;
+    snapshot->n_strings = n;
+    return TIDE_OK;
+}
+
+static tide_status set_devices(tide_snapshot *snapshot, const tide_launch_config *config) {
+    tide_snapshot_device *devices =
+        tide_arena_copy(&snapshot->arena, snapshot->devices, snapshot->n_devices, sizeof(*devices));
+    if (devices == NULL) {
+        return TIDE_NO_MEMORY;
+    }
+    for (size_t i = 0; i < snapshot->n_devices; i++) {
+        const tide_card *card = tide_launch_card(config->cards, i);
+        devices[i].kind = "virtual";
+        devices[i].name = card != NULL ? card->title : "";
+        devices[i].compute_capability = card != NULL ? card->compute_capability : -1;
+        devices[i].total_bytes = config->memory_bytes > 0 ? (int64_t)config->memory_bytes
+                                 : card != NULL           ? card->total_bytes
+                                                          : -1;
+    }
+    snapshot->devices = devices;
+    return TIDE_OK;
+}
+
+static tide_status set_run(tide_snapshot *snapshot, const tide_left *left,
+                           const tide_launch_config *config) {
+    tide_snapshot_run *run = &snapshot->run;
+    run->command = tide_arena_text(&snapshot->arena, left->command);
+    run->outcome = left->is_out_of_memory       ? TIDE_SNAPSHOT_OOM
+                   : left->exception[0] != '\0' ? TIDE_SNAPSHOT_FAILED
+                                                : TIDE_SNAPSHOT_COMPLETED;
+    run->implementation = "pytorch";
+    run->memory_limit_bytes = config->memory_bytes > 0 ? (int64_t)config->memory_bytes : -1;
+    return run->command != NULL ? TIDE_OK : TIDE_NO_MEMORY;
+}
+
+static tide_status set_software(tide_snapshot *snapshot, const tide_left *left) {
+    const tide_snapshot_setting versions[] = {{.name = "python", .text = left->python},
+                                              {.name = "torch", .text = left->torch},
+                                              {.name = "cuda", .text = left->cuda}};
+    size_t n = sizeof(versions) / sizeof(versions[0]);
+    tide_snapshot_setting *rows = tide_arena_copy(&snapshot->arena, versions, n, sizeof(*versions));
+    for (size_t i = 0; rows != NULL && i < n; i++) {
+        rows[i].text = tide_arena_text(&snapshot->arena, versions[i].text);
+        if (rows[i].text == NULL) {
+            return TIDE_NO_MEMORY;
+        }
+    }
+    snapshot->software = rows;
+    snapshot->n_software = n;
+    return rows != NULL ? TIDE_OK : TIDE_NO_MEMORY;
+}
+
+static tide_status set_inexact(tide_snapshot *snapshot, const tide_left_list *list, int64_t pid) {
+    tide_snapshot_inexact *rows =
+        tide_arena_alloc(&snapshot->arena, list->n_inexact, sizeof(*rows));
+    size_t n = 0;
+    if (rows == NULL) {
+        return TIDE_NO_MEMORY;
+    }
+    for (size_t i = 0; i < list->n_inexact; i++) {
+        const tide_left_inexact *from = &list->inexact[i];
+        if (from->pid == pid) {
+            rows[n] = (tide_snapshot_inexact){.call = tide_arena_text(&snapshot->arena, from->call),
+                                              .what = tide_arena_text(&snapshot->arena, from->what),
+                                              .bound_bytes = from->bound_bytes,
+                                              .is_refused = from->is_refused};
+            if (rows[n].call == NULL || rows[n].what == NULL) {
+                return TIDE_NO_MEMORY;
+            }
+            n++;
+        }
+    }
+    snapshot->inexact = rows;
+    snapshot->n_inexact = n;
+    return TIDE_OK;
+}
+
+static tide_status add_history(tide_document *document) {
+    tide_snapshot *snapshot = document->snapshot;
+    /* The import made these tables for the snapshot alone. */
+    document->events =
+        tide_arena_copy(&snapshot->arena, snapshot->events, snapshot->n_events, sizeof(tide_event));
+    document->end_blocks = tide_arena_copy(&snapshot->arena, snapshot->end_blocks,
+                                           snapshot->n_end_blocks, sizeof(tide_block_row));
+    if (document->events == NULL || document->end_blocks == NULL) {
+        return TIDE_NO_MEMORY;
+    }
+    snapshot->events = document->events;
+    snapshot->end_blocks = document->end_blocks;
+    TIDE_TRY(tide_document_add_steps(document));
+    TIDE_TRY(tide_document_add_tensors(document));
+    for (size_t i = 0; i < snapshot->n_devices; i++) {
+        snapshot->n_dropped += (uint64_t)tide_document_first_row(document, i);
+    }
+    return store_strings(document);
+}
+
+static tide_status fill(tide_snapshot *snapshot, const tide_left *process,
+                        const tide_left_list *list, const tide_launch_config *config) {
+    tide_document document = {.snapshot = snapshot, .left = process};
+    tide_strings_init(&document.added, snapshot->arena.mem);
+    tide_status status = add_history(&document);
+    tide_strings_fini(&document.added);
+    TIDE_TRY(status);
+    TIDE_TRY(set_devices(snapshot, config));
+    TIDE_TRY(set_run(snapshot, process, config));
+    TIDE_TRY(set_software(snapshot, process));
+    return set_inexact(snapshot, list, process->pid);
+}
+
+tide_status tide_launch_document(const tide_left *process, const tide_left_list *list,
+                                 const tide_launch_config *config, tide_snapshot **ret_snapshot,
+                                 tide_error *error) {
+    if (process->snapshot_path == NULL) {
+        return tide_fail(error, TIDE_INVALID,
+                         "process %lld has no history: its allocator is not PyTorch's own (%s)",
+                         (long long)process->pid, process->backend);
+    }
+    tide_snapshot *snapshot = NULL;
+    TIDE_TRY(tide_snapshot_load(process->snapshot_path, NULL, &snapshot, error));
+    tide_status status = fill(snapshot, process, list, config);
+    if (status != TIDE_OK) {
+        tide_snapshot_destroy(snapshot);
+        return status;
+    }
+    *ret_snapshot = snapshot;
+    return TIDE_OK;
+}

@@ -1,0 +1,25 @@
+/* document.h - what a process left, as a snapshot of ours.
+ */
+#ifndef TIDE_LAUNCH_DOCUMENT_H
+#define TIDE_LAUNCH_DOCUMENT_H
+
+#include "launch/left.h"
+#include "snapshot/snapshot.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Reads PyTorch's history of the process and adds what we know: the cards, steps and phases as
+ * scopes, the names and categories of tensors, versions, how it ended, and a row for each
+ * inexactness. The caller destroys the snapshot. TIDE_INVALID: the process has no history. */
+TIDE_NODISCARD tide_status tide_launch_document(const tide_left *process,
+                                                const tide_left_list *list,
+                                                const tide_launch_config *config,
+                                                tide_snapshot **ret_snapshot, tide_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,140 @@
+/* The environment of the program: that of this process, with what the libraries read and what keeps
+ * trackers of experiments offline. */
+#define _POSIX_C_SOURCE 200809L
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/hostmem.h"
+#include "launch/launch_internal.h"
+
+extern char **environ;
+
+enum { MAX_ADDED = 32, NUMBER_BYTES = 24 };
+
+typedef struct builder {
+    char **entries; /* owned, and so is each; NULL-terminated */
+    size_t n, capacity;
+    bool no_memory;
+} builder;
+
+/* Trackers would report losses of zero as if they were results. */
+static const char *const OFFLINE[][2] = {
+    {"WANDB_MODE", "offline"},     {"NEPTUNE_MODE", "offline"}, {"COMET_START_MODE", "offline"},
+    {"CLEARML_OFFLINE_MODE", "1"}, {"MLFLOW_TRACKING_URI", ""}, {"SWANLAB_MODE", "offline"},
+};
+
+static bool is_named(const char *entry, const char *name) {
+    size_t n = strlen(name);
+    return strncmp(entry, name, n) == 0 && entry[n] == '=';
+}
+
+/* Adds an entry, or replaces the one of that name. */
+static void set(builder *to, const char *name, const char *value) {
+    const tide_hostmem *mem = tide_hostmem_default();
+    size_t n_bytes = strlen(name) + strlen(value) + 2;
+    char *entry = tide_hostmem_zeroed(mem, n_bytes, 1);
+    if (entry == NULL || to->n + 1 >= to->capacity) {
+        mem->release(mem->ctx, entry);
+        to->no_memory = true;
+        return;
+    }
+    snprintf(entry, n_bytes, "%s=%s", name, value);
+    for (size_t i = 0; i < to->n; i++) {
+        if (is_named(to->entries[i], name)) {
+            mem->release(mem->ctx, to->entries[i]);
+            to->entries[i] = entry;
+            return;
+        }
+    }
+    to->entries[to->n++] = entry;
+}
+
+static void set_number(builder *to, const char *name, uint64_t value) {
+    char text[NUMBER_BYTES];
+    if (value > 0) {
+        snprintf(text, sizeof(text), "%llu", (unsigned long long)value);
+        set(to, name, text);
+    }
+}
+
+/* Puts `first` before the value that the name has. */
+static void put_before(builder *to, const char *name, const char *first) {
+    char text[4 * TIDE_LAUNCH_PATH_BYTES];
+    const char *old = getenv(name);
+    bool has_old = old != NULL && old[0] != '\0';
+    int n = snprintf(text, sizeof(text), "%s%s%s", first, has_old ? ":" : "", has_old ? old : "");
+    if (n >= (int)sizeof(text)) {
+        to->no_memory = true;
+        return;
+    }
+    set(to, name, text);
+}
+
+static void copy_own(builder *to) {
+    for (size_t i = 0; environ[i] != NULL; i++) {
+        char name[TIDE_LAUNCH_PATH_BYTES];
+        size_t n = strcspn(environ[i], "=");
+        if (environ[i][n] == '=' && n < sizeof(name)) {
+            snprintf(name, sizeof(name), "%.*s", (int)n, environ[i]);
+            set(to, name, environ[i] + n + 1);
+        }
+    }
+}
+
+static void add_scratch(builder *to, const tide_launch *launch) {
+    char text[2 * TIDE_LAUNCH_PATH_BYTES];
+    snprintf(text, sizeof(text), "%s/writes", launch->folder);
+    set(to, "TIDEMARK_SCRATCH", text);
+    for (size_t i = 0; i < sizeof(OFFLINE) / sizeof(OFFLINE[0]); i++) {
+        if (OFFLINE[i][1][0] != '\0') {
+            set(to, OFFLINE[i][0], OFFLINE[i][1]);
+        }
+    }
+}
+
+static void add_ours(builder *to, const tide_launch *launch, const tide_launch_config *config) {
+    char text[3 * TIDE_LAUNCH_PATH_BYTES];
+    set(to, "TIDEMARK_RUN_FOLDER", launch->folder);
+    set(to, "TIDEMARK_PYTHON", launch->python);
+    set(to, "TIDEMARK_VIRTUAL_CARDS", config->cards);
+    set(to, "TIDEMARK_VALUES", config->values);
+    set(to, "TIDEMARK_STREAMS", config->streams);
+    set_number(to, "TIDEMARK_VIRTUAL_MEMORY", config->memory_bytes);
+    set_number(to, "TIDEMARK_STEPS", config->n_steps);
+    set_number(to, "TIDEMARK_CALLS", config->n_calls);
+    snprintf(text, sizeof(text), "%s/lib", launch->folder);
+    put_before(to, "LD_LIBRARY_PATH", text);
+    snprintf(text, sizeof(text), "%s/libtidemark_virtual_cuda.so", launch->objects);
+    put_before(to, "LD_PRELOAD", text);
+    if (!config->writes_are_real) {
+        add_scratch(to, launch);
+    }
+}
+
+char **tide_launch_environment(const tide_launch *launch, const tide_launch_config *config) {
+    size_t n_own = 0;
+    while (environ[n_own] != NULL) {
+        n_own++;
+    }
+    builder to = {.capacity = n_own + MAX_ADDED};
+    to.entries = tide_hostmem_zeroed(tide_hostmem_default(), to.capacity, sizeof(*to.entries));
+    if (to.entries == NULL) {
+        return NULL;
+    }
+    copy_own(&to);
+    add_ours(&to, launch, config);
+    if (to.no_memory) {
+        tide_launch_environment_release(to.entries);
+        return NULL;
+    }
+    return to.entries;
+}
+
+void tide_launch_environment_release(char **environment) {
+    const tide_hostmem *mem = tide_hostmem_default();
+    for (size_t i = 0; environment != NULL && environment[i] != NULL; i++) {
+        mem->release(mem->ctx, environment[i]);
+    }
+    mem->release(mem->ctx, environment);
+}

@@ -1,0 +1,169 @@
+/* The folder of a run, and the process that removes it.
+ *
+ * This process can be killed at any instant. So a process of its own, in a session of its own,
+ * waits until this one is gone: then the pipe between them ends. It ends the processes of the run,
+ * which it knows by the folder's name in their environment, and removes the folder. */
+#define _DEFAULT_SOURCE /* nftw, closefrom */
+#define _XOPEN_SOURCE 700
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "launch/launch_internal.h"
+
+enum { MAX_OPEN = 16, ENVIRONMENT_BYTES = 1 << 20, ROUNDS = 50, ROUND_US = 20000 };
+
+static int remove_entry(const char *path, const struct stat *info, int kind, struct FTW *at) {
+    (void)info;
+    (void)kind;
+    (void)at;
+    (void)remove(path); /* nobody is left to tell */
+    return 0;
+}
+
+/* Whether the environment that the process was started with holds `marker`, a whole entry. */
+static bool has_marker(const char *pid, const char *marker, char *buffer) {
+    char path[TIDE_LAUNCH_PATH_BYTES];
+    snprintf(path, sizeof(path), "/proc/%s/environ", pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    size_t n_used = 0;
+    ssize_t n = 0;
+    if (fd < 0) {
+        return false; /* of another user */
+    }
+    while (n_used < ENVIRONMENT_BYTES - 1 &&
+           (n = read(fd, buffer + n_used, ENVIRONMENT_BYTES - 1 - n_used)) > 0) {
+        n_used += (size_t)n;
+    }
+    (void)close(fd); /* was only read */
+    buffer[n_used] = '\0';
+    for (size_t i = 0; i < n_used; i += strlen(buffer + i) + 1) {
+        if (strcmp(buffer + i, marker) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Kills the processes of the run. Returns how many there were. */
+static int kill_rest(const char *marker, char *buffer) {
+    int n_killed = 0;
+    DIR *all = opendir("/proc");
+    for (struct dirent *entry = all != NULL ? readdir(all) : NULL; entry != NULL;
+         entry = readdir(all)) {
+        long pid = strtol(entry->d_name, NULL, 10);
+        if (pid > 0 && pid != (long)getpid() && has_marker(entry->d_name, marker, buffer)) {
+            n_killed += kill((pid_t)pid, SIGKILL) == 0;
+        }
+    }
+    if (all != NULL) {
+        (void)closedir(all);
+    }
+    return n_killed;
+}
+
+/* The cleaner. It keeps no file of the user's open, and hears no signal of the terminal. */
+static void clean_up(const char *folder, int wait_fd) {
+    static char buffer[ENVIRONMENT_BYTES];
+    char marker[TIDE_LAUNCH_PATH_BYTES + sizeof("TIDEMARK_RUN_FOLDER=")];
+    char byte = 0;
+    (void)setsid();
+    (void)chdir("/");
+    for (int fd = 0; fd < 1024; fd++) {
+        if (fd != wait_fd) {
+            (void)close(fd);
+        }
+    }
+    snprintf(marker, sizeof(marker), "TIDEMARK_RUN_FOLDER=%s", folder);
+    while (read(wait_fd, &byte, 1) < 0 && errno == EINTR) {
+    }
+    for (int i = 0; i < ROUNDS && kill_rest(marker, buffer) > 0; i++) {
+        (void)usleep(ROUND_US); /* a process that is being killed may just have made another */
+    }
+    (void)nftw(folder, remove_entry, MAX_OPEN, FTW_DEPTH | FTW_PHYS);
+    _exit(0);
+}
+
+/* Signals are blocked in the cleaner from its first instruction on: it ends by itself. */
+static tide_status start_cleaner(tide_launch *launch, tide_error *error) {
+    int ends[2];
+    sigset_t all;
+    sigset_t before;
+    if (pipe(ends) != 0) {
+        return tide_fail(error, TIDE_IO, "no pipe for the process that cleans up: %s",
+                         strerror(errno));
+    }
+    (void)fcntl(ends[0], F_SETFD, FD_CLOEXEC); /* both are open: it cannot fail */
+    (void)fcntl(ends[1], F_SETFD, FD_CLOEXEC);
+    (void)sigfillset(&all);
+    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
+    pid_t pid = fork();
+    if (pid == 0) {
+        (void)close(ends[1]);
+        clean_up(launch->folder, ends[0]);
+    }
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    (void)close(ends[0]);
+    if (pid < 0) {
+        (void)close(ends[1]);
+        return tide_fail(error, TIDE_IO, "no process that cleans up: %s", strerror(errno));
+    }
+    launch->cleaner = pid;
+    launch->alive_fd = ends[1];
+    return TIDE_OK;
+}
+
+/* The names by which programs look for the driver and NVML lead to the preloaded library: the
+ * dynamic linker knows it by its inode, and loads it no second time. */
+static tide_status make_links(const tide_launch *launch, tide_error *error) {
+    static const char *const NAMES[] = {"libcuda.so.1", "libcuda.so", "libnvidia-ml.so.1"};
+    char target[2 * TIDE_LAUNCH_PATH_BYTES];
+    char link[2 * TIDE_LAUNCH_PATH_BYTES];
+    snprintf(link, sizeof(link), "%s/lib", launch->folder);
+    bool ok = mkdir(link, S_IRWXU) == 0;
+    snprintf(target, sizeof(target), "%s/libtidemark_virtual_cuda.so", launch->objects);
+    for (size_t i = 0; ok && i < sizeof(NAMES) / sizeof(NAMES[0]); i++) {
+        snprintf(link, sizeof(link), "%s/lib/%s", launch->folder, NAMES[i]);
+        ok = symlink(target, link) == 0;
+    }
+    return ok ? TIDE_OK
+              : tide_fail(error, TIDE_IO, "%s: the folder of the run cannot be filled: %s",
+                          launch->folder, strerror(errno));
+}
+
+tide_status tide_launch_make_folder(tide_launch *launch, tide_error *error) {
+    const char *parent = getenv("TMPDIR");
+    parent = parent != NULL && parent[0] == '/' ? parent : "/tmp";
+    if (snprintf(launch->folder, sizeof(launch->folder), "%s/tidemark-run-XXXXXX", parent) >=
+            (int)sizeof(launch->folder) ||
+        mkdtemp(launch->folder) == NULL) {
+        launch->folder[0] = '\0';
+        return tide_fail(error, TIDE_IO,
+                         "no folder for the run can be made in %s: %s; TMPDIR names another place",
+                         parent, strerror(errno));
+    }
+    tide_status status = start_cleaner(launch, error);
+    if (status != TIDE_OK) {
+        (void)rmdir(launch->folder); /* is empty */
+        launch->folder[0] = '\0';
+        return status;
+    }
+    return make_links(launch, error);
+}
+
+void tide_launch_remove_folder(tide_launch *launch) {
+    if (launch->cleaner > 0) {
+        (void)close(launch->alive_fd);
+        while (waitpid((pid_t)launch->cleaner, NULL, 0) < 0 && errno == EINTR) {
+        }
+    }
+    launch->cleaner = -1;
+    launch->folder[0] = '\0';
+}

@@ -1,0 +1,40 @@
+#include "launch/launch.h"
+
+#include <string.h>
+
+#include "launch/launch_internal.h"
+
+void tide_launch_config_init(tide_launch_config *config) {
+    *config = (tide_launch_config){.cards = "h100-80", .values = "auto", .streams = "now"};
+}
+
+tide_status tide_launch_check(const tide_launch_config *config, tide_error *error) {
+    char path[TIDE_LAUNCH_PATH_BYTES];
+    return tide_launch_find_program(config->arguments[0], path, error);
+}
+
+static tide_status run(const char *path, const tide_launch_config *config, tide_launch *launch,
+                       tide_error *error) {
+    char **environment = tide_launch_environment(launch, config);
+    if (environment == NULL) {
+        return tide_fail(error, TIDE_NO_MEMORY,
+                         "the host has no memory left for the program's environment");
+    }
+    tide_status status = tide_launch_child(path, environment, config, launch, error);
+    tide_launch_environment_release(environment);
+    return status;
+}
+
+tide_status tide_launch_run(const tide_launch_config *config, tide_launch *ret_launch,
+                            tide_error *error) {
+    char path[TIDE_LAUNCH_PATH_BYTES];
+    *ret_launch = (tide_launch){.alive_fd = -1, .cleaner = -1, .exit_status = -1};
+    TIDE_TRY(tide_launch_find_program(config->arguments[0], path, error));
+    TIDE_TRY(tide_launch_find_objects(ret_launch, error));
+    TIDE_TRY(tide_launch_make_folder(ret_launch, error));
+    return run(path, config, ret_launch, error);
+}
+
+void tide_launch_close(tide_launch *launch) {
+    tide_launch_remove_folder(launch);
+}

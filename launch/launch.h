@@ -1,0 +1,74 @@
+/* launch.h - runs a program of the user's on a virtual card, and keeps what its processes leave.
+ *
+ * The program is started unchanged, with libraries preloaded that answer for CUDA (virtual_cuda/)
+ * and that keep what it writes away from the user's files (scratch/). Everything that the processes
+ * of the run share or leave lies in one folder, which a process of its own removes when this
+ * process ends for whatever reason; it also ends what is left of the run then.
+ *
+ * One launch at a time in a process. Only Linux on x86-64.
+ */
+#ifndef TIDE_LAUNCH_LAUNCH_H
+#define TIDE_LAUNCH_LAUNCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { TIDE_LAUNCH_PATH_BYTES = 4096 };
+
+/* Texts are borrowed during the calls. */
+typedef struct tide_launch_config {
+    char *const *arguments; /* the command and its arguments, NULL-terminated */
+    const char *cards;      /* of device/cards.h, joined by "+": "h100-80+h100-80" */
+    uint64_t memory_bytes;  /* of each card; 0: what the table says */
+    uint64_t n_steps;    /* the program ends after so many steps of its optimizer; 0: it does not */
+    uint64_t n_calls;    /* the same for calls of its outermost module */
+    const char *values;  /* "auto", "zero", "shadow": what reads of small tensors give */
+    const char *streams; /* "now", "late": when work on streams completes */
+    bool writes_are_real; /* the program's writes reach the user's files */
+    const char *output;   /* the file that takes its output; NULL: it has the one of this process */
+    /* It is called about ten times a second; true ends the program with SIGTERM. NULL: never. */
+    bool (*shall_stop)(void *ctx);
+    void *ctx; /* borrowed; the argument of shall_stop */
+} tide_launch_config;
+
+/* Sets all defaults: to the end, "auto", "now", writes kept away. */
+void tide_launch_config_init(tide_launch_config *config);
+
+typedef struct tide_launch {
+    char folder[TIDE_LAUNCH_PATH_BYTES];  /* of the run; "" when there is none */
+    char objects[TIDE_LAUNCH_PATH_BYTES]; /* folder with the libraries to preload */
+    char python[TIDE_LAUNCH_PATH_BYTES];  /* folder with the package */
+    int alive_fd;                         /* the cleaner waits for its other end */
+    long cleaner;                         /* process; -1: none */
+    int exit_status;                      /* of the program; -1: a signal ended it */
+    int signal_number;                    /* that ended it; 0: none */
+    bool was_stopped;                     /* shall_stop asked for it */
+    double seconds;                       /* from its start to its end */
+    int64_t host_peak_bytes;              /* the largest of its processes */
+} tide_launch;
+
+/* Whether the command can be run so: TIDE_INVALID names what is wrong with it (no such program, not
+ * executable, setuid, static, 32-bit, of another C library) and the remedy. Starts nothing. */
+TIDE_NODISCARD tide_status tide_launch_check(const tide_launch_config *config, tide_error *error);
+
+/* Checks, makes the folder, starts the program and waits for its end. SIGINT, SIGTERM and SIGHUP
+ * that this process gets are passed on to it. On success the folder holds what the processes left
+ * (left.h); call close in any case. Call it from a process with one thread. */
+TIDE_NODISCARD tide_status tide_launch_run(const tide_launch_config *config,
+                                           tide_launch *ret_launch, tide_error *error);
+
+/* Removes the folder, and ends processes of the run that are still there. */
+void tide_launch_close(tide_launch *launch);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,34 @@
+/* launch_internal.h - the parts of a launch, one file each.
+ */
+#ifndef TIDE_LAUNCH_INTERNAL_H
+#define TIDE_LAUNCH_INTERNAL_H
+
+#include <signal.h>
+#include <sys/types.h>
+
+#include "launch/launch.h"
+
+/* program.c: finds the file that the command names, as a shell does, and checks that libraries can
+ * be preloaded into it. TIDE_INVALID: they cannot. */
+TIDE_NODISCARD tide_status tide_launch_find_program(const char *command,
+                                                    char ret_path[TIDE_LAUNCH_PATH_BYTES],
+                                                    tide_error *error);
+
+/* objects.c: finds the libraries and the package, beside this program. */
+TIDE_NODISCARD tide_status tide_launch_find_objects(tide_launch *launch, tide_error *error);
+
+/* folder.c: makes the folder of the run, and the process that removes it. */
+TIDE_NODISCARD tide_status tide_launch_make_folder(tide_launch *launch, tide_error *error);
+void tide_launch_remove_folder(tide_launch *launch);
+
+/* environment.c: the environment of the program, NULL-terminated; release it with
+ * tide_launch_environment_release. NULL: the host has no memory left. */
+char **tide_launch_environment(const tide_launch *launch, const tide_launch_config *config);
+void tide_launch_environment_release(char **environment);
+
+/* child.c: starts `path` and waits for its end. */
+TIDE_NODISCARD tide_status tide_launch_child(const char *path, char **environment,
+                                             const tide_launch_config *config, tide_launch *launch,
+                                             tide_error *error);
+
+#endif

@@ -1,0 +1,182 @@
+#define _POSIX_C_SOURCE 200809L
+#include "launch/left.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/hostmem.h"
+#include "launch/left_internal.h"
+
+enum { MAX_PROCESSES = 4096, MAX_FILE_BYTES = 1 << 30 };
+
+/* Reads a whole file as text. */
+static tide_status read_text(const char *path, char **ret_text, tide_error *error) {
+    const tide_hostmem *mem = tide_hostmem_default();
+    FILE *file = fopen(path, "rbe");
+    char *text = NULL;
+    size_t capacity = 0;
+    size_t n_used = 0;
+    size_t n = 0;
+    if (file == NULL) {
+        return tide_fail(error, TIDE_IO, "%s: %s", path, strerror(errno));
+    }
+    do {
+        char *grown = tide_hostmem_grow(mem, text, &capacity, n_used + BUFSIZ + 1, 1);
+        if (grown == NULL || n_used > MAX_FILE_BYTES) {
+            mem->release(mem->ctx, grown != NULL ? grown : text);
+            (void)fclose(file); /* was only read */
+            return TIDE_NO_MEMORY;
+        }
+        text = grown;
+        n = fread(text + n_used, 1, BUFSIZ, file);
+        n_used += n;
+    } while (n > 0);
+    text[n_used] = '\0';
+    (void)fclose(file); /* was only read */
+    *ret_text = text;
+    return TIDE_OK;
+}
+
+/* The process id of a name such as "123.json"; -1: it is another file. */
+static int64_t pid_of(const char *name, const char *ending) {
+    char *end = NULL;
+    long pid = strtol(name, &end, 10);
+    return end != name && strcmp(end, ending) == 0 ? pid : -1;
+}
+
+static tide_status read_process(const tide_launch *launch, int64_t pid, tide_left_list *list,
+                                tide_error *error) {
+    char path[TIDE_LAUNCH_PATH_BYTES + 64];
+    char *text = NULL;
+    tide_left *process = &list->processes[list->n_processes];
+    snprintf(path, sizeof(path), "%s/%lld.json", launch->folder, (long long)pid);
+    TIDE_TRY(read_text(path, &text, error));
+    *process = (tide_left){.pid = pid};
+    tide_status status = tide_left_parse(text, list, process, error);
+    const tide_hostmem *mem = tide_hostmem_default();
+    mem->release(mem->ctx, text);
+    if (status != TIDE_OK) {
+        tide_error_prefix(error, "what process %lld left", (long long)pid);
+        return status;
+    }
+    snprintf(path, sizeof(path), "%s/%lld.pickle", launch->folder, (long long)pid);
+    if (access(path, R_OK) == 0) {
+        process->snapshot_path = tide_arena_text(&list->arena, path);
+        if (process->snapshot_path == NULL) {
+            return TIDE_NO_MEMORY;
+        }
+    }
+    list->n_processes++;
+    return TIDE_OK;
+}
+
+static bool is_known(const tide_left_list *list, const tide_left_inexact *row) {
+    for (size_t i = 0; i < list->n_inexact; i++) {
+        const tide_left_inexact *other = &list->inexact[i];
+        if (other->pid == row->pid && strcmp(other->call, row->call) == 0 &&
+            strcmp(other->what, row->what) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A line is KIND<TAB>CALL<TAB>TEXT, and perhaps <TAB>BYTES. */
+static tide_status add_line(tide_left_list *list, size_t *capacity, int64_t pid, char *line) {
+    char *rest = NULL;
+    const char *kind = strtok_r(line, "\t", &rest);
+    const char *call = strtok_r(NULL, "\t", &rest);
+    const char *what = strtok_r(NULL, "\t", &rest);
+    const char *bound = strtok_r(NULL, "\t", &rest);
+    if (kind == NULL || call == NULL || what == NULL) {
+        return TIDE_OK; /* a process that was killed may have left half a line */
+    }
+    tide_left_inexact row = {.pid = pid,
+                             .call = tide_arena_text(&list->arena, call),
+                             .what = tide_arena_text(&list->arena, what),
+                             .bound_bytes = bound != NULL ? strtoll(bound, NULL, 10) : -1,
+                             .is_refused = strcmp(kind, "refused") == 0};
+    tide_left_inexact *rows = tide_hostmem_grow(tide_hostmem_default(), list->inexact, capacity,
+                                                list->n_inexact + 1, sizeof(*rows));
+    if (rows == NULL || row.call == NULL || row.what == NULL) {
+        list->inexact = rows != NULL ? rows : list->inexact;
+        return TIDE_NO_MEMORY;
+    }
+    list->inexact = rows;
+    if (!is_known(list, &row)) {
+        list->inexact[list->n_inexact++] = row;
+    }
+    return TIDE_OK;
+}
+
+static tide_status read_card(const tide_launch *launch, int64_t pid, size_t *capacity,
+                             tide_left_list *list, tide_error *error) {
+    char path[TIDE_LAUNCH_PATH_BYTES + 64];
+    char *text = NULL;
+    char *rest = NULL;
+    tide_status status = TIDE_OK;
+    snprintf(path, sizeof(path), "%s/%lld.card", launch->folder, (long long)pid);
+    TIDE_TRY(read_text(path, &text, error));
+    for (char *line = strtok_r(text, "\n", &rest); line != NULL && status == TIDE_OK;
+         line = strtok_r(NULL, "\n", &rest)) {
+        status = add_line(list, capacity, pid, line);
+    }
+    const tide_hostmem *mem = tide_hostmem_default();
+    mem->release(mem->ctx, text);
+    return status;
+}
+
+static int compare(const void *a, const void *b) {
+    const tide_left *left = a;
+    const tide_left *right = b;
+    if (left->rank != right->rank) {
+        return left->rank < right->rank ? -1 : 1;
+    }
+    return (left->pid > right->pid) - (left->pid < right->pid);
+}
+
+static tide_status read_folder(const tide_launch *launch, DIR *folder, tide_left_list *list,
+                               tide_error *error) {
+    size_t capacity = 0;
+    for (struct dirent *entry = readdir(folder); entry != NULL; entry = readdir(folder)) {
+        int64_t pid = pid_of(entry->d_name, ".json");
+        if (pid >= 0 && list->n_processes < MAX_PROCESSES) {
+            TIDE_TRY(read_process(launch, pid, list, error));
+        }
+        pid = pid_of(entry->d_name, ".card");
+        if (pid >= 0) {
+            TIDE_TRY(read_card(launch, pid, &capacity, list, error));
+        }
+    }
+    if (list->n_processes > 1) {
+        qsort(list->processes, list->n_processes, sizeof(*list->processes), compare);
+    }
+    return TIDE_OK;
+}
+
+tide_status tide_left_read(const tide_launch *launch, tide_left_list *ret, tide_error *error) {
+    *ret = (tide_left_list){.n_processes = 0};
+    tide_arena_init(&ret->arena, tide_hostmem_default());
+    ret->processes = tide_arena_alloc(&ret->arena, MAX_PROCESSES, sizeof(*ret->processes));
+    if (ret->processes == NULL) {
+        return TIDE_NO_MEMORY;
+    }
+    DIR *folder = opendir(launch->folder);
+    if (folder == NULL) {
+        return tide_fail(error, TIDE_IO, "%s, the folder of the run: %s", launch->folder,
+                         strerror(errno));
+    }
+    tide_status status = read_folder(launch, folder, ret, error);
+    (void)closedir(folder);
+    return status;
+}
+
+void tide_left_fini(tide_left_list *list) {
+    const tide_hostmem *mem = tide_hostmem_default();
+    mem->release(mem->ctx, list->inexact);
+    tide_arena_fini(&list->arena);
+}

@@ -1,0 +1,94 @@
+/* left.h - what the processes of a run have left in its folder.
+ *
+ * Each process that used PyTorch's allocator leaves PID.pickle, PyTorch's own snapshot, and
+ * PID.json with what that has no place for (python/tidemark/ writes both). Each process that met
+ * something inexact leaves PID.card with a line for it (virtual_cuda/inexact.h).
+ *
+ * Places in a history are told by rows: the blocks that a device has given out and taken back so
+ * far, each of which is one.
+ */
+#ifndef TIDE_LAUNCH_LEFT_H
+#define TIDE_LAUNCH_LEFT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cjson/cJSON.h>
+
+#include "common/arena.h"
+#include "common/status.h"
+#include "launch/launch.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* PyTorch's statistics of a device, which are exact even where the history is not whole. */
+typedef struct tide_left_peak {
+    int64_t allocated_bytes, reserved_bytes;
+    int64_t n_retries; /* how often the cache gave back all its segments and tried again */
+    int64_t n_oom;     /* allocations that failed, caught ones too */
+    int64_t n_rows;    /* of its history, dropped ones included */
+} tide_left_peak;
+
+/* A place where something began or ended. */
+typedef struct tide_left_mark {
+    const char *name;    /* "step begins", "backward ends", ... (python/tidemark/steps.py) */
+    const int64_t *rows; /* by device */
+} tide_left_mark;
+
+/* At that place, the block at that address was that tensor. */
+typedef struct tide_left_name {
+    size_t device;
+    int64_t row;
+    uint64_t address;
+    const char *category; /* "parameter", "gradient", "optimizer_state", "buffer" */
+    const char *name;     /* "h.0.attn.weight.grad" */
+} tide_left_name;
+
+/* What could not be known exactly, or was refused. */
+typedef struct tide_left_inexact {
+    int64_t pid;
+    const char *call, *what;
+    int64_t bound_bytes; /* it needs at most so many bytes more; -1: not known */
+    bool is_refused;
+} tide_left_inexact;
+
+/* One process. Texts are "" where nothing is known, numbers -1. */
+typedef struct tide_left {
+    int64_t pid, rank;
+    const char *snapshot_path; /* NULL: it has no history */
+    const char *command;       /* its arguments, joined by blanks */
+    const char *torch, *cuda, *python, *backend;
+    const char *exception; /* that ended it, with its message */
+    bool is_out_of_memory; /* it is PyTorch's OutOfMemoryError */
+    bool ended_early;      /* after the steps or calls that were asked for */
+    int64_t n_steps, n_calls, host_peak_bytes;
+    const tide_left_peak *peaks; /* by device */
+    size_t n_devices;
+    const tide_left_mark *marks; /* in order */
+    size_t n_marks;
+    const tide_left_name *names; /* in order of their rows, by device */
+    size_t n_names;
+} tide_left;
+
+typedef struct tide_left_list {
+    tide_arena arena;     /* of all that is below */
+    tide_left *processes; /* by rank, then by process id */
+    size_t n_processes;
+    tide_left_inexact *inexact; /* each of a process once */
+    size_t n_inexact;
+} tide_left_list;
+
+/* Reads the folder of the launch. TIDE_FORMAT names the file and what is wrong with it. The caller
+ * finishes the list, also after a failure. */
+TIDE_NODISCARD tide_status tide_left_read(const tide_launch *launch, tide_left_list *ret,
+                                          tide_error *error);
+void tide_left_fini(tide_left_list *list);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,53 @@
+/* Where the libraries and the package lie: beside this program in the tree of the build, or where
+ * they were installed. */
+#define _XOPEN_SOURCE 700 /* realpath */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "launch/launch_internal.h"
+
+#define OBJECT "libtidemark_virtual_cuda.so"
+#define PACKAGE "tidemark/__init__.py"
+
+/* Places as seen from the folder of this program. */
+static const char *const OBJECT_PLACES[] = {"../lib/tidemark", "../virtual_cuda"};
+static const char *const PYTHON_PLACES[] = {"../share/tidemark/python", "../python/package"};
+
+static bool find(const char *folder, const char *place, const char *file,
+                 char ret_path[TIDE_LAUNCH_PATH_BYTES]) {
+    char path[TIDE_LAUNCH_PATH_BYTES];
+    char whole[TIDE_LAUNCH_PATH_BYTES];
+    if (snprintf(path, sizeof(path), "%s/%s/%s", folder, place, file) >= (int)sizeof(path) ||
+        realpath(path, whole) == NULL) {
+        return false;
+    }
+    size_t n = strlen(whole) - strlen(file) - 1;
+    snprintf(ret_path, TIDE_LAUNCH_PATH_BYTES, "%.*s", (int)n, whole);
+    return true;
+}
+
+tide_status tide_launch_find_objects(tide_launch *launch, tide_error *error) {
+    char folder[TIDE_LAUNCH_PATH_BYTES];
+    ssize_t n = readlink("/proc/self/exe", folder, sizeof(folder) - 1);
+    folder[n > 0 ? n : 0] = '\0';
+    char *slash = strrchr(folder, '/');
+    if (slash != NULL) {
+        *slash = '\0';
+    }
+    bool has_object = false;
+    bool has_python = false;
+    for (size_t i = 0; i < 2; i++) {
+        has_object = has_object || find(folder, OBJECT_PLACES[i], OBJECT, launch->objects);
+        has_python = has_python || find(folder, PYTHON_PLACES[i], PACKAGE, launch->python);
+    }
+    if (!has_object || !has_python) {
+        return tide_fail(error, TIDE_UNSUPPORTED,
+                         "%s is missing: it belongs in ../lib/tidemark beside this program, with "
+                         "the package in ../share/tidemark/python; it is built on Linux on x86-64 "
+                         "only",
+                         has_object ? PACKAGE : OBJECT);
+    }
+    return TIDE_OK;
+}

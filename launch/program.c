@@ -1,0 +1,181 @@
+/* The program that a command names, and whether libraries can be preloaded into it: the dynamic
+ * linker ignores LD_PRELOAD in programs with the rights of another user, and static programs have
+ * no dynamic linker. */
+#define _POSIX_C_SOURCE 200809L
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "launch/launch_internal.h"
+
+enum { MAX_SCRIPTS = 4, LINE_BYTES = 512, MAX_HEADERS = 128 };
+
+static bool is_program(const char *path) {
+    struct stat info;
+    return stat(path, &info) == 0 && S_ISREG(info.st_mode) && access(path, X_OK) == 0;
+}
+
+/* Searches PATH, whose empty entries are the current folder. */
+static bool search(const char *command, char ret_path[TIDE_LAUNCH_PATH_BYTES]) {
+    const char *path = getenv("PATH");
+    for (const char *at = path != NULL ? path : "/usr/bin:/bin"; at != NULL;) {
+        size_t n = strcspn(at, ":");
+        int length = snprintf(ret_path, TIDE_LAUNCH_PATH_BYTES, "%.*s%s%s", (int)n, at,
+                              n > 0 ? "/" : "./", command);
+        if (length < TIDE_LAUNCH_PATH_BYTES && is_program(ret_path)) {
+            return true;
+        }
+        at = at[n] == ':' ? at + n + 1 : NULL;
+    }
+    return false;
+}
+
+static tide_status find(const char *command, char ret_path[TIDE_LAUNCH_PATH_BYTES],
+                        tide_error *error) {
+    struct stat info;
+    if (strchr(command, '/') == NULL) {
+        return search(command, ret_path)
+                   ? TIDE_OK
+                   : tide_fail(error, TIDE_INVALID, "no such program: %s is in no folder of PATH%s",
+                               command,
+                               access(command, F_OK) == 0
+                                   ? "; for the file of this folder write ./ before its name"
+                                   : "");
+    }
+    if (snprintf(ret_path, TIDE_LAUNCH_PATH_BYTES, "%s", command) >= TIDE_LAUNCH_PATH_BYTES ||
+        stat(command, &info) != 0) {
+        return tide_fail(error, TIDE_INVALID, "no such program: %s: %s", command, strerror(errno));
+    }
+    if (!is_program(command)) {
+        return tide_fail(error, TIDE_INVALID, "%s is %s", command,
+                         S_ISDIR(info.st_mode)
+                             ? "a folder, not a program"
+                             : "not executable: name the program that runs it before it, "
+                               "such as python");
+    }
+    return TIDE_OK;
+}
+
+/* The dynamic linker that the program asks for; "": none. */
+static bool read_linker(int fd, const Elf64_Ehdr *header, char *ret_linker, size_t n_room) {
+    ret_linker[0] = '\0';
+    for (size_t i = 0; i < header->e_phnum && i < MAX_HEADERS; i++) {
+        Elf64_Phdr part;
+        off_t at = (off_t)(header->e_phoff + i * header->e_phentsize);
+        if (pread(fd, &part, sizeof(part), at) != (ssize_t)sizeof(part)) {
+            return false;
+        }
+        if (part.p_type == PT_INTERP && part.p_filesz < n_room) {
+            ssize_t n = pread(fd, ret_linker, part.p_filesz, (off_t)part.p_offset);
+            ret_linker[n > 0 ? n : 0] = '\0';
+        }
+    }
+    return true;
+}
+
+static tide_status check_elf(int fd, const char *path, tide_error *error) {
+    Elf64_Ehdr header;
+    char linker[LINE_BYTES];
+    if (pread(fd, &header, sizeof(header), 0) < EI_NIDENT) {
+        return tide_fail(error, TIDE_INVALID, "%s is no complete program", path);
+    }
+    if (header.e_ident[EI_CLASS] != ELFCLASS64) {
+        return tide_fail(error, TIDE_INVALID,
+                         "%s is a 32-bit program: CUDA and the virtual card are 64-bit", path);
+    }
+    if (header.e_machine != EM_X86_64) {
+        return tide_fail(error, TIDE_INVALID,
+                         "%s is a program for another processor: the virtual card runs on x86-64",
+                         path);
+    }
+    if (!read_linker(fd, &header, linker, sizeof(linker))) {
+        return tide_fail(error, TIDE_INVALID, "%s is no complete program", path);
+    }
+    if (linker[0] == '\0') {
+        return tide_fail(error, TIDE_INVALID,
+                         "%s is linked statically: the virtual card is a library that the dynamic "
+                         "linker loads",
+                         path);
+    }
+    if (strstr(linker, "musl") != NULL) {
+        return tide_fail(error, TIDE_INVALID,
+                         "%s uses the C library musl: the virtual card, like PyTorch with CUDA, "
+                         "needs glibc",
+                         path);
+    }
+    return TIDE_OK;
+}
+
+/* The interpreter of a script, from its first line: "#!/usr/bin/env python3" gives python3. */
+static bool read_interpreter(const char *line, char ret_command[LINE_BYTES]) {
+    char text[LINE_BYTES];
+    char *rest = NULL;
+    snprintf(text, sizeof(text), "%s", line);
+    text[strcspn(text, "\r\n")] = '\0';
+    char *word = strtok_r(text, " \t", &rest);
+    const char *base = word != NULL ? strrchr(word, '/') : NULL;
+    if (base != NULL && strcmp(base, "/env") == 0) {
+        do {
+            word = strtok_r(NULL, " \t", &rest);
+        } while (word != NULL && (word[0] == '-' || strchr(word, '=') != NULL));
+    }
+    snprintf(ret_command, LINE_BYTES, "%s", word != NULL ? word : "");
+    return word != NULL;
+}
+
+static tide_status check_rights(const char *path, tide_error *error) {
+    struct stat info;
+    if (stat(path, &info) == 0 && (info.st_mode & (S_ISUID | S_ISGID)) != 0) {
+        return tide_fail(error, TIDE_INVALID,
+                         "%s is setuid or setgid: the system preloads no library into a program "
+                         "with the rights of another user",
+                         path);
+    }
+    return TIDE_OK;
+}
+
+/* What begins the file decides. *ret_command: of a script, the command that interprets it. */
+static tide_status check_file(const char *path, char ret_command[LINE_BYTES], tide_error *error) {
+    char head[LINE_BYTES] = "";
+    ret_command[0] = '\0';
+    TIDE_TRY(check_rights(path, error));
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        return TIDE_OK; /* it may be executed, but not read: the system decides */
+    }
+    ssize_t n = read(fd, head, sizeof(head) - 1);
+    tide_status status = TIDE_OK;
+    if (n >= SELFMAG && memcmp(head, ELFMAG, SELFMAG) == 0) {
+        status = check_elf(fd, path, error);
+    } else if (strncmp(head, "#!", 2) != 0 || !read_interpreter(head + 2, ret_command)) {
+        status = tide_fail(error, TIDE_INVALID,
+                           "%s is neither a program nor a script that begins with #!", path);
+    }
+    (void)close(fd); /* was only read */
+    return status;
+}
+
+tide_status tide_launch_find_program(const char *command, char ret_path[TIDE_LAUNCH_PATH_BYTES],
+                                     tide_error *error) {
+    char next[LINE_BYTES];
+    char path[TIDE_LAUNCH_PATH_BYTES];
+    TIDE_TRY(find(command, ret_path, error));
+    snprintf(path, sizeof(path), "%s", ret_path);
+    for (int i = 0; i < MAX_SCRIPTS; i++) {
+        TIDE_TRY(check_file(path, next, error));
+        if (next[0] == '\0') {
+            return TIDE_OK;
+        }
+        tide_status status = find(next, path, error);
+        if (status != TIDE_OK) {
+            tide_error_prefix(error, "the interpreter of %s", ret_path);
+            return status;
+        }
+    }
+    return TIDE_OK; /* scripts that interpret scripts: the system has its own limit */
+}
