@@ -134,6 +134,9 @@ static tide_status take_device(namer *of) {
         }
     }
     TIDE_TRY(take_names(of, INT64_MAX));
+    if (of->document->left->is_out_of_memory) {
+        call_activations(of); /* the backward pass would have found them */
+    }
     name_end_blocks(of);
     return TIDE_OK;
 }

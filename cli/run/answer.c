@@ -174,7 +174,8 @@ static bool is_growing(const tide_run_process *process, size_t device, size_t *r
     tide_steps steps;
     bool grows = false;
     *ret_n_steps = 0;
-    if (tide_lifetimes_init(&lifetimes, process->snapshot, tide_hostmem_default(), NULL) != TIDE_OK) {
+    if (tide_lifetimes_init(&lifetimes, process->snapshot, tide_hostmem_default(), NULL) !=
+        TIDE_OK) {
         return false;
     }
     if (tide_steps_init(&steps, process->snapshot, &lifetimes, device) == TIDE_OK) {

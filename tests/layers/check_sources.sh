@@ -36,7 +36,7 @@ knows() {
     run) echo "common device stack recorder allocator snapshot capture model run" ;;
     bench) echo "common device stack recorder allocator snapshot model run bench" ;;
     virtual_cuda) echo "common device virtual_cuda" ;;
-    launch) echo "common launch" ;;
+    launch) echo "common device snapshot launch" ;;
     scratch) echo "scratch" ;;
     live) echo "common stack recorder live" ;;
     viewer) echo "common viewer" ;;
@@ -141,14 +141,14 @@ check_public_headers() {
     done < <(diff <(grep -v '^#' "$list" | sort) <(tr ' ' '\n' <<<"${reached# }" | sort) | grep '^[<>]')
 }
 
-# run/ and bench/ may call _exit: a child that they forked must not flush the buffered files of its parent. So may
+# launch/, run/ and bench/ may call _exit: a child that they forked must not flush the buffered files of its parent. So may
 # virtual_cuda/, which lives in the user's process and has no caller of ours to tell: it prints what it does not know
 # (inexact.c), and ends a program whose cards it was not told (machine.c).
 check_libraries() {
     local module found leaving
     for module in $LIBRARIES; do
         leaving='exit|_exit|abort'
-        [[ " run bench virtual_cuda " != *" $module "* ]] || leaving='exit|abort'
+        [[ " launch run bench virtual_cuda " != *" $module "* ]] || leaving='exit|abort'
         while IFS= read -r found; do
             [[ $found != virtual_cuda/inexact.c:* && $found != virtual_cuda/machine.c:* ]] || continue
             fail "$found: a library must not print, exit or abort"
