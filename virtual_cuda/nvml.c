@@ -210,3 +210,22 @@ TIDE_VC_EXPORT int nvmlDeviceGetPowerUsage(const void *handle, unsigned *ret) {
     (void)handle;
     return measured_by_nobody(ret);
 }
+
+/* nvmlGpuFabricInfo_v2_t, which the third version goes on from. All zeros behind the version say
+ * that the card is in no fabric of switches, as a card alone in its machine does. */
+typedef struct fabric {
+    unsigned version;
+    unsigned char cluster[16];
+    int status;
+    unsigned clique;
+    unsigned char state; /* 0: not supported */
+    unsigned health;
+} fabric;
+
+TIDE_VC_EXPORT int nvmlDeviceGetGpuFabricInfoV(const void *handle, fabric *ret) {
+    if (!is_handle(handle) || ret == NULL) {
+        return INVALID_ARGUMENT;
+    }
+    *ret = (fabric){.version = ret->version};
+    return OK;
+}

@@ -1,0 +1,110 @@
+"""Runs PyTorch scripts on the virtual card, and compares what each one ends with to its verdict.
+
+  run.py --python PYTHON --library LIBRARY [--full] [--jobs N] [--list] [NAME...]
+
+PYTHON is the interpreter of an environment with a CUDA build of PyTorch, LIBRARY the object to preload. Without --full
+only the rows run whose group is "torch", which need torch and torchvision alone. NAME is the beginning of a row's name.
+The verdicts are in verdicts.json; verdicts.py says what a row holds.
+"""
+import argparse
+import concurrent.futures
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import verdicts
+
+HERE = Path(__file__).resolve().parent
+# The loader knows a loaded library by its inode, so that the driver and NVML are the preloaded object as well.
+OTHER_NAMES = ("libcuda.so.1", "libnvidia-ml.so.1")
+
+
+class Card:
+    """Starts a program on a virtual card."""
+
+    def __init__(self, library: Path, scratch: Path):
+        self.library = library
+        self.links = scratch / "links"
+        self.links.mkdir()
+        for name in OTHER_NAMES:
+            (self.links / name).symlink_to(library)
+
+    def environment(self, row: verdicts.Row) -> dict[str, str]:
+        inherited = {k: v for k, v in os.environ.items() if not k.startswith(("TIDEMARK_", "PYTORCH_", "TORCH_", "CUDA_"))}
+        return inherited | {
+            "LD_PRELOAD": str(self.library), "LD_LIBRARY_PATH": str(self.links), "TIDEMARK_VIRTUAL_CARDS": row.device,
+            "PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "1",
+        } | row.environment
+
+
+def run_row(row: verdicts.Row, card: Card, python: str, scratch: Path) -> verdicts.Seen:
+    """The row's script in a folder of its own. A script that takes too long is ended with all that it started."""
+    folder = scratch / row.name.replace(" ", "_")
+    folder.mkdir()
+    started = time.monotonic()
+    with open(folder / "stdout", "wb") as out, open(folder / "stderr", "wb") as err:
+        program = subprocess.Popen([python, str(HERE / row.script), *row.arguments], cwd=folder, env=card.environment(row),
+                                   stdin=subprocess.DEVNULL, stdout=out, stderr=err, start_new_session=True)
+        try:
+            status = program.wait(row.seconds)
+        except subprocess.TimeoutExpired:
+            os.killpg(program.pid, signal.SIGKILL)
+            status = program.wait()
+    seconds = time.monotonic() - started
+    texts = [(folder / name).read_text(errors="replace") for name in ("stdout", "stderr")]
+    shutil.rmtree(folder, ignore_errors=True)
+    return verdicts.Seen(status, seconds, *texts)
+
+
+def report(row: verdicts.Row, seen: verdicts.Seen) -> bool:
+    faults = verdicts.faults(row, seen)
+    print(f"{'ok' if not faults else 'FAIL':4} {row.name:32} {row.says():40} {seen.says():40} {seen.seconds:6.1f} s", flush=True)
+    for fault in faults:
+        print(f"     {fault}", flush=True)
+    if faults:
+        for line in seen.stderr.splitlines()[-15:]:
+            print(f"     | {line[:300]}", flush=True)
+    return not faults
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--python", required=True)
+    parser.add_argument("--library", required=True, type=lambda text: Path(text).resolve(strict=True))
+    parser.add_argument("--full", action="store_true", help="the rows of every group")
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--list", action="store_true", help="prints the rows and runs nothing")
+    parser.add_argument("names", nargs="*", metavar="NAME")
+    return parser.parse_args()
+
+
+def main() -> int:
+    chosen = arguments()
+    rows = [row for row in verdicts.read(HERE / "verdicts.json")
+            if (chosen.full or row.group == "torch") and (not chosen.names or row.name.startswith(tuple(chosen.names)))]
+    if not rows:
+        sys.exit("no row has such a name")
+    if chosen.list:
+        print("\n".join(f"{row.name:32} {row.says()}" for row in rows))
+        return 0
+    question = "import torch; print(torch.__version__.split('+')[0])"
+    version = subprocess.run([chosen.python, "-c", question], capture_output=True, text=True, check=True).stdout.strip()
+    started = time.monotonic()
+    with tempfile.TemporaryDirectory() as scratch, concurrent.futures.ThreadPoolExecutor(chosen.jobs) as pool:
+        card = Card(chosen.library, Path(scratch))
+        rows = [row for row in rows if row.is_for(version)]
+        work = {pool.submit(run_row, row, card, chosen.python, Path(scratch)): row for row in rows}
+        good = [report(work[done], done.result()) for done in concurrent.futures.as_completed(work)]
+    n_bad = len(good) - sum(good)
+    print(f"{len(good)} rows with torch {version}, {n_bad} not as expected, {time.monotonic() - started:.0f} s")
+    return 1 if n_bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,145 @@
+"""What a row of verdicts.json holds, and how it is compared with what a script printed.
+
+  name      one line; the script's name, then what is different in this row
+  script    file beside this one
+  arguments, environment
+  device    cards of the machine, as TIDEMARK_VIRTUAL_CARDS has them ("h100-80")
+  group     torch: torch and torchvision alone, part of every run; long, third-party: only with --full
+  torch     [from, below], versions that the row is for; absent: all
+  exact     true: nothing is named as inexact; false: "inexact" has the calls that are, all of them and no other
+  refused   texts that stderr must have, of which the first says what is not simulated; then `status` is the program's own
+  status    exit status that the script must end with (0)
+  figures   lines "NAME: NUMBER" that the script must print; a number, or arithmetic over the names below
+  texts     what stdout must have besides
+  seconds   time after which the script is ended and its row has failed
+
+The figures follow from shapes: each script's first lines say how. They are written as arithmetic so that the derivation
+can be read. None of them was copied from a run.
+"""
+import json
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
+# What PyTorch allocates for each cuBLAS handle and stream, by compute capability.
+HOPPER_WORKSPACE = 4096 * 8 * KIB  # 9.0: a setting of PyTorch's, ":4096:8"
+OTHER_WORKSPACE = (4096 * 2 + 16 * 8) * KIB  # others: ":4096:2:16:8"
+PRINTED = re.compile(r"^([a-z][\w ,]*): (-?\d+)$", re.M)
+SAID = re.compile(r"^tidemark: not (exact|simulated): (\w+): (.*)$", re.M)
+
+
+def rounded(n_bytes: int, step: int) -> int:
+    return (n_bytes + step - 1) // step * step
+
+
+def block(n_bytes: int) -> int:
+    """The block of PyTorch's allocator for a request below 1 MiB, or for one from 10 MiB on.
+
+    A small one is a multiple of 512 bytes. A large one has a segment of its own, a multiple of 2 MiB, and keeps what is
+    left of it where that is at most 1 MiB. Requests in between share segments, and what they keep is not a rule of their own.
+    """
+    if not (n_bytes < MIB or n_bytes >= 10 * MIB):
+        raise ValueError(f"the block of {n_bytes} bytes does not follow from its size alone")
+    whole, segment = rounded(n_bytes, 512), rounded(n_bytes, 2 * MIB)
+    return segment if n_bytes >= 10 * MIB and segment - whole <= MIB else whole
+
+
+# ResNet-50's groups of blocks: channels that come in, width, blocks (resnet50.py has the rest of the derivation).
+RESNET50_GROUPS = ((64, 64, 3), (256, 128, 4), (512, 256, 6), (1024, 512, 3))
+RESNET50_CHANNELS = 64 + sum(6 * w * n + 4 * w for _, w, n in RESNET50_GROUPS)
+RESNET50_PARAMETERS = (3 * 64 * 7 * 7 + 2 * RESNET50_CHANNELS + 2048 * 1000 + 1000
+                       + sum(c * w + 13 * w * w + 4 * c * w + (n - 1) * 17 * w * w for c, w, n in RESNET50_GROUPS))
+
+NAMES = {"KIB": KIB, "MIB": MIB, "GIB": GIB, "block": block, "rounded": rounded, "sum": sum, "range": range, "max": max,
+         "RESNET50_PARAMETERS": RESNET50_PARAMETERS, "RESNET50_CHANNELS": RESNET50_CHANNELS, "HOPPER_WORKSPACE": HOPPER_WORKSPACE, "OTHER_WORKSPACE": OTHER_WORKSPACE}
+
+
+def version_of(text: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in text.split(".")[:2])
+
+
+@dataclass
+class Row:
+    name: str
+    script: str
+    device: str = "h100-80"
+    group: str = "torch"
+    arguments: list[str] = field(default_factory=list)
+    environment: dict[str, str] = field(default_factory=dict)
+    torch: list[str] = field(default_factory=lambda: ["2.0", "99.0"])
+    exact: bool = True
+    inexact: list[str] = field(default_factory=list)
+    refused: list[str] = field(default_factory=list)
+    status: int = 0
+    figures: dict[str, Any] = field(default_factory=dict)
+    texts: list[str] = field(default_factory=list)
+    seconds: int = 120
+
+    def is_for(self, version: str) -> bool:
+        return version_of(self.torch[0]) <= version_of(version) < version_of(self.torch[1])
+
+    def says(self) -> str:
+        if self.refused:
+            return "refused"
+        return "exact" if self.exact else f"inexact in {len(self.inexact)}"
+
+
+@dataclass
+class Seen:
+    status: int
+    seconds: float
+    stdout: str
+    stderr: str
+
+    def named(self, kind: str) -> set[str]:
+        return {found[2] for found in SAID.finditer(self.stderr) if found[1] == kind}
+
+    def says(self) -> str:
+        if self.status != 0:
+            return f"exit status {self.status}"
+        if self.named("simulated"):
+            return "refused"
+        n = len(self.named("exact"))
+        return f"inexact in {n}" if n else "exact"
+
+
+def read(file: Path) -> list[Row]:
+    rows = [Row(**values) for values in json.loads(file.read_text())]
+    names = [row.name for row in rows]
+    for row in rows:
+        if names.count(row.name) > 1:
+            raise ValueError(f"two rows are called {row.name}")
+        if row.exact == bool(row.inexact):
+            raise ValueError(f"{row.name}: either exact, or inexact in what is listed")
+        if not (row.figures or row.texts or row.refused):
+            raise ValueError(f"{row.name}: an exit status alone is no verdict")
+    return rows
+
+
+def figure_faults(row: Row, seen: Seen) -> list[str]:
+    printed = {found[1]: int(found[2]) for found in PRINTED.finditer(seen.stdout)}
+    faults = []
+    for name, value in row.figures.items():
+        expected = value if isinstance(value, int) else eval(value, {"__builtins__": {}, **NAMES})  # our own table
+        if name not in printed:
+            faults.append(f"{name}: not printed; {expected} was expected")
+        elif printed[name] != expected:
+            faults.append(f"{name}: {printed[name]}, expected {expected}, a difference of {printed[name] - expected}")
+    return faults
+
+
+def faults(row: Row, seen: Seen) -> list[str]:
+    found = figure_faults(row, seen)
+    if seen.status != row.status:
+        took_long = " (it took too long)" if seen.status == -9 and seen.seconds >= row.seconds else ""
+        found.append(f"exit status {seen.status}{took_long}, expected {row.status}")
+    found += [f"not on stdout: {text}" for text in row.texts if text not in seen.stdout]
+    found += [f"not on stderr: {text}" for text in row.refused if text not in seen.stderr]
+    inexact = seen.named("exact")
+    found += [f"named as inexact, and not expected: {call}" for call in sorted(inexact - set(row.inexact))]
+    found += [f"expected as inexact, and not named: {call}" for call in sorted(set(row.inexact) - inexact)]
+    if not row.refused:
+        found += [f"refused: {call}" for call in sorted(seen.named("simulated"))]
+    return found
