@@ -8,6 +8,7 @@
 
 #include "virtual_cuda/export.h"
 #include "virtual_cuda/inexact.h"
+#include "virtual_cuda/machine.h"
 #include "virtual_cuda/status.h"
 
 enum { NAME_BYTES = 128, FOUND = 0, NOT_FOUND = 1 };
@@ -38,7 +39,8 @@ static int look_up(const char *name, void **ret_function, int *ret_found) {
 TIDE_VC_EXPORT int cudaGetDriverEntryPoint(const char *name, void **ret_function,
                                            unsigned long long flags, int *ret_found) {
     (void)flags;
-    return look_up(name, ret_function, ret_found);
+    /* CUDA 11 has no fourth argument. */
+    return look_up(name, ret_function, tide_vc_runtime_major() >= 12 ? ret_found : NULL);
 }
 
 TIDE_VC_EXPORT int cudaGetDriverEntryPointByVersion(const char *name, void **ret_function,

@@ -10,6 +10,8 @@
 #include <unistd.h>
 
 enum { NAME_BYTES = 64 };
+/* Structs and signatures of these were compared with NVIDIA's headers. */
+enum { LOWEST_RUNTIME = 11, HIGHEST_RUNTIME = 13 };
 
 typedef struct machine {
     tide_vc_card cards[TIDE_VC_MAX_DEVICES];
@@ -54,6 +56,7 @@ static void read_machine(void) {
     const char *names = getenv("TIDEMARK_VIRTUAL_CARDS");
     const char *memory = getenv("TIDEMARK_VIRTUAL_MEMORY");
     uint64_t total_bytes = memory != NULL ? bytes_of(memory) : 0;
+    (void)tide_vc_runtime_major(); /* ends the program where it is not served */
     names = names != NULL && names[0] != '\0' ? names : "h100-80";
     for (const char *at = names; *at != '\0';) {
         char name[NAME_BYTES];
@@ -153,7 +156,11 @@ static int see_library(struct dl_phdr_info *info, size_t n_bytes, void *ret_majo
     (void)n_bytes;
     const char *name = info->dlpi_name != NULL ? strstr(info->dlpi_name, "libcudart.so.") : NULL;
     if (name != NULL) {
-        *(int *)ret_major = atoi(name + strlen("libcudart.so."));
+        int major = atoi(name + strlen("libcudart.so."));
+        if (major < LOWEST_RUNTIME || major > HIGHEST_RUNTIME) {
+            refuse("the virtual card serves the CUDA runtime 11 to 13, and this program has", name);
+        }
+        *(int *)ret_major = major;
     }
     return 0;
 }

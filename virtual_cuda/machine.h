@@ -44,7 +44,7 @@ enum { TIDE_VC_UUID_TEXT_BYTES = 48 };
 void tide_vc_uuid_text(const tide_vc_card *card, char ret_text[TIDE_VC_UUID_TEXT_BYTES]);
 
 /* Major version of the CUDA runtime that the program was built for, 11 to 13: by the name of the
- * libcudart that is loaded. 13 as long as none is. */
+ * libcudart that is loaded; another one ends the program with one line. 13 as long as none is. */
 int tide_vc_runtime_major(void);
 
 /* CUDA's version numbers, such as 13000. */

@@ -110,7 +110,7 @@ def verify(prototype: Prototype, returns: str, effects: str) -> list[str]:
         faults.append(f"{name}: has floating arguments on the stack, where they would be counted")
     for found in EFFECT.finditer(re.sub(r'"[^"]*"', '""', effects)):
         effect, first, second = found[1], found[2], found[3]
-        if effect in ("HARMLESS", "REFUSED", "ANSWERS"):
+        if effect in ("HARMLESS", "REFUSED", "ANSWERS", "SAYS"):
             refused |= effect == "REFUSED"
             continue
         index = int(first)

@@ -2,8 +2,9 @@
 
 #include <string.h>
 
-/* The rows of the tables as a list: an effect adds its kind, and a refusal, which comes last, the
- * two members that follow. */
+/* The rows of the tables as a list: an effect adds its kind; those that come last add members that
+ * follow.
+ */
 #define HARMLESS
 #define OUTPUT(i, n_bytes) | TIDE_VC_SIMULATED
 #define OUTPUT_OF(i, j) | TIDE_VC_SIMULATED
@@ -13,6 +14,7 @@
 #define DESTROYS(i) | TIDE_VC_SIMULATED
 #define ANSWERS(status) | TIDE_VC_SIMULATED
 #define WORKSPACE(i, n_bytes) | TIDE_VC_SIMULATED | TIDE_VC_INEXACT
+#define SAYS(what) | TIDE_VC_INEXACT, .why = (what)
 #define REFUSED(status, reason) | TIDE_VC_REFUSED, .error = (status), .why = (reason)
 
 /* The effects are a list without commas; each adds its bits to the 0. */

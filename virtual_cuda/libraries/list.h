@@ -10,7 +10,7 @@
 /* What a row's effects are, added. A function without any is harmless: it has no output. */
 enum {
     TIDE_VC_SIMULATED = 1,    /* every output is written */
-    TIDE_VC_INEXACT = 2,      /* a size that only the real library knows is a bound or reads 0 */
+    TIDE_VC_INEXACT = 2,      /* what is answered is an estimate, or means nothing */
     TIDE_VC_REFUSED = 4,      /* fails with the library's own error */
     TIDE_VC_LEFT_TO_REAL = 8, /* the real library answers */
     TIDE_VC_BY_HAND = 16      /* more than a row can say */
@@ -20,7 +20,7 @@ typedef struct tide_vc_function {
     const char *library, *name; /* static: "cublas", "cublasSgemm_v2" */
     int effects;
     int error;       /* what a refused function returns; else 0 */
-    const char *why; /* one sentence, of a refused function; else NULL */
+    const char *why; /* one sentence: why it is refused, or what is not exact; or NULL */
 } tide_vc_function;
 
 /* The list, which is static, library by library, each in the order of names. */

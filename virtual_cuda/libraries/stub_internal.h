@@ -81,6 +81,8 @@ void tide_vc_stub_touch_described(uintptr_t descriptor, size_t n_data);
     tide_vc_inexact(__func__, "the size of its work area is not known; 0 is given");
 /* the first n_data arrays of the descriptor that argument i is become unknown */
 #define WRITES_DESCRIBED(i, n_data) tide_vc_stub_touch_described(a##i, n_data);
+/* what an answer cannot mean; last */
+#define SAYS(what) tide_vc_inexact(__func__, what);
 /* the function ends with this status, which is not an error here */
 #define ANSWERS(status) return (uintptr_t)(status);
 #define REFUSED(status, why)                                                                       \

@@ -1,0 +1,96 @@
+/* test_runtime.c - which CUDA runtime a program has: by the name of its library, and those that are
+ * not served are refused by name. Each case is a process of its own, as programs are. */
+#define _POSIX_C_SOURCE 200809L
+#include <dlfcn.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+int cudaRuntimeGetVersion(int *version);
+int cudaGetDeviceCount(int *n);
+int cudaGetDriverEntryPoint(const char *name, void **function, unsigned long long flags,
+                            int *found);
+
+enum { REFUSED = 125, OTHERWISE = 3 };
+
+static char said[512]; /* on stderr, by the last child */
+
+/* Runs `what` in a child with that library loaded; its exit status. */
+static int in_child(const char *library, int (*what)(void)) {
+    int ends[2];
+    int status = 0;
+    assert_int_equal(pipe(ends), 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        dup2(ends[1], STDERR_FILENO);
+        _exit(library == NULL || dlopen(library, RTLD_NOW) != NULL ? what() : OTHERWISE);
+    }
+    close(ends[1]);
+    ssize_t n = read(ends[0], said, sizeof(said) - 1);
+    said[n > 0 ? n : 0] = '\0';
+    close(ends[0]);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+static int version_in_tens(void) {
+    int version = 0;
+    return cudaRuntimeGetVersion(&version) == 0 ? version / 1000 : OTHERWISE;
+}
+
+static int count(void) {
+    int n = 0;
+    return cudaGetDeviceCount(&n) == 0 && n == 1 ? 0 : OTHERWISE;
+}
+
+/* Any name that the dynamic linker knows will do. A runtime of CUDA 11 passes three arguments: what
+ * is in the fourth's register is no address. */
+static int entry_point_of_11(void) {
+    void *function = NULL;
+    int untouched = 7;
+    return cudaGetDriverEntryPoint("getenv", &function, 0, &untouched) == 0 && function != NULL
+               ? untouched
+               : OTHERWISE;
+}
+
+static void test_the_version_is_that_of_the_loaded_library(void **state) {
+    (void)state;
+    assert_int_equal(in_child(NULL, version_in_tens), 13);
+    assert_int_equal(in_child(CUDART_11, version_in_tens), 11);
+    assert_int_equal(in_child(CUDART_12, version_in_tens), 12);
+    assert_int_equal(in_child(CUDART_12, count), 0);
+    assert_string_equal(said, "");
+}
+
+static void test_an_unknown_version_is_refused_by_name(void **state) {
+    (void)state;
+    assert_int_equal(in_child(CUDART_14, count), REFUSED);
+    assert_string_equal(said, "tidemark: the virtual card serves the CUDA runtime 11 to 13, and "
+                              "this program has: 'libcudart.so.14'\n");
+    assert_int_equal(in_child(CUDART_14, version_in_tens), REFUSED);
+}
+
+static void test_an_entry_point_in_cuda_11_has_no_fourth_argument(void **state) {
+    (void)state;
+    assert_int_equal(in_child(CUDART_11, entry_point_of_11), 7);
+    assert_int_equal(in_child(CUDART_12, entry_point_of_11), 0); /* found */
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_the_version_is_that_of_the_loaded_library),
+        cmocka_unit_test(test_an_unknown_version_is_refused_by_name),
+        cmocka_unit_test(test_an_entry_point_in_cuda_11_has_no_fourth_argument),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
