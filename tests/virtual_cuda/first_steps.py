@@ -75,6 +75,14 @@ def convolution_and_attention():
     assert functional.scaled_dot_product_attention(q, q, q, is_causal=True).shape == q.shape
 
 
-for part in (card, steps, out_of_memory, convolution_and_attention):
+def compilers():
+    """NVRTC is the real one: a kernel of the program's own, and one of PyTorch's that it compiles when it is needed."""
+    double = torch.cuda.jiterator._create_jit_fn("template <typename T> T twice(T x) { return x + x; }")
+    x = torch.randn(10, device="cuda")
+    assert double(x).shape == (10,)
+    assert torch.special.airy_ai(x).shape == (10,)
+
+
+for part in (card, steps, out_of_memory, convolution_and_attention, compilers):
     part()
     print(part.__name__)

@@ -2,6 +2,7 @@
 
   make_tables.py --site-packages DIR            adds a row for every function that torch needs and no table has
   make_tables.py --site-packages DIR --check    verifies every row, and that no function is missing; writes nothing
+  make_tables.py --runtime DIR ...              verifies our runtime and driver with the headers of another CUDA alone
 
 A row that a table has is kept as it is: what a function does is decided by a person, and this program
 proposes and verifies. --headers DIR may name further folders of headers.
@@ -12,7 +13,7 @@ import sys
 from pathlib import Path
 
 from check_list import has_row, needed_by, rows
-from prototypes import Argument, Prototype, read_prototypes
+from prototypes import Argument, Prototype, read_core, read_prototypes
 
 ROOT = Path(__file__).resolve().parents[2]
 TABLES = ROOT / "virtual_cuda" / "libraries"
@@ -138,7 +139,7 @@ INPUTS = {
     "cuptiActivitySetAttribute": ("valueSize", "value"), "cuptiActivityGetNextRecord": ("buffer",),
     "cusparseSpMatSetAttribute": ("data",), "cusparseLtMatmul": ("streams",), "cusparseLtMatmulSearch": ("streams",),
     "ncclCommRegister": ("buff",), "ncclCommWindowRegister": ("buff",), "ncclRedOpCreatePreMulSum": ("scalar",),
-    "cuFileHandleDeregister": ("fh",), "nvshmem_free": ("ptr",),
+    "cuFileHandleDeregister": ("fh",), "cuLogsRegisterCallback": ("userData",), "nvshmem_free": ("ptr",),
     "nvshmemid_hostlib_finalize": ("device_ctx", "transport_device_ctx"),
 }
 
@@ -178,6 +179,23 @@ def verify_by_hand(prototypes: dict[str, Prototype]) -> list[str]:
     return faults
 
 
+# Functions whose arguments changed with CUDA 12 or 13. What ours do is right for either: they ask for the runtime's
+# version, or read none of the arguments that moved.
+CHANGED = {
+    "cudaGetDriverEntryPoint", "cudaGraphAddNode", "cudaGraphInstantiate", "cudaGraphNodeGetDependencies",
+    "cudaStreamGetCaptureInfo", "cudaStreamUpdateCaptureDependencies",
+}
+
+
+def check_runtime(includes: list[Path]) -> int:
+    prototypes = read_core(sorted(rows()), includes)
+    faults = [f for f in verify_by_hand(prototypes) if f.split(":")[0] not in CHANGED]
+    for fault in faults:
+        print(fault, file=sys.stderr)
+    print(f"{len(prototypes)} functions of the runtime and the driver: {len(faults)} faults")
+    return 1 if faults or len(prototypes) < 150 else 0
+
+
 def write_missing(missing: list[str], prototypes: dict[str, Prototype]) -> None:
     for name in missing:
         table = TABLES / f"{library_of(name)}.def"
@@ -190,10 +208,13 @@ def write_missing(missing: list[str], prototypes: dict[str, Prototype]) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--site-packages", type=Path, required=True)
+    parser.add_argument("--site-packages", type=Path)
+    parser.add_argument("--runtime", type=Path, nargs="+")
     parser.add_argument("--headers", type=Path, action="append", default=[])
     parser.add_argument("--check", action="store_true")
     options = parser.parse_args()
+    if options.runtime:
+        return check_runtime(options.runtime)
     includes = options.headers + sorted(options.site_packages.glob("nvidia/*/include"))
     known = rows()
     needed = needed_by(options.site_packages)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 # The runtime and the driver, without the overloads for C++ that other headers bring along.
+CORE = re.compile(r"cuda|cu[A-Z](?!ile)|nvml")
 CORE_HEADERS = ["cuda.h", "cuda_runtime_api.h", "cuComplex.h", "nvml.h"]
 HEADERS = [
     "nvjpeg.h", "cublas_v2.h", "cublasLt.h", "cudnn.h", "cusolverDn.h", "cusparse.h", "cusparseLt.h", "cufftXt.h", "nccl.h",
@@ -116,9 +117,14 @@ def argument_names(text: str, name: str) -> list[str]:
 def read_prototypes(names: list[str], includes: list[Path], fallback: list[Path]) -> dict[str, Prototype]:
     """The prototypes of those names that the headers declare."""
     flags = compiler_flags(includes, fallback)
-    core = [n for n in names if re.match(r"cuda|cu[A-Z](?!ile)|nvml", n)]
-    found = read_from(available_headers(CORE_HEADERS, flags), core, flags)
-    return found | read_from(available_headers(HEADERS, flags), [n for n in names if n not in core], flags)
+    others = [n for n in names if not CORE.match(n)]
+    return read_core(names, includes + fallback) | read_from(available_headers(HEADERS, flags), others, flags)
+
+
+def read_core(names: list[str], includes: list[Path]) -> dict[str, Prototype]:
+    """Those of the runtime, the driver and NVML."""
+    flags = compiler_flags(includes, [])
+    return read_from(available_headers(CORE_HEADERS, flags), [n for n in names if CORE.match(n)], flags)
 
 
 def read_from(headers: list[str], names: list[str], flags: list[str]) -> dict[str, Prototype]:

@@ -25,5 +25,24 @@ for cards in h100-80 t4-16; do
     LD_LIBRARY_PATH=$scratch TIDEMARK_VIRTUAL_CARDS=$cards "$scratch/check_layouts"
 done
 
+# The headers of other runtimes, 4 MB each, are kept beside the environment's packages. Which runtime a program has is
+# told by the name of a library that is loaded.
+headers=$("$python" -c 'import sys; print(sys.prefix)')/tidemark-headers
+for runtime in nvidia-cuda-runtime-cu11==11.8.89 nvidia-cuda-runtime-cu12==12.1.105 nvidia-cuda-runtime-cu12==12.4.127 \
+    nvidia-cuda-runtime-cu12==12.8.90; do
+    include=$headers/$runtime/nvidia/cuda_runtime/include
+    [ -d "$include" ] || "$python" -m pip --disable-pip-version-check install -q --no-deps --target "$headers/$runtime" "$runtime"
+    "$python" -B "$here/make_tables.py" --runtime "$include" "$packages/triton/backends/nvidia/include"
+    case $runtime in
+    *cu11*) name=libcudart.so.11.0 ;;
+    *) name=libcudart.so.12 ;;
+    esac
+    rm -rf "$scratch/other" && mkdir "$scratch/other"
+    cc -shared -x c /dev/null -Wl,-soname,$name -o "$scratch/other/$name"
+    cc -I "$include" -I "$packages/triton/backends/nvidia/include" "$here/check_layouts.c" -o "$scratch/check_layouts" \
+        -L "$scratch" -ltidemark_virtual_cuda -Wl,--no-as-needed "$scratch/other/$name"
+    LD_LIBRARY_PATH=$scratch:$scratch/other TIDEMARK_VIRTUAL_CARDS=h100-80 "$scratch/check_layouts"
+done
+
 echo "a PyTorch program on a virtual card:"
 LD_PRELOAD=$library LD_LIBRARY_PATH=$scratch TIDEMARK_VIRTUAL_CARDS=h100-80+t4-16 "$python" -B "$here/first_steps.py"
