@@ -9,8 +9,8 @@ void tide_launch_config_init(tide_launch_config *config) {
 }
 
 tide_status tide_launch_check(const tide_launch_config *config, tide_error *error) {
-    char path[TIDE_LAUNCH_PATH_BYTES];
-    return tide_launch_find_program(config->arguments[0], path, error);
+    tide_launch_program program;
+    return tide_launch_find_program(config->arguments[0], &program, error);
 }
 
 static tide_status run(const char *path, const tide_launch_config *config, tide_launch *launch,
@@ -27,12 +27,12 @@ static tide_status run(const char *path, const tide_launch_config *config, tide_
 
 tide_status tide_launch_run(const tide_launch_config *config, tide_launch *ret_launch,
                             tide_error *error) {
-    char path[TIDE_LAUNCH_PATH_BYTES];
+    tide_launch_program program;
     *ret_launch = (tide_launch){.alive_fd = -1, .cleaner = -1, .exit_status = -1};
-    TIDE_TRY(tide_launch_find_program(config->arguments[0], path, error));
+    TIDE_TRY(tide_launch_find_program(config->arguments[0], &program, error));
     TIDE_TRY(tide_launch_find_objects(ret_launch, error));
     TIDE_TRY(tide_launch_make_folder(ret_launch, error));
-    return run(path, config, ret_launch, error);
+    return run(program.path, config, ret_launch, error);
 }
 
 void tide_launch_close(tide_launch *launch) {

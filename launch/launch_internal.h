@@ -8,10 +8,17 @@
 
 #include "launch/launch.h"
 
+/* What a command names. */
+typedef struct tide_launch_program {
+    char path[TIDE_LAUNCH_PATH_BYTES];        /* the file that is executed */
+    char interpreter[TIDE_LAUNCH_PATH_BYTES]; /* what runs it if it is a script; else the same */
+} tide_launch_program;
+
 /* program.c: finds the file that the command names, as a shell does, and checks that libraries can
- * be preloaded into it. TIDE_INVALID: they cannot. */
+ * be preloaded into it, and that a Python's PyTorch is one that the virtual card serves.
+ * TIDE_INVALID, TIDE_UNSUPPORTED: no. */
 TIDE_NODISCARD tide_status tide_launch_find_program(const char *command,
-                                                    char ret_path[TIDE_LAUNCH_PATH_BYTES],
+                                                    tide_launch_program *ret_program,
                                                     tide_error *error);
 
 /* objects.c: finds the libraries and the package, beside this program. */

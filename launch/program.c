@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "launch/launch_internal.h"
+#include "launch/torch_version.h"
 
 enum { MAX_SCRIPTS = 4, LINE_BYTES = 512, MAX_HEADERS = 128 };
 
@@ -160,20 +161,33 @@ static tide_status check_file(const char *path, char ret_command[LINE_BYTES], ti
     return status;
 }
 
-tide_status tide_launch_find_program(const char *command, char ret_path[TIDE_LAUNCH_PATH_BYTES],
+/* A Python whose PyTorch is known not to run here is refused at once. One that does not answer, or
+ * has no PyTorch, may be no PyTorch program at all. */
+static tide_status check_torch(const char *interpreter, tide_error *error) {
+    const char *slash = strrchr(interpreter, '/');
+    const char *name = slash != NULL ? slash + 1 : interpreter;
+    tide_torch torch;
+    if (strncmp(name, "python", strlen("python")) != 0 ||
+        tide_torch_find(interpreter, &torch, NULL) != TIDE_OK || torch.folder[0] == '\0') {
+        return TIDE_OK;
+    }
+    return tide_torch_check(&torch, error);
+}
+
+tide_status tide_launch_find_program(const char *command, tide_launch_program *ret_program,
                                      tide_error *error) {
     char next[LINE_BYTES];
-    char path[TIDE_LAUNCH_PATH_BYTES];
-    TIDE_TRY(find(command, ret_path, error));
-    snprintf(path, sizeof(path), "%s", ret_path);
+    char *path = ret_program->interpreter;
+    TIDE_TRY(find(command, ret_program->path, error));
+    snprintf(path, TIDE_LAUNCH_PATH_BYTES, "%s", ret_program->path);
     for (int i = 0; i < MAX_SCRIPTS; i++) {
         TIDE_TRY(check_file(path, next, error));
         if (next[0] == '\0') {
-            return TIDE_OK;
+            return check_torch(path, error);
         }
         tide_status status = find(next, path, error);
         if (status != TIDE_OK) {
-            tide_error_prefix(error, "the interpreter of %s", ret_path);
+            tide_error_prefix(error, "the interpreter of %s", ret_program->path);
             return status;
         }
     }

@@ -12,7 +12,7 @@ import signal
 import sys
 import threading
 
-from . import names, program, steps
+from . import names, own_history, program, steps
 
 MAX_ENTRIES = 1_000_000  # events that PyTorch keeps; older ones are dropped, and counted in the answer
 
@@ -23,6 +23,7 @@ class Recording:
     def __init__(self, folder):
         self.folder = folder
         self.has_history = False  # False: another allocator than PyTorch's own is in use
+        self.look = None  # gives PyTorch's snapshot
         self.is_over = False  # the files are written
         self.lock = threading.Lock()
         self.marks = steps.Marks()
@@ -55,14 +56,16 @@ def _begin():
 
     try:
         if torch.cuda.get_allocator_backend() == "native":
-            torch.cuda.memory._record_memory_history(
-                enabled="all", context="all", stacks="python", max_entries=MAX_ENTRIES
-            )
+            _recording.look = own_history.share(torch, _switch_on)
             torch._C._cuda_attach_out_of_memory_observer(_at_out_of_memory)
             _recording.has_history = True
         steps.watch(_recording.marks, _recording.names, end_now)
     except Exception as error:  # the program must not see it
         _tell(f"the program is not recorded: {type(error).__name__}: {error}")
+
+
+def _switch_on(switch, stacks="python"):
+    switch(enabled="all", context="all", stacks=stacks, max_entries=MAX_ENTRIES)
 
 
 def _at_out_of_memory(device, asked, total, free):
@@ -94,10 +97,7 @@ def _write(recording):
         return
     if recording.has_history:
         recording.names.look()
-        snapshot = torch.cuda.memory._snapshot()
-        for trace in snapshot["device_traces"]:
-            if trace and trace[-1]["action"] == "snapshot":
-                trace.pop()  # our own look
+        snapshot = recording.look()
         _replace(recording.folder, "pickle", lambda file: pickle.dump(snapshot, file, protocol=4))
     text = json.dumps(program.describe(torch, recording)).encode()
     _replace(recording.folder, "json", lambda file: file.write(text))
