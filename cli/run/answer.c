@@ -212,6 +212,21 @@ static void tell_peak(const tide_run_answer *of, tide_run_place at) {
     tide_cli_note(TIDE_COMMAND_RUN, "%s", line);
 }
 
+/* The line of the program that holds the most. Autograd's threads have no line. */
+static void add_place(const tide_snapshot *snapshot, const tide_split *by_stack, tide_text *to) {
+    for (size_t i = 0; i < by_stack->n_shares; i++) {
+        uint32_t frame = tide_user_frame(snapshot, by_stack->shares[i].key);
+        if (frame != TIDE_NONE) {
+            char place[PLACE_BYTES];
+            char bytes[TIDE_BYTES_TEXT];
+            tide_frame_text(snapshot, frame, place, sizeof(place));
+            tide_text_add(to, "; the most from one place is %s, from %s",
+                          tide_bytes_format(by_stack->shares[i].bytes, bytes), place);
+            return;
+        }
+    }
+}
+
 /* The shares of the categories, largest first. */
 static void tell_shares(const tide_run_answer *of, tide_run_place at) {
     char line[LINE_BYTES];
@@ -240,14 +255,7 @@ static void tell_shares(const tide_run_answer *of, tide_run_place at) {
         tide_text_add_item(&text, ", ", "%s %s", tide_bytes_format(largest->bytes, bytes),
                            largest->label);
     }
-    if (device->peak.by_stack.n_shares > 0) {
-        char place[PLACE_BYTES];
-        const tide_snapshot *snapshot = of->processes[at.process].snapshot;
-        const tide_share *most = &device->peak.by_stack.shares[0];
-        tide_frame_text(snapshot, tide_user_frame(snapshot, most->key), place, sizeof(place));
-        tide_text_add(&text, "; the most from one place is %s, from %s",
-                      tide_bytes_format(most->bytes, bytes), place);
-    }
+    add_place(of->processes[at.process].snapshot, &device->peak.by_stack, &text);
     tide_cli_note(TIDE_COMMAND_RUN, "it holds %s", line);
 }
 

@@ -46,3 +46,7 @@ done
 
 echo "a PyTorch program on a virtual card:"
 LD_PRELOAD=$library LD_LIBRARY_PATH=$scratch TIDEMARK_VIRTUAL_CARDS=h100-80+t4-16 "$python" -B "$here/first_steps.py"
+
+echo "tidemark run:"
+tidemark=$(dirname "$library")/../cli/tidemark
+python3 -B "$here/command.py" "$tidemark" "$python"

@@ -1,0 +1,249 @@
+#!/usr/bin/env python3
+"""Checks `tidemark run` with a real PyTorch: command.py TIDEMARK PYTHON
+
+Each check runs a small program and compares what the command prints, writes and returns with what
+follows from the program's text.
+"""
+import gzip
+import json
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+MIB = 1 << 20
+WORKSPACE = 33_554_432  # cuBLAS's on compute capability 9.0, one for each thread that multiplies
+
+# Linear layers of 1024 x 1024 without bias: 4 MiB of parameters each, and as much for every gradient
+# and for both states of AdamW. An input of 512 x 1024 takes 2 MiB, as does every layer's output.
+TRAIN = """
+import sys, torch
+layers = torch.nn.Sequential(*[torch.nn.Linear(1024, 1024, bias=False) for _ in range(4)]).cuda()
+optimizer = torch.optim.AdamW(layers.parameters(), foreach=False)
+x = torch.zeros(512, 1024, device="cuda")
+for step in range(int(sys.argv[1])):
+    layers(x).sum().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+    print("step", step, flush=True)
+torch.save(layers.state_dict(), "model.pt")
+"""
+
+HISTORY = """
+import sys, torch
+a = torch.zeros(1000, 1000, device="cuda")
+torch.cuda.memory._record_memory_history(max_entries=100000)
+layer = torch.nn.Linear(1000, 1000).cuda()
+layer(a).sum().backward()
+torch.cuda.memory._dump_snapshot(sys.argv[1])
+torch.cuda.memory._record_memory_history(enabled=None)
+"""
+
+OUT_OF_MEMORY = """
+import torch
+kept = []
+def fill():
+    kept.append(torch.empty(256 << 20, dtype=torch.uint8, device="cuda"))
+for i in range(100):
+    fill()
+"""
+
+CAUGHT = """
+import torch
+try:
+    torch.empty(8 << 30, dtype=torch.uint8, device="cuda")
+except torch.cuda.OutOfMemoryError:
+    print("caught")
+torch.empty(1 << 20, dtype=torch.uint8, device="cuda")
+"""
+
+SEVERAL = """
+import torch, torch.multiprocessing as mp
+def work(rank):
+    torch.empty((rank + 1) << 20, dtype=torch.uint8, device="cuda")
+if __name__ == "__main__":
+    mp.spawn(work, nprocs=2)
+"""
+
+SLEEP = """
+import time, torch
+torch.zeros(1 << 20, device="cuda")
+print("ready", flush=True)
+time.sleep(60)
+"""
+
+
+class Wrong(Exception):
+    """A check failed."""
+
+
+def need(condition, *what):
+    if not condition:
+        raise Wrong(" ".join(str(part) for part in what))
+
+
+class Runner:
+    """Runs programs in a folder of their own."""
+
+    def __init__(self, tidemark, python):
+        self.tidemark = tidemark
+        self.python = python
+        self.folder = tempfile.mkdtemp()
+
+    def write(self, text):
+        path = os.path.join(self.folder, "program.py")
+        with open(path, "w") as file:
+            file.write(text)
+        return path
+
+    def command(self, options, text, *arguments):
+        return [self.tidemark, "run", *options, "--", self.python, self.write(text), *arguments]
+
+    def run(self, options, text, *arguments, **named):
+        for name in os.listdir(self.folder):
+            os.remove(os.path.join(self.folder, name))
+        command = self.command(["--device", "virtual:h100-80", *options], text, *arguments)
+        return subprocess.run(command, cwd=self.folder, capture_output=True, text=True, **named)
+
+    def snapshot(self, name="program-h100-80.json.gz"):
+        with gzip.open(os.path.join(self.folder, name)) as file:
+            return json.load(file)
+
+
+def check_answer(runner):
+    """Peak: 4 layers of parameters, gradients and two states, input, and what AdamW needs on top."""
+    done = runner.run([], TRAIN, "3")
+    need(done.returncode == 0, "status", done.returncode, done.stderr)
+    need(done.stdout == "step 0\nstep 1\nstep 2\n", "the program's output:", done.stdout)
+    lines = [line for line in done.stderr.splitlines() if line.startswith("tidemark run: ")]
+    need(len(lines) == 5, "five lines, not", lines)
+    need("it fits virtual:h100-80" in lines[0], lines[0])
+    need("in step " in lines[1] and "program.py:" in lines[1], lines[1])
+    snapshot = runner.snapshot()
+    peak = snapshot["summary"][0]["peak"]
+    parts = {name: part["bytes"] for name, part in peak["by_category"].items()}
+    need(parts["parameter"] == 4 * 4 * MIB, "parameters", parts)
+    need(parts["gradient"] == 4 * 4 * MIB, "gradients", parts)
+    need(parts["optimizer_state"] == 8 * 4 * MIB, "states", parts)
+    steps = [kind for kind in snapshot["scopes"]["kind"] if snapshot["scope_kinds"][kind] == "step"]
+    need(len(steps) == 3, "three steps, not", len(steps))
+    software = snapshot["software"]
+    need(set(software) == {"python", "torch", "cuda"} and software["torch"].startswith("2."), software)
+
+
+def check_steps(runner):
+    done = runner.run(["--steps", "2"], TRAIN, "1000000")
+    need(done.returncode == 0, "status", done.returncode, done.stderr)
+    need(done.stdout == "step 0\n", "the program ends inside of its second step:", done.stdout)
+
+
+def check_status(runner):
+    need(runner.run([], "import sys; sys.exit(7)").returncode == 7, "status of the program")
+    done = runner.run([], "import os; os.kill(os.getpid(), 9)")
+    need(done.returncode == -signal.SIGKILL, "signal of the program:", done.returncode)
+    done = runner.run([], "print(input())", input="what is read\n")
+    need(done.stdout == "what is read\n", "input of the program:", done.stdout)
+
+
+def check_signal(runner):
+    """SIGTERM reaches the program; what was recorded until then is told."""
+    command = runner.command(["--device", "virtual:h100-80"], SLEEP)
+    run = subprocess.Popen(command, cwd=runner.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    need(run.stdout.readline() == "ready\n", "the program starts")
+    time.sleep(0.2)
+    run.send_signal(signal.SIGTERM)
+    _, errors = run.communicate(timeout=60)
+    need(run.returncode == -signal.SIGTERM, "status after SIGTERM:", run.returncode)
+    need("PyTorch allocated 4.00 MiB" in errors, errors)
+
+
+def check_history(runner):
+    """The program's own dump is the same with and without us, but for addresses."""
+    events = []
+    for options in (["--writes", "allow"], None):
+        path = os.path.join(tempfile.gettempdir(), f"own-history-{os.getpid()}.pickle")
+        if options is not None:
+            done = runner.run(options, HISTORY, path)
+            need(done.returncode == 0, done.stderr)
+        else:
+            run_bare(runner, HISTORY, path)
+        with open(path, "rb") as file:
+            trace = pickle.load(file)["device_traces"][0]
+        os.remove(path)
+        events.append([(e["action"], e["size"], [(f["name"], f["line"]) for f in e["frames"]
+                                                 if f["filename"].endswith("program.py")]) for e in trace])
+    need(len(events[0]) > 10, "events:", len(events[0]))
+    need(events[0] == events[1], "the program's own history differs")
+
+
+def run_bare(runner, text, *arguments):
+    """The virtual card without the command, and so without our recording."""
+    library = os.path.join(os.path.dirname(runner.tidemark), "../virtual_cuda/libtidemark_virtual_cuda.so")
+    with tempfile.TemporaryDirectory() as links:
+        for name in ("libcuda.so.1", "libnvidia-ml.so.1"):
+            os.symlink(os.path.realpath(library), os.path.join(links, name))
+        environment = dict(os.environ, TIDEMARK_VIRTUAL_CARDS="h100-80", LD_LIBRARY_PATH=links,
+                           LD_PRELOAD=os.path.realpath(library))
+        done = subprocess.run([runner.python, runner.write(text), *arguments], env=environment, cwd=runner.folder,
+                              capture_output=True, text=True)
+        need(done.returncode == 0, done.stderr)
+
+
+def check_out_of_memory(runner):
+    """Fifteen blocks of 256 MiB fit 4 GiB less the card's context; --need tells of all hundred."""
+    done = runner.run(["--memory-limit", "4GiB", "--need"], OUT_OF_MEMORY)
+    need(done.returncode == 1, "status", done.returncode)
+    need("it does not fit virtual:h100-80: out of memory" in done.stderr, done.stderr)
+    need("256.00 MiB were asked for" in done.stderr, done.stderr)
+    need("program.py:5" in done.stderr, "the failing line:", done.stderr)
+    need("it needs 25.00 GiB allocated and 25.00 GiB reserved" in done.stderr, done.stderr)
+    need(runner.snapshot()["run"]["outcome"] == "oom", "outcome")
+
+
+def check_caught(runner):
+    done = runner.run(["--memory-limit", "4GiB"], CAUGHT)
+    need(done.returncode == 0 and done.stdout == "caught\n", done.stdout, done.stderr)
+    need("it fits" in done.stderr and "caught 1 out-of-memory error" in done.stderr, done.stderr)
+
+
+def check_several(runner):
+    done = runner.run([], SEVERAL)
+    need(done.returncode == 0, done.stderr)
+    names = sorted(n for n in os.listdir(runner.folder) if n.endswith(".json.gz"))
+    need(len(names) == 2 and all(n.startswith("program-h100-80-process") for n in names), names)
+    peaks = sorted(runner.snapshot(n)["summary"][0]["peak"]["allocated_bytes"] for n in names)
+    need(peaks == [MIB, 2 * MIB], "peaks", peaks)
+
+
+def check_recorders(runner):
+    """The package comes in under -E, -I and -S, too."""
+    for flags in (["-E"], ["-I"]):
+        command = [runner.tidemark, "run", "--device", "virtual:h100-80", "--", runner.python, *flags,
+                   runner.write(TRAIN), "1"]
+        done = subprocess.run(command, cwd=runner.folder, capture_output=True, text=True)
+        need("it fits" in done.stderr, flags, done.stderr)
+
+
+CHECKS = [check_answer, check_steps, check_status, check_signal, check_history, check_out_of_memory, check_caught,
+          check_several, check_recorders]
+
+
+def main():
+    runner = Runner(os.path.abspath(sys.argv[1]), sys.argv[2])
+    n_bad = 0
+    for check in CHECKS:
+        begin = time.monotonic()
+        try:
+            check(runner)
+            print(f"{check.__name__}: right, {time.monotonic() - begin:.1f} s", flush=True)
+        except Wrong as wrong:
+            n_bad += 1
+            print(f"{check.__name__}: WRONG: {wrong}", flush=True)
+    return 1 if n_bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
