@@ -53,7 +53,8 @@ static tide_run_account *map_shared(void) {
         make_lock(found);
         found->magic = TIDE_RUN_ACCOUNT_MAGIC;
     }
-    (void)close(file); /* lets the lock go as well */
+    (void)flock(file, LOCK_UN); /* closing is not enough: the mapping keeps the open file */
+    (void)close(file);
     return found;
 }
 
@@ -103,6 +104,11 @@ void tide_vc_account_unlock(void) {
 
 int tide_vc_account_slot(void) {
     return own_slot;
+}
+
+bool tide_vc_account_is_shared(void) {
+    pthread_once(&once, attach);
+    return is_shared;
 }
 
 /* The account is not made here: the fork holds the locks that this would need. */

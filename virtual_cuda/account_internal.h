@@ -3,6 +3,7 @@
 #ifndef TIDE_VIRTUAL_CUDA_ACCOUNT_INTERNAL_H
 #define TIDE_VIRTUAL_CUDA_ACCOUNT_INTERNAL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "common/run_account.h"
@@ -13,6 +14,9 @@ void tide_vc_account_unlock(void);
 
 /* The slot of this process, with the lock held; -1: it has made no context. */
 int tide_vc_account_slot(void);
+
+/* Whether other processes see the account. */
+bool tide_vc_account_is_shared(void);
 
 /* Gives back what processes took that are gone, with the lock held. */
 void tide_vc_account_reap(void);

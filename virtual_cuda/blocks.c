@@ -6,6 +6,7 @@
 
 #include "virtual_cuda/account.h"
 #include "virtual_cuda/address.h"
+#include "virtual_cuda/exports.h"
 #include "virtual_cuda/fork.h"
 #include "virtual_cuda/status.h"
 
@@ -68,7 +69,7 @@ int tide_vc_block_alloc(int device, uint64_t n_bytes, uint64_t *ret_address) {
     if (address == 0) {
         goto fail_address;
     }
-    if (!add((tide_vc_block){address, whole, device})) {
+    if (!add((tide_vc_block){.address = address, .n_bytes = whole, .device = device})) {
         goto fail_add;
     }
     *ret_address = address;
@@ -81,22 +82,51 @@ fail_address:
     return TIDE_VC_MEMORY;
 }
 
-int tide_vc_block_release(uint64_t address) {
-    tide_vc_block gone = {.n_bytes = 0};
+int tide_vc_block_borrow(int device, uint64_t n_bytes, uint64_t *ret_address) {
+    uint64_t address = tide_vc_address_take(n_bytes);
+    tide_vc_block block = {
+        .address = address, .n_bytes = n_bytes, .device = device, .is_borrowed = true};
     if (address == 0) {
-        return TIDE_VC_OK;
+        return TIDE_VC_MEMORY;
     }
+    if (!add(block)) {
+        tide_vc_address_give_back(address, n_bytes);
+        return TIDE_VC_MEMORY;
+    }
+    *ret_address = address;
+    return TIDE_VC_OK;
+}
+
+/* Takes the block that begins there out of the list. n_bytes 0: there is none of that kind. */
+static tide_vc_block take_out(uint64_t address, bool is_borrowed) {
+    tide_vc_block gone = {.n_bytes = 0};
     pthread_mutex_lock(&lock);
     size_t i = above(address);
-    if (i > 0 && blocks[i - 1].address == address) {
+    if (i > 0 && blocks[i - 1].address == address && blocks[i - 1].is_borrowed == is_borrowed) {
         gone = blocks[i - 1];
         memmove(&blocks[i - 1], &blocks[i], (n_blocks - i) * sizeof(*blocks));
         n_blocks--;
     }
     pthread_mutex_unlock(&lock);
+    return gone;
+}
+
+void tide_vc_block_return(uint64_t address) {
+    tide_vc_block gone = take_out(address, true);
+    if (gone.n_bytes > 0) {
+        tide_vc_address_give_back(gone.address, gone.n_bytes);
+    }
+}
+
+int tide_vc_block_release(uint64_t address) {
+    if (address == 0) {
+        return TIDE_VC_OK;
+    }
+    tide_vc_block gone = take_out(address, false);
     if (gone.n_bytes == 0) {
         return TIDE_VC_INVALID_VALUE;
     }
+    tide_vc_export_end(gone.address);
     tide_vc_address_give_back(gone.address, gone.n_bytes);
     tide_vc_refund(gone.device, gone.n_bytes);
     return TIDE_VC_OK;

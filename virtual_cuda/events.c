@@ -1,5 +1,6 @@
 /* Events: complete when they are recorded. Their times are those of the host's clock. */
-#include <stdbool.h>
+#include "virtual_cuda/events.h"
+
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -16,28 +17,36 @@ typedef struct event {
     tide_vc_graph *capture; /* borrowed; it was recorded in a stream that was being captured */
     unsigned long long capture_id;
     uint64_t time_ns;
+    unsigned flags;
 } event;
 
-static int create(void **ret_event) {
+int tide_vc_event_new(void **ret_event, unsigned flags) {
     if (ret_event == NULL) {
-        return tide_vc_fail(TIDE_VC_INVALID_VALUE);
+        return TIDE_VC_INVALID_VALUE;
     }
     int status = tide_vc_context(tide_vc_device());
     if (status != TIDE_VC_OK) {
-        return tide_vc_fail(status);
+        return status;
     }
     event *made = calloc(1, sizeof(*made));
+    if (made == NULL) {
+        return TIDE_VC_MEMORY;
+    }
+    made->flags = flags;
     *ret_event = made;
-    return tide_vc_fail(made != NULL ? TIDE_VC_OK : TIDE_VC_MEMORY);
+    return TIDE_VC_OK;
+}
+
+bool tide_vc_event_is_interprocess(const void *which) {
+    return (((const event *)which)->flags & TIDE_VC_EVENT_INTERPROCESS) != 0;
 }
 
 TIDE_VC_EXPORT int cudaEventCreate(void **ret_event) {
-    return create(ret_event);
+    return tide_vc_fail(tide_vc_event_new(ret_event, 0));
 }
 
 TIDE_VC_EXPORT int cudaEventCreateWithFlags(void **ret_event, unsigned flags) {
-    (void)flags;
-    return create(ret_event);
+    return tide_vc_fail(tide_vc_event_new(ret_event, flags));
 }
 
 TIDE_VC_EXPORT int cudaEventDestroy(void *which) {

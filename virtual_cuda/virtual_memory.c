@@ -1,14 +1,19 @@
 /* The driver's virtual memory management, which PyTorch's expandable segments use: physical memory
  * is charged when it is created, and refunded once it is released and mapped nowhere. */
+#define _GNU_SOURCE /* memfd_create */
 #include <pthread.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "virtual_cuda/account.h"
 #include "virtual_cuda/address.h"
 #include "virtual_cuda/export.h"
+#include "virtual_cuda/exports.h"
 #include "virtual_cuda/fork.h"
 #include "virtual_cuda/inexact.h"
 #include "virtual_cuda/machine.h"
@@ -20,7 +25,8 @@
 typedef struct physical {
     uint64_t n_bytes;
     int device;
-    int n_uses; /* the handle, and each mapping */
+    int n_uses;       /* the handle, and each mapping */
+    bool is_borrowed; /* another process', which is charged for it */
 } physical;
 
 typedef struct mapping {
@@ -89,7 +95,10 @@ TIDE_VC_EXPORT int cuMemCreate(unsigned long long *ret_handle, size_t n_bytes,
 static void let_go(physical *of) {
     of->n_uses--;
     if (of->n_uses == 0) {
-        tide_vc_refund(of->device, of->n_bytes);
+        if (!of->is_borrowed) {
+            tide_vc_export_end((uint64_t)(uintptr_t)of);
+            tide_vc_refund(of->device, of->n_bytes);
+        }
         free(of);
     }
 }
@@ -175,23 +184,74 @@ TIDE_VC_EXPORT int cuMemGetAccess(unsigned long long *ret_flags, const void *loc
     return TIDE_VC_OK;
 }
 
-TIDE_VC_EXPORT int cuMemExportToShareableHandle(void *ret_handle, unsigned long long handle,
-                                                int type, unsigned long long flags) {
-    (void)ret_handle;
-    (void)handle;
-    (void)type;
+/* ---- physical memory for other processes: a file descriptor, which programs pass on ---- */
+
+enum { AS_FILE = 1 }; /* CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR */
+
+/* What the file holds. */
+typedef struct shared_memory {
+    uint64_t magic, id;
+} shared_memory;
+
+#define SHARED_MAGIC UINT64_C(0x6d656d7664697430)
+
+TIDE_VC_EXPORT int cuMemExportToShareableHandle(int *ret_file, unsigned long long handle, int type,
+                                                unsigned long long flags) {
     (void)flags;
-    tide_vc_refused("cuMemExportToShareableHandle",
-                    "physical memory is not shared between processes");
-    return TIDE_VC_NOT_SUPPORTED;
+    const physical *of = (const physical *)(uintptr_t)handle;
+    if (type != AS_FILE) {
+        tide_vc_refused("cuMemExportToShareableHandle",
+                        "memory is shared between processes by file descriptors only");
+        return TIDE_VC_NOT_SUPPORTED;
+    }
+    uint64_t id =
+        tide_vc_export_offer("cuMemExportToShareableHandle", handle, of->n_bytes, of->device);
+    if (id == 0) {
+        return TIDE_VC_NOT_SUPPORTED;
+    }
+    shared_memory told = {SHARED_MAGIC, id};
+    int file = memfd_create("tidemark", MFD_CLOEXEC);
+    if (file < 0) {
+        return TIDE_VC_MEMORY;
+    }
+    if (write(file, &told, sizeof(told)) != (ssize_t)sizeof(told)) {
+        (void)close(file);
+        return TIDE_VC_MEMORY;
+    }
+    *ret_file = file;
+    return TIDE_VC_OK;
 }
 
-TIDE_VC_EXPORT int cuMemImportFromShareableHandle(unsigned long long *ret_handle, void *from,
+/* Memory of this process is its own again; that of another is not charged a second time. */
+static int import(unsigned long long *ret_handle, const tide_vc_export *from) {
+    if (from->is_own) {
+        physical *own = (physical *)(uintptr_t)from->address;
+        pthread_mutex_lock(&lock);
+        own->n_uses++;
+        pthread_mutex_unlock(&lock);
+        *ret_handle = (unsigned long long)from->address;
+        return TIDE_VC_OK;
+    }
+    physical *made = malloc(sizeof(*made));
+    if (made == NULL) {
+        return TIDE_VC_MEMORY;
+    }
+    *made = (physical){
+        .n_bytes = from->n_bytes, .device = from->device, .n_uses = 1, .is_borrowed = true};
+    *ret_handle = (unsigned long long)(uintptr_t)made;
+    return TIDE_VC_OK;
+}
+
+TIDE_VC_EXPORT int cuMemImportFromShareableHandle(unsigned long long *ret_handle, void *file,
                                                   int type) {
-    (void)ret_handle;
-    (void)from;
-    (void)type;
-    tide_vc_refused("cuMemImportFromShareableHandle",
-                    "physical memory is not shared between processes");
-    return TIDE_VC_NOT_SUPPORTED;
+    shared_memory told = {0, 0};
+    tide_vc_export from;
+    if (type != AS_FILE) {
+        return TIDE_VC_NOT_SUPPORTED;
+    }
+    if (pread((int)(intptr_t)file, &told, sizeof(told), 0) != (ssize_t)sizeof(told) ||
+        told.magic != SHARED_MAGIC || !tide_vc_export_find(told.id, &from)) {
+        return TIDE_VC_INVALID_VALUE;
+    }
+    return from.device >= 0 ? import(ret_handle, &from) : TIDE_VC_INVALID_DEVICE;
 }

@@ -134,6 +134,32 @@ static void all_processes_are_seen(void **state) {
     assert_int_equal(used(1), 0);
 }
 
+/* A program that was not forked from this process opens the account anew. */
+static bool run_another(size_t wanted) {
+    int status = -1;
+    pid_t pid = fork();
+    if (pid == 0) {
+        char text[32];
+        (void)snprintf(text, sizeof(text), "%zu", wanted);
+        execl("/proc/self/exe", "test_processes", text, (char *)NULL);
+        _exit(1);
+    }
+    return waitpid(pid, &status, 0) == pid && status == 0;
+}
+
+/* That program: it takes 20 MiB, and then as much is in use as it was told. */
+static int another(const char *wanted) {
+    return take(20 * MIB) && used(0) == strtoull(wanted, NULL, 10) ? 0 : 1;
+}
+
+static void another_program_sees_it_too(void **state) {
+    (void)state;
+    program first = start(take, 10 * MIB);
+    program second = start(run_another, (size_t)used(0) + 20 * MIB + context_bytes);
+    end(second);
+    end(first);
+}
+
 /* It is gone as soon as it is dead, although nobody has waited for it yet. */
 static void what_a_killed_process_had_is_free(void **state) {
     (void)state;
@@ -426,9 +452,10 @@ static int remove_one(const char *path, const struct stat *of, int kind, struct 
     return remove(path);
 }
 
-int main(void) {
+int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_processes_are_seen),
+        cmocka_unit_test(another_program_sees_it_too),
         cmocka_unit_test(what_a_killed_process_had_is_free),
         cmocka_unit_test(what_one_has_others_do_not_get),
         cmocka_unit_test(a_peak_is_of_those_that_live),
@@ -439,6 +466,9 @@ int main(void) {
         cmocka_unit_test(visible_devices_are_numbered_anew),
         cmocka_unit_test(what_is_not_exact_is_a_line_each),
     };
+    if (argc == 2) {
+        return another(argv[1]);
+    }
     if (mkdtemp(folder) == NULL) {
         return 1;
     }
