@@ -157,7 +157,7 @@ def check_signal(runner):
     run.send_signal(signal.SIGTERM)
     _, errors = run.communicate(timeout=60)
     need(run.returncode == -signal.SIGTERM, "status after SIGTERM:", run.returncode)
-    need("PyTorch allocated 4.00 MiB" in errors, errors)
+    need("signal 15 ended the program" in errors and "PyTorch allocated 4.00 MiB" in errors, errors)
 
 
 def check_history(runner):
