@@ -2,7 +2,7 @@
 
   check_list.py LIBRARY --needed FILE           with what released versions of PyTorch need, as FILE has it
   check_list.py LIBRARY --torch DIR             with what the PyTorch in this folder (its site-packages) needs
-  check_list.py --write FILE VERSION=DIR ...    writes FILE from several versions of PyTorch
+  check_list.py --write FILE VERSION=DIR ...    adds these versions of PyTorch to FILE
 
 A name that PyTorch needs and that is neither offered nor knowingly left to the real library is a fault; so is a row
 that the object does not keep.
@@ -71,10 +71,16 @@ def read_needed(path: Path) -> dict[str, set[str]]:
 
 
 def write_needed(path: Path, torches: list[str]) -> None:
+    """Adds these versions, or replaces them; others stay."""
+    by_version: dict[str, set[str]] = {}
+    for name, versions in (read_needed(path) if path.exists() else {}).items():
+        for version in versions:
+            by_version.setdefault(version, set()).add(name)
+    by_version.update((v, needed_by(Path(folder))) for v, folder in (t.split("=", 1) for t in torches))
+    order = sorted(by_version, key=lambda v: [int(n) for n in v.split(".")])
     groups: dict[tuple[str, ...], list[str]] = {}
-    by_version = {v: needed_by(Path(folder)) for v, folder in (t.split("=", 1) for t in torches)}
     for name in sorted(set().union(*by_version.values())):
-        groups.setdefault(tuple(v for v in by_version if name in by_version[v]), []).append(name)
+        groups.setdefault(tuple(v for v in order if name in by_version[v]), []).append(name)
     text = "# NVIDIA's functions that released versions of PyTorch (CUDA builds from PyPI) need; check_list.py --write makes it.\n"
     for versions, names in sorted(groups.items(), key=lambda g: (-len(g[0]), g[0])):
         text += "\n".join(["versions: " + " ".join(versions), *names]) + "\n"
