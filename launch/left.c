@@ -74,11 +74,15 @@ static tide_status read_process(const tide_launch *launch, int64_t pid, tide_lef
     return TIDE_OK;
 }
 
-static bool is_known(const tide_left_list *list, const tide_left_inexact *row) {
+/* Of lines that differ in their bound alone the largest counts. */
+static bool is_known(tide_left_list *list, const tide_left_inexact *row) {
     for (size_t i = 0; i < list->n_inexact; i++) {
-        const tide_left_inexact *other = &list->inexact[i];
+        tide_left_inexact *other = &list->inexact[i];
         if (other->pid == row->pid && strcmp(other->call, row->call) == 0 &&
             strcmp(other->what, row->what) == 0) {
+            if (row->bound_bytes > other->bound_bytes) {
+                other->bound_bytes = row->bound_bytes;
+            }
             return true;
         }
     }

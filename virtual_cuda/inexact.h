@@ -15,9 +15,8 @@
  * what is not exact: "the size of its work area is not known; 0 is given"; static. */
 void tide_vc_inexact(const char *call, const char *what);
 
-/* The same of a work area that is likely to take up to bound_bytes, which end the sentence: `what`
- * leads to them. A line of the file has them as a fourth part; of several lines of a call the last
- * has the largest. */
+/* The same of a work area that probably takes no more than bound_bytes beyond what was given, which
+ * a line of the file has as a fourth part. Of several lines of a call the last has the largest. */
 void tide_vc_inexact_bytes(const char *call, const char *what, uint64_t bound_bytes);
 
 /* `call` was refused, because `why`: "graphs with conditional nodes are not simulated"; static. */

@@ -261,6 +261,7 @@ static void tell_shares(const tide_run_answer *of, tide_run_place at) {
 
 static void tell_inexact(const tide_run_answer *of) {
     char line[LINE_BYTES];
+    char bound[TIDE_BYTES_TEXT];
     tide_text text = tide_text_in(line, sizeof(line));
     size_t n_told = 0;
     for (size_t i = 0; i < of->list->n_inexact; i++) {
@@ -268,6 +269,10 @@ static void tell_inexact(const tide_run_answer *of) {
         if (n_told++ < MAX_CALLS) {
             tide_text_add_item(&text, "; ", "%s%s: %s", row->is_refused ? "refused: " : "",
                                row->call, row->what);
+            if (row->bound_bytes >= 0) {
+                tide_text_add(&text, ", at most about %s more",
+                              tide_bytes_format(row->bound_bytes, bound));
+            }
         }
     }
     if (n_told == 0) {

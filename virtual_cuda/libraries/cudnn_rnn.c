@@ -177,7 +177,7 @@ int cudnnGetRNNTempSpaceSizes(void *handle, const network *rnn, int mode, const 
     int64_t workspace = layer * (rnn->n_gates + 1);
     int64_t reserve = mode == CUDNN_RNN_TRAINING ? layer * (rnn->n_gates + 2) * rnn->n_layers : 0;
     tide_vc_inexact_bytes("cudnnGetRNNTempSpaceSizes",
-                          "the sizes of its two work areas are estimates, which together take",
+                          "the sizes of its two work areas are estimates",
                           (uint64_t)((workspace + reserve) * type_bytes(rnn)));
     if (ret_workspace_bytes != NULL) {
         *ret_workspace_bytes = (size_t)(workspace * type_bytes(rnn));
