@@ -147,6 +147,19 @@ static void add_margin(const tide_run_answer *of, tide_run_place at, tide_text *
     }
 }
 
+/* A program that failed before its end says nothing about what would have come. */
+static void add_end(const tide_run_answer *of, tide_text *to) {
+    if (of->launch->signal_number != 0) {
+        tide_text_add(to, "signal %d ended the program; until then it fitted ",
+                      of->launch->signal_number);
+    } else if (of->launch->exit_status != 0) {
+        tide_text_add(to, "the program ended with status %d; until then it fitted ",
+                      of->launch->exit_status);
+    } else {
+        tide_text_add(to, "it fits ");
+    }
+}
+
 static void tell_fit(const tide_run_answer *of, tide_run_place at) {
     char line[LINE_BYTES];
     char allocated[TIDE_BYTES_TEXT];
@@ -155,11 +168,12 @@ static void tell_fit(const tide_run_answer *of, tide_run_place at) {
     int64_t reserved_bytes = tide_run_reserved_peak(of, at);
     int64_t n_oom = of->processes[at.process].left->peaks[at.device].n_oom;
     tide_text text = tide_text_in(line, sizeof(line));
-    tide_text_add(
-        &text, "it fits %s: PyTorch allocated %s and reserved %s at their peaks; %s are left",
-        device_name(of, at), tide_bytes_format(tide_run_allocated_peak(of, at), allocated),
-        tide_bytes_format(reserved_bytes, reserved),
-        tide_bytes_format(capacity_of(of, at) - reserved_bytes, left));
+    add_end(of, &text);
+    tide_text_add(&text, "%s: PyTorch allocated %s and reserved %s at their peaks; %s are left",
+                  device_name(of, at),
+                  tide_bytes_format(tide_run_allocated_peak(of, at), allocated),
+                  tide_bytes_format(reserved_bytes, reserved),
+                  tide_bytes_format(capacity_of(of, at) - reserved_bytes, left));
     add_margin(of, at, &text);
     if (n_oom > 0) {
         tide_text_add(&text, "; the program caught %lld out-of-memory %s", (long long)n_oom,
