@@ -17,6 +17,7 @@
 #include <cjson/cJSON.h>
 
 #include "common/arena.h"
+#include "common/run_account.h"
 #include "common/status.h"
 #include "launch/launch.h"
 
@@ -79,6 +80,8 @@ typedef struct tide_left_list {
     size_t n_processes;
     tide_left_inexact *inexact; /* each of a process once */
     size_t n_inexact;
+    tide_run_device devices[TIDE_RUN_DEVICES]; /* what all processes took together of each card;
+                                                  zeros: nobody used it */
 } tide_left_list;
 
 /* Reads the folder of the launch. TIDE_FORMAT names the file and what is wrong with it. The caller

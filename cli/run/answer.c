@@ -15,7 +15,7 @@
 enum { LINE_BYTES = 1024, PLACE_BYTES = 256, MAX_SHARES = 4, MAX_CALLS = 3 };
 
 int64_t tide_run_allocated_peak(const tide_run_answer *of, tide_run_place at) {
-    const tide_run_process *process = &of->processes[at.process];
+    const tide_run_saved *process = &of->processes[at.process];
     int64_t peak = process->left->peaks[at.device].allocated_bytes;
     if (process->summary != NULL && at.device < process->summary->n_devices) {
         int64_t seen = process->summary->devices[at.device].max[TIDE_MAX_ALLOCATED].bytes;
@@ -25,7 +25,7 @@ int64_t tide_run_allocated_peak(const tide_run_answer *of, tide_run_place at) {
 }
 
 int64_t tide_run_reserved_peak(const tide_run_answer *of, tide_run_place at) {
-    const tide_run_process *process = &of->processes[at.process];
+    const tide_run_saved *process = &of->processes[at.process];
     int64_t peak = process->left->peaks[at.device].reserved_bytes;
     if (process->summary != NULL && at.device < process->summary->n_devices) {
         int64_t seen = process->summary->devices[at.device].max[TIDE_MAX_RESERVED].bytes;
@@ -56,7 +56,7 @@ static const tide_summary_device *summary_of(const tide_run_answer *of, tide_run
 }
 
 /* "in step 1, backward, at train.py:42 (forward)": where a row of the history happened. */
-static void say_where(const tide_run_process *process, int64_t event, tide_text *to) {
+static void say_where(const tide_run_saved *process, int64_t event, tide_text *to) {
     const tide_snapshot *snapshot = process->snapshot;
     if (event < 0) {
         return;
@@ -98,12 +98,21 @@ static const char *device_name(const tide_run_answer *of, tide_run_place at) {
     return card != NULL ? card->spec : of->options->device;
 }
 
-static int64_t capacity_of(const tide_run_answer *of, tide_run_place at) {
-    const tide_card *card = tide_launch_card(of->config->cards, at.device);
-    int64_t total = of->config->memory_bytes > 0 ? (int64_t)of->config->memory_bytes
-                    : card != NULL               ? card->total_bytes
-                                                 : 0;
-    return card != NULL && card->context_bytes > 0 ? total - card->context_bytes : total;
+/* What was never used of the card, by all processes together and with their contexts. */
+static int64_t left_of(const tide_run_answer *of, tide_run_place at) {
+    const tide_run_device *device = &of->list->devices[at.device % TIDE_RUN_DEVICES];
+    return (int64_t)(device->total_bytes - device->peak_bytes);
+}
+
+/* Several processes on the card: what they took together. */
+static void add_together(const tide_run_answer *of, tide_run_place at, tide_text *to) {
+    const tide_run_device *device = &of->list->devices[at.device % TIDE_RUN_DEVICES];
+    char bytes[TIDE_BYTES_TEXT];
+    if (device->n_contexts > 1) {
+        tide_text_add(to, "; %llu processes took up to %s of the card together",
+                      (unsigned long long)device->n_contexts,
+                      tide_bytes_format((int64_t)device->peak_bytes, bytes));
+    }
 }
 
 /* The last row that tells of a failed allocation; -1: none. */
@@ -121,7 +130,7 @@ static void tell_failure(const tide_run_answer *of, size_t i, tide_run_place ful
     char asked[TIDE_BYTES_TEXT];
     char free_text[TIDE_BYTES_TEXT];
     char reserved[TIDE_BYTES_TEXT];
-    const tide_run_process *process = &of->processes[i];
+    const tide_run_saved *process = &of->processes[i];
     int64_t event = last_failure(process->snapshot);
     tide_text text = tide_text_in(line, sizeof(line));
     tide_text_add(&text, "it does not fit %s: out of memory", device_name(of, fullest));
@@ -169,12 +178,12 @@ static void tell_fit(const tide_run_answer *of, tide_run_place at) {
     int64_t n_oom = of->processes[at.process].left->peaks[at.device].n_oom;
     tide_text text = tide_text_in(line, sizeof(line));
     add_end(of, &text);
-    tide_text_add(&text, "%s: PyTorch allocated %s and reserved %s at their peaks; %s are left",
-                  device_name(of, at),
-                  tide_bytes_format(tide_run_allocated_peak(of, at), allocated),
-                  tide_bytes_format(reserved_bytes, reserved),
-                  tide_bytes_format(capacity_of(of, at) - reserved_bytes, left));
+    tide_text_add(
+        &text, "%s: PyTorch allocated %s and reserved %s at their peaks; %s are left",
+        device_name(of, at), tide_bytes_format(tide_run_allocated_peak(of, at), allocated),
+        tide_bytes_format(reserved_bytes, reserved), tide_bytes_format(left_of(of, at), left));
     add_margin(of, at, &text);
+    add_together(of, at, &text);
     if (n_oom > 0) {
         tide_text_add(&text, "; the program caught %lld out-of-memory %s", (long long)n_oom,
                       tide_plural((uint64_t)n_oom, "error", "errors"));
@@ -183,7 +192,7 @@ static void tell_fit(const tide_run_answer *of, tide_run_place at) {
 }
 
 /* Whether the last step had a higher peak than the one before. */
-static bool is_growing(const tide_run_process *process, size_t device, size_t *ret_n_steps) {
+static bool is_growing(const tide_run_saved *process, size_t device, size_t *ret_n_steps) {
     tide_lifetimes lifetimes;
     tide_steps steps;
     bool grows = false;
@@ -204,7 +213,7 @@ static bool is_growing(const tide_run_process *process, size_t device, size_t *r
 
 static void tell_peak(const tide_run_answer *of, tide_run_place at) {
     char line[LINE_BYTES];
-    const tide_run_process *process = &of->processes[at.process];
+    const tide_run_saved *process = &of->processes[at.process];
     const tide_summary_device *device = summary_of(of, at);
     size_t n_steps = 0;
     tide_text text = tide_text_in(line, sizeof(line));

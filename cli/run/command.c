@@ -82,7 +82,7 @@ static const tide_option_table TABLE = {
 
 /* ---- what the processes left ---- */
 
-static tide_status save_process(const tide_run_answer *of, size_t i, tide_run_process *ret,
+static tide_status save_process(const tide_run_answer *of, size_t i, tide_run_saved *ret,
                                 tide_error *error) {
     ret->left = &of->list->processes[i];
     if (ret->left->snapshot_path == NULL) {
@@ -113,7 +113,7 @@ static tide_status write_page(tide_run_answer *of, tide_error *error) {
     return status;
 }
 
-static tide_status save(tide_run_answer *of, tide_run_process *processes, bool writes,
+static tide_status save(tide_run_answer *of, tide_run_saved *processes, bool writes,
                         tide_error *error) {
     for (size_t i = 0; i < of->list->n_processes; i++) {
         processes[i].left = &of->list->processes[i];
@@ -133,7 +133,7 @@ static tide_status report(const tide_run_command_options *options, const tide_la
     tide_left_list list;
     tide_run_answer answer = {
         .options = options, .config = config, .launch = launch, .list = &list, .files = files};
-    tide_run_process *processes = NULL;
+    tide_run_saved *processes = NULL;
     tide_status status = tide_left_read(launch, &list, error);
     if (status == TIDE_OK) {
         processes = tide_hostmem_zeroed(mem, list.n_processes + 1, sizeof(*processes));

@@ -45,12 +45,12 @@ TIDE_NODISCARD tide_status tide_run_name_process(const tide_run_files *files,
                                                  char ret_path[TIDE_PATH_BYTES], tide_error *error);
 
 /* One process of the run, as it was saved. */
-typedef struct tide_run_process {
+typedef struct tide_run_saved {
     const tide_left *left;
     tide_snapshot *snapshot; /* owned; NULL: it has no history */
     tide_summary *summary;   /* owned; of the snapshot */
     char path[TIDE_PATH_BYTES];
-} tide_run_process;
+} tide_run_saved;
 
 /* What the answer is about. */
 typedef struct tide_run_answer {
@@ -58,7 +58,7 @@ typedef struct tide_run_answer {
     const tide_launch_config *config;
     const tide_launch *launch;
     const tide_left_list *list;
-    const tide_run_process *processes; /* as many as the list has */
+    const tide_run_saved *processes; /* as many as the list has */
     const tide_run_files *files;
     char kept_away[512]; /* a sentence on the files that the program wrote; "": there are none */
     bool has_page;       /* the report was written */
