@@ -25,7 +25,9 @@ LIBRARIES = {
     "cuda": "cudart", "__cuda": "cudart", "cu": "driver",
 }
 FUNCTION = re.compile(r"(\w+), (.*)\)$")
-EFFECT = re.compile(r'(\w+)(?:\((-?\d+)(?:, (\d+|""))?\))?')
+EFFECT = re.compile(r'(\w+)(?:\((-?\d+)(?:, (\d+|""))?((?:, \d+)*)\))?')
+# Of a work area's effect, which of its numbers are arguments of the class of integers.
+ARGUMENTS = {"WORK_AREA": (4, 5), "WORK_AREAS": (4, 5, 6), "WORK_AREA_TYPED": (3, 4, 5), "WORK_AREAS_TYPED": (3, 4, 5, 6)}
 # By how a value travels and its size; M8 is cuFile's pair of two statuses, of which 0 says success.
 RETURNS = {"I4": "STATUS", "M8": "STATUS", "V0": "VOID", "I8": "SIZE", "P8": "POINTER"}
 N_WORDS = 28
@@ -114,6 +116,13 @@ def verify(prototype: Prototype, returns: str, effects: str) -> list[str]:
         if effect in ("HARMLESS", "REFUSED", "ANSWERS", "SAYS"):
             refused |= effect == "REFUSED"
             continue
+        if effect.startswith("WORK_AREA"):
+            numbers = [int(n) for n in re.findall(r"\d+", found[0])]
+            faults += [f"{name}: {found[0]}: argument {numbers[i]} is no integer" for i in ARGUMENTS.get(effect, ())
+                       if numbers[i] not in integers or integers[numbers[i]].type.travels != "I"]
+            if effect == "WORK_AREA_OF" and integers[numbers[2]].type.target != "o":
+                faults.append(f"{name}: {found[0]}: argument {numbers[2]} is no descriptor")
+            effect = "WORKSPACE"
         index = int(first)
         if index not in integers:
             faults.append(f"{name}: {effect}({index}): there is no such argument")

@@ -14,6 +14,11 @@
 #define DESTROYS(i) | TIDE_VC_SIMULATED
 #define ANSWERS(status) | TIDE_VC_SIMULATED
 #define WORKSPACE(i, n_bytes) | TIDE_VC_SIMULATED | TIDE_VC_INEXACT
+#define WORK_AREA(i, ...) | TIDE_VC_SIMULATED | TIDE_VC_INEXACT
+#define WORK_AREAS(i, ...) | TIDE_VC_SIMULATED | TIDE_VC_INEXACT
+#define WORK_AREA_TYPED(i, ...) | TIDE_VC_SIMULATED | TIDE_VC_INEXACT
+#define WORK_AREAS_TYPED(i, ...) | TIDE_VC_SIMULATED | TIDE_VC_INEXACT
+#define WORK_AREA_OF(i, ...) | TIDE_VC_SIMULATED | TIDE_VC_INEXACT
 #define SAYS(what) | TIDE_VC_INEXACT, .why = (what)
 #define REFUSED(status, reason) | TIDE_VC_REFUSED, .error = (status), .why = (reason)
 

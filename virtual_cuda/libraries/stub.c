@@ -18,3 +18,21 @@ void tide_vc_stub_touch_described(uintptr_t descriptor, size_t n_data) {
         tide_vc_touch(matrix->data[i]);
     }
 }
+
+void tide_vc_stub_work_area(const char *call, uintptr_t output, size_t n_bytes, uint64_t bound) {
+    tide_vc_stub_output(output, n_bytes);
+    tide_vc_inexact_bytes(call, "the size of its work area is not known; 0 is given", bound);
+}
+
+uint64_t tide_vc_stub_value_bytes(int type) {
+    enum { REAL_FLOAT = 0, REAL_DOUBLE = 1, COMPLEX_DOUBLE = 5 }; /* cudaDataType */
+    return type == REAL_FLOAT ? 4 : type == COMPLEX_DOUBLE ? 16 : 8;
+}
+
+uint64_t tide_vc_stub_sparse_bytes(uintptr_t descriptor) {
+    enum { VALUE_AND_TWO_INDICES = 16 + 2 * 8, OFFSET = 8 };
+    const described *matrix = (const described *)descriptor;
+    return matrix == NULL ? 0
+                          : (uint64_t)matrix->n_nonzero * VALUE_AND_TWO_INDICES +
+                                (uint64_t)matrix->n_rows * OFFSET;
+}

@@ -62,6 +62,13 @@ void tide_vc_stub_output(uintptr_t output, size_t n_bytes);
 /* Argument i is where the address of a new handle goes. NULL is allowed. */
 void tide_vc_stub_create(uintptr_t output);
 
+/* Argument i receives 0 as the size of a work area; it is said, with a bound. */
+void tide_vc_stub_work_area(const char *call, uintptr_t output, size_t n_bytes, uint64_t bound);
+/* Of a cudaDataType. */
+uint64_t tide_vc_stub_value_bytes(int type);
+/* What the sparse matrix of a descriptor takes with the widest values and indices. */
+uint64_t tide_vc_stub_sparse_bytes(uintptr_t descriptor);
+
 /* The first n_data arrays that a descriptor describes were written: see described_internal.h. */
 void tide_vc_stub_touch_described(uintptr_t descriptor, size_t n_data);
 
@@ -79,6 +86,21 @@ void tide_vc_stub_touch_described(uintptr_t descriptor, size_t n_data);
 #define WORKSPACE(i, n_bytes)                                                                      \
     tide_vc_stub_output(a##i, n_bytes);                                                            \
     tide_vc_inexact(__func__, "the size of its work area is not known; 0 is given");
+/* The same with a bound: copies of a matrix of that many rows and columns, which are arguments, of
+ * `bytes` each or of the cudaDataType that argument `type` is; in AREAS for each of a batch. */
+#define WORK_AREA(i, n_bytes, copies, bytes, rows, columns)                                        \
+    tide_vc_stub_work_area(__func__, a##i, n_bytes,                                                \
+                           (uint64_t)(copies) * (bytes) * (uint32_t)a##rows *                      \
+                               (uint32_t)a##columns);
+#define WORK_AREAS(i, n_bytes, copies, bytes, rows, columns, batch)                                \
+    WORK_AREA(i, n_bytes, (uint64_t)(uint32_t)a##batch *(copies), bytes, rows, columns)
+#define WORK_AREA_TYPED(i, n_bytes, copies, type, rows, columns)                                   \
+    WORK_AREA(i, n_bytes, copies, tide_vc_stub_value_bytes((int)a##type), rows, columns)
+#define WORK_AREAS_TYPED(i, n_bytes, copies, type, rows, columns, batch)                           \
+    WORK_AREAS(i, n_bytes, copies, tide_vc_stub_value_bytes((int)a##type), rows, columns, batch)
+/* the same, of a copy of the sparse matrix that argument j describes */
+#define WORK_AREA_OF(i, n_bytes, j)                                                                \
+    tide_vc_stub_work_area(__func__, a##i, n_bytes, tide_vc_stub_sparse_bytes(a##j));
 /* the first n_data arrays of the descriptor that argument i is become unknown */
 #define WRITES_DESCRIBED(i, n_data) tide_vc_stub_touch_described(a##i, n_data);
 /* what an answer cannot mean; last */

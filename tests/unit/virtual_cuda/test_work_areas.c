@@ -49,6 +49,20 @@ int cudnnGetRNNLinLayerBiasParams(void *handle, const void *rnn, int layer, cons
                                   void **at);
 int cudnnGetRNNTrainingReserveSize(void *handle, const void *rnn, int steps, void *const *x,
                                    size_t *bytes);
+int cusolverDnDgetrf_bufferSize(void *handle, int m, int n, double *a, int lda, int *lwork);
+int cusolverDnCheevjBatched_bufferSize(void *handle, int jobz, int uplo, int n, const void *a,
+                                       int lda, const float *w, int *lwork, void *parameters,
+                                       int batch);
+int cusolverDnXsyevd_bufferSize(void *handle, void *parameters, int jobz, int uplo, int64_t n,
+                                int type, const void *a, int64_t lda, int w_type, const void *w,
+                                int compute_type, size_t *device_bytes, size_t *host_bytes);
+int cusparseCreateCsr(void **matrix, int64_t rows, int64_t columns, int64_t nonzero, void *offsets,
+                      void *indices, void *values, int offset_type, int index_type, int base,
+                      int type);
+int cusparseDestroySpMat(const void *matrix);
+int cusparseSpMM_bufferSize(void *handle, int ta, int tb, const void *alpha, const void *a,
+                            const void *b, const void *beta, void *c, int type, int algorithm,
+                            size_t *bytes);
 int cufftXtMakePlanMany(int plan, int rank, long long *n, long long *inembed, long long istride,
                         long long idist, int in, long long *onembed, long long ostride,
                         long long odist, int out, long long batch, size_t *work, int execution);
@@ -204,12 +218,51 @@ static void test_a_transform_names_the_bound_of_the_manual(void **state) {
     assert_int_equal(last_bound, 7 * bytes);
 }
 
+/* Copies of the matrix, as LAPACK's own work areas are; upper halves of 32-bit arguments are not
+ * looked at. */
+static void test_linear_algebra_names_a_bound(void **state) {
+    int n_values = 7;
+    size_t device_bytes = 7, host_bytes = 7;
+    (void)state;
+    assert_int_equal(cusolverDnDgetrf_bufferSize(NULL, 100, 30, NULL, 100, &n_values), 0);
+    assert_int_equal(n_values, 0);
+    assert_int_equal(last_bound, 100 * 30 * 8);
+    assert_string_equal(last_inexact, "cusolverDnDgetrf_bufferSize");
+    assert_int_equal(
+        cusolverDnCheevjBatched_bufferSize(NULL, 0, 0, 20, NULL, 20, NULL, &n_values, NULL, 5), 0);
+    assert_int_equal(last_bound, 5 * 3 * 20 * 20 * 8);
+    assert_int_equal(cusolverDnXsyevd_bufferSize(NULL, NULL, 0, 0, 50, 1, NULL, 50, 1, NULL, 1,
+                                                 &device_bytes, &host_bytes),
+                     0);
+    assert_int_equal(device_bytes + host_bytes, 0);
+    assert_int_equal(last_bound, 3 * 50 * 50 * 8);
+    assert_int_equal(cusolverDnXsyevd_bufferSize(NULL, NULL, 0, 0, 50, 0, NULL, 50, 0, NULL, 0,
+                                                 &device_bytes, &host_bytes),
+                     0);
+    assert_int_equal(last_bound, 3 * 50 * 50 * 4);
+}
+
+/* A copy of the sparse matrix with the widest values and indices. */
+static void test_a_sparse_product_names_a_bound(void **state) {
+    void *matrix = NULL;
+    size_t bytes = 7;
+    (void)state;
+    assert_int_equal(cusparseCreateCsr(&matrix, 10, 20, 40, NULL, NULL, NULL, 0, 0, 0, 0), 0);
+    assert_int_equal(
+        cusparseSpMM_bufferSize(NULL, 0, 0, NULL, matrix, NULL, NULL, NULL, 0, 0, &bytes), 0);
+    assert_int_equal(bytes, 0);
+    assert_int_equal(last_bound, 40 * 32 + 10 * 8);
+    assert_int_equal(cusparseDestroySpMat(matrix), 0);
+}
+
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup(name, forget)
     const struct CMUnitTest tests[] = {
         TEST(test_a_convolution_names_a_bound),
         TEST(test_a_plan_names_the_bound_of_its_graph),
         TEST(test_networks_as_cudnn_8_describes_them),
+        TEST(test_linear_algebra_names_a_bound),
+        TEST(test_a_sparse_product_names_a_bound),
         TEST(test_a_transform_names_the_bound_of_the_manual),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
