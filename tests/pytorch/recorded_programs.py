@@ -12,8 +12,8 @@ from staff_model import AdamW, VOCABULARY, cross_entropy, make_model
 BATCH = 4
 
 
-def tokens(context):
-    return torch.randint(0, VOCABULARY, (BATCH, context)).to("cuda")
+def tokens(context, *n_steps):
+    return torch.randint(0, VOCABULARY, (*n_steps, BATCH, context)).to("cuda")
 
 
 def start_recording():
@@ -53,23 +53,24 @@ def forward_at_three_lengths(folder, name, precision):
 
 
 def training(folder, name, size, context, n_warmup=5):
-    """Edition 2026: full steps with AdamW."""
+    """Edition 2026: full steps with AdamW; the file holds batches for five steps, and one more that is recorded."""
     model = make_model(size, context, 2026)
     optimizer = AdamW(model.parameters(), 2026)
-    inputs, targets = tokens(context), tokens(context)
-
-    def step():
-        logits = model(inputs)
-        loss = cross_entropy(logits, targets)
+    warmup_inputs, inputs = tokens(context, n_warmup), tokens(context)
+    warmup_targets, targets = tokens(context, n_warmup), tokens(context)
+    for i in range(n_warmup):
+        optimizer.zero_grad(set_to_none=True)
+        logits = model(warmup_inputs[i])
+        loss = cross_entropy(logits, warmup_targets[i])
         loss.backward()
         optimizer.step()
-
-    for _ in range(n_warmup):
-        optimizer.zero_grad(set_to_none=True)
-        step()
+        del logits, loss
     optimizer.zero_grad(set_to_none=True)
     start_recording()
-    step()
+    logits = model(inputs)
+    loss = cross_entropy(logits, targets)
+    loss.backward()
+    optimizer.step()
     dump(folder / f"{name}.pickle")
 
 

@@ -94,7 +94,8 @@ class Attention(nn.Module):
         self.rotary = rotary  # shared by all blocks
 
     def forward(self, x, positions=None):
-        q, k, v = (layer(x).unflatten(-1, (self.n_heads, -1)).transpose(-3, -2) for layer in (self.q, self.k, self.v))
+        q, k, v = self.q(x), self.k(x), self.v(x)  # all three before their heads are split: the backward pass goes back so
+        q, k, v = (projected.unflatten(-1, (self.n_heads, -1)).transpose(-3, -2) for projected in (q, k, v))
         n = x.shape[-2]
         if self.rotary.edition == 2025:
             positions = torch.arange(n, device=x.device)
