@@ -82,10 +82,13 @@ fail_address:
     return TIDE_VC_MEMORY;
 }
 
-int tide_vc_block_borrow(int device, uint64_t n_bytes, uint64_t *ret_address) {
+int tide_vc_block_place(int device, uint64_t n_bytes, void *pool, uint64_t *ret_address) {
     uint64_t address = tide_vc_address_take(n_bytes);
-    tide_vc_block block = {
-        .address = address, .n_bytes = n_bytes, .device = device, .is_borrowed = true};
+    tide_vc_block block = {.address = address,
+                           .n_bytes = n_bytes,
+                           .device = device,
+                           .kind = pool != NULL ? TIDE_VC_POOLED : TIDE_VC_BORROWED,
+                           .pool = pool};
     if (address == 0) {
         return TIDE_VC_MEMORY;
     }
@@ -97,37 +100,34 @@ int tide_vc_block_borrow(int device, uint64_t n_bytes, uint64_t *ret_address) {
     return TIDE_VC_OK;
 }
 
-/* Takes the block that begins there out of the list. n_bytes 0: there is none of that kind. */
-static tide_vc_block take_out(uint64_t address, bool is_borrowed) {
-    tide_vc_block gone = {.n_bytes = 0};
+bool tide_vc_block_take_out(uint64_t address, tide_vc_block_kind kind, tide_vc_block *ret_block) {
+    bool is_found = false;
     pthread_mutex_lock(&lock);
     size_t i = above(address);
-    if (i > 0 && blocks[i - 1].address == address && blocks[i - 1].is_borrowed == is_borrowed) {
-        gone = blocks[i - 1];
+    if (i > 0 && blocks[i - 1].address == address && blocks[i - 1].kind == kind) {
+        *ret_block = blocks[i - 1];
         memmove(&blocks[i - 1], &blocks[i], (n_blocks - i) * sizeof(*blocks));
         n_blocks--;
+        is_found = true;
     }
     pthread_mutex_unlock(&lock);
-    return gone;
+    return is_found;
 }
 
-void tide_vc_block_return(uint64_t address) {
-    tide_vc_block gone = take_out(address, true);
-    if (gone.n_bytes > 0) {
-        tide_vc_address_give_back(gone.address, gone.n_bytes);
-    }
+void tide_vc_block_end(const tide_vc_block *block) {
+    tide_vc_address_give_back(block->address, block->n_bytes);
 }
 
 int tide_vc_block_release(uint64_t address) {
+    tide_vc_block gone;
     if (address == 0) {
         return TIDE_VC_OK;
     }
-    tide_vc_block gone = take_out(address, false);
-    if (gone.n_bytes == 0) {
+    if (!tide_vc_block_take_out(address, TIDE_VC_OWN, &gone)) {
         return TIDE_VC_INVALID_VALUE;
     }
     tide_vc_export_end(gone.address);
-    tide_vc_address_give_back(gone.address, gone.n_bytes);
+    tide_vc_block_end(&gone);
     tide_vc_refund(gone.device, gone.n_bytes);
     return TIDE_VC_OK;
 }

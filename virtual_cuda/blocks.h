@@ -8,23 +8,34 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+typedef enum tide_vc_block_kind {
+    TIDE_VC_OWN = 0,  /* of cudaMalloc */
+    TIDE_VC_BORROWED, /* another process', which is charged for it */
+    TIDE_VC_POOLED    /* of a pool, which is charged for it */
+} tide_vc_block_kind;
+
 typedef struct tide_vc_block {
-    uint64_t address, n_bytes; /* as it is given out and charged */
+    uint64_t address, n_bytes; /* as it is given out */
     int device;
-    bool is_borrowed; /* another process', which is charged for it */
-    bool is_pooled;   /* of cudaMallocAsync */
+    tide_vc_block_kind kind;
+    void *pool; /* borrowed; of a pooled one */
 } tide_vc_block;
 
 /* Allocates as cudaMalloc does: below 1 MiB in units of 512 bytes, from there on in pages of 2 MiB.
  * TIDE_VC_OK, or a status of tide_vc_charge. 0 bytes give the address 0. */
 int tide_vc_block_alloc(int device, uint64_t n_bytes, uint64_t *ret_address);
 
-/* Addresses for memory of another process. TIDE_VC_OK, or TIDE_VC_MEMORY. */
-int tide_vc_block_borrow(int device, uint64_t n_bytes, uint64_t *ret_address);
-void tide_vc_block_return(uint64_t address);
-
-/* TIDE_VC_INVALID_VALUE: no block begins there. The address 0 is allowed. */
+/* TIDE_VC_INVALID_VALUE: no block of cudaMalloc begins there. The address 0 is allowed. */
 int tide_vc_block_release(uint64_t address);
+
+/* Addresses for n_bytes, a multiple of 512, that somebody else has charged: a pool, or with NULL
+ * another process. TIDE_VC_OK, or TIDE_VC_MEMORY. */
+int tide_vc_block_place(int device, uint64_t n_bytes, void *pool, uint64_t *ret_address);
+
+/* Takes the block of that kind that begins there out of the list; false: there is none. Its
+ * addresses are given back with tide_vc_block_end. */
+bool tide_vc_block_take_out(uint64_t address, tide_vc_block_kind kind, tide_vc_block *ret_block);
+void tide_vc_block_end(const tide_vc_block *block);
 
 /* The block that holds the address; false: none does. */
 bool tide_vc_block_find(uint64_t address, tide_vc_block *ret_block);

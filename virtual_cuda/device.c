@@ -9,6 +9,7 @@
 #include "virtual_cuda/export.h"
 #include "virtual_cuda/machine.h"
 #include "virtual_cuda/python.h"
+#include "virtual_cuda/pools.h"
 #include "virtual_cuda/status.h"
 
 static bool is_device_number(int device) {
@@ -45,7 +46,7 @@ TIDE_VC_EXPORT int cudaInitDevice(int device, unsigned device_flags, unsigned fl
 }
 
 TIDE_VC_EXPORT int cudaDeviceSynchronize(void) {
-    /* kernels are complete when they are launched */
+    tide_vc_pools_waited();
     return tide_vc_fail(tide_vc_context(tide_vc_device()));
 }
 

@@ -13,6 +13,7 @@
 #include "virtual_cuda/inexact.h"
 #include "virtual_cuda/machine.h"
 #include "virtual_cuda/python.h"
+#include "virtual_cuda/pools.h"
 #include "virtual_cuda/status.h"
 #include "virtual_cuda/streams.h"
 
@@ -128,6 +129,7 @@ TIDE_VC_EXPORT int cuCtxGetDevice(int *ret_device) {
 }
 
 TIDE_VC_EXPORT int cuCtxSynchronize(void) {
+    tide_vc_pools_waited();
     return tide_vc_context(tide_vc_device());
 }
 

@@ -10,6 +10,7 @@
 #include "virtual_cuda/export.h"
 #include "virtual_cuda/graphs.h"
 #include "virtual_cuda/inexact.h"
+#include "virtual_cuda/pools.h"
 #include "virtual_cuda/status.h"
 #include "virtual_cuda/streams.h"
 
@@ -81,7 +82,11 @@ TIDE_VC_EXPORT int cudaEventQuery(void *which) {
 }
 
 TIDE_VC_EXPORT int cudaEventSynchronize(void *which) {
-    return wait_for(which);
+    int status = wait_for(which);
+    if (status == TIDE_VC_OK) {
+        tide_vc_pools_waited();
+    }
+    return status;
 }
 
 /* A stream that waits for an event of a capture joins the capture. */

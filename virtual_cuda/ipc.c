@@ -41,8 +41,7 @@ TIDE_VC_LOCK(lock, NULL);
 /* An address of a block, by which a program names all of it. */
 static int offer(const char *call, ipc_handle *ret_handle, uint64_t address) {
     tide_vc_block block;
-    if (ret_handle == NULL || !tide_vc_block_find(address, &block) || block.is_borrowed ||
-        block.is_pooled) {
+    if (ret_handle == NULL || !tide_vc_block_find(address, &block) || block.kind != TIDE_VC_OWN) {
         return TIDE_VC_INVALID_VALUE;
     }
     uint64_t id = tide_vc_export_offer(call, block.address, block.n_bytes, block.device);
@@ -84,6 +83,13 @@ static uint64_t locked_use(uint64_t id, uint64_t address) {
     return found;
 }
 
+static void give_back(uint64_t address) {
+    tide_vc_block block;
+    if (tide_vc_block_take_out(address, TIDE_VC_BORROWED, &block)) {
+        tide_vc_block_end(&block);
+    }
+}
+
 static int open_memory(uint64_t *ret_address, const ipc_handle *handle) {
     tide_vc_export of;
     if (handle->magic != MEMORY_MAGIC || !tide_vc_export_find(handle->id, &of)) {
@@ -101,13 +107,13 @@ static int open_memory(uint64_t *ret_address, const ipc_handle *handle) {
         return status;
     }
     uint64_t made = 0;
-    status = tide_vc_block_borrow(of.device, of.n_bytes, &made);
+    status = tide_vc_block_place(of.device, of.n_bytes, NULL, &made);
     if (status != TIDE_VC_OK) {
         return status;
     }
     *ret_address = locked_use(of.id, made);
     if (*ret_address != made) { /* another thread was faster, or there is no host memory */
-        tide_vc_block_return(made);
+        give_back(made);
     }
     return *ret_address != 0 ? TIDE_VC_OK : TIDE_VC_MEMORY;
 }
@@ -126,7 +132,7 @@ static int close_memory(uint64_t address) {
     }
     pthread_mutex_unlock(&lock);
     if (is_last) {
-        tide_vc_block_return(address);
+        give_back(address);
     }
     return status;
 }

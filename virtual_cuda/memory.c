@@ -6,10 +6,20 @@
 #include "virtual_cuda/blocks.h"
 #include "virtual_cuda/export.h"
 #include "virtual_cuda/machine.h"
+#include "virtual_cuda/pools.h"
 #include "virtual_cuda/python.h"
 #include "virtual_cuda/status.h"
 
 enum { PITCH_BYTES = 512 }; /* rows of a pitched allocation begin at multiples of it */
+
+/* A card that is short of memory takes back what pools hold and do not use. */
+static int alloc_on(int device, size_t n_bytes, uint64_t *ret_address) {
+    int status = tide_vc_block_alloc(device, n_bytes, ret_address);
+    if (status == TIDE_VC_MEMORY && tide_vc_pools_trim(device)) {
+        status = tide_vc_block_alloc(device, n_bytes, ret_address);
+    }
+    return status;
+}
 
 static int allocate(void **ret_address, size_t n_bytes) {
     uint64_t address = 0;
@@ -17,15 +27,16 @@ static int allocate(void **ret_address, size_t n_bytes) {
         return tide_vc_fail(TIDE_VC_INVALID_VALUE);
     }
     tide_vc_python_wake();
-    int status = tide_vc_block_alloc(tide_vc_device(), n_bytes, &address);
+    int status = alloc_on(tide_vc_device(), n_bytes, &address);
     *ret_address = (void *)(uintptr_t)address;
     return tide_vc_fail(status);
 }
 
 /* cudaFree(NULL) is how programs make a context. */
 static int release(const void *address) {
-    return tide_vc_fail(address == NULL ? tide_vc_context(tide_vc_device())
-                                        : tide_vc_block_release((uint64_t)(uintptr_t)address));
+    uint64_t at = (uint64_t)(uintptr_t)address;
+    int status = at == 0 ? tide_vc_context(tide_vc_device()) : tide_vc_block_release(at);
+    return tide_vc_fail(status == TIDE_VC_INVALID_VALUE ? tide_vc_pool_free(at, NULL) : status);
 }
 
 TIDE_VC_EXPORT int cudaMalloc(void **ret_address, size_t n_bytes) {
@@ -70,11 +81,12 @@ TIDE_VC_EXPORT int cudaMemGetInfo(size_t *ret_free, size_t *ret_total) {
 /* ---- the driver's names for the same ---- */
 
 TIDE_VC_EXPORT int cuMemAlloc_v2(uint64_t *ret_address, size_t n_bytes) {
-    return tide_vc_block_alloc(tide_vc_device(), n_bytes, ret_address);
+    return alloc_on(tide_vc_device(), n_bytes, ret_address);
 }
 
 TIDE_VC_EXPORT int cuMemFree_v2(uint64_t address) {
-    return tide_vc_block_release(address);
+    int status = tide_vc_block_release(address);
+    return status == TIDE_VC_INVALID_VALUE ? tide_vc_pool_free(address, NULL) : status;
 }
 
 TIDE_VC_EXPORT int cuMemGetInfo_v2(size_t *ret_free, size_t *ret_total) {

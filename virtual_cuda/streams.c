@@ -9,6 +9,7 @@
 #include "virtual_cuda/account.h"
 #include "virtual_cuda/export.h"
 #include "virtual_cuda/machine.h"
+#include "virtual_cuda/pools.h"
 #include "virtual_cuda/status.h"
 
 enum { LEGACY = 1, PER_THREAD = 2 }; /* handles with a meaning of their own */
@@ -18,6 +19,11 @@ static atomic_ullong n_made;
 
 tide_vc_stream *tide_vc_stream_of(void *handle) {
     return (uintptr_t)handle <= PER_THREAD ? &default_stream : handle;
+}
+
+int tide_vc_stream_device(const void *handle) {
+    return (uintptr_t)handle <= PER_THREAD ? tide_vc_device()
+                                           : ((const tide_vc_stream *)handle)->device;
 }
 
 static int create(void **ret_stream, unsigned flags, int priority) {
@@ -61,17 +67,21 @@ TIDE_VC_EXPORT int cudaStreamDestroy(void *stream) {
 }
 
 /* Waiting for a stream that is being captured is an error, as on a card. */
-static int wait_for(void *stream) {
+static int check(void *stream) {
     return tide_vc_fail(tide_vc_stream_of(stream)->capture == NULL ? TIDE_VC_OK
                                                                    : TIDE_VC_CAPTURE_UNSUPPORTED);
 }
 
 TIDE_VC_EXPORT int cudaStreamSynchronize(void *stream) {
-    return wait_for(stream);
+    int status = check(stream);
+    if (status == TIDE_VC_OK) {
+        tide_vc_pools_waited();
+    }
+    return status;
 }
 
 TIDE_VC_EXPORT int cudaStreamQuery(void *stream) {
-    return wait_for(stream);
+    return check(stream);
 }
 
 TIDE_VC_EXPORT int cudaStreamGetPriority(void *stream, int *ret_priority) {
@@ -90,7 +100,7 @@ TIDE_VC_EXPORT int cudaStreamGetId(void *stream, unsigned long long *ret_id) {
 }
 
 TIDE_VC_EXPORT int cudaStreamGetDevice(void *stream, int *ret_device) {
-    *ret_device = tide_vc_stream_of(stream)->device;
+    *ret_device = tide_vc_stream_device(stream);
     return TIDE_VC_OK;
 }
 

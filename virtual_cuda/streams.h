@@ -22,6 +22,9 @@ typedef struct tide_vc_stream {
  * for each thread, which is never captured. */
 tide_vc_stream *tide_vc_stream_of(void *handle);
 
+/* The device of a stream; of the special handles the current one. */
+int tide_vc_stream_device(const void *handle);
+
 /* Counts a node where the stream is being captured. */
 void tide_vc_stream_work(void *handle);
 

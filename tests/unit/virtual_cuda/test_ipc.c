@@ -3,7 +3,7 @@
  * This process makes no context. Each test forks a process that offers; this one's other child
  * opens.
  */
-#define _GNU_SOURCE /* mkdtemp */
+#define _GNU_SOURCE /* mkdtemp, nftw */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -22,6 +22,7 @@
 #include <cmocka.h>
 
 #include "cuda_names.h"
+#include "test_folder.h"
 
 #define MIB ((size_t)1 << 20)
 enum { OK = 0, INVALID_VALUE = 1, INVALID_CONTEXT = 201, INVALID_HANDLE = 400 };
@@ -156,12 +157,15 @@ static void offer_and_die(pair *of) {
 static void open_of_the_dead(pair *of) {
     void *address = NULL;
     char byte = 0;
+    int status = OK;
+    CHECK(of, in_use() > 0); /* it does not take the slot of the dead */
     wait_for_other(of, 1);
-    CHECK(of, read(of->sockets[1], &byte, 1) == 0);               /* it has ended */
-    while (cudaIpcOpenMemHandle(&address, of->handle, 1) == OK) { /* until the system has seen it */
-        CHECK(of, cudaIpcCloseMemHandle(address) == OK);
+    CHECK(of, read(of->sockets[1], &byte, 1) == 0); /* it has ended */
+    while (status == OK) {                          /* until the system has seen it */
+        status = cudaIpcOpenMemHandle(&address, of->handle, 1);
+        CHECK(of, status != OK || cudaIpcCloseMemHandle(address) == OK);
     }
-    CHECK(of, address == NULL);
+    CHECK(of, status == INVALID_VALUE && address == NULL);
 }
 
 static void the_dead_offer_nothing(void **state) {
@@ -255,7 +259,6 @@ int main(void) {
         cmocka_unit_test(events_are_shared),
         cmocka_unit_test(physical_memory_is_shared), /* the last: this process makes a context */
     };
-    char path[64];
     if (mkdtemp(folder) == NULL) {
         return 1;
     }
@@ -264,8 +267,5 @@ int main(void) {
     unsetenv("CUDA_VISIBLE_DEVICES");
     (void)signal(SIGPIPE, SIG_IGN);
     int n_failed = cmocka_run_group_tests(tests, NULL, NULL);
-    (void)snprintf(path, sizeof(path), "%s/account", folder);
-    (void)unlink(path);
-    (void)rmdir(folder);
-    return n_failed;
+    return remove_folder(folder) == 0 ? n_failed : 1;
 }

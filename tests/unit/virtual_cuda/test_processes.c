@@ -14,7 +14,6 @@
 #include <string.h>
 
 #include <fcntl.h>
-#include <ftw.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -25,6 +24,7 @@
 
 #include "common/run_account.h"
 #include "cuda_names.h"
+#include "test_folder.h"
 #include "virtual_cuda/account_internal.h"
 #include "virtual_cuda/inexact.h"
 
@@ -445,13 +445,6 @@ static int measure_context(void **state) {
     return context_bytes > 0 ? 0 : -1;
 }
 
-static int remove_one(const char *path, const struct stat *of, int kind, struct FTW *where) {
-    (void)of;
-    (void)kind;
-    (void)where;
-    return remove(path);
-}
-
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_processes_are_seen),
@@ -476,6 +469,5 @@ int main(int argc, char **argv) {
     setenv("TIDEMARK_VIRTUAL_CARDS", "h100-80+a100-40", 1);
     unsetenv("CUDA_VISIBLE_DEVICES");
     int n_failed = cmocka_run_group_tests(tests, measure_context, NULL);
-    (void)nftw(folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
-    return n_failed;
+    return remove_folder(folder) == 0 ? n_failed : 1;
 }
