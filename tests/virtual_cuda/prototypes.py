@@ -9,7 +9,7 @@ from pathlib import Path
 CORE = re.compile(r"cuda|cu[A-Z](?!ile)|nvml")
 CORE_HEADERS = ["cuda.h", "cuda_runtime_api.h", "cuComplex.h", "nvml.h"]
 HEADERS = [
-    "nvjpeg.h", "cublas_v2.h", "cublasLt.h", "cudnn.h", "cusolverDn.h", "cusparse.h", "cusparseLt.h", "cufftXt.h", "nccl.h",
+    "nvjpeg.h", "curand.h", "cublas_v2.h", "cublasLt.h", "cudnn.h", "cusolverDn.h", "cusparse.h", "cusparseLt.h", "cufftXt.h", "nccl.h",
     "nccl_device/core.h", "cupti.h", "cufile.h", "nvshmem_host.h", "host/nvshmem_api.h", "host/nvshmemx_api.h",
 ]
 STANDARD = ["cstdio", "type_traits"]

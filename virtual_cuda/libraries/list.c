@@ -58,6 +58,9 @@ static const tide_vc_function FUNCTIONS[] = {
 #define LIBRARY "cupti"
 #include "virtual_cuda/libraries/cupti.def"
 #undef LIBRARY
+#define LIBRARY "curand"
+#include "virtual_cuda/libraries/curand.def"
+#undef LIBRARY
 #define LIBRARY "cusolver"
 #include "virtual_cuda/libraries/cusolver.def"
 #undef LIBRARY
@@ -100,6 +103,7 @@ const char *tide_vc_error_name(const tide_vc_function *function) {
         {"nvml", 3, "NVML_ERROR_NOT_SUPPORTED"},
         {"cufile", 5001, "CU_FILE_DRIVER_NOT_INITIALIZED"},
         {"cupti", 27, "CUPTI_ERROR_NOT_SUPPORTED"},
+        {"curand", 204, "CURAND_STATUS_ARCH_MISMATCH"},
         {"nccl", 5, "ncclInvalidUsage"},
         {"nvjpeg", 7, "NVJPEG_STATUS_ARCH_MISMATCH"},
         {"nvshmem", 7, "NVSHMEMX_ERROR_INTERNAL"},

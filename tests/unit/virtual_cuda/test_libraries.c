@@ -305,6 +305,26 @@ static void test_attributes_of_a_graph_are_kept(void **state) {
     assert_int_equal(cudnnBackendDestroyDescriptor(pack), 0);
 }
 
+int curandCreateGenerator(void **generator, int type);
+int curandCreateGeneratorHost(void **generator, int type);
+int curandGenerateNormal(void *generator, float *output, size_t n, float mean, float deviation);
+int curandDestroyGenerator(void *generator);
+
+static void test_random_numbers_are_not_made(void **state) {
+    void *generator = NULL;
+    (void)state;
+    assert_int_equal(curandCreateGenerator(&generator, 100), 0);
+    assert_non_null(generator);
+    assert_string_equal(last_inexact, "curandCreateGenerator");
+    assert_int_equal(curandGenerateNormal(generator, (float *)(void *)(card + 8), 2, 0, 1), 0);
+    assert_int_equal(n_touched, 1);
+    assert_ptr_equal(touched[0], card + 8);
+    assert_int_equal(curandDestroyGenerator(generator), 0);
+    assert_int_equal(n_handles, 0);
+    assert_int_equal(curandCreateGeneratorHost(&generator, 100), 204);
+    assert_string_equal(last_refused, "curandCreateGeneratorHost");
+}
+
 static int effects_of(const char *name) {
     size_t n = 0;
     const tide_vc_function *functions = tide_vc_functions(&n);
@@ -334,6 +354,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(test_a_handle_is_made_and_keeps_its_mode),
         TEST(test_outputs_become_zero_or_unknown),
+        TEST(test_random_numbers_are_not_made),
         TEST(test_arguments_on_the_stack_are_found),
         TEST(test_a_matrix_is_copied_by_column),
         TEST(test_unknown_work_areas_are_zero_and_said),
