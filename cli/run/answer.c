@@ -61,6 +61,7 @@ static void say_where(const tide_run_saved *process, int64_t event, tide_text *t
     if (event < 0) {
         return;
     }
+    const size_t n_before = to->n_used;
     const tide_event *row = &snapshot->events[event];
     for (uint32_t at = row->scope, phase = TIDE_NONE; at != TIDE_NONE;
          at = snapshot->scopes[at].parent) {
@@ -79,6 +80,9 @@ static void say_where(const tide_run_saved *process, int64_t event, tide_text *t
         char text[PLACE_BYTES];
         tide_frame_text(snapshot, frame, text, sizeof(text));
         tide_text_add(to, " at %s", text);
+    }
+    if (to->n_used == n_before) { /* PyTorch has no Python stack in its own threads */
+        tide_text_add(to, " in a thread of PyTorch's, such as a backward pass outside of a step");
     }
 }
 
