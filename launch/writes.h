@@ -1,0 +1,62 @@
+/* writes.h - what a run kept away from the user's files: counted, told, and handed over.
+ *
+ * The scratch view (scratch/) leaves the copies of files that the program wrote in FOLDER/files, in
+ * the place of marks what it removed, and in FOLDER/unseen the programs that it could not serve.
+ */
+#ifndef TIDE_LAUNCH_WRITES_H
+#define TIDE_LAUNCH_WRITES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { TIDE_WRITES_PATH_BYTES = 4096, TIDE_WRITES_TEXT_BYTES = 2 * TIDE_WRITES_PATH_BYTES };
+
+/* Marks as scratch/marks.h has them; a test compares the two. */
+#define TIDE_WRITES_GONE "/proc/self/tidemark-gone"
+#define TIDE_WRITES_COVERS ".tidemark-covers"
+
+typedef struct tide_writes {
+    size_t n_files;   /* made or changed, without those of n_passing */
+    size_t n_changed; /* of n_files: those that take the place of a file of the user's */
+    size_t n_deleted; /* of the user's files and folders, a folder counted once */
+    size_t n_passing; /* temporary files and caches */
+    uint64_t n_bytes; /* of n_files */
+    char largest[TIDE_WRITES_PATH_BYTES]; /* of n_files; relative to the current folder if it lies
+                                             there; "": none */
+    char unseen[TIDE_WRITES_PATH_BYTES];  /* "/bin/x is linked statically": a program that wrote for
+                                             real, if it wrote; "": none */
+    size_t n_unseen;                      /* different ones */
+} tide_writes;
+
+/* Counts what lies in FOLDER. `current`: the folder in which the program was started, absolute.
+ * A FOLDER that does not exist holds nothing. TIDE_IO: it cannot be read. */
+TIDE_NODISCARD tide_status tide_writes_count(const char *folder, const char *current,
+                                             tide_writes *ret_writes, tide_error *error);
+
+/* "3 files were kept away (1.50 GiB): out/model.pt and 2 more". Returns `text`; "": nothing was. */
+char *tide_writes_sentence(const tide_writes *writes, char text[TIDE_WRITES_TEXT_BYTES]);
+
+/* "/bin/x is linked statically: what it wrote is real". "": there was none. Returns `text`. */
+char *tide_writes_unseen(const tide_writes *writes, char text[TIDE_WRITES_TEXT_BYTES]);
+
+/* Whether `target` may be given to tide_writes_keep: it does not exist, or is an empty folder.
+ * TIDE_INVALID with one line if not; so that it can be asked before the run. */
+TIDE_NODISCARD tide_status tide_writes_check_target(const char *target, tide_error *error);
+
+/* Moves what was written to the folder `target`, below which each file has its absolute path. Marks
+ * are left out. Works across file systems, and never replaces anything in `target`. On TIDE_IO part
+ * of it may be there. */
+TIDE_NODISCARD tide_status tide_writes_keep(const char *folder, const char *target,
+                                            tide_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
