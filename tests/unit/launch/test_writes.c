@@ -1,0 +1,216 @@
+/* test_writes.c - what a run kept away is counted, told, and moved to a folder of the user's.
+ */
+#define _GNU_SOURCE /* mkdtemp, realpath, asprintf */
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "launch/writes.h"
+#include "scratch/marks.h"
+
+enum { PATH_BYTES = 4096 };
+
+/* A folder of the user's, in which the program runs, and FOLDER of the view beside it. */
+typedef struct ground {
+    char top[PATH_BYTES];
+    char user[PATH_BYTES];
+    char folder[PATH_BYTES];
+} ground;
+
+/* The folders on the way to a file, then the file. A NULL content makes the link `target`. */
+static void make(const char *folder, const char *name, const char *content, const char *target) {
+    char path[3 * PATH_BYTES];
+    snprintf(path, sizeof(path), "%s%s", folder, name);
+    for (char *slash = strchr(path + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        (void)mkdir(path, 0700);
+        *slash = '/';
+    }
+    if (content == NULL) {
+        assert_int_equal(symlink(target, path), 0);
+        return;
+    }
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    assert_true(fputs(content, file) >= 0);
+    assert_int_equal(fclose(file), 0);
+}
+
+static bool has(const char *folder, const char *name) {
+    char path[3 * PATH_BYTES];
+    struct stat status;
+    snprintf(path, sizeof(path), "%.8000s%.4000s", folder, name);
+    return lstat(path, &status) == 0;
+}
+
+/* Where the copy of a file of the user's lies, below FOLDER. */
+static const char *copy_of(const ground *g, const char *name) {
+    static char path[2 * PATH_BYTES];
+    snprintf(path, sizeof(path), "/files%s%s", g->user, name);
+    return path;
+}
+
+static int set_up(void **state) {
+    ground *g = calloc(1, sizeof(*g));
+    assert_non_null(g);
+    char made[] = "/var/tmp/tide_writes_XXXXXX";
+    assert_non_null(mkdtemp(made));
+    assert_non_null(realpath(made, g->top));
+    snprintf(g->user, sizeof(g->user), "%.1000s/user", g->top);
+    snprintf(g->folder, sizeof(g->folder), "%.1000s/writes", g->top);
+    setenv("TMPDIR", "/tmp/of_this_test", 1);
+    make(g->user, "/changed.pt", "weights", NULL);
+    make(g->user, "/deleted.txt", "old", NULL);
+    *state = g;
+    return 0;
+}
+
+static int tear_down(void **state) {
+    ground *g = *state;
+    char command[2 * PATH_BYTES];
+    snprintf(command, sizeof(command), "rm -rf '%s'", g->top);
+    assert_int_equal(system(command), 0);
+    free(g);
+    return 0;
+}
+
+static void write_some(ground *g) {
+    make(g->folder, copy_of(g, "/changed.pt"), "zeros zeros zeros", NULL);
+    make(g->folder, copy_of(g, "/out/new.pt"), "zeros", NULL);
+    make(g->folder, copy_of(g, "/out/" TIDE_SCRATCH_COVERS), "", NULL);
+    make(g->folder, copy_of(g, "/out/latest"), NULL, "new.pt");
+    make(g->folder, copy_of(g, "/deleted.txt"), NULL, TIDE_SCRATCH_GONE);
+    make(g->folder, copy_of(g, "/never_was"), NULL, TIDE_SCRATCH_GONE);
+    make(g->folder, copy_of(g, "/__pycache__/train.pyc"), "code", NULL);
+    make(g->folder, "/files/tmp/of_this_test/x", "temporary", NULL);
+}
+
+static void marks_are_those_of_the_view(void **state) {
+    (void)state;
+    assert_string_equal(TIDE_WRITES_GONE, TIDE_SCRATCH_GONE);
+    assert_string_equal(TIDE_WRITES_COVERS, TIDE_SCRATCH_COVERS);
+}
+
+static void nothing_was_written(void **state) {
+    const ground *g = *state;
+    tide_writes writes;
+    char text[TIDE_WRITES_TEXT_BYTES];
+    assert_int_equal(tide_writes_count("/no/such/folder", g->user, &writes, NULL), TIDE_OK);
+    assert_string_equal(tide_writes_sentence(&writes, text), "");
+    assert_string_equal(tide_writes_unseen(&writes, text), "");
+}
+
+static void all_kinds_are_counted(void **state) {
+    ground *g = *state;
+    tide_writes writes;
+    char text[TIDE_WRITES_TEXT_BYTES];
+    write_some(g);
+    assert_int_equal(tide_writes_count(g->folder, g->user, &writes, NULL), TIDE_OK);
+    assert_int_equal(writes.n_files, 3);
+    assert_int_equal(writes.n_changed, 1);
+    assert_int_equal(writes.n_deleted, 1);
+    assert_int_equal(writes.n_passing, 2);
+    assert_int_equal(writes.n_bytes, 22);
+    assert_string_equal(tide_writes_sentence(&writes, text),
+                        "3 files were kept away (22 B): changed.pt and 2 more; 1 deletion was kept "
+                        "away; 2 temporary files were dropped");
+    /* Seen from elsewhere, the path is whole. */
+    assert_int_equal(tide_writes_count(g->folder, "/elsewhere", &writes, NULL), TIDE_OK);
+    assert_memory_equal(writes.largest, g->user, strlen(g->user));
+}
+
+static void programs_that_were_not_served_are_told(void **state) {
+    ground *g = *state;
+    tide_writes writes;
+    char text[TIDE_WRITES_TEXT_BYTES];
+    make(g->folder, "/unseen",
+         "/bin/b\tis linked statically\n/bin/a\tis linked statically\n/bin/b\tis linked "
+         "statically\n",
+         NULL);
+    assert_int_equal(tide_writes_count(g->folder, g->user, &writes, NULL), TIDE_OK);
+    assert_string_equal(tide_writes_unseen(&writes, text),
+                        "/bin/a is linked statically: what it wrote is real (so with 1 more "
+                        "program)");
+}
+
+static void check_kept(const char *kept, const ground *g) {
+    char path[3 * PATH_BYTES];
+    char text[64] = "";
+    snprintf(path, sizeof(path), "%s%s", kept, g->user);
+    assert_true(has(path, "/changed.pt") && has(path, "/out/new.pt") && has(path, "/out/latest"));
+    assert_false(has(path, "/deleted.txt") || has(path, "/never_was"));
+    assert_false(has(path, "/out/" TIDE_SCRATCH_COVERS));
+    snprintf(path, sizeof(path), "%s%s/changed.pt", kept, g->user);
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    assert_non_null(fgets(text, sizeof(text), file));
+    assert_int_equal(fclose(file), 0);
+    assert_string_equal(text, "zeros zeros zeros");
+}
+
+static void writes_are_kept(void **state) {
+    ground *g = *state;
+    char kept[2 * PATH_BYTES];
+    write_some(g);
+    snprintf(kept, sizeof(kept), "%s/kept", g->top);
+    assert_int_equal(tide_writes_keep(g->folder, kept, NULL), TIDE_OK);
+    check_kept(kept, g);
+}
+
+/* /dev/shm is a file system of its own. */
+static void writes_are_kept_on_another_file_system(void **state) {
+    ground *g = *state;
+    char kept[] = "/dev/shm/tide_writes_XXXXXX";
+    char command[64];
+    struct stat here;
+    struct stat there;
+    if (stat("/dev/shm", &there) != 0 || stat(g->top, &here) != 0 || here.st_dev == there.st_dev ||
+        mkdtemp(kept) == NULL) {
+        skip();
+    }
+    write_some(g);
+    tide_status status = tide_writes_keep(g->folder, kept, NULL);
+    if (status == TIDE_OK) {
+        check_kept(kept, g);
+    }
+    snprintf(command, sizeof(command), "rm -rf '%s'", kept);
+    assert_int_equal(system(command), 0);
+    assert_int_equal(status, TIDE_OK);
+}
+
+static void nothing_of_the_users_is_replaced(void **state) {
+    ground *g = *state;
+    tide_error error = {""};
+    char file[2 * PATH_BYTES];
+    write_some(g);
+    assert_int_equal(tide_writes_keep(g->folder, g->user, &error), TIDE_INVALID);
+    assert_non_null(strstr(error.message, "is not empty"));
+    snprintf(file, sizeof(file), "%s/changed.pt", g->user);
+    assert_int_equal(tide_writes_check_target(file, &error), TIDE_INVALID);
+    assert_non_null(strstr(error.message, "is not a folder"));
+    assert_true(has(g->user, "/deleted.txt"));
+    /* A failed attempt costs nothing: what was written is still there. */
+    assert_true(has(g->folder, copy_of(g, "/out/new.pt")));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(marks_are_those_of_the_view),
+        cmocka_unit_test_setup_teardown(nothing_was_written, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(all_kinds_are_counted, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(programs_that_were_not_served_are_told, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(writes_are_kept, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(writes_are_kept_on_another_file_system, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(nothing_of_the_users_is_replaced, set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
