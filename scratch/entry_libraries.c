@@ -1,0 +1,53 @@
+/* entry_libraries.c - dlopen of a library that only a copy holds, such as one that was just
+ * compiled.
+ *
+ * The C library looks at the caller of dlopen to find the folders that it searches. So nothing of
+ * ours may stand between the two: the path is exchanged, and the call goes on with a jump.
+ */
+#define _GNU_SOURCE /* RTLD_NEXT */
+#include <fcntl.h>
+#include <stdlib.h>
+
+#include "scratch/answer.h"
+#include "scratch/export.h"
+#include "scratch/place.h"
+
+/* The C library's dlopen, for the jump below. */
+__attribute__((visibility("hidden"))) void *(*tide_scratch_next_dlopen)(const char *, int);
+
+const char *tide_scratch_library(const char *name);
+
+/* The real path of a library. It lives as long as the process, as a loaded library does. */
+__attribute__((visibility("hidden"), used)) const char *tide_scratch_library(const char *name) {
+    TIDE_SCRATCH_NEXT(tide_scratch_next_dlopen, "dlopen");
+    if (name == NULL || strchr(name, '/') == NULL || !tide_scratch_has_written()) {
+        return name;
+    }
+    tide_scratch_place place;
+    int at = AT_FDCWD;
+    const char *seen = name;
+    /* What is gone gets a path at which nothing is. */
+    if (tide_scratch_see(&at, &seen, TIDE_SCRATCH_FOLLOW, &place) != 0) {
+        return "/proc/self/tidemark-gone";
+    }
+    if (seen == name) {
+        return name;
+    }
+    const char *copy = strdup(seen);
+    return copy != NULL ? copy : name;
+}
+
+__asm__(".text\n"
+        ".globl dlopen\n"
+        ".type dlopen, @function\n"
+        "dlopen:\n"
+        ".cfi_startproc\n"
+        "    pushq %rsi\n"
+        "    .cfi_adjust_cfa_offset 8\n"
+        "    call tide_scratch_library\n"
+        "    popq %rsi\n"
+        "    .cfi_adjust_cfa_offset -8\n"
+        "    movq %rax, %rdi\n"
+        "    jmp *tide_scratch_next_dlopen(%rip)\n"
+        ".cfi_endproc\n"
+        ".size dlopen, .-dlopen\n");
