@@ -105,7 +105,12 @@ static void add_ours(builder *to, const tide_launch *launch, const tide_launch_c
     set_number(to, "TIDEMARK_CALLS", config->n_calls);
     snprintf(text, sizeof(text), "%s/lib", launch->folder);
     put_before(to, "LD_LIBRARY_PATH", text);
-    snprintf(text, sizeof(text), "%s/libtidemark_virtual_cuda.so", launch->objects);
+    /* The second one is needed with real writes, too: it hands the environment on to programs that
+     * are started with another one. */
+    snprintf(text, sizeof(text), "%s/libtidemark_virtual_cuda.so%s%s%s", launch->objects,
+             tide_launch_has_scratch(launch) ? ":" : "",
+             tide_launch_has_scratch(launch) ? launch->objects : "",
+             tide_launch_has_scratch(launch) ? "/libtidemark_scratch.so" : "");
     put_before(to, "LD_PRELOAD", text);
     if (!config->writes_are_real) {
         add_scratch(to, launch);

@@ -31,6 +31,7 @@ tide_status tide_launch_run(const tide_launch_config *config, tide_launch *ret_l
     *ret_launch = (tide_launch){.alive_fd = -1, .cleaner = -1, .exit_status = -1};
     TIDE_TRY(tide_launch_find_program(config->arguments[0], &program, error));
     TIDE_TRY(tide_launch_find_objects(ret_launch, error));
+    TIDE_TRY(tide_launch_check_scratch(ret_launch, config, error));
     TIDE_TRY(tide_launch_make_folder(ret_launch, error));
     return run(program.path, config, ret_launch, error);
 }

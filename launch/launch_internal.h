@@ -23,6 +23,12 @@ TIDE_NODISCARD tide_status tide_launch_find_program(const char *command,
 
 /* objects.c: finds the libraries and the package, beside this program. */
 TIDE_NODISCARD tide_status tide_launch_find_objects(tide_launch *launch, tide_error *error);
+/* Whether the object that keeps writes away lies beside the virtual card's; it is not in builds
+ * with a sanitizer. TIDE_UNSUPPORTED: it does not, though it is needed. */
+bool tide_launch_has_scratch(const tide_launch *launch);
+TIDE_NODISCARD tide_status tide_launch_check_scratch(const tide_launch *launch,
+                                                     const tide_launch_config *config,
+                                                     tide_error *error);
 
 /* folder.c: makes the folder of the run, and the process that removes it. */
 TIDE_NODISCARD tide_status tide_launch_make_folder(tide_launch *launch, tide_error *error);

@@ -9,6 +9,7 @@
 #include "launch/launch_internal.h"
 
 #define OBJECT "libtidemark_virtual_cuda.so"
+#define SCRATCH "libtidemark_scratch.so"
 #define PACKAGE "tidemark/__init__.py"
 
 /* Places as seen from the folder of this program. */
@@ -50,4 +51,19 @@ tide_status tide_launch_find_objects(tide_launch *launch, tide_error *error) {
                          has_object ? PACKAGE : OBJECT);
     }
     return TIDE_OK;
+}
+
+bool tide_launch_has_scratch(const tide_launch *launch) {
+    char path[2 * TIDE_LAUNCH_PATH_BYTES];
+    snprintf(path, sizeof(path), "%s/" SCRATCH, launch->objects);
+    return access(path, R_OK) == 0;
+}
+
+tide_status tide_launch_check_scratch(const tide_launch *launch, const tide_launch_config *config,
+                                      tide_error *error) {
+    return config->writes_are_real || tide_launch_has_scratch(launch)
+               ? TIDE_OK
+               : tide_fail(error, TIDE_UNSUPPORTED,
+                           SCRATCH " is missing beside " OBJECT ": without it the program would "
+                                   "write over real files; --writes allow lets it");
 }

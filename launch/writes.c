@@ -172,6 +172,9 @@ tide_status tide_writes_count(const char *folder, const char *current, tide_writ
     if (home != NULL && home[0] == '/') {
         (void)snprintf(c.caches, sizeof(c.caches), "%s/.cache", home);
     }
+    char page[TIDE_WRITES_PATH_BYTES];
+    (void)snprintf(page, sizeof(page), "%s/state", folder);
+    writes.is_view = access(page, F_OK) == 0;
     TIDE_TRY(count_files(&c, folder, error));
     count_unseen(&writes, folder);
     *ret_writes = writes;

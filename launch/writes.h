@@ -6,6 +6,7 @@
 #ifndef TIDE_LAUNCH_WRITES_H
 #define TIDE_LAUNCH_WRITES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -22,6 +23,7 @@ enum { TIDE_WRITES_PATH_BYTES = 4096, TIDE_WRITES_TEXT_BYTES = 2 * TIDE_WRITES_P
 #define TIDE_WRITES_COVERS ".tidemark-covers"
 
 typedef struct tide_writes {
+    bool is_view;     /* a process had the view; else all writes were real */
     size_t n_files;   /* made or changed, without those of n_passing */
     size_t n_changed; /* of n_files: those that take the place of a file of the user's */
     size_t n_deleted; /* of the user's files and folders, a folder counted once */
@@ -35,7 +37,8 @@ typedef struct tide_writes {
 } tide_writes;
 
 /* Counts what lies in FOLDER. `current`: the folder in which the program was started, absolute.
- * A FOLDER that does not exist holds nothing. TIDE_IO: it cannot be read. */
+ * A FOLDER that does not exist holds nothing, and no process had the view. TIDE_IO: it cannot be
+ * read. */
 TIDE_NODISCARD tide_status tide_writes_count(const char *folder, const char *current,
                                              tide_writes *ret_writes, tide_error *error);
 

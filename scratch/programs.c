@@ -79,9 +79,11 @@ static void note_start(void) {
     start.library = run != NULL ? our_parts(getenv("LD_LIBRARY_PATH"), NULL, run) : NULL;
 }
 
-/* As early as can be, before the program changes its environment. */
+/* As early as can be, before the program changes its environment. That there is a state in FOLDER
+ * says that the program was kept from writing. */
 __attribute__((constructor)) static void note_start_early(void) {
     (void)pthread_once(&start.once, note_start);
+    (void)tide_scratch_state_get();
 }
 
 /* The value of NAME in an environment, or NULL. `name` ends in '='. */

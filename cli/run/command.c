@@ -10,6 +10,7 @@
 #include "cli/run_choices.h"
 #include "common/hostmem.h"
 #include "launch/document.h"
+#include "launch/writes.h"
 
 enum { EXIT_NOT_STARTED = 125 };
 
@@ -141,6 +142,7 @@ static tide_status report(const tide_run_command_options *options, const tide_la
         status = processes != NULL ? save(&answer, processes, is_answer, error) : TIDE_NO_MEMORY;
     }
     if (status == TIDE_OK && is_answer) {
+        status = tide_run_settle_writes(&answer, answer.kept_away, sizeof(answer.kept_away), error);
         tide_run_tell(&answer);
     } else if (status == TIDE_OK) {
         tide_run_tell_need(&answer);
@@ -171,7 +173,8 @@ static tide_status check_options(const tide_run_command_options *options, tide_e
         return tide_fail(error, TIDE_INVALID,
                          "--keep-writes needs --writes scratch: with allow nothing is kept away");
     }
-    return TIDE_OK;
+    return options->keep_writes == NULL ? TIDE_OK
+                                        : tide_writes_check_target(options->keep_writes, error);
 }
 
 /* Runs once more without a limit, quietly, to tell what it needs. */

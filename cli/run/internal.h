@@ -60,8 +60,8 @@ typedef struct tide_run_answer {
     const tide_left_list *list;
     const tide_run_saved *processes; /* as many as the list has */
     const tide_run_files *files;
-    char kept_away[512]; /* a sentence on the files that the program wrote; "": there are none */
-    bool has_page;       /* the report was written */
+    char kept_away[1024]; /* what became of files that the program wrote; "": there are none */
+    bool has_page;        /* the report was written */
 } tide_run_answer;
 
 /* The process and the device with the highest peak of reserved bytes. */
@@ -73,6 +73,11 @@ tide_run_place tide_run_fullest(const tide_run_answer *of);
 /* The peaks of a device: PyTorch's statistics, or the history where the program reset those. */
 int64_t tide_run_allocated_peak(const tide_run_answer *of, tide_run_place at);
 int64_t tide_run_reserved_peak(const tide_run_answer *of, tide_run_place at);
+
+/* writes.c. Counts what the program wrote and moves it to the folder of --keep-writes. The text
+ * begins with a semicolon, or is empty. */
+TIDE_NODISCARD tide_status tide_run_settle_writes(const tide_run_answer *of, char *ret_text,
+                                                  size_t n_text, tide_error *error);
 
 /* answer.c. The lines on stderr at the end of a run. */
 void tide_run_tell(const tide_run_answer *answer);

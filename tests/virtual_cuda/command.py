@@ -8,6 +8,7 @@ import gzip
 import json
 import os
 import pickle
+import shutil
 import signal
 import subprocess
 import sys
@@ -227,8 +228,32 @@ def check_recorders(runner):
         need("it fits" in done.stderr, flags, done.stderr)
 
 
+def check_writes(runner):
+    """A checkpoint of zeros does not replace the user's; it can be had by --keep-writes."""
+    for options in ([], ["--keep-writes", "kept"], ["--writes", "allow"]):
+        command = runner.command(["--device", "virtual:h100-80", *options], TRAIN, "1")
+        path = os.path.join(runner.folder, "model.pt")
+        with open(path, "w") as file:
+            file.write("weights")
+        done = subprocess.run(command, cwd=runner.folder, capture_output=True, text=True)
+        need(done.returncode == 0, done.stderr)
+        with open(path, "rb") as file:
+            content = file.read()
+        if "allow" in options:
+            need(content[:2] == b"PK" and "kept away" not in done.stderr, done.stderr)
+            continue
+        need(content == b"weights", "the checkpoint of the user's is", content[:20])
+        need("1 file was kept away (16.00 MiB): model.pt" in done.stderr, done.stderr)
+        need("model.pt" in os.listdir(runner.folder) and os.path.exists(runner.folder + "/kept") == bool(options), options)
+        if options:
+            need(os.path.getsize(runner.folder + "/kept" + os.path.realpath(path)) > 16 * MIB, "what was kept")
+            done = subprocess.run(command, cwd=runner.folder, capture_output=True, text=True)
+            need(done.returncode == 125 and "kept is not empty" in done.stderr, done.stderr)
+            shutil.rmtree(runner.folder + "/kept")
+
+
 CHECKS = [check_answer, check_steps, check_status, check_signal, check_history, check_out_of_memory, check_caught,
-          check_several, check_recorders]
+          check_several, check_recorders, check_writes]
 
 
 def main():

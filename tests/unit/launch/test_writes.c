@@ -107,6 +107,10 @@ static void nothing_was_written(void **state) {
     assert_int_equal(tide_writes_count("/no/such/folder", g->user, &writes, NULL), TIDE_OK);
     assert_string_equal(tide_writes_sentence(&writes, text), "");
     assert_string_equal(tide_writes_unseen(&writes, text), "");
+    assert_false(writes.is_view);
+    make(g->folder, "/state", "", NULL);
+    assert_int_equal(tide_writes_count(g->folder, g->user, &writes, NULL), TIDE_OK);
+    assert_true(writes.is_view);
 }
 
 static void all_kinds_are_counted(void **state) {

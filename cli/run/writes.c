@@ -1,0 +1,38 @@
+/* writes.c - what becomes of the files that the program wrote. */
+#include <stdio.h>
+#include <unistd.h>
+
+#include "cli/run/internal.h"
+#include "common/text.h"
+#include "launch/writes.h"
+
+tide_status tide_run_settle_writes(const tide_run_answer *of, char *ret_text, size_t n_text,
+                                   tide_error *error) {
+    char folder[2 * TIDE_PATH_BYTES];
+    char current[TIDE_PATH_BYTES];
+    char sentence[TIDE_WRITES_TEXT_BYTES];
+    tide_writes writes;
+    tide_text text = tide_text_in(ret_text, n_text);
+    if (of->config->writes_are_real) {
+        return TIDE_OK;
+    }
+    (void)snprintf(folder, sizeof(folder), "%s/writes", of->launch->folder);
+    if (getcwd(current, sizeof(current)) == NULL) {
+        current[0] = '\0';
+    }
+    TIDE_TRY(tide_writes_count(folder, current, &writes, error));
+    if (!writes.is_view) {
+        tide_text_add(&text, "; the program could not be kept from writing: what it wrote is real");
+    }
+    if (tide_writes_sentence(&writes, sentence)[0] != '\0') {
+        tide_text_add(&text, "; %s", sentence);
+    }
+    if (tide_writes_unseen(&writes, sentence)[0] != '\0') {
+        tide_text_add(&text, "; %s", sentence);
+    }
+    if (of->options->keep_writes != NULL) {
+        TIDE_TRY(tide_writes_keep(folder, of->options->keep_writes, error));
+        tide_text_add(&text, "; what was written is in %s", of->options->keep_writes);
+    }
+    return TIDE_OK;
+}
