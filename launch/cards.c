@@ -5,10 +5,13 @@
 #include <string.h>
 
 #include "common/nearest.h"
+#include "device/card_text.h"
+#include "launch/card_file.h"
 
-enum { NAME_BYTES = 64 };
+enum { ITEM_BYTES = 4096, CARD_BYTES = 256 };
 
 static const char PREFIX[] = "virtual:";
+static const char ENDING[] = ".json";
 
 static const char *name_at(const void *ctx, size_t i) {
     (void)ctx;
@@ -24,33 +27,45 @@ static tide_status unknown(const char *name, tide_error *error) {
                      tide_unknown_word(&NAMES, name, text));
 }
 
-/* "h100-80x8" is eight of h100-80, unless a card has the whole name. */
-static tide_status read_item(const char *item, const tide_card **ret_card, size_t *ret_n,
-                             tide_error *error) {
-    char name[NAME_BYTES];
+/* Splits "h100-80x8" into the card and its number, unless a card has the whole name. */
+static tide_status split(char *item, size_t *ret_n, tide_error *error) {
+    char *times = strrchr(item, 'x');
+    char *end = NULL;
     *ret_n = 1;
-    *ret_card = tide_card_find(item);
-    const char *times = strrchr(item, 'x');
-    if (*ret_card == NULL && times != NULL && times[1] >= '0' && times[1] <= '9') {
-        char *end = NULL;
-        unsigned long n = strtoul(times + 1, &end, 10);
-        snprintf(name, sizeof(name), "%.*s", (int)(times - item), item);
-        if (*end == '\0' && (n == 0 || n > TIDE_LAUNCH_MAX_CARDS)) {
-            return tide_fail(error, TIDE_INVALID, "%s: a machine has 1 to %d cards", item,
-                             (int)TIDE_LAUNCH_MAX_CARDS);
-        }
-        *ret_card = *end == '\0' ? tide_card_find(name) : NULL;
-        *ret_n = n;
-        return *ret_card != NULL ? TIDE_OK : unknown(name, error);
+    if (tide_card_find(item) != NULL || times == NULL || times[1] < '0' || times[1] > '9') {
+        return TIDE_OK;
     }
-    return *ret_card != NULL ? TIDE_OK : unknown(item, error);
+    unsigned long n = strtoul(times + 1, &end, 10);
+    if (*end != '\0') {
+        return TIDE_OK;
+    }
+    if (n == 0 || n > TIDE_LAUNCH_MAX_CARDS) {
+        return tide_fail(error, TIDE_INVALID, "%s: a machine has 1 to %d cards", item,
+                         (int)TIDE_LAUNCH_MAX_CARDS);
+    }
+    *times = '\0';
+    *ret_n = n;
+    return TIDE_OK;
 }
 
-static tide_status add_item(const char *item, char ret_cards[TIDE_LAUNCH_CARDS_BYTES],
+static tide_status read_item(const char *item, char *ret_text, size_t n_room, tide_error *error) {
+    size_t n = strlen(item);
+    const tide_card *card = tide_card_find(item);
+    if (card != NULL) {
+        snprintf(ret_text, n_room, "%s", card->name);
+        return TIDE_OK;
+    }
+    return n > strlen(ENDING) && strcmp(item + n - strlen(ENDING), ENDING) == 0
+               ? tide_launch_card_file(item, ret_text, n_room, error)
+               : unknown(item, error);
+}
+
+static tide_status add_item(char *item, char ret_cards[TIDE_LAUNCH_CARDS_BYTES],
                             tide_error *error) {
-    const tide_card *card = NULL;
+    char text[CARD_BYTES];
     size_t n = 0;
-    TIDE_TRY(read_item(item, &card, &n, error));
+    TIDE_TRY(split(item, &n, error));
+    TIDE_TRY(read_item(item, text, sizeof(text), error));
     if (tide_launch_n_cards(ret_cards) + n > TIDE_LAUNCH_MAX_CARDS) {
         return tide_fail(error, TIDE_INVALID, "a machine has at most %d cards",
                          (int)TIDE_LAUNCH_MAX_CARDS);
@@ -58,7 +73,7 @@ static tide_status add_item(const char *item, char ret_cards[TIDE_LAUNCH_CARDS_B
     for (size_t i = 0; i < n; i++) {
         size_t used = strlen(ret_cards);
         snprintf(ret_cards + used, TIDE_LAUNCH_CARDS_BYTES - used, "%s%s", used > 0 ? "+" : "",
-                 card->name);
+                 text);
     }
     return TIDE_OK;
 }
@@ -72,7 +87,7 @@ tide_status tide_launch_cards(const char *spec, char ret_cards[TIDE_LAUNCH_CARDS
                          spec);
     }
     for (const char *at = spec + strlen(PREFIX); at != NULL;) {
-        char item[NAME_BYTES];
+        char item[ITEM_BYTES];
         size_t n = strcspn(at, "+");
         snprintf(item, sizeof(item), "%.*s", (int)n, at);
         tide_status status = add_item(item, ret_cards, error);
@@ -85,14 +100,12 @@ tide_status tide_launch_cards(const char *spec, char ret_cards[TIDE_LAUNCH_CARDS
     return TIDE_OK;
 }
 
-const tide_card *tide_launch_card(const char *cards, size_t device) {
-    char name[NAME_BYTES];
+bool tide_launch_card(const char *cards, size_t device, tide_card *ret_card) {
     for (size_t i = 0; i < device && *cards != '\0'; i++) {
         cards += strcspn(cards, "+");
         cards += *cards == '+';
     }
-    snprintf(name, sizeof(name), "%.*s", (int)strcspn(cards, "+"), cards);
-    return tide_card_find(name);
+    return tide_card_read(cards, strcspn(cards, "+"), ret_card);
 }
 
 size_t tide_launch_n_cards(const char *cards) {

@@ -3,6 +3,7 @@
 #ifndef TIDE_LAUNCH_CARDS_H
 #define TIDE_LAUNCH_CARDS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "common/status.h"
@@ -12,16 +13,17 @@
 extern "C" {
 #endif
 
-enum { TIDE_LAUNCH_MAX_CARDS = 64, TIDE_LAUNCH_CARDS_BYTES = 2048 };
+enum { TIDE_LAUNCH_MAX_CARDS = 64, TIDE_LAUNCH_CARDS_BYTES = 16384 };
 
-/* "virtual:h100-80", "virtual:h100-80x8" or "virtual:h100-80+a100-40" as names of cards joined by
- * "+": what tide_launch_config.cards takes. TIDE_INVALID names what is wrong and what is near. */
+/* "virtual:h100-80", "virtual:h100-80x8", "virtual:h100-80+a100-40" or "virtual:FILE.json" (see
+ * card_file.h) as cards joined by "+": what tide_launch_config.cards takes. TIDE_INVALID names what
+ * is wrong and what is near. */
 TIDE_NODISCARD tide_status tide_launch_cards(const char *spec,
                                              char ret_cards[TIDE_LAUNCH_CARDS_BYTES],
                                              tide_error *error);
 
-/* The card number `device` of such a list; NULL: it has fewer. */
-const tide_card *tide_launch_card(const char *cards, size_t device);
+/* The card number `device` of such a list. False: it has fewer. */
+bool tide_launch_card(const char *cards, size_t device, tide_card *ret_card);
 
 /* How many cards the list has. */
 size_t tide_launch_n_cards(const char *cards);

@@ -54,12 +54,13 @@ static tide_status set_devices(tide_snapshot *snapshot, const tide_launch_config
         return TIDE_NO_MEMORY;
     }
     for (size_t i = 0; i < snapshot->n_devices; i++) {
-        const tide_card *card = tide_launch_card(config->cards, i);
+        tide_card card;
+        bool is_known = tide_launch_card(config->cards, i, &card);
         devices[i].kind = "virtual";
-        devices[i].name = card != NULL ? card->title : "";
-        devices[i].compute_capability = card != NULL ? card->compute_capability : -1;
+        devices[i].name = is_known ? card.title : "";
+        devices[i].compute_capability = is_known ? card.compute_capability : -1;
         devices[i].total_bytes = config->memory_bytes > 0 ? (int64_t)config->memory_bytes
-                                 : card != NULL           ? card->total_bytes
+                                 : is_known               ? card.total_bytes
                                                           : -1;
     }
     snapshot->devices = devices;

@@ -9,11 +9,14 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "device/card_text.h"
+
 enum { NAME_BYTES = 64 };
 /* Structs and signatures of these were compared with NVIDIA's headers. */
 enum { LOWEST_RUNTIME = 11, HIGHEST_RUNTIME = 13 };
 
 typedef struct machine {
+    tide_card boards[TIDE_VC_MAX_DEVICES];
     tide_vc_card cards[TIDE_VC_MAX_DEVICES];
     int n_cards;
     int visible[TIDE_VC_MAX_DEVICES]; /* numbers of cards, by device number */
@@ -62,12 +65,12 @@ static void read_machine(void) {
         char name[NAME_BYTES];
         size_t n = strcspn(at, "+");
         snprintf(name, sizeof(name), "%.*s", (int)n, at);
-        const tide_card *card = tide_card_find(name);
-        if (card == NULL) {
-            refuse("TIDEMARK_VIRTUAL_CARDS names no card of the table", name);
-        }
         if (here.n_cards == TIDE_VC_MAX_DEVICES) {
             refuse("TIDEMARK_VIRTUAL_CARDS has more than 64 cards", names);
+        }
+        tide_card *card = &here.boards[here.n_cards];
+        if (!tide_card_read(at, n, card)) {
+            refuse("TIDEMARK_VIRTUAL_CARDS names no card of the table", name);
         }
         here.cards[here.n_cards] = card_of(card, total_bytes);
         here.cards[here.n_cards].number = here.n_cards;

@@ -4,7 +4,7 @@
  * and never changes afterwards. A description that makes no sense ends the program with one line:
  * there is no CUDA error that a program would show as it is.
  *
- *   TIDEMARK_VIRTUAL_CARDS   names of device/cards.h, joined by "+": "h100-80+h100-80"
+ *   TIDEMARK_VIRTUAL_CARDS   cards as device/card_text.h has them, joined by "+": "h100-80+h100-80"
  *   TIDEMARK_VIRTUAL_MEMORY  bytes of each card, instead of the table's; absent: the table's
  *   CUDA_VISIBLE_DEVICES     as CUDA reads it: which cards the process sees, and in what order
  */
@@ -21,7 +21,7 @@ enum { TIDE_VC_MAX_DEVICES = 64 };
 
 /* A card as the calls see it. Figures of its board that nobody has published are -1 there. */
 typedef struct tide_vc_card {
-    const tide_card *card;      /* static */
+    const tide_card *card;      /* valid as long as the process */
     const tide_card_chip *chip; /* static */
     uint64_t total_bytes;       /* as the runtime reports it */
     uint64_t context_bytes;     /* taken by context and libraries; 0: none, or not measured */

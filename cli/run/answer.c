@@ -98,8 +98,11 @@ static bool find_failed(const tide_run_answer *of, size_t *ret_process) {
 }
 
 static const char *device_name(const tide_run_answer *of, tide_run_place at) {
-    const tide_card *card = tide_launch_card(of->config->cards, at.device);
-    return card != NULL ? card->spec : of->options->device;
+    tide_card card;
+    return tide_launch_card(of->config->cards, at.device, &card) &&
+                   strstr(of->options->device, ".json") == NULL
+               ? card.spec
+               : of->options->device;
 }
 
 /* What was never used of the card, by all processes together and with their contexts. */
@@ -153,8 +156,8 @@ static void tell_failure(const tide_run_answer *of, size_t i, tide_run_place ful
 
 /* How the margin has to be read where nobody has measured what the context takes. */
 static void add_margin(const tide_run_answer *of, tide_run_place at, tide_text *to) {
-    const tide_card *card = tide_launch_card(of->config->cards, at.device);
-    if (card == NULL || card->context_bytes < 0) {
+    tide_card card;
+    if (!tide_launch_card(of->config->cards, at.device, &card) || card.context_bytes < 0) {
         tide_text_add(to, ", less what the CUDA context and libraries take, which is not measured "
                           "for this card");
     }

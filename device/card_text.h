@@ -1,0 +1,35 @@
+/* card_text.h - a card as text: a name of the table, and what differs from it.
+ *
+ *   h100-80
+ *   h100-80:total_bytes=150754820096:n_multiprocessors=114
+ *
+ * This is how cards are told to the processes of a run, and what a user's own card becomes.
+ */
+#ifndef TIDE_DEVICE_CARD_TEXT_H
+#define TIDE_DEVICE_CARD_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "device/cards.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The i-th member that may differ: "total_bytes", "compute_capability", ...; NULL past the last. */
+const char *tide_card_member(size_t i);
+
+/* Sets a member by its name. False: there is no such member, or the value makes no card (0 bytes, a
+ * compute capability that device/chips.h does not know). */
+bool tide_card_set(tide_card *card, const char *member, int64_t value);
+
+/* Reads the first n bytes of a text. False: the table has no such card, or a member is wrong. */
+bool tide_card_read(const char *text, size_t n, tide_card *ret_card);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
