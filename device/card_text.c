@@ -86,10 +86,10 @@ static bool read_member(char *item, tide_card *card) {
 }
 
 bool tide_card_read(const char *text, size_t n, tide_card *ret_card) {
-    bool is_first = true;
-    for (size_t at = 0; at < n || is_first;) {
+    for (size_t at = 0, length = 0; at <= n; at += length + 1) {
         char item[ITEM_BYTES];
-        size_t length = 0;
+        bool is_first = at == 0;
+        length = 0;
         while (at + length < n && text[at + length] != ':') {
             length++;
         }
@@ -105,8 +105,6 @@ bool tide_card_read(const char *text, size_t n, tide_card *ret_card) {
         if (is_first ? base == NULL : !read_member(item, ret_card)) {
             return false;
         }
-        is_first = false;
-        at += length + 1;
     }
     return true;
 }
