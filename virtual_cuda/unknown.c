@@ -2,7 +2,6 @@
 
 #include <pthread.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "common/clock.h"
@@ -51,12 +50,10 @@ static bool is_polled(const void *address) {
 }
 
 static void tell(void) {
-    fprintf(stderr,
-            "tidemark: the program has read one value of the card %d times, and nobody "
-            "knows it: it reads 0 each time. A loop that waits for it to change never "
-            "ends. `--values shadow` works small values out; `--steps N` or `--calls N` "
-            "ends the program early.\n",
-            (int)MANY_READS);
+    tide_vc_say("The program has read one value of the card 1000 times, and nobody knows it: it "
+                "reads 0 each time. A loop that waits for it to change never ends. `--values "
+                "shadow` works small values out; `--steps N` or `--calls N` ends the program "
+                "early.");
     tide_vc_inexact("values",
                     "the program read one unknown value more than 1000 times, as 0 each time; a "
                     "loop that waits for it never ends (--values shadow, --steps N, --calls N)");
