@@ -10,7 +10,6 @@
 #include "virtual_cuda/fork.h"
 #include "virtual_cuda/handle.h"
 #include "virtual_cuda/inexact.h"
-#include "virtual_cuda/known.h"
 #include "virtual_cuda/machine.h"
 #include "virtual_cuda/status.h"
 
@@ -236,7 +235,6 @@ TIDE_VC_EXPORT int cudaGraphExecDestroy(void *executable) {
 
 TIDE_VC_EXPORT int cudaGraphLaunch(void *executable, void *stream) {
     (void)executable;
-    tide_vc_known_forget_all(); /* its kernels may write anywhere */
     tide_vc_stream_work(stream);
     return TIDE_VC_OK;
 }

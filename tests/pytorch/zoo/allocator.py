@@ -9,7 +9,7 @@ Allocated is 1000 * 512 + 10 * 30 MiB + 50 MiB; at its peak, before any was drop
   expandable_segments    the twenty lie side by side in one range, which grows by 20 MiB at a time; no hole is larger than
                          30 MiB, so that 50 MiB more are mapped behind it: 2 MiB + rounded(20 * 30 + 50 MiB, 20 MiB)
   roundup_power2         with 4 divisions 30 MiB becomes 32 MiB and 50 MiB becomes 56 MiB; the block is rounded up as well
-  cudaMallocAsync        has no segments; what the driver's pool keeps is its own affair
+  cudaMallocAsync        has no segments; blocks are multiples of 512 bytes alike, and what the pool holds is the driver's affair
 """
 import torch
 
@@ -21,7 +21,7 @@ one = torch.empty(50 * MIB, dtype=torch.uint8, device="cuda")
 print("backend", torch.cuda.get_allocator_backend())
 print(f"allocated: {torch.cuda.memory_allocated()}")
 print(f"reserved: {torch.cuda.memory_reserved()}")
-print(f"peak allocated: {torch.cuda.max_memory_allocated()}")
+print(f"peak so far: {torch.cuda.max_memory_allocated()}")
 del few, many, one
 torch.cuda.synchronize()
 torch.cuda.empty_cache()

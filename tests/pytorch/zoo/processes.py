@@ -45,7 +45,7 @@ def main():
                 optimizer.step()
                 n_batches += 1
     print(f"batches: {n_batches}")
-    print(f"steps: {len(optimizer.state)}")
+    print(f"states: {len(optimizer.state)}")
     print("forked:", in_a_child("fork"))
     print(f"spawned: {in_a_child('spawn')}")
 

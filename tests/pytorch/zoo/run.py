@@ -1,10 +1,10 @@
-"""Runs PyTorch scripts on the virtual card, and compares what each one ends with to its verdict.
+"""Runs PyTorch scripts on a virtual card with `tidemark run`, and compares what each one ends with to its verdict.
 
-  run.py --python PYTHON --library LIBRARY [--full] [--jobs N] [--list] [NAME...]
+  run.py --tidemark TIDEMARK --python PYTHON [--full] [--jobs N] [--list] [NAME...]
 
-PYTHON is the interpreter of an environment with a CUDA build of PyTorch, LIBRARY the object to preload. Without --full
-only the rows run whose group is "torch", which need torch and torchvision alone. NAME is the beginning of a row's name.
-The verdicts are in verdicts.json; verdicts.py says what a row holds.
+PYTHON is the interpreter of an environment with a CUDA build of PyTorch. Without --full only the rows run whose group is
+"torch", which need torch and torchvision alone. NAME is the beginning of a row's name. The verdicts are in verdicts.json;
+verdicts.py says what a row holds.
 """
 import argparse
 import concurrent.futures
@@ -21,36 +21,23 @@ from pathlib import Path
 import verdicts
 
 HERE = Path(__file__).resolve().parent
-# The loader knows a loaded library by its inode, so that the driver and NVML are the preloaded object as well.
-OTHER_NAMES = ("libcuda.so.1", "libnvidia-ml.so.1")
 
 
-class Card:
-    """Starts a program on a virtual card."""
-
-    def __init__(self, library: Path, scratch: Path):
-        self.library = library
-        self.links = scratch / "links"
-        self.links.mkdir()
-        for name in OTHER_NAMES:
-            (self.links / name).symlink_to(library)
-
-    def environment(self, row: verdicts.Row) -> dict[str, str]:
-        inherited = {k: v for k, v in os.environ.items() if not k.startswith(("TIDEMARK_", "PYTORCH_", "TORCH_", "CUDA_"))}
-        return inherited | {
-            "LD_PRELOAD": str(self.library), "LD_LIBRARY_PATH": str(self.links), "TIDEMARK_VIRTUAL_CARDS": row.device,
-            "PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "1",
-        } | row.environment
+def environment(row: verdicts.Row) -> dict[str, str]:
+    inherited = {k: v for k, v in os.environ.items() if not k.startswith(("TIDEMARK_", "PYTORCH_", "TORCH_", "CUDA_"))}
+    return inherited | {"PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "1"} | row.environment
 
 
-def run_row(row: verdicts.Row, card: Card, python: str, scratch: Path) -> verdicts.Seen:
-    """The row's script in a folder of its own. A script that takes too long is ended with all that it started."""
+def run_row(row: verdicts.Row, chosen: argparse.Namespace, scratch: Path) -> verdicts.Seen:
+    """The row's script in a folder of its own. One that takes too long is ended; `tidemark run` clears up after itself."""
     folder = scratch / row.name.replace(" ", "_")
     folder.mkdir()
+    command = [str(chosen.tidemark), "run", "--device", row.device, "-o", "snapshot.json.gz", *row.options, "--",
+               chosen.python, str(HERE / row.script), *row.arguments]
     started = time.monotonic()
     with open(folder / "stdout", "wb") as out, open(folder / "stderr", "wb") as err:
-        program = subprocess.Popen([python, str(HERE / row.script), *row.arguments], cwd=folder, env=card.environment(row),
-                                   stdin=subprocess.DEVNULL, stdout=out, stderr=err, start_new_session=True)
+        program = subprocess.Popen(command, cwd=folder, env=environment(row), stdin=subprocess.DEVNULL, stdout=out,
+                                   stderr=err, start_new_session=True)
         try:
             status = program.wait(row.seconds)
         except subprocess.TimeoutExpired:
@@ -58,8 +45,10 @@ def run_row(row: verdicts.Row, card: Card, python: str, scratch: Path) -> verdic
             status = program.wait()
     seconds = time.monotonic() - started
     texts = [(folder / name).read_text(errors="replace") for name in ("stdout", "stderr")]
-    shutil.rmtree(folder, ignore_errors=True)
-    return verdicts.Seen(status, seconds, *texts)
+    snapshots = [verdicts.read_snapshot(file) for file in sorted(folder.glob("*.json.gz"))]
+    if not chosen.keep:
+        shutil.rmtree(folder, ignore_errors=True)
+    return verdicts.Seen(status, seconds, *texts, snapshots)
 
 
 def report(row: verdicts.Row, seen: verdicts.Seen) -> bool:
@@ -76,10 +65,11 @@ def report(row: verdicts.Row, seen: verdicts.Seen) -> bool:
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--python", required=True)
-    parser.add_argument("--library", required=True, type=lambda text: Path(text).resolve(strict=True))
+    parser.add_argument("--tidemark", required=True, type=lambda text: Path(text).resolve(strict=True))
     parser.add_argument("--full", action="store_true", help="the rows of every group")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--list", action="store_true", help="prints the rows and runs nothing")
+    parser.add_argument("--keep", help="an empty folder that keeps what every row left")
     parser.add_argument("names", nargs="*", metavar="NAME")
     return parser.parse_args()
 
@@ -97,9 +87,8 @@ def main() -> int:
     version = subprocess.run([chosen.python, "-c", question], capture_output=True, text=True, check=True).stdout.strip()
     started = time.monotonic()
     with tempfile.TemporaryDirectory() as scratch, concurrent.futures.ThreadPoolExecutor(chosen.jobs) as pool:
-        card = Card(chosen.library, Path(scratch))
         rows = [row for row in rows if row.is_for(version)]
-        work = {pool.submit(run_row, row, card, chosen.python, Path(scratch)): row for row in rows}
+        work = {pool.submit(run_row, row, chosen, Path(chosen.keep or scratch)): row for row in rows}
         good = [report(work[done], done.result()) for done in concurrent.futures.as_completed(work)]
     n_bad = len(good) - sum(good)
     print(f"{len(good)} rows with torch {version}, {n_bad} not as expected, {time.monotonic() - started:.0f} s")

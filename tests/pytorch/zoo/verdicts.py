@@ -3,19 +3,23 @@
   name      one line; the script's name, then what is different in this row
   script    file beside this one
   arguments, environment
-  device    cards of the machine, as TIDEMARK_VIRTUAL_CARDS has them ("h100-80")
+  device    cards of the machine, as --device has them ("virtual:h100-80")
+  options   further options of tidemark run
   group     torch: torch and torchvision alone, part of every run; long, third-party: only with --full
   torch     [from, below], versions that the row is for; absent: all
   exact     true: nothing is named as inexact; false: "inexact" has the calls that are, all of them and no other
-  refused   texts that stderr must have, of which the first says what is not simulated; then `status` is the program's own
+  refused   calls that are not simulated, and that the program asked for: all of them and no other
+  answers   texts that stderr must have: what tidemark run says at the end, or what a refusal says
   status    exit status that the script must end with (0)
   figures   lines "NAME: NUMBER" that the script must print; a number, or arithmetic over the names below
   texts     what stdout must have besides
   seconds   time after which the script is ended and its row has failed
 
 The figures follow from shapes: each script's first lines say how. They are written as arithmetic so that the derivation
-can be read. None of them was copied from a run.
+can be read. None of them was copied from a run. A row that has "peak allocated" or "peak reserved" compares these with the
+snapshot as well: what the script heard of PyTorch is what tidemark run answers.
 """
+import gzip
 import json
 import re
 from dataclasses import dataclass, field
@@ -27,7 +31,7 @@ KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 HOPPER_WORKSPACE = 4096 * 8 * KIB  # 9.0: a setting of PyTorch's, ":4096:8"
 OTHER_WORKSPACE = (4096 * 2 + 16 * 8) * KIB  # others: ":4096:2:16:8"
 PRINTED = re.compile(r"^([a-z][\w ,]*): (-?\d+)$", re.M)
-SAID = re.compile(r"^tidemark: not (exact|simulated): (\w+): (.*)$", re.M)
+NOT_EXACT = re.compile(r"^tidemark run: not exact: (.*)$", re.M)
 
 
 def rounded(n_bytes: int, step: int) -> int:
@@ -64,7 +68,7 @@ def version_of(text: str) -> tuple[int, ...]:
 class Row:
     name: str
     script: str
-    device: str = "h100-80"
+    device: str = "virtual:h100-80"
     group: str = "torch"
     arguments: list[str] = field(default_factory=list)
     environment: dict[str, str] = field(default_factory=dict)
@@ -72,6 +76,8 @@ class Row:
     exact: bool = True
     inexact: list[str] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
+    answers: list[str] = field(default_factory=list)
+    options: list[str] = field(default_factory=list)
     status: int = 0
     figures: dict[str, Any] = field(default_factory=dict)
     texts: list[str] = field(default_factory=list)
@@ -82,7 +88,7 @@ class Row:
 
     def says(self) -> str:
         if self.refused:
-            return "refused"
+            return f"refused {len(self.refused)}"
         return "exact" if self.exact else f"inexact in {len(self.inexact)}"
 
 
@@ -92,17 +98,25 @@ class Seen:
     seconds: float
     stdout: str
     stderr: str
+    snapshots: list[dict[str, Any]]
 
-    def named(self, kind: str) -> set[str]:
-        return {found[2] for found in SAID.finditer(self.stderr) if found[1] == kind}
+    def named(self, refused: bool) -> set[str]:
+        """The calls in the snapshots; where PyTorch keeps no history there is none, and the last lines name them."""
+        if not self.snapshots and not refused:
+            return {call for line in NOT_EXACT.findall(self.stderr) for call in re.findall(r"(?:^|; )(\w+): ", line)}
+        return {row["call"] for snapshot in self.snapshots for row in snapshot.get("inexact", []) if row["refused"] == refused}
 
     def says(self) -> str:
-        if self.status != 0:
-            return f"exit status {self.status}"
-        if self.named("simulated"):
-            return "refused"
-        n = len(self.named("exact"))
-        return f"inexact in {n}" if n else "exact"
+        status = f", exit status {self.status}" if self.status else ""
+        if self.named(True):
+            return f"refused {len(self.named(True))}{status}"
+        n = len(self.named(False))
+        return (f"inexact in {n}" if n else "exact") + status
+
+
+def read_snapshot(file: Path) -> dict[str, Any]:
+    with gzip.open(file, "rt") as lines:
+        return json.load(lines)
 
 
 def read(file: Path) -> list[Row]:
@@ -130,16 +144,31 @@ def figure_faults(row: Row, seen: Seen) -> list[str]:
     return faults
 
 
+def answer_faults(row: Row, seen: Seen) -> list[str]:
+    """The snapshot of a program with one process and one card, beside what the program printed."""
+    if len(seen.snapshots) != 1:
+        return []
+    found = []
+    summary = seen.snapshots[0]["summary"][0]
+    for name in ("allocated", "reserved"):
+        if f"peak {name}" in row.figures:
+            printed = dict(PRINTED.findall(seen.stdout)).get(f"peak {name}")
+            answered = str(summary["max"][name]["bytes"])
+            if printed != answered:
+                found.append(f"peak {name}: the snapshot has {answered}, the program heard {printed}")
+    return found
+
+
+def set_faults(what: str, expected: list[str], named: set[str]) -> list[str]:
+    found = [f"named as {what}, and not expected: {call}" for call in sorted(named - set(expected))]
+    return found + [f"expected as {what}, and not named: {call}" for call in sorted(set(expected) - named)]
+
+
 def faults(row: Row, seen: Seen) -> list[str]:
-    found = figure_faults(row, seen)
+    found = figure_faults(row, seen) + answer_faults(row, seen)
     if seen.status != row.status:
         took_long = " (it took too long)" if seen.status == -9 and seen.seconds >= row.seconds else ""
         found.append(f"exit status {seen.status}{took_long}, expected {row.status}")
     found += [f"not on stdout: {text}" for text in row.texts if text not in seen.stdout]
-    found += [f"not on stderr: {text}" for text in row.refused if text not in seen.stderr]
-    inexact = seen.named("exact")
-    found += [f"named as inexact, and not expected: {call}" for call in sorted(inexact - set(row.inexact))]
-    found += [f"expected as inexact, and not named: {call}" for call in sorted(set(row.inexact) - inexact)]
-    if not row.refused:
-        found += [f"refused: {call}" for call in sorted(seen.named("simulated"))]
-    return found
+    found += [f"not on stderr: {text}" for text in row.answers if text not in seen.stderr]
+    return found + set_faults("inexact", row.inexact, seen.named(False)) + set_faults("refused", row.refused, seen.named(True))
