@@ -6,7 +6,6 @@
 #include <signal.h>
 #include <spawn.h>
 #include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,8 +46,12 @@ static size_t read_answer(int fd, char answer[ANSWER_BYTES]) {
 
 /* Starts the interpreter with its output in the pipe. 0, or an error number. */
 static int start(const char *python, const int ends[2], pid_t *ret_pid) {
-    char *arguments[] = {(char *)(uintptr_t)python, (char *)(uintptr_t) "-c",
-                         (char *)(uintptr_t)QUESTION, NULL};
+    char name[4096]; /* posix_spawn asks for texts that could be written to */
+    char option[] = "-c";
+    char question[sizeof(QUESTION)];
+    char *arguments[] = {name, option, question, NULL};
+    snprintf(name, sizeof(name), "%s", python);
+    memcpy(question, QUESTION, sizeof(question));
     posix_spawn_file_actions_t actions;
     int failed = posix_spawn_file_actions_init(&actions);
     if (failed != 0) {

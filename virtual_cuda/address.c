@@ -135,6 +135,7 @@ uint64_t tide_vc_address_take(uint64_t n_bytes) {
 }
 
 void tide_vc_address_give_back(uint64_t address, uint64_t n_bytes) {
+    tide_vc_known_forget(address, n_bytes);
     pthread_mutex_lock(&lock);
     put_back((range){address, n_bytes});
     pthread_mutex_unlock(&lock);

@@ -1,4 +1,4 @@
-/* Copies and fills. Device memory has no contents: what comes from it to the host is zeros. */
+/* Copies and fills. Of what lies on the card, known.h has what the host could know. */
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -6,24 +6,37 @@
 #include "virtual_cuda/export.h"
 #include "virtual_cuda/known.h"
 #include "virtual_cuda/status.h"
+#include "virtual_cuda/streams.h"
+#include "virtual_cuda/unknown.h"
 
 void tide_vc_zero_output(void *output, size_t n_bytes) {
-    if (output != NULL && !tide_vc_is_device(output)) {
+    if (output != NULL && tide_vc_is_device(output)) {
+        tide_vc_known_forget((uint64_t)(uintptr_t)output, n_bytes);
+    } else if (output != NULL) {
         memset(output, 0, n_bytes);
     }
 }
 
-/* Nothing is known of any device memory yet, so that there is nothing to forget. */
-void tide_vc_touch(const void *address) {
-    (void)address;
+/* Work that is captured is done when the graph is launched: until then nothing is known of what it
+ * will have written. */
+static bool is_captured(void *stream) {
+    return tide_vc_stream_of(stream)->capture != NULL;
 }
 
-static int copy(void *to, const void *from, size_t n_bytes) {
+static int copy(void *to, const void *from, size_t n_bytes, void *stream) {
+    bool from_device = tide_vc_is_device(from);
     if (tide_vc_is_device(to)) {
-        return TIDE_VC_OK;
-    }
-    if (tide_vc_is_device(from)) {
-        memset(to, 0, n_bytes);
+        if (is_captured(stream)) {
+            tide_vc_known_forget((uint64_t)(uintptr_t)to, n_bytes);
+        } else if (from_device) {
+            tide_vc_known_copy(to, from, n_bytes);
+        } else {
+            tide_vc_known_write(to, from, n_bytes);
+        }
+    } else if (from_device) {
+        if (!tide_vc_known_read(to, from, n_bytes)) {
+            tide_vc_unknown_read(to, from, n_bytes);
+        }
     } else {
         memmove(to, from, n_bytes);
     }
@@ -31,56 +44,67 @@ static int copy(void *to, const void *from, size_t n_bytes) {
 }
 
 static int copy_rows(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,
-                     size_t height) {
+                     size_t height, void *stream) {
     for (size_t i = 0; i < height; i++) {
-        (void)copy((char *)to + i * to_pitch, (const char *)from + i * from_pitch, width);
+        (void)copy((char *)to + i * to_pitch, (const char *)from + i * from_pitch, width, stream);
     }
     return TIDE_VC_OK;
 }
 
-static int fill(void *to, int value, size_t n_bytes) {
+/* n values of n_pattern bytes. */
+static int fill(void *to, const void *pattern, size_t n_pattern, size_t n, void *stream) {
     if (!tide_vc_is_device(to)) {
-        memset(to, value, n_bytes);
+        for (size_t i = 0; i < n; i++) {
+            memcpy((char *)to + i * n_pattern, pattern, n_pattern);
+        }
+    } else if (is_captured(stream)) {
+        tide_vc_known_forget((uint64_t)(uintptr_t)to, n * n_pattern);
+    } else {
+        tide_vc_known_fill(to, pattern, n_pattern, n * n_pattern);
     }
     return TIDE_VC_OK;
+}
+
+static int fill_bytes(void *to, int value, size_t n_bytes, void *stream) {
+    unsigned char byte = (unsigned char)value;
+    return fill(to, &byte, 1, n_bytes, stream);
 }
 
 TIDE_VC_EXPORT int cudaMemcpy(void *to, const void *from, size_t n_bytes, int kind) {
     (void)kind;
-    return copy(to, from, n_bytes);
+    return copy(to, from, n_bytes, NULL);
 }
 
 TIDE_VC_EXPORT int cudaMemcpyAsync(void *to, const void *from, size_t n_bytes, int kind,
                                    void *stream) {
     (void)kind;
-    (void)stream;
-    return copy(to, from, n_bytes);
+    return copy(to, from, n_bytes, stream);
 }
 
 TIDE_VC_EXPORT int cudaMemcpyPeer(void *to, int to_device, const void *from, int from_device,
                                   size_t n_bytes) {
     (void)to_device;
     (void)from_device;
-    return copy(to, from, n_bytes);
+    return copy(to, from, n_bytes, NULL);
 }
 
 TIDE_VC_EXPORT int cudaMemcpyPeerAsync(void *to, int to_device, const void *from, int from_device,
                                        size_t n_bytes, void *stream) {
-    (void)stream;
-    return cudaMemcpyPeer(to, to_device, from, from_device, n_bytes);
+    (void)to_device;
+    (void)from_device;
+    return copy(to, from, n_bytes, stream);
 }
 
 TIDE_VC_EXPORT int cudaMemcpy2D(void *to, size_t to_pitch, const void *from, size_t from_pitch,
                                 size_t width, size_t height, int kind) {
     (void)kind;
-    return copy_rows(to, to_pitch, from, from_pitch, width, height);
+    return copy_rows(to, to_pitch, from, from_pitch, width, height, NULL);
 }
 
 TIDE_VC_EXPORT int cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_t from_pitch,
                                      size_t width, size_t height, int kind, void *stream) {
     (void)kind;
-    (void)stream;
-    return copy_rows(to, to_pitch, from, from_pitch, width, height);
+    return copy_rows(to, to_pitch, from, from_pitch, width, height, stream);
 }
 
 /* A variable of the device's program is not stored anywhere. */
@@ -104,52 +128,42 @@ TIDE_VC_EXPORT int cudaMemcpyFromSymbol(void *to, const void *symbol, size_t n_b
 }
 
 TIDE_VC_EXPORT int cudaMemset(void *to, int value, size_t n_bytes) {
-    return fill(to, value, n_bytes);
+    return fill_bytes(to, value, n_bytes, NULL);
 }
 
 TIDE_VC_EXPORT int cudaMemsetAsync(void *to, int value, size_t n_bytes, void *stream) {
-    (void)stream;
-    return fill(to, value, n_bytes);
+    return fill_bytes(to, value, n_bytes, stream);
 }
 
 TIDE_VC_EXPORT int cuMemcpy(uint64_t to, uint64_t from, size_t n_bytes) {
-    return copy((void *)(uintptr_t)to, (const void *)(uintptr_t)from, n_bytes);
+    return copy((void *)(uintptr_t)to, (const void *)(uintptr_t)from, n_bytes, NULL);
 }
 
 TIDE_VC_EXPORT int cuMemcpyAsync(uint64_t to, uint64_t from, size_t n_bytes, void *stream) {
-    (void)stream;
-    return cuMemcpy(to, from, n_bytes);
+    return copy((void *)(uintptr_t)to, (const void *)(uintptr_t)from, n_bytes, stream);
 }
 
 TIDE_VC_EXPORT int cuMemcpyHtoD_v2(uint64_t to, const void *from, size_t n_bytes) {
-    return copy((void *)(uintptr_t)to, from, n_bytes);
+    return copy((void *)(uintptr_t)to, from, n_bytes, NULL);
 }
 
 TIDE_VC_EXPORT int cuMemcpyDtoH_v2(void *to, uint64_t from, size_t n_bytes) {
-    return copy(to, (const void *)(uintptr_t)from, n_bytes);
+    return copy(to, (const void *)(uintptr_t)from, n_bytes, NULL);
 }
 
 TIDE_VC_EXPORT int cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t n_bytes,
                                         void *stream) {
-    (void)stream;
-    return cuMemcpyHtoD_v2(to, from, n_bytes);
+    return copy((void *)(uintptr_t)to, from, n_bytes, stream);
 }
 
 TIDE_VC_EXPORT int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t n_bytes, void *stream) {
-    (void)stream;
-    return cuMemcpyDtoH_v2(to, from, n_bytes);
+    return copy(to, (const void *)(uintptr_t)from, n_bytes, stream);
 }
 
 TIDE_VC_EXPORT int cuMemsetD8Async(uint64_t to, unsigned char value, size_t n, void *stream) {
-    (void)stream;
-    return fill((void *)(uintptr_t)to, value, n);
+    return fill((void *)(uintptr_t)to, &value, sizeof(value), n, stream);
 }
 
 TIDE_VC_EXPORT int cuMemsetD32Async(uint64_t to, unsigned value, size_t n, void *stream) {
-    (void)stream;
-    unsigned *words = (unsigned *)(uintptr_t)to;
-    for (size_t i = 0; i < n && !tide_vc_is_device(words); i++) {
-        words[i] = value;
-    }
-    return TIDE_VC_OK;
+    return fill((void *)(uintptr_t)to, &value, sizeof(value), n, stream);
 }

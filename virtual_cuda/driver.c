@@ -11,6 +11,7 @@
 #include "virtual_cuda/export.h"
 #include "virtual_cuda/handle.h"
 #include "virtual_cuda/inexact.h"
+#include "virtual_cuda/launched.h"
 #include "virtual_cuda/machine.h"
 #include "virtual_cuda/python.h"
 #include "virtual_cuda/pools.h"
@@ -234,9 +235,21 @@ TIDE_VC_EXPORT int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *ret_n, void 
     return TIDE_VC_OK;
 }
 
+/* Arguments come as a list of addresses, or packed into a buffer. */
+static int launch(void **arguments, void **packed, void *stream) {
+    if (packed != NULL) {
+        tide_vc_launched_packed(packed);
+    } else {
+        tide_vc_launched("", arguments, stream);
+    }
+    tide_vc_stream_work(stream);
+    return TIDE_VC_OK;
+}
+
 TIDE_VC_EXPORT int cuLaunchKernel(void *kernel, unsigned grid_x, unsigned grid_y, unsigned grid_z,
                                   unsigned block_x, unsigned block_y, unsigned block_z,
-                                  unsigned shared_bytes, void *stream) {
+                                  unsigned shared_bytes, void *stream, void **arguments,
+                                  void **packed) {
     (void)kernel;
     (void)grid_x;
     (void)grid_y;
@@ -245,24 +258,24 @@ TIDE_VC_EXPORT int cuLaunchKernel(void *kernel, unsigned grid_x, unsigned grid_y
     (void)block_y;
     (void)block_z;
     (void)shared_bytes;
-    tide_vc_stream_work(stream);
-    return TIDE_VC_OK;
+    return launch(arguments, packed, stream);
 }
 
 TIDE_VC_EXPORT int cuLaunchCooperativeKernel(void *kernel, unsigned grid_x, unsigned grid_y,
                                              unsigned grid_z, unsigned block_x, unsigned block_y,
-                                             unsigned block_z, unsigned shared_bytes,
-                                             void *stream) {
+                                             unsigned block_z, unsigned shared_bytes, void *stream,
+                                             void **arguments) {
     return cuLaunchKernel(kernel, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared_bytes,
-                          stream);
+                          stream, arguments, NULL);
 }
 
 /* CUlaunchConfig: six extents and the shared memory, 32-bit each, then the stream. */
-TIDE_VC_EXPORT int cuLaunchKernelEx(const unsigned *config) {
+TIDE_VC_EXPORT int cuLaunchKernelEx(const unsigned *config, void *kernel, void **arguments,
+                                    void **packed) {
+    (void)kernel;
     void *stream = NULL;
     memcpy(&stream, config + 8, sizeof(stream));
-    tide_vc_stream_work(stream);
-    return TIDE_VC_OK;
+    return launch(arguments, packed, stream);
 }
 
 /* CUtensorMap is 128 bytes that only kernels read. */

@@ -10,6 +10,7 @@
 #include "virtual_cuda/fork.h"
 #include "virtual_cuda/handle.h"
 #include "virtual_cuda/inexact.h"
+#include "virtual_cuda/known.h"
 #include "virtual_cuda/machine.h"
 #include "virtual_cuda/status.h"
 
@@ -235,6 +236,7 @@ TIDE_VC_EXPORT int cudaGraphExecDestroy(void *executable) {
 
 TIDE_VC_EXPORT int cudaGraphLaunch(void *executable, void *stream) {
     (void)executable;
+    tide_vc_known_forget_all(); /* its kernels may write anywhere */
     tide_vc_stream_work(stream);
     return TIDE_VC_OK;
 }

@@ -70,6 +70,7 @@ typedef struct module {
 typedef struct kernel {
     const void *host; /* its address in the program; NULL: the slot is empty */
     const module *of;
+    const char *name; /* as the compiler wrote it; of the program, which keeps it */
 } kernel;
 
 static kernel *kernels; /* open addressing by the host address; from malloc */
@@ -118,6 +119,13 @@ tide_vc_image tide_vc_image_of(const void *host, int device) {
     return image;
 }
 
+const char *tide_vc_kernel_name(const void *host) {
+    pthread_mutex_lock(&lock);
+    const char *name = n_slots > 0 ? kernels[slot_of(host)].name : NULL;
+    pthread_mutex_unlock(&lock);
+    return name != NULL ? name : "";
+}
+
 /* The wrapper: magic, version, the fat binary. */
 TIDE_VC_EXPORT void **__cudaRegisterFatBinary(const void *wrapper) {
     static module spare;
@@ -140,12 +148,11 @@ TIDE_VC_EXPORT void __cudaUnregisterFatBinary(void **handle) {
 TIDE_VC_EXPORT void __cudaRegisterFunction(void **handle, const char *host, char *device,
                                            const char *name) {
     (void)device;
-    (void)name;
     pthread_mutex_lock(&lock);
     if (2 * (n_kernels + 1) <= n_slots || grow()) {
         size_t i = slot_of(host);
         n_kernels += kernels[i].host == NULL;
-        kernels[i] = (kernel){host, (const module *)(const void *)handle};
+        kernels[i] = (kernel){host, (const module *)(const void *)handle, name};
     }
     pthread_mutex_unlock(&lock);
 }

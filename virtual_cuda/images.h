@@ -23,4 +23,7 @@ bool tide_vc_image_choose(const void *fat_binary, int capability, tide_vc_image 
 /* The image of a registered kernel on a device; that of the device itself for an unknown one. */
 tide_vc_image tide_vc_image_of(const void *kernel, int device);
 
+/* The name of a registered kernel as the compiler wrote it; "" for another. */
+const char *tide_vc_kernel_name(const void *kernel);
+
 #endif

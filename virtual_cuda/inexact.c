@@ -94,3 +94,7 @@ void tide_vc_refused(const char *call, const char *why) {
         fprintf(stderr, "tidemark: not simulated: %s: %s\n", call, why);
     }
 }
+
+void tide_vc_say(const char *text) {
+    fprintf(stderr, "tidemark: %s\n", text);
+}

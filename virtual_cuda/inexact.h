@@ -22,4 +22,8 @@ void tide_vc_inexact_bytes(const char *call, const char *what, uint64_t bound_by
 /* `call` was refused, because `why`: "graphs with conditional nodes are not simulated"; static. */
 void tide_vc_refused(const char *call, const char *why);
 
+/* Prints a line on stderr at once, for what a person must know while the program runs. `text`: full
+ * sentences, without the end of the line; each is said as often as it is called for. */
+void tide_vc_say(const char *text);
+
 #endif

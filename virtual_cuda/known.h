@@ -1,10 +1,25 @@
-/* known.h - addresses of the virtual card, as the simulated calls see them.
+/* known.h - addresses of the virtual card, as the simulated calls see them, and the bytes that the
+ * card knows.
+ *
+ * Known are bytes that the host copied there, up to TIDE_VC_KNOWN_COPY_BYTES a copy and
+ * TIDE_VC_KNOWN_BYTES in all (the oldest go first), and fills of any length. Everything else reads
+ * as zero. What a kernel or library was given a pointer into is known no more, because it may have
+ * written there: a program that reuses an address reads its new tensor as zeros, never the old
+ * tensor's bytes. One hole is left: a kernel that is given an address before a known range, and
+ * writes into the range from there, is not seen to write it; PyTorch's blocks begin at multiples of
+ * 512 bytes, so that this takes a larger block over an older, smaller one, read in part.
+ *
+ * Thread-safe. No host memory: nothing new is known.
  */
 #ifndef TIDE_VIRTUAL_CUDA_KNOWN_H
 #define TIDE_VIRTUAL_CUDA_KNOWN_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+
+#define TIDE_VC_KNOWN_COPY_BYTES ((size_t)1 << 20)
+#define TIDE_VC_KNOWN_BYTES ((size_t)64 << 20)
 
 /* Whether the address lies in the range that device memory is given out of. */
 bool tide_vc_is_device(const void *address);
@@ -14,7 +29,32 @@ bool tide_vc_is_device(const void *address);
 void tide_vc_zero_output(void *output, size_t n_bytes);
 
 /* A kernel or library may have written behind this device pointer: nothing is known there any
- * more. Other addresses are ignored. */
+ * more. Where the bytes there hold addresses themselves, as lists of matrices do, neither is what
+ * these lead to. Other addresses are ignored. */
 void tide_vc_touch(const void *address);
+
+/* The same of every device pointer in n_bytes of host memory, which begin at a multiple of 8. */
+void tide_vc_touch_within(const void *block, size_t n_bytes);
+
+/* The host copied n_bytes to the device. */
+void tide_vc_known_write(void *to, const void *from, size_t n_bytes);
+
+/* The device's bytes were set to the pattern, over and over; n_pattern is 1, 2, 4 or 8 and divides
+ * n_bytes. */
+void tide_vc_known_fill(void *to, const void *pattern, size_t n_pattern, size_t n_bytes);
+
+/* Copies from one place of the device to another. */
+void tide_vc_known_copy(void *to, const void *from, size_t n_bytes);
+
+/* Gives n_bytes of the device's to the host: where the whole range is known, its bytes; else zeros,
+ * and false. */
+bool tide_vc_known_read(void *to, const void *from, size_t n_bytes);
+
+/* Nothing is known of the range, or of any. */
+void tide_vc_known_forget(uint64_t address, uint64_t n_bytes);
+void tide_vc_known_forget_all(void);
+
+/* Whether nothing is known at all; a quick look without a lock. */
+bool tide_vc_known_is_empty(void);
 
 #endif

@@ -10,6 +10,7 @@
 #include "virtual_cuda/fork.h"
 #include "virtual_cuda/handle.h"
 #include "virtual_cuda/images.h"
+#include "virtual_cuda/launched.h"
 #include "virtual_cuda/machine.h"
 #include "virtual_cuda/status.h"
 #include "virtual_cuda/streams.h"
@@ -21,19 +22,18 @@ typedef struct extent {
 
 enum { GUESSED_REGISTERS = 32 }; /* of a thread: images are not read that far */
 
-static int launch(void *stream) {
+static int launch(const void *kernel, void **arguments, void *stream) {
+    tide_vc_launched(tide_vc_kernel_name(kernel), arguments, stream);
     tide_vc_stream_work(stream);
     return TIDE_VC_OK;
 }
 
 TIDE_VC_EXPORT int cudaLaunchKernel(const void *kernel, extent grid, extent block, void **arguments,
                                     size_t shared_bytes, void *stream) {
-    (void)kernel;
     (void)grid;
     (void)block;
-    (void)arguments;
     (void)shared_bytes;
-    return launch(stream);
+    return launch(kernel, arguments, stream);
 }
 
 TIDE_VC_EXPORT int cudaLaunchCooperativeKernel(const void *kernel, extent grid, extent block,
@@ -56,9 +56,7 @@ typedef struct launch_config {
 
 TIDE_VC_EXPORT int cudaLaunchKernelExC(const launch_config *config, const void *kernel,
                                        void **arguments) {
-    (void)kernel;
-    (void)arguments;
-    return launch(config->stream);
+    return launch(kernel, arguments, config->stream);
 }
 
 static _Thread_local launch_config pushed;

@@ -16,6 +16,7 @@
 #include "virtual_cuda/exports.h"
 #include "virtual_cuda/fork.h"
 #include "virtual_cuda/inexact.h"
+#include "virtual_cuda/known.h"
 #include "virtual_cuda/machine.h"
 #include "virtual_cuda/status.h"
 
@@ -137,6 +138,7 @@ TIDE_VC_EXPORT int cuMemMap(uint64_t address, size_t n_bytes, size_t offset,
 
 TIDE_VC_EXPORT int cuMemUnmap(uint64_t address, size_t n_bytes) {
     int status = TIDE_VC_INVALID_VALUE;
+    tide_vc_known_forget(address, n_bytes);
     pthread_mutex_lock(&lock);
     for (size_t i = 0; i < n_mappings;) {
         if (mappings[i].address >= address && mappings[i].address - address < n_bytes) {

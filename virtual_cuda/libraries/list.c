@@ -23,12 +23,14 @@
 #define REFUSED(status, reason) | TIDE_VC_REFUSED, .error = (status), .why = (reason)
 
 /* The effects are a list without commas; each adds its bits to the 0. */
+/* NOLINTBEGIN(bugprone-macro-parentheses): lists cannot be in parentheses. */
 #define ROW(function, ...) {.library = LIBRARY, .name = #function, .effects = __VA_ARGS__},
 #define FUNCTION(name, returns, effects) ROW(name, 0 effects)
 #define HAND_WRITTEN(name) ROW(name, TIDE_VC_SIMULATED | TIDE_VC_BY_HAND)
 #define WITHOUT_OUTPUT(name) ROW(name, TIDE_VC_BY_HAND)
 #define REFUSED_BY_HAND(name, error, why) ROW(name, TIDE_VC_BY_HAND REFUSED(error, why))
 #define LEFT_TO_REAL(name) ROW(name, TIDE_VC_LEFT_TO_REAL)
+/* NOLINTEND(bugprone-macro-parentheses) */
 
 static const tide_vc_function FUNCTIONS[] = {
 #define LIBRARY "cudart"

@@ -1,0 +1,30 @@
+/* unknown.h - the host reads bytes of the device that nobody knows, and gets zeros.
+ *
+ * A program that reads the same small value again and again may wait for it to change, which it
+ * never will: this is said on stderr, once, and as a line of what is not exact. python/tidemark
+ * (shadow.py) works out small values beside the card, and gives them to an operator that reads
+ * within itself. Thread-safe.
+ */
+#ifndef TIDE_VIRTUAL_CUDA_UNKNOWN_H
+#define TIDE_VIRTUAL_CUDA_UNKNOWN_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* n_bytes of the device's, which are not known, were given to the host as zeros. An answer that
+ * this thread has left (below) is put in their place, if they are 4 or 8. */
+void tide_vc_unknown_read(void *to, const void *from, size_t n_bytes);
+
+/* ---- for python/tidemark, by name ---- */
+
+/* The calling thread's next reads of 4 or 8 unknown bytes give these numbers, in this order. At
+ * most 16 are left at a time; further ones are dropped. */
+void tidemark_values_answer(uint64_t value);
+
+/* No answers are left. Returns how many were. */
+int tidemark_values_no_answers(void);
+
+/* Whether n_bytes of the device's are known; if so, they are written to `to`. */
+int tidemark_values_read(void *to, uint64_t from, size_t n_bytes);
+
+#endif
