@@ -9,6 +9,9 @@
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <unistd.h>
+#if defined(__SANITIZE_THREAD__)
+#include <sanitizer/tsan_interface.h>
+#endif
 
 #include "virtual_cuda/account_internal.h"
 #include "virtual_cuda/inexact.h"
@@ -125,6 +128,15 @@ void tide_vc_account_in_parent(void) {
     }
 }
 
+/* ThreadSanitizer takes the thread that goes on in the child for the one that holds the lock. */
+static void forget_lock(pthread_mutex_t *lock) {
+#if defined(__SANITIZE_THREAD__)
+    __tsan_mutex_pre_unlock(lock, 0);
+    __tsan_mutex_post_unlock(lock, 0);
+#endif
+    (void)lock;
+}
+
 /* The child is another process: it has no slot. The lock of a shared account is the parent's, which
  * lets it go; a copy's belongs to nobody. */
 void tide_vc_account_in_child(void) {
@@ -135,6 +147,8 @@ void tide_vc_account_in_child(void) {
     }
     if (is_held_for_fork && !is_shared) {
         make_lock(all);
+    } else if (is_held_for_fork) {
+        forget_lock(&all->lock);
     }
 }
 
