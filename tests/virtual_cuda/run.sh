@@ -50,3 +50,6 @@ LD_PRELOAD=$library LD_LIBRARY_PATH=$scratch TIDEMARK_VIRTUAL_CARDS=h100-80+t4-1
 echo "tidemark run:"
 tidemark=$(dirname "$library")/../cli/tidemark
 python3 -B "$here/command.py" "$tidemark" "$python"
+
+echo "runs that are killed:"
+python3 -B "$here/kills.py" "$tidemark" --runs 95 --torch "$python" --torch-runs 5
