@@ -5,11 +5,8 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
-#include "cli/html_report.h"
 #include "cli/run/internal.h"
 #include "cli/run_choices.h"
-#include "common/hostmem.h"
-#include "launch/document.h"
 #include "launch/writes.h"
 
 enum { EXIT_NOT_STARTED = 125 };
@@ -24,7 +21,7 @@ static const char *values_at(size_t i) {
 }
 
 static const char *streams_at(size_t i) {
-    static const char *const NAMES[] = {"now", "late"};
+    static const char *const NAMES[] = {"now", "late", "both"};
     return i < sizeof(NAMES) / sizeof(NAMES[0]) ? NAMES[i] : NULL;
 }
 
@@ -49,7 +46,8 @@ static const tide_option OPTIONS[] = {
                    "what the program reads from the card: zeros, or small tensors worked out "
                    "beside it; default auto (docs/virtual-cuda.md)"),
     TIDE_OPTION_OF(CHOICE, "streams", NULL, streams_at, AT(streams),
-                   "when work on streams completes: at once, or when the host waits; default now"),
+                   "when work on streams completes: at once, when the host waits, or both, "
+                   "one run each; default now"),
     TIDE_OPTION_OF(CHOICE, "writes", NULL, writes_at, AT(writes),
                    "scratch keeps what the program writes away from your files; default scratch"),
     TIDE_OPTION(TEXT, "keep-writes", "FOLDER", AT(keep_writes),
@@ -81,83 +79,6 @@ static const tide_option_table TABLE = {
         "docs/virtual-cuda.md says what is exact and what is not.\n",
 };
 
-/* ---- what the processes left ---- */
-
-static tide_status save_process(const tide_run_answer *of, size_t i, tide_run_saved *ret,
-                                tide_error *error) {
-    ret->left = &of->list->processes[i];
-    if (ret->left->snapshot_path == NULL) {
-        return TIDE_OK;
-    }
-    TIDE_TRY(tide_launch_document(ret->left, of->list, of->config, &ret->snapshot, error));
-    TIDE_TRY(tide_summary_create(ret->snapshot, &ret->summary, error));
-    TIDE_TRY(tide_run_name_process(of->files, of->list, i, ret->path, error));
-    return tide_snapshot_save(ret->snapshot, ret->path, error);
-}
-
-static tide_status write_page(tide_run_answer *of, tide_error *error) {
-    const tide_hostmem *mem = tide_hostmem_default();
-    tide_html_run *runs = tide_hostmem_zeroed(mem, of->list->n_processes + 1, sizeof(*runs));
-    size_t n = 0;
-    if (runs == NULL) {
-        return TIDE_NO_MEMORY;
-    }
-    for (size_t i = 0; i < of->list->n_processes; i++) {
-        if (of->processes[i].snapshot != NULL) {
-            runs[n++] = (tide_html_run){.path = of->processes[i].path,
-                                        .snapshot = of->processes[i].snapshot};
-        }
-    }
-    tide_status status = n > 0 ? tide_html_report_write(of->files->page, runs, n, error) : TIDE_OK;
-    of->has_page = status == TIDE_OK && n > 0;
-    mem->release(mem->ctx, runs);
-    return status;
-}
-
-static tide_status save(tide_run_answer *of, tide_run_saved *processes, bool writes,
-                        tide_error *error) {
-    for (size_t i = 0; i < of->list->n_processes; i++) {
-        processes[i].left = &of->list->processes[i];
-    }
-    for (size_t i = 0; writes && i < of->list->n_processes; i++) {
-        TIDE_TRY(save_process(of, i, &processes[i], error));
-    }
-    return writes ? write_page(of, error) : TIDE_OK;
-}
-
-/* Reads what the run left, saves it and tells the answer. */
-static tide_status report(const tide_run_command_options *options, const tide_launch_config *config,
-                          const tide_launch *launch, const tide_run_files *files, bool *ret_fits,
-                          tide_error *error) {
-    const tide_hostmem *mem = tide_hostmem_default();
-    bool is_answer = files != NULL; /* else only the need is asked for */
-    tide_left_list list;
-    tide_run_answer answer = {
-        .options = options, .config = config, .launch = launch, .list = &list, .files = files};
-    tide_run_saved *processes = NULL;
-    tide_status status = tide_left_read(launch, &list, error);
-    if (status == TIDE_OK) {
-        processes = tide_hostmem_zeroed(mem, list.n_processes + 1, sizeof(*processes));
-        answer.processes = processes;
-        status = processes != NULL ? save(&answer, processes, is_answer, error) : TIDE_NO_MEMORY;
-    }
-    if (status == TIDE_OK && is_answer) {
-        status = tide_run_settle_writes(&answer, answer.kept_away, sizeof(answer.kept_away), error);
-        tide_run_tell(&answer);
-    } else if (status == TIDE_OK) {
-        tide_run_tell_need(&answer);
-    }
-    *ret_fits = true;
-    for (size_t i = 0; processes != NULL && i < list.n_processes; i++) {
-        *ret_fits = *ret_fits && !list.processes[i].is_out_of_memory;
-        tide_summary_destroy(processes[i].summary);
-        tide_snapshot_destroy(processes[i].snapshot);
-    }
-    mem->release(mem->ctx, processes);
-    tide_left_fini(&list);
-    return status;
-}
-
 /* ---- the command ---- */
 
 static tide_status check_options(const tide_run_command_options *options, tide_error *error) {
@@ -177,19 +98,35 @@ static tide_status check_options(const tide_run_command_options *options, tide_e
                                         : tide_writes_check_target(options->keep_writes, error);
 }
 
-/* Runs once more without a limit, quietly, to tell what it needs. */
-static tide_status find_need(const tide_run_command_options *options, tide_launch_config config,
-                             tide_error *error) {
-    bool fits = false;
+/* Runs the program once more, quietly, for its figures alone. */
+static tide_status run_again(const tide_run_command_options *options, tide_launch_config config,
+                             tide_run_figures *ret_figures, tide_error *error) {
     tide_launch launch;
-    config.memory_bytes = NO_LIMIT;
     config.output = "/dev/null";
     tide_status status = tide_launch_run(&config, &launch, error);
     if (status == TIDE_OK) {
-        status = report(options, &config, &launch, NULL, &fits, error);
+        status = tide_run_report(options, &config, &launch, NULL, ret_figures, error);
     }
     tide_launch_close(&launch);
     return status;
+}
+
+/* Further runs that the options ask for. */
+static tide_status run_more(const tide_run_command_options *options, tide_launch_config config,
+                            const tide_run_figures *first, tide_error *error) {
+    tide_run_figures other;
+    if (strcmp(options->streams, "both") == 0) {
+        config.streams = "late";
+        TIDE_TRY(run_again(options, config, &other, error));
+        tide_run_tell_range(first, &other);
+        config.streams = "now";
+    }
+    if (options->wants_need && !first->fits) {
+        config.memory_bytes = NO_LIMIT;
+        TIDE_TRY(run_again(options, config, &other, error));
+        tide_run_tell_need(&other);
+    }
+    return TIDE_OK;
 }
 
 /* The exit status of the program, or its signal: this process ends by it, too. */
@@ -209,7 +146,7 @@ static int run_program(const tide_run_command_options *options, char *const *arg
     char cards[TIDE_LAUNCH_CARDS_BYTES];
     tide_launch launch = {.cleaner = -1};
     tide_launch_config config;
-    bool fits = true;
+    tide_run_figures figures = {.fits = true};
     tide_launch_config_init(&config);
     config.arguments = arguments;
     config.cards = cards;
@@ -217,7 +154,7 @@ static int run_program(const tide_run_command_options *options, char *const *arg
     config.n_steps = options->n_steps;
     config.n_calls = options->n_calls;
     config.values = options->values;
-    config.streams = options->streams;
+    config.streams = strcmp(options->streams, "both") == 0 ? "now" : options->streams;
     config.writes_are_real = strcmp(options->writes, "allow") == 0;
     tide_status status = check_options(options, &error);
     if (status == TIDE_OK) {
@@ -234,10 +171,10 @@ static int run_program(const tide_run_command_options *options, char *const *arg
         tide_launch_close(&launch);
         return EXIT_NOT_STARTED;
     }
-    status = report(options, &config, &launch, &files, &fits, &error);
+    status = tide_run_report(options, &config, &launch, &files, &figures, &error);
     tide_launch_close(&launch);
-    if (status == TIDE_OK && !fits && options->wants_need) {
-        status = find_need(options, config, &error);
+    if (status == TIDE_OK) {
+        status = run_more(options, config, &figures, &error);
     }
     if (status != TIDE_OK) {
         (void)tide_cli_fail(TIDE_COMMAND_RUN, status, &error);

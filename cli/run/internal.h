@@ -82,8 +82,23 @@ TIDE_NODISCARD tide_status tide_run_settle_writes(const tide_run_answer *of, cha
 /* answer.c. The lines on stderr at the end of a run. */
 void tide_run_tell(const tide_run_answer *answer);
 
-/* need.c. The line of --need: what the program needs when the card has no limit, and the smallest
- * card that has that. `answer` is of the run without a limit. */
-void tide_run_tell_need(const tide_run_answer *answer);
+/* The figures of a run. */
+typedef struct tide_run_figures {
+    bool fits; /* no process ended out of memory */
+    size_t n_processes;
+    int64_t allocated_bytes, reserved_bytes; /* peaks on the fullest card */
+} tide_run_figures;
+
+/* report.c. Reads what the run left. With files, saves snapshots and report and tells the answer.
+ */
+TIDE_NODISCARD tide_status tide_run_report(const tide_run_command_options *options,
+                                           const tide_launch_config *config,
+                                           const tide_launch *launch, const tide_run_files *files,
+                                           tide_run_figures *ret_figures, tide_error *error);
+
+/* need.c. What the program needs on a card without a limit, and the smallest card that has it. */
+void tide_run_tell_need(const tide_run_figures *figures);
+/* How much depends on when work on streams completes: at once, and when the host waits. */
+void tide_run_tell_range(const tide_run_figures *now, const tide_run_figures *late);
 
 #endif

@@ -1,4 +1,5 @@
-/* What a program needs that does not fit: it runs again on a card without a limit. */
+/* What further runs of the program tell: what it needs without a limit, and how much depends on
+ * when work on streams completes. */
 #include "cli/cli.h"
 #include "cli/run/internal.h"
 #include "common/bytes.h"
@@ -21,19 +22,37 @@ static const tide_card *smallest_card(int64_t n_bytes) {
     return best;
 }
 
-void tide_run_tell_need(const tide_run_answer *answer) {
+void tide_run_tell_need(const tide_run_figures *figures) {
     char allocated[TIDE_BYTES_TEXT];
     char reserved[TIDE_BYTES_TEXT];
-    if (answer->list->n_processes == 0) {
+    const tide_card *card = smallest_card(figures->reserved_bytes);
+    if (figures->n_processes == 0) {
         return;
     }
-    tide_run_place at = tide_run_fullest(answer);
-    int64_t reserved_bytes = tide_run_reserved_peak(answer, at);
-    const tide_card *card = smallest_card(reserved_bytes);
     tide_cli_note(
         TIDE_COMMAND_RUN, "on a card without a limit it needs %s allocated and %s reserved: %s%s",
-        tide_bytes_format(tide_run_allocated_peak(answer, at), allocated),
-        tide_bytes_format(reserved_bytes, reserved),
+        tide_bytes_format(figures->allocated_bytes, allocated),
+        tide_bytes_format(figures->reserved_bytes, reserved),
         card != NULL ? "the smallest card that has it is " : "no card of the table has it",
         card != NULL ? card->spec : "");
+}
+
+void tide_run_tell_range(const tide_run_figures *now, const tide_run_figures *late) {
+    char texts[4][TIDE_BYTES_TEXT];
+    if (now->allocated_bytes == late->allocated_bytes &&
+        now->reserved_bytes == late->reserved_bytes) {
+        tide_cli_note(TIDE_COMMAND_RUN,
+                      "the peaks are the same when work on streams completes late");
+        return;
+    }
+    tide_cli_note(
+        TIDE_COMMAND_RUN,
+        "the peaks depend on when work on streams completes: allocated %s to %s, reserved "
+        "%s to %s; the first figure is for work that completes at once, the second for "
+        "work that completes when the host waits%s",
+        tide_bytes_format(now->allocated_bytes, texts[0]),
+        tide_bytes_format(late->allocated_bytes, texts[1]),
+        tide_bytes_format(now->reserved_bytes, texts[2]),
+        tide_bytes_format(late->reserved_bytes, texts[3]),
+        late->fits ? "" : ", which does not fit");
 }

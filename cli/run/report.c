@@ -1,0 +1,94 @@
+/* What comes of a run: its snapshots, its report, and the figures that further runs are compared
+ * with. */
+#include "cli/html_report.h"
+#include "cli/run/internal.h"
+#include "common/hostmem.h"
+#include "launch/document.h"
+
+static tide_status save_process(const tide_run_answer *of, size_t i, tide_run_saved *ret,
+                                tide_error *error) {
+    ret->left = &of->list->processes[i];
+    if (ret->left->snapshot_path == NULL) {
+        return TIDE_OK;
+    }
+    TIDE_TRY(tide_launch_document(ret->left, of->list, of->config, &ret->snapshot, error));
+    TIDE_TRY(tide_summary_create(ret->snapshot, &ret->summary, error));
+    TIDE_TRY(tide_run_name_process(of->files, of->list, i, ret->path, error));
+    return tide_snapshot_save(ret->snapshot, ret->path, error);
+}
+
+static tide_status write_page(tide_run_answer *of, tide_error *error) {
+    const tide_hostmem *mem = tide_hostmem_default();
+    tide_html_run *runs = tide_hostmem_zeroed(mem, of->list->n_processes + 1, sizeof(*runs));
+    size_t n = 0;
+    if (runs == NULL) {
+        return TIDE_NO_MEMORY;
+    }
+    for (size_t i = 0; i < of->list->n_processes; i++) {
+        if (of->processes[i].snapshot != NULL) {
+            runs[n++] = (tide_html_run){.path = of->processes[i].path,
+                                        .snapshot = of->processes[i].snapshot};
+        }
+    }
+    tide_status status = n > 0 ? tide_html_report_write(of->files->page, runs, n, error) : TIDE_OK;
+    of->has_page = status == TIDE_OK && n > 0;
+    mem->release(mem->ctx, runs);
+    return status;
+}
+
+static tide_status save(tide_run_answer *of, tide_run_saved *processes, bool writes,
+                        tide_error *error) {
+    for (size_t i = 0; i < of->list->n_processes; i++) {
+        processes[i].left = &of->list->processes[i];
+    }
+    for (size_t i = 0; writes && i < of->list->n_processes; i++) {
+        TIDE_TRY(save_process(of, i, &processes[i], error));
+    }
+    return writes ? write_page(of, error) : TIDE_OK;
+}
+
+/* What is left of the run by the peaks of its fullest card. */
+static tide_run_figures figures_of(const tide_run_answer *of) {
+    tide_run_figures figures = {.fits = true, .n_processes = of->list->n_processes};
+    for (size_t i = 0; i < of->list->n_processes; i++) {
+        figures.fits = figures.fits && !of->list->processes[i].is_out_of_memory;
+    }
+    if (figures.n_processes > 0) {
+        tide_run_place at = tide_run_fullest(of);
+        figures.allocated_bytes = tide_run_allocated_peak(of, at);
+        figures.reserved_bytes = tide_run_reserved_peak(of, at);
+    }
+    return figures;
+}
+
+tide_status tide_run_report(const tide_run_command_options *options,
+                            const tide_launch_config *config, const tide_launch *launch,
+                            const tide_run_files *files, tide_run_figures *ret_figures,
+                            tide_error *error) {
+    const tide_hostmem *mem = tide_hostmem_default();
+    tide_left_list list;
+    tide_run_answer answer = {
+        .options = options, .config = config, .launch = launch, .list = &list, .files = files};
+    tide_run_saved *processes = NULL;
+    tide_status status = tide_left_read(launch, &list, error);
+    if (status == TIDE_OK) {
+        processes = tide_hostmem_zeroed(mem, list.n_processes + 1, sizeof(*processes));
+        answer.processes = processes;
+        status =
+            processes != NULL ? save(&answer, processes, files != NULL, error) : TIDE_NO_MEMORY;
+    }
+    if (status == TIDE_OK && files != NULL) {
+        status = tide_run_settle_writes(&answer, answer.kept_away, sizeof(answer.kept_away), error);
+        tide_run_tell(&answer);
+    }
+    if (status == TIDE_OK) {
+        *ret_figures = figures_of(&answer);
+    }
+    for (size_t i = 0; processes != NULL && i < list.n_processes; i++) {
+        tide_summary_destroy(processes[i].summary);
+        tide_snapshot_destroy(processes[i].snapshot);
+    }
+    mem->release(mem->ctx, processes);
+    tide_left_fini(&list);
+    return status;
+}
