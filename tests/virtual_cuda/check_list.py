@@ -16,7 +16,7 @@ from symbols import NotElf, dynamic_symbols
 
 ROOT = Path(__file__).resolve().parents[2]
 TABLES = ROOT / "virtual_cuda" / "libraries"
-ROW = re.compile(r"^(FUNCTION|HAND_WRITTEN|WITHOUT_OUTPUT|REFUSED_BY_HAND|LEFT_TO_REAL)\((\w+)(.*)$")
+ROW = re.compile(r"^(FUNCTION|HAND_WRITTEN|WITHOUT_OUTPUT|REFUSED_BY_HAND|INEXACT_BY_HAND|PARTLY_BY_HAND|LEFT_TO_REAL)\((\w+)(.*)$")
 # NVIDIA's names, by their beginnings and by the versions of symbols.
 FAMILY = re.compile(r"^(cu[A-Z]|cu(blas|dnn|fft|file|pti|rand|solver|sparse|da)|__cuda|nccl|nv(ml|rtc|shmem|jpeg|tx|JitLink|ptx))")
 VERSION = re.compile(r"^(lib(cu|nv|nccl)|NVSHMEM)")
@@ -97,11 +97,21 @@ def check_object(library: Path, known: dict[str, tuple[str, str]]) -> list[str]:
     faults = [f"{n}: the object offers it, and no table of virtual_cuda/libraries has a row for it" for n in offered - set(known)]
     faults += [f"{n}: a table has it, and the object does not offer it" for n in set(known) - offered - left]
     faults += [f"{n}: is left to the real library, and the object offers it" for n in left & offered]
-    sources = re.sub(r'"\s*"', "", "".join(f.read_text() for f in (ROOT / "virtual_cuda").rglob("*.c")))
+    return faults + check_words(known)
+
+
+def check_words(known: dict[str, tuple[str, str]]) -> list[str]:
+    """What a row says of a function that is written by hand is what its C file says, and the other way round."""
+    faults = []
+    sources = re.sub(r'"\s*"', "", "".join(f.read_text() for f in (ROOT / "virtual_cuda").rglob("*.[ch]")))
     for name, (kind, rest) in known.items():
-        why = re.search(r'"([^"]*)"', rest)
-        if kind == "REFUSED_BY_HAND" and (why is None or why[1] not in sources):
-            faults.append(f"{name}: its row refuses it, and no C file says why in these words")
+        words = re.search(r'"([^"]*)"', re.sub(r'"\s*"', "", rest))
+        if kind in ("REFUSED_BY_HAND", "INEXACT_BY_HAND", "PARTLY_BY_HAND") and (words is None or words[1] not in sources):
+            faults.append(f"{name}: its row says why it is refused or not exact, and no C file says it in these words")
+    for call, name in set(re.findall(r'\btide_vc_(inexact|refused)(?:_bytes)?\(\s*"(\w+)"', sources)):
+        kinds = ("INEXACT_BY_HAND",) if call == "inexact" else ("REFUSED_BY_HAND", "PARTLY_BY_HAND")
+        if name in known and known[name][0] not in kinds:
+            faults.append(f"{name}: a C file says what of it is {call}, and its row does not")
     return faults
 
 

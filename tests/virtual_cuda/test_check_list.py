@@ -33,7 +33,11 @@ class Faults(unittest.TestCase):
 
     def test_a_refusal_in_other_words(self):
         self.known["cudaMalloc"] = ("REFUSED_BY_HAND", ', 801, "no memory is to be had on Sundays")')
-        self.assertRegex(self.faults(), r"^cudaMalloc: its row refuses it, and no C file says why")
+        self.assertRegex(self.faults(), r"^cudaMalloc: its row says why it is refused")
+
+    def test_what_is_not_exact_and_no_row_says_so(self):
+        self.known["cudaEventElapsedTime"] = ("HAND_WRITTEN", ")")
+        self.assertRegex(self.faults(), r"^cudaEventElapsedTime: a C file says what of it is inexact, and its row does not")
 
     def test_a_need_that_no_row_meets(self):
         self.assertTrue(check_list.has_row("cudaMalloc", self.known))

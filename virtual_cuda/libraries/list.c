@@ -29,6 +29,8 @@
 #define HAND_WRITTEN(name) ROW(name, TIDE_VC_SIMULATED | TIDE_VC_BY_HAND)
 #define WITHOUT_OUTPUT(name) ROW(name, TIDE_VC_BY_HAND)
 #define REFUSED_BY_HAND(name, error, why) ROW(name, TIDE_VC_BY_HAND REFUSED(error, why))
+#define INEXACT_BY_HAND(name, what) ROW(name, TIDE_VC_SIMULATED | TIDE_VC_BY_HAND SAYS(what))
+#define PARTLY_BY_HAND(name, reason) ROW(name, TIDE_VC_SIMULATED | TIDE_VC_BY_HAND, .why = (reason))
 #define LEFT_TO_REAL(name) ROW(name, TIDE_VC_LEFT_TO_REAL)
 /* NOLINTEND(bugprone-macro-parentheses) */
 

@@ -20,7 +20,8 @@ typedef struct tide_vc_function {
     const char *library, *name; /* static: "cublas", "cublasSgemm_v2" */
     int effects;
     int error;       /* what a refused function returns; else 0 */
-    const char *why; /* one sentence: why it is refused, or what is not exact; or NULL */
+    const char *why; /* one sentence: why it, or some of it, is refused, or what is not
+                        exact; or NULL */
 } tide_vc_function;
 
 /* The list, which is static, library by library, each in the order of names. */

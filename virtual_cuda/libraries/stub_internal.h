@@ -125,6 +125,8 @@ void tide_vc_stub_touch_described(uintptr_t descriptor, size_t n_data);
  * their own affair, and the list says it. */
 #define WITHOUT_OUTPUT(name)
 #define REFUSED_BY_HAND(name, error, why)
+#define INEXACT_BY_HAND(name, what)
+#define PARTLY_BY_HAND(name, why) /* some of its uses are refused */
 /* NOLINTEND(readability-function-size) */
 
 #endif
