@@ -7,6 +7,7 @@
 
 #include "scratch/calls_internal.h"
 #include "scratch/marks.h"
+#include "scratch/parents.h"
 
 enum { MAX_LINKS = 40, MAX_DEPTH = TIDE_SCRATCH_PATH_BYTES / 2 };
 
@@ -14,11 +15,14 @@ enum { HAS_COPY = 1, SHOWS_BELOW = 2 }; /* of a folder on the way */
 
 typedef struct walk {
     tide_scratch_place *place;
-    size_t n_files;                     /* length of FOLDER/files in place->copy */
-    size_t n;                           /* length of place->copy so far */
-    size_t depth;                       /* components in place->path */
-    int n_links;                        /* followed so far */
-    const char *rest;                   /* what is left of the text, in `text` */
+    size_t n_files;      /* length of FOLDER/files in place->copy */
+    size_t n;            /* length of place->copy so far */
+    size_t depth;        /* components in place->path */
+    int n_links;         /* followed so far */
+    const char *rest;    /* what is left of the text, in `text` */
+    const char *folder;  /* text of the folder that is to be remembered; NULL: none */
+    size_t n_folder;     /* its length */
+    uint32_t generation; /* when the walk began */
     char text[TIDE_SCRATCH_PATH_BYTES]; /* what is left to walk */
     unsigned char flags[MAX_DEPTH];     /* of the folder at each depth; 0 is the root */
 } walk;
@@ -205,6 +209,50 @@ static int take_rest(walk *w) {
     return 0;
 }
 
+/* The folder of the last component is reached. What follows may be the text of a link. */
+static void remember_folder(walk *w) {
+    tide_scratch_parent parent = {.n_path = w->n - w->n_files,
+                                  .flags = w->flags[w->depth],
+                                  .is_changed = w->place->is_changed};
+    if (parent.n_path < sizeof(parent.path)) {
+        memcpy(parent.path, w->place->path, parent.n_path);
+        tide_scratch_remember(w->folder, w->n_folder, w->generation, &parent);
+    }
+    w->folder = NULL;
+}
+
+/* Begins at the folder of the last component, if it is remembered. The walk cannot go up from
+ * there. */
+static bool begin_late(walk *w) {
+    tide_scratch_parent parent;
+    if (w->folder == NULL || !tide_scratch_recall(w->folder, w->n_folder, w->generation, &parent)) {
+        return false;
+    }
+    memcpy(w->place->copy + w->n_files, parent.path, parent.n_path);
+    w->n = w->n_files + parent.n_path;
+    w->place->copy[w->n] = '\0';
+    w->place->is_changed = parent.is_changed;
+    w->depth = 1;
+    w->flags[1] = parent.flags;
+    w->rest = w->text + w->n_folder;
+    w->folder = NULL;
+    return true;
+}
+
+/* Copies the text of the folder of the last component, unless the text ends in what is no name. */
+static void note_folder(walk *w, char folder[TIDE_SCRATCH_PARENT_BYTES]) {
+    const char *slash = strrchr(w->text, '/');
+    w->folder = NULL;
+    w->generation = tide_scratch_generation();
+    if (slash == NULL || slash[1] == '\0' || strcmp(slash, "/.") == 0 ||
+        strcmp(slash, "/..") == 0 || (size_t)(slash - w->text) > TIDE_SCRATCH_PARENT_BYTES) {
+        return;
+    }
+    w->n_folder = (size_t)(slash - w->text);
+    memcpy(folder, w->text, w->n_folder);
+    w->folder = folder;
+}
+
 static int go(walk *w, bool follow) {
     tide_scratch_place *place = w->place;
     while (true) {
@@ -226,6 +274,9 @@ static int go(walk *w, bool follow) {
         if (n == 2 && name[0] == '.' && name[1] == '.') {
             go_up(w);
             continue;
+        }
+        if (is_last && w->folder != NULL) {
+            remember_folder(w);
         }
         int result = step(w, name, n, is_last, follow || n_slashes > 0);
         if (result < 0) {
@@ -252,38 +303,57 @@ static void settle(walk *w) {
     place->parent_below = (parent & SHOWS_BELOW) != 0;
 }
 
-int tide_scratch_look(int at, const char *path, tide_scratch_follow follow,
-                      tide_scratch_place *ret_place) {
-    const tide_scratch_state *state = tide_scratch_state_get();
-    walk w; /* its texts are not worth clearing */
-    tide_scratch_place *place = ret_place;
-    w.place = place;
-    w.n_files = state->n_files;
-    w.n_links = 0;
-    memcpy(place->copy, state->files, state->n_files + 1);
-    place->path = place->copy + state->n_files;
-    place->is_real = place->is_changed = place->has_copy = place->is_folder = false;
-    place->is_gone = place->ends_in_slash = false;
+/* The text to walk, which is absolute. */
+static int put_text(walk *w, int at, const char *path) {
     size_t n_path = strlen(path);
     if (n_path == 0) {
         return -ENOENT;
     }
-    if (n_path >= sizeof(w.text)) {
+    if (n_path >= sizeof(w->text)) {
         return -ENAMETOOLONG;
     }
-    memcpy(w.text, path, n_path + 1);
-    w.rest = w.text;
-    go_to_root(&w);
-    if (path[0] != '/') {
-        char base[TIDE_SCRATCH_PATH_BYTES];
-        int result = real_path_of(at, base);
-        place->is_changed = result == 0 && tide_scratch_strip(base);
-        result = result == 0 ? put_before(&w, base, strlen(base)) : result;
-        if (result != 0) {
-            return result;
-        }
+    memcpy(w->text, path, n_path + 1);
+    w->rest = w->text;
+    w->place->is_changed = false;
+    if (path[0] == '/') {
+        return 0;
     }
-    int result = go(&w, follow == TIDE_SCRATCH_FOLLOW);
+    char base[TIDE_SCRATCH_PATH_BYTES];
+    int result = real_path_of(at, base);
+    w->place->is_changed = result == 0 && tide_scratch_strip(base);
+    return result == 0 ? put_before(w, base, strlen(base)) : result;
+}
+
+static int look(walk *w, int at, const char *path, bool follow, bool may_recall) {
+    tide_scratch_place *place = w->place;
+    char folder[TIDE_SCRATCH_PARENT_BYTES];
+    place->is_real = place->has_copy = place->is_folder = place->is_gone = false;
+    place->ends_in_slash = false;
+    w->n_links = 0;
+    go_to_root(w);
+    int result = put_text(w, at, path);
+    if (result != 0) {
+        return result;
+    }
+    note_folder(w, folder);
+    bool is_changed = place->is_changed;
+    bool is_late = may_recall && begin_late(w);
+    place->is_changed = place->is_changed || is_changed;
+    result = go(w, follow);
+    /* The way of a link may lead up, which only a whole walk can go. */
+    return is_late && w->n_links > 0 ? look(w, at, path, follow, false) : result;
+}
+
+int tide_scratch_look(int at, const char *path, tide_scratch_follow follow,
+                      tide_scratch_place *ret_place) {
+    const tide_scratch_state *state = tide_scratch_state_get();
+    tide_scratch_place *place = ret_place;
+    walk w; /* its texts are not worth clearing */
+    w.place = place;
+    w.n_files = state->n_files;
+    memcpy(place->copy, state->files, state->n_files + 1);
+    place->path = place->copy + state->n_files;
+    int result = look(&w, at, path, follow == TIDE_SCRATCH_FOLLOW, true);
     if (result == 0 && !place->is_real) {
         settle(&w);
         place->is_changed = place->is_changed || place->is_gone || !place->shows_below ||

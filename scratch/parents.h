@@ -1,0 +1,36 @@
+/* parents.h - remembers where the folders of paths led, so that not every look walks all the way.
+ *
+ * What is remembered holds as long as no folder, link or mark of the view comes or goes
+ * (tide_scratch_generation). Any thread may ask; one that would have to wait walks instead.
+ */
+#ifndef TIDE_SCRATCH_PARENTS_H
+#define TIDE_SCRATCH_PARENTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { TIDE_SCRATCH_PARENT_BYTES = 256 }; /* of texts that are remembered */
+
+typedef struct tide_scratch_parent {
+    char path[TIDE_SCRATCH_PARENT_BYTES]; /* of the view, without links */
+    size_t n_path;
+    unsigned char flags; /* of the walk */
+    bool is_changed;
+} tide_scratch_parent;
+
+/* What the folder with this text led to. False: not remembered. */
+bool tide_scratch_recall(const char *text, size_t n_text, uint32_t generation,
+                         tide_scratch_parent *ret_parent);
+void tide_scratch_remember(const char *text, size_t n_text, uint32_t generation,
+                           const tide_scratch_parent *parent);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
