@@ -1,5 +1,5 @@
 /* entry_sockets.c - sockets that have a path. One that a program binds lies among the copies, at a
- * real path that may be too long for an address; then a short link leads to its folder.
+ * real path that may be too long for an address. So the kernel is told of a short one.
  */
 #define _GNU_SOURCE /* struct sockaddr_un, AT_FDCWD */
 #include <fcntl.h>
@@ -42,30 +42,10 @@ static bool path_in(const struct sockaddr *address, socklen_t n_bytes, char path
     return path[0] != '\0';
 }
 
-/* Puts a real path into an address. If it is too long, a new link in FOLDER/tmp stands for its
- * folder; it stays there as long as the run. */
 static int put_path(const char *path, struct sockaddr_un *ret_address, socklen_t *ret_bytes) {
-    char shorter[TIDE_SCRATCH_PATH_BYTES];
     size_t n = strlen(path);
     if (n > MAX_PATH) {
-        char folder[TIDE_SCRATCH_PATH_BYTES];
-        const char *slash = strrchr(path, '/');
-        size_t n_folder = (size_t)(slash - path);
-        memcpy(folder, path, n_folder);
-        folder[n_folder] = '\0';
-        tide_scratch_temporary_name(shorter);
-        int result = tide_sys_symlink(folder, shorter);
-        if (result != 0) {
-            return result;
-        }
-        size_t n_link = strlen(shorter);
-        n = n_link + strlen(slash);
-        if (n > MAX_PATH) {
-            (void)tide_sys_unlink(shorter);
-            return -ENAMETOOLONG;
-        }
-        memcpy(shorter + n_link, slash, strlen(slash) + 1);
-        path = shorter;
+        return -ENAMETOOLONG;
     }
     memset(ret_address, 0, sizeof(*ret_address));
     ret_address->sun_family = FAMILY_UNIX;
@@ -74,36 +54,48 @@ static int put_path(const char *path, struct sockaddr_un *ret_address, socklen_t
     return 0;
 }
 
+static int bind_real(int fd, const void *address, socklen_t n_bytes) {
+    return (int)tide_scratch_call(SYS_bind, fd, tide_scratch_word(address), (long)n_bytes, 0, 0);
+}
+
+/* The socket gets a short name in FOLDER/tmp, and is then moved to its place. A link under the
+ * short name says what it is called. */
+static int bind_copy(int fd, tide_scratch_place *place) {
+    char made[TIDE_SCRATCH_PATH_BYTES];
+    struct sockaddr_un address;
+    socklen_t n_bytes = 0;
+    tide_scratch_temporary_name(made);
+    int result = put_path(made, &address, &n_bytes);
+    result = result == 0 ? bind_real(fd, &address, n_bytes) : result;
+    if (result != 0) {
+        return result;
+    }
+    result = tide_scratch_put(made, place);
+    if (result == 0) {
+        result = tide_sys_symlink(place->path, made);
+    } else {
+        (void)tide_sys_unlink(made);
+    }
+    return result;
+}
+
 TIDE_SCRATCH_EXPORT int bind(int fd, const struct sockaddr *address, socklen_t n_bytes) {
     char path[MAX_PATH + 2];
-    struct sockaddr_un made;
+    struct sockaddr_un real;
     tide_scratch_place place;
     if (tide_scratch_state_get()->mode == TIDE_SCRATCH_OFF || !path_in(address, n_bytes, path)) {
-        return (int)tide_scratch_answer(
-            tide_scratch_call(SYS_bind, fd, tide_scratch_word(address), (long)n_bytes, 0, 0));
+        return (int)tide_scratch_answer(bind_real(fd, address, n_bytes));
     }
     int result = tide_scratch_begin_new(AT_FDCWD, path, &place);
     if (result == TIDE_SCRATCH_UNTOUCHED) {
-        result = put_path(tide_scratch_text(&place, path), &made, &n_bytes);
-        return (int)tide_scratch_answer(
-            result != 0
-                ? result
-                : tide_scratch_call(SYS_bind, fd, tide_scratch_word(&made), (long)n_bytes, 0, 0));
+        result = put_path(tide_scratch_text(&place, path), &real, &n_bytes);
+        return (int)tide_scratch_answer(result == 0 ? bind_real(fd, &real, n_bytes) : result);
     }
-    if (result != 0) {
-        return (int)tide_scratch_answer(result == -EEXIST ? -EADDRINUSE : result);
-    }
-    if (place.is_gone) {
-        (void)tide_sys_unlink(place.copy);
-        tide_scratch_bump_generation();
-    }
-    result = put_path(place.copy, &made, &n_bytes);
     if (result == 0) {
-        result =
-            (int)tide_scratch_call(SYS_bind, fd, tide_scratch_word(&made), (long)n_bytes, 0, 0);
+        result = bind_copy(fd, &place);
+        tide_scratch_unlock();
     }
-    tide_scratch_unlock();
-    return (int)tide_scratch_answer(result);
+    return (int)tide_scratch_answer(result == -EEXIST ? -EADDRINUSE : result);
 }
 
 TIDE_SCRATCH_EXPORT int connect(int fd, const struct sockaddr *address, socklen_t n_bytes) {
@@ -121,38 +113,35 @@ TIDE_SCRATCH_EXPORT int connect(int fd, const struct sockaddr *address, socklen_
     if (result == 0 && seen == path) {
         return next(fd, address, n_bytes);
     }
+    char link[TIDE_SCRATCH_PATH_BYTES] = "";
+    if (result == 0 && strlen(seen) > MAX_PATH) { /* a short link to it, for this one call */
+        tide_scratch_temporary_name(link);
+        result = tide_sys_symlink(seen, link);
+        seen = link;
+    }
     result = result == 0 ? put_path(seen, &made, &n_bytes) : result;
-    return result == 0 ? next(fd, (const struct sockaddr *)(const void *)&made, n_bytes)
-                       : (int)tide_scratch_answer(result);
+    result = result == 0 ? next(fd, (const struct sockaddr *)(const void *)&made, n_bytes)
+                         : (int)tide_scratch_answer(result);
+    if (link[0] != '\0') {
+        (void)tide_sys_unlink(link);
+    }
+    return result;
 }
 
-/* Turns the real path of a copy in an address that the kernel gave into the path of the view. */
+/* Turns the name in FOLDER/tmp that the kernel knows into the path of the view. */
 static void strip_address(struct sockaddr *address, socklen_t *n_bytes, socklen_t n_room) {
     const tide_scratch_state *state = tide_scratch_state_get();
     char path[MAX_PATH + 2];
-    char whole[TIDE_SCRATCH_PATH_BYTES];
+    char whole[MAX_PATH + 1];
     if (state->mode != TIDE_SCRATCH_ON || *n_bytes > n_room || !path_in(address, *n_bytes, path) ||
         strncmp(path, state->files, state->n_folder) != 0) {
         return;
     }
-    memcpy(whole, path, strlen(path) + 1);
-    char *slash = strrchr(path, '/');
-    if (slash != NULL && !tide_scratch_strip(whole)) {
-        *slash = '\0';
-        long n = tide_sys_readlink(AT_FDCWD, path, whole, sizeof(whole) - sizeof(path));
-        if (n <= 0) {
-            return;
-        }
-        whole[n] = '/';
-        memcpy(whole + n + 1, slash + 1, strlen(slash + 1) + 1);
-        if (!tide_scratch_strip(whole)) {
-            return;
-        }
-    }
-    size_t n = strlen(whole) + 1;
-    if (n <= MAX_PATH && PATH_AT + n <= n_room) {
-        memcpy((char *)address + PATH_AT, whole, n);
-        *n_bytes = (socklen_t)(PATH_AT + n);
+    long n = tide_sys_readlink(AT_FDCWD, path, whole, sizeof(whole));
+    if (n > 0 && n <= MAX_PATH && (size_t)PATH_AT + (size_t)n + 1 <= n_room) {
+        whole[n] = '\0';
+        memcpy((char *)address + PATH_AT, whole, (size_t)n + 1);
+        *n_bytes = (socklen_t)((size_t)PATH_AT + (size_t)n + 1);
     }
 }
 

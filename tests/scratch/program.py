@@ -3,14 +3,20 @@
 program.py FOLDER          prints nothing if it saw all its own changes
 run.py starts it with the scratch view and then looks whether anything really changed.
 """
+import _sqlite3
 import contextlib
+import ctypes
+import errno
 import glob
 import json
 import multiprocessing
+import multiprocessing.connection
 import os
 import pathlib
 import shutil
+import socket
 import sqlite3
+import stat
 import subprocess
 import sys
 import tempfile
@@ -269,6 +275,53 @@ def workers_write_at_once():
             assert sum(pool.map(work, range(16))) == 1
         assert names("shared") == sorted([str(i) for i in range(16)] + ["counter", "latest"])
         assert os.path.getsize("shared/counter") == 16 * 20, os.path.getsize("shared/counter")
+
+
+@case
+def sockets_have_paths():
+    for name in ("sock", "made_socket_folder/" + "n" * 80):
+        os.makedirs("made_socket_folder", exist_ok=True)
+        with socket.socket(socket.AF_UNIX) as listener, socket.socket(socket.AF_UNIX) as caller:
+            listener.bind(name)
+            listener.listen()
+            assert os.path.exists(name) and stat.S_ISSOCK(os.stat(name).st_mode)
+            assert len(name) > 50 or listener.getsockname() == os.path.join(os.getcwd(), name)
+            caller.connect(name)
+            caller.sendall(b"called")
+            with listener.accept()[0] as answer:
+                assert answer.recv(10) == b"called"
+        try:
+            with socket.socket(socket.AF_UNIX) as listener:
+                listener.bind(name)
+            raise AssertionError("bound twice")
+        except OSError as error:
+            assert error.errno == errno.EADDRINUSE
+        os.unlink(name)
+    listener = multiprocessing.connection.Listener(family="AF_UNIX")
+    caller = multiprocessing.connection.Client(listener.address)
+    caller.send("called")
+    assert listener.accept().recv() == "called"
+    caller.close()
+    listener.close()
+
+
+@case
+def a_copied_library_is_loaded():
+    path = _sqlite3.__file__
+    shutil.copy(path, "copied.so")
+    assert ctypes.CDLL(os.path.abspath("copied.so")).PyInit__sqlite3
+    os.rename("copied.so", "renamed.so")
+    assert ctypes.CDLL("./renamed.so").PyInit__sqlite3
+    for name in ("./copied.so", "./old.txt"):
+        try:
+            ctypes.CDLL(name)
+            raise AssertionError("loaded what is not there")
+        except OSError:
+            pass
+    write("module_of_ours.py", b"answer = 42")
+    sys.path.insert(0, os.getcwd())
+    import module_of_ours
+    assert module_of_ours.answer == 42
 
 
 @case
