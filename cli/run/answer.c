@@ -10,9 +10,8 @@
 #include "common/plural.h"
 #include "common/text.h"
 #include "snapshot/steps.h"
-#include "snapshot/user_frame.h"
 
-enum { LINE_BYTES = 1024, PLACE_BYTES = 256, MAX_SHARES = 4, MAX_CALLS = 3 };
+enum { LINE_BYTES = 2048, MAX_SHARES = 4, MAX_CALLS = 3 };
 
 int64_t tide_run_allocated_peak(const tide_run_answer *of, tide_run_place at) {
     const tide_run_saved *process = &of->processes[at.process];
@@ -53,37 +52,6 @@ tide_run_place tide_run_fullest(const tide_run_answer *of) {
 static const tide_summary_device *summary_of(const tide_run_answer *of, tide_run_place at) {
     const tide_summary *summary = of->processes[at.process].summary;
     return summary != NULL && at.device < summary->n_devices ? &summary->devices[at.device] : NULL;
-}
-
-/* "in step 1, backward, at train.py:42 (forward)": where a row of the history happened. */
-static void say_where(const tide_run_saved *process, int64_t event, tide_text *to) {
-    const tide_snapshot *snapshot = process->snapshot;
-    if (event < 0) {
-        return;
-    }
-    const size_t n_before = to->n_used;
-    const tide_event *row = &snapshot->events[event];
-    for (uint32_t at = row->scope, phase = TIDE_NONE; at != TIDE_NONE;
-         at = snapshot->scopes[at].parent) {
-        const tide_scope_row *scope = &snapshot->scopes[at];
-        if (scope->kind == TIDE_SCOPE_PHASE) {
-            phase = scope->name;
-        } else if (scope->kind == TIDE_SCOPE_STEP) {
-            tide_text_add(to, " in step %d", (int)scope->index);
-            if (phase != TIDE_NONE) {
-                tide_text_add(to, ", %s,", tide_snapshot_text(snapshot, phase));
-            }
-        }
-    }
-    uint32_t frame = tide_user_frame(snapshot, row->stack);
-    if (frame != TIDE_NONE) {
-        char text[PLACE_BYTES];
-        tide_frame_text(snapshot, frame, text, sizeof(text));
-        tide_text_add(to, " at %s", text);
-    }
-    if (to->n_used == n_before) { /* PyTorch has no Python stack in its own threads */
-        tide_text_add(to, " in a thread of PyTorch's, such as a backward pass outside of a step");
-    }
 }
 
 /* The process whose last word was that it is out of memory. */
@@ -143,7 +111,7 @@ static void tell_failure(const tide_run_answer *of, size_t i, tide_run_place ful
     tide_text_add(&text, "it does not fit %s: out of memory", device_name(of, fullest));
     if (event >= 0) {
         const tide_event *row = &process->snapshot->events[event];
-        say_where(process, event, &text);
+        tide_run_say_where(process->snapshot, event, &text);
         tide_text_add(&text,
                       ": %s were asked for, and %s were free beside the %s that PyTorch "
                       "had reserved",
@@ -232,7 +200,7 @@ static void tell_peak(const tide_run_answer *of, tide_run_place at) {
         return;
     }
     tide_text_add(&text, "the peak is%s", device->peak.event < 0 ? " at the start" : "");
-    say_where(process, device->peak.event, &text);
+    tide_run_say_where(process->snapshot, device->peak.event, &text);
     if (of->list->n_processes > 1) {
         tide_text_add(&text, ", in process %lld", (long long)process->left->pid);
     }
@@ -242,51 +210,55 @@ static void tell_peak(const tide_run_answer *of, tide_run_place at) {
     tide_cli_note(TIDE_COMMAND_RUN, "%s", line);
 }
 
-/* The line of the program that holds the most. Autograd's threads have no line. */
-static void add_place(const tide_snapshot *snapshot, const tide_split *by_stack, tide_text *to) {
-    for (size_t i = 0; i < by_stack->n_shares; i++) {
-        uint32_t frame = tide_user_frame(snapshot, by_stack->shares[i].key);
-        if (frame != TIDE_NONE) {
-            char place[PLACE_BYTES];
-            char bytes[TIDE_BYTES_TEXT];
-            tide_frame_text(snapshot, frame, place, sizeof(place));
-            tide_text_add(to, "; the most from one place is %s, from %s",
-                          tide_bytes_format(by_stack->shares[i].bytes, bytes), place);
-            return;
+/* The categories as people call them. */
+static const char *plain_name(const char *category) {
+    static const char *const NAMES[][2] = {
+        {"parameter", "of parameters"},
+        {"gradient", "of gradients"},
+        {"optimizer_state", "of optimizer state"},
+        {"activation", "of activations"},
+        {"temporary", "of temporary tensors"},
+        {"buffer", "of buffers"},
+        {"unknown", "of unknown use"},
+    };
+    for (size_t i = 0; i < sizeof(NAMES) / sizeof(NAMES[0]); i++) {
+        if (strcmp(NAMES[i][0], category) == 0) {
+            return NAMES[i][1];
         }
     }
+    return category;
 }
 
 /* The shares of the categories, largest first. */
 static void tell_shares(const tide_run_answer *of, tide_run_place at) {
     char line[LINE_BYTES];
     char bytes[TIDE_BYTES_TEXT];
+    bool is_told[TIDE_MAX_CATEGORIES] = {false};
     const tide_summary_device *device = summary_of(of, at);
     tide_text text = tide_text_in(line, sizeof(line));
     if (device == NULL) {
         return;
     }
     const tide_split *split = &device->peak.by_category;
-    int64_t below = INT64_MAX;
-    size_t n_told = 0;
-    for (; n_told < MAX_SHARES; n_told++) {
-        const tide_share *largest = NULL;
-        for (size_t i = 0; i < split->n_shares; i++) {
-            const tide_share *share = &split->shares[i];
-            if (share->bytes > 0 && share->bytes < below &&
-                (largest == NULL || share->bytes > largest->bytes)) {
-                largest = share;
+    for (size_t n_told = 0; n_told < MAX_SHARES; n_told++) {
+        size_t largest = split->n_shares;
+        for (size_t i = 0; i < split->n_shares && i < TIDE_MAX_CATEGORIES; i++) {
+            if (!is_told[i] && split->shares[i].bytes > 0 &&
+                (largest == split->n_shares ||
+                 split->shares[i].bytes > split->shares[largest].bytes)) {
+                largest = i;
             }
         }
-        if (largest == NULL) {
+        if (largest == split->n_shares) {
             break;
         }
-        below = largest->bytes;
-        tide_text_add_item(&text, ", ", "%s %s", tide_bytes_format(largest->bytes, bytes),
-                           largest->label);
+        is_told[largest] = true;
+        tide_text_add_item(&text, ", ", "%s %s",
+                           tide_bytes_format(split->shares[largest].bytes, bytes),
+                           plain_name(split->shares[largest].label));
     }
-    add_place(of->processes[at.process].snapshot, &device->peak.by_stack, &text);
-    tide_cli_note(TIDE_COMMAND_RUN, "it holds %s", line);
+    tide_run_say_largest(of->processes[at.process].snapshot, &device->peak.by_stack, &text);
+    tide_cli_note(TIDE_COMMAND_RUN, "at the peak: %s", text.n_used > 0 ? line : "nothing");
 }
 
 static void tell_inexact(const tide_run_answer *of) {
@@ -306,21 +278,34 @@ static void tell_inexact(const tide_run_answer *of) {
         }
     }
     if (n_told == 0) {
-        tide_cli_note(TIDE_COMMAND_RUN, "no call was inexact; no kernel ran, so that values such "
-                                        "as losses are not real");
+        tide_cli_note(TIDE_COMMAND_RUN, "every size is exact; no kernel ran, so that losses and "
+                                        "other results are not real");
         return;
     }
-    tide_cli_note(TIDE_COMMAND_RUN, "not exact: %s%s", line,
-                  n_told > MAX_CALLS ? "; and more, which tidemark summary lists" : "");
+    tide_cli_note(TIDE_COMMAND_RUN, "not exact: %s%s; no kernel ran, so that results are not real",
+                  line, n_told > MAX_CALLS ? "; and more, which tidemark summary lists" : "");
 }
 
+/* Weights that are made on the host stay in its memory until they have been moved. */
+#define MUCH_HOST_BYTES (INT64_C(8) << 30)
+
 static void tell_files(const tide_run_answer *of) {
+    char line[LINE_BYTES];
     char host[TIDE_BYTES_TEXT];
-    tide_cli_note(TIDE_COMMAND_RUN, "%s%s%s%s; it took %.1f s and %s of host memory%s",
-                  of->has_page ? "report " : "", of->has_page ? of->files->page : "",
-                  of->has_page ? ", snapshot " : "no history was kept",
-                  of->has_page ? of->processes[0].path : "", of->launch->seconds,
-                  tide_bytes_format(of->launch->host_peak_bytes, host), of->kept_away);
+    int64_t host_bytes = of->launch->host_peak_bytes;
+    tide_text text = tide_text_in(line, sizeof(line));
+    if (of->has_page) {
+        tide_text_add(&text, "the report is %s, the snapshot %s", of->files->page,
+                      of->processes[0].path);
+    } else {
+        tide_text_add(&text, "there is no report, because there is no history");
+    }
+    tide_text_add(&text, "%s; the program took %.1f s and %s of host memory", of->kept_away,
+                  of->launch->seconds, tide_bytes_format(host_bytes, host));
+    if (host_bytes > MUCH_HOST_BYTES) {
+        tide_text_add(&text, ": a model that is made under torch.device('cuda') takes none");
+    }
+    tide_cli_note(TIDE_COMMAND_RUN, "%s", line);
 }
 
 static void tell_nothing(const tide_run_answer *of) {

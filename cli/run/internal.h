@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "cli/files.h"
+#include "common/text.h"
 #include "launch/cards.h"
 #include "launch/launch.h"
 #include "launch/left.h"
@@ -78,6 +79,12 @@ int64_t tide_run_reserved_peak(const tide_run_answer *of, tide_run_place at);
  * begins with a semicolon, or is empty. */
 TIDE_NODISCARD tide_status tide_run_settle_writes(const tide_run_answer *of, char *ret_text,
                                                   size_t n_text, tide_error *error);
+
+/* places.c. " in step 1, in the forward pass, at train.py:42 (forward)": where a row of the history
+ * happened. Nothing for -1. */
+void tide_run_say_where(const tide_snapshot *snapshot, int64_t event, tide_text *to);
+/* The line of the program that holds the most. Autograd's threads have no line. */
+void tide_run_say_largest(const tide_snapshot *snapshot, const tide_split *by_stack, tide_text *to);
 
 /* answer.c. The lines on stderr at the end of a run. */
 void tide_run_tell(const tide_run_answer *answer);
