@@ -1,4 +1,6 @@
-"""Runs program.py under the scratch view: run.py libtidemark_scratch.so
+"""Runs a program under the scratch view: run.py libtidemark_scratch.so [--program FILE] [CASE...]
+
+The program is program.py with its cases, or FILE.
 
 Nothing in its folder may have changed afterwards: neither a file's bytes, rights or times, nor a name.
 """
@@ -50,6 +52,10 @@ def state(folder):
 
 def main():
     library = os.path.abspath(sys.argv[1])
+    program, cases = [sys.executable, "-B", str(HERE / "program.py")], sys.argv[2:]
+    if cases[:1] == ["--program"]:
+        program, cases = [os.path.abspath(cases[1])], cases[2:]
+    is_whole = program[0] == sys.executable and not cases
     with tempfile.TemporaryDirectory(prefix="tidemark_scratch_") as name:
         top = pathlib.Path(name).resolve()
         for part in ("user", "run", "real"):
@@ -59,12 +65,11 @@ def main():
         environment = dict(os.environ, LD_PRELOAD=library, TIDEMARK_RUN_FOLDER=str(top / "run"), TMPDIR=str(top / "user"),
                            TIDEMARK_SCRATCH=str(top / "run/writes"), TIDEMARK_SCRATCH_REAL=f"/dev/shm:{top / 'real'}",
                            TEST_REAL=str(top / "real"), PYTHONDONTWRITEBYTECODE="1")
-        command = [sys.executable, "-B", str(HERE / "program.py"), str(top / "user"), *sys.argv[2:]]
-        result = subprocess.run(command, env=environment, timeout=250)
+        result = subprocess.run([*program, str(top / "user"), *cases], env=environment, timeout=250)
         after = state(top / "user")
         failures = [] if result.returncode == 0 else [f"the program failed: {result.returncode}"]
         failures += [f"really changed: {row}" for row in set(before) ^ set(after)]
-        if len(sys.argv) == 2 and (top / "real/really").read_bytes() != b"written":
+        if is_whole and (not (top / "real/really").exists() or (top / "real/really").read_bytes() != b"written"):
             failures.append("a folder that was to stay real did not")
         for failure in sorted(failures):
             print(failure)
