@@ -36,6 +36,7 @@ static bool lies_in(const char *path, const char *folder) {
 static bool is_passing(const counting *c, const char *path) {
     return strstr(path, "/__pycache__/") != NULL ||
            (lies_in(path, c->temporary) && !lies_in(path, c->current)) ||
+           strstr(path, "/.triton/") != NULL ||
            (lies_in(path, c->caches) && !lies_in(path, c->current));
 }
 

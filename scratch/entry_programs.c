@@ -94,8 +94,7 @@ static int search(const char *name, int (*use)(const char *path, void *context),
         size_t n = strcspn(folder, ":");
         if (n + 1 + strlen(name) < sizeof(path)) {
             memcpy(path, folder, n);
-            (void)strcpy(path + n, n > 0 ? "/" : "");
-            (void)strcat(path + n, name);
+            (void)stpcpy(stpcpy(path + n, n > 0 ? "/" : ""), name);
             result = use(path, context);
             denied = denied || result == -EACCES;
             if (result != -ENOENT && result != -ENOTDIR && result != -EACCES) {

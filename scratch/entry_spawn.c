@@ -44,7 +44,7 @@ static bool find(const char *name, char path[TIDE_SCRATCH_PATH_BYTES]) {
         if (n > 0 && n + 1 + strlen(name) < TIDE_SCRATCH_PATH_BYTES) {
             memcpy(path, folder, n);
             path[n] = '/';
-            (void)strcpy(path + n + 1, name);
+            (void)stpcpy(path + n + 1, name);
             if (access(path, X_OK) == 0) {
                 return true;
             }

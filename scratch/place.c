@@ -340,6 +340,7 @@ static int look(walk *w, int at, const char *path, bool follow, bool may_recall)
     bool is_late = may_recall && begin_late(w);
     place->is_changed = place->is_changed || is_changed;
     result = go(w, follow);
+    w->folder = NULL;
     /* The way of a link may lead up, which only a whole walk can go. */
     return is_late && w->n_links > 0 ? look(w, at, path, follow, false) : result;
 }

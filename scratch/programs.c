@@ -44,14 +44,12 @@ static char *our_parts(const char *list, const char *name, const char *path) {
     char *all = list == NULL ? NULL : strdup(list);
     char *ours = all == NULL ? NULL : calloc(1, strlen(all) + 2);
     char *rest = all;
+    char *end = ours;
     for (char *part = NULL; ours != NULL && (part = strsep(&rest, ": ")) != NULL;) {
         const char *slash = strrchr(part, '/');
         const char *last = slash != NULL ? slash + 1 : part;
         if ((name != NULL && begins(last, name)) || (path != NULL && begins(part, path))) {
-            if (ours[0] != '\0') {
-                strcat(ours, ":");
-            }
-            strcat(ours, part);
+            end = stpcpy(stpcpy(end, end != ours ? ":" : ""), part);
         }
     }
     free(all);
