@@ -12,30 +12,28 @@ class Window:
 
     def __init__(self):
         self.begins = None  # entries of each device's trace before it; None: nothing was asked for
-        self.ends = None  # entries before its end; None: it goes on
+        self.stacked = set()  # addresses of blocks that were recorded before the history was switched off
         self.max_entries = sys.maxsize
         self.context = "all"
 
     def cut(self, snapshot):
         """The snapshot as the program would have got it."""
-        alive = set()
+        alive = set(self.stacked)
         for device, trace in enumerate(snapshot["device_traces"]):
             trace[:] = self._cut_trace(device, trace)
             alive.update(entry["addr"] for entry in trace if entry["action"] == "alloc")
         for segment in snapshot["segments"]:
             for block in segment["blocks"]:
                 address = block.get("address")
-                if self.begins is None or (address is not None and address not in alive):
-                    if "frames" in block:
-                        block["frames"] = []  # it was allocated before
+                if address is not None and address not in alive and "frames" in block:
+                    block["frames"] = []  # it was allocated before
         return snapshot
 
     def _cut_trace(self, device, trace):
         if self.begins is None or self.max_entries == 0:
             return []
         first = self.begins[device] if device < len(self.begins) else 0
-        last = self.ends[device] if self.ends is not None else len(trace)
-        kept = trace[first:last][-self.max_entries :]
+        kept = trace[first:][-self.max_entries :]
         if self.context != "all":
             for entry in kept:
                 if self.context is None or self.context == "state" or entry["action"] != "alloc":
@@ -65,17 +63,18 @@ def share(torch, begin_ours):
                 trace.pop()  # this look; the next one finds it in its place
         return found
 
-    def lengths(n_looks):
-        return [len(trace) + n_looks for trace in whole()["device_traces"]]
+    def lengths():
+        return [len(trace) + 1 for trace in whole()["device_traces"]]  # and the entry that this look leaves
 
     def record(enabled="all", context="all", stacks="all", max_entries=sys.maxsize, *rest, **named):
-        if enabled is None:
-            window.ends = lengths(0)
+        if enabled is None:  # PyTorch forgets the events, but not the stacks of blocks
+            window.stacked = {entry["addr"] for trace in window.cut(whole())["device_traces"] for entry in trace
+                              if entry["action"] == "alloc"} | window.stacked
+            window.begins = None
             return
         clears = named.get("clear_history", rest[1] if len(rest) > 1 else False)
         if window.begins is None or clears:
-            window.begins = lengths(1)
-        window.ends = None
+            window.begins = lengths()
         window.max_entries = max_entries if enabled == "all" else 0
         window.context = context
         if stacks == "all" and context is not None:

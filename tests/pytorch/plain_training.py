@@ -1,0 +1,63 @@
+"""Trains the staff model on the card in the way that `tidemark forecast` describes, and prints the peaks as JSON.
+
+  plain_training.py '[{"size": "small", "context": 128, ...}, ...]'
+
+Each case has a process of its own, forked before CUDA is initialised, so that PyTorch is imported once.
+"""
+import json
+import os
+import sys
+
+import torch
+
+from staff_model import AdamW, SIZES, VOCABULARY, cross_entropy, make_model
+
+
+def make(case):
+    """The model, its optimizer, tokens and targets, in this order."""
+    size = case["size"] if case["size"] in SIZES else tuple(case[k] for k in ("d-model", "d-ff", "layers", "heads"))
+    model = make_model(size, case["context"], case["edition"], n_tokens=case.get("vocab", VOCABULARY))
+    optimizer = AdamW(model.parameters(), case["edition"])
+    shape = (case["batch"], case["context"])
+    inputs, targets = (torch.zeros(shape, dtype=torch.int64).to("cuda") for _ in range(2))
+    return model, optimizer, inputs, targets
+
+
+def train(case):
+    """Logits and loss stay alive until the next ones replace them; gradients end before the forward pass.
+
+    Where a step is a forward pass alone, its logits end with it.
+    """
+    model, optimizer, inputs, targets = make(case)
+    autocast = torch.autocast("cuda", dtype=torch.bfloat16, enabled=case["precision"] == "bf16-mixed")
+    for _ in range(case["steps"]):
+        optimizer.zero_grad(set_to_none=True)
+        if case["mode"] == "forward":
+            with autocast, torch.set_grad_enabled(case["keep_graph"]):
+                logits = model(inputs)
+            del logits
+            continue
+        with autocast:
+            logits = model(inputs)
+            loss = cross_entropy(logits, targets)
+        loss.backward()
+        if case["mode"] == "train":
+            optimizer.step()
+    torch.cuda.synchronize()
+    return {"allocated_peak_bytes": torch.cuda.max_memory_allocated(),
+            "reserved_peak_bytes": torch.cuda.max_memory_reserved()}
+
+
+def main():
+    for case in json.loads(sys.argv[1]):
+        sys.stdout.flush()
+        child = os.fork()
+        if child == 0:
+            print(json.dumps(train(case)), flush=True)
+            os._exit(0)
+        if os.waitpid(child, 0)[1] != 0:
+            sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()
