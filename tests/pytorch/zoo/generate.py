@@ -1,9 +1,13 @@
-"""Text is generated token by token with a cache of keys and values, until every sequence has ended or 48 tokens were made.
+"""Text is generated token by token with a cache: generate.py [told_by_the_card]
 
-Whether they have ended is computed on the card and read on the host: `finished.all()`. The model gives no word of its own
-here, and the end word is one that it cannot give, so that a run has its full length of 48 tokens and its cache that of
-16 + 48 - 1 tokens: 2 layers, keys and values, 2 sequences, 4 heads of 32 channels, 2 bytes.
+It goes on until every sequence has ended or 48 tokens were made.
+Whether they have ended is computed on the card and read on the host, in two ways: all have finished, or none is unfinished.
+The end word is one that the model cannot give, so that a run has its full length of 48 tokens and its cache that of
+16 + 48 - 1 tokens: 2 layers, keys and values, 2 sequences, 4 heads of 32 channels, 2 bytes. In the second way the length is
+a condition on the card like any other, so that the loop ends by what it reads and by nothing else.
 """
+import sys
+
 import torch
 
 LAYERS, HEADS, SIZE, WORDS, END = 2, 4, 32, 1000, -1
@@ -38,10 +42,11 @@ class Model(torch.nn.Module):
 
 
 @torch.no_grad()
-def generate(model, tokens, n_new, sample):
+def generate(model, tokens, n_new, sample, on_card):
     caches, finished = [None] * LAYERS, torch.zeros(len(tokens), dtype=torch.bool, device="cuda")
-    entering = tokens
-    for _ in range(n_new):
+    unfinished = torch.ones(len(tokens), dtype=torch.long, device="cuda")
+    entering, n_whole = tokens, tokens.shape[1] + n_new
+    while tokens.shape[1] < n_whole or on_card:
         logits, caches = model(entering, caches)
         scores = logits[:, -1].float()
         if sample:
@@ -51,15 +56,16 @@ def generate(model, tokens, n_new, sample):
             entering = scores.argmax(-1, keepdim=True)
         tokens = torch.cat([tokens, entering], 1)
         finished = finished | (entering[:, 0] == END)
-        if finished.all():
+        unfinished = unfinished & ~torch.full((len(tokens),), tokens.shape[1] >= n_whole, device="cuda") & ~finished
+        if unfinished.max() == 0 if on_card else finished.all():
             break
     return tokens, caches
 
 
 model = Model().to("cuda", torch.bfloat16).eval()
-for sample in (False, True):
+ways = (("told by the card", False, True),) if "told_by_the_card" in sys.argv else (("greedy", False, False), ("sampled", True, False))
+for how, sample, on_card in ways:
     prompt = torch.randint(0, WORDS, (2, 16)).cuda()
-    tokens, caches = generate(model, prompt, 48, sample)
-    how = "sampled" if sample else "greedy"
+    tokens, caches = generate(model, prompt, 48, sample, on_card)
     print(f"length, {how}: {tokens.shape[1]}")
     print(f"cache, {how}: {sum(t.nbytes for pair in caches for t in pair)}")
