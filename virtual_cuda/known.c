@@ -31,6 +31,11 @@ bool tide_vc_known_is_empty(void) {
            atomic_load_explicit(&high, memory_order_relaxed);
 }
 
+void tide_vc_known_bounds(uint64_t *ret_low, uint64_t *ret_high) {
+    *ret_low = atomic_load_explicit(&low, memory_order_relaxed);
+    *ret_high = atomic_load_explicit(&high, memory_order_relaxed);
+}
+
 static bool may_know(uint64_t address, uint64_t n_bytes) {
     return address < atomic_load_explicit(&high, memory_order_relaxed) &&
            address + n_bytes > atomic_load_explicit(&low, memory_order_relaxed);

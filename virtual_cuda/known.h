@@ -57,4 +57,8 @@ void tide_vc_known_forget_all(void);
 /* Whether nothing is known at all; a quick look without a lock. */
 bool tide_vc_known_is_empty(void);
 
+/* The addresses that all known bytes lie between; low above high: nothing is known. A launch looks
+ * at hundreds of words, most of which are no address of the card: this tells without a call. */
+void tide_vc_known_bounds(uint64_t *ret_low, uint64_t *ret_high);
+
 #endif

@@ -77,8 +77,14 @@ __attribute__((no_sanitize("address"))) static uintptr_t word_at(uintptr_t addre
 }
 
 static void touch_words(uintptr_t from, uintptr_t to) {
+    uint64_t low = 0;
+    uint64_t high = 0;
+    tide_vc_known_bounds(&low, &high);
     for (uintptr_t at = from; at + sizeof(uintptr_t) <= to; at += sizeof(uintptr_t)) {
-        tide_vc_touch((const void *)word_at(at));
+        uintptr_t word = word_at(at);
+        if (word >= low && word < high) {
+            tide_vc_touch((const void *)word);
+        }
     }
 }
 
