@@ -1,11 +1,14 @@
 #!/usr/bin/env bash
 # The demonstration behind ./dev demo: docs/demo.sh TIDEMARK FOLDER
 #
+# Where a PyTorch with CUDA is installed, a small PyTorch program runs on a virtual card first.
+#
 # One question, without a GPU: does a training step of a 2.7B model, context 2048, batch 4, bf16-mixed, fit an 80 GB card?
 # The forecast for PyTorch answers first, then tidemark's own model in C. The script records the last two runs, which
 # differ only in the program, and compares them. The output of the commands goes to FOLDER/demo.log.
 set -euo pipefail
 tidemark=$(realpath "$1")
+examples=$(realpath "$(dirname "$0")/examples")
 mkdir -p "$2"
 cd "$2"
 log=$PWD/demo.log
@@ -26,6 +29,26 @@ run() { # WHAT COMMAND...
     "$@" >>"$log" 2>&1 || status=$?
     [ "$status" -eq 0 ] || [ "$status" -eq 3 ] || fail "$status" "$what"
 }
+
+# A Python whose PyTorch runs on a virtual card; "" if there is none here, or TIDEMARK_PYTORCH is "none".
+find_torch() {
+    local python
+    for python in "${TIDEMARK_PYTORCH:-${XDG_CACHE_HOME:-$HOME/.cache}/tidemark/pytorch-2.14.1}/bin/python" python3; do
+        if [ "${TIDEMARK_PYTORCH:-}" != none ] && "$python" -c 'import torch; assert torch.version.cuda' 2>/dev/null; then
+            echo "$python"
+            return
+        fi
+    done
+}
+
+python=$(find_torch)
+if [ -n "$python" ]; then
+    echo "A small GPT in PyTorch, batch 32, on a virtual RTX 4090:"
+    "$tidemark" run --device virtual:rtx4090 --need --steps 3 -o train.json.gz --html train.html -- "$python" "$examples/train.py" \
+        --batch 32 2>&1 | tee -a "$log" | sed -n 's/^tidemark run: /  /p' | fold -s -w 120 || true
+    echo "The report of that run: $PWD/train.html"
+    echo
+fi
 
 model=(--size 2.7B --context 2048 --batch 4 --precision bf16-mixed --device virtual:h100-80)
 steps=(--mode train --attention flash --warmup 0 --steps 2)

@@ -62,9 +62,10 @@ typedef struct tide_left {
     const char *snapshot_path; /* NULL: it has no history */
     const char *command;       /* its arguments, joined by blanks */
     const char *torch, *cuda, *python, *backend;
-    const char *exception; /* that ended it, with its message */
-    bool is_out_of_memory; /* it is PyTorch's OutOfMemoryError */
-    bool ended_early;      /* after the steps or calls that were asked for */
+    const char *exception;    /* that ended it, with its message */
+    const char *failing_line; /* where the program raised it: "train.py:58 (main)" */
+    bool is_out_of_memory;    /* it is PyTorch's OutOfMemoryError */
+    bool ended_early;         /* after the steps or calls that were asked for */
     int64_t n_steps, n_calls, host_peak_bytes;
     const tide_left_peak *peaks; /* by device */
     size_t n_devices;

@@ -171,6 +171,7 @@ static tide_status read_root(reader *read, const cJSON *in) {
     TIDE_TRY(text(read, in, "python", &to->python));
     TIDE_TRY(text(read, in, "backend", &to->backend));
     TIDE_TRY(text(read, in, "exception", &to->exception));
+    TIDE_TRY(text(read, in, "failing_line", &to->failing_line));
     TIDE_TRY(read_command(read, in));
     TIDE_TRY(read_peaks(read, in));
     TIDE_TRY(read_marks(read, in));

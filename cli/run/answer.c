@@ -112,6 +112,9 @@ static void tell_failure(const tide_run_answer *of, size_t i, tide_run_place ful
     if (event >= 0) {
         const tide_event *row = &process->snapshot->events[event];
         tide_run_say_where(process->snapshot, event, &text);
+        if (strstr(line, process->left->failing_line) == NULL) { /* in a thread of autograd's */
+            tide_text_add(&text, ", called at %s", process->left->failing_line);
+        }
         tide_text_add(&text,
                       ": %s were asked for, and %s were free beside the %s that PyTorch "
                       "had reserved",

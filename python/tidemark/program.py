@@ -3,6 +3,10 @@ import os
 import platform
 import resource
 import sys
+import traceback
+
+# Frames of these files are not the program's own.
+LIBRARIES = ("site-packages", "dist-packages", "/lib/python", os.path.dirname(__file__), "<frozen")
 
 
 def describe(torch, recording):
@@ -23,6 +27,7 @@ def describe(torch, recording):
         "n_calls": recording.marks.n_calls,
         "ended_early": recording.marks.ended_early,
         "exception": _exception(),
+        "failing_line": _failing_line(),
         "is_out_of_memory": _is_out_of_memory(torch),
         "host_peak_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
         "marks": recording.marks.rows,
@@ -55,6 +60,18 @@ def _exception():
         return ""
     text = str(error)
     return f"{type(error).__name__}: {text.splitlines()[0] if text else ''}"
+
+
+def _failing_line():
+    """The innermost line of the program itself: "train.py:58 (main)"; "" where nothing failed."""
+    error = _last_error()
+    found = ""
+    for frame, line in traceback.walk_tb(getattr(error, "__traceback__", None)):
+        code = frame.f_code
+        if not any(part in code.co_filename for part in LIBRARIES):
+            where = "" if code.co_name.startswith("<") else f" ({code.co_name})"
+            found = f"{os.path.basename(code.co_filename)}:{line}{where}"
+    return found
 
 
 def _is_out_of_memory(torch):

@@ -1,4 +1,5 @@
 # ./dev demo prints ten lines and a path. When a step fails, it prints the name of the log and the log's last lines.
+export TIDEMARK_PYTORCH=none # whether a PyTorch is here must not matter
 here() { sed "s|$PWD|HERE|"; }
 demo=$golden/../../docs/demo.sh
 bash "$demo" "$(command -v tidemark)" out | here
