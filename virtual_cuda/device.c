@@ -9,7 +9,7 @@
 #include "virtual_cuda/export.h"
 #include "virtual_cuda/machine.h"
 #include "virtual_cuda/python.h"
-#include "virtual_cuda/pools.h"
+#include "virtual_cuda/order.h"
 #include "virtual_cuda/status.h"
 
 static bool is_device_number(int device) {
@@ -46,7 +46,7 @@ TIDE_VC_EXPORT int cudaInitDevice(int device, unsigned device_flags, unsigned fl
 }
 
 TIDE_VC_EXPORT int cudaDeviceSynchronize(void) {
-    tide_vc_pools_waited();
+    tide_vc_wait_device(tide_vc_device());
     return tide_vc_fail(tide_vc_context(tide_vc_device()));
 }
 

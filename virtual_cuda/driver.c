@@ -14,7 +14,7 @@
 #include "virtual_cuda/launched.h"
 #include "virtual_cuda/machine.h"
 #include "virtual_cuda/python.h"
-#include "virtual_cuda/pools.h"
+#include "virtual_cuda/order.h"
 #include "virtual_cuda/status.h"
 #include "virtual_cuda/streams.h"
 
@@ -130,7 +130,7 @@ TIDE_VC_EXPORT int cuCtxGetDevice(int *ret_device) {
 }
 
 TIDE_VC_EXPORT int cuCtxSynchronize(void) {
-    tide_vc_pools_waited();
+    tide_vc_wait_device(tide_vc_device());
     return tide_vc_context(tide_vc_device());
 }
 

@@ -1,6 +1,7 @@
-/* Events: complete when they are recorded. Their times are those of the host's clock. */
+/* Events. Their times are those of the host's clock when they were recorded. */
 #include "virtual_cuda/events.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -10,13 +11,13 @@
 #include "virtual_cuda/export.h"
 #include "virtual_cuda/graphs.h"
 #include "virtual_cuda/inexact.h"
-#include "virtual_cuda/pools.h"
 #include "virtual_cuda/status.h"
 #include "virtual_cuda/streams.h"
 
 typedef struct event {
     tide_vc_graph *capture; /* borrowed; it was recorded in a stream that was being captured */
     unsigned long long capture_id;
+    tide_vc_mark mark; /* what has to be complete */
     uint64_t time_ns;
     unsigned flags;
 } event;
@@ -51,7 +52,11 @@ TIDE_VC_EXPORT int cudaEventCreateWithFlags(void **ret_event, unsigned flags) {
 }
 
 TIDE_VC_EXPORT int cudaEventDestroy(void *which) {
-    free(which);
+    event *of = which;
+    if (of != NULL) {
+        tide_vc_mark_end(&of->mark);
+    }
+    free(of);
     return TIDE_VC_OK;
 }
 
@@ -59,6 +64,9 @@ TIDE_VC_EXPORT int cudaEventRecord(void *which, void *stream) {
     event *of = which;
     of->capture = tide_vc_stream_of(stream)->capture;
     of->capture_id = of->capture != NULL ? tide_vc_graph_id(of->capture) : 0;
+    tide_vc_mark_end(&of->mark);
+    of->mark = of->capture == NULL ? tide_vc_mark_now(tide_vc_stream_timeline(stream))
+                                   : (tide_vc_mark){.of = NULL};
     of->time_ns = (uint64_t)tide_clock_now_ns();
     return TIDE_VC_OK;
 }
@@ -73,18 +81,20 @@ static bool is_captured(const event *of) {
     return of->capture != NULL && tide_vc_graph_is_capturing(of->capture, of->capture_id);
 }
 
-static int wait_for(const event *of) {
+static int check(const event *of) {
     return tide_vc_fail(is_captured(of) ? TIDE_VC_CAPTURED_EVENT : TIDE_VC_OK);
 }
 
 TIDE_VC_EXPORT int cudaEventQuery(void *which) {
-    return wait_for(which);
+    int status = check(which);
+    bool is_done = status != TIDE_VC_OK || tide_vc_mark_is_done(((const event *)which)->mark);
+    return is_done ? status : tide_vc_fail(TIDE_VC_NOT_READY);
 }
 
 TIDE_VC_EXPORT int cudaEventSynchronize(void *which) {
-    int status = wait_for(which);
+    int status = check(which);
     if (status == TIDE_VC_OK) {
-        tide_vc_pools_waited();
+        tide_vc_wait_mark(((const event *)which)->mark);
     }
     return status;
 }
@@ -95,6 +105,8 @@ TIDE_VC_EXPORT int cudaStreamWaitEvent(void *stream, void *which, unsigned flags
     const event *of = which;
     if (is_captured(of)) {
         tide_vc_graph_join(of->capture, tide_vc_stream_of(stream));
+    } else if (tide_vc_stream_of(stream)->capture == NULL) {
+        tide_vc_timeline_follow(tide_vc_stream_timeline(stream), of->mark);
     }
     return TIDE_VC_OK;
 }
@@ -102,6 +114,9 @@ TIDE_VC_EXPORT int cudaStreamWaitEvent(void *stream, void *which, unsigned flags
 TIDE_VC_EXPORT int cudaEventElapsedTime(float *ret_ms, void *begin, void *end) {
     const event *from = begin;
     const event *to = end;
+    if (!tide_vc_mark_is_done(from->mark) || !tide_vc_mark_is_done(to->mark)) {
+        return tide_vc_fail(TIDE_VC_NOT_READY);
+    }
     tide_vc_inexact("cudaEventElapsedTime", "no kernel runs: times mean nothing, nor does what an "
                                             "autotuner chooses by them");
     *ret_ms = (float)((double)(int64_t)(to->time_ns - from->time_ns) * 1e-6);

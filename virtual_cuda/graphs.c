@@ -78,8 +78,10 @@ void tide_vc_stream_work(void *handle) {
         tide_vc_stream *stream = tide_vc_stream_of(handle);
         if (stream->capture != NULL) {
             stream->capture->n_nodes++;
+            return;
         }
     }
+    tide_vc_timeline_work(tide_vc_stream_timeline(handle));
 }
 
 static tide_vc_graph *new_graph(void) {

@@ -6,6 +6,7 @@
 #include "virtual_cuda/blocks.h"
 #include "virtual_cuda/export.h"
 #include "virtual_cuda/machine.h"
+#include "virtual_cuda/order.h"
 #include "virtual_cuda/pools.h"
 #include "virtual_cuda/python.h"
 #include "virtual_cuda/status.h"
@@ -43,7 +44,15 @@ TIDE_VC_EXPORT int cudaMalloc(void **ret_address, size_t n_bytes) {
     return allocate(ret_address, n_bytes);
 }
 
+/* It waits for the device, which pools do not count as waiting. */
+static void wait_for_device(void) {
+    if (tide_vc_is_late()) {
+        tide_vc_wait_device(tide_vc_device());
+    }
+}
+
 TIDE_VC_EXPORT int cudaFree(void *address) {
+    wait_for_device();
     return release(address);
 }
 
@@ -85,6 +94,7 @@ TIDE_VC_EXPORT int cuMemAlloc_v2(uint64_t *ret_address, size_t n_bytes) {
 }
 
 TIDE_VC_EXPORT int cuMemFree_v2(uint64_t address) {
+    wait_for_device();
     int status = tide_vc_block_release(address);
     return status == TIDE_VC_INVALID_VALUE ? tide_vc_pool_free(address, NULL) : status;
 }

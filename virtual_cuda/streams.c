@@ -1,4 +1,4 @@
-/* Streams of the runtime. Work on them is complete at once. */
+/* Streams of the runtime. */
 #include "virtual_cuda/streams.h"
 
 #include <stdatomic.h>
@@ -9,16 +9,22 @@
 #include "virtual_cuda/account.h"
 #include "virtual_cuda/export.h"
 #include "virtual_cuda/machine.h"
-#include "virtual_cuda/pools.h"
 #include "virtual_cuda/status.h"
 
 enum { LEGACY = 1, PER_THREAD = 2 }; /* handles with a meaning of their own */
+enum { NON_BLOCKING = 1 };           /* cudaStreamNonBlocking */
 
 static _Thread_local tide_vc_stream default_stream;
 static atomic_ullong n_made;
 
 tide_vc_stream *tide_vc_stream_of(void *handle) {
     return (uintptr_t)handle <= PER_THREAD ? &default_stream : handle;
+}
+
+tide_vc_timeline *tide_vc_stream_timeline(void *handle) {
+    return !tide_vc_is_late()                ? NULL
+           : (uintptr_t)handle <= PER_THREAD ? tide_vc_timeline_null(tide_vc_device())
+                                             : ((const tide_vc_stream *)handle)->timeline;
 }
 
 int tide_vc_stream_device(const void *handle) {
@@ -38,10 +44,12 @@ static int create(void **ret_stream, unsigned flags, int priority) {
     if (made == NULL) {
         return tide_vc_fail(TIDE_VC_MEMORY);
     }
-    *made = (tide_vc_stream){.flags = flags,
-                             .priority = priority,
-                             .device = tide_vc_device(),
-                             .id = atomic_fetch_add(&n_made, 1) + 1};
+    *made = (tide_vc_stream){
+        .flags = flags,
+        .priority = priority,
+        .device = tide_vc_device(),
+        .timeline = tide_vc_timeline_new(tide_vc_device(), (flags & NON_BLOCKING) == 0),
+        .id = atomic_fetch_add(&n_made, 1) + 1};
     *ret_stream = made;
     return TIDE_VC_OK;
 }
@@ -62,6 +70,7 @@ TIDE_VC_EXPORT int cudaStreamDestroy(void *stream) {
     if ((uintptr_t)stream <= PER_THREAD) {
         return tide_vc_fail(TIDE_VC_INVALID_HANDLE);
     }
+    tide_vc_timeline_end(((tide_vc_stream *)stream)->timeline);
     free(stream);
     return TIDE_VC_OK;
 }
@@ -75,13 +84,16 @@ static int check(void *stream) {
 TIDE_VC_EXPORT int cudaStreamSynchronize(void *stream) {
     int status = check(stream);
     if (status == TIDE_VC_OK) {
-        tide_vc_pools_waited();
+        tide_vc_wait_timeline(tide_vc_stream_timeline(stream));
     }
     return status;
 }
 
 TIDE_VC_EXPORT int cudaStreamQuery(void *stream) {
-    return check(stream);
+    int status = check(stream);
+    bool is_idle =
+        status != TIDE_VC_OK || tide_vc_timeline_is_idle(tide_vc_stream_timeline(stream));
+    return is_idle ? status : tide_vc_fail(TIDE_VC_NOT_READY);
 }
 
 TIDE_VC_EXPORT int cudaStreamGetPriority(void *stream, int *ret_priority) {

@@ -46,6 +46,14 @@ done
 
 echo "a PyTorch program on a virtual card:"
 LD_PRELOAD=$library LD_LIBRARY_PATH=$scratch TIDEMARK_VIRTUAL_CARDS=h100-80+t4-16 "$python" -B "$here/first_steps.py"
+for streams in now late; do
+    LD_PRELOAD=$library LD_LIBRARY_PATH=$scratch TIDEMARK_STREAMS=$streams "$python" -B "$here/late_streams.py"
+done
+for settings in "" expandable_segments:True; do
+    rm -rf "$scratch/folder" && mkdir "$scratch/folder"
+    LD_PRELOAD=$library LD_LIBRARY_PATH=$scratch TIDEMARK_RUN_FOLDER=$scratch/folder PYTORCH_CUDA_ALLOC_CONF=$settings \
+        "$python" -B "$here/share_tensors.py"
+done
 
 echo "tidemark run:"
 tidemark=$(dirname "$library")/../cli/tidemark
