@@ -9,6 +9,7 @@ import torch.multiprocessing as multiprocessing
 
 MIB = 1 << 20
 BLOCK = 256 * MIB
+SLACK = 40 * MIB  # expandable segments grow by 20 MiB
 
 
 def in_use():
@@ -22,7 +23,7 @@ def other(queue, back):
     assert torch.cuda.memory_allocated() == 0, "the memory is the other process'"
     before = in_use()
     result = tensor.to(torch.int16)
-    assert in_use() - before == 2 * BLOCK
+    assert 0 <= in_use() - before - 2 * BLOCK < SLACK
     del tensor
     back.put(result)
     assert queue.get() == "end"
@@ -41,7 +42,7 @@ def main():
     assert result.shape == tensor.shape and result.dtype == torch.int16
     assert torch.cuda.memory_allocated() == BLOCK
     # The other process has a context of its own, which takes as much as this one's.
-    assert in_use() - own == 2 * BLOCK + (own - BLOCK), (in_use(), own)
+    assert abs(in_use() - own - 2 * BLOCK - (own - BLOCK)) < SLACK, (in_use(), own)
     del result
     queue.put("end")
     process.join(60)
