@@ -43,6 +43,18 @@ static int copy(void *to, const void *from, size_t n_bytes, void *stream) {
     return TIDE_VC_OK;
 }
 
+/* A copy without a stream waits for the null stream, which pools do not count as waiting. */
+static void wait_for_null(void) {
+    if (tide_vc_is_late()) {
+        tide_vc_wait_timeline(tide_vc_stream_timeline(NULL));
+    }
+}
+
+static int copy_and_wait(void *to, const void *from, size_t n_bytes) {
+    wait_for_null();
+    return copy(to, from, n_bytes, NULL);
+}
+
 static int copy_rows(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,
                      size_t height, void *stream) {
     for (size_t i = 0; i < height; i++) {
@@ -72,7 +84,7 @@ static int fill_bytes(void *to, int value, size_t n_bytes, void *stream) {
 
 TIDE_VC_EXPORT int cudaMemcpy(void *to, const void *from, size_t n_bytes, int kind) {
     (void)kind;
-    return copy(to, from, n_bytes, NULL);
+    return copy_and_wait(to, from, n_bytes);
 }
 
 TIDE_VC_EXPORT int cudaMemcpyAsync(void *to, const void *from, size_t n_bytes, int kind,
@@ -98,6 +110,7 @@ TIDE_VC_EXPORT int cudaMemcpyPeerAsync(void *to, int to_device, const void *from
 TIDE_VC_EXPORT int cudaMemcpy2D(void *to, size_t to_pitch, const void *from, size_t from_pitch,
                                 size_t width, size_t height, int kind) {
     (void)kind;
+    wait_for_null();
     return copy_rows(to, to_pitch, from, from_pitch, width, height, NULL);
 }
 
@@ -136,7 +149,7 @@ TIDE_VC_EXPORT int cudaMemsetAsync(void *to, int value, size_t n_bytes, void *st
 }
 
 TIDE_VC_EXPORT int cuMemcpy(uint64_t to, uint64_t from, size_t n_bytes) {
-    return copy((void *)(uintptr_t)to, (const void *)(uintptr_t)from, n_bytes, NULL);
+    return copy_and_wait((void *)(uintptr_t)to, (const void *)(uintptr_t)from, n_bytes);
 }
 
 TIDE_VC_EXPORT int cuMemcpyAsync(uint64_t to, uint64_t from, size_t n_bytes, void *stream) {
@@ -144,11 +157,11 @@ TIDE_VC_EXPORT int cuMemcpyAsync(uint64_t to, uint64_t from, size_t n_bytes, voi
 }
 
 TIDE_VC_EXPORT int cuMemcpyHtoD_v2(uint64_t to, const void *from, size_t n_bytes) {
-    return copy((void *)(uintptr_t)to, from, n_bytes, NULL);
+    return copy_and_wait((void *)(uintptr_t)to, from, n_bytes);
 }
 
 TIDE_VC_EXPORT int cuMemcpyDtoH_v2(void *to, uint64_t from, size_t n_bytes) {
-    return copy(to, (const void *)(uintptr_t)from, n_bytes, NULL);
+    return copy_and_wait(to, (const void *)(uintptr_t)from, n_bytes);
 }
 
 TIDE_VC_EXPORT int cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t n_bytes,

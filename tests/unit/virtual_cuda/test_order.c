@@ -142,6 +142,13 @@ static void the_null_stream_waits_for_blocking_ones(void **state) {
     assert_int_equal(cudaEventRecord(first, blocking), OK);
     assert_int_equal(cudaEventSynchronize(first), OK);
     assert_true(is_done(null) && !is_done(second));
+    /* So does a copy to the host. */
+    char from[8] = "1234567";
+    char to[8] = "";
+    assert_int_equal(cudaEventRecord(null, NULL), OK);
+    assert_false(is_done(null));
+    assert_int_equal(cudaMemcpy(to, from, sizeof(to), 0), OK);
+    assert_true(is_done(null) && !is_done(second));
     /* Freeing memory waits for the device. */
     void *address = NULL;
     assert_int_equal(cudaMalloc(&address, 1), OK);
