@@ -40,7 +40,7 @@ torch.sort(torch.randn(3_000_000, device=d))
 z = x.detach().clone()
 z[y[:10]] = 3
 z[y[:10], y[:10]] = torch.ones(10, device=d)
-z.index_put_((y[:10],), torch.ones(300, device=d), accumulate=True)
+z.index_put_((y[:10],), torch.ones(10, 300, device=d), accumulate=True)
 z.index_add_(0, y[:5], torch.ones(5, 300, device=d))
 z.scatter_add_(0, torch.zeros(5, 300, dtype=torch.long, device=d), torch.ones(5, 300, device=d))
 x[y[:10]].sum().backward()

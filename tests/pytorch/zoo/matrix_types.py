@@ -31,6 +31,7 @@ if hasattr(torch, "_grouped_mm"):
     ends = torch.tensor([16, 32, 48, 64], device=d, dtype=torch.int32)
     grouped = torch._grouped_mm(torch.randn(64, 64, device=d, dtype=torch.bfloat16), torch.randn(4, 64, 64, device=d, dtype=torch.bfloat16), offs=ends)
     print("grouped", tuple(grouped.shape))
-print("compiled at run time", tuple(torch.special.airy_ai(a.real.float()).shape), tuple(torch.gcd(ends, ends).shape))
+numbers = torch.ones(4, dtype=torch.int32, device=d)
+print("compiled at run time", tuple(torch.special.airy_ai(a.real.float()).shape), tuple(torch.gcd(numbers, numbers).shape))
 square = torch.cuda.jiterator._create_jit_fn("template <typename T> T square(T x) { return x * x; }")
 print("own function", tuple(square(a.real.float()).shape))

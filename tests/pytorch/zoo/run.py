@@ -62,6 +62,14 @@ def report(row: verdicts.Row, seen: verdicts.Seen) -> bool:
     return not faults
 
 
+def has_packages(row: verdicts.Row, python: str) -> bool:
+    question = f"import importlib.util, sys; sys.exit(not all(map(importlib.util.find_spec, {row.needs!r})))"
+    if not row.needs or subprocess.run([python, "-c", question]).returncode == 0:
+        return True
+    print(f"skip {row.name}: this Python has not all of {', '.join(row.needs)}", flush=True)
+    return False
+
+
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--python", required=True)
@@ -87,7 +95,8 @@ def main() -> int:
     version = subprocess.run([chosen.python, "-c", question], capture_output=True, text=True, check=True).stdout.strip()
     started = time.monotonic()
     with tempfile.TemporaryDirectory() as scratch, concurrent.futures.ThreadPoolExecutor(chosen.jobs) as pool:
-        rows = [row for row in rows if row.is_for(version)]
+        rows = [row.in_version(version) for row in rows if row.is_for(version)]
+        rows = [row for row in rows if has_packages(row, chosen.python)]
         work = {pool.submit(run_row, row, chosen, Path(chosen.keep or scratch)): row for row in rows}
         good = [report(work[done], done.result()) for done in concurrent.futures.as_completed(work)]
     n_bad = len(good) - sum(good)

@@ -7,6 +7,9 @@
   options   further options of tidemark run
   group     torch: torch and torchvision alone, part of every run; long, third-party: only with --full
   torch     [from, below], versions that the row is for; absent: all
+  needs     packages that the script imports besides torch; the row is skipped, and says so, where one is absent
+  older     what is different below a version: [{"below": "2.9", field: value}], all that fit, in order; in "figures" null
+            takes a figure away; "why" says the reason
   exact     true: nothing is named as inexact; false: "inexact" has the calls that are, all of them and no other
   refused   calls that are not simulated, and that the program asked for: all of them and no other
   answers   texts that stderr must have: what tidemark run says at the end, or what a refusal says
@@ -19,6 +22,7 @@ The figures follow from shapes: each script's first lines say how. They are writ
 can be read. None of them was copied from a run. A row that has "peak allocated" or "peak reserved" compares these with the
 snapshot as well: what the script heard of PyTorch is what tidemark run answers.
 """
+import dataclasses
 import gzip
 import json
 import re
@@ -73,6 +77,8 @@ class Row:
     arguments: list[str] = field(default_factory=list)
     environment: dict[str, str] = field(default_factory=dict)
     torch: list[str] = field(default_factory=lambda: ["2.0", "99.0"])
+    needs: list[str] = field(default_factory=list)
+    older: list[dict[str, Any]] = field(default_factory=list)
     exact: bool = True
     inexact: list[str] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
@@ -85,6 +91,16 @@ class Row:
 
     def is_for(self, version: str) -> bool:
         return version_of(self.torch[0]) <= version_of(version) < version_of(self.torch[1])
+
+    def in_version(self, version: str) -> "Row":
+        """The row with what is different in that version of PyTorch."""
+        row = self
+        for change in self.older:
+            if version_of(version) < version_of(change["below"]):
+                other = {k: v for k, v in change.items() if k not in ("below", "why", "figures")}
+                figures = {k: v for k, v in (row.figures | change.get("figures", {})).items() if v is not None}
+                row = dataclasses.replace(row, figures=figures, **other)
+        return row
 
     def says(self) -> str:
         if self.refused:
