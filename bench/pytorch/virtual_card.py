@@ -54,7 +54,7 @@ def said(values: list[float], unit: str = "s", digits: int = 2) -> str:
 
 def share(ways: Ways, runs: int) -> None:
     for run in range(runs):
-        program = ways.start("card", [str(STEPS), "5", "400"])
+        program = ways.start("card", [str(STEPS), "5", "5000"])
         assert program.stdout is not None
         while program.stdout.readline().strip() != "warm":
             pass
