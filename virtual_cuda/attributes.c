@@ -3,6 +3,7 @@
 #include <stddef.h>
 
 #include "virtual_cuda/export.h"
+#include "virtual_cuda/inexact.h"
 #include "virtual_cuda/machine.h"
 #include "virtual_cuda/status.h"
 
@@ -100,8 +101,10 @@ int tide_vc_attribute(int attribute, int device) {
     }
 }
 
-/* Registers are not counted yet: the images of kernels are not read that far. */
+/* Registers are not counted: images of kernels are compressed, and not read that far. */
 int tide_vc_resident_blocks(int device, int n_threads, unsigned long shared_bytes) {
+    tide_vc_inexact("cudaOccupancyMaxActiveBlocksPerMultiprocessor",
+                    "registers of kernels are not known: fewer blocks may be resident");
     const tide_vc_card *card = tide_vc_card_of(device);
     unsigned long n = (unsigned long)card->chip->max_multiprocessor_blocks;
     if (n_threads > 0) {

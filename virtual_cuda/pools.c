@@ -180,6 +180,10 @@ static int allocate(uint64_t *ret_address, size_t asked, pool *of, const void *s
         "cudaMallocAsync",
         "what a pool holds is a model: it grows by 32 MiB, which is a guess, and has no "
         "gaps, as NVIDIA documents; a driver may hold more");
+    if (tide_vc_is_capturing()) {
+        tide_vc_inexact("cudaMallocAsync in a capture",
+                        "memory of a graph is taken when it is captured, not when it is launched");
+    }
     *ret_address = 0;
     if (asked == 0) {
         return TIDE_VC_OK;

@@ -18,6 +18,7 @@
 #include "virtual_cuda/inexact.h"
 #include "virtual_cuda/known.h"
 #include "virtual_cuda/machine.h"
+#include "virtual_cuda/pools.h"
 #include "virtual_cuda/status.h"
 
 #define PAGE_BYTES ((size_t)2 << 20)
@@ -83,6 +84,9 @@ TIDE_VC_EXPORT int cuMemCreate(unsigned long long *ret_handle, size_t n_bytes,
         return TIDE_VC_MEMORY;
     }
     int status = tide_vc_charge(device, n_bytes);
+    if (status == TIDE_VC_MEMORY && tide_vc_pools_trim(device)) {
+        status = tide_vc_charge(device, n_bytes);
+    }
     if (status != TIDE_VC_OK) {
         free(made);
         return status;

@@ -189,6 +189,16 @@ static void a_short_card_takes_back_what_is_unused(void **state) {
     assert_int_equal(get(pool, RESERVED), 1024 * MIB);
     assert_int_equal(cudaMalloc(&large, before / (2 * MIB) * (2 * MIB) - 10 * MIB), OK);
     assert_int_equal(get(pool, RESERVED), 0);
+    assert_int_equal(cudaFree(large), OK);
+    /* So it is with physical memory. */
+    unsigned long long handle = 0;
+    const int on_device_0[8] = {1, 0, 1, 0};
+    give(take(1000 * MIB));
+    assert_int_equal(
+        cuMemCreate(&handle, before / (2 * MIB) * (2 * MIB) - 10 * MIB, on_device_0, 0), OK);
+    assert_int_equal(get(pool, RESERVED), 0);
+    assert_int_equal(cuMemRelease(handle), OK);
+    assert_int_equal(cudaMalloc(&large, before / (2 * MIB) * (2 * MIB) - 10 * MIB), OK);
     /* Less than a piece is left: the pool takes the pages that it needs. */
     void *small = take(4 * MIB);
     assert_int_equal(get(pool, RESERVED), 4 * MIB);
