@@ -15,16 +15,17 @@ expect() {
     grep -qF -- "$1" "$2" || { echo "\"$1\" is not in:" >&2; cat "$2" >&2; exit 1; }
 }
 
-"$program" devices >devices || exit 1
-expect "cuda:0       here   Fake GPU 0, cuBLAS 13.1.0; compute capability 9.0, 80.00 GiB of memory, 79.50 GiB free" devices
+set -o pipefail # columns are as wide as their widest cell: only one blank counts
+"$program" devices | tr -s " " >devices || exit 1
+expect "cuda:0 here Fake GPU 0, cuBLAS 13.1.0; compute capability 9.0, 80.00 GiB of memory, 79.50 GiB free" devices
 expect "clocks up to 1980 MHz, of memory 2619 MHz; driver CUDA 13.0" devices
 grep -q 'cuda:1' devices && { cat devices >&2; exit 1; }
-TIDE_FAKE_DEVICES=3 "$program" devices >devices || exit 1
+TIDE_FAKE_DEVICES=3 "$program" devices | tr -s " " >devices || exit 1
 for i in 0 1 2; do
-    expect "cuda:$i       here   Fake GPU $i, cuBLAS 13.1.0; compute capability 9.0" devices
+    expect "cuda:$i here Fake GPU $i, cuBLAS 13.1.0; compute capability 9.0" devices
 done
-[ "$(grep -c '^  cuda' devices)" -eq 3 ] || { cat devices >&2; exit 1; }
-LD_LIBRARY_PATH=$management "$program" devices >devices || exit 1
+[ "$(grep -c '^ cuda' devices)" -eq 3 ] || { cat devices >&2; exit 1; }
+LD_LIBRARY_PATH=$management "$program" devices | tr -s " " >devices || exit 1
 expect "driver CUDA 13.0; a context takes 512.00 MiB" devices
 
 shape="--d-model 16 --layers 2 --heads 2 --d-ff 24 --vocab 37 --context 8 --batch 2 --warmup 1 --steps 2"
