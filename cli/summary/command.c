@@ -223,11 +223,13 @@ static void maxima_table(const tide_summary_view *of) {
 static tide_status build(const tide_summary_view *of, const char *path) {
     say_run(of, path);
     tide_summary_say_origin(of);
+    tide_summary_software(of);
     tide_summary_settings(of->report, of->snapshot);
     say_warnings(of);
     if (of->snapshot->n_events == 0 && of->snapshot->n_start_blocks == 0) {
         tide_report_say(of->report, "not_recorded",
                         "the allocations of this run were not recorded");
+        tide_summary_inexact(of);
         tide_summary_timing(of);
         return TIDE_OK;
     }
@@ -237,6 +239,7 @@ static tide_status build(const tide_summary_view *of, const char *path) {
     tide_summary_account(of);
     maxima_table(of);
     tide_summary_alive_places(of);
+    tide_summary_inexact(of);
     tide_summary_timing(of);
     return TIDE_OK;
 }

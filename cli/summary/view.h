@@ -59,6 +59,11 @@ void tide_summary_alive_places(const tide_summary_view *of);
 /* Every reserved byte of the instant, and the device's own figures if the file has them. */
 void tide_summary_account(const tide_summary_view *of);
 
+/* The versions of what ran besides us, and each function of a simulated device whose effect on
+ * memory is not known exactly; nothing if the file names none. */
+void tide_summary_software(const tide_summary_view *of);
+void tide_summary_inexact(const tide_summary_view *of);
+
 /* How long the phases took, and the recorder. */
 void tide_summary_timing(const tide_summary_view *of);
 

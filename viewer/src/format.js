@@ -34,6 +34,7 @@ import { ACTION, makeSubjects, subjectOf } from './subjects.js';
 const FORMAT_NAME = 'tidemark-snapshot';
 const FORMAT_VERSION = 1;
 const MOST_DEVICES = 256;
+const MOST_INEXACT = 1024;
 
 /**
  * @typedef {import('./columns.js').Indices} Indices
@@ -97,6 +98,12 @@ const MOST_DEVICES = 256;
  *   without recording
  * @property {number[]} losses of every step, warm-up first; empty: unknown
  *
+ * @typedef {object} Inexact a function of a simulated device whose effect on memory is not known
+ * @property {string} call
+ * @property {string} what
+ * @property {number} boundBytes it takes at most so many bytes more; -1: not known
+ * @property {boolean} isRefused
+ *
  * @typedef {object} Kernel one kernel in one place, over all measured steps
  * @property {string} name
  * @property {string} phase "": outside of every phase
@@ -125,6 +132,8 @@ const MOST_DEVICES = 256;
  * @property {Device[]} devices
  * @property {Stream[]} streams
  * @property {Record<string, any>} allocator its settings, as they stand in the document
+ * @property {{name: string, version: string}[]} software what ran besides tidemark
+ * @property {Inexact[]} inexact what could not be known exactly
  * @property {Timing} timing
  * @property {Kernel[]} kernels
  * @property {string} fullPolicy the policy for a full event log: "stop", "keep-newest" or ""
@@ -292,6 +301,23 @@ function readOrigin(doc) {
     : null;
 }
 
+/** @param {any} doc */
+function readSoftware(doc) {
+  return Object.entries(section(doc, 'software')).flatMap(([name, version]) =>
+    typeof version === 'string' && version !== '' ? [{ name, version }] : [],
+  );
+}
+
+/** @param {any} doc */
+function readInexact(doc) {
+  return listOfObjects(doc, 'inexact', 'inexact', MOST_INEXACT).map((row) => ({
+    call: textOr(row.call, ''),
+    what: textOr(row.what, ''),
+    boundBytes: numberOr(row.bound_bytes, -1),
+    isRefused: row.refused === true,
+  }));
+}
+
 /**
  * @param {Events} events
  * @param {import('./subjects.js').Subjects} subjects
@@ -357,6 +383,8 @@ export function readSnapshot(doc) {
     devices,
     streams,
     allocator: section(doc, 'allocator'),
+    software: readSoftware(doc),
+    inexact: readInexact(doc),
     timing: readTiming(doc),
     kernels: readKernels(doc, strings),
     fullPolicy: textOr(log.full_policy, ''),

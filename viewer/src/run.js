@@ -8,6 +8,8 @@ import { buildLanes, enclosing, scopeExtents, scopeSpan, scopeText } from './lan
 import { breakdownAt } from './peak.js';
 import { categoryText, formatBytes, formatCount } from './text.js';
 
+const MOST_TOLD = 5; // inexact functions in a sentence
+
 /**
  * @typedef {object} Statistics
  * @property {number[]} samples ms
@@ -115,7 +117,32 @@ function choosePeak(snapshot, index, extents) {
 export function implementationText(implementation) {
   if (implementation === 'tidemark') return "tidemark's own model in C";
   const text = typeof implementation === 'string' ? implementation : '';
+  if (text === 'pytorch') return 'PyTorch';
   return text.startsWith('pytorch-eager-') ? 'PyTorch, eager' : text;
+}
+
+/**
+ * The versions of what ran: "PyTorch 2.14.1, CUDA 13.0".
+ * @param {import('./format.js').Snapshot} snapshot
+ */
+function softwareText({ software }) {
+  /** @type {Record<string, string>} */
+  const known = { python: 'Python', torch: 'PyTorch', cuda: 'CUDA' };
+  return software.map(({ name, version }) => `${known[name] ?? name} ${version}`).join(', ');
+}
+
+/**
+ * What could not be known exactly, in one sentence; "" if everything is exact.
+ * @param {import('./format.js').Snapshot} snapshot
+ */
+function inexactText({ inexact }) {
+  const told = inexact.slice(0, MOST_TOLD).map(({ call, what, boundBytes, isRefused }) => {
+    const bound = boundBytes >= 0 ? `, at most about ${formatBytes(boundBytes)} more` : '';
+    return `${isRefused ? 'refused: ' : ''}${call}: ${what}${bound}`;
+  });
+  const rest = inexact.length - told.length;
+  if (rest > 0) told.push(`and ${formatCount(rest)} more, which tidemark summary lists`);
+  return told.length > 0 ? `Not exact: ${told.join('; ')}.` : '';
 }
 
 /**
@@ -126,7 +153,8 @@ function buildTitle(snapshot, device) {
   const { run } = snapshot;
   const parts = [];
   const implementation = implementationText(run.implementation);
-  if (implementation !== '') parts.push(implementation);
+  if (snapshot.software.length > 0) parts.push(softwareText(snapshot));
+  else if (implementation !== '') parts.push(implementation);
   if (typeof run.model?.size === 'string') parts.push(run.model.size);
   for (const key of ['mode', 'precision']) if (run[key]) parts.push(String(run[key]));
   if (run.context_length > 0) parts.push(`context ${run.context_length}`);
@@ -189,6 +217,8 @@ function lossWarnings(snapshot) {
  */
 function buildWarnings(snapshot, { index, reserved, devices }, device) {
   const warnings = lossWarnings(snapshot);
+  const inexact = inexactText(snapshot);
+  if (inexact !== '') warnings.push(inexact);
   const { blocks } = index;
   const nUnmatched = blocks.nUnmatched + reserved.nUnmatched;
   if (nUnmatched > 0) {

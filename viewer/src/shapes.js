@@ -11,6 +11,7 @@ const MOST_NAMES = 255;
 const MOST_SHORT_BYTES = 4096; // bytes of a text in a large table
 const MOST_SHOWN_PHASES = 64;
 const MOST_ALLOCATOR_SETTINGS = 1024;
+const MOST_INEXACT = 1024;
 const MOST_SAMPLES = 1_000_000;
 const MOST_PAIRS = 1000;
 const MOST_STRINGS = 100_000_000;
@@ -260,6 +261,12 @@ const settings = (json) => {
   return made;
 };
 
+const anInexact = anObject({
+  ...alike(['call', 'what'], anOddText),
+  bound_bytes: anOddNumber,
+  refused: anOddBoolean,
+});
+
 const aBlock = anObject(
   {
     ...alike(['offset_bytes', 'block_bytes', 'requested_bytes'], anAmount),
@@ -344,6 +351,8 @@ export const PARTS = {
   scope_kinds: anyNames,
   block_states: anyNames,
   allocator: ofShortTexts(settings),
+  software: ofShortTexts(settings),
+  inexact: ofShortTexts(aList(anInexact, MOST_INEXACT)),
   log: anObject({ full_policy: anOddText, dropped_events: aCount, dropped_scopes: aCount }),
   timing: ofShortTexts(
     anObject({

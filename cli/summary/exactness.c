@@ -1,0 +1,34 @@
+/* The parts of `tidemark summary` about what ran, and about what could not be known exactly. */
+#include "cli/summary/view.h"
+#include "common/text.h"
+
+enum { TEXT_BYTES = 1024 };
+
+void tide_summary_software(const tide_summary_view *of) {
+    char all[TEXT_BYTES];
+    tide_text to = tide_text_in(all, sizeof(all));
+    for (size_t i = 0; i < of->snapshot->n_software; i++) {
+        const tide_snapshot_setting *row = &of->snapshot->software[i];
+        if (row->text != NULL && row->text[0] != '\0') {
+            tide_text_add_item(&to, ", ", "%.100s %.100s", row->name, row->text);
+        }
+    }
+    if (to.n_used > 0) {
+        tide_report_say(of->report, "software", "software: %s", all);
+    }
+}
+
+void tide_summary_inexact(const tide_summary_view *of) {
+    if (of->snapshot->n_inexact == 0) {
+        return;
+    }
+    tide_table *table = tide_report_table(of->report, "inexact", "What is not exact");
+    TIDE_COLUMNS(table, TIDE_TEXT("call", "function"), TIDE_NUMBER("bound_bytes", "at most"),
+                 TIDE_TEXT("refused", "refused"), TIDE_TEXT("what", "what is not known"));
+    for (size_t i = 0; i < of->snapshot->n_inexact; i++) {
+        const tide_snapshot_inexact *row = &of->snapshot->inexact[i];
+        TIDE_ROW(table, tide_as_text(row->call),
+                 row->bound_bytes >= 0 ? tide_as_bytes(row->bound_bytes) : tide_as_none(),
+                 tide_as_text(row->is_refused ? "yes" : "no"), tide_as_text(row->what));
+    }
+}
