@@ -96,12 +96,21 @@ static tide_status set_software(tide_snapshot *snapshot, const tide_left *left) 
     return rows != NULL ? TIDE_OK : TIDE_NO_MEMORY;
 }
 
-static tide_status set_inexact(tide_snapshot *snapshot, const tide_left_list *list, int64_t pid) {
+/* `beyond_bytes`: what memory pools held beyond their blocks; -1: there is PyTorch's history. */
+static tide_status set_inexact(tide_snapshot *snapshot, const tide_left_list *list, int64_t pid,
+                               int64_t beyond_bytes) {
     tide_snapshot_inexact *rows =
-        tide_arena_alloc(&snapshot->arena, list->n_inexact, sizeof(*rows));
+        tide_arena_alloc(&snapshot->arena, list->n_inexact + 1, sizeof(*rows));
     size_t n = 0;
     if (rows == NULL) {
         return TIDE_NO_MEMORY;
+    }
+    if (beyond_bytes >= 0) {
+        rows[n++] = (tide_snapshot_inexact){
+            .call = "cudaMallocAsync",
+            .what = "each block is shown as a segment of its own; what the pools held beyond the "
+                    "blocks is not shown",
+            .bound_bytes = beyond_bytes};
     }
     for (size_t i = 0; i < list->n_inexact; i++) {
         const tide_left_inexact *from = &list->inexact[i];
@@ -141,30 +150,45 @@ static tide_status add_history(tide_document *document) {
     return store_strings(document);
 }
 
-static tide_status fill(tide_snapshot *snapshot, const tide_left *process,
-                        const tide_left_list *list, const tide_launch_config *config) {
-    tide_document document = {.snapshot = snapshot, .left = process};
-    tide_strings_init(&document.added, snapshot->arena.mem);
-    tide_status status = add_history(&document);
-    tide_strings_fini(&document.added);
-    TIDE_TRY(status);
+static tide_status describe(tide_snapshot *snapshot, const tide_left *process,
+                            const tide_launch_config *config) {
     TIDE_TRY(set_devices(snapshot, config));
     TIDE_TRY(set_run(snapshot, process, config));
-    TIDE_TRY(set_software(snapshot, process));
-    return set_inexact(snapshot, list, process->pid);
+    return set_software(snapshot, process);
+}
+
+/* PyTorch's own history, with the steps and names that we know. */
+static tide_status read_history(const tide_left *process, tide_snapshot **ret_snapshot,
+                                tide_error *error) {
+    TIDE_TRY(tide_snapshot_load(process->snapshot_path, NULL, ret_snapshot, error));
+    tide_document document = {.snapshot = *ret_snapshot, .left = process};
+    tide_strings_init(&document.added, (*ret_snapshot)->arena.mem);
+    tide_status status = add_history(&document);
+    tide_strings_fini(&document.added);
+    if (status != TIDE_OK) {
+        tide_snapshot_destroy(*ret_snapshot);
+    }
+    return status;
 }
 
 tide_status tide_launch_document(const tide_left *process, const tide_left_list *list,
                                  const tide_launch_config *config, tide_snapshot **ret_snapshot,
                                  tide_error *error) {
-    if (process->snapshot_path == NULL) {
+    tide_snapshot *snapshot = NULL;
+    int64_t beyond_bytes = -1;
+    if (process->snapshot_path != NULL) {
+        TIDE_TRY(read_history(process, &snapshot, error));
+    } else if (process->calls_path != NULL) {
+        TIDE_TRY(tide_document_from_calls(process->calls_path, &snapshot, &beyond_bytes, error));
+    } else {
         return tide_fail(error, TIDE_INVALID,
                          "process %lld has no history: its allocator is not PyTorch's own (%s)",
                          (long long)process->pid, process->backend);
     }
-    tide_snapshot *snapshot = NULL;
-    TIDE_TRY(tide_snapshot_load(process->snapshot_path, NULL, &snapshot, error));
-    tide_status status = fill(snapshot, process, list, config);
+    tide_status status = describe(snapshot, process, config);
+    if (status == TIDE_OK) {
+        status = set_inexact(snapshot, list, process->pid, beyond_bytes);
+    }
     if (status != TIDE_OK) {
         tide_snapshot_destroy(snapshot);
         return status;

@@ -27,6 +27,11 @@ int64_t tide_document_first_row(const tide_document *document, size_t device);
 /* Whether the event is one row of the history as statistics count them. */
 bool tide_document_is_row(const tide_event *event);
 
+/* document_calls.c: a document of the calls that PID.calls holds; without steps, names, software.
+ * *ret_beyond_bytes: what the pools held at most beyond the blocks. */
+TIDE_NODISCARD tide_status tide_document_from_calls(const char *path, tide_snapshot **ret_snapshot,
+                                                    int64_t *ret_beyond_bytes, tide_error *error);
+
 /* document_steps.c: steps and phases, from the marks. */
 TIDE_NODISCARD tide_status tide_document_add_steps(tide_document *document);
 

@@ -48,6 +48,19 @@ static int64_t pid_of(const char *name, const char *ending) {
     return end != name && strcmp(end, ending) == 0 ? pid : -1;
 }
 
+/* The path of a file that the process may have left; NULL: it has not. */
+static tide_status find_file(const tide_launch *launch, int64_t pid, const char *ending,
+                             tide_left_list *list, const char **ret_path) {
+    char path[TIDE_LAUNCH_PATH_BYTES + 64];
+    *ret_path = NULL;
+    snprintf(path, sizeof(path), "%s/%lld.%s", launch->folder, (long long)pid, ending);
+    if (access(path, R_OK) == 0) {
+        *ret_path = tide_arena_text(&list->arena, path);
+        return *ret_path != NULL ? TIDE_OK : TIDE_NO_MEMORY;
+    }
+    return TIDE_OK;
+}
+
 static tide_status read_process(const tide_launch *launch, int64_t pid, tide_left_list *list,
                                 tide_error *error) {
     char path[TIDE_LAUNCH_PATH_BYTES + 64];
@@ -63,13 +76,8 @@ static tide_status read_process(const tide_launch *launch, int64_t pid, tide_lef
         tide_error_prefix(error, "what process %lld left", (long long)pid);
         return status;
     }
-    snprintf(path, sizeof(path), "%s/%lld.pickle", launch->folder, (long long)pid);
-    if (access(path, R_OK) == 0) {
-        process->snapshot_path = tide_arena_text(&list->arena, path);
-        if (process->snapshot_path == NULL) {
-            return TIDE_NO_MEMORY;
-        }
-    }
+    TIDE_TRY(find_file(launch, pid, "pickle", list, &process->snapshot_path));
+    TIDE_TRY(find_file(launch, pid, "calls", list, &process->calls_path));
     list->n_processes++;
     return TIDE_OK;
 }

@@ -59,7 +59,8 @@ typedef struct tide_left_inexact {
 /* One process. Texts are "" where nothing is known, numbers -1. */
 typedef struct tide_left {
     int64_t pid, rank;
-    const char *snapshot_path; /* NULL: it has no history */
+    const char *snapshot_path; /* NULL: PyTorch has no history of it */
+    const char *calls_path;    /* what it asked of CUDA's memory pools; NULL: nothing */
     const char *command;       /* its arguments, joined by blanks */
     const char *torch, *cuda, *python, *backend;
     const char *exception;    /* that ended it, with its message */
