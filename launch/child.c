@@ -22,7 +22,9 @@ typedef struct start_of {
     const char *path;
     char *const *arguments;
     char *const *environment;
-    int output_fd; /* -1: that of this process */
+    int output_fd; /* -1: input and output are those of this process */
+    int error_fd;
+    int input_fd;
     int report_fd; /* errno goes here if it cannot be executed */
     pid_t parent;
     const sigset_t *mask;
@@ -33,8 +35,9 @@ static void become(const start_of *start) {
     bool is_ready = true;
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (start->output_fd >= 0) {
-        is_ready = dup2(start->output_fd, STDOUT_FILENO) >= 0 &&
-                   dup2(start->output_fd, STDERR_FILENO) >= 0;
+        is_ready = dup2(start->input_fd, STDIN_FILENO) >= 0 &&
+                   dup2(start->output_fd, STDOUT_FILENO) >= 0 &&
+                   dup2(start->error_fd, STDERR_FILENO) >= 0;
     }
     (void)sigprocmask(SIG_SETMASK, start->mask, NULL);
     if (is_ready && getppid() == start->parent) {
@@ -87,14 +90,37 @@ static void attend(pid_t program, const sigset_t *waited, const tide_launch_conf
 }
 
 static tide_status open_output(const char *path, int *ret_fd, tide_error *error) {
-    *ret_fd = -1;
-    if (path == NULL) {
-        return TIDE_OK;
-    }
     *ret_fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, S_IRUSR | S_IWUSR);
     return *ret_fd >= 0 ? TIDE_OK
                         : tide_fail(error, TIDE_IO, "%s: the program's output cannot go there: %s",
                                     path, strerror(errno));
+}
+
+static tide_status open_files(const tide_launch_config *config, start_of *start,
+                              tide_error *error) {
+    if (config->output == NULL) {
+        return TIDE_OK;
+    }
+    TIDE_TRY(open_output(config->output, &start->output_fd, error));
+    if (config->errors != NULL) {
+        TIDE_TRY(open_output(config->errors, &start->error_fd, error));
+    } else { /* opened once, so that neither writes over the other */
+        start->error_fd = fcntl(start->output_fd, F_DUPFD_CLOEXEC, 0);
+    }
+    start->input_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    return start->input_fd >= 0 && start->error_fd >= 0
+               ? TIDE_OK
+               : tide_fail(error, TIDE_IO, "the program's files cannot be opened: %s",
+                           strerror(errno));
+}
+
+static void close_files(const start_of *start) {
+    const int all[] = {start->output_fd, start->error_fd, start->input_fd};
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+        if (all[i] >= 0) {
+            (void)close(all[i]);
+        }
+    }
 }
 
 /* Whether the program was executed: its end of the pipe closes without a word then. */
@@ -146,11 +172,16 @@ static tide_status run(start_of *start, const tide_launch_config *config, tide_l
 tide_status tide_launch_child(const char *path, char **environment,
                               const tide_launch_config *config, tide_launch *launch,
                               tide_error *error) {
-    start_of start = {.path = path, .arguments = config->arguments, .environment = environment};
-    TIDE_TRY(open_output(config->output, &start.output_fd, error));
-    tide_status status = run(&start, config, launch, error);
-    if (start.output_fd >= 0) {
-        (void)close(start.output_fd);
+    start_of start = {.path = path,
+                      .arguments = config->arguments,
+                      .environment = environment,
+                      .output_fd = -1,
+                      .error_fd = -1,
+                      .input_fd = -1};
+    tide_status status = open_files(config, &start, error);
+    if (status == TIDE_OK) {
+        status = run(&start, config, launch, error);
     }
+    close_files(&start);
     return status;
 }

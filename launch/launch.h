@@ -32,7 +32,9 @@ typedef struct tide_launch_config {
     const char *values;  /* "auto", "zero", "shadow": what reads of small tensors give */
     const char *streams; /* "now", "late": when work on streams completes */
     bool writes_are_real; /* the program's writes reach the user's files */
-    const char *output;   /* the file that takes its output; NULL: it has the one of this process */
+    const char *output;   /* the file that takes its output, and it has no input then; NULL: it has
+                             those of this process */
+    const char *errors;   /* with output: the file that takes its error output; NULL: the same */
     /* It is called about ten times a second; true ends the program with SIGTERM. NULL: never. */
     bool (*shall_stop)(void *ctx);
     void *ctx; /* borrowed; the argument of shall_stop */

@@ -62,9 +62,19 @@ static const tide_json_field MODEL_FIELDS[] = {
     OF_MODEL("trace_kernels", TIDE_JSON_FIELD_FLAG, trace_kernels),
 };
 
+#define OF_PROGRAM(key, kind, member) CONFIG(key, kind, workload.of.program.member)
+
+static const tide_json_field PROGRAM_FIELDS[] = {
+    OF_PROGRAM("arguments", TIDE_JSON_FIELD_BORROWED, command),
+    OF_PROGRAM("values", TIDE_JSON_FIELD_TEXT, values),
+    OF_PROGRAM("card", TIDE_JSON_FIELD_TEXT, card),
+    OF_PROGRAM("steps", TIDE_JSON_FIELD_COUNT, n_steps),
+};
+
 enum {
     N_FIELDS = sizeof(FIELDS) / sizeof(FIELDS[0]),
-    N_MODEL_FIELDS = sizeof(MODEL_FIELDS) / sizeof(MODEL_FIELDS[0])
+    N_MODEL_FIELDS = sizeof(MODEL_FIELDS) / sizeof(MODEL_FIELDS[0]),
+    N_PROGRAM_FIELDS = sizeof(PROGRAM_FIELDS) / sizeof(PROGRAM_FIELDS[0])
 };
 
 /* The fields that only this kind of workload has. */
@@ -74,6 +84,9 @@ static const tide_json_field *fields_of(tide_run_kind kind, size_t *ret_n) {
     case TIDE_RUN_MODEL:
         *ret_n = N_MODEL_FIELDS;
         return MODEL_FIELDS;
+    case TIDE_RUN_PROGRAM:
+        *ret_n = N_PROGRAM_FIELDS;
+        return PROGRAM_FIELDS;
     case TIDE_N_RUN_KINDS:
         break;
     }
@@ -97,6 +110,9 @@ tide_status tide_run_config_from_json(const cJSON *json, tide_run_config *ret_co
     size_t n = 0;
     tide_run_config_init(ret_config);
     TIDE_TRY(tide_json_fields_read(json, FIELDS, N_FIELDS, ret_config, error));
+    if (ret_config->workload.kind == TIDE_RUN_PROGRAM) { /* the union had the default model */
+        ret_config->workload.of.program = (tide_run_program){.command = NULL};
+    }
     const tide_json_field *fields = fields_of(ret_config->workload.kind, &n);
     return tide_json_fields_read(json, fields, n, ret_config, error);
 }

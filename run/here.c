@@ -38,6 +38,9 @@ static void run(const tide_run_config *config, const tide_run_hooks *hooks,
     case TIDE_RUN_MODEL:
         tide_run_model_here(config, hooks, result);
         break;
+    case TIDE_RUN_PROGRAM:
+        tide_run_program_here(config, hooks, result);
+        break;
     case TIDE_N_RUN_KINDS: /* its check has refused it */
         break;
     }
@@ -50,7 +53,9 @@ void tide_run_here(const tide_run_config *config, const tide_run_hooks *hooks,
     tide_run_environment_set_program(&ret_result->environment);
     run(config, hooks != NULL ? hooks : &NO_HOOKS, ret_result);
     tide_run_derive(ret_result);
-    ret_result->host_peak_bytes = host_peak_bytes();
+    if (config->workload.kind != TIDE_RUN_PROGRAM) { /* that has a process of its own */
+        ret_result->host_peak_bytes = host_peak_bytes();
+    }
 }
 
 /* Whether the outcome answers "does it fit?"; if not, its status and message. */

@@ -24,6 +24,7 @@ void tide_run_result_init(tide_run_result *result) {
         .segment_bytes = -1,
         .free_bytes = -1,
         .memory = TIDE_RUN_MEMORY_UNKNOWN,
+        .program = TIDE_RUN_NO_PROGRAM,
         .device_used_bytes = -1,
         .device_used_before_bytes = -1,
         .host_peak_bytes = -1,

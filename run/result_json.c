@@ -8,6 +8,9 @@ enum { MAX_SAMPLES = 1000000 };
 
 #define RESULT(key, kind, member) TIDE_JSON_FIELD(tide_run_result, kind, key, member)
 
+#define OF_PROGRAM(key, member)                                                                    \
+    TIDE_JSON_FIELD_OPTIONAL(tide_run_result, TIDE_JSON_FIELD_INT64, key, program.member)
+
 static const tide_json_field FIELDS[] = {
     RESULT("reason", TIDE_JSON_FIELD_TEXT, reason),
     RESULT("signal", TIDE_JSON_FIELD_INT, signal_number),
@@ -30,6 +33,10 @@ static const tide_json_field FIELDS[] = {
     RESULT("snapshot", TIDE_JSON_FIELD_TEXT, snapshot_path),
     TIDE_JSON_FIELD_OPTIONAL(tide_run_result, TIDE_JSON_FIELD_INT64, "retries", memory.n_retries),
     TIDE_JSON_FIELD_OPTIONAL(tide_run_result, TIDE_JSON_FIELD_REAL, "loss", loss),
+    OF_PROGRAM("steps_done", n_steps),
+    OF_PROGRAM("growing_step", growing_step),
+    OF_PROGRAM("margin_bytes", margin_bytes),
+    OF_PROGRAM("inexact_calls", n_inexact),
 };
 
 enum { N_FIELDS = sizeof(FIELDS) / sizeof(FIELDS[0]) };

@@ -112,6 +112,17 @@ typedef struct tide_run_memory {
         .n_retries = -1                                                                            \
     }
 
+/* What is known of a command of the user's; -1: unknown. */
+typedef struct tide_run_of_program {
+    int64_t n_steps;      /* of its optimizer that it took */
+    int64_t growing_step; /* at which its peak still grew; -1: it did not, or is not known */
+    int64_t margin_bytes; /* of the fullest card, never used by any process; only if completed */
+    int64_t n_inexact;    /* calls whose memory is not known exactly, and refused ones */
+} tide_run_of_program;
+/* Of other workloads. */
+#define TIDE_RUN_NO_PROGRAM                                                                        \
+    { .n_steps = -1, .growing_step = -1, .margin_bytes = -1, .n_inexact = -1 }
+
 /* Bytes and times are -1 if there are none. */
 typedef struct tide_run_result {
     tide_outcome outcome;
@@ -124,7 +135,8 @@ typedef struct tide_run_result {
     int64_t asked_bytes, free_bytes;
     int64_t segment_bytes; /* TIDE_OUTCOME_OOM: bytes of the segment that would have been bought for
                               it */
-    tide_run_memory memory;
+    tide_run_memory memory; /* of a command: of its fullest process and device */
+    tide_run_of_program program;
     /* Bytes in use on the whole device according to its driver, other processes included, at the
      * end of the run and before its first allocation. These are current values, not peaks. */
     int64_t device_used_bytes, device_used_before_bytes;

@@ -61,6 +61,10 @@ typedef struct tide_run_session {
 void tide_run_model_here(const tide_run_config *config, const tide_run_hooks *hooks,
                          tide_run_result *result);
 
+/* The same for a command of the user's. */
+void tide_run_program_here(const tide_run_config *config, const tide_run_hooks *hooks,
+                           tide_run_result *result);
+
 /* Snapshots during the run: on a signal, every k steps, and when something ends the process. */
 TIDE_NODISCARD tide_status tide_run_dumps_begin(tide_run_session *session, tide_error *error);
 /* Called after step n_done, warm-up included. */

@@ -198,6 +198,12 @@ void tide_run_in_subprocess(const tide_run_config *config, const tide_run_hooks 
     } else {
         judge(&process, attend(&process, heard), heard, ret_result);
     }
+    /* The program of a user's ends in its own way when it is asked to. */
+    if ((ret_result->outcome == TIDE_OUTCOME_FAILED ||
+         ret_result->outcome == TIDE_OUTCOME_CRASHED) &&
+        heard->shall_stop != NULL && heard->shall_stop(heard->ctx)) {
+        tide_run_fail(ret_result, TIDE_OUTCOME_STOPPED, TIDE_OK, "interrupted");
+    }
     tide_hostmem_default()->release(tide_hostmem_default()->ctx, process.text);
     if (ret_result->started_unix_us < 0) { /* it said nothing */
         ret_result->started_unix_us = started_unix_us;

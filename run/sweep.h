@@ -31,7 +31,9 @@ typedef struct tide_sweep_row {
     char mode[32], precision[32], attention[32], recompute[32]; /* as on the command line; an MLP
                                                                    has "" for the last two */
     int64_t context_length, batch_size;                         /* context of an MLP: 0 */
-    tide_run_result result;                                     /* owned */
+    char values[TIDE_RUN_VALUES_BYTES]; /* of a program: "batch=8,ctx=1024"; "" for others */
+    char device[TIDE_RUN_NAME_BYTES];   /* of a program; "" for others, whose grid has only one */
+    tide_run_result result;             /* owned */
 } tide_sweep_row;
 
 typedef struct tide_sweep {

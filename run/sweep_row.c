@@ -20,6 +20,7 @@ tide_sweep_row *tide_sweep_row_create(size_t cell, const tide_run_workload *work
         (void)snprintf(row->precision, sizeof(row->precision), "%s", labels.precision);
         (void)snprintf(row->attention, sizeof(row->attention), "%s", labels.attention);
         (void)snprintf(row->recompute, sizeof(row->recompute), "%s", labels.recompute);
+        (void)snprintf(row->values, sizeof(row->values), "%s", labels.values);
         row->context_length = labels.context_length;
         row->batch_size = labels.batch_size;
     }
@@ -36,15 +37,18 @@ void tide_sweep_row_destroy(tide_sweep_row *row) {
 /* The texts of a row with their keys. */
 static const struct {
     const char *key;
-    size_t offset;  /* in tide_sweep_row */
-    size_t n_bytes; /* room */
+    size_t offset;    /* in tide_sweep_row */
+    size_t n_bytes;   /* room */
+    bool is_optional; /* it is not written if "", and may be missing */
 } TEXTS[] = {
-    {"name", offsetof(tide_sweep_row, name), TIDE_RUN_NAME_BYTES},
-    {"size", offsetof(tide_sweep_row, size), 32},
-    {"mode", offsetof(tide_sweep_row, mode), 32},
-    {"precision", offsetof(tide_sweep_row, precision), 32},
-    {"attention", offsetof(tide_sweep_row, attention), 32},
-    {"recompute", offsetof(tide_sweep_row, recompute), 32},
+    {"name", offsetof(tide_sweep_row, name), TIDE_RUN_NAME_BYTES, false},
+    {"size", offsetof(tide_sweep_row, size), 32, false},
+    {"mode", offsetof(tide_sweep_row, mode), 32, false},
+    {"precision", offsetof(tide_sweep_row, precision), 32, false},
+    {"attention", offsetof(tide_sweep_row, attention), 32, false},
+    {"recompute", offsetof(tide_sweep_row, recompute), 32, false},
+    {"values", offsetof(tide_sweep_row, values), TIDE_RUN_VALUES_BYTES, true},
+    {"device", offsetof(tide_sweep_row, device), TIDE_RUN_NAME_BYTES, true},
 };
 
 enum { N_TEXTS = sizeof(TEXTS) / sizeof(TEXTS[0]) };
@@ -56,7 +60,8 @@ cJSON *tide_sweep_row_to_json(const tide_sweep_row *row) {
                        cJSON_AddNumberToObject(json, "cell", (double)row->cell) != NULL;
     for (size_t i = 0; is_complete && i < N_TEXTS; i++) {
         const char *text = (const char *)row + TEXTS[i].offset;
-        is_complete = cJSON_AddStringToObject(json, TEXTS[i].key, text) != NULL;
+        is_complete = (TEXTS[i].is_optional && text[0] == '\0') ||
+                      cJSON_AddStringToObject(json, TEXTS[i].key, text) != NULL;
     }
     is_complete =
         is_complete &&
@@ -94,6 +99,9 @@ static tide_status read_row(const cJSON *json, tide_sweep_row *row, tide_error *
     TIDE_TRY(read_count(json, "batch_size", 9007199254740992.0, &batch_size, error));
     for (size_t i = 0; i < N_TEXTS; i++) {
         const cJSON *item = cJSON_GetObjectItemCaseSensitive(json, TEXTS[i].key);
+        if (item == NULL && TEXTS[i].is_optional) {
+            continue;
+        }
         if (!cJSON_IsString(item) || strlen(item->valuestring) >= TEXTS[i].n_bytes) {
             return tide_fail(error, TIDE_FORMAT, "%s is missing or no text of a row", TEXTS[i].key);
         }

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "run/program.h"
 #include "snapshot/implementation.h"
 
 static const char *const PHASES[TIDE_N_TIMED] = {"forward", "backward", "optimizer", "step"};
@@ -61,6 +62,7 @@ static tide_run_labels label_model(const tide_workload_config *workload) {
     bool is_mlp = workload->architecture == TIDE_MLP;
     return (tide_run_labels){
         .size = workload->model.size,
+        .values = "",
         .mode = tide_mode_name((int)workload->mode),
         .precision = tide_precision_name((int)workload->precision),
         .attention = is_mlp ? "" : tide_attention_name((int)workload->attention),
@@ -144,6 +146,8 @@ tide_status tide_run_workload_check(const tide_run_workload *workload, tide_erro
     switch (workload->kind) {
     case TIDE_RUN_MODEL:
         return check_model(&workload->of.model, error);
+    case TIDE_RUN_PROGRAM:
+        return tide_run_program_check(&workload->of.program, error);
     case TIDE_N_RUN_KINDS:
         break;
     }
@@ -156,16 +160,23 @@ void tide_run_workload_name(const tide_run_workload *workload, char ret_name[TID
     case TIDE_RUN_MODEL:
         name_model(&workload->of.model, ret_name);
         break;
+    case TIDE_RUN_PROGRAM:
+        tide_run_program_name(&workload->of.program, ret_name);
+        break;
     case TIDE_N_RUN_KINDS:
         break;
     }
 }
 
 void tide_run_workload_labels(const tide_run_workload *workload, tide_run_labels *ret_labels) {
-    *ret_labels = (tide_run_labels){"", "", "", "", "", 0, 0, 0, 0};
+    *ret_labels = (tide_run_labels){"", "", "", "", "", "", 0, 0, 0, 0};
     switch (workload->kind) {
     case TIDE_RUN_MODEL:
         *ret_labels = label_model(&workload->of.model);
+        break;
+    case TIDE_RUN_PROGRAM:
+        ret_labels->values = workload->of.program.values;
+        ret_labels->steps = (int64_t)workload->of.program.n_steps;
         break;
     case TIDE_N_RUN_KINDS:
         break;
@@ -177,6 +188,7 @@ size_t tide_run_workload_dimensions(const tide_run_workload *workload,
     switch (workload->kind) {
     case TIDE_RUN_MODEL:
         return list_dimensions(&workload->of.model.model, ret_dimensions);
+    case TIDE_RUN_PROGRAM: /* nothing is known of it */
     case TIDE_N_RUN_KINDS:
         break;
     }
@@ -190,6 +202,7 @@ int64_t tide_run_workload_n_tokens(const tide_run_workload *workload) {
         return (int64_t)(workload->of.model.architecture == TIDE_MLP
                              ? model->batch_size
                              : model->batch_size * model->context_length);
+    case TIDE_RUN_PROGRAM: /* nothing is known of it */
     case TIDE_N_RUN_KINDS:
         break;
     }
@@ -200,6 +213,7 @@ uint64_t tide_run_workload_n_parameters(const tide_run_workload *workload) {
     switch (workload->kind) {
     case TIDE_RUN_MODEL:
         return tide_workload_n_parameters(&workload->of.model);
+    case TIDE_RUN_PROGRAM: /* nothing is known of it */
     case TIDE_N_RUN_KINDS:
         break;
     }
@@ -211,6 +225,7 @@ double tide_run_workload_flops(const tide_run_workload *workload) {
     switch (workload->kind) {
     case TIDE_RUN_MODEL:
         return tide_workload_step_flops(model) * (double)(model->warmup_steps + model->steps);
+    case TIDE_RUN_PROGRAM: /* nothing is known of it */
     case TIDE_N_RUN_KINDS:
         break;
     }
@@ -221,6 +236,7 @@ uint64_t tide_run_workload_least_bytes(const tide_run_workload *workload) {
     switch (workload->kind) {
     case TIDE_RUN_MODEL:
         return tide_workload_requested_peak_bytes(&workload->of.model);
+    case TIDE_RUN_PROGRAM: /* nothing is known of it */
     case TIDE_N_RUN_KINDS:
         break;
     }
@@ -231,6 +247,7 @@ const char *tide_run_workload_implementation(const tide_run_workload *workload) 
     switch (workload->kind) {
     case TIDE_RUN_MODEL:
         return implementation_of(&workload->of.model);
+    case TIDE_RUN_PROGRAM: /* nothing is known of it */
     case TIDE_N_RUN_KINDS:
         break;
     }
@@ -245,6 +262,8 @@ tide_status tide_run_workload_set(tide_run_workload *workload, tide_run_quantity
     switch (workload->kind) {
     case TIDE_RUN_MODEL:
         return set_in_model(&workload->of.model.model, quantity, (size_t)value, error);
+    case TIDE_RUN_PROGRAM: /* run/program_fit.h searches with names of the user's */
+        return tide_fail(error, TIDE_INVALID, "a command has no such quantity");
     case TIDE_N_RUN_KINDS:
         break;
     }

@@ -5,8 +5,8 @@
  * Only code that is about our own model, such as a study of its blocks, asks for the model itself
  * (tide_run_workload_model).
  *
- * A further kind, such as a command of the user's, takes the next number in tide_run_kind, a member
- * in the union and a case in each function of workload.c, in the engine (run/here.c), in the
+ * A further kind takes the next number in tide_run_kind, a member in the union and a case in each
+ * function of workload.c, in the engine (run/here.c), in the
  * description (run/describe.c) and in the handover to a subprocess (run/handover.c). The compiler
  * names every switch that lacks the case.
  */
@@ -24,17 +24,27 @@
 extern "C" {
 #endif
 
-enum { TIDE_RUN_NAME_BYTES = 160, TIDE_RUN_MAX_DIMENSIONS = 8 };
+enum { TIDE_RUN_NAME_BYTES = 160, TIDE_RUN_MAX_DIMENSIONS = 8, TIDE_RUN_VALUES_BYTES = 256 };
 
 typedef enum tide_run_kind {
     TIDE_RUN_MODEL = 0, /* our own transformer or MLP */
+    TIDE_RUN_PROGRAM,   /* a command of the user's on a virtual card */
     TIDE_N_RUN_KINDS
 } tide_run_kind;
+
+/* A command of the user's, whose arguments hold names in braces (run/program.h). */
+typedef struct tide_run_program {
+    const char *command;                /* borrowed: the arguments, a JSON array of texts */
+    char values[TIDE_RUN_VALUES_BYTES]; /* "batch=8,ctx=1024": what stands for {batch} and {ctx} */
+    char card[TIDE_RUN_NAME_BYTES];     /* its run's name begins with that; "": it does not */
+    uint64_t n_steps; /* of its optimizer, after which it ends; 0: it runs to its end */
+} tide_run_program;
 
 typedef struct tide_run_workload {
     tide_run_kind kind;
     union {
         tide_workload_config model; /* TIDE_RUN_MODEL; run/ sets its progress functions itself */
+        tide_run_program program;   /* TIDE_RUN_PROGRAM */
     } of;
 } tide_run_workload;
 
@@ -57,6 +67,7 @@ void tide_run_workload_name(const tide_run_workload *workload, char ret_name[TID
 typedef struct tide_run_labels {
     const char *size; /* a preset, "custom" or "mlp" */
     const char *mode, *precision, *attention, *recompute;
+    const char *values; /* of a program */
     int64_t context_length, batch_size;
     int64_t warmup_steps, steps; /* steps before the measured ones, and measured steps */
 } tide_run_labels;

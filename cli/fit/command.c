@@ -44,12 +44,17 @@ static const tide_option OPTIONS[] = {
     TIDE_OPTION(COUNT, "steps", "N", AT(run.steps),
                 "number of steps that each run must complete; default 15, as many as tidemark "
                 "profile takes"),
+    {.kind = TIDE_OPTION_HEADING, .help = "A command of yours, behind --"},
+    TIDE_OPTION(TEXTS, "vary", "NAME=LOW..HIGH", AT(varied),
+                "find the largest value of {NAME} in its arguments; 3 steps unless --steps says "
+                "otherwise"),
     {.kind = TIDE_OPTION_HEADING, .help = "Output"},
     TIDE_REPORT_ROWS(AT(run.report)),
 };
 
 static const tide_option_table TABLE = {
     .command = "fit",
+    .operands = "[-- COMMAND [ARGUMENT...]]",
     .intro = "Finds the largest batch, context, number of layers or preset that fits a card or a\n"
              "limit, by runs on the virtual device. It needs no GPU.\n",
     .options = OPTIONS,
@@ -69,6 +74,11 @@ static const tide_option_table TABLE = {
         "\n"
         "Lists (--size, --context, --mode, --precision, ...) and several --device give a row "
         "each.\n"
+        "\n"
+        "With -- COMMAND the answer is about that command, run on a virtual card as tidemark run\n"
+        "does: --vary batch=1..4096 -- python train.py --batch {batch}. Only the declared name in\n"
+        "braces is replaced. The search makes few runs, and takes for granted that a larger value\n"
+        "needs no less memory.\n"
         "\n"
         "Exit status 3: for some question PyTorch's first answer is that nothing fits. If "
         "PyTorch's\n"
@@ -248,8 +258,18 @@ static int run(int argc, char **argv) {
     tide_run_options_init(&options.run);
     options.run.warmup_steps = 0;
     options.run.steps = TIDE_RUN_FIT_STEPS;
-    if (!tide_cli_parse(&TABLE, argc, argv, &options, NULL, &exit_status)) {
+    int n_own = tide_program_split(argc, argv);
+    tide_operands operands;
+    if (!tide_cli_parse(&TABLE, n_own, argv, &options, &operands, &exit_status)) {
         return exit_status;
+    }
+    if (n_own < argc) {
+        return tide_fit_program(&options, &TABLE, &operands, argv + n_own + 1);
+    }
+    if (options.varied.n > 0) {
+        tide_cli_note("fit", "--vary needs a command behind --: -- python train.py --batch "
+                             "{batch}");
+        return TIDE_EXIT_USAGE;
     }
     tide_status status = check_varied(&options, &error);
     if (status == TIDE_OK) {

@@ -4,6 +4,7 @@
 #ifndef TIDE_CLI_FIT_INTERNAL_H
 #define TIDE_CLI_FIT_INTERNAL_H
 
+#include "cli/program_grid.h"
 #include "cli/run_options.h"
 #include "report/table.h"
 #include "run/fit.h"
@@ -14,6 +15,7 @@ typedef struct tide_fit_options {
     const char *find;          /* a name of a quantity */
     uint64_t multiple_of;      /* 1 and more */
     tide_option_texts devices; /* specs; n 0: plain virtual */
+    tide_option_texts varied;  /* of a command: "batch=1..4096" */
 } tide_fit_options;
 
 /* One row of the table: who runs the model, and what fits then. */
@@ -41,5 +43,9 @@ const tide_fit_reply *tide_fit_deciding(const tide_fit_row *row);
 /* All rows on stdout. */
 TIDE_NODISCARD tide_status tide_fit_print(const tide_fit_row *rows, size_t n_rows,
                                           tide_format format, tide_error *error);
+
+/* program.c. The answers about the command at `arguments`; returns the exit status. */
+int tide_fit_program(const tide_fit_options *options, const tide_option_table *table,
+                     const tide_operands *operands, char *const *arguments);
 
 #endif

@@ -6,31 +6,20 @@
 #include "cli/cli.h"
 #include "cli/run/internal.h"
 #include "common/bytes.h"
-#include "common/hostmem.h"
 #include "common/plural.h"
 #include "common/text.h"
-#include "snapshot/steps.h"
+#include "launch/peaks.h"
 
 enum { LINE_BYTES = 2048, MAX_SHARES = 4, MAX_CALLS = 3 };
 
 int64_t tide_run_allocated_peak(const tide_run_answer *of, tide_run_place at) {
     const tide_run_saved *process = &of->processes[at.process];
-    int64_t peak = process->left->peaks[at.device].allocated_bytes;
-    if (process->summary != NULL && at.device < process->summary->n_devices) {
-        int64_t seen = process->summary->devices[at.device].max[TIDE_MAX_ALLOCATED].bytes;
-        peak = seen > peak ? seen : peak;
-    }
-    return peak;
+    return tide_left_allocated_peak(process->left, process->summary, at.device);
 }
 
 int64_t tide_run_reserved_peak(const tide_run_answer *of, tide_run_place at) {
     const tide_run_saved *process = &of->processes[at.process];
-    int64_t peak = process->left->peaks[at.device].reserved_bytes;
-    if (process->summary != NULL && at.device < process->summary->n_devices) {
-        int64_t seen = process->summary->devices[at.device].max[TIDE_MAX_RESERVED].bytes;
-        peak = seen > peak ? seen : peak;
-    }
-    return peak;
+    return tide_left_reserved_peak(process->left, process->summary, at.device);
 }
 
 tide_run_place tide_run_fullest(const tide_run_answer *of) {
@@ -90,23 +79,13 @@ static void add_together(const tide_run_answer *of, tide_run_place at, tide_text
     }
 }
 
-/* The last row that tells of a failed allocation; -1: none. */
-static int64_t last_failure(const tide_snapshot *snapshot) {
-    for (size_t i = snapshot != NULL ? snapshot->n_events : 0; i > 0; i--) {
-        if (snapshot->events[i - 1].action == TIDE_ACTION_OOM) {
-            return (int64_t)i - 1;
-        }
-    }
-    return -1;
-}
-
 static void tell_failure(const tide_run_answer *of, size_t i, tide_run_place fullest) {
     char line[LINE_BYTES];
     char asked[TIDE_BYTES_TEXT];
     char free_text[TIDE_BYTES_TEXT];
     char reserved[TIDE_BYTES_TEXT];
     const tide_run_saved *process = &of->processes[i];
-    int64_t event = last_failure(process->snapshot);
+    int64_t event = tide_left_last_failure(process->snapshot);
     tide_text text = tide_text_in(line, sizeof(line));
     tide_text_add(&text, "it does not fit %s: out of memory", device_name(of, fullest));
     if (event >= 0) {
@@ -169,26 +148,6 @@ static void tell_fit(const tide_run_answer *of, tide_run_place at) {
     tide_cli_note(TIDE_COMMAND_RUN, "%s", line);
 }
 
-/* Whether the last step had a higher peak than the one before. */
-static bool is_growing(const tide_run_saved *process, size_t device, size_t *ret_n_steps) {
-    tide_lifetimes lifetimes;
-    tide_steps steps;
-    bool grows = false;
-    *ret_n_steps = 0;
-    if (tide_lifetimes_init(&lifetimes, process->snapshot, tide_hostmem_default(), NULL) !=
-        TIDE_OK) {
-        return false;
-    }
-    if (tide_steps_init(&steps, process->snapshot, &lifetimes, device) == TIDE_OK) {
-        size_t n = steps.n_steps;
-        *ret_n_steps = n;
-        grows = n >= 2 && steps.steps[n - 1].peak_bytes > steps.steps[n - 2].peak_bytes;
-        tide_steps_fini(&steps);
-    }
-    tide_lifetimes_fini(&lifetimes);
-    return grows;
-}
-
 static void tell_peak(const tide_run_answer *of, tide_run_place at) {
     char line[LINE_BYTES];
     const tide_run_saved *process = &of->processes[at.process];
@@ -207,7 +166,7 @@ static void tell_peak(const tide_run_answer *of, tide_run_place at) {
     if (of->list->n_processes > 1) {
         tide_text_add(&text, ", in process %lld", (long long)process->left->pid);
     }
-    if (is_growing(process, at.device, &n_steps)) {
+    if (tide_left_is_growing(process->snapshot, at.device, &n_steps)) {
         tide_text_add(&text, "; memory is still growing at step %zu", n_steps - 1);
     }
     tide_cli_note(TIDE_COMMAND_RUN, "%s", line);

@@ -46,7 +46,9 @@ static tide_status check(const tide_sweep_options *options, tide_error *error) {
     if (options->retries && !options->resumes) {
         return tide_fail(error, TIDE_INVALID, "--retry needs --resume");
     }
-    TIDE_TRY(tide_run_options_check(&options->grid, error));
+    if (options->program.arguments == NULL) {
+        TIDE_TRY(tide_run_options_check(&options->grid, error));
+    }
     return options->snapshots != NULL ? tide_file_make_folder(options->snapshots, error) : TIDE_OK;
 }
 
@@ -78,8 +80,10 @@ static tide_status prepare(const tide_sweep_options *options, size_t shard, size
                            tide_sweep *sweep, tide_error *error) {
     cJSON *header = NULL;
     TIDE_TRY(check(options, error));
-    TIDE_TRY(
-        tide_pick_device_in_subprocess("sweep", options->grid.device, device, ret_kind, error));
+    if (options->program.arguments == NULL) {
+        TIDE_TRY(
+            tide_pick_device_in_subprocess("sweep", options->grid.device, device, ret_kind, error));
+    }
     TIDE_TRY(tide_sweep_header(options, device, shard, n_shards, &header, error));
     return tide_sweep_init(sweep, header, error);
 }
@@ -203,12 +207,27 @@ static int merge(const tide_sweep_options *options, const tide_operands *operand
     return tide_cli_finish("sweep", exit_status);
 }
 
+/* The grid of the command behind "--", if there is one. */
+static int run_program(tide_sweep_options *options, const tide_operands *operands,
+                       char *const *arguments) {
+    tide_error error = {""};
+    tide_status status = tide_sweep_take_program(options, operands, arguments, &error);
+    int exit_status =
+        status == TIDE_OK ? run_grid(options) : tide_cli_refuse("sweep", status, &error);
+    tide_program_grid_fini(&options->program);
+    return exit_status;
+}
+
 static int run(int argc, char **argv) {
+    int n_own = tide_program_split(argc, argv);
+    for (int i = 1; i < n_own; i++) {
+        n_own = strcmp(argv[i], "--merge") == 0 ? argc : n_own; /* files may stand behind "--" */
+    }
     tide_sweep_options options = {.resumes = false};
     tide_operands operands = {.n = 0};
     int exit_status = TIDE_EXIT_SUCCESS;
     tide_run_options_init(&options.grid);
-    if (!tide_cli_parse(&tide_sweep_option_table, argc, argv, &options, &operands, &exit_status)) {
+    if (!tide_cli_parse(&tide_sweep_option_table, n_own, argv, &options, &operands, &exit_status)) {
         return exit_status;
     }
     if (options.merges) {
@@ -217,6 +236,14 @@ static int run(int argc, char **argv) {
     if (operands.n > 0) {
         tide_cli_note("sweep", "'%.128s' is not an option: to join files, use --merge",
                       operands.texts[0]);
+        return TIDE_EXIT_USAGE;
+    }
+    if (n_own < argc) {
+        return run_program(&options, &operands, argv + n_own + 1);
+    }
+    if (options.sets.n > 0) {
+        tide_cli_note("sweep", "--set needs a command behind --: -- python train.py --batch "
+                               "{batch}");
         return TIDE_EXIT_USAGE;
     }
     return run_grid(&options);

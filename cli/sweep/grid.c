@@ -148,6 +148,9 @@ static tide_status check_sizes(const tide_run_options *grid, tide_error *error) 
 
 tide_status tide_sweep_header(const tide_sweep_options *options, const char *device, size_t shard,
                               size_t n_shards, cJSON **ret_header, tide_error *error) {
+    if (options->program.arguments != NULL) {
+        return tide_sweep_program_header(options, shard, n_shards, ret_header, error);
+    }
     const tide_run_options *grid = &options->grid;
     size_t n_cells = tide_run_options_n_runs(grid);
     tide_run_config first;

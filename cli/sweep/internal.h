@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "cli/files.h"
+#include "cli/program_grid.h"
 #include "cli/run_options.h"
 #include "common/status.h"
 #include "report/table.h"
@@ -20,12 +21,14 @@
 
 /* The command line as it was written; all texts are borrowed from it. */
 typedef struct tide_sweep_options {
-    tide_run_options grid; /* the lists, and the options that hold for every cell */
-    bool resumes;          /* continues a file that has rows */
-    bool retries;          /* with resumes: rows that failed or crashed are run again */
-    bool merges;           /* operands are files of parts; nothing is run */
-    const char *shard;     /* "I/N"; NULL: the whole grid */
-    const char *snapshots; /* folder; NULL: nothing is recorded */
+    tide_run_options grid;     /* the lists, and the options that hold for every cell */
+    bool resumes;              /* continues a file that has rows */
+    bool retries;              /* with resumes: rows that failed or crashed are run again */
+    bool merges;               /* operands are files of parts; nothing is run */
+    const char *shard;         /* "I/N"; NULL: the whole grid */
+    const char *snapshots;     /* folder; NULL: nothing is recorded */
+    tide_option_texts sets;    /* of a command: "batch=8,16" */
+    tide_program_grid program; /* arguments NULL: the model is ours */
 } tide_sweep_options;
 
 extern const tide_option_table tide_sweep_option_table;
@@ -39,6 +42,26 @@ TIDE_NODISCARD tide_status tide_sweep_parse_shard(const char *text, size_t *ret_
 TIDE_NODISCARD tide_status tide_sweep_header(const tide_sweep_options *options, const char *device,
                                              size_t shard, size_t n_shards, cJSON **ret_header,
                                              tide_error *error);
+
+/* ---- a command of the user's (program.c) ---- */
+
+/* Makes the grid of the command at `arguments`. TIDE_INVALID, TIDE_LIMIT: it makes no sense. */
+TIDE_NODISCARD tide_status tide_sweep_take_program(tide_sweep_options *options,
+                                                   const tide_operands *operands,
+                                                   char *const *arguments, tide_error *error);
+TIDE_NODISCARD tide_status tide_sweep_program_header(const tide_sweep_options *options,
+                                                     size_t shard, size_t n_shards,
+                                                     cJSON **ret_header, tide_error *error);
+/* The run of a cell, of either kind. */
+TIDE_NODISCARD tide_status tide_sweep_configure(const tide_sweep_options *options, size_t cell,
+                                                const char *device, tide_run_config *ret_config,
+                                                tide_error *error);
+bool tide_sweep_is_program(const tide_sweep *sweep);
+/* The columns of the names in the order of the grid, and their cells. */
+void tide_sweep_value_columns(const tide_sweep *sweep, tide_table *table);
+void tide_sweep_value_cells(const tide_sweep *sweep, const tide_sweep_row *row, tide_table *table);
+/* What people should know of the rows. */
+void tide_sweep_say_program(const tide_sweep *sweep, tide_report *report);
 
 /* ---- the file ---- */
 

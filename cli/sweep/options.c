@@ -32,6 +32,10 @@ static const tide_option OPTIONS[] = {
     TIDE_OPTION_ROW_SEED(GRID),
     TIDE_OPTION_ROW_WARMUP(GRID, "; default 5"),
     TIDE_OPTION_ROW_STEPS(GRID, "; default 10"),
+    {.kind = TIDE_OPTION_HEADING, .help = "A command of yours, behind --"},
+    TIDE_OPTION(TEXTS, "set", "NAME=V,V", AT(sets),
+                "values of {NAME} in its arguments; may be given several times, and --device may "
+                "be a list of virtual cards; 3 steps unless --steps says otherwise"),
     {.kind = TIDE_OPTION_HEADING, .help = "Output"},
     {TIDE_OPTION_TEXT, NULL, "o", "FILE.jsonl",
      "file with a line for each finished row; default sweep.jsonl, for a part sweep-I-of-N.jsonl",
@@ -53,7 +57,7 @@ static const tide_option OPTIONS[] = {
 
 const tide_option_table tide_sweep_option_table = {
     .command = "sweep",
-    .operands = "[--merge FILE.jsonl...]",
+    .operands = "[--merge FILE.jsonl... | -- COMMAND [ARGUMENT...]]",
     .intro =
         "Runs a model once for each cell of a grid, each in its own process, and prints a\n"
         "table: times, peaks of memory, tokens and FLOP per second, and how they were measured.\n",
@@ -67,6 +71,10 @@ const tide_option_table tide_sweep_option_table = {
         "\n"
         "--merge runs no cell: it joins the files of parts in the order of the grid, and -o keeps\n"
         "the joined rows.\n"
+        "\n"
+        "With -- COMMAND each cell is a run of that command on a virtual card, as tidemark run\n"
+        "makes it: --set batch=8,16 -- python train.py --batch {batch}. Only declared names in\n"
+        "braces are replaced. If the first cell fails, no other is tried.\n"
         "\n"
         "Exit status: 0 when every cell of the part has a row, whether it fits or not; 1 when\n"
         "cells failed or crashed, or when --merge finds cells without a row.\n",

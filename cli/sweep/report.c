@@ -43,32 +43,43 @@ typedef enum column_use {
     USE_PROGRAMS /* never */
 } column_use;
 
+/* Which sweeps have the column. */
+typedef enum column_of { OF_BOTH = 0, OF_MODELS, OF_PROGRAMS } column_of;
+
 #define FIELD(key, title, kind, member)                                                            \
     { (key), (title), TIDE_FIELD_##kind, offsetof(tide_sweep_row, member) }
 /* A figure of the result, a time with its deviation, and what a list of the grid varies. */
 #define KNOWN(key, title, kind, member)                                                            \
-    { FIELD(key, title, kind, result.member), USE_KNOWN, NULL, NULL }
+    { FIELD(key, title, kind, result.member), USE_KNOWN, NULL, NULL, OF_BOTH }
+#define OF_COMMAND(key, title, kind, member)                                                       \
+    { FIELD(key, title, kind, result.program.member), USE_KNOWN, NULL, NULL, OF_PROGRAMS }
 #define TIMES(name, phase)                                                                         \
     KNOWN(name "_ms", name, MS, ms[phase].mean),                                                   \
         KNOWN(name "_std_ms", "± sample std", MS, ms[phase].std)
 #define LISTED(name, list)                                                                         \
-    { FIELD(#name, #name, CHARS, name), USE_VARIED, list, NULL }
+    { FIELD(#name, #name, CHARS, name), USE_VARIED, list, NULL, OF_MODELS }
 
 static const struct {
     tide_field field; /* of tide_sweep_row */
     column_use use;
     const char *list;                      /* of the grid, which has its values; NULL: none */
     tide_cell (*cell)(const source *from); /* in place of the field's member; NULL: the member */
+    column_of of;
 } COLUMNS[] = {
-    {FIELD("cell", "cell", CHARS, name), USE_PROGRAMS, NULL, NULL},
-    {FIELD("size", "size", CHARS, size), USE_ALWAYS, NULL, NULL},
+    {FIELD("cell", "cell", CHARS, name), USE_PROGRAMS, NULL, NULL, OF_BOTH},
+    {FIELD("card", "card", CHARS, device), USE_VARIED, "devices", NULL, OF_PROGRAMS},
+    {FIELD("size", "size", CHARS, size), USE_ALWAYS, NULL, NULL, OF_MODELS},
     LISTED(mode, "modes"),
-    {{"context_length", "context", TIDE_FIELD_COUNT, 0}, USE_VARIED, "contexts", context_cell},
-    {FIELD("batch_size", "batch", COUNT, batch_size), USE_VARIED, "batches", NULL},
+    {{"context_length", "context", TIDE_FIELD_COUNT, 0},
+     USE_VARIED,
+     "contexts",
+     context_cell,
+     OF_MODELS},
+    {FIELD("batch_size", "batch", COUNT, batch_size), USE_VARIED, "batches", NULL, OF_MODELS},
     LISTED(precision, "precisions"),
     LISTED(attention, "attentions"),
     LISTED(recompute, "recomputes"),
-    {{"outcome", "outcome", TIDE_FIELD_TEXT, 0}, USE_ALWAYS, NULL, outcome_cell},
+    {{"outcome", "outcome", TIDE_FIELD_TEXT, 0}, USE_ALWAYS, NULL, outcome_cell, OF_BOTH},
     TIMES("forward", TIDE_TIMED_FORWARD),
     TIMES("backward", TIDE_TIMED_BACKWARD),
     TIMES("optimizer", TIDE_TIMED_OPTIMIZER),
@@ -76,24 +87,35 @@ static const struct {
     KNOWN("tokens_per_second", "tokens/s", RATE, tokens_per_second),
     KNOWN("tflops", "TFLOP/s", TERA, achieved_flops),
     {FIELD("stated_peak_tflops", "stated peak, TFLOP/s", TERA, result.stated_peak_flops),
-     USE_PROGRAMS, NULL, NULL},
+     USE_PROGRAMS, NULL, NULL, OF_BOTH},
     KNOWN("peak_percent", "of stated peak", SHARE, peak_share),
+    OF_COMMAND("steps_done", "steps", COUNT, n_steps),
     KNOWN("requested_peak_bytes", "peak requested", BYTES, memory.requested_peak_bytes),
     KNOWN("allocated_peak_bytes", "peak allocated", BYTES, memory.allocated_peak_bytes),
     KNOWN("reserved_peak_bytes", "peak reserved", BYTES, memory.reserved_peak_bytes),
+    OF_COMMAND("margin_bytes", "left", BYTES, margin_bytes),
+    OF_COMMAND("inexact_calls", "inexact calls", COUNT, n_inexact),
     KNOWN("device_used_bytes", "in use on device", BYTES, device_used_bytes),
     KNOWN("device_used_before_bytes", "in use before", BYTES, device_used_before_bytes),
     KNOWN("host_peak_bytes", "host peak", BYTES, host_peak_bytes),
     KNOWN("asked_bytes", "asked", BYTES, asked_bytes),
     KNOWN("segment_bytes", "in a segment of", BYTES, segment_bytes),
     KNOWN("free_bytes", "free", BYTES, free_bytes),
-    {{"environment", "environment", TIDE_FIELD_COUNT, 0}, USE_VARIED, NULL, place_cell},
-    {{"started", "started", TIDE_FIELD_TEXT, 0}, USE_PROGRAMS, NULL, start_cell},
+    {{"environment", "environment", TIDE_FIELD_COUNT, 0}, USE_VARIED, NULL, place_cell, OF_BOTH},
+    {{"started", "started", TIDE_FIELD_TEXT, 0}, USE_PROGRAMS, NULL, start_cell, OF_BOTH},
     KNOWN("snapshot", "snapshot", CHARS, snapshot_path),
-    {FIELD("reason", "reason", CHARS, result.reason), USE_PROGRAMS, NULL, NULL},
+    {FIELD("reason", "reason", CHARS, result.reason), USE_PROGRAMS, NULL, NULL, OF_BOTH},
 };
 
-enum { N_COLUMNS = sizeof(COLUMNS) / sizeof(COLUMNS[0]) };
+enum {
+    LAST_NAME = 1, /* the values of a program follow its card */
+    N_COLUMNS = sizeof(COLUMNS) / sizeof(COLUMNS[0])
+};
+
+static bool has_column(const tide_sweep *sweep, size_t column) {
+    return COLUMNS[column].of == OF_BOTH ||
+           tide_sweep_is_program(sweep) == (COLUMNS[column].of == OF_PROGRAMS);
+}
 
 static source source_of(const tide_sweep *sweep, const tide_sweep_places *found, size_t cell) {
     source from = {.row = sweep->rows[cell], .place = found->of_cell[cell], .started = ""};
@@ -119,6 +141,9 @@ static void fill(const tide_sweep *sweep, const tide_sweep_places *found,
         bool is_rows = field.kind == TIDE_FIELD_RATE && tide_sweep_is_mlp(sweep);
         field.title = is_rows ? "rows/s" : field.title;
         tide_table_fields(table, &field, is_shown[c] ? 1 : 0);
+        if (c == LAST_NAME && tide_sweep_is_program(sweep)) {
+            tide_sweep_value_columns(sweep, table);
+        }
     }
     if (with_places) {
         tide_sweep_place_columns(table);
@@ -132,6 +157,9 @@ static void fill(const tide_sweep *sweep, const tide_sweep_places *found,
         for (size_t c = 0; c < N_COLUMNS; c++) {
             if (is_shown[c]) {
                 TIDE_CELLS(table, cell_of(c, &from));
+            }
+            if (c == LAST_NAME && tide_sweep_is_program(sweep)) {
+                tide_sweep_value_cells(sweep, from.row, table);
             }
         }
         if (with_places && from.place > 0) {
@@ -189,6 +217,9 @@ tide_status tide_sweep_print(const tide_sweep *sweep, tide_format format, FILE *
         }
         if (!is_for_programs && sweep->n_rows > 0) {
             choose(sweep, &found, is_shown);
+        }
+        for (size_t c = 0; c < N_COLUMNS; c++) {
+            is_shown[c] = is_shown[c] && has_column(sweep, c);
         }
         fill(sweep, &found, is_shown, is_for_programs,
              tide_report_table(&report, "cells", "cells"));

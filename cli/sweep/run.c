@@ -107,11 +107,13 @@ static tide_status make_row(runner *run, size_t cell, tide_sweep_row **ret_row, 
     tide_run_config config;
     tide_error refusal = {""};
     char path[TIDE_PATH_BYTES];
-    tide_status status =
-        tide_run_options_configure(&run->options->grid, cell, run->device, &config, &refusal);
+    tide_status status = tide_sweep_configure(run->options, cell, run->device, &config, &refusal);
     tide_sweep_row *row = tide_sweep_row_create(cell, &config.workload);
     if (row == NULL) {
         return TIDE_NO_MEMORY;
+    }
+    if (config.workload.kind == TIDE_RUN_PROGRAM) {
+        (void)snprintf(row->device, sizeof(row->device), "%s", config.limits.device);
     }
     run->name = row->name;
     run->cell_begin_ns = tide_clock_now_ns();
@@ -146,16 +148,27 @@ static double missing_work(const runner *run) {
     for (size_t i = 0; i < run->sweep->n_cells; i++) {
         tide_run_config config;
         if (tide_sweep_owns(run->sweep, i) && run->sweep->rows[i] == NULL &&
-            tide_run_options_configure(&run->options->grid, i, run->device, &config, NULL) ==
-                TIDE_OK) {
+            tide_sweep_configure(run->options, i, run->device, &config, NULL) == TIDE_OK) {
             work += work_of(run, &config.workload);
         }
     }
     return work;
 }
 
+/* A program that fails at once will fail in every cell: the others are not tried then. */
+static bool is_hopeless(runner *run, const tide_sweep_row *row, size_t n_run) {
+    if (run->options->program.arguments == NULL || n_run > 1 || !tide_sweep_is_failed(row) ||
+        tide_sweep_n_missing(run->sweep) == 0) {
+        return false;
+    }
+    tide_cli_note("sweep", "the first cell failed, so that no other was tried: --resume goes on "
+                           "behind it, and with --retry begins with it");
+    return true;
+}
+
 static tide_status run_cells(runner *run, tide_error *error) {
     tide_sweep *sweep = run->sweep;
+    size_t n_run = 0;
     for (size_t i = 0; i < sweep->n_cells; i++) {
         tide_sweep_row *row = NULL;
         if (!tide_sweep_owns(sweep, i) || sweep->rows[i] != NULL) {
@@ -179,6 +192,9 @@ static tide_status run_cells(runner *run, tide_error *error) {
             return status;
         }
         tell(run, row);
+        if (is_hopeless(run, row, ++n_run)) {
+            return TIDE_OK;
+        }
     }
     return TIDE_OK;
 }

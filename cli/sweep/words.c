@@ -117,6 +117,19 @@ static void say_times(const tide_sweep *sweep, bool has_times, tide_report *repo
                     "recomputation left out, over the step's mean time");
 }
 
+/* What all rows have in common, and what their times mean. */
+static void say_kind(const tide_sweep *sweep, bool for_people, bool has_times,
+                     tide_report *report) {
+    if (tide_sweep_is_program(sweep)) {
+        tide_sweep_say_program(sweep, report);
+        return;
+    }
+    if (for_people) {
+        say_common(sweep, report);
+    }
+    say_times(sweep, has_times, report);
+}
+
 void tide_sweep_say(const tide_sweep *sweep, bool for_people, tide_report *report) {
     char outcomes[WORDS_BYTES];
     bool has_times = false;
@@ -145,10 +158,7 @@ void tide_sweep_say(const tide_sweep *sweep, bool for_people, tide_report *repor
     tide_report_say(report, "sweep", "%zu of %zu %s on %s%s%s", sweep->n_rows, sweep->n_cells,
                     tide_plural(sweep->n_cells, "cell", "cells"), grid_text(sweep, "device"),
                     outcomes[0] != '\0' ? ": " : "", outcomes);
-    if (for_people) {
-        say_common(sweep, report);
-    }
-    say_times(sweep, has_times, report);
+    say_kind(sweep, for_people, has_times, report);
     if (is_emulated) {
         tide_say_emulated(report, NULL);
     }
@@ -163,7 +173,7 @@ void tide_sweep_say(const tide_sweep *sweep, bool for_people, tide_report *repor
                               : "what the whole device has in use by its own count at the end of "
                                 "a cell, other processes included");
     }
-    if (grid_flag(sweep, "recorded")) {
+    if (grid_flag(sweep, "recorded") && !tide_sweep_is_program(sweep)) {
         tide_report_say(report, "recorded", "every allocation was recorded, which takes time");
     }
 }

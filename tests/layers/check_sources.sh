@@ -33,7 +33,7 @@ knows() {
     capture) echo "common device stack recorder allocator snapshot capture" ;;
     replay) echo "common device stack recorder allocator snapshot replay" ;;
     model) echo "common device stack recorder allocator model" ;;
-    run) echo "common device stack recorder allocator snapshot capture model run" ;;
+    run) echo "common device stack recorder allocator snapshot capture model launch run" ;;
     bench) echo "common device stack recorder allocator snapshot model run bench" ;;
     virtual_cuda) echo "common device virtual_cuda" ;;
     launch) echo "common device snapshot launch" ;;

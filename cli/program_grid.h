@@ -1,0 +1,76 @@
+/* program_grid.h - a command of the user's on command lines of `fit` and `sweep`: what stands
+ * behind
+ * "--", the names that are replaced in it, and the cards that it runs on.
+ */
+#ifndef TIDE_CLI_PROGRAM_GRID_H
+#define TIDE_CLI_PROGRAM_GRID_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cli/options.h"
+#include "common/status.h"
+#include "run/run.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum {
+    TIDE_PROGRAM_MAX_NAMES = 8,
+    TIDE_PROGRAM_MAX_CARDS = 16,
+    TIDE_PROGRAM_NAME_BYTES = 32,
+    TIDE_PROGRAM_STEPS = 3 /* unless told otherwise */
+};
+
+/* A name and its values. */
+typedef struct tide_program_set {
+    char name[TIDE_PROGRAM_NAME_BYTES];
+    tide_option_list values; /* texts only */
+} tide_program_set;
+
+/* Cards and values; a cell for each combination, of which the last name varies fastest. */
+typedef struct tide_program_grid {
+    char *const *arguments; /* borrowed: the command, NULL-terminated; NULL: there is none */
+    char *command;          /* owned: the same as run/workload.h has it */
+    char cards[TIDE_PROGRAM_MAX_CARDS][TIDE_RUN_NAME_BYTES]; /* "virtual:h100-80" */
+    size_t n_cards;
+    tide_program_set sets[TIDE_PROGRAM_MAX_NAMES];
+    size_t n_sets;
+    uint64_t n_steps;            /* 0: each run goes to its end */
+    uint64_t memory_limit_bytes; /* of each card; TIDE_RUN_UNLIMITED: what it has */
+} tide_program_grid;
+
+/* The number of arguments before "--", which are the command's own. */
+int tide_program_split(int argc, char **argv);
+
+/* Takes the command behind "--", whose names are declared by then. TIDE_INVALID: there is none, it
+ * cannot be run on a virtual card, or none of its arguments has a declared name. The caller calls
+ * fini in any case. */
+TIDE_NODISCARD tide_status tide_program_take_command(tide_program_grid *grid,
+                                                     char *const *arguments, const char *option,
+                                                     tide_error *error);
+void tide_program_grid_fini(tide_program_grid *grid);
+
+/* Adds the cards of "virtual:a,virtual:b"; NULL: none was named, which is refused. */
+TIDE_NODISCARD tide_status tide_program_add_cards(tide_program_grid *grid, const char *text,
+                                                  tide_error *error);
+/* Declares "batch=8,16". */
+TIDE_NODISCARD tide_status tide_program_add_set(tide_program_grid *grid, const char *text,
+                                                tide_error *error);
+/* Declares "batch=1..4096", without a value yet. */
+TIDE_NODISCARD tide_status tide_program_add_range(tide_program_grid *grid, const char *text,
+                                                  uint64_t *ret_low, uint64_t *ret_high,
+                                                  tide_error *error);
+
+size_t tide_program_n_cells(const tide_program_grid *grid);
+/* The run of a cell. Borrows the grid's texts. */
+void tide_program_configure(const tide_program_grid *grid, size_t cell,
+                            tide_run_config *ret_config);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

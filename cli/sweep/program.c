@@ -1,0 +1,226 @@
+/* Sweeps of a command of the user's: their grid, and what is told of their rows. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/sweep/internal.h"
+#include "common/plural.h"
+#include "run/program.h"
+
+#define KIND "program"
+
+/* ---- the grid ---- */
+
+static tide_status check_options(const tide_operands *operands, tide_error *error) {
+    const tide_option *other =
+        tide_options_find_unused(&tide_sweep_option_table, operands,
+                                 "set device memory-limit steps o resume retry shard snapshots "
+                                 "strip-private " TIDE_REPORT_OPTIONS);
+    return other == NULL ? TIDE_OK
+                         : tide_fail(error, TIDE_INVALID,
+                                     "--%s is about tidemark's own model, and a command stands "
+                                     "behind --: leave one of them out",
+                                     other->name);
+}
+
+/* No two cells may have one name: rows and snapshots are found by it. */
+static tide_status check_names(const tide_program_grid *grid, cJSON *names, size_t n_cells,
+                               tide_error *error) {
+    for (size_t i = 0; i < n_cells; i++) {
+        tide_run_config config;
+        char name[TIDE_RUN_NAME_BYTES];
+        tide_program_configure(grid, i, &config);
+        tide_run_workload_name(&config.workload, name);
+        const cJSON *other = NULL;
+        cJSON_ArrayForEach(other, names) {
+            if (strcmp(other->valuestring, name) == 0) {
+                return tide_fail(error, TIDE_INVALID,
+                                 "two cells of the grid would be called %s, as characters that "
+                                 "are not for files become _",
+                                 name);
+            }
+        }
+        cJSON *item = cJSON_CreateString(name);
+        if (item == NULL || !cJSON_AddItemToArray(names, item)) {
+            return TIDE_NO_MEMORY;
+        }
+    }
+    return TIDE_OK;
+}
+
+tide_status tide_sweep_take_program(tide_sweep_options *options, const tide_operands *operands,
+                                    char *const *arguments, tide_error *error) {
+    tide_program_grid *grid = &options->program;
+    TIDE_TRY(check_options(operands, error));
+    TIDE_TRY(tide_program_add_cards(
+        grid,
+        tide_options_is_given(&tide_sweep_option_table, operands, "device") ? options->grid.device
+                                                                            : NULL,
+        error));
+    for (size_t i = 0; i < options->sets.n; i++) {
+        TIDE_TRY(tide_program_add_set(grid, options->sets.texts[i], error));
+    }
+    grid->memory_limit_bytes = options->grid.memory_limit_bytes;
+    grid->n_steps = tide_options_is_given(&tide_sweep_option_table, operands, "steps")
+                        ? options->grid.steps
+                        : TIDE_PROGRAM_STEPS;
+    if (grid->memory_limit_bytes == 0) {
+        return tide_fail(error, TIDE_INVALID, "--memory-limit 0: the limit must be above 0");
+    }
+    return tide_program_take_command(grid, arguments, "set", error);
+}
+
+static bool add_texts(cJSON *json, const char *key, const tide_option_list *list) {
+    cJSON *array = cJSON_AddArrayToObject(json, key);
+    bool is_complete = array != NULL;
+    for (size_t i = 0; is_complete && i < list->n; i++) {
+        is_complete = cJSON_AddItemToArray(array, cJSON_CreateString(list->texts[i])) != 0;
+    }
+    return is_complete;
+}
+
+static bool add_grid(cJSON *json, const tide_sweep_options *options) {
+    const tide_program_grid *grid = &options->program;
+    double limit =
+        grid->memory_limit_bytes == TIDE_RUN_UNLIMITED ? -1.0 : (double)grid->memory_limit_bytes;
+    bool is_complete = cJSON_AddStringToObject(json, "workload", KIND) != NULL &&
+                       cJSON_AddItemToObject(json, "command", cJSON_Parse(grid->command)) != 0 &&
+                       cJSON_AddStringToObject(json, "device", options->grid.device) != NULL &&
+                       cJSON_AddNumberToObject(json, "memory_limit_bytes", limit) != NULL &&
+                       cJSON_AddNumberToObject(json, "steps", (double)grid->n_steps) != NULL &&
+                       cJSON_AddBoolToObject(json, "recorded", options->snapshots != NULL) != NULL;
+    cJSON *cards = is_complete ? cJSON_AddArrayToObject(json, "devices") : NULL;
+    is_complete = cards != NULL;
+    for (size_t i = 0; is_complete && i < grid->n_cards; i++) {
+        is_complete = cJSON_AddItemToArray(cards, cJSON_CreateString(grid->cards[i])) != 0;
+    }
+    cJSON *sets = is_complete ? cJSON_AddObjectToObject(json, "set") : NULL;
+    is_complete = sets != NULL;
+    for (size_t i = 0; is_complete && i < grid->n_sets; i++) {
+        is_complete = add_texts(sets, grid->sets[i].name, &grid->sets[i].values);
+    }
+    return is_complete;
+}
+
+tide_status tide_sweep_program_header(const tide_sweep_options *options, size_t shard,
+                                      size_t n_shards, cJSON **ret_header, tide_error *error) {
+    size_t n_cells = tide_program_n_cells(&options->program);
+    if (n_cells > TIDE_SWEEP_MAX_CELLS) {
+        return tide_fail(error, TIDE_LIMIT,
+                         "the grid has %zu cells, more than the limit of %d: split it", n_cells,
+                         (int)TIDE_SWEEP_MAX_CELLS);
+    }
+    cJSON *header = cJSON_CreateObject();
+    cJSON *json = NULL;
+    cJSON *names = NULL;
+    bool is_complete = cJSON_AddStringToObject(header, "format", TIDE_SWEEP_FORMAT) != NULL &&
+                       cJSON_AddNumberToObject(header, "version", TIDE_SWEEP_VERSION) != NULL &&
+                       cJSON_AddNumberToObject(header, "shard", (double)shard) != NULL &&
+                       cJSON_AddNumberToObject(header, "shards", (double)n_shards) != NULL;
+    json = is_complete ? cJSON_AddObjectToObject(header, "grid") : NULL;
+    is_complete = json != NULL && add_grid(json, options);
+    names = is_complete ? cJSON_AddArrayToObject(header, "cells") : NULL;
+    tide_status status = TIDE_NO_MEMORY;
+    if (names != NULL) {
+        status = check_names(&options->program, names, n_cells, error);
+    }
+    if (status != TIDE_OK) {
+        cJSON_Delete(header);
+        return status;
+    }
+    *ret_header = header;
+    return TIDE_OK;
+}
+
+tide_status tide_sweep_configure(const tide_sweep_options *options, size_t cell, const char *device,
+                                 tide_run_config *ret_config, tide_error *error) {
+    if (options->program.arguments == NULL) {
+        return tide_run_options_configure(&options->grid, cell, device, ret_config, error);
+    }
+    tide_program_configure(&options->program, cell, ret_config);
+    ret_config->recording.strip_private = options->grid.strip_private;
+    return TIDE_OK;
+}
+
+/* ---- the rows ---- */
+
+static const cJSON *grid_item(const tide_sweep *sweep, const char *key) {
+    const cJSON *grid = cJSON_GetObjectItemCaseSensitive(sweep->header, "grid");
+    return cJSON_GetObjectItemCaseSensitive(grid, key);
+}
+
+bool tide_sweep_is_program(const tide_sweep *sweep) {
+    const char *kind = cJSON_GetStringValue(grid_item(sweep, "workload"));
+    return kind != NULL && strcmp(kind, KIND) == 0;
+}
+
+/* Numbers stand to the right. */
+static bool are_numbers(const cJSON *values) {
+    const cJSON *value = NULL;
+    cJSON_ArrayForEach(value, values) {
+        const char *text = cJSON_GetStringValue(value);
+        if (text == NULL || text[0] == '\0' || text[strspn(text, "0123456789.")] != '\0') {
+            return false;
+        }
+    }
+    return true;
+}
+
+void tide_sweep_value_columns(const tide_sweep *sweep, tide_table *table) {
+    const cJSON *values = NULL;
+    cJSON_ArrayForEach(values, grid_item(sweep, "set")) {
+        TIDE_COLUMNS(table, {values->string, values->string, are_numbers(values)});
+    }
+}
+
+void tide_sweep_value_cells(const tide_sweep *sweep, const tide_sweep_row *row, tide_table *table) {
+    const cJSON *values = NULL;
+    cJSON_ArrayForEach(values, grid_item(sweep, "set")) {
+        char text[TIDE_OPTION_ITEM_BYTES];
+        size_t n = 0;
+        const char *value = tide_run_program_value(row->values, values->string, &n);
+        (void)snprintf(text, sizeof(text), "%.*s", value != NULL ? (int)n : 0,
+                       value != NULL ? value : "");
+        TIDE_CELLS(table, tide_as_words(text));
+    }
+}
+
+/* The command as it was typed, without the shell's quotes. */
+static void say_command(const tide_sweep *sweep, tide_report *report) {
+    const char *text = "";
+    const cJSON *argument = NULL;
+    cJSON_ArrayForEach(argument, grid_item(sweep, "command")) {
+        text = tide_report_text(report, "%s %s", text, cJSON_GetStringValue(argument));
+    }
+    double n_steps = cJSON_GetNumberValue(grid_item(sweep, "steps"));
+    double limit = cJSON_GetNumberValue(grid_item(sweep, "memory_limit_bytes"));
+    const char *until = n_steps > 0.0
+                            ? tide_report_text(report, "%.0f %s of its optimizer", n_steps,
+                                               tide_plural((uint64_t)n_steps, "step", "steps"))
+                            : "its end";
+    tide_report_say(report, "common", "every cell:%s, until %s%s%s; no kernel runs", text, until,
+                    limit > 0.0 ? ", memory limit " : "",
+                    limit > 0.0 ? tide_report_bytes(report, (int64_t)limit) : "");
+}
+
+void tide_sweep_say_program(const tide_sweep *sweep, tide_report *report) {
+    int64_t n_inexact = 0;
+    say_command(sweep, report);
+    for (size_t i = 0; i < sweep->n_cells; i++) {
+        const tide_sweep_row *row = sweep->rows[i];
+        if (row == NULL) {
+            continue;
+        }
+        n_inexact += row->result.program.n_inexact > 0;
+        if (row->result.program.growing_step >= 0) {
+            tide_report_say(report, "growing", "%s: memory is still growing at step %" PRId64,
+                            row->name, row->result.program.growing_step);
+        }
+    }
+    if (n_inexact > 0) {
+        tide_report_say(report, "inexact",
+                        "%" PRId64 " %s calls whose memory is not known exactly, or that were "
+                        "refused: tidemark run with the same command names them",
+                        n_inexact, tide_plural((uint64_t)n_inexact, "cell has", "cells have"));
+    }
+}

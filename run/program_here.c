@@ -1,0 +1,292 @@
+/* Runs a command of the user's on a virtual card, and makes the result of what it left. */
+#define _POSIX_C_SOURCE 200809L
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/hostmem.h"
+#include "launch/cards.h"
+#include "launch/document.h"
+#include "launch/launch.h"
+#include "launch/left.h"
+#include "launch/peaks.h"
+#include "run/program.h"
+#include "run/run_internal.h"
+
+enum { ERROR_BYTES = 8192, FD_PATH_BYTES = 64 };
+
+/* One run on its way. */
+typedef struct program_run {
+    const tide_run_config *config; /* borrowed, as the next two */
+    const tide_run_hooks *hooks;
+    tide_run_result *result;
+    char cards[TIDE_LAUNCH_CARDS_BYTES];
+    tide_launch_config launching;
+    tide_launch launch;
+    FILE *errors; /* what the program wrote to its error output */
+    tide_left_list left;
+    size_t process, device;  /* the fullest; of the list */
+    tide_snapshot *snapshot; /* owned: of that process; NULL: it has no history */
+    int64_t failure_asked_bytes, failure_free_bytes; /* of a failed allocation; -1: none */
+} program_run;
+
+static bool go_on(void *ctx) {
+    const tide_run_hooks *hooks = ((program_run *)ctx)->hooks;
+    if (hooks->tick != NULL) {
+        hooks->tick(hooks->ctx);
+    }
+    return hooks->shall_stop != NULL && hooks->shall_stop(hooks->ctx);
+}
+
+/* Starts the program and waits for its end. */
+static tide_status launch(program_run *run, char **arguments, tide_error *error) {
+    const tide_run_limits *limits = &run->config->limits;
+    char path[FD_PATH_BYTES];
+    TIDE_TRY(tide_launch_cards(limits->device, run->cards, error));
+    run->errors = tmpfile(); /* it has no name, so that nothing of it can stay */
+    if (run->errors == NULL) {
+        return tide_fail(error, TIDE_IO, "no file for the error output of the program");
+    }
+    (void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fileno(run->errors));
+    tide_launch_config_init(&run->launching);
+    run->launching.arguments = arguments;
+    run->launching.cards = run->cards;
+    if (limits->memory_limit_bytes != TIDE_RUN_UNLIMITED) {
+        run->launching.memory_bytes = limits->memory_limit_bytes;
+    }
+    run->launching.n_steps = run->config->workload.of.program.n_steps;
+    run->launching.output = "/dev/null";
+    run->launching.errors = path;
+    run->launching.shall_stop = go_on;
+    run->launching.ctx = run;
+    tide_status status = tide_launch_run(&run->launching, &run->launch, error);
+    run->launching.errors = NULL;
+    return status;
+}
+
+/* ---- what it left ---- */
+
+static void read_failure(program_run *run, const tide_snapshot *snapshot) {
+    int64_t event = tide_left_last_failure(snapshot);
+    if (event >= 0) {
+        run->failure_asked_bytes = (int64_t)snapshot->events[event].requested_bytes;
+        run->failure_free_bytes = (int64_t)snapshot->events[event].block_bytes;
+    }
+}
+
+/* Takes the peaks of a process if it is the fullest so far, and its history then. */
+static void compare_process(program_run *run, size_t number, tide_snapshot **snapshot,
+                            const tide_summary *summary) {
+    const tide_left *process = &run->left.processes[number];
+    tide_run_memory *memory = &run->result->memory;
+    for (size_t d = 0; d < process->n_devices; d++) {
+        int64_t reserved_bytes = tide_left_reserved_peak(process, summary, d);
+        if (reserved_bytes <= memory->reserved_peak_bytes) {
+            continue;
+        }
+        memory->reserved_peak_bytes = reserved_bytes;
+        memory->allocated_peak_bytes = tide_left_allocated_peak(process, summary, d);
+        memory->n_retries = process->peaks[d].n_retries;
+        run->process = number;
+        run->device = d;
+        if (*snapshot != NULL) {
+            tide_snapshot_destroy(run->snapshot);
+            run->snapshot = *snapshot;
+            *snapshot = NULL;
+        }
+    }
+}
+
+static tide_status read_process(program_run *run, size_t number, tide_error *error) {
+    const tide_left *process = &run->left.processes[number];
+    tide_snapshot *snapshot = NULL;
+    tide_summary *summary = NULL;
+    tide_status status = TIDE_OK;
+    if (process->snapshot_path != NULL) {
+        TIDE_TRY(tide_launch_document(process, &run->left, &run->launching, &snapshot, error));
+        status = tide_summary_create(snapshot, &summary, error);
+    }
+    if (status == TIDE_OK) {
+        if (process->is_out_of_memory) {
+            read_failure(run, snapshot);
+        }
+        compare_process(run, number, &snapshot, summary);
+    }
+    tide_summary_destroy(summary);
+    tide_snapshot_destroy(snapshot);
+    return status;
+}
+
+/* What was never used of the card. Without an account of it, the cache's bytes are all that is
+ * known to be used. */
+static int64_t margin_of(const program_run *run) {
+    const tide_run_device *device = &run->left.devices[run->device % TIDE_RUN_DEVICES];
+    tide_card card;
+    if (device->total_bytes > 0) {
+        return (int64_t)(device->total_bytes - device->peak_bytes);
+    }
+    if (!tide_launch_card(run->cards, run->device, &card)) {
+        return -1;
+    }
+    int64_t total_bytes =
+        run->launching.memory_bytes > 0 ? (int64_t)run->launching.memory_bytes : card.total_bytes;
+    int64_t margin_bytes = total_bytes - (card.context_bytes > 0 ? card.context_bytes : 0) -
+                           run->result->memory.reserved_peak_bytes;
+    return margin_bytes > 0 ? margin_bytes : 0;
+}
+
+static void describe_place(program_run *run) {
+    tide_run_environment *environment = &run->result->environment;
+    const tide_left *process = &run->left.processes[run->process];
+    tide_card card;
+    (void)snprintf(environment->device_kind, sizeof(environment->device_kind), "virtual");
+    if (tide_launch_card(run->cards, run->device, &card)) {
+        (void)snprintf(environment->device_name, sizeof(environment->device_name), "%s",
+                       card.title);
+        environment->device_total_bytes = card.total_bytes;
+        environment->compute_capability = card.compute_capability;
+    }
+    if (run->left.n_processes > 0 && process->torch[0] != '\0') {
+        (void)snprintf(environment->computed_by, sizeof(environment->computed_by),
+                       "PyTorch %s, CUDA %s, Python %s, without kernels", process->torch,
+                       process->cuda, process->python);
+    }
+}
+
+/* ---- how it ended ---- */
+
+/* The last line with words that the program wrote to its error output; "": none. */
+static void last_line(FILE *errors, char ret_line[TIDE_RUN_REASON_BYTES]) {
+    char text[ERROR_BYTES];
+    ret_line[0] = '\0';
+    if (fseek(errors, 0, SEEK_END) != 0) {
+        return;
+    }
+    long n_bytes = ftell(errors);
+    long begin = n_bytes > ERROR_BYTES - 1 ? n_bytes - (ERROR_BYTES - 1) : 0;
+    if (fseek(errors, begin, SEEK_SET) != 0) {
+        return;
+    }
+    size_t n = fread(text, 1, sizeof(text) - 1, errors);
+    text[n] = '\0';
+    for (char *end = text + n; end > text && strchr(" \t\r\n", end[-1]) != NULL; end--) {
+        end[-1] = '\0';
+    }
+    const char *line = strrchr(text, '\n');
+    (void)snprintf(ret_line, TIDE_RUN_REASON_BYTES, "%.*s", (int)TIDE_RUN_REASON_BYTES - 1,
+                   line != NULL ? line + 1 : text);
+}
+
+static bool is_out_of_memory(const program_run *run) {
+    for (size_t i = 0; i < run->left.n_processes; i++) {
+        if (run->left.processes[i].is_out_of_memory) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void fail_by_signal(program_run *run) {
+    char text[TIDE_RUN_REASON_BYTES];
+    int number = run->launch.signal_number;
+    if (run->launch.was_stopped) {
+        tide_run_fail(run->result, TIDE_OUTCOME_STOPPED, TIDE_OK, "interrupted");
+        return;
+    }
+    (void)snprintf(text, sizeof(text), "signal %d (%.64s) ended the program", number,
+                   strsignal(number));
+    tide_run_fail(run->result, TIDE_OUTCOME_CRASHED, TIDE_DEVICE_FAILED, text);
+    run->result->signal_number = number;
+}
+
+static void judge(program_run *run) {
+    tide_run_result *result = run->result;
+    char line[TIDE_RUN_REASON_BYTES];
+    if (is_out_of_memory(run)) {
+        tide_run_fail(result, TIDE_OUTCOME_OOM, TIDE_DEVICE_OOM, "the card has no memory left");
+        result->asked_bytes = run->failure_asked_bytes;
+        result->free_bytes = run->failure_free_bytes;
+    } else if (run->launch.signal_number != 0) {
+        fail_by_signal(run);
+    } else if (run->launch.exit_status != 0) {
+        last_line(run->errors, line);
+        if (line[0] == '\0') {
+            (void)snprintf(line, sizeof(line), "the program ended with status %d without a word",
+                           run->launch.exit_status);
+        }
+        tide_run_fail(result, TIDE_OUTCOME_FAILED, TIDE_DEVICE_FAILED, line);
+    } else if (result->memory.reserved_peak_bytes < 0) {
+        tide_run_fail(result, TIDE_OUTCOME_FAILED, TIDE_DEVICE_FAILED,
+                      "no process of the program has used the virtual card with PyTorch: does it "
+                      "ask for the device cuda, and does its PyTorch have CUDA?");
+    } else {
+        result->outcome = TIDE_OUTCOME_COMPLETED;
+        result->program.margin_bytes = margin_of(run);
+    }
+}
+
+static tide_status save(program_run *run, tide_error *error) {
+    const tide_run_recording *recording = &run->config->recording;
+    if (recording->snapshot_path == NULL || run->snapshot == NULL) {
+        return TIDE_OK;
+    }
+    if (recording->strip_private) {
+        TIDE_TRY(tide_snapshot_strip_private(run->snapshot));
+    }
+    TIDE_TRY(tide_snapshot_save(run->snapshot, recording->snapshot_path, error));
+    (void)snprintf(run->result->snapshot_path, sizeof(run->result->snapshot_path), "%s",
+                   recording->snapshot_path);
+    return TIDE_OK;
+}
+
+static tide_status read_all(program_run *run, tide_error *error) {
+    tide_run_of_program *known = &run->result->program;
+    size_t n_steps = 0;
+    TIDE_TRY(tide_left_read(&run->launch, &run->left, error));
+    for (size_t i = 0; i < run->left.n_processes; i++) {
+        TIDE_TRY(read_process(run, i, error));
+    }
+    describe_place(run);
+    judge(run);
+    known->n_inexact = (int64_t)run->left.n_inexact;
+    if (run->left.n_processes > 0) {
+        known->n_steps = run->left.processes[run->process].n_steps;
+    }
+    if (run->snapshot != NULL && tide_left_is_growing(run->snapshot, run->device, &n_steps)) {
+        known->growing_step = (int64_t)n_steps - 1;
+    }
+    return save(run, error);
+}
+
+void tide_run_program_here(const tide_run_config *config, const tide_run_hooks *hooks,
+                           tide_run_result *result) {
+    program_run run = {.config = config,
+                       .hooks = hooks,
+                       .result = result,
+                       .launch = {.alive_fd = -1, .cleaner = -1},
+                       .failure_asked_bytes = -1,
+                       .failure_free_bytes = -1};
+    tide_error error = {""};
+    char **arguments = NULL;
+    tide_status status =
+        tide_run_program_arguments(&config->workload.of.program, &arguments, &error);
+    if (status == TIDE_OK) {
+        status = launch(&run, arguments, &error);
+    }
+    if (status == TIDE_OK) {
+        result->host_peak_bytes = run.launch.host_peak_bytes;
+        status = read_all(&run, &error);
+    }
+    if (status != TIDE_OK) {
+        tide_run_fail(result, tide_outcome_of_status(status), status, error.message);
+    }
+    tide_snapshot_destroy(run.snapshot);
+    if (run.left.processes != NULL) {
+        tide_left_fini(&run.left);
+    }
+    tide_launch_close(&run.launch);
+    tide_run_program_release(arguments);
+    if (run.errors != NULL) {
+        (void)fclose(run.errors); /* it was only read here */
+    }
+}
