@@ -60,9 +60,9 @@ static tide_status add_card(tide_program_grid *grid, const char *text, size_t n,
     char *card = grid->cards[grid->n_cards];
     if (n == 0 || n >= TIDE_RUN_NAME_BYTES || grid->n_cards >= TIDE_PROGRAM_MAX_CARDS - 1) {
         return tide_fail(error, n == 0 ? TIDE_INVALID : TIDE_LIMIT,
-                         "--device %.200s: must be up to %d cards such as virtual:h100-80, "
-                         "separated by commas",
-                         text, TIDE_PROGRAM_MAX_CARDS - 1);
+                         "--device must be 1 to %d cards such as virtual:h100-80, separated by "
+                         "commas; '%.200s' is too long, empty or one too many",
+                         TIDE_PROGRAM_MAX_CARDS - 1, text);
     }
     (void)snprintf(card, TIDE_RUN_NAME_BYTES, "%.*s", (int)n, text);
     TIDE_TRY(tide_launch_cards(card, cards, error));

@@ -46,9 +46,9 @@ static tide_status try_multiple(search *at, uint64_t n, bool *ret_fits) {
         at->answer->next_result = result;
         return TIDE_OK;
     }
+    at->answer->next_value = value;
     return tide_fail(at->error, result.status != TIDE_OK ? result.status : TIDE_DEVICE_FAILED,
-                     "with %" PRIu64 ": %s: %s", value, tide_outcome_name((int)result.outcome),
-                     result.reason);
+                     "%s: %s", tide_outcome_name((int)result.outcome), result.reason);
 }
 
 static void move_up(search *at, uint64_t n) {

@@ -27,7 +27,7 @@ typedef struct tide_program_fit_answer {
     uint64_t value;         /* the largest that does */
     tide_run_result result; /* of that */
     bool has_next;          /* false: the last value fits, too */
-    uint64_t next_value;    /* does not fit */
+    uint64_t next_value;    /* does not fit; after a failure: at which it came */
     tide_run_result next_result;
     size_t n_runs;
 } tide_program_fit_answer;

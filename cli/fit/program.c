@@ -84,9 +84,11 @@ static tide_status search_cards(const tide_program_fit_question *asked, card_sea
         question.run = run_value;
         question.ctx = &cards[i];
         tide_status status = tide_program_fit_search(&question, &cards[i].answer, error);
+        if (status != TIDE_OK && cards[i].answer.n_runs > 0) {
+            tide_error_prefix(error, "%s, %s %" PRIu64, cards[i].grid->cards[i],
+                              cards[i].grid->sets[0].name, cards[i].answer.next_value);
+        }
         if (status != TIDE_OK) {
-            tide_error_prefix(error, "%s: %s", cards[i].grid->cards[i],
-                              cards[i].grid->sets[0].name);
             return status;
         }
     }

@@ -1,0 +1,32 @@
+# fit finds the largest value with which a command of the user's fits a virtual card. A script stands in for PyTorch.
+# Builds with a sanitizer and other systems than Linux on x86-64 have no objects to preload.
+folder=$(dirname "$(readlink "$(command -v tidemark)")")/..
+[ -e "$folder/virtual_cuda/libtidemark_scratch.so" ] || exit 77
+training=$golden/../support/fake_training.sh
+# What the script itself took of the host differs from run to run.
+run() { tidemark fit "$@" 2>&1 | sed -E 's/[0-9.]+ MiB( +[0-9]+)$/HOST\1/'; echo "exit ${PIPESTATUS[0]}"; }
+run --device virtual:h100-80,virtual:a100-40 --vary batch=1..4096 -- "$training" --batch {batch} --ctx 100
+run --device virtual:h100-80 --memory-limit 2GiB --vary batch=1..64 --multiple-of 4 -- "$training" --batch {batch} --mib-per-token 50
+run --device virtual:h100-80 --memory-limit 2GiB --vary batch=1..4 -- "$training" --batch {batch}
+run --device virtual:h100-80 --memory-limit 2GiB --vary batch=1..4 --steps 7 --format csv -- "$training" --batch {batch} --ctx 9999 |
+    cut -d, -f1-6,10
+tidemark fit --device virtual:h100-80 --vary batch=1..4096 --format json -- "$training" --batch {batch} --ctx 33 |
+    jq -c '.figures | {largest, next, runs}'
+# A program that fails ends the search at once, with its own words. So does one that never used the card.
+run --device virtual:h100-80 --vary batch=1..9 -- "$training" --batch {batch} --die "RuntimeError: {loss} is no number"
+run --device virtual:h100-80 --vary batch=1..9 -- "$training" --batch {batch} --die-at 2
+run --device virtual:h100-80 --vary batch=1..9 -- true {batch}
+# Bad input gets one line.
+for range in batch=1..a batch=5..1 batch batch=1.. =1..3 1b=1..3 batch=1..2..3 batch=8,16 batch=-1..4 other=1..2; do
+    run --device virtual:h100-80 --vary "$range" -- "$training" --batch {batch}
+done
+run --device virtual:h100-80 --vary batch=1..9
+run --device virtual:h100-80 --vary batch=1..9 --
+run --device virtual:h100-80 -- "$training"
+run --vary batch=1..9 -- "$training" --batch {batch}
+run --device virtual:h100 --vary batch=1..9 -- "$training" --batch {batch} | cut -c1-100
+run --device virtual --vary batch=1..9 -- "$training" --batch {batch}
+run --device virtual:h100-80 --vary batch=1..9 --vary ctx=1..2 -- "$training" --batch {batch} --ctx {ctx}
+run --device virtual:h100-80 --vary batch=1..9 --context 128 -- "$training" --batch {batch}
+run --device virtual:h100-80 --vary batch=5..7 --multiple-of 8 -- "$training" --batch {batch}
+run --device virtual:h100-80 --vary batch=1..9 -- no-such-program {batch}
