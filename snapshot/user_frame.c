@@ -62,8 +62,9 @@ bool tide_frame_is_user(const tide_snapshot *snapshot, uint32_t frame) {
     if (package != NULL) {
         return !is_plumbing(package);
     }
-    /* The standard library, or PyTorch run from its sources. */
-    return strstr(file, "/lib/python3") == NULL && strstr(file, "/torch/") == NULL;
+    /* The standard library, PyTorch run from its sources, or what `tidemark run` brings along. */
+    return strstr(file, "/lib/python3") == NULL && strstr(file, "/torch/") == NULL &&
+           strstr(file, "/python/tidemark/") == NULL;
 }
 
 static bool starts_with(const char *text, const char *prefix) {

@@ -17,6 +17,7 @@
 #include "virtual_cuda/order.h"
 #include "virtual_cuda/status.h"
 #include "virtual_cuda/streams.h"
+#include "virtual_cuda/unknown.h"
 
 enum { UUID_BYTES = 16 };
 
@@ -237,6 +238,7 @@ TIDE_VC_EXPORT int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *ret_n, void 
 
 /* Arguments come as a list of addresses, or packed into a buffer. */
 static int launch(void **arguments, void **packed, void *stream) {
+    tide_vc_unknown_generated();
     if (packed != NULL) {
         tide_vc_launched_packed(packed);
     } else {

@@ -9,6 +9,7 @@
 
 #include "virtual_cuda/known.h"
 #include "virtual_cuda/streams.h"
+#include "virtual_cuda/unknown.h"
 
 /* A kernel takes 4 KiB of arguments; from compute capability 7.0 on 32,764 bytes, which only
  * PyTorch's kernels for lists of tensors come near to. */
@@ -118,6 +119,7 @@ static void touch_arguments(void **arguments, uintptr_t low, size_t largest_byte
 }
 
 void tide_vc_launched(const char *name, void **arguments, void *stream) {
+    tide_vc_unknown_after(name);
     if (arguments == NULL) {
         return;
     }

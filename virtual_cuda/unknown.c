@@ -1,6 +1,7 @@
 #include "virtual_cuda/unknown.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -59,32 +60,93 @@ static void tell(void) {
                     "loop that waits for it never ends (--values shadow, --steps N, --calls N)");
 }
 
+/* ---- what is not exact ---- */
+
+static _Thread_local const char *last_kernel = "";
+
+void tide_vc_unknown_after(const char *kernel) {
+    last_kernel = kernel;
+}
+
+/* Numbers that CUB's kernels leave are sizes: of what nonzero, a mask or unique finds. A loss is
+ * read, too: only what a program may decide by is told. A truth value that was made by converting
+ * is PyTorch's own look at a library's report of errors, of which there are none. */
+static void name_what_is_read(size_t n_bytes) {
+    if (n_bytes != 1 && (strstr(last_kernel, "3cub") != NULL || strstr(last_kernel, "6thrust"))) {
+        tide_vc_inexact("rows", "a number of rows depends on values that are not known (nonzero, a "
+                                "mask, unique, repeat_interleave); 0 rows are given "
+                                "(--values shadow works small tensors out)");
+    } else if (n_bytes == 1 && strstr(last_kernel, "direct_copy_kernel") == NULL) {
+        tide_vc_inexact("truth", "a truth value that the card computed is not known and read as "
+                                 "false; what the program decides by it may differ");
+    } else if (n_bytes == 8) {
+        tide_vc_inexact("integer", "an integer that the card computed is not known and read as 0; "
+                                   "what the program decides by it may differ");
+    }
+}
+
+/* ---- generated kernels ---- */
+
+static atomic_ullong n_generated;
+
+void tide_vc_unknown_generated(void) {
+    atomic_fetch_add_explicit(&n_generated, 1, memory_order_relaxed);
+}
+
+TIDE_VC_EXPORT uint64_t tidemark_values_generated(void) {
+    return atomic_load_explicit(&n_generated, memory_order_relaxed);
+}
+
 /* ---- answers ---- */
 
 enum { MAX_ANSWERS = 16 };
-static _Thread_local uint64_t answers[MAX_ANSWERS];
-static _Thread_local unsigned n_answers, n_given;
+static _Thread_local struct {
+    uint64_t answers[MAX_ANSWERS];
+    unsigned n_answers, n_given;
+    int n_true; /* unknown truth values that will read as true */
+    bool is_quiet;
+} mine;
 
 TIDE_VC_EXPORT void tidemark_values_answer(uint64_t value) {
-    if (n_answers < MAX_ANSWERS) {
-        answers[n_answers++] = value;
+    if (mine.n_answers < MAX_ANSWERS) {
+        mine.answers[mine.n_answers++] = value;
     }
 }
 
 TIDE_VC_EXPORT int tidemark_values_no_answers(void) {
-    int n_left = (int)(n_answers - n_given);
-    n_answers = n_given = 0;
+    int n_left = (int)(mine.n_answers - mine.n_given);
+    mine.n_answers = mine.n_given = 0;
     return n_left;
+}
+
+TIDE_VC_EXPORT void tidemark_values_mode(int n_true, int is_quiet) {
+    mine.n_true = n_true;
+    mine.is_quiet = is_quiet != 0;
 }
 
 TIDE_VC_EXPORT int tidemark_values_read(void *to, uint64_t from, size_t n_bytes) {
     return tide_vc_known_read(to, (const void *)(uintptr_t)from, n_bytes);
 }
 
+TIDE_VC_EXPORT void tidemark_values_inexact(const char *call, const char *what,
+                                            uint64_t bound_bytes) {
+    if (bound_bytes > 0) {
+        tide_vc_inexact_bytes(call, what, bound_bytes);
+    } else {
+        tide_vc_inexact(call, what);
+    }
+}
+
 void tide_vc_unknown_read(void *to, const void *from, size_t n_bytes) {
-    if (n_given < n_answers && (n_bytes == 4 || n_bytes == 8)) {
-        memcpy(to, &answers[n_given++], n_bytes); /* little-endian, as x86-64 is */
-    } else if (n_bytes <= LARGEST_VALUE && is_polled(from)) {
-        tell();
+    if (mine.n_given < mine.n_answers && (n_bytes == 4 || n_bytes == 8)) {
+        memcpy(to, &mine.answers[mine.n_given++], n_bytes); /* little-endian, as x86-64 is */
+    } else if (n_bytes == 1 && mine.n_true > 0) {
+        mine.n_true--;
+        memset(to, 1, 1);
+    } else if (n_bytes <= LARGEST_VALUE && !mine.is_quiet) {
+        name_what_is_read(n_bytes);
+        if (is_polled(from)) {
+            tell();
+        }
     }
 }

@@ -60,8 +60,17 @@ def _begin():
             torch._C._cuda_attach_out_of_memory_observer(_at_out_of_memory)
             _recording.has_history = True
         steps.watch(_recording.marks, _recording.names, end_now)
+        _begin_values()
     except Exception as error:  # the program must not see it
         _tell(f"the program is not recorded: {type(error).__name__}: {error}")
+
+
+def _begin_values():
+    """What a program reads of small tensors (see shadow.py)."""
+    if os.environ.get("TIDEMARK_VALUES") != "zero":
+        from . import shadow
+
+        shadow.start()
 
 
 def _switch_on(switch, stacks="python"):

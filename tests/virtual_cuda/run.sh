@@ -61,3 +61,9 @@ python3 -B "$here/command.py" "$tidemark" "$python"
 
 echo "runs that are killed:"
 python3 -B "$here/kills.py" "$tidemark" --runs 95 --torch "$python" --torch-runs 5
+
+echo "values that a program reads of small tensors:"
+for values in shadow auto; do
+    mkdir "$scratch/$values"
+    LD_PRELOAD=$library LD_LIBRARY_PATH=$scratch TIDEMARK_VIRTUAL_CARDS=h100-80 "$python" -B "$here/values.py" "$here/../../python" $values "$scratch/$values"
+done

@@ -54,6 +54,9 @@ static void first_frame_of_the_users(void **state) {
                                        "1") ", " FRAME("step", "/src/pytorch/torch/optim/adamw.py",
                                                        "9") ", " FRAME("main", "run.py", "1"),
                  "main (run.py:1)");
+    assert_frame(FRAME("run", "/opt/share/tidemark/python/tidemark/dynamic.py",
+                       "3") ", " FRAME("main", "run.py", "1"),
+                 "main (run.py:1)");
     assert_frame(FRAME("einsum", "D:/x/.venv/Lib/site-packages/einops/einops.py",
                        "9") ", " FRAME("forward", "D:/x/basics/model.py", "39"),
                  "forward (model.py:39)");

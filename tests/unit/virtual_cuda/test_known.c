@@ -318,6 +318,11 @@ static void answers_go_to_unknown_numbers_in_order(void **state) {
     assert_int_equal(number, 0);
     assert_int_equal(tidemark_values_read(&number, (uint64_t)(uintptr_t)card, 8), 1);
     assert_memory_equal(&number, sent, 8);
+    tidemark_values_mode(1, 0);
+    assert_int_equal(cudaMemcpy(&byte, card + 16, 1, TO_HOST), OK);
+    assert_int_equal(byte, 1);
+    assert_int_equal(cudaMemcpy(&byte, card + 16, 1, TO_HOST), OK);
+    assert_int_equal(byte, 0);
     unsigned char longer[9];
     assert_int_equal(tidemark_values_read(longer, (uint64_t)(uintptr_t)card, sizeof(longer)), 0);
 }

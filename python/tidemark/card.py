@@ -1,0 +1,65 @@
+"""What the preloaded virtual card knows of its bytes, and what it answers (virtual_cuda/unknown.h)."""
+import ctypes
+
+_library = ctypes.CDLL(None)  # all that the process has loaded
+_kept = {}  # texts that the card keeps addresses of
+
+
+def is_virtual():
+    return hasattr(_library, "tidemark_values_read")
+
+
+if is_virtual():
+    _read = _library.tidemark_values_read
+    _read.argtypes = (ctypes.c_void_p, ctypes.c_uint64, ctypes.c_size_t)
+    _answer = _library.tidemark_values_answer
+    _answer.argtypes = (ctypes.c_uint64,)
+    _no_answers = _library.tidemark_values_no_answers
+    _mode = _library.tidemark_values_mode
+    _mode.argtypes = (ctypes.c_int, ctypes.c_int)
+    n_generated = _library.tidemark_values_generated  # kernels that no operator tells about
+    n_generated.restype = ctypes.c_uint64
+    _inexact = _library.tidemark_values_inexact
+    _inexact.argtypes = (ctypes.c_char_p, ctypes.c_char_p, ctypes.c_uint64)
+
+
+def read(to, address, n_bytes):
+    """Writes the card's bytes to an address of the host's. False: they are not all known."""
+    return _read(to, address, n_bytes) != 0
+
+
+def inexact(call, what, bound_bytes=0):
+    """Names something that the answer cannot know exactly; of a call, once."""
+    texts = _kept.setdefault((call, what), (call.encode(), what.encode()))
+    _inexact(*texts, bound_bytes)
+
+
+class Answers:
+    """Within `with`, reads of unknown bytes by this thread are answered, and not told about.
+
+    Reads of 4 or 8 bytes give the numbers, in their order, and then 0; the first n_true truth values
+    are true.
+    """
+
+    def __init__(self, numbers=(), n_true=1):
+        self.numbers = numbers
+        self.n_true = n_true
+
+    def __enter__(self):
+        for number in self.numbers:
+            _answer(number)
+        _mode(self.n_true, 1)
+
+    def __exit__(self, *_):
+        _mode(0, 0)
+        _no_answers()
+
+
+class Quiet:
+    """Within `with`, nobody is told of reads of unknown bytes: the values are known otherwise."""
+
+    def __enter__(self):
+        _mode(0, 1)
+
+    def __exit__(self, *_):
+        _mode(0, 0)

@@ -1,0 +1,133 @@
+"""Functions that read values of the card in order to decide, and what is changed around them.
+
+`generate` of transformers ends when a tensor says so; distributions, repeat_interleave and eig
+check their arguments. Within these, shadows.py sees every operator. A module that is imported later
+is changed when it comes.
+"""
+import functools
+import importlib.abc
+import importlib.machinery
+import sys
+
+import torch
+
+from . import card
+
+_GENERATION = "transformers.generation.utils"
+_CRITERIA = "transformers.generation.stopping_criteria"
+
+
+class _WhenImported(importlib.abc.MetaPathFinder):
+    """Calls `then` with each named module once it has been executed."""
+
+    def __init__(self, then):
+        self.then = then  # name -> function
+        self.is_asking = False
+
+    def find_spec(self, name, path=None, target=None):
+        if name not in self.then or self.is_asking:
+            return None
+        self.is_asking = True
+        try:
+            spec = importlib.machinery.PathFinder.find_spec(name, path)
+        finally:
+            self.is_asking = False
+        if spec is None or spec.loader is None:
+            return None
+        execute, then = spec.loader.exec_module, self.then.pop(name)
+
+        def exec_module(module):
+            execute(module)
+            then(module)
+
+        spec.loader.exec_module = exec_module
+        return spec
+
+
+def _when_imported(then):
+    for name in list(then):
+        if name in sys.modules:
+            then.pop(name)(sys.modules[name])
+    if then:
+        sys.meta_path.insert(0, _WhenImported(then))
+
+
+def _within(region, function):
+    @functools.wraps(function)
+    def call(*args, **kwargs):
+        if torch.compiler.is_compiling():
+            return function(*args, **kwargs)
+        with region():
+            return function(*args, **kwargs)
+
+    return call
+
+
+def watch(region):
+    """Shadows only where a function is known to read values."""
+
+    def change_generation(module):
+        mixin = module.GenerationMixin
+        mixin.generate = _within(region, mixin.generate)
+
+    _when_imported({_GENERATION: change_generation, _CRITERIA: _never_drawn})
+    torch.repeat_interleave = _within(region, torch.repeat_interleave)
+    torch.Tensor.repeat_interleave = _within(region, torch.Tensor.repeat_interleave)
+    for name in ("eig", "eigvals"):
+        setattr(torch.linalg, name, _within(region, getattr(torch.linalg, name)))
+    watch_checks()
+
+
+def watch_generate():
+    _when_imported({_CRITERIA: _never_drawn})
+    watch_checks()
+
+
+def watch_checks():
+    """Checks of distributions: what a program gives them is valid, as on a card. A tensor that is
+    printed shows zeros, and decides nothing."""
+    torch._tensor_str._str = _within(card.Quiet, torch._tensor_str._str)
+    kind = torch.distributions.Distribution
+    for name in ("__init__", "_validate_sample"):
+        setattr(kind, name, _checked(getattr(kind, name)))
+
+
+def _checked(function):
+    @functools.wraps(function)
+    def call(*args, **kwargs):
+        if torch.compiler.is_compiling():
+            return function(*args, **kwargs)
+        with card.Answers(n_true=100):
+            return function(*args, **kwargs)
+
+    return call
+
+
+def _never_drawn(module):
+    """A token that nobody knows is not the one that ends the text: it runs to its full length."""
+    for name in ("EosTokenCriteria", "StopStringCriteria"):
+        kind = getattr(module, name, None)
+        if kind is not None:
+            kind.__call__ = _goes_on(kind.__call__)
+
+
+def _goes_on(function):
+    from . import shadow
+
+    @functools.wraps(function)
+    def call(*args, **kwargs):
+        is_done = function(*args, **kwargs)
+        if torch.compiler.is_compiling() or not isinstance(is_done, torch.Tensor) or not is_done.is_cuda:
+            return is_done
+        known = shadow.shadows().find(is_done)
+        if known is None or known.is_assumed:
+            card.inexact(
+                "generate",
+                "which tokens are drawn is not known: it runs to its full length, and may end "
+                "earlier on a card",
+            )
+            shadow.shadows().keep(is_done, torch.zeros(is_done.shape, dtype=is_done.dtype), False)
+            shadow.shadows().find(is_done).is_assumed = False
+        return is_done
+
+    return call
