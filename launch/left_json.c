@@ -5,6 +5,8 @@
 
 enum { MAX_DEVICES = 256, COMMAND_BYTES = 4096 };
 
+#define MOST_AMOUNT 0x1p62
+
 /* What is read, where it goes, and the key that is at fault. */
 typedef struct reader {
     tide_arena *arena;
@@ -16,9 +18,14 @@ static const cJSON *item(const cJSON *in, const char *key) {
     return cJSON_GetObjectItemCaseSensitive(in, key);
 }
 
+/* Whether it is a number between 0 and `limit`, which a double holds. */
+static bool is_amount(const cJSON *in, double limit) {
+    return cJSON_IsNumber(in) && in->valuedouble >= 0 && in->valuedouble <= limit;
+}
+
 static int64_t integer(const cJSON *in, const char *key) {
     const cJSON *found = item(in, key);
-    return cJSON_IsNumber(found) ? (int64_t)found->valuedouble : -1;
+    return is_amount(found, MOST_AMOUNT) ? (int64_t)found->valuedouble : -1;
 }
 
 static tide_status text(reader *read, const cJSON *in, const char *key, const char **ret) {
@@ -65,11 +72,14 @@ static tide_status read_peaks(reader *read, const cJSON *in) {
     const cJSON *peak = NULL;
     size_t i = 0;
     cJSON_ArrayForEach(peak, list) {
+        if (!is_amount(rows, MOST_AMOUNT)) {
+            return TIDE_FORMAT;
+        }
         peaks[i++] = (tide_left_peak){.allocated_bytes = integer(peak, "allocated"),
                                       .reserved_bytes = integer(peak, "reserved"),
                                       .n_retries = integer(peak, "retries"),
                                       .n_oom = integer(peak, "out_of_memory"),
-                                      .n_rows = (int64_t)cJSON_GetNumberValue(rows)};
+                                      .n_rows = (int64_t)rows->valuedouble};
         rows = rows->next;
     }
     read->to->peaks = peaks;
@@ -91,7 +101,10 @@ static tide_status read_mark(reader *read, const cJSON *in, tide_left_mark *ret)
     const cJSON *count = NULL;
     size_t i = 0;
     cJSON_ArrayForEach(count, counts) {
-        rows[i++] = (int64_t)cJSON_GetNumberValue(count);
+        if (!is_amount(count, MOST_AMOUNT)) {
+            return TIDE_FORMAT;
+        }
+        rows[i++] = (int64_t)count->valuedouble;
     }
     ret->rows = rows;
     return TIDE_OK;
@@ -128,8 +141,8 @@ static tide_status read_name(reader *read, const cJSON *in, tide_left_name *ret)
     }
     const char *category = n == 5 ? cJSON_GetStringValue(parts[3]) : NULL;
     const char *name = n == 5 ? cJSON_GetStringValue(parts[4]) : NULL;
-    if (category == NULL || name == NULL || !cJSON_IsNumber(parts[0]) ||
-        !cJSON_IsNumber(parts[1]) || !cJSON_IsNumber(parts[2])) {
+    if (category == NULL || name == NULL || !is_amount(parts[0], MAX_DEVICES) ||
+        !is_amount(parts[1], MOST_AMOUNT) || !is_amount(parts[2], MOST_AMOUNT)) {
         return TIDE_FORMAT;
     }
     *ret = (tide_left_name){.device = (size_t)parts[0]->valuedouble,

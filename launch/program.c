@@ -82,12 +82,16 @@ static bool read_linker(int fd, const Elf64_Ehdr *header, char *ret_linker, size
 static tide_status check_elf(int fd, const char *path, tide_error *error) {
     Elf64_Ehdr header;
     char linker[LINE_BYTES];
-    if (pread(fd, &header, sizeof(header), 0) < EI_NIDENT) {
+    ssize_t n_read = pread(fd, &header, sizeof(header), 0);
+    if (n_read < EI_NIDENT) {
         return tide_fail(error, TIDE_INVALID, "%s is no complete program", path);
     }
     if (header.e_ident[EI_CLASS] != ELFCLASS64) {
         return tide_fail(error, TIDE_INVALID,
                          "%s is a 32-bit program: CUDA and the virtual card are 64-bit", path);
+    }
+    if (n_read < (ssize_t)sizeof(header)) {
+        return tide_fail(error, TIDE_INVALID, "%s is no complete program", path);
     }
     if (header.e_machine != EM_X86_64) {
         return tide_fail(error, TIDE_INVALID,

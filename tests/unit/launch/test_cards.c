@@ -1,0 +1,79 @@
+/* test_cards.c - the cards that --device names. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "launch/cards.h"
+
+static void expect(const char *spec, const char *cards) {
+    char text[TIDE_LAUNCH_CARDS_BYTES];
+    tide_error error = {""};
+    assert_int_equal(tide_launch_cards(spec, text, &error), TIDE_OK);
+    assert_string_equal(text, cards);
+}
+
+static void refuse_with(tide_status status, const char *spec, const char *words) {
+    char text[TIDE_LAUNCH_CARDS_BYTES];
+    tide_error error = {""};
+    assert_int_equal(tide_launch_cards(spec, text, &error), status);
+    if (strstr(error.message, words) == NULL) {
+        fail_msg("'%s' does not say '%s'", error.message, words);
+    }
+}
+
+static void refuse(const char *spec, const char *words) {
+    refuse_with(TIDE_INVALID, spec, words);
+}
+
+static void test_one_several_and_different_cards(void **state) {
+    (void)state;
+    expect("virtual:h100-80", "h100-80");
+    expect("virtual:h100-80x1", "h100-80");
+    expect("virtual:h100-80x3", "h100-80+h100-80+h100-80");
+    expect("virtual:h100-80+a100-40", "h100-80+a100-40");
+    expect("virtual:h100-80x2+a100-40", "h100-80+h100-80+a100-40");
+}
+
+static void test_a_machine_has_up_to_64(void **state) {
+    (void)state;
+    char text[TIDE_LAUNCH_CARDS_BYTES];
+    tide_error error = {""};
+    tide_card card;
+    assert_int_equal(tide_launch_cards("virtual:h100-80x63+a100-40", text, &error), TIDE_OK);
+    assert_int_equal(tide_launch_n_cards(text), 64);
+    assert_true(tide_launch_card(text, 62, &card));
+    assert_string_equal(card.name, "h100-80");
+    assert_true(tide_launch_card(text, 63, &card));
+    assert_string_equal(card.name, "a100-40");
+    assert_false(tide_launch_card(text, 64, &card));
+    assert_int_equal(tide_launch_n_cards(""), 0);
+    refuse("virtual:h100-80x65", "a machine has 1 to 64 cards");
+    refuse("virtual:h100-80x64+a100-40", "a machine has at most 64 cards");
+    refuse("virtual:h100-80x0", "a machine has 1 to 64 cards");
+    refuse("virtual:h100-80x99999999999999999999", "a machine has 1 to 64 cards");
+}
+
+static void test_what_is_no_card_is_named(void **state) {
+    (void)state;
+    refuse("h100-80", "name a virtual card, such as --device virtual:h100-80");
+    refuse("cuda", "name a virtual card");
+    refuse("virtual:h100-8", "there is no card 'h100-8': did you mean h100-80?");
+    refuse("virtual:h100-80+", "there is no card ''");
+    refuse("virtual:", "there is no card ''");
+    refuse("virtual:h100-80x2x", "there is no card 'h100-80x2x'");
+    refuse_with(TIDE_IO, "virtual:/no/such/card.json", "/no/such/card.json");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_one_several_and_different_cards),
+        cmocka_unit_test(test_a_machine_has_up_to_64),
+        cmocka_unit_test(test_what_is_no_card_is_named),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
