@@ -58,6 +58,7 @@ done
 echo "tidemark run:"
 tidemark=$(dirname "$library")/../cli/tidemark
 python3 -B "$here/command.py" "$tidemark" "$python"
+python3 -B "$here/fit_and_sweep.py" "$tidemark" "$python" "$scratch"
 
 echo "runs that are killed:"
 python3 -B "$here/kills.py" "$tidemark" --runs 95 --torch "$python" --torch-runs 5

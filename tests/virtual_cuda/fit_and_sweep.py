@@ -1,0 +1,59 @@
+#!/usr/bin/env python3
+"""Checks `tidemark fit` and `tidemark sweep` with a real PyTorch program: fit_and_sweep.py TIDEMARK PYTHON FOLDER
+
+What fit names must be what single runs say: its largest batch fits, and the next one does not.
+Files are written in a new folder inside FOLDER.
+"""
+import gzip
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+CARD = ["--device", "virtual:h100-80", "--memory-limit", "2GiB"]
+
+
+def tell(command, *expected):
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode not in expected:
+        sys.exit(f"{command}: status {done.returncode}\n{done.stdout}{done.stderr}")
+    return done
+
+
+def main():
+    tidemark, python = os.path.abspath(sys.argv[1]), sys.argv[2]
+    program = [python, str(pathlib.Path(__file__).with_name("small_gpt.py").resolve()), "--batch-size"]
+    os.chdir(tempfile.mkdtemp(dir=sys.argv[3]))
+    fit = [tidemark, "fit", *CARD, "--vary", "batch=1..4096", "--format", "json", "--", *program, "{batch}"]
+    figures = json.loads(tell(fit, 0).stdout)["figures"]
+    largest, following = figures["largest"], figures["next"]
+    assert following == largest + 1, figures
+    assert figures["runs"] <= 10, figures
+
+    told = {}
+    for batch, status, words in ((largest, 0, "it fits"), (following, 1, "it does not fit")):
+        run = tell([tidemark, "run", *CARD, "--steps", "3", "-o", f"{batch}.json.gz", "--", *program, str(batch)], status)
+        assert words in run.stderr, run.stderr
+        told[batch] = run.stderr
+    with gzip.open(f"{largest}.json.gz") as file:
+        assert json.load(file)["run"]["outcome"] == "completed"
+
+    grid = ["--set", f"batch={largest},{following}", "--snapshots", "kept", "--", *program, "{batch}"]
+    tell([tidemark, "sweep", *CARD, *grid], 0)
+    lines = [json.loads(line) for line in open("sweep.jsonl", encoding="utf-8")]
+    fits, fails = lines[1]["result"], lines[2]["result"]
+    assert fits["outcome"] == "completed" and fails["outcome"] == "out of memory", (fits, fails)
+    for key in ("allocated_peak_bytes", "reserved_peak_bytes"):
+        assert fits[key] == figures[key], (key, fits[key], figures)
+    assert fits["steps_done"] == 3, fits
+    assert f"{fits['allocated_peak_bytes'] / (1 << 30):.2f} GiB" in told[largest], told[largest]
+    assert fails["asked_bytes"] > fails["free_bytes"] >= 0, fails
+    for batch in (largest, following):
+        tell([tidemark, "summary", f"kept/batch{batch}.json.gz"], 0)
+    print(f"fit: batch {largest} fits and {following} does not, by {figures['runs']} runs; single runs say the same")
+
+
+if __name__ == "__main__":
+    main()
