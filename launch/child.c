@@ -166,6 +166,7 @@ static tide_status run(start_of *start, const tide_launch_config *config, tide_l
     launch->seconds = (double)(tide_clock_now_ns() - begin) / 1e9;
     (void)close(ends[0]); /* was only read */
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    start->mask = NULL; /* it ends with this function */
     return status;
 }
 

@@ -72,7 +72,7 @@ static tide_status read_peaks(reader *read, const cJSON *in) {
     const cJSON *peak = NULL;
     size_t i = 0;
     cJSON_ArrayForEach(peak, list) {
-        if (!is_amount(rows, MOST_AMOUNT)) {
+        if (rows == NULL || !is_amount(rows, MOST_AMOUNT)) {
             return TIDE_FORMAT;
         }
         peaks[i++] = (tide_left_peak){.allocated_bytes = integer(peak, "allocated"),
