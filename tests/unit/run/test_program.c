@@ -62,6 +62,9 @@ static void a_name_is_used_only_in_braces(void **state) {
     assert_true(tide_run_program_uses(with, "batch_size"));
     assert_false(tide_run_program_uses(with, "size"));
     assert_false(tide_run_program_uses(without, "batch"));
+    char longer[] = "{batch_size}";
+    char *other[] = {program, longer, NULL};
+    assert_false(tide_run_program_uses(other, "batch"));
 }
 
 static void a_command_survives_as_text(void **state) {
