@@ -173,7 +173,7 @@ tide_status tide_program_add_set(tide_program_grid *grid, const char *text, tide
 
 tide_status tide_program_add_range(tide_program_grid *grid, const char *text, uint64_t *ret_low,
                                    uint64_t *ret_high, tide_error *error) {
-    const char *at = NULL;
+    const char *at = "";
     uint64_t ends[2] = {0, 0};
     TIDE_TRY(add_name(grid, "vary", text, &at, error));
     for (size_t i = 0; i < 2; i++) {

@@ -102,10 +102,11 @@ static tide_status read_row(const cJSON *json, tide_sweep_row *row, tide_error *
         if (item == NULL && TEXTS[i].is_optional) {
             continue;
         }
-        if (!cJSON_IsString(item) || strlen(item->valuestring) >= TEXTS[i].n_bytes) {
+        const char *text = cJSON_GetStringValue(item);
+        if (text == NULL || strlen(text) >= TEXTS[i].n_bytes) {
             return tide_fail(error, TIDE_FORMAT, "%s is missing or no text of a row", TEXTS[i].key);
         }
-        memcpy((char *)row + TEXTS[i].offset, item->valuestring, strlen(item->valuestring) + 1);
+        memcpy((char *)row + TEXTS[i].offset, text, strlen(text) + 1);
     }
     row->cell = (size_t)cell;
     row->context_length = (int64_t)context_length;

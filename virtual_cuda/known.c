@@ -65,6 +65,7 @@ static size_t first_above(uint64_t address) {
 static void drop(size_t i) {
     if (records[i].bytes != NULL) {
         free(records[i].bytes);
+        records[i].bytes = NULL;
         n_held_bytes -= records[i].n_bytes;
     }
     n_records--;

@@ -146,6 +146,7 @@ TIDE_VC_EXPORT int cuMemUnmap(uint64_t address, size_t n_bytes) {
     pthread_mutex_lock(&lock);
     for (size_t i = 0; i < n_mappings;) {
         if (mappings[i].address >= address && mappings[i].address - address < n_bytes) {
+            /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): each mapping has a use of its own */
             let_go(mappings[i].of);
             mappings[i] = mappings[--n_mappings];
             status = TIDE_VC_OK;

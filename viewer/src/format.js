@@ -335,6 +335,15 @@ function oomRows({ count, action, act }, { requestedBytes }) {
   return found;
 }
 
+/** @param {any} doc */
+function readDevices(doc) {
+  return listOfObjects(doc, 'devices', 'devices', MOST_DEVICES).map((device) => ({
+    kind: textOr(device.kind, '?'),
+    name: textOr(device.name, ''),
+    totalBytes: numberOr(device.total_bytes, -1),
+  }));
+}
+
 /**
  * @param {any} doc a parsed document, whose columns are lists or Column objects
  * @returns {Snapshot}
@@ -353,11 +362,7 @@ export function readSnapshot(doc) {
   const bad = strings.findIndex((text) => typeof text !== 'string');
   if (bad >= 0) throw new FormatError(`strings[${bad}] is not a text`);
   const { names, numbers: categories } = readCategories(doc);
-  const devices = listOfObjects(doc, 'devices', 'devices', MOST_DEVICES).map((device) => ({
-    kind: textOr(device.kind, '?'),
-    name: textOr(device.name, ''),
-    totalBytes: numberOr(device.total_bytes, -1),
-  }));
+  const devices = readDevices(doc);
   const streams = listOfObjects(doc, 'streams', 'streams', MOST_DEVICES).map((stream) => ({
     device: numberOr(stream.device, 0),
     handle: numberOr(stream.handle, 0),
