@@ -51,6 +51,17 @@ def run_row(row: verdicts.Row, chosen: argparse.Namespace, scratch: Path) -> ver
     return verdicts.Seen(status, seconds, *texts, snapshots)
 
 
+def run_twice_if_late(row: verdicts.Row, chosen: argparse.Namespace, scratch: Path) -> verdicts.Seen:
+    """A row that was ended for its time runs once more, and says so: the machine may have had other work."""
+    seen = run_row(row, chosen, scratch)
+    if seen.seconds < row.seconds:
+        return seen
+    print(f"late {row.name:32} took more than its {row.seconds} s, and runs once more", flush=True)
+    again = scratch / "again"
+    again.mkdir(exist_ok=True)
+    return run_row(row, chosen, again)
+
+
 def report(row: verdicts.Row, seen: verdicts.Seen) -> bool:
     faults = verdicts.faults(row, seen)
     print(f"{'ok' if not faults else 'FAIL':4} {row.name:32} {row.says():40} {seen.says():40} {seen.seconds:6.1f} s", flush=True)
@@ -97,7 +108,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as scratch, concurrent.futures.ThreadPoolExecutor(chosen.jobs) as pool:
         rows = [row.in_version(version) for row in rows if row.is_for(version)]
         rows = [row for row in rows if has_packages(row, chosen.python)]
-        work = {pool.submit(run_row, row, chosen, Path(chosen.keep or scratch)): row for row in rows}
+        work = {pool.submit(run_twice_if_late, row, chosen, Path(chosen.keep or scratch)): row for row in rows}
         good = [report(work[done], done.result()) for done in concurrent.futures.as_completed(work)]
     n_bad = len(good) - sum(good)
     print(f"{len(good)} rows with torch {version}, {n_bad} not as expected, {time.monotonic() - started:.0f} s")
