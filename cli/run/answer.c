@@ -62,6 +62,15 @@ static const char *device_name(const tide_run_answer *of, tide_run_place at) {
                : of->options->device;
 }
 
+/* A limit that the user set on the card. */
+static void add_limit(const tide_run_answer *of, tide_text *to) {
+    char bytes[TIDE_BYTES_TEXT];
+    if (of->config->memory_bytes > 0) {
+        tide_text_add(to, " with a limit of %s",
+                      tide_bytes_format((int64_t)of->config->memory_bytes, bytes));
+    }
+}
+
 /* What was never used of the card, by all processes together and with their contexts. */
 static int64_t left_of(const tide_run_answer *of, tide_run_place at) {
     const tide_run_device *device = &of->list->devices[at.device % TIDE_RUN_DEVICES];
@@ -87,7 +96,9 @@ static void tell_failure(const tide_run_answer *of, size_t i, tide_run_place ful
     const tide_run_saved *process = &of->processes[i];
     int64_t event = tide_left_last_failure(process->snapshot);
     tide_text text = tide_text_in(line, sizeof(line));
-    tide_text_add(&text, "it does not fit %s: out of memory", device_name(of, fullest));
+    tide_text_add(&text, "it does not fit %s", device_name(of, fullest));
+    add_limit(of, &text);
+    tide_text_add(&text, ": out of memory");
     if (event >= 0) {
         const tide_event *row = &process->snapshot->events[event];
         tide_run_say_where(process->snapshot, event, &text);
@@ -135,10 +146,12 @@ static void tell_fit(const tide_run_answer *of, tide_run_place at) {
     int64_t n_oom = of->processes[at.process].left->peaks[at.device].n_oom;
     tide_text text = tide_text_in(line, sizeof(line));
     add_end(of, &text);
-    tide_text_add(
-        &text, "%s: PyTorch allocated %s and reserved %s at their peaks; %s are left",
-        device_name(of, at), tide_bytes_format(tide_run_allocated_peak(of, at), allocated),
-        tide_bytes_format(reserved_bytes, reserved), tide_bytes_format(left_of(of, at), left));
+    tide_text_add(&text, "%s", device_name(of, at));
+    add_limit(of, &text);
+    tide_text_add(&text, ": PyTorch allocated %s and reserved %s at their peaks; %s are left",
+                  tide_bytes_format(tide_run_allocated_peak(of, at), allocated),
+                  tide_bytes_format(reserved_bytes, reserved),
+                  tide_bytes_format(left_of(of, at), left));
     add_margin(of, at, &text);
     add_together(of, at, &text);
     if (n_oom > 0) {
@@ -251,14 +264,17 @@ static void tell_inexact(const tide_run_answer *of) {
 /* Weights that are made on the host stay in its memory until they have been moved. */
 #define MUCH_HOST_BYTES (INT64_C(8) << 30)
 
-static void tell_files(const tide_run_answer *of) {
+static void tell_files(const tide_run_answer *of, tide_run_place fullest) {
     char line[LINE_BYTES];
     char host[TIDE_BYTES_TEXT];
     int64_t host_bytes = of->launch->host_peak_bytes;
     tide_text text = tide_text_in(line, sizeof(line));
     if (of->has_page) {
         tide_text_add(&text, "the report is %s, the snapshot %s", of->files->page,
-                      of->processes[0].path);
+                      of->processes[fullest.process].path);
+        if (of->list->n_processes > 1) {
+            tide_text_add(&text, " and %zu more beside it", of->list->n_processes - 1);
+        }
     } else {
         tide_text_add(&text, "there is no report, because there is no history");
     }
@@ -295,5 +311,5 @@ void tide_run_tell(const tide_run_answer *answer) {
     tell_peak(answer, fullest);
     tell_shares(answer, fullest);
     tell_inexact(answer);
-    tell_files(answer);
+    tell_files(answer, fullest);
 }

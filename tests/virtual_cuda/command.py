@@ -197,7 +197,7 @@ def check_out_of_memory(runner):
     """Fifteen blocks of 256 MiB fit 4 GiB less the card's context; --need tells of all hundred."""
     done = runner.run(["--memory-limit", "4GiB", "--need"], OUT_OF_MEMORY)
     need(done.returncode == 1, "status", done.returncode)
-    need("it does not fit virtual:h100-80: out of memory" in done.stderr, done.stderr)
+    need("it does not fit virtual:h100-80 with a limit of 4.00 GiB: out of memory" in done.stderr, done.stderr)
     need("256.00 MiB were asked for" in done.stderr, done.stderr)
     need("program.py:5" in done.stderr, "the failing line:", done.stderr)
     need("it needs 25.00 GiB allocated and 25.00 GiB reserved" in done.stderr, done.stderr)
