@@ -287,13 +287,14 @@ static void tell_files(const tide_run_answer *of, tide_run_place fullest) {
 }
 
 static void tell_nothing(const tide_run_answer *of) {
-    tell_inexact(of);
+    if (of->list->n_inexact > 0) {
+        tell_inexact(of);
+    }
     tide_cli_note(
         TIDE_COMMAND_RUN,
         "nothing is known of the program's memory: no process of it has used the virtual "
         "card with PyTorch and come to its end. Does it ask for the device cuda, and does "
         "its PyTorch have CUDA (python -c 'import torch; print(torch.version.cuda)')?");
-    (void)of;
 }
 
 void tide_run_tell(const tide_run_answer *answer) {
