@@ -198,6 +198,16 @@ tide_status tide_program_add_range(tide_program_grid *grid, const char *text, ui
     return TIDE_OK;
 }
 
+/* ---- options ---- */
+
+tide_status tide_program_take_options(tide_program_grid *grid, const tide_program_options *options,
+                                      bool has_steps, uint64_t n_steps, tide_error *error) {
+    TIDE_TRY(tide_program_options_check(options, has_steps ? n_steps : 0, error));
+    grid->options = *options;
+    grid->n_steps = has_steps ? n_steps : options->n_calls > 0 ? 0 : TIDE_PROGRAM_STEPS;
+    return TIDE_OK;
+}
+
 /* ---- cells ---- */
 
 size_t tide_program_n_cells(const tide_program_grid *grid) {
@@ -229,7 +239,12 @@ void tide_program_configure(const tide_program_grid *grid, size_t cell,
     ret_config->limits.memory_limit_bytes = grid->memory_limit_bytes;
     ret_config->workload.kind = TIDE_RUN_PROGRAM;
     tide_run_program *program = &ret_config->workload.of.program;
-    *program = (tide_run_program){.command = grid->command, .n_steps = grid->n_steps};
+    *program = (tide_run_program){.command = grid->command,
+                                  .n_steps = grid->n_steps,
+                                  .n_calls = grid->options.n_calls,
+                                  .reads = grid->options.values,
+                                  .streams = grid->options.streams,
+                                  .writes_are_real = strcmp(grid->options.writes, "allow") == 0};
     name_card(grid, cell, program);
     size_t n_used = 0;
     for (size_t i = 0; i < grid->n_sets; i++) {

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "cli/options.h"
+#include "cli/program_options.h"
 #include "common/status.h"
 #include "run/run.h"
 
@@ -38,7 +38,8 @@ typedef struct tide_program_grid {
     size_t n_cards;
     tide_program_set sets[TIDE_PROGRAM_MAX_NAMES];
     size_t n_sets;
-    uint64_t n_steps;            /* 0: each run goes to its end */
+    uint64_t n_steps; /* 0: each run goes to its end, or as far as the options say */
+    tide_program_options options;
     uint64_t memory_limit_bytes; /* of each card; TIDE_RUN_UNLIMITED: what it has */
 } tide_program_grid;
 
@@ -63,6 +64,13 @@ TIDE_NODISCARD tide_status tide_program_add_set(tide_program_grid *grid, const c
 TIDE_NODISCARD tide_status tide_program_add_range(tide_program_grid *grid, const char *text,
                                                   uint64_t *ret_low, uint64_t *ret_high,
                                                   tide_error *error);
+
+/* Takes how far the runs go and what they read; without steps and calls they take
+ * TIDE_PROGRAM_STEPS. `has_steps`: n_steps was given. */
+TIDE_NODISCARD tide_status tide_program_take_options(tide_program_grid *grid,
+                                                     const tide_program_options *options,
+                                                     bool has_steps, uint64_t n_steps,
+                                                     tide_error *error);
 
 size_t tide_program_n_cells(const tide_program_grid *grid);
 /* The run of a cell. Borrows the grid's texts. */

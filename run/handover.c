@@ -69,6 +69,10 @@ static const tide_json_field PROGRAM_FIELDS[] = {
     OF_PROGRAM("values", TIDE_JSON_FIELD_TEXT, values),
     OF_PROGRAM("card", TIDE_JSON_FIELD_TEXT, card),
     OF_PROGRAM("steps", TIDE_JSON_FIELD_COUNT, n_steps),
+    OF_PROGRAM("calls", TIDE_JSON_FIELD_COUNT, n_calls),
+    OF_PROGRAM("reads", TIDE_JSON_FIELD_BORROWED, reads),
+    OF_PROGRAM("streams", TIDE_JSON_FIELD_BORROWED, streams),
+    OF_PROGRAM("writes_are_real", TIDE_JSON_FIELD_FLAG, writes_are_real),
 };
 
 enum {

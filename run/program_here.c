@@ -38,6 +38,14 @@ static bool go_on(void *ctx) {
     return hooks->shall_stop != NULL && hooks->shall_stop(hooks->ctx);
 }
 
+static void take_options(const tide_run_program *program, tide_launch_config *launching) {
+    launching->n_steps = program->n_steps;
+    launching->n_calls = program->n_calls;
+    launching->values = program->reads != NULL ? program->reads : launching->values;
+    launching->streams = program->streams != NULL ? program->streams : launching->streams;
+    launching->writes_are_real = program->writes_are_real;
+}
+
 /* Starts the program and waits for its end. */
 static tide_status launch(program_run *run, char **arguments, tide_error *error) {
     const tide_run_limits *limits = &run->config->limits;
@@ -54,7 +62,7 @@ static tide_status launch(program_run *run, char **arguments, tide_error *error)
     if (limits->memory_limit_bytes != TIDE_RUN_UNLIMITED) {
         run->launching.memory_bytes = limits->memory_limit_bytes;
     }
-    run->launching.n_steps = run->config->workload.of.program.n_steps;
+    take_options(&run->config->workload.of.program, &run->launching);
     run->launching.output = "/dev/null";
     run->launching.errors = path;
     run->launching.shall_stop = go_on;

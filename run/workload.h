@@ -37,7 +37,12 @@ typedef struct tide_run_program {
     const char *command;                /* borrowed: the arguments, a JSON array of texts */
     char values[TIDE_RUN_VALUES_BYTES]; /* "batch=8,ctx=1024": what stands for {batch} and {ctx} */
     char card[TIDE_RUN_NAME_BYTES];     /* its run's name begins with that; "": it does not */
-    uint64_t n_steps; /* of its optimizer, after which it ends; 0: it runs to its end */
+    uint64_t n_steps;     /* of its optimizer, after which it ends; 0: it runs to its end */
+    uint64_t n_calls;     /* of its outermost module, after which it ends; 0: as above */
+    const char *reads;    /* static or borrowed, as the next: "auto", "zero", "shadow": what reads
+                             of the card give; NULL: "auto" */
+    const char *streams;  /* "now", "late": when work on streams completes; NULL: "now" */
+    bool writes_are_real; /* what it writes reaches the user's files */
 } tide_run_program;
 
 typedef struct tide_run_workload {

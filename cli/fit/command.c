@@ -48,6 +48,10 @@ static const tide_option OPTIONS[] = {
     TIDE_OPTION(TEXTS, "vary", "NAME=LOW..HIGH", AT(varied),
                 "find the largest value of {NAME} in its arguments; 3 steps unless --steps says "
                 "otherwise"),
+    TIDE_PROGRAM_ROW_CALLS(AT(program)),
+    TIDE_PROGRAM_ROW_VALUES(AT(program)),
+    TIDE_PROGRAM_ROW_STREAMS(AT(program), tide_choice_streams, "or when the host waits"),
+    TIDE_PROGRAM_ROW_WRITES(AT(program)),
     {.kind = TIDE_OPTION_HEADING, .help = "Output"},
     TIDE_REPORT_ROWS(AT(run.report)),
 };
@@ -252,7 +256,8 @@ static int answer(const tide_fit_options *options, tide_fit_row *rows, size_t n_
 }
 
 static int run(int argc, char **argv) {
-    tide_fit_options options = {.find = "batch", .multiple_of = 1};
+    tide_fit_options options = {
+        .find = "batch", .multiple_of = 1, .program = TIDE_PROGRAM_OPTIONS_DEFAULT};
     tide_error error = {""};
     int exit_status = TIDE_EXIT_SUCCESS;
     tide_run_options_init(&options.run);
@@ -271,7 +276,10 @@ static int run(int argc, char **argv) {
                              "{batch}");
         return TIDE_EXIT_USAGE;
     }
-    tide_status status = check_varied(&options, &error);
+    tide_status status = tide_program_options_refuse(&TABLE, &operands, &error);
+    if (status == TIDE_OK) {
+        status = check_varied(&options, &error);
+    }
     if (status == TIDE_OK) {
         status = tide_run_options_check(&options.run, &error);
     }

@@ -11,11 +11,12 @@
 
 /* The command line as it was written; all texts are borrowed from it. */
 typedef struct tide_fit_options {
-    tide_run_options run;      /* the options that describe a run and its limits */
-    const char *find;          /* a name of a quantity */
-    uint64_t multiple_of;      /* 1 and more */
-    tide_option_texts devices; /* specs; n 0: plain virtual */
-    tide_option_texts varied;  /* of a command: "batch=1..4096" */
+    tide_run_options run;         /* the options that describe a run and its limits */
+    const char *find;             /* a name of a quantity */
+    uint64_t multiple_of;         /* 1 and more */
+    tide_option_texts devices;    /* specs; n 0: plain virtual */
+    tide_option_texts varied;     /* of a command: "batch=1..4096" */
+    tide_program_options program; /* of a command */
 } tide_fit_options;
 
 /* One row of the table: who runs the model, and what fits then. */

@@ -26,7 +26,8 @@ typedef struct card_search {
 static tide_status check_options(const tide_fit_options *options, const tide_option_table *table,
                                  const tide_operands *operands, tide_error *error) {
     const tide_option *other = tide_options_find_unused(
-        table, operands, "vary device memory-limit multiple-of steps " TIDE_REPORT_OPTIONS);
+        table, operands,
+        "vary device memory-limit multiple-of steps " TIDE_PROGRAM_OPTIONS " " TIDE_REPORT_OPTIONS);
     if (other != NULL) {
         return tide_fail(error, TIDE_INVALID,
                          "--%s is about tidemark's own model, and a command stands behind --: "
@@ -59,8 +60,9 @@ static tide_status read_grid(const tide_fit_options *options, const tide_option_
                                     error));
     grid->sets[0].values.n = 1;
     grid->memory_limit_bytes = options->run.memory_limit_bytes;
-    grid->n_steps =
-        tide_options_is_given(table, operands, "steps") ? options->run.steps : TIDE_PROGRAM_STEPS;
+    TIDE_TRY(tide_program_take_options(grid, &options->program,
+                                       tide_options_is_given(table, operands, "steps"),
+                                       options->run.steps, error));
     return tide_program_take_command(grid, arguments, "vary", error);
 }
 

@@ -15,21 +15,6 @@ enum { EXIT_NOT_STARTED = 125 };
 
 #define AT(member) offsetof(tide_run_command_options, member)
 
-static const char *values_at(size_t i) {
-    static const char *const NAMES[] = {"auto", "zero", "shadow"};
-    return i < sizeof(NAMES) / sizeof(NAMES[0]) ? NAMES[i] : NULL;
-}
-
-static const char *streams_at(size_t i) {
-    static const char *const NAMES[] = {"now", "late", "both"};
-    return i < sizeof(NAMES) / sizeof(NAMES[0]) ? NAMES[i] : NULL;
-}
-
-static const char *writes_at(size_t i) {
-    static const char *const NAMES[] = {"scratch", "allow"};
-    return i < sizeof(NAMES) / sizeof(NAMES[0]) ? NAMES[i] : NULL;
-}
-
 static const tide_option OPTIONS[] = {
     {.kind = TIDE_OPTION_HEADING, .help = "Card"},
     TIDE_OPTION_OF(TEXT, "device", "virtual:CARD[xN]", tide_choice_virtual_device, AT(device),
@@ -40,16 +25,11 @@ static const tide_option OPTIONS[] = {
     {.kind = TIDE_OPTION_HEADING, .help = "Program"},
     TIDE_OPTION(COUNT, "steps", "N", AT(n_steps),
                 "end the program with status 0 after N steps of its first optimizer"),
-    TIDE_OPTION(COUNT, "calls", "N", AT(n_calls),
-                "the same after N calls of its outermost module, where nothing is optimised"),
-    TIDE_OPTION_OF(CHOICE, "values", NULL, values_at, AT(values),
-                   "what the program reads from the card: zeros, or small tensors worked out "
-                   "beside it; default auto (docs/virtual-cuda.md)"),
-    TIDE_OPTION_OF(CHOICE, "streams", NULL, streams_at, AT(streams),
-                   "when work on streams completes: at once, when the host waits, or both, "
-                   "one run each; default now"),
-    TIDE_OPTION_OF(CHOICE, "writes", NULL, writes_at, AT(writes),
-                   "scratch keeps what the program writes away from your files; default scratch"),
+    TIDE_PROGRAM_ROW_CALLS(AT(program)),
+    TIDE_PROGRAM_ROW_VALUES(AT(program)),
+    TIDE_PROGRAM_ROW_STREAMS(AT(program), tide_choice_streams_or_both,
+                             "when the host waits, or both, one run each"),
+    TIDE_PROGRAM_ROW_WRITES(AT(program)),
     TIDE_OPTION(TEXT, "keep-writes", "FOLDER", AT(keep_writes),
                 "keep what the program wrote in this new folder"),
     {.kind = TIDE_OPTION_HEADING, .help = "Output"},
@@ -87,10 +67,8 @@ static tide_status check_options(const tide_run_command_options *options, tide_e
                          "name the card that the program is to see: tidemark run --device "
                          "virtual:h100-80 -- COMMAND");
     }
-    if (options->n_steps > 0 && options->n_calls > 0) {
-        return tide_fail(error, TIDE_INVALID, "give --steps or --calls, not both");
-    }
-    if (options->keep_writes != NULL && strcmp(options->writes, "allow") == 0) {
+    TIDE_TRY(tide_program_options_check(&options->program, options->n_steps, error));
+    if (options->keep_writes != NULL && strcmp(options->program.writes, "allow") == 0) {
         return tide_fail(error, TIDE_INVALID,
                          "--keep-writes needs --writes scratch: with allow nothing is kept away");
     }
@@ -115,7 +93,7 @@ static tide_status run_again(const tide_run_command_options *options, tide_launc
 static tide_status run_more(const tide_run_command_options *options, tide_launch_config config,
                             const tide_run_figures *first, tide_error *error) {
     tide_run_figures other;
-    if (strcmp(options->streams, "both") == 0) {
+    if (strcmp(options->program.streams, "both") == 0) {
         config.streams = "late";
         TIDE_TRY(run_again(options, config, &other, error));
         tide_run_tell_range(first, &other);
@@ -152,10 +130,11 @@ static int run_program(const tide_run_command_options *options, char *const *arg
     config.cards = cards;
     config.memory_bytes = options->memory_limit_bytes;
     config.n_steps = options->n_steps;
-    config.n_calls = options->n_calls;
-    config.values = options->values;
-    config.streams = strcmp(options->streams, "both") == 0 ? "now" : options->streams;
-    config.writes_are_real = strcmp(options->writes, "allow") == 0;
+    config.n_calls = options->program.n_calls;
+    config.values = options->program.values;
+    config.streams =
+        strcmp(options->program.streams, "both") == 0 ? "now" : options->program.streams;
+    config.writes_are_real = strcmp(options->program.writes, "allow") == 0;
     tide_status status = check_options(options, &error);
     if (status == TIDE_OK) {
         status = tide_launch_cards(options->device, cards, &error);
@@ -184,7 +163,7 @@ static int run_program(const tide_run_command_options *options, char *const *arg
 
 /* What stands behind the first "--" is the program's, and not parsed. */
 static int run(int argc, char **argv) {
-    tide_run_command_options options = {.values = "auto", .streams = "now", .writes = "scratch"};
+    tide_run_command_options options = {.program = TIDE_PROGRAM_OPTIONS_DEFAULT};
     int exit_status = TIDE_EXIT_SUCCESS;
     int n_own = 0;
     while (n_own < argc && strcmp(argv[n_own], "--") != 0) {

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "cli/files.h"
+#include "cli/program_options.h"
 #include "common/text.h"
 #include "launch/cards.h"
 #include "launch/launch.h"
@@ -21,9 +22,9 @@ typedef struct tide_run_command_options {
     const char *device;          /* NULL: not given */
     const char *output;          /* of -o; NULL: named after the program */
     const char *page;            /* of --html; NULL: beside the snapshot */
-    uint64_t n_steps, n_calls;   /* 0: to the end */
+    uint64_t n_steps;            /* 0: to the end */
     uint64_t memory_limit_bytes; /* of each card; 0: the card's */
-    const char *values, *streams, *writes;
+    tide_program_options program;
     const char *keep_writes; /* NULL: what the program wrote is dropped */
     bool wants_need;         /* --need */
 } tide_run_command_options;

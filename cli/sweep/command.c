@@ -223,7 +223,7 @@ static int run(int argc, char **argv) {
     for (int i = 1; i < n_own; i++) {
         n_own = strcmp(argv[i], "--merge") == 0 ? argc : n_own; /* files may stand behind "--" */
     }
-    tide_sweep_options options = {.resumes = false};
+    tide_sweep_options options = {.behind = TIDE_PROGRAM_OPTIONS_DEFAULT};
     tide_operands operands = {.n = 0};
     int exit_status = TIDE_EXIT_SUCCESS;
     tide_run_options_init(&options.grid);
@@ -246,7 +246,9 @@ static int run(int argc, char **argv) {
                                "{batch}");
         return TIDE_EXIT_USAGE;
     }
-    return run_grid(&options);
+    tide_error error = {""};
+    tide_status status = tide_program_options_refuse(&tide_sweep_option_table, &operands, &error);
+    return status == TIDE_OK ? run_grid(&options) : tide_cli_refuse("sweep", status, &error);
 }
 
 const tide_command tide_command_sweep = {

@@ -21,14 +21,15 @@
 
 /* The command line as it was written; all texts are borrowed from it. */
 typedef struct tide_sweep_options {
-    tide_run_options grid;     /* the lists, and the options that hold for every cell */
-    bool resumes;              /* continues a file that has rows */
-    bool retries;              /* with resumes: rows that failed or crashed are run again */
-    bool merges;               /* operands are files of parts; nothing is run */
-    const char *shard;         /* "I/N"; NULL: the whole grid */
-    const char *snapshots;     /* folder; NULL: nothing is recorded */
-    tide_option_texts sets;    /* of a command: "batch=8,16" */
-    tide_program_grid program; /* arguments NULL: the model is ours */
+    tide_run_options grid;       /* the lists, and the options that hold for every cell */
+    bool resumes;                /* continues a file that has rows */
+    bool retries;                /* with resumes: rows that failed or crashed are run again */
+    bool merges;                 /* operands are files of parts; nothing is run */
+    const char *shard;           /* "I/N"; NULL: the whole grid */
+    const char *snapshots;       /* folder; NULL: nothing is recorded */
+    tide_option_texts sets;      /* of a command: "batch=8,16" */
+    tide_program_options behind; /* of a command */
+    tide_program_grid program;   /* arguments NULL: the model is ours */
 } tide_sweep_options;
 
 extern const tide_option_table tide_sweep_option_table;

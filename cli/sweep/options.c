@@ -36,6 +36,10 @@ static const tide_option OPTIONS[] = {
     TIDE_OPTION(TEXTS, "set", "NAME=V,V", AT(sets),
                 "values of {NAME} in its arguments; may be given several times, and --device may "
                 "be a list of virtual cards; 3 steps unless --steps says otherwise"),
+    TIDE_PROGRAM_ROW_CALLS(AT(behind)),
+    TIDE_PROGRAM_ROW_VALUES(AT(behind)),
+    TIDE_PROGRAM_ROW_STREAMS(AT(behind), tide_choice_streams, "or when the host waits"),
+    TIDE_PROGRAM_ROW_WRITES(AT(behind)),
     {.kind = TIDE_OPTION_HEADING, .help = "Output"},
     {TIDE_OPTION_TEXT, NULL, "o", "FILE.jsonl",
      "file with a line for each finished row; default sweep.jsonl, for a part sweep-I-of-N.jsonl",

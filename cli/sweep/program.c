@@ -15,7 +15,7 @@ static tide_status check_options(const tide_operands *operands, tide_error *erro
     const tide_option *other =
         tide_options_find_unused(&tide_sweep_option_table, operands,
                                  "set device memory-limit steps o resume retry shard snapshots "
-                                 "strip-private " TIDE_REPORT_OPTIONS);
+                                 "strip-private " TIDE_PROGRAM_OPTIONS " " TIDE_REPORT_OPTIONS);
     return other == NULL ? TIDE_OK
                          : tide_fail(error, TIDE_INVALID,
                                      "--%s is about tidemark's own model, and a command stands "
@@ -61,9 +61,9 @@ tide_status tide_sweep_take_program(tide_sweep_options *options, const tide_oper
         TIDE_TRY(tide_program_add_set(grid, options->sets.texts[i], error));
     }
     grid->memory_limit_bytes = options->grid.memory_limit_bytes;
-    grid->n_steps = tide_options_is_given(&tide_sweep_option_table, operands, "steps")
-                        ? options->grid.steps
-                        : TIDE_PROGRAM_STEPS;
+    TIDE_TRY(tide_program_take_options(
+        grid, &options->behind, tide_options_is_given(&tide_sweep_option_table, operands, "steps"),
+        options->grid.steps, error));
     if (grid->memory_limit_bytes == 0) {
         return tide_fail(error, TIDE_INVALID, "--memory-limit 0: the limit must be above 0");
     }
@@ -79,6 +79,14 @@ static bool add_texts(cJSON *json, const char *key, const tide_option_list *list
     return is_complete;
 }
 
+/* They are part of the grid, so that a file is not continued with others. */
+static bool add_options(cJSON *json, const tide_program_options *options) {
+    return cJSON_AddNumberToObject(json, "calls", (double)options->n_calls) != NULL &&
+           cJSON_AddStringToObject(json, "values", options->values) != NULL &&
+           cJSON_AddStringToObject(json, "streams", options->streams) != NULL &&
+           cJSON_AddStringToObject(json, "writes", options->writes) != NULL;
+}
+
 static bool add_grid(cJSON *json, const tide_sweep_options *options) {
     const tide_program_grid *grid = &options->program;
     double limit =
@@ -88,6 +96,7 @@ static bool add_grid(cJSON *json, const tide_sweep_options *options) {
                        cJSON_AddStringToObject(json, "device", options->grid.device) != NULL &&
                        cJSON_AddNumberToObject(json, "memory_limit_bytes", limit) != NULL &&
                        cJSON_AddNumberToObject(json, "steps", (double)grid->n_steps) != NULL &&
+                       add_options(json, &grid->options) &&
                        cJSON_AddBoolToObject(json, "recorded", options->snapshots != NULL) != NULL;
     cJSON *cards = is_complete ? cJSON_AddArrayToObject(json, "devices") : NULL;
     is_complete = cards != NULL;
@@ -185,6 +194,20 @@ void tide_sweep_value_cells(const tide_sweep *sweep, const tide_sweep_row *row, 
     }
 }
 
+/* ", values shadow": the options that are not the defaults. */
+static const char *list_options(const tide_sweep *sweep, tide_report *report) {
+    static const char *const USUAL[][2] = {
+        {"values", "auto"}, {"streams", "now"}, {"writes", "scratch"}};
+    const char *text = "";
+    for (size_t i = 0; i < sizeof(USUAL) / sizeof(USUAL[0]); i++) {
+        const char *value = cJSON_GetStringValue(grid_item(sweep, USUAL[i][0]));
+        if (value != NULL && strcmp(value, USUAL[i][1]) != 0) {
+            text = tide_report_text(report, "%s, %s %s", text, USUAL[i][0], value);
+        }
+    }
+    return text;
+}
+
 /* The command as it was typed, without the shell's quotes. */
 static void say_command(const tide_sweep *sweep, tide_report *report) {
     const char *text = "";
@@ -194,13 +217,19 @@ static void say_command(const tide_sweep *sweep, tide_report *report) {
     }
     double n_steps = cJSON_GetNumberValue(grid_item(sweep, "steps"));
     double limit = cJSON_GetNumberValue(grid_item(sweep, "memory_limit_bytes"));
-    const char *until = n_steps > 0.0
-                            ? tide_report_text(report, "%.0f %s of its optimizer", n_steps,
-                                               tide_plural((uint64_t)n_steps, "step", "steps"))
-                            : "its end";
-    tide_report_say(report, "common", "every cell:%s, until %s%s%s; no kernel runs", text, until,
+    double n_calls = cJSON_GetNumberValue(grid_item(sweep, "calls"));
+    const char *until = "its end";
+    if (n_steps > 0.0) {
+        until = tide_report_text(report, "%.0f %s of its optimizer", n_steps,
+                                 tide_plural((uint64_t)n_steps, "step", "steps"));
+    } else if (n_calls > 0.0) {
+        until = tide_report_text(report, "%.0f %s of its outermost module", n_calls,
+                                 tide_plural((uint64_t)n_calls, "call", "calls"));
+    }
+    tide_report_say(report, "common", "every cell:%s, until %s%s%s%s; no kernel runs", text, until,
                     limit > 0.0 ? ", memory limit " : "",
-                    limit > 0.0 ? tide_report_bytes(report, (int64_t)limit) : "");
+                    limit > 0.0 ? tide_report_bytes(report, (int64_t)limit) : "",
+                    list_options(sweep, report));
 }
 
 void tide_sweep_say_program(const tide_sweep *sweep, tide_report *report) {

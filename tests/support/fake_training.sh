@@ -3,6 +3,8 @@
 # tidemark would leave (launch/left.h), with peaks that follow from its arguments:
 #     fake_training.sh [--batch N] [--ctx N] [--mib-per-token N] [--die MESSAGE] [--die-at BATCH] [--steps-taken N]
 # It takes 100 MiB, and ctx times batch times --mib-per-token MiB more. Beyond the limit of the card it is out of memory.
+# Its figures show what it was told: late streams take 1000 MiB more, shadows 2000, zeros 3000, and real writes 4000; and a
+# limit of calls takes 10000 MiB a call.
 set -eu
 batch=1 ctx=1 per_token=1 die= die_at= steps=${TIDEMARK_STEPS:-0}
 while [ $# -gt 0 ]; do
@@ -27,6 +29,10 @@ total=$((80995 * mib))
 [ "${TIDEMARK_VIRTUAL_CARDS%%-*}" = a100 ] && total=$((40510 * mib))
 limit=$((${TIDEMARK_VIRTUAL_MEMORY:-$total} - 666 * mib)) # less context and libraries
 allocated=$((100 * mib + batch * ctx * per_token * mib))
+[ "${TIDEMARK_STREAMS:-now}" = now ] || allocated=$((allocated + 1000 * mib))
+case "${TIDEMARK_VALUES:-auto}" in shadow) allocated=$((allocated + 2000 * mib)) ;; zero) allocated=$((allocated + 3000 * mib)) ;; esac
+[ -n "${TIDEMARK_SCRATCH:-}" ] || allocated=$((allocated + 4000 * mib))
+allocated=$((allocated + ${TIDEMARK_CALLS:-0} * 10000 * mib))
 reserved=$(((allocated / (20 * mib) + 1) * 20 * mib))
 oom=false status=0
 if [ $reserved -gt $limit ]; then

@@ -16,7 +16,16 @@ tidemark fit --device virtual:h100-80 --vary batch=1..4096 --format json -- "$tr
 run --device virtual:h100-80 --vary batch=1..9 -- "$training" --batch {batch} --die "RuntimeError: {loss} is no number"
 run --device virtual:h100-80 --vary batch=1..9 -- "$training" --batch {batch} --die-at 2
 run --device virtual:h100-80 --vary batch=1..9 -- true {batch}
+# What a single run takes is given on: the figures of the script tell.
+for option in "--values shadow" "--values zero" "--streams late" "--writes allow" "--calls 2" "--calls 2 --steps 0"; do
+    # shellcheck disable=SC2086
+    tidemark fit --device virtual:h100-80 --vary batch=1..1 $option --format json -- "$training" --batch {batch} 2>/dev/null |
+        jq -c '.figures.allocated_peak_bytes / 1048576'
+done
 # Bad input gets one line.
+run --device virtual:h100-80 --vary batch=1..9 --steps 3 --calls 2 -- "$training" --batch {batch}
+run --device virtual:h100-80 --vary batch=1..9 --streams both -- "$training" --batch {batch}
+run --device virtual:h100-80 --values zero
 for range in batch=1..a batch=5..1 batch batch=1.. =1..3 1b=1..3 batch=1..2..3 batch=8,16 batch=-1..4 other=1..2; do
     run --device virtual:h100-80 --vary "$range" -- "$training" --batch {batch}
 done

@@ -22,6 +22,10 @@ done
 cmp table.rows joined.rows && echo "the same table"
 # A file is of one command: another one cannot go on with it.
 run "$@" --resume -- "$training" --batch {batch} --ctx {ctx} --mib-per-token 2 | cut -c1-60
+# Nor can one with other values, and what is not the default is said.
+run "$@" --resume --values zero -- "$training" --batch {batch} --ctx {ctx}
+run --device virtual:h100-80 --set batch=8 --values zero --streams late --writes allow --calls 2 -o told.jsonl -- "$training" --batch {batch} |
+    sed -n '2p;7p'
 # The file ends as kill -9 would leave it: one cell is run.
 head -c -300 sweep.jsonl >cut.jsonl
 run "$@" --resume -o cut.jsonl -- "$training" --batch {batch} --ctx {ctx} | head -n 2
@@ -33,6 +37,8 @@ run --device virtual:h100-80 --set kind=a/b,bf16 --memory-limit 2GiB --steps 5 -
     tail -n 5
 jq -r 'select(.name) | .name' kinds.jsonl
 # Bad input gets one line.
+run --device virtual:h100-80 --set batch=8 --values all -- "$training" --batch {batch}
+run --device virtual:h100-80 --writes allow
 for set in batch=8, batch= =8 batch batch=8,8 other=1; do
     run --device virtual:h100-80 --set "$set" -o bad.jsonl -- "$training" --batch {batch}
 done

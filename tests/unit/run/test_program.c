@@ -108,6 +108,10 @@ static void a_command_survives_the_handover(void **state) {
     config.workload.kind = TIDE_RUN_PROGRAM;
     config.workload.of.program = program_of("[\"p\",\"{x}\"]", "x=1");
     config.workload.of.program.n_steps = 7;
+    config.workload.of.program.n_calls = 8;
+    config.workload.of.program.reads = "shadow";
+    config.workload.of.program.streams = "late";
+    config.workload.of.program.writes_are_real = true;
     cJSON *json = tide_run_config_to_json(&config);
     assert_non_null(json);
     assert_int_equal(tide_run_config_from_json(json, &back, NULL), TIDE_OK);
@@ -116,6 +120,10 @@ static void a_command_survives_the_handover(void **state) {
     assert_string_equal(back.workload.of.program.values, "x=1");
     assert_string_equal(back.workload.of.program.card, "");
     assert_int_equal(back.workload.of.program.n_steps, 7);
+    assert_int_equal(back.workload.of.program.n_calls, 8);
+    assert_string_equal(back.workload.of.program.reads, "shadow");
+    assert_string_equal(back.workload.of.program.streams, "late");
+    assert_true(back.workload.of.program.writes_are_real);
     cJSON_Delete(json);
 }
 
