@@ -24,22 +24,49 @@ int64_t tide_left_reserved_peak(const tide_left *process, const tide_summary *su
     return peak_of(process->peaks[device].reserved_bytes, summary, device, TIDE_MAX_RESERVED);
 }
 
-bool tide_left_is_growing(const tide_snapshot *snapshot, size_t device, size_t *ret_n_steps) {
+#define SEGMENT_BYTES (INT64_C(2) << 20) /* the smallest that PyTorch asks a card for */
+
+int64_t tide_left_growth_of(const int64_t *peaks, size_t n_steps) {
+    if (n_steps < 3) {
+        return 0;
+    }
+    int64_t last = peaks[n_steps - 1];
+    int64_t growth = last - peaks[n_steps - 2];
+    for (size_t i = 0; i + 1 < n_steps; i++) {
+        if (last <= peaks[i]) {
+            return 0;
+        }
+    }
+    bool repeats = n_steps >= 4 && peaks[n_steps - 2] > peaks[n_steps - 3];
+    if (growth < SEGMENT_BYTES && !repeats) {
+        return 0;
+    }
+    return repeats ? (last - peaks[n_steps - 3] + 1) / 2 : growth;
+}
+
+int64_t tide_left_growth(const tide_snapshot *snapshot, size_t device, int64_t *ret_step) {
+    const tide_hostmem *mem = tide_hostmem_default();
     tide_lifetimes lifetimes;
     tide_steps steps;
-    bool grows = false;
-    *ret_n_steps = 0;
-    if (tide_lifetimes_init(&lifetimes, snapshot, tide_hostmem_default(), NULL) != TIDE_OK) {
-        return false;
+    int64_t growth = 0;
+    *ret_step = -1;
+    if (tide_lifetimes_init(&lifetimes, snapshot, mem, NULL) != TIDE_OK) {
+        return 0;
     }
     if (tide_steps_init(&steps, snapshot, &lifetimes, device) == TIDE_OK) {
-        size_t n = steps.n_steps;
-        *ret_n_steps = n;
-        grows = n >= 2 && steps.steps[n - 1].peak_bytes > steps.steps[n - 2].peak_bytes;
+        int64_t *peaks = tide_hostmem_zeroed(mem, steps.n_steps + 1, sizeof(*peaks));
+        for (size_t i = 0; peaks != NULL && i < steps.n_steps; i++) {
+            peaks[i] = steps.steps[i].peak_bytes;
+        }
+        if (steps.n_steps > 0) {
+            *ret_step = snapshot->scopes[steps.steps[steps.n_steps - 1].scope].index;
+        }
+        growth = peaks != NULL ? tide_left_growth_of(peaks, steps.n_steps) : 0;
+        mem->release(mem->ctx, peaks);
         tide_steps_fini(&steps);
     }
     tide_lifetimes_fini(&lifetimes);
-    return grows;
+    return growth;
 }
 
 int64_t tide_left_last_failure(const tide_snapshot *snapshot) {

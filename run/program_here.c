@@ -249,7 +249,7 @@ static tide_status save(program_run *run, tide_error *error) {
 
 static tide_status read_all(program_run *run, tide_error *error) {
     tide_run_of_program *known = &run->result->program;
-    size_t n_steps = 0;
+    int64_t last_step = -1;
     TIDE_TRY(tide_left_read(&run->launch, &run->left, error));
     for (size_t i = 0; i < run->left.n_processes; i++) {
         TIDE_TRY(read_process(run, i, error));
@@ -260,8 +260,11 @@ static tide_status read_all(program_run *run, tide_error *error) {
     if (run->left.n_processes > 0) {
         known->n_steps = run->left.processes[run->process].n_steps;
     }
-    if (run->snapshot != NULL && tide_left_is_growing(run->snapshot, run->device, &n_steps)) {
-        known->growing_step = (int64_t)n_steps - 1;
+    int64_t growth =
+        run->snapshot != NULL ? tide_left_growth(run->snapshot, run->device, &last_step) : 0;
+    if (growth > 0) {
+        known->growing_step = last_step;
+        known->growing_bytes = growth;
     }
     return save(run, error);
 }

@@ -114,14 +114,15 @@ typedef struct tide_run_memory {
 
 /* What is known of a command of the user's; -1: unknown. */
 typedef struct tide_run_of_program {
-    int64_t n_steps;      /* of its optimizer that it took */
-    int64_t growing_step; /* at which its peak still grew; -1: it did not, or is not known */
-    int64_t margin_bytes; /* of the fullest card, never used by any process; only if completed */
-    int64_t n_inexact;    /* calls whose memory is not known exactly, and refused ones */
+    int64_t n_steps;       /* of its optimizer that it took */
+    int64_t growing_step;  /* at which its peak still grew; -1: it did not, or is not known */
+    int64_t growing_bytes; /* that each step needs more then; -1: as above */
+    int64_t margin_bytes;  /* of the fullest card, never used by any process; only if completed */
+    int64_t n_inexact;     /* calls whose memory is not known exactly, and refused ones */
 } tide_run_of_program;
 /* Of other workloads. */
 #define TIDE_RUN_NO_PROGRAM                                                                        \
-    { .n_steps = -1, .growing_step = -1, .margin_bytes = -1, .n_inexact = -1 }
+    { .n_steps = -1, .growing_step = -1, .growing_bytes = -1, .margin_bytes = -1, .n_inexact = -1 }
 
 /* Bytes and times are -1 if there are none. */
 typedef struct tide_run_result {

@@ -140,8 +140,9 @@ static void say_card(const card_search *at, tide_report *report) {
     if (result->program.growing_step >= 0) {
         tide_report_say(report, "growing",
                         "%s: memory is still growing at step %" PRId64
-                        ": more steps may need more (--steps)",
-                        card, result->program.growing_step);
+                        ", by %s a step: more steps may need more (--steps)",
+                        card, result->program.growing_step,
+                        tide_report_bytes(report, result->program.growing_bytes));
     }
     if (result->program.n_inexact > 0) {
         tide_report_say(report, "inexact",

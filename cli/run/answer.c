@@ -10,7 +10,7 @@
 #include "common/text.h"
 #include "launch/peaks.h"
 
-enum { LINE_BYTES = 2048, MAX_SHARES = 4, MAX_CALLS = 3 };
+enum { LINE_BYTES = 2048, MAX_SHARES = 4 };
 
 int64_t tide_run_allocated_peak(const tide_run_answer *of, tide_run_place at) {
     const tide_run_saved *process = &of->processes[at.process];
@@ -54,12 +54,20 @@ static bool find_failed(const tide_run_answer *of, size_t *ret_process) {
     return false;
 }
 
-static const char *device_name(const tide_run_answer *of, tide_run_place at) {
+const char *tide_run_card_name(const tide_run_answer *of, tide_run_place at) {
     tide_card card;
     return tide_launch_card(of->config->cards, at.device, &card) &&
                    strstr(of->options->device, ".json") == NULL
                ? card.spec
                : of->options->device;
+}
+
+/* The card, with its number where several were used. */
+static void add_card(const tide_run_answer *of, tide_run_place at, tide_text *to) {
+    tide_text_add(to, "%s", tide_run_card_name(of, at));
+    if (tide_run_n_cards_used(of) > 1) {
+        tide_text_add(to, " as card %zu", at.device);
+    }
 }
 
 /* A limit that the user set on the card. */
@@ -71,14 +79,12 @@ static void add_limit(const tide_run_answer *of, tide_text *to) {
     }
 }
 
-/* What was never used of the card, by all processes together and with their contexts. */
-static int64_t left_of(const tide_run_answer *of, tide_run_place at) {
+int64_t tide_run_left_of(const tide_run_answer *of, tide_run_place at) {
     const tide_run_device *device = &of->list->devices[at.device % TIDE_RUN_DEVICES];
     return (int64_t)(device->total_bytes - device->peak_bytes);
 }
 
-/* Several processes on the card: what they took together. */
-static void add_together(const tide_run_answer *of, tide_run_place at, tide_text *to) {
+void tide_run_add_together(const tide_run_answer *of, tide_run_place at, tide_text *to) {
     const tide_run_device *device = &of->list->devices[at.device % TIDE_RUN_DEVICES];
     char bytes[TIDE_BYTES_TEXT];
     if (device->n_contexts > 1) {
@@ -88,7 +94,25 @@ static void add_together(const tide_run_answer *of, tide_run_place at, tide_text
     }
 }
 
-static void tell_failure(const tide_run_answer *of, size_t i, tide_run_place fullest) {
+/* The text of where a row of the history happened, and whether that is where the peak is, too. */
+static bool say_failing_place(const tide_run_answer *of, size_t i, tide_run_place at,
+                              tide_text *to) {
+    char peak_text[LINE_BYTES];
+    const tide_run_saved *process = &of->processes[i];
+    const tide_summary_device *device = summary_of(of, at);
+    tide_text peak = tide_text_in(peak_text, sizeof(peak_text));
+    const char *place = to->bytes + to->n_used;
+    tide_run_say_where(process->snapshot, tide_left_last_failure(process->snapshot), to);
+    if (device == NULL || at.process != i || device->peak.event < 0) {
+        return false;
+    }
+    tide_run_say_where(process->snapshot, device->peak.event, &peak);
+    return strcmp(peak_text, place) == 0;
+}
+
+/* Tells the failing line. True: the peak is there, too, and was told with it. */
+static bool tell_failure(const tide_run_answer *of, size_t i, tide_run_place at) {
+    bool is_at_peak = false;
     char line[LINE_BYTES];
     char asked[TIDE_BYTES_TEXT];
     char free_text[TIDE_BYTES_TEXT];
@@ -96,23 +120,26 @@ static void tell_failure(const tide_run_answer *of, size_t i, tide_run_place ful
     const tide_run_saved *process = &of->processes[i];
     int64_t event = tide_left_last_failure(process->snapshot);
     tide_text text = tide_text_in(line, sizeof(line));
-    tide_text_add(&text, "it does not fit %s", device_name(of, fullest));
+    tide_text_add(&text, "it does not fit ");
+    add_card(of, at, &text);
     add_limit(of, &text);
     tide_text_add(&text, ": out of memory");
     if (event >= 0) {
         const tide_event *row = &process->snapshot->events[event];
-        tide_run_say_where(process->snapshot, event, &text);
+        is_at_peak = say_failing_place(of, i, at, &text);
         if (strstr(line, process->left->failing_line) == NULL) { /* in a thread of autograd's */
             tide_text_add(&text, ", called at %s", process->left->failing_line);
         }
         tide_text_add(&text,
-                      ": %s were asked for, and %s were free beside the %s that PyTorch "
+                      "%s: %s were asked for, and %s were free beside the %s that PyTorch "
                       "had reserved",
+                      is_at_peak ? ", where the peak is, too" : "",
                       tide_bytes_format((int64_t)row->requested_bytes, asked),
                       tide_bytes_format((int64_t)row->block_bytes, free_text),
-                      tide_bytes_format(tide_run_reserved_peak(of, fullest), reserved));
+                      tide_bytes_format(tide_run_reserved_peak(of, at), reserved));
     }
     tide_cli_note(TIDE_COMMAND_RUN, "%s", line);
+    return is_at_peak;
 }
 
 /* How the margin has to be read where nobody has measured what the context takes. */
@@ -146,14 +173,14 @@ static void tell_fit(const tide_run_answer *of, tide_run_place at) {
     int64_t n_oom = of->processes[at.process].left->peaks[at.device].n_oom;
     tide_text text = tide_text_in(line, sizeof(line));
     add_end(of, &text);
-    tide_text_add(&text, "%s", device_name(of, at));
+    add_card(of, at, &text);
     add_limit(of, &text);
     tide_text_add(&text, ": PyTorch allocated %s and reserved %s at their peaks; %s are left",
                   tide_bytes_format(tide_run_allocated_peak(of, at), allocated),
                   tide_bytes_format(reserved_bytes, reserved),
-                  tide_bytes_format(left_of(of, at), left));
+                  tide_bytes_format(tide_run_left_of(of, at), left));
     add_margin(of, at, &text);
-    add_together(of, at, &text);
+    tide_run_add_together(of, at, &text);
     if (n_oom > 0) {
         tide_text_add(&text, "; the program caught %lld out-of-memory %s", (long long)n_oom,
                       tide_plural((uint64_t)n_oom, "error", "errors"));
@@ -161,11 +188,13 @@ static void tell_fit(const tide_run_answer *of, tide_run_place at) {
     tide_cli_note(TIDE_COMMAND_RUN, "%s", line);
 }
 
-static void tell_peak(const tide_run_answer *of, tide_run_place at) {
+/* `is_told`: its place was told with the failure. */
+static void tell_peak(const tide_run_answer *of, tide_run_place at, bool is_told) {
     char line[LINE_BYTES];
+    char growth[TIDE_BYTES_TEXT];
     const tide_run_saved *process = &of->processes[at.process];
     const tide_summary_device *device = summary_of(of, at);
-    size_t n_steps = 0;
+    int64_t last_step = -1;
     tide_text text = tide_text_in(line, sizeof(line));
     if (device == NULL) {
         tide_cli_note(
@@ -174,13 +203,22 @@ static void tell_peak(const tide_run_answer *of, tide_run_place at) {
             process->left->backend);
         return;
     }
+    int64_t growth_bytes = tide_left_growth(process->snapshot, at.device, &last_step);
+    if (is_told) {
+        if (growth_bytes > 0) {
+            tide_cli_note(TIDE_COMMAND_RUN, "memory is still growing at step %lld, by %s a step",
+                          (long long)last_step, tide_bytes_format(growth_bytes, growth));
+        }
+        return;
+    }
     tide_text_add(&text, "the peak is%s", device->peak.event < 0 ? " at the start" : "");
     tide_run_say_where(process->snapshot, device->peak.event, &text);
     if (of->list->n_processes > 1) {
         tide_text_add(&text, ", in process %lld", (long long)process->left->pid);
     }
-    if (tide_left_is_growing(process->snapshot, at.device, &n_steps)) {
-        tide_text_add(&text, "; memory is still growing at step %zu", n_steps - 1);
+    if (growth_bytes > 0) {
+        tide_text_add(&text, "; memory is still growing at step %lld, by %s a step",
+                      (long long)last_step, tide_bytes_format(growth_bytes, growth));
     }
     tide_cli_note(TIDE_COMMAND_RUN, "%s", line);
 }
@@ -236,42 +274,17 @@ static void tell_shares(const tide_run_answer *of, tide_run_place at) {
     tide_cli_note(TIDE_COMMAND_RUN, "at the peak: %s", text.n_used > 0 ? line : "nothing");
 }
 
-static void tell_inexact(const tide_run_answer *of) {
-    char line[LINE_BYTES];
-    char bound[TIDE_BYTES_TEXT];
-    tide_text text = tide_text_in(line, sizeof(line));
-    size_t n_told = 0;
-    for (size_t i = 0; i < of->list->n_inexact; i++) {
-        const tide_left_inexact *row = &of->list->inexact[i];
-        if (n_told++ < MAX_CALLS) {
-            tide_text_add_item(&text, "; ", "%s%s: %s", row->is_refused ? "refused: " : "",
-                               row->call, row->what);
-            if (row->bound_bytes >= 0) {
-                tide_text_add(&text, ", at most about %s more",
-                              tide_bytes_format(row->bound_bytes, bound));
-            }
-        }
-    }
-    if (n_told == 0) {
-        tide_cli_note(TIDE_COMMAND_RUN, "every size is exact; no kernel ran, so that losses and "
-                                        "other results are not real");
-        return;
-    }
-    tide_cli_note(TIDE_COMMAND_RUN, "not exact: %s%s; no kernel ran, so that results are not real",
-                  line, n_told > MAX_CALLS ? "; and more, which tidemark summary lists" : "");
-}
-
 /* Weights that are made on the host stay in its memory until they have been moved. */
 #define MUCH_HOST_BYTES (INT64_C(8) << 30)
 
-static void tell_files(const tide_run_answer *of, tide_run_place fullest) {
+static void tell_files(const tide_run_answer *of, tide_run_place at) {
     char line[LINE_BYTES];
     char host[TIDE_BYTES_TEXT];
     int64_t host_bytes = of->launch->host_peak_bytes;
     tide_text text = tide_text_in(line, sizeof(line));
     if (of->has_page) {
         tide_text_add(&text, "the report is %s, the snapshot %s", of->files->page,
-                      of->processes[fullest.process].path);
+                      of->processes[at.process].path);
         if (of->list->n_processes > 1) {
             tide_text_add(&text, " and %zu more beside it", of->list->n_processes - 1);
         }
@@ -288,7 +301,7 @@ static void tell_files(const tide_run_answer *of, tide_run_place fullest) {
 
 static void tell_nothing(const tide_run_answer *of) {
     if (of->list->n_inexact > 0) {
-        tell_inexact(of);
+        tide_run_tell_inexact(of->list);
     }
     tide_cli_note(
         TIDE_COMMAND_RUN,
@@ -297,20 +310,33 @@ static void tell_nothing(const tide_run_answer *of) {
         "its PyTorch have CUDA (python -c 'import torch; print(torch.version.cuda)')?");
 }
 
+/* The card on which the process ran out of memory, which need not be the fullest. */
+static tide_run_place failing_place(const tide_run_answer *of, size_t process,
+                                    tide_run_place fullest) {
+    const tide_snapshot *snapshot = of->processes[process].snapshot;
+    int64_t event = tide_left_last_failure(snapshot);
+    tide_run_place at = {process, event >= 0 ? snapshot->events[event].device : 0};
+    return event >= 0 && at.device < of->processes[process].left->n_devices ? at : fullest;
+}
+
 void tide_run_tell(const tide_run_answer *answer) {
     size_t failed = 0;
+    bool is_peak_told = false;
     if (answer->list->n_processes == 0) {
         tell_nothing(answer);
         return;
     }
-    tide_run_place fullest = tide_run_fullest(answer);
+    tide_run_place at = tide_run_fullest(answer);
     if (find_failed(answer, &failed)) {
-        tell_failure(answer, failed, fullest);
+        at = failing_place(answer, failed, at);
+        is_peak_told = tell_failure(answer, failed, at);
     } else {
-        tell_fit(answer, fullest);
+        tell_fit(answer, at);
     }
-    tell_peak(answer, fullest);
-    tell_shares(answer, fullest);
-    tell_inexact(answer);
-    tell_files(answer, fullest);
+    tide_run_tell_other_cards(answer, at);
+    tell_peak(answer, at, is_peak_told);
+    tell_shares(answer, at);
+    tide_run_tell_inexact(answer->list);
+    tide_run_tell_values(answer);
+    tell_files(answer, at);
 }

@@ -76,6 +76,21 @@ tide_run_place tide_run_fullest(const tide_run_answer *of);
 int64_t tide_run_allocated_peak(const tide_run_answer *of, tide_run_place at);
 int64_t tide_run_reserved_peak(const tide_run_answer *of, tide_run_place at);
 
+const char *tide_run_card_name(const tide_run_answer *of, tide_run_place at);
+/* What was never used of the card, by all processes together and with their contexts. */
+int64_t tide_run_left_of(const tide_run_answer *of, tide_run_place at);
+/* Several processes on the card: what they took together. */
+void tide_run_add_together(const tide_run_answer *of, tide_run_place at, tide_text *to);
+
+/* inexact.c. The line of what could not be known exactly. */
+void tide_run_tell_inexact(const tide_left_list *list);
+
+/* others.c. A line for each card that was used beside the one that is told first. */
+void tide_run_tell_other_cards(const tide_run_answer *of, tide_run_place first);
+size_t tide_run_n_cards_used(const tide_run_answer *of);
+/* A program that failed, and nothing explains it: that no value is computed. */
+void tide_run_tell_values(const tide_run_answer *of);
+
 /* writes.c. Counts what the program wrote and moves it to the folder of --keep-writes. The text
  * begins with a semicolon, or is empty. */
 TIDE_NODISCARD tide_status tide_run_settle_writes(const tide_run_answer *of, char *ret_text,

@@ -25,6 +25,27 @@ static void say_frame(const tide_snapshot *snapshot, uint32_t frame, tide_text *
     }
 }
 
+/* Whether the frame is in a file of the program's own, and not of a package that it uses. */
+static bool is_own(const tide_snapshot *snapshot, uint32_t frame) {
+    const char *file = tide_snapshot_text(snapshot, snapshot->frames[frame].file);
+    return tide_frame_is_user(snapshot, frame) && strstr(file, "-packages/") == NULL;
+}
+
+/* The line of a stack. In a library's own code it is the line of the program from which that was
+ * called, with the library's line behind it: "at run.py:8 (main), in model.py:104 (forward)". */
+static void say_line(const tide_snapshot *snapshot, uint32_t stack, uint32_t frame, tide_text *to) {
+    uint32_t own = TIDE_NONE;
+    for (uint32_t at = stack; at != TIDE_NONE && own == TIDE_NONE;
+         at = snapshot->stacks[at].parent) {
+        own = is_own(snapshot, snapshot->stacks[at].frame) ? snapshot->stacks[at].frame : TIDE_NONE;
+    }
+    if (own != TIDE_NONE && own != frame && !is_own(snapshot, frame)) {
+        say_frame(snapshot, own, to);
+        tide_text_add(to, ", in ");
+    }
+    say_frame(snapshot, frame, to);
+}
+
 static const char *phase_text(const char *phase) {
     return strcmp(phase, "forward") == 0     ? "in the forward pass"
            : strcmp(phase, "backward") == 0  ? "in the backward pass"
@@ -55,7 +76,7 @@ void tide_run_say_where(const tide_snapshot *snapshot, int64_t event, tide_text 
     uint32_t frame = tide_user_frame(snapshot, row->stack);
     if (frame != TIDE_NONE) {
         tide_text_add(to, "%sat ", separator);
-        say_frame(snapshot, frame, to);
+        say_line(snapshot, row->stack, frame, to);
     } else if (phase == NULL) { /* PyTorch has no Python stack in its own threads */
         tide_text_add(to, "%sin a thread of PyTorch's, such as a backward pass", separator);
     }
@@ -68,7 +89,7 @@ void tide_run_say_largest(const tide_snapshot *snapshot, const tide_split *by_st
         if (frame != TIDE_NONE) {
             char bytes[TIDE_BYTES_TEXT];
             tide_text_add(to, "; the line that holds the most is ");
-            say_frame(snapshot, frame, to);
+            say_line(snapshot, by_stack->shares[i].key, frame, to);
             tide_text_add(to, ", with %s", tide_bytes_format(by_stack->shares[i].bytes, bytes));
             return;
         }

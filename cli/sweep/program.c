@@ -242,8 +242,10 @@ void tide_sweep_say_program(const tide_sweep *sweep, tide_report *report) {
         }
         n_inexact += row->result.program.n_inexact > 0;
         if (row->result.program.growing_step >= 0) {
-            tide_report_say(report, "growing", "%s: memory is still growing at step %" PRId64,
-                            row->name, row->result.program.growing_step);
+            tide_report_say(report, "growing",
+                            "%s: memory is still growing at step %" PRId64 ", by %s a step",
+                            row->name, row->result.program.growing_step,
+                            tide_report_bytes(report, row->result.program.growing_bytes));
         }
     }
     if (n_inexact > 0) {

@@ -69,6 +69,35 @@ if __name__ == "__main__":
     mp.spawn(work, nprocs=2)
 """
 
+# 6 MiB more in every step.
+GROWS = """
+import torch
+w = torch.nn.Parameter(torch.zeros(1 << 20, device="cuda"))
+optimizer = torch.optim.SGD([w], lr=0.1)
+kept = []
+for step in range(4):
+    kept.append(torch.empty(6 << 20, dtype=torch.uint8, device="cuda"))
+    w.sum().backward()
+    optimizer.step()
+"""
+
+TWO_CARDS = """
+import torch
+small = torch.empty(8 << 20, dtype=torch.uint8, device="cuda:0")
+large = torch.empty(int(__import__("sys").argv[1]) << 20, dtype=torch.uint8, device="cuda:1")
+"""
+
+# The file of the library is where pip would have it.
+LIBRARY = """
+import torch
+text = "import torch\\ndef forward():\\n    return torch.empty(64 << 20, dtype=torch.uint8, device='cuda')\\n"
+library = {}
+exec(compile(text, "/usr/lib/site-packages/models/model.py", "exec"), library)
+def generate():
+    return library["forward"]()
+kept = generate()
+"""
+
 SLEEP = """
 import time, torch
 torch.zeros(1 << 20, device="cuda")
@@ -204,6 +233,28 @@ def check_out_of_memory(runner):
     need(runner.snapshot()["run"]["outcome"] == "oom", "outcome")
 
 
+    need("where the peak is, too" in done.stderr and "the peak is at" not in done.stderr, "one line tells both:", done.stderr)
+
+
+def check_growing(runner):
+    done = runner.run([], GROWS)
+    need("; memory is still growing at step 3, by 6.00 MiB a step" in done.stderr, done.stderr)
+    need("still growing" not in runner.run(["--steps", "5"], TRAIN, "9").stderr, "what repeats does not grow")
+
+
+def check_cards(runner):
+    done = runner.run(["--device", "virtual:h100-80+a100-40"], TWO_CARDS, "100")
+    need("it fits virtual:a100-40 as card 1: PyTorch allocated 100.00 MiB" in done.stderr, done.stderr)
+    need("card 0 (virtual:h100-80): PyTorch allocated 8.00 MiB and reserved 20.00 MiB" in done.stderr, done.stderr)
+    done = runner.run(["--device", "virtual:h100-80+a100-40"], TWO_CARDS, "41000")
+    need("it does not fit virtual:a100-40: out of memory" in done.stderr, "the card that failed:", done.stderr)
+
+
+def check_library(runner):
+    done = runner.run([], LIBRARY)
+    need("at program.py:7 (generate), in model.py:3 (forward)" in done.stderr, done.stderr)
+
+
 def check_caught(runner):
     done = runner.run(["--memory-limit", "4GiB"], CAUGHT)
     need(done.returncode == 0 and done.stdout == "caught\n", done.stdout, done.stderr)
@@ -252,7 +303,8 @@ def check_writes(runner):
             shutil.rmtree(runner.folder + "/kept")
 
 
-CHECKS = [check_answer, check_steps, check_status, check_signal, check_history, check_out_of_memory, check_caught,
+CHECKS = [check_answer, check_steps, check_status, check_signal, check_history, check_out_of_memory, check_growing, check_cards,
+          check_library, check_caught,
           check_several, check_recorders, check_writes]
 
 

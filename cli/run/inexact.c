@@ -1,0 +1,92 @@
+/* What could not be known exactly, in one line: calls of which the same is to be said stand
+ * together. The snapshot has a row for each. */
+#include <string.h>
+
+#include "cli/cli.h"
+#include "cli/run/internal.h"
+#include "common/bytes.h"
+
+enum { LINE_BYTES = 2048, MAX_SENTENCES = 3, MAX_NAMES = 5 };
+
+/* A sum of bounds is one only if every call has one. */
+static bool is_alike(const tide_left_inexact *a, const tide_left_inexact *b) {
+    return a->is_refused == b->is_refused && strcmp(a->what, b->what) == 0 &&
+           (a->bound_bytes >= 0) == (b->bound_bytes >= 0);
+}
+
+/* Whether an earlier row says the same, and was told with it. */
+static bool is_told(const tide_left_list *list, size_t i) {
+    for (size_t k = 0; k < i; k++) {
+        if (is_alike(&list->inexact[k], &list->inexact[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The row that has the name of row `i` first among those that are like it. */
+static bool is_first_of_name(const tide_left_list *list, size_t i) {
+    for (size_t k = 0; k < i; k++) {
+        if (is_alike(&list->inexact[k], &list->inexact[i]) &&
+            strcmp(list->inexact[k].call, list->inexact[i].call) == 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* "A, B and C", each name once, although several processes may have called it. */
+static void add_names(const tide_left_list *list, size_t first, tide_text *to) {
+    size_t n_names = 0;
+    size_t n_told = 0;
+    for (size_t i = first; i < list->n_inexact; i++) {
+        n_names += is_alike(&list->inexact[i], &list->inexact[first]) && is_first_of_name(list, i);
+    }
+    size_t n_listed = n_names > MAX_NAMES ? MAX_NAMES : n_names;
+    for (size_t i = first; i < list->n_inexact && n_told < n_listed; i++) {
+        if (is_alike(&list->inexact[i], &list->inexact[first]) && is_first_of_name(list, i)) {
+            n_told++;
+            tide_text_add(to, "%s%s",
+                          n_told == 1                                 ? ""
+                          : n_told == n_listed && n_listed == n_names ? " and "
+                                                                      : ", ",
+                          list->inexact[i].call);
+        }
+    }
+    if (n_listed < n_names) {
+        tide_text_add(to, " and %zu more", n_names - n_listed);
+    }
+}
+
+static void add_sentence(const tide_left_list *list, size_t first, tide_text *to) {
+    char bound[TIDE_BYTES_TEXT];
+    int64_t bound_bytes = 0;
+    tide_text_add_item(to, "; ", "%s", list->inexact[first].is_refused ? "refused: " : "");
+    add_names(list, first, to);
+    tide_text_add(to, ": %s", list->inexact[first].what);
+    for (size_t i = first; i < list->n_inexact; i++) {
+        bound_bytes +=
+            is_alike(&list->inexact[i], &list->inexact[first]) ? list->inexact[i].bound_bytes : 0;
+    }
+    if (list->inexact[first].bound_bytes >= 0) {
+        tide_text_add(to, ", at most about %s more", tide_bytes_format(bound_bytes, bound));
+    }
+}
+
+void tide_run_tell_inexact(const tide_left_list *list) {
+    char line[LINE_BYTES];
+    tide_text text = tide_text_in(line, sizeof(line));
+    size_t n_told = 0;
+    for (size_t i = 0; i < list->n_inexact; i++) {
+        if (!is_told(list, i) && n_told++ < MAX_SENTENCES) {
+            add_sentence(list, i, &text);
+        }
+    }
+    if (n_told == 0) {
+        tide_cli_note(TIDE_COMMAND_RUN, "every size is exact; no kernel ran, so that losses and "
+                                        "other results are not real");
+        return;
+    }
+    tide_cli_note(TIDE_COMMAND_RUN, "not exact: %s%s; no kernel ran, so that results are not real",
+                  line, n_told > MAX_SENTENCES ? "; and more, which tidemark summary lists" : "");
+}

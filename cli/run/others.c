@@ -1,0 +1,92 @@
+/* Cards beside the one that is told first, and why a program may have failed. */
+#include <string.h>
+
+#include "cli/cli.h"
+#include "cli/run/internal.h"
+#include "common/bytes.h"
+#include "common/text.h"
+
+enum { LINE_BYTES = 512 };
+
+/* ---- further cards ---- */
+
+/* The process that has the highest peak on the card; false: nobody used it with PyTorch. */
+static bool find_process(const tide_run_answer *of, size_t device, size_t *ret_process) {
+    int64_t most = 0;
+    for (size_t i = 0; i < of->list->n_processes; i++) {
+        tide_run_place at = {i, device};
+        int64_t peak =
+            device < of->processes[i].left->n_devices ? tide_run_reserved_peak(of, at) : 0;
+        if (peak > most) {
+            most = peak;
+            *ret_process = i;
+        }
+    }
+    return most > 0;
+}
+
+size_t tide_run_n_cards_used(const tide_run_answer *of) {
+    size_t n = 0;
+    size_t process = 0;
+    for (size_t d = 0; d < TIDE_RUN_DEVICES; d++) {
+        n += find_process(of, d, &process);
+    }
+    return n;
+}
+
+void tide_run_tell_other_cards(const tide_run_answer *of, tide_run_place first) {
+    for (size_t d = 0; d < TIDE_RUN_DEVICES; d++) {
+        char line[LINE_BYTES];
+        char texts[3][TIDE_BYTES_TEXT];
+        tide_run_place at = {0, d};
+        tide_text text = tide_text_in(line, sizeof(line));
+        if (d == first.device || !find_process(of, d, &at.process)) {
+            continue;
+        }
+        tide_text_add(&text, "card %zu (%s): PyTorch allocated %s and reserved %s at their peaks",
+                      d, tide_run_card_name(of, at),
+                      tide_bytes_format(tide_run_allocated_peak(of, at), texts[0]),
+                      tide_bytes_format(tide_run_reserved_peak(of, at), texts[1]));
+        if (of->list->devices[d].total_bytes > 0) {
+            tide_text_add(&text, "; %s are left",
+                          tide_bytes_format(tide_run_left_of(of, at), texts[2]));
+        }
+        tide_run_add_together(of, at, &text);
+        tide_cli_note(TIDE_COMMAND_RUN, "%s", line);
+    }
+}
+
+/* ---- values ---- */
+
+/* What these tell does not come of a number that was computed. */
+static const char *const NO_VALUE[] = {
+    "ImportError",       "ModuleNotFoundError", "SyntaxError",         "IndentationError",
+    "NameError",         "AttributeError",      "UnboundLocalError",   "FileNotFoundError",
+    "FileExistsError",   "PermissionError",     "IsADirectoryError",   "OSError",
+    "KeyboardInterrupt", "MemoryError",         "NotImplementedError", "ConnectionError"};
+
+static bool is_told_by(const char *exception) {
+    size_t n = strcspn(exception, ":");
+    for (size_t i = 0; i < sizeof(NO_VALUE) / sizeof(NO_VALUE[0]); i++) {
+        if (strlen(NO_VALUE[i]) == n && strncmp(NO_VALUE[i], exception, n) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void tide_run_tell_values(const tide_run_answer *of) {
+    bool is_explained = of->launch->exit_status <= 0; /* a signal has -1 */
+    for (size_t i = 0; i < of->list->n_processes; i++) {
+        const tide_left *process = of->processes[i].left;
+        is_explained = is_explained || process->is_out_of_memory || is_told_by(process->exception);
+    }
+    for (size_t i = 0; i < of->list->n_inexact; i++) {
+        is_explained = is_explained || of->list->inexact[i].is_refused;
+    }
+    if (!is_explained) {
+        tide_cli_note(TIDE_COMMAND_RUN,
+                      "if it failed because of a value that it computed: a virtual card computes "
+                      "none, and losses read 0 (docs/virtual-cuda.md, \"What it never does\")");
+    }
+}

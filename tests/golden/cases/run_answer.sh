@@ -1,0 +1,30 @@
+# What run tells beside its five lines. A script stands in for PyTorch: it leaves what the package tidemark would leave.
+# Builds with a sanitizer and other systems than Linux on x86-64 have no objects to preload.
+folder=$(dirname "$(readlink "$(command -v tidemark)")")/..
+[ -e "$folder/virtual_cuda/libtidemark_scratch.so" ] || exit 77
+cat >program.sh <<'END'
+card() { printf '{"allocated": %d, "reserved": %d, "retries": 0, "out_of_memory": 0}' $(($1 << 20)) $(($2 << 20)); }
+leave() { # PID EXCEPTION CARDS N_ROWS
+    printf '{"rank": -1, "n_steps": 1, "n_calls": 1, "host_peak_bytes": 1000, "is_out_of_memory": false, "ended_early": false,
+"torch": "0.0.0", "cuda": "0.0", "python": "0.0", "backend": "native", "exception": "%s", "command": [], "n_rows": [%s],
+"marks": [], "names": [], "peaks": [%s]}' "$2" "${4:-0}" "$3" >"$TIDEMARK_RUN_FOLDER/$1.json"
+}
+case $1 in
+cards) leave 11 "" "$(card 10 20),$(card 0 0),$(card 300 320)" 0,0,0; leave 12 "" "$(card 0 0),$(card 0 0),$(card 40 60),$(card 5 6)" 0,0,0,0 ;;
+inexact)
+    leave 11 "" "$(card 10 20)"
+    for name in cufftExecC2C cufftExecR2C cufftExecZ2Z; do
+        printf 'inexact\t%s\tits workspace is not known\t1048576\n' $name
+    done >"$TIDEMARK_RUN_FOLDER/11.card"
+    printf 'refused\tcuX\tnot simulated\ninexact\ta\tsame\ninexact\tb\tsame\ninexact\tc\tsame\ninexact\td\tsame\ninexact\te\tsame\n' >>"$TIDEMARK_RUN_FOLDER/11.card"
+    printf 'inexact\tf\tsame\ninexact\tlast\tnobody reads that\n' >>"$TIDEMARK_RUN_FOLDER/11.card"
+    printf 'inexact\tcufftExecC2C\tits workspace is not known\t1048576\n' >"$TIDEMARK_RUN_FOLDER/12.card" ;;
+fails) leave 11 "$2" "$(card 10 20)"; exit 1 ;;
+esac
+END
+run() { tidemark run "$@" 2>&1 | grep -v 'there is no report' | sed 's/^tidemark run: //'; echo; }
+run --device virtual:h100-80x3+a100-40 -- sh program.sh cards
+run --device virtual:h100-80 -- sh program.sh inexact
+for exception in "AssertionError: loss is nan" "" "ImportError: no module" "OSErrorX"; do
+    run --device virtual:h100-80 -- sh program.sh fails "$exception" | tail -n 3
+done
