@@ -12,7 +12,7 @@ import signal
 import sys
 import threading
 
-from . import names, own_history, program, steps
+from . import names, own_history, program, saving, steps
 
 MAX_ENTRIES = 1_000_000  # events that PyTorch keeps; older ones are dropped, and counted in the answer
 
@@ -40,6 +40,7 @@ def prepare(cuda):
     os.register_at_fork(after_in_child=_forget_parent)
     atexit.register(_finish)
     _wrap_exit()
+    saving.keep_in_view()
     if threading.current_thread() is threading.main_thread():
         for number in (signal.SIGTERM, signal.SIGHUP):
             if signal.getsignal(number) is signal.SIG_DFL:

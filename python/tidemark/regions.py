@@ -5,51 +5,14 @@ check their arguments. Within these, shadows.py sees every operator. A module th
 is changed when it comes.
 """
 import functools
-import importlib.abc
-import importlib.machinery
-import sys
 
 import torch
 
-from . import card
+from . import card, finite
+from .imports import when_imported
 
 _GENERATION = "transformers.generation.utils"
 _CRITERIA = "transformers.generation.stopping_criteria"
-
-
-class _WhenImported(importlib.abc.MetaPathFinder):
-    """Calls `then` with each named module once it has been executed."""
-
-    def __init__(self, then):
-        self.then = then  # name -> function
-        self.is_asking = False
-
-    def find_spec(self, name, path=None, target=None):
-        if name not in self.then or self.is_asking:
-            return None
-        self.is_asking = True
-        try:
-            spec = importlib.machinery.PathFinder.find_spec(name, path)
-        finally:
-            self.is_asking = False
-        if spec is None or spec.loader is None:
-            return None
-        execute, then = spec.loader.exec_module, self.then.pop(name)
-
-        def exec_module(module):
-            execute(module)
-            then(module)
-
-        spec.loader.exec_module = exec_module
-        return spec
-
-
-def _when_imported(then):
-    for name in list(then):
-        if name in sys.modules:
-            then.pop(name)(sys.modules[name])
-    if then:
-        sys.meta_path.insert(0, _WhenImported(then))
 
 
 def _within(region, function):
@@ -70,7 +33,7 @@ def watch(region):
         mixin = module.GenerationMixin
         mixin.generate = _within(region, mixin.generate)
 
-    _when_imported({_GENERATION: change_generation, _CRITERIA: _never_drawn})
+    when_imported({_GENERATION: change_generation, _CRITERIA: _never_drawn})
     torch.repeat_interleave = _within(region, torch.repeat_interleave)
     torch.Tensor.repeat_interleave = _within(region, torch.Tensor.repeat_interleave)
     for name in ("eig", "eigvals"):
@@ -79,13 +42,14 @@ def watch(region):
 
 
 def watch_generate():
-    _when_imported({_CRITERIA: _never_drawn})
+    when_imported({_CRITERIA: _never_drawn})
     watch_checks()
 
 
 def watch_checks():
     """Checks of distributions: what a program gives them is valid, as on a card. A tensor that is
     printed shows zeros, and decides nothing."""
+    finite.watch()
     torch._tensor_str._str = _within(card.Quiet, torch._tensor_str._str)
     kind = torch.distributions.Distribution
     for name in ("__init__", "_validate_sample"):

@@ -170,6 +170,9 @@ class Shadows(TorchDispatchMode):
             return None
         for tensor in unknown:
             reads[id(tensor)] = self.assume(tensor)
+        first = tensors[0] if plan.is_whole else None
+        if first is not None and first.numel() * first.itemsize == first.untyped_storage().nbytes():
+            reads[id(first)].is_assumed = False  # nothing of what lay there is left
         return reads
 
     def _is_overwritten(self, plan, unknown, tensors):

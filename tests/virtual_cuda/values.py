@@ -82,6 +82,29 @@ def checks(d):
     return torch.linalg.eig(matrix)[0].shape, torch.linalg.eigvals(matrix).shape, made.shape, made2.shape
 
 
+def given_numbers(d):
+    """Checks for NaN and infinity look at what the host gave, as often as they are asked."""
+    x = torch.tensor([1.0, float("nan"), float("inf")]).to(d)
+    found = [torch.isnan(x).tolist(), x.isinf().tolist(), torch.isfinite(x).tolist(), x.isneginf().tolist()]
+    return found, torch.isnan(x).any().item(), x.isfinite().all().item(), torch.any(torch.isinf(x), 0).item()
+
+
+def unknown_numbers(d):
+    """What kernels make counts as finite, small and large."""
+    layer = torch.nn.Linear(300, 500).to(d)
+    loss = layer(torch.randn(8, 300, device=d)).square().mean()
+    big = torch.randn(BIG, device=d)
+    loss.backward()
+    checked = [bool(torch.isfinite(loss)), bool(loss.isnan() or loss.isinf()), torch.isfinite(big).all().item()]
+    checked += [torch.isnan(p.grad).any().item() for p in layer.parameters()]
+    scripted = torch.jit.script(_is_any_nan)
+    return checked, scripted(torch.tensor([float("nan")])).item(), torch.isfinite(big[:0]).any().item()
+
+
+def _is_any_nan(x):
+    return torch.isnan(x).any()
+
+
 def objects(d):
     """As torch.distributed sends objects: the bytes and their number travel as tensors."""
     sent = pickle.dumps({"step": 3, "names": ["a", "b"]})
@@ -148,7 +171,8 @@ def generated(d):
 
 def same_values():
     for part in (
-        counters, comparisons, written_views, rows, rows_of_large, checks, objects, gradients, in_a_thread, scaler, generated
+        counters, comparisons, written_views, rows, rows_of_large, checks, given_numbers, unknown_numbers, objects,
+        gradients, in_a_thread, scaler, generated,
     ):
         on_cpu, on_card = part("cpu"), part("cuda")
         assert on_cpu == on_card, f"{part.__name__}: on the CPU {on_cpu}, on the card {on_card}"
@@ -269,6 +293,8 @@ def automatic(folder):
     assert shadow.shadows().n_operators > n_before
     assert torch.linalg.eigvals(torch.eye(3, device="cuda")).shape == (3,)
     assert torch.repeat_interleave(torch.arange(3).cuda(), torch.tensor([1, 0, 4]).cuda()).shape == (5,)
+    for part in (given_numbers, unknown_numbers):
+        assert part("cpu") == part("cuda"), part("cuda")
     assert torch.ones(3, device="cuda").tolist() == [1.0, 1.0, 1.0], "fills are known to the card itself"
     print("automatic")
 

@@ -6,6 +6,7 @@ import os
 import tempfile
 
 import torch
+from safetensors.torch import load_file
 from transformers import LlamaConfig, LlamaForCausalLM, Trainer, TrainingArguments
 
 
@@ -29,7 +30,8 @@ def main():
     trainer.train()
     print(f"steps: {trainer.state.global_step}")
     print(f"evaluations: {sum('eval_loss' in row for row in trainer.state.log_history)}")
-    print("saved", "checkpoint-4" in os.listdir(folder))
+    weights = os.path.join(folder, "checkpoint-4", "model.safetensors")
+    print(f"weights: {int(load_file(weights).keys() == trainer.model.state_dict().keys())}")
     print("on", next(trainer.model.parameters()).device)
 
 
