@@ -51,18 +51,6 @@ bool tide_file_is_same(const char *path, const char *other) {
     return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
-size_t tide_file_stem_bytes(const char *path) {
-    static const char *const ENDINGS[] = {".json.gz", ".json", ".pickle.gz", ".pickle", ".pkl"};
-    size_t n = strlen(path);
-    for (size_t i = 0; i < sizeof(ENDINGS) / sizeof(ENDINGS[0]); i++) {
-        size_t n_ending = strlen(ENDINGS[i]);
-        if (n > n_ending && strcmp(path + n - n_ending, ENDINGS[i]) == 0) {
-            return n - n_ending;
-        }
-    }
-    return n;
-}
-
 tide_status tide_browser_open(const char *path, tide_error *error) {
     pid_t child = fork();
     if (child == 0) {

@@ -23,10 +23,6 @@ TIDE_NODISCARD tide_status tide_file_make_folder(const char *path, tide_error *e
 /* Whether both paths lead to the same file, or would if neither exists yet. */
 bool tide_file_is_same(const char *path, const char *other);
 
-/* Bytes of a snapshot's path without the ending that says what it is, such as .json.gz or .pickle.
- */
-size_t tide_file_stem_bytes(const char *path);
-
 /* Opens `path` in the desktop's browser. TIDE_UNSUPPORTED, with the remedy, if there is none. */
 TIDE_NODISCARD tide_status tide_browser_open(const char *path, tide_error *error);
 

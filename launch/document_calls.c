@@ -109,8 +109,10 @@ tide_status tide_document_from_calls(const char *path, tide_snapshot **ret_snaps
                                      int64_t *ret_beyond_bytes, tide_error *error) {
     tide_calls calls;
     tide_snapshot *snapshot = NULL;
-    TIDE_TRY(tide_calls_read(tide_hostmem_default(), path, &calls, error));
-    tide_status status = tide_snapshot_create(NULL, &snapshot);
+    tide_status status = tide_calls_read(tide_hostmem_default(), path, &calls, error);
+    if (status == TIDE_OK) {
+        status = tide_snapshot_create(NULL, &snapshot);
+    }
     if (status == TIDE_OK) {
         maker to = {.snapshot = snapshot, .calls = &calls};
         status = make(&to);

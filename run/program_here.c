@@ -9,6 +9,7 @@
 #include "launch/document.h"
 #include "launch/launch.h"
 #include "launch/left.h"
+#include "launch/names.h"
 #include "launch/peaks.h"
 #include "run/program.h"
 #include "run/run_internal.h"
@@ -25,8 +26,9 @@ typedef struct program_run {
     tide_launch launch;
     FILE *errors; /* what the program wrote to its error output */
     tide_left_list left;
-    size_t process, device;  /* the fullest; of the list */
-    tide_snapshot *snapshot; /* owned: of that process; NULL: it has no history */
+    size_t process, device;               /* the fullest; of the list */
+    char saved_path[TIDE_RUN_PATH_BYTES]; /* of the process that was saved last; "": none */
+    tide_snapshot *snapshot;              /* owned: of that process; NULL: it has no history */
     int64_t failure_asked_bytes, failure_free_bytes; /* of a failed allocation; -1: none */
 } program_run;
 
@@ -100,9 +102,46 @@ static void compare_process(program_run *run, size_t number, tide_snapshot **sna
         if (*snapshot != NULL) {
             tide_snapshot_destroy(run->snapshot);
             run->snapshot = *snapshot;
+            (void)snprintf(run->result->snapshot_path, sizeof(run->result->snapshot_path), "%s",
+                           run->saved_path);
             *snapshot = NULL;
         }
     }
+}
+
+/* Several processes have a file each, whose names nobody could check before the run. What is there
+ * and is no snapshot belongs to the user. */
+static tide_status check_free(const char *path, tide_error *error) {
+    tide_snapshot *older = NULL;
+    FILE *file = fopen(path, "rbe");
+    bool is_there = file != NULL && fgetc(file) != EOF;
+    if (file != NULL) {
+        (void)fclose(file); /* was only read */
+    }
+    tide_status status = is_there ? tide_snapshot_load(path, NULL, &older, NULL) : TIDE_OK;
+    tide_snapshot_destroy(older);
+    return status == TIDE_OK
+               ? TIDE_OK
+               : tide_fail(error, TIDE_INVALID,
+                           "%s is there, and it is no snapshot: name another folder", path);
+}
+
+static tide_status save_process(program_run *run, size_t number, tide_snapshot *snapshot,
+                                tide_error *error) {
+    const tide_run_recording *recording = &run->config->recording;
+    run->saved_path[0] = '\0';
+    if (recording->snapshot_path == NULL || snapshot == NULL) {
+        return TIDE_OK;
+    }
+    TIDE_TRY(tide_launch_name_snapshot(recording->snapshot_path, &run->left, number,
+                                       run->saved_path, sizeof(run->saved_path), error));
+    if (run->left.n_processes > 1) {
+        TIDE_TRY(check_free(run->saved_path, error));
+    }
+    if (recording->strip_private) {
+        TIDE_TRY(tide_snapshot_strip_private(snapshot));
+    }
+    return tide_snapshot_save(snapshot, run->saved_path, error);
 }
 
 static tide_status read_process(program_run *run, size_t number, tide_error *error) {
@@ -110,9 +149,12 @@ static tide_status read_process(program_run *run, size_t number, tide_error *err
     tide_snapshot *snapshot = NULL;
     tide_summary *summary = NULL;
     tide_status status = TIDE_OK;
-    if (process->snapshot_path != NULL) {
+    if (process->snapshot_path != NULL || process->calls_path != NULL) {
         TIDE_TRY(tide_launch_document(process, &run->left, &run->launching, &snapshot, error));
         status = tide_summary_create(snapshot, &summary, error);
+    }
+    if (status == TIDE_OK) {
+        status = save_process(run, number, snapshot, error);
     }
     if (status == TIDE_OK) {
         if (process->is_out_of_memory) {
@@ -233,20 +275,6 @@ static void judge(program_run *run) {
     }
 }
 
-static tide_status save(program_run *run, tide_error *error) {
-    const tide_run_recording *recording = &run->config->recording;
-    if (recording->snapshot_path == NULL || run->snapshot == NULL) {
-        return TIDE_OK;
-    }
-    if (recording->strip_private) {
-        TIDE_TRY(tide_snapshot_strip_private(run->snapshot));
-    }
-    TIDE_TRY(tide_snapshot_save(run->snapshot, recording->snapshot_path, error));
-    (void)snprintf(run->result->snapshot_path, sizeof(run->result->snapshot_path), "%s",
-                   recording->snapshot_path);
-    return TIDE_OK;
-}
-
 static tide_status read_all(program_run *run, tide_error *error) {
     tide_run_of_program *known = &run->result->program;
     int64_t last_step = -1;
@@ -266,7 +294,7 @@ static tide_status read_all(program_run *run, tide_error *error) {
         known->growing_step = last_step;
         known->growing_bytes = growth;
     }
-    return save(run, error);
+    return TIDE_OK;
 }
 
 void tide_run_program_here(const tide_run_config *config, const tide_run_hooks *hooks,

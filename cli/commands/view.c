@@ -4,6 +4,7 @@
 
 #include "cli/cli.h"
 #include "cli/files.h"
+#include "common/file_name.h"
 #include "cli/html_report.h"
 #include "cli/load.h"
 #include "cli/outputs.h"

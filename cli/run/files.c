@@ -4,6 +4,8 @@
 
 #include "cli/outputs.h"
 #include "cli/run/internal.h"
+#include "common/file_name.h"
+#include "launch/names.h"
 
 #define ENDING ".json.gz"
 
@@ -71,21 +73,7 @@ tide_status tide_run_name_files(const tide_run_command_options *options, char *c
 
 tide_status tide_run_name_process(const tide_run_files *files, const tide_left_list *list, size_t i,
                                   char ret_path[TIDE_PATH_BYTES], tide_error *error) {
-    const tide_left *process = &list->processes[i];
-    size_t stem = tide_file_stem_bytes(files->snapshot);
-    int n = 0;
-    if (list->n_processes == 1) {
-        n = snprintf(ret_path, TIDE_PATH_BYTES, "%s", files->snapshot);
-    } else {
-        n = snprintf(ret_path, TIDE_PATH_BYTES, "%.*s-%s%lld%s", (int)stem, files->snapshot,
-                     process->rank >= 0 ? "rank" : "process",
-                     (long long)(process->rank >= 0 ? process->rank : process->pid),
-                     files->snapshot + stem);
-    }
-    if (n < 0 || n >= TIDE_PATH_BYTES) {
-        return tide_fail(error, TIDE_LIMIT, "-o: the path is longer than the limit of %d bytes",
-                         (int)TIDE_PATH_BYTES);
-    }
+    TIDE_TRY(tide_launch_name_snapshot(files->snapshot, list, i, ret_path, TIDE_PATH_BYTES, error));
     return list->n_processes == 1 ? TIDE_OK
                                   : check(ret_path, TIDE_CONTENT_SNAPSHOT, files->is_named, error);
 }

@@ -22,6 +22,44 @@ def tell(command, *expected):
     return done
 
 
+SEVERAL = """
+import sys, torch, torch.multiprocessing as mp
+def work(rank):
+    torch.empty((2 * rank + int(sys.argv[1])) << 20, dtype=torch.uint8, device="cuda")
+if __name__ == "__main__":
+    mp.spawn(work, nprocs=2)
+"""
+
+
+def check_several(tidemark, python):
+    """Each process of a cell has a file, named as `tidemark run` names it; the row names the fullest one's."""
+    pathlib.Path("several.py").write_text(SEVERAL, encoding="utf-8")
+    grid = ["--set", "mib=30,60", "--snapshots", "each", "-o", "each.jsonl", "--", python, "several.py", "{mib}"]
+    tell([tidemark, "sweep", *CARD, *grid], 0)
+    rows = [json.loads(line) for line in open("each.jsonl", encoding="utf-8")][1:]
+    for row, mib in zip(rows, (30, 60)):
+        peaks = {}
+        for path in pathlib.Path("each").glob(f"mib{mib}-process*.json.gz"):
+            with gzip.open(path) as file:
+                peaks[str(path)] = json.load(file)["summary"][0]["peak"]["allocated_bytes"]
+        assert sorted(peaks.values()) == [mib << 20, (mib + 2) << 20], peaks
+        assert peaks[row["result"]["snapshot"]] == (mib + 2) << 20, (row["result"]["snapshot"], peaks)
+    assert not pathlib.Path("each/mib30.json.gz").exists()
+    print("sweep: a file for each process")
+
+
+def check_options(tidemark, program):
+    """What is given on changes what the program is told; a file is not continued with other options."""
+    base = [tidemark, "sweep", *CARD, "--set", "batch=1", "-o", "options.jsonl"]
+    tell([*base, "--values", "zero", "--streams", "late", "--calls", "2", "--", *program, "{batch}"], 0)
+    grid, row = [json.loads(line) for line in open("options.jsonl", encoding="utf-8")]
+    assert [grid["grid"][key] for key in ("values", "streams", "calls", "writes", "steps")] == ["zero", "late", 2, "scratch", 0], grid
+    assert row["result"]["steps_done"] in (1, 2), row
+    told = tell([*base, "--values", "shadow", "--streams", "late", "--calls", "2", "--resume", "--", *program, "{batch}"], 2)
+    assert 'values is "zero" there and "shadow" here' in told.stderr, told.stderr
+    print("sweep: options are given on")
+
+
 def main():
     tidemark, python = os.path.abspath(sys.argv[1]), sys.argv[2]
     program = [python, str(pathlib.Path(__file__).with_name("small_gpt.py").resolve()), "--batch-size"]
@@ -52,6 +90,8 @@ def main():
     assert fails["asked_bytes"] > fails["free_bytes"] >= 0, fails
     for batch in (largest, following):
         tell([tidemark, "summary", f"kept/batch{batch}.json.gz"], 0)
+    check_several(tidemark, python)
+    check_options(tidemark, program)
     print(f"fit: batch {largest} fits and {following} does not, by {figures['runs']} runs; single runs say the same")
 
 
