@@ -8,7 +8,7 @@ import functools
 
 import torch
 
-from . import card, finite
+from . import card, finite, masks
 from .imports import when_imported
 
 _GENERATION = "transformers.generation.utils"
@@ -34,6 +34,7 @@ def watch(region):
         mixin.generate = _within(region, mixin.generate)
 
     when_imported({_GENERATION: change_generation, _CRITERIA: _never_drawn})
+    masks.watch(functools.partial(_within, region))
     torch.repeat_interleave = _within(region, torch.repeat_interleave)
     torch.Tensor.repeat_interleave = _within(region, torch.Tensor.repeat_interleave)
     for name in ("eig", "eigvals"):
@@ -43,6 +44,7 @@ def watch(region):
 
 def watch_generate():
     when_imported({_CRITERIA: _never_drawn})
+    masks.watch(None)
     watch_checks()
 
 
