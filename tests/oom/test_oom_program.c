@@ -27,12 +27,14 @@ enum { MAX_CALLS = 3000, MIB = 1 << 20, SKIPPED = 77 };
 static tide_hostmem_fault heap;
 static bool uses_heap;
 
+/* NOLINTBEGIN(readability-identifier-naming,bugprone-reserved-identifier): names of the linker's */
 const tide_hostmem *__wrap_tide_hostmem_default(void);
 const tide_hostmem *__real_tide_hostmem_default(void);
 
 const tide_hostmem *__wrap_tide_hostmem_default(void) {
     return uses_heap ? &heap.mem : __real_tide_hostmem_default();
 }
+/* NOLINTEND(readability-identifier-naming,bugprone-reserved-identifier) */
 
 static char folder[] = "/tmp/tidemark-oom-XXXXXX";
 

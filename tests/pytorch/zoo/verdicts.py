@@ -119,7 +119,8 @@ class Seen:
     def named(self, refused: bool) -> set[str]:
         """The calls in the snapshots; where PyTorch keeps no history there is none, and the last lines name them."""
         if not self.snapshots and not refused:
-            return {call for line in NOT_EXACT.findall(self.stderr) for call in re.findall(r"(?:^|; )(\w+): ", line)}
+            names = [n for line in NOT_EXACT.findall(self.stderr) for n in re.findall(r"(?:^|; )((?:\w+, )*\w+(?: and \w+)?): ", line)]
+            return {call for several in names for call in re.split(", | and ", several)}
         return {row["call"] for snapshot in self.snapshots for row in snapshot.get("inexact", []) if row["refused"] == refused}
 
     def says(self) -> str:

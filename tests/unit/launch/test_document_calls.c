@@ -18,7 +18,9 @@
 #include "launch/names.h"
 #include "snapshot/summary.h"
 
-enum { MIB = 1 << 20, N_STREAMS = 300 };
+enum { N_STREAMS = 300 };
+
+#define MIB (UINT64_C(1) << 20)
 
 static const tide_run_calls_header HEADER = {.magic = TIDE_RUN_CALLS_MAGIC,
                                              .header_bytes = sizeof(tide_run_calls_header),

@@ -9,7 +9,9 @@
 
 #include "launch/peaks.h"
 
-enum { MAX_STEPS = 6, MIB = 1 << 20 };
+enum { MAX_STEPS = 6 };
+
+#define MIB (INT64_C(1) << 20)
 
 static void growth_is_told_by_rule(void **state) {
     (void)state;
