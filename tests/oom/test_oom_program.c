@@ -246,7 +246,8 @@ int main(void) {
         cmocka_unit_test(each_call_of_the_system_may_fail),
     };
 #ifndef TIDE_TEST_VIRTUAL_CUDA
-    (void)puts("skipped: this build has no virtual card to preload");
+    (void)puts(
+        "skipped: this build has no virtual card that a program without a sanitizer could load");
     return SKIPPED;
 #endif
     return cmocka_run_group_tests(tests, begin, end);
