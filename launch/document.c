@@ -14,7 +14,7 @@ tide_status tide_document_string(tide_document *document, const char *text, uint
 
 bool tide_document_is_row(const tide_event *event) {
     return event->action == TIDE_ACTION_ALLOC || event->action == TIDE_ACTION_FREE ||
-           event->action == TIDE_ACTION_FREE_REQUESTED;
+           event->action == TIDE_ACTION_FREE_REQUESTED || event->action == TIDE_ACTION_OOM;
 }
 
 int64_t tide_document_first_row(const tide_document *document, size_t device) {

@@ -25,6 +25,8 @@ typedef struct builder {
                          TIDE_NONE: not known yet, or it lies in none */
     uint32_t step, phase;
     int32_t n_steps;
+    bool has_backward; /* some mark is of a backward pass */
+    bool is_by_call;   /* nothing is optimised: steps are calls */
 } builder;
 
 static uint32_t begin(builder *to, size_t mark, uint32_t parent, const char *name) {
@@ -50,18 +52,38 @@ static void enter(builder *to, size_t mark, const char *phase) {
     to->phase = to->step != TIDE_NONE ? begin(to, mark, to->step, phase) : TIDE_NONE;
 }
 
+/* Where nothing is optimised, a step lasts from one call of the outermost module to the next. */
+static void begin_call(builder *to, size_t mark) {
+    if (to->step != TIDE_NONE) {
+        end(to, mark, &to->phase);
+        end(to, mark, &to->step);
+        to->n_steps++;
+    }
+    to->is_by_call = true;
+    to->step = begin(to, mark, TIDE_NONE, "step");
+    if (to->has_backward) {
+        enter(to, mark, "forward");
+    }
+}
+
 static void take_mark(builder *to, size_t mark) {
     const char *name = to->document->left->marks[mark].name;
     if (strcmp(name, "step begins") == 0) {
         to->step = begin(to, mark, TIDE_NONE, "step");
         enter(to, mark, "forward");
+    } else if (strcmp(name, "call begins") == 0) {
+        begin_call(to, mark);
     } else if (strcmp(name, "backward begins") == 0) {
         enter(to, mark, "backward");
     } else if (strcmp(name, "backward ends") == 0) {
         enter(to, mark, "forward"); /* of the next micro-batch, unless the optimizer comes first */
     } else if (strcmp(name, "optimizer begins") == 0) {
         enter(to, mark, "optimizer");
-    } else if (strcmp(name, "step ends") == 0) {
+    } else if (strcmp(name, "optimizer ends") == 0) { /* not of the one that ends steps */
+        enter(to, mark, "forward");
+    } else if (strcmp(name, "step ends") == 0 ||
+               (strcmp(name, "program ends") == 0 && to->is_by_call &&
+                !to->document->left->is_out_of_memory)) {
         end(to, mark, &to->phase);
         end(to, mark, &to->step);
         to->n_steps++;
@@ -238,6 +260,10 @@ tide_status tide_document_add_steps(tide_document *document) {
     }
     for (size_t i = 0; i < document->snapshot->n_scopes; i++) {
         to.within[i] = TIDE_NONE;
+    }
+    for (size_t i = 0; i < n; i++) {
+        const char *name = document->left->marks[i].name;
+        to.has_backward = to.has_backward || strcmp(name, "backward begins") == 0;
     }
     for (size_t i = 0; i < n; i++) {
         to.time_ns[i] = -1;

@@ -151,6 +151,26 @@ static int compare(const void *a, const void *b) {
     return (left->pid > right->pid) - (left->pid < right->pid);
 }
 
+/* A process that never allocated anything, such as a worker that compiles for another, has nothing
+ * to tell; but the only process has that to tell. */
+static bool is_empty(const tide_left *process) {
+    int64_t n = 0;
+    for (size_t i = 0; i < process->n_devices; i++) {
+        n += process->peaks[i].reserved_bytes + process->peaks[i].n_rows;
+    }
+    return n == 0 && process->calls_path == NULL && process->exception[0] == '\0';
+}
+
+static void drop_empty(tide_left_list *list) {
+    size_t n = 0;
+    for (size_t i = 0; i < list->n_processes; i++) {
+        if (!is_empty(&list->processes[i])) {
+            list->processes[n++] = list->processes[i];
+        }
+    }
+    list->n_processes = n > 0 || list->n_processes == 0 ? n : 1;
+}
+
 static tide_status read_folder(const tide_launch *launch, DIR *folder, tide_left_list *list,
                                tide_error *error) {
     size_t capacity = 0;
@@ -164,6 +184,7 @@ static tide_status read_folder(const tide_launch *launch, DIR *folder, tide_left
             TIDE_TRY(read_card(launch, pid, &capacity, list, error));
         }
     }
+    drop_empty(list);
     if (list->n_processes > 1) {
         qsort(list->processes, list->n_processes, sizeof(*list->processes), compare);
     }

@@ -5,7 +5,7 @@
  * something inexact leaves PID.card with a line for it (virtual_cuda/inexact.h).
  *
  * Places in a history are told by rows: the blocks that a device has given out and taken back so
- * far, each of which is one.
+ * far, and the allocations that failed, each of which is one.
  */
 #ifndef TIDE_LAUNCH_LEFT_H
 #define TIDE_LAUNCH_LEFT_H

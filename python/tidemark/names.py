@@ -22,6 +22,7 @@ class Names:
 
         self._look_at_modules(_alive(torch.nn.Module))
         for optimizer in _alive(torch.optim.Optimizer):
+            self.marks.has_optimizer = True
             self.look_at_optimizer(optimizer)
 
     def look_at_optimizer(self, optimizer):

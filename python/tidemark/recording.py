@@ -40,6 +40,7 @@ def prepare(cuda):
     os.register_at_fork(after_in_child=_forget_parent)
     atexit.register(_finish)
     _wrap_exit()
+    _hide_our_frames()
     saving.keep_in_view()
     if threading.current_thread() is threading.main_thread():
         for number in (signal.SIGTERM, signal.SIGHUP):
@@ -106,6 +107,7 @@ def _write(recording):
     if torch is None or not torch.cuda.is_initialized():
         return
     if recording.has_history:
+        recording.marks.add("program ends")
         recording.names.look()
         snapshot = recording.look()
         _replace(recording.folder, "pickle", lambda file: pickle.dump(snapshot, file, protocol=4))
@@ -153,6 +155,23 @@ def _wrap_exit():
         _real_exit(status)
 
     os._exit = _exit
+
+
+def _hide_our_frames():
+    """A traceback of the program shows its own calls, and not that a backward pass went through steps.py."""
+    show = sys.excepthook
+    ours = os.path.dirname(__file__)
+
+    def excepthook(kind, error, trace):
+        at = trace
+        while at is not None and at.tb_next is not None:
+            if os.path.dirname(at.tb_next.tb_frame.f_code.co_filename) == ours:
+                at.tb_next = at.tb_next.tb_next
+            else:
+                at = at.tb_next
+        show(kind, error, trace)
+
+    sys.excepthook = excepthook
 
 
 def _tell(text):

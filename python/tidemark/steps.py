@@ -1,13 +1,17 @@
 """Marks where steps and phases begin and end in PyTorch's history.
 
-A place in the history is told by the number of blocks that each device has given out and taken back
-so far. PyTorch counts them in its statistics, so that a mark costs one look and changes nothing.
+A place in the history is told by the number of its rows so far: blocks that each device has given out
+and taken back, and allocations that failed. PyTorch counts them in its statistics, so that a mark costs
+one look and changes nothing.
 
 A step ends when the first optimizer of the program has made its step. Gradient accumulation counts
 once, because the optimizer then steps once. The first step begins with the first call of a module.
+Where nothing is optimised, a step begins with each call of the module that was called first.
 """
 import os
 import threading
+
+MAX_CALLS = 20_000  # that are marked: a server may make millions
 
 
 class Marks:
@@ -17,20 +21,31 @@ class Marks:
         self.rows = []
         self.n_steps = 0
         self.n_calls = 0
+        self.has_optimizer = False
         self.ended_early = False  # by --steps or --calls
+        self.n_forgotten = {}  # device -> rows that the program made PyTorch forget
 
     def here(self):
-        """Rows so far, by device: blocks given out and taken back, each of which is one."""
+        """Rows so far, by device: blocks given out and taken back, and failures, each of which is one."""
         import torch
 
-        counts = []
-        for device in range(torch.cuda.device_count()):
-            blocks = torch._C._cuda_memoryStats(device)["allocation"]["all"]
-            counts.append(blocks["allocated"] + blocks["freed"])
-        return counts
+        return [self.of_device(device) for device in range(torch.cuda.device_count())]
+
+    def of_device(self, device):
+        import torch
+
+        stats = torch._C._cuda_memoryStats(device)
+        blocks = stats["allocation"]["all"]
+        counted = blocks["allocated"] + blocks["freed"] + stats["num_ooms"]
+        return self.n_forgotten.get(device, 0) + counted
 
     def add(self, name):
         self.rows.append([name, self.here()])
+
+    def told(self):
+        """The marks that count: steps end with an optimizer's, or begin with calls where there is none."""
+        other = "call begins" if self.has_optimizer else "step begins"
+        return [row for row in self.rows if row[0] != other]
 
 
 def watch(marks, names, end_now):
@@ -41,19 +56,55 @@ def watch(marks, names, end_now):
     _watch_first_call(marks)
     _watch_optimizers(marks, names, int(os.environ.get("TIDEMARK_STEPS", 0)), end_now)
     _watch_backward(marks)
+    _watch_forgetting(marks)
     n_calls = int(os.environ.get("TIDEMARK_CALLS", 0))
     if n_calls > 0:
         _watch_calls(marks, n_calls, end_now)
 
 
+class _Call:
+    """Stands for the method __call__ of a class of modules, and sees which modules are called.
+
+    The method is looked up before it is called. So the look-up is what is seen here: no frame of ours
+    lies in the program's calls, and a compiler that compares methods finds the class's own.
+    """
+
+    def __init__(self, function, then):
+        self.function = function
+        self.then = then
+
+    def __get__(self, module, kind=None):
+        if module is not None:
+            self.then(module)
+        return self.function.__get__(module, kind)
+
+
 def _watch_first_call(marks):
-    from torch.nn.modules import module
+    import torch
 
-    def begin(*_):
-        handle.remove()  # a hook on every module costs time: this one is needed once
+    original = torch.nn.Module.__call__
+
+    def first(module):
+        torch.nn.Module.__call__ = original
         marks.add("step begins")
+        kind = type(module)
+        if kind.__call__ is original:  # else the class has a method of its own
+            kind.__call__ = _Call(original, _marked_calls(marks, id(module)))
+        marks.add("call begins")
 
-    handle = module.register_module_forward_pre_hook(begin)
+    torch.nn.Module.__call__ = _Call(original, first)
+
+
+def _marked_calls(marks, which):
+    n = 0
+
+    def then(module):
+        nonlocal n
+        n += 1
+        if id(module) == which and n < MAX_CALLS and not marks.has_optimizer:
+            marks.add("call begins")
+
+    return then
 
 
 def _watch_optimizers(marks, names, n_steps, end_now):
@@ -62,17 +113,17 @@ def _watch_optimizers(marks, names, n_steps, end_now):
     first = []  # the optimizer whose steps are counted; kept alive by the program
 
     def before(optimizer, args, kwargs):
+        marks.has_optimizer = True
         if not first:
             first.append(id(optimizer))
-        if id(optimizer) == first[0]:
-            marks.add("optimizer begins")
-            names.look_at_optimizer(optimizer)
+        marks.add("optimizer begins")
+        names.look_at_optimizer(optimizer)
 
     def after(optimizer, args, kwargs):
-        if id(optimizer) != first[0]:
-            names.look_at_optimizer(optimizer)
-            return
         names.look_at_optimizer(optimizer)
+        if id(optimizer) != first[0]:
+            marks.add("optimizer ends")
+            return
         marks.add("step ends")
         marks.n_steps += 1
         if marks.n_steps == n_steps:
@@ -81,6 +132,19 @@ def _watch_optimizers(marks, names, n_steps, end_now):
 
     optimizers.register_optimizer_step_pre_hook(before)
     optimizers.register_optimizer_step_post_hook(after)
+
+
+def _watch_forgetting(marks):
+    """A program may set PyTorch's statistics back to zero."""
+    import torch
+
+    reset = torch._C._cuda_resetAccumulatedMemoryStats
+
+    def reset_and_remember(device):
+        marks.n_forgotten[device] = marks.of_device(device)
+        reset(device)
+
+    torch._C._cuda_resetAccumulatedMemoryStats = reset_and_remember
 
 
 def _watch_backward(marks):
