@@ -36,7 +36,12 @@ static tide_status read_text(const char *path, char **ret_text, tide_error *erro
         n_used += n;
     } while (n > 0);
     text[n_used] = '\0';
+    bool is_whole = ferror(file) == 0;
     (void)fclose(file); /* was only read */
+    if (!is_whole) {
+        mem->release(mem->ctx, text);
+        return tide_fail(error, TIDE_IO, "%s could not be read to its end", path);
+    }
     *ret_text = text;
     return TIDE_OK;
 }

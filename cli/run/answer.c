@@ -232,6 +232,7 @@ static const char *plain_name(const char *category) {
         {"activation", "of activations"},
         {"temporary", "of temporary tensors"},
         {"buffer", "of buffers"},
+        {"workspace", "of workspaces of cuBLAS"},
         {"unknown", "of unknown use"},
     };
     for (size_t i = 0; i < sizeof(NAMES) / sizeof(NAMES[0]); i++) {

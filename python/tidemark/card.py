@@ -19,6 +19,9 @@ if is_virtual():
     _mode.argtypes = (ctypes.c_int, ctypes.c_int)
     n_generated = _library.tidemark_values_generated  # kernels that no operator tells about
     n_generated.restype = ctypes.c_uint64
+    _workspace = _library.tidemark_workspace
+    _workspace.argtypes, _workspace.restype = (ctypes.c_uint, ctypes.c_int), ctypes.c_uint64
+    forget_workspaces = _library.tidemark_workspaces_forget
     _inexact = _library.tidemark_values_inexact
     _inexact.argtypes = (ctypes.c_char_p, ctypes.c_char_p, ctypes.c_uint64)
 
@@ -32,6 +35,14 @@ def inexact(call, what, bound_bytes=0):
     """Names something that the answer cannot know exactly; of a call, once."""
     texts = _kept.setdefault((call, what), (call.encode(), what.encode()))
     _inexact(*texts, bound_bytes)
+
+
+def workspaces(by_call):
+    """Addresses of the memory that the program has lent to cuBLAS; by_call: for one product, too."""
+    found = []
+    while is_virtual() and (address := _workspace(len(found), by_call)) != 0:
+        found.append(address)
+    return found
 
 
 class Answers:

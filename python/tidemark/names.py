@@ -4,6 +4,9 @@ A row says: at this place in the history (see steps.py), the block at this addre
 It is exact, because the address is read from the tensor itself.
 """
 import gc
+import os
+
+from . import card
 
 
 class Names:
@@ -12,7 +15,7 @@ class Names:
     def __init__(self, marks):
         self.marks = marks
         self.rows = []
-        self.seen = {}  # (name, category) -> address of the last row
+        self.seen = {}  # (name, category, device) -> address of the last row
         self.name_of = {}  # id of a parameter -> its name in its module
         self.n_named = -1  # parameters of the optimizers when the modules were searched
 
@@ -24,6 +27,25 @@ class Names:
         for optimizer in _alive(torch.optim.Optimizer):
             self.marks.has_optimizer = True
             self.look_at_optimizer(optimizer)
+        self.look_at_workspaces()
+
+    def look_at_workspaces(self):
+        """Rows for what PyTorch has lent to cuBLAS. Addresses of different devices differ."""
+        import torch
+
+        counts = self.marks.here()
+        # From PyTorch 2.11 on, products of cuBLASLt get the workspace that cuBLAS has. Before, each had
+        # one of its own, and freed it.
+        is_kept = tuple(map(int, torch.__version__.split(".")[:2])) >= (2, 11)
+        is_kept = is_kept and os.environ.get("TORCH_CUBLASLT_UNIFIED_WORKSPACE", "1") == "1"
+        for address in card.workspaces(is_kept):
+            for device, count in enumerate(counts):
+                self._add_address([device, count, address, "workspace", "workspace of cuBLAS"])
+
+    def forget_workspaces(self):
+        """The program is about to free them."""
+        self.look_at_workspaces()
+        card.forget_workspaces()
 
     def look_at_optimizer(self, optimizer):
         """Rows for its parameters, their gradients, and its state."""
@@ -68,10 +90,17 @@ class Names:
             address = tensor.untyped_storage().data_ptr()
         except (RuntimeError, NotImplementedError):
             return  # a subclass without memory of its own
-        if address == 0 or self.seen.get((name, category)) == address:
-            return
-        self.seen[name, category] = address
-        self.rows.append([tensor.device.index, counts[tensor.device.index], address, category, name])
+        device = tensor.device.index
+        if address != 0:
+            self._add_address([device, counts[device], address, category, name])
+
+    def _add_address(self, row):
+        device, _, address, category, name = row
+        if category == "workspace":
+            name = (name, address)  # they have one name
+        if self.seen.get((name, category, device)) != address:
+            self.seen[name, category, device] = address
+            self.rows.append(row)
 
 
 def _alive(kind):

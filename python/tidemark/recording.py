@@ -62,9 +62,20 @@ def _begin():
             torch._C._cuda_attach_out_of_memory_observer(_at_out_of_memory)
             _recording.has_history = True
         steps.watch(_recording.marks, _recording.names, end_now)
+        _watch_workspaces(torch)
         _begin_values()
     except Exception as error:  # the program must not see it
         _tell(f"the program is not recorded: {type(error).__name__}: {error}")
+
+
+def _watch_workspaces(torch):
+    clear = torch._C._cuda_clearCublasWorkspaces
+
+    def name_and_clear():
+        _recording.names.forget_workspaces()
+        clear()
+
+    torch._C._cuda_clearCublasWorkspaces = name_and_clear
 
 
 def _begin_values():

@@ -30,6 +30,7 @@
 #include "virtual_cuda/handle.h"
 #include "virtual_cuda/inexact.h"
 #include "virtual_cuda/known.h"
+#include "virtual_cuda/workspaces.h"
 
 #if !defined(__x86_64__) || !defined(__linux__)
 #error "the virtual card serves Linux on x86-64 only"
@@ -80,6 +81,8 @@ void tide_vc_stub_touch_described(uintptr_t descriptor, size_t n_data);
 #define OUTPUT_OF(i, j) tide_vc_stub_output(a##i, a##j);
 /* the bytes on the card behind argument i become unknown */
 #define WRITES(i) tide_vc_touch((const void *)a##i);
+/* argument i is memory of a##j bytes that the program lends to the library (workspaces.h) */
+#define LENDS(i, j, lent) tide_vc_workspace_add((const void *)a##i, a##j, lent);
 #define CREATES(i) tide_vc_stub_create(a##i);
 #define DESTROYS(i) tide_vc_handle_release((void *)a##i);
 /* argument i receives the size of a work area that only the real library knows */

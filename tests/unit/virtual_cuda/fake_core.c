@@ -7,6 +7,7 @@
 #include "virtual_cuda/handle.h"
 #include "virtual_cuda/inexact.h"
 #include "virtual_cuda/known.h"
+#include "virtual_cuda/workspaces.h"
 
 unsigned char card[4096];
 const void *touched[8];
@@ -14,6 +15,9 @@ size_t n_touched;
 long n_handles;
 const char *last_inexact, *last_refused;
 uint64_t last_bound;
+const void *last_workspace;
+size_t last_workspace_bytes;
+tide_vc_lent last_lent;
 size_t copied_width, copied_height, copied_pitch;
 
 bool tide_vc_is_device(const void *address) {
@@ -42,6 +46,12 @@ void *tide_vc_handle_new(void) {
 void tide_vc_handle_release(void *handle) {
     n_handles -= handle != NULL;
     free(handle);
+}
+
+void tide_vc_workspace_add(const void *address, size_t n_bytes, tide_vc_lent lent) {
+    last_workspace = address;
+    last_workspace_bytes = n_bytes;
+    last_lent = lent;
 }
 
 void tide_vc_inexact(const char *call, const char *what) {

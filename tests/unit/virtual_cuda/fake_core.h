@@ -5,12 +5,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "virtual_cuda/workspaces.h"
+
 extern unsigned char card[4096]; /* addresses in here are the device's */
 extern const void *touched[8];
 extern size_t n_touched;
 extern long n_handles;
 extern const char *last_inexact, *last_refused;
 extern uint64_t last_bound;
+extern const void *last_workspace;
+extern size_t last_workspace_bytes;
+extern tide_vc_lent last_lent;
 extern size_t copied_width, copied_height, copied_pitch;
 
 /* Before each test. */

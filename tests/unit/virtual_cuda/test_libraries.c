@@ -41,6 +41,11 @@ int cublasGetMatrixAsync(int rows, int columns, int bytes, const void *a, int ld
                          void *stream);
 int cublasLtMatmulAlgoGetHeuristic(void *handle, void *product, void *a, void *b, void *c, void *d,
                                    void *preference, int wanted, void *results, int *found);
+int cublasSetWorkspace_v2(void *handle, void *workspace, size_t n_bytes);
+int cublasLtMatmul(void *handle, void *product, const void *alpha, const void *a, void *a_layout,
+                   const void *b, void *b_layout, const void *beta, const void *c, void *c_layout,
+                   void *d, void *d_layout, const void *algorithm, void *workspace, size_t n_bytes,
+                   void *stream);
 int cublasLtMatmulAlgoConfigGetAttribute(const void *algo, int attribute, void *buffer,
                                          size_t bytes, size_t *written);
 int cusolverDnSgetrf_bufferSize(void *handle, int m, int n, float *a, int lda, int *lwork);
@@ -179,6 +184,20 @@ static void test_one_algorithm_without_a_workspace(void **state) {
                      0);
     assert_int_equal(value, 0); /* the lower half became 0, the upper was 0 */
     assert_int_equal(written, 0);
+}
+
+static void test_workspaces_that_the_program_lends_are_remembered(void **state) {
+    (void)state;
+    assert_int_equal(cublasSetWorkspace_v2(NULL, card + 64, 1024), 0);
+    assert_ptr_equal(last_workspace, card + 64);
+    assert_int_equal(last_workspace_bytes, 1024);
+    assert_int_equal(last_lent, TIDE_VC_BY_HANDLE);
+    assert_int_equal(cublasLtMatmul(NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
+                                    card, NULL, NULL, card + 128, 2048, NULL),
+                     0);
+    assert_ptr_equal(last_workspace, card + 128);
+    assert_int_equal(last_workspace_bytes, 2048);
+    assert_int_equal(last_lent, TIDE_VC_BY_CALL);
 }
 
 static void test_a_sparse_product_makes_its_result_unknown(void **state) {
@@ -359,6 +378,7 @@ int main(void) {
         TEST(test_a_matrix_is_copied_by_column),
         TEST(test_unknown_work_areas_are_zero_and_said),
         TEST(test_one_algorithm_without_a_workspace),
+        TEST(test_workspaces_that_the_program_lends_are_remembered),
         TEST(test_a_sparse_product_makes_its_result_unknown),
         TEST(test_refusals_are_said),
         TEST(test_communicators_of_one_process),
