@@ -25,7 +25,7 @@ LIBRARIES = {
     "cuda": "cudart", "__cuda": "cudart", "cu": "driver",
 }
 FUNCTION = re.compile(r"(\w+), (.*)\)$")
-EFFECT = re.compile(r'(\w+)(?:\((-?\d+)(?:, (\d+|""))?((?:, \d+)*)\))?')
+EFFECT = re.compile(r'(\w+)(?:\((-?\d+)(?:, (\d+|""))?((?:, \w+)*)\))?')
 # Of a work area's effect, which of its numbers are arguments of the class of integers.
 ARGUMENTS = {"WORK_AREA": (4, 5), "WORK_AREAS": (4, 5, 6), "WORK_AREA_TYPED": (3, 4, 5), "WORK_AREAS_TYPED": (3, 4, 5, 6)}
 # By how a value travels and its size; M8 is cuFile's pair of two statuses, of which 0 says success.
@@ -132,8 +132,8 @@ def verify(prototype: Prototype, returns: str, effects: str) -> list[str]:
             faults.append(f"{name}: {effect}({index}): a stub takes {N_WORDS} words")
         size = int(second) if second and effect in ("OUTPUT", "WORKSPACE") else None
         faults += check_target(name, effect, integers[index], size)
-        if effect == "OUTPUT_OF" and (int(second) not in integers or integers[int(second)].type.n_bytes != 8):
-            faults.append(f"{name}: OUTPUT_OF({index}, {second}): the second argument is no size")
+        if effect in ("OUTPUT_OF", "LENDS") and (int(second) not in integers or integers[int(second)].type.n_bytes != 8):
+            faults.append(f"{name}: {effect}({index}, {second}): the second argument is no size")
     for index, argument in integers.items():
         writable = argument.type.travels == "P" and not argument.type.is_const and argument.type.target not in "oc"
         if writable and index not in named and not refused and not is_input(name, argument):
@@ -143,7 +143,7 @@ def verify(prototype: Prototype, returns: str, effects: str) -> list[str]:
 
 # Arguments that the headers do not call constant, although the function only reads or keeps them.
 INPUTS = {
-    "cublasSetWorkspace_v2": ("workspace",), "cudnnRestoreDropoutDescriptor": ("states",),
+    "cudnnRestoreDropoutDescriptor": ("states",),
     "cufftSetWorkArea": ("workArea",), "cuptiSubscribe": ("userdata",),
     "cuptiActivitySetAttribute": ("valueSize", "value"), "cuptiActivityGetNextRecord": ("buffer",),
     "cusparseSpMatSetAttribute": ("data",), "cusparseLtMatmul": ("streams",), "cusparseLtMatmulSearch": ("streams",),

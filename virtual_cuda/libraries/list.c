@@ -9,6 +9,7 @@
 #define OUTPUT(i, n_bytes) | TIDE_VC_SIMULATED
 #define OUTPUT_OF(i, j) | TIDE_VC_SIMULATED
 #define WRITES(i) | TIDE_VC_SIMULATED
+#define LENDS(i, j, lent) | TIDE_VC_SIMULATED
 #define WRITES_DESCRIBED(i, n_data) | TIDE_VC_SIMULATED
 #define CREATES(i) | TIDE_VC_SIMULATED
 #define DESTROYS(i) | TIDE_VC_SIMULATED

@@ -1,6 +1,12 @@
-#include "virtual_cuda/workspaces.h"
+/* test_workspaces.c - the memory that the program lends to cuBLAS.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
 
-#include "test.h"
+#include <cmocka.h>
+
+#include "virtual_cuda/workspaces.h"
 
 static void test_addresses_come_once_in_their_order(void **state) {
     (void)state;
