@@ -110,6 +110,54 @@ class Wrong(Exception):
     """A check failed."""
 
 
+# Two optimizers, of which the first ends a step: the second has its own phase.
+TWO_OPTIMIZERS = """
+import torch
+a, b = (torch.nn.Linear(1024, 1024, bias=False).cuda() for _ in range(2))
+first, second = (torch.optim.AdamW(m.parameters(), foreach=False) for m in (a, b))
+for step in range(2):
+    for module, optimizer in ((b, second), (a, first)):
+        module(torch.zeros(8, 1024, device="cuda")).sum().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+"""
+
+INFERENCE = """
+import torch
+layer = torch.nn.Linear(1024, 1024, bias=False).cuda()
+kept = []
+with torch.inference_mode():
+    for i in range(5):
+        kept.append(layer(torch.zeros(512, 1024, device="cuda")))
+"""
+
+FAILS_IN_BACKWARD = """
+import torch
+class Wide(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+    @staticmethod
+    def backward(ctx, gradient):
+        torch.empty(90 << 30, dtype=torch.uint8, device="cuda")
+        return gradient
+layer = torch.nn.Linear(64, 64).cuda()
+optimizer = torch.optim.AdamW(layer.parameters())
+for step in range(3):
+    made = layer(torch.randn(8, 64, device="cuda"))
+    (Wide.apply(made) if step == 1 else made).sum().backward()
+    optimizer.step()
+"""
+
+COMPILED = """
+import torch
+x = torch.zeros(512, 1024, device="cuda")
+layer = torch.compile(torch.nn.Linear(1024, 1024).cuda())
+for i in range(3):
+    layer(x).sum().backward()
+"""
+
+
 def need(condition, *what):
     if not condition:
         raise Wrong(" ".join(str(part) for part in what))
@@ -303,15 +351,48 @@ def check_writes(runner):
             shutil.rmtree(runner.folder + "/kept")
 
 
-CHECKS = [check_answer, check_steps, check_status, check_signal, check_history, check_out_of_memory, check_growing, check_cards,
-          check_library, check_caught,
-          check_several, check_recorders, check_writes]
+def phases_of(runner, category):
+    """The phases of the allocations of a category, as `tidemark dump` writes them."""
+    done = subprocess.run([runner.tidemark, "dump", "program-h100-80.json.gz"], cwd=runner.folder, capture_output=True, text=True)
+    rows = [line.split("\t") for line in done.stdout.splitlines()]
+    return [row[9].split(" > ")[0] for row in rows if row[2] == "alloc" and row[7] == category]
+
+
+def check_phases(runner):
+    need(runner.run([], TWO_OPTIMIZERS).returncode == 0, "two optimizers")
+    found = phases_of(runner, "optimizer_state")
+    need(found == ["optimizer"] * 4, "both optimizers make their state in their own phase:", found)
+    done = runner.run([], INFERENCE)
+    need("the peak is in step 4, at program.py:7" in done.stderr, done.stderr)
+    need(len([k for k in runner.snapshot()["scopes"]["kind"] if k == 0]) == 5, "a step for each call")
+    need("32.00 MiB of workspaces of cuBLAS" in done.stderr, done.stderr)
+
+
+def check_backward(runner):
+    """An error in a backward pass is told as one, and no frame of ours is in the program's traceback."""
+    done = runner.run([], FAILS_IN_BACKWARD)
+    need("out of memory in step 1, in the backward pass, at program.py:9 (backward)" in done.stderr, done.stderr)
+    need("Traceback" in done.stderr and "steps.py" not in done.stderr, done.stderr)
+
+
+def check_compiled(runner):
+    """A compiler neither warns of us nor leaves a report of the processes that compile for it."""
+    done = runner.run([], COMPILED)
+    need(done.returncode == 0 and "Warning" not in done.stderr, done.stderr)
+    need("processes" not in done.stderr, done.stderr)
+    need([n for n in os.listdir(runner.folder) if n.endswith(".gz")] == ["program-h100-80.json.gz"], os.listdir(runner.folder))
+
+
+CHECKS = [
+    check_phases, check_backward, check_compiled, check_answer, check_steps, check_status, check_signal,
+    check_history, check_out_of_memory, check_growing, check_cards, check_library, check_caught, check_several,
+    check_recorders, check_writes]
 
 
 def main():
     runner = Runner(os.path.abspath(sys.argv[1]), sys.argv[2])
     n_bad = 0
-    for check in CHECKS:
+    for check in [c for c in CHECKS if not sys.argv[3:] or c.__name__ in sys.argv[3:]]:
         begin = time.monotonic()
         try:
             check(runner)
