@@ -15,7 +15,7 @@
  * PyTorch's kernels for lists of tensors come near to. */
 enum { MAX_ARGUMENTS = 256, USUAL_BYTES = 4096, LARGEST_BYTES = 32764 };
 
-/* ---- PyTorch's kernel that fills a tensor ---- */
+/* ---- PyTorch's kernels whose arguments are known ---- */
 
 /* The bytes of a value of this type, as the compiler writes types in names; 0: another type. */
 static size_t value_bytes(const char *type) {
@@ -34,24 +34,27 @@ static size_t value_bytes(const char *type) {
     return 0;
 }
 
-/* (vectorized or unrolled)_elementwise_kernel<..., FillFunctor<type>, ...>(int n, FillFunctor<type>
- * value, the address, ...) */
-static void note_fill(const char *name, void **arguments) {
+/* PyTorch's kernels for (int n, a functor, the addresses of the result and of what is read, ...). A
+ * functor that is a lambda may hold addresses of its own; one with a name holds none. */
+static bool is_elementwise(const char *name) {
+    bool is_one = strstr(name, "29vectorized_elementwise_kernelI") != NULL ||
+                  strstr(name, "27unrolled_elementwise_kernelI") != NULL;
+    return is_one && strstr(name, "Ul") == NULL;
+}
+
+/* What such a kernel writes. A fill is known, unless it is captured and so done later. */
+static void note_elementwise(const char *name, void **arguments, bool is_captured) {
     static const char FUNCTOR[] = "FillFunctorI";
     const char *functor = strstr(name, FUNCTOR);
-    size_t n_value = functor != NULL && (strstr(name, "vectorized_elementwise_kernel") != NULL ||
-                                         strstr(name, "unrolled_elementwise_kernel") != NULL)
-                         ? value_bytes(functor + sizeof(FUNCTOR) - 1)
-                         : 0;
+    size_t n_value = functor != NULL ? value_bytes(functor + sizeof(FUNCTOR) - 1) : 0;
     int n = 0;
     void *to = NULL;
-    if (n_value == 0) {
-        return;
-    }
     memcpy(&n, arguments[0], sizeof(n));
     memcpy(&to, arguments[2], sizeof(to));
-    if (n > 0 && tide_vc_is_device(to)) {
+    if (n_value > 0 && n > 0 && !is_captured && tide_vc_is_device(to)) {
         tide_vc_known_fill(to, arguments[1], n_value, (size_t)n * n_value);
+    } else {
+        tide_vc_touch(to);
     }
 }
 
@@ -123,13 +126,12 @@ void tide_vc_launched(const char *name, void **arguments, void *stream) {
     if (arguments == NULL) {
         return;
     }
-    if (!tide_vc_known_is_empty()) {
+    if (is_elementwise(name)) {
+        note_elementwise(name, arguments, tide_vc_stream_of(stream)->capture != NULL);
+    } else if (!tide_vc_known_is_empty()) {
         bool is_list = strstr(name, "multi_tensor_apply") != NULL;
         touch_arguments(arguments, (uintptr_t)__builtin_frame_address(0),
                         is_list ? LARGEST_BYTES : USUAL_BYTES);
-    }
-    if (tide_vc_stream_of(stream)->capture == NULL) {
-        note_fill(name, arguments);
     }
 }
 

@@ -72,6 +72,7 @@ void tide_vc_refused(const char *call, const char *why) {
 
 int cudaMemcpy2DAsync(void *target, size_t target_pitch, const void *source, size_t source_pitch,
                       size_t width, size_t height, int kind, void *stream);
+int cudaMemcpyAsync(void *target, const void *source, size_t n_bytes, int kind, void *stream);
 int cudaMalloc(void **ret_address, size_t n_bytes);
 int cudaFree(void *address);
 int cudaGetDevice(int *ret_device);
@@ -81,6 +82,12 @@ int cudaMemcpy2DAsync(void *target, size_t target_pitch, const void *source, siz
                       size_t width, size_t height, int kind, void *stream) {
     (void)target, (void)target_pitch, (void)source, (void)kind, (void)stream;
     copied_width = width, copied_height = height, copied_pitch = source_pitch;
+    return 0;
+}
+
+int cudaMemcpyAsync(void *target, const void *source, size_t n_bytes, int kind, void *stream) {
+    (void)target, (void)source, (void)kind, (void)stream;
+    copied_width = n_bytes, copied_height = 1, copied_pitch = 0;
     return 0;
 }
 

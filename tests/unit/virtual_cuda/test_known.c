@@ -261,6 +261,34 @@ static void pytorch_fills_are_known(void **state) {
     assert_true(reads_zero(0, sizeof(got)));
 }
 
+/* A functor with a name reads what it reads; a lambda may hold an address that it writes to. */
+static void elementwise_kernels_write_one_result(void **state) {
+    (void)state;
+    static const char NAMED[] = "add";
+    static const char LAMBDA[] = "unscale";
+    const void *wrapper[3] = {0};
+    void **binary = __cudaRegisterFatBinary(wrapper);
+    __cudaRegisterFunction(binary, NAMED, NULL,
+                           "_ZN2at6native29vectorized_elementwise_kernelILi4ENS0_15CUDAFunctor_addI"
+                           "fEESt5arrayIPcLm3EEEEviT0_T1_");
+    __cudaRegisterFunction(binary, LAMBDA, NULL,
+                           "_ZN2at6native29vectorized_elementwise_kernelILi4EZNS0_3addEENKUlvE_clEv"
+                           "EUlfE_St5arrayIPcLm3EEEEviT0_T1_");
+    int n = 5;
+    unsigned char *scale = card + 3072;
+    unsigned char *addresses[3] = {card, card + 1024, card + 2048};
+    void *arguments[] = {&n, &scale, addresses};
+    for (size_t i = 0; i < 4; i++) {
+        send(i * 1024, 512);
+    }
+    assert_int_equal(cudaLaunchKernel(NAMED, ONE, ONE, arguments, 0, NULL), OK);
+    assert_true(reads_zero(0, 512));
+    assert_true(has(1024, 512) && has(2048, 512) && has(3072, 512));
+    assert_int_equal(cudaLaunchKernel(LAMBDA, ONE, ONE, arguments, 0, NULL), OK);
+    assert_true(reads_zero(1024, 512));
+    assert_true(reads_zero(3072, 512));
+}
+
 static void free_memory_is_forgotten(void **state) {
     (void)state;
     unsigned char *first = NULL;
@@ -376,6 +404,7 @@ int main(void) {
         TEST(arguments_on_the_heap_or_packed),
         TEST(what_a_list_leads_to_is_unknown_too),
         TEST(pytorch_fills_are_known),
+        TEST(elementwise_kernels_write_one_result),
         TEST(free_memory_is_forgotten),
         TEST(a_graph_writes_when_it_is_launched),
         TEST(answers_go_to_unknown_numbers_in_order),

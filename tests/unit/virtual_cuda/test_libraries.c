@@ -67,6 +67,8 @@ int ncclCommInitAll(void **comms, int devices, const int *list);
 int ncclCommUserRank(const void *comm, int *rank);
 int ncclCommCount(const void *comm, int *count);
 int ncclCommDestroy(void *comm);
+int ncclBcast(void *values, size_t count, int type, int root, void *comm, void *stream);
+int ncclAllGather(const void *from, void *to, size_t count, int type, void *comm, void *stream);
 int ncclAllReduce(const void *from, void *to, size_t count, int type, int op, void *comm,
                   void *stream);
 int cudnnCreateRNNDescriptor(void **rnn);
@@ -247,6 +249,27 @@ static void test_communicators_of_one_process(void **state) {
     assert_int_equal(n_handles, 0);
 }
 
+static void test_a_collective_of_one_rank_is_a_copy(void **state) {
+    void *comm = NULL;
+    (void)state;
+    assert_int_equal(ncclCommInitRank(&comm, 1, (unique_id){{1}}, 0), 0);
+    assert_int_equal(ncclAllReduce(card, card + 64, 5, 9, 0, comm, NULL), 0); /* bfloat16, sum */
+    assert_int_equal(copied_width, 10);
+    assert_int_equal(n_touched, 0);
+    copied_width = 0;
+    assert_int_equal(ncclAllReduce(card, card, 5, 4, 4, comm, NULL), 0); /* in place, average */
+    assert_int_equal(ncclBcast(card, 5, 4, 0, comm, NULL), 0);
+    assert_int_equal(copied_width, 0);
+    assert_int_equal(n_touched, 0);
+    assert_int_equal(ncclAllGather(card, card + 64, 3, 8, comm, NULL), 0);
+    assert_int_equal(copied_width, 24);
+    assert_int_equal(ncclAllReduce(card, card + 64, 5, 7, 5, comm, NULL),
+                     0); /* a factor of its own */
+    assert_int_equal(n_touched, 1);
+    assert_ptr_equal(touched[0], card + 64);
+    ncclCommDestroy(comm);
+}
+
 static void test_no_record_is_an_end_and_not_a_failure(void **state) {
     void *record = card;
     uint8_t buffer[8];
@@ -382,6 +405,7 @@ int main(void) {
         TEST(test_a_sparse_product_makes_its_result_unknown),
         TEST(test_refusals_are_said),
         TEST(test_communicators_of_one_process),
+        TEST(test_a_collective_of_one_rank_is_a_copy),
         TEST(test_no_record_is_an_end_and_not_a_failure),
         TEST(test_weights_of_an_lstm_lie_as_pytorch_expects),
         TEST(test_convolutions_and_dropout_say_what_is_not_known),
