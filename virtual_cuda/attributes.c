@@ -6,6 +6,7 @@
 #include "virtual_cuda/inexact.h"
 #include "virtual_cuda/machine.h"
 #include "virtual_cuda/status.h"
+#include "virtual_cuda/uses.h"
 
 /* What every card answers. */
 static int common_attribute(int attribute) {
@@ -101,24 +102,15 @@ int tide_vc_attribute(int attribute, int device) {
     }
 }
 
-/* Registers are not counted: images of kernels are compressed, and not read that far. */
-int tide_vc_resident_blocks(int device, int n_threads, unsigned long shared_bytes) {
-    tide_vc_inexact("cudaOccupancyMaxActiveBlocksPerMultiprocessor",
-                    "registers of kernels are not known: fewer blocks may be resident");
-    const tide_vc_card *card = tide_vc_card_of(device);
-    unsigned long n = (unsigned long)card->chip->max_multiprocessor_blocks;
-    if (n_threads > 0) {
-        unsigned long warps = ((unsigned long)n_threads + TIDE_CHIP_WARP_THREADS - 1) /
-                              TIDE_CHIP_WARP_THREADS * TIDE_CHIP_WARP_THREADS;
-        unsigned long by_threads = (unsigned long)card->chip->max_multiprocessor_threads / warps;
-        n = by_threads < n ? by_threads : n;
+int tide_vc_occupancy(const void *kernel, int device, int n_threads, size_t dynamic_bytes) {
+    const tide_card_chip *chip = tide_vc_card_of(device)->chip;
+    tide_vc_use use = {.n_registers = 0};
+    if (!tide_vc_use_of(kernel, device, &use)) {
+        tide_vc_inexact("cudaOccupancyMaxActiveBlocksPerMultiprocessor",
+                        "registers of a kernel are not known: fewer blocks may be resident");
     }
-    if (shared_bytes > 0) {
-        unsigned long each = shared_bytes + (unsigned long)tide_vc_attribute(111, device);
-        unsigned long by_shared = card->chip->shared_multiprocessor_bytes / each;
-        n = by_shared < n ? by_shared : n;
-    }
-    return (int)n;
+    return tide_vc_resident_blocks(chip, n_threads, (int)use.n_registers,
+                                   use.shared_bytes + dynamic_bytes);
 }
 
 static int get(int *ret_value, int attribute, int device) {

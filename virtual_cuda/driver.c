@@ -18,6 +18,7 @@
 #include "virtual_cuda/status.h"
 #include "virtual_cuda/streams.h"
 #include "virtual_cuda/unknown.h"
+#include "virtual_cuda/uses.h"
 
 enum { UUID_BYTES = 16 };
 
@@ -209,10 +210,15 @@ TIDE_VC_EXPORT int cuLinkComplete(void *link, void **ret_image, size_t *ret_n_by
     return TIDE_VC_OK;
 }
 
-/* CUfunction_attribute: 0 threads of a block, 4 registers, which are a guess. */
+/* CUfunction_attribute: 0 threads of a block, 1 static shared memory, 4 registers, which are a
+ * guess where the image cannot be read. */
 TIDE_VC_EXPORT int cuFuncGetAttribute(int *ret_value, int attribute, void *kernel) {
-    (void)kernel;
-    *ret_value = attribute == 0 ? TIDE_CHIP_MAX_BLOCK_THREADS : attribute == 4 ? 32 : 0;
+    tide_vc_use use = {.n_registers = 32};
+    (void)tide_vc_use_of(kernel, tide_vc_device(), &use);
+    *ret_value = attribute == 0   ? TIDE_CHIP_MAX_BLOCK_THREADS
+                 : attribute == 1 ? (int)use.shared_bytes
+                 : attribute == 4 ? (int)use.n_registers
+                                  : 0;
     return TIDE_VC_OK;
 }
 
@@ -231,8 +237,7 @@ TIDE_VC_EXPORT int cuFuncSetCacheConfig(void *kernel, int config) {
 
 TIDE_VC_EXPORT int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *ret_n, void *kernel,
                                                                int n_threads, size_t shared_bytes) {
-    (void)kernel;
-    *ret_n = tide_vc_resident_blocks(tide_vc_device(), n_threads, shared_bytes);
+    *ret_n = tide_vc_occupancy(kernel, tide_vc_device(), n_threads, shared_bytes);
     return TIDE_VC_OK;
 }
 
@@ -304,7 +309,6 @@ enum { ATTRIBUTE_BYTES = 72, CLUSTER_DIMENSION = 4, CLUSTER_AT = 8, MULTIPROCESS
  * hold fewer, which nobody publishes; it decides the size of a grid and no memory. */
 TIDE_VC_EXPORT int cuOccupancyMaxActiveClusters(int *ret_n, void *kernel,
                                                 const driver_launch *config) {
-    (void)kernel;
     unsigned cluster[3] = {1, 1, 1};
     for (unsigned i = 0; i < config->n_attributes; i++) {
         const unsigned char *attribute = config->attributes + (size_t)i * ATTRIBUTE_BYTES;
@@ -315,7 +319,7 @@ TIDE_VC_EXPORT int cuOccupancyMaxActiveClusters(int *ret_n, void *kernel,
     unsigned n_blocks = cluster[0] * cluster[1] * cluster[2];
     int n_threads = (int)(config->block[0] * config->block[1] * config->block[2]);
     int device = tide_vc_device();
-    int n_resident = tide_vc_resident_blocks(device, n_threads, config->shared_bytes);
+    int n_resident = tide_vc_occupancy(kernel, device, n_threads, config->shared_bytes);
     *ret_n = tide_vc_attribute(MULTIPROCESSORS, device) * n_resident /
              (int)(n_blocks > 0 ? n_blocks : 1);
     return TIDE_VC_OK;

@@ -38,6 +38,7 @@ bool tide_vc_image_choose(const void *fat_binary, int capability, tide_vc_image 
     }
     const unsigned char *entry = fat + read_number(fat + FAT_HEADER_AT, 2);
     const unsigned char *end = entry + read_number(fat + FAT_SIZE_AT, 8);
+    const unsigned char *chosen = NULL;
     int binary = 0;
     int ptx = 0;
     while (end - entry >= ENTRY_LEAST_BYTES) {
@@ -45,6 +46,7 @@ bool tide_vc_image_choose(const void *fat_binary, int capability, tide_vc_image 
         int built_for = (int)read_number(entry + ENTRY_CAPABILITY_AT, 4);
         bool is_below = built_for <= capability;
         if (kind == KIND_BINARY && is_below && built_for / 10 == capability / 10) {
+            chosen = built_for > binary ? entry : chosen;
             binary = built_for > binary ? built_for : binary;
         } else if (kind == KIND_PTX && is_below) {
             ptx = built_for > ptx ? built_for : ptx;
@@ -56,7 +58,8 @@ bool tide_vc_image_choose(const void *fat_binary, int capability, tide_vc_image 
         }
         entry += n_bytes;
     }
-    *ret_image = binary != 0 ? (tide_vc_image){binary, binary} : (tide_vc_image){ptx, capability};
+    *ret_image = binary != 0 ? (tide_vc_image){binary, binary, chosen, end}
+                             : (tide_vc_image){.ptx_version = ptx, .binary_version = capability};
     return binary != 0 || ptx != 0;
 }
 
@@ -109,12 +112,13 @@ static bool grow(void) {
 tide_vc_image tide_vc_image_of(const void *host, int device) {
     const tide_vc_card *card = tide_vc_card_of(device);
     int capability = 10 * card->major + card->minor;
-    tide_vc_image image = {capability, capability};
+    const tide_vc_image own = {.ptx_version = capability, .binary_version = capability};
+    tide_vc_image image = own;
     pthread_mutex_lock(&lock);
     const module *of = n_slots > 0 ? kernels[slot_of(host)].of : NULL;
     pthread_mutex_unlock(&lock);
     if (of != NULL && !tide_vc_image_choose(of->fat_binary, capability, &image)) {
-        image = (tide_vc_image){capability, capability};
+        image = own;
     }
     return image;
 }

@@ -13,6 +13,8 @@
 typedef struct tide_vc_image {
     int ptx_version;    /* of the PTX that it was made from */
     int binary_version; /* of its machine code */
+    /* The entry of the fat binary, and the end of all its entries. NULL: it is PTX, or unknown. */
+    const unsigned char *entry, *end;
 } tide_vc_image;
 
 /* The image that the driver chooses of a fat binary for a card of that compute capability: machine

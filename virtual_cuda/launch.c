@@ -14,13 +14,14 @@
 #include "virtual_cuda/machine.h"
 #include "virtual_cuda/status.h"
 #include "virtual_cuda/streams.h"
+#include "virtual_cuda/uses.h"
 
 /* dim3, which is passed by value: two of them as in NVIDIA's headers. */
 typedef struct extent {
     unsigned x, y, z;
 } extent;
 
-enum { GUESSED_REGISTERS = 32 }; /* of a thread: images are not read that far */
+enum { GUESSED_REGISTERS = 32 }; /* of a thread of a kernel whose image cannot be read */
 
 static int launch(const void *kernel, void **arguments, void *stream) {
     tide_vc_launched(tide_vc_kernel_name(kernel), arguments, stream);
@@ -103,8 +104,11 @@ typedef struct kernel_attributes {
 
 TIDE_VC_EXPORT int cudaFuncGetAttributes(kernel_attributes *ret, const void *kernel) {
     tide_vc_image image = tide_vc_image_of(kernel, tide_vc_device());
+    tide_vc_use use = {.n_registers = GUESSED_REGISTERS};
+    (void)tide_vc_use_of(kernel, tide_vc_device(), &use);
     *ret = (kernel_attributes){.max_threads = TIDE_CHIP_MAX_BLOCK_THREADS,
-                               .n_registers = GUESSED_REGISTERS,
+                               .n_registers = (int)use.n_registers,
+                               .shared_bytes = use.shared_bytes,
                                .ptx_version = image.ptx_version,
                                .binary_version = image.binary_version,
                                .max_dynamic_shared_bytes = TIDE_CHIP_SHARED_BLOCK_BYTES,
@@ -127,9 +131,8 @@ TIDE_VC_EXPORT int cudaFuncSetCacheConfig(const void *kernel, int config) {
 
 TIDE_VC_EXPORT int cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
     int *ret_n, const void *kernel, int n_threads, size_t shared_bytes, unsigned flags) {
-    (void)kernel;
     (void)flags;
-    *ret_n = tide_vc_resident_blocks(tide_vc_device(), n_threads, shared_bytes);
+    *ret_n = tide_vc_occupancy(kernel, tide_vc_device(), n_threads, shared_bytes);
     return TIDE_VC_OK;
 }
 

@@ -44,6 +44,12 @@ for runtime in nvidia-cuda-runtime-cu11==11.8.89 nvidia-cuda-runtime-cu12==12.1.
     LD_LIBRARY_PATH=$scratch:$scratch/other TIDEMARK_VIRTUAL_CARDS=h100-80 "$scratch/check_layouts"
 done
 
+echo "images of kernels:"
+root=$here/../..
+cc -O1 -I "$root" "$here/check_images.c" "$root/virtual_cuda/cubin.c" "$root/virtual_cuda/unpack.c" -o "$scratch/check_images"
+"$python" -B "$here/check_images.py" "$scratch/check_images" "$packages/torch/lib/libtorch_cuda.so" \
+    "$packages/triton/backends/nvidia/bin/cuobjdump"
+
 echo "a PyTorch program on a virtual card:"
 LD_PRELOAD=$library LD_LIBRARY_PATH=$scratch TIDEMARK_VIRTUAL_CARDS=h100-80+t4-16 "$python" -B "$here/first_steps.py"
 for streams in now late; do

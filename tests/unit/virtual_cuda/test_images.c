@@ -40,7 +40,7 @@ static fat make_fat(const entry *entries, size_t n) {
 }
 
 static void assert_chosen(const fat *of, int capability, int ptx, int binary) {
-    tide_vc_image image = {0, 0};
+    tide_vc_image image = {.entry = NULL};
     assert_true(tide_vc_image_choose(of->bytes, capability, &image));
     assert_int_equal(image.ptx_version, ptx);
     assert_int_equal(image.binary_version, binary);
@@ -72,7 +72,7 @@ static void a_card_that_is_too_old_has_no_image(void **state) {
     (void)state;
     const entry entries[] = {{BINARY, 80}, {PTX, 80}};
     const fat made = make_fat(entries, 2);
-    tide_vc_image image = {1, 2};
+    tide_vc_image image = {.ptx_version = 1};
     assert_false(tide_vc_image_choose(made.bytes, 75, &image));
     assert_false(tide_vc_image_choose(NULL, 75, &image));
 }
@@ -81,7 +81,7 @@ static void a_card_that_is_too_old_has_no_image(void **state) {
 static void a_damaged_fat_binary_ends_the_search(void **state) {
     (void)state;
     const entry entries[] = {{BINARY, 80}, {BINARY, 86}};
-    tide_vc_image image = {0, 0};
+    tide_vc_image image = {.entry = NULL};
     fat made = make_fat(entries, 2);
     put(made.bytes + HEADER_BYTES + 8, UINT64_C(1) << 40, 8); /* the first entry's payload */
     assert_true(tide_vc_image_choose(made.bytes, 86, &image));
