@@ -10,6 +10,7 @@
 typedef struct interval {
     size_t first, last; /* it begins with mark `first` and ends with mark `last` */
     bool is_open;       /* nothing ended it */
+    bool is_rest;       /* a phase that begins because another ended */
     uint32_t parent;    /* TIDE_NONE: it is a step */
     int32_t step;       /* number of the step */
     const char *name;
@@ -52,6 +53,15 @@ static void enter(builder *to, size_t mark, const char *phase) {
     to->phase = to->step != TIDE_NONE ? begin(to, mark, to->step, phase) : TIDE_NONE;
 }
 
+/* A backward pass or a step of an optimizer is over: what follows is the forward pass of the next
+ * micro-batch, unless an optimizer comes first. */
+static void leave(builder *to, size_t mark) {
+    enter(to, mark, "forward");
+    if (to->phase != TIDE_NONE) {
+        to->all[to->phase].is_rest = true;
+    }
+}
+
 /* Where nothing is optimised, a step lasts from one call of the outermost module to the next. */
 static void begin_call(builder *to, size_t mark) {
     if (to->step != TIDE_NONE) {
@@ -76,11 +86,11 @@ static void take_mark(builder *to, size_t mark) {
     } else if (strcmp(name, "backward begins") == 0) {
         enter(to, mark, "backward");
     } else if (strcmp(name, "backward ends") == 0) {
-        enter(to, mark, "forward"); /* of the next micro-batch, unless the optimizer comes first */
+        leave(to, mark);
     } else if (strcmp(name, "optimizer begins") == 0) {
         enter(to, mark, "optimizer");
     } else if (strcmp(name, "optimizer ends") == 0) { /* not of the one that ends steps */
-        enter(to, mark, "forward");
+        leave(to, mark);
     } else if (strcmp(name, "step ends") == 0 ||
                (strcmp(name, "program ends") == 0 && to->is_by_call &&
                 !to->document->left->is_out_of_memory)) {
@@ -102,7 +112,7 @@ static void drop_empty(builder *of) {
         }
         interval *phase = &of->all[which];
         interval *step = phase->parent != TIDE_NONE ? &of->all[phase->parent] : phase;
-        bool is_gap = which + 1 < of->n && strcmp(phase->name, "forward") == 0 &&
+        bool is_gap = which + 1 < of->n && phase->is_rest &&
                       strcmp(of->all[which + 1].name, "optimizer") == 0;
         if (step->is_open && !keeps_open) {
             of->after[i] = TIDE_NONE;
