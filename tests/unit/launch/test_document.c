@@ -337,6 +337,15 @@ static void what_nobody_names_is_known_by_its_lifetime(void **state) {
     assert_tensors(&of, "unknown -, activation -, activation -, temporary -, unknown -, unknown -");
 }
 
+static void what_outlives_its_step_is_not_temporary(void **state) {
+    (void)state;
+    const history of = {.words = {"+1 +2 -2 -1"},
+                        MARKS(MARK("step begins", 0), MARK("optimizer begins", 3),
+                              MARK("step ends", 3), MARK("step begins", 3),
+                              MARK("optimizer begins", 4), MARK("step ends", 4))};
+    assert_tensors(&of, "unknown -, temporary -");
+}
+
 static void a_failure_leaves_activations(void **state) {
     (void)state;
     const history of = {
@@ -372,6 +381,7 @@ int main(void) {
         cmocka_unit_test(an_annotation_lies_in_the_phase_that_it_begins_in),
         cmocka_unit_test(a_name_is_of_the_block_that_lives_then),
         cmocka_unit_test(what_nobody_names_is_known_by_its_lifetime),
+        cmocka_unit_test(what_outlives_its_step_is_not_temporary),
         cmocka_unit_test(a_failure_leaves_activations),
         cmocka_unit_test(names_of_another_device_are_not_taken),
         cmocka_unit_test(a_category_of_the_programs_own),
