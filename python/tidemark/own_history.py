@@ -41,6 +41,26 @@ class Window:
         return kept
 
 
+class _WithoutCompiler:
+    """Within `with`, PyTorch does not ask its compiler which lines compiled code comes from.
+
+    It would import the compiler for that, which takes longer than a second. Where the compiler is not
+    loaded, nothing was compiled.
+    """
+
+    def __init__(self, torch):
+        self.names = torch.__dict__
+        self.is_hidden = "torch._inductor" not in sys.modules and "_inductor" not in self.names
+
+    def __enter__(self):
+        if self.is_hidden:
+            self.names["_inductor"] = None
+
+    def __exit__(self, *_):
+        if self.is_hidden and self.names["_inductor"] is None:  # else another thread has imported it
+            del self.names["_inductor"]
+
+
 def share(torch, begin_ours):
     """Begins our history, and answers the program's calls from it.
 
@@ -54,10 +74,11 @@ def share(torch, begin_ours):
     begin_ours(switch)
 
     def whole():
-        try:
-            found = look(None)
-        except TypeError:  # before PyTorch 2.7 it took no argument
-            found = look()
+        with _WithoutCompiler(torch):
+            try:
+                found = look(None)
+            except TypeError:  # before PyTorch 2.7 it took no argument
+                found = look()
         for trace in found["device_traces"]:
             if trace and trace[-1]["action"] == "snapshot":
                 trace.pop()  # this look; the next one finds it in its place
