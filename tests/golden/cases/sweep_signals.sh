@@ -11,7 +11,7 @@ child_of() { # PID: waits until a child of PID runs a cell, and prints the ID of
 tidemark sweep "$@" >table 2>messages &
 pid=$!
 first=$(child_of "$pid")
-kill -SEGV "$first"
+kill -ABRT "$first" # sanitizers handle most other signals themselves
 second=$first
 while [ "$second" = "$first" ]; do second=$(child_of "$pid"); done
 kill -TERM "$pid"
