@@ -85,12 +85,10 @@ static void take_mark(builder *to, size_t mark) {
         begin_call(to, mark);
     } else if (strcmp(name, "backward begins") == 0) {
         enter(to, mark, "backward");
-    } else if (strcmp(name, "backward ends") == 0) {
-        leave(to, mark);
     } else if (strcmp(name, "optimizer begins") == 0) {
         enter(to, mark, "optimizer");
-    } else if (strcmp(name, "optimizer ends") == 0) { /* not of the one that ends steps */
-        leave(to, mark);
+    } else if (strcmp(name, "backward ends") == 0 || strcmp(name, "optimizer ends") == 0) {
+        leave(to, mark); /* the optimizer whose step ends a step has "step ends" instead */
     } else if (strcmp(name, "step ends") == 0 ||
                (strcmp(name, "program ends") == 0 && to->is_by_call &&
                 !to->document->left->is_out_of_memory)) {

@@ -6,9 +6,6 @@
 
 enum { MAX_WORKSPACES = 256 };
 
-TIDE_VC_EXPORT uint64_t tidemark_workspace(unsigned i, int by_call);
-TIDE_VC_EXPORT void tidemark_workspaces_forget(void);
-
 typedef struct workspace {
     uint64_t address;
     tide_vc_lent lent;
@@ -36,7 +33,7 @@ void tide_vc_workspace_add(const void *address, size_t n_bytes, tide_vc_lent len
     pthread_mutex_unlock(&lock);
 }
 
-uint64_t tidemark_workspace(unsigned i, int by_call) {
+TIDE_VC_EXPORT uint64_t tidemark_workspace(unsigned i, int by_call) {
     uint64_t address = 0;
     pthread_mutex_lock(&lock);
     for (unsigned at = 0; at < n_all && address == 0; at++) {
@@ -49,7 +46,7 @@ uint64_t tidemark_workspace(unsigned i, int by_call) {
     return address;
 }
 
-void tidemark_workspaces_forget(void) {
+TIDE_VC_EXPORT void tidemark_workspaces_forget(void) {
     pthread_mutex_lock(&lock);
     n_all = 0;
     pthread_mutex_unlock(&lock);
