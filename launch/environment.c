@@ -58,12 +58,14 @@ static void set_number(builder *to, const char *name, uint64_t value) {
     }
 }
 
-/* Puts `first` before the value that the name has. */
-static void put_before(builder *to, const char *name, const char *first) {
+/* Joins `first` and `last`, one of which is NULL: the value that the name has goes there. */
+static void join(builder *to, const char *name, const char *first, const char *last) {
     char text[4 * TIDE_LAUNCH_PATH_BYTES];
     const char *old = getenv(name);
     bool has_old = old != NULL && old[0] != '\0';
-    int n = snprintf(text, sizeof(text), "%s%s%s", first, has_old ? ":" : "", has_old ? old : "");
+    first = first != NULL ? first : has_old ? old : "";
+    last = last != NULL ? last : has_old ? old : "";
+    int n = snprintf(text, sizeof(text), "%s%s%s", first, has_old ? ":" : "", last);
     if (n >= (int)sizeof(text)) {
         to->no_memory = true;
         return;
@@ -97,6 +99,7 @@ static void add_ours(builder *to, const tide_launch *launch, const tide_launch_c
     char text[3 * TIDE_LAUNCH_PATH_BYTES];
     set(to, "TIDEMARK_RUN_FOLDER", launch->folder);
     set(to, "TIDEMARK_PYTHON", launch->python);
+    join(to, "PYTHONPATH", NULL, launch->python); /* for programs that import tidemark */
     set(to, "TIDEMARK_VIRTUAL_CARDS", config->cards);
     set(to, "TIDEMARK_VALUES", config->values);
     set(to, "TIDEMARK_STREAMS", config->streams);
@@ -104,14 +107,14 @@ static void add_ours(builder *to, const tide_launch *launch, const tide_launch_c
     set_number(to, "TIDEMARK_STEPS", config->n_steps);
     set_number(to, "TIDEMARK_CALLS", config->n_calls);
     snprintf(text, sizeof(text), "%s/lib", launch->folder);
-    put_before(to, "LD_LIBRARY_PATH", text);
+    join(to, "LD_LIBRARY_PATH", text, NULL);
     /* The second one is needed with real writes, too: it hands the environment on to programs that
      * are started with another one. */
     snprintf(text, sizeof(text), "%s/libtidemark_virtual_cuda.so%s%s%s", launch->objects,
              tide_launch_has_scratch(launch) ? ":" : "",
              tide_launch_has_scratch(launch) ? launch->objects : "",
              tide_launch_has_scratch(launch) ? "/libtidemark_scratch.so" : "");
-    put_before(to, "LD_PRELOAD", text);
+    join(to, "LD_PRELOAD", text, NULL);
     if (!config->writes_are_real) {
         add_scratch(to, launch);
     }

@@ -15,24 +15,26 @@ enum { NEEDED = 0, ASKED, DONE };
 static _Atomic int state;
 
 /* Imports the package from its file, so that neither the program's sys.path nor -E, -I or -S
- * matters. `ready` is what the package answers. */
+ * matters, and under a name of its own: `tidemark` is what the program imports by that name, which
+ * may be another version of the package, or a module of the program's. `ready` is what the package
+ * answers. */
 static const char CODE[] =
     "ready = True\n"
     "try:\n"
     "    import os, sys\n"
-    "    package = sys.modules.get('tidemark')\n"
+    "    package = sys.modules.get('_tidemark_recorder')\n"
     "    if package is None:\n"
     "        import importlib.util\n"
     "        folder = os.path.join(os.environ['TIDEMARK_PYTHON'], 'tidemark')\n"
     "        spec = importlib.util.spec_from_file_location(\n"
-    "            'tidemark', os.path.join(folder, '__init__.py'),\n"
+    "            '_tidemark_recorder', os.path.join(folder, '__init__.py'),\n"
     "            submodule_search_locations=[folder])\n"
     "        package = importlib.util.module_from_spec(spec)\n"
-    "        sys.modules['tidemark'] = package\n"
+    "        sys.modules['_tidemark_recorder'] = package\n"
     "        spec.loader.exec_module(package)\n"
     "    ready = package._start()\n"
     "except BaseException as error:\n"
-    "    sys.modules.pop('tidemark', None)\n"
+    "    sys.modules.pop('_tidemark_recorder', None)\n"
     "    print(f'tidemark: the program is not recorded: {type(error).__name__}: {error}',\n"
     "          file=sys.stderr, flush=True)\n";
 

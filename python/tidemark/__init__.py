@@ -1,21 +1,40 @@
-"""The part of tidemark that lives in the interpreter of a recorded PyTorch program.
+"""What a program can tell tidemark about itself while it is recorded.
 
-`tidemark run` preloads a library. At the first CUDA call of a process, that library imports this
-package and calls _start() in the main thread. The package then lets PyTorch record its history,
-marks steps and phases in it, names the tensors of models and optimizers, and writes everything
-into the folder of the run when the process ends.
+    import tidemark
 
-Nothing here changes what the program computes or allocates. Whatever goes wrong here is told in one
-line on stderr, and the program goes on.
+    for batch in batches:
+        with tidemark.scope("forward"):
+            loss = model(batch)
+        loss.backward()
+        optimizer.step()
+        tidemark.step()
+
+    tidemark.category(cache, "kv cache")
+    tidemark.snapshot("now.json.gz")
+
+These functions do nothing where the program is not recorded, and they never raise an exception. So
+they may stay in a program. Importing this package imports neither PyTorch nor anything large.
+
+tidemark.huggingface and tidemark.lightning have a callback each that calls step(), and
+`%load_ext tidemark` brings `%%tidemark` into Jupyter.
+
+The package has a second use: `tidemark run` loads a copy of it, under a name of its own, into the
+interpreter of a recorded program, and calls _start().
 """
 import os
 import sys
 
-__all__ = []
+from .marking import category, scope, snapshot, step
+
+__all__ = ["category", "scope", "snapshot", "step"]
 
 
 def _start():
-    """Prepares the recording. Returns False as long as PyTorch is not imported: ask again."""
+    """Prepares the recording by PyTorch's history. A preloaded library calls it at the first CUDA call
+    of the process, in the main thread.
+
+    Returns False as long as PyTorch is not imported: ask again.
+    """
     cuda = sys.modules.get("torch.cuda")
     if not hasattr(cuda, "_lazy_call") or not hasattr(sys.modules["torch"], "Tensor"):
         return False

@@ -81,6 +81,10 @@ class Names:
             for name, buffer in module.named_buffers():
                 self._add(counts, buffer, "buffer", name)
 
+    def add_own(self, device, address, category, name):
+        """What the program itself says; another block may have been at the address before."""
+        self.rows.append([device, self.marks.here()[device], address, category, name])
+
     def _add(self, counts, tensor, category, name):
         import torch
 

@@ -52,6 +52,22 @@ def prepare(cuda):
         cuda._queued_calls.append((_begin, []))
 
 
+def is_on():
+    """Whether the program's own marks can be taken: PyTorch counts what it allocates."""
+    torch = sys.modules.get("torch")
+    return _recording is not None and torch is not None and torch.cuda.is_initialized()
+
+
+def mark_own_step():
+    """The program says that a step is over (marking.py)."""
+    steps.mark_own(_recording.marks, end_now)
+
+
+def name_own_block(device, address, category, name):
+    """The program says what the block at the address is."""
+    _recording.names.add_own(device, address, category, name)
+
+
 def _begin():
     """CUDA is initialised, and nothing has been allocated yet."""
     import torch

@@ -6,7 +6,8 @@ one look and changes nothing.
 
 A step ends when the first optimizer of the program has made its step. Gradient accumulation counts
 once, because the optimizer then steps once. The first step begins with the first call of a module.
-Where nothing is optimised, a step begins with each call of the module that was called first.
+Where nothing is optimised, a step begins with each call of the module that was called first. A program
+that calls tidemark.step() has the steps that it tells, and no others.
 """
 import os
 import threading
@@ -22,6 +23,7 @@ class Marks:
         self.n_steps = 0
         self.n_calls = 0
         self.has_optimizer = False
+        self.has_own = False  # the program tells its steps itself
         self.ended_early = False  # by --steps or --calls
         self.n_forgotten = {}  # device -> rows that the program made PyTorch forget
 
@@ -43,9 +45,25 @@ class Marks:
         self.rows.append([name, self.here()])
 
     def told(self):
-        """The marks that count: steps end with an optimizer's, or begin with calls where there is none."""
+        """The marks that count: steps are those that the program tells, or they end with an optimizer's,
+        or they begin with calls where there is none."""
+        if self.has_own:
+            return self._told_by_program()
         other = "call begins" if self.has_optimizer else "step begins"
         return [row for row in self.rows if row[0] != other]
+
+    def _told_by_program(self):
+        told = []
+        is_open = False
+        for name, here in self.rows:
+            if name == "own step":
+                told += [["step ends", here]] if is_open else []
+                name = "step begins"
+            elif name == "step begins" and is_open or name == "call begins":
+                continue
+            is_open = is_open or name == "step begins"
+            told.append(["optimizer ends" if name == "step ends" else name, here])
+        return told
 
 
 def watch(marks, names, end_now):
@@ -54,7 +72,7 @@ def watch(marks, names, end_now):
     end_now: called without arguments when as many of them have happened as were asked for.
     """
     _watch_first_call(marks)
-    _watch_optimizers(marks, names, int(os.environ.get("TIDEMARK_STEPS", 0)), end_now)
+    _watch_optimizers(marks, names, end_now)
     _watch_backward(marks)
     _watch_forgetting(marks)
     n_calls = int(os.environ.get("TIDEMARK_CALLS", 0))
@@ -107,7 +125,21 @@ def _marked_calls(marks, which):
     return then
 
 
-def _watch_optimizers(marks, names, n_steps, end_now):
+def mark_own(marks, end_now):
+    """The program says that a step is over. The first time, the optimizer's steps so far no longer count."""
+    if not marks.has_own:
+        marks.has_own, marks.n_steps = True, 0
+    marks.add("own step")
+    _count(marks, end_now)
+
+
+def _count(marks, end_now):
+    marks.n_steps += 1
+    if marks.n_steps == int(os.environ.get("TIDEMARK_STEPS", 0)):
+        end_now()
+
+
+def _watch_optimizers(marks, names, end_now):
     from torch.optim import optimizer as optimizers
 
     first = []  # the optimizer whose steps are counted; kept alive by the program
@@ -125,9 +157,8 @@ def _watch_optimizers(marks, names, n_steps, end_now):
             marks.add("optimizer ends")
             return
         marks.add("step ends")
-        marks.n_steps += 1
-        if marks.n_steps == n_steps:
-            end_now()
+        if not marks.has_own:
+            _count(marks, end_now)
         marks.add("step begins")
 
     optimizers.register_optimizer_step_pre_hook(before)
