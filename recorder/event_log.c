@@ -22,9 +22,22 @@ enum { MORE_BASE = 65536 };
  */
 enum { TOUCHED_ROWS = 1024, PAGE_BYTES = 4096 };
 
+static tide_event *row_of(const tide_event_log *log, tide_event *rows, size_t i) {
+    return (tide_event *)(void *)((unsigned char *)rows + i * log->row_bytes);
+}
+
+static tide_event *row_at(const tide_event_log *log, size_t i) {
+    return row_of(log, log->rows, i);
+}
+
+static tide_event *base_at(const tide_event_log *log, size_t i) {
+    return row_of(log, log->base, i);
+}
+
 void tide_event_log_init_in(tide_event_log *log, const tide_hostmem *mem,
                             const tide_event_log_memory *memory, bool keep_newest) {
-    *log = (tide_event_log){.rows = memory->rows,
+    *log = (tide_event_log){.row_bytes = memory->row_bytes,
+                            .rows = memory->rows,
                             .max_events = memory->max_events,
                             .keep_newest = keep_newest,
                             .base = memory->base,
@@ -56,7 +69,8 @@ tide_status tide_event_log_init(tide_event_log *log, const tide_hostmem *mem, si
                          tide_bytes_format((int64_t)(max_events * sizeof(tide_event)), text),
                          strerror(errno));
     }
-    const tide_event_log_memory memory = {.rows = rows,
+    const tide_event_log_memory memory = {.row_bytes = sizeof(tide_event),
+                                          .rows = rows,
                                           .max_events = max_events,
                                           .base = (tide_event *)rows + max_events,
                                           .max_base = max_base};
@@ -103,9 +117,9 @@ static void base_remove(tide_event_log *log, const tide_event *event) {
     tide_map_remove(&log->base_at, key_of(event));
     /* The row must be unused before its address becomes a link of the list: a reader would take the
      * link for the address of a block. */
-    log->base[row].action = TIDE_BASE_UNUSED;
+    base_at(log, row)->action = TIDE_BASE_UNUSED;
     atomic_signal_fence(memory_order_acq_rel);
-    log->base[row].address = log->base_unused;
+    base_at(log, row)->address = log->base_unused;
     log->base_unused = row + 1;
     log->n_base--;
 }
@@ -122,10 +136,11 @@ static bool base_add(tide_event_log *log, const tide_event *event) {
     }
     tide_event entry = *event;
     entry.action = TIDE_BASE_UNUSED;
-    log->base_unused = is_new ? 0 : log->base[row].address;
-    log->base[row] = entry;
+    log->base_unused = is_new ? 0 : base_at(log, row)->address;
+    *base_at(log, row) = entry;
+    memcpy(base_at(log, row) + 1, event + 1, log->row_bytes - sizeof(*event));
     atomic_signal_fence(memory_order_acq_rel);
-    log->base[row].action = event->action;
+    base_at(log, row)->action = event->action;
     log->n_base++;
     if (is_new) {
         log->n_base_used++;
@@ -139,9 +154,15 @@ static bool base_add(tide_event_log *log, const tide_event *event) {
 static void base_request_free(tide_event_log *log, const tide_event *event) {
     uint64_t row = 0;
     if (tide_map_find(&log->base_at, key_of(event), &row)) {
-        log->base[row].action = TIDE_ACTION_FREE_REQUESTED;
+        base_at(log, row)->action = TIDE_ACTION_FREE_REQUESTED;
     }
 }
+
+/* A row with all that may lie behind it. */
+typedef struct piece {
+    tide_event event;
+    unsigned char behind[TIDE_EVENT_MAX_EXTRA];
+} piece;
 
 /* Removes [event->address, + block_bytes) from the mapped pieces. What is unmapped may be a part of
  * one piece, or span several. This is rare, so it searches all rows. False: there might be no room
@@ -153,17 +174,18 @@ static bool base_unmap(tide_event_log *log, const tide_event *event) {
         return false;
     }
     for (size_t i = 0; i < log->n_base_used; i++) {
-        tide_event *row = &log->base[i];
+        tide_event *row = base_at(log, i);
         uint64_t row_end = row->address + row->block_bytes;
         if (row->action != TIDE_ACTION_SEGMENT_MAP || row->address >= end || row_end <= begin) {
             continue;
         }
         if (row_end > end) { /* the upper part of the piece stays */
-            tide_event upper = *row;
-            upper.address = end;
-            upper.block_bytes = row_end - end;
-            upper.requested_bytes = upper.block_bytes;
-            if (!base_add(log, &upper)) {
+            piece upper;
+            memcpy(&upper, row, log->row_bytes);
+            upper.event.address = end;
+            upper.event.block_bytes = row_end - end;
+            upper.event.requested_bytes = row_end - end;
+            if (!base_add(log, &upper.event)) {
                 return false;
             }
         }
@@ -210,7 +232,7 @@ static bool drop_oldest(tide_event_log *log) {
         return false;
     }
     log->next = log->next == log->max_events ? 0 : log->next;
-    if (!fold(log, &log->rows[log->next])) {
+    if (!fold(log, row_at(log, log->next))) {
         log->is_frozen = true;
         return false;
     }
@@ -227,9 +249,9 @@ static void touch_more(tide_event_log *log) {
     size_t n_rows = log->max_events - log->n_touched;
     n_rows = n_rows < TOUCHED_ROWS ? n_rows : TOUCHED_ROWS;
 #ifdef MADV_POPULATE_WRITE
-    char *begin = (char *)(log->rows + log->n_touched);
+    char *begin = (char *)row_at(log, log->n_touched);
     size_t in_page = (uintptr_t)begin & (PAGE_BYTES - 1);
-    (void)madvise(begin - in_page, in_page + n_rows * sizeof(tide_event), MADV_POPULATE_WRITE);
+    (void)madvise(begin - in_page, in_page + n_rows * log->row_bytes, MADV_POPULATE_WRITE);
 #endif
     log->n_touched += n_rows;
 }
@@ -245,7 +267,7 @@ tide_event *tide_event_log_row_begin(tide_event_log *log) {
     if (log->next >= log->n_touched) {
         touch_more(log);
     }
-    return &log->rows[log->next];
+    return row_at(log, log->next);
 }
 
 void tide_event_log_row_end(tide_event_log *log) {
@@ -269,11 +291,29 @@ bool tide_event_log_has_newest(const tide_event_log *log) {
 }
 
 const tide_event *tide_event_log_newest(const tide_event_log *log, size_t i) {
-    return &log->rows[i < log->next ? log->next - 1 - i : log->next + log->max_events - 1 - i];
+    return row_at(log, i < log->next ? log->next - 1 - i : log->next + log->max_events - 1 - i);
+}
+
+tide_event *tide_event_log_last(tide_event_log *log) {
+    return tide_event_log_n_kept(log) == 0 ? NULL : row_at(log, log->next - 1);
 }
 
 uint64_t tide_event_log_first(const tide_event_log *log) {
     return log->n_folded;
+}
+
+/* Rows that lie one behind the other. */
+static void copy_rows(const tide_event_log *log, size_t slot, size_t n_rows,
+                      tide_event *ret_events) {
+    if (log->row_bytes == sizeof(*ret_events)) {
+        if (n_rows > 0) {
+            memcpy(ret_events, log->rows + slot, n_rows * sizeof(*ret_events));
+        }
+        return;
+    }
+    for (size_t i = 0; i < n_rows; i++) {
+        ret_events[i] = *row_at(log, slot + i);
+    }
 }
 
 void tide_event_log_copy(const tide_event_log *log, uint64_t first, size_t n_rows,
@@ -281,19 +321,15 @@ void tide_event_log_copy(const tide_event_log *log, uint64_t first, size_t n_row
     size_t slot = (size_t)(first % log->max_events);
     size_t n_left = log->max_events - slot; /* up to where a ring goes on at its begin */
     size_t n_front = n_rows < n_left ? n_rows : n_left;
-    if (n_front > 0) {
-        memcpy(ret_events, log->rows + slot, n_front * sizeof(*ret_events));
-    }
-    if (n_rows > n_front) {
-        memcpy(ret_events + n_front, log->rows, (n_rows - n_front) * sizeof(*ret_events));
-    }
+    copy_rows(log, slot, n_front, ret_events);
+    copy_rows(log, 0, n_rows - n_front, ret_events + n_front);
 }
 
 void tide_event_log_copy_base(const tide_event_log *log, tide_event *ret_events) {
     size_t n = 0;
     for (size_t i = 0; i < log->n_base_used; i++) {
-        if (log->base[i].action != TIDE_BASE_UNUSED) {
-            ret_events[n++] = log->base[i];
+        if (base_at(log, i)->action != TIDE_BASE_UNUSED) {
+            ret_events[n++] = *base_at(log, i);
         }
     }
 }

@@ -26,6 +26,8 @@ extern "C" {
 
 /* Memory for the rows that somebody else owns. */
 typedef struct tide_event_log_memory {
+    size_t row_bytes; /* of a row here and in the base: a tide_event, and what its writer keeps
+                         behind it; a multiple of 8 */
     tide_event *rows; /* max_events, > 0 */
     size_t max_events;
     tide_event *base; /* max_base */
@@ -34,6 +36,7 @@ typedef struct tide_event_log_memory {
 } tide_event_log_memory;
 
 typedef struct tide_event_log {
+    size_t row_bytes;    /* from one row to the next */
     tide_event *rows;    /* room for max_events */
     size_t max_events;   /* > 0 */
     size_t next;         /* row that the next event goes to; 0..max_events - 1 once wrapped */
@@ -59,6 +62,8 @@ typedef struct tide_event_log {
     void *mapping;                      /* owned; NULL: somebody else owns the memory */
     size_t mapped_bytes;                /* of the mapping */
 } tide_event_log;
+
+enum { TIDE_EVENT_MAX_EXTRA = 16 }; /* bytes that a writer may keep behind each row */
 
 #define TIDE_BASE_UNUSED 0xff /* the action of an unused row of the base */
 
@@ -90,10 +95,15 @@ bool tide_event_log_has_newest(const tide_event_log *log);
 /* The row that is `i` rows before the newest one; i below n_kept. Valid until the next append. */
 const tide_event *tide_event_log_newest(const tide_event_log *log, size_t i);
 
+/* The newest row, for a writer that adds to it; NULL when there is none. Valid until the next row
+ * begins. */
+tide_event *tide_event_log_last(tide_event_log *log);
+
 /* The number of the oldest row kept. The first row ever appended has number 0. */
 uint64_t tide_event_log_first(const tide_event_log *log);
 
-/* Writes n_rows rows, beginning with number `first`. The log must have all of them. */
+/* Writes n_rows rows, beginning with number `first`, without what lies behind each. The log must
+ * have all of them. */
 void tide_event_log_copy(const tide_event_log *log, uint64_t first, size_t n_rows,
                          tide_event *ret_events);
 

@@ -86,6 +86,15 @@ void tide_journal_string(tide_journal *journal, uint32_t number, const char *tex
     pthread_mutex_unlock(&journal->lock);
 }
 
+static bool has_code(const uint64_t *pcs, size_t n_pcs) {
+    for (size_t i = 0; i < n_pcs; i++) {
+        if ((pcs[i] & TIDE_LOG_PYTHON_BIT) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 void tide_journal_stack(tide_journal *journal, uint32_t number, const uint64_t *pcs, size_t n_pcs) {
     if (journal == NULL) {
         return;
@@ -94,18 +103,25 @@ void tide_journal_stack(tide_journal *journal, uint32_t number, const uint64_t *
     pthread_mutex_lock(&journal->lock);
     /* The stack may be the first with frames in a library that was just loaded. The module must be
      * listed while it is still there. */
-    tide_journal_list_modules(journal, &journal->modules);
+    if (has_code(pcs, n_pcs)) {
+        tide_journal_list_modules(journal, &journal->modules);
+    }
     tide_journal_put(journal, TIDE_LOG_STACK, &head, sizeof(head), pcs, n_pcs * sizeof(*pcs));
     pthread_mutex_unlock(&journal->lock);
 }
 
 void tide_journal_stream(tide_journal *journal, uint32_t number, uint32_t device, uint64_t handle) {
+    const tide_log_stream record = {.number = number, .device = device, .handle = handle};
+    tide_journal_record(journal, TIDE_LOG_STREAM, &record, sizeof(record));
+}
+
+void tide_journal_record(tide_journal *journal, tide_log_record_kind kind, const void *payload,
+                         size_t n_bytes) {
     if (journal == NULL) {
         return;
     }
-    const tide_log_stream record = {.number = number, .device = device, .handle = handle};
     pthread_mutex_lock(&journal->lock);
-    tide_journal_put(journal, TIDE_LOG_STREAM, &record, sizeof(record), NULL, 0);
+    tide_journal_put(journal, kind, payload, n_bytes, NULL, 0);
     pthread_mutex_unlock(&journal->lock);
 }
 

@@ -26,14 +26,18 @@ void tide_journal_destroy(tide_journal *journal);
 
 void tide_journal_string(tide_journal *journal, uint32_t number, const char *text);
 
-/* The addresses are return addresses, innermost first. Code that was loaded since the last stack is
- * listed before the stack. */
+/* The addresses are return addresses, innermost first, or numbers of Python frames. Code that was
+ * loaded since the last stack is listed before the stack. */
 void tide_journal_stack(tide_journal *journal, uint32_t number, const uint64_t *pcs, size_t n_pcs);
 
 void tide_journal_stream(tide_journal *journal, uint32_t number, uint32_t device, uint64_t handle);
 
 /* A key such as "run.command" and its value. The last value of a key counts. */
 void tide_journal_text(tide_journal *journal, const char *key, const char *value);
+
+/* A record that needs nothing else (log_format_friend.h). */
+void tide_journal_record(tide_journal *journal, tide_log_record_kind kind, const void *payload,
+                         size_t n_bytes);
 
 /* ---- for log_modules.c ---- */
 

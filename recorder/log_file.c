@@ -34,39 +34,43 @@ static uint64_t align(uint64_t offset) {
     return (offset + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
 
-tide_log_layout tide_log_layout_make(uint64_t journal_bytes, uint64_t max_scopes, uint64_t max_base,
-                                     uint64_t max_events, uint32_t full_policy) {
+tide_log_layout tide_log_layout_make(const tide_log_areas *areas) {
     tide_log_layout layout = {.magic = {'T', 'I', 'D', 'E', 'L', 'O', 'G', '\n'},
                               .version = TIDE_LOG_VERSION,
                               .header_bytes = TIDE_LOG_HEADER_BYTES,
-                              .event_bytes = sizeof(tide_event),
+                              .event_bytes = areas->event_bytes,
                               .scope_bytes = sizeof(tide_scope_row),
                               .byte_order = TIDE_LOG_BYTE_ORDER,
-                              .full_policy = full_policy,
+                              .full_policy = areas->full_policy,
                               .journal_offset = TIDE_LOG_HEADER_BYTES,
-                              .journal_bytes = journal_bytes / 8 * 8,
-                              .max_scopes = max_scopes,
-                              .max_base = max_base,
-                              .max_events = max_events,
+                              .journal_bytes = areas->journal_bytes / 8 * 8,
+                              .max_scopes = areas->max_scopes,
+                              .max_base = areas->max_base,
+                              .max_events = areas->max_events,
                               .process_id = (uint64_t)getpid()};
     layout.scopes_offset = align(layout.journal_offset + layout.journal_bytes);
-    layout.base_offset = align(layout.scopes_offset + max_scopes * sizeof(tide_scope_row));
-    layout.events_offset = align(layout.base_offset + max_base * sizeof(tide_event));
-    layout.file_bytes = layout.events_offset + max_events * sizeof(tide_event);
+    layout.base_offset = align(layout.scopes_offset + layout.max_scopes * sizeof(tide_scope_row));
+    layout.events_offset = align(layout.base_offset + layout.max_base * layout.event_bytes);
+    layout.file_bytes = layout.events_offset + layout.max_events * layout.event_bytes;
     return layout;
 }
 
-/* Gives half of the file to events, a quarter to scopes, and an eighth each to the journal and the
- * base. A log that stops needs no base; its events get that share, too. */
-static tide_log_layout share_out(size_t file_bytes, uint32_t full_policy) {
+/* In eighths of the file: four for events, one for the base. Our own runs open many scopes, which
+ * get two; programs of others open few, but refer to more stacks and names, so the journal has two
+ * and a half instead of one. A log that stops needs no base; its events get that share, too. */
+tide_log_areas tide_log_areas_share(size_t file_bytes, size_t event_bytes, uint32_t full_policy) {
     const uint64_t most = UINT64_C(1) << 32; /* numbers of scopes have 32 bits */
-    uint64_t share_bytes = (file_bytes - TIDE_LOG_HEADER_BYTES - (size_t)3 * ALIGNMENT) / 8;
-    uint64_t n_rows = share_bytes / sizeof(tide_event);
+    uint64_t part_bytes = (file_bytes - TIDE_LOG_HEADER_BYTES - (size_t)3 * ALIGNMENT) / 8;
+    uint64_t n_rows = part_bytes / event_bytes;
+    bool is_ours = event_bytes == sizeof(tide_event);
     bool needs_base = full_policy != 0; /* TIDE_FULL_STOP */
-    uint64_t max_events = (needs_base ? 4 : 5) * n_rows;
-    uint64_t max_scopes = 2 * share_bytes / sizeof(tide_scope_row);
-    return tide_log_layout_make(share_bytes, max_scopes < most ? max_scopes : most,
-                                needs_base ? n_rows : 0, max_events, full_policy);
+    uint64_t max_scopes = (is_ours ? 2 * part_bytes : part_bytes / 2) / sizeof(tide_scope_row);
+    return (tide_log_areas){.journal_bytes = is_ours ? part_bytes : 2 * part_bytes + part_bytes / 2,
+                            .max_scopes = max_scopes < most ? max_scopes : most,
+                            .max_base = needs_base ? n_rows : 0,
+                            .max_events = (needs_base ? 4 : 5) * n_rows,
+                            .event_bytes = (uint32_t)event_bytes,
+                            .full_policy = full_policy};
 }
 
 /* ---- what the path holds already ---- */
@@ -305,19 +309,22 @@ fail_make:
 }
 
 tide_status tide_log_file_open(const tide_hostmem *mem, const char *path, size_t file_bytes,
-                               uint32_t full_policy, tide_log_file *ret_file, tide_error *error) {
+                               size_t event_bytes, uint32_t full_policy, tide_log_file *ret_file,
+                               tide_error *error) {
     if (file_bytes < TIDE_LOG_MIN_BYTES) {
         return tide_fail(error, TIDE_INVALID,
                          "the log %s of %zu bytes is too small: give it 1MiB at least", path,
                          file_bytes);
     }
-    tide_log_layout layout = share_out(file_bytes, full_policy);
+    const tide_log_areas areas = tide_log_areas_share(file_bytes, event_bytes, full_policy);
+    tide_log_layout layout = tide_log_layout_make(&areas);
     return tide_log_file_open_as(mem, path, &layout, ret_file, error);
 }
 
 tide_event_log_memory tide_log_file_memory(const tide_log_file *file) {
     const tide_log_layout *layout = &file->header->layout;
-    return (tide_event_log_memory){.rows = file->events,
+    return (tide_event_log_memory){.row_bytes = layout->event_bytes,
+                                   .rows = file->events,
                                    .max_events = (size_t)layout->max_events,
                                    .base = file->base,
                                    .max_base = (size_t)layout->max_base,
@@ -335,7 +342,7 @@ void tide_log_file_close(tide_log_file *file) {
         n_rows = n_rows < layout->max_events ? n_rows : layout->max_events;
         /* The unused rest only takes room, so failing to cut it off is no loss. */
         int ignored = ftruncate(file->descriptor,
-                                (off_t)(layout->events_offset + n_rows * sizeof(tide_event)));
+                                (off_t)(layout->events_offset + n_rows * layout->event_bytes));
         (void)ignored;
     }
     munmap(file->bytes, file->mapped_bytes);

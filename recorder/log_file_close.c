@@ -40,8 +40,8 @@ static void shrink(const tide_log_file *file, tide_log_header *ret_header) {
     layout->journal_offset = TIDE_LOG_HEADER_BYTES;
     layout->scopes_offset = layout->journal_offset + layout->journal_bytes;
     layout->base_offset = layout->scopes_offset + layout->max_scopes * sizeof(tide_scope_row);
-    layout->events_offset = layout->base_offset + layout->max_base * sizeof(tide_event);
-    layout->file_bytes = layout->events_offset + layout->max_events * sizeof(tide_event);
+    layout->events_offset = layout->base_offset + layout->max_base * layout->event_bytes;
+    layout->file_bytes = layout->events_offset + layout->max_events * layout->event_bytes;
     layout->checksum = tide_crc32(0, layout, offsetof(tide_log_layout, checksum));
 }
 
@@ -54,8 +54,8 @@ static bool copy(const tide_log_file *file, int descriptor) {
     return put(descriptor, header, sizeof(header)) &&
            put(descriptor, file->journal, (size_t)layout->journal_bytes) &&
            put(descriptor, file->scopes, (size_t)layout->max_scopes * sizeof(tide_scope_row)) &&
-           put(descriptor, file->base, (size_t)layout->max_base * sizeof(tide_event)) &&
-           put(descriptor, file->events, (size_t)layout->max_events * sizeof(tide_event));
+           put(descriptor, file->base, (size_t)layout->max_base * layout->event_bytes) &&
+           put(descriptor, file->events, (size_t)layout->max_events * layout->event_bytes);
 }
 
 tide_status tide_log_file_compact(const tide_log_file *file) {

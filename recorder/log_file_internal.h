@@ -32,18 +32,32 @@ typedef struct tide_log_file {
 
 enum { TIDE_LOG_MIN_BYTES = 1 << 20 }; /* smallest file that a recorder is given */
 
-/* A layout with areas of these sizes, one after the other. */
-tide_log_layout tide_log_layout_make(uint64_t journal_bytes, uint64_t max_scopes, uint64_t max_base,
-                                     uint64_t max_events, uint32_t full_policy);
+/* The areas that a layout gives room to. */
+typedef struct tide_log_areas {
+    uint64_t journal_bytes;
+    uint64_t max_scopes;  /* rows */
+    uint64_t max_base;    /* rows */
+    uint64_t max_events;  /* rows */
+    uint32_t event_bytes; /* of a row of the base and of the events */
+    uint32_t full_policy; /* tide_full_policy */
+} tide_log_areas;
+
+/* A layout with these areas, one after the other. */
+tide_log_layout tide_log_layout_make(const tide_log_areas *areas);
+
+/* Shares file_bytes out among the areas. event_bytes: of a row; a log with longer rows than a
+ * tide_event is one of another program, which opens few scopes of ours. */
+tide_log_areas tide_log_areas_share(size_t file_bytes, size_t event_bytes, uint32_t full_policy);
 
 /* Makes a file of file_bytes (at least TIDE_LOG_MIN_BYTES) at `path`, and reserves, maps and locks
- * it. "%p" in the path stands for the process ID. Half of the file is for events, a quarter for
- * scopes. A log that was closed is replaced; one that a crash left behind is kept as PATH.old.
+ * it. "%p" in the path stands for the process ID. At least half of the file is for events. A log
+ * that was closed is replaced; one that a crash left behind is kept as PATH.old.
  * TIDE_IO: the path holds something else, another process writes this log, or the disk has no room;
  * the message names the remedy. The caller closes the file. */
 TIDE_NODISCARD tide_status tide_log_file_open(const tide_hostmem *mem, const char *path,
-                                              size_t file_bytes, uint32_t full_policy,
-                                              tide_log_file *ret_file, tide_error *error);
+                                              size_t file_bytes, size_t event_bytes,
+                                              uint32_t full_policy, tide_log_file *ret_file,
+                                              tide_error *error);
 
 /* The same with a given layout. */
 TIDE_NODISCARD tide_status tide_log_file_open_as(const tide_hostmem *mem, const char *path,

@@ -30,7 +30,7 @@ typedef struct tide_log_layout {
     char magic[8];
     uint32_t version;
     uint32_t header_bytes;
-    uint32_t event_bytes; /* sizeof(tide_event) */
+    uint32_t event_bytes; /* of a row: sizeof(tide_event), or sizeof(tide_live_row) */
     uint32_t scope_bytes; /* sizeof(tide_scope_row) */
     uint32_t byte_order;
     uint32_t full_policy;     /* tide_full_policy */
@@ -39,9 +39,9 @@ typedef struct tide_log_layout {
     uint64_t journal_bytes;   /* room for records */
     uint64_t scopes_offset;   /* of max_scopes tide_scope_row */
     uint64_t max_scopes;      /* rows */
-    uint64_t base_offset;     /* of max_base tide_event */
+    uint64_t base_offset;     /* of max_base such rows */
     uint64_t max_base;        /* rows */
-    uint64_t events_offset;   /* of max_events tide_event */
+    uint64_t events_offset;   /* of max_events such rows */
     uint64_t max_events;      /* rows */
     int64_t created_unix_us;  /* by the host's calendar */
     int64_t created_clock_ns; /* CLOCK_MONOTONIC; time 0 of all rows */
@@ -85,7 +85,10 @@ typedef enum tide_log_record_kind {
     TIDE_LOG_STRING,   /* tide_log_numbered, then the text without NUL */
     TIDE_LOG_STACK,    /* tide_log_numbered, then return addresses of 8 bytes, innermost first */
     TIDE_LOG_STREAM,   /* tide_log_stream */
-    TIDE_LOG_MODULE    /* tide_log_module, then build-id, then the path with its NUL */
+    TIDE_LOG_MODULE,   /* tide_log_module, then build-id, then the path with its NUL */
+    TIDE_LOG_PYTHON_FRAME, /* tide_log_python_frame */
+    TIDE_LOG_POOL,         /* tide_log_pool */
+    TIDE_LOG_LABEL         /* tide_log_label */
 } tide_log_record_kind;
 
 typedef struct tide_log_numbered {
@@ -110,6 +113,46 @@ typedef struct tide_log_module {
     uint32_t reserved;       /* 0 */
 } tide_log_module;
 
+/* A frame of Python's. In stacks its number stands with TIDE_LOG_PYTHON_BIT set, where an address
+ * of code would stand. */
+typedef struct tide_log_python_frame {
+    uint32_t number;
+    uint32_t line;     /* 0: unknown */
+    uint32_t file;     /* string */
+    uint32_t function; /* string: its qualified name */
+} tide_log_python_frame;
+
+#define TIDE_LOG_PYTHON_BIT (UINT64_C(1) << 63)
+
+/* A private pool of PyTorch's. */
+typedef struct tide_log_pool {
+    uint32_t number;   /* from 1 on */
+    uint32_t reserved; /* 0 */
+    uint64_t id[2];    /* as PyTorch numbers it */
+} tide_log_pool;
+
+/* What the block that is allocated at an address was, when the log had so many rows. */
+typedef struct tide_log_label {
+    uint64_t row; /* rows written before it */
+    uint64_t address;
+    uint32_t category;  /* string */
+    uint32_t name;      /* string; TIDE_NONE */
+    uint32_t certainty; /* of the category: 1 by rule, 2 named */
+    uint32_t reserved;  /* 0 */
+} tide_log_label;
+
+/* A row of a log that live/ wrote. */
+typedef struct tide_live_row {
+    tide_event event;  /* its block_bytes repeats requested_bytes of a block: the reader works out
+                          how large the block was */
+    uint32_t sequence; /* autograd's: the number of the node that runs, or that the next one gets */
+    uint32_t node;     /* string: class of the node that runs; of a driver's row, the owner */
+    uint32_t module;   /* string: path of the innermost module that is being called */
+    uint16_t pool;     /* number of a private pool; 0: none */
+    uint16_t thread;   /* 0, 1, ... in the order of their first rows */
+} tide_live_row;
+
+_Static_assert(sizeof(tide_live_row) == 64, "rows of the file");
 _Static_assert(sizeof(tide_event) == 48, "rows of the file");
 _Static_assert(sizeof(tide_scope_row) == 48, "rows of the file");
 _Static_assert(sizeof(tide_log_layout) == 136, "part of the file");

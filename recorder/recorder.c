@@ -29,6 +29,12 @@ static tide_status check_config(const tide_recorder_config *config, tide_error *
         return tide_fail(error, TIDE_INVALID, "recorder: unknown full_policy %d",
                          (int)config->full_policy);
     }
+    if (config->row_bytes != 0 &&
+        (config->row_bytes < sizeof(tide_event) || config->row_bytes % 8 != 0 ||
+         config->row_bytes > sizeof(tide_event) + TIDE_EVENT_MAX_EXTRA)) {
+        return tide_fail(error, TIDE_INVALID, "recorder: row_bytes is %zu; it must be 48, 56 or 64",
+                         config->row_bytes);
+    }
     return TIDE_OK;
 }
 
@@ -57,7 +63,8 @@ static tide_status open_unwinder(tide_recorder *recorder, tide_error *error) {
 /* The log file and its journal; both or none. */
 static tide_status open_file(tide_recorder *recorder, const char *path, tide_error *error) {
     const tide_recorder_config *config = &recorder->config;
-    TIDE_TRY(tide_log_file_open(recorder->mem, path, config->log_bytes,
+    size_t row_bytes = config->row_bytes != 0 ? config->row_bytes : sizeof(tide_event);
+    TIDE_TRY(tide_log_file_open(recorder->mem, path, config->log_bytes, row_bytes,
                                 (uint32_t)config->full_policy, &recorder->file, error));
     tide_status status = tide_journal_create(recorder->mem, &recorder->file, &recorder->journal);
     if (status != TIDE_OK) {
@@ -287,6 +294,28 @@ tide_event *tide_recorder_row_begin(tide_recorder *recorder) {
 
 void tide_recorder_row_end(tide_recorder *recorder) {
     tide_event_log_row_end(&recorder->log);
+}
+
+tide_event *tide_recorder_last_row(tide_recorder *recorder) {
+    return tide_event_log_last(&recorder->log);
+}
+
+tide_stack_depot *tide_recorder_depot(tide_recorder *recorder) {
+    return recorder->depot;
+}
+
+void tide_recorder_write_record(tide_recorder *recorder, uint32_t kind, const void *payload,
+                                size_t n_bytes) {
+    tide_journal_record(recorder->journal, (tide_log_record_kind)kind, payload, n_bytes);
+}
+
+void tide_recorder_finish(tide_recorder *recorder) {
+    tide_lock_acquire(&recorder->log_lock);
+    atomic_store(&recorder->is_paused, true);
+    if (recorder->has_file) {
+        atomic_store(&recorder->file.header->counters.is_closed, 1);
+    }
+    tide_lock_release(&recorder->log_lock);
 }
 
 void tide_recorder_append(tide_recorder *recorder, tide_event event) {

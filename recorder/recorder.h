@@ -40,6 +40,9 @@ typedef struct tide_recorder_config {
      * names, if it is set. "": always anonymous memory. A process made by fork() must not use the
      * recorder. */
     const char *log_path;
+    /* Bytes from one row of the log to the next, at least 48 and at most 64: what lies behind a row
+     * belongs to who writes it. Only with a log file. 0: 48. */
+    size_t row_bytes;
 } tide_recorder_config;
 
 /* The defaults: 256 MiB of log, keep the newest, stacks of up to 128 frames. */

@@ -52,6 +52,25 @@ struct tide_lock *tide_recorder_lock(tide_recorder *recorder);
 tide_event *tide_recorder_row_begin(tide_recorder *recorder);
 void tide_recorder_row_end(tide_recorder *recorder);
 
+/* Called under the lock: the newest row, to add to it; NULL: there is none. The recorder must not
+ * be NULL. */
+tide_event *tide_recorder_last_row(tide_recorder *recorder);
+
+/* Where the numbers of its stacks come from; valid until the recorder is destroyed. */
+tide_stack_depot *tide_recorder_depot(tide_recorder *recorder);
+
+/* Writes a record of a kind that only its writer knows (log_format_friend.h) to the journal of the
+ * log file. Does nothing without a log file. */
+void tide_recorder_write_record(tide_recorder *recorder, uint32_t kind, const void *payload,
+                                size_t n_bytes);
+
+/* Records nothing from now on, and marks the log file as complete. For a process that is about to
+ * end while other threads may still call the recorder; nothing is released. */
+void tide_recorder_finish(tide_recorder *recorder);
+
+/* The number of a text, which rows refer to; TIDE_NONE when there is no memory. */
+uint32_t tide_recorder_intern(tide_recorder *recorder, const char *text);
+
 /* Called under the lock: appends a complete row. With a NULL recorder nothing happens. */
 void tide_recorder_append(tide_recorder *recorder, tide_event event);
 

@@ -92,9 +92,6 @@ static inline bool tide_recorder_is_paused(tide_recorder *recorder) {
  * this recorder recently. */
 uint32_t tide_recorder_innermost(tide_recorder *recorder);
 
-/* The number of a text; TIDE_NONE for NULL and when there is no memory. */
-uint32_t tide_recorder_intern(tide_recorder *recorder, const char *text);
-
 /* The same for a name that the calling thread has probably given before: then no lock is taken. */
 uint32_t tide_recorder_name(tide_recorder *recorder, const char *name);
 

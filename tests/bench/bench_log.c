@@ -46,7 +46,8 @@ static double measure(int kind, const char *path, size_t n_events) {
     bool has_file = kind % 2 == 1;
     tide_status status = TIDE_OK;
     if (has_file) {
-        tide_log_layout layout = tide_log_layout_make(1 << 16, 1, (uint64_t)4 * N_LIVE, n_rows, 1);
+        tide_log_layout layout = tide_log_layout_make(
+            &(tide_log_areas){1 << 16, 1, (uint64_t)4 * N_LIVE, n_rows, sizeof(tide_event), 1});
         status = tide_log_file_open_as(mem, path, &layout, &file, &error);
         if (status == TIDE_OK) {
             tide_event_log_memory memory = tide_log_file_memory(&file);

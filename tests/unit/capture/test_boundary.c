@@ -246,7 +246,7 @@ static void a_full_base_ends_the_log(void **state) {
     make_history(4, states, events);
     for (size_t max_base = 0; max_base < 20; max_base++) {
         tide_event_log log;
-        const tide_event_log_memory memory = {rows, 7, base, max_base, NULL};
+        const tide_event_log_memory memory = {sizeof(tide_event), rows, 7, base, max_base, NULL};
         tide_event_log_init_in(&log, tide_hostmem_default(), &memory, true);
         for (size_t i = 0; i < N_EVENTS; i++) {
             append_event(&log, &events[i]);
@@ -273,7 +273,8 @@ static void leave_file(const char *path, size_t n_rows, size_t max_base, const t
     tide_journal *journal = NULL;
     tide_event_log log;
     char text[32];
-    tide_log_layout layout = tide_log_layout_make(1 << 16, N_SCOPES, max_base, n_rows, 1);
+    tide_log_layout layout = tide_log_layout_make(
+        &(tide_log_areas){1 << 16, N_SCOPES, max_base, n_rows, sizeof(tide_event), 1});
     assert_int_equal(tide_log_file_open_as(mem, path, &layout, &file, NULL), TIDE_OK);
     assert_int_equal(tide_journal_create(mem, &file, &journal), TIDE_OK);
     tide_event_log_memory memory = tide_log_file_memory(&file);
@@ -384,7 +385,7 @@ static void a_file_of_any_length_knows_what_was_alive(void **state) {
          max_base++) { /* too small, so the base stops the log */
         tide_event_log log;
         static tide_event rows[5], base[12];
-        const tide_event_log_memory memory = {rows, 5, base, max_base, NULL};
+        const tide_event_log_memory memory = {sizeof(tide_event), rows, 5, base, max_base, NULL};
         tide_event_log_init_in(&log, tide_hostmem_default(), &memory, true);
         for (size_t i = 0; i < N_EVENTS; i++) {
             append_event(&log, &events[i]);
