@@ -103,10 +103,14 @@ static void publish(_Atomic(uint64_t) *counter, uint64_t value) {
 
 /* ---- the base ---- */
 
-/* A segment and its first block have the same address, so the lowest bit tells them apart. */
+/* A segment, its first block and what the driver gave for it may have the same address, so the
+ * lowest bits tell them apart. */
 static uint64_t key_of(const tide_event *event) {
-    bool is_segment = event->action >= TIDE_ACTION_SEGMENT_ALLOC;
-    return event->address << 1 | (is_segment ? 1u : 0u);
+    enum { BLOCK = 0, SEGMENT = 1, OF_DRIVER = 2 };
+    unsigned kind = event->action >= TIDE_LOG_DRIVER_FIRST       ? OF_DRIVER
+                    : event->action >= TIDE_ACTION_SEGMENT_ALLOC ? SEGMENT
+                                                                 : BLOCK;
+    return event->address << 2 | kind;
 }
 
 static void base_remove(tide_event_log *log, const tide_event *event) {
@@ -202,6 +206,13 @@ static bool base_unmap(tide_event_log *log, const tide_event *event) {
 
 /* Applies one event to the base. False: there is no room. */
 static bool fold(tide_event_log *log, const tide_event *event) {
+    if (event->action >= TIDE_LOG_DRIVER_FIRST) {
+        if ((event->action - TIDE_LOG_DRIVER_FIRST) % 2 == 0) {
+            return base_add(log, event);
+        }
+        base_remove(log, event);
+        return true;
+    }
     switch (event->action) {
     case TIDE_ACTION_ALLOC:
     case TIDE_ACTION_SEGMENT_ALLOC:

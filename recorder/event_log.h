@@ -56,7 +56,7 @@ typedef struct tide_event_log {
     size_t n_base_used;   /* rows that were ever used */
     size_t n_base;        /* rows in use */
     uint64_t base_unused; /* first retired row + 1, where the list of unused rows begins; 0: none */
-    tide_map base_at;     /* address << 1 | whether it is a segment -> row of the base */
+    tide_map base_at;     /* address << 2 | kind -> row of the base */
 
     struct tide_log_counters *counters; /* in the log file; NULL: anonymous memory */
     void *mapping;                      /* owned; NULL: somebody else owns the memory */

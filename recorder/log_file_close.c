@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -56,6 +57,11 @@ static bool copy(const tide_log_file *file, int descriptor) {
            put(descriptor, file->scopes, (size_t)layout->max_scopes * sizeof(tide_scope_row)) &&
            put(descriptor, file->base, (size_t)layout->max_base * layout->event_bytes) &&
            put(descriptor, file->events, (size_t)layout->max_events * layout->event_bytes);
+}
+
+void tide_log_file_abandon(tide_log_file *file) {
+    (void)munmap(file->bytes, file->mapped_bytes);
+    (void)close(file->descriptor); /* was only for its lock */
 }
 
 tide_status tide_log_file_compact(const tide_log_file *file) {

@@ -68,6 +68,10 @@ TIDE_NODISCARD tide_status tide_log_file_open_as(const tide_hostmem *mem, const 
  */
 void tide_log_file_close(tide_log_file *file);
 
+/* In a process that fork() made: unmaps the file and closes its descriptor. The parent keeps its
+ * own, and the lock. */
+void tide_log_file_abandon(tide_log_file *file);
+
 /* log_file_close.c. Replaces the file by a copy of its used parts. TIDE_IO leaves it as it was. */
 TIDE_NODISCARD tide_status tide_log_file_compact(const tide_log_file *file);
 

@@ -141,6 +141,10 @@ typedef struct tide_log_label {
     uint32_t reserved;  /* 0 */
 } tide_log_label;
 
+/* Rows about calls of the driver have actions from this one on: an even number more for memory that
+ * was taken, an odd one for memory that was given back (tide_live_driver_action). */
+enum { TIDE_LOG_DRIVER_FIRST = 32 };
+
 /* A row of a log that live/ wrote. */
 typedef struct tide_live_row {
     tide_event event;  /* its block_bytes repeats requested_bytes of a block: the reader works out

@@ -309,6 +309,20 @@ void tide_recorder_write_record(tide_recorder *recorder, uint32_t kind, const vo
     tide_journal_record(recorder->journal, (tide_log_record_kind)kind, payload, n_bytes);
 }
 
+uint32_t tide_recorder_note_scope(tide_recorder *recorder) {
+    return tide_recorder_innermost(recorder);
+}
+
+uint64_t tide_recorder_n_written(const tide_recorder *recorder) {
+    return recorder->log.n_written;
+}
+
+void tide_recorder_abandon(tide_recorder *recorder) {
+    if (recorder->has_file) {
+        tide_log_file_abandon(&recorder->file);
+    }
+}
+
 void tide_recorder_finish(tide_recorder *recorder) {
     tide_lock_acquire(&recorder->log_lock);
     atomic_store(&recorder->is_paused, true);

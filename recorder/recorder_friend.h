@@ -64,6 +64,17 @@ tide_stack_depot *tide_recorder_depot(tide_recorder *recorder);
 void tide_recorder_write_record(tide_recorder *recorder, uint32_t kind, const void *payload,
                                 size_t n_bytes);
 
+/* The innermost open scope of the calling thread; TIDE_NONE. */
+uint32_t tide_recorder_note_scope(tide_recorder *recorder);
+
+/* Called under the lock: how many rows were ever written. */
+uint64_t tide_recorder_n_written(const tide_recorder *recorder);
+
+/* In a process that fork() made: lets go of the log file, which belongs to the parent. The recorder
+ * must not be used any more, and cannot be destroyed: other threads of the parent may have held its
+ * locks. */
+void tide_recorder_abandon(tide_recorder *recorder);
+
 /* Records nothing from now on, and marks the log file as complete. For a process that is about to
  * end while other threads may still call the recorder; nothing is released. */
 void tide_recorder_finish(tide_recorder *recorder);

@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "virtual_cuda/account.h"
+#include "common/python_package.h"
 #include "virtual_cuda/export.h"
 #include "virtual_cuda/machine.h"
-#include "virtual_cuda/python.h"
 #include "virtual_cuda/order.h"
 #include "virtual_cuda/status.h"
 
@@ -17,7 +17,7 @@ static bool is_device_number(int device) {
 }
 
 TIDE_VC_EXPORT int cudaGetDeviceCount(int *ret_n) {
-    tide_vc_python_wake();
+    tide_python_package_wake();
     *ret_n = tide_vc_n_devices();
     return tide_vc_fail(*ret_n > 0 ? TIDE_VC_OK : TIDE_VC_NO_DEVICE);
 }

@@ -7,13 +7,13 @@
 #include <string.h>
 
 #include "virtual_cuda/account.h"
+#include "common/python_package.h"
 #include "virtual_cuda/attributes.h"
 #include "virtual_cuda/export.h"
 #include "virtual_cuda/handle.h"
 #include "virtual_cuda/inexact.h"
 #include "virtual_cuda/launched.h"
 #include "virtual_cuda/machine.h"
-#include "virtual_cuda/python.h"
 #include "virtual_cuda/order.h"
 #include "virtual_cuda/status.h"
 #include "virtual_cuda/streams.h"
@@ -28,7 +28,7 @@ static bool is_device_number(int device) {
 
 TIDE_VC_EXPORT int cuInit(unsigned flags) {
     (void)flags;
-    tide_vc_python_wake();
+    tide_python_package_wake();
     return tide_vc_n_devices() > 0 ? TIDE_VC_OK : TIDE_VC_NO_DEVICE;
 }
 

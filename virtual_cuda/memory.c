@@ -3,12 +3,12 @@
 #include <stdint.h>
 
 #include "virtual_cuda/account.h"
+#include "common/python_package.h"
 #include "virtual_cuda/blocks.h"
 #include "virtual_cuda/export.h"
 #include "virtual_cuda/machine.h"
 #include "virtual_cuda/order.h"
 #include "virtual_cuda/pools.h"
-#include "virtual_cuda/python.h"
 #include "virtual_cuda/status.h"
 
 enum { PITCH_BYTES = 512 }; /* rows of a pitched allocation begin at multiples of it */
@@ -27,7 +27,7 @@ static int allocate(void **ret_address, size_t n_bytes) {
     if (ret_address == NULL) {
         return tide_vc_fail(TIDE_VC_INVALID_VALUE);
     }
-    tide_vc_python_wake();
+    tide_python_package_wake();
     int status = alloc_on(tide_vc_device(), n_bytes, &address);
     *ret_address = (void *)(uintptr_t)address;
     return tide_vc_fail(status);

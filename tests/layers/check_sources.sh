@@ -20,7 +20,6 @@ fail() {
 }
 
 # knows MODULE: prints the modules that MODULE may include.
-# virtual_cuda and live are shared objects that do not exist yet.
 knows() {
     case "$1" in
     common) echo "common" ;;
@@ -38,7 +37,7 @@ knows() {
     virtual_cuda) echo "common device virtual_cuda" ;;
     launch) echo "common device snapshot launch" ;;
     scratch) echo "scratch" ;;
-    live) echo "common stack recorder live" ;;
+    live) echo "common device stack recorder live" ;;
     viewer) echo "common viewer" ;;
     cli) echo "common device stack recorder allocator snapshot capture replay model run bench report virtual_cuda launch viewer cli" ;;
     esac
@@ -51,13 +50,13 @@ MODULES="$LIBRARIES cli"
 # a neighbouring module more than the public headers do, so a new friend needs a deliberate change of this table.
 FRIENDS="
 allocator/replay_friend.h: replay
-common/lock_friend.h: allocator recorder replay
+common/lock_friend.h: allocator live recorder replay
 common/tick_clock_friend.h: recorder
 device/cuda_friend.h: model/ops_cuda
 device/device_friend.h: recorder replay
 recorder/copy_friend.h: allocator
-recorder/log_format_friend.h: capture
-recorder/recorder_friend.h: allocator bench capture model replay
+recorder/log_format_friend.h: capture live
+recorder/recorder_friend.h: allocator bench capture live model replay
 snapshot/export_friend.h: snapshot/pytorch
 snapshot/json_friend.h: snapshot/pytorch
 snapshot/point_set_friend.h: snapshot/pytorch

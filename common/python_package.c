@@ -1,6 +1,6 @@
 /* The functions of the interpreter are looked up by name: the process may have none. */
 #define _GNU_SOURCE /* RTLD_DEFAULT */
-#include "virtual_cuda/python.h"
+#include "common/python_package.h"
 
 #include <dlfcn.h>
 #include <stdatomic.h>
@@ -81,7 +81,7 @@ static int import_package(void *unused) {
     return 0;
 }
 
-void tide_vc_python_wake(void) {
+void tide_python_package_wake(void) {
     int expected = NEEDED;
     int (*is_initialized)(void) = NULL;
     int (*add_call)(int (*call)(void *), void *argument) = NULL;

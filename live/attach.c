@@ -1,0 +1,203 @@
+#define _GNU_SOURCE /* RTLD_NOLOAD */
+#include "live/attach.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/event.h"
+#include "live/node.h"
+#include "live/record.h"
+#include "live/symbol_table.h"
+#include "live/torch_versions.h"
+
+#define ALLOCATOR "_ZN3c104cuda20CUDACachingAllocator9allocatorE"
+#define ATTACH "22NativeCachingAllocator27attachAllocatorTraceTrackerE"
+#define NATIVE "22NativeCachingAllocatorE"
+#define LIBRARY "libc10_cuda.so"
+
+enum { MAX_SLOTS = 128, TYPE_INFO_SLOT = -1, TYPE_NAME_WORD = 1 };
+
+static _Atomic int state;
+static _Atomic int is_busy; /* a thread is attaching */
+static const tide_torch_version *version;
+
+/* ---- the tracker ---- */
+
+/* Places in a TraceEntry that all versions share. */
+enum { ACTION_AT = 0, DEVICE_AT = 4, ADDRESS_AT = 8, STREAM_AT = 32, BYTES_AT = 40 };
+
+/* TraceEntry::Action. */
+enum { FREE_REQUESTED = 1, FREE_COMPLETED = 2, SNAPSHOT = 7, OUT_OF_MEMORY = 8, N_ACTIONS = 9 };
+
+static uint64_t word_at(const void *entry, size_t offset) {
+    uint64_t value = 0;
+    memcpy(&value, (const char *)entry + offset, sizeof(value));
+    return value;
+}
+
+static int action_of(int theirs) {
+    static const int OURS[N_ACTIONS] = {
+        TIDE_ACTION_ALLOC,         TIDE_ACTION_FREE_REQUESTED, TIDE_ACTION_FREE_COMPLETED,
+        TIDE_ACTION_SEGMENT_ALLOC, TIDE_ACTION_SEGMENT_FREE,   TIDE_ACTION_SEGMENT_MAP,
+        TIDE_ACTION_SEGMENT_UNMAP, TIDE_ACTION_MARK,           TIDE_ACTION_OOM};
+    return theirs >= 0 && theirs < N_ACTIONS ? OURS[theirs] : TIDE_ACTION_MARK;
+}
+
+static void hear(const void *entry) {
+    int action = 0;
+    memcpy(&action, (const char *)entry + ACTION_AT, sizeof(action));
+    tide_live_entry found = {.action = action_of(action),
+                             .device = ((const uint8_t *)entry)[DEVICE_AT],
+                             .address = word_at(entry, ADDRESS_AT),
+                             .stream = word_at(entry, STREAM_AT),
+                             .n_bytes = word_at(entry, BYTES_AT)};
+    if (found.action == TIDE_ACTION_OOM) { /* its address is what the device had left */
+        found.free_bytes = found.address;
+        found.address = 0;
+    } else if (found.action == TIDE_ACTION_MARK) {
+        found.name = action == SNAPSHOT ? "snapshot" : "annotate";
+        found.n_bytes = 0;
+    }
+    if (version->pool_at > 0) {
+        found.pool[0] = word_at(entry, version->pool_at);
+        found.pool[1] = word_at(entry, version->pool_at + sizeof(uint64_t));
+    }
+    tide_node node = tide_node_now();
+    found.sequence = node.sequence;
+    found.node = node.class_name;
+    tide_live_record(&found);
+}
+
+/* std::function<void(const TraceEntry &)> of libstdc++. */
+typedef struct function {
+    void *functor[2];
+    bool (*manage)(void *to, const void *from, int operation);
+    void (*invoke)(const void *functor, const void *entry);
+} function;
+
+enum { GET_ADDRESS = 1, COPY = 2 };
+
+static bool manage(void *to, const void *from, int operation) {
+    if (operation == GET_ADDRESS) {
+        memcpy(to, &from, sizeof(from));
+    } else if (operation == COPY) {
+        memcpy(to, from, sizeof(((function *)NULL)->functor));
+    }
+    return false; /* it has no type_info, and nothing to destroy */
+}
+
+static void invoke(const void *functor, const void *entry) {
+    (void)functor;
+    hear(entry);
+}
+
+/* ---- finding the allocator ---- */
+
+/* The allocator and its table of virtual functions. */
+typedef struct allocator {
+    void *object;
+    void *const *table;
+} allocator;
+
+static int has_slot(void *ctx, uintptr_t address) {
+    const allocator *of = ctx;
+    for (int i = 0; i < MAX_SLOTS; i++) {
+        if ((uintptr_t)of->table[i] == address) {
+            return i + 1;
+        }
+    }
+    return 0;
+}
+
+static bool is_native(const allocator *of) {
+    const char *const *type = of->table[TYPE_INFO_SLOT];
+    return strstr(type[TYPE_NAME_WORD], NATIVE) != NULL;
+}
+
+static bool is_initialized(const allocator *of) {
+    bool (*initialized)(void *object) = NULL;
+    if (version->initialized_slot < 0) {
+        return true; /* it made the call that led here */
+    }
+    memcpy(&initialized, &of->table[version->initialized_slot], sizeof(initialized));
+    return initialized(of->object);
+}
+
+/* Gives the tracker to the allocator. False: the function was not found. */
+static bool give_tracker(allocator of, const struct link_map *library) {
+    void (*attach)(void *object, function *tracker) = NULL;
+    int slot = tide_symbol_table_visit(library->l_name, library->l_addr, ATTACH, has_slot, &of) - 1;
+    slot = slot < 0 ? version->attach_slot : slot;
+    if (slot < 0) {
+        return false;
+    }
+    memcpy(&attach, &of.table[slot], sizeof(attach));
+    function tracker = {.manage = manage, .invoke = invoke};
+    attach(of.object, &tracker); /* passed by value, as C++ does it: by the address of a copy */
+    return true;
+}
+
+static void tell_version(const char *text) {
+    char line[128];
+    tide_live_describe("software.torch", text);
+    if (version->name[0] == '\0') {
+        (void)snprintf(line, sizeof(line),
+                       "PyTorch %.32s is not known here: pools and nodes of autograd are not told",
+                       text);
+        tide_live_describe("live.limited", line);
+    }
+}
+
+static tide_attach_state attach(void) {
+    char text[64] = "unknown";
+    void *handle = dlopen(LIBRARY, RTLD_NOLOAD | RTLD_LAZY);
+    if (handle == NULL) {
+        return TIDE_ATTACH_NOT_YET;
+    }
+    const struct link_map *library = handle;
+    void *const *place = dlsym(handle, ALLOCATOR);
+    if (place == NULL || *place == NULL) {
+        return place == NULL ? TIDE_ATTACH_UNKNOWN : TIDE_ATTACH_NOT_YET;
+    }
+    (void)tide_torch_read_version(library->l_name, text, sizeof(text));
+    version = tide_torch_version_of(text);
+    allocator of = {.object = *place};
+    memcpy(&of.table, of.object, sizeof(of.table));
+    if (!is_native(&of)) {
+        tell_version(text);
+        tide_live_describe("live.limited", "the program uses another allocator than PyTorch's own: "
+                                           "its calls of the CUDA runtime are recorded instead");
+        return TIDE_ATTACH_OTHER_ALLOCATOR;
+    }
+    if (!is_initialized(&of)) {
+        return TIDE_ATTACH_NOT_YET;
+    }
+    tide_node_begin(version);
+    tell_version(text);
+    if (!give_tracker(of, library)) {
+        tide_live_describe("live.limited", "PyTorch's allocator cannot be listened to: calls of "
+                                           "the CUDA runtime are recorded instead");
+        return TIDE_ATTACH_UNKNOWN;
+    }
+    return TIDE_ATTACH_DONE;
+}
+
+tide_attach_state tide_attach_try(void) {
+    int now = atomic_load_explicit(&state, memory_order_acquire);
+    if (now != TIDE_ATTACH_NOT_YET || atomic_exchange(&is_busy, 1) != 0) {
+        return (tide_attach_state)now;
+    }
+    now = (int)attach();
+    atomic_store_explicit(&state, now, memory_order_release);
+    atomic_store(&is_busy, 0);
+    return (tide_attach_state)now;
+}
+
+tide_attach_state tide_attach_now(void) {
+    return (tide_attach_state)atomic_load_explicit(&state, memory_order_acquire);
+}

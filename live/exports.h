@@ -1,0 +1,37 @@
+/* exports.h - the functions that the package finds by name in the process that is recorded. All do
+ * nothing while nothing is recorded.
+ */
+#ifndef TIDE_LIVE_EXPORTS_H
+#define TIDE_LIVE_EXPORTS_H
+
+#include <stdint.h>
+
+#define TIDE_LIVE_EXPORT __attribute__((visibility("default")))
+
+/* Opens the log and attaches to PyTorch's allocator. Returns tide_attach_state. */
+TIDE_LIVE_EXPORT int tidemark_live_attach(void);
+TIDE_LIVE_EXPORT int tidemark_live_is_open(void);
+
+TIDE_LIVE_EXPORT void tidemark_live_mark(const char *name);
+TIDE_LIVE_EXPORT uint32_t tidemark_live_scope_begin(const char *name);
+TIDE_LIVE_EXPORT void tidemark_live_scope_end(uint32_t scope);
+
+/* `name` may be NULL. certainty: 1 by rule, 2 named. */
+TIDE_LIVE_EXPORT void tidemark_live_label(uint64_t address, const char *category, const char *name,
+                                          int certainty);
+TIDE_LIVE_EXPORT void tidemark_live_describe(const char *key, const char *value);
+
+/* live/modules.h says what these four are for. */
+TIDE_LIVE_EXPORT void tidemark_live_module_code(const void *code);
+TIDE_LIVE_EXPORT void tidemark_live_module(const void *module, const char *path);
+TIDE_LIVE_EXPORT void tidemark_live_resolver(int (*resolver)(void *module));
+TIDE_LIVE_EXPORT int tidemark_live_is_called(const void *module);
+
+/* Rows so far. */
+TIDE_LIVE_EXPORT uint64_t tidemark_live_n_rows(void);
+
+/* For measuring what recording costs: the log has gaps afterwards. stacks: bits of
+ * TIDE_LIVE_PYTHON and TIDE_LIVE_NATIVE. */
+TIDE_LIVE_EXPORT void tidemark_live_pause(int is_paused, int stacks);
+
+#endif

@@ -1,0 +1,81 @@
+/* record.h - the recording of this process: where its rows go, for all that notice something.
+ *
+ * The log is opened at the first call of CUDA that takes memory, if the environment asks for it:
+ *
+ *   TIDEMARK_LIVE         the log's path; %p stands for the process id. Absent: nothing is recorded
+ *   TIDEMARK_LIVE_BYTES   room for the log; default 256 MiB
+ *   TIDEMARK_LIVE_FULL    keep-newest (default) or stop: what happens when it is full
+ *   TIDEMARK_LIVE_STACKS  python (default), native, both or none
+ *   TIDEMARK_LIVE_EVERY   N: whole stacks in every Nth step only; default 1
+ *   TIDEMARK_LIVE_DRIVER  0: calls of the driver and the runtime get no rows
+ *
+ * Nothing here prints, and nothing fails towards the program: what is missing is written into the
+ * log, or on stderr in one line where there is no log. All functions may be called from any thread,
+ * also while PyTorch holds its locks.
+ */
+#ifndef TIDE_LIVE_RECORD_H
+#define TIDE_LIVE_RECORD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/status.h"
+
+/* Called by every function that stands in for one of CUDA's, before the real one: opens the log at
+ * the first time, and attaches to PyTorch's allocator as soon as it is there. */
+void tide_live_before_call(void);
+
+/* The process is about to end: marks the log as complete. */
+void tide_live_finish(void);
+
+/* What happened at PyTorch's allocator. */
+typedef struct tide_live_entry {
+    int action; /* tide_action; free_requested and its free_completed become one row where nothing
+                   lies between them */
+    uint8_t device;
+    uint64_t address;
+    uint64_t n_bytes;    /* requested; of a segment: its own */
+    uint64_t free_bytes; /* oom: what the device had left */
+    uint64_t stream;     /* native handle */
+    uint64_t pool[2];    /* of a private pool; 0, 0: none */
+    uint64_t sequence;   /* tide_live_row */
+    const char *node;    /* class of the node of autograd's that runs; NULL: none */
+    const char *name;    /* of a mark; NULL */
+} tide_live_entry;
+void tide_live_record(const tide_live_entry *entry);
+
+/* A row that says what happened at this instant. */
+void tide_live_mark(const char *name);
+
+/* A call of the runtime or of the driver that took memory or gave it back. */
+typedef enum tide_live_driver_action {
+    TIDE_LIVE_DEVICE_ALLOC = 0,
+    TIDE_LIVE_DEVICE_FREE,
+    TIDE_LIVE_HOST_ALLOC, /* pinned */
+    TIDE_LIVE_HOST_FREE,
+    TIDE_LIVE_PHYSICAL_ALLOC, /* cuMemCreate: memory without an address */
+    TIDE_LIVE_PHYSICAL_FREE,
+    TIDE_LIVE_N_DRIVER_ACTIONS
+} tide_live_driver_action;
+
+typedef struct tide_live_driver_call {
+    tide_live_driver_action action;
+    uint8_t device;
+    uint64_t address; /* or handle */
+    uint64_t n_bytes;
+    const char *function; /* "cudaMalloc"; a static text */
+    const char *owner;    /* whose memory it is: "PyTorch", "NCCL", "libfoo.so" */
+} tide_live_driver_call;
+void tide_live_record_driver(const tide_live_driver_call *call);
+
+/* Whether rows are written now. */
+bool tide_live_is_open(void);
+
+/* A text that describes the run, as tide_recorder_describe has them. */
+void tide_live_describe(const char *key, const char *value);
+
+/* At this instant the block at the address is that. certainty: 1 by rule, 2 named. */
+void tide_live_label(uint64_t address, const char *category, const char *name, int certainty);
+
+#endif
