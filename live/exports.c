@@ -14,8 +14,13 @@ int tidemark_live_is_open(void) {
     return tide_live_is_open() ? 1 : 0;
 }
 
-void tidemark_live_mark(const char *name) {
+int tidemark_live_mark(const char *name) {
     tide_live_mark(name);
+    return tide_live_is_open() ? 1 : 0;
+}
+
+int tidemark_live_snapshot(const char *path) {
+    return tide_live_is_open() ? tide_live_snapshot(path) : -1;
 }
 
 uint32_t tidemark_live_scope_begin(const char *name) {

@@ -12,7 +12,8 @@
 TIDE_LIVE_EXPORT int tidemark_live_attach(void);
 TIDE_LIVE_EXPORT int tidemark_live_is_open(void);
 
-TIDE_LIVE_EXPORT void tidemark_live_mark(const char *name);
+/* Returns whether the mark was recorded. */
+TIDE_LIVE_EXPORT int tidemark_live_mark(const char *name);
 TIDE_LIVE_EXPORT uint32_t tidemark_live_scope_begin(const char *name);
 TIDE_LIVE_EXPORT void tidemark_live_scope_end(uint32_t scope);
 
@@ -26,6 +27,10 @@ TIDE_LIVE_EXPORT void tidemark_live_module_code(const void *code);
 TIDE_LIVE_EXPORT void tidemark_live_module(const void *module, const char *path);
 TIDE_LIVE_EXPORT void tidemark_live_resolver(int (*resolver)(void *module));
 TIDE_LIVE_EXPORT int tidemark_live_is_called(const void *module);
+
+/* Has `tidemark recover` write what is recorded so far to the path. 0: it is there; -1: it could not
+ * be written, and stderr says why. Waits for it. */
+TIDE_LIVE_EXPORT int tidemark_live_snapshot(const char *path);
 
 /* Rows so far. */
 TIDE_LIVE_EXPORT uint64_t tidemark_live_n_rows(void);

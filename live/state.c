@@ -166,6 +166,10 @@ bool tide_live_is_open(void) {
     return tide_live_now() != NULL;
 }
 
+const char *tide_live_path(const tide_live *of) {
+    return tide_recorder_log_path(of->recorder);
+}
+
 uint16_t tide_live_thread(void) {
     static _Atomic uint32_t n_threads;
     static _Thread_local uint32_t number; /* + 1; 0: none yet */

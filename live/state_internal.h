@@ -46,6 +46,12 @@ void tide_live_stacks_reset(tide_live *live);
 void tide_live_count_step(const tide_live *live, const char *mark);
 bool tide_live_is_walked(const tide_live *live);
 
+/* The absolute path of the log; valid as long as the recording. */
+const char *tide_live_path(const tide_live *live);
+
+/* snapshot.c. Starts `tidemark recover` on the log and waits for it. 0, or -1. */
+int tide_live_snapshot(const char *path);
+
 /* Number of the calling thread: 0, 1, ... by first use. */
 uint16_t tide_live_thread(void);
 
