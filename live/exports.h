@@ -28,8 +28,8 @@ TIDE_LIVE_EXPORT void tidemark_live_module(const void *module, const char *path)
 TIDE_LIVE_EXPORT void tidemark_live_resolver(int (*resolver)(void *module));
 TIDE_LIVE_EXPORT int tidemark_live_is_called(const void *module);
 
-/* Has `tidemark recover` write what is recorded so far to the path. 0: it is there; -1: it could not
- * be written, and stderr says why. Waits for it. */
+/* Has `tidemark recover` write what is recorded so far to the path. 0: it is there; -1: it could
+ * not be written, and stderr says why. Waits for it. */
 TIDE_LIVE_EXPORT int tidemark_live_snapshot(const char *path);
 
 /* Rows so far. */
