@@ -10,6 +10,7 @@ static const char *const ACTIONS[] = {
 static const char *const CATEGORIES[] = {"unknown",         "parameter",  "gradient",
                                          "optimizer_state", "activation", "temporary",
                                          "workspace",       "input",      "weight_copy"};
+static const char *const CERTAINTIES[] = {"unknown", "by rule", "named"};
 static const char *const SCOPE_KINDS[] = {"step", "phase", "layer", "operator", "user"};
 static const char *const BLOCK_STATES[] = {"free", "allocated", "pending_free"};
 
@@ -17,6 +18,7 @@ static const char *const BLOCK_STATES[] = {"free", "allocated", "pending_free"};
 #define HAS_NAMES(names, n) _Static_assert(sizeof(names) / sizeof((names)[0]) == (n), #n)
 HAS_NAMES(ACTIONS, TIDE_N_ACTIONS);
 HAS_NAMES(CATEGORIES, TIDE_N_CATEGORIES);
+HAS_NAMES(CERTAINTIES, TIDE_N_CERTAINTIES);
 HAS_NAMES(SCOPE_KINDS, TIDE_N_SCOPE_KINDS);
 HAS_NAMES(BLOCK_STATES, TIDE_N_BLOCK_STATES);
 #undef HAS_NAMES
@@ -40,6 +42,10 @@ const char *tide_action_name(int action) {
 
 const char *tide_category_name(int category) {
     return name_of(CATEGORIES, TIDE_N_CATEGORIES, category);
+}
+
+const char *tide_certainty_name(int certainty) {
+    return name_of(CERTAINTIES, TIDE_N_CERTAINTIES, certainty);
 }
 
 const char *tide_scope_kind_name(int kind) {

@@ -52,6 +52,15 @@ typedef enum tide_category {
 
 enum { TIDE_MAX_CATEGORIES = 64 }; /* in one file, including the above; all numbers are below it */
 
+/* How a category became known. A recording that only its own program fills has no need of it: there
+ * the caller names every category. Files contain the numbers. */
+typedef enum tide_certainty {
+    TIDE_CERTAINTY_UNKNOWN = 0, /* it is not known, or not how */
+    TIDE_CERTAINTY_RULE,        /* by a rule, such as "what outlives its step is not temporary" */
+    TIDE_CERTAINTY_NAMED,       /* the program itself says so, by the address or in words */
+    TIDE_N_CERTAINTIES
+} tide_certainty;
+
 typedef enum tide_scope_kind {
     TIDE_SCOPE_STEP = 0,
     TIDE_SCOPE_PHASE, /* forward, backward, optimizer; also what lies outside steps, such as setup
@@ -86,10 +95,16 @@ typedef struct tide_event {
     uint8_t stream;   /* index in the table of streams, 0..255 */
 } tide_event;
 
+/* Durations that are none. */
+#define TIDE_SCOPE_OPEN ((int64_t)-1) /* the scope had not ended when the recording did */
+/* The scope is known only at the allocations that name it, and so has no interval: its begin is
+ * that of the first of them, and nothing is known of its end. It is left out of all timings. */
+#define TIDE_SCOPE_NO_INTERVAL ((int64_t)-2)
+
 /* One row of the scope table: a named interval. A parent stands before its children. */
 typedef struct tide_scope_row {
     int64_t begin_ns;        /* since the recorder was created; never decreases from row to row */
-    int64_t duration_ns;     /* -1: still open */
+    int64_t duration_ns;     /* or TIDE_SCOPE_OPEN, TIDE_SCOPE_NO_INTERVAL */
     int64_t device_begin_ns; /* on the recorder's clock; -1: not measured */
     int64_t device_duration_ns; /* -1: not measured */
     uint32_t parent;            /* scope that encloses it on the same thread, or TIDE_NONE */
@@ -151,10 +166,11 @@ typedef struct tide_stream_row {
     uint8_t device;  /* index of the device it belongs to */
 } tide_stream_row;
 
-/* Names as in files and reports: "alloc", "parameter", "step", "free". "?" for a number out of
- * range. */
+/* Names as in files and reports: "alloc", "parameter", "by rule", "step", "free". "?" for a number
+ * out of range. */
 const char *tide_action_name(int action);
 const char *tide_category_name(int category);
+const char *tide_certainty_name(int certainty);
 const char *tide_scope_kind_name(int kind);
 const char *tide_block_state_name(int state);
 

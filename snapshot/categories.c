@@ -49,6 +49,11 @@ size_t tide_snapshot_n_categories(const tide_snapshot *snapshot) {
     return TIDE_N_CATEGORIES + snapshot->n_own_categories;
 }
 
+bool tide_snapshot_has_certainty(const tide_snapshot *snapshot) {
+    return snapshot->event_certainty != NULL || snapshot->start_block_certainty != NULL ||
+           snapshot->end_block_certainty != NULL;
+}
+
 const char *tide_snapshot_category(const tide_snapshot *snapshot, size_t number) {
     if (number < TIDE_N_CATEGORIES) {
         return tide_category_name((int)number);

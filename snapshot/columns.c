@@ -32,6 +32,15 @@ _Static_assert(sizeof(bool) == 1, "a boolean column is read and written as a num
 static const tide_json_odd ODD_LINE = {.unknown = 0, .range_is_fine = true};
 static const tide_json_odd ODD_INLINED = {.unknown = 0};
 static const tide_json_odd ODD_INDEX = {.unknown = -1};
+static const tide_json_odd ODD_CERTAINTY = {.unknown = TIDE_CERTAINTY_UNKNOWN};
+
+/* Of rows and of blocks alike. A number that a later version may add is unknown to this one. */
+#define CERTAINTY                                                                                  \
+    {                                                                                              \
+        "certainty", .width = sizeof(uint8_t), .kind = TIDE_COLUMN_NUMBER,                         \
+                     .max = TIDE_N_CERTAINTIES - 1, .odd = &ODD_CERTAINTY,                         \
+                     .side = TIDE_SIDE_CERTAINTY                                                   \
+    }
 
 static const tide_column_rule FRAMES[] = {
     {"function", INDEX(tide_frame_row, function)},
@@ -54,7 +63,7 @@ static const tide_column_rule SCOPES[] = {
     {"index", NUMBER(tide_scope_row, index, -1, INT32_MAX), .odd = &ODD_INDEX},
     {"thread", NUMBER(tide_scope_row, thread, 0, UINT16_MAX)},
     {"begin_delta", NUMBER(tide_scope_row, begin_ns, 0, INT64_MAX), .encoding = TIDE_COLUMN_DELTA},
-    {"duration", NUMBER(tide_scope_row, duration_ns, -1, INT64_MAX)},
+    {"duration", NUMBER(tide_scope_row, duration_ns, TIDE_SCOPE_NO_INTERVAL, INT64_MAX)},
     {"device_begin", NUMBER(tide_scope_row, device_begin_ns, -1, INT64_MAX)},
     {"device_duration", NUMBER(tide_scope_row, device_duration_ns, -1, INT64_MAX)},
 };
@@ -88,6 +97,7 @@ static const tide_column_rule EVENTS[] = {
     {"stack", INDEX(tide_event, stack)},
     {"scope_delta", INDEX(tide_event, scope), .encoding = TIDE_COLUMN_DELTA},
     {"category", NUMBER(tide_event, category, 0, MAX_NAMED)},
+    CERTAINTY,
     {"name", INDEX(tide_event, name)},
 };
 const tide_column_table tide_event_columns = TABLE("events", EVENTS, tide_event);
@@ -100,20 +110,22 @@ static const tide_column_rule BLOCKS[] = {
     {"stack", INDEX(tide_block_row, stack)},
     {"scope", INDEX(tide_block_row, scope)},
     {"category", NUMBER(tide_block_row, category, 0, MAX_NAMED)},
+    CERTAINTY,
     {"name", INDEX(tide_block_row, name)},
 };
 const tide_column_table tide_block_columns = TABLE("blocks", BLOCKS, tide_block_row);
 
-size_t tide_column_keys(const tide_column_table *table, const char *ret_keys[TIDE_JSON_MAX_FIELDS],
-                        const tide_column_rule *ret_rules[TIDE_JSON_MAX_FIELDS]) {
-    size_t n = 0;
+void tide_column_keys_of(const tide_column_table *table, tide_column_keys *ret) {
+    *ret = (tide_column_keys){.n = 0};
     for (size_t i = 0; i < table->n_rules; i++) {
-        if (table->rules[i].derive == NULL) {
-            ret_keys[n] = table->rules[i].key;
-            ret_rules[n++] = &table->rules[i];
+        const tide_column_rule *rule = &table->rules[i];
+        if (rule->derive == NULL) {
+            ret->keys[ret->n] = rule->key;
+            ret->rules[ret->n] = rule;
+            ret->required |= rule->side == TIDE_SIDE_NONE ? UINT32_C(1) << ret->n : 0;
+            ret->n++;
         }
     }
-    return n;
 }
 
 /* A copy, as the member may have any type of that width; a compiler makes one load or store of it.

@@ -25,9 +25,17 @@ typedef enum tide_column_encoding {
                            address repeats the last one */
 } tide_column_encoding;
 
+/* A column that a file may lack. Its values are no members of the row, which keeps its width: they
+ * stand in an array of their own beside the rows. */
+typedef enum tide_column_side {
+    TIDE_SIDE_NONE = 0, /* a member of the row; every file has it */
+    TIDE_SIDE_CERTAINTY,
+    TIDE_N_SIDES
+} tide_column_side;
+
 typedef struct tide_column_rule {
     const char *key;
-    size_t offset, width; /* of the member, in bytes */
+    size_t offset, width; /* of the member, in bytes; beside the rows the offset is 0 */
     tide_column_kind kind;
     tide_column_encoding encoding;
     int64_t min, max;                   /* what the reader allows, after decoding */
@@ -35,6 +43,7 @@ typedef struct tide_column_rule {
                                            be odd */
     int64_t (*derive)(const void *row); /* not NULL: the value follows from other columns; it is
                                            written for small tools, and the reader skips it */
+    tide_column_side side;
 } tide_column_rule;
 
 typedef struct tide_column_table {
@@ -52,9 +61,15 @@ extern const tide_column_table tide_event_columns;  /* tide_event */
 /* Blocks are few and stand in objects: here the keys are those of one object. */
 extern const tide_column_table tide_block_columns; /* tide_block_row */
 
-/* The keys that a reader takes, with the rule of each; returns how many. */
-size_t tide_column_keys(const tide_column_table *table, const char *ret_keys[TIDE_JSON_MAX_FIELDS],
-                        const tide_column_rule *ret_rules[TIDE_JSON_MAX_FIELDS]);
+/* What a reader takes of a table. */
+typedef struct tide_column_keys {
+    const char *keys[TIDE_JSON_MAX_FIELDS];
+    const tide_column_rule *rules[TIDE_JSON_MAX_FIELDS]; /* of each key */
+    size_t n;
+    uint32_t required; /* bit i: key i must be there */
+} tide_column_keys;
+
+void tide_column_keys_of(const tide_column_table *table, tide_column_keys *ret);
 
 /* From rows to values and back: the n_rows members of one column. A loop per width, because a
  * column has millions of rows. `rows` is the first row that counts. */

@@ -84,6 +84,11 @@ static void name_device(const exporting *e, size_t device) {
     name_part(e->json, "process_name", FIRST_DEVICE + (int64_t)device, 0, name);
 }
 
+/* Whether a scope can be drawn by the device's times, or by the host's. */
+static bool has_place(const tide_scope_row *row, bool is_device) {
+    return is_device ? row->device_begin_ns >= 0 : row->duration_ns != TIDE_SCOPE_NO_INTERVAL;
+}
+
 static void name_threads(const exporting *e, int64_t process, bool is_device) {
     const tide_snapshot *snapshot = e->snapshot;
     for (size_t i = 0; i < N_THREADS; i++) {
@@ -92,7 +97,7 @@ static void name_threads(const exporting *e, int64_t process, bool is_device) {
     for (size_t i = 0; i < snapshot->n_scopes; i++) {
         const tide_scope_row *scope = &snapshot->scopes[i];
         char name[NAME_BYTES];
-        if (e->open[scope->thread] != TIDE_NONE || (is_device && scope->device_begin_ns < 0)) {
+        if (e->open[scope->thread] != TIDE_NONE || !has_place(scope, is_device)) {
             continue;
         }
         e->open[scope->thread] = 0;
@@ -138,7 +143,7 @@ static void begin_slice(const lane *of, uint32_t scope, int64_t time_ns) {
     tide_json_key(json, "args");
     tide_json_begin_object(json);
     tide_json_key_integer(json, "scope", scope);
-    if (row->duration_ns < 0) {
+    if (row->duration_ns == TIDE_SCOPE_OPEN) {
         tide_json_key(json, "still_open");
         tide_json_boolean(json, true);
     }
@@ -150,7 +155,7 @@ static void begin_slice(const lane *of, uint32_t scope, int64_t time_ns) {
 static uint32_t parent_in(const lane *of, uint32_t scope) {
     const tide_scope_row *scopes = of->e->snapshot->scopes;
     uint32_t parent = scopes[scope].parent;
-    while (of->is_device && parent != TIDE_NONE && scopes[parent].device_begin_ns < 0) {
+    while (parent != TIDE_NONE && !has_place(&scopes[parent], of->is_device)) {
         parent = scopes[parent].parent;
     }
     return parent;
@@ -191,7 +196,7 @@ static void put_slices(const lane *of) {
         e->last_ns[i] = 0;
     }
     for (uint32_t i = 0; i < snapshot->n_scopes; i++) {
-        if (!of->is_device || snapshot->scopes[i].device_begin_ns >= 0) {
+        if (has_place(&snapshot->scopes[i], of->is_device)) {
             enter(of, i);
         }
     }

@@ -81,6 +81,10 @@ static tide_status be_born(walker *walk, const tide_lifetime *born, tide_error *
     return tide_map_put(&device->alive, born->address, index);
 }
 
+static uint8_t certainty_at(const uint8_t *certainties, size_t row) {
+    return certainties != NULL ? certainties[row] : TIDE_CERTAINTY_UNKNOWN;
+}
+
 static tide_status start(walker *walk, tide_error *error) {
     const tide_snapshot *snapshot = walk->snapshot;
     for (size_t i = 0; i < snapshot->n_start_segments; i++) {
@@ -89,7 +93,8 @@ static tide_status start(walker *walk, tide_error *error) {
         TIDE_TRY(add(&device->now.reserved_bytes, segment->total_bytes, error));
         device->now.n_segments += segment->is_expandable ? 0 : 1;
         for (size_t j = 0; j < segment->n_blocks; j++) {
-            const tide_block_row *block = &snapshot->start_blocks[segment->first_block + j];
+            size_t number = segment->first_block + j;
+            const tide_block_row *block = &snapshot->start_blocks[number];
             if (block->state == TIDE_BLOCK_FREE) {
                 continue;
             }
@@ -103,6 +108,7 @@ static tide_status start(walker *walk, tide_error *error) {
                 .scope = block->scope,
                 .name = block->name,
                 .category = block->category,
+                .certainty = certainty_at(snapshot->start_block_certainty, number),
                 .device = segment->device};
             TIDE_TRY(be_born(walk, &born, error));
         }
@@ -129,6 +135,8 @@ static tide_status alloc_row(walker *walk, const tide_event *event, tide_error *
                           .scope = event->scope,
                           .name = event->name,
                           .category = event->category,
+                          .certainty =
+                              certainty_at(walk->snapshot->event_certainty, walk->event - 1),
                           .device = event->device};
     return be_born(walk, &born, error);
 }

@@ -33,6 +33,7 @@ typedef struct tide_lifetime {
     uint32_t completed;          /* row that completed its free, + 1; TIDE_LIFETIME_FOREVER */
     uint32_t stack, scope, name; /* of the allocation; TIDE_NONE */
     uint8_t category;            /* tide_category */
+    uint8_t certainty;           /* tide_certainty, of the category */
     uint8_t device;              /* index of the device */
 } tide_lifetime;
 

@@ -13,48 +13,60 @@ typedef struct growing_state {
     tide_block_row *blocks; /* owned */
     size_t n_blocks;
     size_t block_capacity;
+    uint8_t *certainty; /* owned; of each block */
+    size_t certainty_capacity;
+    bool has_certainty; /* of any block */
 } growing_state;
-
-/* The keys of a block and the rule of each, in the form that the parser wants. */
-typedef struct block_keys {
-    const char *keys[TIDE_JSON_MAX_FIELDS];
-    const tide_column_rule *rules[TIDE_JSON_MAX_FIELDS];
-    size_t n;
-} block_keys;
 
 static uint64_t get_bytes(tide_json *json) {
     return (uint64_t)tide_json_get_integer(json, 0, INT64_MAX);
 }
 
-static tide_block_row read_block(tide_json *json, const block_keys *block) {
+static tide_block_row read_block(tide_json *json, const tide_column_keys *keys,
+                                 growing_state *state) {
     tide_block_row row = {0};
-    uint32_t required = (UINT32_C(1) << block->n) - 1;
     int field = -1;
     tide_json_enter_object(json);
-    while ((field = tide_json_next_field(json, block->keys, block->n, required)) >= 0) {
-        const tide_column_rule *rule = block->rules[field];
+    while ((field = tide_json_next_field(json, keys->keys, keys->n, keys->required)) >= 0) {
+        const tide_column_rule *rule = keys->rules[field];
+        if (rule->side == TIDE_SIDE_CERTAINTY) {
+            state->certainty[state->n_blocks] =
+                (uint8_t)tide_json_get_odd_integer(json, rule->min, rule->max, *rule->odd);
+            state->has_certainty = true;
+            continue;
+        }
         int64_t value = tide_json_get_integer(json, rule->min, rule->max);
         tide_column_store(rule, sizeof(row), &row, 1, &value);
     }
     return row;
 }
 
+/* Room for one more block. */
+static bool grow_blocks(tide_reader *reader, growing_state *state) {
+    size_t n_wanted = state->n_blocks + 1;
+    tide_block_row *blocks = tide_hostmem_grow(reader->mem, state->blocks, &state->block_capacity,
+                                               n_wanted, sizeof(*blocks));
+    state->blocks = blocks != NULL ? blocks : state->blocks;
+    uint8_t *certainty =
+        tide_hostmem_grow(reader->mem, state->certainty, &state->certainty_capacity, n_wanted, 1);
+    state->certainty = certainty != NULL ? certainty : state->certainty;
+    return blocks != NULL && certainty != NULL;
+}
+
 static void read_blocks(tide_reader *reader, growing_state *state, tide_segment_row *segment) {
     tide_json *json = &reader->json;
-    block_keys keys;
-    keys.n = tide_column_keys(&tide_block_columns, keys.keys, keys.rules);
+    tide_column_keys keys;
+    tide_column_keys_of(&tide_block_columns, &keys);
     segment->first_block = state->n_blocks;
     tide_json_enter_array(json);
     while (tide_json_next_item(json)) {
-        tide_block_row *blocks =
-            tide_hostmem_grow(reader->mem, state->blocks, &state->block_capacity,
-                              state->n_blocks + 1, sizeof(*blocks));
-        if (blocks == NULL) {
+        if (!grow_blocks(reader, state)) {
             tide_json_fail(json, TIDE_NO_MEMORY, json->at, "no memory for the blocks");
             return;
         }
-        state->blocks = blocks;
-        state->blocks[state->n_blocks++] = read_block(json, &keys);
+        state->certainty[state->n_blocks] = TIDE_CERTAINTY_UNKNOWN;
+        state->blocks[state->n_blocks] = read_block(json, &keys, state);
+        state->n_blocks++;
     }
     segment->n_blocks = state->n_blocks - segment->first_block;
 }
@@ -176,34 +188,51 @@ static void *keep(tide_reader *reader, const void *rows, size_t n_rows, size_t r
     return copy;
 }
 
-static void read_state(tide_reader *reader, tide_segment_row **ret_segments,
-                       tide_block_row **ret_blocks, size_t *ret_n_segments, size_t *ret_n_blocks) {
+/* One of the states as it is kept in the arena. */
+typedef struct kept_state {
+    tide_segment_row *segments;
+    tide_block_row *blocks;
+    const uint8_t *certainty; /* of each block; NULL: the file says it of none */
+    size_t n_segments, n_blocks;
+} kept_state;
+
+static kept_state read_state(tide_reader *reader) {
     static const char *const KEYS[] = {"segments"};
     growing_state state = {0};
+    kept_state kept = {0};
     tide_json_enter_object(&reader->json);
     while (tide_json_next_field(&reader->json, KEYS, 1, 1) >= 0) {
         read_segments(reader, &state);
     }
-    *ret_segments = keep(reader, state.segments, state.n_segments, sizeof(*state.segments));
-    *ret_blocks = keep(reader, state.blocks, state.n_blocks, sizeof(*state.blocks));
-    *ret_n_segments = *ret_segments != NULL ? state.n_segments : 0;
-    *ret_n_blocks = *ret_blocks != NULL ? state.n_blocks : 0;
+    kept.segments = keep(reader, state.segments, state.n_segments, sizeof(*state.segments));
+    kept.blocks = keep(reader, state.blocks, state.n_blocks, sizeof(*state.blocks));
+    if (state.has_certainty) {
+        kept.certainty = keep(reader, state.certainty, state.n_blocks, sizeof(*state.certainty));
+    }
+    kept.n_segments = kept.segments != NULL ? state.n_segments : 0;
+    kept.n_blocks = kept.blocks != NULL ? state.n_blocks : 0;
     reader->mem->release(reader->mem->ctx, state.segments);
     reader->mem->release(reader->mem->ctx, state.blocks);
+    reader->mem->release(reader->mem->ctx, state.certainty);
+    return kept;
 }
 
 void tide_read_start(tide_reader *reader) {
     tide_snapshot *snapshot = reader->snapshot;
-    read_state(reader, &reader->start_segments, &reader->start_blocks, &snapshot->n_start_segments,
-               &snapshot->n_start_blocks);
-    snapshot->start_segments = reader->start_segments;
-    snapshot->start_blocks = reader->start_blocks;
+    kept_state kept = read_state(reader);
+    snapshot->start_segments = reader->start_segments = kept.segments;
+    snapshot->n_start_segments = kept.n_segments;
+    snapshot->start_blocks = reader->start_blocks = kept.blocks;
+    snapshot->n_start_blocks = kept.n_blocks;
+    snapshot->start_block_certainty = kept.certainty;
 }
 
 void tide_read_end(tide_reader *reader) {
     tide_snapshot *snapshot = reader->snapshot;
-    read_state(reader, &reader->end_segments, &reader->end_blocks, &snapshot->n_end_segments,
-               &snapshot->n_end_blocks);
-    snapshot->end_segments = reader->end_segments;
-    snapshot->end_blocks = reader->end_blocks;
+    kept_state kept = read_state(reader);
+    snapshot->end_segments = reader->end_segments = kept.segments;
+    snapshot->n_end_segments = kept.n_segments;
+    snapshot->end_blocks = reader->end_blocks = kept.blocks;
+    snapshot->n_end_blocks = kept.n_blocks;
+    snapshot->end_block_certainty = kept.certainty;
 }

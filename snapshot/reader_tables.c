@@ -11,6 +11,7 @@ typedef struct table {
     const tide_column_table *columns; /* borrowed */
     void *rows;                       /* in the arena; NULL before the first column */
     size_t n_rows;
+    void *sides[TIDE_N_SIDES]; /* in the arena; NULL: the file lacks that column */
 } table;
 
 /* Replaces differences by what they add up to. The range is checked here, for the differences
@@ -43,13 +44,19 @@ static void read_column(tide_reader *reader, table *of, const tide_column_rule *
     if (tide_json_status(&reader->json) != TIDE_OK) {
         return;
     }
+    tide_arena *arena = &reader->snapshot->arena;
     size_t n_values = reader->column.n_values;
     size_t row_bytes = of->columns->row_bytes;
     if (of->rows == NULL) {
-        of->rows = tide_arena_alloc(&reader->snapshot->arena, n_values, row_bytes);
+        of->rows = tide_arena_alloc(arena, n_values, row_bytes);
         of->n_rows = n_values;
     }
-    if (of->rows == NULL) {
+    void *to = of->rows;
+    if (rule->side != TIDE_SIDE_NONE) {
+        row_bytes = rule->width;
+        to = of->sides[rule->side] = tide_arena_alloc(arena, n_values, row_bytes);
+    }
+    if (of->rows == NULL || to == NULL) {
         tide_json_fail(&reader->json, TIDE_NO_MEMORY, at, "no memory for %zu rows", n_values);
         return;
     }
@@ -62,21 +69,24 @@ static void read_column(tide_reader *reader, table *of, const tide_column_rule *
         add_up(reader, of, rule);
     }
     if (tide_json_status(&reader->json) == TIDE_OK) {
-        tide_column_store(rule, row_bytes, of->rows, of->n_rows, reader->column.values);
+        tide_column_store(rule, row_bytes, to, of->n_rows, reader->column.values);
     }
 }
 
-static void *read_table(tide_reader *reader, const tide_column_table *columns, size_t *ret_n_rows) {
+static table read_whole_table(tide_reader *reader, const tide_column_table *columns) {
     table of = {.columns = columns};
-    const char *keys[TIDE_JSON_MAX_FIELDS];
-    const tide_column_rule *rules[TIDE_JSON_MAX_FIELDS];
-    size_t n_keys = tide_column_keys(columns, keys, rules);
+    tide_column_keys keys;
     int field = -1;
+    tide_column_keys_of(columns, &keys);
     tide_json_enter_object(&reader->json);
-    while ((field = tide_json_next_field(&reader->json, keys, n_keys,
-                                         (UINT32_C(1) << n_keys) - 1)) >= 0) {
-        read_column(reader, &of, rules[field]);
+    while ((field = tide_json_next_field(&reader->json, keys.keys, keys.n, keys.required)) >= 0) {
+        read_column(reader, &of, keys.rules[field]);
     }
+    return of;
+}
+
+static void *read_table(tide_reader *reader, const tide_column_table *columns, size_t *ret_n_rows) {
+    table of = read_whole_table(reader, columns);
     *ret_n_rows = of.n_rows;
     return of.rows;
 }
@@ -104,6 +114,9 @@ void tide_read_kernels(tide_reader *reader) {
 
 void tide_read_events(tide_reader *reader) {
     tide_snapshot *snapshot = reader->snapshot;
-    reader->events = read_table(reader, &tide_event_columns, &snapshot->n_events);
-    snapshot->events = reader->events;
+    table of = read_whole_table(reader, &tide_event_columns);
+    reader->events = of.rows;
+    snapshot->events = of.rows;
+    snapshot->n_events = of.n_rows;
+    snapshot->event_certainty = of.sides[TIDE_SIDE_CERTAINTY];
 }

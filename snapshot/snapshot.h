@@ -169,12 +169,17 @@ typedef struct tide_snapshot {
     size_t n_start_segments;
     const tide_block_row *start_blocks; /* the segments' first_block counts in these */
     size_t n_start_blocks;
+    const uint8_t *start_block_certainty; /* n_start_blocks of tide_certainty; NULL: not known of
+                                             any */
     const tide_segment_row *end_segments; /* after the last event */
     size_t n_end_segments;
     const tide_block_row *end_blocks;
     size_t n_end_blocks;
-    const tide_event *events; /* oldest first */
+    const uint8_t *end_block_certainty; /* n_end_blocks; NULL */
+    const tide_event *events;           /* oldest first */
     size_t n_events;
+    const uint8_t *event_certainty; /* n_events of tide_certainty, of the rows' categories; free
+                                       rows repeat the block's; NULL: not known of any */
 } tide_snapshot;
 
 /* An empty document: every text "", every number unknown, no rows. `mem` NULL: default heap. */
@@ -189,6 +194,9 @@ const char *tide_snapshot_text(const tide_snapshot *snapshot, uint32_t string);
 size_t tide_snapshot_n_categories(const tide_snapshot *snapshot);
 /* The name of one; "?" for a number out of range. */
 const char *tide_snapshot_category(const tide_snapshot *snapshot, size_t number);
+
+/* Whether it says of any category how it became known. */
+bool tide_snapshot_has_certainty(const tide_snapshot *snapshot);
 
 /* Leaves out the command line, the host's name and the folders of absolute paths (of every text of
  * the tables of strings and settings that starts with '/' or with a drive). For a document that is

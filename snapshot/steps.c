@@ -29,7 +29,7 @@ static tide_status number_scopes(finder *find) {
         steps->steps[steps->n_steps] =
             (tide_step){.scope = (uint32_t)i,
                         .is_warmup = strcmp(tide_snapshot_text(snapshot, row->name), "warmup") == 0,
-                        .is_open = row->duration_ns < 0,
+                        .is_open = row->duration_ns == TIDE_SCOPE_OPEN,
                         .first = SIZE_MAX,
                         .differs = -1,
                         .differs_from = -1};

@@ -86,6 +86,10 @@ static tide_status check_scope(const checker *check, size_t i) {
         return bad(check, "the scope begins at %" PRId64 " ns, before %s", row->begin_ns,
                    i == 0 ? "time 0" : "the one above it");
     }
+    if (row->duration_ns < TIDE_SCOPE_NO_INTERVAL) {
+        at(check, "scopes.duration[%zu]", i);
+        return bad(check, "%" PRId64 " ns is no duration", row->duration_ns);
+    }
     if (row->duration_ns > INT64_MAX - row->begin_ns) {
         at(check, "scopes.duration[%zu]", i);
         return bad(check, "the scope ends beyond 2^63 - 1 ns");
@@ -135,6 +139,10 @@ static tide_status check_event(const checker *check, size_t i) {
         return bad_index(check, "events.category", i, row->category, "categories",
                          tide_snapshot_n_categories(snapshot));
     }
+    if (snapshot->event_certainty != NULL && snapshot->event_certainty[i] >= TIDE_N_CERTAINTIES) {
+        return bad_index(check, "events.certainty", i, snapshot->event_certainty[i], "certainties",
+                         TIDE_N_CERTAINTIES);
+    }
     if (row->device >= snapshot->n_devices) {
         return bad_index(check, "events.device", i, row->device, "devices", snapshot->n_devices);
     }
@@ -178,12 +186,16 @@ typedef struct state_part {
     size_t n_segments;
     const tide_block_row *blocks;
     size_t n_blocks;
+    const uint8_t *certainty; /* of each block; NULL */
 } state_part;
 
 static tide_status check_block(const checker *check, const state_part *state, size_t segment,
                                size_t block) {
     const tide_snapshot *snapshot = check->snapshot;
-    const tide_block_row *row = &state->blocks[state->segments[segment].first_block + block];
+    size_t number = state->segments[segment].first_block + block;
+    const tide_block_row *row = &state->blocks[number];
+    uint32_t certainty =
+        state->certainty != NULL ? state->certainty[number] : TIDE_CERTAINTY_UNKNOWN;
     const struct {
         const char *key;
         const char *what;
@@ -195,7 +207,8 @@ static tide_status check_block(const checker *check, const state_part *state, si
         {"scope", "scopes", snapshot->n_scopes, row->scope, true},
         {"name", "strings", snapshot->n_strings, row->name, true},
         {"category", "categories", tide_snapshot_n_categories(snapshot), row->category, false},
-        {"state", "states of blocks", TIDE_N_BLOCK_STATES, row->state, false}};
+        {"state", "states of blocks", TIDE_N_BLOCK_STATES, row->state, false},
+        {"certainty", "certainties", TIDE_N_CERTAINTIES, certainty, false}};
     for (size_t i = 0; i < sizeof(INDICES) / sizeof(INDICES[0]); i++) {
         if (INDICES[i].index < INDICES[i].n_rows ||
             (INDICES[i].none_allowed && INDICES[i].index == TIDE_NONE)) {
@@ -308,12 +321,14 @@ tide_status tide_snapshot_validate(const tide_snapshot *snapshot, char ret_place
     for (size_t i = 0; i < snapshot->n_kernels; i++) {
         TIDE_TRY(check_kernel(&check, i));
     }
-    TIDE_TRY(check_state(&check, &(state_part){"start", snapshot->start_segments,
-                                               snapshot->n_start_segments, snapshot->start_blocks,
-                                               snapshot->n_start_blocks}));
+    TIDE_TRY(check_state(&check,
+                         &(state_part){"start", snapshot->start_segments,
+                                       snapshot->n_start_segments, snapshot->start_blocks,
+                                       snapshot->n_start_blocks, snapshot->start_block_certainty}));
     TIDE_TRY(
         check_state(&check, &(state_part){"end", snapshot->end_segments, snapshot->n_end_segments,
-                                          snapshot->end_blocks, snapshot->n_end_blocks}));
+                                          snapshot->end_blocks, snapshot->n_end_blocks,
+                                          snapshot->end_block_certainty}));
     for (size_t i = 0; i < snapshot->n_events; i++) {
         TIDE_TRY(check_event(&check, i));
     }

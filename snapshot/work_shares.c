@@ -136,6 +136,12 @@ static double ms_of(const tide_scope_row *scope) {
     return ns > 0 ? (double)ns * 1e-6 : 0.0;
 }
 
+/* Nothing is known of how long a scope took, or how often it ran, that only its allocations name.
+ */
+static bool has_time(const tide_scope_row *scope) {
+    return scope->duration_ns != TIDE_SCOPE_NO_INTERVAL || scope->device_duration_ns >= 0;
+}
+
 /* Where a scope of a measured step lies. */
 typedef struct place {
     uint32_t phase;        /* scope of its phase, which it may be; TIDE_NONE: not in a measured
@@ -164,7 +170,7 @@ static void add_scope(tide_work_shares *shares, const tide_snapshot *snapshot, u
     }
     const char *name = tide_snapshot_text(snapshot, snapshot->scopes[at.phase].name);
     size_t phase = find_phase(shares, name);
-    if (phase == SIZE_MAX) {
+    if (phase == SIZE_MAX || !has_time(&snapshot->scopes[scope])) {
         return;
     }
     if (at.phase == scope) {

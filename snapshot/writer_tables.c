@@ -10,14 +10,17 @@ typedef struct table_part {
     const tide_column_table *columns; /* borrowed, with the rows */
     const void *rows;
     size_t n_rows;
-    uint64_t unit_bytes; /* addresses are divided by it */
+    uint64_t unit_bytes;             /* addresses are divided by it */
+    const void *sides[TIDE_N_SIDES]; /* borrowed; NULL: the column is left out */
 } table_part;
 
 /* The values of a column as a file has them, before differences are taken. */
 static void load(const table_part *part, const tide_column_rule *rule, size_t first, size_t n_rows,
                  int64_t values[BATCH_ROWS]) {
-    size_t row_bytes = part->columns->row_bytes;
-    const char *rows = (const char *)part->rows + first * row_bytes;
+    bool is_beside = rule->side != TIDE_SIDE_NONE;
+    size_t row_bytes = is_beside ? rule->width : part->columns->row_bytes;
+    const char *rows =
+        (const char *)(is_beside ? part->sides[rule->side] : part->rows) + first * row_bytes;
     if (rule->derive == NULL) {
         tide_column_load(rule, row_bytes, rows, n_rows, values);
         return;
@@ -71,10 +74,20 @@ static void write_table(tide_json_writer *json, const table_part *part) {
     tide_json_key(json, part->columns->key);
     tide_json_begin_object(json);
     for (size_t i = 0; i < part->columns->n_rules; i++) {
-        write_column(json, part, &part->columns->rules[i]);
+        const tide_column_rule *rule = &part->columns->rules[i];
+        if (rule->side == TIDE_SIDE_NONE || part->sides[rule->side] != NULL) {
+            write_column(json, part, rule);
+        }
     }
     tide_json_end_object(json);
     tide_json_line(json);
+}
+
+/* A table without addresses and without columns beside the rows. */
+static void write_rows(tide_json_writer *json, const tide_column_table *columns, const void *rows,
+                       size_t n_rows) {
+    write_table(json,
+                &(table_part){.columns = columns, .rows = rows, .n_rows = n_rows, .unit_bytes = 1});
 }
 
 static void write_strings(tide_json_writer *json, const tide_snapshot *snapshot) {
@@ -87,12 +100,20 @@ static void write_strings(tide_json_writer *json, const tide_snapshot *snapshot)
     tide_json_line(json);
 }
 
-static void write_block(tide_json_writer *json, const tide_block_row *block) {
+/* `certainty`: of the block's category; NULL: not known of any block. */
+static void write_block(tide_json_writer *json, const tide_block_row *block,
+                        const uint8_t *certainty) {
     tide_json_begin_object(json);
     for (size_t i = 0; i < tide_block_columns.n_rules; i++) {
         const tide_column_rule *rule = &tide_block_columns.rules[i];
         int64_t value = 0;
-        tide_column_load(rule, sizeof(*block), block, 1, &value);
+        if (rule->side == TIDE_SIDE_NONE) {
+            tide_column_load(rule, sizeof(*block), block, 1, &value);
+        } else if (certainty != NULL) {
+            value = *certainty;
+        } else {
+            continue;
+        }
         tide_json_key_integer(json, rule->key, value);
     }
     tide_json_end_object(json);
@@ -121,7 +142,8 @@ typedef struct state_part {
     const tide_segment_row *segments; /* borrowed, with the blocks */
     size_t n_segments;
     const tide_block_row *blocks;
-    uint64_t unit_bytes; /* addresses are divided by it */
+    const uint8_t *certainty; /* of each block; NULL */
+    uint64_t unit_bytes;      /* addresses are divided by it */
 } state_part;
 
 static void write_state(tide_json_writer *json, const char *key, const state_part *state) {
@@ -140,7 +162,9 @@ static void write_state(tide_json_writer *json, const char *key, const state_par
         tide_json_key(json, "blocks");
         tide_json_begin_array(json);
         for (size_t j = 0; j < segment->n_blocks; j++) {
-            write_block(json, &state->blocks[segment->first_block + j]);
+            size_t block = segment->first_block + j;
+            write_block(json, &state->blocks[block],
+                        state->certainty != NULL ? &state->certainty[block] : NULL);
         }
         tide_json_end_array(json);
         tide_json_end_object(json);
@@ -169,20 +193,22 @@ static void write_oom(tide_json_writer *json, const tide_snapshot *snapshot) {
 
 void tide_write_tables(tide_json_writer *json, const tide_snapshot *snapshot, uint64_t unit_bytes) {
     write_strings(json, snapshot);
-    write_table(json, &(table_part){&tide_frame_columns, snapshot->frames, snapshot->n_frames, 1});
-    write_table(json, &(table_part){&tide_stack_columns, snapshot->stacks, snapshot->n_stacks, 1});
-    write_table(json, &(table_part){&tide_scope_columns, snapshot->scopes, snapshot->n_scopes, 1});
+    write_rows(json, &tide_frame_columns, snapshot->frames, snapshot->n_frames);
+    write_rows(json, &tide_stack_columns, snapshot->stacks, snapshot->n_stacks);
+    write_rows(json, &tide_scope_columns, snapshot->scopes, snapshot->n_scopes);
     if (snapshot->n_kernels > 0) {
-        write_table(json,
-                    &(table_part){&tide_kernel_columns, snapshot->kernels, snapshot->n_kernels, 1});
+        write_rows(json, &tide_kernel_columns, snapshot->kernels, snapshot->n_kernels);
     }
     write_state(json, "start",
                 &(state_part){snapshot->start_segments, snapshot->n_start_segments,
-                              snapshot->start_blocks, unit_bytes});
+                              snapshot->start_blocks, snapshot->start_block_certainty, unit_bytes});
     write_state(json, "end",
                 &(state_part){snapshot->end_segments, snapshot->n_end_segments,
-                              snapshot->end_blocks, unit_bytes});
-    write_table(
-        json, &(table_part){&tide_event_columns, snapshot->events, snapshot->n_events, unit_bytes});
+                              snapshot->end_blocks, snapshot->end_block_certainty, unit_bytes});
+    write_table(json, &(table_part){.columns = &tide_event_columns,
+                                    .rows = snapshot->events,
+                                    .n_rows = snapshot->n_events,
+                                    .unit_bytes = unit_bytes,
+                                    .sides = {[TIDE_SIDE_CERTAINTY] = snapshot->event_certainty}});
     write_oom(json, snapshot);
 }

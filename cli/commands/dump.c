@@ -18,7 +18,7 @@ static const tide_option_table TABLE = {
     .operands = "FILE",
     .intro = "Prints one event per line, with its fields separated by tabs: index, time in ns,\n"
              "action, device, address, requested bytes, block bytes, category, name, scope,\n"
-             "innermost frame.\n",
+             "innermost frame; and how the category became known, if the file says it.\n",
     .min_operands = 1,
     .max_operands = 1,
 };
@@ -52,6 +52,9 @@ static void put_event(const tide_snapshot *snapshot, size_t i, const char *scope
                  tide_snapshot_text(snapshot, row->file), (int)row->line);
     }
     put_field(frame);
+    if (snapshot->event_certainty != NULL) {
+        put_field(tide_certainty_name(snapshot->event_certainty[i]));
+    }
     fputc('\n', stdout);
 }
 

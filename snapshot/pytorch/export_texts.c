@@ -156,7 +156,7 @@ void tide_export_annotations(tide_pytorch_export_state *out) {
     }
     for (size_t i = 0; out->is_foreign && out->has_times && i < snapshot->n_scopes; i++) {
         const tide_scope_row *row = &snapshot->scopes[i];
-        if (!is_interval(out, row)) {
+        if (!is_interval(out, row) || row->duration_ns == TIDE_SCOPE_NO_INTERVAL) {
             continue;
         }
         edges[n++] = (edge){row->begin_ns, (uint32_t)i, true};

@@ -242,6 +242,8 @@ export function smallDocuments() {
     min_ns: [9, 5],
     max_ns: [12, 5],
   };
+  training.events.certainty = training.events.action.map((_, i) => i % 3);
+  training.scopes.duration[training.scopes.duration.length - 1] = -2;
   training.origin = { format: 'pytorch', events: 7, contradictions: 2 };
   training.loss = [9.25, 'nan', 'inf', '-inf', 1];
   training.categories = [...training.categories, 'kv cache'];
@@ -268,7 +270,11 @@ export function smallDocuments() {
         is_expandable: false,
         pool: 'small',
         pool_id: [0, 0],
-        blocks: [block(0, 512, 1, { category: 4, name: 0 }), block(512, 1024, 2), block(1536, 512, 0)],
+        blocks: [
+          block(0, 512, 1, { category: 4, certainty: 2, name: 0 }),
+          block(512, 1024, 2),
+          block(1536, 512, 0),
+        ],
       },
       {
         device: 0,

@@ -18,6 +18,7 @@ import { ACTION, NO_BLOCK, STATE, subjectOf } from './subjects.js';
  * @property {Amounts} requestedBytes
  * @property {Amounts} bytes whole blocks
  * @property {Uint8Array} category index in the categories of the snapshot
+ * @property {Uint8Array | null} certainty of the category, index in CERTAINTY_NAMES; null: the file does not say
  * @property {number} nCategories of the snapshot
  * @property {Uint8Array} stream
  * @property {Indices} name
@@ -164,6 +165,7 @@ export function buildBlocks(snapshot, device = 0) {
     requestedBytes: kept(subjects.requestedBytes),
     bytes: kept(subjects.bytes),
     category: kept(subjects.category),
+    certainty: subjects.certainty === null ? null : kept(subjects.certainty),
     nCategories: snapshot.categories.length,
     stream: kept(subjects.stream),
     name: kept(subjects.name),

@@ -176,7 +176,8 @@ class JsonStream extends JsonReader {
     const table = Object.create(null);
     const rules = TABLES[name];
     let nRows = -1;
-    await this.fields(rules, Object.keys(rules), async (key) => {
+    const required = Object.keys(rules).filter((key) => !rules[key].isOptional);
+    await this.fields(rules, required, async (key) => {
       table[key] = await this.column(rules[key], nRows, scratch);
       nRows = table[key].values.length;
       if (name === 'events') this.nRows = nRows;

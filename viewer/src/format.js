@@ -15,7 +15,14 @@ import {
   rowsOf,
   shownValue,
 } from './columns.js';
-import { ACTION_NAMES, SCOPE, SCOPE_NAMES, UNKNOWN_ACTION } from './format_names.js';
+import {
+  ACTION_NAMES,
+  CERTAINTY_NAMES,
+  NO_INTERVAL,
+  SCOPE,
+  SCOPE_NAMES,
+  UNKNOWN_ACTION,
+} from './format_names.js';
 import { readStart } from './format_start.js';
 import { readKernels, readTiming } from './format_timing.js';
 import {
@@ -46,7 +53,7 @@ const MOST_INEXACT = 1024;
  * @property {Indices} name string, or -1
  * @property {Int32Array} index number of the step or layer, or -1
  * @property {Float64Array} beginNs
- * @property {Float64Array} durationNs -1: still open
+ * @property {Float64Array} durationNs -1: still open; NO_INTERVAL: known only at the allocations that name it
  * @property {Float64Array} deviceBeginNs begin of the device's work, on the same clock; -1: not measured; no
  *   rows if no scope was measured
  * @property {Float64Array} deviceDurationNs -1: not measured
@@ -73,6 +80,7 @@ const MOST_INEXACT = 1024;
  * @property {Int32Array} stack of the allocation
  * @property {Int32Array} scope of the allocation
  * @property {Uint8Array} category index in the categories of the snapshot
+ * @property {Uint8Array | null} certainty index in CERTAINTY_NAMES; null: the file does not say
  * @property {Int32Array} name
  *
  * @typedef {object} EventColumns of equal length, in chronological order
@@ -221,12 +229,32 @@ function readScopes(doc, nStrings) {
       what: 'a time',
       isDelta: true,
     }),
-    durationNs: float64Of(s, 'scopes', 'duration', count, { lo: -1, hi: MOST_BYTES, what: 'a duration' }),
+    durationNs: float64Of(s, 'scopes', 'duration', count, {
+      lo: NO_INTERVAL,
+      hi: MOST_BYTES,
+      what: 'a duration',
+    }),
     deviceBeginNs: deviceTimes('device_begin'),
     deviceDurationNs: deviceTimes('device_duration'),
   };
   requireParentsFirst(scopes.parent, 'scopes');
   return scopes;
+}
+
+/**
+ * Refuses unknown actions, and blocks that are smaller than what was asked of them.
+ * @param {import('./subjects.js').EventTable} table
+ */
+function requireSound({ action, requestedBytes, blockBytes }) {
+  const unknown = action.indexOf(UNKNOWN_ACTION);
+  if (unknown >= 0) throw new FormatError(`events.action[${unknown}] is one that this viewer does not know`);
+  for (let i = 0; i < action.length; i++) {
+    if (requestedBytes[i] > blockBytes[i] && action[i] <= ACTION.FREE_COMPLETED) {
+      throw new FormatError(
+        `events.requested_bytes[${i}] is ${requestedBytes[i]}, more than the block's ${blockBytes[i]}`,
+      );
+    }
+  }
 }
 
 /**
@@ -264,21 +292,18 @@ function readEvents(doc, tables, start) {
     blockBytes: amountsOf(e, 'events', 'block_bytes', count, bytes),
     stream: bytesOf(e, 'events', 'stream', count, tables.streams, 'streams'),
     category: renumberedOf(e, 'events', 'category', count, tables.categories, 'categories'),
+    certainty:
+      e.certainty === undefined
+        ? null
+        : bytesOf(e, 'events', 'certainty', count, CERTAINTY_NAMES.length, 'certainties'),
     name: indicesOf(e, 'events', 'name', count, tables.strings, 'rows'),
   };
   const { action, device, requestedBytes, blockBytes } = table;
-  const unknown = action.indexOf(UNKNOWN_ACTION);
-  if (unknown >= 0) throw new FormatError(`events.action[${unknown}] is one that this viewer does not know`);
-  for (let i = 0; i < count; i++) {
-    if (requestedBytes[i] > blockBytes[i] && action[i] <= ACTION.FREE_COMPLETED) {
-      throw new FormatError(
-        `events.requested_bytes[${i}] is ${requestedBytes[i]}, more than the block's ${blockBytes[i]}`,
-      );
-    }
-  }
+  requireSound(table);
   const { subjects, acts } = makeSubjects(table, start);
   for (const column of [address, requestedBytes, blockBytes, table.stream, table.category, table.name])
     release(column);
+  if (table.certainty !== null) release(table.certainty);
   return {
     subjects,
     events: {

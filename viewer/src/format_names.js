@@ -23,6 +23,12 @@ export const CATEGORY_NAMES = [
   'input',
   'weight_copy',
 ];
+/** How a category became known, in words, numbered as in the files. */
+export const CERTAINTY_NAMES = ['unknown', 'by rule', 'named'];
+
+/** The duration of a scope that is known only at the allocations that name it. */
+export const NO_INTERVAL = -2;
+
 /** Kinds of scopes, numbered as in the files of version 1. */
 export const SCOPE = Object.freeze({ STEP: 0, PHASE: 1, LAYER: 2, OPERATOR: 3, USER: 4 });
 export const SCOPE_NAMES = ['step', 'phase', 'layer', 'operator', 'user'];

@@ -1,6 +1,6 @@
 /* format_start.js - reads the segments before the first event, with their blocks. */
 import { FormatError, MOST_BYTES, shownValue } from './columns.js';
-import { CATEGORY_NAMES, STATE_NAMES } from './format_names.js';
+import { CATEGORY_NAMES, CERTAINTY_NAMES, STATE_NAMES } from './format_names.js';
 import { isObject, list, listOfObjects, section } from './format_values.js';
 
 /**
@@ -55,6 +55,7 @@ function readBlock(block, place, tables, states, categories) {
     stack: cell(block, place, 'stack', -1, tables.stacks - 1),
     scope: cell(block, place, 'scope', -1, tables.scopes - 1),
     category: tables.categories[category],
+    certainty: cell(block, place, 'certainty', 0, CERTAINTY_NAMES.length - 1),
     name: cell(block, place, 'name', -1, tables.strings - 1),
   };
   if (row.requested > row.bytes)
@@ -98,9 +99,10 @@ function readBlocks(doc, tables, segments) {
 
 /**
  * @param {ReturnType<typeof readBlock>[]} blocks
+ * @param {boolean} hasCertainty
  * @returns {import('./format.js').SegmentBlocks}
  */
-function blockColumns(blocks) {
+function blockColumns(blocks, hasCertainty) {
   const pick = (/** @type {any} */ Type, /** @type {keyof typeof blocks[0]} */ key) =>
     Type.from(blocks, (/** @type {typeof blocks[0]} */ row) => row[key]);
   return {
@@ -112,6 +114,7 @@ function blockColumns(blocks) {
     stack: pick(Int32Array, 'stack'),
     scope: pick(Int32Array, 'scope'),
     category: pick(Uint8Array, 'category'),
+    certainty: hasCertainty ? pick(Uint8Array, 'certainty') : null,
     name: pick(Int32Array, 'name'),
   };
 }
@@ -124,6 +127,9 @@ function blockColumns(blocks) {
 export function readStart(doc, tables) {
   const segments = listOfObjects(section(doc, 'start'), 'segments', 'start.segments', Infinity);
   const { blocks, firstBlock } = readBlocks(doc, tables, segments);
+  const hasCertainty = segments.some(({ blocks: given }) =>
+    given?.some((/** @type {any} */ block) => block.certainty !== undefined),
+  );
   const column = (
     /** @type {any} */ Type,
     /** @type {string} */ key,
@@ -149,6 +155,6 @@ export function readStart(doc, tables) {
         : '',
     ),
     firstBlock,
-    blocks: blockColumns(blocks),
+    blocks: blockColumns(blocks, hasCertainty),
   };
 }

@@ -1,6 +1,6 @@
 /* lanes.js - steps, phases, layers and operators as rows below the timeline, on the same axis. */
 import { countUpTo } from './axis.js';
-import { SCOPE } from './format_names.js';
+import { NO_INTERVAL, SCOPE } from './format_names.js';
 
 const SCOPE_SEPARATOR = ' › ';
 
@@ -112,20 +112,31 @@ export function buildLanes(snapshot) {
 }
 
 /**
+ * Where a scope ends in time. One that is known only at its allocations has no length there; in event order
+ * it reaches from the first of them to the last.
+ * @param {import('./format.js').Scopes} scopes
+ * @param {number} scope
+ * @param {import('./axis.js').Axis} axis of time
+ */
+function endNs({ beginNs, durationNs }, scope, axis) {
+  const duration = durationNs[scope];
+  if (duration === NO_INTERVAL) return beginNs[scope];
+  return duration < 0 ? axis.hi : beginNs[scope] + duration;
+}
+
+/**
  * The extent of a scope on an axis.
  * @param {import('./format.js').Snapshot} snapshot
  * @param {Extents} extents
  * @param {import('./axis.js').Axis} axis
  * @param {number} scope
- * @returns {[number, number]} empty if it holds no event, in event order
+ * @returns {[number, number]} empty if it holds no event, in event order, or has no interval, in time
  */
 export function scopeSpan(snapshot, extents, axis, scope) {
   if (axis.kind === 'event') {
     return extents.first[scope] < 0 ? [0, 0] : [extents.first[scope], extents.last[scope] + 1];
   }
-  const begin = snapshot.scopes.beginNs[scope];
-  const duration = snapshot.scopes.durationNs[scope];
-  return [begin, duration < 0 ? axis.hi : begin + duration];
+  return [snapshot.scopes.beginNs[scope], endNs(snapshot.scopes, scope, axis)];
 }
 
 /**
@@ -160,7 +171,7 @@ const laneSpansKept = new WeakMap();
  * @returns {Omit<LaneSpans, 'reach'>}
  */
 function laneEdges(snapshot, { first, last }, axis, { scopes, isDevice }) {
-  const { beginNs, durationNs } = snapshot.scopes;
+  const { beginNs } = snapshot.scopes;
   if (isDevice) {
     const spans = Array.from(scopes, (scope) => deviceSpan(snapshot, axis, scope));
     return { x0: (i) => spans[i][0], x1: (i) => spans[i][1] };
@@ -169,7 +180,7 @@ function laneEdges(snapshot, { first, last }, axis, { scopes, isDevice }) {
     return { x0: (i) => Math.max(0, first[scopes[i]]), x1: (i) => last[scopes[i]] + 1 };
   return {
     x0: (i) => beginNs[scopes[i]],
-    x1: (i) => (durationNs[scopes[i]] < 0 ? axis.hi : beginNs[scopes[i]] + durationNs[scopes[i]]),
+    x1: (i) => endNs(snapshot.scopes, scopes[i], axis),
   };
 }
 

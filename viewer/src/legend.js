@@ -4,7 +4,7 @@
 import { byId, element } from './dom.js';
 import { colouringOf } from './stacking.js';
 import { makeBandSweep } from './sweep.js';
-import { formatBytes, formatCount, formatShare } from './text.js';
+import { certaintiesText, formatBytes, formatCount, formatShare } from './text.js';
 
 const SHOWN_GROUPS = 12; // number of groups shown; a button shows all
 const SHOWN_NARROW = 6; // the same in narrow windows
@@ -54,13 +54,18 @@ export class Legend {
       this.build();
     });
     this.where = element('span', { class: 'muted small' });
-    byId('legend').replaceChildren(this.select, this.where, this.list, this.more);
+    this.certainty = element('p', {
+      class: 'muted small',
+      title: 'Named: the program says what the bytes are. By rule: it follows from how they are used.',
+    });
+    byId('legend').replaceChildren(this.select, this.where, this.list, this.more, this.certainty);
     store.on(['runs', 'colourBy'], () => {
       this.isOpen = false;
       this.build();
     });
     store.on(['hidden'], () => this.showPressed());
     store.on(['cursor', 'shown', 'range'], () => this.showBytes());
+    store.on(['shown'], () => this.showCertainty());
   }
 
   /** Rebuilds the list. */
@@ -87,6 +92,15 @@ export class Legend {
     this.more.setAttribute('aria-expanded', String(this.isOpen));
     this.showPressed();
     this.showBytes();
+    this.showCertainty();
+  }
+
+  /** Shows how the categories of the peak's bytes became known, in colours by category. */
+  showCertainty() {
+    const { runs, shown, colourBy } = this.store.get();
+    const text = certaintiesText(runs[shown]?.peak.certainties ?? null);
+    this.certainty.hidden = text === '' || colourBy !== 'category';
+    this.certainty.textContent = `categories at the peak: ${text}`;
   }
 
   /** @param {number} group */

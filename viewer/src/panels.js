@@ -1,11 +1,12 @@
 /* panels.js - the tooltips of blocks, scopes and instants. */
 import { element, swatch } from './dom.js';
+import { NO_INTERVAL } from './format_names.js';
 import { foldedStack, frameText } from './frames.js';
 import { scopePath } from './lanes.js';
 import { amountAt, pendingOf } from './pending.js';
 import { frameItem } from './stack_view.js';
 import {
-  categoryText,
+  certainCategoryText,
   formatBytes,
   formatCount,
   formatDuration,
@@ -63,7 +64,7 @@ export function blockFacts(run, block, maxFrames) {
     element(
       'dl',
       {},
-      ...fact('category', swatch(category), categoryText(category)),
+      ...fact('category', swatch(category), certainCategoryText(category, blocks.certainty?.[block])),
       ...fact('size', element('b', {}, formatBytes(requested)), ` = ${formatExactBytes(requested)}`),
       ...(whole === requested
         ? []
@@ -87,7 +88,8 @@ export function scopeFacts(run, scope) {
   const ns = snapshot.scopes.durationNs[scope];
   const first = extents.first[scope];
   const parts = first < 0 ? ['no events'] : [formatPlural(extents.last[scope] - first + 1, 'event')];
-  if (!run.isVirtual) parts.unshift(ns < 0 ? 'still open' : formatDuration(ns));
+  if (ns === NO_INTERVAL) parts.unshift('known only at its allocations');
+  else if (!run.isVirtual) parts.unshift(ns < 0 ? 'still open' : formatDuration(ns));
   return [
     element('p', { class: 'block-name' }, scopePath(snapshot, scope)),
     element('p', { class: 'muted' }, parts.join(' · ')),

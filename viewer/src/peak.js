@@ -1,5 +1,6 @@
 /* peak.js - sums the blocks alive in one state by category; the sums add up exactly to the allocated bytes.
  */
+import { CERTAINTY_NAMES } from './format_names.js';
 import { aliveAt } from './index.js';
 
 /**
@@ -11,6 +12,8 @@ import { aliveAt } from './index.js';
  * @property {number} requestedBytes
  * @property {number} count
  * @property {CategorySum[]} categories the categories that have blocks, by number
+ * @property {number[] | null} certainties bytes by how their category became known, as CERTAINTY_NAMES; null:
+ *   the file does not say
  */
 
 /**
@@ -20,17 +23,19 @@ import { aliveAt } from './index.js';
  * @returns {Breakdown}
  */
 export function breakdownAt(index, categories, state) {
-  const { category, bytes, requestedBytes } = index.blocks;
+  const { category, certainty, bytes, requestedBytes } = index.blocks;
   const sums = categories.map((key) => ({ key, bytes: 0, count: 0 }));
   const whole = { bytes: 0, requestedBytes: 0, count: 0 };
+  const certainties = certainty === null ? null : CERTAINTY_NAMES.map(() => 0);
   for (const b of aliveAt(index, state)) {
     sums[category[b]].bytes += bytes[b];
     sums[category[b]].count++;
+    if (certainties !== null && certainty !== null) certainties[certainty[b]] += bytes[b];
     whole.bytes += bytes[b];
     whole.requestedBytes += requestedBytes[b];
     whole.count++;
   }
-  return { state, ...whole, categories: sums.filter(({ count }) => count > 0) };
+  return { state, ...whole, categories: sums.filter(({ count }) => count > 0), certainties };
 }
 
 /**

@@ -8,7 +8,7 @@ import { addressText } from './events.js';
 import { frameText } from './frames.js';
 import { scopePath } from './lanes.js';
 import { stackLines, stackView } from './stack_view.js';
-import { categoryText, formatBytes, formatCount, formatDuration, formatExactBytes } from './text.js';
+import { certainCategoryText, formatBytes, formatCount, formatDuration, formatExactBytes } from './text.js';
 
 /**
  * @typedef {object} Endpoint allocation or free
@@ -66,7 +66,7 @@ function factsOf(run, block) {
       ? snapshot.events.timeNs[died.event] - snapshot.events.timeNs[born.event]
       : -1;
   return [
-    ['category', categoryText(snapshot.categories[blocks.category[block]])],
+    ['category', certainCategoryText(snapshot.categories[blocks.category[block]], blocks.certainty?.[block])],
     ['size', `${formatBytes(requested)} = ${formatExactBytes(requested)}`],
     .../** @type {[string, string][]} */ (
       whole === requested

@@ -1,7 +1,7 @@
 /* run.js - one run with the values that are derived from its snapshot once. */
 import { eventAxis, timeAxis } from './axis.js';
 import { buildBlocks, buildReserved, devicesUsed } from './blocks.js';
-import { SCOPE } from './format_names.js';
+import { NO_INTERVAL, SCOPE } from './format_names.js';
 import { sitesOf, siteText, representativeFrames } from './frames.js';
 import { aliveAt, buildIndex, largestState } from './index.js';
 import { buildLanes, enclosing, scopeExtents, scopeSpan, scopeText } from './lanes.js';
@@ -376,7 +376,8 @@ export function reachedShare(run, whole, kind) {
  * @returns {[number, number]}
  */
 export function homeView(run, axis, whole = null) {
-  if (run.homeScope < 0) return [axis.lo, axis.hi];
+  const isNowhere = axis.kind === 'time' && run.snapshot.scopes.durationNs[run.homeScope] === NO_INTERVAL;
+  if (run.homeScope < 0 || isNowhere) return [axis.lo, axis.hi];
   const [x0, end] = scopeSpan(run.snapshot, run.extents, axis, run.homeScope);
   const x1 = whole !== null && endedEarly(run) ? x0 + (end - x0) / reachedShare(run, whole, axis.kind) : end;
   const x1Shown = Math.max(x1, x0 + axis.minSpan);

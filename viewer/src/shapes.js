@@ -4,6 +4,7 @@
  */
 import { categoryNumber } from './categories.js';
 import { CATEGORIES } from './colours.js';
+import { CERTAINTY_NAMES, NO_INTERVAL } from './format_names.js';
 import { MOST_INTEGER } from './json.js';
 
 const MOST_OF_A_KIND = 256; // devices, streams
@@ -17,6 +18,7 @@ const MOST_PAIRS = 1000;
 const MOST_STRINGS = 100_000_000;
 const MOST_INDEX = 2 ** 32 - 2; // 2^32 - 1 means "none" in the program
 const MOST_BYTE = 255;
+const MOST_CERTAINTY = CERTAINTY_NAMES.length - 1;
 
 /**
  * @typedef {import('./json.js').JsonReader} JsonReader
@@ -272,6 +274,7 @@ const aBlock = anObject(
     ...alike(['offset_bytes', 'block_bytes', 'requested_bytes'], anAmount),
     ...alike(['state', 'category'], anInteger(0, MOST_BYTE - 1)),
     ...alike(['stack', 'scope', 'name'], anInteger(-1, MOST_INDEX)),
+    certainty: (json) => json.getOddInteger(0, MOST_CERTAINTY, 0),
   },
   ['offset_bytes', 'block_bytes', 'requested_bytes', 'state', 'stack', 'scope', 'category', 'name'],
 );
@@ -392,9 +395,9 @@ export const REQUIRED_PARTS = [
 
 /**
  * The values that a column may hold, after its differences are summed.
- * @typedef {{lo: number, hi: number | bigint, isDelta: boolean, odd: {unknown: number, isFine: boolean} | null}}
+ * @typedef {{lo: number, hi: number | bigint, isDelta: boolean, odd: {unknown: number, isFine: boolean} | null, isOptional?: boolean}}
  *   ColumnRule odd: in a column that is only displayed, the value that stands for an invalid one, and whether
- *   out-of-range values go uncounted
+ *   out-of-range values go uncounted; isOptional: a file may lack it
  */
 
 /**
@@ -423,9 +426,10 @@ const aBytesRule = rule(0, MOST_INTEGER);
 const aByteRule = rule(0, MOST_BYTE);
 const aNumberRule = rule(0, MOST_BYTE - 1);
 const aTimeRule = rule(-1, MOST_INTEGER);
+const aCertaintyRule = { ...oddRule(0, MOST_CERTAINTY, 0), isOptional: true };
 
 /**
- * The tables, column by column. All are required.
+ * The tables, column by column.
  * @type {Record<string, Record<string, ColumnRule>>}
  */
 export const TABLES = {
@@ -443,7 +447,7 @@ export const TABLES = {
     index: oddRule(-1, 2 ** 31 - 1, -1),
     thread: rule(0, 65535),
     begin_delta: deltaRule(0, MOST_INTEGER),
-    duration: aTimeRule,
+    duration: rule(NO_INTERVAL, MOST_INTEGER),
     device_begin: aTimeRule,
     device_duration: aTimeRule,
   },
@@ -467,6 +471,7 @@ export const TABLES = {
     stack: anIndexRule,
     scope_delta: deltaRule(-1, MOST_INDEX),
     category: aNumberRule,
+    certainty: aCertaintyRule,
     name: anIndexRule,
   },
 };

@@ -36,6 +36,7 @@ export const NO_BLOCK = -0x40000000;
  * @property {Amounts} blockBytes
  * @property {Uint8Array} stream
  * @property {Uint8Array} category
+ * @property {Uint8Array | null} certainty null: the file does not say
  * @property {Indices} name
  *
  * @typedef {object} Subjects blocks in order of birth, those of the start first; then the subjects of other
@@ -49,6 +50,7 @@ export const NO_BLOCK = -0x40000000;
  * @property {Amounts} bytes bytes of whole blocks or segments; OOM: the free bytes
  * @property {Uint8Array} stream
  * @property {Uint8Array} category index in the categories of the snapshot
+ * @property {Uint8Array | null} certainty of the category, index in CERTAINTY_NAMES; null: the file does not say
  * @property {Indices} name string, or -1
  *
  * @typedef {object} Acts
@@ -214,6 +216,8 @@ export function makeSubjects(table, start) {
   const address = new Float64Array(count);
   const stream = new Uint8Array(count);
   const category = new Uint8Array(count);
+  const isCertain = (table.certainty ?? blocks.certainty ?? null) !== null;
+  const certainty = isCertain ? new Uint8Array(count) : null;
   const name = arrayLike(table.name, count, blocks.name);
   const requestedBytes = arrayLike(table.requestedBytes, count, blocks.requestedBytes);
   const bytes = arrayLike(table.blockBytes, count, blocks.blockBytes);
@@ -223,6 +227,7 @@ export function makeSubjects(table, start) {
     bytes[s] = blocks.blockBytes[row];
     stream[s] = start.stream[segment];
     category[s] = blocks.category[row];
+    if (certainty !== null) certainty[s] = blocks.certainty?.[row] ?? 0;
     name[s] = blocks.name[row];
   });
   for (let e = 0; e < act.length; e++) {
@@ -236,10 +241,11 @@ export function makeSubjects(table, start) {
     bytes[s] = table.blockBytes[e];
     stream[s] = table.stream[e];
     category[s] = table.category[e];
+    if (certainty !== null) certainty[s] = table.certainty?.[e] ?? 0;
     name[s] = table.name[e];
   }
   return {
-    subjects: { count, nBlocks, atStart, address, requestedBytes, bytes, stream, category, name },
+    subjects: { count, nBlocks, atStart, address, requestedBytes, bytes, stream, category, certainty, name },
     acts,
   };
 }

@@ -1,5 +1,6 @@
 /* text.js - formats bytes, times, counts and names for people. */
 import { BUILT_IN } from './category_table.js';
+import { CERTAINTY_NAMES } from './format_names.js';
 
 const BYTE_UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'];
 
@@ -137,6 +138,26 @@ const CATEGORY_TEXTS = new Map(BUILT_IN.map(({ name, text }) => [name, text]));
  */
 export function categoryText(name) {
   return CATEGORY_TEXTS.get(name) ?? name;
+}
+
+/**
+ * The same with how the category became known: "activations (by rule)".
+ * @param {string} name
+ * @param {number} [certainty] index in CERTAINTY_NAMES; undefined: the file does not say
+ */
+export function certainCategoryText(name, certainty = 0) {
+  return certainty === 0 ? categoryText(name) : `${categoryText(name)} (${CERTAINTY_NAMES[certainty]})`;
+}
+
+/**
+ * Bytes by how their category became known, in one line; "" if the file does not say.
+ * @param {number[] | null} certainties as CERTAINTY_NAMES
+ */
+export function certaintiesText(certainties) {
+  return (certainties ?? [])
+    .map((bytes, certainty) => `${formatBytes(bytes)} ${CERTAINTY_NAMES[certainty]}`)
+    .reverse()
+    .join(', ');
 }
 
 /**

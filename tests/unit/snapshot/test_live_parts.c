@@ -1,0 +1,303 @@
+/* test_live_parts.c - what only live recordings have: how a category became known, and scopes that
+ * are known only at their allocations. Written, read again, refused, and left out of timings. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "snapshot/export.h"
+#include "snapshot/lifetimes.h"
+#include "snapshot/steps.h"
+#include "snapshot/work_shares.h"
+#include "support/made_snapshot.h"
+#include "support/snapshot_files.h"
+
+enum { STEP, FORWARD, MODULE, OPERATOR, N_STRINGS };
+enum { N_EVENTS = 4, MOST_TEXT = 1 << 20 };
+static const char *const STRINGS[N_STRINGS] = {"step", "forward", "the module", "an operator"};
+
+/* step > forward > the module (no interval) > an operator */
+static const tide_scope_row SCOPES[] = {
+    {.duration_ns = 2000000, .parent = TIDE_NONE, .name = STEP, .kind = TIDE_SCOPE_STEP},
+    {.duration_ns = 1000000, .parent = 0, .name = FORWARD, .index = -1, .kind = TIDE_SCOPE_PHASE},
+    {.begin_ns = 10,
+     .duration_ns = TIDE_SCOPE_NO_INTERVAL,
+     .parent = 1,
+     .name = MODULE,
+     .index = -1,
+     .kind = TIDE_SCOPE_OPERATOR},
+    {.begin_ns = 20,
+     .duration_ns = 500000,
+     .parent = 2,
+     .name = OPERATOR,
+     .index = -1,
+     .kind = TIDE_SCOPE_OPERATOR},
+};
+enum { N_SCOPES = sizeof(SCOPES) / sizeof(SCOPES[0]) };
+
+/* A block that is there before the start: named. */
+static const tide_segment_row SEGMENT = {
+    .address = 1 << 20, .total_bytes = 1024, .n_blocks = 2, .pool = TIDE_SEGMENT_SMALL};
+static const tide_block_row BLOCKS[] = {
+    {.block_bytes = 512,
+     .requested_bytes = 512,
+     .stack = TIDE_NONE,
+     .scope = TIDE_NONE,
+     .name = TIDE_NONE,
+     .state = TIDE_BLOCK_ALLOCATED,
+     .category = TIDE_PARAMETER},
+    {.offset_bytes = 512,
+     .block_bytes = 512,
+     .stack = TIDE_NONE,
+     .scope = TIDE_NONE,
+     .name = TIDE_NONE},
+};
+static const uint8_t BLOCK_CERTAINTY[] = {TIDE_CERTAINTY_NAMED, TIDE_CERTAINTY_UNKNOWN};
+static const uint8_t EVENT_CERTAINTY[N_EVENTS] = {TIDE_CERTAINTY_RULE, TIDE_CERTAINTY_UNKNOWN,
+                                                  TIDE_CERTAINTY_NAMED, TIDE_CERTAINTY_RULE};
+
+typedef struct recording {
+    tide_event events[N_EVENTS];
+    tide_scope_row scopes[N_SCOPES];
+    tide_snapshot *snapshot;
+} recording;
+
+/* Three blocks of 1000, 2000 and 4000 bytes; the first is freed at the end. */
+static recording make(void) {
+    recording made = {.snapshot = NULL};
+    for (size_t i = 0; i < 3; i++) {
+        made.events[i] =
+            made_event(TIDE_ACTION_ALLOC, 512 * i, (uint64_t)1000 << i, (uint64_t)1024 << i);
+        made.events[i].scope = 2 + (i > 1);
+        made.events[i].category = TIDE_ACTIVATION;
+    }
+    made.events[3] = made.events[0];
+    made.events[3].action = TIDE_ACTION_FREE;
+    memcpy(made.scopes, SCOPES, sizeof(SCOPES));
+    return made;
+}
+
+/* The document over the rows of `made`, which must not move afterwards. */
+static tide_snapshot *open_made(recording *made) {
+    const made_tables tables = {.strings = STRINGS,
+                                .n_strings = N_STRINGS,
+                                .scopes = made->scopes,
+                                .n_scopes = N_SCOPES,
+                                .n_devices = 1};
+    made->snapshot = made_snapshot(NULL, &tables, made->events, N_EVENTS);
+    made->snapshot->start_segments = made->snapshot->end_segments = &SEGMENT;
+    made->snapshot->n_start_segments = made->snapshot->n_end_segments = 1;
+    made->snapshot->start_blocks = made->snapshot->end_blocks = BLOCKS;
+    made->snapshot->n_start_blocks = made->snapshot->n_end_blocks = 2;
+    return made->snapshot;
+}
+
+/* Saves and reads again. `ret_text`: the document; the caller frees it; may be NULL. */
+static tide_snapshot *there_and_back(const tide_snapshot *snapshot, char **ret_text) {
+    char path[SNAPSHOT_PATH_BYTES];
+    tide_error error = {""};
+    tide_snapshot *again = NULL;
+    size_t n_bytes = 0;
+    snapshot_path(path, "live.json.gz");
+    if (tide_snapshot_save(snapshot, path, &error) != TIDE_OK ||
+        tide_snapshot_load(path, NULL, &again, &error) != TIDE_OK ||
+        (ret_text != NULL &&
+         snapshot_unzip(path, MOST_TEXT, ret_text, &n_bytes, &error) != TIDE_OK)) {
+        fail_msg("%s", error.message);
+    }
+    snapshot_remove(path);
+    return again;
+}
+
+static void certainty_comes_back(void **state) {
+    (void)state;
+    recording made = make();
+    tide_snapshot *snapshot = open_made(&made);
+    snapshot->event_certainty = EVENT_CERTAINTY;
+    snapshot->start_block_certainty = BLOCK_CERTAINTY;
+    tide_snapshot *read = there_and_back(snapshot, NULL);
+    assert_true(tide_snapshot_has_certainty(read));
+    assert_memory_equal(read->event_certainty, EVENT_CERTAINTY, sizeof(EVENT_CERTAINTY));
+    assert_memory_equal(read->start_block_certainty, BLOCK_CERTAINTY, sizeof(BLOCK_CERTAINTY));
+    assert_null(read->end_block_certainty);
+    tide_snapshot_destroy(read);
+
+    snapshot->event_certainty = NULL;
+    snapshot->start_block_certainty = NULL;
+    snapshot->end_block_certainty = BLOCK_CERTAINTY;
+    read = there_and_back(snapshot, NULL);
+    assert_null(read->event_certainty);
+    assert_null(read->start_block_certainty);
+    assert_memory_equal(read->end_block_certainty, BLOCK_CERTAINTY, sizeof(BLOCK_CERTAINTY));
+    tide_snapshot_destroy(read);
+    tide_snapshot_destroy(snapshot);
+}
+
+static void a_file_without_certainty_does_not_mention_it(void **state) {
+    (void)state;
+    recording made = make();
+    tide_snapshot *snapshot = open_made(&made);
+    char *text = NULL;
+    tide_snapshot *read = there_and_back(snapshot, &text);
+    assert_null(strstr(text, "\"certainty\""));
+    assert_false(tide_snapshot_has_certainty(read));
+    assert_null(read->event_certainty);
+    free(text);
+    tide_snapshot_destroy(read);
+    tide_snapshot_destroy(snapshot);
+}
+
+static void a_block_carries_the_certainty_of_its_allocation(void **state) {
+    (void)state;
+    recording made = make();
+    tide_snapshot *snapshot = open_made(&made);
+    tide_lifetimes lifetimes;
+    snapshot->event_certainty = EVENT_CERTAINTY;
+    snapshot->start_block_certainty = BLOCK_CERTAINTY;
+    assert_int_equal(tide_lifetimes_init(&lifetimes, snapshot, snapshot->arena.mem, NULL), TIDE_OK);
+    assert_int_equal(lifetimes.n_lifetimes, 4);
+    assert_int_equal(lifetimes.lifetimes[0].certainty, TIDE_CERTAINTY_NAMED);
+    for (size_t i = 0; i < 3; i++) {
+        assert_int_equal(lifetimes.lifetimes[i + 1].certainty, EVENT_CERTAINTY[i]);
+    }
+    tide_lifetimes_fini(&lifetimes);
+    tide_snapshot_destroy(snapshot);
+}
+
+static void expect_refusal(const tide_snapshot *snapshot, const char *place) {
+    char path[SNAPSHOT_PATH_BYTES];
+    tide_error error = {""};
+    snapshot_path(path, "refused.json.gz");
+    assert_int_equal(tide_snapshot_save(snapshot, path, &error), TIDE_INVALID);
+    if (strstr(error.message, place) == NULL) {
+        fail_msg("%s: %s", place, error.message);
+    }
+}
+
+static void what_cannot_be_is_not_written(void **state) {
+    (void)state;
+    static const uint8_t TOO_HIGH[N_EVENTS] = {0, TIDE_N_CERTAINTIES};
+    recording made = make();
+    tide_snapshot *snapshot = open_made(&made);
+    snapshot->event_certainty = TOO_HIGH;
+    expect_refusal(snapshot, "events.certainty[1]");
+    snapshot->event_certainty = NULL;
+    snapshot->start_block_certainty = TOO_HIGH;
+    expect_refusal(snapshot, "start.segments[0].blocks[1].certainty");
+    snapshot->start_block_certainty = NULL;
+    snapshot->end_block_certainty = TOO_HIGH;
+    expect_refusal(snapshot, "end.segments[0].blocks[1].certainty");
+    snapshot->end_block_certainty = NULL;
+    made.scopes[3].duration_ns = TIDE_SCOPE_NO_INTERVAL - 1;
+    expect_refusal(snapshot, "scopes.duration[3]");
+    tide_snapshot_destroy(snapshot);
+}
+
+static void a_scope_without_interval_comes_back(void **state) {
+    (void)state;
+    recording made = make();
+    tide_snapshot *snapshot = open_made(&made);
+    tide_snapshot *read = there_and_back(snapshot, NULL);
+    assert_int_equal(read->n_scopes, N_SCOPES);
+    assert_int_equal(read->scopes[2].begin_ns, 10);
+    assert_int_equal(read->scopes[2].duration_ns, TIDE_SCOPE_NO_INTERVAL);
+    assert_int_equal(read->scopes[3].duration_ns, 500000);
+    tide_snapshot_destroy(read);
+    tide_snapshot_destroy(snapshot);
+}
+
+static void a_step_without_interval_is_not_open(void **state) {
+    (void)state;
+    static const int64_t DURATIONS[] = {TIDE_SCOPE_NO_INTERVAL, TIDE_SCOPE_OPEN};
+    for (size_t i = 0; i < 2; i++) {
+        recording made = make();
+        tide_snapshot *snapshot = open_made(&made);
+        tide_lifetimes lifetimes;
+        tide_steps steps;
+        made.scopes[0].duration_ns = DURATIONS[i];
+        assert_int_equal(tide_lifetimes_init(&lifetimes, snapshot, snapshot->arena.mem, NULL),
+                         TIDE_OK);
+        assert_int_equal(tide_steps_init(&steps, snapshot, &lifetimes, 0), TIDE_OK);
+        assert_int_equal(steps.n_steps, 1);
+        assert_int_equal(steps.steps[0].is_open, DURATIONS[i] == TIDE_SCOPE_OPEN);
+        tide_steps_fini(&steps);
+        tide_lifetimes_fini(&lifetimes);
+        tide_snapshot_destroy(snapshot);
+    }
+}
+
+static void work_shares_leave_it_out(void **state) {
+    (void)state;
+    recording made = make();
+    tide_snapshot *snapshot = open_made(&made);
+    const tide_snapshot_device device = {"cuda", "a card", -1, -1, -1, -1, -1, -1};
+    tide_work_shares shares;
+    snapshot->devices = &device;
+    snapshot->timing.measured_steps = 1;
+    for (size_t i = 0; i < N_SCOPES; i++) {
+        made.scopes[i].device_begin_ns = made.scopes[i].device_duration_ns = -1;
+    }
+    assert_int_equal(tide_work_shares_init(&shares, snapshot, false), TIDE_OK);
+    assert_int_equal(shares.n_rows, 1); /* not the module, which is an operator here as well */
+    assert_string_equal(shares.rows[0].name, "the module > an operator");
+    assert_true(shares.rows[0].ms > 0.49 && shares.rows[0].ms < 0.51);
+    tide_work_shares_fini(&shares);
+    tide_snapshot_destroy(snapshot);
+}
+
+/* A sink that keeps all of a small text. */
+typedef struct kept_text {
+    char text[16384];
+    size_t n_bytes;
+} kept_text;
+
+static tide_status keep(void *ctx, const char *bytes, size_t n_bytes) {
+    kept_text *kept = ctx;
+    assert_true(kept->n_bytes + n_bytes < sizeof(kept->text));
+    memcpy(kept->text + kept->n_bytes, bytes, n_bytes);
+    kept->n_bytes += n_bytes;
+    return TIDE_OK;
+}
+
+static void a_timeline_leaves_it_out(void **state) {
+    (void)state;
+    recording made = make();
+    tide_snapshot *snapshot = open_made(&made);
+    kept_text kept = {.n_bytes = 0};
+    const tide_export_sink sink = {.write = keep, .ctx = &kept};
+    const tide_exporter *perfetto = NULL;
+    for (size_t i = 0; perfetto == NULL; i++) {
+        const tide_exporter *at = tide_exporter_at(i);
+        perfetto = strcmp(at->name, "perfetto") == 0 ? at : NULL;
+    }
+    for (size_t i = 0; i < N_SCOPES; i++) {
+        made.scopes[i].device_begin_ns = made.scopes[i].device_duration_ns = -1;
+    }
+    snapshot->clock_source = "monotonic";
+    assert_int_equal(tide_export(perfetto, snapshot, NULL, &sink, NULL), TIDE_OK);
+    assert_non_null(strstr(kept.text, "\"an operator\""));
+    assert_null(strstr(kept.text, "\"the module\""));
+    assert_null(strstr(kept.text, "still_open"));
+    /* The operator stands in what is around the module. */
+    assert_true(strstr(kept.text, "\"forward\"") < strstr(kept.text, "\"an operator\""));
+    tide_snapshot_destroy(snapshot);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(certainty_comes_back),
+        cmocka_unit_test(a_file_without_certainty_does_not_mention_it),
+        cmocka_unit_test(a_block_carries_the_certainty_of_its_allocation),
+        cmocka_unit_test(what_cannot_be_is_not_written),
+        cmocka_unit_test(a_scope_without_interval_comes_back),
+        cmocka_unit_test(a_step_without_interval_is_not_open),
+        cmocka_unit_test(work_shares_leave_it_out),
+        cmocka_unit_test(a_timeline_leaves_it_out),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
