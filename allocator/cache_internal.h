@@ -208,8 +208,7 @@ TIDE_NODISCARD tide_status tide_cache_wait_for_streams(tide_cache *cache, const 
 /* Gives all events back to the device. */
 void tide_cache_streams_fini(tide_cache *cache);
 
-/* config.c. The size of the block for a request, and of the segment to buy for it. */
-size_t tide_cache_round_bytes(const tide_cache_config *config, size_t n_bytes);
+/* config.c. The size of the segment to buy for a block (replay_friend.h: of the block). */
 size_t tide_cache_segment_bytes(const tide_cache_config *config, size_t block_bytes);
 
 /* bins.c. Blocks carry their stream in their segment. On TIDE_OK blocks of the stream can

@@ -16,6 +16,9 @@
 extern "C" {
 #endif
 
+/* config.c. The size of the block for a request, by the rounding rule alone. */
+size_t tide_cache_round_bytes(const tide_cache_config *config, size_t n_bytes);
+
 /* ---- starting from a recorded state (adopt.c) ---- */
 
 /* Makes a segment with this partition a part of the cache, as if it had been bought and cut

@@ -415,11 +415,12 @@ tide_status tide_boundary_after(const tide_event *base, size_t n_base, const tid
 }
 
 /* Applies the events and keeps those that fit what was before them. */
-static tide_status apply_fitting(walker *w, tide_event *events, size_t *n_events) {
+static tide_status apply_fitting(walker *w, tide_event *events, size_t *n_events, size_t *kept) {
     size_t n_kept = 0;
     for (size_t i = 0; i < *n_events; i++) {
         tide_status status = apply(w, &events[i]);
         if (status == TIDE_OK) {
+            kept[n_kept] = i;
             events[n_kept++] = events[i];
         } else if (status != TIDE_INVALID) {
             return status;
@@ -429,31 +430,32 @@ static tide_status apply_fitting(walker *w, tide_event *events, size_t *n_events
     return TIDE_OK;
 }
 
-tide_status tide_boundary_fit(const tide_event *base, size_t n_base, tide_event *events,
-                              size_t *n_events, tide_arena *arena, tide_boundary *ret_start,
-                              tide_boundary *ret_end, size_t *ret_n_unfit) {
+tide_status tide_boundary_make_fit(const tide_event *base, size_t n_base, tide_event *events,
+                                   size_t *n_events, tide_arena *arena,
+                                   tide_boundary_fit *ret_fit) {
     walker w;
     size_t n_before = *n_events;
     walker_init(&w, arena->mem);
     w.is_lenient = true;
-    tide_status status = enter(&w, base, n_base);
+    ret_fit->kept = tide_arena_alloc(arena, n_before, sizeof(*ret_fit->kept));
+    tide_status status = ret_fit->kept != NULL ? enter(&w, base, n_base) : TIDE_NO_MEMORY;
     if (status == TIDE_OK) {
-        status = lay_out(&w, arena, ret_start);
+        status = lay_out(&w, arena, &ret_fit->start);
     }
     size_t n_unfit = w.n_unfit;
     walker_fini(&w);
     walker_init(&w, arena->mem);
     w.is_lenient = true;
     if (status == TIDE_OK) {
-        status = load(&w, ret_start);
+        status = load(&w, &ret_fit->start);
     }
     if (status == TIDE_OK) {
-        status = apply_fitting(&w, events, n_events);
+        status = apply_fitting(&w, events, n_events, ret_fit->kept);
     }
     if (status == TIDE_OK) {
-        status = lay_out(&w, arena, ret_end);
+        status = lay_out(&w, arena, &ret_fit->end);
     }
-    *ret_n_unfit = n_unfit + w.n_unfit + n_before - *n_events;
+    ret_fit->n_unfit = n_unfit + w.n_unfit + n_before - *n_events;
     walker_fini(&w);
     return status;
 }

@@ -4,6 +4,7 @@
 
 #include "allocator/cache.h"
 #include "common/strings.h"
+#include "recorder/log_format_friend.h"
 #include "snapshot/snapshot.h"
 #include "snapshot/symbols.h"
 
@@ -49,12 +50,17 @@ TIDE_NODISCARD tide_status tide_mapped_runs_add(tide_mapped_runs *of,
 TIDE_NODISCARD tide_status tide_mapped_runs_remove(tide_mapped_runs *of,
                                                    const tide_segment_row *piece);
 
+typedef struct tide_boundary_fit {
+    tide_boundary start, end;
+    size_t n_unfit;
+    size_t *kept; /* in the arena: which of the events given each event that is left was */
+} tide_boundary_fit;
+
 /* The same as tide_boundary_after for rows that may be damaged: it leaves out and counts events and
  * blocks that do not fit. Fails with TIDE_NO_MEMORY only. */
-TIDE_NODISCARD tide_status tide_boundary_fit(const tide_event *base, size_t n_base,
-                                             tide_event *events, size_t *n_events,
-                                             tide_arena *arena, tide_boundary *ret_start,
-                                             tide_boundary *ret_end, size_t *ret_n_unfit);
+TIDE_NODISCARD tide_status tide_boundary_make_fit(const tide_event *base, size_t n_base,
+                                                  tide_event *events, size_t *n_events,
+                                                  tide_arena *arena, tide_boundary_fit *ret_fit);
 
 /* capture.c. Enters the tables of the recording into the document, and changes the stacks in them
  * and in the two boundaries to nodes of the document's tree. What the recording points to must lie
@@ -63,9 +69,14 @@ TIDE_NODISCARD tide_status tide_boundary_fit(const tide_event *base, size_t n_ba
 typedef struct tide_capture_modules {
     const tide_symbol_module *modules; /* borrowed */
     size_t n_modules;
+    const tide_log_python_frame *python; /* borrowed; their strings are the recording's */
+    size_t n_python;
     size_t n_used;   /* filled in: modules with an address in a stack */
     size_t n_absent; /* filled in: those of them whose file is not here */
 } tide_capture_modules;
+
+/* In place of a module's number: the address is the number of a frame of Python's. */
+#define TIDE_CAPTURE_PYTHON UINT64_C(0xfffe)
 
 TIDE_NODISCARD tide_status tide_capture_tables(tide_recording *recording,
                                                tide_boundary *boundaries[2],

@@ -54,7 +54,9 @@ static bool area_fits(uint64_t offset, uint64_t n_items, uint64_t item_bytes) {
 
 static tide_status check_layout(const tide_log_layout *layout, const char *path,
                                 tide_error *error) {
-    if (layout->byte_order != TIDE_LOG_BYTE_ORDER || layout->event_bytes != sizeof(tide_event) ||
+    bool is_known_row =
+        layout->event_bytes == sizeof(tide_event) || layout->event_bytes == sizeof(tide_live_row);
+    if (layout->byte_order != TIDE_LOG_BYTE_ORDER || !is_known_row ||
         layout->scope_bytes != sizeof(tide_scope_row)) {
         return tide_fail(error, TIDE_UNSUPPORTED,
                          "%s: the log was written on another kind of machine: recover it there",
@@ -64,8 +66,8 @@ static tide_status check_layout(const tide_log_layout *layout, const char *path,
         layout->version != TIDE_LOG_VERSION || layout->max_events == 0 ||
         !area_fits(layout->journal_offset, layout->journal_bytes, 1) ||
         !area_fits(layout->scopes_offset, layout->max_scopes, sizeof(tide_scope_row)) ||
-        !area_fits(layout->base_offset, layout->max_base, sizeof(tide_event)) ||
-        !area_fits(layout->events_offset, layout->max_events, sizeof(tide_event))) {
+        !area_fits(layout->base_offset, layout->max_base, layout->event_bytes) ||
+        !area_fits(layout->events_offset, layout->max_events, layout->event_bytes)) {
         return bad_header(path, "the header of the log is damaged", error);
     }
     return TIDE_OK;
@@ -133,22 +135,24 @@ static tide_status read_events(const source *from, tide_log_contents *contents,
     if (paused_at < first) {
         contents->n_base = 0; /* the base misses what happened while recording was paused */
     }
-    contents->events = read_area(contents->mem, from, layout->events_offset + slot * 48, n_front,
-                                 sizeof(tide_event), &n_there);
+    size_t row_bytes = layout->event_bytes;
+    unsigned char *rows = read_area(contents->mem, from, layout->events_offset + slot * row_bytes,
+                                    n_front, row_bytes, &n_there);
+    contents->events = (tide_event *)(void *)rows;
     if (contents->events == NULL) {
         return TIDE_NO_MEMORY;
     }
     if (n_there == n_front && n_good > n_front) { /* the ring continues at its beginning */
         const tide_hostmem *mem = contents->mem;
         size_t n_back = 0;
-        tide_event *back = read_area(mem, from, layout->events_offset, n_good - n_front,
-                                     sizeof(tide_event), &n_back);
-        tide_event *all = back == NULL ? NULL
-                                       : mem->resize(mem->ctx, contents->events,
-                                                     (n_front + n_back + 1) * sizeof(tide_event));
+        unsigned char *back =
+            read_area(mem, from, layout->events_offset, n_good - n_front, row_bytes, &n_back);
+        unsigned char *all =
+            back == NULL ? NULL : mem->resize(mem->ctx, rows, (n_front + n_back + 1) * row_bytes);
         if (all != NULL) {
-            memcpy(all + n_front, back, n_back * sizeof(*all));
-            contents->events = all;
+            memcpy(all + n_front * row_bytes, back, n_back * row_bytes);
+            contents->events = (tide_event *)(void *)all;
+            rows = all;
             n_there += n_back;
         }
         mem->release(mem->ctx, back);
@@ -157,7 +161,7 @@ static tide_status read_events(const source *from, tide_log_contents *contents,
         }
     }
     size_t n = 0;
-    while (n < n_there && !is_zero(&contents->events[n])) {
+    while (n < n_there && !is_zero((const tide_event *)(const void *)(rows + n * row_bytes))) {
         n++;
     }
     contents->n_events = n;
@@ -177,7 +181,8 @@ static tide_status read_areas(const source *from, tide_log_contents *contents,
         read_area(mem, from, layout->scopes_offset, at_most(fill->n_scopes, MAX_ROWS),
                   sizeof(tide_scope_row), &contents->n_scopes);
     contents->base = read_area(mem, from, layout->base_offset, at_most(fill->n_base_used, MAX_ROWS),
-                               sizeof(tide_event), &contents->n_base);
+                               layout->event_bytes, &contents->n_base);
+    contents->is_of_live = layout->event_bytes == sizeof(tide_live_row);
     if (contents->journal == NULL || contents->scopes == NULL || contents->base == NULL) {
         return TIDE_NO_MEMORY;
     }
@@ -271,5 +276,10 @@ void tide_log_contents_fini(tide_log_contents *contents) {
     mem->release(mem->ctx, contents->scopes);
     mem->release(mem->ctx, contents->base);
     mem->release(mem->ctx, contents->events);
+    mem->release(mem->ctx, contents->extras);
+    mem->release(mem->ctx, contents->numbers);
+    mem->release(mem->ctx, contents->order);
+    mem->release(mem->ctx, contents->notes);
+    mem->release(mem->ctx, contents->base_notes);
     *contents = (tide_log_contents){.mem = NULL};
 }

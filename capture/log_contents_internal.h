@@ -29,6 +29,22 @@ typedef struct tide_log_fill {
 /* log_counters.c. `is_live`: a process may have changed them between two reads. */
 tide_log_fill tide_log_fill_of(const tide_log_header *header, bool is_live);
 
+/* What lies behind each event of a log that live/ wrote (tide_live_row). */
+typedef struct tide_live_extra {
+    uint32_t sequence;
+    uint32_t node;   /* string of the rows; TIDE_NONE */
+    uint32_t module; /* string of the rows; TIDE_NONE */
+    uint16_t pool;
+    uint16_t thread;
+} tide_live_extra;
+
+/* A row that is no event, and how many events lie before it. */
+typedef struct tide_live_note {
+    tide_event row;
+    tide_live_extra extra;
+    size_t n_before;
+} tide_live_note;
+
 /* The areas of the file, as far as the file has them. */
 typedef struct tide_log_contents {
     const tide_hostmem *mem; /* borrowed */
@@ -43,6 +59,14 @@ typedef struct tide_log_contents {
     uint64_t first_event; /* number of the first row */
     tide_event *events;   /* owned; oldest first, nothing checked */
     size_t n_events;
+    bool is_of_live;         /* live/ wrote it: */
+    tide_live_extra *extras; /* owned; of the events as they were read */
+    uint64_t *numbers;       /* owned; of these: rows of the log before each */
+    size_t *order;           /* owned; of the events that are left: which of them each was */
+    tide_live_note *notes;   /* owned; marks and rows of the driver, in their order */
+    size_t n_notes;
+    tide_live_note *base_notes; /* owned; what the driver had given before the first row */
+    size_t n_base_notes;
 } tide_log_contents;
 
 /* log_contents.c. Also fills in the report's missing bytes and rows. */
@@ -76,7 +100,16 @@ typedef struct tide_log_tables {
     uint64_t *ends;               /* owned; one past the last */
     uint64_t *biases;             /* owned; what the loader added to its addresses */
     size_t n_modules;
-    size_t modules_capacity;   /* of modules and the three beside it */
+    size_t modules_capacity;       /* of modules and the three beside it */
+    tide_log_python_frame *python; /* owned; by number; strings are those of `strings` */
+    size_t n_python;
+    size_t python_capacity;
+    uint64_t (*pools)[2]; /* owned; by number - 1 */
+    size_t n_pools;
+    size_t pools_capacity;
+    tide_log_label *labels; /* owned; in the order of the journal */
+    size_t n_labels;
+    size_t labels_capacity;
     tide_log_key_value *texts; /* owned; the last one of a key counts */
     size_t n_texts;
     size_t texts_capacity;
@@ -88,6 +121,9 @@ TIDE_NODISCARD tide_status tide_log_tables_read(const unsigned char *journal, si
                                                 tide_recover_report *report);
 void tide_log_tables_init(tide_log_tables *tables, const tide_hostmem *mem);
 void tide_log_tables_fini(tide_log_tables *tables);
+
+/* The last value of a key in the texts; NULL: there is none. */
+const char *tide_log_text_of(const tide_log_tables *tables, const char *key);
 
 /* log_texts.c. Enters run, device and settings from the texts into the document. */
 TIDE_NODISCARD tide_status tide_log_texts_apply(const tide_log_tables *tables,

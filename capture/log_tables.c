@@ -2,6 +2,7 @@
  * goes on at the next one that is whole. */
 #include <string.h>
 
+#include "capture/capture_internal.h"
 #include "capture/log_contents_internal.h"
 #include "common/checksum.h"
 #include "common/elf_note.h"
@@ -9,6 +10,9 @@
 enum {
     MAX_WRONG = 4096, /* checksums; the rest of the journal is then given up */
     MAX_STREAMS = 255,
+    MAX_DEVICES = 256,
+    MAX_POOLS = 1 << 16,
+    MAX_PYTHON = 1 << 26, /* frames */
     MAX_MODULES = 4096
 };
 
@@ -31,6 +35,9 @@ void tide_log_tables_fini(tide_log_tables *tables) {
     mem->release(mem->ctx, tables->ends);
     mem->release(mem->ctx, tables->biases);
     mem->release(mem->ctx, tables->texts);
+    mem->release(mem->ctx, tables->python);
+    mem->release(mem->ctx, tables->pools);
+    mem->release(mem->ctx, tables->labels);
 }
 
 /* The payload of a record. Its checksum is right, but its contents may still be anything. */
@@ -82,6 +89,15 @@ static uint64_t module_at(const tide_log_tables *tables, uint64_t pc) {
     return TIDE_SYMBOL_NO_MODULE;
 }
 
+static uint64_t address_of(const tide_log_tables *tables, uint64_t pc) {
+    if ((pc & TIDE_LOG_PYTHON_BIT) != 0) {
+        return tide_symbol_address(TIDE_CAPTURE_PYTHON, pc & ~TIDE_LOG_PYTHON_BIT);
+    }
+    uint64_t module = module_at(tables, pc);
+    return tide_symbol_address(module,
+                               pc - (module == TIDE_SYMBOL_NO_MODULE ? 0 : tables->biases[module]));
+}
+
 static tide_status take_stack(tide_log_tables *tables, payload from) {
     tide_log_numbered head;
     size_t n_new = from.n_bytes < sizeof(head) ? 0 : (from.n_bytes - sizeof(head)) / 8;
@@ -105,9 +121,7 @@ static tide_status take_stack(tide_log_tables *tables, payload from) {
     for (size_t i = 0; i < n_new; i++) {
         uint64_t pc = 0;
         memcpy(&pc, from.bytes + sizeof(head) + i * sizeof(pc), sizeof(pc));
-        uint64_t module = module_at(tables, pc);
-        uint64_t bias = module == TIDE_SYMBOL_NO_MODULE ? 0 : tables->biases[module];
-        pcs[tables->n_pcs + i] = tide_symbol_address(module, pc - bias);
+        pcs[tables->n_pcs + i] = address_of(tables, pc);
     }
     first[tables->n_stacks] = tables->n_pcs;
     tables->n_pcs += n_new;
@@ -121,10 +135,11 @@ static tide_status take_stream(tide_log_tables *tables, payload from) {
         return TIDE_FORMAT;
     }
     memcpy(&stream, from.bytes, sizeof(stream));
-    if (stream.number >= MAX_STREAMS || stream.device > 0) { /* a log records one device */
+    if (stream.number >= MAX_STREAMS || stream.device >= MAX_DEVICES) {
         return TIDE_FORMAT;
     }
-    tables->streams[stream.number] = (tide_stream_row){.handle = stream.handle, .device = 0};
+    tables->streams[stream.number] =
+        (tide_stream_row){.handle = stream.handle, .device = (uint8_t)stream.device};
     if (stream.number >= tables->n_streams) {
         tables->n_streams = stream.number + 1;
     }
@@ -177,6 +192,89 @@ static tide_status take_module(tide_log_tables *tables, payload from) {
     return TIDE_OK;
 }
 
+/* The number of a string in the tables; TIDE_NONE where the journal lacks it. */
+static uint32_t string_of(const tide_log_tables *tables, uint32_t number) {
+    uint64_t found = TIDE_NONE;
+    (void)tide_map_find(&tables->string_of, number, &found);
+    return (uint32_t)found;
+}
+
+static tide_status take_python(tide_log_tables *tables, payload from) {
+    tide_log_python_frame frame;
+    if (from.n_bytes != sizeof(frame)) {
+        return TIDE_FORMAT;
+    }
+    memcpy(&frame, from.bytes, sizeof(frame));
+    if (frame.number >= MAX_PYTHON || frame.line > INT32_MAX) {
+        return TIDE_FORMAT;
+    }
+    tide_log_python_frame *python =
+        tide_hostmem_grow(tables->mem, tables->python, &tables->python_capacity,
+                          (size_t)frame.number + 1, sizeof(*python));
+    if (python == NULL) {
+        return TIDE_NO_MEMORY;
+    }
+    tables->python = python;
+    while (tables->n_python <= frame.number) { /* numbers whose records are damaged */
+        python[tables->n_python++] =
+            (tide_log_python_frame){.file = TIDE_NONE, .function = TIDE_NONE};
+    }
+    frame.file = string_of(tables, frame.file);
+    frame.function = string_of(tables, frame.function);
+    python[frame.number] = frame;
+    return TIDE_OK;
+}
+
+static tide_status take_pool(tide_log_tables *tables, payload from) {
+    tide_log_pool pool;
+    if (from.n_bytes != sizeof(pool)) {
+        return TIDE_FORMAT;
+    }
+    memcpy(&pool, from.bytes, sizeof(pool));
+    if (pool.number == 0 || pool.number >= MAX_POOLS) {
+        return TIDE_FORMAT;
+    }
+    uint64_t(*pools)[2] = tide_hostmem_grow(tables->mem, tables->pools, &tables->pools_capacity,
+                                            pool.number, sizeof(*pools));
+    if (pools == NULL) {
+        return TIDE_NO_MEMORY;
+    }
+    tables->pools = pools;
+    for (; tables->n_pools < pool.number; tables->n_pools++) {
+        memset(pools[tables->n_pools], 0, sizeof(pools[0]));
+    }
+    memcpy(pools[pool.number - 1], pool.id, sizeof(pools[0]));
+    return TIDE_OK;
+}
+
+static tide_status take_label(tide_log_tables *tables, payload from) {
+    tide_log_label label;
+    if (from.n_bytes != sizeof(label)) {
+        return TIDE_FORMAT;
+    }
+    memcpy(&label, from.bytes, sizeof(label));
+    tide_log_label *labels =
+        tide_hostmem_grow(tables->mem, tables->labels, &tables->labels_capacity,
+                          tables->n_labels + 1, sizeof(*labels));
+    if (labels == NULL) {
+        return TIDE_NO_MEMORY;
+    }
+    tables->labels = labels;
+    label.category = string_of(tables, label.category);
+    label.name = string_of(tables, label.name);
+    labels[tables->n_labels++] = label;
+    return TIDE_OK;
+}
+
+const char *tide_log_text_of(const tide_log_tables *tables, const char *key) {
+    for (size_t i = tables->n_texts; i > 0; i--) {
+        if (strcmp(tables->texts[i - 1].key, key) == 0) {
+            return tables->texts[i - 1].value;
+        }
+    }
+    return NULL;
+}
+
 static tide_status take(tide_log_tables *tables, uint32_t kind, payload from) {
     switch (kind) {
     case TIDE_LOG_TEXT:
@@ -189,6 +287,12 @@ static tide_status take(tide_log_tables *tables, uint32_t kind, payload from) {
         return take_stream(tables, from);
     case TIDE_LOG_MODULE:
         return take_module(tables, from);
+    case TIDE_LOG_PYTHON_FRAME:
+        return take_python(tables, from);
+    case TIDE_LOG_POOL:
+        return take_pool(tables, from);
+    case TIDE_LOG_LABEL:
+        return take_label(tables, from);
     default:
         return TIDE_OK; /* a kind of record from a later version */
     }

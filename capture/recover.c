@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "capture/capture_internal.h"
+#include "capture/live_internal.h"
 #include "capture/log_contents_internal.h"
 
 #define MAX_TIME_NS (INT64_MAX / 4)
@@ -17,8 +18,9 @@ typedef struct recovery {
     tide_log_tables tables;      /* owned */
     tide_event *base;            /* in the arena; n_base good rows */
     size_t n_base;
-    size_t n_streams;         /* one more than the highest number that a row has */
-    tide_recording recording; /* in the arena */
+    size_t n_streams;          /* one more than the highest number that a row has */
+    tide_recording recording;  /* in the arena */
+    tide_recover_notes *notes; /* borrowed; filled in; NULL: nobody asks */
 } recovery;
 
 /* ---- rows with impossible contents ---- */
@@ -30,9 +32,12 @@ static bool is_place(const tide_event *row) {
            row->address <= (uint64_t)INT64_MAX - MAX_BLOCK_BYTES;
 }
 
-static bool is_plausible(const tide_event *row) {
-    if (row->action >= TIDE_N_ACTIONS || row->category >= TIDE_N_CATEGORIES || row->device > 0 ||
-        row->time_ns < 0 || row->time_ns > MAX_TIME_NS) {
+static bool is_plausible(const recovery *of, const tide_event *row) {
+    if (row->device > 0 && !of->contents.is_of_live) { /* our own logs have one device */
+        return false;
+    }
+    if (row->action >= TIDE_N_ACTIONS || row->category >= TIDE_N_CATEGORIES || row->time_ns < 0 ||
+        row->time_ns > MAX_TIME_NS) {
         return false;
     }
     if (tide_action_has_address(row->action)) {
@@ -51,8 +56,11 @@ static void drop_damaged(recovery *of) {
         bool is_early = rows[i].time_ns < last_ns;
         bool is_late = i + 1 < of->contents.n_events && rows[i].time_ns > rows[i + 1].time_ns &&
                        rows[i + 1].time_ns >= last_ns;
-        if (is_plausible(&rows[i]) && !is_early && !is_late) {
+        if (is_plausible(of, &rows[i]) && !is_early && !is_late) {
             last_ns = rows[i].time_ns;
+            if (of->contents.order != NULL) {
+                of->contents.order[n_kept] = of->contents.order[i];
+            }
             rows[n_kept++] = rows[i];
         }
     }
@@ -71,7 +79,7 @@ static tide_status take_base(recovery *of) {
         bool is_alive =
             row->action == TIDE_ACTION_ALLOC || row->action == TIDE_ACTION_FREE_REQUESTED ||
             row->action == TIDE_ACTION_SEGMENT_ALLOC || row->action == TIDE_ACTION_SEGMENT_MAP;
-        if (is_alive && is_plausible(row)) {
+        if (is_alive && is_plausible(of, row)) {
             base[of->n_base++] = *row;
         } else if (row->action != 0xff) { /* TIDE_BASE_UNUSED */
             of->report->n_damaged++;
@@ -132,6 +140,10 @@ static void drop_folded(recovery *of) {
     }
     memmove(contents->events, contents->events + 1,
             --contents->n_events * sizeof(*contents->events));
+    if (contents->order != NULL) {
+        memmove(contents->order, contents->order + 1,
+                contents->n_events * sizeof(*contents->order));
+    }
     of->report->n_dropped++;
 }
 
@@ -260,11 +272,20 @@ static tide_status describe(recovery *of) {
     return TIDE_OK;
 }
 
+/* Rows of live/ become events whose blocks are known. */
+static tide_status settle_live(recovery *of) {
+    if (!of->contents.is_of_live) {
+        return TIDE_OK;
+    }
+    TIDE_TRY(tide_live_split(&of->contents, &of->tables));
+    return tide_live_size_blocks(&of->contents, &of->tables);
+}
+
 static tide_status build(recovery *of) {
-    tide_boundary start, end;
-    size_t n_unfit = 0;
+    tide_boundary_fit fit;
     TIDE_TRY(tide_log_tables_read(of->contents.journal, of->contents.n_journal_bytes, &of->tables,
                                   of->report));
+    TIDE_TRY(settle_live(of));
     TIDE_TRY(take_base(of));
     drop_damaged(of);
     drop_folded(of);
@@ -276,9 +297,9 @@ static tide_status build(recovery *of) {
         refer(of, &of->base[i]);
     }
     TIDE_TRY(build_recording(of));
-    TIDE_TRY(tide_boundary_fit(of->base, of->n_base, of->recording.events, &of->recording.n_events,
-                               &of->snapshot->arena, &start, &end, &n_unfit));
-    of->report->n_unfit = n_unfit;
+    TIDE_TRY(tide_boundary_make_fit(of->base, of->n_base, of->recording.events,
+                                    &of->recording.n_events, &of->snapshot->arena, &fit));
+    of->report->n_unfit = fit.n_unfit;
     of->report->n_events = of->recording.n_events;
     /* A wrong counter hides how many events were lost, but at least one was. */
     of->recording.n_dropped = of->report->n_dropped + of->report->n_missing +
@@ -286,21 +307,35 @@ static tide_status build(recovery *of) {
                               of->report->n_event_counters_damaged;
     of->recording.n_scopes_dropped = of->report->n_scopes_refused + of->report->n_scopes_missing +
                                      of->report->n_scope_counters_damaged;
-    tide_capture_set_boundaries(&start, &end, of->snapshot);
+    tide_capture_set_boundaries(&fit.start, &fit.end, of->snapshot);
     tide_capture_modules modules = {.modules = of->tables.modules,
-                                    .n_modules = of->tables.n_modules};
-    TIDE_TRY(tide_capture_tables(&of->recording, (tide_boundary *[2]){&start, &end}, &modules,
-                                 of->snapshot));
+                                    .n_modules = of->tables.n_modules,
+                                    .python = of->tables.python,
+                                    .n_python = of->tables.n_python};
+    TIDE_TRY(tide_capture_tables(&of->recording, (tide_boundary *[2]){&fit.start, &fit.end},
+                                 &modules, of->snapshot));
     of->report->n_modules = modules.n_used;
     of->report->n_modules_absent = modules.n_absent;
-    return describe(of);
+    TIDE_TRY(describe(of));
+    return of->notes != NULL && of->contents.is_of_live
+               ? tide_live_hand_over(&of->contents, &of->tables, &fit, of->snapshot, of->notes)
+               : TIDE_OK;
 }
 
 tide_status tide_recover(const char *path, const tide_hostmem *mem, tide_snapshot **ret_snapshot,
                          tide_recover_report *ret_report, tide_error *error) {
+    return tide_recover_with_notes(path, mem, ret_snapshot, ret_report, NULL, error);
+}
+
+tide_status tide_recover_with_notes(const char *path, const tide_hostmem *mem,
+                                    tide_snapshot **ret_snapshot, tide_recover_report *ret_report,
+                                    tide_recover_notes *ret_notes, tide_error *error) {
     tide_recover_report report = {.is_closed = false};
     mem = mem != NULL ? mem : tide_hostmem_default();
-    recovery of = {.mem = mem, .report = &report};
+    recovery of = {.mem = mem, .report = &report, .notes = ret_notes};
+    if (ret_notes != NULL) {
+        *ret_notes = (tide_recover_notes){.extras = NULL};
+    }
     TIDE_TRY(tide_log_contents_read(path, mem, &of.contents, &report, error));
     tide_log_tables_init(&of.tables, mem);
     tide_status status = tide_snapshot_create(mem, &of.snapshot);

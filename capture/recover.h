@@ -56,6 +56,68 @@ TIDE_NODISCARD tide_status tide_recover(const char *path, const tide_hostmem *me
                                         tide_snapshot **ret_snapshot,
                                         tide_recover_report *ret_report, tide_error *error);
 
+/* What stands behind an event in a log that the recording of another program wrote (live/). Texts
+ * are strings of the snapshot; TIDE_NONE: none. */
+typedef struct tide_recover_extra {
+    uint32_t sequence; /* autograd's: of the node that runs, or that the next one gets */
+    uint32_t node;     /* class of the node that runs; mangled as in C++ */
+    uint32_t module;   /* path of the innermost module that is being called */
+    uint16_t pool;     /* number of a private pool; 0: none */
+    uint16_t thread;
+} tide_recover_extra;
+
+/* What happened between two events. */
+typedef struct tide_recover_mark {
+    size_t n_before; /* events of the snapshot before it */
+    int64_t time_ns;
+    const char *name; /* "step begins" */
+} tide_recover_mark;
+
+/* When n_before events had happened, the block at the address was that. */
+typedef struct tide_recover_label {
+    size_t n_before;
+    uint64_t address;
+    const char *category;
+    const char *name; /* "" unknown */
+    int certainty;    /* 1 by rule, 2 named */
+} tide_recover_label;
+
+/* A call of the driver or the runtime. */
+typedef struct tide_recover_call {
+    size_t n_before;
+    tide_event row;       /* address, bytes, device, time; its stack is of the log */
+    int action;           /* 0, 2, 4: memory that was taken from the device, pinned, and without an
+                             address; the number after each: given back */
+    const char *function; /* "cudaMalloc" */
+    const char *owner;    /* "PyTorch" */
+} tide_recover_call;
+
+typedef struct tide_recover_text {
+    const char *key, *value;
+} tide_recover_text;
+
+/* All of it lies in the snapshot's arena. */
+typedef struct tide_recover_notes {
+    const tide_recover_extra *extras; /* of the snapshot's events; NULL: another log */
+    const tide_recover_mark *marks;
+    size_t n_marks;
+    const tide_recover_label *labels; /* by n_before */
+    size_t n_labels;
+    const tide_recover_call *calls; /* those before the first event first */
+    size_t n_calls;
+    const uint64_t (*pools)[2]; /* by number - 1 */
+    size_t n_pools;
+    const tide_recover_text *texts; /* the last value of a key counts */
+    size_t n_texts;
+} tide_recover_notes;
+
+/* The same, with what such a log says beside the events. */
+TIDE_NODISCARD tide_status tide_recover_with_notes(const char *path, const tide_hostmem *mem,
+                                                   tide_snapshot **ret_snapshot,
+                                                   tide_recover_report *ret_report,
+                                                   tide_recover_notes *ret_notes,
+                                                   tide_error *error);
+
 #ifdef __cplusplus
 }
 #endif

@@ -7,10 +7,12 @@
 #include "snapshot/symbols.h"
 
 typedef struct builder {
-    const tide_hostmem *mem; /* borrowed */
-    tide_strings *strings;   /* borrowed */
-    tide_symbols *symbols;   /* owned */
-    tide_frame_row *frames;  /* owned: distinct frames */
+    const tide_hostmem *mem;             /* borrowed */
+    tide_strings *strings;               /* borrowed */
+    tide_symbols *symbols;               /* owned */
+    const tide_capture_modules *modules; /* borrowed; NULL: this process */
+    tide_frame_row python;               /* the frame of Python's at hand */
+    tide_frame_row *frames;              /* owned: distinct frames */
     size_t n_frames;
     size_t frames_capacity;
     tide_map frame_at;     /* hash of a frame -> its number; collisions step to the next hash */
@@ -103,13 +105,31 @@ static tide_status intern_node(builder *b, uint32_t parent, uint32_t frame, uint
     return TIDE_OK;
 }
 
+/* The frames that an address stands for; a frame of Python's needs no symbols. */
+static tide_status resolve(builder *b, uint64_t pc, const tide_frame_row **ret_frames,
+                           size_t *ret_n_frames) {
+    uint64_t number = pc ^ tide_symbol_address(TIDE_CAPTURE_PYTHON, 0);
+    if (b->modules == NULL || number >= UINT32_MAX) {
+        return tide_symbols_resolve(b->symbols, pc, ret_frames, ret_n_frames);
+    }
+    b->python = (tide_frame_row){.function = TIDE_NONE, .file = TIDE_NONE};
+    if (number < b->modules->n_python) {
+        const tide_log_python_frame *frame = &b->modules->python[number];
+        b->python = (tide_frame_row){
+            .function = frame->function, .file = frame->file, .line = (int32_t)frame->line};
+    }
+    *ret_frames = &b->python;
+    *ret_n_frames = 1;
+    return TIDE_OK;
+}
+
 /* Reads all frames of a stack into b->one. */
 static tide_status expand(builder *b, const uint64_t *pcs, size_t n_pcs, size_t *ret_n_frames) {
     size_t n_frames = 0;
     for (size_t i = 0; i < n_pcs; i++) {
         const tide_frame_row *frames = NULL;
         size_t n_more = 0;
-        TIDE_TRY(tide_symbols_resolve(b->symbols, pcs[i], &frames, &n_more));
+        TIDE_TRY(resolve(b, pcs[i], &frames, &n_more));
         tide_frame_row *one =
             tide_hostmem_grow(b->mem, b->one, &b->one_capacity, n_frames + n_more, sizeof(*one));
         if (one == NULL) {
@@ -179,7 +199,7 @@ static tide_status hand_over(const builder *b, tide_snapshot *snapshot) {
 
 tide_status tide_capture_stacks(const tide_recording *recording, tide_capture_modules *modules,
                                 tide_strings *strings, tide_snapshot *snapshot, uint32_t *nodes) {
-    builder b = {.mem = snapshot->arena.mem, .strings = strings};
+    builder b = {.mem = snapshot->arena.mem, .strings = strings, .modules = modules};
     tide_map_init(&b.frame_at, b.mem);
     tide_map_init(&b.node_at, b.mem);
     tide_status status = add_stacks(&b, recording, modules, nodes);

@@ -49,7 +49,7 @@ MODULES="$LIBRARIES cli"
 # Each line names a friend header (_friend.h) and the folders besides its own that may include it. A friend header gives
 # a neighbouring module more than the public headers do, so a new friend needs a deliberate change of this table.
 FRIENDS="
-allocator/replay_friend.h: replay
+allocator/replay_friend.h: capture replay
 common/lock_friend.h: allocator live recorder replay
 common/tick_clock_friend.h: recorder
 device/cuda_friend.h: model/ops_cuda
@@ -59,7 +59,7 @@ recorder/log_format_friend.h: capture live
 recorder/recorder_friend.h: allocator bench capture live model replay
 snapshot/export_friend.h: snapshot/pytorch
 snapshot/json_friend.h: snapshot/pytorch
-snapshot/point_set_friend.h: snapshot/pytorch
+snapshot/point_set_friend.h: capture snapshot/pytorch
 snapshot/stack_tree_friend.h: snapshot/pytorch
 "
 

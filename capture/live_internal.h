@@ -1,0 +1,29 @@
+/* live_internal.h - what the log of another program's recording needs before it is a document.
+ *
+ * Such a log (live/) says which bytes were requested, not how large the blocks were, and holds rows
+ * that are no events: marks, and calls of the driver.
+ */
+#ifndef TIDE_CAPTURE_LIVE_INTERNAL_H
+#define TIDE_CAPTURE_LIVE_INTERNAL_H
+
+#include "capture/capture_internal.h"
+#include "capture/log_contents_internal.h"
+
+/* live_rows.c. Splits rows of 64 bytes: events stay, what lies behind them goes to the extras,
+ * marks and driver rows to tables of their own. Rows of the base likewise. */
+TIDE_NODISCARD tide_status tide_live_split(tide_log_contents *contents,
+                                           const tide_log_tables *tables);
+
+/* live_sizes.c. Works out the blocks of the events, forward from the base, as PyTorch's allocator
+ * makes them under the settings in the texts of the log. */
+TIDE_NODISCARD tide_status tide_live_size_blocks(tide_log_contents *contents,
+                                                 const tide_log_tables *tables);
+
+/* live_notes.c. What the log says beside the events that are left, in the snapshot's arena. */
+TIDE_NODISCARD tide_status tide_live_hand_over(const tide_log_contents *contents,
+                                               const tide_log_tables *tables,
+                                               const tide_boundary_fit *fit,
+                                               tide_snapshot *snapshot,
+                                               tide_recover_notes *ret_notes);
+
+#endif

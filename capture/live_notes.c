@@ -1,0 +1,175 @@
+/* live_notes.c - what the log of another program's recording says beside its events. Places in the
+ * log become places among the events that are left. */
+#include <string.h>
+
+#include "capture/live_internal.h"
+
+typedef struct notes_maker {
+    const tide_log_contents *contents; /* borrowed */
+    const tide_log_tables *tables;     /* borrowed */
+    const size_t *kept; /* of the events that are left: which event as it was read each was */
+    size_t n_events;
+    tide_snapshot *snapshot; /* borrowed; the arena */
+} notes_maker;
+
+/* How many of the events that are left were among the first `n` as they were read. */
+static size_t count_left(const notes_maker *of, size_t n) {
+    size_t low = 0;
+    size_t high = of->n_events;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (of->kept[middle] < n) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+/* How many events as they were read lie before that row of the log. */
+static size_t count_read(const notes_maker *of, uint64_t row, size_t n_read) {
+    size_t low = 0;
+    size_t high = n_read;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (of->contents->numbers[middle] < row) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+static uint32_t string_of(const notes_maker *of, uint32_t number) {
+    uint64_t found = TIDE_NONE;
+    (void)tide_map_find(&of->tables->string_of, number, &found);
+    return (uint32_t)found;
+}
+
+/* The text of a number of the log's; "" where there is none. The snapshot keeps it. */
+static const char *text_of(const notes_maker *of, uint32_t number) {
+    return tide_snapshot_text(of->snapshot, string_of(of, number));
+}
+
+static tide_status make_extras(const notes_maker *of, tide_recover_notes *to) {
+    tide_recover_extra *extras =
+        tide_arena_alloc(&of->snapshot->arena, of->n_events, sizeof(*extras));
+    if (extras == NULL) {
+        return TIDE_NO_MEMORY;
+    }
+    for (size_t i = 0; i < of->n_events; i++) {
+        const tide_live_extra *from = &of->contents->extras[of->kept[i]];
+        extras[i] = (tide_recover_extra){.sequence = from->sequence,
+                                         .node = string_of(of, from->node),
+                                         .module = string_of(of, from->module),
+                                         .pool = from->pool,
+                                         .thread = from->thread};
+    }
+    to->extras = extras;
+    return TIDE_OK;
+}
+
+static tide_recover_call call_of(const notes_maker *of, const tide_live_note *note) {
+    return (tide_recover_call){.n_before = count_left(of, note->n_before),
+                               .row = note->row,
+                               .action = note->row.action - TIDE_LOG_DRIVER_FIRST,
+                               .function = text_of(of, note->row.name),
+                               .owner = text_of(of, note->extra.node)};
+}
+
+static tide_status make_marks_and_calls(const notes_maker *of, tide_recover_notes *to) {
+    const tide_log_contents *from = of->contents;
+    tide_arena *arena = &of->snapshot->arena;
+    tide_recover_mark *marks = tide_arena_alloc(arena, from->n_notes, sizeof(*marks));
+    tide_recover_call *calls =
+        tide_arena_alloc(arena, from->n_notes + from->n_base_notes, sizeof(*calls));
+    if (marks == NULL || calls == NULL) {
+        return TIDE_NO_MEMORY;
+    }
+    for (size_t i = 0; i < from->n_base_notes; i++) {
+        calls[to->n_calls++] = call_of(of, &from->base_notes[i]);
+    }
+    for (size_t i = 0; i < from->n_notes; i++) {
+        const tide_live_note *note = &from->notes[i];
+        if (note->row.action >= TIDE_LOG_DRIVER_FIRST) {
+            calls[to->n_calls++] = call_of(of, note);
+        } else {
+            marks[to->n_marks++] = (tide_recover_mark){.n_before = count_left(of, note->n_before),
+                                                       .time_ns = note->row.time_ns,
+                                                       .name = text_of(of, note->row.name)};
+        }
+    }
+    to->marks = marks;
+    to->calls = calls;
+    return TIDE_OK;
+}
+
+static tide_status make_labels(const notes_maker *of, size_t n_read, tide_recover_notes *to) {
+    const tide_log_tables *from = of->tables;
+    tide_recover_label *labels =
+        tide_arena_alloc(&of->snapshot->arena, from->n_labels, sizeof(*labels));
+    if (labels == NULL) {
+        return TIDE_NO_MEMORY;
+    }
+    for (size_t i = 0; i < from->n_labels; i++) {
+        const tide_log_label *label = &from->labels[i];
+        labels[i] =
+            (tide_recover_label){.n_before = count_left(of, count_read(of, label->row, n_read)),
+                                 .address = label->address,
+                                 .category = tide_snapshot_text(of->snapshot, label->category),
+                                 .name = tide_snapshot_text(of->snapshot, label->name),
+                                 .certainty = (int)label->certainty};
+    }
+    to->labels = labels;
+    to->n_labels = from->n_labels;
+    return TIDE_OK;
+}
+
+static tide_status make_tables(const notes_maker *of, tide_recover_notes *to) {
+    const tide_log_tables *from = of->tables;
+    tide_arena *arena = &of->snapshot->arena;
+    uint64_t(*pools)[2] = tide_arena_copy(arena, from->pools, from->n_pools, sizeof(*pools));
+    tide_recover_text *texts = tide_arena_alloc(arena, from->n_texts, sizeof(*texts));
+    if (pools == NULL || texts == NULL) {
+        return TIDE_NO_MEMORY;
+    }
+    for (size_t i = 0; i < from->n_texts; i++) {
+        texts[i] = (tide_recover_text){.key = tide_arena_text(arena, from->texts[i].key),
+                                       .value = tide_arena_text(arena, from->texts[i].value)};
+        if (texts[i].key == NULL || texts[i].value == NULL) {
+            return TIDE_NO_MEMORY;
+        }
+    }
+    to->pools = (const uint64_t(*)[2])pools;
+    to->n_pools = from->n_pools;
+    to->texts = texts;
+    to->n_texts = from->n_texts;
+    return TIDE_OK;
+}
+
+tide_status tide_live_hand_over(const tide_log_contents *contents, const tide_log_tables *tables,
+                                const tide_boundary_fit *fit, tide_snapshot *snapshot,
+                                tide_recover_notes *ret_notes) {
+    size_t n_read = contents->n_events > 0 ? contents->order[contents->n_events - 1] + 1 : 0;
+    size_t *kept = tide_arena_alloc(&snapshot->arena, snapshot->n_events, sizeof(*kept));
+    if (kept == NULL) {
+        return TIDE_NO_MEMORY;
+    }
+    for (size_t i = 0; i < snapshot->n_events; i++) {
+        kept[i] = contents->order[fit->kept[i]];
+    }
+    notes_maker of = {.contents = contents,
+                      .tables = tables,
+                      .kept = kept,
+                      .n_events = snapshot->n_events,
+                      .snapshot = snapshot};
+    tide_recover_notes notes = {.extras = NULL};
+    TIDE_TRY(make_extras(&of, &notes));
+    TIDE_TRY(make_marks_and_calls(&of, &notes));
+    TIDE_TRY(make_labels(&of, n_read, &notes));
+    TIDE_TRY(make_tables(&of, &notes));
+    *ret_notes = notes;
+    return TIDE_OK;
+}

@@ -1,0 +1,86 @@
+#include <string.h>
+
+#include "capture/live_internal.h"
+
+/* Rows of the log, 64 bytes each, where the contents have room for events. */
+static tide_live_row row_at(const tide_event *rows, size_t i) {
+    tide_live_row row;
+    memcpy(&row, (const unsigned char *)rows + i * sizeof(row), sizeof(row));
+    return row;
+}
+
+static tide_live_extra extra_of(const tide_live_row *row) {
+    return (tide_live_extra){.sequence = row->sequence,
+                             .node = row->node,
+                             .module = row->module,
+                             .pool = row->pool,
+                             .thread = row->thread};
+}
+
+/* PyTorch marks dumps and annotations in its own history; all other marks are ours. */
+static bool is_event(const tide_live_row *row, const tide_log_tables *tables) {
+    uint64_t string = 0;
+    if (row->event.action != TIDE_ACTION_MARK) {
+        return row->event.action < TIDE_LOG_DRIVER_FIRST;
+    }
+    if (!tide_map_find(&tables->string_of, row->event.name, &string)) {
+        return true;
+    }
+    const char *name = tide_strings_text(&tables->strings, (uint32_t)string);
+    return strcmp(name, "snapshot") == 0 || strcmp(name, "annotate") == 0;
+}
+
+static tide_status split_events(tide_log_contents *contents, const tide_log_tables *tables) {
+    const tide_hostmem *mem = contents->mem;
+    tide_event *rows = contents->events;
+    size_t n_rows = contents->n_events;
+    contents->n_events = 0;
+    contents->events = mem->alloc(mem->ctx, (n_rows + 1) * sizeof(*contents->events));
+    contents->extras = mem->alloc(mem->ctx, (n_rows + 1) * sizeof(*contents->extras));
+    contents->numbers = mem->alloc(mem->ctx, (n_rows + 1) * sizeof(*contents->numbers));
+    contents->order = mem->alloc(mem->ctx, (n_rows + 1) * sizeof(*contents->order));
+    contents->notes = mem->alloc(mem->ctx, (n_rows + 1) * sizeof(*contents->notes));
+    bool has_room = contents->events != NULL && contents->extras != NULL &&
+                    contents->numbers != NULL && contents->order != NULL && contents->notes != NULL;
+    for (size_t i = 0; has_room && i < n_rows; i++) {
+        tide_live_row row = row_at(rows, i);
+        if (is_event(&row, tables)) {
+            contents->numbers[contents->n_events] = contents->first_event + i;
+            contents->extras[contents->n_events] = extra_of(&row);
+            contents->order[contents->n_events] = contents->n_events;
+            contents->events[contents->n_events++] = row.event;
+        } else {
+            contents->notes[contents->n_notes++] = (tide_live_note){
+                .row = row.event, .extra = extra_of(&row), .n_before = contents->n_events};
+        }
+    }
+    mem->release(mem->ctx, rows);
+    return has_room ? TIDE_OK : TIDE_NO_MEMORY;
+}
+
+static tide_status split_base(tide_log_contents *contents) {
+    const tide_hostmem *mem = contents->mem;
+    tide_event *rows = contents->base;
+    size_t n_rows = contents->n_base;
+    contents->n_base = 0;
+    contents->base = mem->alloc(mem->ctx, (n_rows + 1) * sizeof(*contents->base));
+    contents->base_notes = mem->alloc(mem->ctx, (n_rows + 1) * sizeof(*contents->base_notes));
+    bool has_room = contents->base != NULL && contents->base_notes != NULL;
+    for (size_t i = 0; has_room && i < n_rows; i++) {
+        tide_live_row row = row_at(rows, i);
+        bool is_unused = row.event.action == UINT8_MAX;
+        if (is_unused || row.event.action < TIDE_LOG_DRIVER_FIRST) {
+            contents->base[contents->n_base++] = row.event;
+        } else {
+            contents->base_notes[contents->n_base_notes++] =
+                (tide_live_note){.row = row.event, .extra = extra_of(&row)};
+        }
+    }
+    mem->release(mem->ctx, rows);
+    return has_room ? TIDE_OK : TIDE_NO_MEMORY;
+}
+
+tide_status tide_live_split(tide_log_contents *contents, const tide_log_tables *tables) {
+    TIDE_TRY(split_events(contents, tables));
+    return split_base(contents);
+}

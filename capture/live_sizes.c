@@ -1,0 +1,277 @@
+/* live_sizes.c - how large the blocks were that PyTorch's allocator gave.
+ *
+ * A request takes the beginning of a free block. What is left of that block stays free, unless it
+ * is too small to be of use: then it stays with the request. So the block ends where the rounded
+ * request ends, or at the next block or the end of the segment. Which of the two follows from the
+ * gap between them, because no free block lies within it.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "allocator/replay_friend.h"
+#include "capture/live_internal.h"
+#include "common/arena.h"
+#include "snapshot/point_set_friend.h"
+
+enum { SETTING_BYTES = 512 };
+
+/* A range of addresses that was mapped at some time. */
+typedef struct range {
+    uint64_t begin, end;
+} range;
+
+typedef struct sizer {
+    tide_arena arena;
+    tide_cache_config config;
+    uint64_t *points; /* every address at which something begins or ends; ascending, each once */
+    size_t n_points;
+    uint32_t *n_walls;    /* at each point: blocks in use and ends of segments */
+    uint64_t *requested;  /* at each point: of the block in use that begins there */
+    uint64_t *block;      /* at each point: its size; 0: no block is in use there */
+    tide_point_set walls; /* points with a wall */
+    range *ranges;        /* of expandable segments; ascending, without overlap */
+    size_t n_ranges;
+} sizer;
+
+/* ---- settings ---- */
+
+/* The text is PyTorch's, which knows settings that a cache of ours refuses: each is taken alone. */
+static void read_settings(tide_cache_config *config, const char *text) {
+    tide_error ignored;
+    while (text != NULL && *text != '\0') {
+        char one[SETTING_BYTES];
+        size_t n = 0;
+        int depth = 0;
+        for (; text[n] != '\0' && (text[n] != ',' || depth > 0); n++) {
+            depth += (text[n] == '[') - (text[n] == ']');
+        }
+        if (n < sizeof(one)) {
+            memcpy(one, text, n);
+            one[n] = '\0';
+            if (tide_cache_config_parse(config, one, &ignored) != TIDE_OK) {
+                one[0] = '\0'; /* it is none that sizes depend on */
+            }
+        }
+        text += n + (text[n] == ',');
+    }
+}
+
+/* ---- addresses ---- */
+
+static int compare_words(const void *a, const void *b) {
+    uint64_t left = *(const uint64_t *)a;
+    uint64_t right = *(const uint64_t *)b;
+    return (left > right) - (left < right);
+}
+
+static int compare_ranges(const void *a, const void *b) {
+    return compare_words(&((const range *)a)->begin, &((const range *)b)->begin);
+}
+
+static bool is_segment(const tide_event *row) {
+    return row->action >= TIDE_ACTION_SEGMENT_ALLOC && row->action <= TIDE_ACTION_SEGMENT_UNMAP;
+}
+
+static void collect(sizer *s, const tide_event *rows, size_t n_rows) {
+    for (size_t i = 0; i < n_rows; i++) {
+        if (!tide_action_has_address(rows[i].action)) {
+            continue;
+        }
+        s->points[s->n_points++] = rows[i].address;
+        if (is_segment(&rows[i])) {
+            s->points[s->n_points++] = rows[i].address + rows[i].block_bytes;
+        }
+        if (rows[i].action == TIDE_ACTION_SEGMENT_MAP) {
+            s->ranges[s->n_ranges++] =
+                (range){rows[i].address, rows[i].address + rows[i].block_bytes};
+        }
+    }
+}
+
+/* Sorts the points and joins the ranges. */
+static void tidy(sizer *s) {
+    size_t n = 0;
+    qsort(s->points, s->n_points, sizeof(*s->points), compare_words);
+    for (size_t i = 0; i < s->n_points; i++) {
+        if (n == 0 || s->points[n - 1] != s->points[i]) {
+            s->points[n++] = s->points[i];
+        }
+    }
+    s->n_points = n;
+    n = 0;
+    qsort(s->ranges, s->n_ranges, sizeof(*s->ranges), compare_ranges);
+    for (size_t i = 0; i < s->n_ranges; i++) {
+        if (n > 0 && s->ranges[n - 1].end >= s->ranges[i].begin) {
+            s->ranges[n - 1].end =
+                s->ranges[i].end > s->ranges[n - 1].end ? s->ranges[i].end : s->ranges[n - 1].end;
+        } else {
+            s->ranges[n++] = s->ranges[i];
+        }
+    }
+    s->n_ranges = n;
+}
+
+static size_t point_of(const sizer *s, uint64_t address) {
+    size_t low = 0;
+    size_t high = s->n_points;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (s->points[middle] < address) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low; /* every address is a point */
+}
+
+static bool is_expandable(const sizer *s, uint64_t address) {
+    size_t low = 0;
+    size_t high = s->n_ranges;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (s->ranges[middle].end <= address) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low < s->n_ranges && s->ranges[low].begin <= address;
+}
+
+static tide_status prepare(sizer *s, const tide_log_contents *of) {
+    size_t n_rows = of->n_events + of->n_base;
+    s->points = tide_arena_alloc(&s->arena, 2 * n_rows + 1, sizeof(*s->points));
+    s->ranges = tide_arena_alloc(&s->arena, n_rows + 1, sizeof(*s->ranges));
+    if (s->points == NULL || s->ranges == NULL) {
+        return TIDE_NO_MEMORY;
+    }
+    collect(s, of->base, of->n_base);
+    collect(s, of->events, of->n_events);
+    tidy(s);
+    s->n_walls = tide_arena_alloc(&s->arena, s->n_points + 1, sizeof(*s->n_walls));
+    s->requested = tide_arena_alloc(&s->arena, s->n_points + 1, sizeof(*s->requested));
+    s->block = tide_arena_alloc(&s->arena, s->n_points + 1, sizeof(*s->block));
+    if (s->n_walls == NULL || s->requested == NULL || s->block == NULL) {
+        return TIDE_NO_MEMORY;
+    }
+    memset(s->n_walls, 0, (s->n_points + 1) * sizeof(*s->n_walls));
+    memset(s->requested, 0, (s->n_points + 1) * sizeof(*s->requested));
+    memset(s->block, 0, (s->n_points + 1) * sizeof(*s->block));
+    return tide_point_set_init(&s->walls, s->n_points + 1, &s->arena);
+}
+
+/* ---- the walk ---- */
+
+static void add_wall(sizer *s, size_t point) {
+    if (s->n_walls[point]++ == 0) {
+        tide_point_set_insert(&s->walls, point);
+    }
+}
+
+static void remove_wall(sizer *s, size_t point) {
+    if (s->n_walls[point] > 0 && --s->n_walls[point] == 0) {
+        tide_point_set_remove(&s->walls, point);
+    }
+}
+
+/* The block for a request at this point. */
+static uint64_t block_of(const sizer *s, size_t point, uint64_t requested_bytes) {
+    uint64_t rounded = tide_cache_round_bytes(&s->config, (size_t)requested_bytes);
+    size_t next = 0;
+    if (!tide_point_set_above(&s->walls, point, &next)) {
+        return rounded; /* its segment is not in the log */
+    }
+    uint64_t gap = s->points[next] - s->points[point];
+    if (gap < rounded) {
+        return gap >= requested_bytes ? gap : rounded; /* settings of which the log says nothing */
+    }
+    if (rounded <= s->config.small_bytes || is_expandable(s, s->points[point])) {
+        return rounded;
+    }
+    bool is_whole = rounded >= s->config.max_split_bytes || gap - rounded <= s->config.small_bytes;
+    return is_whole ? gap : rounded;
+}
+
+static void take_alloc(sizer *s, tide_event *row) {
+    size_t point = point_of(s, row->address);
+    if (s->block[point] == 0) {
+        s->block[point] = block_of(s, point, row->requested_bytes);
+        add_wall(s, point);
+    }
+    s->requested[point] = row->requested_bytes;
+    row->block_bytes = s->block[point];
+}
+
+static void take_free(sizer *s, tide_event *row) {
+    size_t point = point_of(s, row->address);
+    if (s->block[point] == 0) {
+        return; /* its allocation is not in the log; the row will be left out */
+    }
+    row->requested_bytes = s->requested[point];
+    row->block_bytes = s->block[point];
+    if (row->action != TIDE_ACTION_FREE_REQUESTED) {
+        s->block[point] = 0;
+        remove_wall(s, point);
+    }
+}
+
+/* Memory that came in one piece ends at a wall. Mapped memory does not matter here: its blocks end
+ * with the rounded request. */
+static void take_row(sizer *s, tide_event *row) {
+    switch (row->action) {
+    case TIDE_ACTION_ALLOC:
+        take_alloc(s, row);
+        break;
+    case TIDE_ACTION_FREE:
+    case TIDE_ACTION_FREE_REQUESTED:
+    case TIDE_ACTION_FREE_COMPLETED:
+        take_free(s, row);
+        break;
+    case TIDE_ACTION_SEGMENT_ALLOC:
+        add_wall(s, point_of(s, row->address + row->block_bytes));
+        break;
+    case TIDE_ACTION_SEGMENT_FREE:
+        remove_wall(s, point_of(s, row->address + row->block_bytes));
+        break;
+    default:
+        break;
+    }
+}
+
+/* What was alive before the first row: segments first, then the blocks in the order of their
+ * allocation, which is that of their times. A block whose free was requested is in use, too. */
+static int compare_base(const void *a, const void *b) {
+    const tide_event *left = a;
+    const tide_event *right = b;
+    bool left_is = is_segment(left);
+    bool right_is = is_segment(right);
+    if (left_is != right_is) {
+        return left_is ? -1 : 1;
+    }
+    return (left->time_ns > right->time_ns) - (left->time_ns < right->time_ns);
+}
+
+tide_status tide_live_size_blocks(tide_log_contents *contents, const tide_log_tables *tables) {
+    sizer s = {.n_points = 0};
+    tide_arena_init(&s.arena, contents->mem);
+    tide_cache_config_init(&s.config);
+    read_settings(&s.config, tide_log_text_of(tables, "environment.PYTORCH_CUDA_ALLOC_CONF"));
+    read_settings(&s.config, tide_log_text_of(tables, "environment.PYTORCH_ALLOC_CONF"));
+    tide_status status = prepare(&s, contents);
+    if (status == TIDE_OK && contents->n_base > 0) {
+        qsort(contents->base, contents->n_base, sizeof(*contents->base), compare_base);
+    }
+    for (size_t i = 0; status == TIDE_OK && i < contents->n_base; i++) {
+        if (contents->base[i].action == TIDE_ACTION_FREE_REQUESTED) {
+            take_alloc(&s, &contents->base[i]);
+        } else {
+            take_row(&s, &contents->base[i]);
+        }
+    }
+    for (size_t i = 0; status == TIDE_OK && i < contents->n_events; i++) {
+        take_row(&s, &contents->events[i]);
+    }
+    tide_arena_fini(&s.arena);
+    return status;
+}
