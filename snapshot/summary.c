@@ -22,6 +22,11 @@ static uint32_t category_key(const summary_builder *builder, const tide_lifetime
     return lifetime->category;
 }
 
+static uint32_t certainty_key(const summary_builder *builder, const tide_lifetime *lifetime) {
+    (void)builder;
+    return lifetime->certainty;
+}
+
 static uint32_t stack_key(const summary_builder *builder, const tide_lifetime *lifetime) {
     (void)builder;
     return lifetime->stack;
@@ -101,23 +106,34 @@ static tide_status split(summary_builder *builder, const tide_summary_peak *peak
     return status;
 }
 
-static tide_status split_by_category(summary_builder *builder, const tide_summary_peak *peak,
-                                     tide_split *ret_split) {
-    size_t n_shares = tide_snapshot_n_categories(builder->snapshot);
+/* Shares of groups that are numbered from 0, each of which is there even if it has no block. */
+static tide_status split_by_number(summary_builder *builder, const tide_summary_peak *peak,
+                                   size_t n_shares, key_of key_of_life, tide_split *ret_split) {
     tide_share *shares = tide_arena_alloc(&builder->summary->arena, n_shares, sizeof(*shares));
     if (shares == NULL) {
         return TIDE_NO_MEMORY;
     }
     for (size_t i = 0; i < n_shares; i++) {
-        shares[i].label = tide_snapshot_category(builder->snapshot, i);
+        shares[i].label = key_of_life == category_key ? tide_snapshot_category(builder->snapshot, i)
+                                                      : tide_certainty_name((int)i);
         shares[i].key = (uint32_t)i;
         shares[i].largest_name = "";
     }
     for (size_t i = 0; i < peak->n_blocks; i++) {
-        add_block(builder, &shares[category_key(builder, &peak->blocks[i])], &peak->blocks[i]);
+        add_block(builder, &shares[key_of_life(builder, &peak->blocks[i])], &peak->blocks[i]);
     }
     *ret_split = (tide_split){shares, n_shares};
     return TIDE_OK;
+}
+
+static tide_status split_by_numbers(summary_builder *builder, tide_summary_peak *peak) {
+    const tide_snapshot *snapshot = builder->snapshot;
+    size_t n_certainties = tide_snapshot_has_certainty(snapshot) ? TIDE_N_CERTAINTIES : 0;
+    TIDE_TRY(split_by_number(builder, peak, tide_snapshot_n_categories(snapshot), category_key,
+                             &peak->by_category));
+    return n_certainties == 0
+               ? TIDE_OK
+               : split_by_number(builder, peak, n_certainties, certainty_key, &peak->by_certainty);
 }
 
 static int by_size(const void *left, const void *right) {
@@ -234,7 +250,7 @@ static tide_status summarise_device(summary_builder *builder, size_t device,
     TIDE_TRY(locate(builder, peak));
     TIDE_TRY(collect(builder, device, peak));
     TIDE_TRY(account(builder, device, peak, error));
-    TIDE_TRY(split_by_category(builder, peak, &peak->by_category));
+    TIDE_TRY(split_by_numbers(builder, peak));
     TIDE_TRY(split(builder, peak, phase_key, &peak->by_phase));
     TIDE_TRY(split(builder, peak, scope_key, &peak->by_scope));
     return split(builder, peak, stack_key, &peak->by_stack);

@@ -29,8 +29,8 @@ typedef struct tide_share {
     int64_t largest_bytes;    /* of that block */
 } tide_share;
 
-/* Shares, largest first (by_category: by number, all of the snapshot's). Their bytes add up to the
- * peak's allocated bytes. */
+/* Shares, largest first (by_category: by number, all of the snapshot's; by_certainty: by number).
+ * Their bytes add up to the peak's allocated bytes. */
 typedef struct tide_split {
     const tide_share *shares; /* in the summary's arena */
     size_t n_shares;
@@ -48,6 +48,7 @@ typedef struct tide_summary_peak {
     tide_account account; /* of the reserved bytes; its asked, rounding and unsplit bytes are the
                              allocated ones */
     tide_split by_category, by_phase, by_scope, by_stack;
+    tide_split by_certainty;     /* of the categories; no shares: the file does not say */
     const tide_lifetime *blocks; /* alive, largest first; ties by birth */
     size_t n_blocks;
 } tide_summary_peak;

@@ -7,8 +7,8 @@ static void share_figures(tide_json_writer *json, const tide_share *share) {
     tide_json_key_text(json, "largest", share->largest_name);
 }
 
-static void by_category(tide_json_writer *json, const tide_split *split) {
-    tide_json_key(json, "by_category");
+static void by_label(tide_json_writer *json, const char *key, const tide_split *split) {
+    tide_json_key(json, key);
     tide_json_begin_object(json);
     for (size_t i = 0; i < split->n_shares; i++) {
         tide_json_key(json, split->shares[i].label);
@@ -68,7 +68,10 @@ static void peak(tide_json_writer *json, const tide_summary_peak *of) {
     tide_json_key_integer(json, "rounding_bytes", of->account.rounding_bytes);
     tide_json_key_integer(json, "unsplit_bytes", of->account.unsplit_bytes);
     tide_json_end_object(json);
-    by_category(json, &of->by_category);
+    by_label(json, "by_category", &of->by_category);
+    if (of->by_certainty.n_shares > 0) {
+        by_label(json, "by_certainty", &of->by_certainty);
+    }
     by_path(json, "by_phase", &of->by_phase);
     by_path(json, "by_scope", &of->by_scope);
     by_stack(json, &of->by_stack);

@@ -87,6 +87,21 @@ static void category_table(const tide_summary_view *of) {
     }
 }
 
+/* How much of it is known, and how well; nothing if the file does not say. */
+static void certainty_table(const tide_summary_view *of) {
+    const tide_split *split = &of->device->peak.by_certainty;
+    if (split->n_shares == 0) {
+        return;
+    }
+    tide_table *table =
+        tide_summary_table(of, "by_certainty", "Alive", ", by how the category is known");
+    tide_table_column(table, "certainty", "category is", false);
+    tide_summary_share_columns(table);
+    for (size_t i = split->n_shares; i-- > 0;) { /* the best known first */
+        share_row(of, table, split->shares[i].label, &split->shares[i]);
+    }
+}
+
 static void path_table(const tide_summary_view *of, const char *key, const char *behind,
                        const tide_split *split) {
     tide_share rest;
@@ -131,21 +146,27 @@ static void block_table(const tide_summary_view *of) {
     TIDE_COLUMNS(table, TIDE_TEXT("name", "name"), TIDE_TEXT("category", "category"),
                  TIDE_NUMBER("bytes", "allocated"), TIDE_NUMBER("requested_bytes", "requested"),
                  TIDE_NUMBER("event", "since event"));
+    if (peak->by_certainty.n_shares > 0) {
+        tide_table_column(table, "certainty", "category is", false);
+    }
     for (size_t i = 0; i < peak->n_blocks && i < of->top; i++) {
         const tide_lifetime *block = &peak->blocks[i];
         TIDE_ROW(table, tide_as_text(tide_summary_name(of, block->name)),
                  tide_as_text(tide_snapshot_category(of->snapshot, block->category)),
                  tide_as_bytes((int64_t)block->block_bytes),
                  tide_as_bytes((int64_t)block->requested_bytes),
-                 tide_as_count((int64_t)block->born - 1));
+                 tide_as_count((int64_t)block->born - 1),
+                 tide_as_text(tide_certainty_name(block->certainty)));
     }
 }
 
 tide_status tide_summary_alive(const tide_summary_view *of) {
     if (of->device->peak.n_blocks > 0 && tide_summary_lacks_categories(&of->device->peak)) {
-        return tide_summary_user_frames(of);
+        TIDE_TRY(tide_summary_user_frames(of));
+    } else {
+        category_table(of);
     }
-    category_table(of);
+    certainty_table(of);
     return TIDE_OK;
 }
 

@@ -17,6 +17,7 @@ NAMES = {
     "block_states": "free allocated pending_free",
 }
 REQUIRED = "format version address_unit_bytes devices streams strings frames stacks scopes start end events".split()
+CERTAINTIES = ("unknown", "by rule", "named")
 TOTALS = ("requested", "allocated", "active", "reserved")
 
 
@@ -50,6 +51,13 @@ class Snapshot:
 
     def _events(self, columns: dict) -> list[dict]:
         plain = "action device requested_bytes block_bytes stream stack category name".split()
+        self.has_certainty = "certainty" in columns or any(
+            "certainty" in block
+            for which in ("start", "end")
+            for segment in self.document[which]["segments"]
+            for block in segment["blocks"]
+        )
+        plain += ["certainty"] * ("certainty" in columns)
         events = [dict(zip(plain, row)) for row in rows(columns, *plain)]
         for key, delta in (("time", "time_delta"), ("address", "address_delta"), ("scope", "scope_delta")):
             assert len(columns[delta]) == len(events)
@@ -58,6 +66,7 @@ class Snapshot:
         for event in events:
             event["action"] = self.actions[event["action"]]
             event["category"] = self.categories[event["category"]]
+            event["certainty"] = CERTAINTIES[event.get("certainty", 0)]
         return events
 
     def text(self, string: int) -> str:
@@ -104,6 +113,7 @@ class Snapshot:
                 if self.states[block["state"]] != "free":
                     used = dict(block, state=self.states[block["state"]])
                     used["category"] = self.categories[block["category"]]
+                    used["certainty"] = CERTAINTIES[block.get("certainty", 0)]
                     blocks[address + block["offset_bytes"]] = used
             assert at == segment["total_bytes"], "blocks that do not fill their segment"
         return segments, blocks

@@ -40,6 +40,28 @@ def group(blocks: list[dict], key) -> dict:
     return groups
 
 
+def certain(path: Path) -> Path:
+    """The same recording as a file, written by the program, that says how its categories became known."""
+    document = snapshot_reader.read(path).document
+    of_block: dict[int, int] = {}
+    certainty = []
+    address = 0
+    for row, (action, delta) in enumerate(zip(document["events"]["action"], document["events"]["address_delta"])):
+        address += delta
+        if document["actions"][action] == "alloc":
+            of_block[address] = row % 3
+        certainty.append(of_block.get(address, 0) if document["actions"][action] in ("alloc", "free") else 0)
+    document["events"]["certainty"] = certainty
+    for segment in document["end"]["segments"]:
+        for block in segment["blocks"]:
+            at = segment["address"] + block["offset_bytes"] // document["address_unit_bytes"]
+            block["certainty"] = of_block[at] if document["block_states"][block["state"]] != "free" else 0
+    given, made = path.with_name("certain.json"), path.with_name("certain.json.gz")
+    given.write_text(json.dumps(document))
+    run("export", given, "--to", "tidemark", "-o", made)
+    return made
+
+
 class Peak:
     """The summary of one device, derived row by row."""
 
@@ -78,6 +100,7 @@ class Format(unittest.TestCase):
             done = subprocess.run([CLI, *SMALL, *options, "-o", path], capture_output=True, text=True)
             assert done.returncode in (0, 3), done.stderr
             cls.files.append(path)
+        cls.files.insert(-1, certain(cls.files[-len(RUNS)]))
 
     @classmethod
     def tearDownClass(cls) -> None:
@@ -112,6 +135,7 @@ class Format(unittest.TestCase):
                     snapshot.text(event["name"]) or "-",
                     snapshot.path(event["scope"]) or "-",
                     snapshot.frame(stack) if stack >= 0 else "-",
+                    *([event["certainty"]] if "certainty" in snapshot.document["events"] else []),
                 ]
                 self.assertEqual(line, wanted, f"row {i}")
 
@@ -136,6 +160,10 @@ class Format(unittest.TestCase):
 
         categories = {name: (of["bytes"], of["requested_bytes"], of["count"]) for name, of in said["by_category"].items()}
         self.assertEqual({name: of for name, of in categories.items() if of[2]}, group(peak.blocks, lambda b: b["category"]))
+        certainties = {name: (of["bytes"], of["requested_bytes"], of["count"]) for name, of in said.get("by_certainty", {}).items()}
+        self.assertEqual(bool(certainties), snapshot.has_certainty)
+        if snapshot.has_certainty:
+            self.assertEqual({name: of for name, of in certainties.items() if of[2]}, group(peak.blocks, lambda b: b["certainty"]))
         for split, name, key in (
             ("by_scope", "path", lambda b: snapshot.path(b["scope"])),
             ("by_phase", "path", phase),
@@ -146,7 +174,7 @@ class Format(unittest.TestCase):
             self.assertEqual([row["bytes"] for row in said[split]], sorted((of[0] for of in listed.values()), reverse=True))
 
     def test_the_rows_lead_from_start_to_end(self) -> None:
-        keys = "block_bytes requested_bytes state stack scope category name".split()
+        keys = "block_bytes requested_bytes state stack scope category certainty name".split()
         for _, snapshot in self.each():
             for device in range(len(snapshot.document["devices"])):
                 peak = Peak(snapshot, device)
@@ -167,6 +195,10 @@ class Format(unittest.TestCase):
                 self.assertEqual(row["end_bytes"], peak.end[row["quantity"]])
             listed = {row["category"]: (row["bytes"], row["requested_bytes"], row["blocks"]) for row in tables["by_category"]}
             self.assertEqual(listed, group(peak.blocks, lambda b: b["category"]))
+            self.assertEqual("by_certainty" in tables, snapshot.has_certainty)
+            for row in tables.get("by_certainty", []):
+                known = [block for block in peak.blocks if block["certainty"] == row["certainty"]]
+                self.assertEqual(row["bytes"], sum(block["block_bytes"] for block in known))
 
     def test_oom_rows_stand_in_their_list(self) -> None:
         for _, snapshot in self.each():
