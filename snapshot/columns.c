@@ -99,6 +99,7 @@ static const tide_column_rule EVENTS[] = {
     {"category", NUMBER(tide_event, category, 0, MAX_NAMED)},
     CERTAINTY,
     {"name", INDEX(tide_event, name)},
+    {"pool", .width = sizeof(uint16_t), .max = UINT16_MAX, .side = TIDE_SIDE_POOL},
 };
 const tide_column_table tide_event_columns = TABLE("events", EVENTS, tide_event);
 

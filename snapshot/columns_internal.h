@@ -30,6 +30,7 @@ typedef enum tide_column_encoding {
 typedef enum tide_column_side {
     TIDE_SIDE_NONE = 0, /* a member of the row; every file has it */
     TIDE_SIDE_CERTAINTY,
+    TIDE_SIDE_POOL,
     TIDE_N_SIDES
 } tide_column_side;
 

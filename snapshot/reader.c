@@ -159,6 +159,8 @@ static const struct {
     {"allocator", tide_read_allocator},
     {"software", tide_read_software},
     {"inexact", tide_read_inexact},
+    {"owners", tide_read_owners},
+    {"pools", tide_read_pools},
     {"log", tide_read_log},
     {"timing", tide_read_timing},
     {"loss", tide_read_loss},

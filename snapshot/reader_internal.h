@@ -56,12 +56,17 @@ void tide_read_streams(tide_reader *reader);
 void tide_read_allocator(tide_reader *reader);
 void tide_read_software(tide_reader *reader);
 void tide_read_inexact(tide_reader *reader);
+void tide_read_owners(tide_reader *reader);
+void tide_read_pools(tide_reader *reader);
 void tide_read_origin(tide_reader *reader);
 void tide_read_log(tide_reader *reader);
 void tide_read_timing(tide_reader *reader);
 void tide_read_loss(tide_reader *reader);
 void tide_read_summary(tide_reader *reader);
 void tide_read_oom(tide_reader *reader);
+
+/* The numbers of a private pool; anything but two integers counts as [0, 0]. */
+void tide_read_pool_id(tide_json *json, uint32_t ret_id[2]);
 
 /* Fails at a place whose key path is known, but not its offset, which is then looked up. */
 void tide_reader_fail_at(tide_reader *reader, const char *path, const char *message);

@@ -84,8 +84,7 @@ static uint8_t read_pool(tide_reader *reader) {
                                         : TIDE_SEGMENT_UNKNOWN;
 }
 
-/* Anything but two integers counts as [0, 0]. */
-static void read_pool_id(tide_json *json, uint32_t pool_id[2]) {
+void tide_read_pool_id(tide_json *json, uint32_t ret_id[2]) {
     static const tide_json_odd NO_NUMBER = {.unknown = -1, .range_is_fine = true};
     int64_t numbers[2] = {-1, -1};
     size_t n = 0;
@@ -102,8 +101,8 @@ static void read_pool_id(tide_json *json, uint32_t pool_id[2]) {
         n++;
     }
     if (n == 2 && numbers[0] >= 0 && numbers[1] >= 0) {
-        pool_id[0] = (uint32_t)numbers[0];
-        pool_id[1] = (uint32_t)numbers[1];
+        ret_id[0] = (uint32_t)numbers[0];
+        ret_id[1] = (uint32_t)numbers[1];
     } else if (json->n_odd == n_odd) {
         tide_json_count_odd(json);
     }
@@ -155,7 +154,7 @@ static tide_segment_row read_segment(tide_reader *reader, growing_state *state) 
             row.pool = read_pool(reader);
             break;
         default:
-            read_pool_id(json, row.pool_id);
+            tide_read_pool_id(json, row.pool_id);
         }
     }
     return row;

@@ -119,4 +119,5 @@ void tide_read_events(tide_reader *reader) {
     snapshot->events = of.rows;
     snapshot->n_events = of.n_rows;
     snapshot->event_certainty = of.sides[TIDE_SIDE_CERTAINTY];
+    snapshot->event_pool = of.sides[TIDE_SIDE_POOL];
 }

@@ -95,6 +95,29 @@ typedef struct tide_snapshot_inexact {
     bool is_refused;     /* the call failed, as on a device that cannot do it */
 } tide_snapshot_inexact;
 
+/* Memory of one device that one library or the program itself took from the driver. */
+typedef struct tide_snapshot_owner {
+    const char *name;      /* "PyTorch", "NCCL", ...; "others": libraries that are not told apart */
+    uint32_t device;       /* index of the device */
+    int64_t peak_bytes;    /* at the peak of the device's account; -1: unknown, here and below */
+    int64_t end_bytes;     /* when the recording ended */
+    int64_t n_allocations; /* calls that took memory */
+} tide_snapshot_owner;
+
+/* What the driver says of a device. The peak is the instant at which most was in use, as far as the
+ * recording knows. What the owners do not explain follows: snapshot/owners.h. */
+typedef struct tide_snapshot_driver_account {
+    uint32_t device;     /* index of the device; at most one account each */
+    int64_t total_bytes; /* of the device; -1: unknown, here and below */
+    int64_t used_at_start_bytes, used_at_peak_bytes, used_at_end_bytes;
+    int64_t context_bytes; /* of what is in use: contexts, code of kernels, and the driver's own */
+} tide_snapshot_driver_account;
+
+/* A private pool: {n, 0} a graph's, {0, n} the user's. */
+typedef struct tide_snapshot_pool {
+    uint32_t id[2];
+} tide_snapshot_pool;
+
 /* Samples of one phase in ms, one per measured step. */
 typedef struct tide_snapshot_phase {
     const char *name; /* forward, backward, optimizer, step */
@@ -148,6 +171,11 @@ typedef struct tide_snapshot {
     size_t n_software;
     const tide_snapshot_inexact *inexact; /* in the order in which they were met */
     size_t n_inexact;
+    const tide_snapshot_owner *owners; /* of all devices; none where only the allocator was
+                                          recorded */
+    size_t n_owners;
+    const tide_snapshot_driver_account *driver_accounts;
+    size_t n_driver_accounts;
     tide_snapshot_timing timing;
     uint64_t n_dropped;         /* events lost because the log was full */
     uint64_t n_scopes_dropped;  /* scopes lost: their table was full, or the log is damaged */
@@ -178,8 +206,12 @@ typedef struct tide_snapshot {
     const uint8_t *end_block_certainty; /* n_end_blocks; NULL */
     const tide_event *events;           /* oldest first */
     size_t n_events;
-    const uint8_t *event_certainty; /* n_events of tide_certainty, of the rows' categories; free
-                                       rows repeat the block's; NULL: not known of any */
+    const uint8_t *event_certainty;  /* n_events of tide_certainty, of the rows' categories; free
+                                        rows repeat the block's; NULL: not known of any */
+    const tide_snapshot_pool *pools; /* that `event_pool` refers to; at most UINT16_MAX */
+    size_t n_pools;
+    const uint16_t *event_pool; /* n_events: the pool's index + 1, 0: none; NULL: not known of any
+                                 */
 } tide_snapshot;
 
 /* An empty document: every text "", every number unknown, no rows. `mem` NULL: default heap. */

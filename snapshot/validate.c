@@ -158,6 +158,11 @@ static tide_status check_event(const checker *check, size_t i) {
     if (!index_fits(row->name, snapshot->n_strings)) {
         return bad_index(check, "events.name", i, row->name, "strings", snapshot->n_strings);
     }
+    if (snapshot->event_pool != NULL && snapshot->event_pool[i] > snapshot->n_pools) {
+        at(check, "events.pool[%zu]", i);
+        return bad(check, "%u refers to none of the %zu pools", (unsigned)snapshot->event_pool[i],
+                   snapshot->n_pools);
+    }
     if (row->time_ns < 0) {
         at(check, "events.time_delta[%zu]", i);
         return bad(check, "the event lies at %" PRId64 " ns, before time 0", row->time_ns);
@@ -309,11 +314,39 @@ static tide_status check_devices(const checker *check) {
     return TIDE_OK;
 }
 
+/* Owners and accounts refer to devices, of which each has one account at most. */
+static tide_status check_owners(const checker *check) {
+    const tide_snapshot *snapshot = check->snapshot;
+    bool has_account[MAX_DEVICES] = {false};
+    for (size_t i = 0; i < snapshot->n_driver_accounts; i++) {
+        uint32_t device = snapshot->driver_accounts[i].device;
+        at(check, "owners.accounts[%zu].device", i);
+        if (device >= snapshot->n_devices) {
+            return bad(check, "%" PRIu32 " refers to none of the %zu devices", device,
+                       snapshot->n_devices);
+        }
+        if (has_account[device]) {
+            return bad(check, "device %" PRIu32 " has an account already", device);
+        }
+        has_account[device] = true;
+    }
+    for (size_t i = 0; i < snapshot->n_owners; i++) {
+        uint32_t device = snapshot->owners[i].device;
+        if (device >= snapshot->n_devices) {
+            at(check, "owners.rows[%zu].device", i);
+            return bad(check, "%" PRIu32 " refers to none of the %zu devices", device,
+                       snapshot->n_devices);
+        }
+    }
+    return TIDE_OK;
+}
+
 tide_status tide_snapshot_validate(const tide_snapshot *snapshot, char ret_place[TIDE_PLACE_BYTES],
                                    tide_error *error) {
     checker check = {snapshot, ret_place, error};
     TIDE_TRY(check_losses(&check));
     TIDE_TRY(check_devices(&check));
+    TIDE_TRY(check_owners(&check));
     TIDE_TRY(check_stacks(&check));
     for (size_t i = 0; i < snapshot->n_scopes; i++) {
         TIDE_TRY(check_scope(&check, i));

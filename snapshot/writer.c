@@ -179,6 +179,7 @@ static void write_allocator(tide_json_writer *json, const tide_snapshot *snapsho
         write_settings(json, "software", snapshot->software, snapshot->n_software);
     }
     write_inexact(json, snapshot);
+    tide_write_owners(json, snapshot);
     tide_json_key(json, "log");
     tide_json_begin_object(json);
     tide_json_key_text(json, "full_policy", snapshot->full_policy);

@@ -10,8 +10,12 @@
 /* The key "summary" with its value. */
 void tide_write_summary(tide_json_writer *json, const tide_summary *summary);
 
-/* Keys and columns of strings, frames, stacks, scopes, start, end, events and oom. Addresses are
- * divided by unit_bytes. */
+/* The keys "owners" and "pools" with their values; nothing where the recording has none. */
+void tide_write_owners(tide_json_writer *json, const tide_snapshot *snapshot);
+void tide_write_pools(tide_json_writer *json, const tide_snapshot *snapshot);
+
+/* Keys and columns of strings, frames, stacks, scopes, pools, start, end, events and oom. Addresses
+ * are divided by unit_bytes. */
 void tide_write_tables(tide_json_writer *json, const tide_snapshot *snapshot, uint64_t unit_bytes);
 
 #endif

@@ -199,6 +199,7 @@ void tide_write_tables(tide_json_writer *json, const tide_snapshot *snapshot, ui
     if (snapshot->n_kernels > 0) {
         write_rows(json, &tide_kernel_columns, snapshot->kernels, snapshot->n_kernels);
     }
+    tide_write_pools(json, snapshot);
     write_state(json, "start",
                 &(state_part){snapshot->start_segments, snapshot->n_start_segments,
                               snapshot->start_blocks, snapshot->start_block_certainty, unit_bytes});
@@ -209,6 +210,7 @@ void tide_write_tables(tide_json_writer *json, const tide_snapshot *snapshot, ui
                                     .rows = snapshot->events,
                                     .n_rows = snapshot->n_events,
                                     .unit_bytes = unit_bytes,
-                                    .sides = {[TIDE_SIDE_CERTAINTY] = snapshot->event_certainty}});
+                                    .sides = {[TIDE_SIDE_CERTAINTY] = snapshot->event_certainty,
+                                              [TIDE_SIDE_POOL] = snapshot->event_pool}});
     write_oom(json, snapshot);
 }

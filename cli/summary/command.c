@@ -229,6 +229,7 @@ static tide_status build(const tide_summary_view *of, const char *path) {
     if (of->snapshot->n_events == 0 && of->snapshot->n_start_blocks == 0) {
         tide_report_say(of->report, "not_recorded",
                         "the allocations of this run were not recorded");
+        tide_summary_owners(of);
         tide_summary_inexact(of);
         tide_summary_timing(of);
         return TIDE_OK;
@@ -237,6 +238,7 @@ static tide_status build(const tide_summary_view *of, const char *path) {
     say_peak(of);
     TIDE_TRY(tide_summary_alive(of));
     tide_summary_account(of);
+    tide_summary_owners(of);
     maxima_table(of);
     tide_summary_alive_places(of);
     tide_summary_inexact(of);

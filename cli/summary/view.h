@@ -59,6 +59,9 @@ void tide_summary_alive_places(const tide_summary_view *of);
 /* Every reserved byte of the instant, and the device's own figures if the file has them. */
 void tide_summary_account(const tide_summary_view *of);
 
+/* What the device's driver gave out, by whose it is; nothing if the file does not say. */
+void tide_summary_owners(const tide_summary_view *of);
+
 /* The versions of what ran besides us, and each function of a simulated device whose effect on
  * memory is not known exactly; nothing if the file names none. */
 void tide_summary_software(const tide_summary_view *of);

@@ -57,7 +57,8 @@ virtual="--device virtual --steps 3"
     # A virtual run has no kernels, and names its categories itself: these are made up.
     gzip -dc one.json.gz | jq -c '(.strings | length) as $n | .strings += ["gemm", "forward", "forward > layer"] |
         .kernels = {name: [$n], phase: [$n + 1], path: [$n + 2], launches: [4], total_ns: [4000], mean_ns: [1000],
-            min_ns: [900], max_ns: [1100]} | .events.certainty = [.events.action[] | . % 3] | .software = {torch: "2.14.1"} |
+            min_ns: [900], max_ns: [1100]} | .events.certainty = [.events.action[] | . % 3] |
+            .owners = {accounts: [{device: 0, used_at_peak_bytes: 4096}], rows: [{device: 0, name: "PyTorch", peak_bytes: 4096}]} | .software = {torch: "2.14.1"} |
             .inexact = [{call: "cufftMakePlan", what: "not known", bound_bytes: 4096, refused: false}]' >traced.json
     report summary traced.json --tree category,name --fragmentation --at peak
     report summary cpu.json.gz --steps --leaks

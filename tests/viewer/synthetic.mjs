@@ -244,6 +244,18 @@ export function smallDocuments() {
   };
   training.events.certainty = training.events.action.map((_, i) => i % 3);
   training.scopes.duration[training.scopes.duration.length - 1] = -2;
+  training.pools = [
+    [1, 0],
+    [0, 2],
+  ];
+  training.events.pool = training.events.action.map((_, i) => (i % 5 === 0 ? 1 + (i % 2) : 0));
+  training.owners = {
+    accounts: [{ device: 0, total_bytes: 1e9, used_at_peak_bytes: 5e8, context_bytes: 3e7 }],
+    rows: [
+      { name: 'PyTorch', device: 0, peak_bytes: 4e8, end_bytes: 2e8, allocations: 3 },
+      { name: 'others', device: 0 },
+    ],
+  };
   training.origin = { format: 'pytorch', events: 7, contradictions: 2 };
   training.loss = [9.25, 'nan', 'inf', '-inf', 1];
   training.categories = [...training.categories, 'kv cache'];

@@ -168,12 +168,34 @@ function checkAddresses(doc, unit) {
   }
 }
 
+/**
+ * Owners and accounts refer to devices, of which each has one account at most.
+ * @param {any} doc
+ */
+function checkOwners({ devices, owners }) {
+  const hasAccount = new Set();
+  for (const key of ['accounts', 'rows']) {
+    (owners?.[key] ?? []).forEach((/** @type {any} */ { device }, /** @type {number} */ i) => {
+      const place = `owners.${key}[${i}].device`;
+      if (device >= devices.length)
+        refusePlace(place, `${device} refers to none of the ${devices.length} devices`);
+      if (key === 'accounts' && hasAccount.has(device))
+        refusePlace(place, `device ${device} has an account already`);
+      hasAccount.add(device);
+    });
+  }
+}
+
 /** @param {any} doc */
-function checkStreamsAndStacks({ devices, streams, strings, frames, stacks }) {
+function checkStreams({ devices, streams }) {
   streams.forEach((/** @type {any} */ { device }, /** @type {number} */ i) => {
     if (device >= devices.length)
       refusePlace(`streams[${i}].device`, `${device} refers to none of the ${devices.length} devices`);
   });
+}
+
+/** @param {any} doc */
+function checkStacks({ strings, frames, stacks }) {
   const nFrames = frames.function.values.length;
   testRows(nFrames, [
     indexTest(frames, 'frames', 'function', strings.length, 'strings'),
@@ -311,7 +333,8 @@ function checkSegment(doc, segment, place, unit, maps) {
  * @param {bigint} unit
  * @param {{actions: number[] | null, categories: number[] | null}} maps
  */
-function checkEvents({ devices, streams, strings, stacks, scopes, events }, unit, { actions, categories }) {
+function checkEvents(doc, unit, { actions, categories }) {
+  const { devices, streams, strings, stacks, scopes, events } = doc;
   const { action, address_delta: address, requested_bytes: requested, block_bytes: block } = events;
   const count = action.values.length;
   const actionAt = (/** @type {number} */ row) =>
@@ -333,6 +356,9 @@ function checkEvents({ devices, streams, strings, stacks, scopes, events }, unit
     indexTest(events, 'events', 'stack', stacks.frame.values.length, 'stacks'),
     indexTest(events, 'events', 'scope_delta', scopes.kind.values.length, 'scopes'),
     indexTest(events, 'events', 'name', strings.length, 'strings'),
+    ...(events.pool === undefined
+      ? []
+      : [indexTest(events, 'events', 'pool', (doc.pools?.length ?? 0) + 1, 'pools', 0)]),
     {
       isPossible: address.max * Number(unit) + block.max > MANY,
       place: (row) => `events.address_delta[${row}]`,
@@ -359,7 +385,9 @@ export function checkDocument(doc, ours) {
   const unit = BigInt(doc.address_unit_bytes);
   const maps = checkNames(doc, ours);
   checkAddresses(doc, unit);
-  checkStreamsAndStacks(doc);
+  checkStreams(doc);
+  checkOwners(doc);
+  checkStacks(doc);
   checkScopes(doc, maps.kinds);
   checkKernels(doc);
   for (const key of ['start', 'end']) {

@@ -90,7 +90,7 @@ function smallestType(min, max) {
 /** Parses one column. Its state is kept while it waits for more bytes. */
 export class ColumnReader {
   /**
-   * @param {import('./shapes.js').ColumnRule} rule
+   * @param {import('./table_rules.js').ColumnRule} rule
    * @param {Scratch} scratch
    * @param {number} nExpected numbers, as far as is known
    */

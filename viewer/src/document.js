@@ -8,7 +8,8 @@ import { FormatError } from './columns.js';
 import { ColumnReader, Scratch } from './column_reader.js';
 import { JsonReader, NEED_MORE } from './json.js';
 import { BYTE } from './json_text.js';
-import { PARTS, REQUIRED_PARTS, TABLES } from './shapes.js';
+import { PARTS, REQUIRED_PARTS } from './shapes.js';
+import { TABLES } from './table_rules.js';
 
 /** The limit of the uncompressed text, the same as in the program. */
 export const MOST_DOCUMENT_BYTES = 2 ** 31;
@@ -141,7 +142,7 @@ class JsonStream extends JsonReader {
   }
 
   /**
-   * @param {import('./shapes.js').ColumnRule} rule
+   * @param {import('./table_rules.js').ColumnRule} rule
    * @param {number} nRows of the columns before it; -1: none
    * @param {Scratch} scratch
    */

@@ -4,7 +4,7 @@
  */
 import { categoryNumber } from './categories.js';
 import { CATEGORIES } from './colours.js';
-import { CERTAINTY_NAMES, NO_INTERVAL } from './format_names.js';
+import { CERTAINTY_NAMES } from './format_names.js';
 import { MOST_INTEGER } from './json.js';
 
 const MOST_OF_A_KIND = 256; // devices, streams
@@ -13,6 +13,8 @@ const MOST_SHORT_BYTES = 4096; // bytes of a text in a large table
 const MOST_SHOWN_PHASES = 64;
 const MOST_ALLOCATOR_SETTINGS = 1024;
 const MOST_INEXACT = 1024;
+const MOST_OWNERS = 1024;
+const MOST_POOLS = 65535;
 const MOST_SAMPLES = 1_000_000;
 const MOST_PAIRS = 1000;
 const MOST_STRINGS = 100_000_000;
@@ -269,6 +271,34 @@ const anInexact = anObject({
   refused: anOddBoolean,
 });
 
+const aDeviceNumber = anInteger(0, MOST_BYTE);
+const owners = anObject({
+  accounts: aList(
+    anObject(
+      {
+        device: aDeviceNumber,
+        ...alike(
+          ['total_bytes', 'used_at_start_bytes', 'used_at_peak_bytes', 'used_at_end_bytes', 'context_bytes'],
+          anOddNumber,
+        ),
+      },
+      ['device'],
+    ),
+    MOST_OF_A_KIND,
+  ),
+  rows: aList(
+    anObject(
+      {
+        device: aDeviceNumber,
+        name: anOddText,
+        ...alike(['peak_bytes', 'end_bytes', 'allocations'], anOddNumber),
+      },
+      ['device'],
+    ),
+    MOST_OWNERS,
+  ),
+});
+
 const aBlock = anObject(
   {
     ...alike(['offset_bytes', 'block_bytes', 'requested_bytes'], anAmount),
@@ -356,6 +386,8 @@ export const PARTS = {
   allocator: ofShortTexts(settings),
   software: ofShortTexts(settings),
   inexact: ofShortTexts(aList(anInexact, MOST_INEXACT)),
+  owners: ofShortTexts(owners),
+  pools: aList(aPoolId, MOST_POOLS),
   log: anObject({ full_policy: anOddText, dropped_events: aCount, dropped_scopes: aCount }),
   timing: ofShortTexts(
     anObject({
@@ -392,86 +424,3 @@ export const REQUIRED_PARTS = [
   'end',
   'events',
 ];
-
-/**
- * The values that a column may hold, after its differences are summed.
- * @typedef {{lo: number, hi: number | bigint, isDelta: boolean, odd: {unknown: number, isFine: boolean} | null, isOptional?: boolean}}
- *   ColumnRule odd: in a column that is only displayed, the value that stands for an invalid one, and whether
- *   out-of-range values go uncounted; isOptional: a file may lack it
- */
-
-/**
- * @param {number} lo
- * @param {number | bigint} hi
- * @returns {ColumnRule}
- */
-const rule = (lo, hi) => ({ lo, hi, isDelta: false, odd: null });
-/**
- * @param {number} lo
- * @param {number | bigint} hi
- * @returns {ColumnRule}
- */
-const deltaRule = (lo, hi) => ({ lo, hi, isDelta: true, odd: null });
-/**
- * @param {number} lo
- * @param {number} hi
- * @param {number} unknown
- * @param {boolean} [isFine]
- * @returns {ColumnRule}
- */
-const oddRule = (lo, hi, unknown, isFine = false) => ({ lo, hi, isDelta: false, odd: { unknown, isFine } });
-const anIndexRule = rule(-1, MOST_INDEX);
-const aRowRule = rule(0, MOST_INDEX);
-const aBytesRule = rule(0, MOST_INTEGER);
-const aByteRule = rule(0, MOST_BYTE);
-const aNumberRule = rule(0, MOST_BYTE - 1);
-const aTimeRule = rule(-1, MOST_INTEGER);
-const aCertaintyRule = { ...oddRule(0, MOST_CERTAINTY, 0), isOptional: true };
-
-/**
- * The tables, column by column.
- * @type {Record<string, Record<string, ColumnRule>>}
- */
-export const TABLES = {
-  frames: {
-    function: anIndexRule,
-    file: anIndexRule,
-    line: oddRule(0, 2 ** 31 - 1, 0, true),
-    inlined: oddRule(0, 1, 0),
-  },
-  stacks: { parent: anIndexRule, frame: aRowRule },
-  scopes: {
-    parent: anIndexRule,
-    kind: aNumberRule,
-    name: aRowRule,
-    index: oddRule(-1, 2 ** 31 - 1, -1),
-    thread: rule(0, 65535),
-    begin_delta: deltaRule(0, MOST_INTEGER),
-    duration: rule(NO_INTERVAL, MOST_INTEGER),
-    device_begin: aTimeRule,
-    device_duration: aTimeRule,
-  },
-  kernels: {
-    name: aRowRule,
-    phase: anIndexRule,
-    path: aRowRule,
-    launches: rule(1, MOST_INTEGER),
-    total_ns: aBytesRule,
-    min_ns: aBytesRule,
-    max_ns: aBytesRule,
-  },
-  events: {
-    time_delta: deltaRule(0, MOST_INTEGER),
-    action: aNumberRule,
-    device: aByteRule,
-    address_delta: deltaRule(0, MOST_INTEGER),
-    requested_bytes: aBytesRule,
-    block_bytes: aBytesRule,
-    stream: aByteRule,
-    stack: anIndexRule,
-    scope_delta: deltaRule(-1, MOST_INDEX),
-    category: aNumberRule,
-    certainty: aCertaintyRule,
-    name: anIndexRule,
-  },
-};

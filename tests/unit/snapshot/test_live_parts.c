@@ -1,5 +1,6 @@
-/* test_live_parts.c - what only live recordings have: how a category became known, and scopes that
- * are known only at their allocations. Written, read again, refused, and left out of timings. */
+/* test_live_parts.c - what only live recordings have: how a category became known, scopes that are
+ * known only at their allocations, whose memory it is at the driver's level, and private pools.
+ * Written, read again, refused, and left out of timings. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,6 +13,7 @@
 
 #include "snapshot/export.h"
 #include "snapshot/lifetimes.h"
+#include "snapshot/owners.h"
 #include "snapshot/steps.h"
 #include "snapshot/work_shares.h"
 #include "support/made_snapshot.h"
@@ -288,6 +290,130 @@ static void a_timeline_leaves_it_out(void **state) {
     tide_snapshot_destroy(snapshot);
 }
 
+static const tide_snapshot_owner OWNERS[] = {
+    {.name = "PyTorch", .peak_bytes = 1000, .end_bytes = 600, .n_allocations = 12},
+    {.name = "others", .peak_bytes = 50, .end_bytes = -1, .n_allocations = -1},
+    {.name = "NCCL", .device = 1, .peak_bytes = 7, .end_bytes = 7, .n_allocations = 1},
+};
+enum { N_OWNERS = sizeof(OWNERS) / sizeof(OWNERS[0]) };
+static const tide_snapshot_driver_account ACCOUNT = {.total_bytes = 8000,
+                                                     .used_at_start_bytes = 10,
+                                                     .used_at_peak_bytes = 1500,
+                                                     .used_at_end_bytes = 900,
+                                                     .context_bytes = 400};
+
+static tide_snapshot *with_owners(recording *made, const tide_snapshot_owner *owners,
+                                  const tide_snapshot_driver_account *account) {
+    static const tide_snapshot_device DEVICES[] = {{"virtual", "a", -1, -1, -1, -1, -1, -1},
+                                                   {"virtual", "b", -1, -1, -1, -1, -1, -1}};
+    tide_snapshot *snapshot = open_made(made);
+    snapshot->devices = DEVICES;
+    snapshot->n_devices = 2;
+    snapshot->owners = owners;
+    snapshot->n_owners = N_OWNERS;
+    snapshot->driver_accounts = account;
+    snapshot->n_driver_accounts = 1;
+    return snapshot;
+}
+
+static void owners_come_back(void **state) {
+    (void)state;
+    recording made = make();
+    char *text = NULL;
+    int64_t unexplained = 0;
+    tide_snapshot *snapshot = with_owners(&made, OWNERS, &ACCOUNT);
+    tide_snapshot *read = there_and_back(snapshot, &text);
+    assert_int_equal(read->n_owners, N_OWNERS);
+    for (size_t i = 0; i < N_OWNERS; i++) {
+        assert_string_equal(read->owners[i].name, OWNERS[i].name);
+        assert_int_equal(read->owners[i].device, OWNERS[i].device);
+        assert_int_equal(read->owners[i].peak_bytes, OWNERS[i].peak_bytes);
+        assert_int_equal(read->owners[i].end_bytes, OWNERS[i].end_bytes);
+        assert_int_equal(read->owners[i].n_allocations, OWNERS[i].n_allocations);
+    }
+    assert_int_equal(read->n_driver_accounts, 1);
+    assert_memory_equal(tide_owners_account(read, 0), &ACCOUNT, sizeof(ACCOUNT));
+    assert_null(tide_owners_account(read, 1));
+    assert_true(tide_owners_unexplained(read, 0, &unexplained));
+    assert_int_equal(unexplained, 50);
+    assert_false(tide_owners_unexplained(read, 1, &unexplained));
+    assert_non_null(strstr(text, "\"unexplained_at_peak_bytes\":50"));
+    free(text);
+    tide_snapshot_destroy(read);
+    tide_snapshot_destroy(snapshot);
+}
+
+static void what_is_not_known_is_not_explained(void **state) {
+    (void)state;
+    static const struct {
+        int64_t used_bytes, context_bytes, owner_bytes;
+        bool is_known;
+        int64_t unexplained_bytes;
+    } CASES[] = {{1500, 400, 1000, true, 50},
+                 {1500, -1, 1000, true, 450},
+                 {1000, 400, 1000, true, -450}, /* the owners claim more than is in use */
+                 {-1, 400, 1000, false, 0},
+                 {1500, 400, -1, false, 0},
+                 {INT64_MAX, 400, INT64_MAX - 450, true, 0},
+                 {INT64_MAX, 400, INT64_MAX - 449, false, 0}};
+    for (size_t i = 0; i < sizeof(CASES) / sizeof(CASES[0]); i++) {
+        recording made = make();
+        tide_snapshot_owner owners[N_OWNERS];
+        tide_snapshot_driver_account account = ACCOUNT;
+        int64_t unexplained = 0;
+        memcpy(owners, OWNERS, sizeof(OWNERS));
+        owners[0].peak_bytes = CASES[i].owner_bytes;
+        account.used_at_peak_bytes = CASES[i].used_bytes;
+        account.context_bytes = CASES[i].context_bytes;
+        tide_snapshot *snapshot = with_owners(&made, owners, &account);
+        assert_int_equal(tide_owners_unexplained(snapshot, 0, &unexplained), CASES[i].is_known);
+        assert_int_equal(unexplained, CASES[i].unexplained_bytes);
+        tide_snapshot_destroy(there_and_back(snapshot, NULL));
+        tide_snapshot_destroy(snapshot);
+    }
+}
+
+static void owners_of_no_device_are_not_written(void **state) {
+    (void)state;
+    recording made = make();
+    tide_snapshot_owner owners[N_OWNERS];
+    const tide_snapshot_driver_account accounts[] = {ACCOUNT, ACCOUNT, {.device = 256}};
+    memcpy(owners, OWNERS, sizeof(OWNERS));
+    owners[1].device = 2;
+    tide_snapshot *snapshot = with_owners(&made, owners, accounts);
+    expect_refusal(snapshot, "owners.rows[1].device");
+    snapshot->n_owners = 1;
+    snapshot->n_driver_accounts = 2;
+    expect_refusal(snapshot, "owners.accounts[1].device");
+    snapshot->driver_accounts = &accounts[2];
+    snapshot->n_driver_accounts = 1;
+    expect_refusal(snapshot, "owners.accounts[0].device");
+    tide_snapshot_destroy(snapshot);
+}
+
+static void pools_come_back(void **state) {
+    (void)state;
+    static const tide_snapshot_pool POOLS[] = {{{1, 0}}, {{0, UINT32_MAX}}};
+    static const uint16_t OF_EVENT[N_EVENTS] = {1, 0, 2, 1};
+    recording made = make();
+    tide_snapshot *snapshot = open_made(&made);
+    tide_snapshot *read = there_and_back(snapshot, NULL);
+    assert_null(read->event_pool);
+    assert_int_equal(read->n_pools, 0);
+    tide_snapshot_destroy(read);
+    snapshot->pools = POOLS;
+    snapshot->n_pools = 2;
+    snapshot->event_pool = OF_EVENT;
+    read = there_and_back(snapshot, NULL);
+    assert_int_equal(read->n_pools, 2);
+    assert_memory_equal(read->pools, POOLS, sizeof(POOLS));
+    assert_memory_equal(read->event_pool, OF_EVENT, sizeof(OF_EVENT));
+    snapshot->n_pools = 1;
+    expect_refusal(snapshot, "events.pool[2]");
+    tide_snapshot_destroy(read);
+    tide_snapshot_destroy(snapshot);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(certainty_comes_back),
@@ -298,6 +424,10 @@ int main(void) {
         cmocka_unit_test(a_step_without_interval_is_not_open),
         cmocka_unit_test(work_shares_leave_it_out),
         cmocka_unit_test(a_timeline_leaves_it_out),
+        cmocka_unit_test(owners_come_back),
+        cmocka_unit_test(what_is_not_known_is_not_explained),
+        cmocka_unit_test(owners_of_no_device_are_not_written),
+        cmocka_unit_test(pools_come_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,68 @@
+/* Whose memory it is at the driver's level, and private pools: keys that are left out where the
+ * recording does not know. */
+#include "snapshot/owners.h"
+#include "snapshot/writer_internal.h"
+
+static void write_account(tide_json_writer *json, const tide_snapshot *snapshot,
+                          const tide_snapshot_driver_account *account) {
+    int64_t unexplained = 0;
+    tide_json_begin_object(json);
+    tide_json_key_integer(json, "device", account->device);
+    tide_json_key_integer(json, "total_bytes", account->total_bytes);
+    tide_json_key_integer(json, "used_at_start_bytes", account->used_at_start_bytes);
+    tide_json_key_integer(json, "used_at_peak_bytes", account->used_at_peak_bytes);
+    tide_json_key_integer(json, "used_at_end_bytes", account->used_at_end_bytes);
+    tide_json_key_integer(json, "context_bytes", account->context_bytes);
+    if (tide_owners_unexplained(snapshot, account->device, &unexplained)) {
+        tide_json_key_integer(json, "unexplained_at_peak_bytes", unexplained);
+    }
+    tide_json_end_object(json);
+}
+
+static void write_owner(tide_json_writer *json, const tide_snapshot_owner *owner) {
+    tide_json_begin_object(json);
+    tide_json_key_text(json, "name", owner->name);
+    tide_json_key_integer(json, "device", owner->device);
+    tide_json_key_integer(json, "peak_bytes", owner->peak_bytes);
+    tide_json_key_integer(json, "end_bytes", owner->end_bytes);
+    tide_json_key_integer(json, "allocations", owner->n_allocations);
+    tide_json_end_object(json);
+}
+
+void tide_write_owners(tide_json_writer *json, const tide_snapshot *snapshot) {
+    if (snapshot->n_driver_accounts == 0 && snapshot->n_owners == 0) {
+        return;
+    }
+    tide_json_key(json, "owners");
+    tide_json_begin_object(json);
+    tide_json_key(json, "accounts");
+    tide_json_begin_array(json);
+    for (size_t i = 0; i < snapshot->n_driver_accounts; i++) {
+        write_account(json, snapshot, &snapshot->driver_accounts[i]);
+    }
+    tide_json_end_array(json);
+    tide_json_key(json, "rows");
+    tide_json_begin_array(json);
+    for (size_t i = 0; i < snapshot->n_owners; i++) {
+        write_owner(json, &snapshot->owners[i]);
+    }
+    tide_json_end_array(json);
+    tide_json_end_object(json);
+    tide_json_line(json);
+}
+
+void tide_write_pools(tide_json_writer *json, const tide_snapshot *snapshot) {
+    if (snapshot->n_pools == 0) {
+        return;
+    }
+    tide_json_key(json, "pools");
+    tide_json_begin_array(json);
+    for (size_t i = 0; i < snapshot->n_pools; i++) {
+        tide_json_begin_array(json);
+        tide_json_integer(json, snapshot->pools[i].id[0]);
+        tide_json_integer(json, snapshot->pools[i].id[1]);
+        tide_json_end_array(json);
+    }
+    tide_json_end_array(json);
+    tide_json_line(json);
+}
