@@ -1,15 +1,27 @@
-/* python_lines.h - the line of an instruction, from the table of lines of its code object.
+/* python_lines.h - the line of an instruction, by the tables that CPython's compiler writes.
+ *
+ * The tables are read where they lie, and no byte outside them is looked at, whatever they hold.
  */
 #ifndef TIDE_LIVE_PYTHON_LINES_H
 #define TIDE_LIVE_PYTHON_LINES_H
 
 #include <stddef.h>
+#include <stdint.h>
 
-/* The line of the instruction that begins at byte `offset` of the code; 0: it has none. The table
- * is the one of Python 3.11 and later (co_linetable, PEP 657's location table). */
-int tide_python_line(const unsigned char *table, size_t n_bytes, int first_line, size_t offset);
+#ifdef __cplusplus
+extern "C" {
+#endif
 
-/* The same with the table of Python 3.10 (PEP 626). */
-int tide_python_line_310(const unsigned char *table, size_t n_bytes, int first_line, size_t offset);
+/* Python 3.10 (PEP 626): pairs of bytes. `offset` is that of the instruction in bytes. 0: it has no
+ * line. */
+int tide_python_line_of_pairs(const uint8_t *table, size_t n_table, int first_line, size_t offset);
+
+/* Python 3.11 and later: the table of locations (Objects/locations.md in CPython). */
+int tide_python_line_of_locations(const uint8_t *table, size_t n_table, int first_line,
+                                  size_t offset);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif
