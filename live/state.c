@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "live/driver.h"
 #include "live/memory.h"
 #include "live/state_internal.h"
 
@@ -105,6 +106,7 @@ static tide_status open_log(const char *path) {
 /* The child shares the mapping of the log with its parent, and must not write there. */
 static void forget_parent(void) {
     tide_live_memory_forked();
+    tide_live_driver_forked();
     if (atomic_load(&state) == OPEN) {
         tide_recorder_abandon(live.recorder);
     }

@@ -1,0 +1,220 @@
+#include "live/account.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/lock_friend.h"
+#include "live/driver.h"
+#include "live/questions.h"
+
+enum { SUCCESS = 0, PEAK_PERCENT = 1, CAPTURE_RELAXED = 2, PART_BYTES = 48 };
+
+#define MIB (UINT64_C(1) << 20)
+
+/* What is known of a device. */
+typedef struct account_of {
+    void *context; /* borrowed; NULL: only the current thread's can be asked */
+    atomic_bool has[TIDE_LIVE_N_INSTANTS];
+    tide_live_account at[TIDE_LIVE_N_INSTANTS];
+    _Atomic uint64_t next_peak; /* a peak below it is not asked for */
+} account_of;
+
+static struct {
+    tide_lock lock;
+    atomic_bool waits_for_end;
+    account_of devices[TIDE_LIVE_MAX_DEVICES];
+} state;
+
+static bool is_device(int device) {
+    return device >= 0 && device < TIDE_LIVE_MAX_DEVICES;
+}
+
+/* ---- questions ---- */
+
+/* A stream that is being captured must not notice: what is not allowed then is allowed to a thread
+ * that says it does not mind. */
+static bool ask_info(const tide_live_questions *ask, size_t *ret_free, size_t *ret_total) {
+    int mode = CAPTURE_RELAXED;
+    bool is_changed =
+        ask->exchange_capture_mode != NULL && ask->exchange_capture_mode(&mode) == SUCCESS;
+    bool is_answered = ask->get_info(ret_free, ret_total) == SUCCESS;
+    if (is_changed) {
+        (void)ask->exchange_capture_mode(&mode);
+    }
+    return is_answered;
+}
+
+/* With the context made current for the question; NULL: with the current one. */
+static bool ask_in(const tide_live_questions *ask, void *context, size_t *ret_free,
+                   size_t *ret_total) {
+    void *popped = NULL;
+    if (context == NULL || ask->push == NULL || ask->pop == NULL) {
+        return ask_info(ask, ret_free, ret_total);
+    }
+    if (ask->push(context) != SUCCESS) {
+        return false;
+    }
+    bool is_answered = ask_info(ask, ret_free, ret_total);
+    (void)ask->pop(&popped);
+    return is_answered;
+}
+
+static void describe(int device, tide_live_instant at, const tide_live_account *account) {
+    static const char *const INSTANTS[TIDE_LIVE_N_INSTANTS] = {"begin", "peak", "end"};
+    char key[PART_BYTES];
+    char text[1024];
+    (void)snprintf(key, sizeof(key), "live.account.%d.%s", device, INSTANTS[at]);
+    tide_live_account_text(account, text, sizeof(text));
+    tide_live_describe(key, text);
+}
+
+/* Asks, and keeps what comes as the account of the instant. */
+static void take(int device, tide_live_instant at, void *context) {
+    size_t free_bytes = 0;
+    size_t total_bytes = 0;
+    tide_live_sums sums;
+    const tide_live_questions *ask = tide_live_questions_to_driver();
+    if (ask == NULL || ask->get_info == NULL || !ask_in(ask, context, &free_bytes, &total_bytes)) {
+        return;
+    }
+    tide_live_get_sums(device, &sums);
+    tide_live_account account = {.total_bytes = total_bytes,
+                                 .used_bytes = total_bytes - free_bytes,
+                                 .held_bytes = sums.total_bytes,
+                                 .managed_bytes = sums.managed_bytes};
+    memcpy(account.by_owner, sums.by_owner, sizeof(account.by_owner));
+    account_of *of = &state.devices[device];
+    tide_lock_acquire(&state.lock);
+    if (at == TIDE_LIVE_BEGIN) {
+        account.context_bytes =
+            account.used_bytes > account.held_bytes ? account.used_bytes - account.held_bytes : 0;
+        of->context = context;
+    } else {
+        account.context_bytes = of->at[TIDE_LIVE_BEGIN].context_bytes;
+    }
+    account.unexplained_bytes =
+        (int64_t)(account.used_bytes - account.held_bytes - account.context_bytes);
+    /* Of two threads at a peak the one with more may be the first to come here. */
+    if (at != TIDE_LIVE_PEAK || account.held_bytes >= of->at[at].held_bytes) {
+        of->at[at] = account;
+    }
+    of->has[at] = true;
+    tide_lock_release(&state.lock);
+    describe(device, at, &account);
+}
+
+/* ---- instants ---- */
+
+static void end_all(void) {
+    for (int device = 0; device < TIDE_LIVE_MAX_DEVICES; device++) {
+        if (state.devices[device].has[TIDE_LIVE_BEGIN]) {
+            take(device, TIDE_LIVE_END, state.devices[device].context);
+        }
+    }
+}
+
+void tide_live_account_end(void) {
+    if (tide_live_is_open()) {
+        end_all();
+    }
+}
+
+void tide_live_account_begin(int device, void *context) {
+    if (!is_device(device) || state.devices[device].has[TIDE_LIVE_BEGIN] || !tide_live_is_open()) {
+        return;
+    }
+    /* What is registered now runs before the driver's own end, which was registered earlier. */
+    if (!atomic_exchange(&state.waits_for_end, true)) {
+        (void)atexit(tide_live_account_end); /* without memory there is no account of the end */
+    }
+    take(device, TIDE_LIVE_BEGIN, context);
+}
+
+void tide_live_account_notice(int device, uint64_t n_held) {
+    if (!is_device(device)) {
+        return;
+    }
+    account_of *of = &state.devices[device];
+    tide_live_account_begin(device, NULL);
+    uint64_t next = atomic_load_explicit(&of->next_peak, memory_order_relaxed);
+    if (n_held < next || !of->has[TIDE_LIVE_BEGIN]) {
+        return;
+    }
+    uint64_t above = n_held + n_held / 100 * PEAK_PERCENT;
+    if (atomic_compare_exchange_strong(&of->next_peak, &next,
+                                       above > n_held ? above : n_held + 1)) {
+        take(device, TIDE_LIVE_PEAK, NULL);
+    }
+}
+
+void tide_live_account_forked(void) {
+    state.lock = (tide_lock){0};
+    for (int device = 0; device < TIDE_LIVE_MAX_DEVICES; device++) {
+        account_of *of = &state.devices[device];
+        for (int at = 0; at < TIDE_LIVE_N_INSTANTS; at++) {
+            atomic_store(&of->has[at], false);
+        }
+        of->context = NULL;
+        of->at[TIDE_LIVE_PEAK].held_bytes = 0;
+        atomic_store(&of->next_peak, 0);
+    }
+}
+
+bool tide_live_get_account(int device, tide_live_instant at, tide_live_account *ret_account) {
+    if (!is_device(device) || at < 0 || at >= TIDE_LIVE_N_INSTANTS) {
+        return false;
+    }
+    tide_lock_acquire(&state.lock);
+    bool has = state.devices[device].has[at];
+    if (has) {
+        *ret_account = state.devices[device].at[at];
+    }
+    tide_lock_release(&state.lock);
+    return has;
+}
+
+/* ---- text ---- */
+
+typedef struct writer {
+    char *text;
+    size_t n_bytes; /* at least 1 */
+    size_t n;       /* used so far, without the NUL */
+    int64_t n_left; /* MiB that no part has told */
+} writer;
+
+static void add_part(writer *to, const char *name, int64_t n_mib) {
+    const char *before = to->text[to->n - 1] == ' ' ? "" : " + ";
+    int n = snprintf(to->text + to->n, to->n_bytes - to->n, "%s%s %lld", before, name,
+                     (long long)n_mib);
+    to->n += n > 0 ? (size_t)n : 0;
+    to->n = to->n < to->n_bytes ? to->n : to->n_bytes - 1;
+    to->n_left -= n_mib;
+}
+
+/* Each part is rounded down, and the last one is what is left, so that the parts add up. */
+void tide_live_account_text(const tide_live_account *account, char *text, size_t n_bytes) {
+    writer to = {.text = text, .n_bytes = n_bytes, .n_left = (int64_t)(account->used_bytes / MIB)};
+    uint64_t others = 0;
+    int n = snprintf(text, n_bytes, "%lld MiB = ", (long long)to.n_left);
+    if (n <= 0 || (size_t)n >= n_bytes) {
+        return;
+    }
+    to.n = (size_t)n;
+    for (unsigned owner = 0; owner < TIDE_LIVE_MAX_OWNERS; owner++) {
+        uint64_t bytes = account->by_owner[owner];
+        if (bytes >= MIB) {
+            add_part(&to, tide_live_owner_name(owner), (int64_t)(bytes / MIB));
+        } else {
+            others += bytes;
+        }
+    }
+    if (account->context_bytes >= MIB) {
+        add_part(&to, "context", (int64_t)(account->context_bytes / MIB));
+    }
+    if (others >= MIB) {
+        add_part(&to, "smaller owners", (int64_t)(others / MIB));
+    }
+    add_part(&to, "unexplained", to.n_left);
+}

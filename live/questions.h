@@ -1,0 +1,23 @@
+/* questions.h - what is asked of CUDA's driver while it is recorded. Answers are CUDA's: 0 is
+ * success.
+ */
+#ifndef TIDE_LIVE_QUESTIONS_H
+#define TIDE_LIVE_QUESTIONS_H
+
+#include <stddef.h>
+
+/* Any of them may be NULL: the driver has no such function. */
+typedef struct tide_live_questions {
+    int (*get_info)(size_t *ret_free, size_t *ret_total); /* cuMemGetInfo_v2 */
+    int (*current_device)(int *ret_device);               /* cuCtxGetDevice */
+    int (*exchange_capture_mode)(int *mode);              /* cuThreadExchangeStreamCaptureMode */
+    int (*push)(void *context);                           /* cuCtxPushCurrent_v2 */
+    int (*pop)(void **ret_context);                       /* cuCtxPopCurrent_v2 */
+    int (*context_state)(int device, unsigned *ret_flags,
+                         int *ret_is_active); /* cuDevicePrimaryCtxGetState */
+} tide_live_questions;
+
+/* NULL: the driver is not loaded yet. Thread-safe; valid for ever. */
+const tide_live_questions *tide_live_questions_to_driver(void);
+
+#endif

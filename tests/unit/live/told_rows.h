@@ -1,0 +1,32 @@
+/* told_rows.h - stands in for the recording and the driver: what is told becomes an array, and the
+ * driver answers what the test says.
+ */
+#ifndef TIDE_TESTS_TOLD_ROWS_H
+#define TIDE_TESTS_TOLD_ROWS_H
+
+#include "live/record.h"
+
+enum { MAX_TOLD = 4096 };
+
+extern struct told {
+    bool is_open;
+    unsigned n_before; /* calls of tide_live_before_call */
+    size_t n;
+    tide_live_driver_call rows[MAX_TOLD];
+    char described[64][2][256]; /* key and text */
+    size_t n_described;
+    bool has_driver;
+    size_t total_bytes, free_bytes; /* what the driver answers */
+    int device;                     /* the current one */
+    unsigned n_asked;               /* for memory */
+    int capture_mode;               /* of the calling thread: 2 is relaxed */
+    int mode_when_asked;
+    void *context; /* the current one */
+} told;
+
+void told_clear(void);
+
+/* What the rows say is held of the device; the host's if on_host. */
+int64_t told_bytes(int device, bool on_host);
+
+#endif
