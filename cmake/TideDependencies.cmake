@@ -1,11 +1,21 @@
 # The libraries that the build needs. libunwind is not one of them: it is opened at run time.
 
+# The wheel has them within, because the systems that it is installed on may not.
+if(TIDEMARK_WHEEL)
+    set(ZLIB_USE_STATIC_LIBS ON)
+    set(TIDE_CJSON_NAMES libcjson.a)
+    execute_process(COMMAND "${CMAKE_C_COMPILER}" -print-file-name=libgomp.a OUTPUT_VARIABLE TIDE_GOMP
+        OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+    if(EXISTS "${TIDE_GOMP}")
+        set(OpenMP_gomp_LIBRARY "${TIDE_GOMP}" CACHE FILEPATH "OpenMP")
+    endif()
+endif()
 find_package(ZLIB REQUIRED)
 find_package(Threads REQUIRED)
 find_package(OpenMP COMPONENTS C QUIET)
 
 find_path(CJSON_INCLUDE_DIR cjson/cJSON.h REQUIRED)
-find_library(CJSON_LIBRARY cjson REQUIRED)
+find_library(CJSON_LIBRARY NAMES ${TIDE_CJSON_NAMES} cjson REQUIRED)
 add_library(tide_cjson INTERFACE)
 target_include_directories(tide_cjson SYSTEM INTERFACE "${CJSON_INCLUDE_DIR}")
 target_link_libraries(tide_cjson INTERFACE "${CJSON_LIBRARY}")
