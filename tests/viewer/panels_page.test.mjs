@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, test } from 'node:test';
-import { openBrowser, openPage, reportHtml, settled, temporaryFolder, treeOf } from './pages.mjs';
+import { onTimeline, openBrowser, openPage, reportHtml, settled, temporaryFolder, treeOf } from './pages.mjs';
 import { Recording } from './recording.mjs';
-import { randomRun, trainingRun } from './synthetic.mjs';
+import { knownRun, randomRun, trainingRun } from './synthetic.mjs';
 
 const browser = await openBrowser();
 if (browser === null) process.exit(77);
@@ -320,4 +320,31 @@ test('a pinned allocation shows where it was allocated and freed, and goes to th
   await settled(page);
   assert.equal(await page.locator('.event-row[aria-selected=true] > :first-child').innerText(), '2');
   await closed(page);
+});
+
+test('legend and tooltip say how categories became known, if the file does', async () => {
+  const document = knownRun();
+  document.events.certainty = document.events.action.map((_, i) => [2, 1, 0][i] ?? 0);
+  const page = await opened([{ label: 'known', document }]);
+  const line = page.locator('#legend').getByText('categories at the peak');
+  assert.equal(
+    await line.innerText(),
+    'categories at the peak: 1.00 MiB named, 1.00 MiB by rule, 1.00 MiB unknown',
+  );
+  for (const [share, said] of [
+    [1 / 6, 'parameters (named)'],
+    [1 / 2, 'activations (by rule)'],
+    [5 / 6, 'temporaries'],
+  ]) {
+    const at = await onTimeline(page, 0.6, share);
+    await page.mouse.move(at.x, at.y);
+    assert.equal(await page.locator('#tooltip dd').first().innerText(), said);
+  }
+  await page.getByLabel('Colour by').selectOption('scope');
+  await settled(page);
+  assert.ok(await line.isHidden());
+  await closed(page);
+  const other = await opened([{ label: 'other', document: knownRun() }]);
+  assert.doesNotMatch(await text(other, '#legend'), /categories at/);
+  await closed(other);
 });
