@@ -130,24 +130,58 @@ static tide_status set_inexact(tide_snapshot *snapshot, const tide_left_list *li
     return TIDE_OK;
 }
 
-static tide_status add_history(tide_document *document) {
+/* Copies of the tables that will be changed. */
+static tide_status open_tables(tide_document *document) {
     tide_snapshot *snapshot = document->snapshot;
-    /* The import made these tables for the snapshot alone. */
+    tide_arena *arena = &snapshot->arena;
     document->events =
-        tide_arena_copy(&snapshot->arena, snapshot->events, snapshot->n_events, sizeof(tide_event));
-    document->end_blocks = tide_arena_copy(&snapshot->arena, snapshot->end_blocks,
-                                           snapshot->n_end_blocks, sizeof(tide_block_row));
-    if (document->events == NULL || document->end_blocks == NULL) {
+        tide_arena_copy(arena, snapshot->events, snapshot->n_events, sizeof(tide_event));
+    document->end_blocks = tide_arena_copy(arena, snapshot->end_blocks, snapshot->n_end_blocks,
+                                           sizeof(tide_block_row));
+    document->certainty = tide_arena_alloc(arena, snapshot->n_events, sizeof(uint8_t));
+    document->end_certainty = tide_arena_alloc(arena, snapshot->n_end_blocks, sizeof(uint8_t));
+    document->end_rows =
+        tide_arena_alloc(arena, snapshot->n_end_blocks, sizeof(*document->end_rows));
+    if (document->events == NULL || document->end_blocks == NULL || document->certainty == NULL ||
+        document->end_certainty == NULL || document->end_rows == NULL) {
         return TIDE_NO_MEMORY;
     }
+    memset(document->end_rows, 0, snapshot->n_end_blocks * sizeof(*document->end_rows));
+    memset(document->certainty, TIDE_CERTAINTY_UNKNOWN, snapshot->n_events);
+    memset(document->end_certainty, TIDE_CERTAINTY_UNKNOWN, snapshot->n_end_blocks);
     snapshot->events = document->events;
     snapshot->end_blocks = document->end_blocks;
+    snapshot->event_certainty = document->certainty;
+    snapshot->end_block_certainty = document->end_certainty;
+    return TIDE_OK;
+}
+
+static tide_status add_history(tide_document *document, const tide_recover_notes *notes) {
+    tide_snapshot *snapshot = document->snapshot;
+    TIDE_TRY(open_tables(document));
     TIDE_TRY(tide_document_add_steps(document));
     TIDE_TRY(tide_document_add_tensors(document));
+    if (notes != NULL && notes->extras != NULL) {
+        TIDE_TRY(tide_document_add_places(document, notes->extras));
+    }
+    for (size_t i = 0; i < snapshot->n_end_blocks; i++) {
+        if (document->end_rows[i] > 0) {
+            document->end_blocks[i].scope = document->events[document->end_rows[i] - 1].scope;
+        }
+    }
     for (size_t i = 0; i < snapshot->n_devices; i++) {
         snapshot->n_dropped += (uint64_t)tide_document_first_row(document, i);
     }
     return store_strings(document);
+}
+
+tide_status tide_document_add_history(tide_snapshot *snapshot, const tide_left *left,
+                                      const tide_recover_notes *notes) {
+    tide_document document = {.snapshot = snapshot, .left = left};
+    tide_strings_init(&document.added, snapshot->arena.mem);
+    tide_status status = add_history(&document, notes);
+    tide_strings_fini(&document.added);
+    return status;
 }
 
 static tide_status describe(tide_snapshot *snapshot, const tide_left *process,
@@ -161,10 +195,7 @@ static tide_status describe(tide_snapshot *snapshot, const tide_left *process,
 static tide_status read_history(const tide_left *process, tide_snapshot **ret_snapshot,
                                 tide_error *error) {
     TIDE_TRY(tide_snapshot_load(process->snapshot_path, NULL, ret_snapshot, error));
-    tide_document document = {.snapshot = *ret_snapshot, .left = process};
-    tide_strings_init(&document.added, (*ret_snapshot)->arena.mem);
-    tide_status status = add_history(&document);
-    tide_strings_fini(&document.added);
+    tide_status status = tide_document_add_history(*ret_snapshot, process, NULL);
     if (status != TIDE_OK) {
         tide_snapshot_destroy(*ret_snapshot);
     }
@@ -176,7 +207,10 @@ tide_status tide_launch_document(const tide_left *process, const tide_left_list 
                                  tide_error *error) {
     tide_snapshot *snapshot = NULL;
     int64_t beyond_bytes = -1;
-    if (process->snapshot_path != NULL) {
+    if (process->log_path != NULL) {
+        tide_recover_report report;
+        TIDE_TRY(tide_document_from_log(process, &snapshot, &report, error));
+    } else if (process->snapshot_path != NULL) {
         TIDE_TRY(read_history(process, &snapshot, error));
     } else if (process->calls_path != NULL) {
         TIDE_TRY(tide_document_from_calls(process->calls_path, &snapshot, &beyond_bytes, error));

@@ -6,6 +6,7 @@
 #ifndef TIDE_LAUNCH_DOCUMENT_INTERNAL_H
 #define TIDE_LAUNCH_DOCUMENT_INTERNAL_H
 
+#include "capture/recover.h"
 #include "common/strings.h"
 #include "launch/document.h"
 
@@ -14,8 +15,16 @@ typedef struct tide_document {
     const tide_left *left;   /* borrowed */
     tide_event *events;      /* the snapshot's, which may be changed */
     tide_block_row *end_blocks;
-    tide_strings added; /* texts that come behind the snapshot's strings */
+    uint8_t *certainty;     /* of the events' categories */
+    uint8_t *end_certainty; /* of the end blocks' */
+    size_t *end_rows;       /* of the end blocks: the event that allocated it + 1; 0: none */
+    tide_strings added;     /* texts that come behind the snapshot's strings */
 } tide_document;
+
+/* document.c. Adds steps, names and, where a log has them, places to the rows of the snapshot.
+ * `notes` NULL: PyTorch's own history. */
+TIDE_NODISCARD tide_status tide_document_add_history(tide_snapshot *snapshot, const tide_left *left,
+                                                     const tide_recover_notes *notes);
 
 /* The number of a text among the snapshot's strings. */
 TIDE_NODISCARD tide_status tide_document_string(tide_document *document, const char *text,
@@ -37,5 +46,23 @@ TIDE_NODISCARD tide_status tide_document_add_steps(tide_document *document);
 
 /* document_tensors.c: names and categories. */
 TIDE_NODISCARD tide_status tide_document_add_tensors(tide_document *document);
+
+/* What the program itself calls a step (python/tidemark/marking.py). */
+#define TIDE_DOCUMENT_OWN_STEP "own step"
+
+/* document_marks.c. Writes those of the marks that count; room for 2 * n_marks. Returns how many.
+ */
+size_t tide_document_choose_marks(const tide_left_mark *marks, size_t n_marks,
+                                  tide_left_mark *ret_marks);
+
+/* document_places.c: modules, and nodes of autograd's. */
+TIDE_NODISCARD tide_status tide_document_add_places(tide_document *document,
+                                                    const tide_recover_extra *extras);
+
+/* document_log.c: a document of the log at process->log_path, with all of the above. */
+TIDE_NODISCARD tide_status tide_document_from_log(const tide_left *process,
+                                                  tide_snapshot **ret_snapshot,
+                                                  tide_recover_report *ret_report,
+                                                  tide_error *error);
 
 #endif

@@ -45,7 +45,14 @@ static tide_status name_block(namer *of, const tide_left_name *name) {
         return TIDE_OK; /* it was allocated before the history begins */
     }
     tide_event *event = &of->document->events[row - 1];
-    TIDE_TRY(tide_document_string(of->document, name->name, &event->name));
+    uint8_t *certainty = &of->document->certainty[row - 1];
+    if (name->is_by_rule && event->category != TIDE_UNKNOWN) {
+        return TIDE_OK; /* it is known better */
+    }
+    *certainty = name->is_by_rule ? TIDE_CERTAINTY_RULE : TIDE_CERTAINTY_NAMED;
+    if (name->name[0] != '\0') {
+        TIDE_TRY(tide_document_string(of->document, name->name, &event->name));
+    }
     return tide_category_list_number(&of->categories, name->category, &event->category, &reason);
 }
 
@@ -71,6 +78,7 @@ static void call_activations(namer *of) {
             tide_event *event = &of->document->events[of->alive.slots[i].value - 1];
             if (event->category == TIDE_UNKNOWN && is_phase(of, event, "forward")) {
                 event->category = TIDE_ACTIVATION;
+                of->document->certainty[of->alive.slots[i].value - 1] = TIDE_CERTAINTY_RULE;
             }
         }
     }
@@ -94,7 +102,9 @@ static tide_status take_event(namer *of, size_t i) {
         uint32_t step = step_of(of, birth);
         if (birth->category == TIDE_UNKNOWN && step != TIDE_NONE && step == step_of(of, event)) {
             birth->category = TIDE_TEMPORARY;
+            of->document->certainty[row - 1] = TIDE_CERTAINTY_RULE;
         }
+        of->document->certainty[i] = of->document->certainty[row - 1];
         event->name = birth->name;
         event->category = birth->category;
         if (event->action != TIDE_ACTION_FREE_REQUESTED) {
@@ -115,7 +125,9 @@ static void name_end_blocks(namer *of) {
                 tide_map_find(&of->alive, segment->address + block->offset_bytes, &row)) {
                 block->name = of->document->events[row - 1].name;
                 block->category = of->document->events[row - 1].category;
-                block->scope = of->document->events[row - 1].scope;
+                of->document->end_rows[segment->first_block + b] = (size_t)row;
+                of->document->end_certainty[segment->first_block + b] =
+                    of->document->certainty[row - 1];
             }
         }
     }

@@ -95,26 +95,62 @@ static void add_scratch(builder *to, const tide_launch *launch) {
     }
 }
 
-static void add_ours(builder *to, const tide_launch *launch, const tide_launch_config *config) {
-    char text[3 * TIDE_LAUNCH_PATH_BYTES];
-    set(to, "TIDEMARK_RUN_FOLDER", launch->folder);
-    set(to, "TIDEMARK_PYTHON", launch->python);
-    join(to, "PYTHONPATH", NULL, launch->python); /* for programs that import tidemark */
+/* What live/ reads (live/record.h). */
+static void add_live(builder *to, const tide_launch *launch, const tide_launch_config *config) {
+    char text[2 * TIDE_LAUNCH_PATH_BYTES];
+    snprintf(text, sizeof(text), "%s/%%p.log", launch->folder);
+    set(to, "TIDEMARK_LIVE", config->log != NULL ? config->log : text);
+    set(to, "TIDEMARK_LIVE_STACKS", config->stacks);
+    set(to, "TIDEMARK_LIVE_FULL", config->full);
+    set_number(to, "TIDEMARK_LIVE_BYTES", config->log_bytes);
+    set_number(to, "TIDEMARK_LIVE_EVERY", config->every);
+}
+
+static void add_card(builder *to, const tide_launch *launch, const tide_launch_config *config) {
+    char text[2 * TIDE_LAUNCH_PATH_BYTES];
     set(to, "TIDEMARK_VIRTUAL_CARDS", config->cards);
     set(to, "TIDEMARK_VALUES", config->values);
     set(to, "TIDEMARK_STREAMS", config->streams);
     set_number(to, "TIDEMARK_VIRTUAL_MEMORY", config->memory_bytes);
-    set_number(to, "TIDEMARK_STEPS", config->n_steps);
-    set_number(to, "TIDEMARK_CALLS", config->n_calls);
     snprintf(text, sizeof(text), "%s/lib", launch->folder);
     join(to, "LD_LIBRARY_PATH", text, NULL);
-    /* The second one is needed with real writes, too: it hands the environment on to programs that
-     * are started with another one. */
-    snprintf(text, sizeof(text), "%s/libtidemark_virtual_cuda.so%s%s%s", launch->objects,
-             tide_launch_has_scratch(launch) ? ":" : "",
-             tide_launch_has_scratch(launch) ? launch->objects : "",
-             tide_launch_has_scratch(launch) ? "/libtidemark_scratch.so" : "");
+}
+
+/* The recording sees the calls of CUDA before the card answers them. The last object is needed with
+ * real writes, too: it hands the environment on to programs that are started with another one. */
+static void add_preloaded(builder *to, const tide_launch *launch, bool is_live, bool is_virtual) {
+    char text[4 * TIDE_LAUNCH_PATH_BYTES] = "";
+    const struct {
+        bool is_wanted;
+        const char *name;
+    } objects[] = {{is_live, "libtidemark_live.so"},
+                   {is_virtual, "libtidemark_virtual_cuda.so"},
+                   {tide_launch_has_scratch(launch), "libtidemark_scratch.so"}};
+    for (size_t i = 0; i < sizeof(objects) / sizeof(objects[0]); i++) {
+        size_t n = strlen(text);
+        if (objects[i].is_wanted) {
+            snprintf(text + n, sizeof(text) - n, "%s%s/%s", n > 0 ? ":" : "", launch->objects,
+                     objects[i].name);
+        }
+    }
     join(to, "LD_PRELOAD", text, NULL);
+}
+
+static void add_ours(builder *to, const tide_launch *launch, const tide_launch_config *config) {
+    bool is_live = config->method != TIDE_LAUNCH_HISTORY && tide_launch_has_live(launch);
+    set(to, "TIDEMARK_RUN_FOLDER", launch->folder);
+    set(to, "TIDEMARK_PROGRAM", launch->program);
+    set(to, "TIDEMARK_PYTHON", launch->python);
+    join(to, "PYTHONPATH", NULL, launch->python); /* for programs that import tidemark */
+    set_number(to, "TIDEMARK_STEPS", config->n_steps);
+    set_number(to, "TIDEMARK_CALLS", config->n_calls);
+    if (config->cards != NULL) {
+        add_card(to, launch, config);
+    }
+    if (is_live) {
+        add_live(to, launch, config);
+    }
+    add_preloaded(to, launch, is_live, config->cards != NULL);
     if (!config->writes_are_real) {
         add_scratch(to, launch);
     }

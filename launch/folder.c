@@ -138,7 +138,7 @@ static tide_status make_links(const tide_launch *launch, tide_error *error) {
                           launch->folder, strerror(errno));
 }
 
-tide_status tide_launch_make_folder(tide_launch *launch, tide_error *error) {
+tide_status tide_launch_make_folder(tide_launch *launch, bool has_card, tide_error *error) {
     const char *parent = getenv("TMPDIR");
     parent = parent != NULL && parent[0] == '/' ? parent : "/tmp";
     if (snprintf(launch->folder, sizeof(launch->folder), "%s/tidemark-run-XXXXXX", parent) >=
@@ -155,7 +155,7 @@ tide_status tide_launch_make_folder(tide_launch *launch, tide_error *error) {
         launch->folder[0] = '\0';
         return status;
     }
-    return make_links(launch, error);
+    return has_card ? make_links(launch, error) : TIDE_OK;
 }
 
 void tide_launch_remove_folder(tide_launch *launch) {

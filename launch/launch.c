@@ -5,7 +5,11 @@
 #include "launch/launch_internal.h"
 
 void tide_launch_config_init(tide_launch_config *config) {
-    *config = (tide_launch_config){.cards = "h100-80", .values = "auto", .streams = "now"};
+    *config = (tide_launch_config){.cards = "h100-80",
+                                   .values = "auto",
+                                   .streams = "now",
+                                   .stacks = "python",
+                                   .full = "keep-newest"};
 }
 
 tide_status tide_launch_check(const tide_launch_config *config, tide_error *error) {
@@ -32,7 +36,7 @@ tide_status tide_launch_run(const tide_launch_config *config, tide_launch *ret_l
     TIDE_TRY(tide_launch_find_program(config->arguments[0], &program, error));
     TIDE_TRY(tide_launch_find_objects(ret_launch, error));
     TIDE_TRY(tide_launch_check_scratch(ret_launch, config, error));
-    TIDE_TRY(tide_launch_make_folder(ret_launch, error));
+    TIDE_TRY(tide_launch_make_folder(ret_launch, config->cards != NULL, error));
     return run(program.path, config, ret_launch, error);
 }
 

@@ -22,19 +22,35 @@ extern "C" {
 
 enum { TIDE_LAUNCH_PATH_BYTES = 4096 };
 
+/* Who records what PyTorch allocates. */
+typedef enum tide_launch_method {
+    TIDE_LAUNCH_AUTO = 0, /* a preloaded library, or PyTorch's history where that cannot listen */
+    TIDE_LAUNCH_PRELOAD,  /* the library alone */
+    TIDE_LAUNCH_HISTORY   /* PyTorch's own history */
+} tide_launch_method;
+
 /* Texts are borrowed during the calls. */
 typedef struct tide_launch_config {
     char *const *arguments; /* the command and its arguments, NULL-terminated */
-    const char *cards;      /* of device/cards.h, joined by "+": "h100-80+h100-80" */
+    const char *cards;      /* of device/cards.h, joined by "+": "h100-80+h100-80"; NULL: those of
+                               this machine */
     uint64_t memory_bytes;  /* of each card; 0: what the table says */
     uint64_t n_steps;    /* the program ends after so many steps of its optimizer; 0: it does not */
     uint64_t n_calls;    /* the same for calls of its outermost module */
     const char *values;  /* "auto", "zero", "shadow": what reads of small tensors give */
     const char *streams; /* "now", "late": when work on streams completes */
-    bool writes_are_real; /* the program's writes reach the user's files */
-    const char *output;   /* the file that takes its output, and it has no input then; NULL: it has
-                             those of this process */
-    const char *errors;   /* with output: the file that takes its error output; NULL: the same */
+    bool writes_are_real;      /* the program's writes reach the user's files */
+    tide_launch_method method; /* what records its memory */
+    const char *stacks; /* "python", "native", "both", "none": frames that events are recorded
+                           with */
+    const char *log;    /* pattern of the logs' paths, "%p" for the process id; NULL: in the folder
+                           of the run */
+    uint64_t log_bytes; /* room for each log; 0: 256 MiB */
+    const char *full;   /* "keep-newest", "stop": what a full log does */
+    uint64_t every;     /* whole stacks in every so many steps; 0: in all */
+    const char *output; /* the file that takes its output, and it has no input then; NULL: it has
+                           those of this process */
+    const char *errors; /* with output: the file that takes its error output; NULL: the same */
     /* It is called about ten times a second; true ends the program with SIGTERM. NULL: never. */
     bool (*shall_stop)(void *ctx);
     void *ctx; /* borrowed; the argument of shall_stop */
@@ -47,6 +63,7 @@ typedef struct tide_launch {
     char folder[TIDE_LAUNCH_PATH_BYTES];  /* of the run; "" when there is none */
     char objects[TIDE_LAUNCH_PATH_BYTES]; /* folder with the libraries to preload */
     char python[TIDE_LAUNCH_PATH_BYTES];  /* folder with the package */
+    char program[TIDE_LAUNCH_PATH_BYTES]; /* this program */
     int alive_fd;                         /* the cleaner waits for its other end */
     long cleaner;                         /* process; -1: none */
     int exit_status;                      /* of the program; -1: a signal ended it */

@@ -26,12 +26,16 @@ TIDE_NODISCARD tide_status tide_launch_find_objects(tide_launch *launch, tide_er
 /* Whether the object that keeps writes away lies beside the virtual card's; it is not in builds
  * with a sanitizer. TIDE_UNSUPPORTED: it does not, though it is needed. */
 bool tide_launch_has_scratch(const tide_launch *launch);
+/* The same for the object that records. */
+bool tide_launch_has_live(const tide_launch *launch);
 TIDE_NODISCARD tide_status tide_launch_check_scratch(const tide_launch *launch,
                                                      const tide_launch_config *config,
                                                      tide_error *error);
 
-/* folder.c: makes the folder of the run, and the process that removes it. */
-TIDE_NODISCARD tide_status tide_launch_make_folder(tide_launch *launch, tide_error *error);
+/* folder.c: makes the folder of the run, and the process that removes it. `has_card`: the names by
+ * which programs look for the driver lead to the virtual card. */
+TIDE_NODISCARD tide_status tide_launch_make_folder(tide_launch *launch, bool has_card,
+                                                   tide_error *error);
 void tide_launch_remove_folder(tide_launch *launch);
 
 /* environment.c: the environment of the program, NULL-terminated; release it with

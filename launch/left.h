@@ -46,6 +46,7 @@ typedef struct tide_left_name {
     uint64_t address;
     const char *category; /* "parameter", "gradient", "optimizer_state", "buffer" */
     const char *name;     /* "h.0.attn.weight.grad" */
+    bool is_by_rule;      /* it may be wrong; else the address was read from the tensor */
 } tide_left_name;
 
 /* What could not be known exactly, or was refused. */
@@ -60,6 +61,7 @@ typedef struct tide_left_inexact {
 typedef struct tide_left {
     int64_t pid, rank;
     const char *snapshot_path; /* NULL: PyTorch has no history of it */
+    const char *log_path;      /* of its live recording; NULL: there is none */
     const char *calls_path;    /* what it asked of CUDA's memory pools; NULL: nothing */
     const char *command;       /* its arguments, joined by blanks */
     const char *torch, *cuda, *python, *backend;
@@ -75,6 +77,12 @@ typedef struct tide_left {
     const tide_left_name *names; /* in order of their rows, by device */
     size_t n_names;
 } tide_left;
+
+/* Whether a document can be made of it (document.h). */
+static inline bool tide_left_has_history(const tide_left *process) {
+    return process->snapshot_path != NULL || process->log_path != NULL ||
+           process->calls_path != NULL;
+}
 
 typedef struct tide_left_list {
     tide_arena arena;     /* of all that is below */

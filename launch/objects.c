@@ -10,6 +10,7 @@
 
 #define OBJECT "libtidemark_virtual_cuda.so"
 #define SCRATCH "libtidemark_scratch.so"
+#define LIVE "libtidemark_live.so"
 #define PACKAGE "tidemark/__init__.py"
 
 /* Places as seen from the folder of this program. */
@@ -33,6 +34,7 @@ tide_status tide_launch_find_objects(tide_launch *launch, tide_error *error) {
     char folder[TIDE_LAUNCH_PATH_BYTES];
     ssize_t n = readlink("/proc/self/exe", folder, sizeof(folder) - 1);
     folder[n > 0 ? n : 0] = '\0';
+    snprintf(launch->program, sizeof(launch->program), "%s", folder);
     char *slash = strrchr(folder, '/');
     if (slash != NULL) {
         *slash = '\0';
@@ -56,6 +58,12 @@ tide_status tide_launch_find_objects(tide_launch *launch, tide_error *error) {
 bool tide_launch_has_scratch(const tide_launch *launch) {
     char path[2 * TIDE_LAUNCH_PATH_BYTES];
     snprintf(path, sizeof(path), "%s/" SCRATCH, launch->objects);
+    return access(path, R_OK) == 0;
+}
+
+bool tide_launch_has_live(const tide_launch *launch) {
+    char path[2 * TIDE_LAUNCH_PATH_BYTES];
+    snprintf(path, sizeof(path), "%s/" LIVE, launch->objects);
     return access(path, R_OK) == 0;
 }
 

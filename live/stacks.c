@@ -238,11 +238,27 @@ static uint32_t join(const tide_live *live, memory *of, uint32_t native, size_t 
     return number;
 }
 
+/* Looks for the interpreter until it is there: a program may load it late. */
+static bool reads_python(void) {
+    static _Atomic int is_refused;
+    const char *why = NULL;
+    if (atomic_load_explicit(&is_refused, memory_order_relaxed) != 0) {
+        return false;
+    }
+    if (tide_python_frames_begin(&why)) {
+        return true;
+    }
+    if (why != NULL && atomic_exchange(&is_refused, 1) == 0) {
+        tide_live_describe("live.python_stacks", why);
+    }
+    return false;
+}
+
 tide_live_place tide_live_find_place(tide_live *live) {
     tide_live_place place = {.stack = TIDE_NONE, .module = TIDE_NONE};
     tide_python_frame now[MAX_FRAMES];
     memory *of = my_memory(live);
-    size_t n = of != NULL ? tide_python_frames_walk(now, MAX_FRAMES) : 0;
+    size_t n = of != NULL && reads_python() ? tide_python_frames_walk(now, MAX_FRAMES) : 0;
     place.module = tide_live_find_module(now, n);
     if (!tide_live_is_walked(live)) {
         return place;

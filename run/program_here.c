@@ -149,7 +149,7 @@ static tide_status read_process(program_run *run, size_t number, tide_error *err
     tide_snapshot *snapshot = NULL;
     tide_summary *summary = NULL;
     tide_status status = TIDE_OK;
-    if (process->snapshot_path != NULL || process->calls_path != NULL) {
+    if (tide_left_has_history(process)) {
         TIDE_TRY(tide_launch_document(process, &run->left, &run->launching, &snapshot, error));
         status = tide_summary_create(snapshot, &summary, error);
     }

@@ -8,7 +8,7 @@
 static tide_status save_process(const tide_run_answer *of, size_t i, tide_run_saved *ret,
                                 tide_error *error) {
     ret->left = &of->list->processes[i];
-    if (ret->left->snapshot_path == NULL && ret->left->calls_path == NULL) {
+    if (!tide_left_has_history(ret->left)) {
         return TIDE_OK;
     }
     TIDE_TRY(tide_launch_document(ret->left, of->list, of->config, &ret->snapshot, error));

@@ -92,10 +92,10 @@ def step():
 
 
 def _step():
-    if _live is not None:
-        _live.mark(b"step")
-    elif _history() is not None:
+    if _history() is not None:
         _history().mark_own_step()
+    elif _live is not None:
+        _live.mark(b"own step")
 
 
 class scope:

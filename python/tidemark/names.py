@@ -33,7 +33,7 @@ class Names:
         """Rows for what PyTorch has lent to cuBLAS. Addresses of different devices differ."""
         import torch
 
-        counts = self.marks.here()
+        counts = self._counts()
         # From PyTorch 2.11 on, products of cuBLASLt get the workspace that cuBLAS has. Before, each had
         # one of its own, and freed it.
         is_kept = tuple(map(int, torch.__version__.split(".")[:2])) >= (2, 11)
@@ -49,7 +49,7 @@ class Names:
 
     def look_at_optimizer(self, optimizer):
         """Rows for its parameters, their gradients, and its state."""
-        counts = self.marks.here()
+        counts = self._counts()
         parameters = [p for group in optimizer.param_groups for p in group["params"]]
         self._search_names(parameters)
         for i, parameter in enumerate(parameters):
@@ -72,7 +72,7 @@ class Names:
                 self.name_of.setdefault(id(parameter), name)
 
     def _look_at_modules(self, modules):
-        counts = self.marks.here()
+        counts = self._counts()
         for module in _outermost(modules):
             for name, parameter in module.named_parameters():
                 self.name_of.setdefault(id(parameter), name)
@@ -83,7 +83,7 @@ class Names:
 
     def add_own(self, device, address, category, name):
         """What the program itself says; another block may have been at the address before."""
-        self.rows.append([device, self.marks.here()[device], address, category, name])
+        self._keep([device, self._counts()[device], address, category, name])
 
     def _add(self, counts, tensor, category, name):
         import torch
@@ -104,7 +104,20 @@ class Names:
             name = (name, address)  # they have one name
         if self.seen.get((name, category, device)) != address:
             self.seen[name, category, device] = address
+            self._keep(row)
+
+    def _keep(self, row):
+        _, _, address, category, name = row
+        if self.marks.live is not None:
+            self.marks.live.label(address, category, name)
+        else:
             self.rows.append(row)
+
+    def _counts(self):
+        """Rows of the history so far, by device; the library counts for itself."""
+        import torch
+
+        return [0] * torch.cuda.device_count() if self.marks.live is not None else self.marks.here()
 
 
 def _alive(kind):

@@ -1,8 +1,9 @@
 """Records one process from PyTorch's initialisation of CUDA to its end.
 
-PyTorch keeps the history itself. This module switches it on before the first allocation, and writes
-two files into the folder of the run when the process ends: PID.pickle is PyTorch's snapshot, and
-PID.json says what PyTorch's snapshot has no place for (see launch/left.h).
+A preloaded library listens to PyTorch's allocator and writes a log (live.py). Where it is not there, or
+cannot listen, PyTorch keeps the history itself: this module then switches it on before the first
+allocation, and writes PyTorch's snapshot, PID.pickle, into the folder of the run when the process ends.
+PID.json, which is written in both cases, says what neither has a place for (see launch/left.h).
 """
 import atexit
 import json
@@ -12,7 +13,7 @@ import signal
 import sys
 import threading
 
-from . import names, own_history, program, saving, steps
+from . import live, names, own_history, program, saving, steps
 
 MAX_ENTRIES = 1_000_000  # events that PyTorch keeps; older ones are dropped, and counted in the answer
 
@@ -26,7 +27,8 @@ class Recording:
         self.look = None  # gives PyTorch's snapshot
         self.is_over = False  # the files are written
         self.lock = threading.Lock()
-        self.marks = steps.Marks()
+        self.live = live.find()
+        self.marks = steps.Marks(self.live)
         self.names = names.Names(self.marks)
 
 
@@ -73,7 +75,11 @@ def _begin():
     import torch
 
     try:
-        if torch.cuda.get_allocator_backend() == "native":
+        if _recording.live is not None and _recording.live.attach() == live.ATTACHED:
+            _recording.live.watch_modules(torch)
+            torch._C._cuda_attach_out_of_memory_observer(_at_out_of_memory)
+        elif torch.cuda.get_allocator_backend() == "native":
+            _recording.marks.live = None
             _recording.look = own_history.share(torch, _switch_on)
             torch._C._cuda_attach_out_of_memory_observer(_at_out_of_memory)
             _recording.has_history = True
@@ -133,7 +139,10 @@ def _write(recording):
     torch = sys.modules.get("torch")
     if torch is None or not torch.cuda.is_initialized():
         return
-    if recording.has_history:
+    if recording.marks.live is not None:
+        recording.marks.add("program ends")
+        recording.names.look()
+    elif recording.has_history:
         recording.marks.add("program ends")
         recording.names.look()
         snapshot = recording.look()

@@ -35,7 +35,7 @@ knows() {
     run) echo "common device stack recorder allocator snapshot capture model launch run" ;;
     bench) echo "common device stack recorder allocator snapshot model run bench" ;;
     virtual_cuda) echo "common device virtual_cuda" ;;
-    launch) echo "common device snapshot launch" ;;
+    launch) echo "common device snapshot capture launch" ;;
     scratch) echo "scratch" ;;
     live) echo "common device stack recorder live" ;;
     viewer) echo "common viewer" ;;

@@ -1,0 +1,148 @@
+/* document_log.c - a document from the log of a live recording (live/): what stands beside the
+ * events becomes marks, names and scopes, as they come with PyTorch's own history. */
+#include <string.h>
+
+#include "common/hostmem.h"
+#include "launch/document_internal.h"
+
+enum { MAX_DEVICES = 256 };
+
+/* ---- places among the rows of each device ---- */
+
+/* How many rows each device has had, up to a place in the table of events. */
+typedef struct row_counter {
+    const tide_snapshot *snapshot; /* borrowed */
+    size_t n_passed;               /* events */
+    int64_t rows[MAX_DEVICES];
+} row_counter;
+
+static void count_to(row_counter *of, size_t n_events) {
+    for (; of->n_passed < n_events && of->n_passed < of->snapshot->n_events; of->n_passed++) {
+        const tide_event *event = &of->snapshot->events[of->n_passed];
+        of->rows[event->device] += tide_document_is_row(event);
+    }
+}
+
+static tide_status make_marks(const tide_recover_notes *notes, tide_snapshot *snapshot,
+                              tide_left *left) {
+    row_counter counter = {.snapshot = snapshot};
+    tide_left_mark *marks = tide_arena_alloc(&snapshot->arena, notes->n_marks, sizeof(*marks));
+    if (marks == NULL) {
+        return TIDE_NO_MEMORY;
+    }
+    for (size_t i = 0; i < notes->n_marks; i++) {
+        count_to(&counter, notes->marks[i].n_before);
+        int64_t *rows =
+            tide_arena_copy(&snapshot->arena, counter.rows, snapshot->n_devices, sizeof(*rows));
+        if (rows == NULL) {
+            return TIDE_NO_MEMORY;
+        }
+        marks[i] = (tide_left_mark){.name = notes->marks[i].name, .rows = rows};
+    }
+    tide_left_mark *chosen =
+        tide_arena_alloc(&snapshot->arena, 2 * notes->n_marks, sizeof(*chosen));
+    if (chosen == NULL) {
+        return TIDE_NO_MEMORY;
+    }
+    left->n_marks = tide_document_choose_marks(marks, notes->n_marks, chosen);
+    left->marks = chosen;
+    return TIDE_OK;
+}
+
+/* The device of the block that is alive at an address is that of its allocation: addresses of
+ * different devices differ. */
+static tide_status make_names(const tide_recover_notes *notes, tide_snapshot *snapshot,
+                              tide_left *left) {
+    row_counter counter = {.snapshot = snapshot};
+    size_t n_devices = snapshot->n_devices;
+    tide_left_name *names =
+        tide_arena_alloc(&snapshot->arena, notes->n_labels * n_devices, sizeof(*names));
+    size_t n = 0;
+    if (names == NULL) {
+        return TIDE_NO_MEMORY;
+    }
+    for (size_t i = 0; i < notes->n_labels; i++) {
+        const tide_recover_label *label = &notes->labels[i];
+        count_to(&counter, label->n_before);
+        for (size_t d = 0; d < n_devices; d++) {
+            names[n++] = (tide_left_name){.device = d,
+                                          .row = counter.rows[d],
+                                          .address = label->address,
+                                          .category = label->category,
+                                          .name = label->name,
+                                          .is_by_rule = label->certainty != TIDE_CERTAINTY_NAMED};
+        }
+    }
+    left->names = names;
+    left->n_names = n;
+    return TIDE_OK;
+}
+
+/* Nothing lies before the first event that the log has not told of itself. */
+static tide_status make_peaks(tide_snapshot *snapshot, tide_left *left) {
+    row_counter counter = {.snapshot = snapshot};
+    tide_left_peak *peaks = tide_arena_alloc(&snapshot->arena, snapshot->n_devices, sizeof(*peaks));
+    if (peaks == NULL) {
+        return TIDE_NO_MEMORY;
+    }
+    count_to(&counter, snapshot->n_events);
+    for (size_t d = 0; d < snapshot->n_devices; d++) {
+        peaks[d] = (tide_left_peak){.n_rows = counter.rows[d]};
+    }
+    left->peaks = peaks;
+    left->n_devices = snapshot->n_devices;
+    return TIDE_OK;
+}
+
+/* ---- the document ---- */
+
+static tide_status set_devices(tide_snapshot *snapshot) {
+    size_t n = 1;
+    for (size_t i = 0; i < snapshot->n_events; i++) {
+        n = snapshot->events[i].device >= n ? (size_t)snapshot->events[i].device + 1 : n;
+    }
+    for (size_t i = 0; i < snapshot->n_start_segments; i++) {
+        size_t device = snapshot->start_segments[i].device;
+        n = device >= n ? device + 1 : n;
+    }
+    tide_snapshot_device *devices = tide_arena_alloc(&snapshot->arena, n, sizeof(*devices));
+    if (devices == NULL) {
+        return TIDE_NO_MEMORY;
+    }
+    for (size_t i = 0; i < n; i++) {
+        devices[i] = (tide_snapshot_device){"cuda", "", -1, -1, -1, -1, -1, -1};
+    }
+    snapshot->devices = devices;
+    snapshot->n_devices = n;
+    return TIDE_OK;
+}
+
+static const char *text_of(const tide_recover_notes *notes, const char *key) {
+    const char *found = "";
+    for (size_t i = 0; i < notes->n_texts; i++) {
+        found = strcmp(notes->texts[i].key, key) == 0 ? notes->texts[i].value : found;
+    }
+    return found;
+}
+
+tide_status tide_document_from_log(const tide_left *process, tide_snapshot **ret_snapshot,
+                                   tide_recover_report *ret_report, tide_error *error) {
+    tide_recover_notes notes;
+    tide_snapshot *snapshot = NULL;
+    tide_left left = *process;
+    TIDE_TRY(
+        tide_recover_with_notes(process->log_path, NULL, &snapshot, ret_report, &notes, error));
+    tide_status status = set_devices(snapshot);
+    status = status == TIDE_OK ? make_marks(&notes, snapshot, &left) : status;
+    status = status == TIDE_OK ? make_names(&notes, snapshot, &left) : status;
+    status = status == TIDE_OK ? make_peaks(snapshot, &left) : status;
+    status = status == TIDE_OK ? tide_document_add_history(snapshot, &left, &notes) : status;
+    if (status != TIDE_OK) {
+        tide_snapshot_destroy(snapshot);
+        return tide_fail(error, status, "%s: no host memory for the log", process->log_path);
+    }
+    snapshot->run.implementation = "pytorch";
+    snapshot->run.command = text_of(&notes, "run.command");
+    *ret_snapshot = snapshot;
+    return TIDE_OK;
+}

@@ -1,0 +1,89 @@
+"""What the preloaded library that records the process asks for and is told (live/exports.h).
+
+The library listens to PyTorch's allocator itself. From here it learns the paths of modules, steps and
+phases, what tensors are, and how the program ended.
+"""
+import ctypes
+import os
+import sys
+import weakref
+
+NAMED = 2  # certainty of a category: it was read from the tensor itself
+ATTACHED = 1  # tide_attach_state (live/attach.h)
+
+
+class Live:
+    """The library's functions, and the names of modules that it was given."""
+
+    def __init__(self, library):
+        text, address = ctypes.c_char_p, ctypes.c_uint64
+        self.library = library
+        self.attach = _typed(library.tidemark_live_attach, [], ctypes.c_int)
+        self._mark = _typed(library.tidemark_live_mark, [text], ctypes.c_int)
+        self._label = _typed(library.tidemark_live_label, [address, text, text, ctypes.c_int], None)
+        self._describe = _typed(library.tidemark_live_describe, [text, text], None)
+        self._name_module = _typed(library.tidemark_live_module, [ctypes.c_void_p, text], None)
+        self._is_called = _typed(library.tidemark_live_is_called, [ctypes.c_void_p], ctypes.c_int)
+        self.n_rows = _typed(library.tidemark_live_n_rows, [], ctypes.c_uint64)
+        self.named = {}  # id of a module -> weak reference to it
+        self.resolver = None  # kept alive for the library
+
+    def mark(self, name):
+        self._mark(name.encode())
+
+    def label(self, address, category, name):
+        self._label(address, category.encode(), name.encode(), NAMED)
+
+    def describe(self, key, value):
+        self._describe(key.encode(), str(value).encode(errors="replace"))
+
+    def watch_modules(self, torch):
+        """Lets the library ask for the path of a module when it meets one that it does not know."""
+        call = getattr(torch.nn.Module, "_wrapped_call_impl", None)
+        if call is None:
+            return
+
+        @ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
+        def resolve(module):
+            try:  # what it raised would come up in the middle of the program
+                if self._is_called(module):  # else it may be gone, and must not be touched
+                    self.name_modules(ctypes.cast(module, ctypes.py_object).value)
+            except Exception as error:
+                print(f"tidemark: modules have no names: {type(error).__name__}: {error}", file=sys.stderr)
+            return 0
+
+        self.resolver = resolve
+        self.library.tidemark_live_module_code(ctypes.c_void_p(id(call.__code__)))
+        self.library.tidemark_live_resolver(resolve)
+
+    def name_modules(self, outermost):
+        for path, module in outermost.named_modules():
+            key = id(module)
+            if self.named.get(key, _nothing)() is not module:
+                self.named[key] = weakref.ref(module, self._forget(key))
+                self._name_module(key, (path or type(module).__name__).encode())
+
+    def _forget(self, key):
+        def forget(reference):
+            if self.named.get(key) is reference:
+                del self.named[key]
+                self._name_module(key, None)
+
+        return forget
+
+
+def _nothing():
+    return None
+
+
+def _typed(function, arguments, result):
+    function.argtypes, function.restype = arguments, result
+    return function
+
+
+def find():
+    """The library of this process; None: it is not preloaded, or nothing asked it to record."""
+    library = ctypes.CDLL(None)
+    if not os.environ.get("TIDEMARK_LIVE") or not hasattr(library, "tidemark_live_attach"):
+        return None
+    return Live(library)
