@@ -111,7 +111,7 @@ typedef struct tide_recover_notes {
     size_t n_texts;
 } tide_recover_notes;
 
-/* The same, with what such a log says beside the events. */
+/* The same, with what such a log says beside the events; it may have no event. */
 TIDE_NODISCARD tide_status tide_recover_with_notes(const char *path, const tide_hostmem *mem,
                                                    tide_snapshot **ret_snapshot,
                                                    tide_recover_report *ret_report,

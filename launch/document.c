@@ -47,13 +47,32 @@ static tide_status store_strings(tide_document *document) {
     return TIDE_OK;
 }
 
-static tide_status set_devices(tide_snapshot *snapshot, const tide_launch_config *config) {
+/* The cards of this machine, as the driver described them to the process. */
+static tide_status set_real_devices(tide_arena *arena, tide_snapshot_device *devices,
+                                    size_t n_devices, const tide_left *left) {
+    for (size_t i = 0; i < n_devices && i < left->n_devices; i++) {
+        devices[i].kind = "cuda";
+        devices[i].name = tide_arena_text(arena, left->peaks[i].name);
+        devices[i].total_bytes = left->peaks[i].total_bytes;
+        devices[i].compute_capability = left->peaks[i].compute_capability;
+        if (devices[i].name == NULL) {
+            return TIDE_NO_MEMORY;
+        }
+    }
+    return TIDE_OK;
+}
+
+static tide_status set_devices(tide_snapshot *snapshot, const tide_left *left,
+                               const tide_launch_config *config) {
     tide_snapshot_device *devices =
         tide_arena_copy(&snapshot->arena, snapshot->devices, snapshot->n_devices, sizeof(*devices));
     if (devices == NULL) {
         return TIDE_NO_MEMORY;
     }
-    for (size_t i = 0; i < snapshot->n_devices; i++) {
+    if (config->cards == NULL) {
+        TIDE_TRY(set_real_devices(&snapshot->arena, devices, snapshot->n_devices, left));
+    }
+    for (size_t i = 0; config->cards != NULL && i < snapshot->n_devices; i++) {
         tide_card card;
         bool is_known = tide_launch_card(config->cards, i, &card);
         devices[i].kind = "virtual";
@@ -186,7 +205,7 @@ tide_status tide_document_add_history(tide_snapshot *snapshot, const tide_left *
 
 static tide_status describe(tide_snapshot *snapshot, const tide_left *process,
                             const tide_launch_config *config) {
-    TIDE_TRY(set_devices(snapshot, config));
+    TIDE_TRY(set_devices(snapshot, process, config));
     TIDE_TRY(set_run(snapshot, process, config));
     return set_software(snapshot, process);
 }

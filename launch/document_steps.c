@@ -100,9 +100,10 @@ static void take_mark(builder *to, size_t mark) {
 }
 
 /* Between backward and optimizer there is no forward pass: what happens there, such as clipping,
- * belongs to the step alone. What follows the last step is no step, unless memory ran out in it. */
+ * belongs to the step alone. What follows the last step is no step, unless memory ran out in it, or
+ * the program was killed. */
 static void drop_empty(builder *of) {
-    bool keeps_open = of->document->left->is_out_of_memory;
+    bool keeps_open = of->document->left->is_out_of_memory || of->document->left->was_cut;
     for (size_t i = 0; i < of->document->left->n_marks; i++) {
         uint32_t which = of->after[i];
         if (which == TIDE_NONE) {

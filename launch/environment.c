@@ -98,12 +98,19 @@ static void add_scratch(builder *to, const tide_launch *launch) {
 /* What live/ reads (live/record.h). */
 static void add_live(builder *to, const tide_launch *launch, const tide_launch_config *config) {
     char text[2 * TIDE_LAUNCH_PATH_BYTES];
-    snprintf(text, sizeof(text), "%s/%%p.log", launch->folder);
+    snprintf(text, sizeof(text), "%s/%%p.log", launch->logs);
     set(to, "TIDEMARK_LIVE", config->log != NULL ? config->log : text);
     set(to, "TIDEMARK_LIVE_STACKS", config->stacks);
     set(to, "TIDEMARK_LIVE_FULL", config->full);
     set_number(to, "TIDEMARK_LIVE_BYTES", config->log_bytes);
     set_number(to, "TIDEMARK_LIVE_EVERY", config->every);
+    /* The log is no file of the program's. */
+    snprintf(text, sizeof(text), "%s", config->log != NULL ? config->log : launch->logs);
+    char *slash = config->log != NULL ? strrchr(text, '/') : NULL;
+    if (slash != NULL) {
+        *slash = '\0';
+    }
+    join(to, "TIDEMARK_SCRATCH_REAL", config->log == NULL || slash != NULL ? text : ".", NULL);
 }
 
 static void add_card(builder *to, const tide_launch *launch, const tide_launch_config *config) {

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "launch/launch_internal.h"
+#include "launch/logs.h"
 
 void tide_launch_config_init(tide_launch_config *config) {
     *config = (tide_launch_config){.cards = "h100-80",
@@ -37,9 +38,17 @@ tide_status tide_launch_run(const tide_launch_config *config, tide_launch *ret_l
     TIDE_TRY(tide_launch_find_objects(ret_launch, error));
     TIDE_TRY(tide_launch_check_scratch(ret_launch, config, error));
     TIDE_TRY(tide_launch_make_folder(ret_launch, config->cards != NULL, error));
+    if (config->log == NULL && config->method != TIDE_LAUNCH_HISTORY &&
+        tide_launch_has_live(ret_launch)) {
+        TIDE_TRY(tide_logs_make(ret_launch->logs, error));
+    }
     return run(program.path, config, ret_launch, error);
 }
 
 void tide_launch_close(tide_launch *launch) {
     tide_launch_remove_folder(launch);
+    if (!launch->keeps_logs) {
+        tide_logs_remove(launch->logs);
+    }
+    launch->logs[0] = '\0';
 }

@@ -64,6 +64,8 @@ typedef struct tide_launch {
     char objects[TIDE_LAUNCH_PATH_BYTES]; /* folder with the libraries to preload */
     char python[TIDE_LAUNCH_PATH_BYTES];  /* folder with the package */
     char program[TIDE_LAUNCH_PATH_BYTES]; /* this program */
+    char logs[TIDE_LAUNCH_PATH_BYTES];    /* folder of the logs (logs.h); "": there is none */
+    bool keeps_logs;                      /* closing leaves them */
     int alive_fd;                         /* the cleaner waits for its other end */
     long cleaner;                         /* process; -1: none */
     int exit_status;                      /* of the program; -1: a signal ended it */
@@ -83,7 +85,7 @@ TIDE_NODISCARD tide_status tide_launch_check(const tide_launch_config *config, t
 TIDE_NODISCARD tide_status tide_launch_run(const tide_launch_config *config,
                                            tide_launch *ret_launch, tide_error *error);
 
-/* Removes the folder, and ends processes of the run that are still there. */
+/* Removes the folders, and ends processes of the run that are still there. */
 void tide_launch_close(tide_launch *launch);
 
 #ifdef __cplusplus

@@ -82,10 +82,29 @@ static tide_status read_process(const tide_launch *launch, int64_t pid, tide_lef
         return status;
     }
     TIDE_TRY(find_file(launch, pid, "pickle", list, &process->snapshot_path));
-    TIDE_TRY(find_file(launch, pid, "log", list, &process->log_path));
+    if (process->is_live) {
+        TIDE_TRY(find_file(launch, pid, "log", list, &process->log_path));
+    }
     TIDE_TRY(find_file(launch, pid, "calls", list, &process->calls_path));
     list->n_processes++;
     return TIDE_OK;
+}
+
+/* A process that was killed left its log alone. One without an event, such as a shell between the
+ * command and the program, has nothing to tell. */
+static tide_status read_lone_log(const tide_launch *launch, int64_t pid, tide_left_list *list,
+                                 tide_error *error) {
+    const char *path = NULL;
+    const char *json = NULL;
+    TIDE_TRY(find_file(launch, pid, "json", list, &json));
+    TIDE_TRY(find_file(launch, pid, "log", list, &path));
+    if (json != NULL || path == NULL) {
+        return TIDE_OK;
+    }
+    tide_status status =
+        tide_left_read_log(path, pid, list, &list->processes[list->n_processes], error);
+    list->n_processes += status == TIDE_OK;
+    return status == TIDE_FORMAT ? TIDE_OK : status;
 }
 
 /* Of lines that differ in their bound alone the largest counts. */
@@ -184,6 +203,10 @@ static tide_status read_folder(const tide_launch *launch, DIR *folder, tide_left
         int64_t pid = pid_of(entry->d_name, ".json");
         if (pid >= 0 && list->n_processes < MAX_PROCESSES) {
             TIDE_TRY(read_process(launch, pid, list, error));
+        }
+        pid = pid_of(entry->d_name, ".log");
+        if (pid >= 0 && list->n_processes < MAX_PROCESSES) {
+            TIDE_TRY(read_lone_log(launch, pid, list, error));
         }
         pid = pid_of(entry->d_name, ".card");
         if (pid >= 0) {

@@ -28,9 +28,12 @@ extern "C" {
 /* PyTorch's statistics of a device, which are exact even where the history is not whole. */
 typedef struct tide_left_peak {
     int64_t allocated_bytes, reserved_bytes;
-    int64_t n_retries; /* how often the cache gave back all its segments and tried again */
-    int64_t n_oom;     /* allocations that failed, caught ones too */
-    int64_t n_rows;    /* of its history, dropped ones included */
+    int64_t n_retries;          /* how often the cache gave back all its segments and tried again */
+    int64_t n_oom;              /* allocations that failed, caught ones too */
+    int64_t n_rows;             /* of its history, dropped ones included */
+    const char *name;           /* of the device, as the driver calls it; "" unknown */
+    int64_t total_bytes;        /* of the device; -1 */
+    int64_t compute_capability; /* 90 for 9.0; -1 */
 } tide_left_peak;
 
 /* A place where something began or ended. */
@@ -68,7 +71,9 @@ typedef struct tide_left {
     const char *exception;    /* that ended it, with its message */
     const char *failing_line; /* where the program raised it: "train.py:58 (main)" */
     bool is_out_of_memory;    /* it is PyTorch's OutOfMemoryError */
+    bool is_live;             /* its log has its events */
     bool ended_early;         /* after the steps or calls that were asked for */
+    bool was_cut;             /* it was killed: what it did last may be incomplete */
     int64_t n_steps, n_calls, host_peak_bytes;
     const tide_left_peak *peaks; /* by device */
     size_t n_devices;

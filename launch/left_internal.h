@@ -10,4 +10,9 @@
 TIDE_NODISCARD tide_status tide_left_parse(const char *text, tide_left_list *list,
                                            tide_left *ret_process, tide_error *error);
 
+/* left_log.c. A process that left nothing but the log at `path`, which the list keeps. TIDE_FORMAT:
+ * nothing of it can be read. */
+TIDE_NODISCARD tide_status tide_left_read_log(const char *path, int64_t pid, tide_left_list *list,
+                                              tide_left *ret_process, tide_error *error);
+
 #endif

@@ -75,11 +75,18 @@ static tide_status read_peaks(reader *read, const cJSON *in) {
         if (rows == NULL || !is_amount(rows, MOST_AMOUNT)) {
             return TIDE_FORMAT;
         }
-        peaks[i++] = (tide_left_peak){.allocated_bytes = integer(peak, "allocated"),
-                                      .reserved_bytes = integer(peak, "reserved"),
-                                      .n_retries = integer(peak, "retries"),
-                                      .n_oom = integer(peak, "out_of_memory"),
-                                      .n_rows = (int64_t)rows->valuedouble};
+        const char *name = cJSON_GetStringValue(item(peak, "name"));
+        peaks[i] = (tide_left_peak){.allocated_bytes = integer(peak, "allocated"),
+                                    .reserved_bytes = integer(peak, "reserved"),
+                                    .n_retries = integer(peak, "retries"),
+                                    .n_oom = integer(peak, "out_of_memory"),
+                                    .n_rows = (int64_t)rows->valuedouble,
+                                    .total_bytes = integer(peak, "total"),
+                                    .compute_capability = integer(peak, "capability")};
+        peaks[i].name = tide_arena_text(read->arena, name != NULL ? name : "");
+        if (peaks[i++].name == NULL) {
+            return TIDE_NO_MEMORY;
+        }
         rows = rows->next;
     }
     read->to->peaks = peaks;
@@ -179,6 +186,7 @@ static tide_status read_root(reader *read, const cJSON *in) {
     to->host_peak_bytes = integer(in, "host_peak_bytes");
     to->is_out_of_memory = cJSON_IsTrue(item(in, "is_out_of_memory"));
     to->ended_early = cJSON_IsTrue(item(in, "ended_early"));
+    to->is_live = cJSON_IsTrue(item(in, "is_live"));
     TIDE_TRY(text(read, in, "torch", &to->torch));
     TIDE_TRY(text(read, in, "cuda", &to->cuda));
     TIDE_TRY(text(read, in, "python", &to->python));

@@ -12,7 +12,7 @@
 #include "live/memory.h"
 #include "live/state_internal.h"
 
-enum { MAX_FRAMES = 128 };
+enum { MAX_FRAMES = 128, PATH_BYTES = 4096 };
 
 enum { UNUSED = 0, OPENING, OPEN, CLOSED };
 
@@ -113,6 +113,17 @@ static void forget_parent(void) {
     atomic_store(&state, UNUSED);
 }
 
+/* The run that this process belongs to finds its log in the run's folder, wherever it lies. */
+static void link_log(void) {
+    char path[PATH_BYTES];
+    const char *folder = getenv("TIDEMARK_RUN_FOLDER");
+    if (folder != NULL &&
+        snprintf(path, sizeof(path), "%s/%ld.log", folder, (long)getpid()) < (int)sizeof(path)) {
+        (void)unlink(path); /* of an earlier process with this number */
+        (void)!symlink(tide_live_path(&live), path);
+    }
+}
+
 static void describe(void) {
     static const char *const KEPT[] = {"PYTORCH_ALLOC_CONF",
                                        "PYTORCH_CUDA_ALLOC_CONF",
@@ -150,6 +161,7 @@ tide_live *tide_live_open(void) {
         (void)pthread_atfork(NULL, NULL, forget_parent); /* fails without memory only */
     }
     if (is_open) {
+        link_log();
         describe();
     }
     atomic_store_explicit(&state, is_open ? OPEN : CLOSED, memory_order_release);

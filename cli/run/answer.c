@@ -56,6 +56,11 @@ static bool find_failed(const tide_run_answer *of, size_t *ret_process) {
 
 const char *tide_run_card_name(const tide_run_answer *of, tide_run_place at) {
     tide_card card;
+    if (of->config->cards == NULL) {
+        const tide_left *left = of->processes[at.process].left;
+        const char *name = at.device < left->n_devices ? left->peaks[at.device].name : "";
+        return name[0] != '\0' ? name : "the GPU";
+    }
     return tide_launch_card(of->config->cards, at.device, &card) &&
                    strstr(of->options->device, ".json") == NULL
                ? card.spec
@@ -145,7 +150,8 @@ static bool tell_failure(const tide_run_answer *of, size_t i, tide_run_place at)
 /* How the margin has to be read where nobody has measured what the context takes. */
 static void add_margin(const tide_run_answer *of, tide_run_place at, tide_text *to) {
     tide_card card;
-    if (!tide_launch_card(of->config->cards, at.device, &card) || card.context_bytes < 0) {
+    if (of->config->cards != NULL &&
+        (!tide_launch_card(of->config->cards, at.device, &card) || card.context_bytes < 0)) {
         tide_text_add(to, ", less what the CUDA context and libraries take, which is not measured "
                           "for this card");
     }
@@ -162,6 +168,31 @@ static void add_end(const tide_run_answer *of, tide_text *to) {
     } else {
         tide_text_add(to, "it fits ");
     }
+}
+
+/* On a GPU it is no question whether the program fits. */
+static void tell_use(const tide_run_answer *of, tide_run_place at) {
+    char line[LINE_BYTES];
+    char allocated[TIDE_BYTES_TEXT];
+    char reserved[TIDE_BYTES_TEXT];
+    char total[TIDE_BYTES_TEXT];
+    const tide_left *left = of->processes[at.process].left;
+    int64_t total_bytes = at.device < left->n_devices ? left->peaks[at.device].total_bytes : -1;
+    tide_text text = tide_text_in(line, sizeof(line));
+    if (of->launch->signal_number != 0) {
+        tide_text_add(&text, "signal %d ended the program; ", of->launch->signal_number);
+    } else if (of->launch->exit_status != 0) {
+        tide_text_add(&text, "the program ended with status %d; ", of->launch->exit_status);
+    }
+    tide_text_add(&text, "on ");
+    add_card(of, at, &text);
+    tide_text_add(&text, ", PyTorch allocated %s and reserved %s at their peaks",
+                  tide_bytes_format(tide_run_allocated_peak(of, at), allocated),
+                  tide_bytes_format(tide_run_reserved_peak(of, at), reserved));
+    if (total_bytes > 0) {
+        tide_text_add(&text, ", of %s", tide_bytes_format(total_bytes, total));
+    }
+    tide_cli_note(TIDE_COMMAND_RUN, "%s", line);
 }
 
 static void tell_fit(const tide_run_answer *of, tide_run_place at) {
@@ -306,8 +337,8 @@ static void tell_nothing(const tide_run_answer *of) {
     }
     tide_cli_note(
         TIDE_COMMAND_RUN,
-        "nothing is known of the program's memory: no process of it has used the virtual "
-        "card with PyTorch and come to its end. Does it ask for the device cuda, and does "
+        "nothing is known of the program's memory: no process of it has allocated memory of a GPU. "
+        "Does it ask for the device cuda, and does "
         "its PyTorch have CUDA (python -c 'import torch; print(torch.version.cuda)')?");
 }
 
@@ -331,13 +362,17 @@ void tide_run_tell(const tide_run_answer *answer) {
     if (find_failed(answer, &failed)) {
         at = failing_place(answer, failed, at);
         is_peak_told = tell_failure(answer, failed, at);
+    } else if (answer->config->cards == NULL) {
+        tell_use(answer, at);
     } else {
         tell_fit(answer, at);
     }
     tide_run_tell_other_cards(answer, at);
     tell_peak(answer, at, is_peak_told);
     tell_shares(answer, at);
-    tide_run_tell_inexact(answer->list);
-    tide_run_tell_values(answer);
+    if (answer->config->cards != NULL) {
+        tide_run_tell_inexact(answer->list);
+        tide_run_tell_values(answer);
+    }
     tell_files(answer, at);
 }

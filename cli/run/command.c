@@ -1,4 +1,5 @@
-/* tidemark run: a program of the user's on a virtual card. */
+/* tidemark run: a program of the user's, recorded on a GPU or on a virtual card. */
+#include <dlfcn.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,10 +19,10 @@ enum { EXIT_NOT_STARTED = 125 };
 static const tide_option OPTIONS[] = {
     {.kind = TIDE_OPTION_HEADING, .help = "Card"},
     TIDE_OPTION_OF(TEXT, "device", "virtual:CARD[xN]", tide_choice_virtual_device, AT(device),
-                   "the virtual card; virtual:h100-80x8 is eight of a kind, "
-                   "virtual:h100-80+a100-40 two different ones"),
+                   "a virtual card in place of this machine's GPUs; virtual:h100-80x8 is eight of "
+                   "a kind, virtual:h100-80+a100-40 two different ones"),
     TIDE_OPTION(SIZE, "memory-limit", "SIZE", AT(memory_limit_bytes),
-                "bytes of each card, such as 24GiB; default what the card has"),
+                "bytes of each virtual card, such as 24GiB; default what the card has"),
     {.kind = TIDE_OPTION_HEADING, .help = "Program"},
     TIDE_OPTION(COUNT, "steps", "N", AT(n_steps),
                 "end the program with status 0 after N steps of its first optimizer"),
@@ -32,6 +33,8 @@ static const tide_option OPTIONS[] = {
     TIDE_PROGRAM_ROW_WRITES(AT(program)),
     TIDE_OPTION(TEXT, "keep-writes", "FOLDER", AT(keep_writes),
                 "keep what the program wrote in this new folder"),
+    {.kind = TIDE_OPTION_HEADING, .help = "Recording"},
+    TIDE_LIVE_ROWS(AT(live)),
     {.kind = TIDE_OPTION_HEADING, .help = "Output"},
     {.kind = TIDE_OPTION_TEXT,
      .letter = "o",
@@ -48,9 +51,11 @@ static const tide_option_table TABLE = {
     .command = TIDE_COMMAND_RUN,
     .operands = "-- COMMAND [ARGUMENT...]",
     .intro =
-        "Runs a PyTorch program, unchanged, on a virtual card, and tells whether it fits and what\n"
-        "fills its memory. It needs no GPU: PyTorch's own allocator and autograd run, but no\n"
-        "kernel does, so that losses and results are not real.\n",
+        "Runs a program, unchanged, and tells what fills the memory of its GPUs, with the line of\n"
+        "the program and the module that each block belongs to. On a virtual card it needs no "
+        "GPU:\n"
+        "PyTorch's own allocator and autograd run, but no kernel does, so that losses and results\n"
+        "are not real.\n",
     .options = OPTIONS,
     .n_options = sizeof(OPTIONS) / sizeof(OPTIONS[0]),
     .notes =
@@ -61,11 +66,28 @@ static const tide_option_table TABLE = {
 
 /* ---- the command ---- */
 
+/* Without --device the program uses the GPUs of this machine. */
+static tide_status check_real(const tide_run_command_options *options, tide_error *error) {
+    void *driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
+    if (driver == NULL) {
+        return tide_fail(error, TIDE_INVALID,
+                         "this machine has no NVIDIA driver: name a virtual card for the program: "
+                         "tidemark run --device virtual:h100-80 -- COMMAND");
+    }
+    (void)dlclose(driver);
+    bool needs_virtual = options->memory_limit_bytes > 0 || options->wants_need ||
+                         options->keep_writes != NULL ||
+                         strcmp(options->program.streams, "now") != 0 ||
+                         strcmp(options->program.values, "auto") != 0;
+    return needs_virtual ? tide_fail(error, TIDE_INVALID,
+                                     "--memory-limit, --need, --keep-writes, --streams and "
+                                     "--values are for virtual cards: add --device virtual:CARD")
+                         : TIDE_OK;
+}
+
 static tide_status check_options(const tide_run_command_options *options, tide_error *error) {
     if (options->device == NULL) {
-        return tide_fail(error, TIDE_INVALID,
-                         "name the card that the program is to see: tidemark run --device "
-                         "virtual:h100-80 -- COMMAND");
+        TIDE_TRY(check_real(options, error));
     }
     TIDE_TRY(tide_program_options_check(&options->program, options->n_steps, error));
     if (options->keep_writes != NULL && strcmp(options->program.writes, "allow") == 0) {
@@ -127,16 +149,20 @@ static int run_program(const tide_run_command_options *options, char *const *arg
     tide_run_figures figures = {.fits = true};
     tide_launch_config_init(&config);
     config.arguments = arguments;
-    config.cards = cards;
+    config.cards = options->device != NULL ? cards : NULL;
     config.memory_bytes = options->memory_limit_bytes;
     config.n_steps = options->n_steps;
     config.n_calls = options->program.n_calls;
     config.values = options->program.values;
     config.streams =
         strcmp(options->program.streams, "both") == 0 ? "now" : options->program.streams;
-    config.writes_are_real = strcmp(options->program.writes, "allow") == 0;
+    config.writes_are_real =
+        options->device == NULL || strcmp(options->program.writes, "allow") == 0;
     tide_status status = check_options(options, &error);
     if (status == TIDE_OK) {
+        status = tide_live_options_apply(&options->live, &config, &error);
+    }
+    if (status == TIDE_OK && options->device != NULL) {
         status = tide_launch_cards(options->device, cards, &error);
     }
     if (status == TIDE_OK) {
@@ -151,6 +177,10 @@ static int run_program(const tide_run_command_options *options, char *const *arg
         return EXIT_NOT_STARTED;
     }
     status = tide_run_report(options, &config, &launch, &files, &figures, &error);
+    launch.keeps_logs = status != TIDE_OK && launch.logs[0] != '\0';
+    if (launch.keeps_logs) {
+        tide_cli_note(TIDE_COMMAND_RUN, "the log is kept: tidemark recover --last reads it");
+    }
     tide_launch_close(&launch);
     if (status == TIDE_OK) {
         status = run_more(options, config, &figures, &error);
@@ -163,7 +193,8 @@ static int run_program(const tide_run_command_options *options, char *const *arg
 
 /* What stands behind the first "--" is the program's, and not parsed. */
 static int run(int argc, char **argv) {
-    tide_run_command_options options = {.program = TIDE_PROGRAM_OPTIONS_DEFAULT};
+    tide_run_command_options options = {.program = TIDE_PROGRAM_OPTIONS_DEFAULT,
+                                        .live = TIDE_LIVE_OPTIONS_DEFAULT};
     int exit_status = TIDE_EXIT_SUCCESS;
     int n_own = 0;
     while (n_own < argc && strcmp(argv[n_own], "--") != 0) {
@@ -187,7 +218,7 @@ static int run(int argc, char **argv) {
 
 const tide_command tide_command_run = {
     .name = TIDE_COMMAND_RUN,
-    .summary = "run a PyTorch program on a virtual card, and tell what fills its memory",
+    .summary = "run a program on a GPU or a virtual card, and tell what fills its memory",
     .options = &TABLE,
     .run = run,
 };

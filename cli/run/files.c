@@ -50,7 +50,8 @@ tide_status tide_run_name_files(const tide_run_command_options *options, char *c
     char program[TIDE_PATH_BYTES];
     char card[64];
     name_program(arguments, program, sizeof(program));
-    snprintf(card, sizeof(card), "%s", base_of(options->device + strlen("virtual:")));
+    snprintf(card, sizeof(card), "%s",
+             options->device != NULL ? base_of(options->device + strlen("virtual:")) : "gpu");
     int n = options->output != NULL
                 ? snprintf(ret_files->snapshot, TIDE_PATH_BYTES, "%s", options->output)
                 : snprintf(ret_files->snapshot, TIDE_PATH_BYTES, "%s-%s" ENDING, program, card);

@@ -9,6 +9,7 @@
 
 #include "cli/files.h"
 #include "cli/program_options.h"
+#include "cli/run/live_options.h"
 #include "common/text.h"
 #include "launch/cards.h"
 #include "launch/launch.h"
@@ -19,12 +20,13 @@
 #define TIDE_COMMAND_RUN "run"
 
 typedef struct tide_run_command_options {
-    const char *device;          /* NULL: not given */
+    const char *device;          /* NULL: the cards of this machine */
     const char *output;          /* of -o; NULL: named after the program */
     const char *page;            /* of --html; NULL: beside the snapshot */
     uint64_t n_steps;            /* 0: to the end */
     uint64_t memory_limit_bytes; /* of each card; 0: the card's */
     tide_program_options program;
+    tide_live_options live;
     const char *keep_writes; /* NULL: what the program wrote is dropped */
     bool wants_need;         /* --need */
 } tide_run_command_options;

@@ -21,6 +21,7 @@ def describe(torch, recording):
         "python": platform.python_version(),
         "backend": torch.cuda.get_allocator_backend(),
         "has_history": recording.has_history,
+        "is_live": recording.marks.live is not None,
         "peaks": [_peaks(torch, device) for device in devices],
         "n_rows": recording.marks.here(),
         "n_steps": recording.marks.n_steps,
@@ -37,11 +38,15 @@ def describe(torch, recording):
 
 def _peaks(torch, device):
     stats = torch.cuda.memory_stats(device)
+    properties = torch.cuda.get_device_properties(device)
     return {
         "allocated": stats.get("allocated_bytes.all.peak", 0),
         "reserved": stats.get("reserved_bytes.all.peak", 0),
         "retries": stats.get("num_alloc_retries", 0),
         "out_of_memory": stats.get("num_ooms", 0),
+        "name": properties.name,
+        "total": properties.total_memory,
+        "capability": 10 * properties.major + properties.minor,
     }
 
 

@@ -78,8 +78,9 @@ def _begin():
         if _recording.live is not None and _recording.live.attach() == live.ATTACHED:
             _recording.live.watch_modules(torch)
             torch._C._cuda_attach_out_of_memory_observer(_at_out_of_memory)
-        elif torch.cuda.get_allocator_backend() == "native":
+        else:
             _recording.marks.live = None
+        if _recording.marks.live is None and torch.cuda.get_allocator_backend() == "native":
             _recording.look = own_history.share(torch, _switch_on)
             torch._C._cuda_attach_out_of_memory_observer(_at_out_of_memory)
             _recording.has_history = True

@@ -131,7 +131,7 @@ class Api(Programs):
         self.assertEqual(out, "True False\n")
         self.assertEqual(err, "tidemark: snapshot(): /no/such/file could not be written\n")
         self.assertEqual(calls, [
-            "mark step",
+            "mark own step",
             "begin 0 outer", "begin 1 inner", "begin 2 inner", "end 2", "end 1",
             "begin 3 fails", "end 3", "end 0",
             "label 10 kv cache cache 2",
@@ -161,7 +161,7 @@ class Api(Programs):
 
     def test_a_fork_of_the_program_is_recorded(self):
         fork = "import os, tidemark\nif os.fork() == 0:\n    tidemark.step()\n    os._exit(0)\nos.wait()\n"
-        self.assertEqual(self.run_preloaded(fork)[2], ["mark step"])
+        self.assertEqual(self.run_preloaded(fork)[2], ["mark own step"])
 
 
 class Steps(unittest.TestCase):
@@ -213,7 +213,7 @@ class Recorded(Programs):
         path, rest = out.splitlines()[0].rsplit(maxsplit=1)
         self.assertTrue(os.path.samefile(path, os.path.join(PACKAGES, "tidemark", "__init__.py")))
         self.assertEqual((rest, out.splitlines()[1]), ("[]", "False"))
-        self.assertIn("tidemark: snapshot(): this recording is read when the program ends", err)
+        self.assertIn("x.json.gz could not be written", err)
 
     def test_the_path_of_the_program_comes_first(self):
         os.makedirs(self.path("first/tidemark"))

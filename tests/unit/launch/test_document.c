@@ -319,10 +319,10 @@ static void an_annotation_lies_in_the_phase_that_it_begins_in(void **state) {
 static void a_name_is_of_the_block_that_lives_then(void **state) {
     (void)state;
     const history of = {.words = {"+1 +2 -1 +1 +3"},
-                        NAMES({0, 2, ADDRESS(1), "parameter", "w"},
-                              {0, 5, ADDRESS(1), "workspace", "workspace of cuBLAS"},
-                              {0, 5, ADDRESS(2), "optimizer_state", "w.exp_avg"},
-                              {0, 5, ADDRESS(9), "gradient", "of nothing"})};
+                        NAMES({0, 2, ADDRESS(1), "parameter", "w", false},
+                              {0, 5, ADDRESS(1), "workspace", "workspace of cuBLAS", false},
+                              {0, 5, ADDRESS(2), "optimizer_state", "w.exp_avg", false},
+                              {0, 5, ADDRESS(9), "gradient", "of nothing", false})};
     assert_tensors(&of, "parameter w, optimizer_state w.exp_avg, workspace workspace of cuBLAS, "
                         "unknown -");
 }
@@ -355,15 +355,15 @@ static void a_failure_leaves_activations(void **state) {
 
 static void names_of_another_device_are_not_taken(void **state) {
     (void)state;
-    const history of = {
-        .words = {"+1", "+1"},
-        NAMES({1, 1, ADDRESS(1), "parameter", "b"}, {0, 1, ADDRESS(1), "parameter", "a"})};
+    const history of = {.words = {"+1", "+1"},
+                        NAMES({1, 1, ADDRESS(1), "parameter", "b", false},
+                              {0, 1, ADDRESS(1), "parameter", "a", false})};
     assert_tensors(&of, "parameter a, parameter b");
 }
 
 static void a_category_of_the_programs_own(void **state) {
     (void)state;
-    const history of = {.words = {"+1"}, NAMES({0, 1, ADDRESS(1), "cache", "keys"})};
+    const history of = {.words = {"+1"}, NAMES({0, 1, ADDRESS(1), "cache", "keys", false})};
     assert_tensors(&of, "cache keys");
 }
 

@@ -52,7 +52,7 @@ static void begin_and_wait(int to) {
     tide_launch launch = {.alive_fd = -1, .cleaner = -1, .objects = "/nowhere"};
     news told = {.program = 0};
     char marker[TIDE_LAUNCH_PATH_BYTES + 32];
-    if (tide_launch_make_folder(&launch, NULL) != TIDE_OK) {
+    if (tide_launch_make_folder(&launch, true, NULL) != TIDE_OK) {
         _exit(1);
     }
     fill(&launch);
@@ -111,7 +111,7 @@ static void test_the_folder_is_private_and_removed_at_the_end(void **state) {
     char folder[TIDE_LAUNCH_PATH_BYTES];
     struct stat info;
     tide_error error = {""};
-    assert_int_equal(tide_launch_make_folder(&launch, &error), TIDE_OK);
+    assert_int_equal(tide_launch_make_folder(&launch, true, &error), TIDE_OK);
     memcpy(folder, launch.folder, sizeof(folder));
     assert_int_equal(stat(folder, &info), 0);
     assert_int_equal(info.st_mode & 0777, 0700);
@@ -127,7 +127,7 @@ static void test_a_place_that_takes_no_folder_is_named(void **state) {
     tide_launch launch = {.alive_fd = -1, .cleaner = -1, .objects = "/nowhere"};
     tide_error error = {""};
     setenv("TMPDIR", "/no/such/place", 1);
-    assert_int_equal(tide_launch_make_folder(&launch, &error), TIDE_IO);
+    assert_int_equal(tide_launch_make_folder(&launch, true, &error), TIDE_IO);
     unsetenv("TMPDIR");
     assert_non_null(strstr(error.message, "no folder for the run can be made in /no/such/place"));
     assert_string_equal(launch.folder, "");

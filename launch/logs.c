@@ -1,0 +1,126 @@
+#define _XOPEN_SOURCE 700
+#include "launch/logs.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define RUN_PREFIX "run-"
+#define LOG_ENDING ".log"
+
+/* A path in the folder of all runs. False: it is too long, or nobody has a home. */
+static bool find_state(char ret_folder[TIDE_LAUNCH_PATH_BYTES]) {
+    const char *state = getenv("XDG_STATE_HOME");
+    const char *home = getenv("HOME");
+    int n = 0;
+    if (state != NULL && state[0] == '/') {
+        n = snprintf(ret_folder, TIDE_LAUNCH_PATH_BYTES, "%s/tidemark", state);
+    } else if (home != NULL && home[0] == '/') {
+        n = snprintf(ret_folder, TIDE_LAUNCH_PATH_BYTES, "%s/.local/state/tidemark", home);
+    }
+    return n > 0 && n < TIDE_LAUNCH_PATH_BYTES - 64;
+}
+
+/* Makes the folder and those above it. */
+static bool make_folders(char *path) {
+    for (char *at = path + 1; *at != '\0'; at++) {
+        if (*at == '/') {
+            *at = '\0';
+            bool ok = mkdir(path, S_IRWXU) == 0 || errno == EEXIST;
+            *at = '/';
+            if (!ok) {
+                return false;
+            }
+        }
+    }
+    return mkdir(path, S_IRWXU) == 0 || errno == EEXIST;
+}
+
+tide_status tide_logs_make(char ret_folder[TIDE_LAUNCH_PATH_BYTES], tide_error *error) {
+    if (!find_state(ret_folder)) {
+        return tide_fail(error, TIDE_IO,
+                         "there is no folder for the log: HOME and XDG_STATE_HOME are not set; "
+                         "--log names a file");
+    }
+    size_t n = strlen(ret_folder);
+    bool ok = make_folders(ret_folder);
+    if (ok) {
+        snprintf(ret_folder + n, TIDE_LAUNCH_PATH_BYTES - n, "/" RUN_PREFIX "XXXXXX");
+        ok = mkdtemp(ret_folder) != NULL;
+    }
+    return ok ? TIDE_OK
+              : tide_fail(error, TIDE_IO,
+                          "no folder for the log can be made in %.*s: %s; --log names a file",
+                          (int)n, ret_folder, strerror(errno));
+}
+
+void tide_logs_remove(const char *folder) {
+    char path[2 * TIDE_LAUNCH_PATH_BYTES];
+    DIR *open_folder = folder[0] != '\0' ? opendir(folder) : NULL;
+    if (open_folder == NULL) {
+        return;
+    }
+    for (struct dirent *entry = readdir(open_folder); entry != NULL; entry = readdir(open_folder)) {
+        if (strstr(entry->d_name, LOG_ENDING) != NULL) {
+            snprintf(path, sizeof(path), "%s/%s", folder, entry->d_name);
+            (void)unlink(path); /* nobody is left to tell */
+        }
+    }
+    (void)closedir(open_folder);
+    (void)rmdir(folder);
+}
+
+/* Takes the log if it is newer than the one found so far. */
+static void consider(const char *path, struct timespec *newest,
+                     char ret_path[TIDE_LAUNCH_PATH_BYTES]) {
+    struct stat info;
+    if (stat(path, &info) != 0 || !S_ISREG(info.st_mode)) {
+        return;
+    }
+    bool is_newer =
+        info.st_mtim.tv_sec > newest->tv_sec ||
+        (info.st_mtim.tv_sec == newest->tv_sec && info.st_mtim.tv_nsec > newest->tv_nsec);
+    if (is_newer && strlen(path) < TIDE_LAUNCH_PATH_BYTES) {
+        *newest = info.st_mtim;
+        memcpy(ret_path, path, strlen(path) + 1);
+    }
+}
+
+static void search(const char *folder, struct timespec *newest,
+                   char ret_path[TIDE_LAUNCH_PATH_BYTES]) {
+    char path[2 * TIDE_LAUNCH_PATH_BYTES];
+    DIR *open_folder = opendir(folder);
+    for (struct dirent *entry = open_folder != NULL ? readdir(open_folder) : NULL; entry != NULL;
+         entry = readdir(open_folder)) {
+        size_t n = strlen(entry->d_name);
+        snprintf(path, sizeof(path), "%s/%s", folder, entry->d_name);
+        if (strncmp(entry->d_name, RUN_PREFIX, strlen(RUN_PREFIX)) == 0) {
+            search(path, newest, ret_path);
+        } else if (n > strlen(LOG_ENDING) &&
+                   strcmp(entry->d_name + n - strlen(LOG_ENDING), LOG_ENDING) == 0) {
+            consider(path, newest, ret_path);
+        }
+    }
+    if (open_folder != NULL) {
+        (void)closedir(open_folder);
+    }
+}
+
+tide_status tide_logs_last(char ret_path[TIDE_LAUNCH_PATH_BYTES], tide_error *error) {
+    char state[TIDE_LAUNCH_PATH_BYTES];
+    struct timespec newest = {0};
+    ret_path[0] = '\0';
+    if (find_state(state)) {
+        search(state, &newest, ret_path);
+    } else {
+        snprintf(state, sizeof(state), "$XDG_STATE_HOME/tidemark");
+    }
+    return ret_path[0] != '\0'
+               ? TIDE_OK
+               : tide_fail(error, TIDE_INVALID,
+                           "no run has left a log in %s: all were turned into snapshots", state);
+}

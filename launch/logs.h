@@ -1,0 +1,31 @@
+/* logs.h - where the logs of live recordings lie: outside of the run's folder, which disappears
+ * with the process that started the run, so that a log is there after whatever ended both.
+ *
+ * Each run has a folder of its own in $XDG_STATE_HOME/tidemark (by default ~/.local/state). It is
+ * removed when the snapshots of the run are written.
+ */
+#ifndef TIDE_LAUNCH_LOGS_H
+#define TIDE_LAUNCH_LOGS_H
+
+#include "launch/launch.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Makes the folder of a run. TIDE_IO: it cannot be made; the message says why. */
+TIDE_NODISCARD tide_status tide_logs_make(char ret_folder[TIDE_LAUNCH_PATH_BYTES],
+                                          tide_error *error);
+
+/* Removes the folder with its logs; nothing for "". */
+void tide_logs_remove(const char *folder);
+
+/* The newest log of a run that was not turned into a snapshot. TIDE_INVALID: there is none; the
+ * message says where it was looked for. */
+TIDE_NODISCARD tide_status tide_logs_last(char ret_path[TIDE_LAUNCH_PATH_BYTES], tide_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
