@@ -344,8 +344,7 @@ tide_status tide_recover_with_notes(const char *path, const tide_hostmem *mem,
     }
     if (status != TIDE_OK) {
         tide_fail(error, status, "%s: no host memory for the log", path);
-    } else if (ret_notes == NULL && report.n_events == 0 &&
-               of.snapshot->n_start_segments == 0) {
+    } else if (ret_notes == NULL && report.n_events == 0 && of.snapshot->n_start_segments == 0) {
         status = tide_fail(error, TIDE_FORMAT,
                            "%s: no event of process %" PRIu64 " can be recovered: %" PRIu64
                            " were dropped, %" PRIu64 " are missing, %" PRIu64 " are damaged",
