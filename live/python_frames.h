@@ -3,7 +3,7 @@
  *
  * A thread's own frames stand still while the thread is in C code, and they keep their code objects
  * alive. So they may be read wherever the thread is, under any lock: nothing here waits, allocates,
- * or touches a reference count. CPython 3.10 to 3.13 are known (python_versions.h); others are
+ * or touches a reference count. CPython 3.10 to 3.14 are known (python_versions.h); others are
  * refused with a sentence.
  *
  * What is checked: every pointer must be aligned and in the user's part of the address space, the
