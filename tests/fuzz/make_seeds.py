@@ -54,6 +54,23 @@ def document():
     }
 
 
+def live():
+    """The same with what recordings of live programs have."""
+    made = document()
+    made["events"] |= {"certainty": [1, 1, 0, 0], "pool": [1, 1, 0, 0]}
+    made["pools"] = [[1, 0]]
+    made["scopes"]["duration"] = [-2]
+    made["start"]["segments"][0]["blocks"][0]["certainty"] = 2
+    made["owners"] = {
+        "accounts": [{"device": 0, "total_bytes": 1 << 30, "used_at_start_bytes": 1, "used_at_peak_bytes": 4096,
+                      "used_at_end_bytes": 2, "context_bytes": 3}],
+        "rows": [{"name": "PyTorch", "device": 0, "peak_bytes": 2048, "end_bytes": 0, "allocations": 1}],
+    }
+    made["software"] = {"torch": "2.14.1"}
+    made["inexact"] = [{"call": "f", "what": "x", "bound_bytes": 1, "refused": False}]
+    return made
+
+
 def pytorch(address):
     """A small version of the object that torch.cuda.memory._dump_snapshot pickles."""
     frames = [{"name": "f", "filename": "a.py", "line": 3}, {"name": "g", "filename": "b.py", "line": 4}]
@@ -80,6 +97,7 @@ def main():
     corpus = Path(sys.argv[1])
     text = json.dumps(document(), separators=(",", ":")).encode()
     (corpus / "json" / "seed").write_bytes(text)
+    (corpus / "json" / "seed-live").write_bytes(json.dumps(live(), separators=(",", ":")).encode())
     (corpus / "gzip" / "seed").write_bytes(gzip.compress(text, mtime=0))
     (corpus / "gzip" / "seed-two-members").write_bytes(
         gzip.compress(text[:500], mtime=0) + gzip.compress(text[500:], mtime=0))

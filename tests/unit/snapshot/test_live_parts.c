@@ -414,6 +414,38 @@ static void pools_come_back(void **state) {
     tide_snapshot_destroy(snapshot);
 }
 
+/* A stored file with all of this opens for ever. */
+static void the_live_file_of_version_1_opens(void **state) {
+    (void)state;
+    tide_error error = {""};
+    tide_snapshot *read = NULL;
+    if (tide_snapshot_load(TIDE_TEST_SNAPSHOTS "/version-1-live.json.gz", NULL, &read, &error) !=
+        TIDE_OK) {
+        fail_msg("%s", error.message);
+    }
+    int64_t unexplained = 0;
+    tide_snapshot *again = there_and_back(read, NULL);
+    assert_int_equal(read->n_odd, 0);
+    assert_int_equal(read->n_events, 16);
+    assert_memory_equal(read->event_certainty, again->event_certainty, read->n_events);
+    assert_int_equal(read->event_certainty[1], TIDE_CERTAINTY_NAMED);
+    assert_int_equal(read->event_certainty[8], TIDE_CERTAINTY_RULE);
+    assert_int_equal(read->start_block_certainty[0], TIDE_CERTAINTY_NAMED);
+    assert_int_equal(again->end_block_certainty[1], TIDE_CERTAINTY_NAMED);
+    assert_int_equal(read->scopes[4].duration_ns, TIDE_SCOPE_NO_INTERVAL);
+    assert_int_equal(again->scopes[5].duration_ns, TIDE_SCOPE_NO_INTERVAL);
+    assert_int_equal(read->n_pools, 2);
+    assert_int_equal(again->pools[1].id[1], 1);
+    assert_int_equal(read->event_pool[7], 2);
+    assert_memory_equal(read->event_pool, again->event_pool, sizeof(uint16_t) * read->n_events);
+    assert_int_equal(read->n_owners, 3);
+    assert_string_equal(again->owners[2].name, "caf\xc3\xa9 <lib>");
+    assert_true(tide_owners_unexplained(again, 0, &unexplained));
+    assert_int_equal(unexplained, 193704448);
+    tide_snapshot_destroy(again);
+    tide_snapshot_destroy(read);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(certainty_comes_back),
@@ -428,6 +460,7 @@ int main(void) {
         cmocka_unit_test(what_is_not_known_is_not_explained),
         cmocka_unit_test(owners_of_no_device_are_not_written),
         cmocka_unit_test(pools_come_back),
+        cmocka_unit_test(the_live_file_of_version_1_opens),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
