@@ -149,6 +149,21 @@ void tide_live_account_notice(int device, uint64_t n_held) {
     }
 }
 
+uint64_t tide_live_account_rest(void) {
+    size_t free_bytes = 0;
+    size_t total_bytes = 0;
+    int device = 0;
+    tide_live_sums sums;
+    const tide_live_questions *ask = tide_live_questions_to_driver();
+    if (ask == NULL || ask->get_info == NULL || ask->current_device == NULL ||
+        ask->current_device(&device) != SUCCESS || !ask_info(ask, &free_bytes, &total_bytes)) {
+        return 0;
+    }
+    tide_live_get_sums(device, &sums);
+    uint64_t used = total_bytes - free_bytes;
+    return used > sums.total_bytes ? used - sums.total_bytes : 0;
+}
+
 void tide_live_account_forked(void) {
     state.lock = (tide_lock){0};
     for (int device = 0; device < TIDE_LIVE_MAX_DEVICES; device++) {

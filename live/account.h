@@ -48,6 +48,10 @@ void tide_live_account_begin(int device, void *context);
 /* What is held has grown to n_held bytes; the device is current on this thread. */
 void tide_live_account_notice(int device, uint64_t n_held);
 
+/* What is used of the current device and not held by anyone known; 0: the driver does not answer.
+ */
+uint64_t tide_live_account_rest(void);
+
 /* The program ends. It is called by itself when the program exits, while the driver still answers.
  */
 void tide_live_account_end(void);

@@ -12,11 +12,13 @@
 #include "live/driver.h"
 #include "live/real.h"
 
-/* Begins the definition of a stand-in, with its parameters, and makes its hook. */
+/* Begins the definition of a stand-in, with its parameters, and makes its hook. The section has
+ * pointers, because a compiler may leave room between larger things. */
 #define TIDE_LIVE_STAND_IN(name, ...)                                                              \
     __attribute__((visibility("default"))) int name(__VA_ARGS__);                                  \
-    static tide_live_hook hook_##name __attribute__((section("tide_live_hooks"), used)) = {        \
-        #name, (tide_live_any *)(name), NULL};                                                     \
+    static tide_live_hook hook_##name = {#name, (tide_live_any *)(name), NULL};                    \
+    static tide_live_hook *pointer_##name __attribute__((section("tide_live_hooks"), used)) =      \
+        &hook_##name;                                                                              \
     int name(__VA_ARGS__)
 
 /* The first line in a stand-in. */
