@@ -90,7 +90,8 @@ static tide_status set_run(tide_snapshot *snapshot, const tide_left *left,
                            const tide_launch_config *config) {
     tide_snapshot_run *run = &snapshot->run;
     run->command = tide_arena_text(&snapshot->arena, left->command);
-    run->outcome = left->is_out_of_memory       ? TIDE_SNAPSHOT_OOM
+    run->outcome = left->was_cut                ? TIDE_SNAPSHOT_CRASHED
+                   : left->is_out_of_memory     ? TIDE_SNAPSHOT_OOM
                    : left->exception[0] != '\0' ? TIDE_SNAPSHOT_FAILED
                                                 : TIDE_SNAPSHOT_COMPLETED;
     run->implementation = "pytorch";

@@ -3,6 +3,7 @@
 #ifndef TIDE_LAUNCH_DOCUMENT_H
 #define TIDE_LAUNCH_DOCUMENT_H
 
+#include "capture/recover.h"
 #include "launch/left.h"
 #include "snapshot/snapshot.h"
 
@@ -17,6 +18,11 @@ TIDE_NODISCARD tide_status tide_launch_document(const tide_left *process,
                                                 const tide_left_list *list,
                                                 const tide_launch_config *config,
                                                 tide_snapshot **ret_snapshot, tide_error *error);
+
+/* A snapshot of any log: of a live recording with all that it says, else as tide_recover makes it.
+ * Fails as that does. */
+TIDE_NODISCARD tide_status tide_launch_recover(const char *path, tide_snapshot **ret_snapshot,
+                                               tide_recover_report *ret_report, tide_error *error);
 
 #ifdef __cplusplus
 }

@@ -1,11 +1,13 @@
 /* document_log.c - a document from the log of a live recording (live/): what stands beside the
  * events becomes marks, names and scopes, as they come with PyTorch's own history. */
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/hostmem.h"
 #include "launch/document_internal.h"
 
-enum { MAX_DEVICES = 256 };
+enum { MAX_DEVICES = 256, KEY_BYTES = 64 };
 
 /* ---- places among the rows of each device ---- */
 
@@ -96,7 +98,27 @@ static tide_status make_peaks(tide_snapshot *snapshot, tide_left *left) {
 
 /* ---- the document ---- */
 
-static tide_status set_devices(tide_snapshot *snapshot) {
+static const char *text_of(const tide_recover_notes *notes, const char *key) {
+    const char *found = "";
+    for (size_t i = 0; i < notes->n_texts; i++) {
+        found = strcmp(notes->texts[i].key, key) == 0 ? notes->texts[i].value : found;
+    }
+    return found;
+}
+
+/* What the package said of a device; "" where it said nothing. */
+static const char *device_text(const tide_recover_notes *notes, size_t device, const char *what) {
+    char key[KEY_BYTES];
+    snprintf(key, sizeof(key), "device.%zu.%s", device, what);
+    return text_of(notes, key);
+}
+
+static int64_t device_number(const tide_recover_notes *notes, size_t device, const char *what) {
+    const char *text = device_text(notes, device, what);
+    return text[0] >= '0' && text[0] <= '9' ? strtoll(text, NULL, 10) : -1;
+}
+
+static tide_status set_devices(const tide_recover_notes *notes, tide_snapshot *snapshot) {
     size_t n = 1;
     for (size_t i = 0; i < snapshot->n_events; i++) {
         n = snapshot->events[i].device >= n ? (size_t)snapshot->events[i].device + 1 : n;
@@ -110,19 +132,49 @@ static tide_status set_devices(tide_snapshot *snapshot) {
         return TIDE_NO_MEMORY;
     }
     for (size_t i = 0; i < n; i++) {
-        devices[i] = (tide_snapshot_device){"cuda", "", -1, -1, -1, -1, -1, -1};
+        const char *kind = device_text(notes, i, "kind");
+        devices[i] = (tide_snapshot_device){.kind = kind[0] != '\0' ? kind : "cuda",
+                                            .name = device_text(notes, i, "name"),
+                                            .total_bytes = device_number(notes, i, "total_bytes"),
+                                            .compute_capability =
+                                                device_number(notes, i, "compute_capability"),
+                                            .driver_version = -1,
+                                            .runtime_version = -1,
+                                            .sm_clock_khz = -1,
+                                            .memory_clock_khz = -1};
     }
     snapshot->devices = devices;
     snapshot->n_devices = n;
     return TIDE_OK;
 }
 
-static const char *text_of(const tide_recover_notes *notes, const char *key) {
-    const char *found = "";
-    for (size_t i = 0; i < notes->n_texts; i++) {
-        found = strcmp(notes->texts[i].key, key) == 0 ? notes->texts[i].value : found;
+static tide_status set_software(const tide_recover_notes *notes, tide_snapshot *snapshot) {
+    static const char *const NAMES[] = {"python", "torch", "cuda"};
+    enum { N_NAMES = 3 };
+    tide_snapshot_setting *rows = tide_arena_alloc(&snapshot->arena, N_NAMES, sizeof(*rows));
+    size_t n = 0;
+    if (rows == NULL) {
+        return TIDE_NO_MEMORY;
     }
-    return found;
+    for (size_t i = 0; i < N_NAMES; i++) {
+        char key[KEY_BYTES];
+        snprintf(key, sizeof(key), "software.%s", NAMES[i]);
+        const char *version = text_of(notes, key);
+        if (version[0] != '\0') {
+            rows[n++] = (tide_snapshot_setting){.name = NAMES[i], .text = version};
+        }
+    }
+    snapshot->software = rows;
+    snapshot->n_software = n;
+    return TIDE_OK;
+}
+
+static tide_status describe(const tide_recover_notes *notes, tide_snapshot *snapshot) {
+    TIDE_TRY(set_devices(notes, snapshot));
+    TIDE_TRY(set_software(notes, snapshot));
+    snapshot->run.implementation = "pytorch";
+    snapshot->run.command = text_of(notes, "run.command");
+    return TIDE_OK;
 }
 
 tide_status tide_document_from_log(const tide_left *process, tide_snapshot **ret_snapshot,
@@ -132,7 +184,12 @@ tide_status tide_document_from_log(const tide_left *process, tide_snapshot **ret
     tide_left left = *process;
     TIDE_TRY(
         tide_recover_with_notes(process->log_path, NULL, &snapshot, ret_report, &notes, error));
-    tide_status status = set_devices(snapshot);
+    if (notes.extras == NULL) { /* tidemark's own */
+        *ret_snapshot = snapshot;
+        return TIDE_OK;
+    }
+    left.was_cut = left.was_cut || !ret_report->is_closed;
+    tide_status status = describe(&notes, snapshot);
     status = status == TIDE_OK ? make_marks(&notes, snapshot, &left) : status;
     status = status == TIDE_OK ? make_names(&notes, snapshot, &left) : status;
     status = status == TIDE_OK ? make_peaks(snapshot, &left) : status;
@@ -141,8 +198,19 @@ tide_status tide_document_from_log(const tide_left *process, tide_snapshot **ret
         tide_snapshot_destroy(snapshot);
         return tide_fail(error, status, "%s: no host memory for the log", process->log_path);
     }
-    snapshot->run.implementation = "pytorch";
-    snapshot->run.command = text_of(&notes, "run.command");
+    *ret_snapshot = snapshot;
+    return TIDE_OK;
+}
+
+tide_status tide_launch_recover(const char *path, tide_snapshot **ret_snapshot,
+                                tide_recover_report *ret_report, tide_error *error) {
+    const tide_left process = {.log_path = path, .pid = -1, .rank = -1};
+    tide_snapshot *snapshot = NULL;
+    TIDE_TRY(tide_document_from_log(&process, &snapshot, ret_report, error));
+    if (snapshot->n_events == 0 && snapshot->n_start_segments == 0) {
+        tide_snapshot_destroy(snapshot);
+        return tide_fail(error, TIDE_FORMAT, "%s: no event of the process can be recovered", path);
+    }
     *ret_snapshot = snapshot;
     return TIDE_OK;
 }

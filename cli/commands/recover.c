@@ -1,17 +1,20 @@
-/* tidemark recover: makes a snapshot of the log file of a process that has ended. */
+/* tidemark recover: makes a snapshot of the log file of a process, which may still be running. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "capture/recover.h"
 #include "cli/cli.h"
 #include "cli/files.h"
 #include "cli/outputs.h"
 #include "common/plural.h"
+#include "launch/document.h"
+#include "launch/logs.h"
 
 typedef struct recover_options {
     const char *output; /* NULL: LOG.json.gz */
     bool strip_private;
+    bool wants_last; /* --last: the newest log that a run has left */
+    bool is_quiet;
 } recover_options;
 
 #define AT(member) offsetof(recover_options, member)
@@ -22,17 +25,21 @@ static const tide_option OPTIONS[] = {
      NULL, NULL, AT(output)},
     TIDE_OPTION(FLAG, "strip-private", NULL, AT(strip_private),
                 "leave out command line, host name and folders of absolute paths"),
+    TIDE_OPTION(FLAG, "last", NULL, AT(wants_last),
+                "the newest log that tidemark run has left, in place of LOG; the snapshot is then "
+                "written into this folder"),
+    TIDE_OPTION(FLAG, "quiet", NULL, AT(is_quiet), "print nothing but errors"),
 };
 
 static const tide_option_table TABLE = {
     .command = "recover",
-    .operands = "LOG",
+    .operands = "LOG | --last",
     .intro =
-        "Makes a snapshot of the event log that profile --log or TIDEMARK_LOG left behind, up\n"
-        "to the last event before the process ended, however it ended.\n",
+        "Makes a snapshot of the event log that profile --log, TIDEMARK_LOG or tidemark run left\n"
+        "behind, up to the last event before the process ended, however it ended.\n",
     .options = OPTIONS,
     .n_options = sizeof(OPTIONS) / sizeof(OPTIONS[0]),
-    .min_operands = 1,
+    .min_operands = 0,
     .max_operands = 1,
     .notes =
         "It says on stderr what cannot be recovered. The exit status is 0 if anything was, 1 if\n"
@@ -113,7 +120,7 @@ static tide_status recover(const char *log, const recover_options *options,
                                 .inputs = &log,
                                 .n_inputs = 1};
     TIDE_TRY(tide_output_check(&output, error));
-    TIDE_TRY(tide_recover(log, NULL, &snapshot, ret_report, error));
+    TIDE_TRY(tide_launch_recover(log, &snapshot, ret_report, error));
     tide_status status = TIDE_OK;
     if (options->strip_private) {
         status = tide_snapshot_strip_private(snapshot);
@@ -125,31 +132,50 @@ static tide_status recover(const char *log, const recover_options *options,
     return status;
 }
 
+/* The log that the command line names, and where its snapshot goes. */
+static tide_status name_files(const recover_options *options, const tide_operands *operands,
+                              char ret_log[TIDE_LAUNCH_PATH_BYTES], char ret_path[TIDE_PATH_BYTES],
+                              tide_error *error) {
+    if ((operands->n == 1) == options->wants_last) {
+        return tide_fail(error, TIDE_INVALID, "name either a log or --last");
+    }
+    if (options->wants_last) {
+        TIDE_TRY(tide_logs_last(ret_log, error));
+    } else if (snprintf(ret_log, TIDE_LAUNCH_PATH_BYTES, "%s", operands->texts[0]) >=
+               TIDE_LAUNCH_PATH_BYTES) {
+        return tide_fail(error, TIDE_INVALID, "the name of the log is too long");
+    }
+    if (options->output != NULL) {
+        snprintf(ret_path, TIDE_PATH_BYTES, "%s", options->output);
+        return TIDE_OK;
+    }
+    const char *slash = options->wants_last ? strrchr(ret_log, '/') : NULL;
+    return name_snapshot(slash != NULL ? slash + 1 : ret_log, ret_path, error);
+}
+
 static int run(int argc, char **argv) {
     recover_options options = {.output = NULL};
     tide_operands operands = {.n = 0};
     tide_recover_report report = {.is_closed = false};
     tide_error error = {""};
+    char log[TIDE_LAUNCH_PATH_BYTES];
     char path[TIDE_PATH_BYTES];
     int exit_status = TIDE_EXIT_SUCCESS;
     if (!tide_cli_parse(&TABLE, argc, argv, &options, &operands, &exit_status)) {
         return exit_status;
     }
-    tide_status status = TIDE_OK;
-    if (options.output == NULL) {
-        status = name_snapshot(operands.texts[0], path, &error);
-    } else {
-        snprintf(path, sizeof(path), "%s", options.output);
-    }
+    tide_status status = name_files(&options, &operands, log, path, &error);
     if (status == TIDE_OK) {
-        status = recover(operands.texts[0], &options, &report, path, &error);
+        status = recover(log, &options, &report, path, &error);
     }
     if (status != TIDE_OK) {
         return tide_cli_fail("recover", status, &error);
     }
-    tell(&report);
-    printf("%" PRIu64 " %s recovered\nsnapshot: %s\n", report.n_events,
-           tide_plural(report.n_events, "event", "events"), path);
+    if (!options.is_quiet) {
+        tell(&report);
+        printf("%" PRIu64 " %s recovered\nsnapshot: %s\n", report.n_events,
+               tide_plural(report.n_events, "event", "events"), path);
+    }
     return tide_cli_finish("recover", TIDE_EXIT_SUCCESS);
 }
 

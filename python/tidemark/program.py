@@ -5,6 +5,8 @@ import resource
 import sys
 import traceback
 
+from . import card
+
 # Frames of these files are not the program's own.
 LIBRARIES = ("site-packages", "dist-packages", "/lib/python", os.path.dirname(__file__), "<frozen")
 
@@ -34,6 +36,20 @@ def describe(torch, recording):
         "marks": recording.marks.told(),
         "names": recording.names.rows,
     }
+
+
+def tell(torch, live):
+    """Writes into the log what is known at the start: a process that is killed leaves nothing else."""
+    live.describe("run.command", " ".join(getattr(sys, "orig_argv", sys.argv)))
+    live.describe("software.torch", torch.__version__)
+    live.describe("software.cuda", torch.version.cuda)
+    live.describe("software.python", platform.python_version())
+    for device in range(torch.cuda.device_count()):
+        properties = torch.cuda.get_device_properties(device)
+        live.describe(f"device.{device}.kind", "virtual" if card.is_virtual() else "cuda")
+        live.describe(f"device.{device}.name", properties.name)
+        live.describe(f"device.{device}.total_bytes", properties.total_memory)
+        live.describe(f"device.{device}.compute_capability", 10 * properties.major + properties.minor)
 
 
 def _peaks(torch, device):

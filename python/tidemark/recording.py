@@ -77,6 +77,7 @@ def _begin():
     try:
         if _recording.live is not None and _recording.live.attach() == live.ATTACHED:
             _recording.live.watch_modules(torch)
+            program.tell(torch, _recording.live)
             torch._C._cuda_attach_out_of_memory_observer(_at_out_of_memory)
         else:
             _recording.marks.live = None
