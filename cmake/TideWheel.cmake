@@ -6,9 +6,11 @@
 #   - The licences of all of these lie in share/doc/tidemark/licenses.
 
 add_custom_target(wheel DEPENDS tidemark)
-if(TARGET tidemark_virtual_cuda)
-    add_dependencies(wheel tidemark_virtual_cuda tidemark_scratch)
-endif()
+foreach(object IN ITEMS tidemark_virtual_cuda tidemark_scratch)
+    if(TARGET ${object}) # a build with sanitizers has not all of them
+        add_dependencies(wheel ${object})
+    endif()
+endforeach()
 if(NOT TIDEMARK_WHEEL)
     return()
 endif()

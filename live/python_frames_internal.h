@@ -55,6 +55,11 @@ static inline bool tide_python_plausible(const void *address) {
            (uintptr_t)address < end;
 }
 
+/* For words that hold more than an address. */
+static inline const void *tide_python_address(uintptr_t address) {
+    return (const void *)address; /* NOLINT(performance-no-int-to-ptr) */
+}
+
 static inline const void *tide_python_pointer(const void *base, size_t offset) {
     const void *pointer;
     memcpy(&pointer, (const char *)base + offset, sizeof(pointer));

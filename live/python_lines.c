@@ -56,7 +56,7 @@ int tide_python_line_of_locations(const uint8_t *table, size_t n_table, int firs
     size_t end = 0;
     for (size_t i = 0; i < n_table;) {
         unsigned code = table[i] >> 3 & 15u;
-        end += ((table[i] & 7u) + 1) * UNIT_BYTES;
+        end += ((size_t)(table[i] & 7u) + 1) * UNIT_BYTES;
         if (code == LOCATION_LONG || code == LOCATION_NO_COLUMNS) {
             line += read_signed(table, n_table, i + 1);
         } else if (code >= LOCATION_ONE_LINE && code < LOCATION_NO_COLUMNS) {

@@ -17,7 +17,7 @@ typedef enum verdict { SHOWN, HIDDEN, REFUSED } verdict;
 static const void *pack(const void *code, int32_t unit) {
     uint32_t number = (uint32_t)(unit + 1) < UNIT_UNKNOWN ? (uint32_t)(unit + 1) : UNIT_UNKNOWN;
     uintptr_t low = number & ((1u << LOW_BITS) - 1), high = number >> LOW_BITS;
-    return (const void *)((uintptr_t)code | low | high << HIGH_SHIFT);
+    return tide_python_address((uintptr_t)code | low | high << HIGH_SHIFT);
 }
 
 /* False: the function is too long for the bits. */
@@ -80,7 +80,7 @@ static verdict read_frame(const tide_python_view *view, const void *frame, tide_
         }
     }
     const void *code = tide_python_pointer(frame, layout->frame_code);
-    code = (const void *)((uintptr_t)code & ~tags);
+    code = tide_python_address((uintptr_t)code & ~tags);
     if (!tide_python_is(code, view->code_type)) {
         return REFUSED;
     }
@@ -93,7 +93,7 @@ static verdict read_frame(const tide_python_view *view, const void *frame, tide_
     ret->local0 = NULL;
     if (tide_python_int(code, layout->code_n_arguments) > 0) {
         const void *local = tide_python_pointer(frame, layout->frame_locals);
-        local = (const void *)((uintptr_t)local & ~tags);
+        local = tide_python_address((uintptr_t)local & ~tags);
         ret->local0 = tide_python_plausible(local) ? local : NULL;
     }
     return SHOWN;

@@ -189,7 +189,16 @@ class Things(metaclass=Meta):
         check()
 
 
+class Plain:
+    """Nothing is in the way of the interpreter's short cut for making one, which has a frame of its own."""
+
+    def __init__(self, deeper):
+        self.inner = Plain(deeper - 1) if deeper else check()
+
+
 def classes():
+    for _ in range(40):
+        Plain(2)
     class Body(metaclass=Meta):
         held = [check()]
 
