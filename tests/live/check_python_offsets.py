@@ -23,8 +23,9 @@ def main():
     if not os.path.exists(os.path.join(include, needed)):
         print("skipped: no headers of this Python in", include)
         return 77
-    rows = [words(row) for row in re.findall(r"^ *\{(\.minor = .*?)\}", open(table).read(), re.M | re.S)]
+    rows = [words(row) for row in re.findall(r"\{\s*(\.minor = .*?)\}", open(table).read(), re.S)]
     here = [row for row in rows if ("minor", str(minor)) in row]
+    assert rows, "the table could not be read"
     if not here:
         print("skipped: the table has no row for", sys.version.split()[0])
         return 77

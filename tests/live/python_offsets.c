@@ -2,7 +2,7 @@
  * compiled with: cc -I PREFIX/include/python3.X -o offsets tests/live/python_offsets.c && ./offsets
  *
  * It needs the internal headers, which a Python that was installed from source or from its -dev
- * package has. The table of offsets is checked against it for each Python that tests/live finds.
+ * package has. check_python_offsets.py compares what it prints with the table.
  */
 #define Py_BUILD_CORE 1
 #include <Python.h>
