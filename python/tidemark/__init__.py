@@ -29,6 +29,13 @@ from .marking import category, scope, snapshot, step
 __all__ = ["category", "scope", "snapshot", "step"]
 
 
+def load_ipython_extension(ipython):
+    """What `%load_ext tidemark` calls."""
+    from . import jupyter
+
+    jupyter.load(ipython)
+
+
 def _start():
     """Prepares the recording by PyTorch's history. A preloaded library calls it at the first CUDA call
     of the process, in the main thread.

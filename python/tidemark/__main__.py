@@ -6,13 +6,21 @@ import sys
 PLACES = ("bin/tidemark", "../../../../bin/tidemark")
 
 
-def main():
+def find_program():
+    """The path of the program that belongs to this package; None: it was not installed with it."""
     here = os.path.dirname(os.path.abspath(__file__))
     for place in PLACES:
         program = os.path.normpath(os.path.join(here, place))
         if os.access(program, os.X_OK):
-            os.execv(program, ["tidemark", *sys.argv[1:]])
-    sys.exit(f"tidemark: {os.path.join(here, PLACES[0])} is missing: install the package from a wheel")
+            return program
+    return None
+
+
+def main():
+    program = find_program()
+    if program is None:
+        sys.exit(f"tidemark: there is no program beside {__file__}: install the package from a wheel")
+    os.execv(program, ["tidemark", *sys.argv[1:]])
 
 
 if __name__ == "__main__":

@@ -79,6 +79,12 @@ if [ -n "$with_torch" ]; then
     has summary.txt ' 12.00 MiB .*cache.k' "the program's own category is not in the summary"
     has summary.txt 'train.py:' "no call stack"
     passed "a program with PyTorch is recorded, with its own steps and categories"
+    if "$work/torch/bin/pip" install -q ipython >pip.txt 2>&1; then
+        within "$work/torch" python -B "$here/../python/test_jupyter.py" >jupyter.txt 2>&1 || fail "$(cat jupyter.txt)"
+        passed "cells of a notebook are recorded"
+    else
+        printf 'wheel: SKIPPED: cells of a notebook: IPython could not be installed: %s\n' "$(tail -n 1 pip.txt)"
+    fi
 else
     printf 'wheel: SKIPPED: a program with PyTorch: no environment with it was named\n'
 fi

@@ -1,0 +1,102 @@
+"""The cell magic %%tidemark: runs a cell as a program of its own, recorded, and shows the report.
+
+    %load_ext tidemark
+
+    %%tidemark --device virtual:h100-80
+    import torch
+    x = torch.zeros(1000, 1000, device="cuda")
+"""
+import html
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+
+from .__main__ import find_program
+
+MAX_SHOWN_BYTES = 64 << 20  # of a report: it becomes a part of the notebook
+HEIGHT_PIXELS = 720
+
+_frame = (
+    '<iframe srcdoc="{page}" width="100%" height="{height}" style="border: 0" title="report of tidemark"></iframe>'
+)
+
+
+def load(ipython):
+    """Makes the magic known to a shell of IPython's."""
+    ipython.register_magic_function(run_cell, "cell", "tidemark")
+
+
+def run_cell(line, cell):
+    """Runs the cell as a program of its own, recorded by `tidemark run`, and shows the report below it.
+
+    %%tidemark [OPTION...]
+
+    The options are those of `tidemark run`, such as --device virtual:h100-80, --steps 3 or
+    -o FILE.json.gz, which keeps the snapshot. The program runs with the interpreter and in the folder
+    of the notebook. It does not see the variables of the notebook, and the notebook none of its own.
+    """
+    from IPython.core.error import UsageError
+    from IPython.display import display
+
+    program = find_program()
+    if program is None:
+        raise UsageError("the program tidemark is missing: install the package from a wheel")
+    with tempfile.TemporaryDirectory(prefix="tidemark-") as folder:
+        script, report = os.path.join(folder, "cell.py"), os.path.join(folder, "report.html")
+        with open(script, "w", encoding="utf-8") as file:
+            file.write(cell)
+        words = {report: "below"}  # what is said in the place of a path that is gone afterwards
+        options = [*shlex.split(line), "--html", report]
+        if not any(option.startswith("-o") for option in options):
+            snapshot = os.path.join(folder, "cell.json.gz")
+            words[snapshot] = "not kept (-o FILE.json.gz keeps it)"
+            options += ["-o", snapshot]
+        status = _run([program, "run", *options, "--", sys.executable, script], words)
+        if os.path.exists(report):
+            display({"text/html": _show(report), "text/plain": "the report of tidemark"}, raw=True)
+    if status != 0:
+        raise UsageError(f"the cell ended with status {status}")
+
+
+def _run(command, words):
+    """Its exit status. What it prints is shown as the notebook shows what a cell prints, with `words` in
+    the place of their keys."""
+    here = [os.getcwd(), os.environ.get("PYTHONPATH", "")]  # the cell imports what lies beside the notebook
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, here)), "PYTHONUNBUFFERED": "1"}
+    child = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE, text=True, errors="replace", start_new_session=True)
+    threads = [threading.Thread(target=_pass_on, args=(*streams, words)) for streams in
+               ((child.stdout, sys.stdout), (child.stderr, sys.stderr))]
+    for thread in threads:
+        thread.start()
+    try:
+        return child.wait()
+    except KeyboardInterrupt:  # the program is told, and its recording still becomes a report
+        child.send_signal(signal.SIGINT)
+        return child.wait()
+    finally:
+        for thread in threads:
+            thread.join()
+
+
+def _pass_on(source, to, words):
+    for text in source:
+        for path, word in words.items():
+            text = text.replace(path, word)
+        to.write(text)
+        to.flush()
+
+
+def _show(report):
+    """What the notebook shows: the page, in a frame of its own."""
+    n_bytes = os.path.getsize(report)
+    if n_bytes > MAX_SHOWN_BYTES:
+        return (f"<p>The report has {n_bytes >> 20} MiB, which is too much for a notebook: keep the snapshot "
+                "with -o FILE.json.gz, and run <code>tidemark view FILE.json.gz</code>.</p>")
+    with open(report, encoding="utf-8") as file:
+        page = html.escape(file.read(), quote=True)
+    return _frame.format(page=page, height=HEIGHT_PIXELS)

@@ -1,0 +1,123 @@
+#!/usr/bin/env python3
+"""Checks the callbacks for trainers: test_callbacks.py PACKAGES STAND_IN [--real]
+
+With --real, the trainers are those of transformers and Lightning, which train on the CPU. Without, they
+are stood in for by classes with the same methods.
+"""
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+PACKAGES, STAND_IN = (os.path.abspath(path) for path in sys.argv[1:3])
+IS_REAL = "--real" in sys.argv
+
+# What the trainers below call of a callback, with the arguments that the real ones give.
+TRANSFORMERS = """
+import sys, types
+module = types.ModuleType("transformers")
+class TrainerCallback:
+    def on_step_end(self, args, state, control, **kwargs):
+        raise AssertionError("the callback has no method of its own")
+    def on_substep_end(self, args, state, control, **kwargs):
+        pass
+module.TrainerCallback = TrainerCallback
+sys.modules["transformers"] = module
+from tidemark.huggingface import StepCallback
+callback = StepCallback()
+for batch in range(6):
+    event = callback.on_step_end if batch % 2 else callback.on_substep_end
+    assert event(None, None, None, model=None, optimizer=None) is None
+"""
+
+LIGHTNING = """
+import sys, types
+class Callback:
+    pass
+for name in ("{0}", "{0}.callbacks", "{1}", "{1}.callbacks"):
+    module = sys.modules.setdefault(name, types.ModuleType(name))
+    module.Callback = Callback if name.startswith("{0}") else object
+    module.__path__ = []
+if "{0}" != "pytorch_lightning":
+    sys.modules["lightning"] = types.ModuleType("lightning")
+for name in ("{1}", "{1}.callbacks"):
+    del sys.modules[name]
+from tidemark.lightning import StepCallback
+callback = StepCallback()
+assert isinstance(callback, Callback)
+class Trainer:
+    global_step = 0
+trainer = Trainer()
+for batch in range(6):
+    trainer.global_step += 2 * (batch % 2)  # two optimizers step with each second batch
+    callback.on_train_batch_end(trainer, None, None, None, batch)
+"""
+
+REAL_TRANSFORMERS = """
+import torch, transformers
+from tidemark.huggingface import StepCallback
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(4, 1)
+    def forward(self, x):
+        return {"loss": self.layer(x).sum()}
+data = [{"x": torch.ones(4)} for _ in range(12)]
+arguments = transformers.TrainingArguments(
+    output_dir="out", per_device_train_batch_size=2, gradient_accumulation_steps=2, num_train_epochs=1, use_cpu=True,
+    report_to=[], save_strategy="no", disable_tqdm=True, remove_unused_columns=False)
+trainer = transformers.Trainer(model=Model(), args=arguments, train_dataset=data, callbacks=[StepCallback()])
+trainer.train()
+assert trainer.state.global_step == 3
+"""
+
+REAL_LIGHTNING = """
+import lightning, torch
+from tidemark.lightning import StepCallback
+class Model(lightning.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(4, 1)
+    def training_step(self, batch, i):
+        return self.layer(batch).sum()
+    def configure_optimizers(self):
+        return torch.optim.SGD(self.parameters(), lr=0.1)
+trainer = lightning.Trainer(
+    accelerator="cpu", max_epochs=1, accumulate_grad_batches=2, logger=False, enable_progress_bar=False,
+    enable_checkpointing=False, enable_model_summary=False, callbacks=[StepCallback()])
+trainer.fit(Model(), torch.utils.data.DataLoader(torch.ones(12, 4), 2))
+assert trainer.global_step == 3
+"""
+
+
+class Callbacks(unittest.TestCase):
+    def count_steps(self, text):
+        with tempfile.TemporaryDirectory() as folder:
+            calls = os.path.join(folder, "calls")
+            done = subprocess.run([sys.executable, "-B", "-c", text], capture_output=True, text=True, timeout=300, cwd=folder,
+                                  env=os.environ | {"PYTHONPATH": PACKAGES, "LD_PRELOAD": STAND_IN, "STAND_IN": calls,
+                                                    "OMP_NUM_THREADS": "1"})
+            self.assertEqual(done.returncode, 0, done.stderr)
+            with open(calls) as file:
+                lines = file.read().splitlines()
+        self.assertTrue(all(line.startswith("mark ") and line.endswith("step") for line in lines), lines)
+        return len(lines)
+
+    @unittest.skipIf(IS_REAL, "the real one is tried")
+    def test_stand_ins(self):
+        self.assertEqual(self.count_steps(TRANSFORMERS), 3)
+        self.assertEqual(self.count_steps(LIGHTNING.format("lightning.pytorch", "pytorch_lightning")), 3)
+        self.assertEqual(self.count_steps(LIGHTNING.format("pytorch_lightning", "lightning.pytorch")), 3)
+
+    @unittest.skipUnless(IS_REAL, "a stand-in is tried")
+    def test_trainer_of_transformers(self):
+        self.assertEqual(self.count_steps(REAL_TRANSFORMERS), 3)
+
+    @unittest.skipUnless(IS_REAL, "a stand-in is tried")
+    def test_trainer_of_lightning(self):
+        self.assertEqual(self.count_steps(REAL_LIGHTNING), 3)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
