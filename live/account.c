@@ -61,6 +61,29 @@ static bool ask_in(const tide_live_questions *ask, void *context, size_t *ret_fr
     return is_answered;
 }
 
+/* What a pool of streams, or the graphs, have and do not use. */
+static uint64_t kept(bool is_known, uint64_t reserved, uint64_t used) {
+    return is_known && reserved > used ? reserved - used : 0;
+}
+
+/* Kept for later by the pool that the device begins with, and by its graphs. Pools that a program
+ * makes may be gone when they are asked. */
+static uint64_t ask_pools(const tide_live_questions *ask, int device) {
+    enum { POOL_RESERVED = 5, POOL_USED = 7, GRAPH_USED = 0, GRAPH_RESERVED = 2 };
+    void *pool = NULL;
+    uint64_t reserved = 0;
+    uint64_t used = 0;
+    bool is_known = ask->default_pool != NULL && ask->pool_attribute != NULL &&
+                    ask->default_pool(&pool, device) == SUCCESS &&
+                    ask->pool_attribute(pool, POOL_RESERVED, &reserved) == SUCCESS &&
+                    ask->pool_attribute(pool, POOL_USED, &used) == SUCCESS;
+    uint64_t n_bytes = kept(is_known, reserved, used);
+    is_known = ask->graph_attribute != NULL &&
+               ask->graph_attribute(device, GRAPH_RESERVED, &reserved) == SUCCESS &&
+               ask->graph_attribute(device, GRAPH_USED, &used) == SUCCESS;
+    return n_bytes + kept(is_known, reserved, used);
+}
+
 static void describe(int device, tide_live_instant at, const tide_live_account *account) {
     static const char *const INSTANTS[TIDE_LIVE_N_INSTANTS] = {"begin", "peak", "end"};
     char key[PART_BYTES];
@@ -83,19 +106,20 @@ static void take(int device, tide_live_instant at, void *context) {
     tide_live_account account = {.total_bytes = total_bytes,
                                  .used_bytes = total_bytes - free_bytes,
                                  .held_bytes = sums.total_bytes,
+                                 .pool_bytes = ask_pools(ask, device),
                                  .managed_bytes = sums.managed_bytes};
     memcpy(account.by_owner, sums.by_owner, sizeof(account.by_owner));
     account_of *of = &state.devices[device];
     tide_lock_acquire(&state.lock);
     if (at == TIDE_LIVE_BEGIN) {
-        account.context_bytes =
-            account.used_bytes > account.held_bytes ? account.used_bytes - account.held_bytes : 0;
+        uint64_t known = account.held_bytes + account.pool_bytes;
+        account.context_bytes = account.used_bytes > known ? account.used_bytes - known : 0;
         of->context = context;
     } else {
         account.context_bytes = of->at[TIDE_LIVE_BEGIN].context_bytes;
     }
-    account.unexplained_bytes =
-        (int64_t)(account.used_bytes - account.held_bytes - account.context_bytes);
+    account.unexplained_bytes = (int64_t)(account.used_bytes - account.held_bytes -
+                                          account.context_bytes - account.pool_bytes);
     /* Of two threads at a peak the one with more may be the first to come here. */
     if (at != TIDE_LIVE_PEAK || account.held_bytes >= of->at[at].held_bytes) {
         of->at[at] = account;
@@ -227,6 +251,9 @@ void tide_live_account_text(const tide_live_account *account, char *text, size_t
     }
     if (account->context_bytes >= MIB) {
         add_part(&to, "context", (int64_t)(account->context_bytes / MIB));
+    }
+    if (account->pool_bytes >= MIB) {
+        add_part(&to, "kept by pools", (int64_t)(account->pool_bytes / MIB));
     }
     if (others >= MIB) {
         add_part(&to, "smaller owners", (int64_t)(others / MIB));

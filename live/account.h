@@ -24,13 +24,15 @@ typedef enum tide_live_instant {
 } tide_live_instant;
 
 typedef struct tide_live_account {
-    uint64_t total_bytes;      /* of the device */
-    uint64_t used_bytes;       /* as the driver says */
-    uint64_t held_bytes;       /* by all owners */
-    uint64_t context_bytes;    /* used at the beginning and not held: the context, and what other
-                                  processes held then */
-    int64_t unexplained_bytes; /* used - held - context: what CUDA adds to what is asked for, code
-                                  of kernels, growth of the context, other processes since */
+    uint64_t total_bytes;   /* of the device */
+    uint64_t used_bytes;    /* as the driver says */
+    uint64_t held_bytes;    /* by all owners */
+    uint64_t context_bytes; /* used at the beginning and not held: the context, and what other
+                               processes held then */
+    uint64_t pool_bytes;    /* that the device's own pool and its graphs keep for later, beyond what
+                               is held of them */
+    int64_t unexplained_bytes; /* used less all of the above: what CUDA adds to what is asked for,
+                                  code of kernels, growth of the context, other processes since */
     uint64_t managed_bytes;    /* may lie on the host or on any device; not in held_bytes */
     uint64_t by_owner[TIDE_LIVE_MAX_OWNERS]; /* tide_live_owner_name has the names */
 } tide_live_account;

@@ -24,6 +24,13 @@ static void find(void) {
     FIND(found.exchange_capture_mode, "cuThreadExchangeStreamCaptureMode");
     FIND(found.push, "cuCtxPushCurrent_v2");
     FIND(found.pop, "cuCtxPopCurrent_v2");
+    FIND(found.default_pool, "cuDeviceGetDefaultMemPool");
+    FIND(found.pool_attribute, "cuMemPoolGetAttribute");
+    FIND(found.graph_attribute, "cuDeviceGetGraphMemAttribute");
+    if (found.default_pool == NULL || found.pool_attribute == NULL) { /* the runtime's are alike */
+        FIND(found.default_pool, "cudaDeviceGetDefaultMemPool");
+        FIND(found.pool_attribute, "cudaMemPoolGetAttribute");
+    }
     FIND(found.context_state, "cuDevicePrimaryCtxGetState");
     if (found.get_info == NULL) {
         return;

@@ -13,6 +13,10 @@ typedef struct tide_live_questions {
     int (*exchange_capture_mode)(int *mode);              /* cuThreadExchangeStreamCaptureMode */
     int (*push)(void *context);                           /* cuCtxPushCurrent_v2 */
     int (*pop)(void **ret_context);                       /* cuCtxPopCurrent_v2 */
+    int (*default_pool)(void **ret_pool, int device);     /* cuDeviceGetDefaultMemPool */
+    int (*pool_attribute)(void *pool, int attribute, void *ret_value); /* cuMemPoolGetAttribute */
+    int (*graph_attribute)(int device, int attribute,
+                           void *ret_value); /* cuDeviceGetGraphMemAttribute */
     int (*context_state)(int device, unsigned *ret_flags,
                          int *ret_is_active); /* cuDevicePrimaryCtxGetState */
 } tide_live_questions;

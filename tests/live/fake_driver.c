@@ -11,7 +11,7 @@
 #pragma GCC diagnostic ignored "-Wmissing-prototypes"
 
 enum { OK = 0, INVALID = 1, NO_MEMORY = 2, NO_CONTEXT = 201, NOT_FOUND = 500, MAX_BLOCKS = 256 };
-enum { PER_THREAD_STREAM = 2, CONTEXT_MIB = 400, CODE_MIB = 3, PITCH_BYTES = 512 };
+enum { NEWER = 33, PER_THREAD_STREAM = 2, CONTEXT_MIB = 400, CODE_MIB = 3, PITCH_BYTES = 512 };
 
 #define MIB ((size_t)1 << 20)
 
@@ -202,7 +202,7 @@ int cuMemFreeHost(void *address) {
 }
 /* What comes after all that is known: with another argument. */
 int cuMemFreeHost_v3(void *address, int how) {
-    return how == 3 ? cuMemFreeHost(address) : INVALID;
+    return how == 3 ? cuMemFreeHost(address) + NEWER : INVALID;
 }
 int cuMemHostRegister_v2(void *address, size_t n_bytes, unsigned flags) {
     (void)flags;
@@ -260,7 +260,10 @@ int cuIpcCloseMemHandle(uint64_t address) {
 
 /* ---- by name ---- */
 
-/* An address that is not exported. */
+/* Addresses that are not exported. */
+static int alloc_from_pool_inside(uint64_t *ret_address, size_t n_bytes, void *pool, void *stream) {
+    return cuMemAllocFromPoolAsync(ret_address, n_bytes, pool, stream);
+}
 static int host_alloc_inside(void **ret_address, size_t n_bytes, unsigned flags) {
     return cuMemHostAlloc(ret_address, n_bytes, flags);
 }
@@ -271,12 +274,16 @@ int cuGetProcAddress_v2(const char *name, void **ret_function, int version, uint
     char whole[128];
     void *self = dlopen("libcuda.so.1", RTLD_NOLOAD | RTLD_LAZY);
     int (*inside)(void **, size_t, unsigned) = host_alloc_inside;
+    int (*alloc_inside)(uint64_t *, size_t, void *, void *) = alloc_from_pool_inside;
     *ret_function = NULL;
     for (int i = 0; i < 4 && *ret_function == NULL; i++) {
         int is_skipped =
             (i == 0 && (flags & PER_THREAD_STREAM) == 0) || (i == 1 && version < 99000);
         (void)snprintf(whole, sizeof(whole), "%s%s", name, VERSIONS[i]);
         *ret_function = is_skipped ? NULL : dlvsym(self, whole, "FAKE");
+    }
+    if (strcmp(name, "cuMemAllocFromPoolAsync") == 0 && (flags & PER_THREAD_STREAM) != 0) {
+        memcpy(ret_function, &alloc_inside, sizeof(alloc_inside));
     }
     if (strcmp(name, "cuMemHostAlloc") == 0) {
         memcpy(ret_function, &inside, sizeof(inside));

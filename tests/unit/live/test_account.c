@@ -121,6 +121,25 @@ static void test_several_devices(void **state) {
     assert_null(told.context); /* each is popped again */
 }
 
+/* What pools keep for later was given back, and is still used. */
+static void test_pools(void **state) {
+    (void)state;
+    tide_live_account account;
+    told.device = 3;
+    told.pool_reserved = 32 * MIB;
+    told.pool_used = 10 * MIB;
+    take("PyTorch", 0x1000, 10 * MIB, 32 * MIB);
+    told.graph_reserved = 5 * MIB;
+    take("PyTorch", 0x2000, 10 * MIB, 5 * MIB);
+    told.pool_used = 20 * MIB;
+    tide_live_account_end();
+    assert_true(tide_live_get_account(3, TIDE_LIVE_END, &account));
+    assert_int_equal(account.pool_bytes, 17 * MIB);
+    assert_int_equal(account.used_bytes, 37 * MIB);
+    assert_string_equal(told.described[told.n_described - 1][1],
+                        "37 MiB = PyTorch 20 + kept by pools 17 + unexplained 0");
+}
+
 static void test_short_text(void **state) {
     (void)state;
     char text[24];
@@ -138,6 +157,7 @@ int main(void) {
         cmocka_unit_test_setup(test_peaks, begin),
         cmocka_unit_test_setup(test_capture, begin),
         cmocka_unit_test_setup(test_several_devices, begin),
+        cmocka_unit_test_setup(test_pools, begin),
         cmocka_unit_test_setup(test_short_text, begin),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -187,6 +187,7 @@ static void test_physical(void **state) {
     tide_live_physical_mapped(0x10000000, 2 * MIB, 7);
     release(7);
     assert_int_equal(held_of(0), 2 * MIB); /* still mapped */
+    release(7);                            /* stands for nothing now */
     /* The handle is given out again. */
     create(7, 4 * MIB);
     tide_live_physical_mapped(0x10000000 + 2 * MIB, 4 * MIB, 7);

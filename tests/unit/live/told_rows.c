@@ -90,11 +90,33 @@ static int pop(void **ret_context) {
     return 0;
 }
 
+static char default_pool_of_3;
+
+static int default_pool(void **ret_pool, int device) {
+    *ret_pool = device == 3 ? &default_pool_of_3 : NULL;
+    return 0;
+}
+
+static int pool_attribute(void *pool, int attribute, void *ret_value) {
+    uint64_t value = attribute == 5 ? told.pool_reserved : told.pool_used;
+    memcpy(ret_value, &value, sizeof(value));
+    return pool == &default_pool_of_3 ? 0 : 1;
+}
+
+static int graph_attribute(int device, int attribute, void *ret_value) {
+    uint64_t value = attribute == 2 ? told.graph_reserved : 0;
+    memcpy(ret_value, &value, sizeof(value));
+    return device >= 0 ? 0 : 1;
+}
+
 const tide_live_questions *tide_live_questions_to_driver(void) {
     static const tide_live_questions QUESTIONS = {.get_info = get_info,
                                                   .current_device = current_device,
                                                   .exchange_capture_mode = exchange_capture_mode,
                                                   .push = push,
-                                                  .pop = pop};
+                                                  .pop = pop,
+                                                  .default_pool = default_pool,
+                                                  .pool_attribute = pool_attribute,
+                                                  .graph_attribute = graph_attribute};
     return told.has_driver ? &QUESTIONS : NULL;
 }

@@ -18,8 +18,9 @@ extern struct told {
     bool has_driver;
     size_t total_bytes, free_bytes; /* what the driver answers */
     int device;                     /* the current one */
-    unsigned n_asked;               /* for memory */
-    int capture_mode;               /* of the calling thread: 2 is relaxed */
+    uint64_t pool_reserved, pool_used, graph_reserved;
+    unsigned n_asked; /* for memory */
+    int capture_mode; /* of the calling thread: 2 is relaxed */
     int mode_when_asked;
     void *context; /* the current one */
 } told;
