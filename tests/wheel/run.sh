@@ -28,6 +28,11 @@ has() { # FILE WORDS WHAT
     grep -q -- "$2" "$1" || fail "$3: $(tail -n 20 "$1")"
 }
 
+# glibc 2.34 is that of RHEL 9, which many machines with GPUs have. A new function of a newer one would shut them out.
+minor=$(basename "$wheel" | sed -nE 's/.*manylinux_2_([0-9]+)_.*/\1/p')
+[ -n "$minor" ] && [ "$minor" -le 34 ] || fail "$(basename "$wheel") is not for glibc 2.34"
+passed "it is for systems with glibc 2.$minor or newer"
+
 rm -rf "$work"
 mkdir -p "$work/program"
 empty=$work/empty
