@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "live/entry_internal.h"
@@ -76,13 +77,9 @@ static bool is_newer(const char *name, tide_live_any *given) {
     static const char *const VERSIONS[] = {"_v3", "_v4", "_v5"};
     char whole[128];
     for (size_t i = 0; i < sizeof(VERSIONS) / sizeof(VERSIONS[0]); i++) {
-        size_t n = strlen(name);
-        if (n + strlen(VERSIONS[i]) < sizeof(whole)) {
-            memcpy(whole, name, n);
-            memcpy(whole + n, VERSIONS[i], strlen(VERSIONS[i]) + 1);
-            if (tide_live_real_named(whole, NULL) == given) {
-                return true;
-            }
+        int n = snprintf(whole, sizeof(whole), "%s%s", name, VERSIONS[i]);
+        if (n > 0 && (size_t)n < sizeof(whole) && tide_live_real_named(whole, NULL) == given) {
+            return true;
         }
     }
     return false;

@@ -169,10 +169,10 @@ static int look_at(struct dl_phdr_info *info, size_t size, void *ctx) {
 }
 
 /* The owner of the code that a call returns to; OTHERS + 1: it passes calls on. */
-static unsigned owner_at(const void *return_address) {
+static unsigned owner_at(uint64_t return_address) {
     char name[NAME_BYTES];
     /* The call may be the last instruction of its function. */
-    search of = {.pc = (uintptr_t)return_address - 1};
+    search of = {.pc = (uintptr_t)(return_address - 1)};
     if (dl_iterate_phdr(look_at, &of) == 0) {
         return tide_live_owner_named("unknown code");
     }
@@ -180,13 +180,13 @@ static unsigned owner_at(const void *return_address) {
     return found != NULL ? tide_live_owner_named(found) : OTHERS + 1;
 }
 
-static unsigned remembered_owner_at(const void *caller) {
+static unsigned remembered_owner_at(uint64_t caller) {
     uint64_t owner = 0;
     tide_lock_acquire(&owners.lock);
     if (owners.of_callers.mem == NULL) {
         tide_map_init(&owners.of_callers, tide_live_memory());
     }
-    bool is_known = tide_map_find(&owners.of_callers, (uintptr_t)caller, &owner);
+    bool is_known = tide_map_find(&owners.of_callers, caller, &owner);
     tide_lock_release(&owners.lock);
     if (is_known) {
         return (unsigned)owner;
@@ -195,7 +195,7 @@ static unsigned remembered_owner_at(const void *caller) {
     tide_lock_acquire(&owners.lock);
     if (owners.of_callers.n_used < MAX_KNOWN) {
         /* Without memory it is found again next time. */
-        (void)!tide_map_put(&owners.of_callers, (uintptr_t)caller, owner);
+        (void)!tide_map_put(&owners.of_callers, caller, owner);
     }
     tide_lock_release(&owners.lock);
     return (unsigned)owner;
@@ -215,13 +215,13 @@ static _Unwind_Reason_Code look_at_frame(struct _Unwind_Context *frame, void *ct
     if (pc == of->caller) {
         of->has_begun = true;
     } else if (of->has_begun && pc != 0) {
-        of->owner = remembered_owner_at((const void *)pc);
+        of->owner = remembered_owner_at(pc);
     }
     return of->owner <= OTHERS ? _URC_NORMAL_STOP : _URC_NO_REASON;
 }
 
 unsigned tide_live_owner(const void *caller) {
-    walk of = {.caller = (uintptr_t)caller, .owner = remembered_owner_at(caller)};
+    walk of = {.caller = (uintptr_t)caller, .owner = remembered_owner_at((uintptr_t)caller)};
     if (of.owner > OTHERS) {
         (void)_Unwind_Backtrace(look_at_frame, &of);
     }

@@ -68,11 +68,23 @@ def check(how, program, live, fake, folder, exact=True):
     print(f"{how}: {len(found)} rows, {gone} bytes")
 
 
+def check_fork(program, live, fake, folder):
+    environment = dict(os.environ, LD_LIBRARY_PATH=fake, LD_PRELOAD=live, TIDEMARK_LIVE=str(folder / "%p.log"),
+                       TIDEMARK_LIVE_BYTES=str(16 * MIB))
+    done = subprocess.run([program, "forked"], env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done
+    parent, child = (recorded(folder / f"{process}.log")[0] for process in done.stdout.split())
+    size = 3 * MIB
+    assert parent == [f"device_alloc cuMemAlloc_v2 {size}", f"device_free cuMemFree_v2 {size}"], parent
+    assert child == [f"device_alloc cuMemAlloc_v2 {5 * MIB}"], child
+
+
 def main():
     live, fake, program, linked, next_program, other = sys.argv[1:]
     with tempfile.TemporaryDirectory(prefix="tidemark_driver_") as name:
         for how in HOWS:
             check(how, linked if how == "linked" else program, live, fake, pathlib.Path(name))
+        check_fork(program, live, fake, pathlib.Path(name))
         # Another library that stands in for the same, before and after ours.
         for order in (f"{live} {other}", f"{other} {live}"):
             check("linked", linked, order, fake, pathlib.Path(name), exact=order.startswith(live))

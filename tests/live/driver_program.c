@@ -3,7 +3,8 @@
  * Prints what should be recorded, a row a line ("device_alloc cuMemAlloc_v2 1048576"), and the
  * bytes that the driver says are gone. HOW says how the driver is found: linked, dlsym, proc (by
  * cuGetProcAddress), again (by a cuGetProcAddress that was found by itself), old (by that of CUDA
- * 11), thread (for streams of the thread).
+ * 11), thread (for streams of the thread). forked: takes memory in a child that fork() made, and
+ * prints the numbers of both processes.
  */
 #define _GNU_SOURCE /* RTLD_NEXT, RTLD_DEFAULT */
 #include <dlfcn.h>
@@ -11,6 +12,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #define MIB ((size_t)1 << 20)
 
@@ -84,7 +87,7 @@ static void open_driver(void) {
           "functions that are not there");
     if (strcmp(how, "old") == 0) {
         find(&find_by_old_name, "cuGetProcAddress", "");
-    } else if (strcmp(how, "dlsym") != 0) {
+    } else if (strcmp(how, "dlsym") != 0 && strcmp(how, "forked") != 0) {
         find(&find_by_name, "cuGetProcAddress", "_v2");
     }
     if (strcmp(how, "again") == 0) {
@@ -266,12 +269,35 @@ static void use_graphs_and_others(void) {
     told("device_free", "cuIpcCloseMemHandle", 0);
 }
 
+/* A child holds nothing of its parent's memory. */
+static int fork_and_use(void) {
+    int (*alloc)(uint64_t *, size_t) = NULL;
+    int (*release)(uint64_t) = NULL;
+    uint64_t address = 0;
+    int status = 0;
+    find(&alloc, "cuMemAlloc", "_v2");
+    find(&release, "cuMemFree", "_v2");
+    check(alloc(&address, 3 * MIB) == 0, "cuMemAlloc");
+    pid_t child = fork();
+    if (child == 0) {
+        check(release(address) == 0 && alloc(&address, 5 * MIB) == 0, "in the child");
+        exit(0);
+    }
+    check(waitpid(child, &status, 0) == child && status == 0, "the child");
+    check(release(address) == 0, "cuMemFree");
+    printf("%ld %ld\n", (long)getpid(), (long)child);
+    return 0;
+}
+
 int main(int argc, char **argv) {
     int (*retain)(void **, int) = NULL;
     int (*release)(int) = NULL;
     void *context = NULL;
     how = argc > 1 ? argv[1] : "dlsym";
     open_driver();
+    if (strcmp(how, "forked") == 0) {
+        return fork_and_use();
+    }
     find(&get_info, "cuMemGetInfo", "_v2");
     find(&retain, "cuDevicePrimaryCtxRetain", "");
     find(&release, "cuDevicePrimaryCtxRelease", "_v2");
