@@ -27,21 +27,6 @@ static size_t count_left(const notes_maker *of, size_t n) {
     return low;
 }
 
-/* How many events as they were read lie before that row of the log. */
-static size_t count_read(const notes_maker *of, uint64_t row, size_t n_read) {
-    size_t low = 0;
-    size_t high = n_read;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (of->contents->numbers[middle] < row) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low;
-}
-
 static uint32_t string_of(const notes_maker *of, uint32_t number) {
     uint64_t found = TIDE_NONE;
     (void)tide_map_find(&of->tables->string_of, number, &found);
@@ -79,51 +64,44 @@ static tide_recover_call call_of(const notes_maker *of, const tide_live_note *no
                                .owner = text_of(of, note->extra.node)};
 }
 
-static tide_status make_marks_and_calls(const notes_maker *of, tide_recover_notes *to) {
+static tide_recover_label label_of(const notes_maker *of, const tide_live_note *note) {
+    return (tide_recover_label){.n_before = count_left(of, note->n_before),
+                                .address = note->row.address,
+                                .category = text_of(of, note->extra.node),
+                                .name = text_of(of, note->row.name),
+                                .certainty = note->row.category};
+}
+
+static tide_recover_mark mark_of(const notes_maker *of, const tide_live_note *note) {
+    return (tide_recover_mark){.n_before = count_left(of, note->n_before),
+                               .time_ns = note->row.time_ns,
+                               .name = text_of(of, note->row.name)};
+}
+
+static tide_status make_notes(const notes_maker *of, tide_recover_notes *to) {
     const tide_log_contents *from = of->contents;
     tide_arena *arena = &of->snapshot->arena;
-    tide_recover_mark *marks = tide_arena_alloc(arena, from->n_notes, sizeof(*marks));
-    tide_recover_call *calls =
-        tide_arena_alloc(arena, from->n_notes + from->n_base_notes, sizeof(*calls));
-    if (marks == NULL || calls == NULL) {
+    size_t n_all = from->n_base_notes + from->n_notes;
+    tide_recover_mark *marks = tide_arena_alloc(arena, n_all, sizeof(*marks));
+    tide_recover_label *labels = tide_arena_alloc(arena, n_all, sizeof(*labels));
+    tide_recover_call *calls = tide_arena_alloc(arena, n_all, sizeof(*calls));
+    if (marks == NULL || labels == NULL || calls == NULL) {
         return TIDE_NO_MEMORY;
     }
-    for (size_t i = 0; i < from->n_base_notes; i++) {
-        calls[to->n_calls++] = call_of(of, &from->base_notes[i]);
-    }
-    for (size_t i = 0; i < from->n_notes; i++) {
-        const tide_live_note *note = &from->notes[i];
-        if (note->row.action >= TIDE_LOG_DRIVER_FIRST) {
-            calls[to->n_calls++] = call_of(of, note);
+    for (size_t i = 0; i < n_all; i++) {
+        const tide_live_note *note =
+            i < from->n_base_notes ? &from->base_notes[i] : &from->notes[i - from->n_base_notes];
+        if (note->row.action == TIDE_LOG_LABEL_ACTION) {
+            labels[to->n_labels++] = label_of(of, note);
+        } else if (note->row.action == TIDE_ACTION_MARK) {
+            marks[to->n_marks++] = mark_of(of, note);
         } else {
-            marks[to->n_marks++] = (tide_recover_mark){.n_before = count_left(of, note->n_before),
-                                                       .time_ns = note->row.time_ns,
-                                                       .name = text_of(of, note->row.name)};
+            calls[to->n_calls++] = call_of(of, note);
         }
     }
     to->marks = marks;
-    to->calls = calls;
-    return TIDE_OK;
-}
-
-static tide_status make_labels(const notes_maker *of, size_t n_read, tide_recover_notes *to) {
-    const tide_log_tables *from = of->tables;
-    tide_recover_label *labels =
-        tide_arena_alloc(&of->snapshot->arena, from->n_labels, sizeof(*labels));
-    if (labels == NULL) {
-        return TIDE_NO_MEMORY;
-    }
-    for (size_t i = 0; i < from->n_labels; i++) {
-        const tide_log_label *label = &from->labels[i];
-        labels[i] =
-            (tide_recover_label){.n_before = count_left(of, count_read(of, label->row, n_read)),
-                                 .address = label->address,
-                                 .category = tide_snapshot_text(of->snapshot, label->category),
-                                 .name = tide_snapshot_text(of->snapshot, label->name),
-                                 .certainty = (int)label->certainty};
-    }
     to->labels = labels;
-    to->n_labels = from->n_labels;
+    to->calls = calls;
     return TIDE_OK;
 }
 
@@ -152,7 +130,6 @@ static tide_status make_tables(const notes_maker *of, tide_recover_notes *to) {
 tide_status tide_live_hand_over(const tide_log_contents *contents, const tide_log_tables *tables,
                                 const tide_boundary_fit *fit, tide_snapshot *snapshot,
                                 tide_recover_notes *ret_notes) {
-    size_t n_read = contents->n_events > 0 ? contents->order[contents->n_events - 1] + 1 : 0;
     size_t *kept = tide_arena_alloc(&snapshot->arena, snapshot->n_events, sizeof(*kept));
     if (kept == NULL) {
         return TIDE_NO_MEMORY;
@@ -167,8 +144,7 @@ tide_status tide_live_hand_over(const tide_log_contents *contents, const tide_lo
                       .snapshot = snapshot};
     tide_recover_notes notes = {.extras = NULL};
     TIDE_TRY(make_extras(&of, &notes));
-    TIDE_TRY(make_marks_and_calls(&of, &notes));
-    TIDE_TRY(make_labels(&of, n_read, &notes));
+    TIDE_TRY(make_notes(&of, &notes));
     TIDE_TRY(make_tables(&of, &notes));
     *ret_notes = notes;
     return TIDE_OK;

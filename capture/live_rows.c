@@ -17,11 +17,12 @@ static tide_live_extra extra_of(const tide_live_row *row) {
                              .thread = row->thread};
 }
 
-/* PyTorch marks dumps and annotations in its own history; all other marks are ours. */
+/* PyTorch marks dumps and annotations in its own history; all other marks are ours, and so are
+ * labels and rows of the driver. */
 static bool is_event(const tide_live_row *row, const tide_log_tables *tables) {
     uint64_t string = 0;
     if (row->event.action != TIDE_ACTION_MARK) {
-        return row->event.action < TIDE_LOG_DRIVER_FIRST;
+        return row->event.action < TIDE_LOG_LABEL_ACTION;
     }
     if (!tide_map_find(&tables->string_of, row->event.name, &string)) {
         return true;
@@ -37,15 +38,13 @@ static tide_status split_events(tide_log_contents *contents, const tide_log_tabl
     contents->n_events = 0;
     contents->events = mem->alloc(mem->ctx, (n_rows + 1) * sizeof(*contents->events));
     contents->extras = mem->alloc(mem->ctx, (n_rows + 1) * sizeof(*contents->extras));
-    contents->numbers = mem->alloc(mem->ctx, (n_rows + 1) * sizeof(*contents->numbers));
     contents->order = mem->alloc(mem->ctx, (n_rows + 1) * sizeof(*contents->order));
     contents->notes = mem->alloc(mem->ctx, (n_rows + 1) * sizeof(*contents->notes));
     bool has_room = contents->events != NULL && contents->extras != NULL &&
-                    contents->numbers != NULL && contents->order != NULL && contents->notes != NULL;
+                    contents->order != NULL && contents->notes != NULL;
     for (size_t i = 0; has_room && i < n_rows; i++) {
         tide_live_row row = row_at(rows, i);
         if (is_event(&row, tables)) {
-            contents->numbers[contents->n_events] = contents->first_event + i;
             contents->extras[contents->n_events] = extra_of(&row);
             contents->order[contents->n_events] = contents->n_events;
             contents->events[contents->n_events++] = row.event;
@@ -56,6 +55,17 @@ static tide_status split_events(tide_log_contents *contents, const tide_log_tabl
     }
     mem->release(mem->ctx, rows);
     return has_room ? TIDE_OK : TIDE_NO_MEMORY;
+}
+
+/* What was said of a block whose row the ring has overwritten stands in the base. */
+static void take_base_label(tide_log_contents *contents, tide_live_row *row) {
+    if (row->event.action != UINT8_MAX && row->event.category != TIDE_CERTAINTY_UNKNOWN) {
+        tide_live_note label = {.row = row->event, .extra = extra_of(row)};
+        label.row.action = TIDE_LOG_LABEL_ACTION;
+        contents->base_notes[contents->n_base_notes++] = label;
+    }
+    row->event.category = TIDE_UNKNOWN;
+    row->event.name = TIDE_NONE;
 }
 
 static tide_status split_base(tide_log_contents *contents) {
@@ -70,6 +80,7 @@ static tide_status split_base(tide_log_contents *contents) {
         tide_live_row row = row_at(rows, i);
         bool is_unused = row.event.action == UINT8_MAX;
         if (is_unused || row.event.action < TIDE_LOG_DRIVER_FIRST) {
+            take_base_label(contents, &row);
             contents->base[contents->n_base++] = row.event;
         } else {
             contents->base_notes[contents->n_base_notes++] =

@@ -277,7 +277,6 @@ void tide_log_contents_fini(tide_log_contents *contents) {
     mem->release(mem->ctx, contents->base);
     mem->release(mem->ctx, contents->events);
     mem->release(mem->ctx, contents->extras);
-    mem->release(mem->ctx, contents->numbers);
     mem->release(mem->ctx, contents->order);
     mem->release(mem->ctx, contents->notes);
     mem->release(mem->ctx, contents->base_notes);

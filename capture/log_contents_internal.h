@@ -61,7 +61,6 @@ typedef struct tide_log_contents {
     size_t n_events;
     bool is_of_live;         /* live/ wrote it: */
     tide_live_extra *extras; /* owned; of the events as they were read */
-    uint64_t *numbers;       /* owned; of these: rows of the log before each */
     size_t *order;           /* owned; of the events that are left: which of them each was */
     tide_live_note *notes;   /* owned; marks and rows of the driver, in their order */
     size_t n_notes;
@@ -107,9 +106,6 @@ typedef struct tide_log_tables {
     uint64_t (*pools)[2]; /* owned; by number - 1 */
     size_t n_pools;
     size_t pools_capacity;
-    tide_log_label *labels; /* owned; in the order of the journal */
-    size_t n_labels;
-    size_t labels_capacity;
     tide_log_key_value *texts; /* owned; the last one of a key counts */
     size_t n_texts;
     size_t texts_capacity;

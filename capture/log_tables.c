@@ -37,7 +37,6 @@ void tide_log_tables_fini(tide_log_tables *tables) {
     mem->release(mem->ctx, tables->texts);
     mem->release(mem->ctx, tables->python);
     mem->release(mem->ctx, tables->pools);
-    mem->release(mem->ctx, tables->labels);
 }
 
 /* The payload of a record. Its checksum is right, but its contents may still be anything. */
@@ -247,25 +246,6 @@ static tide_status take_pool(tide_log_tables *tables, payload from) {
     return TIDE_OK;
 }
 
-static tide_status take_label(tide_log_tables *tables, payload from) {
-    tide_log_label label;
-    if (from.n_bytes != sizeof(label)) {
-        return TIDE_FORMAT;
-    }
-    memcpy(&label, from.bytes, sizeof(label));
-    tide_log_label *labels =
-        tide_hostmem_grow(tables->mem, tables->labels, &tables->labels_capacity,
-                          tables->n_labels + 1, sizeof(*labels));
-    if (labels == NULL) {
-        return TIDE_NO_MEMORY;
-    }
-    tables->labels = labels;
-    label.category = string_of(tables, label.category);
-    label.name = string_of(tables, label.name);
-    labels[tables->n_labels++] = label;
-    return TIDE_OK;
-}
-
 const char *tide_log_text_of(const tide_log_tables *tables, const char *key) {
     for (size_t i = tables->n_texts; i > 0; i--) {
         if (strcmp(tables->texts[i - 1].key, key) == 0) {
@@ -291,8 +271,6 @@ static tide_status take(tide_log_tables *tables, uint32_t kind, payload from) {
         return take_python(tables, from);
     case TIDE_LOG_POOL:
         return take_pool(tables, from);
-    case TIDE_LOG_LABEL:
-        return take_label(tables, from);
     default:
         return TIDE_OK; /* a kind of record from a later version */
     }

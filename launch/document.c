@@ -150,28 +150,41 @@ static tide_status set_inexact(tide_snapshot *snapshot, const tide_left_list *li
     return TIDE_OK;
 }
 
+/* Copies of one end's blocks, and room for what is known of their categories. */
+static tide_status open_blocks(tide_arena *arena, const tide_block_row *blocks, size_t n_blocks,
+                               tide_block_row **ret_blocks, uint8_t **ret_certainty) {
+    *ret_blocks = tide_arena_copy(arena, blocks, n_blocks, sizeof(*blocks));
+    *ret_certainty = tide_arena_alloc(arena, n_blocks, sizeof(**ret_certainty));
+    if (*ret_blocks == NULL || *ret_certainty == NULL) {
+        return TIDE_NO_MEMORY;
+    }
+    memset(*ret_certainty, TIDE_CERTAINTY_UNKNOWN, n_blocks);
+    return TIDE_OK;
+}
+
 /* Copies of the tables that will be changed. */
 static tide_status open_tables(tide_document *document) {
     tide_snapshot *snapshot = document->snapshot;
     tide_arena *arena = &snapshot->arena;
+    size_t n_end = snapshot->n_end_blocks;
     document->events =
         tide_arena_copy(arena, snapshot->events, snapshot->n_events, sizeof(tide_event));
-    document->end_blocks = tide_arena_copy(arena, snapshot->end_blocks, snapshot->n_end_blocks,
-                                           sizeof(tide_block_row));
     document->certainty = tide_arena_alloc(arena, snapshot->n_events, sizeof(uint8_t));
-    document->end_certainty = tide_arena_alloc(arena, snapshot->n_end_blocks, sizeof(uint8_t));
-    document->end_rows =
-        tide_arena_alloc(arena, snapshot->n_end_blocks, sizeof(*document->end_rows));
-    if (document->events == NULL || document->end_blocks == NULL || document->certainty == NULL ||
-        document->end_certainty == NULL || document->end_rows == NULL) {
+    document->end_rows = tide_arena_alloc(arena, n_end, sizeof(*document->end_rows));
+    if (document->events == NULL || document->certainty == NULL || document->end_rows == NULL) {
         return TIDE_NO_MEMORY;
     }
-    memset(document->end_rows, 0, snapshot->n_end_blocks * sizeof(*document->end_rows));
+    TIDE_TRY(open_blocks(arena, snapshot->start_blocks, snapshot->n_start_blocks,
+                         &document->start_blocks, &document->start_certainty));
+    TIDE_TRY(open_blocks(arena, snapshot->end_blocks, n_end, &document->end_blocks,
+                         &document->end_certainty));
+    memset(document->end_rows, 0, n_end * sizeof(*document->end_rows));
     memset(document->certainty, TIDE_CERTAINTY_UNKNOWN, snapshot->n_events);
-    memset(document->end_certainty, TIDE_CERTAINTY_UNKNOWN, snapshot->n_end_blocks);
     snapshot->events = document->events;
+    snapshot->start_blocks = document->start_blocks;
     snapshot->end_blocks = document->end_blocks;
     snapshot->event_certainty = document->certainty;
+    snapshot->start_block_certainty = document->start_certainty;
     snapshot->end_block_certainty = document->end_certainty;
     return TIDE_OK;
 }

@@ -17,8 +17,10 @@ typedef struct tide_document {
     tide_block_row *end_blocks;
     uint8_t *certainty;     /* of the events' categories */
     uint8_t *end_certainty; /* of the end blocks' */
-    size_t *end_rows;       /* of the end blocks: the event that allocated it + 1; 0: none */
-    tide_strings added;     /* texts that come behind the snapshot's strings */
+    tide_block_row *start_blocks;
+    uint8_t *start_certainty; /* of the start blocks' */
+    size_t *end_rows;         /* of the end blocks: the event that allocated it + 1; 0: none */
+    tide_strings added;       /* texts that come behind the snapshot's strings */
 } tide_document;
 
 /* document.c. Adds steps, names and, where a log has them, places to the rows of the snapshot.

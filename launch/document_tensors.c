@@ -9,7 +9,7 @@
 typedef struct namer {
     tide_document *document;
     tide_category_list categories;
-    tide_map alive; /* address -> row of the event table + 1 */
+    tide_map alive; /* address -> event, or n_events + block of the start */
     size_t device;
     size_t at;       /* next name of the process */
     const char *was; /* phase of the event before; "" outside */
@@ -38,22 +38,44 @@ static uint32_t step_of(const namer *of, const tide_event *event) {
     return scope;
 }
 
+/* What is said of a block, where it began: at its allocation, or before the first event. */
+typedef struct block_words {
+    uint32_t *name;
+    uint8_t *category;
+    uint8_t *certainty;
+    const tide_event *birth; /* NULL: before the first event */
+} block_words;
+
+/* False: no block is known at the address. */
+static bool find_block(const namer *of, uint64_t address, block_words *ret) {
+    tide_document *document = of->document;
+    uint64_t number = 0;
+    if (!tide_map_find(&of->alive, address, &number)) {
+        return false;
+    }
+    if (number < document->snapshot->n_events) {
+        tide_event *event = &document->events[number];
+        *ret = (block_words){&event->name, &event->category, &document->certainty[number], event};
+    } else {
+        size_t i = (size_t)(number - document->snapshot->n_events);
+        tide_block_row *block = &document->start_blocks[i];
+        *ret = (block_words){&block->name, &block->category, &document->start_certainty[i], NULL};
+    }
+    return true;
+}
+
 static tide_status name_block(namer *of, const tide_left_name *name) {
-    uint64_t row = 0;
+    block_words block;
     tide_error reason;
-    if (!tide_map_find(&of->alive, name->address, &row)) {
-        return TIDE_OK; /* it was allocated before the history begins */
+    if (!find_block(of, name->address, &block) ||
+        (name->is_by_rule && *block.category != TIDE_UNKNOWN)) { /* it is known better */
+        return TIDE_OK;
     }
-    tide_event *event = &of->document->events[row - 1];
-    uint8_t *certainty = &of->document->certainty[row - 1];
-    if (name->is_by_rule && event->category != TIDE_UNKNOWN) {
-        return TIDE_OK; /* it is known better */
-    }
-    *certainty = name->is_by_rule ? TIDE_CERTAINTY_RULE : TIDE_CERTAINTY_NAMED;
+    *block.certainty = name->is_by_rule ? TIDE_CERTAINTY_RULE : TIDE_CERTAINTY_NAMED;
     if (name->name[0] != '\0') {
-        TIDE_TRY(tide_document_string(of->document, name->name, &event->name));
+        TIDE_TRY(tide_document_string(of->document, name->name, block.name));
     }
-    return tide_category_list_number(&of->categories, name->category, &event->category, &reason);
+    return tide_category_list_number(&of->categories, name->category, block.category, &reason);
 }
 
 /* Names that belong before the row. */
@@ -74,63 +96,82 @@ static tide_status take_names(namer *of, int64_t row) {
 /* What the forward pass made and the backward pass finds alive is an activation. */
 static void call_activations(namer *of) {
     for (size_t i = 0; i < of->alive.n_slots; i++) {
-        if (of->alive.slots[i].used) {
-            tide_event *event = &of->document->events[of->alive.slots[i].value - 1];
+        uint64_t number = of->alive.slots[i].value;
+        if (of->alive.slots[i].used && number < of->document->snapshot->n_events) {
+            tide_event *event = &of->document->events[number];
             if (event->category == TIDE_UNKNOWN && is_phase(of, event, "forward")) {
                 event->category = TIDE_ACTIVATION;
-                of->document->certainty[of->alive.slots[i].value - 1] = TIDE_CERTAINTY_RULE;
+                of->document->certainty[number] = TIDE_CERTAINTY_RULE;
             }
         }
     }
 }
 
+/* A block that does not outlive its step, and that nobody has named, is temporary. */
+static void take_free(namer *of, size_t i, const block_words *block) {
+    tide_event *event = &of->document->events[i];
+    uint32_t step = block->birth != NULL ? step_of(of, block->birth) : TIDE_NONE;
+    if (*block->category == TIDE_UNKNOWN && step != TIDE_NONE && step == step_of(of, event)) {
+        *block->category = TIDE_TEMPORARY;
+        *block->certainty = TIDE_CERTAINTY_RULE;
+    }
+    event->name = *block->name;
+    event->category = *block->category;
+    of->document->certainty[i] = *block->certainty;
+    if (event->action != TIDE_ACTION_FREE_REQUESTED) {
+        (void)tide_map_remove(&of->alive, event->address);
+    }
+}
+
 static tide_status take_event(namer *of, size_t i) {
     tide_event *event = &of->document->events[i];
-    uint64_t row = 0;
+    block_words block;
     bool is_backward = is_phase(of, event, "backward");
     if (is_backward && strcmp(of->was, "backward") != 0) {
         call_activations(of);
     }
     of->was = is_backward ? "backward" : "";
     if (event->action == TIDE_ACTION_ALLOC) {
-        return tide_map_put(&of->alive, event->address, i + 1);
+        return tide_map_put(&of->alive, event->address, i);
     }
     if ((event->action == TIDE_ACTION_FREE || event->action == TIDE_ACTION_FREE_REQUESTED ||
          event->action == TIDE_ACTION_FREE_COMPLETED) &&
-        tide_map_find(&of->alive, event->address, &row)) {
-        tide_event *birth = &of->document->events[row - 1];
-        uint32_t step = step_of(of, birth);
-        if (birth->category == TIDE_UNKNOWN && step != TIDE_NONE && step == step_of(of, event)) {
-            birth->category = TIDE_TEMPORARY;
-            of->document->certainty[row - 1] = TIDE_CERTAINTY_RULE;
-        }
-        of->document->certainty[i] = of->document->certainty[row - 1];
-        event->name = birth->name;
-        event->category = birth->category;
-        if (event->action != TIDE_ACTION_FREE_REQUESTED) {
-            (void)tide_map_remove(&of->alive, event->address);
+        find_block(of, event->address, &block)) {
+        take_free(of, i, &block);
+    }
+    return TIDE_OK;
+}
+
+/* Calls `visit` with each block of the device that is in use at one end of the recording. */
+static tide_status visit_blocks(namer *of, const tide_segment_row *segments, size_t n_segments,
+                                const tide_block_row *blocks,
+                                tide_status (*visit)(namer *of, size_t block, uint64_t address)) {
+    for (size_t i = 0; i < n_segments; i++) {
+        for (size_t b = 0; b < segments[i].n_blocks && segments[i].device == of->device; b++) {
+            size_t block = segments[i].first_block + b;
+            if (blocks[block].state != TIDE_BLOCK_FREE) {
+                TIDE_TRY(visit(of, block, segments[i].address + blocks[block].offset_bytes));
+            }
         }
     }
     return TIDE_OK;
 }
 
-static void name_end_blocks(namer *of) {
-    const tide_snapshot *snapshot = of->document->snapshot;
-    for (size_t i = 0; i < snapshot->n_end_segments; i++) {
-        const tide_segment_row *segment = &snapshot->end_segments[i];
-        for (size_t b = 0; b < segment->n_blocks && segment->device == of->device; b++) {
-            tide_block_row *block = &of->document->end_blocks[segment->first_block + b];
-            uint64_t row = 0;
-            if (block->state != TIDE_BLOCK_FREE &&
-                tide_map_find(&of->alive, segment->address + block->offset_bytes, &row)) {
-                block->name = of->document->events[row - 1].name;
-                block->category = of->document->events[row - 1].category;
-                of->document->end_rows[segment->first_block + b] = (size_t)row;
-                of->document->end_certainty[segment->first_block + b] =
-                    of->document->certainty[row - 1];
-            }
-        }
+static tide_status enter_start_block(namer *of, size_t block, uint64_t address) {
+    return tide_map_put(&of->alive, address, of->document->snapshot->n_events + block);
+}
+
+static tide_status name_end_block(namer *of, size_t block, uint64_t address) {
+    block_words words;
+    tide_block_row *row = &of->document->end_blocks[block];
+    if (find_block(of, address, &words)) {
+        row->name = *words.name;
+        row->category = *words.category;
+        of->document->end_certainty[block] = *words.certainty;
+        of->document->end_rows[block] =
+            words.birth != NULL ? (size_t)(words.birth - of->document->events) + 1 : 0;
     }
+    return TIDE_OK;
 }
 
 static tide_status take_device(namer *of) {
@@ -138,6 +179,8 @@ static tide_status take_device(namer *of) {
     int64_t row = tide_document_first_row(of->document, of->device);
     of->at = 0;
     of->was = "";
+    TIDE_TRY(visit_blocks(of, snapshot->start_segments, snapshot->n_start_segments,
+                          snapshot->start_blocks, enter_start_block));
     for (size_t i = 0; i < snapshot->n_events; i++) {
         if (snapshot->events[i].device == of->device) {
             TIDE_TRY(take_names(of, row));
@@ -149,8 +192,8 @@ static tide_status take_device(namer *of) {
     if (of->document->left->is_out_of_memory) {
         call_activations(of); /* the backward pass would have found them */
     }
-    name_end_blocks(of);
-    return TIDE_OK;
+    return visit_blocks(of, snapshot->end_segments, snapshot->n_end_segments, snapshot->end_blocks,
+                        name_end_block);
 }
 
 tide_status tide_document_add_tensors(tide_document *document) {

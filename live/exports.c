@@ -36,7 +36,26 @@ void tidemark_live_scope_end(uint32_t scope) {
 }
 
 void tidemark_live_label(uint64_t address, const char *category, const char *name, int certainty) {
-    tide_live_label(address, category, name, certainty);
+    tide_live_label(&(tide_live_label_row){.address = address,
+                                           .category = tide_live_text(category),
+                                           .name = tide_live_text(name),
+                                           .certainty = certainty});
+}
+
+uint32_t tidemark_live_text(const char *text) {
+    return tide_live_text(text);
+}
+
+void tidemark_live_name(const uint64_t *addresses, const uint32_t *names, size_t n,
+                        uint32_t category) {
+    for (size_t i = 0; i < n; i++) {
+        if (addresses[i] != 0) {
+            tide_live_label(&(tide_live_label_row){.address = addresses[i],
+                                                   .category = category,
+                                                   .name = names[i],
+                                                   .certainty = TIDE_CERTAINTY_NAMED});
+        }
+    }
 }
 
 void tidemark_live_describe(const char *key, const char *value) {

@@ -4,6 +4,7 @@
 #ifndef TIDE_LIVE_EXPORTS_H
 #define TIDE_LIVE_EXPORTS_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #define TIDE_LIVE_EXPORT __attribute__((visibility("default")))
@@ -20,6 +21,12 @@ TIDE_LIVE_EXPORT void tidemark_live_scope_end(uint32_t scope);
 /* `name` may be NULL. certainty: 1 by rule, 2 named. */
 TIDE_LIVE_EXPORT void tidemark_live_label(uint64_t address, const char *category, const char *name,
                                           int certainty);
+/* The number of a text; UINT32_MAX while nothing is recorded. */
+TIDE_LIVE_EXPORT uint32_t tidemark_live_text(const char *text);
+
+/* Names n blocks at once, with numbers of texts; addresses of 0 are left out. */
+TIDE_LIVE_EXPORT void tidemark_live_name(const uint64_t *addresses, const uint32_t *names, size_t n,
+                                         uint32_t category);
 TIDE_LIVE_EXPORT void tidemark_live_describe(const char *key, const char *value);
 
 /* live/modules.h says what these four are for. */

@@ -75,7 +75,16 @@ bool tide_live_is_open(void);
 /* A text that describes the run, as tide_recorder_describe has them. */
 void tide_live_describe(const char *key, const char *value);
 
-/* At this instant the block at the address is that. certainty: 1 by rule, 2 named. */
-void tide_live_label(uint64_t address, const char *category, const char *name, int certainty);
+/* At this instant the block at the address is that. Texts are numbers of tide_live_text. */
+typedef struct tide_live_label_row {
+    uint64_t address;
+    uint32_t category;
+    uint32_t name; /* TIDE_NONE: none */
+    int certainty; /* tide_certainty */
+} tide_live_label_row;
+void tide_live_label(const tide_live_label_row *label);
+
+/* The number of a text; TIDE_NONE for NULL, while nothing is recorded, and without memory. */
+uint32_t tide_live_text(const char *text);
 
 #endif

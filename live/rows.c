@@ -50,6 +50,31 @@ static uint16_t number_pool(const tide_live *live, const uint64_t id[2]) {
     return number;
 }
 
+/* ---- classes of nodes ---- */
+
+enum { N_CLASSES = 64 };
+
+/* Numbers of class names that the calling thread has met. A name stays at its address as long as
+ * PyTorch is loaded. */
+static _Thread_local struct {
+    const char *name;
+    uint32_t number;
+    unsigned generation;
+} classes[N_CLASSES];
+
+static uint32_t number_class(const tide_live *live, const char *name) {
+    if (name == NULL) {
+        return TIDE_NONE;
+    }
+    size_t i = ((uintptr_t)name >> 4) % N_CLASSES;
+    if (classes[i].name != name || classes[i].generation != live->generation) {
+        classes[i].name = name;
+        classes[i].number = tide_recorder_intern(live->recorder, name);
+        classes[i].generation = live->generation;
+    }
+    return classes[i].number;
+}
+
 /* ---- rows ---- */
 
 /* Writes the row under the lock; its stream's number is found there. */
@@ -91,27 +116,27 @@ static bool complete_request(const tide_live *live, const tide_live_entry *entry
 
 void tide_live_record(const tide_live_entry *entry) {
     tide_live *live = tide_live_open();
-    if (live == NULL ||
+    if (live == NULL || tide_recorder_is_off(live->recorder) ||
         (entry->action == TIDE_ACTION_FREE_COMPLETED && complete_request(live, entry))) {
         return;
     }
     tide_live_place place = tide_live_find_place(live);
     bool is_oom = entry->action == TIDE_ACTION_OOM;
-    tide_live_row row = {
-        .event = {.address = entry->address,
-                  .requested_bytes = entry->n_bytes,
-                  .block_bytes = is_oom ? entry->free_bytes : entry->n_bytes,
-                  .stack = place.stack,
-                  .scope = tide_recorder_note_scope(live->recorder),
-                  .name = entry->name != NULL ? tide_recorder_intern(live->recorder, entry->name)
-                                              : TIDE_NONE,
-                  .action = (uint8_t)entry->action,
-                  .device = entry->device},
-        .sequence = (uint32_t)entry->sequence,
-        .node = entry->node != NULL ? tide_recorder_intern(live->recorder, entry->node) : TIDE_NONE,
-        .module = place.module,
-        .pool = number_pool(live, entry->pool),
-        .thread = tide_live_thread()};
+    tide_live_row row = {.event = {.address = entry->address,
+                                   .requested_bytes = entry->n_bytes,
+                                   .block_bytes = is_oom ? entry->free_bytes : entry->n_bytes,
+                                   .stack = place.stack,
+                                   .scope = tide_recorder_note_scope(live->recorder),
+                                   .name = entry->name != NULL
+                                               ? tide_recorder_intern(live->recorder, entry->name)
+                                               : TIDE_NONE,
+                                   .action = (uint8_t)entry->action,
+                                   .device = entry->device},
+                         .sequence = (uint32_t)entry->sequence,
+                         .node = number_class(live, entry->node),
+                         .module = place.module,
+                         .pool = number_pool(live, entry->pool),
+                         .thread = tide_live_thread()};
     append(live, &row, entry->stream);
     if (entry->action == TIDE_ACTION_FREE_REQUESTED) {
         last_request = (request){.address = entry->address,
@@ -156,19 +181,24 @@ void tide_live_record_driver(const tide_live_driver_call *call) {
     append(live, &row, 0);
 }
 
-void tide_live_label(uint64_t address, const char *category, const char *name, int certainty) {
+void tide_live_label(const tide_live_label_row *label) {
     tide_live *live = tide_live_now();
     if (live == NULL) {
         return;
     }
-    tide_log_label label = {.address = address,
-                            .category = tide_recorder_intern(live->recorder, category),
-                            .name = name != NULL ? tide_recorder_intern(live->recorder, name)
-                                                 : TIDE_NONE,
-                            .certainty = (uint32_t)certainty};
-    struct tide_lock *lock = tide_recorder_lock(live->recorder);
-    tide_lock_acquire(lock);
-    label.row = tide_recorder_n_written(live->recorder);
-    tide_lock_release(lock);
-    tide_recorder_write_record(live->recorder, TIDE_LOG_LABEL, &label, sizeof(label));
+    tide_live_row row = {.event = {.address = label->address,
+                                   .stack = TIDE_NONE,
+                                   .scope = TIDE_NONE,
+                                   .name = label->name,
+                                   .action = TIDE_LOG_LABEL_ACTION,
+                                   .category = (uint8_t)label->certainty},
+                         .node = label->category,
+                         .module = TIDE_NONE,
+                         .thread = tide_live_thread()};
+    append(live, &row, 0);
+}
+
+uint32_t tide_live_text(const char *text) {
+    tide_live *live = tide_live_now();
+    return live != NULL && text != NULL ? tide_recorder_intern(live->recorder, text) : TIDE_NONE;
 }

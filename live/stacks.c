@@ -258,15 +258,17 @@ tide_live_place tide_live_find_place(tide_live *live) {
     tide_live_place place = {.stack = TIDE_NONE, .module = TIDE_NONE};
     tide_python_frame now[MAX_FRAMES];
     memory *of = my_memory(live);
-    size_t n = of != NULL && reads_python() ? tide_python_frames_walk(now, MAX_FRAMES) : 0;
+    bool is_wanted = (live->stacks & TIDE_LIVE_PYTHON) != 0;
+    size_t n =
+        is_wanted && of != NULL && reads_python() ? tide_python_frames_walk(now, MAX_FRAMES) : 0;
     place.module = tide_live_find_module(now, n);
     if (!tide_live_is_walked(live)) {
         return place;
     }
-    if (n > 0 && (live->stacks & TIDE_LIVE_PYTHON) != 0) {
+    if (n > 0) {
         place.stack = number_stack(live, of, now, n);
     }
-    if (live->unwinder != NULL) {
+    if (live->unwinder != NULL && (live->stacks & TIDE_LIVE_NATIVE) != 0) {
         uint32_t native = tide_unwinder_capture(live->unwinder);
         place.stack = live->native == NULL || of == NULL
                           ? native

@@ -152,11 +152,14 @@ tide_live *tide_live_open(void) {
         return tide_live_now();
     }
     const char *path = getenv("TIDEMARK_LIVE");
+    if (path == NULL || path[0] == '\0') {
+        return NULL; /* a program may set it later */
+    }
     if (!atomic_compare_exchange_strong(&state, &expected, OPENING)) {
         return NULL; /* never wait: this thread may hold a lock that the other one needs */
     }
     int saved = errno;
-    bool is_open = path != NULL && path[0] != '\0' && open_log(path) == TIDE_OK;
+    bool is_open = open_log(path) == TIDE_OK;
     if (is_open && atomic_exchange(&watches_forks, 1) == 0) {
         (void)pthread_atfork(NULL, NULL, forget_parent); /* fails without memory only */
     }

@@ -204,8 +204,27 @@ static bool base_unmap(tide_event_log *log, const tide_event *event) {
     return true;
 }
 
+/* The block keeps what a row said of it. */
+static void base_label(tide_event_log *log, const tide_event *event) {
+    uint64_t row = 0;
+    if (tide_map_find(&log->base_at, event->address << 2, &row)) {
+        tide_live_row label;
+        tide_live_row block;
+        memcpy(&label, event, sizeof(label));
+        memcpy(&block, base_at(log, row), sizeof(block));
+        block.node = label.node;
+        block.event.name = label.event.name;
+        block.event.category = label.event.category;
+        memcpy(base_at(log, row), &block, sizeof(block));
+    }
+}
+
 /* Applies one event to the base. False: there is no room. */
 static bool fold(tide_event_log *log, const tide_event *event) {
+    if (event->action == TIDE_LOG_LABEL_ACTION) {
+        base_label(log, event);
+        return true;
+    }
     if (event->action >= TIDE_LOG_DRIVER_FIRST) {
         if ((event->action - TIDE_LOG_DRIVER_FIRST) % 2 == 0) {
             return base_add(log, event);

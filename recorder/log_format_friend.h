@@ -87,8 +87,7 @@ typedef enum tide_log_record_kind {
     TIDE_LOG_STREAM,   /* tide_log_stream */
     TIDE_LOG_MODULE,   /* tide_log_module, then build-id, then the path with its NUL */
     TIDE_LOG_PYTHON_FRAME, /* tide_log_python_frame */
-    TIDE_LOG_POOL,         /* tide_log_pool */
-    TIDE_LOG_LABEL         /* tide_log_label */
+    TIDE_LOG_POOL          /* tide_log_pool */
 } tide_log_record_kind;
 
 typedef struct tide_log_numbered {
@@ -131,15 +130,9 @@ typedef struct tide_log_pool {
     uint64_t id[2];    /* as PyTorch numbers it */
 } tide_log_pool;
 
-/* What the block that is allocated at an address was, when the log had so many rows. */
-typedef struct tide_log_label {
-    uint64_t row; /* rows written before it */
-    uint64_t address;
-    uint32_t category;  /* string */
-    uint32_t name;      /* string; TIDE_NONE */
-    uint32_t certainty; /* of the category: 1 by rule, 2 named */
-    uint32_t reserved;  /* 0 */
-} tide_log_label;
+/* The action of a row that says what the block is that is alive at its address: its name is the
+ * tensor's, node is the category's string, and category its certainty (tide_certainty). */
+enum { TIDE_LOG_LABEL_ACTION = 31 };
 
 /* Rows about calls of the driver have actions from this one on: an even number more for memory that
  * was taken, an odd one for memory that was given back (tide_live_driver_action). */
@@ -150,7 +143,8 @@ typedef struct tide_live_row {
     tide_event event;  /* its block_bytes repeats requested_bytes of a block: the reader works out
                           how large the block was */
     uint32_t sequence; /* autograd's: the number of the node that runs, or that the next one gets */
-    uint32_t node;     /* string: class of the node that runs; of a driver's row, the owner */
+    uint32_t node;     /* string: class of the node that runs; of a driver's row, the owner; of a
+                          label, the category */
     uint32_t module;   /* string: path of the innermost module that is being called */
     uint16_t pool;     /* number of a private pool; 0: none */
     uint16_t thread;   /* 0, 1, ... in the order of their first rows */

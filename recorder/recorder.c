@@ -309,6 +309,10 @@ void tide_recorder_write_record(tide_recorder *recorder, uint32_t kind, const vo
     tide_journal_record(recorder->journal, (tide_log_record_kind)kind, payload, n_bytes);
 }
 
+bool tide_recorder_is_off(tide_recorder *recorder) {
+    return tide_recorder_is_paused(recorder);
+}
+
 const char *tide_recorder_log_path(const tide_recorder *recorder) {
     return recorder->has_file ? recorder->file.path : NULL;
 }

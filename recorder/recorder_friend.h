@@ -64,6 +64,9 @@ tide_stack_depot *tide_recorder_depot(tide_recorder *recorder);
 void tide_recorder_write_record(tide_recorder *recorder, uint32_t kind, const void *payload,
                                 size_t n_bytes);
 
+/* Whether nothing is recorded now (tide_recorder_set_paused). */
+bool tide_recorder_is_off(tide_recorder *recorder);
+
 /* The absolute path of the log file, valid until the recorder is destroyed; NULL without one. */
 const char *tide_recorder_log_path(const tide_recorder *recorder);
 

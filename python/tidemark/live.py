@@ -3,6 +3,7 @@
 The library listens to PyTorch's allocator itself. From here it learns the paths of modules, steps and
 phases, what tensors are, and how the program ended.
 """
+import array
 import ctypes
 import os
 import sys
@@ -21,6 +22,9 @@ class Live:
         self.attach = _typed(library.tidemark_live_attach, [], ctypes.c_int)
         self._mark = _typed(library.tidemark_live_mark, [text], ctypes.c_int)
         self._label = _typed(library.tidemark_live_label, [address, text, text, ctypes.c_int], None)
+        self._text = _typed(library.tidemark_live_text, [text], ctypes.c_uint32)
+        arrays = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_uint32]
+        self._name = _typed(library.tidemark_live_name, arrays, None)
         self._describe = _typed(library.tidemark_live_describe, [text, text], None)
         self._name_module = _typed(library.tidemark_live_module, [ctypes.c_void_p, text], None)
         self._is_called = _typed(library.tidemark_live_is_called, [ctypes.c_void_p], ctypes.c_int)
@@ -33,6 +37,15 @@ class Live:
 
     def label(self, address, category, name):
         self._label(address, category.encode(), name.encode(), NAMED)
+
+    def texts(self, texts):
+        """Numbers of texts, as name() takes them."""
+        return array.array("I", [self._text(text.encode()) for text in texts])
+
+    def name(self, addresses, texts, category):
+        """Names the blocks at the addresses, one for each of texts(); those at 0 are left out."""
+        at = array.array("Q", addresses)
+        self._name(at.buffer_info()[0], texts.buffer_info()[0], len(at), self._text(category.encode()))
 
     def describe(self, key, value):
         self._describe(key.encode(), str(value).encode(errors="replace"))

@@ -23,8 +23,8 @@ class Names:
         """Rows for the parameters, buffers and gradients of every module, and for optimizers."""
         import torch
 
-        self._look_at_modules(_alive(torch.nn.Module))
-        for optimizer in _alive(torch.optim.Optimizer):
+        self._look_at_modules(alive(torch.nn.Module))
+        for optimizer in alive(torch.optim.Optimizer):
             self.marks.has_optimizer = True
             self.look_at_optimizer(optimizer)
         self.look_at_workspaces()
@@ -33,12 +33,8 @@ class Names:
         """Rows for what PyTorch has lent to cuBLAS. Addresses of different devices differ."""
         import torch
 
-        counts = self._counts()
-        # From PyTorch 2.11 on, products of cuBLASLt get the workspace that cuBLAS has. Before, each had
-        # one of its own, and freed it.
-        is_kept = tuple(map(int, torch.__version__.split(".")[:2])) >= (2, 11)
-        is_kept = is_kept and os.environ.get("TORCH_CUBLASLT_UNIFIED_WORKSPACE", "1") == "1"
-        for address in card.workspaces(is_kept):
+        counts = self.marks.here()
+        for address in card.workspaces(keeps_workspaces()):
             for device, count in enumerate(counts):
                 self._add_address([device, count, address, "workspace", "workspace of cuBLAS"])
 
@@ -47,9 +43,9 @@ class Names:
         self.look_at_workspaces()
         card.forget_workspaces()
 
-    def look_at_optimizer(self, optimizer):
-        """Rows for its parameters, their gradients, and its state."""
-        counts = self._counts()
+    def look_at_optimizer(self, optimizer, has_stepped=False):
+        """Rows for its parameters, their gradients, and its state, before a step of it and after that."""
+        counts = self.marks.here()
         parameters = [p for group in optimizer.param_groups for p in group["params"]]
         self._search_names(parameters)
         for i, parameter in enumerate(parameters):
@@ -67,13 +63,13 @@ class Names:
         import torch
 
         self.n_named = len(parameters)
-        for module in _outermost(_alive(torch.nn.Module)):
+        for module in outermost(alive(torch.nn.Module)):
             for name, parameter in module.named_parameters():
                 self.name_of.setdefault(id(parameter), name)
 
     def _look_at_modules(self, modules):
-        counts = self._counts()
-        for module in _outermost(modules):
+        counts = self.marks.here()
+        for module in outermost(modules):
             for name, parameter in module.named_parameters():
                 self.name_of.setdefault(id(parameter), name)
                 self._add(counts, parameter, "parameter", name)
@@ -83,7 +79,7 @@ class Names:
 
     def add_own(self, device, address, category, name):
         """What the program itself says; another block may have been at the address before."""
-        self._keep([device, self._counts()[device], address, category, name])
+        self.rows.append([device, self.marks.here()[device], address, category, name])
 
     def _add(self, counts, tensor, category, name):
         import torch
@@ -104,27 +100,24 @@ class Names:
             name = (name, address)  # they have one name
         if self.seen.get((name, category, device)) != address:
             self.seen[name, category, device] = address
-            self._keep(row)
-
-    def _keep(self, row):
-        _, _, address, category, name = row
-        if self.marks.live is not None:
-            self.marks.live.label(address, category, name)
-        else:
             self.rows.append(row)
 
-    def _counts(self):
-        """Rows of the history so far, by device; the library counts for itself."""
-        import torch
-
-        return [0] * torch.cuda.device_count() if self.marks.live is not None else self.marks.here()
 
 
-def _alive(kind):
+def keeps_workspaces():
+    """Whether products of cuBLASLt get the workspace that cuBLAS has, as from PyTorch 2.11 on. Before, each
+    had one of its own, and freed it."""
+    import torch
+
+    is_unified = os.environ.get("TORCH_CUBLASLT_UNIFIED_WORKSPACE", "1") == "1"
+    return is_unified and tuple(map(int, torch.__version__.split(".")[:2])) >= (2, 11)
+
+
+def alive(kind):
     """The program's objects of a class. isinstance would wake objects that pretend to be others."""
     return [found for found in gc.get_objects() if issubclass(type(found), kind)]
 
 
-def _outermost(modules):
+def outermost(modules):
     inner = {id(child) for module in modules for child in module._modules.values()}
     return [module for module in modules if id(module) not in inner]

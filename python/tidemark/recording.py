@@ -13,7 +13,7 @@ import signal
 import sys
 import threading
 
-from . import live, names, own_history, program, saving, steps
+from . import live, live_names, names, own_history, program, saving, steps
 
 MAX_ENTRIES = 1_000_000  # events that PyTorch keeps; older ones are dropped, and counted in the answer
 
@@ -29,7 +29,7 @@ class Recording:
         self.lock = threading.Lock()
         self.live = live.find()
         self.marks = steps.Marks(self.live)
-        self.names = names.Names(self.marks)
+        self.names = names.Names(self.marks) if self.live is None else live_names.LiveNames(self.marks)
 
 
 _recording = None
@@ -81,6 +81,7 @@ def _begin():
             torch._C._cuda_attach_out_of_memory_observer(_at_out_of_memory)
         else:
             _recording.marks.live = None
+            _recording.names = names.Names(_recording.marks)
         if _recording.marks.live is None and torch.cuda.get_allocator_backend() == "native":
             _recording.look = own_history.share(torch, _switch_on)
             torch._C._cuda_attach_out_of_memory_observer(_at_out_of_memory)

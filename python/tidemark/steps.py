@@ -156,7 +156,7 @@ def _watch_optimizers(marks, names, end_now):
         names.look_at_optimizer(optimizer)
 
     def after(optimizer, args, kwargs):
-        names.look_at_optimizer(optimizer)
+        names.look_at_optimizer(optimizer, has_stepped=True)
         if id(optimizer) != first[0]:
             marks.add("optimizer ends")
             return

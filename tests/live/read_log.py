@@ -11,6 +11,7 @@ ACTIONS = ["alloc", "free", "free_requested", "free_completed", "segment_alloc",
            "segment_unmap", "oom", "mark"]
 DRIVER = ["device_alloc", "device_free", "host_alloc", "host_free", "physical_alloc", "physical_free"]
 DRIVER_FIRST = 32
+LABEL = 31
 NONE = 0xFFFFFFFF
 PYTHON_BIT = 1 << 63
 ROW = struct.Struct("<qQQQIIIBBBBIIIHH")
@@ -36,7 +37,7 @@ class Log:
                      for i in range(self.n_folded, self.n_written)]
         self.base = [Row(*ROW.unpack_from(data, base_at + i * ROW.size)) for i in range(self.n_base)]
         self.strings, self.stacks, self.frames, self.streams, self.pools = {}, {}, {}, {}, {}
-        self.labels, self.texts = [], {}
+        self.texts = {}
         at, end = journal_at, journal_at + counters[6]
         while at < end:
             mark, kind, size, _ = struct.unpack_from("<IIII", data, at)
@@ -59,13 +60,18 @@ class Log:
             self.frames[number] = struct.unpack("<III", payload[4:16])
         elif kind == 7:
             self.pools[number] = struct.unpack("<QQ", payload[8:])
-        elif kind == 8:
-            self.labels.append(struct.unpack("<QQIII", payload[:28]))
 
     def text(self, number):
         return None if number == NONE else self.strings[number]
 
+    def labels(self):
+        """[(rows before it, address, category, name)]"""
+        return [(self.n_folded + i, row.address, self.text(row.node), self.text(row.name))
+                for i, row in enumerate(self.rows) if row.action == LABEL]
+
     def action(self, row):
+        if row.action == LABEL:
+            return "label"
         return ACTIONS[row.action] if row.action < DRIVER_FIRST else DRIVER[row.action - DRIVER_FIRST]
 
     def python(self, row):
@@ -81,7 +87,7 @@ class Log:
         """PyTorch's events in their order, as its own history has them: every free twice."""
         for row in self.rows:
             name = self.action(row)
-            if row.action >= DRIVER_FIRST:
+            if row.action >= LABEL:
                 continue
             if name == "mark":
                 if self.text(row.name) in ("snapshot", "annotate"):
@@ -95,7 +101,7 @@ class Log:
 
 def main():
     log = Log(sys.argv[1])
-    print(len(log.rows), "rows", len(log.stacks), "stacks", len(log.frames), "frames", len(log.labels), "labels",
+    print(len(log.rows), "rows", len(log.stacks), "stacks", len(log.frames), "frames", len(log.labels()), "labels",
           "closed" if log.is_closed else "open")
     print(dict(collections.Counter(log.action(row) for row in log.rows)))
     print(log.texts)

@@ -1,0 +1,165 @@
+"""What live recording costs a training step, beside PyTorch's own history.
+
+    TIDEMARK_VIRTUAL_CARDS=h100-80 LD_PRELOAD=libtidemark_live.so:libtidemark_virtual_cuda.so \
+        python live_cost.py ROUNDS LOG PACKAGE
+
+A step of GPT-2 small is timed under each way of recording, in turns and in random order, in one process.
+The kernels of a virtual card do nothing, so that what is left of a step is the time of the processor:
+on a GPU most of it passes while kernels run. ROUNDS: steps of each way. LOG: the file for the log.
+PACKAGE: the folder that holds the package `tidemark`.
+"""
+import ctypes
+import importlib
+import os
+import random
+import statistics
+import sys
+import time
+
+import torch
+import torch.nn as nn
+
+PYTHON, NATIVE = 1, 2  # live/state_internal.h
+CONTEXT, BATCH, WIDTH, HEADS, LAYERS, WORDS = 1024, 2, 768, 12, 12, 50257
+WARM_UP = 5
+
+
+class Block(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.ln_1, self.ln_2 = nn.LayerNorm(WIDTH), nn.LayerNorm(WIDTH)
+        self.qkv, self.proj = nn.Linear(WIDTH, 3 * WIDTH), nn.Linear(WIDTH, WIDTH)
+        self.mlp = nn.Sequential(nn.Linear(WIDTH, 4 * WIDTH), nn.GELU(), nn.Linear(4 * WIDTH, WIDTH))
+
+    def forward(self, x):
+        b, t, c = x.shape
+        q, k, v = (part.view(b, t, HEADS, c // HEADS).transpose(1, 2) for part in self.qkv(self.ln_1(x)).split(c, 2))
+        y = nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+        x = x + self.proj(y.transpose(1, 2).reshape(b, t, c))
+        return x + self.mlp(self.ln_2(x))
+
+
+class Transformer(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.wte, self.wpe = nn.Embedding(WORDS, WIDTH), nn.Embedding(CONTEXT, WIDTH)
+        self.h = nn.ModuleList(Block() for _ in range(LAYERS))
+        self.ln_f, self.head = nn.LayerNorm(WIDTH), nn.Linear(WIDTH, WORDS, bias=False)
+
+    def forward(self, x):
+        y = self.wte(x) + self.wpe(torch.arange(x.shape[1], device=x.device))
+        for block in self.h:
+            y = block(y)
+        return self.head(self.ln_f(y))
+
+
+class Live:
+    """The preloaded library, which is attached half way through."""
+
+    def __init__(self, log, package):
+        os.environ["TIDEMARK_LIVE"] = log
+        os.environ["TIDEMARK_LIVE_STACKS"] = "both"
+        os.environ["TIDEMARK_LIVE_BYTES"] = str(1 << 30)
+        sys.path.insert(0, package)
+        live, names, steps = (importlib.import_module(f"tidemark.{name}") for name in ("live", "live_names", "steps"))
+        self.live = live.find()
+        assert self.live.attach() == live.ATTACHED
+        self.live.watch_modules(torch)
+        self.pause = self.live.library.tidemark_live_pause
+        self.pause.argtypes = [ctypes.c_int, ctypes.c_int]
+        self.marks = steps.Marks(self.live)
+        self.names = names.LiveNames(self.marks)
+        self.steps = steps
+
+    def way(self, stacks):
+        return lambda: self.pause(0, stacks), self.off
+
+    def off(self):
+        self.pause(1, 0)
+
+    def with_labels(self):
+        """As `tidemark run` records: steps, phases and the names of tensors, too."""
+        optimizers = importlib.import_module("torch.optim.optimizer")
+        engine, call = torch.autograd._engine_run_backward, nn.Module.__call__
+
+        def on():
+            self.pause(0, PYTHON)
+            self.steps.watch(self.marks, self.names, lambda: None)
+
+        def off():
+            optimizers._global_optimizer_pre_hooks.clear()
+            optimizers._global_optimizer_post_hooks.clear()
+            torch.autograd._engine_run_backward = engine
+            nn.Module.__call__ = call
+            Transformer.__call__ = call
+            self.off()
+
+        return on, off
+
+
+def history(stacks):
+    record = torch.cuda.memory._record_memory_history
+    return (lambda: record(max_entries=sys.maxsize, stacks=stacks)), (lambda: record(None))
+
+
+def measure(step, ways, n_rounds):
+    """Processor time of the steps of each way, in ms."""
+    times = {name: [] for name in ways}
+    for _ in range(n_rounds):
+        for name in random.sample(sorted(ways), len(ways)):
+            on, off = ways[name]
+            on()
+            torch.cuda.synchronize()
+            begin = time.process_time()
+            step()
+            torch.cuda.synchronize()
+            times[name].append((time.process_time() - begin) * 1e3)
+            off()
+    return times
+
+
+def tell(times, base):
+    median = statistics.median(times[base])
+    for name in times:
+        quartiles = statistics.quantiles(times[name], n=4)
+        over = 100 * (statistics.median(times[name]) / median - 1)
+        print(f"{name:34} {statistics.median(times[name]):7.2f} ms ({quartiles[0]:.2f} to {quartiles[2]:.2f})"
+              f"  {over:+5.1f} %")
+
+
+def main():
+    n_rounds = int(sys.argv[1])
+    random.seed(1)
+    net = Transformer().cuda()
+    optimizer = torch.optim.AdamW(net.parameters())
+
+    def step():
+        x = torch.randint(0, WORDS, (BATCH, CONTEXT), device="cuda")
+        loss = nn.functional.cross_entropy(net(x).view(-1, WORDS), x.view(-1))
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+    nothing = (lambda: None, lambda: None)
+    for _ in range(WARM_UP):
+        step()
+    first = {"nothing attached": nothing, "PyTorch history, python": history("python"),
+             "PyTorch history, all": history("all")}
+    before = measure(step, first, n_rounds)
+    live = Live(sys.argv[2], sys.argv[3])
+    live.off()
+    second = {"attached, not recording": nothing, "no stacks": live.way(0), "Python, modules": live.way(PYTHON),
+              "Python, modules, labels, steps": live.with_labels(), "native": live.way(NATIVE),
+              "Python, native, modules": live.way(PYTHON | NATIVE), "PyTorch history, python ": history("python"),
+              "PyTorch history, all ": history("all")}
+    measure(step, second, WARM_UP)
+    rows = live.live.n_rows()
+    after = measure(step, second, n_rounds)
+    print(f"torch {torch.__version__}, {n_rounds} steps each, processor time: median (quartiles), over the first row")
+    tell(before, "nothing attached")
+    tell(after, "attached, not recording")
+    print(f"{(live.live.n_rows() - rows) / n_rounds / 5:.0f} rows a step")
+
+
+if __name__ == "__main__":
+    main()
