@@ -264,7 +264,9 @@ static tide_status describe(recovery *of) {
     snapshot->tool_version = TIDEMARK_VERSION;
     snapshot->tool_build = TIDEMARK_BUILD;
     snapshot->clock_source = "monotonic";
-    snapshot->run.outcome = of->report->is_closed ? "" : TIDE_SNAPSHOT_CRASHED;
+    snapshot->run.outcome = of->report->is_closed ? ""
+                            : of->report->is_live ? TIDE_SNAPSHOT_RUNNING
+                                                  : TIDE_SNAPSHOT_CRASHED;
     if (snapshot->n_dropped > of->report->n_dropped) {
         snapshot->full_policy = ""; /* events were lost for other reasons than a full log */
     }

@@ -28,6 +28,8 @@ typedef struct start_of {
     int report_fd; /* errno goes here if it cannot be executed */
     pid_t parent;
     const sigset_t *mask;
+    int asked_by;            /* tide_launch_config */
+    struct sigaction before; /* what that signal did, and does in the program */
 } start_of;
 
 /* Runs between fork and exec, where only async-signal-safe calls are allowed. */
@@ -39,6 +41,9 @@ static void become(const start_of *start) {
                    dup2(start->output_fd, STDOUT_FILENO) >= 0 &&
                    dup2(start->error_fd, STDERR_FILENO) >= 0;
     }
+    if (start->asked_by > 0) {
+        (void)sigaction(start->asked_by, &start->before, NULL);
+    }
     (void)sigprocmask(SIG_SETMASK, start->mask, NULL);
     if (is_ready && getppid() == start->parent) {
         (void)execve(start->path, start->arguments, start->environment);
@@ -49,13 +54,28 @@ static void become(const start_of *start) {
 }
 
 /* The signals that are waited for, so that none interrupts or ends this process meanwhile. */
-static void block_signals(sigset_t *ret_waited, sigset_t *ret_before) {
+static void block_signals(int asked_by, sigset_t *ret_waited, sigset_t *ret_before) {
     static const int NUMBERS[] = {SIGCHLD, SIGINT, SIGTERM, SIGHUP};
     (void)sigemptyset(ret_waited);
+    if (asked_by > 0) {
+        (void)sigaddset(ret_waited, asked_by);
+    }
     for (size_t i = 0; i < sizeof(NUMBERS) / sizeof(NUMBERS[0]); i++) {
         (void)sigaddset(ret_waited, NUMBERS[i]);
     }
     (void)pthread_sigmask(SIG_BLOCK, ret_waited, ret_before);
+}
+
+static void do_nothing(int number) {
+    (void)number;
+}
+
+/* One that comes too late, while snapshots are written, must not end this process. */
+static void catch_signal(start_of *start) {
+    const struct sigaction action = {.sa_handler = do_nothing, .sa_flags = (int)SA_RESTART};
+    if (start->asked_by > 0) {
+        (void)sigaction(start->asked_by, &action, &start->before);
+    }
 }
 
 /* Passes a signal on. What the terminal sends, the program gets itself, because it is in the same
@@ -66,6 +86,12 @@ static void pass_on(const siginfo_t *info, pid_t program) {
     }
 }
 
+static void look(const tide_launch_config *config, const tide_launch *launch, bool was_asked) {
+    if (config->watch != NULL) {
+        config->watch(config->ctx, launch, was_asked);
+    }
+}
+
 static void attend(pid_t program, const sigset_t *waited, const tide_launch_config *config,
                    tide_launch *launch) {
     int how = 0;
@@ -73,13 +99,17 @@ static void attend(pid_t program, const sigset_t *waited, const tide_launch_conf
     const struct timespec tick = {.tv_nsec = TICK_NS};
     while (wait4(program, &how, WNOHANG, &used) != program) {
         siginfo_t info;
-        if (sigtimedwait(waited, &info, &tick) > 0) {
+        bool came = sigtimedwait(waited, &info, &tick) > 0;
+        bool was_asked = came && info.si_signo == config->asked_by && info.si_code != SI_KERNEL;
+        if (came && !was_asked) {
             pass_on(&info, program);
         }
+        look(config, launch, was_asked);
         if (!launch->was_stopped && config->shall_stop != NULL && config->shall_stop(config->ctx)) {
             launch->was_stopped = kill(program, SIGTERM) == 0;
         }
     }
+    look(config, launch, false);
     struct rusage all;
     if (getrusage(RUSAGE_CHILDREN, &all) == 0 && all.ru_maxrss > used.ru_maxrss) {
         used.ru_maxrss = all.ru_maxrss;
@@ -147,7 +177,8 @@ static tide_status run(start_of *start, const tide_launch_config *config, tide_l
     (void)fcntl(ends[0], F_SETFD, FD_CLOEXEC); /* both are open: it cannot fail */
     (void)fcntl(ends[1], F_SETFD, FD_CLOEXEC);
     (void)fflush(NULL); /* nothing is to be written twice */
-    block_signals(&waited, &before);
+    block_signals(start->asked_by, &waited, &before);
+    catch_signal(start);
     start->parent = getpid();
     start->report_fd = ends[1];
     start->mask = &before;
@@ -176,6 +207,7 @@ tide_status tide_launch_child(const char *path, char **environment,
     start_of start = {.path = path,
                       .arguments = config->arguments,
                       .environment = environment,
+                      .asked_by = config->asked_by,
                       .output_fd = -1,
                       .error_fd = -1,
                       .input_fd = -1};

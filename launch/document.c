@@ -52,6 +52,9 @@ static tide_status set_real_devices(tide_arena *arena, tide_snapshot_device *dev
                                     size_t n_devices, const tide_left *left) {
     for (size_t i = 0; i < n_devices && i < left->n_devices; i++) {
         devices[i].kind = "cuda";
+        if (left->peaks[i].name[0] == '\0') {
+            continue; /* a process that told nothing at its end: its log may have it */
+        }
         devices[i].name = tide_arena_text(arena, left->peaks[i].name);
         devices[i].total_bytes = left->peaks[i].total_bytes;
         devices[i].compute_capability = left->peaks[i].compute_capability;
@@ -90,7 +93,8 @@ static tide_status set_run(tide_snapshot *snapshot, const tide_left *left,
                            const tide_launch_config *config) {
     tide_snapshot_run *run = &snapshot->run;
     run->command = tide_arena_text(&snapshot->arena, left->command);
-    run->outcome = left->was_cut                ? TIDE_SNAPSHOT_CRASHED
+    run->outcome = left->is_running             ? TIDE_SNAPSHOT_RUNNING
+                   : left->was_cut              ? TIDE_SNAPSHOT_CRASHED
                    : left->is_out_of_memory     ? TIDE_SNAPSHOT_OOM
                    : left->exception[0] != '\0' ? TIDE_SNAPSHOT_FAILED
                                                 : TIDE_SNAPSHOT_COMPLETED;

@@ -188,7 +188,7 @@ tide_status tide_document_from_log(const tide_left *process, tide_snapshot **ret
         *ret_snapshot = snapshot;
         return TIDE_OK;
     }
-    left.was_cut = left.was_cut || !ret_report->is_closed;
+    left.was_cut = left.was_cut || (!ret_report->is_closed && !ret_report->is_live);
     tide_status status = describe(&notes, snapshot);
     status = status == TIDE_OK ? make_marks(&notes, snapshot, &left) : status;
     status = status == TIDE_OK ? make_names(&notes, snapshot, &left) : status;

@@ -29,6 +29,8 @@ typedef enum tide_launch_method {
     TIDE_LAUNCH_HISTORY   /* PyTorch's own history */
 } tide_launch_method;
 
+struct tide_launch;
+
 /* Texts are borrowed during the calls. */
 typedef struct tide_launch_config {
     char *const *arguments; /* the command and its arguments, NULL-terminated */
@@ -53,7 +55,14 @@ typedef struct tide_launch_config {
     const char *errors; /* with output: the file that takes its error output; NULL: the same */
     /* It is called about ten times a second; true ends the program with SIGTERM. NULL: never. */
     bool (*shall_stop)(void *ctx);
-    void *ctx; /* borrowed; the argument of shall_stop */
+    /* Called while the program runs: about ten times a second, once more at its end, and with
+     * `was_asked` at once when another process has sent this one the signal `asked_by`, which is
+     * then not passed on. NULL: never. The program does not wait meanwhile. */
+    void (*watch)(void *ctx, const struct tide_launch *launch, bool was_asked);
+    int asked_by; /* number of a signal, which does nothing else to this process from then on;
+                     0: none */
+    bool tells_failures; /* processes tell of requests that failed (running.h) */
+    void *ctx;           /* borrowed; the argument of shall_stop and watch */
 } tide_launch_config;
 
 /* Sets all defaults: to the end, "auto", "now", writes kept away. */

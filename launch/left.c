@@ -11,7 +11,7 @@
 #include "common/hostmem.h"
 #include "launch/left_internal.h"
 
-enum { MAX_PROCESSES = 4096, MAX_FILE_BYTES = 1 << 30 };
+enum { MAX_FILE_BYTES = 1 << 30 };
 
 /* Reads a whole file as text. */
 static tide_status read_text(const char *path, char **ret_text, tide_error *error) {
@@ -46,8 +46,7 @@ static tide_status read_text(const char *path, char **ret_text, tide_error *erro
     return TIDE_OK;
 }
 
-/* The process id of a name such as "123.json"; -1: it is another file. */
-static int64_t pid_of(const char *name, const char *ending) {
+int64_t tide_left_pid_of(const char *name, const char *ending) {
     char *end = NULL;
     long pid = strtol(name, &end, 10);
     return end != name && strcmp(end, ending) == 0 ? pid : -1;
@@ -176,6 +175,12 @@ static int compare(const void *a, const void *b) {
     return (left->pid > right->pid) - (left->pid < right->pid);
 }
 
+void tide_left_sort(tide_left_list *list) {
+    if (list->n_processes > 1) {
+        qsort(list->processes, list->n_processes, sizeof(*list->processes), compare);
+    }
+}
+
 /* A process that never allocated anything, such as a worker that compiles for another, has nothing
  * to tell; but the only process has that to tell. */
 static bool is_empty(const tide_left *process) {
@@ -200,23 +205,21 @@ static tide_status read_folder(const tide_launch *launch, DIR *folder, tide_left
                                tide_error *error) {
     size_t capacity = 0;
     for (struct dirent *entry = readdir(folder); entry != NULL; entry = readdir(folder)) {
-        int64_t pid = pid_of(entry->d_name, ".json");
-        if (pid >= 0 && list->n_processes < MAX_PROCESSES) {
+        int64_t pid = tide_left_pid_of(entry->d_name, ".json");
+        if (pid >= 0 && list->n_processes < TIDE_LEFT_MAX_PROCESSES) {
             TIDE_TRY(read_process(launch, pid, list, error));
         }
-        pid = pid_of(entry->d_name, ".log");
-        if (pid >= 0 && list->n_processes < MAX_PROCESSES) {
+        pid = tide_left_pid_of(entry->d_name, ".log");
+        if (pid >= 0 && list->n_processes < TIDE_LEFT_MAX_PROCESSES) {
             TIDE_TRY(read_lone_log(launch, pid, list, error));
         }
-        pid = pid_of(entry->d_name, ".card");
+        pid = tide_left_pid_of(entry->d_name, ".card");
         if (pid >= 0) {
             TIDE_TRY(read_card(launch, pid, &capacity, list, error));
         }
     }
     drop_empty(list);
-    if (list->n_processes > 1) {
-        qsort(list->processes, list->n_processes, sizeof(*list->processes), compare);
-    }
+    tide_left_sort(list);
     return TIDE_OK;
 }
 
@@ -241,7 +244,8 @@ static void read_account(const tide_launch *launch, tide_left_list *list) {
 tide_status tide_left_read(const tide_launch *launch, tide_left_list *ret, tide_error *error) {
     *ret = (tide_left_list){.n_processes = 0};
     tide_arena_init(&ret->arena, tide_hostmem_default());
-    ret->processes = tide_arena_alloc(&ret->arena, MAX_PROCESSES, sizeof(*ret->processes));
+    ret->processes =
+        tide_arena_alloc(&ret->arena, TIDE_LEFT_MAX_PROCESSES, sizeof(*ret->processes));
     if (ret->processes == NULL) {
         return TIDE_NO_MEMORY;
     }

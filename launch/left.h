@@ -73,6 +73,7 @@ typedef struct tide_left {
     bool is_out_of_memory;    /* it is PyTorch's OutOfMemoryError */
     bool is_live;             /* its log has its events */
     bool ended_early;         /* after the steps or calls that were asked for */
+    bool is_running;          /* it goes on, and its log grows */
     bool was_cut;             /* it was killed: what it did last may be incomplete */
     int64_t n_steps, n_calls, host_peak_bytes;
     const tide_left_peak *peaks; /* by device */
@@ -103,6 +104,23 @@ typedef struct tide_left_list {
  * finishes the list, also after a failure. */
 TIDE_NODISCARD tide_status tide_left_read(const tide_launch *launch, tide_left_list *ret,
                                           tide_error *error);
+
+/* The processes of a run that goes on, out of their logs: those that have allocated something, by
+ * rank and process id. `pid` -1: all that are still running; else that one alone. There may be
+ * none. The caller finishes the list, also after a failure. */
+TIDE_NODISCARD tide_status tide_left_read_running(const tide_launch *launch, int64_t pid,
+                                                  tide_left_list *ret, tide_error *error);
+
+/* How many requests for memory have failed in a process so far. */
+typedef struct tide_left_failures {
+    int64_t pid;
+    size_t n;
+} tide_left_failures;
+
+/* Of each process in which any failed, if tide_launch_config.tells_failures asked for it; at most
+ * n_room. Returns how many. */
+size_t tide_left_count_failures(const tide_launch *launch, tide_left_failures *ret, size_t n_room);
+
 void tide_left_fini(tide_left_list *list);
 
 #ifdef __cplusplus

@@ -15,4 +15,12 @@ TIDE_NODISCARD tide_status tide_left_parse(const char *text, tide_left_list *lis
 TIDE_NODISCARD tide_status tide_left_read_log(const char *path, int64_t pid, tide_left_list *list,
                                               tide_left *ret_process, tide_error *error);
 
+/* left.c. The process id of a name such as "123.json"; -1: it is another file. */
+int64_t tide_left_pid_of(const char *name, const char *ending);
+
+/* left.c. By rank, then by process id. */
+void tide_left_sort(tide_left_list *list);
+
+enum { TIDE_LEFT_MAX_PROCESSES = 4096 };
+
 #endif

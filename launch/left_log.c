@@ -125,7 +125,8 @@ tide_status tide_left_read_log(const char *path, int64_t pid, tide_left_list *li
                          .n_calls = -1,
                          .host_peak_bytes = -1};
     TIDE_TRY(tide_recover_with_notes(path, NULL, &snapshot, &report, &notes, error));
-    process.was_cut = !report.is_closed;
+    process.is_running = report.is_live;
+    process.was_cut = !report.is_closed && !report.is_live;
     tide_status status = add_up(snapshot, list, &process);
     if (status == TIDE_OK) {
         status = describe(&notes, list, &process);

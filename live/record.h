@@ -7,6 +7,7 @@
  *   TIDEMARK_LIVE_FULL    keep-newest (default) or stop: what happens when it is full
  *   TIDEMARK_LIVE_STACKS  python (default), native, both or none
  *   TIDEMARK_LIVE_EVERY   N: whole stacks in every Nth step only; default 1
+ *   TIDEMARK_LIVE_ON_OOM  1: each request that failed adds a byte to PID.oom in the run's folder
  *   TIDEMARK_LIVE_DRIVER  0: calls of the driver and the runtime get no rows
  *
  * Nothing here prints, and nothing fails towards the program: what is missing is written into the

@@ -138,6 +138,9 @@ void tide_live_record(const tide_live_entry *entry) {
                          .pool = number_pool(live, entry->pool),
                          .thread = tide_live_thread()};
     append(live, &row, entry->stream);
+    if (is_oom && live->tells_failures) {
+        tide_live_tell_failure();
+    }
     if (entry->action == TIDE_ACTION_FREE_REQUESTED) {
         last_request = (request){.address = entry->address,
                                  .top = tide_python_frames_top(),

@@ -90,6 +90,7 @@ static tide_status open_log(const char *path) {
     tide_live next = {.generation = live.generation + 1,
                       .stacks = stacks_of(getenv("TIDEMARK_LIVE_STACKS")),
                       .has_driver_rows = number_of("TIDEMARK_LIVE_DRIVER", 1) != 0,
+                      .tells_failures = number_of("TIDEMARK_LIVE_ON_OOM", 0) != 0,
                       .every = number_of("TIDEMARK_LIVE_EVERY", 1)};
     tide_status status = tide_recorder_create(&config, &next.recorder, &error);
     if (status != TIDE_OK) {

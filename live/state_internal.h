@@ -22,6 +22,7 @@ typedef struct tide_live {
     unsigned stacks;          /* bits of the above */
     unsigned generation;      /* 1, 2, ...: what threads remember of an older one is void */
     bool has_driver_rows;
+    bool tells_failures;
     uint64_t every; /* whole stacks in every so many steps */
 } tide_live;
 
@@ -48,6 +49,10 @@ bool tide_live_is_walked(const tide_live *live);
 
 /* The absolute path of the log; valid as long as the recording. */
 const char *tide_live_path(const tide_live *live);
+
+/* failures.c. A request failed, and its row is written: tells the run that this process belongs to.
+ */
+void tide_live_tell_failure(void);
 
 /* snapshot.c. Starts `tidemark recover` on the log and waits for it. 0, or -1. */
 int tide_live_snapshot(const char *path);

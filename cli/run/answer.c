@@ -10,7 +10,7 @@
 #include "common/text.h"
 #include "launch/peaks.h"
 
-enum { LINE_BYTES = 2048, MAX_SHARES = 4 };
+enum { LINE_BYTES = 2048 };
 
 int64_t tide_run_allocated_peak(const tide_run_answer *of, tide_run_place at) {
     const tide_run_saved *process = &of->processes[at.process];
@@ -254,56 +254,14 @@ static void tell_peak(const tide_run_answer *of, tide_run_place at, bool is_told
     tide_cli_note(TIDE_COMMAND_RUN, "%s", line);
 }
 
-/* The categories as people call them. */
-static const char *plain_name(const char *category) {
-    static const char *const NAMES[][2] = {
-        {"parameter", "of parameters"},
-        {"gradient", "of gradients"},
-        {"optimizer_state", "of optimizer state"},
-        {"activation", "of activations"},
-        {"temporary", "of temporary tensors"},
-        {"buffer", "of buffers"},
-        {"workspace", "of workspaces of cuBLAS"},
-        {"unknown", "of unknown use"},
-    };
-    for (size_t i = 0; i < sizeof(NAMES) / sizeof(NAMES[0]); i++) {
-        if (strcmp(NAMES[i][0], category) == 0) {
-            return NAMES[i][1];
-        }
-    }
-    return category;
-}
-
-/* The shares of the categories, largest first. */
 static void tell_shares(const tide_run_answer *of, tide_run_place at) {
     char line[LINE_BYTES];
-    char bytes[TIDE_BYTES_TEXT];
-    bool is_told[TIDE_MAX_CATEGORIES] = {false};
     const tide_summary_device *device = summary_of(of, at);
     tide_text text = tide_text_in(line, sizeof(line));
-    if (device == NULL) {
-        return;
+    if (device != NULL) {
+        tide_run_say_shares(of->processes[at.process].snapshot, &device->peak, &text);
+        tide_cli_note(TIDE_COMMAND_RUN, "at the peak: %s", line);
     }
-    const tide_split *split = &device->peak.by_category;
-    for (size_t n_told = 0; n_told < MAX_SHARES; n_told++) {
-        size_t largest = split->n_shares;
-        for (size_t i = 0; i < split->n_shares && i < TIDE_MAX_CATEGORIES; i++) {
-            if (!is_told[i] && split->shares[i].bytes > 0 &&
-                (largest == split->n_shares ||
-                 split->shares[i].bytes > split->shares[largest].bytes)) {
-                largest = i;
-            }
-        }
-        if (largest == split->n_shares) {
-            break;
-        }
-        is_told[largest] = true;
-        tide_text_add_item(&text, ", ", "%s %s",
-                           tide_bytes_format(split->shares[largest].bytes, bytes),
-                           plain_name(split->shares[largest].label));
-    }
-    tide_run_say_largest(of->processes[at.process].snapshot, &device->peak.by_stack, &text);
-    tide_cli_note(TIDE_COMMAND_RUN, "at the peak: %s", text.n_used > 0 ? line : "nothing");
 }
 
 /* Weights that are made on the host stay in its memory until they have been moved. */

@@ -103,6 +103,9 @@ static tide_status run_again(const tide_run_command_options *options, tide_launc
                              tide_run_figures *ret_figures, tide_error *error) {
     tide_launch launch;
     config.output = "/dev/null";
+    config.watch = NULL;
+    config.asked_by = 0;
+    config.tells_failures = false;
     tide_status status = tide_launch_run(&config, &launch, error);
     if (status == TIDE_OK) {
         status = tide_run_report(options, &config, &launch, NULL, ret_figures, error);
@@ -140,24 +143,33 @@ static int end_as(const tide_launch *launch) {
     return launch->exit_status;
 }
 
+/* `cards`: where the cards of a device will stand. */
+static void configure(const tide_run_command_options *options, char *const *arguments,
+                      const char *cards, tide_launch_config *config) {
+    tide_launch_config_init(config);
+    config->arguments = arguments;
+    config->cards = options->device != NULL ? cards : NULL;
+    config->memory_bytes = options->memory_limit_bytes;
+    config->n_steps = options->n_steps;
+    config->n_calls = options->program.n_calls;
+    config->values = options->program.values;
+    config->streams =
+        strcmp(options->program.streams, "both") == 0 ? "now" : options->program.streams;
+    config->writes_are_real =
+        options->device == NULL || strcmp(options->program.writes, "allow") == 0;
+}
+
 static int run_program(const tide_run_command_options *options, char *const *arguments) {
     tide_error error = {""};
     tide_run_files files;
     char cards[TIDE_LAUNCH_CARDS_BYTES];
     tide_launch launch = {.cleaner = -1};
     tide_launch_config config;
+    tide_run_watch watch = {.options = options, .config = &config, .files = &files};
     tide_run_figures figures = {.fits = true};
-    tide_launch_config_init(&config);
-    config.arguments = arguments;
-    config.cards = options->device != NULL ? cards : NULL;
-    config.memory_bytes = options->memory_limit_bytes;
-    config.n_steps = options->n_steps;
-    config.n_calls = options->program.n_calls;
-    config.values = options->program.values;
-    config.streams =
-        strcmp(options->program.streams, "both") == 0 ? "now" : options->program.streams;
-    config.writes_are_real =
-        options->device == NULL || strcmp(options->program.writes, "allow") == 0;
+    configure(options, arguments, cards, &config);
+    config.watch = tide_run_look;
+    config.ctx = &watch;
     tide_status status = check_options(options, &error);
     if (status == TIDE_OK) {
         status = tide_live_options_apply(&options->live, &config, &error);
@@ -176,6 +188,7 @@ static int run_program(const tide_run_command_options *options, char *const *arg
         tide_launch_close(&launch);
         return EXIT_NOT_STARTED;
     }
+    tide_run_end_watch(&watch);
     status = tide_run_report(options, &config, &launch, &files, &figures, &error);
     launch.keeps_logs = status != TIDE_OK && launch.logs[0] != '\0';
     if (launch.keeps_logs) {

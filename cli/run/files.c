@@ -72,6 +72,17 @@ tide_status tide_run_name_files(const tide_run_command_options *options, char *c
     return check(ret_files->page, TIDE_CONTENT_PAGE, options->page != NULL, error);
 }
 
+tide_status tide_run_name_moment(const tide_run_files *files, const char *word, size_t number,
+                                 char ret_path[TIDE_PATH_BYTES], tide_error *error) {
+    size_t n_stem = tide_file_stem_bytes(files->snapshot);
+    int n = snprintf(ret_path, TIDE_PATH_BYTES, "%.*s-%s-%zu%s", (int)n_stem, files->snapshot, word,
+                     number, files->snapshot + n_stem);
+    return n >= 0 && n < TIDE_PATH_BYTES
+               ? TIDE_OK
+               : tide_fail(error, TIDE_LIMIT, "the path of a snapshot is longer than %d bytes",
+                           (int)TIDE_PATH_BYTES - 1);
+}
+
 tide_status tide_run_name_process(const tide_run_files *files, const tide_left_list *list, size_t i,
                                   char ret_path[TIDE_PATH_BYTES], tide_error *error) {
     TIDE_TRY(tide_launch_name_snapshot(files->snapshot, list, i, ret_path, TIDE_PATH_BYTES, error));

@@ -48,6 +48,12 @@ TIDE_NODISCARD tide_status tide_run_name_process(const tide_run_files *files,
                                                  const tide_left_list *list, size_t i,
                                                  char ret_path[TIDE_PATH_BYTES], tide_error *error);
 
+/* The name of a snapshot that is written while the program runs, out of that of the snapshot at its
+ * end: "train-gpu-at-1.json.gz" for "at" and 1. */
+TIDE_NODISCARD tide_status tide_run_name_moment(const tide_run_files *files, const char *word,
+                                                size_t number, char ret_path[TIDE_PATH_BYTES],
+                                                tide_error *error);
+
 /* One process of the run, as it was saved. */
 typedef struct tide_run_saved {
     const tide_left *left;
@@ -103,6 +109,29 @@ TIDE_NODISCARD tide_status tide_run_settle_writes(const tide_run_answer *of, cha
 void tide_run_say_where(const tide_snapshot *snapshot, int64_t event, tide_text *to);
 /* The line of the program that holds the most. Autograd's threads have no line. */
 void tide_run_say_largest(const tide_snapshot *snapshot, const tide_split *by_stack, tide_text *to);
+
+/* shares.c. "3.2 GiB of activations, ...; the line that holds the most is ...": what is allocated
+ * at the peak, or at the instant that the summary was made for; the largest categories first. */
+void tide_run_say_shares(const tide_snapshot *snapshot, const tide_summary_peak *peak,
+                         tide_text *to);
+
+enum { TIDE_RUN_MAX_FAILURES = 3 }; /* requests that failed and are told one by one */
+
+/* watch.c. What is told while the program runs. */
+typedef struct tide_run_watch {
+    const tide_run_command_options *options;
+    const tide_launch_config *config;
+    const tide_run_files *files;
+    int n_asked;       /* snapshots that were asked for */
+    size_t n_failures; /* requests that failed, in all processes */
+    size_t n_told;
+    tide_left_failures told[TIDE_RUN_MAX_FAILURES]; /* by process */
+} tide_run_watch;
+
+/* The hook of tide_launch_config; ctx is a tide_run_watch. */
+void tide_run_look(void *ctx, const tide_launch *launch, bool was_asked);
+/* Tells how many failures were not told one by one. */
+void tide_run_end_watch(const tide_run_watch *watch);
 
 /* answer.c. The lines on stderr at the end of a run. */
 void tide_run_tell(const tide_run_answer *answer);

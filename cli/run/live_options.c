@@ -1,5 +1,7 @@
+#define _POSIX_C_SOURCE 200809L
 #include "cli/run/live_options.h"
 
+#include <signal.h>
 #include <string.h>
 
 enum { MIN_LOG_BYTES = 1 << 20 };
@@ -25,10 +27,33 @@ const char *tide_choice_full(size_t i) {
     return choice(VALUES, N_OF(VALUES), i);
 }
 
+static const struct {
+    const char *name;
+    int number;
+} SIGNALS[] = {{"USR1", SIGUSR1}, {"USR2", SIGUSR2}, {"HUP", SIGHUP}};
+
+const char *tide_choice_signal(size_t i) {
+    return i < N_OF(SIGNALS) ? SIGNALS[i].name : NULL;
+}
+
+static int signal_of(const char *name) {
+    for (size_t i = 0; name != NULL && i < N_OF(SIGNALS); i++) {
+        if (strcmp(SIGNALS[i].name, name) == 0) {
+            return SIGNALS[i].number;
+        }
+    }
+    return 0;
+}
+
 tide_status tide_live_options_apply(const tide_live_options *options, tide_launch_config *config,
                                     tide_error *error) {
     if (options->log_bytes > 0 && options->log_bytes < MIN_LOG_BYTES) {
         return tide_fail(error, TIDE_INVALID, "--log-bytes: a log needs 1MiB at least");
+    }
+    if (strcmp(options->method, "history") == 0 && (options->signal != NULL || options->on_oom)) {
+        return tide_fail(error, TIDE_INVALID,
+                         "--signal and --on-oom read the log of the running program, and --method "
+                         "history keeps none");
     }
     config->method = strcmp(options->method, "history") == 0   ? TIDE_LAUNCH_HISTORY
                      : strcmp(options->method, "preload") == 0 ? TIDE_LAUNCH_PRELOAD
@@ -38,5 +63,7 @@ tide_status tide_live_options_apply(const tide_live_options *options, tide_launc
     config->log_bytes = options->log_bytes;
     config->full = options->full;
     config->every = options->every;
+    config->asked_by = signal_of(options->signal);
+    config->tells_failures = options->on_oom;
     return TIDE_OK;
 }

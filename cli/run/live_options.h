@@ -28,6 +28,7 @@ typedef struct tide_live_options {
 const char *tide_choice_method(size_t i);
 const char *tide_choice_stacks(size_t i);
 const char *tide_choice_full(size_t i);
+const char *tide_choice_signal(size_t i);
 
 /* Rows of a table whose values have a tide_live_options at `at`. */
 #define TIDE_LIVE_ROWS(at)                                                                         \
@@ -42,6 +43,13 @@ const char *tide_choice_full(size_t i);
         TIDE_OPTION_OF(CHOICE, "full", NULL, tide_choice_full,                                     \
                        (at) + offsetof(tide_live_options, full),                                   \
                        "a full log keeps its newest events, or stops; default keep-newest"),       \
+        TIDE_OPTION_OF(CHOICE, "signal", NULL, tide_choice_signal,                                 \
+                       (at) + offsetof(tide_live_options, signal),                                 \
+                       "this signal, sent to tidemark run, writes a snapshot of the running "      \
+                       "program, which does not notice"),                                          \
+        TIDE_OPTION(FLAG, "on-oom", NULL, (at) + offsetof(tide_live_options, on_oom),              \
+                    "tell what fills the memory, and write a snapshot, as soon as a request for "  \
+                    "memory fails, even if the program goes on"),                                  \
         TIDE_OPTION(COUNT, "every", "STEPS", (at) + offsetof(tide_live_options, every),            \
                     "record call stacks in every so many steps only"),                             \
         TIDE_OPTION_OF(CHOICE, "method", NULL, tide_choice_method,                                 \

@@ -1,0 +1,6 @@
+# Options of a run that is watched, where they make no sense. No program is started.
+run() { tidemark run --device virtual:h100-80 "$@" -- true; echo "exit $?" >&2; }
+run --signal KILL
+run --signal USR1 --method history
+run --on-oom --method history
+ls
