@@ -158,8 +158,11 @@ const categoryNames = (json) => {
 /** @type {Shape} */
 const aLoss = (json) => {
   if (json.look() !== 34) return json.getReal();
-  const text = ['nan', 'inf', '-inf'].find((each) => json.takeWord(`"${each}"`));
-  return text ?? json.fail('a number was expected, or "nan", "inf" or "-inf"');
+  const { at } = json;
+  const text = json.getText();
+  if (!['nan', 'inf', '-inf'].includes(text))
+    json.fail('a number was expected, or "nan", "inf" or "-inf"', at);
+  return text;
 };
 
 const aModel = anOddObject(
