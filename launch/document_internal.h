@@ -61,6 +61,13 @@ size_t tide_document_choose_marks(const tide_left_mark *marks, size_t n_marks,
 TIDE_NODISCARD tide_status tide_document_add_places(tide_document *document,
                                                     const tide_recover_extra *extras);
 
+/* document_log.c. What the log says under a key; "" for nothing. */
+const char *tide_document_text(const tide_recover_notes *notes, const char *key);
+
+/* document_owners.c: whose memory it is at the driver's level. */
+TIDE_NODISCARD tide_status tide_document_add_owners(tide_snapshot *snapshot,
+                                                    const tide_recover_notes *notes);
+
 /* document_log.c: a document of the log at process->log_path, with all of the above. */
 TIDE_NODISCARD tide_status tide_document_from_log(const tide_left *process,
                                                   tide_snapshot **ret_snapshot,

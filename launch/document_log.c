@@ -98,7 +98,7 @@ static tide_status make_peaks(tide_snapshot *snapshot, tide_left *left) {
 
 /* ---- the document ---- */
 
-static const char *text_of(const tide_recover_notes *notes, const char *key) {
+const char *tide_document_text(const tide_recover_notes *notes, const char *key) {
     const char *found = "";
     for (size_t i = 0; i < notes->n_texts; i++) {
         found = strcmp(notes->texts[i].key, key) == 0 ? notes->texts[i].value : found;
@@ -110,7 +110,7 @@ static const char *text_of(const tide_recover_notes *notes, const char *key) {
 static const char *device_text(const tide_recover_notes *notes, size_t device, const char *what) {
     char key[KEY_BYTES];
     snprintf(key, sizeof(key), "device.%zu.%s", device, what);
-    return text_of(notes, key);
+    return tide_document_text(notes, key);
 }
 
 static int64_t device_number(const tide_recover_notes *notes, size_t device, const char *what) {
@@ -159,7 +159,7 @@ static tide_status set_software(const tide_recover_notes *notes, tide_snapshot *
     for (size_t i = 0; i < N_NAMES; i++) {
         char key[KEY_BYTES];
         snprintf(key, sizeof(key), "software.%s", NAMES[i]);
-        const char *version = text_of(notes, key);
+        const char *version = tide_document_text(notes, key);
         if (version[0] != '\0') {
             rows[n++] = (tide_snapshot_setting){.name = NAMES[i], .text = version};
         }
@@ -173,7 +173,7 @@ static tide_status describe(const tide_recover_notes *notes, tide_snapshot *snap
     TIDE_TRY(set_devices(notes, snapshot));
     TIDE_TRY(set_software(notes, snapshot));
     snapshot->run.implementation = "pytorch";
-    snapshot->run.command = text_of(notes, "run.command");
+    snapshot->run.command = tide_document_text(notes, "run.command");
     return TIDE_OK;
 }
 
@@ -193,6 +193,7 @@ tide_status tide_document_from_log(const tide_left *process, tide_snapshot **ret
     status = status == TIDE_OK ? make_marks(&notes, snapshot, &left) : status;
     status = status == TIDE_OK ? make_names(&notes, snapshot, &left) : status;
     status = status == TIDE_OK ? make_peaks(snapshot, &left) : status;
+    status = status == TIDE_OK ? tide_document_add_owners(snapshot, &notes) : status;
     status = status == TIDE_OK ? tide_document_add_history(snapshot, &left, &notes) : status;
     if (status != TIDE_OK) {
         tide_snapshot_destroy(snapshot);

@@ -1,5 +1,6 @@
 #include "live/account.h"
 
+#include <inttypes.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -84,6 +85,26 @@ static uint64_t ask_pools(const tide_live_questions *ask, int device) {
     return n_bytes + kept(is_known, reserved, used);
 }
 
+/* The same in bytes, for programs: a number and what it is on each line. */
+static void describe_bytes(const char *key, const tide_live_account *account) {
+    char long_key[PART_BYTES + 8];
+    char text[4096];
+    int n = snprintf(text, sizeof(text), "%" PRIu64 " total\n%" PRIu64 " used\n%" PRIu64 " context",
+                     account->total_bytes, account->used_bytes, account->context_bytes);
+    for (unsigned i = 0; i < TIDE_LIVE_MAX_OWNERS; i++) {
+        if (account->by_owner[i] > 0 && n > 0 && n < (int)sizeof(text)) {
+            n += snprintf(text + n, sizeof(text) - (size_t)n, "\n%" PRIu64 " owner %s",
+                          account->by_owner[i], tide_live_owner_name(i));
+        }
+    }
+    if (account->pool_bytes > 0 && n > 0 && n < (int)sizeof(text)) {
+        (void)snprintf(text + n, sizeof(text) - (size_t)n, "\n%" PRIu64 " owner kept by pools",
+                       account->pool_bytes);
+    }
+    (void)snprintf(long_key, sizeof(long_key), "%s.bytes", key);
+    tide_live_describe(long_key, text);
+}
+
 static void describe(int device, tide_live_instant at, const tide_live_account *account) {
     static const char *const INSTANTS[TIDE_LIVE_N_INSTANTS] = {"begin", "peak", "end"};
     char key[PART_BYTES];
@@ -91,6 +112,7 @@ static void describe(int device, tide_live_instant at, const tide_live_account *
     (void)snprintf(key, sizeof(key), "live.account.%d.%s", device, INSTANTS[at]);
     tide_live_account_text(account, text, sizeof(text));
     tide_live_describe(key, text);
+    describe_bytes(key, account);
 }
 
 /* Asks, and keeps what comes as the account of the instant. */
