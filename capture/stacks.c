@@ -105,11 +105,17 @@ static tide_status intern_node(builder *b, uint32_t parent, uint32_t frame, uint
     return TIDE_OK;
 }
 
+/* Whether the address stands for a frame of Python's, and for which. */
+static bool is_python(const builder *b, uint64_t pc, uint64_t *ret_number) {
+    *ret_number = pc ^ tide_symbol_address(TIDE_CAPTURE_PYTHON, 0);
+    return b->modules != NULL && *ret_number < UINT32_MAX;
+}
+
 /* The frames that an address stands for; a frame of Python's needs no symbols. */
 static tide_status resolve(builder *b, uint64_t pc, const tide_frame_row **ret_frames,
                            size_t *ret_n_frames) {
-    uint64_t number = pc ^ tide_symbol_address(TIDE_CAPTURE_PYTHON, 0);
-    if (b->modules == NULL || number >= UINT32_MAX) {
+    uint64_t number = 0;
+    if (!is_python(b, pc, &number)) {
         return tide_symbols_resolve(b->symbols, pc, ret_frames, ret_n_frames);
     }
     b->python = (tide_frame_row){.function = TIDE_NONE, .file = TIDE_NONE};
@@ -123,42 +129,41 @@ static tide_status resolve(builder *b, uint64_t pc, const tide_frame_row **ret_f
     return TIDE_OK;
 }
 
-/* Reads all frames of a stack into b->one. */
-static tide_status expand(builder *b, const uint64_t *pcs, size_t n_pcs, size_t *ret_n_frames) {
-    size_t n_frames = 0;
-    for (size_t i = 0; i < n_pcs; i++) {
-        const tide_frame_row *frames = NULL;
-        size_t n_more = 0;
-        TIDE_TRY(resolve(b, pcs[i], &frames, &n_more));
-        tide_frame_row *one =
-            tide_hostmem_grow(b->mem, b->one, &b->one_capacity, n_frames + n_more, sizeof(*one));
-        if (one == NULL) {
-            return TIDE_NO_MEMORY;
-        }
-        b->one = one;
-        memcpy(one + n_frames, frames, n_more * sizeof(*one));
-        n_frames += n_more;
+/* The frames of a stack in b->one, and which of them are kept. */
+typedef struct expanded {
+    size_t n, begin, end;
+} expanded;
+
+/* Appends the frames of one address. What lies outside of main is cut: the outermost one counts, as
+ * main may call itself. So is what lies inside of the allocation's caller. A function of Python's
+ * that has such a name is like any other. */
+static tide_status append(builder *b, uint64_t pc, expanded *to) {
+    const tide_frame_row *frames = NULL;
+    size_t n_more = 0;
+    uint64_t number = 0;
+    TIDE_TRY(resolve(b, pc, &frames, &n_more));
+    tide_frame_row *one =
+        tide_hostmem_grow(b->mem, b->one, &b->one_capacity, to->n + n_more, sizeof(*one));
+    if (one == NULL) {
+        return TIDE_NO_MEMORY;
     }
-    *ret_n_frames = n_frames;
+    b->one = one;
+    memcpy(one + to->n, frames, n_more * sizeof(*one));
+    for (size_t i = to->n; i < to->n + n_more && !is_python(b, pc, &number); i++) {
+        to->begin += to->begin == i && is_ours(b, &one[i]);
+        to->end = is_main(b, &one[i]) ? i + 1 : to->end;
+    }
+    to->n += n_more;
     return TIDE_OK;
 }
 
 static tide_status add_stack(builder *b, const uint64_t *pcs, size_t n_pcs, uint32_t *ret_node) {
-    size_t end = 0;
-    TIDE_TRY(expand(b, pcs, n_pcs, &end));
-    for (size_t i = end; i > 0;
-         i--) { /* from the outermost: main may call itself, and the first one counts */
-        if (is_main(b, &b->one[i - 1])) {
-            end = i;
-            break;
-        }
-    }
-    size_t begin = 0;
-    while (begin < end && is_ours(b, &b->one[begin])) {
-        begin++;
+    expanded found = {.n = 0};
+    for (size_t i = 0; i < n_pcs; i++) {
+        TIDE_TRY(append(b, pcs[i], &found));
     }
     uint32_t node = TIDE_NONE;
-    for (size_t i = end; i > begin; i--) {
+    for (size_t i = found.end > 0 ? found.end : found.n; i > found.begin; i--) {
         uint32_t frame = 0;
         TIDE_TRY(intern_frame(b, &b->one[i - 1], &frame));
         TIDE_TRY(intern_node(b, node, frame, &node));
