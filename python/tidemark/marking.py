@@ -147,13 +147,14 @@ def _categorize(tensor, category, name):
         _tell("category", f"{word!r} is left out: a program may have {MAX_CATEGORIES} categories")
         return
     _categories.add(word)
-    history = _history() if _live is None else None
+    history = _history()
     for address, device, own_name in _blocks(tensor, None if name is None else str(name)):
-        if _live is not None:
+        if history is not None and history.is_by_history():
+            if device is not None:
+                history.name_own_block(device, address, word, own_name or "")
+        elif _live is not None:
             encoded = None if own_name is None else own_name.encode()
             _live.label(address, word.encode(), encoded, NAMED)
-        elif history is not None and device is not None:
-            history.name_own_block(device, address, word, own_name or "")
 
 
 def _blocks(value, name):
@@ -183,7 +184,7 @@ def snapshot(path):
 
 
 def _snapshot(path):
-    if _live is None:
+    if _live is None or (_history() is not None and _history().is_by_history()):
         _tell("snapshot", "this recording is read when the program ends; no file is written before")
         return False
     if _live.snapshot(os.fsencode(path)) != 0:

@@ -60,6 +60,11 @@ def is_on():
     return _recording is not None and torch is not None and torch.cuda.is_initialized()
 
 
+def is_by_history():
+    """Whether the recording is PyTorch's history, and nothing goes to the preloaded library."""
+    return is_on() and _recording.marks.live is None
+
+
 def mark_own_step():
     """The program says that a step is over (marking.py)."""
     steps.mark_own(_recording.marks, end_now)

@@ -64,6 +64,20 @@ with tidemark.scope("\\ud800"):
 tidemark.snapshot(None)
 """
 
+# The library is there, and PyTorch's history records: `--method history`, or a PyTorch that the library does not know.
+HISTORY = """
+import sys, types
+history = types.ModuleType("recording")
+history.is_on = history.is_by_history = lambda: True
+history.mark_own_step = lambda: print("step")
+history.name_own_block = print
+sys.modules["_tidemark_recorder.recording"] = history
+import tidemark
+tidemark.step()
+tidemark.category([Tensor(16), Array()], "kv cache", "cache")
+print(tidemark.snapshot("now.json.gz"))
+"""
+
 # The program's own module has the name of the package, and PyTorch is one that has only just begun.
 OWN_MODULE = """
 import ctypes, os, sys, types
@@ -139,6 +153,12 @@ class Api(Programs):
             "label 70 workspace - 2",
             "snapshot now.json.gz", "snapshot /no/such/file",
         ])
+
+    def test_calls_reach_the_history(self):
+        out, err, calls = self.run_preloaded(TENSORS + HISTORY)
+        self.assertEqual(out, "step\n0 16 kv cache cache.0\nFalse\n")
+        self.assertIn("read when the program ends", err)
+        self.assertEqual(calls, [])
 
     def test_nothing_happens_without_a_recording(self):
         out, err = self.run_program([], TENSORS + CALLS + WRONG, PYTHONPATH=PACKAGES)

@@ -83,6 +83,11 @@ if [ -n "$with_torch" ]; then
     within "$work/torch" python -m tidemark summary train.json.gz >summary.txt
     has summary.txt ' 12.00 MiB .*cache.k' "the program's own category is not in the summary"
     has summary.txt 'train.py:' "no call stack"
+    zcat train.json.gz >train.json
+    has train.json '"named by the program"' "its scope is not in the snapshot"
+    has train.txt '^snapshot True$' "it wrote no snapshot itself"
+    within "$work/torch" tidemark summary now.json.gz >summary.txt
+    has summary.txt ' 12.00 MiB .*cache.k' "the snapshot that it wrote itself does not hold its cache"
     passed "a program with PyTorch is recorded, with its own steps and categories"
     if "$work/torch/bin/pip" install -q ipython >pip.txt 2>&1; then
         within "$work/torch" python -B "$here/../python/test_jupyter.py" >jupyter.txt 2>&1 || fail "$(cat jupyter.txt)"
