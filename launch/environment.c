@@ -58,10 +58,20 @@ static void set_number(builder *to, const char *name, uint64_t value) {
     }
 }
 
+/* The value that the environment has so far; NULL: none. */
+static const char *find(const builder *of, const char *name) {
+    for (size_t i = 0; i < of->n; i++) {
+        if (is_named(of->entries[i], name)) {
+            return of->entries[i] + strlen(name) + 1;
+        }
+    }
+    return NULL;
+}
+
 /* Joins `first` and `last`, one of which is NULL: the value that the name has goes there. */
 static void join(builder *to, const char *name, const char *first, const char *last) {
     char text[4 * TIDE_LAUNCH_PATH_BYTES];
-    const char *old = getenv(name);
+    const char *old = find(to, name);
     bool has_old = old != NULL && old[0] != '\0';
     first = first != NULL ? first : has_old ? old : "";
     last = last != NULL ? last : has_old ? old : "";
@@ -144,8 +154,20 @@ static void add_preloaded(builder *to, const tide_launch *launch, bool is_live, 
     join(to, "LD_PRELOAD", text, NULL);
 }
 
+/* Python imports this module when it starts, and it opens the library itself. */
+static void add_sitecustomize(builder *to, const tide_launch *launch, bool is_live) {
+    char text[2 * TIDE_LAUNCH_PATH_BYTES];
+    snprintf(text, sizeof(text), "%s/tidemark/attach", launch->python);
+    join(to, "PYTHONPATH", text, NULL);
+    if (is_live) {
+        snprintf(text, sizeof(text), "%s/libtidemark_live.so", launch->objects);
+        set(to, "TIDEMARK_LIVE_LIBRARY", text);
+    }
+}
+
 static void add_ours(builder *to, const tide_launch *launch, const tide_launch_config *config) {
     bool is_live = config->method != TIDE_LAUNCH_HISTORY && tide_launch_has_live(launch);
+    bool is_preloaded = is_live && config->method != TIDE_LAUNCH_PYTHONPATH;
     set(to, "TIDEMARK_RUN_FOLDER", launch->folder);
     set(to, "TIDEMARK_PROGRAM", launch->program);
     set(to, "TIDEMARK_PYTHON", launch->python);
@@ -158,7 +180,10 @@ static void add_ours(builder *to, const tide_launch *launch, const tide_launch_c
     if (is_live) {
         add_live(to, launch, config);
     }
-    add_preloaded(to, launch, is_live, config->cards != NULL);
+    if (!is_preloaded) {
+        add_sitecustomize(to, launch, is_live);
+    }
+    add_preloaded(to, launch, is_preloaded, config->cards != NULL);
     if (!config->writes_are_real) {
         add_scratch(to, launch);
     }

@@ -24,9 +24,11 @@ enum { TIDE_LAUNCH_PATH_BYTES = 4096 };
 
 /* Who records what PyTorch allocates. */
 typedef enum tide_launch_method {
-    TIDE_LAUNCH_AUTO = 0, /* a preloaded library, or PyTorch's history where that cannot listen */
-    TIDE_LAUNCH_PRELOAD,  /* the library alone */
-    TIDE_LAUNCH_HISTORY   /* PyTorch's own history */
+    TIDE_LAUNCH_AUTO = 0,   /* a preloaded library, or PyTorch's history where that cannot listen */
+    TIDE_LAUNCH_PRELOAD,    /* the library alone */
+    TIDE_LAUNCH_PYTHONPATH, /* the library, which Python opens when it starts: where nothing may be
+                               preloaded */
+    TIDE_LAUNCH_HISTORY     /* PyTorch's own history */
 } tide_launch_method;
 
 struct tide_launch;

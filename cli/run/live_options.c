@@ -13,7 +13,7 @@ static const char *choice(const char *const *values, size_t n_values, size_t i) 
 }
 
 const char *tide_choice_method(size_t i) {
-    static const char *const VALUES[] = {"auto", "preload", "history"};
+    static const char *const VALUES[] = {"auto", "preload", "pythonpath", "history"};
     return choice(VALUES, N_OF(VALUES), i);
 }
 
@@ -45,6 +45,16 @@ static int signal_of(const char *name) {
     return 0;
 }
 
+static tide_launch_method method_of(const char *text) {
+    if (strcmp(text, "history") == 0) {
+        return TIDE_LAUNCH_HISTORY;
+    }
+    if (strcmp(text, "pythonpath") == 0) {
+        return TIDE_LAUNCH_PYTHONPATH;
+    }
+    return strcmp(text, "preload") == 0 ? TIDE_LAUNCH_PRELOAD : TIDE_LAUNCH_AUTO;
+}
+
 tide_status tide_live_options_apply(const tide_live_options *options, tide_launch_config *config,
                                     tide_error *error) {
     if (options->log_bytes > 0 && options->log_bytes < MIN_LOG_BYTES) {
@@ -55,9 +65,7 @@ tide_status tide_live_options_apply(const tide_live_options *options, tide_launc
                          "--signal and --on-oom read the log of the running program, and --method "
                          "history keeps none");
     }
-    config->method = strcmp(options->method, "history") == 0   ? TIDE_LAUNCH_HISTORY
-                     : strcmp(options->method, "preload") == 0 ? TIDE_LAUNCH_PRELOAD
-                                                               : TIDE_LAUNCH_AUTO;
+    config->method = method_of(options->method);
     config->stacks = options->stacks;
     config->log = options->log;
     config->log_bytes = options->log_bytes;

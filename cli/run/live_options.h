@@ -11,7 +11,7 @@
 
 /* Texts are static, or of the command line. */
 typedef struct tide_live_options {
-    const char *method; /* "auto", "preload", "history" */
+    const char *method; /* "auto", "preload", "pythonpath", "history" */
     const char *stacks; /* "python", "native", "both", "none" */
     const char *log;    /* NULL: in a folder of the run's own */
     uint64_t log_bytes; /* 0: 256 MiB */
@@ -54,8 +54,8 @@ const char *tide_choice_signal(size_t i);
                     "record call stacks in every so many steps only"),                             \
         TIDE_OPTION_OF(CHOICE, "method", NULL, tide_choice_method,                                 \
                        (at) + offsetof(tide_live_options, method),                                 \
-                       "record by a preloaded library, or by PyTorch's own history; default "      \
-                       "auto")
+                       "record by a library that is preloaded or opened by Python, or by "         \
+                       "PyTorch's own history; default auto")
 
 /* Enters the options into the configuration, which borrows their texts. TIDE_INVALID names an
  * option that makes no sense. */

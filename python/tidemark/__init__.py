@@ -51,3 +51,10 @@ def _start():
 
     recording.prepare(cuda)
     return True
+
+
+def _start_when_ready():
+    """The same where no library is preloaded (attach/sitecustomize.py): torch.cuda was just imported, but
+    PyTorch itself is not complete yet."""
+    cuda = sys.modules["torch.cuda"]
+    cuda._queued_calls.append((_start, []))

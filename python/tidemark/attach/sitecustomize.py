@@ -1,0 +1,93 @@
+"""Starts the recording where no library is preloaded: `tidemark run --method pythonpath` or history.
+
+Python imports this module when it starts, because its folder comes first in PYTHONPATH. It waits for
+torch.cuda, and then runs the sitecustomize that would have been found without it. Interpreters that are
+started with -E, -I or -S ignore PYTHONPATH: they are not recorded this way.
+"""
+import os
+import sys
+from importlib.abc import Loader, MetaPathFinder
+
+_HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def _load_library():
+    """With --method pythonpath: the library that records, which Python opens itself."""
+    path = os.environ.get("TIDEMARK_LIVE_LIBRARY")
+    if path:
+        import ctypes
+
+        ctypes.CDLL(path, ctypes.RTLD_GLOBAL)
+
+
+def _start():
+    """As common/python_package.c does it: under a name that is nobody's."""
+    import importlib.util
+
+    package = sys.modules.get("_tidemark_recorder")
+    if package is None:
+        folder = os.path.dirname(_HERE)
+        spec = importlib.util.spec_from_file_location(
+            "_tidemark_recorder", os.path.join(folder, "__init__.py"), submodule_search_locations=[folder]
+        )
+        package = importlib.util.module_from_spec(spec)
+        sys.modules["_tidemark_recorder"] = package
+        spec.loader.exec_module(package)
+    package._start_when_ready()
+
+
+class _AfterCuda(Loader):
+    """Executes torch.cuda, and then starts the recording."""
+
+    def __init__(self, inner):
+        self.inner = inner
+
+    def create_module(self, spec):
+        return self.inner.create_module(spec)
+
+    def exec_module(self, module):
+        self.inner.exec_module(module)
+        module.__loader__ = module.__spec__.loader = self.inner
+        _guard(_start)
+
+    def __getattr__(self, name):
+        return getattr(self.inner, name)
+
+
+class _WaitForCuda(MetaPathFinder):
+    def find_spec(self, name, path=None, target=None):
+        if name != "torch.cuda":
+            return None
+        sys.meta_path.remove(self)
+        from importlib.util import find_spec
+
+        spec = find_spec(name)
+        if spec is not None and spec.loader is not None:
+            spec.loader = _AfterCuda(spec.loader)
+        return spec
+
+
+def _guard(act):
+    """Nothing that goes wrong here is the program's problem."""
+    try:
+        act()
+    except Exception as error:
+        print(f"tidemark: the program is not recorded: {type(error).__name__}: {error}", file=sys.stderr)
+
+
+def _run_the_other():
+    """The user's own sitecustomize, if there is one."""
+    sys.path[:] = [folder for folder in sys.path if os.path.abspath(folder or ".") != _HERE]
+    me = sys.modules.pop("sitecustomize", None)
+    try:
+        import sitecustomize  # noqa: F401
+    except ModuleNotFoundError as error:
+        if error.name != "sitecustomize":
+            raise
+        sys.modules["sitecustomize"] = me  # the import that is under way looks for it
+
+
+if os.environ.get("TIDEMARK_RUN_FOLDER"):
+    _guard(_load_library)
+    sys.meta_path.insert(0, _WaitForCuda())
+_run_the_other()
