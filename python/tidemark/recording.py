@@ -36,8 +36,11 @@ _recording = None
 
 
 def prepare(cuda):
-    """Queues the start of the recording behind PyTorch's initialisation of CUDA."""
+    """Queues the start of the recording behind PyTorch's initialisation of CUDA, once: several libraries
+    may ask for it."""
     global _recording
+    if _recording is not None:
+        return
     _recording = Recording(os.environ["TIDEMARK_RUN_FOLDER"])
     os.register_at_fork(after_in_child=_forget_parent)
     atexit.register(_finish)
