@@ -3,6 +3,9 @@
 As in names.py, the address is read from the tensor itself. The library is told in which place of its log
 that was. So a gradient, which is a new block in each step, is named in each step.
 """
+import operator
+import weakref
+
 from . import card, names
 
 
@@ -13,7 +16,7 @@ class LiveNames:
         self.marks = marks
         self.live = marks.live
         self.rows = []  # of PID.json: all is in the log
-        self.name_of = {}  # id of a parameter -> its name in its module
+        self.name_of = _NamesOf()  # parameters -> their names in their modules
         self.n_named = -1  # parameters of the optimizers when the modules were searched
         self.optimizers = {}  # id of an optimizer -> what is known of it
 
@@ -23,7 +26,7 @@ class LiveNames:
 
         for module in names.outermost(names.alive(torch.nn.Module)):
             for name, parameter in module.named_parameters():
-                self.name_of.setdefault(id(parameter), name)
+                self.name_of.add(parameter, name)
                 self._name(parameter, "parameter", name)
                 self._name(parameter.grad, "gradient", name + ".grad")
             for name, buffer in module.named_buffers():
@@ -47,14 +50,13 @@ class LiveNames:
         """Names its parameters and their gradients before a step of it, and its state after that."""
         known = self.optimizers.get(id(optimizer))
         parameters = [p for group in optimizer.param_groups for p in group["params"]]
-        ids = [id(p) for p in parameters]
-        if known is None or known.ids != ids:
+        if known is None or not known.is_of(optimizer, parameters):
             self._search_names(parameters)
-            known = self.optimizers[id(optimizer)] = _Optimizer(self, optimizer, parameters, ids)
+            known = self.optimizers[id(optimizer)] = _Optimizer(self, optimizer, parameters)
         if has_stepped:
-            known.look_at_state()
+            known.look_at_state(optimizer, parameters)
         else:
-            known.look_at_gradients()
+            known.look_at_gradients(parameters)
 
     def add_own(self, device, address, category, name):
         """What the program itself says."""
@@ -62,14 +64,14 @@ class LiveNames:
 
     def _search_names(self, parameters):
         """Names are searched again when an optimizer has parameters that have none."""
-        if all(id(p) in self.name_of for p in parameters) or self.n_named == len(parameters):
+        if all(map(self.name_of.get, parameters)) or self.n_named == len(parameters):
             return
         import torch
 
         self.n_named = len(parameters)
         for module in names.outermost(names.alive(torch.nn.Module)):
             for name, parameter in module.named_parameters():
-                self.name_of.setdefault(id(parameter), name)
+                self.name_of.add(parameter, name)
 
     def _name(self, tensor, category, name):
         address = address_of(tensor)
@@ -77,31 +79,51 @@ class LiveNames:
             self.live.label(address, category, name)
 
 
-class _Optimizer:
-    """An optimizer's tensors, and where they were when they were named."""
+class _NamesOf:
+    """Names of tensors, which it does not keep alive: another one may get the id of one that is gone."""
 
-    def __init__(self, owner, optimizer, parameters, ids):
+    def __init__(self):
+        self.entries = {}  # id of a tensor -> a weak reference to it, and its name
+
+    def add(self, tensor, name):
+        """The first name of a tensor counts."""
+        if self.get(tensor) is None:
+            self.entries[id(tensor)] = weakref.ref(tensor), name
+
+    def get(self, tensor):
+        reference, name = self.entries.get(id(tensor), (None, None))
+        return name if reference is not None and reference() is tensor else None
+
+
+class _Optimizer:
+    """What was told of an optimizer's tensors. It keeps none of them alive."""
+
+    def __init__(self, owner, optimizer, parameters):
         self.live = owner.live
-        self.parameters = parameters
-        self.ids = ids
-        self.optimizer = optimizer
-        self.names = [owner.name_of.get(id(p), f"parameter {i}") for i, p in enumerate(parameters)]
+        self.optimizer = weakref.ref(optimizer)
+        self.parameters = [weakref.ref(p) for p in parameters]
+        self.names = [owner.name_of.get(p) or f"parameter {i}" for i, p in enumerate(parameters)]
         self.of_parameters = self.live.texts(self.names)
         self.of_gradients = self.live.texts(name + ".grad" for name in self.names)
         self.was = []  # addresses of the parameters
         self.state_ids = None  # of all values of its state
 
-    def look_at_gradients(self):
+    def is_of(self, optimizer, parameters):
+        """Whether it is about this optimizer, with these parameters."""
+        known = [reference() for reference in self.parameters]
+        return self.optimizer() is optimizer and len(known) == len(parameters) and all(map(operator.is_, known, parameters))
+
+    def look_at_gradients(self, parameters):
         """Gradients are new blocks in each step."""
-        here = addresses_of(self.parameters)
+        here = addresses_of(parameters)
         if here != self.was:
             self.was = here
             self.live.name(here, self.of_parameters, "parameter")
-        self.live.name(addresses_of([p.grad for p in self.parameters]), self.of_gradients, "gradient")
+        self.live.name(addresses_of([p.grad for p in parameters]), self.of_gradients, "gradient")
 
-    def look_at_state(self):
+    def look_at_state(self, optimizer, parameters):
         """A tensor of the state stays where it is; another one may come in its place."""
-        found = [self.optimizer.state.get(p) for p in self.parameters]
+        found = [optimizer.state.get(p) for p in parameters]
         states = [state if isinstance(state, dict) else {} for state in found]
         ids = [id(value) for state in states for value in state.values()]
         if ids != self.state_ids:

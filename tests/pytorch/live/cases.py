@@ -13,6 +13,7 @@ class Case:
     stacks: str = "python"
     has_own_history: bool = False  # the script itself switches PyTorch's history on
     is_preload_alone: bool = False  # without tidemark run
+    as_in: str = ""  # the case in which the program takes and gives back the same memory
     has_faults: bool = False  # faults are planted in what it recorded
     is_long: bool = False
     status: int = 0
@@ -25,11 +26,11 @@ def allocator(settings):
 
 
 CASES = [
-    Case("gpt2", "../zoo/gpt2.py", at_least=10000),
+    Case("gpt2", "../zoo/gpt2.py", at_least=10000, as_in="gpt2 by preload alone"),
     Case("gpt2 by preload alone", "../zoo/gpt2.py", is_preload_alone=True, at_least=10000),
     Case("threads", "threads.py", at_least=3000, actions=("oom", "segment_free", "annotate")),
     Case("expandable segments", "../zoo/allocator.py", environment=allocator("expandable_segments:True"), at_least=2000,
-         actions=("segment_map", "segment_unmap")),
+         as_in="expandable segments by preload alone", actions=("segment_map", "segment_unmap")),
     Case("expandable segments by preload alone", "../zoo/allocator.py", environment=allocator("expandable_segments:True"),
          is_preload_alone=True, at_least=2000, actions=("segment_map", "segment_unmap")),
     Case("rounding up to powers of 2", "../zoo/allocator.py", environment=allocator("roundup_power2_divisions:4"), at_least=2000),

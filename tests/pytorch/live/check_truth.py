@@ -95,6 +95,17 @@ def run_case(chosen, case, scratch):
     return Outcome(result, done.returncode, seconds, done.stderr)
 
 
+def check_shapes(cases, outcomes):
+    """How many programs did something else with the package of ours in them than without. The order may differ: some
+    caches are ordered by address."""
+    n_bad = 0
+    for case in cases:
+        if case.as_in in outcomes and outcomes[case.name].result.shape != outcomes[case.as_in].result.shape:
+            print(f"FAIL {case.name}: the program takes and gives back other memory than in '{case.as_in}'", flush=True)
+            n_bad += 1
+    return n_bad
+
+
 def report(case, outcome):
     """Whether the case is as it must be."""
     result, texts = outcome.result, list(outcome.result.texts)
@@ -141,12 +152,14 @@ def main():
     cases = [case for case in cases if not chosen.names or case.name.startswith(tuple(chosen.names))]
     if not cases:
         sys.exit("no case has such a name")
-    started, n_events, n_bad = time.monotonic(), 0, 0
+    started, n_bad, outcomes = time.monotonic(), 0, {}
     with tempfile.TemporaryDirectory() as scratch, concurrent.futures.ThreadPoolExecutor(chosen.jobs) as pool:
         work = {pool.submit(run_case, chosen, case, Path(chosen.keep or scratch)): case for case in cases}
         for done in concurrent.futures.as_completed(work):
+            outcomes[work[done].name] = done.result()
             n_bad += not report(work[done], done.result())
-            n_events += done.result().result.counts["events"]
+    n_bad += check_shapes(cases, outcomes)
+    n_events = sum(outcome.result.counts["events"] for outcome in outcomes.values())
     print(f"{len(cases)} runs beside PyTorch's own history, {n_events} events, {n_bad} not as expected, "
           f"{time.monotonic() - started:.0f} s")
     return 1 if n_bad else 0

@@ -3,6 +3,7 @@
 Events are compared one by one: action, device, address, size, stream, pool, order, and every Python frame of their stacks.
 At the last reading the segments and blocks are compared, too, and what `tidemark` exports of its snapshot.
 """
+import collections
 import pickle
 import subprocess
 import sys
@@ -32,6 +33,7 @@ class Result:
     def __init__(self):
         self.counts = dict.fromkeys(("events", "frames", "exported", "segments", "blocks"), 0)
         self.different, self.texts, self.actions = {}, [], set()
+        self.shape = collections.Counter()  # of action, device and size of every event that was compared
 
     def differs(self, kind, *what):
         self.different[kind] = self.different.get(kind, 0) + 1
@@ -131,6 +133,8 @@ def compare_events(result, ours, theirs, max_entries=sys.maxsize, kind="events")
             result.differs(f"{kind} number", f"device {device}", f"ours {len(kept)}", f"theirs {len(other)}")
         for i, pair in enumerate(zip(kept, other)):
             compare_event(result, kind, i, *pair)
+        if kind == "events":
+            result.shape.update((e.action, e.device, e.size) for e in other)
         result.counts[kind] += len(other)
         result.counts["frames"] += sum(len(e.frames) for e in other) if kind == "events" else 0
 
