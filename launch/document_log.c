@@ -169,8 +169,8 @@ static tide_status set_software(const tide_recover_notes *notes, tide_snapshot *
     return TIDE_OK;
 }
 
-/* Private pools, and the one that each event lies in. A file numbers a pool's id with 32 bits; pools
- * of PyTorch's count from 1. */
+/* Private pools, and the one that each event lies in. A file numbers a pool's id with 32 bits;
+ * pools of PyTorch's count from 1. */
 static tide_status set_pools(const tide_recover_notes *notes, tide_snapshot *snapshot) {
     tide_arena *arena = &snapshot->arena;
     tide_snapshot_pool *pools = tide_arena_alloc(arena, notes->n_pools, sizeof(*pools));
@@ -179,8 +179,8 @@ static tide_status set_pools(const tide_recover_notes *notes, tide_snapshot *sna
         return TIDE_NO_MEMORY;
     }
     for (size_t i = 0; i < notes->n_pools; i++) {
-        pools[i] = (tide_snapshot_pool){
-            {(uint32_t)notes->pools[i][0], (uint32_t)notes->pools[i][1]}};
+        pools[i] =
+            (tide_snapshot_pool){{(uint32_t)notes->pools[i][0], (uint32_t)notes->pools[i][1]}};
     }
     for (size_t i = 0; i < snapshot->n_events; i++) {
         uint16_t pool = notes->extras[i].pool;
