@@ -26,4 +26,8 @@ TIDE_NODISCARD tide_status tide_live_hand_over(const tide_log_contents *contents
                                                tide_snapshot *snapshot,
                                                tide_recover_notes *ret_notes);
 
+/* live_pools.c. Enters private pools into the document, and tells those of `end`'s segments. */
+TIDE_NODISCARD tide_status tide_live_tell_pools(const tide_recover_notes *notes,
+                                                const tide_boundary *end, tide_snapshot *snapshot);
+
 #endif

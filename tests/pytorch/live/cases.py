@@ -29,6 +29,8 @@ CASES = [
     Case("gpt2", "../zoo/gpt2.py", at_least=10000, as_in="gpt2 by preload alone"),
     Case("gpt2 by preload alone", "../zoo/gpt2.py", is_preload_alone=True, at_least=10000),
     Case("threads", "threads.py", at_least=3000, actions=("oom", "segment_free", "annotate")),
+    Case("graphs", "../zoo/graphs.py", at_least=200),
+    Case("graphs, expandable segments", "../zoo/graphs.py", environment=allocator("expandable_segments:True"), at_least=200),
     Case("expandable segments", "../zoo/allocator.py", environment=allocator("expandable_segments:True"), at_least=2000,
          as_in="expandable segments by preload alone", actions=("segment_map", "segment_unmap")),
     Case("expandable segments by preload alone", "../zoo/allocator.py", environment=allocator("expandable_segments:True"),
