@@ -234,7 +234,7 @@ tide_status tide_launch_recover(const char *path, tide_snapshot **ret_snapshot,
     const tide_left process = {.log_path = path, .pid = -1, .rank = -1};
     tide_snapshot *snapshot = NULL;
     TIDE_TRY(tide_document_from_log(&process, &snapshot, ret_report, error));
-    if (snapshot->n_events == 0 && snapshot->n_start_segments == 0) {
+    if (snapshot == NULL || (snapshot->n_events == 0 && snapshot->n_start_segments == 0)) {
         tide_snapshot_destroy(snapshot);
         return tide_fail(error, TIDE_FORMAT, "%s: no event of the process can be recovered", path);
     }

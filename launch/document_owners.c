@@ -101,7 +101,8 @@ static tide_status add_owners(tide_snapshot *snapshot, const tide_recover_notes 
 tide_status tide_document_add_owners(tide_snapshot *snapshot, const tide_recover_notes *notes) {
     tide_arena *arena = &snapshot->arena;
     size_t n_devices = snapshot->n_devices;
-    tide_snapshot_owner *rows = tide_arena_alloc(arena, 2 * MAX_OWNERS * n_devices, sizeof(*rows));
+    tide_snapshot_owner *rows =
+        tide_arena_alloc(arena, (size_t)2 * MAX_OWNERS * n_devices, sizeof(*rows));
     tide_snapshot_driver_account *accounts = tide_arena_alloc(arena, n_devices, sizeof(*accounts));
     size_t n_rows = 0;
     size_t n_accounts = 0;

@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
 # run.sh ROOT [--seconds N] [PART...]: builds with the CUDA toolkit and runs everything that needs a GPU: tests (label gpu), profile
 # (2.7B and small in three precisions, and a table of their kernels), and compute-sanitizer's memcheck, racecheck and
-# initcheck over the kernels and one training step; all five unless parts are named. After N seconds no further step begins. Writes ROOT/build/cuda/gpu-report.md and prints it. Exit status 1 if
-# a step failed or could not be run. Without a GPU it prints what it would do.
+# initcheck over the kernels and one training step; all five unless parts are named. The part live needs a Python with PyTorch,
+# which TIDEMARK_PYTORCH_PYTHON names: the zoo's programs on the GPU and on the virtual card, compared event by event. After N
+# seconds no further step begins. Writes ROOT/build/cuda/gpu-report.md and prints it. Exit status 1 if a step failed or could
+# not be run. Without a GPU it prints what it would do.
 set -u
 here=$(dirname "$(realpath "$0")")
 cd "$1" || exit 1
@@ -33,9 +35,9 @@ parts=()
 while [ $# -gt 0 ]; do
     case $1 in
     --seconds) deadline=$(($(date +%s) + ${2:?--seconds N})) && shift ;;
-    tests | profile | memcheck | racecheck | initcheck) parts+=("$1") ;;
+    tests | profile | memcheck | racecheck | initcheck | live) parts+=("$1") ;;
     *)
-        say "gpu: unknown part '$1': it is tests, profile, memcheck, racecheck or initcheck, or --seconds N"
+        say "gpu: unknown part '$1': it is tests, profile, memcheck, racecheck, initcheck or live, or --seconds N"
         exit 2
         ;;
     esac
@@ -55,6 +57,11 @@ if [ "$failures" -eq 0 ]; then
     for part in "${parts[@]}"; do
         if [ "$part" = profile ]; then
             profiles "$logs"
+            continue
+        fi
+        if [ "$part" = live ]; then
+            step "live on the GPU and on the virtual card" python3 -B "$here/live.py" "$program" "${TIDEMARK_GPU_CARD:-h100-80}" \
+                "${TIDEMARK_PYTORCH_PYTHON:-python3}"
             continue
         fi
         if [ "$part" != tests ]; then
