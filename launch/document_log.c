@@ -169,35 +169,9 @@ static tide_status set_software(const tide_recover_notes *notes, tide_snapshot *
     return TIDE_OK;
 }
 
-/* Private pools, and the one that each event lies in. A file numbers a pool's id with 32 bits;
- * pools of PyTorch's count from 1. */
-static tide_status set_pools(const tide_recover_notes *notes, tide_snapshot *snapshot) {
-    tide_arena *arena = &snapshot->arena;
-    tide_snapshot_pool *pools = tide_arena_alloc(arena, notes->n_pools, sizeof(*pools));
-    uint16_t *of_event = tide_arena_alloc(arena, snapshot->n_events, sizeof(*of_event));
-    if (pools == NULL || of_event == NULL) {
-        return TIDE_NO_MEMORY;
-    }
-    for (size_t i = 0; i < notes->n_pools; i++) {
-        pools[i] =
-            (tide_snapshot_pool){{(uint32_t)notes->pools[i][0], (uint32_t)notes->pools[i][1]}};
-    }
-    for (size_t i = 0; i < snapshot->n_events; i++) {
-        uint16_t pool = notes->extras[i].pool;
-        of_event[i] = pool <= notes->n_pools ? pool : 0;
-    }
-    if (notes->n_pools > 0) {
-        snapshot->pools = pools;
-        snapshot->n_pools = notes->n_pools;
-        snapshot->event_pool = of_event;
-    }
-    return TIDE_OK;
-}
-
 static tide_status describe(const tide_recover_notes *notes, tide_snapshot *snapshot) {
     TIDE_TRY(set_devices(notes, snapshot));
     TIDE_TRY(set_software(notes, snapshot));
-    TIDE_TRY(set_pools(notes, snapshot));
     snapshot->run.implementation = "pytorch";
     snapshot->run.command = tide_document_text(notes, "run.command");
     return TIDE_OK;
