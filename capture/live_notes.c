@@ -75,7 +75,8 @@ static tide_recover_label label_of(const notes_maker *of, const tide_live_note *
 static tide_recover_mark mark_of(const notes_maker *of, const tide_live_note *note) {
     return (tide_recover_mark){.n_before = count_left(of, note->n_before),
                                .time_ns = note->row.time_ns,
-                               .name = text_of(of, note->row.name)};
+                               .name = text_of(of, note->row.name),
+                               .number = note->row.requested_bytes};
 }
 
 static tide_status make_notes(const notes_maker *of, tide_recover_notes *to) {

@@ -71,6 +71,7 @@ typedef struct tide_recover_mark {
     size_t n_before; /* events of the snapshot before it */
     int64_t time_ns;
     const char *name; /* "step begins" */
+    uint64_t number;  /* of those that may begin a step: marks of this name before it */
 } tide_recover_mark;
 
 /* When n_before events had happened, the block at the address was that. */

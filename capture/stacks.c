@@ -43,13 +43,15 @@ static bool is_ours(const builder *b, const tide_frame_row *frame) {
     const char *file = tide_strings_text(b->strings, frame->file);
     if (file != NULL) {
         return starts_with(file, "allocator/") || starts_with(file, "recorder/") ||
-               starts_with(file, "stack/") || strcmp(file, "model/tensor.c") == 0 ||
-               strcmp(file, "model/activations.c") == 0;
+               starts_with(file, "stack/") || starts_with(file, "live/") ||
+               strcmp(file, "model/tensor.c") == 0 || strcmp(file, "model/activations.c") == 0;
     }
     const char *function = tide_strings_text(b->strings, frame->function);
     return function != NULL &&
            (starts_with(function, "tide_cache_") || starts_with(function, "tide_recorder_") ||
-            starts_with(function, "tide_tensor_") || starts_with(function, "tide_activation_"));
+            starts_with(function, "tide_tensor_") || starts_with(function, "tide_activation_") ||
+            starts_with(function, "tide_live_") ||
+            strstr(function, " in libtidemark_live") != NULL);
 }
 
 static bool is_main(const builder *b, const tide_frame_row *frame) {

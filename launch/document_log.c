@@ -39,7 +39,8 @@ static tide_status make_marks(const tide_recover_notes *notes, tide_snapshot *sn
         if (rows == NULL) {
             return TIDE_NO_MEMORY;
         }
-        marks[i] = (tide_left_mark){.name = notes->marks[i].name, .rows = rows};
+        marks[i] = (tide_left_mark){
+            .name = notes->marks[i].name, .rows = rows, .number = notes->marks[i].number};
     }
     tide_left_mark *chosen =
         tide_arena_alloc(&snapshot->arena, 2 * notes->n_marks, sizeof(*chosen));

@@ -23,9 +23,11 @@ static size_t choose_own(const tide_left_mark *marks, size_t n_marks, tide_left_
         bool is_begin = strcmp(mark.name, "step begins") == 0;
         if (strcmp(mark.name, TIDE_DOCUMENT_OWN_STEP) == 0) {
             if (is_open) {
-                ret_marks[n++] = (tide_left_mark){.name = "step ends", .rows = mark.rows};
+                ret_marks[n++] =
+                    (tide_left_mark){.name = "step ends", .rows = mark.rows, .number = mark.number};
             }
             mark.name = "step begins";
+            mark.number++; /* it ends the step of its own number */
             is_begin = true;
         } else if ((is_begin && is_open) || strcmp(mark.name, "call begins") == 0) {
             continue;

@@ -253,6 +253,19 @@ static tide_status use(builder *of) {
     return merge(of, is_used);
 }
 
+/* The number of the first step that is there: a full log may have dropped earlier ones. */
+static int32_t first_step(const tide_left *left) {
+    for (size_t i = 0; i < left->n_marks; i++) {
+        const tide_left_mark *mark = &left->marks[i];
+        bool is_begin =
+            strcmp(mark->name, "step begins") == 0 || strcmp(mark->name, "call begins") == 0;
+        if (is_begin && mark->number < INT32_MAX / 2) {
+            return (int32_t)mark->number;
+        }
+    }
+    return 0;
+}
+
 tide_status tide_document_add_steps(tide_document *document) {
     size_t n = document->left->n_marks;
     tide_arena *arena = &document->snapshot->arena;
@@ -274,6 +287,7 @@ tide_status tide_document_add_steps(tide_document *document) {
         const char *name = document->left->marks[i].name;
         to.has_backward = to.has_backward || strcmp(name, "backward begins") == 0;
     }
+    to.n_steps = first_step(document->left);
     for (size_t i = 0; i < n; i++) {
         to.time_ns[i] = -1;
         take_mark(&to, i);

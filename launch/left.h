@@ -40,6 +40,7 @@ typedef struct tide_left_peak {
 typedef struct tide_left_mark {
     const char *name;    /* "step begins", "backward ends", ... (python/tidemark/steps.py) */
     const int64_t *rows; /* by device */
+    uint64_t number;     /* of marks that begin a step: those of its name before it; 0: unknown */
 } tide_left_mark;
 
 /* At that place, the block at that address was that tensor. */

@@ -26,6 +26,10 @@ static struct {
     uint64_t ids[MAX_POOLS][2];
 } pools;
 
+void tide_live_rows_reset(void) {
+    pools.lock = (tide_lock){0}; /* another thread of the parent may have held it */
+}
+
 /* Pools beyond MAX_POOLS are told as none. */
 static uint16_t number_pool(const tide_live *live, const uint64_t id[2]) {
     uint16_t number = 0;
@@ -153,8 +157,9 @@ void tide_live_mark(const char *name) {
     if (live == NULL) {
         return;
     }
-    tide_live_count_step(live, name);
-    tide_live_row row = {.event = {.stack = TIDE_NONE,
+    uint64_t n_before = tide_live_count_step(name);
+    tide_live_row row = {.event = {.requested_bytes = n_before,
+                                   .stack = TIDE_NONE,
                                    .scope = tide_recorder_note_scope(live->recorder),
                                    .name = tide_recorder_intern(live->recorder, name),
                                    .action = TIDE_ACTION_MARK},

@@ -101,6 +101,7 @@ static tide_status open_log(const char *path) {
     open_native(&next, mem);
     live = next;
     tide_live_stacks_reset(&live);
+    tide_live_rows_reset();
     return TIDE_OK;
 }
 

@@ -43,8 +43,12 @@ tide_live_place tide_live_find_place(tide_live *live);
 /* stacks.c. For a new recording: forgets what belongs to the old one. Called by one thread. */
 void tide_live_stacks_reset(tide_live *live);
 
-/* steps.c. Counts steps by their marks. Whether stacks are walked in this one. */
-void tide_live_count_step(const tide_live *live, const char *mark);
+/* rows.c. For a new recording, called by one thread. */
+void tide_live_rows_reset(void);
+
+/* steps.c. Counts marks that may begin a step: how many of this name came before; 0 for others.
+ * Whether stacks are walked in the step at hand. */
+uint64_t tide_live_count_step(const char *mark);
 bool tide_live_is_walked(const tide_live *live);
 
 /* The absolute path of the log; valid as long as the recording. */

@@ -3,17 +3,23 @@
 
 #include "live/state_internal.h"
 
-static _Atomic uint64_t n_steps;
+/* What may begin a step, by the names of its marks (python/tidemark/steps.py). */
+static const char *const BEGINS[] = {"step begins", "call begins", "own step"};
+enum { N_BEGINS = sizeof(BEGINS) / sizeof(BEGINS[0]) };
 
-void tide_live_count_step(const tide_live *live, const char *mark) {
-    (void)live;
-    if (strcmp(mark, "step begins") == 0) {
-        atomic_fetch_add_explicit(&n_steps, 1, memory_order_relaxed);
+static _Atomic uint64_t n_begins[N_BEGINS];
+
+uint64_t tide_live_count_step(const char *mark) {
+    for (size_t i = 0; i < N_BEGINS; i++) {
+        if (strcmp(mark, BEGINS[i]) == 0) {
+            return atomic_fetch_add_explicit(&n_begins[i], 1, memory_order_relaxed);
+        }
     }
+    return 0;
 }
 
 /* What lies before the first step is walked, and then the first of every so many steps. */
 bool tide_live_is_walked(const tide_live *live) {
-    uint64_t n = atomic_load_explicit(&n_steps, memory_order_relaxed);
+    uint64_t n = atomic_load_explicit(&n_begins[0], memory_order_relaxed);
     return live->every == 1 || n == 0 || (n - 1) % live->every == 0;
 }
