@@ -33,6 +33,14 @@ static void builder_fini(builder *b) {
     b->mem->release(b->mem->ctx, b->one);
 }
 
+/* Whether the address lies in the library that records another program. */
+static bool is_of_recorder(const builder *b, uint64_t pc) {
+    static const char NAME[] = "libtidemark_live";
+    uint64_t number = tide_symbol_module_of(pc);
+    return b->modules != NULL && number < b->modules->n_modules &&
+           strstr(b->modules->modules[number].path, NAME) != NULL;
+}
+
 static bool starts_with(const char *text, const char *prefix) {
     return strncmp(text, prefix, strlen(prefix)) == 0;
 }
@@ -152,7 +160,7 @@ static tide_status append(builder *b, uint64_t pc, expanded *to) {
     b->one = one;
     memcpy(one + to->n, frames, n_more * sizeof(*one));
     for (size_t i = to->n; i < to->n + n_more && !is_python(b, pc, &number); i++) {
-        to->begin += to->begin == i && is_ours(b, &one[i]);
+        to->begin += to->begin == i && (is_of_recorder(b, pc) || is_ours(b, &one[i]));
         to->end = is_main(b, &one[i]) ? i + 1 : to->end;
     }
     to->n += n_more;

@@ -19,7 +19,7 @@
 #include "live/state_internal.h"
 #include "stack/depot.h"
 
-enum { MAX_FRAMES = 256, TEXT_BYTES = 1024 };
+enum { MAX_FRAMES = 1024, TEXT_BYTES = 1024 }; /* Python's own limit is 1000 calls */
 
 /* A frame of the last stack. */
 typedef struct remembered {

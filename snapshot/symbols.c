@@ -75,6 +75,10 @@ uint64_t tide_symbol_address(uint64_t module, uint64_t offset) {
     return module << OFFSET_BITS | (offset & OFFSET_MASK);
 }
 
+uint64_t tide_symbol_module_of(uint64_t address) {
+    return address >> OFFSET_BITS;
+}
+
 void tide_symbols_count_modules(const tide_symbols *symbols, size_t *ret_n_used,
                                 size_t *ret_n_absent) {
     *ret_n_used = 0;
@@ -231,7 +235,7 @@ static void open_module(const tide_symbol_module *module, module_file *file) {
 
 /* Of another process: `address` is one of tide_symbol_address. */
 static tide_status look_up_file(tide_symbols *symbols, uint64_t address) {
-    uint64_t number = address >> OFFSET_BITS;
+    uint64_t number = tide_symbol_module_of(address);
     uint64_t offset = address & OFFSET_MASK;
     char text[MODULE_TEXT];
     if (number >= symbols->n_modules) {

@@ -45,6 +45,7 @@ TIDE_NODISCARD tide_status tide_symbols_create_for(const tide_hostmem *mem, tide
  * cut to 48 bits. TIDE_SYMBOL_NO_MODULE: `offset` is an address of which no module is known. */
 #define TIDE_SYMBOL_NO_MODULE UINT64_C(0xffff)
 uint64_t tide_symbol_address(uint64_t module, uint64_t offset);
+uint64_t tide_symbol_module_of(uint64_t address); /* its module */
 
 /* Modules that were asked for, and of these the ones whose file is not here any more. */
 void tide_symbols_count_modules(const tide_symbols *symbols, size_t *ret_n_used,

@@ -91,7 +91,7 @@ for thread in threads:
 for n_workers in (0, 2):
     for batch in DataLoader(Data(), batch_size=4, num_workers=n_workers, pin_memory=True):
         net(batch.to("cuda", non_blocking=True)).sum().backward()
-kept = deep(120)
+kept = deep(600)
 try:
     torch.empty(1 << 44, device="cuda")
 except torch.cuda.OutOfMemoryError:
