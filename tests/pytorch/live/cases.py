@@ -29,6 +29,8 @@ CASES = [
     Case("gpt2", "../zoo/gpt2.py", at_least=10000, as_in="gpt2 by preload alone"),
     Case("gpt2 by preload alone", "../zoo/gpt2.py", is_preload_alone=True, at_least=10000),
     Case("threads", "threads.py", at_least=3000, actions=("oom", "segment_free", "annotate")),
+    Case("threads, native stacks, too", "threads.py", stacks="both", at_least=3000),
+    Case("network, native stacks alone", "../zoo/mlp.py", stacks="native", at_least=40),
     Case("graphs", "../zoo/graphs.py", at_least=200),
     Case("graphs, expandable segments", "../zoo/graphs.py", environment=allocator("expandable_segments:True"), at_least=200),
     Case("expandable segments", "../zoo/allocator.py", environment=allocator("expandable_segments:True"), at_least=2000,

@@ -83,7 +83,7 @@ def run_case(chosen, case, scratch):
                           capture_output=True, text=True, errors="replace", timeout=600)
     seconds = time.monotonic() - started
     try:
-        run = compare.Run(chosen.tidemark, folder)
+        run = compare.Run(chosen.tidemark, folder, case.stacks)
         result = run.compared()
         if case.has_faults:
             check_faults(run, result)

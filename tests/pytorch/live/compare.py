@@ -10,6 +10,8 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
+import native
+
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "live"))
 from read_log import Log  # noqa: E402
 
@@ -32,7 +34,7 @@ class Result:
 
     def __init__(self):
         self.counts = dict.fromkeys(("events", "frames", "exported", "segments", "blocks"), 0)
-        self.different, self.texts, self.actions = {}, [], set()
+        self.different, self.texts, self.actions, self.notes = {}, [], set(), []
         self.shape = collections.Counter()  # of action, device and size of every event that was compared
 
     def differs(self, kind, *what):
@@ -42,7 +44,7 @@ class Result:
 
     def says(self):
         said = ", ".join(f"{n} {kind}" for kind, n in self.counts.items())
-        return f"{said}; {sum(self.different.values())} different"
+        return f"{said}; {sum(self.different.values())} different" + "".join(f"; {note}" for note in self.notes)
 
 
 # ---- ours
@@ -89,7 +91,7 @@ def windows(log):
 
 def is_python(frame):
     """Native frames have no line, or that of a source in C++."""
-    return frame["line"] > 0 and not frame["filename"].endswith((".c", ".h", ".cpp", ".cc", ".cu"))
+    return frame["line"] > 0 and not frame["filename"].endswith((".c", ".h", ".cpp", ".cc", ".cu", ".S"))
 
 
 def frames_of(entry):
@@ -210,7 +212,8 @@ def export(tidemark, path):
 class Run:
     """What recorded.py left in the folder."""
 
-    def __init__(self, tidemark, folder):
+    def __init__(self, tidemark, folder, stacks):
+        self.stacks = stacks
         paths = sorted(folder.glob("reading-*.pickle"), key=lambda path: int(path.stem.split("-")[1]))
         self.readings = [load(path) for path in paths]
         if not paths:
@@ -218,14 +221,28 @@ class Run:
         self.log = Log(folder / f"{self.readings[-1]['process']}.log")
         self.own = export(tidemark, folder / "own.json.gz")
 
+    def theirs(self, reading):
+        """The history, as far as what was asked for is in it."""
+        traces = traces_of(reading)
+        if self.stacks != "native":
+            return traces
+        return {device: [event._replace(frames=()) for event in events] for device, events in traces.items()}
+
     def compared(self):
         result, found = Result(), windows(self.log)
         if len(found) != len(self.readings):
             raise ValueError(f"the log has {len(found)} readings of {len(self.readings)}")
         for window, reading in zip(found, self.readings):
             if reading["is_on"]:
-                compare_events(result, window.events, traces_of(reading), reading["max_entries"])
+                compare_events(result, window.events, self.theirs(reading), reading["max_entries"])
         last = self.readings[-1]
+        if self.stacks != "python":
+            native.compare(result, self.own["device_traces"][0], last["snapshot"]["device_traces"][0], is_python)
+        if self.stacks == "native":  # there are no frames of Python's to compare
+            last["has_all"] = False
+            for segment in last["snapshot"]["segments"]:
+                for block in segment["blocks"]:
+                    block["frames"] = []
         compare_segments(result, self.own["segments"], last["snapshot"]["segments"], last["has_all"])
         compare_exported(result, self.own, found[-1].before)
         return result
