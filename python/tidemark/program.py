@@ -90,7 +90,8 @@ def _failing_line():
     for frame, line in traceback.walk_tb(getattr(error, "__traceback__", None)):
         code = frame.f_code
         if not any(part in code.co_filename for part in LIBRARIES):
-            where = "" if code.co_name.startswith("<") else f" ({code.co_name})"
+            name = getattr(code, "co_qualname", code.co_name)  # as stacks name functions; Python 3.10 has no other
+            where = "" if name.startswith("<") else f" ({name})"
             found = f"{os.path.basename(code.co_filename)}:{line}{where}"
     return found
 
