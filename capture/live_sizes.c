@@ -139,7 +139,7 @@ static bool is_expandable(const sizer *s, uint64_t address) {
     return low < s->n_ranges && s->ranges[low].begin <= address;
 }
 
-static tide_status prepare(sizer *s, const tide_log_contents *of) {
+static tide_status prepare(sizer *s, const tide_live_tables *of) {
     size_t n_rows = of->n_events + of->n_base;
     s->points = tide_arena_alloc(&s->arena, 2 * n_rows + 1, sizeof(*s->points));
     s->ranges = tide_arena_alloc(&s->arena, n_rows + 1, sizeof(*s->ranges));
@@ -175,14 +175,16 @@ static void remove_wall(sizer *s, size_t point) {
     }
 }
 
-/* The block for a request at this point. */
-static uint64_t block_of(const sizer *s, size_t point, uint64_t requested_bytes) {
+/* The block for a request at this point, which reaches `most_bytes` far at most. */
+static uint64_t block_of(const sizer *s, size_t point, uint64_t requested_bytes,
+                         uint64_t most_bytes) {
     uint64_t rounded = tide_cache_round_bytes(&s->config, (size_t)requested_bytes);
     size_t next = 0;
     if (!tide_point_set_above(&s->walls, point, &next)) {
         return rounded; /* its segment is not in the log */
     }
     uint64_t gap = s->points[next] - s->points[point];
+    gap = gap < most_bytes ? gap : most_bytes;
     if (gap < rounded) {
         return gap >= requested_bytes ? gap : rounded; /* settings of which the log says nothing */
     }
@@ -193,10 +195,15 @@ static uint64_t block_of(const sizer *s, size_t point, uint64_t requested_bytes)
     return is_whole ? gap : rounded;
 }
 
+/* A row of the base may say how far the block could reach when it was made: its neighbour may be
+ * gone (recorder/block_ends.h). */
 static void take_alloc(sizer *s, tide_event *row) {
     size_t point = point_of(s, row->address);
+    bool is_told = row->block_bytes > row->requested_bytes;
     if (s->block[point] == 0) {
-        s->block[point] = block_of(s, point, row->requested_bytes);
+        uint64_t n_bytes =
+            block_of(s, point, row->requested_bytes, is_told ? row->block_bytes : UINT64_MAX);
+        s->block[point] = n_bytes <= TIDE_MAX_BLOCK_BYTES ? n_bytes : row->requested_bytes;
         add_wall(s, point);
     }
     s->requested[point] = row->requested_bytes;
@@ -252,25 +259,26 @@ static int compare_base(const void *a, const void *b) {
     return (left->time_ns > right->time_ns) - (left->time_ns < right->time_ns);
 }
 
-tide_status tide_live_size_blocks(tide_log_contents *contents, const tide_log_tables *tables) {
+tide_status tide_live_size_blocks(const tide_live_tables *rows, const tide_hostmem *mem,
+                                  const tide_log_tables *tables) {
     sizer s = {.n_points = 0};
-    tide_arena_init(&s.arena, contents->mem);
+    tide_arena_init(&s.arena, mem);
     tide_cache_config_init(&s.config);
     read_settings(&s.config, tide_log_text_of(tables, "environment.PYTORCH_CUDA_ALLOC_CONF"));
     read_settings(&s.config, tide_log_text_of(tables, "environment.PYTORCH_ALLOC_CONF"));
-    tide_status status = prepare(&s, contents);
-    if (status == TIDE_OK && contents->n_base > 0) {
-        qsort(contents->base, contents->n_base, sizeof(*contents->base), compare_base);
+    tide_status status = prepare(&s, rows);
+    if (status == TIDE_OK && rows->n_base > 0) {
+        qsort(rows->base, rows->n_base, sizeof(*rows->base), compare_base);
     }
-    for (size_t i = 0; status == TIDE_OK && i < contents->n_base; i++) {
-        if (contents->base[i].action == TIDE_ACTION_FREE_REQUESTED) {
-            take_alloc(&s, &contents->base[i]);
+    for (size_t i = 0; status == TIDE_OK && i < rows->n_base; i++) {
+        if (rows->base[i].action == TIDE_ACTION_FREE_REQUESTED) {
+            take_alloc(&s, &rows->base[i]);
         } else {
-            take_row(&s, &contents->base[i]);
+            take_row(&s, &rows->base[i]);
         }
     }
-    for (size_t i = 0; status == TIDE_OK && i < contents->n_events; i++) {
-        take_row(&s, &contents->events[i]);
+    for (size_t i = 0; status == TIDE_OK && i < rows->n_events; i++) {
+        take_row(&s, &rows->events[i]);
     }
     tide_arena_fini(&s.arena);
     return status;

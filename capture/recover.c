@@ -8,7 +8,6 @@
 #include "capture/log_contents_internal.h"
 
 #define MAX_TIME_NS (INT64_MAX / 4)
-#define MAX_BLOCK_BYTES (UINT64_C(1) << 50) /* no device has a PiB */
 
 typedef struct recovery {
     const tide_hostmem *mem;     /* borrowed */
@@ -27,9 +26,9 @@ typedef struct recovery {
 
 /* Whether the place and the bytes of a row about a block or segment are possible. */
 static bool is_place(const tide_event *row) {
-    return row->block_bytes > 0 && row->block_bytes <= MAX_BLOCK_BYTES &&
+    return row->block_bytes > 0 && row->block_bytes <= TIDE_MAX_BLOCK_BYTES &&
            row->requested_bytes <= row->block_bytes &&
-           row->address <= (uint64_t)INT64_MAX - MAX_BLOCK_BYTES;
+           row->address <= (uint64_t)INT64_MAX - TIDE_MAX_BLOCK_BYTES;
 }
 
 static bool is_plausible(const recovery *of, const tide_event *row) {
@@ -274,23 +273,26 @@ static tide_status describe(recovery *of) {
     return TIDE_OK;
 }
 
-/* Rows of live/ become events whose blocks are known. */
-static tide_status settle_live(recovery *of) {
-    if (!of->contents.is_of_live) {
-        return TIDE_OK;
-    }
-    TIDE_TRY(tide_live_split(&of->contents, &of->tables));
-    return tide_live_size_blocks(&of->contents, &of->tables);
+/* The rows of live/ do not say how large blocks were. */
+static tide_status size_blocks(recovery *of) {
+    const tide_live_tables rows = {.base = of->base,
+                                   .n_base = of->n_base,
+                                   .events = of->contents.events,
+                                   .n_events = of->contents.n_events};
+    return of->contents.is_of_live ? tide_live_size_blocks(&rows, of->mem, &of->tables) : TIDE_OK;
 }
 
 static tide_status build(recovery *of) {
     tide_boundary_fit fit;
     TIDE_TRY(tide_log_tables_read(of->contents.journal, of->contents.n_journal_bytes, &of->tables,
                                   of->report));
-    TIDE_TRY(settle_live(of));
+    if (of->contents.is_of_live) {
+        TIDE_TRY(tide_live_split(&of->contents, &of->tables));
+    }
     TIDE_TRY(take_base(of));
     drop_damaged(of);
     drop_folded(of);
+    TIDE_TRY(size_blocks(of));
     TIDE_TRY(repair_scopes(of));
     for (size_t i = 0; i < of->contents.n_events; i++) {
         refer(of, &of->contents.events[i]);

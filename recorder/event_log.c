@@ -89,6 +89,7 @@ void tide_event_log_fini(tide_event_log *log) {
     if (log->mapping != NULL) {
         munmap(log->mapping, log->mapped_bytes);
     }
+    tide_block_ends_fini(&log->ends, log->base_at.mem);
     tide_map_fini(&log->base_at);
     *log = (tide_event_log){.rows = NULL};
 }
@@ -204,6 +205,28 @@ static bool base_unmap(tide_event_log *log, const tide_event *event) {
     return true;
 }
 
+/* A block whose row does not say how large it is: in the base its block_bytes is how far it could
+ * reach, if it is a large one and another stands behind it. */
+static bool base_add_block(tide_event_log *log, const tide_event *event) {
+    piece block;
+    uint64_t most_bytes = 0;
+    if (log->row_bytes == sizeof(*event)) {
+        return base_add(log, event);
+    }
+    if (event->requested_bytes <= TIDE_BLOCK_ENDS_LARGE) {
+        tide_block_ends_remove(&log->ends, event->address); /* an outdated one */
+        return base_add(log, event);
+    }
+    if (tide_block_ends_add(&log->ends, log->base_at.mem, event->address, &most_bytes) != TIDE_OK) {
+        return false;
+    }
+    memcpy(&block, event, log->row_bytes);
+    if (most_bytes > event->requested_bytes && most_bytes != UINT64_MAX) {
+        block.event.block_bytes = most_bytes;
+    }
+    return base_add(log, &block.event);
+}
+
 /* The block keeps what a row said of it. */
 static void base_label(tide_event_log *log, const tide_event *event) {
     uint64_t row = 0;
@@ -234,11 +257,15 @@ static bool fold(tide_event_log *log, const tide_event *event) {
     }
     switch (event->action) {
     case TIDE_ACTION_ALLOC:
+        return base_add_block(log, event);
     case TIDE_ACTION_SEGMENT_ALLOC:
     case TIDE_ACTION_SEGMENT_MAP:
         return base_add(log, event);
     case TIDE_ACTION_FREE:
     case TIDE_ACTION_FREE_COMPLETED:
+        tide_block_ends_remove(&log->ends, event->address);
+        base_remove(log, event);
+        return true;
     case TIDE_ACTION_SEGMENT_FREE:
         base_remove(log, event);
         return true;

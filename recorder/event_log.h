@@ -19,6 +19,7 @@
 #include "common/hostmem.h"
 #include "common/map.h"
 #include "common/status.h"
+#include "recorder/block_ends.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -57,6 +58,7 @@ typedef struct tide_event_log {
     size_t n_base;        /* rows in use */
     uint64_t base_unused; /* first retired row + 1, where the list of unused rows begins; 0: none */
     tide_map base_at;     /* address << 2 | kind -> row of the base */
+    tide_block_ends ends; /* of the base's blocks, where rows do not say how large blocks are */
 
     struct tide_log_counters *counters; /* in the log file; NULL: anonymous memory */
     void *mapping;                      /* owned; NULL: somebody else owns the memory */
