@@ -147,7 +147,7 @@ tide_status tide_live_hand_over(const tide_log_contents *contents, const tide_lo
     TIDE_TRY(make_extras(&of, &notes));
     TIDE_TRY(make_notes(&of, &notes));
     TIDE_TRY(make_tables(&of, &notes));
-    TIDE_TRY(tide_live_tell_pools(&notes, &fit->end, snapshot));
+    TIDE_TRY(tide_live_tell_pools(&notes, contents, fit, snapshot));
     *ret_notes = notes;
     return TIDE_OK;
 }

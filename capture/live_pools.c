@@ -1,4 +1,6 @@
 /* live_pools.c - the private pools of events and segments. A pool is a graph's or the user's. */
+#include <string.h>
+
 #include "capture/live_internal.h"
 
 /* An id beyond 32 bits is a damaged one. */
@@ -31,23 +33,49 @@ static tide_status copy_numbers(const tide_recover_notes *notes, tide_snapshot *
     return TIDE_OK;
 }
 
-/* The segment that has the event's memory; NULL: none that is left. Devices share no addresses. */
-static tide_segment_row *segment_of(const tide_boundary *end, const tide_event *event) {
+/* The first segment that ends above the address. */
+static size_t first_above(const tide_boundary *of, uint64_t address) {
     size_t low = 0;
-    size_t high = end->n_segments;
+    size_t high = of->n_segments;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        const tide_segment_row *row = &end->segments[middle];
-        if (row->address + row->total_bytes <= event->address) {
+        if (of->segments[middle].address + of->segments[middle].total_bytes <= address) {
             low = middle + 1;
         } else {
             high = middle;
         }
     }
-    tide_segment_row *found = low < end->n_segments ? &end->segments[low] : NULL;
-    return found != NULL && found->device == event->device && found->address <= event->address
-               ? found
-               : NULL;
+    return low;
+}
+
+/* All segments with a part of that memory are of the pool: parts of what was mapped may have been
+ * unmapped since. Devices share no addresses. */
+static void tell(const tide_boundary *of, const tide_live_pooled *what,
+                 const tide_snapshot *snapshot) {
+    for (size_t i = first_above(of, what->address); i < of->n_segments; i++) {
+        tide_segment_row *segment = &of->segments[i];
+        if (segment->address >= what->address + what->n_bytes) {
+            break;
+        }
+        if (segment->device == what->device) {
+            const tide_snapshot_pool none = {.id = {0, 0}};
+            const tide_snapshot_pool *pool =
+                what->pool > 0 ? &snapshot->pools[what->pool - 1] : &none;
+            memcpy(segment->pool_id, pool->id, sizeof(segment->pool_id));
+        }
+    }
+}
+
+/* Memory that was there before the first event, at both ends: what happened to it since is told
+ * afterwards. */
+static void tell_base(const tide_log_contents *contents, const tide_boundary_fit *fit,
+                      const tide_snapshot *snapshot) {
+    for (size_t i = 0; i < contents->n_base_pools; i++) {
+        tide_live_pooled what = contents->base_pools[i];
+        what.pool = what.pool <= snapshot->n_pools ? what.pool : 0;
+        tell(&fit->start, &what, snapshot);
+        tell(&fit->end, &what, snapshot);
+    }
 }
 
 /* The last event in a segment has its pool: what happened in a pool that had these addresses before
@@ -55,23 +83,24 @@ static tide_segment_row *segment_of(const tide_boundary *end, const tide_event *
 static void tell_segments(const tide_boundary *end, const tide_snapshot *snapshot) {
     for (size_t i = 0; i < snapshot->n_events; i++) {
         const tide_event *event = &snapshot->events[i];
-        tide_segment_row *segment =
-            tide_action_has_address(event->action) ? segment_of(end, event) : NULL;
-        uint16_t pool = snapshot->event_pool[i];
-        if (segment != NULL) {
-            segment->pool_id[0] = pool > 0 ? snapshot->pools[pool - 1].id[0] : 0;
-            segment->pool_id[1] = pool > 0 ? snapshot->pools[pool - 1].id[1] : 0;
+        const tide_live_pooled what = {.address = event->address,
+                                       .n_bytes = event->block_bytes,
+                                       .pool = snapshot->event_pool[i],
+                                       .device = event->device};
+        if (tide_action_has_address(event->action) && event->action != TIDE_ACTION_SEGMENT_UNMAP) {
+            tell(end, &what, snapshot);
         }
     }
 }
 
-tide_status tide_live_tell_pools(const tide_recover_notes *notes, const tide_boundary *end,
-                                 tide_snapshot *snapshot) {
+tide_status tide_live_tell_pools(const tide_recover_notes *notes, const tide_log_contents *contents,
+                                 const tide_boundary_fit *fit, tide_snapshot *snapshot) {
     if (notes->n_pools == 0) {
         return TIDE_OK;
     }
     TIDE_TRY(copy_pools(notes, snapshot));
     TIDE_TRY(copy_numbers(notes, snapshot));
-    tell_segments(end, snapshot);
+    tell_base(contents, fit, snapshot);
+    tell_segments(&fit->end, snapshot);
     return TIDE_OK;
 }

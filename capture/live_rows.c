@@ -68,6 +68,18 @@ static void take_base_label(tide_log_contents *contents, tide_live_row *row) {
     row->event.name = TIDE_NONE;
 }
 
+static void take_base_pool(tide_log_contents *contents, const tide_live_row *row) {
+    bool is_memory = row->event.action == TIDE_ACTION_SEGMENT_ALLOC ||
+                     row->event.action == TIDE_ACTION_SEGMENT_MAP;
+    if (is_memory && row->pool > 0) {
+        contents->base_pools[contents->n_base_pools++] =
+            (tide_live_pooled){.address = row->event.address,
+                               .n_bytes = row->event.block_bytes,
+                               .pool = row->pool,
+                               .device = row->event.device};
+    }
+}
+
 static tide_status split_base(tide_log_contents *contents) {
     const tide_hostmem *mem = contents->mem;
     tide_event *rows = contents->base;
@@ -75,12 +87,15 @@ static tide_status split_base(tide_log_contents *contents) {
     contents->n_base = 0;
     contents->base = mem->alloc(mem->ctx, (n_rows + 1) * sizeof(*contents->base));
     contents->base_notes = mem->alloc(mem->ctx, (n_rows + 1) * sizeof(*contents->base_notes));
-    bool has_room = contents->base != NULL && contents->base_notes != NULL;
+    contents->base_pools = mem->alloc(mem->ctx, (n_rows + 1) * sizeof(*contents->base_pools));
+    bool has_room =
+        contents->base != NULL && contents->base_notes != NULL && contents->base_pools != NULL;
     for (size_t i = 0; has_room && i < n_rows; i++) {
         tide_live_row row = row_at(rows, i);
         bool is_unused = row.event.action == UINT8_MAX;
         if (is_unused || row.event.action < TIDE_LOG_DRIVER_FIRST) {
             take_base_label(contents, &row);
+            take_base_pool(contents, &row);
             contents->base[contents->n_base++] = row.event;
         } else {
             contents->base_notes[contents->n_base_notes++] =

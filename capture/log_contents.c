@@ -280,5 +280,6 @@ void tide_log_contents_fini(tide_log_contents *contents) {
     mem->release(mem->ctx, contents->order);
     mem->release(mem->ctx, contents->notes);
     mem->release(mem->ctx, contents->base_notes);
+    mem->release(mem->ctx, contents->base_pools);
     *contents = (tide_log_contents){.mem = NULL};
 }

@@ -45,6 +45,14 @@ typedef struct tide_live_note {
     size_t n_before;
 } tide_live_note;
 
+/* Memory that a private pool had before the first row. */
+typedef struct tide_live_pooled {
+    uint64_t address; /* of a segment, or of a part of one that was mapped */
+    uint64_t n_bytes;
+    uint16_t pool; /* never 0 */
+    uint8_t device;
+} tide_live_pooled;
+
 /* The areas of the file, as far as the file has them. */
 typedef struct tide_log_contents {
     const tide_hostmem *mem; /* borrowed */
@@ -66,6 +74,8 @@ typedef struct tide_log_contents {
     size_t n_notes;
     tide_live_note *base_notes; /* owned; what the driver had given before the first row */
     size_t n_base_notes;
+    tide_live_pooled *base_pools; /* owned */
+    size_t n_base_pools;
 } tide_log_contents;
 
 /* log_contents.c. Also fills in the report's missing bytes and rows. */
