@@ -24,6 +24,11 @@ typedef struct tide_live_tables {
     size_t n_events;
 } tide_live_tables;
 
+/* live_calls.c. What a program without events of PyTorch's took from CUDA becomes events, and what
+ * any program pinned of the host's memory, on a device of its own. */
+TIDE_NODISCARD tide_status tide_live_take_calls(tide_log_contents *contents,
+                                                const tide_log_tables *tables);
+
 /* live_sizes.c. Works out the blocks of the events, forward from the base, as PyTorch's allocator
  * makes them under the settings in the texts of the log. */
 TIDE_NODISCARD tide_status tide_live_size_blocks(const tide_live_tables *rows,

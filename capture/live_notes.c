@@ -144,6 +144,8 @@ tide_status tide_live_hand_over(const tide_log_contents *contents, const tide_lo
                       .n_events = snapshot->n_events,
                       .snapshot = snapshot};
     tide_recover_notes notes = {.extras = NULL};
+    notes.is_of_pytorch = contents->is_of_pytorch;
+    notes.pinned_device = contents->pinned_device;
     TIDE_TRY(make_extras(&of, &notes));
     TIDE_TRY(make_notes(&of, &notes));
     TIDE_TRY(make_tables(&of, &notes));

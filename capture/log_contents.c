@@ -183,6 +183,7 @@ static tide_status read_areas(const source *from, tide_log_contents *contents,
     contents->base = read_area(mem, from, layout->base_offset, at_most(fill->n_base_used, MAX_ROWS),
                                layout->event_bytes, &contents->n_base);
     contents->is_of_live = layout->event_bytes == sizeof(tide_live_row);
+    contents->pinned_device = -1;
     if (contents->journal == NULL || contents->scopes == NULL || contents->base == NULL) {
         return TIDE_NO_MEMORY;
     }

@@ -76,6 +76,8 @@ typedef struct tide_log_contents {
     size_t n_base_notes;
     tide_live_pooled *base_pools; /* owned */
     size_t n_base_pools;
+    bool is_of_pytorch; /* its allocator has told of events */
+    int pinned_device;  /* of the events: pinned memory of the host; -1: there is none */
 } tide_log_contents;
 
 /* log_contents.c. Also fills in the report's missing bytes and rows. */

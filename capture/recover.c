@@ -288,6 +288,7 @@ static tide_status build(recovery *of) {
                                   of->report));
     if (of->contents.is_of_live) {
         TIDE_TRY(tide_live_split(&of->contents, &of->tables));
+        TIDE_TRY(tide_live_take_calls(&of->contents, &of->tables));
     }
     TIDE_TRY(take_base(of));
     drop_damaged(of);

@@ -108,6 +108,8 @@ typedef struct tide_recover_notes {
     size_t n_calls;
     const uint64_t (*pools)[2]; /* by number - 1 */
     size_t n_pools;
+    bool is_of_pytorch; /* its allocator has told of events; else they are calls of CUDA */
+    int pinned_device;  /* of events: pinned memory of the host; -1: there is none */
     const tide_recover_text *texts; /* the last value of a key counts */
     size_t n_texts;
 } tide_recover_notes;

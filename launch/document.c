@@ -4,6 +4,7 @@
 
 #include "launch/cards.h"
 #include "launch/document_internal.h"
+#include "snapshot/implementation.h"
 
 tide_status tide_document_string(tide_document *document, const char *text, uint32_t *ret_string) {
     uint32_t number = 0;
@@ -51,6 +52,9 @@ static tide_status store_strings(tide_document *document) {
 static tide_status set_real_devices(tide_arena *arena, tide_snapshot_device *devices,
                                     size_t n_devices, const tide_left *left) {
     for (size_t i = 0; i < n_devices && i < left->n_devices; i++) {
+        if (strcmp(devices[i].kind, TIDE_KIND_PINNED) == 0) {
+            continue;
+        }
         devices[i].kind = "cuda";
         if (left->peaks[i].name[0] == '\0') {
             continue; /* a process that told nothing at its end: its log may have it */
@@ -77,6 +81,9 @@ static tide_status set_devices(tide_snapshot *snapshot, const tide_left *left,
     }
     for (size_t i = 0; config->cards != NULL && i < snapshot->n_devices; i++) {
         tide_card card;
+        if (strcmp(devices[i].kind, TIDE_KIND_PINNED) == 0) {
+            continue;
+        }
         bool is_known = tide_launch_card(config->cards, i, &card);
         devices[i].kind = "virtual";
         devices[i].name = is_known ? card.title : "";
@@ -98,7 +105,9 @@ static tide_status set_run(tide_snapshot *snapshot, const tide_left *left,
                    : left->is_out_of_memory     ? TIDE_SNAPSHOT_OOM
                    : left->exception[0] != '\0' ? TIDE_SNAPSHOT_FAILED
                                                 : TIDE_SNAPSHOT_COMPLETED;
-    run->implementation = "pytorch";
+    if (left->torch[0] != '\0') {
+        run->implementation = TIDE_IMPLEMENTATION_RECORDED;
+    }
     run->memory_limit_bytes = config->memory_bytes > 0 ? (int64_t)config->memory_bytes : -1;
     return run->command != NULL ? TIDE_OK : TIDE_NO_MEMORY;
 }

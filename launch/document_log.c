@@ -6,6 +6,7 @@
 
 #include "common/hostmem.h"
 #include "launch/document_internal.h"
+#include "snapshot/implementation.h"
 
 enum { MAX_DEVICES = 256, KEY_BYTES = 64 };
 
@@ -143,6 +144,12 @@ static tide_status set_devices(const tide_recover_notes *notes, tide_snapshot *s
                                             .runtime_version = -1,
                                             .sm_clock_khz = -1,
                                             .memory_clock_khz = -1};
+        if ((int)i == notes->pinned_device) {
+            devices[i].kind = TIDE_KIND_PINNED;
+            devices[i].name = "pinned memory of the host";
+            devices[i].total_bytes = -1;
+            devices[i].compute_capability = -1;
+        }
     }
     snapshot->devices = devices;
     snapshot->n_devices = n;
@@ -173,7 +180,9 @@ static tide_status set_software(const tide_recover_notes *notes, tide_snapshot *
 static tide_status describe(const tide_recover_notes *notes, tide_snapshot *snapshot) {
     TIDE_TRY(set_devices(notes, snapshot));
     TIDE_TRY(set_software(notes, snapshot));
-    snapshot->run.implementation = "pytorch";
+    if (notes->is_of_pytorch || tide_document_text(notes, "software.torch")[0] != '\0') {
+        snapshot->run.implementation = TIDE_IMPLEMENTATION_RECORDED;
+    }
     snapshot->run.command = tide_document_text(notes, "run.command");
     return TIDE_OK;
 }

@@ -89,6 +89,16 @@ static tide_status read_process(const tide_launch *launch, int64_t pid, tide_lef
     return TIDE_OK;
 }
 
+/* A program without Python that failed after a request was refused: nobody else says why. */
+static bool failed_for_memory(const tide_launch *launch, const tide_left *process) {
+    int64_t n_oom = 0;
+    for (size_t i = 0; i < process->n_devices; i++) {
+        n_oom += process->peaks[i].n_oom;
+    }
+    bool has_failed = launch->exit_status != 0 || launch->signal_number != 0;
+    return has_failed && n_oom > 0 && process->python[0] == '\0';
+}
+
 /* A process that was killed left its log alone. One without an event, such as a shell between the
  * command and the program, has nothing to tell. */
 static tide_status read_lone_log(const tide_launch *launch, int64_t pid, tide_left_list *list,
@@ -102,7 +112,10 @@ static tide_status read_lone_log(const tide_launch *launch, int64_t pid, tide_le
     }
     tide_status status =
         tide_left_read_log(path, pid, list, &list->processes[list->n_processes], error);
-    list->n_processes += status == TIDE_OK;
+    if (status == TIDE_OK) {
+        tide_left *process = &list->processes[list->n_processes++];
+        process->is_out_of_memory = failed_for_memory(launch, process);
+    }
     return status == TIDE_FORMAT ? TIDE_OK : status;
 }
 

@@ -63,14 +63,17 @@ static void start(account *accounts, const tide_snapshot *snapshot) {
     }
 }
 
-static tide_status add_up(const tide_snapshot *snapshot, tide_left_list *list, tide_left *process) {
+/* The cards of a process; the host's memory is none. */
+static tide_status add_up(const tide_snapshot *snapshot, int pinned_device, tide_left_list *list,
+                          tide_left *process) {
     enum { MAX_DEVICES = 256 };
     account accounts[MAX_DEVICES] = {{0}};
     size_t n_devices = 1;
     start(accounts, snapshot);
     for (size_t i = 0; i < snapshot->n_events; i++) {
         size_t device = snapshot->events[i].device;
-        n_devices = device >= n_devices ? device + 1 : n_devices;
+        bool is_card = (int)device != pinned_device;
+        n_devices = is_card && device >= n_devices ? device + 1 : n_devices;
         take(&accounts[device], &snapshot->events[i]);
     }
     tide_left_peak *peaks = tide_arena_alloc(&list->arena, n_devices, sizeof(*peaks));
@@ -127,7 +130,7 @@ tide_status tide_left_read_log(const char *path, int64_t pid, tide_left_list *li
     TIDE_TRY(tide_recover_with_notes(path, NULL, &snapshot, &report, &notes, error));
     process.is_running = report.is_live;
     process.was_cut = !report.is_closed && !report.is_live;
-    tide_status status = add_up(snapshot, list, &process);
+    tide_status status = add_up(snapshot, notes.pinned_device, list, &process);
     if (status == TIDE_OK) {
         status = describe(&notes, list, &process);
     }

@@ -195,6 +195,15 @@ void tide_live_account_notice(int device, uint64_t n_held) {
     }
 }
 
+uint64_t tide_live_account_free(void) {
+    size_t free_bytes = 0;
+    size_t total_bytes = 0;
+    const tide_live_questions *ask = tide_live_questions_to_driver();
+    bool is_answered =
+        ask != NULL && ask->get_info != NULL && ask_info(ask, &free_bytes, &total_bytes);
+    return is_answered ? free_bytes : 0;
+}
+
 uint64_t tide_live_account_rest(void) {
     size_t free_bytes = 0;
     size_t total_bytes = 0;

@@ -50,6 +50,9 @@ void tide_live_account_begin(int device, void *context);
 /* What is held has grown to n_held bytes; the device is current on this thread. */
 void tide_live_account_notice(int device, uint64_t n_held);
 
+/* What the current device has left; 0: the driver does not answer. */
+uint64_t tide_live_account_free(void);
+
 /* What is used of the current device and not held by anyone known; 0: the driver does not answer.
  */
 uint64_t tide_live_account_rest(void);

@@ -9,7 +9,7 @@
 #include "live/physical.h"
 #include "live/questions.h"
 
-enum { SPACE_SHIFT = 60, NO_OWNER = TIDE_LIVE_MAX_OWNERS, SUCCESS = 0 };
+enum { SPACE_SHIFT = 60, NO_OWNER = TIDE_LIVE_MAX_OWNERS, SUCCESS = 0, OUT_OF_MEMORY = 2 };
 
 /* Errors of the runtime and the driver while a process ends: what was to be given back is gone. */
 enum { IS_ENDING = 4 };
@@ -17,7 +17,7 @@ enum { IS_ENDING = 4 };
 /* What is held. */
 typedef struct held {
     uint64_t n_bytes;
-    uint8_t action; /* tide_live_driver_action that took it */
+    uint8_t action; /* tide_log_call that took it */
     uint8_t device; /* TIDE_LIVE_HOST for pinned memory */
     uint8_t owner;
     bool is_managed;
@@ -39,7 +39,7 @@ static _Thread_local int depth;
 
 static uint8_t device_of(const tide_live_taken *taken) {
     int device = taken->device;
-    if (taken->action == TIDE_LIVE_HOST_ALLOC) {
+    if (taken->action == TIDE_LOG_CALL_HOST_ALLOC) {
         return TIDE_LIVE_HOST;
     }
     const tide_live_questions *ask = tide_live_questions_to_driver();
@@ -114,7 +114,7 @@ static bool insert_row(uint64_t key, const held *row) {
 
 static void write_row(const tide_live_call *call, int action, const held *row, uint64_t address) {
     const tide_live_driver_call told = {
-        .action = (tide_live_driver_action)action,
+        .action = (tide_log_call)action,
         .device = row->device == TIDE_LIVE_HOST ? 0 : row->device,
         .address = address,
         .n_bytes = row->n_bytes,
@@ -206,9 +206,26 @@ void tide_live_hold(const tide_live_call *call, const tide_live_taken *taken, un
     }
 }
 
+/* The device had no memory for the call. */
+static void tell_refusal(const tide_live_call *call, const tide_live_taken *taken) {
+    const tide_live_driver_call told = {
+        .action = TIDE_LOG_CALL_REFUSED,
+        .device = device_of(taken),
+        .n_bytes = taken->n_bytes,
+        .free_bytes = tide_live_account_free(),
+        .function = call->function,
+        .owner = tide_live_owner_name(tide_live_owner(call->caller)),
+    };
+    tide_live_record_driver(&told);
+}
+
 int tide_live_call_took(const tide_live_call *call, int status, const tide_live_taken *taken) {
     if (status == SUCCESS && call->counts && taken->address != 0) {
         tide_live_hold(call, taken, NO_OWNER);
+    }
+    if (status == OUT_OF_MEMORY && call->counts && taken->action == TIDE_LOG_CALL_DEVICE_ALLOC &&
+        taken->n_bytes > 0) {
+        tell_refusal(call, taken);
     }
     tide_live_call_end(call);
     return status;
@@ -222,7 +239,7 @@ void tide_live_call_gives(tide_live_call *call, tide_live_space space, uint64_t 
 
 int tide_live_call_gave(const tide_live_call *call, int status) {
     if (status != SUCCESS && status != IS_ENDING && call->freed >= 0) {
-        const tide_live_taken again = {.action = (tide_live_driver_action)call->freed,
+        const tide_live_taken again = {.action = (tide_log_call)call->freed,
                                        .space = (tide_live_space)call->freed_space,
                                        .address = call->freed_address,
                                        .n_bytes = call->freed_bytes,

@@ -39,7 +39,7 @@ typedef struct tide_live_call {
     const char *function; /* static text */
     const void *caller;   /* the call's return address */
     bool counts;          /* it is the outermost, and rows are written */
-    int freed;            /* the tide_live_driver_action to take back if the real call fails; -1 */
+    int freed;            /* the tide_log_call to take back if the real call fails; -1 */
     uint64_t freed_address, freed_bytes;
     uint8_t freed_device, freed_space, freed_owner;
     bool freed_is_managed;
@@ -49,7 +49,7 @@ void tide_live_call_begin(tide_live_call *call, const char *function, const void
 
 /* Memory that a call took, or holds until it is given back. */
 typedef struct tide_live_taken {
-    tide_live_driver_action action; /* one that takes */
+    tide_log_call action; /* one that takes */
     tide_live_space space;
     uint64_t address; /* or handle */
     uint64_t n_bytes;

@@ -175,7 +175,7 @@ TIDE_LIVE_STAND_IN(cuGraphAddMemAllocNode, void **ret_node, void *graph, const v
                    size_t n_after, graph_memory *memory) {
     TIDE_LIVE_BEGIN(call);
     int status = TIDE_LIVE_NEXT(cuGraphAddMemAllocNode)(ret_node, graph, after, n_after, memory);
-    const tide_live_taken taken = {.action = TIDE_LIVE_DEVICE_ALLOC,
+    const tide_live_taken taken = {.action = TIDE_LOG_CALL_DEVICE_ALLOC,
                                    .address = status == SUCCESS ? memory->address : 0,
                                    .n_bytes = memory->n_bytes,
                                    .device = memory->properties.location};

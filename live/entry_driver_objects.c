@@ -86,7 +86,7 @@ TIDE_LIVE_STAND_IN(cuArrayCreate_v2, void **ret_array, const flat_array *of) {
     uint64_t n_bytes = status == SUCCESS ? of->width * at_least_1(of->height) * of->n_parts *
                                                part_bytes(of->format)
                                          : 0;
-    return tide_live_took_in(&call, status, TIDE_LIVE_DEVICE_ALLOC, TIDE_LIVE_ARRAYS, ret_array,
+    return tide_live_took_in(&call, status, TIDE_LOG_CALL_DEVICE_ALLOC, TIDE_LIVE_ARRAYS, ret_array,
                              n_bytes);
 }
 
@@ -97,7 +97,7 @@ TIDE_LIVE_STAND_IN(cuArray3DCreate_v2, void **ret_array, const deep_array *of) {
                            ? of->width * at_least_1(of->height) * at_least_1(of->depth) *
                                  of->n_parts * part_bytes(of->format)
                            : 0;
-    return tide_live_took_in(&call, status, TIDE_LIVE_DEVICE_ALLOC, TIDE_LIVE_ARRAYS, ret_array,
+    return tide_live_took_in(&call, status, TIDE_LOG_CALL_DEVICE_ALLOC, TIDE_LIVE_ARRAYS, ret_array,
                              n_bytes);
 }
 
@@ -117,7 +117,8 @@ TIDE_LIVE_STAND_IN(cuIpcOpenMemHandle_v2, uint64_t *ret_address, ipc_handle hand
                    unsigned flags) {
     TIDE_LIVE_BEGIN(call);
     int status = TIDE_LIVE_NEXT(cuIpcOpenMemHandle_v2)(ret_address, handle, flags);
-    return tide_live_took_in(&call, status, TIDE_LIVE_DEVICE_ALLOC, TIDE_LIVE_IPC, ret_address, 0);
+    return tide_live_took_in(&call, status, TIDE_LOG_CALL_DEVICE_ALLOC, TIDE_LIVE_IPC, ret_address,
+                             0);
 }
 
 TIDE_LIVE_STAND_IN(cuIpcCloseMemHandle, uint64_t address) {
@@ -179,7 +180,7 @@ TIDE_LIVE_STAND_IN(cuLibraryLoadData, void **ret_library, const void *code, int 
         tide_live_call_end(&call);
         return status;
     }
-    return tide_live_took_in(&call, status, TIDE_LIVE_DEVICE_ALLOC, TIDE_LIVE_LIBRARIES,
+    return tide_live_took_in(&call, status, TIDE_LOG_CALL_DEVICE_ALLOC, TIDE_LIVE_LIBRARIES,
                              ret_library, after - before);
 }
 

@@ -31,9 +31,9 @@
     ((__typeof__(&(name)))tide_live_real(&hook_##name, __builtin_return_address(0)))
 
 /* Ends a call that writes an address or handle to *ret_address, a pointer or a uint64_t. */
-static inline int tide_live_took_in(const tide_live_call *call, int status,
-                                    tide_live_driver_action action, tide_live_space space,
-                                    const void *ret_address, uint64_t n_bytes) {
+static inline int tide_live_took_in(const tide_live_call *call, int status, tide_log_call action,
+                                    tide_live_space space, const void *ret_address,
+                                    uint64_t n_bytes) {
     tide_live_taken taken = {
         .action = action, .space = space, .n_bytes = n_bytes, .device = TIDE_LIVE_CURRENT};
     if (status == 0) {
@@ -45,14 +45,14 @@ static inline int tide_live_took_in(const tide_live_call *call, int status,
 /* The same for device memory with an address. */
 static inline int tide_live_took_device(const tide_live_call *call, int status,
                                         const void *ret_address, uint64_t n_bytes) {
-    return tide_live_took_in(call, status, TIDE_LIVE_DEVICE_ALLOC, TIDE_LIVE_ADDRESSES, ret_address,
-                             n_bytes);
+    return tide_live_took_in(call, status, TIDE_LOG_CALL_DEVICE_ALLOC, TIDE_LIVE_ADDRESSES,
+                             ret_address, n_bytes);
 }
 
 /* The same for managed memory. */
 static inline int tide_live_took_managed(const tide_live_call *call, int status,
                                          const void *ret_address, uint64_t n_bytes) {
-    tide_live_taken taken = {.action = TIDE_LIVE_DEVICE_ALLOC,
+    tide_live_taken taken = {.action = TIDE_LOG_CALL_DEVICE_ALLOC,
                              .n_bytes = n_bytes,
                              .device = TIDE_LIVE_CURRENT,
                              .is_managed = true};
@@ -65,7 +65,7 @@ static inline int tide_live_took_managed(const tide_live_call *call, int status,
 /* The same for pinned host memory, whose address is known. */
 static inline int tide_live_took_host(const tide_live_call *call, int status, const void *address,
                                       uint64_t n_bytes) {
-    return tide_live_took_in(call, status, TIDE_LIVE_HOST_ALLOC, TIDE_LIVE_ADDRESSES, &address,
+    return tide_live_took_in(call, status, TIDE_LOG_CALL_HOST_ALLOC, TIDE_LIVE_ADDRESSES, &address,
                              n_bytes);
 }
 

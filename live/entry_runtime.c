@@ -111,7 +111,7 @@ TIDE_LIVE_STAND_IN(cudaMallocArray, void **ret_array, const channels *element, s
                    size_t height, unsigned flags) {
     TIDE_LIVE_BEGIN(call);
     int status = TIDE_LIVE_NEXT(cudaMallocArray)(ret_array, element, width, height, flags);
-    return tide_live_took_in(&call, status, TIDE_LIVE_DEVICE_ALLOC, TIDE_LIVE_ARRAYS, ret_array,
+    return tide_live_took_in(&call, status, TIDE_LOG_CALL_DEVICE_ALLOC, TIDE_LIVE_ARRAYS, ret_array,
                              status == 0 ? element_bytes(element) * width * at_least_1(height) : 0);
 }
 
@@ -120,7 +120,7 @@ TIDE_LIVE_STAND_IN(cudaMalloc3DArray, void **ret_array, const channels *element,
     TIDE_LIVE_BEGIN(call);
     int status = TIDE_LIVE_NEXT(cudaMalloc3DArray)(ret_array, element, elements, flags);
     uint64_t n = elements.width * at_least_1(elements.height) * at_least_1(elements.depth);
-    return tide_live_took_in(&call, status, TIDE_LIVE_DEVICE_ALLOC, TIDE_LIVE_ARRAYS, ret_array,
+    return tide_live_took_in(&call, status, TIDE_LOG_CALL_DEVICE_ALLOC, TIDE_LIVE_ARRAYS, ret_array,
                              status == 0 ? element_bytes(element) * n : 0);
 }
 

@@ -80,8 +80,8 @@ void tide_live_physical_created(const tide_live_call *call, uint64_t handle, uin
     uint64_t number = state.n;
     tide_lock_release(&state.lock);
     if (is_known) {
-        const tide_live_taken taken = {.action = on_host ? TIDE_LIVE_HOST_ALLOC
-                                                         : TIDE_LIVE_PHYSICAL_ALLOC,
+        const tide_live_taken taken = {.action = on_host ? TIDE_LOG_CALL_HOST_ALLOC
+                                                         : TIDE_LOG_CALL_PHYSICAL_ALLOC,
                                        .space = TIDE_LIVE_PHYSICAL,
                                        .address = number,
                                        .n_bytes = n_bytes,

@@ -22,6 +22,7 @@
 #include <stdint.h>
 
 #include "common/status.h"
+#include "recorder/log_call_friend.h"
 
 /* Called by every function that stands in for one of CUDA's, before the real one: opens the log at
  * the first time, and attaches to PyTorch's allocator as soon as it is there. */
@@ -50,21 +51,12 @@ void tide_live_record(const tide_live_entry *entry);
 void tide_live_mark(const char *name);
 
 /* A call of the runtime or of the driver that took memory or gave it back. */
-typedef enum tide_live_driver_action {
-    TIDE_LIVE_DEVICE_ALLOC = 0,
-    TIDE_LIVE_DEVICE_FREE,
-    TIDE_LIVE_HOST_ALLOC, /* pinned */
-    TIDE_LIVE_HOST_FREE,
-    TIDE_LIVE_PHYSICAL_ALLOC, /* cuMemCreate: memory without an address */
-    TIDE_LIVE_PHYSICAL_FREE,
-    TIDE_LIVE_N_DRIVER_ACTIONS
-} tide_live_driver_action;
-
 typedef struct tide_live_driver_call {
-    tide_live_driver_action action;
+    tide_log_call action;
     uint8_t device;
     uint64_t address; /* or handle */
     uint64_t n_bytes;
+    uint64_t free_bytes;  /* of a refusal: what the device had left */
     const char *function; /* "cudaMalloc"; a static text */
     const char *owner;    /* whose memory it is: "PyTorch", "NCCL", "libfoo.so" */
 } tide_live_driver_call;

@@ -177,7 +177,9 @@ void tide_live_record_driver(const tide_live_driver_call *call) {
     tide_live_place place = tide_live_find_place(live);
     tide_live_row row = {.event = {.address = call->address,
                                    .requested_bytes = call->n_bytes,
-                                   .block_bytes = call->n_bytes,
+                                   .block_bytes = call->action == TIDE_LOG_CALL_REFUSED
+                                                      ? call->free_bytes
+                                                      : call->n_bytes,
                                    .stack = place.stack,
                                    .scope = tide_recorder_note_scope(live->recorder),
                                    .name = tide_recorder_intern(live->recorder, call->function),

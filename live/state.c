@@ -10,6 +10,7 @@
 
 #include "live/driver.h"
 #include "live/memory.h"
+#include "live/python_frames.h"
 #include "live/state_internal.h"
 
 enum { MAX_FRAMES = 128, PATH_BYTES = 4096 };
@@ -58,6 +59,15 @@ static void drop_native(tide_live *to, const char *why) {
     to->unwinder = NULL;
 }
 
+/* Native frames stand for those of Python where the program has no Python, or one whose frames
+ * cannot be read. */
+static void choose_stacks(tide_live *to) {
+    const char *why = NULL;
+    if ((to->stacks & TIDE_LIVE_PYTHON) != 0 && !tide_python_frames_begin(&why)) {
+        to->stacks |= TIDE_LIVE_NATIVE;
+    }
+}
+
 /* Native stacks are the recorder's own, or a part of stacks that end in Python's frames. */
 static void open_native(tide_live *to, const tide_hostmem *mem) {
     tide_error error = {"no host memory"};
@@ -98,6 +108,7 @@ static tide_status open_log(const char *path) {
         return status;
     }
     next.every = next.every > 0 ? next.every : 1;
+    choose_stacks(&next);
     open_native(&next, mem);
     live = next;
     tide_live_stacks_reset(&live);

@@ -135,7 +135,7 @@ typedef struct tide_log_pool {
 enum { TIDE_LOG_LABEL_ACTION = 31 };
 
 /* Rows about calls of the driver have actions from this one on: an even number more for memory that
- * was taken, an odd one for memory that was given back (tide_live_driver_action). */
+ * was taken, an odd one for memory that was given back (tide_log_call). */
 enum { TIDE_LOG_DRIVER_FIRST = 32 };
 
 /* A row of a log that live/ wrote. */

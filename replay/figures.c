@@ -141,13 +141,17 @@ tide_status tide_replay_recorded(const tide_snapshot *snapshot, tide_replay_figu
                          snapshot->n_devices);
     }
     for (size_t i = 0; i < snapshot->n_devices; i++) {
-        add_start(&devices[i], snapshot, (uint8_t)i);
+        if (!tide_snapshot_is_pinned(snapshot, i)) {
+            add_start(&devices[i], snapshot, (uint8_t)i);
+        }
         count_row(&devices[i]);
         devices[i].cached_sum = (double)(devices[i].reserved - devices[i].allocated);
         devices[i].n_counted = 1;
     }
     for (size_t i = 0; i < snapshot->n_events; i++) {
-        add_row(&devices[snapshot->events[i].device], &snapshot->events[i]);
+        if (!tide_snapshot_is_pinned(snapshot, snapshot->events[i].device)) {
+            add_row(&devices[snapshot->events[i].device], &snapshot->events[i]);
+        }
     }
     for (size_t i = 0; i < snapshot->n_devices; i++) {
         devices[i].figures.end_reserved_bytes = devices[i].reserved;

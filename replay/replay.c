@@ -25,7 +25,10 @@ static tide_status run_rows(tide_replay *replay, const tide_replay_options *opti
         return tide_fail(error, TIDE_NO_MEMORY, "no host memory for the replay");
     }
     for (size_t i = 0; i < snapshot->n_events; i++) {
-        TIDE_TRY(tide_replay_lane_row(&lanes[snapshot->events[i].device], i, error));
+        size_t device = snapshot->events[i].device;
+        if (!tide_snapshot_is_pinned(snapshot, device)) { /* no caching allocator gave it */
+            TIDE_TRY(tide_replay_lane_row(&lanes[device], i, error));
+        }
         if (replay->n_samples < n_samples &&
             i + 1 >= snapshot->n_events / n_samples * (replay->n_samples + 1)) {
             sample(replay, lanes, i);
@@ -55,7 +58,9 @@ static tide_status run_lanes(tide_replay *replay, const tide_replay_options *opt
     }
     for (size_t i = 0; i < snapshot->n_devices; i++) {
         TIDE_TRY(tide_replay_lane_init(&lanes[i], replay, options, (uint8_t)i, n_rows[i], error));
-        TIDE_TRY(tide_replay_lane_start(&lanes[i], replay->is_rebuilt, error));
+        if (!tide_snapshot_is_pinned(snapshot, i)) {
+            TIDE_TRY(tide_replay_lane_start(&lanes[i], replay->is_rebuilt, error));
+        }
     }
     if (options->keep_rows) {
         TIDE_TRY(copy_states(replay, lanes, &replay->states->start, error));

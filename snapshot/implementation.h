@@ -12,6 +12,8 @@ extern "C" {
 #define TIDE_IMPLEMENTATION_PYTORCH                                                                \
     "pytorch-eager-" /* and the year of the PyTorch that is forecast */
 
+#define TIDE_IMPLEMENTATION_RECORDED "pytorch" /* a program with PyTorch that was recorded */
+
 /* What reports call them. */
 #define TIDE_WORDS_OWN "tidemark's own model in C"
 #define TIDE_WORDS_PYTORCH "PyTorch, eager"

@@ -271,6 +271,7 @@ tide_status tide_lifetimes_init(tide_lifetimes *lifetimes, const tide_snapshot *
     }
     for (size_t i = 0; i < snapshot->n_devices; i++) {
         tide_map_init(&walk.devices[i].alive, mem);
+        lifetimes->devices[i].is_pinned = tide_snapshot_is_pinned(snapshot, i);
     }
     status = walk_all(&walk, error);
     for (size_t i = 0; i < snapshot->n_devices; i++) {
@@ -297,8 +298,9 @@ void tide_lifetimes_fini(tide_lifetimes *lifetimes) {
 size_t tide_lifetimes_main_device(const tide_lifetimes *lifetimes) {
     size_t main_device = 0;
     for (size_t i = 1; i < lifetimes->n_devices; i++) {
-        if (lifetimes->devices[i].at_peak.allocated_bytes >
-            lifetimes->devices[main_device].at_peak.allocated_bytes) {
+        if (!lifetimes->devices[i].is_pinned &&
+            lifetimes->devices[i].at_peak.allocated_bytes >
+                lifetimes->devices[main_device].at_peak.allocated_bytes) {
             main_device = i;
         }
     }

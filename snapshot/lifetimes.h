@@ -61,6 +61,7 @@ typedef struct tide_device_lifetimes {
     tide_extreme max[TIDE_N_MAX];
     tide_totals at_peak; /* after max[TIDE_MAX_ALLOCATED].event */
     tide_totals end;     /* after the last event */
+    bool is_pinned;      /* memory of the host */
 } tide_device_lifetimes;
 
 typedef struct tide_lifetimes {
@@ -78,7 +79,8 @@ TIDE_NODISCARD tide_status tide_lifetimes_init(tide_lifetimes *lifetimes,
                                                const tide_hostmem *mem, tide_error *error);
 void tide_lifetimes_fini(tide_lifetimes *lifetimes);
 
-/* The device with the highest peak, the first on ties; 0 when there is none. */
+/* The device with the highest peak, the first on ties; 0 when there is none. Pinned memory of the
+ * host is never the main device. */
 size_t tide_lifetimes_main_device(const tide_lifetimes *lifetimes);
 
 /* What each of the snapshot's n_events rows adds to the allocated bytes (or blocks) of the device:

@@ -69,6 +69,11 @@ const char *tide_snapshot_text(const tide_snapshot *snapshot, uint32_t string) {
     return string < snapshot->n_strings ? snapshot->strings[string] : "";
 }
 
+bool tide_snapshot_is_pinned(const tide_snapshot *snapshot, size_t device) {
+    return device < snapshot->n_devices &&
+           strcmp(snapshot->devices[device].kind, TIDE_KIND_PINNED) == 0;
+}
+
 /* "/a/b", or of a recording that was made under Windows, "C:\\a\\b". */
 static bool is_absolute(const char *text) {
     bool has_drive = ((text[0] >= 'A' && text[0] <= 'Z') || (text[0] >= 'a' && text[0] <= 'z')) &&

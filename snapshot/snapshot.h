@@ -71,8 +71,11 @@ typedef struct tide_snapshot_run {
     int64_t host_n_cpus, host_total_bytes;
 } tide_snapshot_run;
 
+/* The kind of a device that is pinned memory of the host. */
+#define TIDE_KIND_PINNED "pinned"
+
 typedef struct tide_snapshot_device {
-    const char *kind; /* cuda, cpu, virtual */
+    const char *kind; /* cuda, cpu, virtual, pinned */
     const char *name;
     int64_t total_bytes;                     /* -1: unlimited or unknown */
     int64_t compute_capability;              /* 90 for 9.0; -1 */
@@ -221,6 +224,9 @@ void tide_snapshot_destroy(tide_snapshot *snapshot);
 
 /* The text of a string index; "" for TIDE_NONE. */
 const char *tide_snapshot_text(const tide_snapshot *snapshot, uint32_t string);
+
+/* Whether the device is pinned memory of the host. */
+bool tide_snapshot_is_pinned(const tide_snapshot *snapshot, size_t device);
 
 /* How many categories its rows may have: the known ones and its own. */
 size_t tide_snapshot_n_categories(const tide_snapshot *snapshot);

@@ -262,6 +262,7 @@ int64_t tide_oom_free_bytes(const tide_event *event) {
 
 static void note_oom(const tide_snapshot *snapshot, tide_summary_device *devices) {
     for (size_t i = 0; i < snapshot->n_devices; i++) {
+        devices[i].is_pinned = tide_snapshot_is_pinned(snapshot, i);
         devices[i].oom_event = -1;
         devices[i].oom_requested_bytes = -1;
         devices[i].oom_free_bytes = -1;
@@ -350,8 +351,9 @@ void tide_summary_destroy(tide_summary *summary) {
 size_t tide_summary_main_device(const tide_summary *summary) {
     size_t main_device = 0;
     for (size_t i = 1; i < summary->n_devices; i++) {
-        if (summary->devices[i].peak.totals.allocated_bytes >
-            summary->devices[main_device].peak.totals.allocated_bytes) {
+        if (!summary->devices[i].is_pinned &&
+            summary->devices[i].peak.totals.allocated_bytes >
+                summary->devices[main_device].peak.totals.allocated_bytes) {
             main_device = i;
         }
     }

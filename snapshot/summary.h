@@ -63,6 +63,7 @@ typedef struct tide_summary_device {
     int64_t oom_event;           /* the first; -1: none */
     int64_t oom_requested_bytes; /* asked for then */
     int64_t oom_free_bytes;      /* on the device then; -1: unlimited, or no such row */
+    bool is_pinned;              /* memory of the host */
 } tide_summary_device;
 
 typedef struct tide_summary {

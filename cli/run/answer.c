@@ -136,12 +136,13 @@ static bool tell_failure(const tide_run_answer *of, size_t i, tide_run_place at)
             tide_text_add(&text, ", called at %s", process->left->failing_line);
         }
         tide_text_add(&text,
-                      "%s: %s were asked for, and %s were free beside the %s that PyTorch "
-                      "had reserved",
+                      "%s: %s were asked for, and %s were free beside the %s that %s had "
+                      "reserved",
                       is_at_peak ? ", where the peak is, too" : "",
                       tide_bytes_format((int64_t)row->requested_bytes, asked),
                       tide_bytes_format((int64_t)row->block_bytes, free_text),
-                      tide_bytes_format(tide_run_reserved_peak(of, at), reserved));
+                      tide_bytes_format(tide_run_reserved_peak(of, at), reserved),
+                      tide_run_who(process->snapshot));
     }
     tide_cli_note(TIDE_COMMAND_RUN, "%s", line);
     return is_at_peak;
@@ -186,7 +187,8 @@ static void tell_use(const tide_run_answer *of, tide_run_place at) {
     }
     tide_text_add(&text, "on ");
     add_card(of, at, &text);
-    tide_text_add(&text, ", PyTorch allocated %s and reserved %s at their peaks",
+    tide_text_add(&text, ", %s allocated %s and reserved %s at their peaks",
+                  tide_run_who(of->processes[at.process].snapshot),
                   tide_bytes_format(tide_run_allocated_peak(of, at), allocated),
                   tide_bytes_format(tide_run_reserved_peak(of, at), reserved));
     if (total_bytes > 0) {
@@ -206,7 +208,8 @@ static void tell_fit(const tide_run_answer *of, tide_run_place at) {
     add_end(of, &text);
     add_card(of, at, &text);
     add_limit(of, &text);
-    tide_text_add(&text, ": PyTorch allocated %s and reserved %s at their peaks; %s are left",
+    tide_text_add(&text, ": %s allocated %s and reserved %s at their peaks; %s are left",
+                  tide_run_who(of->processes[at.process].snapshot),
                   tide_bytes_format(tide_run_allocated_peak(of, at), allocated),
                   tide_bytes_format(reserved_bytes, reserved),
                   tide_bytes_format(tide_run_left_of(of, at), left));

@@ -90,6 +90,10 @@ int64_t tide_run_left_of(const tide_run_answer *of, tide_run_place at);
 /* Several processes on the card: what they took together. */
 void tide_run_add_together(const tide_run_answer *of, tide_run_place at, tide_text *to);
 
+/* Who asked for the memory: PyTorch, or a program without it. `snapshot` NULL: it has no history.
+ */
+const char *tide_run_who(const tide_snapshot *snapshot);
+
 /* inexact.c. The line of what could not be known exactly. */
 void tide_run_tell_inexact(const tide_left_list *list);
 

@@ -43,8 +43,8 @@ void tide_run_tell_other_cards(const tide_run_answer *of, tide_run_place first) 
         if (d == first.device || !find_process(of, d, &at.process)) {
             continue;
         }
-        tide_text_add(&text, "card %zu (%s): PyTorch allocated %s and reserved %s at their peaks",
-                      d, tide_run_card_name(of, at),
+        tide_text_add(&text, "card %zu (%s): %s allocated %s and reserved %s at their peaks", d,
+                      tide_run_card_name(of, at), tide_run_who(of->processes[at.process].snapshot),
                       tide_bytes_format(tide_run_allocated_peak(of, at), texts[0]),
                       tide_bytes_format(tide_run_reserved_peak(of, at), texts[1]));
         if (of->list->devices[d].total_bytes > 0) {

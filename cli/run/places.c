@@ -3,6 +3,7 @@
 
 #include "cli/run/internal.h"
 #include "common/bytes.h"
+#include "snapshot/implementation.h"
 #include "snapshot/user_frame.h"
 
 enum { PLACE_BYTES = 256 };
@@ -51,6 +52,13 @@ static const char *phase_text(const char *phase) {
            : strcmp(phase, "backward") == 0  ? "in the backward pass"
            : strcmp(phase, "optimizer") == 0 ? "in the optimizer"
                                              : phase;
+}
+
+const char *tide_run_who(const tide_snapshot *snapshot) {
+    return snapshot == NULL ||
+                   strcmp(snapshot->run.implementation, TIDE_IMPLEMENTATION_RECORDED) == 0
+               ? "PyTorch"
+               : "the program";
 }
 
 void tide_run_say_where(const tide_snapshot *snapshot, int64_t event, tide_text *to) {

@@ -128,10 +128,10 @@ static void tell_request(const tide_left *left, size_t n_processes, const tide_s
         tide_text_add(&text, ", on device %d", (int)row->device);
     }
     int64_t free_bytes = tide_oom_free_bytes(row);
-    tide_text_add(&text, ": %s asked for, %s free; PyTorch had allocated %s and reserved %s",
+    tide_text_add(&text, ": %s asked for, %s free; %s had allocated %s and reserved %s",
                   tide_bytes_format((int64_t)row->requested_bytes, asked),
                   free_bytes >= 0 ? tide_bytes_format(free_bytes, free_text) : "unknown",
-                  tide_bytes_format(totals->allocated_bytes, allocated),
+                  tide_run_who(snapshot), tide_bytes_format(totals->allocated_bytes, allocated),
                   tide_bytes_format(totals->reserved_bytes, reserved));
     tide_cli_note(TIDE_COMMAND_RUN, "%s", line);
 }

@@ -32,6 +32,9 @@ def recorded(path):
     log = read_log.Log(str(path))
     assert log.is_closed
     rows = [row for row in log.rows if row.action >= read_log.DRIVER_FIRST]
+    refused = [row for row in rows if read_log.DRIVER[row.action - read_log.DRIVER_FIRST] == "refused"]
+    rows = [row for row in rows if row not in refused]
+    assert all(row.address == 0 and row.requested > 0 for row in refused)
     told = [f"{read_log.DRIVER[row.action - read_log.DRIVER_FIRST]} {log.strings[row.name]} {row.requested}" for row in rows]
     sums = {}
     for row in rows:

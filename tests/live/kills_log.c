@@ -190,9 +190,15 @@ static bool replay(const opened *log, thread_state *states) {
             return wrong("a row of the base", i, base[i].event.address);
         }
     }
-    for (uint64_t i = atomic_load(&log->header->counters.n_folded); i < n_written; i++) {
+    uint64_t n_folded = atomic_load(&log->header->counters.n_folded);
+    for (uint64_t i = n_folded; i < n_written; i++) {
         const tide_live_row *row = &rows[i % layout->max_events];
         unsigned thread = thread_of(log, row);
+        /* The oldest row is in the base before the counter says so: killed between the two, the
+         * log tells of the block twice. */
+        if (i == n_folded && row->event.action == TIDE_ACTION_ALLOC && thread < KILLS_THREADS) {
+            remove_alive(&states[thread], row->event.address);
+        }
         if (thread >= KILLS_THREADS || !apply(log, thread, &states[thread], row)) {
             return wrong("row", i, n_written);
         }

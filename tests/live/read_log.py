@@ -9,7 +9,7 @@ import sys
 
 ACTIONS = ["alloc", "free", "free_requested", "free_completed", "segment_alloc", "segment_free", "segment_map",
            "segment_unmap", "oom", "mark"]
-DRIVER = ["device_alloc", "device_free", "host_alloc", "host_free", "physical_alloc", "physical_free"]
+DRIVER = ["device_alloc", "device_free", "host_alloc", "host_free", "physical_alloc", "physical_free", "", "refused"]
 DRIVER_FIRST = 32
 LABEL = 31
 NONE = 0xFFFFFFFF

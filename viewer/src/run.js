@@ -266,8 +266,9 @@ function endNs(snapshot) {
  */
 export function deriveRun(snapshot, device) {
   const devices = devicesUsed(snapshot);
+  const cards = devices.filter((each) => snapshot.devices[each]?.kind !== 'pinned');
   let best = null;
-  for (const each of device === undefined ? devices : [device]) {
+  for (const each of device !== undefined ? [device] : cards.length > 0 ? cards : devices) {
     const index = buildIndex(buildBlocks(snapshot, each));
     if (best === null || index.totals[index.peakState] > best.totals[best.peakState]) best = index;
   }

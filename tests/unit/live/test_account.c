@@ -27,7 +27,7 @@ static void take(const char *owner, uint64_t address, uint64_t n_bytes, uint64_t
     tide_live_call call;
     told.free_bytes -= n_used;
     tide_live_call_begin(&call, "take", __builtin_return_address(0));
-    const tide_live_taken taken = {.action = TIDE_LIVE_DEVICE_ALLOC,
+    const tide_live_taken taken = {.action = TIDE_LOG_CALL_DEVICE_ALLOC,
                                    .address = address,
                                    .n_bytes = n_bytes,
                                    .device = TIDE_LIVE_CURRENT};

@@ -31,7 +31,7 @@ static tide_live_call enter(const char *function) {
     return call;
 }
 
-static int take(tide_live_driver_action action, uint64_t address, uint64_t n_bytes) {
+static int take(tide_log_call action, uint64_t address, uint64_t n_bytes) {
     tide_live_call call = enter("take");
     const tide_live_taken taken = {
         .action = action, .address = address, .n_bytes = n_bytes, .device = TIDE_LIVE_CURRENT};
@@ -52,31 +52,38 @@ static uint64_t held_of(int device) {
 
 static void test_bytes_are_repeated(void **state) {
     (void)state;
-    assert_int_equal(take(TIDE_LIVE_DEVICE_ALLOC, 0x1000, 3 * MIB), 0);
-    assert_int_equal(take(TIDE_LIVE_HOST_ALLOC, 0x2000, MIB), 0);
+    assert_int_equal(take(TIDE_LOG_CALL_DEVICE_ALLOC, 0x1000, 3 * MIB), 0);
+    assert_int_equal(take(TIDE_LOG_CALL_HOST_ALLOC, 0x2000, MIB), 0);
     assert_int_equal(held_of(0), 3 * MIB);
     assert_int_equal(held_of(TIDE_LIVE_HOST), MIB);
     assert_int_equal(give(0x1000, 0), 0);
     assert_int_equal(give(0x2000, 0), 0);
     assert_int_equal(told.n, 4);
-    assert_int_equal(told.rows[2].action, TIDE_LIVE_DEVICE_FREE);
+    assert_int_equal(told.rows[2].action, TIDE_LOG_CALL_DEVICE_FREE);
     assert_int_equal(told.rows[2].n_bytes, 3 * MIB);
     assert_string_equal(told.rows[2].owner, told.rows[0].owner);
-    assert_int_equal(told.rows[3].action, TIDE_LIVE_HOST_FREE);
+    assert_int_equal(told.rows[3].action, TIDE_LOG_CALL_HOST_FREE);
     assert_int_equal(held_of(0) + held_of(TIDE_LIVE_HOST), 0);
 }
 
 static void test_unknown_and_failed(void **state) {
     (void)state;
+    told.has_driver = true;
     tide_live_call call = enter("take");
     const tide_live_taken taken = {
-        .action = TIDE_LIVE_DEVICE_ALLOC, .address = 0x1000, .n_bytes = MIB};
+        .action = TIDE_LOG_CALL_DEVICE_ALLOC, .address = 0x1000, .n_bytes = MIB};
     assert_int_equal(tide_live_call_took(&call, FAILED, &taken), FAILED);
     assert_int_equal(give(0x1000, 0), 0);
     assert_int_equal(give(0, 0), 0);
-    assert_int_equal(told.n, 0);
+    /* A request that is refused is told, with what was left, and nothing is held. */
+    assert_int_equal(told.n, 1);
+    assert_int_equal(told.rows[0].action, TIDE_LOG_CALL_REFUSED);
+    assert_int_equal(told.rows[0].n_bytes, MIB);
+    assert_true(told.rows[0].free_bytes == told.free_bytes);
+    assert_int_equal(held_of(0), 0);
+    told_clear();
     /* What could not be given back is held on. */
-    assert_int_equal(take(TIDE_LIVE_DEVICE_ALLOC, 0x1000, MIB), 0);
+    assert_int_equal(take(TIDE_LOG_CALL_DEVICE_ALLOC, 0x1000, MIB), 0);
     assert_int_equal(give(0x1000, FAILED), FAILED);
     assert_int_equal(held_of(0), MIB);
     assert_int_equal(told_bytes(0, false), MIB);
@@ -90,9 +97,9 @@ static void test_unknown_and_failed(void **state) {
 static void test_outermost_counts(void **state) {
     (void)state;
     tide_live_call outer = enter("cudaMalloc");
-    assert_int_equal(take(TIDE_LIVE_DEVICE_ALLOC, 0x1000, 2 * MIB), 0);
+    assert_int_equal(take(TIDE_LOG_CALL_DEVICE_ALLOC, 0x1000, 2 * MIB), 0);
     const tide_live_taken taken = {
-        .action = TIDE_LIVE_DEVICE_ALLOC, .address = 0x1000, .n_bytes = MIB};
+        .action = TIDE_LOG_CALL_DEVICE_ALLOC, .address = 0x1000, .n_bytes = MIB};
     assert_int_equal(tide_live_call_took(&outer, 0, &taken), 0);
     assert_int_equal(told.n, 1);
     assert_int_equal(told.n_before, 1);
@@ -104,8 +111,8 @@ static void test_outermost_counts(void **state) {
 
 static void test_address_given_out_again(void **state) {
     (void)state;
-    assert_int_equal(take(TIDE_LIVE_DEVICE_ALLOC, 0x1000, 2 * MIB), 0);
-    assert_int_equal(take(TIDE_LIVE_DEVICE_ALLOC, 0x1000, MIB), 0);
+    assert_int_equal(take(TIDE_LOG_CALL_DEVICE_ALLOC, 0x1000, 2 * MIB), 0);
+    assert_int_equal(take(TIDE_LOG_CALL_DEVICE_ALLOC, 0x1000, MIB), 0);
     assert_int_equal(told_bytes(0, false), MIB);
     assert_int_equal(held_of(0), MIB);
 }
@@ -114,9 +121,9 @@ static void test_spaces_and_devices(void **state) {
     (void)state;
     told.has_driver = true;
     told.device = 3;
-    assert_int_equal(take(TIDE_LIVE_DEVICE_ALLOC, 0x1000, MIB), 0);
+    assert_int_equal(take(TIDE_LOG_CALL_DEVICE_ALLOC, 0x1000, MIB), 0);
     tide_live_call call = enter("cuArrayCreate_v2");
-    const tide_live_taken array = {.action = TIDE_LIVE_DEVICE_ALLOC,
+    const tide_live_taken array = {.action = TIDE_LOG_CALL_DEVICE_ALLOC,
                                    .space = TIDE_LIVE_ARRAYS,
                                    .address = 0x1000,
                                    .n_bytes = 4 * MIB,
@@ -139,8 +146,10 @@ static void test_managed(void **state) {
     (void)state;
     tide_live_sums sums;
     tide_live_call call = enter("cuMemAllocManaged");
-    const tide_live_taken taken = {
-        .action = TIDE_LIVE_DEVICE_ALLOC, .address = 0x1000, .n_bytes = MIB, .is_managed = true};
+    const tide_live_taken taken = {.action = TIDE_LOG_CALL_DEVICE_ALLOC,
+                                   .address = 0x1000,
+                                   .n_bytes = MIB,
+                                   .is_managed = true};
     (void)tide_live_call_took(&call, 0, &taken);
     tide_live_get_sums(0, &sums);
     assert_int_equal(sums.total_bytes, 0);
@@ -156,7 +165,7 @@ static void test_managed(void **state) {
 static void test_nothing_to_record(void **state) {
     (void)state;
     told.is_open = false;
-    assert_int_equal(take(TIDE_LIVE_DEVICE_ALLOC, 0x1000, MIB), 0);
+    assert_int_equal(take(TIDE_LOG_CALL_DEVICE_ALLOC, 0x1000, MIB), 0);
     assert_int_equal(give(0x1000, 0), 0);
     assert_int_equal(told.n, 0);
     assert_int_equal(held_of(0), 0);
@@ -247,12 +256,12 @@ enum { N_THREADS = 4, N_ROUNDS = 200 };
 static void *work(void *number) {
     uint64_t base = (uint64_t)(uintptr_t)number << 32;
     for (uint64_t i = 1; i <= N_ROUNDS; i++) {
-        (void)take(TIDE_LIVE_DEVICE_ALLOC, base + i, i);
+        (void)take(TIDE_LOG_CALL_DEVICE_ALLOC, base + i, i);
         create(base + i, i);
         (void)give(base + i, 0);
         release(base + i);
     }
-    (void)take(TIDE_LIVE_DEVICE_ALLOC, base, MIB);
+    (void)take(TIDE_LOG_CALL_DEVICE_ALLOC, base, MIB);
     return NULL;
 }
 

@@ -46,8 +46,12 @@ int64_t told_bytes(int device, bool on_host) {
     int64_t sum = 0;
     for (size_t i = 0; i < told.n; i++) {
         const tide_live_driver_call *row = &told.rows[i];
-        bool is_host = row->action == TIDE_LIVE_HOST_ALLOC || row->action == TIDE_LIVE_HOST_FREE;
+        bool is_host =
+            row->action == TIDE_LOG_CALL_HOST_ALLOC || row->action == TIDE_LOG_CALL_HOST_FREE;
         bool takes = row->action % 2 == 0;
+        if (row->action == TIDE_LOG_CALL_REFUSED) {
+            continue;
+        }
         if (row->device == device && is_host == on_host) {
             sum += takes ? (int64_t)row->n_bytes : -(int64_t)row->n_bytes;
         }

@@ -1,0 +1,75 @@
+/* A program without PyTorch: what it takes from CUDA is known, so that its snapshot can be
+ * checked. With an argument it ends with that status after a request that cannot be met. */
+#define _GNU_SOURCE /* RTLD_DEFAULT */
+#include <dlfcn.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MIB = 1 << 20, REGISTERED_BYTES = 10000 };
+
+/* CUmemAllocationProp: pinned memory of device 0. */
+typedef struct physical_properties {
+    int type, handles, place_kind, place;
+    void *meta;
+    unsigned char flags[8];
+} physical_properties;
+
+static void *find(const char *name) {
+    void *function = dlsym(RTLD_DEFAULT, name);
+    if (function == NULL) {
+        fprintf(stderr, "%s: not found\n", name);
+        exit(3);
+    }
+    return function;
+}
+
+#define CALL(name, parameters, ...)                                                                \
+    do {                                                                                           \
+        int(*function) parameters = NULL;                                                          \
+        void *found = find(#name);                                                                 \
+        memcpy(&function, &found, sizeof(found));                                                  \
+        int status = function(__VA_ARGS__);                                                        \
+        if (status != 0) {                                                                         \
+            printf("%s: %d\n", #name, status);                                                     \
+        }                                                                                          \
+    } while (0)
+
+static uint64_t allocate(size_t n_bytes) {
+    uint64_t address = 0;
+    CALL(cudaMalloc, (uint64_t *, size_t), &address, n_bytes);
+    return address;
+}
+
+static void take_physical(void) {
+    const physical_properties properties = {.type = 1, .place_kind = 1};
+    uint64_t handle = 0;
+    CALL(cuMemCreate, (uint64_t *, size_t, const physical_properties *, unsigned long long),
+         &handle, 4 * MIB, &properties, 0ULL);
+    CALL(cuMemRelease, (uint64_t), handle);
+}
+
+int main(int argc, char **argv) {
+    void *pinned = NULL;
+    char *registered = malloc(REGISTERED_BYTES);
+    if (registered == NULL) {
+        return 3;
+    }
+    uint64_t first = allocate(3 * MIB);
+    uint64_t second = allocate(1000);
+    CALL(cudaMallocHost, (void **, size_t), &pinned, 5 * MIB);
+    CALL(cudaHostRegister, (void *, size_t, unsigned), registered, REGISTERED_BYTES, 0U);
+    CALL(cudaFree, (uint64_t), first);
+    take_physical();
+    (void)allocate((size_t)1 << 40);
+    CALL(cudaHostUnregister, (void *), registered);
+    CALL(cudaFreeHost, (void *), pinned);
+    if (argc > 1) {
+        return atoi(argv[1]);
+    }
+    CALL(cudaFree, (uint64_t), second);
+    free(registered);
+    return 0;
+}
