@@ -129,16 +129,16 @@ static tide_status set_software(tide_snapshot *snapshot, const tide_left *left) 
     return rows != NULL ? TIDE_OK : TIDE_NO_MEMORY;
 }
 
-/* `beyond_bytes`: what memory pools held beyond their blocks; -1: there is PyTorch's history. */
-static tide_status set_inexact(tide_snapshot *snapshot, const tide_left_list *list, int64_t pid,
-                               int64_t beyond_bytes) {
+/* `beyond_bytes`: what memory pools held beyond their blocks; -1: not known. */
+static tide_status set_inexact(tide_snapshot *snapshot, const tide_left_list *list,
+                               const tide_left *process, int64_t beyond_bytes) {
     tide_snapshot_inexact *rows =
         tide_arena_alloc(&snapshot->arena, list->n_inexact + 1, sizeof(*rows));
     size_t n = 0;
     if (rows == NULL) {
         return TIDE_NO_MEMORY;
     }
-    if (beyond_bytes >= 0) {
+    if (beyond_bytes >= 0 || strcmp(process->backend, "cudaMallocAsync") == 0) {
         rows[n++] = (tide_snapshot_inexact){
             .call = "cudaMallocAsync",
             .what = "each block is shown as a segment of its own; what the pools held beyond the "
@@ -147,7 +147,7 @@ static tide_status set_inexact(tide_snapshot *snapshot, const tide_left_list *li
     }
     for (size_t i = 0; i < list->n_inexact; i++) {
         const tide_left_inexact *from = &list->inexact[i];
-        if (from->pid == pid) {
+        if (from->pid == process->pid) {
             rows[n] = (tide_snapshot_inexact){.call = tide_arena_text(&snapshot->arena, from->call),
                                               .what = tide_arena_text(&snapshot->arena, from->what),
                                               .bound_bytes = from->bound_bytes,
@@ -255,6 +255,9 @@ tide_status tide_launch_document(const tide_left *process, const tide_left_list 
     int64_t beyond_bytes = -1;
     if (process->log_path != NULL) {
         tide_recover_report report;
+        if (process->calls_path != NULL) {
+            TIDE_TRY(tide_document_beyond_blocks(process->calls_path, &beyond_bytes, error));
+        }
         TIDE_TRY(tide_document_from_log(process, &snapshot, &report, error));
     } else if (process->snapshot_path != NULL) {
         TIDE_TRY(read_history(process, &snapshot, error));
@@ -267,7 +270,7 @@ tide_status tide_launch_document(const tide_left *process, const tide_left_list 
     }
     tide_status status = describe(snapshot, process, config);
     if (status == TIDE_OK) {
-        status = set_inexact(snapshot, list, process->pid, beyond_bytes);
+        status = set_inexact(snapshot, list, process, beyond_bytes);
     }
     if (status != TIDE_OK) {
         tide_snapshot_destroy(snapshot);

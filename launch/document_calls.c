@@ -126,3 +126,12 @@ tide_status tide_document_from_calls(const char *path, tide_snapshot **ret_snaps
     *ret_snapshot = snapshot;
     return TIDE_OK;
 }
+
+tide_status tide_document_beyond_blocks(const char *path, int64_t *ret_beyond_bytes,
+                                        tide_error *error) {
+    tide_calls calls;
+    tide_status status = tide_calls_read(tide_hostmem_default(), path, &calls, error);
+    *ret_beyond_bytes = beyond_blocks(&calls);
+    tide_calls_fini(&calls);
+    return status;
+}

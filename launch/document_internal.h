@@ -42,6 +42,8 @@ bool tide_document_is_row(const tide_event *event);
  * *ret_beyond_bytes: what the pools held at most beyond the blocks. */
 TIDE_NODISCARD tide_status tide_document_from_calls(const char *path, tide_snapshot **ret_snapshot,
                                                     int64_t *ret_beyond_bytes, tide_error *error);
+TIDE_NODISCARD tide_status tide_document_beyond_blocks(const char *path, int64_t *ret_beyond_bytes,
+                                                       tide_error *error);
 
 /* document_steps.c: steps and phases, from the marks. */
 TIDE_NODISCARD tide_status tide_document_add_steps(tide_document *document);

@@ -10,7 +10,7 @@ import sys
 import weakref
 
 NAMED = 2  # certainty of a category: it was read from the tensor itself
-ATTACHED = 1  # tide_attach_state (live/attach.h)
+ATTACHED, OTHER_ALLOCATOR = 1, 2  # tide_attach_state (live/attach.h)
 
 
 class Live:

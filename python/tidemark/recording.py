@@ -83,10 +83,12 @@ def _begin():
     import torch
 
     try:
-        if _recording.live is not None and _recording.live.attach() == live.ATTACHED:
+        state = _recording.live.attach() if _recording.live is not None else None
+        if state in (live.ATTACHED, live.OTHER_ALLOCATOR):
             _recording.live.watch_modules(torch)
             program.tell(torch, _recording.live)
-            torch._C._cuda_attach_out_of_memory_observer(_at_out_of_memory)
+            if state == live.ATTACHED:
+                torch._C._cuda_attach_out_of_memory_observer(_at_out_of_memory)
         else:
             _recording.marks.live = None
             _recording.names = names.Names(_recording.marks)

@@ -383,10 +383,19 @@ def check_compiled(runner):
     need([n for n in os.listdir(runner.folder) if n.endswith(".gz")] == ["program-h100-80.json.gz"], os.listdir(runner.folder))
 
 
+def check_async(runner):
+    """Another allocator than PyTorch's own has no events: its calls of CUDA stand for them, with stacks and names."""
+    environment = dict(os.environ, PYTORCH_CUDA_ALLOC_CONF="backend:cudaMallocAsync")
+    done = runner.run([], TRAIN, "3", env=environment)
+    need(done.returncode == 0 and "in step " in done.stderr and "program.py:" in done.stderr, done.stderr)
+    parts = runner.snapshot()["summary"][0]["peak"]["by_category"]
+    need(parts["parameter"]["bytes"] == 4 * 4 * MIB and parts["optimizer_state"]["bytes"] == 8 * 4 * MIB, parts)
+
+
 CHECKS = [
     check_phases, check_backward, check_compiled, check_answer, check_steps, check_status, check_signal,
     check_history, check_out_of_memory, check_growing, check_cards, check_library, check_caught, check_several,
-    check_recorders, check_writes]
+    check_recorders, check_writes, check_async]
 
 
 def main():
