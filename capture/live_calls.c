@@ -8,7 +8,7 @@
 
 #include "capture/live_internal.h"
 #include "common/map.h"
-#include "recorder/log_call_friend.h"
+#include "recorder/log_call.h"
 
 enum { UNIT_BYTES = 512 }; /* of addresses in a snapshot */
 

@@ -22,7 +22,7 @@
 #include <stdint.h>
 
 #include "common/status.h"
-#include "recorder/log_call_friend.h"
+#include "recorder/log_call.h"
 
 /* Called by every function that stands in for one of CUDA's, before the real one: opens the log at
  * the first time, and attaches to PyTorch's allocator as soon as it is there. */

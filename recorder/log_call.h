@@ -1,8 +1,8 @@
-/* log_call_friend.h - what rows about calls of the CUDA runtime and driver say. Their action is
+/* log_call.h - what rows about calls of the CUDA runtime and driver say. Their action is
  * this number more than TIDE_LOG_DRIVER_FIRST (log_format_friend.h).
  */
-#ifndef TIDE_RECORDER_LOG_CALL_FRIEND_H
-#define TIDE_RECORDER_LOG_CALL_FRIEND_H
+#ifndef TIDE_RECORDER_LOG_CALL_H
+#define TIDE_RECORDER_LOG_CALL_H
 
 #ifdef __cplusplus
 extern "C" {
