@@ -139,7 +139,9 @@ static void write_segments(tide_pytorch_export_state *out) {
     tide_sink_key(&out->to, "segments");
     tide_sink_begin_list(&out->to);
     for (size_t i = 0; i < n; i++) {
-        write_segment(out, order[i]);
+        if (order[i]->device < out->n_devices) {
+            write_segment(out, order[i]);
+        }
     }
     tide_sink_end_list(&out->to);
 }
@@ -189,6 +191,10 @@ static tide_status check(const tide_snapshot *snapshot, tide_error *error) {
 static tide_status prepare(tide_pytorch_export_state *out) {
     const tide_snapshot *snapshot = out->snapshot;
     out->is_foreign = strcmp(snapshot->origin.format, "pytorch") == 0;
+    out->n_devices = snapshot->n_devices;
+    if (out->n_devices > 0 && tide_snapshot_is_pinned(snapshot, out->n_devices - 1)) {
+        out->n_devices--;
+    }
     out->has_times = strcmp(snapshot->clock_source, "none") != 0;
     out->started_us = snapshot->run.started_unix_us > 0 ? snapshot->run.started_unix_us : 0;
     for (size_t i = 0; i < snapshot->n_events && !out->has_categories; i++) {

@@ -130,7 +130,7 @@ void tide_export_traces(tide_pytorch_export_state *out) {
     bool said_unknown = false;
     tide_sink_key(&out->to, "device_traces");
     tide_sink_begin_list(&out->to);
-    for (size_t d = 0; d < snapshot->n_devices; d++) {
+    for (size_t d = 0; d < out->n_devices; d++) {
         trace of = {.out = out,
                     .device = (uint8_t)d,
                     .active_bytes = start_bytes(snapshot, (uint8_t)d),
@@ -141,7 +141,7 @@ void tide_export_traces(tide_pytorch_export_state *out) {
                 write_row(&of, &snapshot->events[i]);
             }
         }
-        if (out->has_categories && !of.said_unknown && d + 1 == snapshot->n_devices) {
+        if (out->has_categories && !of.said_unknown && d + 1 == out->n_devices) {
             const tide_event last = snapshot->events[snapshot->n_events - 1];
             write_mark(&of, &last);
         }

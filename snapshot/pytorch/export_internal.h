@@ -10,6 +10,7 @@ typedef struct tide_pytorch_export_state {
     const tide_snapshot *snapshot; /* borrowed */
     tide_pytorch_sink to;
     tide_arena scratch;
+    size_t n_devices;        /* without pinned memory of the host behind them */
     tide_status status;      /* first failure that is not the writer's */
     bool is_foreign;         /* PyTorch wrote the original: its scopes are its own texts */
     bool has_categories;     /* some event knows what its bytes are */
