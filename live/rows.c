@@ -4,6 +4,7 @@
 #include "common/lock_friend.h"
 #include "live/python_frames.h"
 #include "live/state_internal.h"
+#include "live/workspaces.h"
 
 enum { MAX_POOLS = 4096 };
 
@@ -146,6 +147,7 @@ void tide_live_record(const tide_live_entry *entry) {
         tide_live_tell_failure();
     }
     if (entry->action == TIDE_ACTION_FREE_REQUESTED) {
+        tide_live_workspace_freed(entry->address);
         last_request = (request){.address = entry->address,
                                  .top = tide_python_frames_top(),
                                  .generation = live->generation};

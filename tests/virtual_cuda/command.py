@@ -392,10 +392,32 @@ def check_async(runner):
     need(parts["parameter"]["bytes"] == 4 * 4 * MIB and parts["optimizer_state"]["bytes"] == 8 * 4 * MIB, parts)
 
 
+WORKSPACES = """
+import torch
+linear, network = torch.nn.Linear(1024, 1024).cuda(), torch.nn.LSTM(256, 512, 2).cuda()
+for i in range(2):
+    torch.nn.functional.gelu(linear(torch.randn(512, 1024, device="cuda"))).sum().backward()
+    network(torch.randn(20, 8, 256, device="cuda"))[0].sum().backward()
+"""
+
+
+def check_workspaces(runner):
+    """What PyTorch lends to a library has its name, also where it lives for one call."""
+    done = runner.run([], WORKSPACES)
+    snapshot = runner.snapshot()
+    events, strings = snapshot["events"], snapshot["strings"]
+    freed = snapshot["actions"].index("free")
+    names = [strings[name] for name in events["name"] if name is not None and strings[name].startswith("workspace")]
+    whose = [strings[name] for name, action in zip(events["name"], events["action"])
+             if action == freed and name is not None and strings[name] == "workspace of cuDNN"]
+    need(done.returncode == 0 and "workspace of cuBLAS" in names and len(whose) == 2, names, done.stderr)
+
+
 CHECKS = [
     check_phases, check_backward, check_compiled, check_answer, check_steps, check_status, check_signal,
     check_history, check_out_of_memory, check_growing, check_cards, check_library, check_caught, check_several,
-    check_recorders, check_writes, check_async]
+    check_recorders, check_writes, check_async,
+    check_workspaces]
 
 
 def main():
