@@ -42,6 +42,7 @@ extern const tide_command tide_command_view;
 extern const tide_command tide_command_dump;
 extern const tide_command tide_command_export;
 extern const tide_command tide_command_recover;
+extern const tide_command tide_command_top;
 extern const tide_command tide_command_replay;
 extern const tide_command tide_command_check_reference;
 extern const tide_command tide_command_fit;

@@ -255,10 +255,11 @@ tide_status tide_launch_document(const tide_left *process, const tide_left_list 
     int64_t beyond_bytes = -1;
     if (process->log_path != NULL) {
         tide_recover_report report;
+        int64_t rank = -1;
         if (process->calls_path != NULL) {
             TIDE_TRY(tide_document_beyond_blocks(process->calls_path, &beyond_bytes, error));
         }
-        TIDE_TRY(tide_document_from_log(process, &snapshot, &report, error));
+        TIDE_TRY(tide_document_from_log(process, &snapshot, &report, &rank, error));
     } else if (process->snapshot_path != NULL) {
         TIDE_TRY(read_history(process, &snapshot, error));
     } else if (process->calls_path != NULL) {

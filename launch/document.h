@@ -24,6 +24,17 @@ TIDE_NODISCARD tide_status tide_launch_document(const tide_left *process,
 TIDE_NODISCARD tide_status tide_launch_recover(const char *path, tide_snapshot **ret_snapshot,
                                                tide_recover_report *ret_report, tide_error *error);
 
+/* What a log says. */
+typedef struct tide_launch_log {
+    tide_snapshot *snapshot; /* owned */
+    tide_recover_report report;
+    int64_t rank; /* of the process; -1 */
+} tide_launch_log;
+
+/* The same. The caller destroys the snapshot. */
+TIDE_NODISCARD tide_status tide_launch_read_log(const char *path, tide_launch_log *ret,
+                                                tide_error *error);
+
 #ifdef __cplusplus
 }
 #endif

@@ -70,10 +70,11 @@ const char *tide_document_text(const tide_recover_notes *notes, const char *key)
 TIDE_NODISCARD tide_status tide_document_add_owners(tide_snapshot *snapshot,
                                                     const tide_recover_notes *notes);
 
-/* document_log.c: a document of the log at process->log_path, with all of the above. */
+/* document_log.c: a document of the log at process->log_path, with all of the above. *ret_rank: the
+ * process's; -1: it has none. */
 TIDE_NODISCARD tide_status tide_document_from_log(const tide_left *process,
                                                   tide_snapshot **ret_snapshot,
                                                   tide_recover_report *ret_report,
-                                                  tide_error *error);
+                                                  int64_t *ret_rank, tide_error *error);
 
 #endif

@@ -115,9 +115,12 @@ static const char *device_text(const tide_recover_notes *notes, size_t device, c
     return tide_document_text(notes, key);
 }
 
-static int64_t device_number(const tide_recover_notes *notes, size_t device, const char *what) {
-    const char *text = device_text(notes, device, what);
+static int64_t number_of(const char *text) {
     return text[0] >= '0' && text[0] <= '9' ? strtoll(text, NULL, 10) : -1;
+}
+
+static int64_t device_number(const tide_recover_notes *notes, size_t device, const char *what) {
+    return number_of(device_text(notes, device, what));
 }
 
 static tide_status set_devices(const tide_recover_notes *notes, tide_snapshot *snapshot) {
@@ -188,16 +191,19 @@ static tide_status describe(const tide_recover_notes *notes, tide_snapshot *snap
 }
 
 tide_status tide_document_from_log(const tide_left *process, tide_snapshot **ret_snapshot,
-                                   tide_recover_report *ret_report, tide_error *error) {
+                                   tide_recover_report *ret_report, int64_t *ret_rank,
+                                   tide_error *error) {
     tide_recover_notes notes;
     tide_snapshot *snapshot = NULL;
     tide_left left = *process;
+    *ret_rank = -1;
     TIDE_TRY(
         tide_recover_with_notes(process->log_path, NULL, &snapshot, ret_report, &notes, error));
     if (notes.extras == NULL) { /* tidemark's own */
         *ret_snapshot = snapshot;
         return TIDE_OK;
     }
+    *ret_rank = number_of(tide_document_text(&notes, "environment.RANK"));
     left.was_cut = left.was_cut || (!ret_report->is_closed && !ret_report->is_live);
     tide_status status = describe(&notes, snapshot);
     status = status == TIDE_OK ? make_marks(&notes, snapshot, &left) : status;
@@ -213,15 +219,24 @@ tide_status tide_document_from_log(const tide_left *process, tide_snapshot **ret
     return TIDE_OK;
 }
 
-tide_status tide_launch_recover(const char *path, tide_snapshot **ret_snapshot,
-                                tide_recover_report *ret_report, tide_error *error) {
+tide_status tide_launch_read_log(const char *path, tide_launch_log *ret, tide_error *error) {
     const tide_left process = {.log_path = path, .pid = -1, .rank = -1};
-    tide_snapshot *snapshot = NULL;
-    TIDE_TRY(tide_document_from_log(&process, &snapshot, ret_report, error));
-    if (snapshot == NULL || (snapshot->n_events == 0 && snapshot->n_start_segments == 0)) {
-        tide_snapshot_destroy(snapshot);
+    tide_launch_log log = {.rank = -1};
+    TIDE_TRY(tide_document_from_log(&process, &log.snapshot, &log.report, &log.rank, error));
+    if (log.snapshot == NULL ||
+        (log.snapshot->n_events == 0 && log.snapshot->n_start_segments == 0)) {
+        tide_snapshot_destroy(log.snapshot);
         return tide_fail(error, TIDE_FORMAT, "%s: no event of the process can be recovered", path);
     }
-    *ret_snapshot = snapshot;
+    *ret = log;
+    return TIDE_OK;
+}
+
+tide_status tide_launch_recover(const char *path, tide_snapshot **ret_snapshot,
+                                tide_recover_report *ret_report, tide_error *error) {
+    tide_launch_log log;
+    TIDE_TRY(tide_launch_read_log(path, &log, error));
+    *ret_snapshot = log.snapshot;
+    *ret_report = log.report;
     return TIDE_OK;
 }

@@ -9,11 +9,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define RUN_PREFIX "run-"
-#define LOG_ENDING ".log"
+#include "launch/logs_internal.h"
 
-/* A path in the folder of all runs. False: it is too long, or nobody has a home. */
-static bool find_state(char ret_folder[TIDE_LAUNCH_PATH_BYTES]) {
+bool tide_logs_find_state(char ret_folder[TIDE_LAUNCH_PATH_BYTES]) {
     const char *state = getenv("XDG_STATE_HOME");
     const char *home = getenv("HOME");
     int n = 0;
@@ -41,7 +39,7 @@ static bool make_folders(char *path) {
 }
 
 tide_status tide_logs_make(char ret_folder[TIDE_LAUNCH_PATH_BYTES], tide_error *error) {
-    if (!find_state(ret_folder)) {
+    if (!tide_logs_find_state(ret_folder)) {
         return tide_fail(error, TIDE_IO,
                          "there is no folder for the log: HOME and XDG_STATE_HOME are not set; "
                          "--log names a file");
@@ -49,7 +47,7 @@ tide_status tide_logs_make(char ret_folder[TIDE_LAUNCH_PATH_BYTES], tide_error *
     size_t n = strlen(ret_folder);
     bool ok = make_folders(ret_folder);
     if (ok) {
-        snprintf(ret_folder + n, TIDE_LAUNCH_PATH_BYTES - n, "/" RUN_PREFIX "XXXXXX");
+        snprintf(ret_folder + n, TIDE_LAUNCH_PATH_BYTES - n, "/" TIDE_LOGS_RUN "XXXXXX");
         ok = mkdtemp(ret_folder) != NULL;
     }
     return ok ? TIDE_OK
@@ -65,7 +63,7 @@ void tide_logs_remove(const char *folder) {
         return;
     }
     for (struct dirent *entry = readdir(open_folder); entry != NULL; entry = readdir(open_folder)) {
-        if (strstr(entry->d_name, LOG_ENDING) != NULL) {
+        if (strstr(entry->d_name, TIDE_LOGS_ENDING) != NULL) {
             snprintf(path, sizeof(path), "%s/%s", folder, entry->d_name);
             (void)unlink(path); /* nobody is left to tell */
         }
@@ -98,10 +96,10 @@ static void search(const char *folder, struct timespec *newest,
          entry = readdir(open_folder)) {
         size_t n = strlen(entry->d_name);
         snprintf(path, sizeof(path), "%s/%s", folder, entry->d_name);
-        if (strncmp(entry->d_name, RUN_PREFIX, strlen(RUN_PREFIX)) == 0) {
+        if (strncmp(entry->d_name, TIDE_LOGS_RUN, strlen(TIDE_LOGS_RUN)) == 0) {
             search(path, newest, ret_path);
-        } else if (n > strlen(LOG_ENDING) &&
-                   strcmp(entry->d_name + n - strlen(LOG_ENDING), LOG_ENDING) == 0) {
+        } else if (n > strlen(TIDE_LOGS_ENDING) &&
+                   strcmp(entry->d_name + n - strlen(TIDE_LOGS_ENDING), TIDE_LOGS_ENDING) == 0) {
             consider(path, newest, ret_path);
         }
     }
@@ -114,7 +112,7 @@ tide_status tide_logs_last(char ret_path[TIDE_LAUNCH_PATH_BYTES], tide_error *er
     char state[TIDE_LAUNCH_PATH_BYTES];
     struct timespec newest = {0};
     ret_path[0] = '\0';
-    if (find_state(state)) {
+    if (tide_logs_find_state(state)) {
         search(state, &newest, ret_path);
     } else {
         snprintf(state, sizeof(state), "$XDG_STATE_HOME/tidemark");

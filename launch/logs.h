@@ -24,6 +24,20 @@ void tide_logs_remove(const char *folder);
  * message says where it was looked for. */
 TIDE_NODISCARD tide_status tide_logs_last(char ret_path[TIDE_LAUNCH_PATH_BYTES], tide_error *error);
 
+enum { TIDE_LOGS_MAX = 64 };
+
+typedef struct tide_logs_list {
+    char paths[TIDE_LOGS_MAX][TIDE_LAUNCH_PATH_BYTES]; /* by process id */
+    size_t n;
+} tide_logs_list;
+
+/* The logs that running processes write now: of the run in `folder`, or, if that is "", of the run
+ * whose newest process began last, and `folder` is set to its own. `pid` -1: of all processes of
+ * the run, at most TIDE_LOGS_MAX; else of that process, in whichever run. TIDE_INVALID: there is
+ * none; the message says where it was looked for. */
+TIDE_NODISCARD tide_status tide_logs_find_running(int64_t pid, char folder[TIDE_LAUNCH_PATH_BYTES],
+                                                  tide_logs_list *ret, tide_error *error);
+
 #ifdef __cplusplus
 }
 #endif

@@ -1,7 +1,6 @@
 #include "launch/peaks.h"
 
 #include "common/hostmem.h"
-#include "snapshot/lifetimes.h"
 #include "snapshot/steps.h"
 
 /* The larger of a statistic and what the history shows. */
@@ -44,27 +43,40 @@ int64_t tide_left_growth_of(const int64_t *peaks, size_t n_steps) {
     return repeats ? (last - peaks[n_steps - 3] + 1) / 2 : growth;
 }
 
-int64_t tide_left_growth(const tide_snapshot *snapshot, size_t device, int64_t *ret_step) {
+int64_t tide_left_growth_from(const tide_snapshot *snapshot, const tide_lifetimes *lifetimes,
+                              size_t device, int64_t *ret_step) {
     const tide_hostmem *mem = tide_hostmem_default();
-    tide_lifetimes lifetimes;
     tide_steps steps;
     int64_t growth = 0;
     *ret_step = -1;
-    if (tide_lifetimes_init(&lifetimes, snapshot, mem, NULL) != TIDE_OK) {
+    if (tide_steps_init(&steps, snapshot, lifetimes, device) != TIDE_OK) {
         return 0;
     }
-    if (tide_steps_init(&steps, snapshot, &lifetimes, device) == TIDE_OK) {
-        int64_t *peaks = tide_hostmem_zeroed(mem, steps.n_steps + 1, sizeof(*peaks));
-        for (size_t i = 0; peaks != NULL && i < steps.n_steps; i++) {
-            peaks[i] = steps.steps[i].peak_bytes;
-        }
-        if (steps.n_steps > 0) {
-            *ret_step = snapshot->scopes[steps.steps[steps.n_steps - 1].scope].index;
-        }
-        growth = peaks != NULL ? tide_left_growth_of(peaks, steps.n_steps) : 0;
-        mem->release(mem->ctx, peaks);
-        tide_steps_fini(&steps);
+    int64_t *peaks = tide_hostmem_zeroed(mem, steps.n_steps + 1, sizeof(*peaks));
+    size_t n = steps.n_steps;
+    for (size_t i = 0; peaks != NULL && i < n; i++) {
+        peaks[i] = steps.steps[i].peak_bytes;
     }
+    if (n > 0) {
+        *ret_step = snapshot->scopes[steps.steps[n - 1].scope].index;
+    }
+    /* A step that goes on has not had its peak yet, unless it is above the one before. */
+    if (peaks != NULL && n > 1 && steps.steps[n - 1].is_open && peaks[n - 1] <= peaks[n - 2]) {
+        n--;
+    }
+    growth = peaks != NULL ? tide_left_growth_of(peaks, n) : 0;
+    mem->release(mem->ctx, peaks);
+    tide_steps_fini(&steps);
+    return growth;
+}
+
+int64_t tide_left_growth(const tide_snapshot *snapshot, size_t device, int64_t *ret_step) {
+    tide_lifetimes lifetimes;
+    *ret_step = -1;
+    if (tide_lifetimes_init(&lifetimes, snapshot, tide_hostmem_default(), NULL) != TIDE_OK) {
+        return 0;
+    }
+    int64_t growth = tide_left_growth_from(snapshot, &lifetimes, device, ret_step);
     tide_lifetimes_fini(&lifetimes);
     return growth;
 }

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "launch/left.h"
+#include "snapshot/lifetimes.h"
 #include "snapshot/snapshot.h"
 #include "snapshot/summary.h"
 
@@ -26,6 +27,10 @@ int64_t tide_left_reserved_peak(const tide_left *process, const tide_summary *su
  * grow, or less than is worth a word. *ret_step: the number of the last step. 0 also if the history
  * has no steps, or the host no memory. */
 int64_t tide_left_growth(const tide_snapshot *snapshot, size_t device, int64_t *ret_step);
+
+/* The same out of lifetimes that the caller made of the snapshot. */
+int64_t tide_left_growth_from(const tide_snapshot *snapshot, const tide_lifetimes *lifetimes,
+                              size_t device, int64_t *ret_step);
 
 /* The rule by which that is told. `peaks`: of the steps, in bytes, n_steps of them.
  *

@@ -41,6 +41,8 @@ typedef struct tide_format {
     tide_format_kind kind;
     bool is_wide;      /* text with every cell whole, also on a narrow terminal */
     const char *table; /* the one table to print, borrowed; NULL: all, in CSV the first */
+    size_t columns;    /* width that text keeps within, whatever it is written to; 0: that of the
+                          terminal, where it is written to one */
 } tide_format;
 
 /* "text", "markdown", ...; NULL past the last: the choices of an option. */

@@ -242,6 +242,8 @@ void tide_report_print_within(const tide_report *report, const char *table, size
 }
 
 void tide_report_print_text(const tide_report *report, const tide_format *format, FILE *out) {
-    size_t room = format->is_wide ? 0 : tide_terminal_columns(out);
+    size_t room = format->is_wide       ? 0
+                  : format->columns > 0 ? format->columns
+                                        : tide_terminal_columns(out);
     tide_report_print_within(report, format->table, room, tide_terminal_is_utf8(), out);
 }

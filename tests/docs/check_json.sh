@@ -73,6 +73,8 @@ virtual="--device virtual --steps 3"
     report fit --find model --device virtual:t4-16 --mode forward,train
     report forecast --size small --memory-limit 1GiB
     report sweep $tiny $virtual --precision fp32,bf16-mixed -o virtual.jsonl
+    "$program" profile $tiny $virtual --log run.log -o logged.json.gz >/dev/null 2>&1
+    report top run.log
     report study
     report study parameters --size small
     report study residuals --size small --context 64
