@@ -5,7 +5,7 @@
  * there, which must survive. So the path is never opened for writing: a complete file replaces what
  * is there, after a look at it under its lock.
  */
-#define _DEFAULT_SOURCE /* flock, realpath */
+#define _GNU_SOURCE /* flock, realpath, O_TMPFILE */
 #include "recorder/log_file_internal.h"
 
 #include <errno.h>
@@ -134,9 +134,67 @@ static tide_status keep(const char *path, tide_error *error) {
     return TIDE_OK;
 }
 
+/* ---- the file before it has its name ---- */
+
+/* Without any name where the system can do that: a process that is killed now leaves nothing. */
+typedef struct unfinished {
+    int fd;
+    bool has_name;
+    tide_temporary_file named; /* if it has one */
+    char self[32];             /* if it has none: what leads to it */
+} unfinished;
+
+/* Returns 0 or errno. Readable by the owner alone: the log contains names and paths of the program.
+ */
+static int begin(const char *target, unfinished *ret) {
+    char folder[PATH_BYTES];
+    const char *slash = strrchr(target, '/');
+    *ret = (unfinished){.fd = -1};
+    (void)snprintf(folder, sizeof(folder), "%.*s", slash > target ? (int)(slash - target) : 1,
+                   slash != NULL ? target : ".");
+    if (access("/proc/self/fd", X_OK) == 0) {
+        ret->fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, S_IRUSR | S_IWUSR);
+    }
+    if (ret->fd >= 0) {
+        (void)snprintf(ret->self, sizeof(ret->self), "/proc/self/fd/%d", ret->fd);
+        return 0;
+    }
+    int reason = tide_temporary_file_open(target, S_IRUSR | S_IWUSR, &ret->named);
+    ret->has_name = reason == 0;
+    ret->fd = reason == 0 ? ret->named.fd : -1;
+    return reason;
+}
+
+/* Puts it in the place of the file at the path. False: errno says why not. */
+static bool replace(const unfinished *from, const char *path) {
+    char name[PATH_BYTES];
+    if (from->has_name) {
+        return rename(from->named.path, path) == 0;
+    }
+    if (snprintf(name, sizeof(name), "%s.%ld", path, (long)getpid()) >= (int)sizeof(name)) {
+        errno = ENAMETOOLONG;
+        return false;
+    }
+    (void)unlink(name); /* of an earlier process with this number, killed between the next two */
+    return linkat(AT_FDCWD, from->self, AT_FDCWD, name, AT_SYMLINK_FOLLOW) == 0 &&
+           rename(name, path) == 0;
+}
+
+/* Unlike replace, it fails if another process put its log there meanwhile. */
+static bool put(const unfinished *from, const char *path) {
+    return from->has_name ? link(from->named.path, path) == 0
+                          : linkat(AT_FDCWD, from->self, AT_FDCWD, path, AT_SYMLINK_FOLLOW) == 0;
+}
+
+static void forget(unfinished *of) {
+    if (of->has_name) {
+        tide_temporary_file_remove(&of->named); /* the file keeps the name that it was given */
+    }
+}
+
 /* Gives the finished file its name; by a link it then has two. *ret_again: another process was
  * faster, so the path must be looked at again. */
-static tide_status take_name(const char *temporary, const char *path, bool *ret_again,
+static tide_status take_name(const unfinished *from, const char *path, bool *ret_again,
                              tide_error *error) {
     bool is_left = false;
     *ret_again = false;
@@ -145,13 +203,11 @@ static tide_status take_name(const char *temporary, const char *path, bool *ret_
         if (errno != ENOENT) {
             return no_log(path, strerror(errno), error);
         }
-        /* Unlike rename, link fails if another process put its log there meanwhile. */
-        if (link(temporary, path) == 0) {
+        if (put(from, path)) {
             return TIDE_OK;
         }
         *ret_again = errno == EEXIST;
-        return *ret_again || rename(temporary, path) == 0 ? TIDE_OK
-                                                          : no_log(path, strerror(errno), error);
+        return *ret_again || replace(from, path) ? TIDE_OK : no_log(path, strerror(errno), error);
     }
     tide_status status = TIDE_OK;
     /* A writer holds the lock as long as it lives, however it ends: the lock says whether the file
@@ -165,7 +221,7 @@ static tide_status take_name(const char *temporary, const char *path, bool *ret_
         if (status == TIDE_OK && is_left) {
             status = keep(path, error);
         }
-        if (status == TIDE_OK && rename(temporary, path) != 0) {
+        if (status == TIDE_OK && !replace(from, path)) {
             status = no_log(path, strerror(errno), error);
         }
     }
@@ -254,10 +310,10 @@ static tide_status map(tide_log_file *file, const tide_log_layout *layout, tide_
     return TIDE_OK;
 }
 
-static tide_status settle(const char *temporary, const char *path, tide_error *error) {
+static tide_status settle(const unfinished *from, const char *path, tide_error *error) {
     bool again = true;
     for (int i = 0; i < MAX_TRIES && again; i++) {
-        TIDE_TRY(take_name(temporary, path, &again, error));
+        TIDE_TRY(take_name(from, path, &again, error));
     }
     return again ? no_log(path, "other processes keep making it", error) : TIDE_OK;
 }
@@ -266,7 +322,7 @@ tide_status tide_log_file_open_as(const tide_hostmem *mem, const char *path,
                                   const tide_log_layout *layout, tide_log_file *ret_file,
                                   tide_error *error) {
     char expanded[PATH_BYTES];
-    tide_temporary_file temporary;
+    unfinished from;
     tide_log_file file = {.mem = mem, .descriptor = -1};
     TIDE_TRY(expand(path, expanded, error));
     file.path = tide_hostmem_text(mem, expanded);
@@ -274,13 +330,12 @@ tide_status tide_log_file_open_as(const tide_hostmem *mem, const char *path,
         return tide_fail(error, TIDE_NO_MEMORY, "the log %s: no host memory", path);
     }
     tide_status status = TIDE_OK;
-    /* Readable by the owner alone: the log contains names and paths of the program. */
-    int reason = tide_temporary_file_open(expanded, S_IRUSR | S_IWUSR, &temporary);
+    int reason = begin(expanded, &from);
     if (reason != 0) {
         status = no_log(path, strerror(reason), error);
         goto fail_make;
     }
-    file.descriptor = temporary.fd;
+    file.descriptor = from.fd;
     (void)flock(file.descriptor, LOCK_EX | LOCK_NB); /* succeeds: no other process knows the file */
     status = reserve(file.descriptor, path, (size_t)layout->file_bytes, error);
     if (status != TIDE_OK) {
@@ -290,11 +345,11 @@ tide_status tide_log_file_open_as(const tide_hostmem *mem, const char *path,
     if (status != TIDE_OK) {
         goto fail_reserve;
     }
-    status = settle(temporary.path, file.path, error);
+    status = settle(&from, file.path, error);
     if (status != TIDE_OK) {
         goto fail_settle;
     }
-    tide_temporary_file_remove(&temporary); /* the file keeps the name that it was given */
+    forget(&from);
     *ret_file = file;
     return TIDE_OK;
 
@@ -302,7 +357,7 @@ fail_settle:
     munmap(file.bytes, file.mapped_bytes);
 fail_reserve:
     close(file.descriptor);
-    tide_temporary_file_remove(&temporary);
+    forget(&from);
 fail_make:
     mem->release(mem->ctx, file.path);
     return status;
