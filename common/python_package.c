@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/setting.h"
+
 enum { FILE_INPUT = 257 }; /* Py_file_input: a sequence of statements, in every version */
 
 enum { NEEDED = 0, ASKED, DONE };
@@ -25,7 +27,12 @@ static const char CODE[] =
     "    package = sys.modules.get('_tidemark_recorder')\n"
     "    if package is None:\n"
     "        import importlib.util\n"
-    "        folder = os.path.join(os.environ['TIDEMARK_PYTHON'], 'tidemark')\n"
+    "        folder = os.environ.get('TIDEMARK_PYTHON')\n"
+    "        if folder is None:\n" /* the program has emptied its environment */
+    "            with open('/proc/self/environ', errors='surrogateescape') as file:\n"
+    "                at_start = file.read().split('\\0')\n"
+    "            folder = dict(line.partition('=')[::2] for line in at_start)['TIDEMARK_PYTHON']\n"
+    "        folder = os.path.join(folder, 'tidemark')\n"
     "        spec = importlib.util.spec_from_file_location(\n"
     "            '_tidemark_recorder', os.path.join(folder, '__init__.py'),\n"
     "            submodule_search_locations=[folder])\n"
@@ -89,7 +96,7 @@ void tide_python_package_wake(void) {
         !atomic_compare_exchange_strong(&state, &expected, ASKED)) {
         return;
     }
-    if (getenv("TIDEMARK_PYTHON") == NULL || !find("Py_AddPendingCall", &add_call) ||
+    if (tide_setting("TIDEMARK_PYTHON") == NULL || !find("Py_AddPendingCall", &add_call) ||
         !find("Py_IsInitialized", &is_initialized)) {
         atomic_store(&state, DONE);
     } else if (is_initialized() == 0 || add_call(import_package, NULL) != 0) {

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/hostmem.h"
 #include "launch/launch_internal.h"
@@ -105,11 +106,23 @@ static void add_scratch(builder *to, const tide_launch *launch) {
     }
 }
 
+/* The program may go to another folder before the log is made. */
+static bool make_absolute(const char *path, char *ret_path, size_t n_room) {
+    char here[TIDE_LAUNCH_PATH_BYTES] = "";
+    bool is_relative = path[0] != '/';
+    return (!is_relative || getcwd(here, sizeof(here)) != NULL) &&
+           snprintf(ret_path, n_room, "%s%s%s", here, is_relative ? "/" : "", path) < (int)n_room;
+}
+
 /* What live/ reads (live/record.h). */
 static void add_live(builder *to, const tide_launch *launch, const tide_launch_config *config) {
     char text[2 * TIDE_LAUNCH_PATH_BYTES];
     snprintf(text, sizeof(text), "%s/%%p.log", launch->logs);
-    set(to, "TIDEMARK_LIVE", config->log != NULL ? config->log : text);
+    if (config->log != NULL && !make_absolute(config->log, text, sizeof(text))) {
+        to->no_memory = true;
+        return;
+    }
+    set(to, "TIDEMARK_LIVE", text);
     set(to, "TIDEMARK_LIVE_STACKS", config->stacks);
     set(to, "TIDEMARK_LIVE_FULL", config->full);
     set_number(to, "TIDEMARK_LIVE_BYTES", config->log_bytes);

@@ -40,7 +40,11 @@ tide_status tide_launch_run(const tide_launch_config *config, tide_launch *ret_l
     TIDE_TRY(tide_launch_make_folder(ret_launch, config->cards != NULL, error));
     if (config->log == NULL && config->method != TIDE_LAUNCH_HISTORY &&
         tide_launch_has_live(ret_launch)) {
-        TIDE_TRY(tide_logs_make(ret_launch->logs, error));
+        /* Where nobody can have a folder that outlives a kill of this process, the run's has to do.
+         */
+        if (tide_logs_make(ret_launch->logs, NULL) != TIDE_OK) {
+            memcpy(ret_launch->logs, ret_launch->folder, sizeof(ret_launch->logs));
+        }
     }
     return run(program.path, config, ret_launch, error);
 }

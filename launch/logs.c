@@ -11,6 +11,8 @@
 
 #include "launch/logs_internal.h"
 
+#define UNFINISHED ".tidemark-" /* common/temporary_file.c */
+
 bool tide_logs_find_state(char ret_folder[TIDE_LAUNCH_PATH_BYTES]) {
     const char *state = getenv("XDG_STATE_HOME");
     const char *home = getenv("HOME");
@@ -63,7 +65,8 @@ void tide_logs_remove(const char *folder) {
         return;
     }
     for (struct dirent *entry = readdir(open_folder); entry != NULL; entry = readdir(open_folder)) {
-        if (strstr(entry->d_name, TIDE_LOGS_ENDING) != NULL) {
+        bool is_unfinished = strncmp(entry->d_name, UNFINISHED, strlen(UNFINISHED)) == 0;
+        if (is_unfinished || strstr(entry->d_name, TIDE_LOGS_ENDING) != NULL) {
             snprintf(path, sizeof(path), "%s/%s", folder, entry->d_name);
             (void)unlink(path); /* nobody is left to tell */
         }

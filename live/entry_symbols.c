@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "common/setting.h"
 #include "live/entry_internal.h"
 #include "live/record.h"
 
@@ -24,7 +25,7 @@ enum { PER_THREAD_STREAM = 2, FIRST_64_BIT_VERSION = 3020, FIVE_ARGUMENTS_VERSIO
 /* Whether anything is asked for at all: where nothing will be recorded, nobody is given a stand-in
  * who looks for one. */
 static bool may_record(void) {
-    const char *path = getenv("TIDEMARK_LIVE");
+    const char *path = tide_setting("TIDEMARK_LIVE");
     return path != NULL && path[0] != '\0';
 }
 

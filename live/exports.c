@@ -87,6 +87,10 @@ uint64_t tidemark_live_n_rows(void) {
     return stats.n_events;
 }
 
+void tidemark_live_finish(void) {
+    tide_live_finish();
+}
+
 void tidemark_live_pause(int is_paused, int stacks) {
     tide_live *live = tide_live_now();
     if (live != NULL) {

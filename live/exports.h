@@ -39,6 +39,9 @@ TIDE_LIVE_EXPORT int tidemark_live_is_called(const void *module);
  * not be written, and stderr says why. Waits for it. */
 TIDE_LIVE_EXPORT int tidemark_live_snapshot(const char *path);
 
+/* The process ends without what functions do at its end: the log is complete. */
+TIDE_LIVE_EXPORT void tidemark_live_finish(void);
+
 /* Rows so far. */
 TIDE_LIVE_EXPORT uint64_t tidemark_live_n_rows(void);
 

@@ -8,13 +8,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/setting.h"
 #include "live/state_internal.h"
 
 enum { PATH_BYTES = 4096 };
 
 void tide_live_tell_failure(void) {
     char path[PATH_BYTES];
-    const char *folder = getenv("TIDEMARK_RUN_FOLDER");
+    const char *folder = tide_setting("TIDEMARK_RUN_FOLDER");
     int saved = errno;
     if (folder != NULL &&
         snprintf(path, sizeof(path), "%s/%ld.oom", folder, (long)getpid()) < (int)sizeof(path)) {

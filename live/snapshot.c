@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/setting.h"
 #include "live/real.h"
 #include "live/state_internal.h"
 
@@ -49,7 +50,7 @@ static spawn_function *find_spawn(void) {
 
 int tide_live_snapshot(const char *path) {
     static char *environment[MAX_ENTRIES]; /* of the last one who asked; all are the same */
-    const char *program = getenv("TIDEMARK_PROGRAM");
+    const char *program = tide_setting("TIDEMARK_PROGRAM");
     tide_live *live = tide_live_now();
     pid_t child = -1;
     int how = 0;

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/setting.h"
 #include "live/driver.h"
 #include "live/memory.h"
 #include "live/python_frames.h"
@@ -36,7 +37,7 @@ void tide_live_tell(const char *format, ...) {
 /* ---- what is asked for ---- */
 
 static uint64_t number_of(const char *name, uint64_t otherwise) {
-    const char *text = getenv(name);
+    const char *text = tide_setting(name);
     char *end = NULL;
     uint64_t number = text != NULL ? strtoull(text, &end, 10) : 0;
     return text != NULL && end != text && *end == '\0' ? number : otherwise;
@@ -87,7 +88,7 @@ static void open_native(tide_live *to, const tide_hostmem *mem) {
 static tide_status open_log(const char *path) {
     tide_error error = {""};
     const tide_hostmem *mem = tide_live_memory();
-    const char *full = getenv("TIDEMARK_LIVE_FULL");
+    const char *full = tide_setting("TIDEMARK_LIVE_FULL");
     tide_recorder_config config;
     tide_recorder_config_init(&config);
     config.mem = mem;
@@ -98,7 +99,7 @@ static tide_status open_log(const char *path) {
     config.capture_stacks = false;
     config.row_bytes = sizeof(tide_live_row);
     tide_live next = {.generation = live.generation + 1,
-                      .stacks = stacks_of(getenv("TIDEMARK_LIVE_STACKS")),
+                      .stacks = stacks_of(tide_setting("TIDEMARK_LIVE_STACKS")),
                       .has_driver_rows = number_of("TIDEMARK_LIVE_DRIVER", 1) != 0,
                       .tells_failures = number_of("TIDEMARK_LIVE_ON_OOM", 0) != 0,
                       .every = number_of("TIDEMARK_LIVE_EVERY", 1)};
@@ -129,9 +130,10 @@ static void forget_parent(void) {
 /* The run that this process belongs to finds its log in the run's folder, wherever it lies. */
 static void link_log(void) {
     char path[PATH_BYTES];
-    const char *folder = getenv("TIDEMARK_RUN_FOLDER");
+    const char *folder = tide_setting("TIDEMARK_RUN_FOLDER");
     if (folder != NULL &&
-        snprintf(path, sizeof(path), "%s/%ld.log", folder, (long)getpid()) < (int)sizeof(path)) {
+        snprintf(path, sizeof(path), "%s/%ld.log", folder, (long)getpid()) < (int)sizeof(path) &&
+        strcmp(path, tide_live_path(&live)) != 0) {
         (void)unlink(path); /* of an earlier process with this number */
         (void)!symlink(tide_live_path(&live), path);
     }
@@ -164,7 +166,7 @@ tide_live *tide_live_open(void) {
     if (atomic_load_explicit(&state, memory_order_acquire) != UNUSED) {
         return tide_live_now();
     }
-    const char *path = getenv("TIDEMARK_LIVE");
+    const char *path = tide_setting("TIDEMARK_LIVE");
     if (path == NULL || path[0] == '\0') {
         return NULL; /* a program may set it later */
     }

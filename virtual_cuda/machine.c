@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/setting.h"
 #include "device/card_text.h"
 
 enum { NAME_BYTES = 64 };
@@ -56,8 +57,8 @@ static uint64_t bytes_of(const char *text) {
 }
 
 static void read_machine(void) {
-    const char *names = getenv("TIDEMARK_VIRTUAL_CARDS");
-    const char *memory = getenv("TIDEMARK_VIRTUAL_MEMORY");
+    const char *names = tide_setting("TIDEMARK_VIRTUAL_CARDS");
+    const char *memory = tide_setting("TIDEMARK_VIRTUAL_MEMORY");
     uint64_t total_bytes = memory != NULL ? bytes_of(memory) : 0;
     (void)tide_vc_runtime_major(); /* ends the program where it is not served */
     names = names != NULL && names[0] != '\0' ? names : "h100-80";

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/setting.h"
 #include "virtual_cuda/fork.h"
 #include "virtual_cuda/inexact.h"
 #include "virtual_cuda/machine.h"
@@ -40,7 +41,7 @@ bool tide_vc_is_late(void) {
     static int known; /* 1: no, 2: yes */
     int answer = __atomic_load_n(&known, __ATOMIC_RELAXED);
     if (answer == 0) {
-        const char *streams = getenv("TIDEMARK_STREAMS");
+        const char *streams = tide_setting("TIDEMARK_STREAMS");
         answer = streams != NULL && strcmp(streams, "late") == 0 ? 2 : 1;
         __atomic_store_n(&known, answer, __ATOMIC_RELAXED);
     }

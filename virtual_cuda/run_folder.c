@@ -10,9 +10,10 @@
 #include <unistd.h>
 
 #include "common/run_account.h"
+#include "common/setting.h"
 
 bool tide_vc_has_run_folder(void) {
-    const char *folder = getenv(TIDE_RUN_FOLDER_VARIABLE);
+    const char *folder = tide_setting(TIDE_RUN_FOLDER_VARIABLE);
     return folder != NULL && folder[0] != '\0';
 }
 
@@ -21,7 +22,7 @@ int tide_vc_run_open(const char *name, int flags) {
     if (!tide_vc_has_run_folder()) {
         return -1;
     }
-    int n = snprintf(path, sizeof(path), "%s/%s", getenv(TIDE_RUN_FOLDER_VARIABLE), name);
+    int n = snprintf(path, sizeof(path), "%s/%s", tide_setting(TIDE_RUN_FOLDER_VARIABLE), name);
     if (n < 0 || (size_t)n >= sizeof(path)) {
         return -1;
     }

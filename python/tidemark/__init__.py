@@ -21,9 +21,9 @@ tidemark.huggingface and tidemark.lightning have a callback each that calls step
 The package has a second use: `tidemark run` loads a copy of it, under a name of its own, into the
 interpreter of a recorded program, and calls _start().
 """
-import os
 import sys
 
+from . import settings
 from .marking import category, scope, snapshot, step
 
 __all__ = ["category", "scope", "snapshot", "step"]
@@ -45,7 +45,7 @@ def _start():
     cuda = sys.modules.get("torch.cuda")
     if not hasattr(cuda, "_lazy_call") or not hasattr(sys.modules["torch"], "Tensor"):
         return False
-    if "TIDEMARK_RUN_FOLDER" not in os.environ:
+    if settings.get("TIDEMARK_RUN_FOLDER") is None:
         return True
     from . import recording
 

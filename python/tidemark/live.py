@@ -5,9 +5,9 @@ phases, what tensors are, and how the program ended.
 """
 import array
 import ctypes
-import os
-import sys
 import weakref
+
+from . import names, settings
 
 NAMED = 2  # certainty of a category: it was read from the tensor itself
 ATTACHED, OTHER_ALLOCATOR = 1, 2  # tide_attach_state (live/attach.h)
@@ -28,27 +28,28 @@ class Live:
         self._describe = _typed(library.tidemark_live_describe, [text, text], None)
         self._name_module = _typed(library.tidemark_live_module, [ctypes.c_void_p, text], None)
         self._is_called = _typed(library.tidemark_live_is_called, [ctypes.c_void_p], ctypes.c_int)
+        self.close = _typed(library.tidemark_live_finish, [], None)
         self.n_rows = _typed(library.tidemark_live_n_rows, [], ctypes.c_uint64)
         self.named = {}  # id of a module -> weak reference to it
         self.resolver = None  # kept alive for the library
 
     def mark(self, name):
-        self._mark(name.encode())
+        self._mark(_bytes(name))
 
     def label(self, address, category, name):
-        self._label(address, category.encode(), name.encode(), NAMED)
+        self._label(address, _bytes(category), _bytes(name), NAMED)
 
     def texts(self, texts):
         """Numbers of texts, as name() takes them."""
-        return array.array("I", [self._text(text.encode()) for text in texts])
+        return array.array("I", [self._text(_bytes(text)) for text in texts])
 
     def name(self, addresses, texts, category):
         """Names the blocks at the addresses, one for each of texts(); those at 0 are left out."""
         at = array.array("Q", addresses)
-        self._name(at.buffer_info()[0], texts.buffer_info()[0], len(at), self._text(category.encode()))
+        self._name(at.buffer_info()[0], texts.buffer_info()[0], len(at), self._text(_bytes(category)))
 
     def describe(self, key, value):
-        self._describe(key.encode(), str(value).encode(errors="replace"))
+        self._describe(_bytes(key), _bytes(value))
 
     def watch_modules(self, torch):
         """Lets the library ask for the path of a module when it meets one that it does not know."""
@@ -62,7 +63,7 @@ class Live:
                 if self._is_called(module):  # else it may be gone, and must not be touched
                     self.name_modules(ctypes.cast(module, ctypes.py_object).value)
             except Exception as error:
-                print(f"tidemark: modules have no names: {type(error).__name__}: {error}", file=sys.stderr)
+                names.tell_nameless(error)
             return 0
 
         self.resolver = resolve
@@ -74,7 +75,7 @@ class Live:
             key = id(module)
             if self.named.get(key, _nothing)() is not module:
                 self.named[key] = weakref.ref(module, self._forget(key))
-                self._name_module(key, (path or type(module).__name__).encode())
+                self._name_module(key, _bytes(path or type(module).__name__))
 
     def _forget(self, key):
         def forget(reference):
@@ -89,6 +90,11 @@ def _nothing():
     return None
 
 
+def _bytes(text):
+    """Names of a program may be any text; what is no Unicode is shown by its number."""
+    return str(text).encode(errors="backslashreplace")
+
+
 def _typed(function, arguments, result):
     function.argtypes, function.restype = arguments, result
     return function
@@ -97,6 +103,6 @@ def _typed(function, arguments, result):
 def find():
     """The library of this process; None: it is not preloaded, or nothing asked it to record."""
     library = ctypes.CDLL(None)
-    if not os.environ.get("TIDEMARK_LIVE") or not hasattr(library, "tidemark_live_attach"):
+    if not settings.get("TIDEMARK_LIVE") or not hasattr(library, "tidemark_live_attach"):
         return None
     return Live(library)

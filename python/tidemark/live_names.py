@@ -25,11 +25,11 @@ class LiveNames:
         import torch
 
         for module in names.outermost(names.alive(torch.nn.Module)):
-            for name, parameter in module.named_parameters():
+            for name, parameter in names.named(lambda: module.named_parameters()):
                 self.name_of.add(parameter, name)
                 self._name(parameter, "parameter", name)
                 self._name(parameter.grad, "gradient", name + ".grad")
-            for name, buffer in module.named_buffers():
+            for name, buffer in names.named(lambda: module.named_buffers()):
                 self._name(buffer, "buffer", name)
         for optimizer in names.alive(torch.optim.Optimizer):
             self.marks.has_optimizer = True
@@ -70,7 +70,7 @@ class LiveNames:
 
         self.n_named = len(parameters)
         for module in names.outermost(names.alive(torch.nn.Module)):
-            for name, parameter in module.named_parameters():
+            for name, parameter in names.named(lambda: module.named_parameters()):
                 self.name_of.add(parameter, name)
 
     def _name(self, tensor, category, name):

@@ -7,6 +7,8 @@ imported, because libraries are preloaded when the process starts.
 import os
 import sys
 
+from . import settings
+
 NAMED = 2  # certainty of a category: somebody named it (live/record.h)
 MAX_CATEGORIES = 64  # of the program's own; a snapshot has room for more, but not for any number
 MAX_CATEGORY_BYTES = 127
@@ -45,7 +47,7 @@ def _find_live():
 
 
 _live = _find_live()
-_is_recorded = _live is not None or "TIDEMARK_RUN_FOLDER" in os.environ
+_is_recorded = _live is not None or settings.get("TIDEMARK_RUN_FOLDER") is not None
 
 
 def _history():

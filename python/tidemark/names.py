@@ -64,17 +64,17 @@ class Names:
 
         self.n_named = len(parameters)
         for module in outermost(alive(torch.nn.Module)):
-            for name, parameter in module.named_parameters():
+            for name, parameter in named(lambda: module.named_parameters()):
                 self.name_of.setdefault(id(parameter), name)
 
     def _look_at_modules(self, modules):
         counts = self.marks.here()
         for module in outermost(modules):
-            for name, parameter in module.named_parameters():
+            for name, parameter in named(lambda: module.named_parameters()):
                 self.name_of.setdefault(id(parameter), name)
                 self._add(counts, parameter, "parameter", name)
                 self._add(counts, parameter.grad, "gradient", name + ".grad")
-            for name, buffer in module.named_buffers():
+            for name, buffer in named(lambda: module.named_buffers()):
                 self._add(counts, buffer, "buffer", name)
 
     def add_own(self, device, address, category, name):
@@ -102,6 +102,33 @@ class Names:
             self.seen[name, category, device] = address
             self.rows.append(row)
 
+
+
+_told = []  # whether the sentence about modules without names was said
+
+
+def tell(text):
+    """A line on the process's own stderr: the program may have put something of its own into sys.stderr."""
+    try:
+        os.write(2, f"tidemark: {text}\n".encode(errors="backslashreplace"))
+    except OSError:
+        pass  # it is closed
+
+
+def tell_nameless(error):
+    """A class of the program's may do anything when it is asked for its names; the recording goes on."""
+    if not _told:
+        _told.append(True)
+        tell(f"some modules have no names: {type(error).__name__}: {error}")
+
+
+def named(function):
+    """The pairs that a module gives, named_parameters() for one; none where it raises."""
+    try:
+        return list(function())
+    except Exception as error:
+        tell_nameless(error)
+        return []
 
 
 def keeps_workspaces():

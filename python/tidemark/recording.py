@@ -13,7 +13,7 @@ import signal
 import sys
 import threading
 
-from . import live, live_names, names, own_history, program, saving, steps
+from . import live, live_names, names, own_history, program, saving, settings, steps
 
 MAX_ENTRIES = 1_000_000  # events that PyTorch keeps; older ones are dropped, and counted in the answer
 
@@ -41,7 +41,7 @@ def prepare(cuda):
     global _recording
     if _recording is not None:
         return
-    _recording = Recording(os.environ["TIDEMARK_RUN_FOLDER"])
+    _recording = Recording(settings.get("TIDEMARK_RUN_FOLDER"))
     os.register_at_fork(after_in_child=_forget_parent)
     atexit.register(_finish)
     _wrap_exit()
@@ -115,7 +115,7 @@ def _watch_workspaces(torch):
 
 def _begin_values():
     """What a program reads of small tensors (see shadow.py)."""
-    if os.environ.get("TIDEMARK_VALUES") != "zero":
+    if settings.get("TIDEMARK_VALUES") != "zero":
         from . import shadow
 
         shadow.start()
@@ -126,7 +126,7 @@ def _switch_on(switch, stacks="python"):
 
 
 def _at_out_of_memory(device, asked, total, free):
-    _recording.names.look()
+    _name_all(_recording)
 
 
 def _forget_parent():
@@ -154,14 +154,22 @@ def _write(recording):
         return
     if recording.marks.live is not None:
         recording.marks.add("program ends")
-        recording.names.look()
+        _name_all(recording)
     elif recording.has_history:
         recording.marks.add("program ends")
-        recording.names.look()
+        _name_all(recording)
         snapshot = recording.look()
         _replace(recording.folder, "pickle", lambda file: pickle.dump(snapshot, file, protocol=4))
     text = json.dumps(program.describe(torch, recording)).encode()
     _replace(recording.folder, "json", lambda file: file.write(text))
+
+
+def _name_all(recording):
+    """What follows is told without names, too."""
+    try:
+        recording.names.look()
+    except Exception as error:
+        names.tell_nameless(error)
 
 
 def _replace(folder, ending, write):
@@ -183,7 +191,14 @@ def end_now():
     workers = sys.modules.get("multiprocessing")
     for worker in workers.active_children() if workers is not None else ():
         worker.terminate()
+    _close_log()
     _real_exit(0)
+
+
+def _close_log():
+    """The process ends now, and that without the library's last function: its log is whole."""
+    if _recording.marks.live is not None:
+        _recording.marks.live.close()
 
 
 def _end_by_signal(number, frame):
@@ -201,6 +216,7 @@ def _wrap_exit():
 
     def _exit(status):
         _finish()
+        _close_log()
         _real_exit(status)
 
     os._exit = _exit
@@ -224,4 +240,4 @@ def _hide_our_frames():
 
 
 def _tell(text):
-    print(f"tidemark: {text}", file=sys.stderr, flush=True)
+    names.tell(text)

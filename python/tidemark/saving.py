@@ -8,12 +8,13 @@ import functools
 import os
 import sys
 
+from . import settings
 from .imports import when_imported
 
 
 def keep_in_view():
     """Takes the place of the function of safetensors, if there is a scratch view."""
-    if "TIDEMARK_SCRATCH" in os.environ:
+    if settings.get("TIDEMARK_SCRATCH") is not None:
         when_imported({"safetensors": _change})
 
 
@@ -46,5 +47,5 @@ def _make_copy(filename):
             pass
     except OSError:
         return filename
-    copy = os.environ["TIDEMARK_SCRATCH"] + "/files" + os.path.realpath(filename)
+    copy = settings.get("TIDEMARK_SCRATCH") + "/files" + os.path.realpath(filename)
     return copy if os.path.lexists(copy) else filename

@@ -13,14 +13,13 @@ taken to be zero, as the card gives it; such a shadow is `assumed`, and so is wh
 TIDEMARK_VALUES says where: "shadow", in all threads from the first CUDA call on; "auto", in the
 functions of regions.py, which read values; "zero", nowhere. docs/decisions has the reasons.
 """
-import os
 import threading
 import weakref
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from . import card, dynamic, schema
+from . import card, dynamic, schema, settings
 
 LIMIT_BYTES = 1 << 19  # 65,536 elements of 8 bytes
 
@@ -323,7 +322,7 @@ def _watch_what_no_operator_tells(ref):
 
 def start(values=None):
     """Begins what TIDEMARK_VALUES asks for. CUDA is about to be initialised, or is."""
-    values = values or os.environ.get("TIDEMARK_VALUES") or "auto"
+    values = values or settings.get("TIDEMARK_VALUES") or "auto"
     if values == "zero" or not card.is_virtual():
         return
     from . import regions

@@ -9,8 +9,9 @@ once, because the optimizer then steps once. The first step begins with the firs
 Where nothing is optimised, a step begins with each call of the module that was called first. A program
 that calls tidemark.step() has the steps that it tells, and no others.
 """
-import os
 import threading
+
+from . import settings
 
 MAX_CALLS = 20_000  # that are marked: a server may make millions
 
@@ -79,7 +80,7 @@ def watch(marks, names, end_now):
     _watch_optimizers(marks, names, end_now)
     _watch_backward(marks)
     _watch_forgetting(marks)
-    n_calls = int(os.environ.get("TIDEMARK_CALLS", 0))
+    n_calls = int(settings.get("TIDEMARK_CALLS", 0))
     if n_calls > 0:
         _watch_calls(marks, n_calls, end_now)
 
@@ -139,7 +140,7 @@ def mark_own(marks, end_now):
 
 def _count(marks, end_now):
     marks.n_steps += 1
-    if marks.n_steps == int(os.environ.get("TIDEMARK_STEPS", 0)):
+    if marks.n_steps == int(settings.get("TIDEMARK_STEPS", 0)):
         end_now()
 
 
