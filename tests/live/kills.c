@@ -108,7 +108,8 @@ static int count_others(const char *folder, const char *name) {
     DIR *open_folder = opendir(folder);
     for (struct dirent *entry = open_folder != NULL ? readdir(open_folder) : NULL; entry != NULL;
          entry = readdir(open_folder)) {
-        n += entry->d_name[0] != '.' && strcmp(entry->d_name, name) != 0;
+        n += strcmp(entry->d_name, name) != 0 && strcmp(entry->d_name, ".") != 0 &&
+             strcmp(entry->d_name, "..") != 0;
     }
     if (open_folder != NULL) {
         (void)closedir(open_folder);
