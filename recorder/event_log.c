@@ -227,7 +227,8 @@ static bool base_add_block(tide_event_log *log, const tide_event *event) {
     return base_add(log, &block.event);
 }
 
-/* The block keeps what a row said of it. */
+/* The block keeps what a row said of it. What is known by a rule replaces nothing, as it does not
+ * where the rows are read one by one (launch/document_tensors.c). */
 static void base_label(tide_event_log *log, const tide_event *event) {
     uint64_t row = 0;
     if (tide_map_find(&log->base_at, event->address << 2, &row)) {
@@ -235,6 +236,10 @@ static void base_label(tide_event_log *log, const tide_event *event) {
         tide_live_row block;
         memcpy(&label, event, sizeof(label));
         memcpy(&block, base_at(log, row), sizeof(block));
+        if (label.event.category != TIDE_CERTAINTY_NAMED &&
+            block.event.category != TIDE_CERTAINTY_UNKNOWN) {
+            return;
+        }
         block.node = label.node;
         block.event.name = label.event.name;
         block.event.category = label.event.category;
