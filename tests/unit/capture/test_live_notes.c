@@ -115,9 +115,13 @@ static void what_is_no_event_stands_between_the_events(void **state) {
     made_log_call(&log, 2, 64, 4096, "cudaHostAlloc", "others");
     made_log_label(&log, AT, "input", "", TIDE_CERTAINTY_RULE);
     found of = close_and_recover(&log);
-    assert_int_equal(of.snapshot->n_events, 3);
+    assert_int_equal(of.snapshot->n_events, 5); /* pinned memory has events of its own */
+    assert_int_equal(of.notes.pinned_device, 1);
+    assert_int_equal(of.snapshot->events[2].device, 0);
+    assert_int_equal(of.snapshot->events[3].device, 1);
+    assert_int_equal(of.snapshot->events[4].device, 1);
     expect_marks(&of, "0:step begins 0, 2:backward begins 3");
-    expect_labels(&of, "2:h.0.weight=parameter! 3:=input");
+    expect_labels(&of, "2:h.0.weight=parameter! 5:=input");
     expect_calls(&of, "0:cudaMalloc 2097152 PyTorch, 3:cudaHostAlloc 4096 others");
     assert_int_equal(of.notes.calls[0].action, 0);
     assert_int_equal(of.notes.calls[1].action, 2);
