@@ -234,7 +234,7 @@ tide_status tide_launch_read_log(const char *path, tide_launch_log *ret, tide_er
 
 tide_status tide_launch_recover(const char *path, tide_snapshot **ret_snapshot,
                                 tide_recover_report *ret_report, tide_error *error) {
-    tide_launch_log log;
+    tide_launch_log log = {.rank = -1};
     TIDE_TRY(tide_launch_read_log(path, &log, error));
     *ret_snapshot = log.snapshot;
     *ret_report = log.report;

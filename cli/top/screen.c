@@ -59,7 +59,7 @@ static void put_lines(const char *text, size_t n_room) {
     size_t n_shown = n_lines <= n_room ? n_lines : n_room - 1;
     for (size_t i = 0; i < n_shown; i++) {
         const char *end = strchr(text, '\n');
-        fwrite(text, 1, (size_t)(end - text), stdout);
+        (void)fwrite(text, 1, (size_t)(end - text), stdout);
         fputs(END_OF_LINE, stdout);
         text = end + 1;
     }
