@@ -220,7 +220,8 @@ static tide_status take_events(caller *of) {
 
 /* ---- the tables ---- */
 
-/* One more than the highest device; the program's events and the calls that become events. */
+/* One more than the highest device: of the program's events, of its streams, whose events may have
+ * been dropped, and of the calls that become events. */
 static size_t count_devices(const caller *of) {
     const tide_log_contents *contents = of->contents;
     size_t n = 1;
@@ -229,6 +230,9 @@ static size_t count_devices(const caller *of) {
     }
     for (size_t i = 0; i < contents->n_base; i++) {
         n = contents->base[i].device >= n ? (size_t)contents->base[i].device + 1 : n;
+    }
+    for (size_t i = 0; i < of->tables->n_streams; i++) {
+        n = of->tables->streams[i].device >= n ? (size_t)of->tables->streams[i].device + 1 : n;
     }
     for (size_t i = 0; of->takes_devices && i < contents->n_notes; i++) {
         size_t device = action_of(&contents->notes[i]) >= 0 ? contents->notes[i].row.device : 0;

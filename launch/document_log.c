@@ -132,6 +132,9 @@ static tide_status set_devices(const tide_recover_notes *notes, tide_snapshot *s
         size_t device = snapshot->start_segments[i].device;
         n = device >= n ? device + 1 : n;
     }
+    for (size_t i = 0; i < snapshot->n_streams; i++) { /* its rows may have been dropped */
+        n = snapshot->streams[i].device >= n ? (size_t)snapshot->streams[i].device + 1 : n;
+    }
     tide_snapshot_device *devices = tide_arena_alloc(&snapshot->arena, n, sizeof(*devices));
     if (devices == NULL) {
         return TIDE_NO_MEMORY;
