@@ -127,6 +127,9 @@ static void add_live(builder *to, const tide_launch *launch, const tide_launch_c
     set(to, "TIDEMARK_LIVE_FULL", config->full);
     set_number(to, "TIDEMARK_LIVE_BYTES", config->log_bytes);
     set_number(to, "TIDEMARK_LIVE_EVERY", config->every);
+    if (config->skips_calls) {
+        set(to, "TIDEMARK_LIVE_DRIVER", "0");
+    }
     set_number(to, "TIDEMARK_LIVE_ON_OOM", config->tells_failures);
     /* The log is no file of the program's. */
     snprintf(text, sizeof(text), "%s", config->log != NULL ? config->log : launch->logs);

@@ -51,6 +51,7 @@ typedef struct tide_launch_config {
                            of the run */
     uint64_t log_bytes; /* room for each log; 0: 256 MiB */
     const char *full;   /* "keep-newest", "stop": what a full log does */
+    bool skips_calls;   /* calls of CUDA get no rows of their own */
     uint64_t every;     /* whole stacks in every so many steps; 0: in all */
     const char *output; /* the file that takes its output, and it has no input then; NULL: it has
                            those of this process */

@@ -27,6 +27,11 @@ const char *tide_choice_full(size_t i) {
     return choice(VALUES, N_OF(VALUES), i);
 }
 
+const char *tide_choice_driver(size_t i) {
+    static const char *const VALUES[] = {"on", "off"};
+    return choice(VALUES, N_OF(VALUES), i);
+}
+
 static const struct {
     const char *name;
     int number;
@@ -71,6 +76,7 @@ tide_status tide_live_options_apply(const tide_live_options *options, tide_launc
     config->log_bytes = options->log_bytes;
     config->full = options->full;
     config->every = options->every;
+    config->skips_calls = strcmp(options->driver, "off") == 0;
     config->asked_by = signal_of(options->signal);
     config->tells_failures = options->on_oom;
     return TIDE_OK;

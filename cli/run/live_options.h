@@ -15,6 +15,7 @@ typedef struct tide_live_options {
     const char *stacks; /* "python", "native", "both", "none" */
     const char *log;    /* NULL: in a folder of the run's own */
     uint64_t log_bytes; /* 0: 256 MiB */
+    const char *driver; /* "on", "off" */
     const char *full;   /* "keep-newest", "stop" */
     uint64_t every;     /* 0: whole stacks in every step */
     const char *signal; /* that asks for a snapshot of the running program; NULL: none */
@@ -22,12 +23,13 @@ typedef struct tide_live_options {
 } tide_live_options;
 
 #define TIDE_LIVE_OPTIONS_DEFAULT                                                                  \
-    { .method = "auto", .stacks = "python", .full = "keep-newest" }
+    { .method = "auto", .stacks = "python", .full = "keep-newest", .driver = "on" }
 
 /* The i-th value, NULL past the last, as tide_option.choice_at wants it. */
 const char *tide_choice_method(size_t i);
 const char *tide_choice_stacks(size_t i);
 const char *tide_choice_full(size_t i);
+const char *tide_choice_driver(size_t i);
 const char *tide_choice_signal(size_t i);
 
 /* Rows of a table whose values have a tide_live_options at `at`. */
@@ -43,6 +45,10 @@ const char *tide_choice_signal(size_t i);
         TIDE_OPTION_OF(CHOICE, "full", NULL, tide_choice_full,                                     \
                        (at) + offsetof(tide_live_options, full),                                   \
                        "a full log keeps its newest events, or stops; default keep-newest"),       \
+        TIDE_OPTION_OF(CHOICE, "driver", NULL, tide_choice_driver,                                 \
+                       (at) + offsetof(tide_live_options, driver),                                 \
+                       "whether calls of CUDA that take memory are recorded, too, whoever makes "  \
+                       "them; default on"),                                                        \
         TIDE_OPTION_OF(CHOICE, "signal", NULL, tide_choice_signal,                                 \
                        (at) + offsetof(tide_live_options, signal),                                 \
                        "this signal, sent to tidemark run, writes a snapshot of the running "      \
