@@ -61,7 +61,8 @@ static const tide_option_table TABLE = {
     .notes =
         "The program's output, input and exit status are its own; 125: it could not be started.\n"
         "Several processes write a snapshot each, named by rank or process id, and one report.\n"
-        "docs/live.md says what is recorded, docs/virtual-cuda.md what is exact on a virtual card.\n",
+        "docs/live.md says what is recorded; docs/virtual-cuda.md, what is exact on a virtual "
+        "card.\n",
 };
 
 /* ---- the command ---- */
