@@ -3,6 +3,7 @@
 As in names.py, the address is read from the tensor itself. The library is told in which place of its log
 that was. So a gradient, which is a new block in each step, is named in each step.
 """
+import itertools
 import operator
 import weakref
 
@@ -119,13 +120,13 @@ class _Optimizer:
         if here != self.was:
             self.was = here
             self.live.name(here, self.of_parameters, "parameter")
-        self.live.name(addresses_of([p.grad for p in parameters]), self.of_gradients, "gradient")
+        self.live.name(addresses_of(list(map(_gradient, parameters))), self.of_gradients, "gradient")
 
     def look_at_state(self, optimizer, parameters):
         """A tensor of the state stays where it is; another one may come in its place."""
         found = [optimizer.state.get(p) for p in parameters]
         states = [state if isinstance(state, dict) else {} for state in found]
-        ids = [id(value) for state in states for value in state.values()]
+        ids = list(map(id, itertools.chain.from_iterable(map(dict.values, states))))
         if ids != self.state_ids:
             self.state_ids = ids
             named = [(value, f"{name}.{key}") for name, state in zip(self.names, states)
@@ -134,14 +135,20 @@ class _Optimizer:
             self.live.name(here, self.live.texts(name for _, name in named), "optimizer_state")
 
 
+_is_cuda = operator.attrgetter("is_cuda")
+_gradient = operator.attrgetter("grad")
+
+
 def addresses_of(values):
     """Where the blocks of tensors begin; 0: it is no tensor on a card, or has no memory of its own."""
-    try:  # the common case first: this is done in each step
-        if not any(value.storage_offset() for value in values if value is not None):
-            return [0 if value is None or not value.is_cuda else value.data_ptr() for value in values]
-        return [address_of(value) for value in values]
-    except (AttributeError, RuntimeError, NotImplementedError):
-        return [address_of(value) for value in values]
+    import torch
+
+    try:  # the common case first, without a loop in Python: this is done in each step
+        if not any(map(torch.Tensor.storage_offset, values)) and all(map(_is_cuda, values)):
+            return list(map(torch.Tensor.data_ptr, values))
+    except (AttributeError, RuntimeError, TypeError, NotImplementedError):
+        pass  # there is something else among them, such as None
+    return [0 if value is None else address_of(value) for value in values]
 
 
 def address_of(value):
