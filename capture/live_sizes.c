@@ -200,12 +200,12 @@ static uint64_t block_of(const sizer *s, size_t point, uint64_t requested_bytes,
 static void take_alloc(sizer *s, tide_event *row) {
     size_t point = point_of(s, row->address);
     bool is_told = row->block_bytes > row->requested_bytes;
-    if (s->block[point] == 0) {
-        uint64_t n_bytes =
-            block_of(s, point, row->requested_bytes, is_told ? row->block_bytes : UINT64_MAX);
-        s->block[point] = n_bytes <= TIDE_MAX_BLOCK_BYTES ? n_bytes : row->requested_bytes;
+    uint64_t n_bytes =
+        block_of(s, point, row->requested_bytes, is_told ? row->block_bytes : UINT64_MAX);
+    if (s->block[point] == 0) { /* else the release of the block that was there is missing */
         add_wall(s, point);
     }
+    s->block[point] = n_bytes <= TIDE_MAX_BLOCK_BYTES ? n_bytes : row->requested_bytes;
     s->requested[point] = row->requested_bytes;
     row->block_bytes = s->block[point];
 }
