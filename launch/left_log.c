@@ -70,6 +70,11 @@ static tide_status add_up(const tide_snapshot *snapshot, int pinned_device, tide
     account accounts[MAX_DEVICES] = {{0}};
     size_t n_devices = 1;
     start(accounts, snapshot);
+    for (size_t i = 0; i < snapshot->n_start_segments; i++) { /* it may do nothing since */
+        size_t device = snapshot->start_segments[i].device;
+        bool is_card = (int)device != pinned_device;
+        n_devices = is_card && device >= n_devices ? device + 1 : n_devices;
+    }
     for (size_t i = 0; i < snapshot->n_events; i++) {
         size_t device = snapshot->events[i].device;
         bool is_card = (int)device != pinned_device;
