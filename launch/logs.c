@@ -58,6 +58,15 @@ tide_status tide_logs_make(char ret_folder[TIDE_LAUNCH_PATH_BYTES], tide_error *
                           (int)n, ret_folder, strerror(errno));
 }
 
+/* Whether a recorder has made it: PID.log, what it names after that, and what it had not finished.
+ */
+static bool is_ours(const char *name) {
+    size_t n_digits = strspn(name, "0123456789");
+    bool is_log =
+        n_digits > 0 && strncmp(name + n_digits, TIDE_LOGS_ENDING, strlen(TIDE_LOGS_ENDING)) == 0;
+    return is_log || strncmp(name, UNFINISHED, strlen(UNFINISHED)) == 0;
+}
+
 void tide_logs_remove(const char *folder) {
     char path[2 * TIDE_LAUNCH_PATH_BYTES];
     DIR *open_folder = folder[0] != '\0' ? opendir(folder) : NULL;
@@ -65,8 +74,7 @@ void tide_logs_remove(const char *folder) {
         return;
     }
     for (struct dirent *entry = readdir(open_folder); entry != NULL; entry = readdir(open_folder)) {
-        bool is_unfinished = strncmp(entry->d_name, UNFINISHED, strlen(UNFINISHED)) == 0;
-        if (is_unfinished || strstr(entry->d_name, TIDE_LOGS_ENDING) != NULL) {
+        if (is_ours(entry->d_name)) {
             snprintf(path, sizeof(path), "%s/%s", folder, entry->d_name);
             (void)unlink(path); /* nobody is left to tell */
         }
