@@ -273,6 +273,14 @@ static tide_status describe(recovery *of) {
     return TIDE_OK;
 }
 
+/* Our own logs have one device. */
+static void repair_streams(recovery *of) {
+    for (size_t i = 0; i < of->tables.n_streams && !of->contents.is_of_live; i++) {
+        of->report->n_records_damaged += of->tables.streams[i].device > 0;
+        of->tables.streams[i].device = 0;
+    }
+}
+
 /* The rows of live/ do not say how large blocks were. */
 static tide_status size_blocks(recovery *of) {
     const tide_live_tables rows = {.base = of->base,
@@ -295,6 +303,7 @@ static tide_status build(recovery *of) {
     drop_folded(of);
     TIDE_TRY(size_blocks(of));
     TIDE_TRY(repair_scopes(of));
+    repair_streams(of);
     for (size_t i = 0; i < of->contents.n_events; i++) {
         refer(of, &of->contents.events[i]);
     }
