@@ -143,11 +143,17 @@ static bool give_tracker(allocator of, const struct link_map *library) {
 }
 
 static void tell_version(const char *text) {
-    char line[128];
+    char line[160];
     tide_live_describe("software.torch", text);
     if (version->name[0] == '\0') {
         (void)snprintf(line, sizeof(line),
                        "PyTorch %.32s is not known here: pools and nodes of autograd are not told",
+                       text);
+        tide_live_describe("live.limited", line);
+    } else if (version->pool_at == 0) {
+        (void)snprintf(line, sizeof(line),
+                       "PyTorch %.32s does not say which private pool an event is in: private "
+                       "pools are not told",
                        text);
         tide_live_describe("live.limited", line);
     }

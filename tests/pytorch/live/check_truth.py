@@ -68,6 +68,9 @@ def check_faults(run, result):
     if result.texts:
         return
     for name, plant in FAULTS.items():
+        if not run.can_see(name):
+            result.notes.append(f"{name} cannot be seen with this PyTorch")
+            continue
         spoilt = copy.deepcopy(run)
         plant(spoilt)
         if not spoilt.compared().texts:
@@ -85,6 +88,7 @@ def run_case(chosen, case, scratch):
     try:
         run = compare.Run(chosen.tidemark, folder, case.stacks)
         result = run.compared()
+        result.actions.update(run.readings[-1]["lacks"])
         if case.has_faults:
             check_faults(run, result)
     except (OSError, ValueError, KeyError, AssertionError, subprocess.CalledProcessError) as error:

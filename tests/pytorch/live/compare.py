@@ -15,7 +15,8 @@ import native
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "live"))
 from read_log import Log  # noqa: E402
 
-NOT_TOLD = ()  # the pool, before PyTorch 2.9 and in what tidemark exports
+NOT_TOLD = ()  # the pool, in the history of some versions of PyTorch and in what tidemark exports
+NO_LINE = (1 << 64) - 1  # of code that belongs to no line
 SHOWN = 4  # differences of a kind
 
 
@@ -91,11 +92,13 @@ def windows(log):
 
 def is_python(frame):
     """Native frames have no line, or that of a source in C++."""
-    return frame["line"] > 0 and not frame["filename"].endswith((".c", ".h", ".cpp", ".cc", ".cu", ".S"))
+    is_named = frame["line"] > 0 or frame["filename"].endswith(".py")
+    return is_named and not frame["filename"].endswith((".c", ".h", ".cpp", ".cc", ".cu", ".S"))
 
 
 def frames_of(entry):
-    return tuple((f["filename"], f["line"], f["name"]) for f in entry.get("frames", ()) if is_python(f))
+    return tuple((f["filename"], f["line"] if f["line"] != NO_LINE else 0, f["name"])
+                 for f in entry.get("frames", ()) if is_python(f))
 
 
 def of_trace(device, entry):
@@ -145,14 +148,14 @@ STATES = {"active_awaiting_free": "active_pending_free"}  # the name until PyTor
 SEGMENT_FIELDS = ("total_size", "stream", "allocated_size", "active_size", "requested_size", "segment_type", "segment_pool_id", "is_expandable")
 
 
-def compare_segments(result, ours, theirs, has_all_stacks):
+def compare_segments(result, ours, theirs, has_all_stacks, fields):
     """Both in the form of PyTorch's snapshot. has_all_stacks: theirs has the stack of every block."""
     mine = {(s["device"], s["address"]): s for s in ours}
     other = {(s["device"], s["address"]): s for s in theirs}
     for key in sorted(mine.keys() ^ other.keys()):
         result.differs("segments", f"segment {key} is only {'ours' if key in mine else 'theirs'}")
     for key in sorted(mine.keys() & other.keys()):
-        for field in SEGMENT_FIELDS:
+        for field in fields:
             a, b = mine[key].get(field), other[key].get(field)
             a, b = (tuple(a), tuple(b)) if isinstance(b, (list, tuple)) else (a, b)
             if field in other[key] and a != b:
@@ -228,6 +231,21 @@ class Run:
             return traces
         return {device: [event._replace(frames=()) for event in events] for device, events in traces.items()}
 
+    def can_see(self, fault):
+        """Whether PyTorch tells what the fault changes. That of 2.14 tells all."""
+        has_pools = any("pool_id" in entry for trace in self.readings[-1]["snapshot"]["device_traces"] for entry in trace)
+        can = {"another pool": has_pools, "a segment of another pool": self.readings[-1]["torch"] >= (2, 8)}
+        return can.get(fault, True) or self.readings[-1]["torch"] >= (2, 14)
+
+    def fields(self, result):
+        """Those of segments. Before PyTorch 2.8 an event does not say its pool, and the log must admit it."""
+        if self.readings[-1]["torch"] >= (2, 8):
+            return SEGMENT_FIELDS
+        result.notes.append("no pools are told")
+        if "private pools are not told" not in self.log.texts.get("live.limited", ""):
+            result.differs("pools", "the log does not say that they are unknown", self.log.texts.get("live.limited"))
+        return tuple(field for field in SEGMENT_FIELDS if field != "segment_pool_id")
+
     def compared(self):
         result, found = Result(), windows(self.log)
         if len(found) != len(self.readings):
@@ -243,6 +261,6 @@ class Run:
             for segment in last["snapshot"]["segments"]:
                 for block in segment["blocks"]:
                     block["frames"] = []
-        compare_segments(result, self.own["segments"], last["snapshot"]["segments"], last["has_all"])
+        compare_segments(result, self.own["segments"], last["snapshot"]["segments"], last["has_all"], self.fields(result))
         compare_exported(result, self.own, found[-1].before)
         return result

@@ -23,6 +23,18 @@ library.tidemark_live_mark.argtypes = [ctypes.c_char_p]
 library.tidemark_live_snapshot.argtypes = [ctypes.c_char_p]
 
 
+VERSION = tuple(int(part) for part in torch.__version__.split(".")[:2])
+LACKS = () if hasattr(memory, "_annotate_tensor") else ("annotate",)  # actions that this PyTorch does not have
+
+
+def leave_out_sources():
+    """Behind a line of generated code, PyTorch puts those of the program that the code was made from: no call stack
+    has them."""
+    cache = sys.modules.get("torch._inductor.codecache")
+    if cache is not None:
+        cache.PyCodeCache.stack_frames_for_code = staticmethod(lambda path, line: None)
+
+
 def mark(text):
     """Nothing happens before the library's first row; there is no log yet."""
     library.tidemark_live_mark(text.encode())
@@ -51,11 +63,12 @@ class Oracle:
 
     def snapshot(self, *arguments, **named):
         mark(f"history read {self.n_readings}")
+        leave_out_sources()
         found = self.look(*arguments, **named)
         path = os.path.join(self.folder, f"reading-{self.n_readings}.pickle")
         with open(path, "wb") as file:
             pickle.dump({"snapshot": found, "is_on": self.is_on, "max_entries": self.max_entries,
-                         "has_all": self.has_all, "process": os.getpid()}, file)
+                         "has_all": self.has_all, "process": os.getpid(), "torch": VERSION, "lacks": LACKS}, file)
         self.n_readings += 1
         return found
 
