@@ -238,20 +238,23 @@ static tide_status read_folder(const tide_launch *launch, DIR *folder, tide_left
 
 /* The account of the cards, which the processes of the run shared. Where nobody used a card there
  * is none. */
-static void read_account(const tide_launch *launch, tide_left_list *list) {
+static tide_status read_account(const tide_launch *launch, tide_left_list *list) {
     const tide_hostmem *mem = tide_hostmem_default();
     char path[TIDE_LAUNCH_PATH_BYTES + 64];
     snprintf(path, sizeof(path), "%s/%s", launch->folder, TIDE_RUN_ACCOUNT_NAME);
     FILE *file = fopen(path, "rbe");
+    if (file == NULL) {
+        return TIDE_OK;
+    }
     tide_run_account *account = tide_hostmem_zeroed(mem, 1, sizeof(*account));
-    if (file != NULL && account != NULL && fread(account, sizeof(*account), 1, file) == 1 &&
+    if (account != NULL && fread(account, sizeof(*account), 1, file) == 1 &&
         account->magic == TIDE_RUN_ACCOUNT_MAGIC) {
         memcpy(list->devices, account->devices, sizeof(list->devices));
     }
+    tide_status status = account != NULL ? TIDE_OK : TIDE_NO_MEMORY;
+    (void)fclose(file); /* was only read */
     mem->release(mem->ctx, account);
-    if (file != NULL) {
-        (void)fclose(file); /* was only read */
-    }
+    return status;
 }
 
 tide_status tide_left_read(const tide_launch *launch, tide_left_list *ret, tide_error *error) {
@@ -268,7 +271,9 @@ tide_status tide_left_read(const tide_launch *launch, tide_left_list *ret, tide_
                          strerror(errno));
     }
     tide_status status = read_folder(launch, folder, ret, error);
-    read_account(launch, ret);
+    if (status == TIDE_OK) {
+        status = read_account(launch, ret);
+    }
     (void)closedir(folder);
     return status;
 }
