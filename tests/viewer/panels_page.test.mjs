@@ -348,3 +348,27 @@ test('legend and tooltip say how categories became known, if the file does', asy
   assert.doesNotMatch(await text(other, '#legend'), /categories at/);
   await closed(other);
 });
+
+test('the account of the device that is shown is beside the timeline, if the file has one', async () => {
+  const document = {
+    ...DOCUMENT,
+    owners: {
+      accounts: [
+        {
+          device: 0,
+          used_at_start_bytes: 730 * 2 ** 20,
+          used_at_peak_bytes: 844 * 2 ** 20,
+          used_at_end_bytes: 844 * 2 ** 20,
+          context_bytes: 666 * 2 ** 20,
+        },
+      ],
+      rows: [{ name: 'PyTorch', device: 0, peak_bytes: 178 * 2 ** 20, end_bytes: 178 * 2 ** 20 }],
+    },
+  };
+  const page = await opened([{ label: 'live', document }]);
+  assert.match(await text(page, '#owners'), /peak\s+844 MiB = PyTorch 178 \+ context 666 \+ unexplained 0/);
+  await closed(page);
+  const without = await opened([RUN]);
+  assert.ok(await without.locator('#owners').isHidden());
+  await closed(without);
+});

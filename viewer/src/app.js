@@ -14,6 +14,7 @@ import { clearChoices, listenToKeys, switchAxis } from './keys.js';
 import { makeLargestCard } from './largest_card.js';
 import { makeMapPanel } from './map_panel.js';
 import { banner, readEmbedded, readFiles } from './open.js';
+import { makeOwnersCard } from './owners_card.js';
 import { Legend } from './legend.js';
 import { pictureOf } from './picture.js';
 import { pinnedCard } from './pinned_card.js';
@@ -378,6 +379,7 @@ class Page {
     this.listenToPage();
     fillHelp();
     byId('largest').append(makeLargestCard(this.store));
+    byId('owners').append(makeOwnersCard(this.store));
     new Dock(this.store, {
       tree: makeTreePanel(this.store),
       flame: makeFlamePanel(this.store),

@@ -22,6 +22,7 @@ import { ACTION, NO_BLOCK, STATE, subjectOf } from './subjects.js';
  * @property {number} nCategories of the snapshot
  * @property {Uint8Array} stream
  * @property {Indices} name
+ * @property {Uint16Array | null} pool private pool, 0: none or not known; null: no block has one
  * @property {Indices} stack of the allocation
  * @property {Indices} scope of the allocation
  * @property {Int32Array} bornState 0: before the first event
@@ -169,6 +170,7 @@ export function buildBlocks(snapshot, device = 0) {
     nCategories: snapshot.categories.length,
     stream: kept(subjects.stream),
     name: kept(subjects.name),
+    pool: subjects.pool === null ? null : kept(subjects.pool),
     stack: new /** @type {any} */ (events.stack).constructor(count),
     scope: new /** @type {any} */ (events.scope).constructor(count),
     bornState: new Int32Array(count),

@@ -36,6 +36,8 @@ import {
   section,
   textOr,
 } from './format_values.js';
+import { readOwners } from './owners.js';
+import { readPools } from './pools.js';
 import { ACTION, makeSubjects, subjectOf } from './subjects.js';
 
 const FORMAT_NAME = 'tidemark-snapshot';
@@ -142,6 +144,8 @@ const MOST_INEXACT = 1024;
  * @property {Record<string, any>} allocator its settings, as they stand in the document
  * @property {{name: string, version: string}[]} software what ran besides tidemark
  * @property {Inexact[]} inexact what could not be known exactly
+ * @property {import('./owners.js').Owners} owners whose memory it is that the driver gave out
+ * @property {string[]} pools private pools, as in `start.poolId`
  * @property {Timing} timing
  * @property {Kernel[]} kernels
  * @property {string} fullPolicy the policy for a full event log: "stop", "keep-newest" or ""
@@ -261,9 +265,10 @@ function requireSound({ action, requestedBytes, blockBytes }) {
  * @param {any} doc
  * @param {import('./format_start.js').Tables} tables
  * @param {Segments} start
+ * @param {string[]} pools
  * @returns {{events: Events, subjects: import('./subjects.js').Subjects}}
  */
-function readEvents(doc, tables, start) {
+function readEvents(doc, tables, start, pools) {
   const e = section(doc, 'events');
   const count = rowsOf(e, 'events', 'action');
   const actions = mapping(doc, 'actions', ACTION_NAMES, (name) =>
@@ -297,13 +302,17 @@ function readEvents(doc, tables, start) {
         ? null
         : bytesOf(e, 'events', 'certainty', count, CERTAINTY_NAMES.length, 'certainties'),
     name: indicesOf(e, 'events', 'name', count, tables.strings, 'rows'),
+    pool:
+      e.pool === undefined
+        ? null
+        : int32Of(e, 'events', 'pool', count, { lo: 0, hi: pools.length, what: 'a pool' }),
   };
   const { action, device, requestedBytes, blockBytes } = table;
   requireSound(table);
-  const { subjects, acts } = makeSubjects(table, start);
+  const { subjects, acts } = makeSubjects(table, start, pools);
   for (const column of [address, requestedBytes, blockBytes, table.stream, table.category, table.name])
     release(column);
-  if (table.certainty !== null) release(table.certainty);
+  for (const column of [table.certainty, table.pool]) if (column !== null) release(column);
   return {
     subjects,
     events: {
@@ -369,6 +378,14 @@ function readDevices(doc) {
   }));
 }
 
+/** @param {any} doc */
+function readStreams(doc) {
+  return listOfObjects(doc, 'streams', 'streams', MOST_DEVICES).map((stream) => ({
+    device: numberOr(stream.device, 0),
+    handle: numberOr(stream.handle, 0),
+  }));
+}
+
 /**
  * @param {any} doc a parsed document, whose columns are lists or Column objects
  * @returns {Snapshot}
@@ -388,10 +405,7 @@ export function readSnapshot(doc) {
   if (bad >= 0) throw new FormatError(`strings[${bad}] is not a text`);
   const { names, numbers: categories } = readCategories(doc);
   const devices = readDevices(doc);
-  const streams = listOfObjects(doc, 'streams', 'streams', MOST_DEVICES).map((stream) => ({
-    device: numberOr(stream.device, 0),
-    handle: numberOr(stream.handle, 0),
-  }));
+  const streams = readStreams(doc);
   const { frames, stacks } = readStacks(doc, strings.length);
   const scopes = readScopes(doc, strings.length);
   const tables = {
@@ -404,7 +418,8 @@ export function readSnapshot(doc) {
     addressUnit: doc.address_unit_bytes === 1 ? 1 : 512,
   };
   const start = readStart(doc, tables);
-  const { events, subjects } = readEvents(doc, tables, start);
+  const pools = readPools(doc, start.poolId);
+  const { events, subjects } = readEvents(doc, tables, start, pools);
   const log = section(doc, 'log');
   return {
     run: section(doc, 'run'),
@@ -415,6 +430,8 @@ export function readSnapshot(doc) {
     allocator: section(doc, 'allocator'),
     software: readSoftware(doc),
     inexact: readInexact(doc),
+    owners: readOwners(doc),
+    pools,
     timing: readTiming(doc),
     kernels: readKernels(doc, strings),
     fullPolicy: textOr(log.full_policy, ''),

@@ -7,6 +7,7 @@ import { card, element, pushButton, swatch } from './dom.js';
 import { addressText } from './events.js';
 import { frameText } from './frames.js';
 import { scopePath } from './lanes.js';
+import { poolText } from './pools.js';
 import { stackLines, stackView } from './stack_view.js';
 import { certainCategoryText, formatBytes, formatCount, formatDuration, formatExactBytes } from './text.js';
 
@@ -61,6 +62,7 @@ function factsOf(run, block) {
   const requested = blocks.requestedBytes[block];
   const whole = blocks.bytes[block];
   const [born, died] = endpointsOf(run, block);
+  const pool = poolText(snapshot.pools, blocks.pool?.[block] ?? 0);
   const ns =
     born.event >= 0 && died.event >= 0 && !run.isVirtual
       ? snapshot.events.timeNs[died.event] - snapshot.events.timeNs[born.event]
@@ -74,6 +76,7 @@ function factsOf(run, block) {
         : [['block', `${formatBytes(whole)}, ${formatExactBytes(whole - requested)} of it unused`]]
     ),
     ['address', `${addressText(blocks.address[block])}, stream ${blocks.stream[block]}`],
+    .../** @type {[string, string][]} */ (pool === '' ? [] : [['pool', pool]]),
     .../** @type {[string, string][]} */ (ns >= 0 ? [['lifetime', formatDuration(ns)]] : []),
   ];
 }

@@ -42,7 +42,7 @@ const MOST_TOLD = 5; // inexact functions in a sentence
  * @property {number} capacityBytes memory limit or device capacity; -1: none
  * @property {string} capacityText
  * @property {PhaseTiming[]} timing empty: nothing was computed
- * @property {boolean} isVirtual
+ * @property {boolean} isVirtual nothing was computed
  * @property {string[]} warnings
  *
  * @typedef {object} Derived the expensive values of one device, computed once
@@ -246,6 +246,17 @@ function buildWarnings(snapshot, { index, reserved, devices }, device) {
 }
 
 /**
+ * True if the device, or the one that pinned memory belongs to, computes nothing, so that times mean nothing.
+ * @param {import('./format.js').Snapshot} snapshot
+ * @param {import('./format.js').Device | undefined} device
+ */
+function isSimulated({ devices }, device) {
+  return device?.kind === 'pinned'
+    ? devices.some(({ kind }) => kind === 'virtual')
+    : device?.kind === 'virtual';
+}
+
+/**
  * The end of the last event or scope.
  * @param {import('./format.js').Snapshot} snapshot
  */
@@ -323,7 +334,7 @@ export function makeRun(snapshot, label, chosen, derived = deriveRun(snapshot, c
     capacityText:
       limit > 0 ? 'memory limit' : device?.kind === 'cpu' ? 'free at the start' : 'device capacity',
     timing: buildTiming(snapshot, device),
-    isVirtual: device?.kind === 'virtual',
+    isVirtual: isSimulated(snapshot, device),
     warnings: buildWarnings(snapshot, derived, device),
   };
 }

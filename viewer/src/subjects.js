@@ -37,6 +37,7 @@ export const NO_BLOCK = -0x40000000;
  * @property {Uint8Array} stream
  * @property {Uint8Array} category
  * @property {Uint8Array | null} certainty null: the file does not say
+ * @property {Int32Array | null} pool 0: none, n: the n-th of the pools; null: the file does not say
  * @property {Indices} name
  *
  * @typedef {object} Subjects blocks in order of birth, those of the start first; then the subjects of other
@@ -52,6 +53,7 @@ export const NO_BLOCK = -0x40000000;
  * @property {Uint8Array} category index in the categories of the snapshot
  * @property {Uint8Array | null} certainty of the category, index in CERTAINTY_NAMES; null: the file does not say
  * @property {Indices} name string, or -1
+ * @property {Uint16Array | null} pool 0: none or not known, n: the n-th of the pools; null: no block has one
  *
  * @typedef {object} Acts
  * @property {Int32Array} act per event: subject >= 0 was allocated, ~subject was freed, else NO_BLOCK -
@@ -206,9 +208,10 @@ function arrayLike(like, count, atStart) {
 /**
  * @param {EventTable} table
  * @param {import('./format.js').Segments} start state before the first event
+ * @param {string[]} pools
  * @returns {{subjects: Subjects, acts: Acts}}
  */
-export function makeSubjects(table, start) {
+export function makeSubjects(table, start, pools) {
   const atStart = startRows(start);
   const { blocks } = start;
   const { count, nBlocks, ...acts } = pairEvents(table, start, atStart);
@@ -219,6 +222,8 @@ export function makeSubjects(table, start) {
   const isCertain = (table.certainty ?? blocks.certainty ?? null) !== null;
   const certainty = isCertain ? new Uint8Array(count) : null;
   const name = arrayLike(table.name, count, blocks.name);
+  const pool = pools.length > 0 ? new Uint16Array(count) : null;
+  const poolNumbers = new Map(pools.map((text, i) => [text, i + 1]));
   const requestedBytes = arrayLike(table.requestedBytes, count, blocks.requestedBytes);
   const bytes = arrayLike(table.blockBytes, count, blocks.blockBytes);
   atStart.forEach(({ row, segment }, s) => {
@@ -229,6 +234,7 @@ export function makeSubjects(table, start) {
     category[s] = blocks.category[row];
     if (certainty !== null) certainty[s] = blocks.certainty?.[row] ?? 0;
     name[s] = blocks.name[row];
+    if (pool !== null) pool[s] = poolNumbers.get(start.poolId[segment]) ?? 0;
   });
   for (let e = 0; e < act.length; e++) {
     const s = subjectOf(act[e]);
@@ -243,9 +249,13 @@ export function makeSubjects(table, start) {
     category[s] = table.category[e];
     if (certainty !== null) certainty[s] = table.certainty?.[e] ?? 0;
     name[s] = table.name[e];
+    if (pool !== null) pool[s] = table.pool?.[e] ?? 0;
   }
   return {
-    subjects: { count, nBlocks, atStart, address, requestedBytes, bytes, stream, category, certainty, name },
+    subjects: {
+      ...{ count, nBlocks, atStart, address, requestedBytes, bytes },
+      ...{ stream, category, certainty, name, pool },
+    },
     acts,
   };
 }
