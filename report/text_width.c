@@ -82,6 +82,15 @@ static size_t beginning(const char *text, size_t columns, size_t *ret_width) {
     return at;
 }
 
+size_t tide_text_fit(const char *text, size_t columns) {
+    size_t width = 0;
+    size_t n_bytes = beginning(text, columns, &width);
+    if (n_bytes == 0 && text[0] != '\0') {
+        (void)width_of_next(text, &n_bytes);
+    }
+    return n_bytes;
+}
+
 /* The longest end of at most `columns`, which begins with no combining mark. */
 static const char *end_of(const char *text, size_t columns, size_t *ret_width) {
     size_t width = tide_text_width(text);

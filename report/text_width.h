@@ -15,6 +15,10 @@ extern "C" {
 
 size_t tide_text_width(const char *text);
 
+/* The bytes of the longest beginning that fits into `columns`, and of one character at least; 0 of
+ * an empty text. */
+size_t tide_text_fit(const char *text, size_t columns);
+
 /* Writes the text in `columns` columns at most: whole where that is wide enough, else its beginning
  * and its end around `dots`. Returns the columns that were written. */
 size_t tide_text_put_cut(FILE *out, const char *text, size_t columns, const char *dots);

@@ -65,6 +65,17 @@ static tide_status read_again(session *of, tide_error *error) {
     return TIDE_OK;
 }
 
+/* The logs are gone, or are written no more: what was seen last is what stays. */
+static void note_end(session *of) {
+    for (size_t i = 0; i < of->view.n_processes; i++) {
+        of->view.processes[i].is_running = false;
+        of->view.processes[i].silent_seconds = -1;
+    }
+    tide_report_fini(&of->report);
+    tide_report_init(&of->report, TIDE_COMMAND_TOP);
+    tide_top_say(&of->view, of->options, &of->report);
+}
+
 /* ---- the screen ---- */
 
 static tide_status show(const session *of, tide_error *error) {
@@ -90,9 +101,13 @@ static tide_status follow(session *of, tide_error *error) {
         status = show(of, error);
         wants_end = status != TIDE_OK || tide_screen_wait(&screen, interval_ns);
         int64_t next_ns = of->view.read_ns + tide_top_pause_ns(interval_ns, of->view.took_ns);
-        if (!wants_end && tide_interrupt_signal() == 0 && tide_clock_now_ns() >= next_ns &&
-            read_again(of, NULL) != TIDE_OK) {
-            break;
+        if (!wants_end && tide_interrupt_signal() == 0 && tide_clock_now_ns() >= next_ns) {
+            tide_status read = read_again(of, error);
+            if (read == TIDE_NO_MEMORY) {
+                status = read;
+            } else if (read != TIDE_OK) {
+                note_end(of);
+            }
         }
     }
     tide_screen_end(&screen);

@@ -3,6 +3,7 @@
 #define _DEFAULT_SOURCE /* struct winsize */
 #define _POSIX_C_SOURCE 200809L
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,14 +12,20 @@
 
 #include "cli/top/internal.h"
 #include "report/terminal.h"
+#include "report/text_width.h"
 
 #define ENTER "\033[?1049h\033[?25l" /* the second page, no cursor */
 #define LEAVE "\033[?25h\033[?1049l"
 #define HOME "\033[H"
-#define END_OF_LINE "\033[K\n"
-#define REST "\033[J" /* clears what is below */
+#define CLEAR_ROW "\033[K" /* before its text: behind a full row it would clear the last letter */
+#define REST "\033[J"      /* clears what is below */
 
-enum { NS_PER_MS = 1000000, CTRL_C = 3 };
+enum { NS_PER_MS = 1000000, CTRL_C = 3, LINE_BYTES = 64 };
+
+/* That the terminal has another size only has to end the wait, for which a handler must exist. */
+static void wake(int number) {
+    (void)number;
+}
 
 void tide_screen_begin(tide_screen *screen) {
     struct termios raw;
@@ -32,6 +39,9 @@ void tide_screen_begin(tide_screen *screen) {
         raw.c_cc[VTIME] = 0;
         screen->has_keys = tcsetattr(STDIN_FILENO, TCSANOW, &raw) == 0;
     }
+    struct sigaction action = {.sa_handler = wake};
+    (void)sigemptyset(&action.sa_mask);
+    (void)sigaction(SIGWINCH, &action, NULL); /* may be caught: it cannot fail */
     fputs(ENTER, stdout);
     (void)fflush(stdout); /* what cannot be shown is no failure */
 }
@@ -50,22 +60,75 @@ static size_t count_rows(void) {
     return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row > 1 ? size.ws_row : SIZE_MAX;
 }
 
-/* Writes the lines that there is room for, and says how many there is none for. */
-static void put_lines(const char *text, size_t n_room) {
-    size_t n_lines = 0;
-    for (const char *at = text; *at != '\0'; at++) {
-        n_lines += *at == '\n';
+/* A line that is too long for the terminal goes on in its next row, from a space on where there is
+ * one: the terminal itself would push rows out at the top. Sets the bytes of the row, and returns
+ * the beginning of the next one. */
+static const char *next_row(const char *text, size_t columns, size_t *ret_bytes) {
+    size_t n = tide_text_fit(text, columns);
+    *ret_bytes = n;
+    if (text[n] == '\0' || text[n] == ' ') {
+        return text[n] == ' ' ? text + n + 1 : text + n;
     }
-    size_t n_shown = n_lines <= n_room ? n_lines : n_room - 1;
-    for (size_t i = 0; i < n_shown; i++) {
-        const char *end = strchr(text, '\n');
-        (void)fwrite(text, 1, (size_t)(end - text), stdout);
-        fputs(END_OF_LINE, stdout);
+    for (size_t at = n; at > n / 2; at--) {
+        if (text[at - 1] == ' ') {
+            *ret_bytes = at - 1;
+            return text + at;
+        }
+    }
+    return text + n;
+}
+
+/* Writes the rows of a line that there is room for, and returns how many it has. */
+static size_t put_line(const char *line, size_t columns, size_t n_room) {
+    size_t n = 0;
+    do {
+        size_t n_bytes = 0;
+        const char *next = next_row(line, columns, &n_bytes);
+        if (n < n_room) {
+            fputs(CLEAR_ROW, stdout);
+            (void)fwrite(line, 1, n_bytes, stdout);
+            fputs("\n", stdout);
+        }
+        line = next;
+        n++;
+    } while (*line != '\0');
+    return n;
+}
+
+static size_t put_lines(char *text, size_t columns, size_t n_room) {
+    size_t n = 0;
+    for (char *end = strchr(text, '\n'); end != NULL; end = strchr(text, '\n')) {
+        *end = '\0';
+        n += put_line(text, columns, n < n_room ? n_room - n : 0);
+        *end = '\n';
         text = end + 1;
     }
-    if (n_shown < n_lines) {
-        printf("(%zu more lines)\033[K", n_lines - n_shown);
+    return n;
+}
+
+static void put_cut(const char *line, size_t columns) {
+    fputs(CLEAR_ROW, stdout);
+    (void)tide_text_put_cut(stdout, line, columns, "...");
+}
+
+/* Writes what there is room for, and says how many rows there is none for. */
+static void put_page(const char *line, char *text, size_t columns, size_t n_rows) {
+    char more[LINE_BYTES];
+    size_t n_room = n_rows > 3 ? n_rows - 3 : 0; /* without the first two, and the last one */
+    fputs(HOME, stdout);
+    put_cut(line, columns);
+    fputs("\n" CLEAR_ROW, stdout);
+    if (n_rows > 3) {
+        fputs("\n", stdout);
     }
+    size_t n = put_lines(text, columns, n_room);
+    if (n > n_room) {
+        snprintf(more, sizeof(more), "(%zu more %s)", n - n_room,
+                 n - n_room > 1 ? "lines" : "line");
+        put_cut(more, columns);
+    }
+    fputs(REST, stdout);
+    (void)fflush(stdout);
 }
 
 tide_status tide_screen_show(const char *line, const tide_report *report, tide_format format,
@@ -76,15 +139,12 @@ tide_status tide_screen_show(const char *line, const tide_report *report, tide_f
     if (out == NULL) {
         return TIDE_NO_MEMORY;
     }
-    size_t n_rows = count_rows();
-    format.columns = format.is_wide ? 0 : tide_terminal_columns(stdout);
+    size_t columns = tide_terminal_columns(stdout);
+    format.columns = format.is_wide ? 0 : columns;
     tide_status status = tide_report_print(report, format, out, out, error);
     bool is_whole = fclose(out) == 0;
     if (status == TIDE_OK && is_whole) {
-        printf(HOME "%s" END_OF_LINE END_OF_LINE, line);
-        put_lines(text, n_rows > 4 ? n_rows - 3 : 1);
-        fputs(REST, stdout);
-        (void)fflush(stdout);
+        put_page(line, text, columns > 0 ? columns : SIZE_MAX, count_rows());
     }
     free(text);
     return status == TIDE_OK && !is_whole ? TIDE_NO_MEMORY : status;

@@ -1,13 +1,19 @@
 """What users of a running job ask for: snapshots by a signal, and what failed requests held. It runs a program of its own
 by `tidemark run`: live_running.py TIDEMARK PYTHON. The program is this file, too, with the word of what it does.
 """
+import fcntl
 import gzip
 import json
 import os
+import pty
+import re
+import select
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
+import termios
 import time
 
 MIB = 1 << 20
@@ -122,9 +128,96 @@ def killed(tidemark, python, folder):
     print("killed in the handler: told all the same")
 
 
+# ---- a terminal for tidemark top ----
+
+class Terminal:
+    """A program on a terminal of so many rows and columns; `page` has the rows as a user sees them."""
+
+    def __init__(self, command, rows, columns, environment):
+        self.ours, self.theirs = pty.openpty()
+        self.resize(rows, columns)
+        self.settings = termios.tcgetattr(self.theirs)
+        self.bytes = b""
+        environment = {**environment, "TERM": "xterm"}
+        environment.pop("COLUMNS", None)
+        self.process = subprocess.Popen(command, stdin=self.theirs, stdout=self.theirs, stderr=self.theirs, env=environment,
+                                        preexec_fn=self.own)
+
+    def own(self):
+        os.setsid()
+        fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+
+    def resize(self, rows, columns):
+        fcntl.ioctl(self.ours, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+
+    def press(self, key):
+        os.write(self.ours, key)
+
+    def read(self):
+        while select.select([self.ours], [], [], 0)[0]:
+            self.bytes += os.read(self.ours, 65536)
+        return self.bytes.decode()
+
+    def page(self):
+        """The newest page that is complete."""
+        pages = [part for part in self.read().split("\033[H")[1:] if "\033[J" in part]
+        return re.sub("\033[^a-zA-Z]*[a-zA-Z]", "", pages[-1]).replace("\r", "").split("\n") if pages else []
+
+    def ended(self):
+        """Its exit status, and what it left behind the second page."""
+        wait_for(lambda: self.read() and self.process.poll() is not None, "the end of top")
+        assert self.read().count("\033[?1049h") == 1 == self.read().count("\033[?1049l"), self.read()
+        assert "\033[?25h" in self.read() and termios.tcgetattr(self.theirs) == self.settings, "the terminal is not as before"
+        return self.process.returncode, self.read().split("\033[?1049l")[1].replace("\r", "")
+
+
+def on_top(tidemark, python, folder):
+    """The table while the program runs, on terminals of several sizes; q, Ctrl-C and the program's end leave them as they were."""
+    environment = {**os.environ, "XDG_STATE_HOME": f"{folder}/state"}
+    none = subprocess.run([tidemark, "top"], env=environment, capture_output=True, text=True)
+    assert none.returncode == 2 and "no run is going on" in none.stderr and none.stdout == "", none
+    run = start(tidemark, python, folder, "train", "--log-bytes", "1MiB")
+    wait_for(lambda: step_of(folder) >= 5, "five steps")
+    table = json.loads(subprocess.run([tidemark, "top", "--format", "json"], env=environment, capture_output=True).stdout)
+    table = {name: part["rows"] for name, part in table["tables"].items()}
+    device = table["devices"][0]
+    assert device["reserved_bytes"] >= device["allocated_bytes"] > 64 * MIB, device
+    for shares in ("categories", "modules"):
+        assert sum(row["allocated_bytes"] for row in table[shares]) == device["allocated_bytes"], table
+    assert {"parameter", "optimizer_state"} <= {row["category"] for row in table["categories"]}, table
+
+    # Only the terminal's size makes it show anew: the interval is longer than the test.
+    top = Terminal([tidemark, "top", "--interval", "600"], 40, 100, environment)
+    wait_for(lambda: any(line.startswith("Allocated now, by module") for line in top.page()), "a page")
+    for rows, columns in ((24, 60), (12, 40), (5, 20), (3, 12), (2, 9)):
+        n_before = top.read().count("\033[H")
+        top.resize(rows, columns)
+        wait_for(lambda: top.read().count("\033[H") > n_before and top.page(), "a page of the new size")
+        page = top.page()
+        assert len(page) <= rows and max(map(len, page)) <= columns, (rows, columns, page)
+        assert "more" in page[-1] or columns < 16, page
+    top.press(b"q")
+    status, left = top.ended()
+    assert status == 0 and "Allocated now, by module" in left and "which has ended" not in left, left
+
+    top = Terminal([tidemark, "top", "--interval", "0.1"], 40, 100, environment)
+    wait_for(lambda: top.read().count("\033[H") > 3, "pages")
+    wait_for(lambda: any("dropped the oldest events" in line for line in top.page()), "a full log")
+    top.press(b"\x03")
+    assert top.ended()[0] == 0 and run.poll() is None
+    top = Terminal([tidemark, "top", "--interval", "0.1"], 40, 100, environment)
+    wait_for(lambda: top.page(), "a page")
+    open(f"{folder}/enough", "w").close()
+    output, errors = run.communicate(timeout=60)
+    status, left = top.ended()
+    assert status == 0 and "which has ended" in left and "no run" not in left, left
+    assert run.returncode == 0 and output == f"steps and bytes True {64 * MIB}\n", (run.returncode, output, errors)
+    print("top: bytes add up, pages of 5 sizes, q, Ctrl-C, a full log, the program's end")
+
+
 def main():
     tidemark, python = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
-    for test in (asked_for, failed, killed):
+    for test in (asked_for, failed, killed, on_top):
         with tempfile.TemporaryDirectory() as folder:
             test(tidemark, python, folder)
 

@@ -56,6 +56,15 @@ static void texts_are_cut_in_the_middle(void **state) {
     assert_cut("abcde\xcc\x81xye\xcc\x81", 5, DOTS, "ab" DOTS "ye\xcc\x81");
 }
 
+static void beginnings_that_fit_have_a_character(void **state) {
+    (void)state;
+    assert_int_equal(tide_text_fit("abc", 2), 2);
+    assert_int_equal(tide_text_fit("abc", SIZE_MAX), 3);
+    assert_int_equal(tide_text_fit("\xe6\x97\xa5\xe6\x9c\xac", 3), 3); /* wide ones */
+    assert_int_equal(tide_text_fit("\xe6\x97\xa5", 1), 3); /* else rows would have no end */
+    assert_int_equal(tide_text_fit("", 1), 0);
+}
+
 /* Cuts at every width are whole characters and fit. */
 static void cut_texts_fit_every_width(void **state) {
     (void)state;
@@ -194,6 +203,7 @@ static void no_line_is_too_long(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(widths_are_those_of_a_terminal),
+        cmocka_unit_test(beginnings_that_fit_have_a_character),
         cmocka_unit_test(texts_are_cut_in_the_middle),
         cmocka_unit_test(cut_texts_fit_every_width),
         cmocka_unit_test(long_texts_give_way_to_numbers),
