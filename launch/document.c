@@ -129,14 +129,19 @@ static tide_status set_software(tide_snapshot *snapshot, const tide_left *left) 
     return rows != NULL ? TIDE_OK : TIDE_NO_MEMORY;
 }
 
-/* `beyond_bytes`: what memory pools held beyond their blocks; -1: not known. */
+/* Behind what the log said of its recording. `beyond_bytes`: what memory pools held beyond their
+ * blocks; -1: not known. */
 static tide_status set_inexact(tide_snapshot *snapshot, const tide_left_list *list,
                                const tide_left *process, int64_t beyond_bytes) {
-    tide_snapshot_inexact *rows =
-        tide_arena_alloc(&snapshot->arena, list->n_inexact + 1, sizeof(*rows));
+    tide_snapshot_inexact *rows = tide_arena_alloc(
+        &snapshot->arena, snapshot->n_inexact + list->n_inexact + 1, sizeof(*rows));
     size_t n = 0;
     if (rows == NULL) {
         return TIDE_NO_MEMORY;
+    }
+    while (n < snapshot->n_inexact) {
+        rows[n] = snapshot->inexact[n];
+        n++;
     }
     if (beyond_bytes >= 0 || strcmp(process->backend, "cudaMallocAsync") == 0) {
         rows[n++] = (tide_snapshot_inexact){

@@ -7,6 +7,9 @@
 #include "launch/left.h"
 #include "snapshot/snapshot.h"
 
+/* The call of rows of tide_snapshot.inexact that say what a live recording could not listen to. */
+#define TIDE_LIVE_RECORDING "live recording"
+
 #ifdef __cplusplus
 extern "C" {
 #endif

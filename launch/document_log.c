@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/hostmem.h"
+#include "launch/document.h"
 #include "launch/document_internal.h"
 #include "snapshot/implementation.h"
 
@@ -183,8 +184,30 @@ static tide_status set_software(const tide_recover_notes *notes, tide_snapshot *
     return TIDE_OK;
 }
 
+/* What the recording said that it cannot know here. */
+static tide_status set_limits(const tide_recover_notes *notes, tide_snapshot *snapshot) {
+    static const char *const KEYS[] = {"live.limited", "live.python_stacks", "live.native_stacks"};
+    enum { N_KEYS = 3 };
+    tide_snapshot_inexact *rows = tide_arena_alloc(&snapshot->arena, N_KEYS, sizeof(*rows));
+    size_t n = 0;
+    if (rows == NULL) {
+        return TIDE_NO_MEMORY;
+    }
+    for (size_t i = 0; i < N_KEYS; i++) {
+        const char *what = tide_document_text(notes, KEYS[i]);
+        if (what[0] != '\0') {
+            rows[n++] = (tide_snapshot_inexact){
+                .call = TIDE_LIVE_RECORDING, .what = what, .bound_bytes = -1};
+        }
+    }
+    snapshot->inexact = rows;
+    snapshot->n_inexact = n;
+    return TIDE_OK;
+}
+
 static tide_status describe(const tide_recover_notes *notes, tide_snapshot *snapshot) {
     TIDE_TRY(set_devices(notes, snapshot));
+    TIDE_TRY(set_limits(notes, snapshot));
     TIDE_TRY(set_software(notes, snapshot));
     if (notes->is_of_pytorch || tide_document_text(notes, "software.torch")[0] != '\0') {
         snapshot->run.implementation = TIDE_IMPLEMENTATION_RECORDED;

@@ -335,5 +335,6 @@ void tide_run_tell(const tide_run_answer *answer) {
         tide_run_tell_inexact(answer->list);
         tide_run_tell_values(answer);
     }
+    tide_run_tell_limits(answer);
     tell_files(answer, at);
 }

@@ -5,6 +5,7 @@
 #include "cli/cli.h"
 #include "cli/run/internal.h"
 #include "common/bytes.h"
+#include "launch/document.h"
 
 enum { LINE_BYTES = 2048, MAX_SENTENCES = 3, MAX_NAMES = 5 };
 
@@ -89,4 +90,29 @@ void tide_run_tell_inexact(const tide_left_list *list) {
     }
     tide_cli_note(TIDE_COMMAND_RUN, "not exact: %s%s; no kernel ran, so that results are not real",
                   line, n_told > MAX_SENTENCES ? "; and more, which tidemark summary lists" : "");
+}
+
+/* Whether an earlier process said the same. */
+static bool is_said(const tide_run_answer *of, size_t process, const char *what) {
+    for (size_t i = 0; i < process; i++) {
+        const tide_snapshot *snapshot = of->processes[i].snapshot;
+        for (size_t k = 0; snapshot != NULL && k < snapshot->n_inexact; k++) {
+            if (strcmp(snapshot->inexact[k].what, what) == 0) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+void tide_run_tell_limits(const tide_run_answer *of) {
+    for (size_t i = 0; i < of->list->n_processes; i++) {
+        const tide_snapshot *snapshot = of->processes[i].snapshot;
+        for (size_t k = 0; snapshot != NULL && k < snapshot->n_inexact; k++) {
+            const tide_snapshot_inexact *row = &snapshot->inexact[k];
+            if (strcmp(row->call, TIDE_LIVE_RECORDING) == 0 && !is_said(of, i, row->what)) {
+                tide_cli_note(TIDE_COMMAND_RUN, "%s", row->what);
+            }
+        }
+    }
 }

@@ -96,6 +96,8 @@ const char *tide_run_who(const tide_snapshot *snapshot);
 
 /* inexact.c. The line of what could not be known exactly. */
 void tide_run_tell_inexact(const tide_left_list *list);
+/* A line for each thing that the recording itself could not listen to. */
+void tide_run_tell_limits(const tide_run_answer *of);
 
 /* others.c. A line for each card that was used beside the one that is told first. */
 void tide_run_tell_other_cards(const tide_run_answer *of, tide_run_place first);

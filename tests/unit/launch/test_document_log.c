@@ -380,6 +380,21 @@ static void each_device_has_what_the_package_told(void **state) {
     tide_snapshot_destroy(snapshot);
 }
 
+static void what_cannot_be_listened_to_is_said(void **state) {
+    (void)state;
+    made_log log;
+    open_log(&log);
+    made_log_text(&log, "live.python_stacks", "Python 3.19 is not known here");
+    made_log_text(&log, "live.limited", "PyTorch 9.9.0 is not known here");
+    tide_snapshot *snapshot = close_and_read(&log);
+    assert_int_equal(snapshot->n_inexact, 2);
+    assert_string_equal(snapshot->inexact[0].call, TIDE_LIVE_RECORDING);
+    assert_string_equal(snapshot->inexact[0].what, "PyTorch 9.9.0 is not known here");
+    assert_string_equal(snapshot->inexact[1].what, "Python 3.19 is not known here");
+    assert_int_equal(snapshot->inexact[1].bound_bytes, -1);
+    tide_snapshot_destroy(snapshot);
+}
+
 /* Its stream is in the table, though all of its rows are gone. */
 static tide_snapshot *read_with_dropped_device(bool has_pinned) {
     made_log log;
@@ -425,6 +440,7 @@ int main(void) {
         cmocka_unit_test(a_label_is_of_the_block_that_lives_then),
         cmocka_unit_test(a_block_from_before_the_rows_is_named),
         cmocka_unit_test(each_device_has_what_the_package_told),
+        cmocka_unit_test(what_cannot_be_listened_to_is_said),
         cmocka_unit_test(a_device_whose_rows_were_dropped_is_still_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
