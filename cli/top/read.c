@@ -30,21 +30,22 @@ void tide_top_view_fini(tide_top_view *view) {
     view->n_processes = 0;
 }
 
-/* The times of events count from the beginning of the log, whose date is known. */
-static double silence_of(const tide_top_process *process) {
-    struct timespec now;
+/* The times of events count from the beginning of the log, whose date is known. `asked`: when
+ * reading began, because a large log takes seconds, in which the program goes on. */
+static double silence_of(const tide_top_process *process, const struct timespec *asked) {
     int64_t started_us = process->snapshot->run.started_unix_us;
-    if (!process->is_running || started_us < 0 || process->glance.last_ns < 0 ||
-        clock_gettime(CLOCK_REALTIME, &now) != 0) {
+    if (!process->is_running || started_us < 0 || process->glance.last_ns < 0) {
         return -1;
     }
     double last = (double)started_us / 1e6 + (double)process->glance.last_ns / 1e9;
-    double silent = (double)now.tv_sec + (double)now.tv_nsec / 1e9 - last;
+    double silent = (double)asked->tv_sec + (double)asked->tv_nsec / 1e9 - last;
     return silent > 0 ? silent : 0;
 }
 
 static tide_status read_one(const char *path, tide_top_process *ret, tide_error *error) {
     tide_launch_log log;
+    struct timespec asked = {.tv_sec = 0};
+    (void)clock_gettime(CLOCK_REALTIME, &asked);
     TIDE_TRY(tide_launch_read_log(path, &log, error));
     tide_top_process process = {.snapshot = log.snapshot,
                                 .pid = (int64_t)log.report.process_id,
@@ -55,7 +56,7 @@ static tide_status read_one(const char *path, tide_top_process *ret, tide_error 
         tide_snapshot_destroy(log.snapshot);
         return status;
     }
-    process.silent_seconds = silence_of(&process);
+    process.silent_seconds = silence_of(&process, &asked);
     *ret = process;
     return TIDE_OK;
 }
