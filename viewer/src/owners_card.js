@@ -8,11 +8,7 @@ import { accountLines } from './owners.js';
  */
 export function makeOwnersCard(store) {
   const list = element('dl', {});
-  const note = element(
-    'p',
-    { class: 'muted small' },
-    'As the driver counts it, of all programs. PyTorch holds what it reserved.',
-  );
+  const note = element('p', { class: 'muted small' });
   const made = card('', list, note);
   const title = element('span', {});
   made.querySelector('h2')?.append(title);
@@ -22,6 +18,8 @@ export function makeOwnersCard(store) {
     const lines = run === undefined ? [] : accountLines(run.snapshot.owners, run.device);
     made.hidden = lines.length === 0;
     title.textContent = `In use on the device${runs.length > 1 ? `, ${run?.short}` : ''}`;
+    const isPytorch = run?.snapshot.owners.rows.some(({ name }) => name === 'PyTorch');
+    note.textContent = `As the driver counts it, of all programs.${isPytorch ? ' PyTorch holds what it reserved.' : ''}`;
     list.replaceChildren(
       ...lines.flatMap(({ when, text }) => [element('dt', {}, when), element('dd', {}, text)]),
     );
