@@ -15,6 +15,7 @@ class Case:
     is_preload_alone: bool = False  # without tidemark run
     as_in: str = ""  # the case in which the program takes and gives back the same memory
     has_faults: bool = False  # faults are planted in what it recorded
+    seeded_version: str = ""  # what PyTorch says that it is
     is_long: bool = False
     status: int = 0
     at_least: int = 1  # events
@@ -44,5 +45,6 @@ CASES = [
     Case("streams", "../zoo/streams.py", at_least=100),
     Case("one rank", "../zoo/one_rank.py", at_least=300),
     Case("a history of the program's own", "../history.py", has_own_history=True, at_least=5),
+    Case("an unknown version", "../zoo/mlp.py", is_preload_alone=True, seeded_version="9.9.0", at_least=40),
     Case("compiled", "../zoo/compiled.py", is_long=True, at_least=100),
 ]

@@ -51,6 +51,27 @@ def by_preload_alone(chosen, case, folder):
             "LD_PRELOAD": ":".join(map(str, libraries))}
 
 
+def seeded(chosen, case, folder):
+    """The same PyTorch under another version: a folder of links beside a version.py of its own."""
+    found = subprocess.run([chosen.python, "-c", "import torch; print(torch.__path__[0], torch.version.__version__)"],
+                           capture_output=True, text=True, check=True).stdout.split()
+    source, copy_of = Path(found[0]), folder / "site" / "torch"
+    copy_of.mkdir(parents=True)
+    for path in source.iterdir():
+        (copy_of / path.name).symlink_to(path)
+    text = (source / "version.py").read_text().replace(found[1], case.seeded_version)
+    (copy_of / "version.py").unlink()
+    (copy_of / "version.py").write_text(text)
+    return {"PYTHONPATH": str(copy_of.parent)}
+
+
+def check_seeded(run, case, result):
+    """An unknown version is recorded, and said."""
+    said = run.log.texts.get("live.limited", "")
+    if run.log.texts.get("software.torch") != case.seeded_version or not said.startswith(f"PyTorch {case.seeded_version} is not known"):
+        result.differs("version", run.log.texts.get("software.torch"), said)
+
+
 def command(chosen, case, folder):
     own = ["--own"] if case.has_own_history else []
     theirs = "python" if case.stacks == "python" else "all"
@@ -81,6 +102,7 @@ def run_case(chosen, case, scratch):
     folder = scratch / case.name.replace(" ", "_")
     folder.mkdir()
     environ = environment(case) | (by_preload_alone(chosen, case, folder) if case.is_preload_alone else {})
+    environ |= seeded(chosen, case, folder) if case.seeded_version else {}
     started = time.monotonic()
     done = subprocess.run(command(chosen, case, folder), cwd=folder, env=environ, stdin=subprocess.DEVNULL, check=False,
                           capture_output=True, text=True, errors="replace", timeout=600)
@@ -89,6 +111,8 @@ def run_case(chosen, case, scratch):
         run = compare.Run(chosen.tidemark, folder, case.stacks)
         result = run.compared()
         result.actions.update(run.readings[-1]["lacks"])
+        if case.seeded_version:
+            check_seeded(run, case, result)
         if case.has_faults:
             check_faults(run, result)
     except (OSError, ValueError, KeyError, AssertionError, subprocess.CalledProcessError) as error:
