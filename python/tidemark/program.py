@@ -53,7 +53,10 @@ def tell(torch, live):
 
 
 def _peaks(torch, device):
-    stats = torch.cuda.memory_stats(device)
+    try:
+        stats = torch.cuda.memory_stats(device)
+    except RuntimeError:  # a pluggable allocator keeps none: the recording tells the peaks
+        stats = {}
     properties = torch.cuda.get_device_properties(device)
     return {
         "allocated": stats.get("allocated_bytes.all.peak", 0),

@@ -38,7 +38,10 @@ class Marks:
     def of_device(self, device):
         import torch
 
-        stats = torch._C._cuda_memoryStats(device)
+        try:
+            stats = torch._C._cuda_memoryStats(device)
+        except RuntimeError:  # a pluggable allocator keeps none, and has no history
+            return 0
         blocks = stats["allocation"]["all"]
         counted = blocks["allocated"] + blocks["freed"] + stats["num_ooms"]
         return self.n_forgotten.get(device, 0) + counted
