@@ -13,7 +13,7 @@
 #include "capture/log_contents_internal.h"
 #include "common/checksum.h"
 
-enum { MAX_TRIES = 4 };
+enum { MAX_TRIES = 4, MAX_BASE_TRIES = 200 };
 
 #define MAX_ROWS UINT64_C(100000000)   /* the most that a table of a snapshot holds */
 #define MAX_OFFSET (UINT64_C(1) << 56) /* beyond any file */
@@ -201,6 +201,54 @@ static tide_status read_areas(const source *from, tide_log_contents *contents,
 
 /* ---- the file ---- */
 
+/* Leaves the rows from `first` on. False: they cannot be told apart from those before. */
+static bool drop_rows(tide_log_contents *contents, const tide_log_fill *fill,
+                      tide_recover_report *report) {
+    uint64_t n_folded = fill->n_folded - contents->first_event;
+    if (n_folded > contents->n_events || fill->paused_at < fill->n_written) {
+        return false;
+    }
+    size_t row_bytes = contents->header.layout.event_bytes;
+    unsigned char *rows = (unsigned char *)contents->events;
+    contents->n_events -= (size_t)n_folded;
+    memmove(rows, rows + (size_t)n_folded * row_bytes, contents->n_events * row_bytes);
+    contents->first_event = fill->n_folded;
+    contents->fill.n_folded = fill->n_folded; /* both tell whether a row is being overwritten */
+    contents->fill.n_written = fill->n_written;
+    report->n_dropped = fill->n_folded + fill->n_refused;
+    return true;
+}
+
+/* The process overwrote rows while they were read. What it folded into the base meanwhile is left
+ * out of the rows: the others are good, since no row is overwritten before it is folded. So only
+ * the base, which is small, must be read between two rows. */
+static tide_status read_base_again(const source *from, const char *path,
+                                   tide_log_contents *contents, tide_recover_report *report,
+                                   bool *ret_is_steady, tide_error *error) {
+    const tide_hostmem *mem = contents->mem;
+    const tide_log_layout *layout = &contents->header.layout;
+    tide_log_header before;
+    tide_log_header after;
+    tide_log_fill fill = contents->fill;
+    bool is_steady = false;
+    for (int i = 0; i < MAX_BASE_TRIES && !is_steady; i++) {
+        TIDE_TRY(read_header(from, path, &before, error));
+        fill = tide_log_fill_of(&before, report->is_live);
+        mem->release(mem->ctx, contents->base);
+        contents->base =
+            read_area(mem, from, layout->base_offset, at_most(fill.n_base_used, MAX_ROWS),
+                      layout->event_bytes, &contents->n_base);
+        if (contents->base == NULL) {
+            return tide_fail(error, TIDE_NO_MEMORY, "%s: no host memory for the log", path);
+        }
+        TIDE_TRY(read_header(from, path, &after, error));
+        is_steady = atomic_load(&after.counters.n_folded) == fill.n_folded;
+    }
+    report->n_base_missing = fill.n_base_used - contents->n_base;
+    *ret_is_steady = is_steady && drop_rows(contents, &fill, report);
+    return TIDE_OK;
+}
+
 /* Reads the log once. A process may be writing it, so the reading counts only when nothing was
  * overwritten meanwhile. */
 static tide_status read_once(const source *from, const char *path, tide_log_contents *contents,
@@ -214,7 +262,8 @@ static tide_status read_once(const source *from, const char *path, tide_log_cont
     TIDE_TRY(read_header(from, path, &after, error));
     *ret_is_steady =
         atomic_load(&after.counters.n_folded) == atomic_load(&contents->header.counters.n_folded);
-    return TIDE_OK;
+    return *ret_is_steady ? TIDE_OK
+                          : read_base_again(from, path, contents, report, ret_is_steady, error);
 }
 
 static tide_status read_steady(const source *from, const char *path, tide_log_contents *contents,

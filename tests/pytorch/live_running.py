@@ -34,7 +34,7 @@ def train(folder):
         optimizer.zero_grad()
         step += 1
         open(f"{folder}/step", "w").write(str(step))
-        time.sleep(0.01)
+        time.sleep(0 if os.path.exists(f"{folder}/hurry") else 0.01)
     print("steps and bytes", step > 3, sum(len(k) for k in kept))
 
 
@@ -215,9 +215,28 @@ def on_top(tidemark, python, folder):
     print("top: bytes add up, pages of 5 sizes, q, Ctrl-C, a full log, the program's end")
 
 
+def at_full_speed(tidemark, python, folder):
+    """A full log can be read between any two rows, however fast the program overwrites the oldest ones."""
+    environment = {**os.environ, "XDG_STATE_HOME": f"{folder}/state"}
+    open(f"{folder}/hurry", "w").close()
+    run = start(tidemark, python, folder, "train", "--log-bytes", "2MiB")
+    wait_for(lambda: step_of(folder) >= 900, "a full log")
+    for _ in range(30):
+        seen = subprocess.run([tidemark, "top", "--format", "json"], env=environment, capture_output=True, text=True)
+        assert seen.returncode == 0, seen.stderr
+        table = {name: part["rows"] for name, part in json.loads(seen.stdout)["tables"].items()}
+        assert table["processes"][0]["dropped_events"] > 0 and table["processes"][0]["steps"] >= 900, table["processes"]
+        optimizer = [row["allocated_bytes"] for row in table["categories"] if row["category"] == "optimizer_state"]
+        assert sum(optimizer) == 2 * (4 << 20) + 2 * 4096, table["categories"]
+    open(f"{folder}/enough", "w").close()
+    output, errors = run.communicate(timeout=60)
+    assert run.returncode == 0 and output == f"steps and bytes True {64 * MIB}\n", (run.returncode, output, errors)
+    print("at full speed: read 30 times, always whole")
+
+
 def main():
     tidemark, python = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
-    for test in (asked_for, failed, killed, on_top):
+    for test in (asked_for, failed, killed, on_top, at_full_speed):
         with tempfile.TemporaryDirectory() as folder:
             test(tidemark, python, folder)
 
