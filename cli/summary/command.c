@@ -269,11 +269,12 @@ static tide_status add_asked(const tide_summary_view *of, const summary_options 
 static tide_status add_all(tide_summary_view *of, const char *path,
                            const summary_options *options) {
     if (of->snapshot->n_devices > 1) {
-        tide_report_say(of->report, "device", "device %zu of %zu%s", of->device_number,
-                        of->snapshot->n_devices,
-                        options->device == ANY_DEVICE
-                            ? ", the one with the highest peak: --device shows the others"
-                            : "");
+        bool has_pinned = tide_snapshot_is_pinned(of->snapshot, of->snapshot->n_devices - 1);
+        tide_report_say(
+            of->report, "device", "device %zu of %zu%s", of->device_number, of->snapshot->n_devices,
+            options->device != ANY_DEVICE ? ""
+            : has_pinned ? ", the card with the highest peak: --device shows the others"
+                         : ", the one with the highest peak: --device shows the others");
     }
     add_figures(of);
     TIDE_TRY(build(of, path));
