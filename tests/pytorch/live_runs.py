@@ -89,6 +89,22 @@ class Snapshot:
                 found.append((address + block["offset_bytes"], block["block_bytes"], block["state"] == 1))
         return sorted(found)
 
+    def stacks_of(self, action, n_bytes):
+        """[(function, file, line)], innermost first, of each event of that action and size."""
+        content, events = self.content, self.content["events"]
+        strings, frames, stacks, found = content["strings"], content["frames"], content["stacks"], []
+        kind = content["actions"].index(action)
+        for what, size, stack in zip(events["action"], events["requested_bytes"], events["stack"]):
+            if what != kind or size != n_bytes:
+                continue
+            found.append([])
+            while stack >= 0:
+                frame = stacks["frame"][stack]
+                file = os.path.basename(strings[frames["file"][frame]])
+                found[-1].append((strings[frames["function"][frame]], file, frames["line"][frame]))
+                stack = stacks["parent"][stack]
+        return found
+
 
 class Done:
     """A run that is over. errors: what the program wrote on stderr; ours: our lines of it."""

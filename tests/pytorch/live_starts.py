@@ -60,6 +60,26 @@ print(len(events) > 50 and any(frame["filename"].endswith("program.py") for fram
 torch.cuda.memory._record_memory_history(enabled=None)
 """
 
+POOL = """
+#include <stddef.h>
+int cudaMalloc(void **at, size_t n);
+int cudaFree(void *at);
+void *take(size_t n, int device, void *stream) {
+    void *at = NULL;
+    return n > 0 && cudaMalloc(&at, n) == 0 ? at : NULL;
+}
+void give(void *at, size_t n, int device, void *stream) {
+    cudaFree(at);
+}
+"""
+PLUGGABLE = TRAIN + """
+memory = torch.cuda.memory
+memory.change_current_allocator(memory.CUDAPluggableAllocator(os.path.abspath("pool.so"), "take", "give"))
+train()
+kept = torch.empty(3 << 20, device="cuda")
+"""
+KEPT_BYTES = 12 << 20  # of `kept`
+
 
 class Start:
     """arguments: of Python; text: of program.py; n: snapshots; steps: of each; said: a line of stdout."""
@@ -140,12 +160,31 @@ def check_other_layout(runs, site_packages):
     return check(runs, os.path.join(prefix, "bin", version), Start(text=text, said=prefix))
 
 
+def check_pluggable(runs):
+    """An allocator of the program's own: its calls of the runtime stand for PyTorch's blocks, with their stacks."""
+    folder = Folder()
+    source = folder.write("pool.c", POOL)
+    subprocess.run([os.environ.get("CC", "cc"), "-shared", "-fPIC", "-o", source[:-2] + ".so", source], check=True)
+    folder.write("program.py", PLUGGABLE)
+    done = runs.recorded(folder, [runs.python, "program.py"])
+    need(done.status == 0 and len(done.snapshots) == 1, "status", done.status, done.stderr[-1500:])
+    need("another allocator than PyTorch's own" in done.stderr, "nothing is said:", done.stderr[-800:])
+    snapshot, = done.snapshots
+    need(any("another allocator" in row["what"] for row in snapshot.content["inexact"]), "inexact:", snapshot.content["inexact"])
+    need(snapshot.n_steps == 2 and {"0.weight", "2.bias.exp_avg"} <= snapshot.names, "steps", snapshot.n_steps, "or names")
+    stacks = snapshot.stacks_of("alloc", KEPT_BYTES)
+    line = PLUGGABLE.splitlines().index('kept = torch.empty(3 << 20, device="cuda")') + 1
+    need(stacks == [[("<module>", "program.py", line)]], "Python's stack of the block:", stacks)
+    return "1 stack"
+
+
 def main():
     runs = Runs(sys.argv[1], sys.argv[2])
     ask = "import torch, os; print(os.path.dirname(os.path.dirname(torch.__file__)))"
     site_packages = subprocess.run([runs.python, "-c", ask], capture_output=True, text=True, check=True).stdout.strip()
     checks = [(name, lambda start=start: check(runs, runs.python, start)) for name, start in starts(site_packages).items()]
     checks.append(("other layout", lambda: check_other_layout(runs, site_packages)))
+    checks.append(("pluggable allocator", lambda: check_pluggable(runs)))
     n_bad = run_checks(checks, sys.argv[3:])
     print(f"starts: {len(checks)} checks, {n_bad} wrong")
     return 1 if n_bad else 0
