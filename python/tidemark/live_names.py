@@ -3,7 +3,6 @@
 As in names.py, the address is read from the tensor itself. The library is told in which place of its log
 that was. So a gradient, which is a new block in each step, is named in each step.
 """
-import itertools
 import operator
 import weakref
 
@@ -107,7 +106,9 @@ class _Optimizer:
         self.of_parameters = self.live.texts(self.names)
         self.of_gradients = self.live.texts(name + ".grad" for name in self.names)
         self.was = []  # addresses of the parameters
-        self.state_ids = None  # of all values of its state
+        self.state_ids = []  # of the values of its state, by parameter
+        self.n_states = 0  # parameters that had one then
+        self.n_steps = 0
 
     def is_of(self, optimizer, parameters):
         """Whether it is about this optimizer, with these parameters."""
@@ -123,16 +124,29 @@ class _Optimizer:
         self.live.name(addresses_of(list(map(_gradient, parameters))), self.of_gradients, "gradient")
 
     def look_at_state(self, optimizer, parameters):
-        """A tensor of the state stays where it is; another one may come in its place."""
-        found = [optimizer.state.get(p) for p in parameters]
-        states = [state if isinstance(state, dict) else {} for state in found]
-        ids = list(map(id, itertools.chain.from_iterable(map(dict.values, states))))
-        if ids != self.state_ids:
-            self.state_ids = ids
+        """A tensor of the state stays where it is; another one may come in its place. An optimizer that makes new ones
+        makes them for all parameters: so in each step the first is looked at, and one in eight of the others."""
+        self.n_steps += 1
+        some = [0, *range(self.n_steps % SHARE, len(parameters), SHARE)] if self.state_ids else []
+        is_new = not some or len(optimizer.state) != self.n_states
+        if is_new or any(_ids_of(optimizer, parameters[i]) != self.state_ids[i] for i in some):
+            self.state_ids = [_ids_of(optimizer, p) for p in parameters]
+            self.n_states = len(optimizer.state)
+            found = [optimizer.state.get(p) for p in parameters]
+            states = [state if isinstance(state, dict) else {} for state in found]
             named = [(value, f"{name}.{key}") for name, state in zip(self.names, states)
                      for key, value in state.items()]
             here = addresses_of([value for value, _ in named])
             self.live.name(here, self.live.texts(name for _, name in named), "optimizer_state")
+
+
+SHARE = 8  # of an optimizer's state that is looked at in a step
+
+
+def _ids_of(optimizer, parameter):
+    """Of the values of the parameter's state; None: it has none."""
+    state = optimizer.state.get(parameter)
+    return list(map(id, state.values())) if isinstance(state, dict) else None
 
 
 _is_cuda = operator.attrgetter("is_cuda")

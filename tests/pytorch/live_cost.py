@@ -79,22 +79,40 @@ class Live:
 
     def with_labels(self):
         """As `tidemark run` records: steps, phases and the names of tensors, too."""
-        optimizers = importlib.import_module("torch.optim.optimizer")
-        engine, call = torch.autograd._engine_run_backward, nn.Module.__call__
+        gates = [Gate(self.marks), Gate(self.names)]
+        self.steps.watch(*gates, lambda: None)
+
+        def switch(is_on):
+            for gate in gates:
+                gate.__dict__["is_on"] = is_on
 
         def on():
             self.pause(0, PYTHON)
-            self.steps.watch(self.marks, self.names, lambda: None)
+            switch(True)
 
         def off():
-            optimizers._global_optimizer_pre_hooks.clear()
-            optimizers._global_optimizer_post_hooks.clear()
-            torch.autograd._engine_run_backward = engine
-            nn.Module.__call__ = call
-            Transformer.__call__ = call
+            switch(False)
             self.off()
 
         return on, off
+
+
+class Gate:
+    """Stands for the marks or the names. While it is off, their functions do nothing.
+
+    So the hooks are set once, as `tidemark run` sets them. To change a method of a class of modules between two
+    steps would cost more than what is measured: the interpreter forgets what it has learnt of the class.
+    """
+
+    def __init__(self, of):
+        self.__dict__.update(of=of, is_on=False)
+
+    def __getattr__(self, name):
+        value = getattr(self.of, name)
+        return value if self.is_on or not callable(value) else lambda *arguments, **named: None
+
+    def __setattr__(self, name, value):
+        setattr(self.of, name, value)
 
 
 def history(stacks):
