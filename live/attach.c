@@ -9,10 +9,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/event.h"
 #include "live/node.h"
 #include "live/record.h"
 #include "live/symbol_table.h"
+#include "live/torch_entry.h"
 #include "live/torch_versions.h"
 
 #define ALLOCATOR "_ZN3c104cuda20CUDACachingAllocator9allocatorE"
@@ -28,45 +28,32 @@ static const tide_torch_version *version;
 
 /* ---- the tracker ---- */
 
-/* Places in a TraceEntry that all versions share. */
-enum { ACTION_AT = 0, DEVICE_AT = 4, ADDRESS_AT = 8, STREAM_AT = 32, BYTES_AT = 40 };
+/* Whether entries are what they are taken for. Those of a version that is known are. */
+enum { UNCHECKED = 0, SOUND, REFUSED };
+static _Atomic int trust;
 
-/* TraceEntry::Action. */
-enum { FREE_REQUESTED = 1, FREE_COMPLETED = 2, SNAPSHOT = 7, OUT_OF_MEMORY = 8, N_ACTIONS = 9 };
-
-static uint64_t word_at(const void *entry, size_t offset) {
-    uint64_t value = 0;
-    memcpy(&value, (const char *)entry + offset, sizeof(value));
-    return value;
-}
-
-static int action_of(int theirs) {
-    static const int OURS[N_ACTIONS] = {
-        TIDE_ACTION_ALLOC,         TIDE_ACTION_FREE_REQUESTED, TIDE_ACTION_FREE_COMPLETED,
-        TIDE_ACTION_SEGMENT_ALLOC, TIDE_ACTION_SEGMENT_FREE,   TIDE_ACTION_SEGMENT_MAP,
-        TIDE_ACTION_SEGMENT_UNMAP, TIDE_ACTION_MARK,           TIDE_ACTION_OOM};
-    return theirs >= 0 && theirs < N_ACTIONS ? OURS[theirs] : TIDE_ACTION_MARK;
+/* The first entry of an unknown version tells. Nothing of it is recorded if it cannot be one. */
+static bool is_trusted(const void *entry) {
+    int now = atomic_load_explicit(&trust, memory_order_relaxed);
+    int found = UNCHECKED;
+    if (now != UNCHECKED) {
+        return now == SOUND;
+    }
+    now = tide_torch_entry_is_sound(entry) ? SOUND : REFUSED;
+    if (atomic_compare_exchange_strong(&trust, &found, now) && now == REFUSED) {
+        tide_live_describe("live.limited",
+                           "this version of PyTorch tells of its events in another way: calls of "
+                           "the CUDA runtime are recorded instead");
+    }
+    return atomic_load(&trust) == SOUND;
 }
 
 static void hear(const void *entry) {
-    int action = 0;
-    memcpy(&action, (const char *)entry + ACTION_AT, sizeof(action));
-    tide_live_entry found = {.action = action_of(action),
-                             .device = ((const uint8_t *)entry)[DEVICE_AT],
-                             .address = word_at(entry, ADDRESS_AT),
-                             .stream = word_at(entry, STREAM_AT),
-                             .n_bytes = word_at(entry, BYTES_AT)};
-    if (found.action == TIDE_ACTION_OOM) { /* its address is what the device had left */
-        found.free_bytes = found.address;
-        found.address = 0;
-    } else if (found.action == TIDE_ACTION_MARK) {
-        found.name = action == SNAPSHOT ? "snapshot" : "annotate";
-        found.n_bytes = 0;
+    tide_live_entry found;
+    if (!is_trusted(entry)) {
+        return;
     }
-    if (version->pool_at > 0) {
-        found.pool[0] = word_at(entry, version->pool_at);
-        found.pool[1] = word_at(entry, version->pool_at + sizeof(uint64_t));
-    }
+    tide_torch_entry_read(entry, version->pool_at, &found);
     tide_node node = tide_node_now();
     found.sequence = node.sequence;
     found.node = node.class_name;
@@ -184,6 +171,7 @@ static tide_attach_state attach(void) {
         return TIDE_ATTACH_NOT_YET;
     }
     tide_node_begin(version);
+    atomic_store(&trust, version->name[0] != '\0' ? SOUND : UNCHECKED);
     tell_version(text);
     if (!give_tracker(of, library)) {
         tide_live_describe("live.limited", "PyTorch's allocator cannot be listened to: calls of "
