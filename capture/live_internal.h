@@ -32,7 +32,7 @@ TIDE_NODISCARD tide_status tide_live_take_calls(tide_log_contents *contents,
 /* live_sizes.c. Works out the blocks of the events, forward from the base, as PyTorch's allocator
  * makes them under the settings in the texts of the log. */
 TIDE_NODISCARD tide_status tide_live_size_blocks(const tide_live_tables *rows,
-                                                 const tide_hostmem *mem,
+                                                 const tide_log_contents *contents,
                                                  const tide_log_tables *tables);
 
 /* live_notes.c. What the log says beside the events that are left, in the snapshot's arena. */

@@ -5,6 +5,8 @@
  * request ends, or at the next block or the end of the segment. Which of the two follows from the
  * gap between them, because no free block lies within it.
  */
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,7 +15,7 @@
 #include "common/arena.h"
 #include "snapshot/point_set_friend.h"
 
-enum { SETTING_BYTES = 512 };
+enum { SETTING_BYTES = 512, KEY_BYTES = 96 };
 
 /* A range of addresses that was mapped at some time. */
 typedef struct range {
@@ -31,6 +33,8 @@ typedef struct sizer {
     tide_point_set walls; /* points with a wall */
     range *ranges;        /* of expandable segments; ascending, without overlap */
     size_t n_ranges;
+    bool *pool_is_whole; /* by number: the pool does not split its segments */
+    bool *is_whole;      /* at each point: such a segment begins there */
 } sizer;
 
 /* ---- settings ---- */
@@ -139,6 +143,36 @@ static bool is_expandable(const sizer *s, uint64_t address) {
     return low < s->n_ranges && s->ranges[low].begin <= address;
 }
 
+/* What the program says of a pool when it makes it; no event says so. */
+static bool is_pool_whole(const tide_log_tables *tables, size_t number) {
+    char key[KEY_BYTES];
+    (void)snprintf(key, sizeof(key), "pool.%" PRIu64 ".%" PRIu64 ".no_split",
+                   tables->pools[number - 1][0], tables->pools[number - 1][1]);
+    return tide_log_text_of(tables, key) != NULL;
+}
+
+static tide_status prepare_pools(sizer *s, const tide_log_tables *tables) {
+    s->pool_is_whole = tide_arena_alloc(&s->arena, tables->n_pools + 1, sizeof(*s->pool_is_whole));
+    s->is_whole = tide_arena_alloc(&s->arena, s->n_points + 1, sizeof(*s->is_whole));
+    if (s->pool_is_whole == NULL || s->is_whole == NULL) {
+        return TIDE_NO_MEMORY;
+    }
+    s->pool_is_whole[0] = false;
+    for (size_t i = 1; i <= tables->n_pools; i++) {
+        s->pool_is_whole[i] = is_pool_whole(tables, i);
+    }
+    memset(s->is_whole, 0, (s->n_points + 1) * sizeof(*s->is_whole));
+    return TIDE_OK;
+}
+
+/* A row of the base that was left out has no point. */
+static void note_segment(sizer *s, const tide_log_tables *tables, uint64_t address, size_t pool) {
+    size_t point = point_of(s, address);
+    if (point < s->n_points && s->points[point] == address) {
+        s->is_whole[point] = pool <= tables->n_pools && s->pool_is_whole[pool];
+    }
+}
+
 static tide_status prepare(sizer *s, const tide_live_tables *of) {
     size_t n_rows = of->n_events + of->n_base;
     s->points = tide_arena_alloc(&s->arena, 2 * n_rows + 1, sizeof(*s->points));
@@ -185,6 +219,9 @@ static uint64_t block_of(const sizer *s, size_t point, uint64_t requested_bytes,
     }
     uint64_t gap = s->points[next] - s->points[point];
     gap = gap < most_bytes ? gap : most_bytes;
+    if (s->is_whole[point] && gap >= requested_bytes) {
+        return gap;
+    }
     if (gap < rounded) {
         return gap >= requested_bytes ? gap : rounded; /* settings of which the log says nothing */
     }
@@ -259,14 +296,23 @@ static int compare_base(const void *a, const void *b) {
     return (left->time_ns > right->time_ns) - (left->time_ns < right->time_ns);
 }
 
-tide_status tide_live_size_blocks(const tide_live_tables *rows, const tide_hostmem *mem,
+/* The private pool of event i of those that are left. */
+static size_t pool_of(const tide_log_contents *contents, size_t i) {
+    return contents->extras[contents->order[i]].pool;
+}
+
+tide_status tide_live_size_blocks(const tide_live_tables *rows, const tide_log_contents *contents,
                                   const tide_log_tables *tables) {
     sizer s = {.n_points = 0};
-    tide_arena_init(&s.arena, mem);
+    tide_arena_init(&s.arena, contents->mem);
     tide_cache_config_init(&s.config);
     read_settings(&s.config, tide_log_text_of(tables, "environment.PYTORCH_CUDA_ALLOC_CONF"));
     read_settings(&s.config, tide_log_text_of(tables, "environment.PYTORCH_ALLOC_CONF"));
     tide_status status = prepare(&s, rows);
+    status = status == TIDE_OK ? prepare_pools(&s, tables) : status;
+    for (size_t i = 0; status == TIDE_OK && i < contents->n_base_pools; i++) {
+        note_segment(&s, tables, contents->base_pools[i].address, contents->base_pools[i].pool);
+    }
     if (status == TIDE_OK && rows->n_base > 0) {
         qsort(rows->base, rows->n_base, sizeof(*rows->base), compare_base);
     }
@@ -278,6 +324,9 @@ tide_status tide_live_size_blocks(const tide_live_tables *rows, const tide_hostm
         }
     }
     for (size_t i = 0; status == TIDE_OK && i < rows->n_events; i++) {
+        if (rows->events[i].action == TIDE_ACTION_SEGMENT_ALLOC) {
+            note_segment(&s, tables, rows->events[i].address, pool_of(contents, i));
+        }
         take_row(&s, &rows->events[i]);
     }
     tide_arena_fini(&s.arena);

@@ -287,7 +287,8 @@ static tide_status size_blocks(recovery *of) {
                                    .n_base = of->n_base,
                                    .events = of->contents.events,
                                    .n_events = of->contents.n_events};
-    return of->contents.is_of_live ? tide_live_size_blocks(&rows, of->mem, &of->tables) : TIDE_OK;
+    return of->contents.is_of_live ? tide_live_size_blocks(&rows, &of->contents, &of->tables)
+                                   : TIDE_OK;
 }
 
 static tide_status build(recovery *of) {

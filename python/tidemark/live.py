@@ -5,6 +5,8 @@ phases, what tensors are, and how the program ended.
 """
 import array
 import ctypes
+import functools
+import inspect
 import weakref
 
 from . import names, settings
@@ -69,6 +71,23 @@ class Live:
         self.resolver = resolve
         self.library.tidemark_live_module_code(ctypes.c_void_p(id(call.__code__)))
         self.library.tidemark_live_resolver(resolve)
+
+    def watch_pools(self, torch):
+        """Tells of pools that do not split their segments, because no event says so."""
+        pool = getattr(torch.cuda, "MemPool", None)
+        make = getattr(pool, "__init__", None)
+        try:
+            place = list(inspect.signature(make).parameters).index("no_split") - 1  # without self
+        except (TypeError, ValueError):
+            return  # this PyTorch has no such pools
+
+        @functools.wraps(make)
+        def init(made, *arguments, **named):
+            make(made, *arguments, **named)
+            if named.get("no_split") or (len(arguments) > place and arguments[place]):
+                self.describe("pool.{}.{}.no_split".format(*made.id), 1)
+
+        pool.__init__ = init
 
     def name_modules(self, outermost):
         for path, module in outermost.named_modules():

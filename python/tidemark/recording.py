@@ -86,6 +86,7 @@ def _begin():
         state = _recording.live.attach() if _recording.live is not None else None
         if state in (live.ATTACHED, live.OTHER_ALLOCATOR):
             _recording.live.watch_modules(torch)
+            _recording.live.watch_pools(torch)
             program.tell(torch, _recording.live)
             if state == live.ATTACHED:
                 torch._C._cuda_attach_out_of_memory_observer(_at_out_of_memory)

@@ -78,7 +78,9 @@ static segment_sums sums_of(const tide_snapshot *snapshot, const tide_segment_ro
         sums.active_bytes += block->block_bytes;
         sums.requested_bytes += block->requested_bytes;
         sums.allocated_bytes += block->state == TIDE_BLOCK_ALLOCATED ? block->block_bytes : 0;
-        sums.is_small = sums.is_small && block->block_bytes <= SMALL_BLOCK_BYTES;
+        /* A pool that does not split gives a whole segment to a small request. */
+        uint64_t asked = block->requested_bytes > 0 ? block->requested_bytes : block->block_bytes;
+        sums.is_small = sums.is_small && asked <= SMALL_BLOCK_BYTES;
     }
     if (segment->pool != TIDE_SEGMENT_UNKNOWN) {
         sums.is_small = segment->pool == TIDE_SEGMENT_SMALL;

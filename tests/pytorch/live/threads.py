@@ -2,6 +2,7 @@
 workers of a loader, pinned memory, streams, memory that is not enough, and annotations.
 """
 import functools
+import inspect
 import threading
 
 import torch
@@ -97,6 +98,28 @@ try:
 except torch.cuda.OutOfMemoryError:
     print("44 bits do not fit")
 kept = on_streams()
+
+
+def in_whole_segments():
+    """Blocks of a pool that does not split, of one that is as others, and what comes in their place."""
+    pools = [torch.cuda.MemPool(no_split=no_split) for no_split in (True, False)]
+    made = []
+    for pool in pools:
+        with torch.cuda.use_mem_pool(pool):
+            made += [torch.empty(n, dtype=torch.uint8, device="cuda") for n in (3 << 20, 100, 5 << 20)]
+            del made[-3]
+            made.append(torch.empty(2 << 20, dtype=torch.uint8, device="cuda"))
+    return pools, made
+
+
+def has_whole_segments():
+    try:
+        return "no_split" in inspect.signature(torch.cuda.MemPool.__init__).parameters
+    except (AttributeError, ValueError):  # an older PyTorch
+        return False
+
+
+in_pools = in_whole_segments() if has_whole_segments() else None
 if hasattr(torch.cuda.memory, "_annotate_tensor"):
     torch.cuda.memory._annotate_tensor(kept, "the last one")
     kept = kept * 2

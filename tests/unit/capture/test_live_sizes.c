@@ -312,8 +312,32 @@ static void a_block_of_the_base_does_not_end_at_a_later_neighbour(void **state) 
     expect(&log, "4096+ 2048+ 2048 2048+ 10240", "4096+ 2048+ 2048+ 2048+ 10240");
 }
 
+/* A pool that does not split gives whole segments, whatever is asked for; the next one at the
+ * address may be another pool's. */
+static void a_pool_that_does_not_split(void **state) {
+    (void)state;
+    made_log log;
+    open_log(&log);
+    uint16_t whole = made_log_pool(&log, 3, 7);
+    uint16_t other = made_log_pool(&log, 3, 8);
+    made_log_text(&log, "pool.3.7.no_split", "1");
+    for (size_t i = 0; i < 3; i++) {
+        tide_live_row segment = made_row(TIDE_ACTION_SEGMENT_ALLOC, AT + i * 20 * MIB, 20 * MIB);
+        tide_live_row block = made_row(TIDE_ACTION_ALLOC, AT + i * 20 * MIB, MIB + 1);
+        segment.pool = block.pool = i == 0 ? whole : i == 1 ? other : 0;
+        made_log_add(&log, segment);
+        made_log_add(&log, block);
+    }
+    made_log_event(&log, TIDE_ACTION_FREE, AT, MIB + 1);
+    tide_live_row again = made_row(TIDE_ACTION_ALLOC, AT, 100);
+    again.pool = whole;
+    made_log_add(&log, again);
+    expect(&log, "", "20480+ | 1024.5+ 19455.5 | 1024.5+ 19455.5");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_pool_that_does_not_split),
         cmocka_unit_test(a_small_request_is_rounded),
         cmocka_unit_test(a_small_block_leaves_the_rest_free_however_little_that_is),
         cmocka_unit_test(a_large_block_keeps_a_rest_of_a_mebibyte),
