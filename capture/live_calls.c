@@ -143,27 +143,27 @@ static tide_event block_of(const tide_event *event) {
     return block;
 }
 
-static void append(caller *of, tide_event event, uint16_t thread) {
+/* The node of a call's row is its owner, and no node. */
+static void append(caller *of, tide_event event, const tide_live_extra *from) {
     of->extras[of->n_events] =
-        (tide_live_extra){.node = TIDE_NONE, .module = TIDE_NONE, .thread = thread};
+        (tide_live_extra){.node = TIDE_NONE, .module = from->module, .thread = from->thread};
     of->events[of->n_events++] = event;
 }
 
 static tide_status take_call(caller *of, const tide_live_note *note) {
     tide_event event;
-    uint16_t thread = note->extra.thread;
     TIDE_TRY(make_event(of, note, &event));
     switch (event.action) {
     case TIDE_ACTION_SEGMENT_ALLOC:
-        append(of, segment_of(&event), thread);
-        append(of, block_of(&event), thread);
+        append(of, segment_of(&event), &note->extra);
+        append(of, block_of(&event), &note->extra);
         break;
     case TIDE_ACTION_SEGMENT_FREE:
-        append(of, block_of(&event), thread);
-        append(of, segment_of(&event), thread);
+        append(of, block_of(&event), &note->extra);
+        append(of, segment_of(&event), &note->extra);
         break;
     default:
-        append(of, event, thread);
+        append(of, event, &note->extra);
         break;
     }
     return TIDE_OK;

@@ -388,8 +388,11 @@ def check_async(runner):
     environment = dict(os.environ, PYTORCH_CUDA_ALLOC_CONF="backend:cudaMallocAsync")
     done = runner.run([], TRAIN, "3", env=environment)
     need(done.returncode == 0 and "in step " in done.stderr and "program.py:" in done.stderr, done.stderr)
-    parts = runner.snapshot()["summary"][0]["peak"]["by_category"]
+    snapshot = runner.snapshot()
+    parts = snapshot["summary"][0]["peak"]["by_category"]
     need(parts["parameter"]["bytes"] == 4 * 4 * MIB and parts["optimizer_state"]["bytes"] == 8 * 4 * MIB, parts)
+    kinds = {snapshot["scope_kinds"][kind] for kind in snapshot["scopes"]["kind"]}
+    need("layer" in kinds, "modules are missing:", kinds)
 
 
 WORKSPACES = """
