@@ -6,7 +6,9 @@ usage: kills.py TIDEMARK [--runs N] [--torch PYTHON --torch-runs M] [--seed S]
 A run is `tidemark run` over a program that makes child processes, takes memory of the card in each,
 writes files and uses shared memory. At a random instant SIGKILL goes to tidemark, to the program, or
 to the whole group of processes. Within seconds no folder of the run, no process of it and no file in
-/dev/shm may be left. With --torch, more runs execute a PyTorch program with workers.
+/dev/shm may be left. The logs lie in a folder of the test's own: they stay where tidemark was killed, as
+they should, and must be gone where it lives on. With --torch, more runs execute a PyTorch program with
+workers.
 """
 import argparse
 import os
@@ -18,6 +20,7 @@ import tempfile
 import time
 
 WAIT_S = 10  # for everything to be gone; the machine may be busy
+LOG_BYTES = "8MiB"  # of each process; a log takes its room from the disk at once
 
 PLAIN = """
 import ctypes, os, tempfile, time
@@ -74,9 +77,10 @@ def wait_until_empty(look):
 def kill_one(tidemark, command, delay_s, target, folder, uses_shared_memory):
     """One run and its end. Returns what is left, as a list of texts."""
     shared = set(os.listdir("/dev/shm"))
-    environment = dict(os.environ, TMPDIR=folder)
+    state = os.path.join(folder, "state")
+    environment = dict(os.environ, TMPDIR=folder, XDG_STATE_HOME=state)
     run = subprocess.Popen(
-        [tidemark, "run", "--device", "virtual:h100-80", "--", *command],
+        [tidemark, "run", "--device", "virtual:h100-80", "--log-bytes", LOG_BYTES, "--", *command],
         cwd=folder, env=environment, start_new_session=True,
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )
@@ -94,6 +98,8 @@ def kill_one(tidemark, command, delay_s, target, folder, uses_shared_memory):
     run.wait()
     left = wait_until_empty(lambda: processes_with(f"TIDEMARK_RUN_FOLDER={folder}"))
     left += wait_until_empty(lambda: [n for n in os.listdir(folder) if n.startswith("tidemark-run")])
+    if target == "program":  # tidemark has made its snapshots
+        left += [name for _, _, names in os.walk(state) for name in names]
     if uses_shared_memory:  # other programs of the machine may make files there, too
         left += wait_until_empty(lambda: sorted(set(os.listdir("/dev/shm")) - shared))
     if os.path.exists(os.path.join(folder, "left.bin")):
