@@ -40,6 +40,10 @@ static const char CODE[] =
     "        sys.modules['_tidemark_recorder'] = package\n"
     "        spec.loader.exec_module(package)\n"
     "    ready = package._start()\n"
+    "except KeyboardInterrupt:\n" /* it was meant for the program */
+    "    sys.modules.pop('_tidemark_recorder', None)\n"
+    "    import _thread\n"
+    "    _thread.interrupt_main()\n"
     "except BaseException as error:\n"
     "    sys.modules.pop('_tidemark_recorder', None)\n"
     "    print(f'tidemark: the program is not recorded: {type(error).__name__}: {error}',\n"
