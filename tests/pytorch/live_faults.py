@@ -10,7 +10,7 @@ import sys
 from live_runs import Folder, Runs, need, run_checks
 
 TRAIN = """
-import atexit, os, signal, sys, threading
+import atexit, os, signal, sys, threading, time
 import torch
 model = torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.ReLU(), torch.nn.Linear(64, 64)).cuda()
 optimizer = torch.optim.AdamW(model.parameters())
@@ -19,6 +19,7 @@ def train(n):
         model(torch.randn(8, 64, device="cuda")).sum().backward()
         optimizer.step()
         optimizer.zero_grad()
+    time.sleep(0.3)  # PyTorch's own thread for the backward pass may abort a process that ends at once after one
     print("trained", n, flush=True)
 def in_thread(function):
     thread = threading.Thread(target=function)

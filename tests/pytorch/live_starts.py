@@ -12,7 +12,7 @@ import sys
 from live_runs import Folder, Runs, need, run_checks
 
 TRAIN = """
-import os, sys
+import os, sys, time
 import torch
 def train(n=2, device=0):
     torch.cuda.set_device(device)
@@ -22,6 +22,7 @@ def train(n=2, device=0):
         model(torch.randn(8, 64, device="cuda")).sum().backward()
         optimizer.step()
         optimizer.zero_grad()
+    time.sleep(0.3)  # PyTorch's own thread for the backward pass may abort a process that ends at once after one
     print("trained", n, flush=True)
 """
 MAIN = "if __name__ == '__main__':\n    "
