@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
@@ -13,6 +14,7 @@
 #include <sanitizer/tsan_interface.h>
 #endif
 
+#include "common/setting.h"
 #include "virtual_cuda/account_internal.h"
 #include "virtual_cuda/inexact.h"
 #include "virtual_cuda/machine.h"
@@ -21,6 +23,8 @@
 #include "virtual_cuda/status.h"
 
 _Static_assert((int)TIDE_RUN_DEVICES == (int)TIDE_VC_MAX_DEVICES, "a slot has room for all cards");
+
+enum { NAME_BYTES = 64 };
 
 static tide_run_account *all;
 static bool is_shared; /* with other processes; false: a forked child has a copy */
@@ -40,11 +44,21 @@ static void make_lock(tide_run_account *of) {
     (void)pthread_mutexattr_destroy(&kind);
 }
 
+/* Nodes of a cluster have cards of their own, which are numbered from 0 in each. */
+static const char *name_account(char name[NAME_BYTES]) {
+    const char *node = tide_setting(TIDE_RUN_NODE_VARIABLE);
+    bool has_node = node != NULL && node[0] != '\0' && strcmp(node, "0") != 0;
+    (void)snprintf(name, NAME_BYTES, "%s%s%s", TIDE_RUN_ACCOUNT_NAME, has_node ? "." : "",
+                   has_node ? node : "");
+    return name;
+}
+
 /* Maps the run's account, and makes it if this is the first process: the others wait for the lock
  * of the file, which a process that is killed lets go. NULL: there is none. */
 static tide_run_account *map_shared(void) {
     void *at = MAP_FAILED;
-    int file = tide_vc_run_open(TIDE_RUN_ACCOUNT_NAME, O_RDWR | O_CREAT);
+    char name[NAME_BYTES];
+    int file = tide_vc_run_open(name_account(name), O_RDWR | O_CREAT);
     if (file < 0) {
         return NULL;
     }

@@ -11,6 +11,7 @@
 #include "virtual_cuda/export.h"
 #include "virtual_cuda/graphs.h"
 #include "virtual_cuda/inexact.h"
+#include "virtual_cuda/nccl/watchdog.h"
 #include "virtual_cuda/status.h"
 #include "virtual_cuda/streams.h"
 
@@ -86,6 +87,9 @@ static int check(const event *of) {
 }
 
 TIDE_VC_EXPORT int cudaEventQuery(void *which) {
+    if (tide_vc_watchdog_is_held()) {
+        return tide_vc_fail(TIDE_VC_NOT_READY);
+    }
     int status = check(which);
     bool is_done = status != TIDE_VC_OK || tide_vc_mark_is_done(((const event *)which)->mark);
     return is_done ? status : tide_vc_fail(TIDE_VC_NOT_READY);

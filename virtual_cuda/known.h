@@ -18,8 +18,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define TIDE_VC_KNOWN_COPY_BYTES ((size_t)1 << 20)
+#include "virtual_cuda/promise.h"
+
+#define TIDE_VC_KNOWN_COPY_BYTES ((size_t)4 << 20)
 #define TIDE_VC_KNOWN_BYTES ((size_t)64 << 20)
+/* The same while a thread sends objects (tide_vc_known_objects). */
+#define TIDE_VC_OBJECT_COPY_BYTES ((size_t)256 << 20)
+#define TIDE_VC_OBJECT_BYTES ((size_t)1 << 30)
 
 /* Whether the address lies in the range that device memory is given out of. */
 bool tide_vc_is_device(const void *address);
@@ -43,12 +48,29 @@ void tide_vc_known_write(void *to, const void *from, size_t n_bytes);
  * n_bytes. */
 void tide_vc_known_fill(void *to, const void *pattern, size_t n_pattern, size_t n_bytes);
 
-/* Copies from one place of the device to another. */
+/* What a collective will have written there: the promise's bytes, all of them. It is held as long
+ * as somebody may read them. NULL: nothing is known of n_bytes there. */
+void tide_vc_known_promise(void *to, tide_vc_promise *promise, size_t n_bytes);
+
+/* Copies from one place of the device to another. A promise is carried along, and is not waited
+ * for where one covers the whole range. */
 void tide_vc_known_copy(void *to, const void *from, size_t n_bytes);
 
 /* Gives n_bytes of the device's to the host: where the whole range is known, its bytes; else zeros,
- * and false. */
+ * and false. Waits for what was promised. */
 bool tide_vc_known_read(void *to, const void *from, size_t n_bytes);
+
+/* Whether the calling thread sends objects to other ranks, which travel as bytes on the card:
+ * larger copies are known then. */
+void tide_vc_known_objects(bool is_sending);
+/* How many bytes of a copy may be known to this thread. */
+size_t tide_vc_known_copy_bytes(void);
+
+/* What is unknown of the range is zero from now on, and known. */
+void tide_vc_known_settle(void *address, size_t n_bytes);
+
+/* Whether the whole range is known or promised. */
+bool tide_vc_known_covers(const void *from, size_t n_bytes);
 
 /* Nothing is known of the range, or of any. */
 void tide_vc_known_forget(uint64_t address, uint64_t n_bytes);

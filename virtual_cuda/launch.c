@@ -12,6 +12,7 @@
 #include "virtual_cuda/images.h"
 #include "virtual_cuda/launched.h"
 #include "virtual_cuda/machine.h"
+#include "virtual_cuda/nccl/watchdog.h"
 #include "virtual_cuda/status.h"
 #include "virtual_cuda/streams.h"
 #include "virtual_cuda/uses.h"
@@ -24,6 +25,7 @@ typedef struct extent {
 enum { GUESSED_REGISTERS = 32 }; /* of a thread of a kernel whose image cannot be read */
 
 static int launch(const void *kernel, void **arguments, void *stream) {
+    tide_vc_watchdog_settle();
     tide_vc_launched(tide_vc_kernel_name(kernel), arguments, stream);
     tide_vc_stream_work(stream);
     return TIDE_VC_OK;

@@ -129,6 +129,18 @@ TIDE_VC_EXPORT int tidemark_values_read(void *to, uint64_t from, size_t n_bytes)
     return tide_vc_known_read(to, (const void *)(uintptr_t)from, n_bytes);
 }
 
+TIDE_VC_EXPORT void tidemark_values_write(uint64_t to, const void *from, size_t n_bytes) {
+    tide_vc_known_write((void *)(uintptr_t)to, from, n_bytes);
+}
+
+TIDE_VC_EXPORT void tidemark_values_objects(int is_sending) {
+    tide_vc_known_objects(is_sending != 0);
+}
+
+TIDE_VC_EXPORT void tidemark_values_settle(uint64_t address, size_t n_bytes) {
+    tide_vc_known_settle((void *)(uintptr_t)address, n_bytes);
+}
+
 TIDE_VC_EXPORT void tidemark_values_inexact(const char *call, const char *what,
                                             uint64_t bound_bytes) {
     if (bound_bytes > 0) {

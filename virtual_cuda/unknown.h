@@ -39,6 +39,16 @@ void tidemark_values_mode(int n_true, int is_quiet);
 /* Whether n_bytes of the device's are known; if so, they are written to `to`. */
 int tidemark_values_read(void *to, uint64_t from, size_t n_bytes);
 
+/* n_bytes of the device's are those at `from` from now on: the program's operator would have made
+ * them. */
+void tidemark_values_write(uint64_t to, const void *from, size_t n_bytes);
+
+/* The calling thread sends objects to other ranks from now on, or no more (known.h). */
+void tidemark_values_objects(int is_sending);
+
+/* Those of n_bytes of the device's that nobody knows are zeros from now on, and known. */
+void tidemark_values_settle(uint64_t address, size_t n_bytes);
+
 /* Kernels that were launched by the driver's functions so far: generated ones, which no operator of
  * PyTorch's tells about. */
 uint64_t tidemark_values_generated(void);

@@ -15,9 +15,6 @@
 
 /* --- prototypes as NVIDIA's headers have them --- */
 
-typedef struct unique_id {
-    char bytes[128];
-} unique_id;
 typedef struct file_error {
     int status, cuda;
 } file_error;
@@ -62,15 +59,6 @@ int cufftXtMakePlanMany(int plan, int rank, long long *n, long long *inembed, lo
 int cuptiActivityGetNextRecord(uint8_t *buffer, size_t bytes, void **record);
 file_error cuFileBufRegister(const void *buffer, size_t bytes, int flags);
 void *nvshmem_malloc(size_t bytes);
-int ncclCommInitRank(void **comm, int ranks, unique_id id, int rank);
-int ncclCommInitAll(void **comms, int devices, const int *list);
-int ncclCommUserRank(const void *comm, int *rank);
-int ncclCommCount(const void *comm, int *count);
-int ncclCommDestroy(void *comm);
-int ncclBcast(void *values, size_t count, int type, int root, void *comm, void *stream);
-int ncclAllGather(const void *from, void *to, size_t count, int type, void *comm, void *stream);
-int ncclAllReduce(const void *from, void *to, size_t count, int type, int op, void *comm,
-                  void *stream);
 int cudnnCreateRNNDescriptor(void **rnn);
 int cudnnDestroyRNNDescriptor(void *rnn);
 int cudnnCreateTensorDescriptor(void **tensor);
@@ -218,56 +206,11 @@ static void test_a_sparse_product_makes_its_result_unknown(void **state) {
 }
 
 static void test_refusals_are_said(void **state) {
-    void *comm = NULL;
     (void)state;
     assert_int_equal(cuFileBufRegister(card, 8, 0).status, 5001);
     assert_string_equal(last_refused, "cuFileBufRegister");
     assert_null(nvshmem_malloc(8));
     assert_string_equal(last_refused, "nvshmem_malloc");
-    assert_int_equal(ncclCommInitRank(&comm, 2, (unique_id){{0}}, 1), 5);
-    assert_string_equal(last_refused, "ncclCommInitRank");
-    assert_null(comm);
-}
-
-static void test_communicators_of_one_process(void **state) {
-    void *comms[2] = {NULL, NULL};
-    int rank = -1, count = -1;
-    (void)state;
-    assert_int_equal(ncclCommInitRank(&comms[0], 1, (unique_id){{1}}, 0), 0);
-    assert_int_equal(ncclCommUserRank(comms[0], &rank), 0);
-    assert_int_equal(rank, 0);
-    ncclCommDestroy(comms[0]);
-    assert_int_equal(ncclCommInitAll(comms, 2, NULL), 0);
-    assert_int_equal(ncclCommUserRank(comms[1], &rank), 0);
-    assert_int_equal(ncclCommCount(comms[1], &count), 0);
-    assert_int_equal(rank, 1);
-    assert_int_equal(count, 2);
-    assert_int_equal(ncclAllReduce(card, card + 8, 1, 7, 0, comms[0], NULL), 0);
-    assert_ptr_equal(touched[0], card + 8);
-    ncclCommDestroy(comms[0]);
-    ncclCommDestroy(comms[1]);
-    assert_int_equal(n_handles, 0);
-}
-
-static void test_a_collective_of_one_rank_is_a_copy(void **state) {
-    void *comm = NULL;
-    (void)state;
-    assert_int_equal(ncclCommInitRank(&comm, 1, (unique_id){{1}}, 0), 0);
-    assert_int_equal(ncclAllReduce(card, card + 64, 5, 9, 0, comm, NULL), 0); /* bfloat16, sum */
-    assert_int_equal(copied_width, 10);
-    assert_int_equal(n_touched, 0);
-    copied_width = 0;
-    assert_int_equal(ncclAllReduce(card, card, 5, 4, 4, comm, NULL), 0); /* in place, average */
-    assert_int_equal(ncclBcast(card, 5, 4, 0, comm, NULL), 0);
-    assert_int_equal(copied_width, 0);
-    assert_int_equal(n_touched, 0);
-    assert_int_equal(ncclAllGather(card, card + 64, 3, 8, comm, NULL), 0);
-    assert_int_equal(copied_width, 24);
-    assert_int_equal(ncclAllReduce(card, card + 64, 5, 7, 5, comm, NULL),
-                     0); /* a factor of its own */
-    assert_int_equal(n_touched, 1);
-    assert_ptr_equal(touched[0], card + 64);
-    ncclCommDestroy(comm);
 }
 
 static void test_no_record_is_an_end_and_not_a_failure(void **state) {
@@ -404,8 +347,6 @@ int main(void) {
         TEST(test_workspaces_that_the_program_lends_are_remembered),
         TEST(test_a_sparse_product_makes_its_result_unknown),
         TEST(test_refusals_are_said),
-        TEST(test_communicators_of_one_process),
-        TEST(test_a_collective_of_one_rank_is_a_copy),
         TEST(test_no_record_is_an_end_and_not_a_failure),
         TEST(test_weights_of_an_lstm_lie_as_pytorch_expects),
         TEST(test_convolutions_and_dropout_say_what_is_not_known),

@@ -1,0 +1,267 @@
+/* test_nccl_communicators.c - splits, ranks that end or do not run, and what is left for the
+ * answer. */
+#include "nccl_ranks.h"
+
+#include <time.h>
+
+#include "common/run_communicators.h"
+
+/* As nccl.h 2.27 has it. */
+typedef struct config {
+    size_t n_bytes;
+    unsigned magic, version;
+    int blocking, cga, least, most;
+    const char *net;
+    int split_share, traffic_class;
+    const char *name;
+} config;
+
+static void split(member *of) {
+    void *half = NULL;
+    int rank = -1, n = 0;
+    int32_t given = of->rank;
+    put(of, &given, sizeof(given));
+    int color = of->rank == 3 ? NO_COLOR : of->rank % 2;
+    CHECK(of, ncclCommSplit(of->comm, color, -of->rank, &half, NULL) == OK);
+    CHECK(of, (half == NULL) == (of->rank == 3));
+    if (half != NULL) {
+        CHECK(of, ncclCommCount(half, &n) == OK && n == (of->rank == 1 ? 1 : 2));
+        CHECK(of, ncclCommUserRank(half, &rank) == OK && rank == (of->rank == 0 ? 1 : 0));
+        CHECK(of, ncclAllReduce(of->from, of->to, 1, INT32, SUM, half, NULL) == OK);
+        CHECK(of, has(of, (int32_t[]){of->rank == 1 ? 1 : 2}, 4));
+        CHECK(of, ncclCommDestroy(half) == OK);
+    }
+}
+
+static void test_split(void **state) {
+    (void)state;
+    run(split);
+}
+
+static void shrink(member *of) {
+    void *less = NULL;
+    const int gone[] = {1};
+    int32_t given = of->rank;
+    put(of, &given, sizeof(given));
+    int status = ncclCommShrink(of->comm, gone, 1, &less, NULL, 0);
+    CHECK(of, status == (of->rank == 1 ? INVALID_ARGUMENT : OK));
+    if (less != NULL) {
+        CHECK(of, ncclAllGather(of->from, of->to, 1, INT32, less, NULL) == OK);
+        CHECK(of, has(of, (int32_t[]){0, 2, 3}, 12));
+    }
+}
+
+static void test_shrink(void **state) {
+    (void)state;
+    run(shrink);
+}
+
+/* Rank 1 ends without a word: the others read unknown bytes and go on. */
+static void lose_one(member *of) {
+    int32_t given = of->rank;
+    put(of, &given, sizeof(given));
+    if (of->rank == 1) {
+        _exit(0);
+    }
+    CHECK(of, ncclAllReduce(of->from, of->to, 1, INT32, SUM, of->comm, NULL) == OK);
+    CHECK(of, !is_known(of, 4));
+}
+
+static void test_a_rank_that_ends(void **state) {
+    (void)state;
+    run(lose_one);
+}
+
+/* Ranks 0 and 2 of a world of 4: the others are taken to have what the reader has. */
+static void miss_some(member *of) {
+    const int64_t with_absent[] = {of->rank, 3};
+    int32_t given = of->rank + 1;
+    void *group = NULL;
+    int n = 0;
+    put(of, &given, sizeof(given));
+    CHECK(of, ncclAllGather(of->from, of->to, 1, INT32, of->comm, NULL) == OK);
+    CHECK(of, has(of, (int32_t[]){1, given, 3, given}, 16));
+    CHECK(of, ncclAllReduce(of->from, of->to, 1, INT32, SUM, of->comm, NULL) == OK);
+    CHECK(of, has(of, (int32_t[]){4 + 2 * given}, 4));
+    CHECK(of, ncclRecv(of->to, 1, INT32, 1, of->comm, NULL) == OK);
+    CHECK(of, !is_known(of, 4));
+    CHECK(of, ncclCommSplit(of->comm, 7, 0, &group, NULL) == INVALID_USAGE);
+    tidemark_ranks_group(with_absent, 2, NULL);
+    CHECK(of, ncclCommSplit(of->comm, 7, 0, &group, NULL) == OK);
+    CHECK(of, ncclCommCount(group, &n) == OK && n == 2);
+    CHECK(of, ncclAllReduce(of->from, of->to, 1, INT32, SUM, group, NULL) == OK);
+    CHECK(of, has(of, (int32_t[]){2 * given}, 4));
+}
+
+static void test_ranks_that_do_not_run(void **state) {
+    (void)state;
+    setenv("TIDEMARK_WORLD", "4", 1);
+    setenv("TIDEMARK_PRESENT_RANKS", "0,2", 1);
+    run_some(N_RANKS, 1U | 4U, miss_some);
+    unsetenv("TIDEMARK_WORLD");
+    unsetenv("TIDEMARK_PRESENT_RANKS");
+}
+
+/* Communicators of three ranks of which only number 0 and 2 of the world run. Whom one has is told
+ * by its name, or by the only group that fits, or by who comes. */
+static void *named_communicator(member *of, int number, int n_ranks, int rank, const char *name) {
+    config named = {.n_bytes = sizeof(named), .magic = 0xcafebeef, .name = name};
+    unique_id id = of->job->id;
+    void *comm = NULL;
+    id.bytes[100] = (char)number;
+    CHECK(of, ncclCommInitRankConfig(&comm, n_ranks, id, rank, &named) == OK);
+    return comm;
+}
+
+static void find_members(member *of) {
+    const int64_t with_both[] = {0, 2, 1}, with_one[] = {0, 1, 3};
+    int place = of->rank == 0 ? 0 : 1;
+    int32_t given = of->rank + 1;
+    tidemark_ranks_group(with_both, 3, "7");
+    if (of->rank == 0) {
+        tidemark_ranks_group(with_one, 3, "8");
+    }
+    put(of, &given, sizeof(given));
+    void *both = named_communicator(of, 1, 3, place, "of both:7");
+    CHECK(of, ncclAllGather(of->from, of->to, 1, INT32, both, NULL) == OK);
+    CHECK(of, has(of, (int32_t[]){1, 3, given}, 12));
+    if (of->rank == 0) { /* nobody of the others runs: nobody is waited for */
+        void *alone = named_communicator(of, 2, 3, 0, "alone:8");
+        CHECK(of, ncclAllGather(of->from, of->to, 1, INT32, alone, NULL) == OK);
+        CHECK(of, has(of, (int32_t[]){1, 1, 1}, 12));
+    }
+    void *pair = named_communicator(of, 3, 2, place, "of both:7"); /* for messages */
+    CHECK(of, ncclSend(of->from, 1, INT32, 1 - place, pair, NULL) == OK);
+    CHECK(of, ncclRecv(of->to, 1, INT32, 1 - place, pair, NULL) == OK);
+    CHECK(of, has(of, (int32_t[]){4 - given}, 4));
+    void *nameless = named_communicator(of, 4, 3, place, NULL); /* two groups fit at rank 0 */
+    CHECK(of, ncclAllGather(of->from, of->to, 1, INT32, nameless, NULL) == OK);
+    CHECK(of, has(of, (int32_t[]){1, 3, given}, 12));
+}
+
+/* Nobody else comes, and nothing says why: two members are waited for as long as one. */
+static void miss_nameless(member *of) {
+    const int64_t one[] = {0, 1, 3}, other[] = {0, 2, 1};
+    int32_t given = of->rank + 1;
+    if (of->rank == 0) {
+        tidemark_ranks_group(one, 3, "7");
+        tidemark_ranks_group(other, 3, "8");
+        put(of, &given, sizeof(given));
+        void *comm = named_communicator(of, 5, 3, 0, NULL);
+        time_t begin = time(NULL);
+        CHECK(of, ncclAllGather(of->from, of->to, 1, INT32, comm, NULL) == OK);
+        CHECK(of, has(of, (int32_t[]){1, 1, 1}, 12));
+        CHECK(of, ncclAllReduce(of->from, of->to, 1, INT32, SUM, comm, NULL) == OK);
+        CHECK(of, has(of, (int32_t[]){3}, 4));
+        CHECK(of, time(NULL) - begin < 4);
+    }
+}
+
+static void run_two_of_four(void (*part)(member *of)) {
+    setenv("TIDEMARK_WORLD", "4", 1);
+    setenv("TIDEMARK_PRESENT_RANKS", "0,2", 1);
+    run_some(N_RANKS, 1U | 4U, part);
+    unsetenv("TIDEMARK_WORLD");
+    unsetenv("TIDEMARK_PRESENT_RANKS");
+}
+
+static void test_members_are_found(void **state) {
+    (void)state;
+    run_two_of_four(find_members);
+    run_two_of_four(miss_nameless);
+}
+
+/* What a communicator takes is the user's word, and given back at its end. */
+static void charge(member *of) {
+    size_t n_free = 0, n_total = 0, n_after = 0;
+    void *comm = NULL;
+    unique_id id = of->job->id;
+    id.bytes[100] = 1;
+    CHECK(of, cudaMemGetInfo(&n_free, &n_total) == OK);
+    CHECK(of, ncclCommInitRankScalable(&comm, of->n_ranks, of->rank, 1, &id, NULL) == OK);
+    CHECK(of, cudaMemGetInfo(&n_after, &n_total) == OK);
+    CHECK(of, n_free - n_after == 1000);
+    CHECK(of, ncclCommDestroy(comm) == OK);
+    CHECK(of, cudaMemGetInfo(&n_after, &n_total) == OK);
+    CHECK(of, n_free == n_after);
+}
+
+static void test_bytes_of_communicators(void **state) {
+    (void)state;
+    setenv("TIDEMARK_NCCL_BYTES", "1000", 1);
+    run_some(1, 1, charge);
+    unsetenv("TIDEMARK_NCCL_BYTES");
+}
+
+/* ---- what is left for the answer ---- */
+
+static void leave_list(member *of) {
+    static tide_run_communicators read;
+    const int64_t odd[] = {1, 3};
+    char path[128];
+    void *half = NULL;
+    int32_t given = of->rank;
+    config named = {.n_bytes = sizeof(named), .magic = 0xcafebeef, .name = "halves"};
+    put(of, &given, sizeof(given));
+    if (of->rank % 2 == 1) {
+        tidemark_ranks_group(odd, 2, NULL);
+    }
+    CHECK(of, ncclCommSplit(of->comm, of->rank % 2, of->rank, &half, &named) == OK);
+    CHECK(of, ncclAllReduce(of->from, of->to, 1, INT32, SUM, half, NULL) == OK);
+    CHECK(of, ncclAllGather(of->from, of->to, 1, INT32, of->comm, NULL) == OK);
+    CHECK(of, ncclAllGather(of->from, of->to, 2, INT32, of->comm, NULL) == OK);
+    CHECK(of, ncclSend(of->from, 3, INT32, (of->rank + 1) % N_RANKS, of->comm, NULL) == OK);
+    CHECK(of, ncclCommDestroy(half) == OK);
+    (void)snprintf(path, sizeof(path), "%s/%ld.communicators", folder, (long)getpid());
+    FILE *file = fopen(path, "rb");
+    CHECK(of, file != NULL && fread(&read, sizeof(read), 1, file) == 1 && fclose(file) == 0);
+    const tide_run_communicator *world = &read.made[0];
+    const tide_run_communicator *child = &read.made[1];
+    CHECK(of, read.magic == TIDE_RUN_COMMUNICATORS_MAGIC);
+    CHECK(of, read.rank == of->rank && read.n_made == 2);
+    CHECK(of, world->rank == of->rank && world->n_ranks == N_RANKS && world->is_destroyed == 0);
+    CHECK(of, world->n_calls[TIDE_RUN_ALL_GATHER] == 2 && world->n_calls[TIDE_RUN_SEND] == 1);
+    CHECK(of, world->n_bytes[TIDE_RUN_ALL_GATHER] == 3 * N_RANKS * sizeof(given));
+    CHECK(of, world->n_bytes[TIDE_RUN_SEND] == 3 * sizeof(given) && world->name[0] == '\0');
+    CHECK(of, child->rank == of->rank / 2 && child->n_ranks == 2 && child->is_destroyed == 1);
+    CHECK(of, child->n_calls[TIDE_RUN_ALL_REDUCE] == 1 && strcmp(child->name, "halves") == 0);
+    CHECK(of, child->first == (of->rank % 2 == 1 ? 1 : -1));
+    CHECK(of, child->stride == (of->rank % 2 == 1 ? 2 : 0) && child->key != world->key);
+}
+
+static void test_a_list_is_left(void **state) {
+    (void)state;
+    run(leave_list);
+}
+
+static void refuse(member *of) {
+    void *comms[2] = {NULL, NULL};
+    int rank = 0;
+    unsetenv("TIDEMARK_RUN_FOLDER");
+    CHECK(of, ncclAllReduce(of->from, of->to, 1, 99, SUM, of->comm, NULL) == INVALID_ARGUMENT);
+    CHECK(of, ncclBroadcast(of->from, of->to, 1, INT32, 1, of->comm, NULL) == INVALID_ARGUMENT);
+    CHECK(of, ncclCommInitRank(&comms[0], 2, of->job->id, 2) == INVALID_ARGUMENT);
+    CHECK(of, ncclCommInitAll(comms, 2, NULL) == OK);
+    CHECK(of, ncclCommUserRank(comms[1], &rank) == OK && rank == 1);
+    put(of, &rank, sizeof(rank));
+    CHECK(of, ncclAllReduce(of->from, of->to, 1, INT32, SUM, comms[0], NULL) == OK);
+}
+
+static void test_bad_arguments(void **state) {
+    (void)state;
+    run_some(1, 1, refuse);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_split),
+        cmocka_unit_test(test_shrink),
+        cmocka_unit_test(test_a_rank_that_ends),
+        cmocka_unit_test(test_ranks_that_do_not_run),
+        cmocka_unit_test(test_members_are_found),
+        cmocka_unit_test(test_bytes_of_communicators),
+        cmocka_unit_test(test_a_list_is_left),
+        cmocka_unit_test(test_bad_arguments),
+    };
+    return cmocka_run_group_tests(tests, make_folder, drop_folder);
+}
