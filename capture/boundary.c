@@ -414,11 +414,60 @@ tide_status tide_boundary_after(const tide_event *base, size_t n_base, const tid
     return TIDE_OK;
 }
 
+struct tide_boundary_walk {
+    walker walker;
+    size_t n_unfit; /* blocks that were left out of the start */
+};
+
+tide_status tide_boundary_walk_create(const tide_event *base, size_t n_base, tide_arena *arena,
+                                      tide_boundary *ret_start, tide_boundary_walk **ret_walk) {
+    tide_boundary_walk *walk = tide_hostmem_zeroed(arena->mem, 1, sizeof(*walk));
+    if (walk == NULL) {
+        return TIDE_NO_MEMORY;
+    }
+    walker *w = &walk->walker;
+    walker_init(w, arena->mem);
+    w->is_lenient = true;
+    tide_status status = enter(w, base, n_base);
+    status = status == TIDE_OK ? lay_out(w, arena, ret_start) : status;
+    walk->n_unfit = w->n_unfit;
+    walker_fini(w); /* the layout sorted the rows, which makes the maps' indices wrong */
+    walker_init(w, arena->mem);
+    w->is_lenient = true;
+    status = status == TIDE_OK ? load(w, ret_start) : status;
+    if (status != TIDE_OK) {
+        tide_boundary_walk_destroy(walk);
+        return status;
+    }
+    *ret_walk = walk;
+    return TIDE_OK;
+}
+
+tide_status tide_boundary_walk_apply(tide_boundary_walk *walk, const tide_event *event) {
+    return apply(&walk->walker, event);
+}
+
+tide_status tide_boundary_walk_finish(tide_boundary_walk *walk, tide_arena *arena,
+                                      tide_boundary *ret_end, size_t *ret_n_unfit) {
+    TIDE_TRY(lay_out(&walk->walker, arena, ret_end));
+    *ret_n_unfit = walk->n_unfit + walk->walker.n_unfit;
+    return TIDE_OK;
+}
+
+void tide_boundary_walk_destroy(tide_boundary_walk *walk) {
+    if (walk != NULL) {
+        const tide_hostmem *mem = walk->walker.mem;
+        walker_fini(&walk->walker);
+        mem->release(mem->ctx, walk);
+    }
+}
+
 /* Applies the events and keeps those that fit what was before them. */
-static tide_status apply_fitting(walker *w, tide_event *events, size_t *n_events, size_t *kept) {
+static tide_status apply_fitting(tide_boundary_walk *walk, tide_event *events, size_t *n_events,
+                                 size_t *kept) {
     size_t n_kept = 0;
     for (size_t i = 0; i < *n_events; i++) {
-        tide_status status = apply(w, &events[i]);
+        tide_status status = tide_boundary_walk_apply(walk, &events[i]);
         if (status == TIDE_OK) {
             kept[n_kept] = i;
             events[n_kept++] = events[i];
@@ -433,29 +482,19 @@ static tide_status apply_fitting(walker *w, tide_event *events, size_t *n_events
 tide_status tide_boundary_make_fit(const tide_event *base, size_t n_base, tide_event *events,
                                    size_t *n_events, tide_arena *arena,
                                    tide_boundary_fit *ret_fit) {
-    walker w;
+    tide_boundary_walk *walk = NULL;
     size_t n_before = *n_events;
-    walker_init(&w, arena->mem);
-    w.is_lenient = true;
+    size_t n_unfit = 0;
     ret_fit->kept = tide_arena_alloc(arena, n_before, sizeof(*ret_fit->kept));
-    tide_status status = ret_fit->kept != NULL ? enter(&w, base, n_base) : TIDE_NO_MEMORY;
-    if (status == TIDE_OK) {
-        status = lay_out(&w, arena, &ret_fit->start);
+    if (ret_fit->kept == NULL) {
+        return TIDE_NO_MEMORY;
     }
-    size_t n_unfit = w.n_unfit;
-    walker_fini(&w);
-    walker_init(&w, arena->mem);
-    w.is_lenient = true;
+    TIDE_TRY(tide_boundary_walk_create(base, n_base, arena, &ret_fit->start, &walk));
+    tide_status status = apply_fitting(walk, events, n_events, ret_fit->kept);
     if (status == TIDE_OK) {
-        status = load(&w, &ret_fit->start);
+        status = tide_boundary_walk_finish(walk, arena, &ret_fit->end, &n_unfit);
     }
-    if (status == TIDE_OK) {
-        status = apply_fitting(&w, events, n_events, ret_fit->kept);
-    }
-    if (status == TIDE_OK) {
-        status = lay_out(&w, arena, &ret_fit->end);
-    }
-    ret_fit->n_unfit = n_unfit + w.n_unfit + n_before - *n_events;
-    walker_fini(&w);
+    ret_fit->n_unfit = n_unfit + n_before - *n_events;
+    tide_boundary_walk_destroy(walk);
     return status;
 }

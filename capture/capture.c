@@ -94,7 +94,7 @@ static tide_status resolve_stacks(tide_recording *recording, tide_boundary *boun
     }
     /* Rows that the log dropped may have been the only ones with a stack: its symbols are not
      * looked up. */
-    memset(nodes, 0xff, n_stacks * sizeof(*nodes));
+    memset(nodes, modules != NULL && modules->wants_all ? 0 : 0xff, n_stacks * sizeof(*nodes));
     for (size_t i = 0; i < recording->n_events; i++) {
         mark_stack(nodes, n_stacks, recording->events[i].stack);
     }
@@ -104,6 +104,9 @@ static tide_status resolve_stacks(tide_recording *recording, tide_boundary *boun
         }
     }
     TIDE_TRY(tide_capture_stacks(recording, modules, strings, snapshot, nodes));
+    if (modules != NULL) {
+        modules->nodes = nodes;
+    }
     for (size_t i = 0; i < recording->n_events; i++) {
         recording->events[i].stack = node_of(nodes, n_stacks, recording->events[i].stack);
     }

@@ -62,6 +62,20 @@ TIDE_NODISCARD tide_status tide_boundary_make_fit(const tide_event *base, size_t
                                                   tide_event *events, size_t *n_events,
                                                   tide_arena *arena, tide_boundary_fit *ret_fit);
 
+/* The same event by event, holding only what is alive. The start lies in the arena. */
+typedef struct tide_boundary_walk tide_boundary_walk;
+
+TIDE_NODISCARD tide_status tide_boundary_walk_create(const tide_event *base, size_t n_base,
+                                                     tide_arena *arena, tide_boundary *ret_start,
+                                                     tide_boundary_walk **ret_walk);
+/* TIDE_INVALID: the event does not fit, and changes nothing. */
+TIDE_NODISCARD tide_status tide_boundary_walk_apply(tide_boundary_walk *walk,
+                                                    const tide_event *event);
+/* *ret_n_unfit: blocks that were left out at either end. */
+TIDE_NODISCARD tide_status tide_boundary_walk_finish(tide_boundary_walk *walk, tide_arena *arena,
+                                                     tide_boundary *ret_end, size_t *ret_n_unfit);
+void tide_boundary_walk_destroy(tide_boundary_walk *walk);
+
 /* capture.c. Enters the tables of the recording into the document, and changes the stacks in them
  * and in the two boundaries to nodes of the document's tree. What the recording points to must lie
  * in the document's arena. `modules` are what the addresses of call stacks refer to
@@ -71,8 +85,10 @@ typedef struct tide_capture_modules {
     size_t n_modules;
     const tide_log_python_frame *python; /* borrowed; their strings are the recording's */
     size_t n_python;
-    size_t n_used;   /* filled in: modules with an address in a stack */
-    size_t n_absent; /* filled in: those of them whose file is not here */
+    bool wants_all;        /* every stack of the recording, not only those that its rows refer to */
+    const uint32_t *nodes; /* filled in: the node of each stack of the recording; TIDE_NONE */
+    size_t n_used;         /* filled in: modules with an address in a stack */
+    size_t n_absent;       /* filled in: those of them whose file is not here */
 } tide_capture_modules;
 
 /* In place of a module's number: the address is the number of a frame of Python's. */

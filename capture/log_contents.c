@@ -135,6 +135,11 @@ static tide_status read_events(const source *from, tide_log_contents *contents,
     if (paused_at < first) {
         contents->n_base = 0; /* the base misses what happened while recording was paused */
     }
+    if (contents->leaves_rows) {
+        contents->n_rows = n_good;
+        report->n_dropped = first + contents->fill.n_refused;
+        return TIDE_OK;
+    }
     size_t row_bytes = layout->event_bytes;
     unsigned char *rows = read_area(contents->mem, from, layout->events_offset + slot * row_bytes,
                                     n_front, row_bytes, &n_there);
@@ -170,6 +175,14 @@ static tide_status read_events(const source *from, tide_log_contents *contents,
     return TIDE_OK;
 }
 
+/* The scopes that the file has. Their numbers have 32 bits. */
+static size_t count_scopes(const source *from, const tide_log_layout *layout,
+                           const tide_log_fill *fill) {
+    uint64_t at = layout->scopes_offset;
+    uint64_t n_there = at < from->n_bytes ? (from->n_bytes - at) / sizeof(tide_scope_row) : 0;
+    return (size_t)at_most(at_most(fill->n_scopes, n_there), TIDE_NONE - 1);
+}
+
 static tide_status read_areas(const source *from, tide_log_contents *contents,
                               tide_recover_report *report) {
     const tide_hostmem *mem = contents->mem;
@@ -177,14 +190,19 @@ static tide_status read_areas(const source *from, tide_log_contents *contents,
     const tide_log_fill *fill = &contents->fill;
     contents->journal = read_area(mem, from, layout->journal_offset, fill->journal_used_bytes, 1,
                                   &contents->n_journal_bytes);
-    contents->scopes =
-        read_area(mem, from, layout->scopes_offset, at_most(fill->n_scopes, MAX_ROWS),
-                  sizeof(tide_scope_row), &contents->n_scopes);
+    if (contents->leaves_rows) {
+        contents->n_scopes = count_scopes(from, layout, fill);
+    } else {
+        contents->scopes =
+            read_area(mem, from, layout->scopes_offset, at_most(fill->n_scopes, MAX_ROWS),
+                      sizeof(tide_scope_row), &contents->n_scopes);
+    }
     contents->base = read_area(mem, from, layout->base_offset, at_most(fill->n_base_used, MAX_ROWS),
                                layout->event_bytes, &contents->n_base);
     contents->is_of_live = layout->event_bytes == sizeof(tide_live_row);
     contents->pinned_device = -1;
-    if (contents->journal == NULL || contents->scopes == NULL || contents->base == NULL) {
+    bool has_scopes = contents->scopes != NULL || contents->leaves_rows;
+    if (contents->journal == NULL || !has_scopes || contents->base == NULL) {
         return TIDE_NO_MEMORY;
     }
     report->journal_missing_bytes = fill->journal_used_bytes - contents->n_journal_bytes;
@@ -317,10 +335,60 @@ done:
     return status;
 }
 
+tide_status tide_log_contents_open(const char *path, const tide_hostmem *mem,
+                                   tide_log_contents *ret_contents, tide_recover_report *report,
+                                   tide_error *error) {
+    tide_log_contents contents = {.mem = mem, .leaves_rows = true};
+    struct stat file;
+    tide_status status = TIDE_OK;
+    contents.descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (contents.descriptor < 0) {
+        return tide_fail(error, TIDE_IO, "%s cannot be read: %s", path, strerror(errno));
+    }
+    source from = {.descriptor = contents.descriptor};
+    if (fstat(from.descriptor, &file) != 0 || !S_ISREG(file.st_mode)) {
+        status = tide_fail(error, TIDE_IO, "%s cannot be read: it is no file", path);
+        goto fail;
+    }
+    from.n_bytes = (uint64_t)file.st_size;
+    bool is_live = flock(from.descriptor, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+    (void)flock(from.descriptor, LOCK_UN); /* a later recorder may replace a closed log */
+    status = read_header(&from, path, &contents.header, error);
+    if (status == TIDE_OK &&
+        (is_live || contents.header.layout.event_bytes != sizeof(tide_event))) {
+        status = TIDE_UNSUPPORTED;
+    }
+    if (status != TIDE_OK) {
+        goto fail;
+    }
+    contents.fill = tide_log_fill_of(&contents.header, false);
+    if (read_areas(&from, &contents, report) != TIDE_OK) {
+        status = tide_fail(error, TIDE_NO_MEMORY, "%s: no host memory for the log", path);
+        goto fail;
+    }
+    report->is_closed = contents.fill.is_closed;
+    report->process_id = contents.header.layout.process_id;
+    *ret_contents = contents;
+    return TIDE_OK;
+
+fail:
+    tide_log_contents_fini(&contents);
+    return status;
+}
+
+size_t tide_log_read_rows(const tide_log_contents *contents, uint64_t offset, void *to,
+                          size_t n_rows, size_t row_bytes) {
+    const source from = {.descriptor = contents->descriptor};
+    return read_at(&from, offset, to, n_rows * row_bytes) / row_bytes;
+}
+
 void tide_log_contents_fini(tide_log_contents *contents) {
     const tide_hostmem *mem = contents->mem;
     if (mem == NULL) {
         return;
+    }
+    if (contents->leaves_rows) {
+        close(contents->descriptor);
     }
     mem->release(mem->ctx, contents->journal);
     mem->release(mem->ctx, contents->scopes);

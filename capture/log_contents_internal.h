@@ -67,6 +67,9 @@ typedef struct tide_log_contents {
     uint64_t first_event; /* number of the first row */
     tide_event *events;   /* owned; oldest first, nothing checked */
     size_t n_events;
+    bool leaves_rows;        /* events and scopes are not read, but counted: */
+    uint64_t n_rows;         /* events that the log should have */
+    int descriptor;          /* of the file, open where rows are left; the contents close it */
     bool is_of_live;         /* live/ wrote it: */
     tide_live_extra *extras; /* owned; of the events as they were read */
     size_t *order;           /* owned; of the events that are left: which of them each was */
@@ -84,6 +87,14 @@ typedef struct tide_log_contents {
 TIDE_NODISCARD tide_status tide_log_contents_read(const char *path, const tide_hostmem *mem,
                                                   tide_log_contents *ret_contents,
                                                   tide_recover_report *report, tide_error *error);
+/* The same without the rows of events and scopes, which tide_log_read_rows reads from the file that
+ * stays open. TIDE_UNSUPPORTED: a process writes the log, or live/ wrote it. */
+TIDE_NODISCARD tide_status tide_log_contents_open(const char *path, const tide_hostmem *mem,
+                                                  tide_log_contents *ret_contents,
+                                                  tide_recover_report *report, tide_error *error);
+/* Reads as many of n_rows as the file has at the offset; returns how many. */
+size_t tide_log_read_rows(const tide_log_contents *contents, uint64_t offset, void *to,
+                          size_t n_rows, size_t row_bytes);
 void tide_log_contents_fini(tide_log_contents *contents);
 
 typedef struct tide_log_key_value {

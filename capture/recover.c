@@ -3,24 +3,10 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "capture/capture_internal.h"
 #include "capture/live_internal.h"
-#include "capture/log_contents_internal.h"
+#include "capture/recover_internal.h"
 
 #define MAX_TIME_NS (INT64_MAX / 4)
-
-typedef struct recovery {
-    const tide_hostmem *mem;     /* borrowed */
-    tide_recover_report *report; /* borrowed */
-    tide_snapshot *snapshot;     /* owned until it is handed out */
-    tide_log_contents contents;  /* owned */
-    tide_log_tables tables;      /* owned */
-    tide_event *base;            /* in the arena; n_base good rows */
-    size_t n_base;
-    size_t n_streams;          /* one more than the highest number that a row has */
-    tide_recording recording;  /* in the arena */
-    tide_recover_notes *notes; /* borrowed; filled in; NULL: nobody asks */
-} recovery;
 
 /* ---- rows with impossible contents ---- */
 
@@ -31,7 +17,7 @@ static bool is_place(const tide_event *row) {
            row->address <= (uint64_t)INT64_MAX - TIDE_MAX_BLOCK_BYTES;
 }
 
-static bool is_plausible(const recovery *of, const tide_event *row) {
+bool tide_recovery_is_plausible(const tide_recovery *of, const tide_event *row) {
     if (row->device > 0 && !of->contents.is_of_live) { /* our own logs have one device */
         return false;
     }
@@ -47,7 +33,7 @@ static bool is_plausible(const recovery *of, const tide_event *row) {
 
 /* Drops impossible rows, and rows whose time is later than that of rows behind them or earlier than
  * that of rows before them. */
-static void drop_damaged(recovery *of) {
+static void drop_damaged(tide_recovery *of) {
     tide_event *rows = of->contents.events;
     size_t n_kept = 0;
     int64_t last_ns = 0;
@@ -55,7 +41,7 @@ static void drop_damaged(recovery *of) {
         bool is_early = rows[i].time_ns < last_ns;
         bool is_late = i + 1 < of->contents.n_events && rows[i].time_ns > rows[i + 1].time_ns &&
                        rows[i + 1].time_ns >= last_ns;
-        if (is_plausible(of, &rows[i]) && !is_early && !is_late) {
+        if (tide_recovery_is_plausible(of, &rows[i]) && !is_early && !is_late) {
             last_ns = rows[i].time_ns;
             if (of->contents.order != NULL) {
                 of->contents.order[n_kept] = of->contents.order[i];
@@ -67,7 +53,7 @@ static void drop_damaged(recovery *of) {
     of->contents.n_events = n_kept;
 }
 
-static tide_status take_base(recovery *of) {
+tide_status tide_recovery_take_base(tide_recovery *of) {
     tide_event *base =
         tide_arena_alloc(&of->snapshot->arena, of->contents.n_base, sizeof(*of->base));
     if (base == NULL) {
@@ -78,7 +64,7 @@ static tide_status take_base(recovery *of) {
         bool is_alive =
             row->action == TIDE_ACTION_ALLOC || row->action == TIDE_ACTION_FREE_REQUESTED ||
             row->action == TIDE_ACTION_SEGMENT_ALLOC || row->action == TIDE_ACTION_SEGMENT_MAP;
-        if (is_alive && is_plausible(of, row)) {
+        if (is_alive && tide_recovery_is_plausible(of, row)) {
             base[of->n_base++] = *row;
         } else if (row->action != 0xff) { /* TIDE_BASE_UNUSED */
             of->report->n_damaged++;
@@ -91,7 +77,7 @@ static tide_status take_base(recovery *of) {
 /* ---- the row that was being overwritten ---- */
 
 /* Whether no part of the row's memory is mapped. */
-static bool is_unmapped(const recovery *of, const tide_event *row) {
+static bool is_unmapped(const tide_recovery *of, const tide_event *row) {
     for (size_t i = 0; i < of->n_base; i++) {
         const tide_event *piece = &of->base[i];
         if (piece->action == TIDE_ACTION_SEGMENT_MAP &&
@@ -105,7 +91,7 @@ static bool is_unmapped(const recovery *of, const tide_event *row) {
 
 /* Whether the base already holds the effect of the oldest row. A full log folds its oldest row into
  * the base before it overwrites the row, and the process may have ended between the two. */
-static bool is_folded(const recovery *of, const tide_event *row) {
+bool tide_recovery_is_folded(const tide_recovery *of, const tide_event *row) {
     bool is_segment = row->action >= TIDE_ACTION_SEGMENT_ALLOC;
     const tide_event *there = NULL;
     for (size_t i = 0; i < of->n_base && there == NULL; i++) {
@@ -129,12 +115,17 @@ static bool is_folded(const recovery *of, const tide_event *row) {
     }
 }
 
-static void drop_folded(recovery *of) {
-    tide_log_contents *contents = &of->contents;
+bool tide_recovery_may_be_folded(const tide_recovery *of) {
+    const tide_log_contents *contents = &of->contents;
     uint64_t n_kept = contents->fill.n_written - contents->fill.n_folded;
-    if (of->report->is_closed || n_kept != contents->header.layout.max_events ||
-        contents->n_events == 0 || contents->header.layout.max_base == 0 ||
-        !is_folded(of, &contents->events[0])) {
+    return !of->report->is_closed && n_kept == contents->header.layout.max_events &&
+           contents->header.layout.max_base > 0;
+}
+
+static void drop_folded(tide_recovery *of) {
+    tide_log_contents *contents = &of->contents;
+    if (contents->n_events == 0 || !tide_recovery_may_be_folded(of) ||
+        !tide_recovery_is_folded(of, &contents->events[0])) {
         return;
     }
     memmove(contents->events, contents->events + 1,
@@ -150,7 +141,7 @@ static void drop_folded(recovery *of) {
 
 /* The document's number for a number in a row. Where the journal lacks it, counts that and returns
  * TIDE_NONE. */
-static uint32_t look_up(recovery *of, const tide_map *map, uint32_t number) {
+static uint32_t look_up(tide_recovery *of, const tide_map *map, uint32_t number) {
     uint64_t found = 0;
     if (number == TIDE_NONE) {
         return TIDE_NONE;
@@ -162,7 +153,7 @@ static uint32_t look_up(recovery *of, const tide_map *map, uint32_t number) {
     return (uint32_t)found;
 }
 
-static void refer(recovery *of, tide_event *row) {
+void tide_recovery_refer(tide_recovery *of, tide_event *row) {
     row->stack = look_up(of, &of->tables.stack_of, row->stack);
     row->name = look_up(of, &of->tables.string_of, row->name);
     if (row->scope != TIDE_NONE && row->scope >= of->contents.n_scopes) {
@@ -176,8 +167,8 @@ static void refer(recovery *of, tide_event *row) {
 }
 
 /* Repairs a scope with impossible values. `last_ns`: the start of the scope before it. */
-static void repair_scope(recovery *of, size_t i, uint32_t no_name, int64_t *last_ns) {
-    tide_scope_row *row = &of->contents.scopes[i];
+void tide_recovery_repair_scope(tide_recovery *of, tide_scope_row *row, size_t i, uint32_t no_name,
+                                int64_t *last_ns) {
     tide_scope_row good = *row;
     good.parent = row->parent != TIDE_NONE && row->parent >= i ? TIDE_NONE : row->parent;
     good.begin_ns =
@@ -200,14 +191,14 @@ static void repair_scope(recovery *of, size_t i, uint32_t no_name, int64_t *last
     *row = good;
 }
 
-static tide_status repair_scopes(recovery *of) {
+static tide_status repair_scopes(tide_recovery *of) {
     uint32_t no_name = 0;
     int64_t last_ns = 0;
     if (of->contents.n_scopes > 0) {
         TIDE_TRY(tide_strings_intern(&of->tables.strings, "?", &no_name));
     }
     for (size_t i = 0; i < of->contents.n_scopes; i++) {
-        repair_scope(of, i, no_name, &last_ns);
+        tide_recovery_repair_scope(of, &of->contents.scopes[i], i, no_name, &last_ns);
     }
     return TIDE_OK;
 }
@@ -223,7 +214,7 @@ static void *keep(tide_arena *arena, const void *rows, size_t n_rows, size_t row
 }
 
 /* Makes the recording that tide_recorder_copy would have made, in the document's arena. */
-static tide_status build_recording(recovery *of) {
+tide_status tide_recovery_build_recording(tide_recovery *of) {
     tide_arena *arena = &of->snapshot->arena;
     const tide_log_contents *contents = &of->contents;
     const tide_log_tables *tables = &of->tables;
@@ -256,7 +247,7 @@ static tide_status build_recording(recovery *of) {
     return TIDE_OK;
 }
 
-static tide_status describe(recovery *of) {
+tide_status tide_recovery_describe(tide_recovery *of) {
     tide_snapshot *snapshot = of->snapshot;
     const tide_log_layout *layout = &of->contents.header.layout;
     TIDE_TRY(tide_log_texts_apply(&of->tables, snapshot));
@@ -274,7 +265,7 @@ static tide_status describe(recovery *of) {
 }
 
 /* Our own logs have one device. */
-static void repair_streams(recovery *of) {
+void tide_recovery_repair_streams(tide_recovery *of) {
     for (size_t i = 0; i < of->tables.n_streams && !of->contents.is_of_live; i++) {
         of->report->n_records_damaged += of->tables.streams[i].device > 0;
         of->tables.streams[i].device = 0;
@@ -282,7 +273,7 @@ static void repair_streams(recovery *of) {
 }
 
 /* The rows of live/ do not say how large blocks were. */
-static tide_status size_blocks(recovery *of) {
+static tide_status size_blocks(tide_recovery *of) {
     const tide_live_tables rows = {.base = of->base,
                                    .n_base = of->n_base,
                                    .events = of->contents.events,
@@ -291,7 +282,16 @@ static tide_status size_blocks(recovery *of) {
                                    : TIDE_OK;
 }
 
-static tide_status build(recovery *of) {
+/* A wrong counter hides how many events were lost, but at least one was. */
+void tide_recovery_count_losses(tide_recovery *of) {
+    const tide_recover_report *report = of->report;
+    of->recording.n_dropped = report->n_dropped + report->n_missing + report->n_damaged +
+                              report->n_unfit + report->n_event_counters_damaged;
+    of->recording.n_scopes_dropped =
+        report->n_scopes_refused + report->n_scopes_missing + report->n_scope_counters_damaged;
+}
+
+static tide_status build(tide_recovery *of) {
     tide_boundary_fit fit;
     TIDE_TRY(tide_log_tables_read(of->contents.journal, of->contents.n_journal_bytes, &of->tables,
                                   of->report));
@@ -299,29 +299,24 @@ static tide_status build(recovery *of) {
         TIDE_TRY(tide_live_split(&of->contents, &of->tables));
         TIDE_TRY(tide_live_take_calls(&of->contents, &of->tables));
     }
-    TIDE_TRY(take_base(of));
+    TIDE_TRY(tide_recovery_take_base(of));
     drop_damaged(of);
     drop_folded(of);
     TIDE_TRY(size_blocks(of));
     TIDE_TRY(repair_scopes(of));
-    repair_streams(of);
+    tide_recovery_repair_streams(of);
     for (size_t i = 0; i < of->contents.n_events; i++) {
-        refer(of, &of->contents.events[i]);
+        tide_recovery_refer(of, &of->contents.events[i]);
     }
     for (size_t i = 0; i < of->n_base; i++) {
-        refer(of, &of->base[i]);
+        tide_recovery_refer(of, &of->base[i]);
     }
-    TIDE_TRY(build_recording(of));
+    TIDE_TRY(tide_recovery_build_recording(of));
     TIDE_TRY(tide_boundary_make_fit(of->base, of->n_base, of->recording.events,
                                     &of->recording.n_events, &of->snapshot->arena, &fit));
     of->report->n_unfit = fit.n_unfit;
     of->report->n_events = of->recording.n_events;
-    /* A wrong counter hides how many events were lost, but at least one was. */
-    of->recording.n_dropped = of->report->n_dropped + of->report->n_missing +
-                              of->report->n_damaged + of->report->n_unfit +
-                              of->report->n_event_counters_damaged;
-    of->recording.n_scopes_dropped = of->report->n_scopes_refused + of->report->n_scopes_missing +
-                                     of->report->n_scope_counters_damaged;
+    tide_recovery_count_losses(of);
     tide_capture_set_boundaries(&fit.start, &fit.end, of->snapshot);
     tide_capture_modules modules = {.modules = of->tables.modules,
                                     .n_modules = of->tables.n_modules,
@@ -331,7 +326,7 @@ static tide_status build(recovery *of) {
                                  &modules, of->snapshot));
     of->report->n_modules = modules.n_used;
     of->report->n_modules_absent = modules.n_absent;
-    TIDE_TRY(describe(of));
+    TIDE_TRY(tide_recovery_describe(of));
     return of->notes != NULL && of->contents.is_of_live
                ? tide_live_hand_over(&of->contents, &of->tables, &fit, of->snapshot, of->notes)
                : TIDE_OK;
@@ -347,7 +342,7 @@ tide_status tide_recover_with_notes(const char *path, const tide_hostmem *mem,
                                     tide_recover_notes *ret_notes, tide_error *error) {
     tide_recover_report report = {.is_closed = false};
     mem = mem != NULL ? mem : tide_hostmem_default();
-    recovery of = {.mem = mem, .report = &report, .notes = ret_notes};
+    tide_recovery of = {.mem = mem, .report = &report, .notes = ret_notes};
     if (ret_notes != NULL) {
         *ret_notes = (tide_recover_notes){.extras = NULL};
     }

@@ -24,6 +24,10 @@ extern "C" {
 #define TIDE_RUN_FOLDER_VARIABLE "TIDEMARK_RUN_FOLDER"
 #define TIDE_RUN_ACCOUNT_NAME "account"
 
+/* The number of the process' node in a cluster; those but 0 have an account of their own, with this
+ * number behind the name and a dot: "account.7". */
+#define TIDE_RUN_NODE_VARIABLE "TIDEMARK_NODE"
+
 /* In `magic` once the rest is made: "tideacc1". */
 #define TIDE_RUN_ACCOUNT_MAGIC UINT64_C(0x3163636165646974)
 

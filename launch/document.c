@@ -4,6 +4,7 @@
 
 #include "launch/cards.h"
 #include "launch/document_internal.h"
+#include "launch/roles.h"
 #include "snapshot/implementation.h"
 
 tide_status tide_document_string(tide_document *document, const char *text, uint32_t *ret_string) {
@@ -235,8 +236,39 @@ tide_status tide_document_add_history(tide_snapshot *snapshot, const tide_left *
     return status;
 }
 
+/* Which rank of its job the process was. */
+static tide_status set_rank(tide_snapshot *snapshot, const tide_left *left) {
+    tide_snapshot_group *groups =
+        tide_arena_alloc(&snapshot->arena, left->n_groups, sizeof(*groups));
+    if (groups == NULL) {
+        return TIDE_NO_MEMORY;
+    }
+    for (size_t i = 0; i < left->n_groups; i++) {
+        const tide_left_group *from = &left->groups[i];
+        groups[i] = (tide_snapshot_group){
+            .name = tide_arena_text(&snapshot->arena, tide_roles_group_name(from)),
+            .description = tide_arena_text(&snapshot->arena, from->description),
+            .size = from->size,
+            .position = from->position,
+            .first = from->first,
+            .stride = from->stride};
+        if (groups[i].name == NULL || groups[i].description == NULL) {
+            return TIDE_NO_MEMORY;
+        }
+    }
+    snapshot->rank = (tide_snapshot_rank){.rank = left->rank,
+                                          .local_rank = left->local_rank,
+                                          .world_size = left->world_size,
+                                          .groups = groups,
+                                          .n_groups = left->n_groups};
+    return TIDE_OK;
+}
+
 static tide_status describe(tide_snapshot *snapshot, const tide_left *process,
                             const tide_launch_config *config) {
+    if (process->rank >= 0) {
+        TIDE_TRY(set_rank(snapshot, process));
+    }
     TIDE_TRY(set_devices(snapshot, process, config));
     TIDE_TRY(set_run(snapshot, process, config));
     return set_software(snapshot, process);

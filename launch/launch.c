@@ -18,8 +18,8 @@ tide_status tide_launch_check(const tide_launch_config *config, tide_error *erro
     return tide_launch_find_program(config->arguments[0], &program, error);
 }
 
-static tide_status run(const char *path, const tide_launch_config *config, tide_launch *launch,
-                       tide_error *error) {
+static tide_status start(const char *path, const tide_launch_config *config, tide_launch *launch,
+                         tide_error *error) {
     char **environment = tide_launch_environment(launch, config);
     if (environment == NULL) {
         return tide_fail(error, TIDE_NO_MEMORY,
@@ -27,6 +27,21 @@ static tide_status run(const char *path, const tide_launch_config *config, tide_
     }
     tide_status status = tide_launch_child(path, environment, config, launch, error);
     tide_launch_environment_release(environment);
+    return status;
+}
+
+static tide_status run(const tide_launch_program *program, const tide_launch_config *config,
+                       tide_launch *launch, tide_error *error) {
+    tide_launch_world_command command = {.arguments = NULL};
+    tide_launch_config other = *config;
+    if (config->world == 0) {
+        return start(program->path, config, launch, error);
+    }
+    TIDE_TRY(tide_launch_world(config, launch, program, &command, error));
+    other.arguments = command.arguments;
+    tide_status status = start(command.path, &other, launch, error);
+    const tide_hostmem *mem = tide_hostmem_default();
+    mem->release(mem->ctx, command.arguments);
     return status;
 }
 
@@ -46,7 +61,7 @@ tide_status tide_launch_run(const tide_launch_config *config, tide_launch *ret_l
             memcpy(ret_launch->logs, ret_launch->folder, sizeof(ret_launch->logs));
         }
     }
-    return run(program.path, config, ret_launch, error);
+    return run(&program, config, ret_launch, error);
 }
 
 void tide_launch_close(tide_launch *launch) {

@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "common/status.h"
+#include "launch/ranks.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -43,6 +44,9 @@ typedef struct tide_launch_config {
     uint64_t n_calls;    /* the same for calls of its outermost module */
     const char *values;  /* "auto", "zero", "shadow": what reads of small tensors give */
     const char *streams; /* "now", "late": when work on streams completes */
+    int64_t world;       /* ranks of a larger world, of which only some run; 0: no such run */
+    const tide_ranks *ranks;   /* those that run, one process each; with world only */
+    uint64_t nccl_bytes;       /* that each communicator of NCCL takes of its card; 0: none */
     bool writes_are_real;      /* the program's writes reach the user's files */
     tide_launch_method method; /* what records its memory */
     const char *stacks; /* "python", "native", "both", "none": frames that events are recorded
@@ -86,6 +90,9 @@ typedef struct tide_launch {
     double seconds;                       /* from its start to its end */
     int64_t host_peak_bytes;              /* the largest of its processes */
 } tide_launch;
+
+/* TIDE_INVALID: the command starts ranks itself, and cannot be one of them; the remedy. */
+TIDE_NODISCARD tide_status tide_launch_check_world(char *const *arguments, tide_error *error);
 
 /* Whether the command can be run so: TIDE_INVALID names what is wrong with it (no such program, not
  * executable, setuid, static, 32-bit, of another C library) and the remedy. Starts nothing. */

@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <sys/types.h>
 
+#include "common/hostmem.h"
 #include "launch/launch.h"
 
 /* What a command names. */
@@ -37,6 +38,21 @@ TIDE_NODISCARD tide_status tide_launch_check_scratch(const tide_launch *launch,
 TIDE_NODISCARD tide_status tide_launch_make_folder(tide_launch *launch, bool has_card,
                                                    tide_error *error);
 void tide_launch_remove_folder(tide_launch *launch);
+
+/* world.c. The command that runs some ranks of a larger world. */
+typedef struct tide_launch_world_command {
+    char **arguments; /* owned; its texts are those below and the configuration's */
+    char path[TIDE_LAUNCH_PATH_BYTES];
+    char launcher[2 * TIDE_LAUNCH_PATH_BYTES];
+    char ranks[TIDE_RANKS_TEXT_BYTES];
+    char world[24], cards[24];
+} tide_launch_world_command;
+
+/* `program`: what the user's command names. The caller releases the arguments. */
+TIDE_NODISCARD tide_status tide_launch_world(const tide_launch_config *config,
+                                             const tide_launch *launch,
+                                             const tide_launch_program *program,
+                                             tide_launch_world_command *ret, tide_error *error);
 
 /* environment.c: the environment of the program, NULL-terminated; release it with
  * tide_launch_environment_release. NULL: the host has no memory left. */

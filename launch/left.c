@@ -236,29 +236,8 @@ static tide_status read_folder(const tide_launch *launch, DIR *folder, tide_left
     return TIDE_OK;
 }
 
-/* The account of the cards, which the processes of the run shared. Where nobody used a card there
- * is none. */
-static tide_status read_account(const tide_launch *launch, tide_left_list *list) {
-    const tide_hostmem *mem = tide_hostmem_default();
-    char path[TIDE_LAUNCH_PATH_BYTES + 64];
-    snprintf(path, sizeof(path), "%s/%s", launch->folder, TIDE_RUN_ACCOUNT_NAME);
-    FILE *file = fopen(path, "rbe");
-    if (file == NULL) {
-        return TIDE_OK;
-    }
-    tide_run_account *account = tide_hostmem_zeroed(mem, 1, sizeof(*account));
-    if (account != NULL && fread(account, sizeof(*account), 1, file) == 1 &&
-        account->magic == TIDE_RUN_ACCOUNT_MAGIC) {
-        memcpy(list->devices, account->devices, sizeof(list->devices));
-    }
-    tide_status status = account != NULL ? TIDE_OK : TIDE_NO_MEMORY;
-    (void)fclose(file); /* was only read */
-    mem->release(mem->ctx, account);
-    return status;
-}
-
 tide_status tide_left_read(const tide_launch *launch, tide_left_list *ret, tide_error *error) {
-    *ret = (tide_left_list){.n_processes = 0};
+    *ret = (tide_left_list){.failed_rank = -1};
     tide_arena_init(&ret->arena, tide_hostmem_default());
     ret->processes =
         tide_arena_alloc(&ret->arena, TIDE_LEFT_MAX_PROCESSES, sizeof(*ret->processes));
@@ -272,7 +251,8 @@ tide_status tide_left_read(const tide_launch *launch, tide_left_list *ret, tide_
     }
     tide_status status = read_folder(launch, folder, ret, error);
     if (status == TIDE_OK) {
-        status = read_account(launch, ret);
+        status = tide_left_read_accounts(launch, ret);
+        tide_left_read_failed(launch, ret);
     }
     (void)closedir(folder);
     return status;

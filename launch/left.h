@@ -61,6 +61,14 @@ typedef struct tide_left_inexact {
     bool is_refused;
 } tide_left_inexact;
 
+/* A process group of torch.distributed that the process was a member of. Its members are ranks of
+ * the world: `first`, and each `stride` further; stride 0: they are no regular row. */
+typedef struct tide_left_group {
+    const char *name, *description;        /* description "": none */
+    int64_t size, position, first, stride; /* position: of the process among the members */
+    bool sends;                            /* members send each other something, two by two */
+} tide_left_group;
+
 /* One process. Texts are "" where nothing is known, numbers -1. */
 typedef struct tide_left {
     int64_t pid, rank;
@@ -77,7 +85,13 @@ typedef struct tide_left {
     bool is_running;          /* it goes on, and its log grows */
     bool was_cut;             /* it was killed: what it did last may be incomplete */
     int64_t n_steps, n_calls, host_peak_bytes;
-    const tide_left_peak *peaks; /* by device */
+    int64_t local_rank, world_size; /* as torchrun sets them */
+    int64_t node;                   /* of a run of ranks of a larger world; else 0 */
+    int64_t ended_unix_us;          /* when it told what it left */
+    const tide_left_group *groups;  /* in the order in which they were made */
+    size_t n_groups;
+    const tide_run_device *account; /* the cards of its node, TIDE_RUN_DEVICES */
+    const tide_left_peak *peaks;    /* by device */
     size_t n_devices;
     const tide_left_mark *marks; /* in order */
     size_t n_marks;
@@ -97,8 +111,10 @@ typedef struct tide_left_list {
     size_t n_processes;
     tide_left_inexact *inexact; /* each of a process once */
     size_t n_inexact;
-    tide_run_device devices[TIDE_RUN_DEVICES]; /* what all processes took together of each card;
-                                                  zeros: nobody used it */
+    tide_run_device devices[TIDE_RUN_DEVICES]; /* what all processes of node 0 took together of
+                                                  each card; zeros: nobody used it */
+    int64_t failed_rank; /* of a run of ranks of a larger world: the one that failed first; -1 */
+    int failed_status;   /* its exit status; of a signal, the number below 0 */
 } tide_left_list;
 
 /* Reads the folder of the launch. TIDE_FORMAT names the file and what is wrong with it. The caller

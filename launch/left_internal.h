@@ -18,6 +18,11 @@ TIDE_NODISCARD tide_status tide_left_read_log(const char *path, int64_t pid, tid
 /* left.c. The process id of a name such as "123.json"; -1: it is another file. */
 int64_t tide_left_pid_of(const char *name, const char *ending);
 
+/* left_account.c. What the processes took of the cards of their nodes, and which rank failed first.
+ */
+TIDE_NODISCARD tide_status tide_left_read_accounts(const tide_launch *launch, tide_left_list *list);
+void tide_left_read_failed(const tide_launch *launch, tide_left_list *list);
+
 /* left.c. By rank, then by process id. */
 void tide_left_sort(tide_left_list *list);
 

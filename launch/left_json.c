@@ -178,9 +178,37 @@ static tide_status read_names(reader *read, const cJSON *in) {
     return TIDE_OK;
 }
 
+static tide_status read_groups(reader *read, const cJSON *in) {
+    const cJSON *list = item(in, "groups");
+    size_t n = (size_t)cJSON_GetArraySize(list);
+    tide_left_group *groups = tide_arena_alloc(read->arena, n, sizeof(*groups));
+    size_t i = 0;
+    const cJSON *group = NULL;
+    if (groups == NULL) {
+        return TIDE_NO_MEMORY;
+    }
+    cJSON_ArrayForEach(group, list) {
+        groups[i] = (tide_left_group){.size = integer(group, "size"),
+                                      .position = integer(group, "position"),
+                                      .first = integer(group, "first"),
+                                      .stride = integer(group, "stride"),
+                                      .sends = cJSON_IsTrue(item(group, "sends"))};
+        TIDE_TRY(text(read, group, "name", &groups[i].name));
+        TIDE_TRY(text(read, group, "description", &groups[i].description));
+        i++;
+    }
+    read->to->groups = groups;
+    read->to->n_groups = n;
+    return TIDE_OK;
+}
+
 static tide_status read_root(reader *read, const cJSON *in) {
     tide_left *to = read->to;
     to->rank = integer(in, "rank");
+    to->local_rank = integer(in, "local_rank");
+    to->world_size = integer(in, "world_size");
+    to->node = integer(in, "node");
+    to->ended_unix_us = integer(in, "ended_unix_us");
     to->n_steps = integer(in, "n_steps");
     to->n_calls = integer(in, "n_calls");
     to->host_peak_bytes = integer(in, "host_peak_bytes");
@@ -194,6 +222,7 @@ static tide_status read_root(reader *read, const cJSON *in) {
     TIDE_TRY(text(read, in, "exception", &to->exception));
     TIDE_TRY(text(read, in, "failing_line", &to->failing_line));
     TIDE_TRY(read_command(read, in));
+    TIDE_TRY(read_groups(read, in));
     TIDE_TRY(read_peaks(read, in));
     TIDE_TRY(read_marks(read, in));
     return read_names(read, in);

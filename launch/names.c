@@ -9,7 +9,7 @@ tide_status tide_launch_name_snapshot(const char *path, const tide_left_list *li
     const tide_left *process = &list->processes[i];
     size_t stem = tide_file_stem_bytes(path);
     int n = 0;
-    if (list->n_processes == 1) {
+    if (list->n_processes == 1 && (process->rank < 0 || process->world_size < 2)) {
         n = snprintf(ret_path, n_room, "%s", path);
     } else {
         n = snprintf(ret_path, n_room, "%.*s-%s%lld%s", (int)stem, path,

@@ -188,6 +188,21 @@ void tide_run_here(const tide_run_config *config, const tide_run_hooks *hooks,
 void tide_run_in_subprocess(const tide_run_config *config, const tide_run_hooks *hooks,
                             const char *program, tide_run_result *ret_result);
 
+/* The same in parts, for a caller with several subprocesses at once. */
+typedef struct tide_run_process tide_run_process;
+/* Starts it. That it cannot be started is a result, too. NULL: no host memory. */
+tide_run_process *tide_run_process_start(const tide_run_config *config, const char *program);
+/* The file descriptor that becomes readable when the subprocess says something or has ended. */
+int tide_run_process_fd(const tide_run_process *process);
+/* Reads what it says, waiting for it. False: it said all, so that it can be finished. */
+bool tide_run_process_attend(tide_run_process *process);
+/* Asks it to end early. */
+void tide_run_process_stop(tide_run_process *process);
+/* Waits for its end, returns its result and destroys the process. Of a subprocess that did not end
+ * well `was_stopped` says that the caller wanted its end. */
+void tide_run_process_finish(tide_run_process *process, bool was_stopped,
+                             tide_run_result *ret_result);
+
 /* The command that the program of a subprocess must answer: `tidemark run-config JSON`. It calls
  * tide_run_subprocess_main with the JSON, which runs it, writes the result to file descriptor
  * TIDE_RUN_RESULT_FD and returns the exit status of the process. On failure `error` says why. */

@@ -17,15 +17,19 @@
 enum { TICK_MS = 100, MAX_RESULT_BYTES = 64 << 20, PIECE_BYTES = 65536, EXIT_NO_EXEC = 127 };
 
 /* The subprocess, and the text that it has written so far. */
-typedef struct child {
+struct tide_run_process {
     pid_t pid;
-    int fd;          /* the end of the pipe from which this process reads */
-    char *text;      /* owned; NULL at first */
-    size_t n_bytes;  /* of text */
-    size_t capacity; /* of text */
-    bool is_stopped; /* it was asked to end, because the caller wants to stop */
-    bool no_memory;  /* for the text */
-} child;
+    int fd;                  /* the end of the pipe from which this process reads */
+    char *text;              /* owned; NULL at first */
+    size_t n_bytes;          /* of text */
+    size_t capacity;         /* of text */
+    bool is_stopped;         /* it was asked to end, because the caller wants to stop */
+    bool no_memory;          /* for the text */
+    tide_status started;     /* TIDE_OK, or why there is no subprocess, with `error` */
+    int64_t started_unix_us; /* when it was started */
+    tide_error error;
+};
+typedef struct tide_run_process child;
 
 /* Runs between fork and exec, where only async-signal-safe calls are allowed. Does not return.
  * Signals are blocked, because this program's handlers would only note them, and no code would act
@@ -74,7 +78,8 @@ static tide_status start(const char *program, char **arguments, child *ret, tide
         (void)close(ends[0]);
         return tide_fail(error, TIDE_IO, "no subprocess: %s", strerror(errno));
     }
-    *ret = (child){.pid = pid, .fd = ends[0]};
+    ret->pid = pid;
+    ret->fd = ends[0];
     return TIDE_OK;
 }
 
@@ -105,29 +110,6 @@ static bool receive(child *from) {
     return true;
 }
 
-/* Reads everything that it writes, and waits for its end. */
-static int attend(child *to, const tide_run_hooks *hooks) {
-    bool goes_on = true;
-    while (goes_on) {
-        struct pollfd waits = {.fd = to->fd, .events = POLLIN};
-        int n_ready = poll(&waits, 1, TICK_MS);
-        if (!to->is_stopped && hooks->shall_stop != NULL && hooks->shall_stop(hooks->ctx)) {
-            to->is_stopped = kill(to->pid, SIGTERM) == 0;
-        }
-        if (n_ready > 0) {
-            goes_on = receive(to);
-        }
-        if (hooks->tick != NULL) {
-            hooks->tick(hooks->ctx);
-        }
-    }
-    (void)close(to->fd); /* was only read */
-    int how = 0;
-    while (waitpid(to->pid, &how, 0) < 0 && errno == EINTR) {
-    }
-    return how;
-}
-
 static void read_result(child *from, tide_run_result *ret) {
     tide_error error = {""};
     const char *end = NULL;
@@ -148,12 +130,12 @@ static void read_result(child *from, tide_run_result *ret) {
 
 /* Makes the result from how the subprocess ended. A signal is given by number and name. If the
  * process did not end well, even a complete result is discarded, because it may be corrupt. */
-static void judge(child *of, int how, const tide_run_hooks *hooks, tide_run_result *ret) {
+static void judge(child *of, int how, bool was_stopped, tide_run_result *ret) {
     char text[TIDE_RUN_REASON_BYTES];
     bool has_ended_well = WIFEXITED(how) && WEXITSTATUS(how) == 0;
     /* The terminal sends Ctrl-C to the subprocess, too, which may end before this process asks it
      * to. */
-    if (!has_ended_well && hooks->shall_stop != NULL && hooks->shall_stop(hooks->ctx)) {
+    if (!has_ended_well && was_stopped) {
         tide_run_fail(ret, TIDE_OUTCOME_STOPPED, TIDE_OK, "interrupted");
         return;
     }
@@ -175,38 +157,98 @@ static void judge(child *of, int how, const tide_run_hooks *hooks, tide_run_resu
     read_result(of, ret);
 }
 
-void tide_run_in_subprocess(const tide_run_config *config, const tide_run_hooks *hooks,
-                            const char *program, tide_run_result *ret_result) {
-    static const tide_run_hooks NO_HOOKS = {.ctx = NULL};
+tide_run_process *tide_run_process_start(const tide_run_config *config, const char *program) {
     static char NAME[] = "tidemark";
     static char COMMAND[] = TIDE_RUN_SUBPROCESS_COMMAND;
-    const tide_run_hooks *heard = hooks != NULL ? hooks : &NO_HOOKS;
-    int64_t started_unix_us = tide_clock_unix_us();
-    child process = {.pid = -1};
-    tide_error error = {""};
-    tide_run_result_init(ret_result);
+    child *process = tide_hostmem_zeroed(tide_hostmem_default(), 1, sizeof(*process));
+    if (process == NULL) {
+        return NULL;
+    }
     cJSON *json = tide_run_config_to_json(config);
     char *text = json != NULL ? cJSON_PrintUnformatted(json) : NULL;
     char *arguments[] = {NAME, COMMAND, text, NULL};
-    tide_status status = text == NULL ? TIDE_NO_MEMORY
-                                      : start(program != NULL ? program : "/proc/self/exe",
-                                              arguments, &process, &error);
+    process->pid = -1;
+    process->fd = -1;
+    process->started_unix_us = tide_clock_unix_us();
+    process->started = text == NULL ? TIDE_NO_MEMORY
+                                    : start(program != NULL ? program : "/proc/self/exe", arguments,
+                                            process, &process->error);
     cJSON_free(text);
     cJSON_Delete(json);
-    if (status != TIDE_OK) {
-        tide_run_fail(ret_result, TIDE_OUTCOME_FAILED, status, error.message);
+    return process;
+}
+
+int tide_run_process_fd(const tide_run_process *process) {
+    return process->fd;
+}
+
+bool tide_run_process_attend(tide_run_process *process) {
+    return process->started == TIDE_OK && receive(process);
+}
+
+void tide_run_process_stop(tide_run_process *process) {
+    if (process->started == TIDE_OK && !process->is_stopped) {
+        process->is_stopped = kill(process->pid, SIGTERM) == 0;
+    }
+}
+
+void tide_run_process_finish(tide_run_process *process, bool was_stopped,
+                             tide_run_result *ret_result) {
+    const tide_hostmem *mem = tide_hostmem_default();
+    tide_run_result_init(ret_result);
+    if (process->started != TIDE_OK) {
+        tide_run_fail(ret_result, TIDE_OUTCOME_FAILED, process->started, process->error.message);
     } else {
-        judge(&process, attend(&process, heard), heard, ret_result);
+        int how = 0;
+        (void)close(process->fd); /* was only read */
+        while (waitpid(process->pid, &how, 0) < 0 && errno == EINTR) {
+        }
+        judge(process, how, was_stopped, ret_result);
     }
     /* The program of a user's ends in its own way when it is asked to. */
     if ((ret_result->outcome == TIDE_OUTCOME_FAILED ||
          ret_result->outcome == TIDE_OUTCOME_CRASHED) &&
-        heard->shall_stop != NULL && heard->shall_stop(heard->ctx)) {
+        was_stopped) {
         tide_run_fail(ret_result, TIDE_OUTCOME_STOPPED, TIDE_OK, "interrupted");
     }
-    tide_hostmem_default()->release(tide_hostmem_default()->ctx, process.text);
     if (ret_result->started_unix_us < 0) { /* it said nothing */
-        ret_result->started_unix_us = started_unix_us;
+        ret_result->started_unix_us = process->started_unix_us;
         tide_run_environment_set_program(&ret_result->environment);
     }
+    mem->release(mem->ctx, process->text);
+    mem->release(mem->ctx, process);
+}
+
+/* Reads everything that it writes. */
+static void attend(child *to, const tide_run_hooks *hooks) {
+    bool goes_on = to->started == TIDE_OK;
+    while (goes_on) {
+        struct pollfd waits = {.fd = to->fd, .events = POLLIN};
+        int n_ready = poll(&waits, 1, TICK_MS);
+        if (hooks->shall_stop != NULL && hooks->shall_stop(hooks->ctx)) {
+            tide_run_process_stop(to);
+        }
+        if (n_ready > 0) {
+            goes_on = receive(to);
+        }
+        if (hooks->tick != NULL) {
+            hooks->tick(hooks->ctx);
+        }
+    }
+}
+
+void tide_run_in_subprocess(const tide_run_config *config, const tide_run_hooks *hooks,
+                            const char *program, tide_run_result *ret_result) {
+    static const tide_run_hooks NO_HOOKS = {.ctx = NULL};
+    const tide_run_hooks *heard = hooks != NULL ? hooks : &NO_HOOKS;
+    tide_run_process *process = tide_run_process_start(config, program);
+    if (process == NULL) {
+        tide_run_result_init(ret_result);
+        tide_run_fail(ret_result, TIDE_OUTCOME_FAILED, TIDE_NO_MEMORY,
+                      "the host has no memory left for a subprocess");
+        return;
+    }
+    attend(process, heard);
+    tide_run_process_finish(process, heard->shall_stop != NULL && heard->shall_stop(heard->ctx),
+                            ret_result);
 }

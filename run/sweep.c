@@ -15,6 +15,9 @@ static size_t count_of(const cJSON *json, const char *key, size_t limit) {
 static tide_status take_names(const cJSON *names, tide_sweep *sweep, tide_error *error) {
     const cJSON *name = NULL;
     size_t n = 0;
+    if (!cJSON_IsArray(names)) {
+        return TIDE_OK; /* only their number is there */
+    }
     cJSON_ArrayForEach(name, names) {
         if (!cJSON_IsString(name) || strlen(name->valuestring) >= TIDE_RUN_NAME_BYTES) {
             return tide_fail(error, TIDE_FORMAT, "a name among its cells is none");
@@ -36,7 +39,8 @@ tide_status tide_sweep_init(tide_sweep *sweep, cJSON *header, tide_error *error)
     }
     const cJSON *names = cJSON_GetObjectItemCaseSensitive(header, "cells");
     const cJSON *grid = cJSON_GetObjectItemCaseSensitive(header, "grid");
-    int n_cells = cJSON_IsArray(names) ? cJSON_GetArraySize(names) : 0;
+    int n_cells = cJSON_IsArray(names) ? cJSON_GetArraySize(names)
+                                       : (int)count_of(header, "cells", TIDE_SWEEP_MAX_CELLS);
     sweep->n_shards = count_of(header, "shards", 1 << 30);
     sweep->shard = count_of(header, "shard", sweep->n_shards);
     if (!cJSON_IsObject(grid) || sweep->shard == 0 || n_cells < 1 ||
@@ -65,6 +69,34 @@ void tide_sweep_fini(tide_sweep *sweep) {
 
 bool tide_sweep_owns(const tide_sweep *sweep, size_t cell) {
     return cell % sweep->n_shards + 1 == sweep->shard;
+}
+
+const char *tide_sweep_cell_name(const tide_sweep *sweep, size_t cell) {
+    if (sweep->names[cell] != NULL) {
+        return sweep->names[cell];
+    }
+    return sweep->rows[cell] != NULL ? sweep->rows[cell]->name : "";
+}
+
+bool tide_sweep_has_names(const tide_sweep *sweep) {
+    return cJSON_IsArray(cJSON_GetObjectItemCaseSensitive(sweep->header, "cells"));
+}
+
+tide_status tide_sweep_set_names(tide_sweep *sweep, cJSON *names, tide_error *error) {
+    if (names == NULL || (size_t)cJSON_GetArraySize(names) != sweep->n_cells ||
+        !cJSON_ReplaceItemInObjectCaseSensitive(sweep->header, "cells", names)) {
+        cJSON_Delete(names);
+        return tide_fail(error, TIDE_NO_MEMORY,
+                         "there is no host memory for the names of %zu cells", sweep->n_cells);
+    }
+    TIDE_TRY(take_names(names, sweep, error));
+    for (size_t i = 0; i < sweep->n_cells; i++) {
+        if (sweep->rows[i] != NULL && strcmp(sweep->rows[i]->name, sweep->names[i]) != 0) {
+            return tide_fail(error, TIDE_FORMAT, "the cell %zu is called %s there and %s here", i,
+                             sweep->names[i], sweep->rows[i]->name);
+        }
+    }
+    return TIDE_OK;
 }
 
 size_t tide_sweep_n_owned(const tide_sweep *sweep) {
@@ -102,15 +134,21 @@ tide_status tide_sweep_check_same(const tide_sweep *sweep, const tide_sweep *oth
         cJSON_free(there);
         return status;
     }
+    if (sweep->n_cells != other->n_cells) {
+        return tide_fail(error, TIDE_INVALID, "it has %zu cells there and %zu here", other->n_cells,
+                         sweep->n_cells);
+    }
     const cJSON *names = cJSON_GetObjectItemCaseSensitive(sweep->header, "cells");
-    if (!cJSON_Compare(names, cJSON_GetObjectItemCaseSensitive(other->header, "cells"), true)) {
+    if (tide_sweep_has_names(sweep) && tide_sweep_has_names(other) &&
+        !cJSON_Compare(names, cJSON_GetObjectItemCaseSensitive(other->header, "cells"), true)) {
         return tide_fail(error, TIDE_INVALID, "its cells have other names");
     }
     return TIDE_OK;
 }
 
 tide_status tide_sweep_add(tide_sweep *sweep, tide_sweep_row *row, tide_error *error) {
-    if (row->cell >= sweep->n_cells || strcmp(row->name, sweep->names[row->cell]) != 0) {
+    if (row->cell >= sweep->n_cells ||
+        (sweep->names[row->cell] != NULL && strcmp(row->name, sweep->names[row->cell]) != 0)) {
         return tide_fail(error, TIDE_FORMAT, "the grid has no cell %zu named %s", row->cell,
                          row->name);
     }

@@ -1,7 +1,9 @@
 /* sweep.h - a grid of runs and the rows that are known of them.
  *
  * The header is a JSON object that describes the whole grid: format, version, shard, shards, grid
- * and the names of its cells (docs/sweep.md). A row belongs to one cell by its number and its name.
+ * and the names of its cells (docs/sweep.md). A file of a single cell has only the number of cells,
+ * because thousands of such files would repeat all names. A row belongs to one cell by its number
+ * and its name.
  */
 #ifndef TIDE_RUN_SWEEP_H
 #define TIDE_RUN_SWEEP_H
@@ -38,7 +40,7 @@ typedef struct tide_sweep_row {
 
 typedef struct tide_sweep {
     cJSON *header;         /* owned: the first line of the file */
-    const char **names;    /* owned, n_cells; the texts are the header's */
+    const char **names;    /* owned, n_cells; the texts are the header's; NULL: it has none */
     size_t n_cells;        /* of the whole grid */
     size_t shard;          /* which part this is, 1 .. n_shards */
     size_t n_shards;       /* cell i belongs to part i % n_shards + 1 */
@@ -51,6 +53,13 @@ typedef struct tide_sweep {
 TIDE_NODISCARD tide_status tide_sweep_init(tide_sweep *sweep, cJSON *header, tide_error *error);
 void tide_sweep_fini(tide_sweep *sweep);
 bool tide_sweep_owns(const tide_sweep *sweep, size_t cell);
+/* The name of a cell, from the header or else from its row; "": neither is there. */
+const char *tide_sweep_cell_name(const tide_sweep *sweep, size_t cell);
+/* Whether the header has the names of all cells. */
+bool tide_sweep_has_names(const tide_sweep *sweep);
+/* Gives a header without names those of `names`, a JSON array of n_cells texts, which it takes in
+ * any case. TIDE_FORMAT: a row has another name. */
+TIDE_NODISCARD tide_status tide_sweep_set_names(tide_sweep *sweep, cJSON *names, tide_error *error);
 /* The number of cells in this part, and the number of those without a row. */
 size_t tide_sweep_n_owned(const tide_sweep *sweep);
 size_t tide_sweep_n_missing(const tide_sweep *sweep);
@@ -65,6 +74,9 @@ void tide_sweep_row_destroy(tide_sweep_row *row);
 cJSON *tide_sweep_row_to_json(const tide_sweep_row *row);
 TIDE_NODISCARD tide_status tide_sweep_row_from_json(const cJSON *json, tide_sweep_row **ret_row,
                                                     tide_error *error);
+/* Whether both rows say the same of their cell, apart from when and where each was run, and its
+ * host memory there. False also when there is no host memory to compare them. */
+bool tide_sweep_row_agrees(const tide_sweep_row *row, const tide_sweep_row *other);
 /* Takes the row on success. TIDE_FORMAT: the grid has no such cell. TIDE_INVALID: it has a row. */
 TIDE_NODISCARD tide_status tide_sweep_add(tide_sweep *sweep, tide_sweep_row *row,
                                           tide_error *error);

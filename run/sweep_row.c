@@ -129,3 +129,19 @@ tide_status tide_sweep_row_from_json(const cJSON *json, tide_sweep_row **ret_row
     *ret_row = row;
     return TIDE_OK;
 }
+
+bool tide_sweep_row_agrees(const tide_sweep_row *row, const tide_sweep_row *other) {
+    static const char *const WHERE[] = {"started_unix_us", "host_peak_bytes", "environment",
+                                        "snapshot"};
+    cJSON *both[] = {tide_sweep_row_to_json(row), tide_sweep_row_to_json(other)};
+    for (size_t i = 0; i < 2; i++) {
+        cJSON *result = cJSON_GetObjectItemCaseSensitive(both[i], "result");
+        for (size_t k = 0; k < sizeof(WHERE) / sizeof(WHERE[0]); k++) {
+            cJSON_DeleteItemFromObjectCaseSensitive(result, WHERE[k]);
+        }
+    }
+    bool agree = cJSON_Compare(both[0], both[1], true) != 0; /* NULL equals nothing */
+    cJSON_Delete(both[0]);
+    cJSON_Delete(both[1]);
+    return agree;
+}

@@ -22,6 +22,14 @@ if is_virtual():
     _workspace = _library.tidemark_workspace
     _workspace.argtypes, _workspace.restype = (ctypes.c_uint, ctypes.c_int), ctypes.c_uint64
     forget_workspaces = _library.tidemark_workspaces_forget
+    _write = _library.tidemark_values_write
+    _write.argtypes = (ctypes.c_uint64, ctypes.c_void_p, ctypes.c_size_t)
+    objects = _library.tidemark_values_objects  # 1: this thread sends objects to other ranks; 0: no more
+    _settle = _library.tidemark_values_settle
+    _settle.argtypes = (ctypes.c_uint64, ctypes.c_size_t)
+    _step = _library.tidemark_ranks_step
+    _group = _library.tidemark_ranks_group
+    _group.argtypes = (ctypes.POINTER(ctypes.c_int64), ctypes.c_size_t, ctypes.c_char_p)
     _inexact = _library.tidemark_values_inexact
     _inexact.argtypes = (ctypes.c_char_p, ctypes.c_char_p, ctypes.c_uint64)
 
@@ -29,6 +37,28 @@ if is_virtual():
 def read(to, address, n_bytes):
     """Writes the card's bytes to an address of the host's. False: they are not all known."""
     return _read(to, address, n_bytes) != 0
+
+
+def write(address, values, n_bytes):
+    """The card knows from now on what it would have computed there: n_bytes at an address of the host's."""
+    _write(address, values, n_bytes)
+
+
+def settle(address, n_bytes):
+    """Bytes that nobody knows are zeros from now on, and known."""
+    _settle(address, n_bytes)
+
+
+def announce_group(ranks, name=None):
+    """The program makes a process group of these ranks of the world, which has PyTorch's name or none yet."""
+    ranks = list(ranks)
+    _group((ctypes.c_int64 * len(ranks))(*ranks), len(ranks), str(name).encode() if name is not None else None)
+
+
+def end_step():
+    """A step of the program is over: what waits for that on a virtual card goes on."""
+    if is_virtual():
+        _step()
 
 
 def inexact(call, what, bound_bytes=0):

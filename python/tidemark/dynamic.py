@@ -107,7 +107,7 @@ def _work_out(shadows, func, plan, on_card, on_host, made):
     result, is_assumed = made
     results = schema.tensors_of(result)
     written = plan.written(*on_card)
-    if not all(map(schema.is_plain, results)) or _card_bytes(results) > shadows_limit():
+    if not all(map(schema.is_plain, results)) or _card_bytes(results) > shadows.limit_bytes:
         values = FAILED
     else:
         values = _compute(func, on_host)
@@ -201,12 +201,6 @@ def shadow_view(shadow, tensor):
     from . import shadow as module
 
     return module.on_cpu(shadow, tensor)
-
-
-def shadows_limit():
-    from . import shadow as module
-
-    return module.LIMIT_BYTES
 
 
 def _to_cpu(shadows, args, kwargs, reads):

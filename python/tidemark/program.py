@@ -3,9 +3,10 @@ import os
 import platform
 import resource
 import sys
+import time
 import traceback
 
-from . import card
+from . import card, groups, settings
 
 # Frames of these files are not the program's own.
 LIBRARIES = ("site-packages", "dist-packages", "/lib/python", os.path.dirname(__file__), "<frozen")
@@ -17,6 +18,11 @@ def describe(torch, recording):
     return {
         "pid": os.getpid(),
         "rank": _integer(os.environ.get("RANK", "-1")),
+        "local_rank": _integer(os.environ.get("LOCAL_RANK", "-1")),
+        "world_size": _integer(os.environ.get("WORLD_SIZE", "-1")),
+        "node": _integer(settings.get("TIDEMARK_NODE", "0")),
+        "groups": groups.described(_integer(os.environ.get("RANK", "-1"))),
+        "ended_unix_us": time.time_ns() // 1000,
         "command": getattr(sys, "orig_argv", sys.argv),
         "torch": str(torch.__version__),
         "cuda": str(torch.version.cuda),

@@ -13,7 +13,7 @@ import signal
 import sys
 import threading
 
-from . import live, live_names, names, own_history, program, saving, settings, steps
+from . import groups, live, live_names, names, own_history, program, ranks, saving, settings, steps
 
 MAX_ENTRIES = 1_000_000  # events that PyTorch keeps; older ones are dropped, and counted in the answer
 
@@ -47,6 +47,8 @@ def prepare(cuda):
     _wrap_exit()
     _hide_our_frames()
     saving.keep_in_view()
+    ranks.watch()
+    groups.watch()
     if threading.current_thread() is threading.main_thread():
         for number in (signal.SIGTERM, signal.SIGHUP):
             if signal.getsignal(number) is signal.SIG_DFL:

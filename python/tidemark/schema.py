@@ -36,6 +36,7 @@ class Plan:
             or any(word in self.name for word in HEAVY)
             or schema.name.split("::")[0] != "aten"
         )
+        self.is_collective = schema.name.startswith("c10d::")
         self.needs_shape_only = self.name in SHAPE_ONLY
         self.is_whole = self.name in WHOLE
         self.is_copy = self.name in COPIES

@@ -82,6 +82,7 @@ class Shadows(TorchDispatchMode):
     def __init__(self):
         super().__init__()
         self.table = Table()
+        self.limit_bytes = LIMIT_BYTES  # of a storage that is small
         self.n_generated = 0  # kernels so far when the table was last used
         self.n_operators = 0  # seen
         self.n_worked_out = 0
@@ -95,7 +96,9 @@ class Shadows(TorchDispatchMode):
         kwargs = kwargs or {}
         self.n_operators += 1
         plan = schema.plan_of(func)
-        if plan.is_new_copy and not types and args[0].is_cuda and is_small(args[0]):
+        if plan.is_collective:
+            return self._run_collective(func, args, kwargs)
+        if plan.is_new_copy and not types and args[0].is_cuda and self.is_small(args[0]):
             self.ask_card(args[0])
         if types or plan.is_view:
             return func(*args, **kwargs)  # a view has its base's shadow
@@ -124,7 +127,28 @@ class Shadows(TorchDispatchMode):
         if kind is list and value:
             value = value[0]
             kind = type(value)
-        return kind in _TENSORS and value.numel() * value.itemsize > LIMIT_BYTES
+        return kind in _TENSORS and value.numel() * value.itemsize > self.limit_bytes
+
+    def is_small(self, tensor):
+        return is_small(tensor, self.limit_bytes)
+
+    def _run_collective(self, func, args, kwargs):
+        """Ranks exchange what the card knows: it is told first what was worked out. A tensor that grew
+        for the largest of all ranks has bytes that nobody wrote: any will do."""
+        tensors = [t for t in schema.tensors_of(args, kwargs) if t.is_cuda]
+        for tensor in tensors:
+            storage = tensor.untyped_storage()
+            shadow = self.table.rows.get(storage._cdata)
+            if shadow is not None and shadow.storage.nbytes() == storage.nbytes():
+                card.write(storage.data_ptr(), shadow.storage.data_ptr(), storage.nbytes())
+            if self.limit_bytes > LIMIT_BYTES:  # the tensor carries objects
+                card.settle(storage.data_ptr(), storage.nbytes())
+                if storage.nbytes() > self.limit_bytes:
+                    _name_large_objects()
+        result = func(*args, **kwargs)
+        for tensor in tensors:
+            self.table.forget(tensor)
+        return result
 
     def run_unknown(self, func, plan, args, kwargs):
         """Nothing is known of what it writes."""
@@ -135,7 +159,7 @@ class Shadows(TorchDispatchMode):
         return result
 
     def forget(self, tensor):
-        if tensor.numel() * tensor.itemsize > LIMIT_BYTES:
+        if tensor.numel() * tensor.itemsize > self.limit_bytes:
             return  # it had no shadow
         try:
             self.table.forget(tensor)
@@ -152,14 +176,14 @@ class Shadows(TorchDispatchMode):
         reads, unknown, is_any_known, is_card = {}, [], not tensors, schema.is_for_card(kwargs)
         for tensor in tensors:
             if not tensor.is_cuda:
-                if tensor.device.type != "cpu" or tensor.numel() * tensor.itemsize > LIMIT_BYTES:
+                if tensor.device.type != "cpu" or tensor.numel() * tensor.itemsize > self.limit_bytes:
                     return None
                 is_any_known = is_any_known or plan.is_copy or tensor.dim() > 0
                 continue
             is_card = True
             shadow = self.find(tensor)
             if shadow is None:
-                if not is_small(tensor) or plan.reads_only_known:
+                if not self.is_small(tensor) or plan.reads_only_known:
                     return None
                 unknown.append(tensor)
             else:
@@ -180,7 +204,7 @@ class Shadows(TorchDispatchMode):
     def _shape_only(self, plan, args, kwargs, tensors):
         first = tensors[0]
         is_card = first.is_cuda or schema.is_for_card(kwargs)
-        if not is_card or not schema.is_result_small(plan, args, kwargs, LIMIT_BYTES):
+        if not is_card or not schema.is_result_small(plan, args, kwargs, self.limit_bytes):
             return None
         return {id(t): None for t in tensors if t.is_cuda}
 
@@ -197,7 +221,7 @@ class Shadows(TorchDispatchMode):
                 return shadow
             self.table.forget(tensor)  # it was resized
             return None
-        if tensor.dtype.is_floating_point or not 0 < storage.nbytes() <= LIMIT_BYTES:
+        if tensor.dtype.is_floating_point or not 0 < storage.nbytes() <= self.limit_bytes:
             return None
         return self.ask_card(tensor)
 
@@ -237,10 +261,18 @@ class Shadows(TorchDispatchMode):
         self.table.add(tensor, Shadow(held, is_assumed))
 
 
-def is_small(tensor):
+def _name_large_objects():
+    card.inexact(
+        "objects",
+        "ranks send each other objects of more than 256 MiB, which do not travel between virtual cards; they are "
+        "read as zeros",
+    )
+
+
+def is_small(tensor, limit_bytes=LIMIT_BYTES):
     """Whether an unknown tensor may be taken to be zeros."""
     try:
-        return tensor.untyped_storage().nbytes() <= LIMIT_BYTES and not is_marked(tensor)
+        return tensor.untyped_storage().nbytes() <= limit_bytes and not is_marked(tensor)
     except (RuntimeError, NotImplementedError):
         return False
 
@@ -276,14 +308,20 @@ def shadows():
 
 
 class Region:
-    """Operators of this thread are seen, within `with`. Regions within regions are one."""
+    """Operators of this thread are seen, within `with`. Regions within regions are one, with the limit
+    of the innermost."""
+
+    def __init__(self, limit_bytes=LIMIT_BYTES):
+        self.limit_bytes = limit_bytes
 
     def __enter__(self):
         _inside.depth = getattr(_inside, "depth", 0) + 1
+        self.outer_limit_bytes, shadows().limit_bytes = shadows().limit_bytes, self.limit_bytes
         if _inside.depth == 1:
             _push(shadows())
 
     def __exit__(self, *_):
+        shadows().limit_bytes = self.outer_limit_bytes
         _inside.depth -= 1
         if _inside.depth == 0:
             _take_out(shadows())

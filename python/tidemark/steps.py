@@ -11,7 +11,7 @@ that calls tidemark.step() has the steps that it tells, and no others.
 """
 import threading
 
-from . import settings
+from . import card, settings
 
 MAX_CALLS = 20_000  # that are marked: a server may make millions
 
@@ -165,6 +165,7 @@ def _watch_optimizers(marks, names, end_now):
             marks.add("optimizer ends")
             return
         marks.add("step ends")
+        card.end_step()
         if not marks.has_own:
             _count(marks, end_now)
         marks.add("step begins")

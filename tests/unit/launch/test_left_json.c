@@ -31,7 +31,11 @@ static void test_everything_is_read(void **state) {
     tide_left left = {.pid = 7};
     tide_error error = {""};
     const char *text =
-        "{\"rank\": 3, \"command\": [\"python\", \"train.py\", \"--n\"], \"torch\": \"2.14.1\","
+        "{\"rank\": 3, \"local_rank\": 1, \"world_size\": 8, \"node\": 2, \"ended_unix_us\": 9,"
+        " \"groups\": [{\"name\": \"1\", \"description\": \"mesh_tp\", \"size\": 4, \"position\": "
+        "3,"
+        " \"first\": 0, \"stride\": 1, \"sends\": true}],"
+        " \"command\": [\"python\", \"train.py\", \"--n\"], \"torch\": \"2.14.1\","
         " \"cuda\": \"13.0\", \"python\": \"3.11.7\", \"backend\": \"native\","
         " \"exception\": \"OutOfMemoryError: x\", \"failing_line\": \"train.py:5 (main)\","
         " \"is_out_of_memory\": true, \"ended_early\": true, \"n_steps\": 2, \"n_calls\": 9,"
@@ -42,6 +46,15 @@ static void test_everything_is_read(void **state) {
     assert_int_equal(tide_left_parse(text, &list, &left, &error), TIDE_OK);
     assert_int_equal(left.pid, 7);
     assert_int_equal(left.rank, 3);
+    assert_int_equal(left.local_rank, 1);
+    assert_int_equal(left.world_size, 8);
+    assert_int_equal(left.node, 2);
+    assert_int_equal(left.ended_unix_us, 9);
+    assert_int_equal(left.n_groups, 1);
+    assert_string_equal(left.groups[0].description, "mesh_tp");
+    assert_int_equal(left.groups[0].size, 4);
+    assert_int_equal(left.groups[0].position, 3);
+    assert_true(left.groups[0].sends);
     assert_string_equal(left.command, "python train.py --n");
     assert_string_equal(left.torch, "2.14.1");
     assert_string_equal(left.backend, "native");
