@@ -73,6 +73,13 @@ TIDE_NODISCARD tide_status tide_compare_create(const tide_compare_input *inputs,
                                                tide_compare **ret_compare, tide_error *error);
 void tide_compare_destroy(tide_compare *compare);
 
+/* The rank that the run was, as a digest of it has it; -1. */
+int64_t tide_compare_rank(const tide_compare_run *run);
+
+/* Whether the runs are ranks of one job: of other ranks than the base's, with the same command, and
+ * of the same world where both know it. */
+bool tide_compare_is_of_ranks(const tide_compare *compare);
+
 /* "optimizer state", "activations": a category of the comparison as it stands in a sentence; a
  * file's own is told by its name. */
 const char *tide_compare_category_words(const tide_compare_run *run, int category);

@@ -45,4 +45,7 @@ void tide_compare_say_outcome(tide_text *to, const tide_compare_run *run);
 void tide_compare_say_pair(tide_text *to, const tide_compare_run *base,
                            const tide_compare_run *other, bool base_is_known);
 
+/* What differs between ranks of one job, by line; false: no memory. */
+bool tide_compare_say_ranks(tide_text *to, tide_compare *compare);
+
 #endif

@@ -127,6 +127,8 @@ const char *tide_compare_sentence(tide_compare *compare) {
     tide_text to = tide_text_in(sentence, TEXT_BYTES);
     if (compare->n_runs == 1) {
         say_single(&to, &compare->runs[0]);
+    } else if (tide_compare_is_of_ranks(compare)) {
+        return tide_compare_say_ranks(&to, compare) ? sentence : NULL;
     } else {
         say_other_workloads(&to, compare, say_shared_workload(&to, compare));
     }

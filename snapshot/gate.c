@@ -111,17 +111,31 @@ static tide_status parse_quantity(tide_gate *gate, const char **at, tide_error *
     return no_quantity(gate, start, word, error);
 }
 
-static tide_status parse_operator(tide_gate *gate, const char **at, tide_error *error) {
+bool tide_gate_take_operator(const char **at, tide_gate_operator *ret_operator) {
     *at += strspn(*at, " \t");
     size_t n = strspn(*at, "<>=!");
     bool with_equal = n == 2 && (*at)[1] == '=';
     if ((n != 1 && !with_equal) || ((*at)[0] != '<' && (*at)[0] != '>')) {
-        return wrong(gate, *at, error, "an operator is missing: >, >=, < or <=");
+        return false;
     }
-    gate->op = (*at)[0] == '>' ? (with_equal ? TIDE_GATE_AT_LEAST : TIDE_GATE_ABOVE)
-                               : (with_equal ? TIDE_GATE_AT_MOST : TIDE_GATE_BELOW);
+    *ret_operator = (*at)[0] == '>' ? (with_equal ? TIDE_GATE_AT_LEAST : TIDE_GATE_ABOVE)
+                                    : (with_equal ? TIDE_GATE_AT_MOST : TIDE_GATE_BELOW);
     *at += n;
-    return TIDE_OK;
+    return true;
+}
+
+static tide_status parse_operator(tide_gate *gate, const char **at, tide_error *error) {
+    return tide_gate_take_operator(at, &gate->op)
+               ? TIDE_OK
+               : wrong(gate, *at, error, "an operator is missing: >, >=, < or <=");
+}
+
+void tide_gate_trim(const char *text, char ret_text[TIDE_GATE_TEXT_BYTES]) {
+    snprintf(ret_text, TIDE_GATE_TEXT_BYTES, "%s", text + strspn(text, " \t"));
+    for (size_t n = strlen(ret_text); n > 0 && (ret_text[n - 1] == ' ' || ret_text[n - 1] == '\t');
+         n--) {
+        ret_text[n - 1] = '\0';
+    }
 }
 
 /* Skips digits with at most one point and returns the text after them; NULL: there are none. */
@@ -133,6 +147,11 @@ static const char *parse_number(const char *text, double *ret_number) {
     }
     *ret_number = strtod(text, &end);
     return end == text + n && isfinite(*ret_number) ? end + strspn(end, " \t") : NULL;
+}
+
+bool tide_gate_is_percent(const char *text, double *ret_percent) {
+    const char *unit = parse_number(text, ret_percent);
+    return unit != NULL && strcmp(unit, "%") == 0;
 }
 
 static bool parse_ms(const char *text, double *ret_ms) {
@@ -177,13 +196,9 @@ static tide_status parse_bound(tide_gate *gate, const char *at, tide_error *erro
     double sign = at[0] == '-' ? -1.0 : 1.0;
     bool is_signed = at[0] == '+' || at[0] == '-';
     const char *start = at + (is_signed ? 1 : 0);
-    snprintf(number, sizeof(number), "%s", start);
-    for (size_t n = strlen(number); n > 0 && (number[n - 1] == ' ' || number[n - 1] == '\t'); n--) {
-        number[n - 1] = '\0';
-    }
+    tide_gate_trim(start, number);
     double value = 0.0;
-    const char *unit = parse_number(number, &value);
-    if (unit != NULL && strcmp(unit, "%") == 0) {
+    if (tide_gate_is_percent(number, &value)) {
         if (!is_signed) {
             return wrong(gate, at, error, "a percentage needs its sign, + or -");
         }
@@ -293,7 +308,7 @@ static double figure_of(const tide_gate *gate, const tide_compare *compare, size
     return (double)figures[gate->quantity];
 }
 
-static bool holds(tide_gate_operator op, double figure, double limit) {
+bool tide_gate_compares(tide_gate_operator op, double figure, double limit) {
     switch (op) {
     case TIDE_GATE_ABOVE:
         return figure > limit;
@@ -360,8 +375,8 @@ tide_gate_result tide_gate_judge(const tide_gate *gate, const tide_compare *comp
                    : gate->bound == TIDE_GATE_CHANGE
                        ? result.base + gate->value
                        : result.base + result.base * gate->value / 100.0;
-    result.verdict =
-        holds(gate->op, result.figure, result.limit) ? TIDE_GATE_HOLDS : TIDE_GATE_PASSES;
+    result.verdict = tide_gate_compares(gate->op, result.figure, result.limit) ? TIDE_GATE_HOLDS
+                                                                               : TIDE_GATE_PASSES;
     say_figures(gate, compare, run, &result);
     return result;
 }

@@ -67,6 +67,16 @@ TIDE_NODISCARD tide_status tide_gate_parse(const char *text, tide_gate *ret_gate
  * not used: it ran out of memory, stopped early, or lost events. Bytes are exact up to 2^53. */
 tide_gate_result tide_gate_judge(const tide_gate *gate, const tide_compare *compare, size_t run);
 
+/* ---- parts of the grammar, for conditions on other quantities (ranks.h) ---- */
+
+/* Takes an operator and blanks before it. False: there is none at *at, where the blanks end. */
+bool tide_gate_take_operator(const char **at, tide_gate_operator *ret_operator);
+/* The text without blanks around it, cut to what there is room for. */
+void tide_gate_trim(const char *text, char ret_text[TIDE_GATE_TEXT_BYTES]);
+/* Whether a text is a percentage, without a sign. */
+bool tide_gate_is_percent(const char *text, double *ret_percent);
+bool tide_gate_compares(tide_gate_operator op, double figure, double limit);
+
 /* The i-th quantity as the help shows it ("time_PHASE"); NULL past the last. */
 const char *tide_gate_quantity(size_t i);
 

@@ -283,7 +283,7 @@ static int field_of(const tide_json *json, const tide_json_level *level, const c
 }
 
 int tide_json_next_field(tide_json *json, const char *const *fields, size_t n_fields,
-                         uint32_t required) {
+                         uint64_t required) {
     if (failed(json)) {
         return -1;
     }
@@ -295,7 +295,7 @@ int tide_json_next_field(tide_json *json, const char *const *fields, size_t n_fi
             tide_json_skip(json);
             continue;
         }
-        uint32_t bit = UINT32_C(1) << field;
+        uint64_t bit = UINT64_C(1) << field;
         if ((level->seen & bit) != 0) {
             tide_json_fail(json, TIDE_FORMAT, level->key_at - 1, "this key comes twice");
             return -1;
@@ -304,7 +304,7 @@ int tide_json_next_field(tide_json *json, const char *const *fields, size_t n_fi
         return field;
     }
     for (size_t i = 0; i < n_fields && !failed(json); i++) {
-        if ((required & ~level->seen & (UINT32_C(1) << i)) != 0) {
+        if ((required & ~level->seen & (UINT64_C(1) << i)) != 0) {
             tide_json_fail(json, TIDE_FORMAT, json->at - 1, "the key '%s' is missing", fields[i]);
         }
     }

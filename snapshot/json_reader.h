@@ -26,7 +26,7 @@ enum {
     TIDE_JSON_DEPTH = 32,           /* nested objects and arrays */
     TIDE_JSON_TEXT_BYTES = 1 << 20, /* of one text, as it stands in the file */
     TIDE_JSON_NUMBER_BYTES = 512,   /* digits of one number */
-    TIDE_JSON_MAX_FIELDS = 32,      /* known keys of one object */
+    TIDE_JSON_MAX_FIELDS = 64,      /* known keys of one object */
     TIDE_JSON_KEY_SHOWN = 48,       /* bytes of a key that a message shows */
     TIDE_JSON_PLACE_BYTES = 256,    /* room for a key path in a message */
     TIDE_JSON_MAX_ROWS = 100000000  /* values of one column */
@@ -50,7 +50,7 @@ typedef struct tide_json_level {
     size_t key_at;                 /* object: offset of the key at hand, behind its quote */
     size_t key_size;               /* bytes of it, as it stands in the file */
     char key[TIDE_JSON_KEY_SHOWN]; /* the first of them, for messages */
-    uint32_t seen;                 /* bit i: known key i was read */
+    uint64_t seen;                 /* bit i: known key i was read */
 } tide_json_level;
 
 typedef struct tide_json {
@@ -91,7 +91,7 @@ bool tide_json_next_item(tide_json *json);
  * `required` (bits) has come. At most TIDE_JSON_MAX_FIELDS fields. */
 void tide_json_enter_object(tide_json *json);
 int tide_json_next_field(tide_json *json, const char *const *fields, size_t n_fields,
-                         uint32_t required);
+                         uint64_t required);
 
 /* For objects whose keys are data: the next key, copied into `arena`; NULL at the end. Whether it
  * came before is the caller's to find. */

@@ -161,6 +161,8 @@ static const struct {
     {"inexact", tide_read_inexact},
     {"owners", tide_read_owners},
     {"pools", tide_read_pools},
+    {"rank", tide_read_rank},
+    {"peak_range", tide_read_ranges},
     {"log", tide_read_log},
     {"timing", tide_read_timing},
     {"loss", tide_read_loss},
@@ -169,6 +171,7 @@ static const struct {
     {"oom", tide_read_oom},
 };
 enum { N_FIELDS = sizeof(FIELDS) / sizeof(FIELDS[0]), N_REQUIRED = 12 };
+_Static_assert((int)N_FIELDS <= (int)TIDE_JSON_MAX_FIELDS, "each key of the document has its bit");
 
 static void read_document(tide_reader *reader) {
     tide_json *json = &reader->json;

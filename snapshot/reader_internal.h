@@ -57,6 +57,8 @@ void tide_read_allocator(tide_reader *reader);
 void tide_read_software(tide_reader *reader);
 void tide_read_inexact(tide_reader *reader);
 void tide_read_owners(tide_reader *reader);
+void tide_read_rank(tide_reader *reader);
+void tide_read_ranges(tide_reader *reader);
 void tide_read_pools(tide_reader *reader);
 void tide_read_origin(tide_reader *reader);
 void tide_read_log(tide_reader *reader);

@@ -33,6 +33,7 @@ static void init_numbers(tide_snapshot *snapshot) {
     run->clip_grad_norm = -1.0;
     run->host_n_cpus = -1;
     run->host_total_bytes = -1;
+    snapshot->rank = (tide_snapshot_rank){-1, -1, -1, NULL, 0};
     run->model = (tide_snapshot_model){NULL, -1, -1, -1, -1, -1, -1};
     snapshot->timing.warmup_steps = -1;
     snapshot->timing.measured_steps = -1;
@@ -72,6 +73,20 @@ const char *tide_snapshot_text(const tide_snapshot *snapshot, uint32_t string) {
 bool tide_snapshot_is_pinned(const tide_snapshot *snapshot, size_t device) {
     return device < snapshot->n_devices &&
            strcmp(snapshot->devices[device].kind, TIDE_KIND_PINNED) == 0;
+}
+
+bool tide_snapshot_has_rank(const tide_snapshot *snapshot) {
+    const tide_snapshot_rank *rank = &snapshot->rank;
+    return rank->rank >= 0 || rank->local_rank >= 0 || rank->world_size >= 0 || rank->n_groups > 0;
+}
+
+const tide_snapshot_range *tide_snapshot_range_of(const tide_snapshot *snapshot, size_t device) {
+    for (size_t i = 0; i < snapshot->n_ranges; i++) {
+        if (snapshot->ranges[i].device == (int64_t)device) {
+            return &snapshot->ranges[i];
+        }
+    }
+    return NULL;
 }
 
 /* "/a/b", or of a recording that was made under Windows, "C:\\a\\b". */

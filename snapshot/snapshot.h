@@ -116,6 +116,33 @@ typedef struct tide_snapshot_driver_account {
     int64_t context_bytes; /* of what is in use: contexts, code of kernels, and the driver's own */
 } tide_snapshot_driver_account;
 
+/* A group of the job's ranks that this process is in. Unknown numbers are -1. */
+typedef struct tide_snapshot_group {
+    const char *name;        /* "tp"; as the program or PyTorch names it */
+    const char *description; /* "" without one */
+    int64_t size;            /* ranks in it */
+    int64_t position;        /* of this rank in the group */
+    int64_t first;           /* the first member's rank in the world */
+    int64_t stride;          /* from each member's rank to the next; 0: not regular, or not known */
+} tide_snapshot_group;
+
+/* Which of the processes of a distributed job this one was. */
+typedef struct tide_snapshot_rank {
+    int64_t rank, local_rank, world_size; /* -1: unknown */
+    const tide_snapshot_group *groups;    /* in the order in which they were made */
+    size_t n_groups;
+} tide_snapshot_rank;
+
+/* Between which figures the peaks of a device lie, where they depend on when work on streams
+ * completes. A program that is run twice has both; of one that was run once the low end is of work
+ * that completes at once, the high end of work that completes when the host waits. -1: that end is
+ * not known. */
+typedef struct tide_snapshot_range {
+    int64_t device; /* index; -1: unknown, so that the row says nothing */
+    int64_t allocated_low_bytes, allocated_high_bytes;
+    int64_t reserved_low_bytes, reserved_high_bytes;
+} tide_snapshot_range;
+
 /* A private pool: {n, 0} a graph's, {0, n} the user's. */
 typedef struct tide_snapshot_pool {
     uint32_t id[2];
@@ -179,6 +206,9 @@ typedef struct tide_snapshot {
     size_t n_owners;
     const tide_snapshot_driver_account *driver_accounts;
     size_t n_driver_accounts;
+    tide_snapshot_rank rank;           /* all unknown where the process was no rank of a job */
+    const tide_snapshot_range *ranges; /* none for a device whose peak is not known to be an end */
+    size_t n_ranges;
     tide_snapshot_timing timing;
     uint64_t n_dropped;         /* events lost because the log was full */
     uint64_t n_scopes_dropped;  /* scopes lost: their table was full, or the log is damaged */
@@ -232,6 +262,12 @@ bool tide_snapshot_is_pinned(const tide_snapshot *snapshot, size_t device);
 size_t tide_snapshot_n_categories(const tide_snapshot *snapshot);
 /* The name of one; "?" for a number out of range. */
 const char *tide_snapshot_category(const tide_snapshot *snapshot, size_t number);
+
+/* Whether it says anything of which rank it is. */
+bool tide_snapshot_has_rank(const tide_snapshot *snapshot);
+
+/* The range of a device's peaks; NULL: it says nothing of it. */
+const tide_snapshot_range *tide_snapshot_range_of(const tide_snapshot *snapshot, size_t device);
 
 /* Whether it says of any category how it became known. */
 bool tide_snapshot_has_certainty(const tide_snapshot *snapshot);

@@ -180,6 +180,14 @@ static void write_allocator(tide_json_writer *json, const tide_snapshot *snapsho
     }
     write_inexact(json, snapshot);
     tide_write_owners(json, snapshot);
+    if (tide_snapshot_has_rank(snapshot)) {
+        tide_json_key(json, "rank");
+        tide_json_begin_object(json);
+        tide_write_rank_keys(json, &snapshot->rank);
+        tide_json_end_object(json);
+        tide_json_line(json);
+    }
+    tide_write_ranges(json, snapshot);
     tide_json_key(json, "log");
     tide_json_begin_object(json);
     tide_json_key_text(json, "full_policy", snapshot->full_policy);

@@ -12,7 +12,11 @@ void tide_write_summary(tide_json_writer *json, const tide_summary *summary);
 
 /* The keys "owners" and "pools" with their values; nothing where the recording has none. */
 void tide_write_owners(tide_json_writer *json, const tide_snapshot *snapshot);
+void tide_write_ranges(tide_json_writer *json, const tide_snapshot *snapshot);
 void tide_write_pools(tide_json_writer *json, const tide_snapshot *snapshot);
+
+/* The members of the key "rank". */
+void tide_write_rank_keys(tide_json_writer *json, const tide_snapshot_rank *rank);
 
 /* Keys and columns of strings, frames, stacks, scopes, pools, start, end, events and oom. Addresses
  * are divided by unit_bytes. */

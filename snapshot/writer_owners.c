@@ -1,5 +1,5 @@
-/* Whose memory it is at the driver's level, and private pools: keys that are left out where the
- * recording does not know. */
+/* Whose memory it is at the driver's level, the rank, ranges of peaks, and private pools: keys that
+ * are left out where the recording does not know. */
 #include "snapshot/owners.h"
 #include "snapshot/writer_internal.h"
 
@@ -48,6 +48,46 @@ void tide_write_owners(tide_json_writer *json, const tide_snapshot *snapshot) {
     }
     tide_json_end_array(json);
     tide_json_end_object(json);
+    tide_json_line(json);
+}
+
+void tide_write_rank_keys(tide_json_writer *json, const tide_snapshot_rank *rank) {
+    tide_json_key_integer(json, "rank", rank->rank);
+    tide_json_key_integer(json, "local_rank", rank->local_rank);
+    tide_json_key_integer(json, "world_size", rank->world_size);
+    tide_json_key(json, "groups");
+    tide_json_begin_array(json);
+    for (size_t i = 0; i < rank->n_groups; i++) {
+        const tide_snapshot_group *group = &rank->groups[i];
+        tide_json_begin_object(json);
+        tide_json_key_text(json, "name", group->name);
+        tide_json_key_text(json, "description", group->description);
+        tide_json_key_integer(json, "size", group->size);
+        tide_json_key_integer(json, "position", group->position);
+        tide_json_key_integer(json, "first", group->first);
+        tide_json_key_integer(json, "stride", group->stride);
+        tide_json_end_object(json);
+    }
+    tide_json_end_array(json);
+}
+
+void tide_write_ranges(tide_json_writer *json, const tide_snapshot *snapshot) {
+    if (snapshot->n_ranges == 0) {
+        return;
+    }
+    tide_json_key(json, "peak_range");
+    tide_json_begin_array(json);
+    for (size_t i = 0; i < snapshot->n_ranges; i++) {
+        const tide_snapshot_range *range = &snapshot->ranges[i];
+        tide_json_begin_object(json);
+        tide_json_key_integer(json, "device", range->device);
+        tide_json_key_integer(json, "allocated_low_bytes", range->allocated_low_bytes);
+        tide_json_key_integer(json, "allocated_high_bytes", range->allocated_high_bytes);
+        tide_json_key_integer(json, "reserved_low_bytes", range->reserved_low_bytes);
+        tide_json_key_integer(json, "reserved_high_bytes", range->reserved_high_bytes);
+        tide_json_end_object(json);
+    }
+    tide_json_end_array(json);
     tide_json_line(json);
 }
 

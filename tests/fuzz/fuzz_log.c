@@ -2,13 +2,62 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "capture/log_source.h"
 #include "capture/recover.h"
 #include "fuzz/fuzz.h"
 #include "snapshot/summary.h"
 #include "snapshot/validate.h"
+
+/* Read piece by piece, the log gives the same events, and every scope. */
+static void stream(const char *path, const tide_snapshot *whole,
+                   const tide_recover_report *report) {
+    tide_log_source *log = NULL;
+    tide_error error = {""};
+    tide_status status = tide_log_source_open(path, NULL, &log, &error);
+    if (status == TIDE_UNSUPPORTED && error.message[0] == '\0') {
+        return; /* only as a whole */
+    }
+    if (status != TIDE_OK) {
+        abort();
+    }
+    const tide_event_source source = tide_log_source_events(log);
+    tide_event_rows rows = {.n_events = 0};
+    size_t n = 0;
+    do {
+        if (source.next(source.ctx, &rows, &error) != TIDE_OK ||
+            n + rows.n_events > whole->n_events) {
+            abort();
+        }
+        for (size_t i = 0; i < rows.n_events; i++) {
+            const tide_event *event = &rows.events[i];
+            if (memcmp(event, &whole->events[n++], offsetof(tide_event, stack)) != 0 ||
+                (event->stack != TIDE_NONE && event->stack >= source.document->n_stacks) ||
+                (event->scope != TIDE_NONE && event->scope >= source.n_scopes)) {
+                abort();
+            }
+        }
+    } while (rows.n_events > 0);
+    for (uint32_t i = 0; i < source.n_scopes; i++) {
+        tide_scope_row row;
+        if (source.scope(source.ctx, i, &row, &error) != TIDE_OK ||
+            (row.parent != TIDE_NONE && row.parent >= i) ||
+            row.name >= source.document->n_strings) {
+            abort();
+        }
+    }
+    const tide_recover_report *found = tide_log_source_report(log);
+    if (n != whole->n_events || source.n_scopes != whole->n_scopes ||
+        source.document->n_dropped != whole->n_dropped || found->n_events != report->n_events ||
+        found->n_damaged != report->n_damaged || found->n_unfit != report->n_unfit ||
+        found->n_missing != report->n_missing || found->n_dropped != report->n_dropped) {
+        abort();
+    }
+    tide_log_source_close(log);
+}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes) {
     char path[32];
@@ -27,6 +76,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes) {
         if (tide_snapshot_validate(snapshot, place, &error) != TIDE_OK) {
             abort();
         }
+        stream(path, snapshot, &report);
         status = tide_summary_create(snapshot, &summary, &error);
         tide_summary_destroy(summary);
         tide_snapshot_destroy(snapshot);

@@ -4,11 +4,13 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "fuzz/fuzz.h"
 #include "snapshot/export.h"
+#include "snapshot/live_walk.h"
 #include "snapshot/snapshot.h"
 #include "snapshot/summary.h"
 
@@ -26,6 +28,50 @@ static void expect_message(tide_status status, const tide_error *error) {
     }
 }
 
+static tide_status pass_block(void *ctx, const tide_walk_block *block) {
+    (void)ctx;
+    if (block->born > block->freed || block->freed > block->completed) {
+        abort();
+    }
+    return TIDE_OK;
+}
+
+static tide_status pass_segment(void *ctx, const tide_walk_segment *segment) {
+    (void)ctx;
+    if (segment->born > segment->gone) {
+        abort();
+    }
+    return TIDE_OK;
+}
+
+/* The walk that holds only what is alive finds the figures of the summary. */
+static void walk(const tide_snapshot *snapshot, const tide_summary *summary) {
+    const tide_walk_sink sink = {pass_block, pass_segment, NULL};
+    tide_live_walk *walk = NULL;
+    tide_error error = {""};
+    int64_t block = 0;
+    tide_status status =
+        tide_live_walk_create(snapshot, &sink, tide_hostmem_default(), &walk, &error);
+    for (size_t i = 0; i < snapshot->n_events && status == TIDE_OK; i++) {
+        status = tide_live_walk_event(walk, &snapshot->events[i], 0, &block, &error);
+    }
+    if (status != TIDE_OK || tide_live_walk_finish(walk) != TIDE_OK) {
+        abort(); /* the summary could be made */
+    }
+    for (size_t i = 0; i < snapshot->n_devices; i++) {
+        const tide_walk_device *of = tide_live_walk_device(walk, i);
+        const tide_summary_device *stated = &summary->devices[i];
+        if (memcmp(&of->now, &stated->end, sizeof(of->now)) != 0 ||
+            memcmp(&of->at_peak, &stated->peak.totals, sizeof(of->at_peak)) != 0 ||
+            memcmp(of->max, stated->max, sizeof(of->max)) != 0 ||
+            memcmp(of->counts, stated->counts, sizeof(of->counts)) != 0 ||
+            of->n_unmatched != stated->n_unmatched || of->peak_ns != stated->peak.time_ns) {
+            abort();
+        }
+    }
+    tide_live_walk_destroy(walk);
+}
+
 static void use(const tide_snapshot *snapshot) {
     size_t n_written = 0;
     const tide_export_sink sink = {swallow, &n_written};
@@ -33,6 +79,9 @@ static void use(const tide_snapshot *snapshot) {
     tide_error error = {""};
     tide_status status = tide_summary_create(snapshot, &summary, &error);
     expect_message(status, &error);
+    if (status == TIDE_OK) {
+        walk(snapshot, summary);
+    }
     tide_summary_destroy(summary);
     for (size_t i = 0; tide_exporter_at(i) != NULL; i++) {
         error = (tide_error){""};

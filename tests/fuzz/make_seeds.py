@@ -66,6 +66,10 @@ def live():
                       "used_at_end_bytes": 2, "context_bytes": 3}],
         "rows": [{"name": "PyTorch", "device": 0, "peak_bytes": 2048, "end_bytes": 0, "allocations": 1}],
     }
+    made["rank"] = {"rank": 7, "local_rank": 3, "world_size": 1024, "groups": [
+        {"name": "tp", "description": "d", "size": 8, "position": 7, "first": 0, "stride": 1}]}
+    made["peak_range"] = [{"device": 0, "allocated_low_bytes": 1, "allocated_high_bytes": 2,
+                           "reserved_low_bytes": 3, "reserved_high_bytes": 4}]
     made["software"] = {"torch": "2.14.1"}
     made["inexact"] = [{"call": "f", "what": "x", "bound_bytes": 1, "refused": False}]
     return made

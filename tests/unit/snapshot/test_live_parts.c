@@ -414,6 +414,38 @@ static void pools_come_back(void **state) {
     tide_snapshot_destroy(snapshot);
 }
 
+static void the_rank_comes_back(void **state) {
+    (void)state;
+    static const tide_snapshot_group GROUPS[] = {{"tp", "tensor", 8, 3, 0, 1},
+                                                 {"dp", "", 128, 0, 3, 8}};
+    recording made = make();
+    char *text = NULL;
+    tide_snapshot *snapshot = open_made(&made);
+    tide_snapshot *read = there_and_back(snapshot, &text);
+    assert_false(tide_snapshot_has_rank(read));
+    assert_null(strstr(text, "\"rank\""));
+    tide_snapshot_destroy(read);
+    free(text);
+    snapshot->rank = (tide_snapshot_rank){3, 1, 1024, GROUPS, 2};
+    read = there_and_back(snapshot, NULL);
+    assert_true(tide_snapshot_has_rank(read));
+    assert_int_equal(read->rank.rank, 3);
+    assert_int_equal(read->rank.local_rank, 1);
+    assert_int_equal(read->rank.world_size, 1024);
+    assert_int_equal(read->rank.n_groups, 2);
+    for (size_t i = 0; i < 2; i++) {
+        const tide_snapshot_group *group = &read->rank.groups[i];
+        assert_string_equal(group->name, GROUPS[i].name);
+        assert_string_equal(group->description, GROUPS[i].description);
+        assert_int_equal(group->size, GROUPS[i].size);
+        assert_int_equal(group->position, GROUPS[i].position);
+        assert_int_equal(group->first, GROUPS[i].first);
+        assert_int_equal(group->stride, GROUPS[i].stride);
+    }
+    tide_snapshot_destroy(read);
+    tide_snapshot_destroy(snapshot);
+}
+
 /* A stored file with all of this opens for ever. */
 static void the_live_file_of_version_1_opens(void **state) {
     (void)state;
@@ -460,6 +492,7 @@ int main(void) {
         cmocka_unit_test(what_is_not_known_is_not_explained),
         cmocka_unit_test(owners_of_no_device_are_not_written),
         cmocka_unit_test(pools_come_back),
+        cmocka_unit_test(the_rank_comes_back),
         cmocka_unit_test(the_live_file_of_version_1_opens),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
