@@ -9,14 +9,11 @@
 #include "common/output_file.h"
 #include "viewer/page_internal.h"
 
-enum {
-    READ_BYTES = 3 * 16384 /* a multiple of 3, so that base64 needs no padding in between */
-};
+enum { READ_BYTES = TIDE_PAGE_PART_BYTES };
 
 /* `out` keeps the first failure until its commit, so the functions below return none. */
 
-/* Writes `n` bytes (at most READ_BYTES) as base64; pads when n is no multiple of 3. */
-static void write_base64(tide_output_file *out, const unsigned char *data, size_t n) {
+void tide_page_write_base64(tide_output_file *out, const unsigned char *data, size_t n) {
     static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     char text[READ_BYTES / 3 * 4];
     size_t used = 0;
@@ -78,7 +75,7 @@ static tide_status write_content(tide_output_file *out, const char *input_path, 
             status = tide_fail(error, TIDE_FORMAT, "%s: not a snapshot: neither gzip nor JSON",
                                input_path);
         } else {
-            write_base64(out, data, n);
+            tide_page_write_base64(out, data, n);
         }
         is_first = false;
     }
@@ -107,7 +104,7 @@ static void write_comparison(tide_output_file *out, const char *json) {
     size_t n_bytes = strlen(json);
     for (size_t at = 0; at < n_bytes; at += READ_BYTES) {
         size_t n = n_bytes - at < READ_BYTES ? n_bytes - at : READ_BYTES;
-        write_base64(out, (const unsigned char *)json + at, n);
+        tide_page_write_base64(out, (const unsigned char *)json + at, n);
     }
     write_text(out, "</script>\n");
 }

@@ -32,6 +32,19 @@ TIDE_NODISCARD tide_status tide_report_write(const char *path, const tide_report
                                              size_t n_inputs, const char *comparison_json,
                                              tide_error *error);
 
+/* A digest (docs/digest.md): the text of its JSON, uncompressed; borrowed. */
+typedef struct tide_report_digest {
+    const char *text;
+    size_t n_bytes;
+} tide_report_digest;
+
+/* Writes the page of many ranks to PATH, as above: {"format":"tidemark-ranks","version":1,
+ * "digests":[...]}, compressed, with the texts as they are. They are read by the page, which
+ * refuses what is no digest. TIDE_FORMAT where a text does not begin as an object, or `n` is 0. */
+TIDE_NODISCARD tide_status tide_report_write_ranks(const char *path,
+                                                   const tide_report_digest *digests, size_t n,
+                                                   tide_error *error);
+
 #ifdef __cplusplus
 }
 #endif

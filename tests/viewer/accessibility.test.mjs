@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { after, test } from 'node:test';
+import { makeDigests, ranksDocument } from './digests.mjs';
 import { openBrowser, openPage, reportHtml, settled, temporaryFolder } from './pages.mjs';
 import { trainingRun } from './synthetic.mjs';
 
@@ -47,6 +48,9 @@ async function check(runs, options, prepare = async () => {}) {
 }
 
 for (const colorScheme of ['light', 'dark']) {
+  test(`no violation in the page of ranks, ${colorScheme}`, () =>
+    check([{ label: 'ranks', document: ranksDocument(makeDigests(32, 8)) }], { colorScheme }));
+
   test(`no violation in any panel of one run, ${colorScheme}`, async () => {
     const page = await openPage(browser, folder, reportHtml([RUN]), { colorScheme });
     const n = await page.locator('#dock-tabs [role=tab]:visible').count();

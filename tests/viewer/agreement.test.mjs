@@ -126,6 +126,21 @@ test('the parts of live recordings: both refuse the same ones, at the same place
     ['ok', ({ owners }) => (owners.rows = [{ device: 0, name: 7, peak_bytes: -2, end_bytes: 'x' }])],
     ['ok', (document) => (document.pools[1] = [1])],
     ['ok', (document) => delete document.owners],
+    ['rank.groups[256]', ({ rank }) => (rank.groups = Array(257).fill({ name: 'tp' }))],
+    ['rank.groups[0].name', ({ rank }) => (rank.groups[0].name = 'x'.repeat(4097))],
+    ['rank.groups', ({ rank }) => (rank.groups = 7)],
+    ['ok', (document) => (document.rank = 'seven')],
+    ['ok', ({ rank }) => (rank.groups = [7, { name: 7, size: 'x', position: -2 }])],
+    ['ok', ({ rank }) => (rank.rank = 1e300)],
+    ['ok', (document) => delete document.rank],
+    ['peak_range[256]', (document) => (document.peak_range = Array(257).fill({ device: 0 }))],
+    ['peak_range', (document) => (document.peak_range = 7)],
+    [
+      'ok',
+      (document) =>
+        (document.peak_range = [7, { device: 'x', allocated_low_bytes: -2, reserved_low_bytes: 1e300 }]),
+    ],
+    ['ok', (document) => (document.peak_range = [])],
   ]);
   const files = cases.map(([what, change]) => {
     const document = smallDocuments().training;

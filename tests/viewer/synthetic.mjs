@@ -256,6 +256,16 @@ export function smallDocuments() {
       { name: 'others', device: 0 },
     ],
   };
+  training.rank = {
+    rank: 7,
+    local_rank: 3,
+    world_size: 1024,
+    groups: [
+      { name: 'tp', description: 'tensor', size: 8, position: 7, first: 0, stride: 1 },
+      { name: '1', size: 2 },
+    ],
+  };
+  training.peak_range = [{ device: 0, allocated_low_bytes: 7, allocated_high_bytes: 8 }];
   training.origin = { format: 'pytorch', events: 7, contradictions: 2 };
   training.loss = [9.25, 'nan', 'inf', '-inf', 1];
   training.categories = [...training.categories, 'kv cache'];

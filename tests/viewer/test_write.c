@@ -146,6 +146,25 @@ static void names_what_failed_and_keeps_the_old_file(void **state) {
     remove(empty);
 }
 
+static void embeds_the_texts_of_digests(void **state) {
+    (void)state;
+    char path[PATH_TEXT];
+    tide_error error;
+    const tide_report_digest digests[] = {{" {}", 3}, {"{}", 2}, {"[]", 2}};
+    in_folder("ranks.html", path);
+    assert_int_equal(tide_report_write_ranks(path, digests, 0, &error), TIDE_FORMAT);
+    assert_int_equal(tide_report_write_ranks(path, digests, 3, &error), TIDE_FORMAT);
+    assert_non_null(strstr(error.message, "digest 2 is no JSON object"));
+    assert_int_equal(tide_report_write_ranks(path, digests, 2, &error), TIDE_OK);
+    size_t n = 0;
+    char *page = get(path, &n);
+    /* gzip in base64, whole */
+    assert_non_null(strstr(page, "data-label=\"ranks\">H4sI"));
+    assert_non_null(strstr(page, "</script>\n<!--DATA-->"));
+    free(page);
+    remove(path);
+}
+
 /* A file cannot be renamed onto a folder. */
 static void reports_a_target_that_cannot_be_replaced(void **state) {
     (void)state;
@@ -171,6 +190,7 @@ int main(void) {
         cmocka_unit_test(holds_head_and_tail),
         cmocka_unit_test(embeds_files_byte_for_byte),
         cmocka_unit_test(names_what_failed_and_keeps_the_old_file),
+        cmocka_unit_test(embeds_the_texts_of_digests),
         cmocka_unit_test(reports_a_target_that_cannot_be_replaced),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

@@ -19,6 +19,7 @@ import { Legend } from './legend.js';
 import { pictureOf } from './picture.js';
 import { pinnedCard } from './pinned_card.js';
 import { Pointer } from './pointer.js';
+import { RankPage } from './rank_page.js';
 import { headline, makeRun } from './run.js';
 import { SearchBox } from './search_box.js';
 import { colouringOf, usualColour } from './stacking.js';
@@ -60,6 +61,8 @@ class Page {
     this.usual = { axis: 'time', colourBy: 'category' };
     this.usualDevice = 0; // of one run
     this.addressTimer = 0;
+    /** @type {RankPage | null} null: the page shows runs, or nothing */
+    this.rankPage = null;
   }
 
   /**
@@ -74,6 +77,7 @@ class Page {
 
   layOutPage() {
     fitHeadline();
+    this.rankPage?.draw();
     const table = document.querySelector('#panels .scroll');
     table?.classList.remove('narrow');
     table?.classList.toggle('narrow', table.scrollWidth > table.clientWidth);
@@ -115,6 +119,8 @@ class Page {
    * @param {string} sentence the comparison from the command line; "": none
    */
   showRuns(runs, sentence) {
+    this.rankPage = null;
+    byId('ranks').hidden = true;
     const several = runs.length > 1;
     const hasTimelines = runs.some((run) => run.isRecorded);
     byId('empty').hidden = runs.length > 0;
@@ -166,6 +172,17 @@ class Page {
   showLoaded(runs, sentence) {
     this.usualDevice = runs[0]?.device ?? 0;
     this.showRuns(runs, sentence);
+  }
+
+  /**
+   * Shows ranks in place of runs.
+   * @param {import('./rank_digests.js').Rank[]} ranks at least one
+   */
+  showRanks(ranks) {
+    this.showRuns([], '');
+    byId('empty').hidden = true;
+    this.rankPage = new RankPage(ranks);
+    this.layOutPage();
   }
 
   /**
@@ -249,7 +266,9 @@ class Page {
    */
   async openFiles(files, add) {
     byId('banners').replaceChildren();
-    const loaded = await readFiles(files);
+    const { runs: loaded, ranks } = await readFiles(files);
+    if (ranks.length > 0)
+      return this.showRanks(add && this.rankPage ? [...this.rankPage.ranks, ...ranks] : ranks);
     if (loaded.length === 0) return;
     if (!add) await colourRuns(loaded);
     history.replaceState(null, '', `${location.pathname}${location.search}`);
@@ -390,9 +409,10 @@ class Page {
     // The script runs while the browser still reads the data at the end of the page.
     if (document.readyState === 'loading')
       await new Promise((resolve) => document.addEventListener('DOMContentLoaded', resolve));
-    const { runs, sentence } = await readEmbedded();
+    const { runs, ranks, sentence } = await readEmbedded();
     await colourRuns(runs);
-    this.showLoaded(runs, sentence);
+    this.showLoaded(ranks.length > 0 ? [] : runs, sentence);
+    if (ranks.length > 0) this.showRanks(ranks);
     this.applyDevice();
     document.documentElement.dataset.ready = 'yes';
   }

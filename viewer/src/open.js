@@ -3,9 +3,10 @@
  */
 import { FormatError } from './columns.js';
 import { byId, element } from './dom.js';
+import { digestKind, MOST_DIGEST_BYTES, MOST_RANKS_BYTES, readRanks } from './rank_digests.js';
 import { loadRun, prepareLoading } from './load.js';
 import { formatCount } from './text.js';
-import { bytesOfBase64 } from './unpack.js';
+import { bytesOfBase64, openSource } from './unpack.js';
 
 const AT_ONCE = 2; // files read in parallel
 const PATIENCE_MS = 150; // delay before progress is shown
@@ -60,14 +61,40 @@ function progressLine(label) {
 }
 
 /**
+ * The ranks of a source that begins as a digest.
+ * @param {import('./unpack.js').Source} source
+ * @returns {Promise<import('./rank_digests.js').Rank[] | null>} null: it is no digest
+ * @throws {FormatError}
+ */
+async function readDigests(source) {
+  const { pull } = await openSource(source, () => undefined);
+  const decoder = new TextDecoder();
+  let part = await pull();
+  let text = decoder.decode(part ?? undefined, { stream: true });
+  const kind = digestKind(text);
+  if (kind === null) return null;
+  const most = kind === 'digest' ? MOST_DIGEST_BYTES : MOST_RANKS_BYTES;
+  for (let size = part?.length ?? 0; part !== null; size += part?.length ?? 0) {
+    if (size > most) throw new FormatError(`a digest is not longer than ${formatCount(most)} bytes`);
+    part = await pull();
+    text += part === null ? decoder.decode() : decoder.decode(part, { stream: true });
+  }
+  return readRanks(text);
+}
+
+/**
+ * @typedef {import('./run.js').Run | import('./rank_digests.js').Rank[]} Read a run, or the ranks of digests
+ */
+
+/**
  * @param {string} label
  * @param {import('./unpack.js').Source} source
- * @returns {Promise<import('./run.js').Run | null>} null: a banner gives the reason
+ * @returns {Promise<Read | null>} null: a banner gives the reason
  */
 async function readRun(label, source) {
   const progress = progressLine(label);
   try {
-    return await loadRun(source, label, progress.show);
+    return (await readDigests(source)) ?? (await loadRun(source, label, progress.show));
   } catch (problem) {
     const why =
       problem instanceof FormatError
@@ -84,11 +111,11 @@ async function readRun(label, source) {
  * Reads runs in parallel, a few at a time.
  * @template T
  * @param {T[]} from
- * @param {(each: T) => Promise<import('./run.js').Run | null>} read
- * @returns {Promise<(import('./run.js').Run | null)[]>} in the order of `from`
+ * @param {(each: T) => Promise<Read | null>} read
+ * @returns {Promise<(Read | null)[]>} in the order of `from`
  */
 async function readAll(from, read) {
-  /** @type {(import('./run.js').Run | null)[]} */
+  /** @type {(Read | null)[]} */
   const runs = from.map(() => null);
   let next = 0;
   const line = async () => {
@@ -102,20 +129,31 @@ async function readAll(from, read) {
 }
 
 /**
- * @param {import('./run.js').Run | null} run
- * @returns {run is import('./run.js').Run}
+ * @typedef {{runs: import('./run.js').Run[], ranks: import('./rank_digests.js').Rank[]}} Sorted
+ * @param {(Read | null)[]} all
+ * @returns {Sorted}
  */
-function isRun(run) {
-  return run !== null;
+function sorted(all) {
+  /** @type {Sorted} */
+  const found = { runs: [], ranks: [] };
+  for (const read of all)
+    if (Array.isArray(read)) for (const rank of read) found.ranks.push(rank);
+    else if (read !== null) found.runs.push(read);
+  if (found.runs.length > 0 && found.ranks.length > 0)
+    banner(
+      'Digests are shown without the snapshots beside them; `tidemark digest` makes a digest of one.',
+      false,
+    );
+  return found;
 }
 
 /**
  * Reads chosen files.
  * @param {File[]} files
- * @returns {Promise<import('./run.js').Run[]>} the readable ones
+ * @returns {Promise<Sorted>} the readable ones
  */
 export async function readFiles(files) {
-  return (await readAll(files, (file) => readRun(labelOf(file.name), file))).filter(isRun);
+  return sorted(await readAll(files, (file) => readRun(labelOf(file.name), file)));
 }
 
 /**
@@ -139,7 +177,7 @@ function readComparison() {
 
 /**
  * Reads the data that the command line embedded, and removes it from the document.
- * @returns {Promise<{runs: import('./run.js').Run[], sentence: string}>}
+ * @returns {Promise<Sorted & {sentence: string}>}
  */
 export async function readEmbedded() {
   const { sentence, names } = readComparison();
@@ -152,8 +190,8 @@ export async function readEmbedded() {
   });
   runs.forEach((run, i) => {
     const name = labelOf(names[i] ?? '');
-    if (run !== null) run.given = name === run.label ? '' : name;
+    if (run !== null && !Array.isArray(run)) run.given = name === run.label ? '' : name;
   });
   prepareLoading();
-  return { runs: runs.filter(isRun), sentence };
+  return { ...sorted(runs), sentence };
 }

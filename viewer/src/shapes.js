@@ -14,6 +14,7 @@ const MOST_SHOWN_PHASES = 64;
 const MOST_ALLOCATOR_SETTINGS = 1024;
 const MOST_INEXACT = 1024;
 const MOST_OWNERS = 1024;
+const MOST_GROUPS = 256;
 const MOST_POOLS = 65535;
 const MOST_SAMPLES = 1_000_000;
 const MOST_PAIRS = 1000;
@@ -302,6 +303,17 @@ const owners = anObject({
   ),
 });
 
+const rank = anOddObject({
+  ...alike(['rank', 'local_rank', 'world_size'], anOddNumber),
+  groups: aList(
+    anOddObject({
+      ...alike(['name', 'description'], anOddText),
+      ...alike(['size', 'position', 'first', 'stride'], anOddNumber),
+    }),
+    MOST_GROUPS,
+  ),
+});
+
 const aBlock = anObject(
   {
     ...alike(['offset_bytes', 'block_bytes', 'requested_bytes'], anAmount),
@@ -390,6 +402,22 @@ export const PARTS = {
   software: ofShortTexts(settings),
   inexact: ofShortTexts(aList(anInexact, MOST_INEXACT)),
   owners: ofShortTexts(owners),
+  rank: ofShortTexts(rank),
+  peak_range: aList(
+    anOddObject(
+      alike(
+        [
+          'device',
+          'allocated_low_bytes',
+          'allocated_high_bytes',
+          'reserved_low_bytes',
+          'reserved_high_bytes',
+        ],
+        anOddNumber,
+      ),
+    ),
+    MOST_OF_A_KIND,
+  ),
   pools: aList(aPoolId, MOST_POOLS),
   log: anObject({ full_policy: anOddText, dropped_events: aCount, dropped_scopes: aCount }),
   timing: ofShortTexts(
