@@ -18,6 +18,8 @@ static const tide_command *const COMMANDS[] = {
     &tide_command_view,
     &tide_command_dump,
     &tide_command_export,
+    &tide_command_digest,
+    &tide_command_ranks,
     &tide_command_replay,
     &tide_command_recover,
     &tide_command_check_reference,

@@ -23,7 +23,7 @@ enum {
     TIDE_OPTION_LIST_ITEMS = 16, /* the most values in a comma list */
     TIDE_OPTION_ITEM_BYTES = 48, /* the longest item of a comma list, with its NUL */
     TIDE_OPTION_ROWS = 64,       /* the most rows of a table, headings included */
-    TIDE_MAX_OPERANDS = 64
+    TIDE_MAX_OPERANDS = 4096
 };
 
 /* What an option takes, and the type of the member of the values' struct that it is written to. */

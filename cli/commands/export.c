@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/commands/export_internal.h"
 #include "cli/load.h"
 #include "cli/outputs.h"
 #include "report/harmless.h"
@@ -13,6 +14,7 @@
 #include "snapshot/snapshot.h"
 
 #define NOT_GIVEN UINT64_MAX
+#define PARQUET "parquet"
 
 typedef struct export_options {
     const char *format; /* name of an exporter; NULL: not given */
@@ -22,9 +24,11 @@ typedef struct export_options {
     bool strip_private; /* of command line, host name and folders */
 } export_options;
 
+/* The exporters' formats, and the one that is a folder. */
 static const char *format_at(size_t i) {
     const tide_exporter *exporter = tide_exporter_at(i);
-    return exporter != NULL ? exporter->name : NULL;
+    bool is_next = exporter == NULL && (i == 0 || tide_exporter_at(i - 1) != NULL);
+    return exporter != NULL ? exporter->name : is_next ? PARQUET : NULL;
 }
 
 #define AT(member) offsetof(export_options, member)
@@ -35,7 +39,9 @@ static const tide_option OPTIONS[] = {
      .name = "output",
      .letter = "o",
      .value = "OUT",
-     .help = "file of the output, compressed if its name ends in .gz; default stdout",
+     .help =
+         "file of the output, compressed if its name ends in .gz; default stdout; with parquet, "
+         "a folder",
      .offset = AT(output)},
     TIDE_OPTION(TEXT, "at", "EVENT", AT(event),
                 "with folded, show the state after this event, or with -1 before the first one; "
@@ -63,7 +69,10 @@ static const tide_option_table TABLE = {
         "pytorch: a pickle for PyTorch's memory_viz and its tools; pytorch-json: the same as "
         "JSON,\n"
         "for the memory_viz of 2026. docs/pytorch-snapshots.md says what they hold.\n"
-        "tidemark: our own format, of any file that can be read: name it FILE.json.gz.\n",
+        "tidemark: our own format, of any file that can be read: name it FILE.json.gz.\n"
+        "parquet: typed tables of events, blocks, segments, scopes, steps, stacks, frames, groups\n"
+        "and devices in the folder OUT, which is made, for DuckDB, Spark, ClickHouse and Polars.\n"
+        "docs/engines.md says what they hold. FILE may also be an event log (profile --log).\n",
 };
 
 static const tide_exporter *find(const char *name) {
@@ -132,6 +141,14 @@ static tide_status export_file(const export_options *options, const char *path, 
     if (options->format == NULL) {
         return tide_fail(error, TIDE_INVALID, "--to is missing: name the format to write");
     }
+    if (strcmp(options->format, PARQUET) == 0) {
+        const tide_export_folder folder = {.input = path,
+                                           .output = options->output,
+                                           .is_part = options->event != NULL ||
+                                                      options->device != NOT_GIVEN,
+                                           .strip_private = options->strip_private};
+        return tide_export_to_folder(&folder, error);
+    }
     const tide_exporter *exporter = find(options->format);
     TIDE_TRY(read_event(options->event, &chosen.at_event, error));
     chosen.device = options->device == NOT_GIVEN ? -1
@@ -185,7 +202,7 @@ static int run(int argc, char **argv) {
 
 const tide_command tide_command_export = {
     .name = "export",
-    .summary = "a snapshot in the format of another tool: perfetto, folded, csv, pytorch",
+    .summary = "a snapshot in the format of another tool: perfetto, folded, csv, pytorch, parquet",
     .options = &TABLE,
     .run = run,
 };

@@ -6,6 +6,7 @@
 #include "cli/cli.h"
 #include "cli/files.h"
 #include "cli/outputs.h"
+#include "cli/recovery_words.h"
 #include "common/plural.h"
 #include "launch/document.h"
 #include "launch/logs.h"
@@ -60,55 +61,6 @@ static tide_status name_snapshot(const char *log, char path[TIDE_PATH_BYTES], ti
                          "the default name of the snapshot is too long: choose one with -o");
     }
     return TIDE_OK;
-}
-
-static void say(uint64_t n, const char *one, const char *many) {
-    if (n > 0) {
-        tide_cli_note("recover", "%" PRIu64 " %s", n, n == 1 ? one : many);
-    }
-}
-
-static void tell(const tide_recover_report *report) {
-    if (report->is_live) {
-        tide_cli_note("recover", "process %" PRIu64 " still writes the log: this is how it stood",
-                      report->process_id);
-    }
-    say(report->n_counters_damaged,
-        "counter of the log is damaged: how much was lost is not known, and what is told of it is "
-        "the least that it can be",
-        "counters of the log are damaged: how much was lost is not known, and what is told of it "
-        "is the least that it can be");
-    say(report->n_dropped, "event was dropped: the log was full",
-        "events were dropped: the log was full");
-    say(report->n_missing, "event is missing: the file ends too early, or its row is empty",
-        "events are missing: the file ends too early, or their rows are empty");
-    say(report->n_damaged, "row is damaged and left out", "rows are damaged and left out");
-    say(report->n_unfit, "row or block contradicts the others and is left out",
-        "rows or blocks contradict the others and are left out");
-    say(report->n_unpaired, "event is left out: recording was paused before it",
-        "events are left out: recording was paused before them");
-    say(report->n_base_missing, "block or segment that was alive before the first event is missing",
-        "blocks or segments that were alive before the first event are missing");
-    say(report->n_scopes_refused, "scope was not recorded: the table was full",
-        "scopes were not recorded: the table was full");
-    say(report->n_scopes_missing, "scope is missing: the file ends too early",
-        "scopes are missing: the file ends too early");
-    say(report->n_scopes_damaged, "scope was damaged", "scopes were damaged");
-    say(report->n_records_refused,
-        "call stack, name or text was not recorded: the journal was full",
-        "call stacks, names or texts were not recorded: the journal was full");
-    say(report->n_records_damaged, "place of the journal is damaged: what stood there is left out",
-        "places of the journal are damaged: what stood there is left out");
-    say(report->journal_missing_bytes, "byte of the journal is missing: the file ends too early",
-        "bytes of the journal are missing: the file ends too early");
-    say(report->n_references_lost,
-        "row names a call stack, scope, name or stream that is not there",
-        "rows name call stacks, scopes, names or streams that are not there");
-    say(report->n_modules_absent,
-        "program or library of the call stacks is not here any more, or another one: its functions "
-        "have no names",
-        "programs or libraries of the call stacks are not here any more, or others: their "
-        "functions have no names");
 }
 
 static tide_status recover(const char *log, const recover_options *options,
@@ -172,7 +124,7 @@ static int run(int argc, char **argv) {
         return tide_cli_fail("recover", status, &error);
     }
     if (!options.is_quiet) {
-        tell(&report);
+        tide_cli_tell_recovery("recover", &report);
         printf("%" PRIu64 " %s recovered\nsnapshot: %s\n", report.n_events,
                tide_plural(report.n_events, "event", "events"), path);
     }

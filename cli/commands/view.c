@@ -10,6 +10,10 @@
 #include "cli/outputs.h"
 #include "common/hostmem.h"
 #include "common/output_file.h"
+#include "snapshot/digest.h"
+#include "viewer/report.h"
+
+enum { MAX_FILES = 64 }; /* in one page */
 
 typedef struct view_options {
     const char *output; /* NULL: report.html, or FILE.html for a single snapshot, in this folder */
@@ -20,10 +24,11 @@ typedef struct view_options {
 /* What the command holds while it works. */
 typedef struct view_work {
     size_t n;
-    tide_html_run runs[TIDE_MAX_OPERANDS];
-    tide_snapshot *snapshots[TIDE_MAX_OPERANDS]; /* owned */
-    tide_output_file made[TIDE_MAX_OPERANDS];    /* snapshots written here, to be removed */
-    bool is_made[TIDE_MAX_OPERANDS];             /* whether there is one */
+    tide_html_run runs[MAX_FILES];
+    tide_report_input inputs[MAX_FILES]; /* where the files are digests */
+    tide_snapshot *snapshots[MAX_FILES]; /* owned */
+    tide_output_file made[MAX_FILES];    /* snapshots written here, to be removed */
+    bool is_made[MAX_FILES];             /* whether there is one */
 } view_work;
 
 #define AT(member) offsetof(view_options, member)
@@ -48,7 +53,7 @@ static const tide_option_table TABLE = {
     .options = OPTIONS,
     .n_options = sizeof(OPTIONS) / sizeof(OPTIONS[0]),
     .min_operands = 1,
-    .max_operands = TIDE_MAX_OPERANDS,
+    .max_operands = MAX_FILES,
 };
 
 /* FOLDER/FILE.json.gz, FILE.pickle -> FILE.html */
@@ -87,6 +92,35 @@ static tide_status write_again(view_work *work, size_t i, const char *report, ti
     work->is_made[i] = true;
     work->runs[i].path = work->made[i].temporary.path;
     return tide_snapshot_save(work->snapshots[i], work->runs[i].path, error);
+}
+
+static size_t count_digests(const tide_operands *files) {
+    size_t n = 0;
+    for (size_t i = 0; i < files->n; i++) {
+        n += tide_digest_is(files->texts[i]);
+    }
+    return n;
+}
+
+/* Digests go into the page as they are: the page reads and checks them. */
+static tide_status take_digests(const tide_operands *files, bool strips, view_work *work,
+                                tide_error *error) {
+    if (strips) {
+        return tide_fail(error, TIDE_INVALID,
+                         "--strip-private does not change digests: leave it out, or make the "
+                         "digests of stripped snapshots");
+    }
+    for (size_t i = 0; i < files->n; i++) {
+        if (!tide_digest_is(files->texts[i])) {
+            return tide_fail(error, TIDE_INVALID,
+                             "%s is no digest, as the other files are: a page shows either digests "
+                             "or snapshots",
+                             files->texts[i]);
+        }
+        work->inputs[i] =
+            (tide_report_input){.label = label_of(files, i, false), .path = files->texts[i]};
+    }
+    return TIDE_OK;
 }
 
 static tide_status load(const tide_operands *files, bool strips, const char *report,
@@ -133,8 +167,13 @@ static tide_status view(const tide_operands *files, const view_options *options,
                                 .inputs = files->texts,
                                 .n_inputs = files->n};
     TIDE_TRY(tide_output_check(&output, error));
-    TIDE_TRY(load(files, options->strip_private, path, work, error));
-    TIDE_TRY(tide_html_report_write(path, work->runs, work->n, error));
+    if (count_digests(files) > 0) {
+        TIDE_TRY(take_digests(files, options->strip_private, work, error));
+        TIDE_TRY(tide_report_write(path, work->inputs, files->n, NULL, error));
+    } else {
+        TIDE_TRY(load(files, options->strip_private, path, work, error));
+        TIDE_TRY(tide_html_report_write(path, work->runs, work->n, error));
+    }
     printf("report: %s\n", path);
     return options->open_browser ? tide_browser_open(path, error) : TIDE_OK;
 }

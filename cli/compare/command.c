@@ -324,6 +324,8 @@ static void add_figures(tide_report *report, const tide_compare *compare) {
         }
         tide_report_figure_ns_of_ms(report, tide_report_text(report, "run%zu_step_ns", i + 1),
                                     step_ms);
+        tide_report_figure_count(report, tide_report_text(report, "run%zu_rank", i + 1),
+                                 tide_compare_rank(run));
     }
 }
 

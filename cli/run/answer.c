@@ -43,15 +43,19 @@ static const tide_summary_device *summary_of(const tide_run_answer *of, tide_run
     return summary != NULL && at.device < summary->n_devices ? &summary->devices[at.device] : NULL;
 }
 
-/* The process whose last word was that it is out of memory. */
+/* The process whose last word was that it is out of memory; of several the one that said it first.
+ */
 static bool find_failed(const tide_run_answer *of, size_t *ret_process) {
+    const tide_left *first = NULL;
     for (size_t i = 0; i < of->list->n_processes; i++) {
-        if (of->processes[i].left->is_out_of_memory) {
+        const tide_left *process = of->processes[i].left;
+        if (process->is_out_of_memory &&
+            (first == NULL || process->ended_unix_us < first->ended_unix_us)) {
+            first = process;
             *ret_process = i;
-            return true;
         }
     }
-    return false;
+    return first != NULL;
 }
 
 const char *tide_run_card_name(const tide_run_answer *of, tide_run_place at) {
@@ -70,7 +74,7 @@ const char *tide_run_card_name(const tide_run_answer *of, tide_run_place at) {
 /* The card, with its number where several were used. */
 static void add_card(const tide_run_answer *of, tide_run_place at, tide_text *to) {
     tide_text_add(to, "%s", tide_run_card_name(of, at));
-    if (tide_run_n_cards_used(of) > 1) {
+    if (!tide_run_is_job(of) && tide_run_n_cards_used(of) > 1) {
         tide_text_add(to, " as card %zu", at.device);
     }
 }
@@ -85,12 +89,14 @@ static void add_limit(const tide_run_answer *of, tide_text *to) {
 }
 
 int64_t tide_run_left_of(const tide_run_answer *of, tide_run_place at) {
-    const tide_run_device *device = &of->list->devices[at.device % TIDE_RUN_DEVICES];
+    const tide_run_device *device =
+        &of->processes[at.process].left->account[at.device % TIDE_RUN_DEVICES];
     return (int64_t)(device->total_bytes - device->peak_bytes);
 }
 
 void tide_run_add_together(const tide_run_answer *of, tide_run_place at, tide_text *to) {
-    const tide_run_device *device = &of->list->devices[at.device % TIDE_RUN_DEVICES];
+    const tide_run_device *device =
+        &of->processes[at.process].left->account[at.device % TIDE_RUN_DEVICES];
     char bytes[TIDE_BYTES_TEXT];
     if (device->n_contexts > 1) {
         tide_text_add(to, "; %llu processes took up to %s of the card together",
@@ -128,7 +134,11 @@ static bool tell_failure(const tide_run_answer *of, size_t i, tide_run_place at)
     tide_text_add(&text, "it does not fit ");
     add_card(of, at, &text);
     add_limit(of, &text);
-    tide_text_add(&text, ": out of memory");
+    if (tide_run_is_job(of)) {
+        tide_text_add(&text, ": rank %lld ran out of memory first", (long long)process->left->rank);
+    } else {
+        tide_text_add(&text, ": out of memory");
+    }
     if (event >= 0) {
         const tide_event *row = &process->snapshot->events[event];
         is_at_peak = say_failing_place(of, i, at, &text);
@@ -187,6 +197,7 @@ static void tell_use(const tide_run_answer *of, tide_run_place at) {
     }
     tide_text_add(&text, "on ");
     add_card(of, at, &text);
+    tide_run_add_ranks(of, at, &text);
     tide_text_add(&text, ", %s allocated %s and reserved %s at their peaks",
                   tide_run_who(of->processes[at.process].snapshot),
                   tide_bytes_format(tide_run_allocated_peak(of, at), allocated),
@@ -208,6 +219,7 @@ static void tell_fit(const tide_run_answer *of, tide_run_place at) {
     add_end(of, &text);
     add_card(of, at, &text);
     add_limit(of, &text);
+    tide_run_add_ranks(of, at, &text);
     tide_text_add(&text, ": %s allocated %s and reserved %s at their peaks; %s are left",
                   tide_run_who(of->processes[at.process].snapshot),
                   tide_bytes_format(tide_run_allocated_peak(of, at), allocated),
@@ -247,7 +259,9 @@ static void tell_peak(const tide_run_answer *of, tide_run_place at, bool is_told
     }
     tide_text_add(&text, "the peak is%s", device->peak.event < 0 ? " at the start" : "");
     tide_run_say_where(process->snapshot, device->peak.event, &text);
-    if (of->list->n_processes > 1) {
+    if (tide_run_is_job(of)) {
+        tide_text_add(&text, ", on rank %lld", (long long)process->left->rank);
+    } else if (of->list->n_processes > 1) {
         tide_text_add(&text, ", in process %lld", (long long)process->left->pid);
     }
     if (growth_bytes > 0) {
@@ -284,8 +298,9 @@ static void tell_files(const tide_run_answer *of, tide_run_place at) {
     } else {
         tide_text_add(&text, "there is no report, because there is no history");
     }
-    tide_text_add(&text, "%s; the program took %.1f s and %s of host memory", of->kept_away,
-                  of->launch->seconds, tide_bytes_format(host_bytes, host));
+    tide_text_add(&text, "%s; the program took %.1f s and %s of host memory%s", of->kept_away,
+                  of->launch->seconds, tide_bytes_format(host_bytes, host),
+                  tide_run_is_job(of) ? " in its largest process" : "");
     if (host_bytes > MUCH_HOST_BYTES) {
         tide_text_add(&text, ": a model that is made under torch.device('cuda') takes none");
     }
@@ -328,10 +343,15 @@ void tide_run_tell(const tide_run_answer *answer) {
     } else {
         tell_fit(answer, at);
     }
-    tide_run_tell_other_cards(answer, at);
+    if (tide_run_is_job(answer)) {
+        tide_run_tell_ranks(answer, at);
+    } else {
+        tide_run_tell_other_cards(answer, at);
+    }
     tell_peak(answer, at, is_peak_told);
     tell_shares(answer, at);
     if (answer->config->cards != NULL) {
+        tide_run_tell_nccl(answer);
         tide_run_tell_inexact(answer->list);
         tide_run_tell_values(answer);
     }

@@ -23,6 +23,15 @@ static const tide_option OPTIONS[] = {
                    "a kind, virtual:h100-80+a100-40 two different ones"),
     TIDE_OPTION(SIZE, "memory-limit", "SIZE", AT(memory_limit_bytes),
                 "bytes of each virtual card, such as 24GiB; default what the card has"),
+    {.kind = TIDE_OPTION_HEADING, .help = "Ranks"},
+    TIDE_OPTION(COUNT, "world", "N", AT(world),
+                "run some ranks of a job of N, one process each; the others are answered for"),
+    TIDE_OPTION(TEXT, "ranks", "LIST", AT(ranks),
+                "those that run, such as 0,7,500-511; auto: rank 0, then those that its process "
+                "groups show to differ"),
+    TIDE_OPTION(SIZE, "nccl-bytes", "SIZE", AT(nccl_bytes),
+                "bytes that each communicator of NCCL takes of its card; default none "
+                "(docs/ranks.md)"),
     {.kind = TIDE_OPTION_HEADING, .help = "Program"},
     TIDE_OPTION(COUNT, "steps", "N", AT(n_steps),
                 "end the program with status 0 after N steps of its first optimizer"),
@@ -86,7 +95,9 @@ static tide_status check_real(const tide_run_command_options *options, tide_erro
                          : TIDE_OK;
 }
 
-static tide_status check_options(const tide_run_command_options *options, tide_error *error) {
+static tide_status check_options(const tide_run_command_options *options, char *const *arguments,
+                                 tide_error *error) {
+    TIDE_TRY(tide_run_check_ranks(options, arguments, error));
     if (options->device == NULL) {
         TIDE_TRY(check_real(options, error));
     }
@@ -117,20 +128,24 @@ static tide_status run_again(const tide_run_command_options *options, tide_launc
 
 /* Further runs that the options ask for. */
 static tide_status run_more(const tide_run_command_options *options, tide_launch_config config,
-                            const tide_run_figures *first, tide_error *error) {
-    tide_run_figures other;
+                            tide_run_figures *first, tide_error *error) {
+    tide_run_figures other = {.fits = true};
+    tide_status status = TIDE_OK;
     if (strcmp(options->program.streams, "both") == 0) {
         config.streams = "late";
         TIDE_TRY(run_again(options, config, &other, error));
         tide_run_tell_range(first, &other);
+        status = tide_run_keep_range(first, &other, error);
+        tide_run_figures_fini(&other);
         config.streams = "now";
     }
-    if (options->wants_need && !first->fits) {
+    if (status == TIDE_OK && options->wants_need && !first->fits) {
         config.memory_bytes = NO_LIMIT;
         TIDE_TRY(run_again(options, config, &other, error));
         tide_run_tell_need(&other);
+        tide_run_figures_fini(&other);
     }
-    return TIDE_OK;
+    return status;
 }
 
 /* The exit status of the program, or its signal: this process ends by it, too. */
@@ -153,6 +168,8 @@ static void configure(const tide_run_command_options *options, char *const *argu
     config->memory_bytes = options->memory_limit_bytes;
     config->n_steps = options->n_steps;
     config->n_calls = options->program.n_calls;
+    config->world = (int64_t)options->world;
+    config->nccl_bytes = options->nccl_bytes;
     config->values = options->program.values;
     config->streams =
         strcmp(options->program.streams, "both") == 0 ? "now" : options->program.streams;
@@ -168,10 +185,11 @@ static int run_program(const tide_run_command_options *options, char *const *arg
     tide_launch_config config;
     tide_run_watch watch = {.options = options, .config = &config, .files = &files};
     tide_run_figures figures = {.fits = true};
+    tide_ranks ranks = {.n = 0};
     configure(options, arguments, cards, &config);
     config.watch = tide_run_look;
     config.ctx = &watch;
-    tide_status status = check_options(options, &error);
+    tide_status status = check_options(options, arguments, &error);
     if (status == TIDE_OK) {
         status = tide_live_options_apply(&options->live, &config, &error);
     }
@@ -180,6 +198,10 @@ static int run_program(const tide_run_command_options *options, char *const *arg
     }
     if (status == TIDE_OK) {
         status = tide_run_name_files(options, arguments, &files, &error);
+    }
+    if (status == TIDE_OK && options->world > 0) {
+        status = tide_run_find_ranks(options, &config, &ranks, &error);
+        config.ranks = &ranks;
     }
     if (status == TIDE_OK) {
         status = tide_launch_run(&config, &launch, &error);
@@ -199,6 +221,7 @@ static int run_program(const tide_run_command_options *options, char *const *arg
     if (status == TIDE_OK) {
         status = run_more(options, config, &figures, &error);
     }
+    tide_run_figures_fini(&figures);
     if (status != TIDE_OK) {
         (void)tide_cli_fail(TIDE_COMMAND_RUN, status, &error);
     }

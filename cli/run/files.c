@@ -86,6 +86,7 @@ tide_status tide_run_name_moment(const tide_run_files *files, const char *word, 
 tide_status tide_run_name_process(const tide_run_files *files, const tide_left_list *list, size_t i,
                                   char ret_path[TIDE_PATH_BYTES], tide_error *error) {
     TIDE_TRY(tide_launch_name_snapshot(files->snapshot, list, i, ret_path, TIDE_PATH_BYTES, error));
-    return list->n_processes == 1 ? TIDE_OK
-                                  : check(ret_path, TIDE_CONTENT_SNAPSHOT, files->is_named, error);
+    return strcmp(ret_path, files->snapshot) == 0
+               ? TIDE_OK
+               : check(ret_path, TIDE_CONTENT_SNAPSHOT, files->is_named, error);
 }

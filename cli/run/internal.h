@@ -27,6 +27,9 @@ typedef struct tide_run_command_options {
     uint64_t memory_limit_bytes; /* of each card; 0: the card's */
     tide_program_options program;
     tide_live_options live;
+    uint64_t world;          /* ranks of a larger world; 0: the program starts its own */
+    const char *ranks;       /* those that run: a list, or "auto"; NULL with world 0 */
+    uint64_t nccl_bytes;     /* of each communicator; 0: none */
     const char *keep_writes; /* NULL: what the program wrote is dropped */
     bool wants_need;         /* --need */
 } tide_run_command_options;
@@ -99,6 +102,10 @@ void tide_run_tell_inexact(const tide_left_list *list);
 /* A line for each thing that the recording itself could not listen to. */
 void tide_run_tell_limits(const tide_run_answer *of);
 
+/* nccl.c. Lines of what NCCL itself takes, and of a peak that depends on when its work ends; none
+ * where no process made a communicator. */
+void tide_run_tell_nccl(const tide_run_answer *of);
+
 /* others.c. A line for each card that was used beside the one that is told first. */
 void tide_run_tell_other_cards(const tide_run_answer *of, tide_run_place first);
 size_t tide_run_n_cards_used(const tide_run_answer *of);
@@ -109,6 +116,10 @@ void tide_run_tell_values(const tide_run_answer *of);
  * begins with a semicolon, or is empty. */
 TIDE_NODISCARD tide_status tide_run_settle_writes(const tide_run_answer *of, char *ret_text,
                                                   size_t n_text, tide_error *error);
+
+/* nccl.c. Whether a process reduced as much at once as DDP does, so that its peak may be an end of
+ * a range. */
+bool tide_run_reduced_large(const tide_run_answer *of, size_t process);
 
 /* places.c. " in step 1, in the forward pass, at train.py:42 (forward)": where a row of the history
  * happened. Nothing for -1. */
@@ -139,14 +150,47 @@ void tide_run_look(void *ctx, const tide_launch *launch, bool was_asked);
 /* Tells how many failures were not told one by one. */
 void tide_run_end_watch(const tide_run_watch *watch);
 
+/* ranks.c. Whether the processes are ranks of one job, and the answer is about all of them. */
+bool tide_run_is_job(const tide_run_answer *of);
+/* Of the ranks of a job: which one failed first. False: none, or it is not known. */
+bool tide_run_first_failure(const tide_run_answer *of, size_t *ret_process);
+/* A line for each fold of ranks with equal peaks. */
+void tide_run_tell_ranks(const tide_run_answer *of, tide_run_place fullest);
+/* ", on each of the 4 ranks that ran, of 1024: rank 7 is the fullest" */
+void tide_run_add_ranks(const tide_run_answer *of, tide_run_place fullest, tide_text *to);
+/* The card of the process that it filled most. */
+size_t tide_run_fullest_card(const tide_run_answer *of, size_t process);
+
+/* choose_ranks.c. The ranks of the options: those of the list, or those that rank 0 shows to
+ * differ, which runs first then, quietly. `config` is complete but for its ranks. */
+TIDE_NODISCARD tide_status tide_run_find_ranks(const tide_run_command_options *options,
+                                               const tide_launch_config *config, tide_ranks *ret,
+                                               tide_error *error);
+/* Whether the options about ranks go together, and with the command. */
+TIDE_NODISCARD tide_status tide_run_check_ranks(const tide_run_command_options *options,
+                                                char *const *arguments, tide_error *error);
+
 /* answer.c. The lines on stderr at the end of a run. */
 void tide_run_tell(const tide_run_answer *answer);
 
-/* The figures of a run. */
+enum { TIDE_RUN_MAX_LINES = 32, TIDE_RUN_LINE_BYTES = 160 };
+
+/* What a line of the program holds at the peak. */
+typedef struct tide_run_line {
+    char text[TIDE_RUN_LINE_BYTES]; /* "": no line of the program's */
+    int64_t bytes;
+} tide_run_line;
+
+typedef struct tide_run_end tide_run_end; /* ends.c */
+
+/* The figures of a run. tide_run_figures_fini gives back what they own. */
 typedef struct tide_run_figures {
     bool fits; /* no process ended out of memory */
     size_t n_processes;
     int64_t allocated_bytes, reserved_bytes; /* peaks on the fullest card */
+    tide_run_line lines[TIDE_RUN_MAX_LINES]; /* at the first of them; the largest */
+    size_t n_lines;     /* 0: unknown, because the run was made for its figures alone */
+    tide_run_end *ends; /* owned; by process. NULL: not asked for, or the run failed */
 } tide_run_figures;
 
 /* report.c. Reads what the run left. With files, saves snapshots and report and tells the answer.
@@ -158,7 +202,20 @@ TIDE_NODISCARD tide_status tide_run_report(const tide_run_command_options *optio
 
 /* need.c. What the program needs on a card without a limit, and the smallest card that has it. */
 void tide_run_tell_need(const tide_run_figures *figures);
+/* range.c. Adds what the lines of the program hold at a peak. */
+void tide_run_note_lines(const tide_snapshot *snapshot, const tide_split *by_stack,
+                         tide_run_figures *to);
 /* How much depends on when work on streams completes: at once, and when the host waits. */
-void tide_run_tell_range(const tide_run_figures *now, const tide_run_figures *late);
+void tide_run_tell_range(tide_run_figures *now, tide_run_figures *late);
+
+/* ends.c. The peaks of all processes, for tide_run_keep_range. */
+void tide_run_take_ends(const tide_run_answer *of, tide_run_figures *to);
+void tide_run_figures_fini(tide_run_figures *figures);
+/* Writes the range between two runs into the snapshots of the first, or says why it cannot. */
+TIDE_NODISCARD tide_status tide_run_keep_range(const tide_run_figures *now,
+                                               const tide_run_figures *late, tide_error *error);
+/* Of a program that is run once: its peak as the one end, where it may be one. */
+TIDE_NODISCARD tide_status tide_run_set_end(const tide_run_answer *of, size_t process,
+                                            tide_snapshot *snapshot);
 
 #endif

@@ -1,5 +1,4 @@
-/* What further runs of the program tell: what it needs without a limit, and how much depends on
- * when work on streams completes. */
+/* What a run without a limit tells: what the program needs. */
 #include "cli/cli.h"
 #include "cli/run/internal.h"
 #include "common/bytes.h"
@@ -35,24 +34,4 @@ void tide_run_tell_need(const tide_run_figures *figures) {
         tide_bytes_format(figures->reserved_bytes, reserved),
         card != NULL ? "the smallest card that has it is " : "no card of the table has it",
         card != NULL ? card->spec : "");
-}
-
-void tide_run_tell_range(const tide_run_figures *now, const tide_run_figures *late) {
-    char texts[4][TIDE_BYTES_TEXT];
-    if (now->allocated_bytes == late->allocated_bytes &&
-        now->reserved_bytes == late->reserved_bytes) {
-        tide_cli_note(TIDE_COMMAND_RUN,
-                      "the peaks are the same when work on streams completes late");
-        return;
-    }
-    tide_cli_note(
-        TIDE_COMMAND_RUN,
-        "the peaks depend on when work on streams completes: allocated %s to %s, reserved "
-        "%s to %s; the first figure is for work that completes at once, the second for "
-        "work that completes when the host waits%s",
-        tide_bytes_format(now->allocated_bytes, texts[0]),
-        tide_bytes_format(late->allocated_bytes, texts[1]),
-        tide_bytes_format(now->reserved_bytes, texts[2]),
-        tide_bytes_format(late->reserved_bytes, texts[3]),
-        late->fits ? "" : ", which does not fit");
 }

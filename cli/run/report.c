@@ -1,18 +1,28 @@
 /* What comes of a run: its snapshots, its report, and the figures that further runs are compared
  * with. */
+#include <string.h>
+
 #include "cli/html_report.h"
 #include "cli/run/internal.h"
 #include "common/hostmem.h"
 #include "launch/document.h"
 
+/* Makes the snapshot of a process, and saves it where there are names for files. */
 static tide_status save_process(const tide_run_answer *of, size_t i, tide_run_saved *ret,
                                 tide_error *error) {
+    bool is_compared = strcmp(of->options->program.streams, "both") == 0;
     ret->left = &of->list->processes[i];
     if (!tide_left_has_history(ret->left)) {
         return TIDE_OK;
     }
     TIDE_TRY(tide_launch_document(ret->left, of->list, of->config, &ret->snapshot, error));
     TIDE_TRY(tide_summary_create(ret->snapshot, &ret->summary, error));
+    if (of->files == NULL) {
+        return TIDE_OK;
+    }
+    if (!is_compared) {
+        TIDE_TRY(tide_run_set_end(of, i, ret->snapshot));
+    }
     TIDE_TRY(tide_run_name_process(of->files, of->list, i, ret->path, error));
     return tide_snapshot_save(ret->snapshot, ret->path, error);
 }
@@ -41,7 +51,8 @@ static tide_status save(tide_run_answer *of, tide_run_saved *processes, bool wri
     for (size_t i = 0; i < of->list->n_processes; i++) {
         processes[i].left = &of->list->processes[i];
     }
-    for (size_t i = 0; writes && i < of->list->n_processes; i++) {
+    bool is_compared = strcmp(of->options->program.streams, "both") == 0;
+    for (size_t i = 0; (writes || is_compared) && i < of->list->n_processes; i++) {
         TIDE_TRY(save_process(of, i, &processes[i], error));
     }
     return writes ? write_page(of, error) : TIDE_OK;
@@ -57,6 +68,11 @@ static tide_run_figures figures_of(const tide_run_answer *of) {
         tide_run_place at = tide_run_fullest(of);
         figures.allocated_bytes = tide_run_allocated_peak(of, at);
         figures.reserved_bytes = tide_run_reserved_peak(of, at);
+        const tide_run_saved *process = &of->processes[at.process];
+        if (process->summary != NULL && at.device < process->summary->n_devices) {
+            tide_run_note_lines(process->snapshot,
+                                &process->summary->devices[at.device].peak.by_stack, &figures);
+        }
     }
     return figures;
 }
@@ -83,6 +99,9 @@ tide_status tide_run_report(const tide_run_command_options *options,
     }
     if (status == TIDE_OK) {
         *ret_figures = figures_of(&answer);
+        if (strcmp(options->program.streams, "both") == 0) {
+            tide_run_take_ends(&answer, ret_figures);
+        }
     }
     for (size_t i = 0; processes != NULL && i < list.n_processes; i++) {
         tide_summary_destroy(processes[i].summary);

@@ -10,12 +10,14 @@
 #include "cli/sweep/internal.h"
 #include "common/plural.h"
 
-/* sweep.jsonl, sweep-2-of-4.jsonl, or what -o says. */
+/* sweep.jsonl, sweep-2-of-4.jsonl, sweep-cell-7.jsonl, or what -o says. */
 static tide_status name_file(const tide_sweep_options *options, size_t shard, size_t n_shards,
                              char path[TIDE_PATH_BYTES], tide_error *error) {
     int n = 0;
     if (options->grid.output != NULL) {
         n = snprintf(path, TIDE_PATH_BYTES, "%s", options->grid.output);
+    } else if (options->cell != NULL) {
+        n = snprintf(path, TIDE_PATH_BYTES, "sweep-cell-%zu.jsonl", shard - 1);
     } else if (n_shards > 1) {
         n = snprintf(path, TIDE_PATH_BYTES, "sweep-%zu-of-%zu.jsonl", shard, n_shards);
     } else {
@@ -68,8 +70,31 @@ static tide_status check_files(const tide_sweep_options *options, const char *pa
                                   .name = TIDE_OUTPUT_AGAIN,
                                   .inputs = inputs,
                                   .n_inputs = sizeof(inputs) / sizeof(inputs[0])};
-        TIDE_TRY(tide_sweep_name_snapshot(options, sweep->names[i], snapshot, error));
+        tide_run_config config;
+        char name[TIDE_RUN_NAME_BYTES];
+        if (!tide_sweep_owns(sweep, i)) {
+            continue;
+        }
+        (void)!tide_sweep_configure(options, i, "", &config, NULL); /* a refused one has a name */
+        tide_run_workload_name(&config.workload, name);
+        TIDE_TRY(tide_sweep_name_snapshot(options, name, snapshot, error));
         TIDE_TRY(tide_output_check_name(&cell, error));
+    }
+    return TIDE_OK;
+}
+
+/* Cells that share a processor or a card would take each other's time and memory. */
+static tide_status check_jobs(const tide_sweep_options *options, tide_device_kind kind,
+                              tide_error *error) {
+    if (options->n_jobs < 1 || options->n_jobs > TIDE_SWEEP_MAX_JOBS) {
+        return tide_fail(error, TIDE_INVALID, "--jobs %llu: must be 1 to %d",
+                         (unsigned long long)options->n_jobs, (int)TIDE_SWEEP_MAX_JOBS);
+    }
+    if (options->n_jobs > 1 && kind != TIDE_DEVICE_VIRTUAL) {
+        return tide_fail(error, TIDE_INVALID,
+                         "--jobs %llu needs a virtual device: elsewhere cells that run at once "
+                         "would take each other's time and memory",
+                         (unsigned long long)options->n_jobs);
     }
     return TIDE_OK;
 }
@@ -80,9 +105,15 @@ static tide_status prepare(const tide_sweep_options *options, size_t shard, size
                            tide_sweep *sweep, tide_error *error) {
     cJSON *header = NULL;
     TIDE_TRY(check(options, error));
-    if (options->program.arguments == NULL) {
+    /* A list of cells can be printed where their device is not. */
+    if (options->program.arguments == NULL && options->lists && !options->resumes) {
+        (void)snprintf(device, TIDE_RUN_SPEC_BYTES, "%s", options->grid.device);
+    } else if (options->program.arguments == NULL) {
         TIDE_TRY(
             tide_pick_device_in_subprocess("sweep", options->grid.device, device, ret_kind, error));
+    }
+    if (!options->lists) {
+        TIDE_TRY(check_jobs(options, *ret_kind, error));
     }
     TIDE_TRY(tide_sweep_header(options, device, shard, n_shards, &header, error));
     return tide_sweep_init(sweep, header, error);
@@ -105,6 +136,47 @@ static int finish(const tide_sweep *sweep, const char *path) {
     return n_missing > 0 || n_failed > 0 ? TIDE_EXIT_FAILURE : TIDE_EXIT_SUCCESS;
 }
 
+/* Which part of the grid to run, and the file of its rows. */
+static tide_status choose_part(const tide_sweep_options *options, size_t *ret_shard,
+                               size_t *ret_n_shards, char path[TIDE_PATH_BYTES],
+                               tide_error *error) {
+    if (options->cell != NULL && options->shard != NULL) {
+        return tide_fail(error, TIDE_INVALID, "--cell and --shard exclude each other");
+    }
+    TIDE_TRY(options->cell != NULL
+                 ? tide_sweep_parse_cell(options->cell, tide_sweep_n_cells(options), ret_shard,
+                                         ret_n_shards, error)
+                 : tide_sweep_parse_shard(options->shard, ret_shard, ret_n_shards, error));
+    return name_file(options, *ret_shard, *ret_n_shards, path, error);
+}
+
+/* Names the cells that are to be run, in this part or, with --resume, still. */
+static int list_grid(const tide_sweep_options *options) {
+    char path[TIDE_PATH_BYTES] = "";
+    char device[TIDE_RUN_SPEC_BYTES] = "";
+    tide_device_kind kind = TIDE_DEVICE_VIRTUAL;
+    tide_sweep sweep = {.header = NULL};
+    tide_error error = {""};
+    size_t shard = 1;
+    size_t n_shards = 1;
+    tide_status status = choose_part(options, &shard, &n_shards, path, &error);
+    if (status == TIDE_OK) {
+        status = prepare(options, shard, n_shards, device, &kind, &sweep, &error);
+    }
+    if (status == TIDE_OK && options->resumes) {
+        status = tide_sweep_look(path, &sweep, &error);
+    }
+    if (status == TIDE_OK) {
+        if (options->retries) {
+            (void)tide_sweep_forget_failed(&sweep);
+        }
+        status = tide_sweep_list(&sweep, stdout, &error);
+    }
+    tide_sweep_fini(&sweep);
+    return tide_cli_finish("sweep", status == TIDE_OK ? TIDE_EXIT_SUCCESS
+                                                      : tide_cli_refuse("sweep", status, &error));
+}
+
 static int run_grid(const tide_sweep_options *options) {
     char path[TIDE_PATH_BYTES] = "";
     char device[TIDE_RUN_SPEC_BYTES] = "";
@@ -117,10 +189,7 @@ static int run_grid(const tide_sweep_options *options) {
     int exit_status = TIDE_EXIT_SUCCESS;
     tide_interrupt_begin("tidemark sweep: stopping; finished rows are kept; Ctrl-C again ends at "
                          "once\n");
-    tide_status status = tide_sweep_parse_shard(options->shard, &shard, &n_shards, &error);
-    if (status == TIDE_OK) {
-        status = name_file(options, shard, n_shards, path, &error);
-    }
+    tide_status status = choose_part(options, &shard, &n_shards, path, &error);
     if (status == TIDE_OK) {
         status = prepare(options, shard, n_shards, device, &kind, &sweep, &error);
     }
@@ -155,14 +224,18 @@ static int run_grid(const tide_sweep_options *options) {
 
 /* ---- joining ---- */
 
-static tide_status check_merge(const tide_operands *operands, tide_error *error) {
+static tide_status check_merge(const tide_sweep_options *options, const tide_operands *operands,
+                               tide_error *error) {
     const tide_option *other = tide_options_find_unused(&tide_sweep_option_table, operands,
-                                                        "merge o " TIDE_REPORT_OPTIONS);
+                                                        "merge list retry o " TIDE_REPORT_OPTIONS);
     if (other != NULL) {
         return tide_fail(error, TIDE_INVALID,
-                         "--%s has no effect on --merge, which runs nothing: it takes -o and "
-                         "--format, and its rows come from the files",
+                         "--%s has no effect on --merge, which runs nothing: it takes -o, --list "
+                         "and --format, and its rows come from the files",
                          other->name);
+    }
+    if (options->retries && !options->lists) {
+        return tide_fail(error, TIDE_INVALID, "--retry needs --list with --merge");
     }
     if (operands->n == 0) {
         return tide_fail(error, TIDE_INVALID, "--merge needs the files of the parts as arguments");
@@ -170,10 +243,44 @@ static tide_status check_merge(const tide_operands *operands, tide_error *error)
     return TIDE_OK;
 }
 
+/* Names the cells without a row, at most a few of them, and what runs them. False: there are none.
+ */
+static bool say_missing(const tide_sweep_options *options, const tide_sweep *sweep) {
+    enum { N_NAMED = 8 };
+    char text[N_NAMED * 12] = "";
+    size_t n_used = 0;
+    size_t n_named = 0;
+    size_t first = sweep->n_cells;
+    size_t n_missing = sweep->n_cells - sweep->n_rows;
+    for (size_t i = 0; i < sweep->n_cells && n_named < N_NAMED; i++) {
+        if (sweep->rows[i] == NULL) {
+            first = first < sweep->n_cells ? first : i;
+            int n =
+                snprintf(text + n_used, sizeof(text) - n_used, "%s%zu", n_named > 0 ? ", " : "", i);
+            n_used += n > 0 ? (size_t)n : 0;
+            n_named++;
+        }
+    }
+    if (n_missing == 0) {
+        return false;
+    }
+    const char *name = tide_sweep_cell_name(sweep, first);
+    tide_cli_note("sweep", "%zu of %zu cells have no row: %s%s%s%s", n_missing, sweep->n_cells,
+                  text, n_named < n_missing ? ", ... (--list names all)" : "",
+                  name[0] != '\0' ? "; the first is " : "", name);
+    if (options->grid.output != NULL) {
+        tide_cli_note("sweep", "the sweep's own command with --resume -o %s runs them",
+                      options->grid.output);
+    } else {
+        tide_cli_note("sweep", "the sweep's own command with --cell %zu runs the first", first);
+    }
+    return true;
+}
+
 static int merge(const tide_sweep_options *options, const tide_operands *operands) {
     tide_sweep sweep = {.header = NULL};
     tide_error error = {""};
-    tide_status status = check_merge(operands, &error);
+    tide_status status = check_merge(options, operands, &error);
     int exit_status = TIDE_EXIT_SUCCESS;
     if (status == TIDE_OK) {
         status = tide_sweep_merge(operands->texts, operands->n, &sweep, &error);
@@ -188,17 +295,15 @@ static int merge(const tide_sweep_options *options, const tide_operands *operand
     if (status == TIDE_OK && options->grid.output != NULL) {
         status = tide_sweep_write(options->grid.output, &sweep, &error);
     }
-    if (status == TIDE_OK) {
-        status = print(options, &sweep, &error);
-        for (size_t i = 0; status == TIDE_OK && i < sweep.n_cells; i++) {
-            if (sweep.rows[i] == NULL) {
-                tide_cli_note("sweep", "%zu of %zu cells have no row, the first: %s",
-                              sweep.n_cells - sweep.n_rows, sweep.n_cells, sweep.names[i]);
-                exit_status = TIDE_EXIT_FAILURE;
-                break;
-            }
+    if (status == TIDE_OK && options->lists) {
+        if (options->retries) {
+            (void)tide_sweep_forget_failed(&sweep);
         }
-        exit_status = count_failed(&sweep) > 0 ? TIDE_EXIT_FAILURE : exit_status;
+        status = tide_sweep_list(&sweep, stdout, &error);
+    } else if (status == TIDE_OK) {
+        status = print(options, &sweep, &error);
+        exit_status = say_missing(options, &sweep) || count_failed(&sweep) > 0 ? TIDE_EXIT_FAILURE
+                                                                               : exit_status;
     }
     tide_sweep_fini(&sweep);
     if (status != TIDE_OK) {
@@ -207,13 +312,17 @@ static int merge(const tide_sweep_options *options, const tide_operands *operand
     return tide_cli_finish("sweep", exit_status);
 }
 
+static int run_or_list(const tide_sweep_options *options) {
+    return options->lists ? list_grid(options) : run_grid(options);
+}
+
 /* The grid of the command behind "--", if there is one. */
 static int run_program(tide_sweep_options *options, const tide_operands *operands,
                        char *const *arguments) {
     tide_error error = {""};
     tide_status status = tide_sweep_take_program(options, operands, arguments, &error);
     int exit_status =
-        status == TIDE_OK ? run_grid(options) : tide_cli_refuse("sweep", status, &error);
+        status == TIDE_OK ? run_or_list(options) : tide_cli_refuse("sweep", status, &error);
     tide_program_grid_fini(&options->program);
     return exit_status;
 }
@@ -223,7 +332,7 @@ static int run(int argc, char **argv) {
     for (int i = 1; i < n_own; i++) {
         n_own = strcmp(argv[i], "--merge") == 0 ? argc : n_own; /* files may stand behind "--" */
     }
-    tide_sweep_options options = {.behind = TIDE_PROGRAM_OPTIONS_DEFAULT};
+    tide_sweep_options options = {.n_jobs = 1, .behind = TIDE_PROGRAM_OPTIONS_DEFAULT};
     tide_operands operands = {.n = 0};
     int exit_status = TIDE_EXIT_SUCCESS;
     tide_run_options_init(&options.grid);
@@ -248,7 +357,7 @@ static int run(int argc, char **argv) {
     }
     tide_error error = {""};
     tide_status status = tide_program_options_refuse(&tide_sweep_option_table, &operands, &error);
-    return status == TIDE_OK ? run_grid(&options) : tide_cli_refuse("sweep", status, &error);
+    return status == TIDE_OK ? run_or_list(&options) : tide_cli_refuse("sweep", status, &error);
 }
 
 const tide_command tide_command_sweep = {

@@ -196,12 +196,48 @@ static tide_status check_half_row(const char *path, int fd, size_t at, const tid
         return tide_fail(error, TIDE_IO, "%s: %s", path, strerror(errno));
     }
     for (size_t i = 0; i < sweep->n_cells; i++) {
-        (void)snprintf(row, sizeof(row), "{\"cell\":%zu,\"name\":\"%s\",", i, sweep->names[i]);
+        (void)snprintf(row, sizeof(row), "{\"cell\":%zu,\"name\":\"%s%s", i,
+                       sweep->names[i] != NULL ? sweep->names[i] : "",
+                       sweep->names[i] != NULL ? "\"," : "");
         if (is_beginning(text, (size_t)n, row)) {
             return TIDE_OK;
         }
     }
     return not_ours(path, "its last line has no end and is not the beginning of a row", error);
+}
+
+/* Moves all rows into a sweep of the same grid, which has none. */
+static tide_status move_rows(tide_sweep *into, tide_sweep *from, tide_error *error) {
+    for (size_t i = 0; i < from->n_cells; i++) {
+        if (from->rows[i] != NULL) {
+            TIDE_TRY(tide_sweep_add(into, from->rows[i], error));
+            from->rows[i] = NULL;
+            from->n_rows--;
+        }
+    }
+    return TIDE_OK;
+}
+
+tide_status tide_sweep_look(const char *path, tide_sweep *sweep, tide_error *error) {
+    struct stat there;
+    tide_sweep found;
+    size_t n_good_bytes = 0;
+    bool was_cut = false;
+    if (stat(path, &there) != 0 && errno == ENOENT) {
+        return TIDE_OK;
+    }
+    tide_status status = tide_sweep_read(path, &found, &n_good_bytes, &was_cut, error);
+    if (status == TIDE_OK) {
+        status = tide_sweep_check_same(sweep, &found, error);
+        if (status != TIDE_OK) {
+            tide_error_prefix(error, "%s is of another grid", path);
+        }
+    }
+    if (status == TIDE_OK) {
+        status = move_rows(sweep, &found, error);
+    }
+    tide_sweep_fini(&found);
+    return status;
 }
 
 /* Moves the rows of the existing file into the sweep. */
@@ -233,11 +269,9 @@ static tide_status take_over(const char *path, int fd, tide_sweep *sweep, tide_e
                      ? TIDE_OK
                      : tide_fail(error, TIDE_IO, "%s: %s", path, strerror(errno));
     }
-    for (size_t i = 0; status == TIDE_OK && i < found.n_cells; i++) {
-        sweep->rows[i] = found.rows[i];
-        found.rows[i] = NULL;
+    if (status == TIDE_OK) {
+        status = move_rows(sweep, &found, error);
     }
-    sweep->n_rows += status == TIDE_OK ? found.n_rows : 0;
     tide_sweep_fini(&found);
     return status;
 }

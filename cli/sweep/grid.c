@@ -21,6 +21,26 @@ tide_status tide_sweep_parse_shard(const char *text, size_t *ret_shard, size_t *
     return TIDE_OK;
 }
 
+tide_status tide_sweep_parse_cell(const char *text, size_t n_cells, size_t *ret_shard,
+                                  size_t *ret_n_shards, tide_error *error) {
+    size_t n = strlen(text);
+    size_t cell = n > 0 && n < 10 && strspn(text, "0123456789") == n
+                      ? (size_t)strtoul(text, NULL, 10)
+                      : n_cells;
+    if (cell >= n_cells) {
+        return tide_fail(error, TIDE_INVALID, "--cell %.64s: must be 0 to %zu, as --list has it",
+                         text, n_cells - 1);
+    }
+    *ret_shard = cell + 1;
+    *ret_n_shards = n_cells;
+    return TIDE_OK;
+}
+
+size_t tide_sweep_n_cells(const tide_sweep_options *options) {
+    return options->program.arguments != NULL ? tide_program_n_cells(&options->program)
+                                              : tide_run_options_n_runs(&options->grid);
+}
+
 /* ---- the header ---- */
 
 static bool add_texts(cJSON *json, const char *key, const tide_option_list *list,
@@ -114,6 +134,23 @@ static bool add_settings(cJSON *json, const tide_sweep_options *options, const c
            cJSON_AddBoolToObject(json, "recorded", options->snapshots != NULL) != NULL;
 }
 
+/* Adds the number of cells for a file of a single one. If no cell is valid, fails with the reason
+ * of the first one. */
+static tide_status add_number_of_cells(cJSON *json, const tide_run_options *grid, size_t n_cells,
+                                       tide_error *error) {
+    tide_status refusal = TIDE_OK;
+    for (size_t i = 0; i < n_cells; i++) {
+        tide_run_config config;
+        tide_status status =
+            tide_run_options_configure(grid, i, "", &config, i == 0 ? error : NULL);
+        refusal = i == 0 ? status : refusal;
+        if (status == TIDE_OK) {
+            return add_number(json, "cells", (double)n_cells) ? TIDE_OK : TIDE_NO_MEMORY;
+        }
+    }
+    return refusal;
+}
+
 /* Adds the names of all cells. If no cell is valid, fails with the reason of the first one. */
 static tide_status add_names(cJSON *json, const tide_run_options *grid, size_t n_cells,
                              tide_error *error) {
@@ -174,7 +211,8 @@ tide_status tide_sweep_header(const tide_sweep_options *options, const char *dev
                   add_settings(json, options, device);
     tide_status status = TIDE_NO_MEMORY;
     if (is_complete) {
-        status = add_names(header, grid, n_cells, error);
+        status = options->cell != NULL ? add_number_of_cells(header, grid, n_cells, error)
+                                       : add_names(header, grid, n_cells, error);
     }
     if (status != TIDE_OK) {
         cJSON_Delete(header);

@@ -19,13 +19,18 @@
 #include "report/table.h"
 #include "run/sweep.h"
 
+enum { TIDE_SWEEP_MAX_JOBS = 256 };
+
 /* The command line as it was written; all texts are borrowed from it. */
 typedef struct tide_sweep_options {
     tide_run_options grid;       /* the lists, and the options that hold for every cell */
     bool resumes;                /* continues a file that has rows */
     bool retries;                /* with resumes: rows that failed or crashed are run again */
     bool merges;                 /* operands are files of parts; nothing is run */
+    bool lists;                  /* cells without a row are named; nothing is run */
     const char *shard;           /* "I/N"; NULL: the whole grid */
+    const char *cell;            /* the number of the only one to run; NULL: the whole grid */
+    uint64_t n_jobs;             /* cells that run at once */
     const char *snapshots;       /* folder; NULL: nothing is recorded */
     tide_option_texts sets;      /* of a command: "batch=8,16" */
     tide_program_options behind; /* of a command */
@@ -37,6 +42,13 @@ extern const tide_option_table tide_sweep_option_table;
 /* Reads "I/N" with 1 <= I <= N, such as "2/4". NULL means part 1 of 1. */
 TIDE_NODISCARD tide_status tide_sweep_parse_shard(const char *text, size_t *ret_shard,
                                                   size_t *ret_n_shards, tide_error *error);
+
+/* The part that has only the cell of that number, "0" .. n_cells - 1. */
+TIDE_NODISCARD tide_status tide_sweep_parse_cell(const char *text, size_t n_cells,
+                                                 size_t *ret_shard, size_t *ret_n_shards,
+                                                 tide_error *error);
+/* The number of cells of the whole grid. */
+size_t tide_sweep_n_cells(const tide_sweep_options *options);
 
 /* The first line for this grid on that device (never "auto"). TIDE_INVALID, TIDE_LIMIT: no cell of
  * the grid is valid, or there are too many. The caller deletes it. */
@@ -93,11 +105,19 @@ void tide_sweep_file_close(tide_sweep_file *file);
 TIDE_NODISCARD tide_status tide_sweep_write(const char *path, const tide_sweep *sweep,
                                             tide_error *error);
 
-/* Joins the rows of all files in one sweep of the whole grid. TIDE_INVALID names the file whose
- * grid differs from the first one's, or the cell that has rows in two files. The caller calls fini
- * in any case. */
+/* Joins the rows of all files in one sweep of the whole grid. A folder stands for the files in it
+ * whose names end in .jsonl. The sweep does not depend on the order of the paths. Of several rows
+ * of a cell that agree, one is kept, and one that failed or crashed gives way to one that did not.
+ * TIDE_INVALID names the file whose grid differs from the first one's, or the cell whose rows
+ * differ in two files. The caller calls fini in any case. */
 TIDE_NODISCARD tide_status tide_sweep_merge(const char *const *paths, size_t n_paths,
                                             tide_sweep *ret_sweep, tide_error *error);
+
+/* Prints number and name of each cell of this part that has no row, a line each, with a tab between
+ * them. */
+TIDE_NODISCARD tide_status tide_sweep_list(const tide_sweep *sweep, FILE *out, tide_error *error);
+/* Moves the rows of the file into the sweep, if it is there, without changing or locking it. */
+TIDE_NODISCARD tide_status tide_sweep_look(const char *path, tide_sweep *sweep, tide_error *error);
 
 /* ---- running ---- */
 

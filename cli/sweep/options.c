@@ -48,9 +48,16 @@ static const tide_option OPTIONS[] = {
                 "continue with that file: run the cells that have no row yet"),
     TIDE_OPTION(FLAG, "retry", NULL, AT(retries),
                 "with --resume, run cells that failed or crashed once more"),
+    TIDE_OPTION(COUNT, "jobs", "N", AT(n_jobs),
+                "run N cells at once, on virtual devices only; default 1"),
     TIDE_OPTION(TEXT, "shard", "I/N", AT(shard), "run part I of N of the grid: 1/4 to 4/4"),
+    TIDE_OPTION(TEXT, "cell", "K", AT(cell),
+                "run only the cell of that number, from 0; its file is sweep-cell-K.jsonl"),
+    TIDE_OPTION(FLAG, "list", NULL, AT(lists),
+                "print number and name of each cell, and run nothing; with --resume or --merge "
+                "of each cell without a row"),
     TIDE_OPTION(FLAG, "merge", NULL, AT(merges),
-                "join the files of parts without running anything"),
+                "join the files of parts, or all .jsonl files of a folder, and run nothing"),
     TIDE_OPTION(TEXT, "snapshots", "FOLDER", AT(snapshots),
                 "record every cell and keep its snapshot there; recording takes time"),
     TIDE_OPTION(FLAG, "strip-private", NULL, AT(grid.strip_private),
@@ -61,7 +68,7 @@ static const tide_option OPTIONS[] = {
 
 const tide_option_table tide_sweep_option_table = {
     .command = "sweep",
-    .operands = "[--merge FILE.jsonl... | -- COMMAND [ARGUMENT...]]",
+    .operands = "[--merge FILE.jsonl|FOLDER... | -- COMMAND [ARGUMENT...]]",
     .intro =
         "Runs a model once for each cell of a grid, each in its own process, and prints a\n"
         "table: times, peaks of memory, tokens and FLOP per second, and how they were measured.\n",
@@ -74,7 +81,8 @@ const tide_option_table tide_sweep_option_table = {
         "disk at once: after Ctrl-C or a crash --resume continues where the sweep ended.\n"
         "\n"
         "--merge runs no cell: it joins the files of parts in the order of the grid, and -o keeps\n"
-        "the joined rows.\n"
+        "the joined rows. Of rows of a cell that agree one is kept, and --list names the cells\n"
+        "without a row.\n"
         "\n"
         "With -- COMMAND each cell is a run of that command on a virtual card, as tidemark run\n"
         "makes it: --set batch=8,16 -- python train.py --batch {batch}. Only declared names in\n"

@@ -1,6 +1,7 @@
 /* Sweeps of a command of the user's: their grid, and what is told of their rows. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/sweep/internal.h"
@@ -12,10 +13,10 @@
 /* ---- the grid ---- */
 
 static tide_status check_options(const tide_operands *operands, tide_error *error) {
-    const tide_option *other =
-        tide_options_find_unused(&tide_sweep_option_table, operands,
-                                 "set device memory-limit steps o resume retry shard snapshots "
-                                 "strip-private " TIDE_PROGRAM_OPTIONS " " TIDE_REPORT_OPTIONS);
+    const tide_option *other = tide_options_find_unused(
+        &tide_sweep_option_table, operands,
+        "set device memory-limit steps o resume retry shard cell jobs list snapshots "
+        "strip-private " TIDE_PROGRAM_OPTIONS " " TIDE_REPORT_OPTIONS);
     return other == NULL ? TIDE_OK
                          : tide_fail(error, TIDE_INVALID,
                                      "--%s is about tidemark's own model, and a command stands "
@@ -23,29 +24,51 @@ static tide_status check_options(const tide_operands *operands, tide_error *erro
                                      other->name);
 }
 
+static int by_text(const void *a, const void *b) {
+    const char *const *first = a;
+    const char *const *second = b;
+    return strcmp(*first, *second);
+}
+
 /* No two cells may have one name: rows and snapshots are found by it. */
-static tide_status check_names(const tide_program_grid *grid, cJSON *names, size_t n_cells,
-                               tide_error *error) {
+static tide_status check_names(const cJSON *names, size_t n_cells, tide_error *error) {
+    const tide_hostmem *mem = tide_hostmem_default();
+    const char **sorted = tide_hostmem_zeroed(mem, n_cells, sizeof(*sorted));
+    const cJSON *name = NULL;
+    size_t n = 0;
+    if (sorted == NULL) {
+        return TIDE_NO_MEMORY;
+    }
+    cJSON_ArrayForEach(name, names) {
+        sorted[n++] = name->valuestring;
+    }
+    qsort(sorted, n, sizeof(*sorted), by_text);
+    tide_status status = TIDE_OK;
+    for (size_t i = 1; status == TIDE_OK && i < n; i++) {
+        if (strcmp(sorted[i - 1], sorted[i]) == 0) {
+            status = tide_fail(error, TIDE_INVALID,
+                               "two cells of the grid would be called %s, as characters that "
+                               "are not for files become _",
+                               sorted[i]);
+        }
+    }
+    mem->release(mem->ctx, sorted);
+    return status;
+}
+
+static tide_status add_names(const tide_program_grid *grid, cJSON *names, size_t n_cells,
+                             tide_error *error) {
     for (size_t i = 0; i < n_cells; i++) {
         tide_run_config config;
         char name[TIDE_RUN_NAME_BYTES];
         tide_program_configure(grid, i, &config);
         tide_run_workload_name(&config.workload, name);
-        const cJSON *other = NULL;
-        cJSON_ArrayForEach(other, names) {
-            if (strcmp(other->valuestring, name) == 0) {
-                return tide_fail(error, TIDE_INVALID,
-                                 "two cells of the grid would be called %s, as characters that "
-                                 "are not for files become _",
-                                 name);
-            }
-        }
         cJSON *item = cJSON_CreateString(name);
         if (item == NULL || !cJSON_AddItemToArray(names, item)) {
             return TIDE_NO_MEMORY;
         }
     }
-    return TIDE_OK;
+    return check_names(names, n_cells, error);
 }
 
 tide_status tide_sweep_take_program(tide_sweep_options *options, const tide_operands *operands,
@@ -128,10 +151,15 @@ tide_status tide_sweep_program_header(const tide_sweep_options *options, size_t 
                        cJSON_AddNumberToObject(header, "shards", (double)n_shards) != NULL;
     json = is_complete ? cJSON_AddObjectToObject(header, "grid") : NULL;
     is_complete = json != NULL && add_grid(json, options);
-    names = is_complete ? cJSON_AddArrayToObject(header, "cells") : NULL;
     tide_status status = TIDE_NO_MEMORY;
+    if (is_complete && options->cell != NULL) {
+        status = cJSON_AddNumberToObject(header, "cells", (double)n_cells) != NULL ? TIDE_OK
+                                                                                   : TIDE_NO_MEMORY;
+    } else if (is_complete) {
+        names = cJSON_AddArrayToObject(header, "cells");
+    }
     if (names != NULL) {
-        status = check_names(&options->program, names, n_cells, error);
+        status = add_names(&options->program, names, n_cells, error);
     }
     if (status != TIDE_OK) {
         cJSON_Delete(header);

@@ -1,5 +1,7 @@
-/* Runs the cells of a sweep that have no row yet. */
+/* Runs the cells of a sweep that have no row yet, some of them at once. */
+#define _POSIX_C_SOURCE 200809L
 #include <math.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -36,6 +38,16 @@ char *tide_sweep_format_s(double seconds, char text[32]) {
 
 /* ---- the cells ---- */
 
+enum { TICK_MS = 100 };
+
+/* A cell that is running. */
+typedef struct job {
+    tide_run_process *process; /* owned; NULL: the configuration was refused, and the row says so */
+    tide_sweep_row *row;       /* owned; NULL: no cell is running here */
+    double work;               /* of the cell */
+    int64_t begin_ns;          /* when it began */
+} job;
+
 /* A running sweep. */
 typedef struct runner {
     const tide_sweep_options *options; /* borrowed, like every pointer here */
@@ -46,22 +58,48 @@ typedef struct runner {
     tide_progress progress; /* on a terminal */
     tide_sweep_pace pace;   /* of what was run so far */
     size_t n_owned;         /* cells of this part */
-    const char *name;       /* of the cell that is running */
-    int64_t cell_begin_ns;  /* when it began */
+    size_t n_run;           /* cells that were run so far */
+    size_t next;            /* no cell before this one has yet to be begun */
+    job jobs[TIDE_SWEEP_MAX_JOBS];
+    size_t n_jobs; /* how many of them may be used */
 } runner;
 
 static double work_of(const runner *run, const tide_run_workload *workload) {
     return run->kind == TIDE_DEVICE_VIRTUAL ? 1.0 : tide_run_workload_flops(workload);
 }
 
-static void show(void *ctx) {
-    runner *run = ctx;
+/* The number of running cells, and the one that has been running for the longest time. */
+static size_t count_running(const runner *run, const job **ret_oldest) {
+    size_t n = 0;
+    for (size_t i = 0; i < run->n_jobs; i++) {
+        const job *one = &run->jobs[i];
+        if (one->row != NULL) {
+            *ret_oldest = n == 0 || one->begin_ns < (*ret_oldest)->begin_ns ? one : *ret_oldest;
+            n++;
+        }
+    }
+    return n;
+}
+
+static void show(runner *run) {
     char left[32];
-    run->pace.running_s = (double)(tide_clock_now_ns() - run->cell_begin_ns) * 1e-9;
-    tide_sweep_format_s(tide_sweep_left_s(&run->pace), left);
+    const job *oldest = NULL;
+    size_t n_running = count_running(run, &oldest);
+    if (n_running == 0) {
+        return;
+    }
+    int64_t now_ns = tide_clock_now_ns();
+    run->pace.running_s = 0.0;
+    for (size_t i = 0; i < run->n_jobs; i++) {
+        const job *one = &run->jobs[i];
+        run->pace.running_s += one->row != NULL ? (double)(now_ns - one->begin_ns) * 1e-9 : 0.0;
+    }
+    double left_s = tide_sweep_left_s(&run->pace);
+    tide_sweep_format_s(left_s < 0.0 ? left_s : left_s / (double)run->n_jobs, left);
     tide_progress_say(&run->progress, "cell %zu of %zu: %s, %.0f s%s%s%s",
-                      run->n_owned - tide_sweep_n_missing(run->sweep) + 1, run->n_owned, run->name,
-                      floor(run->pace.running_s), left[0] != '\0' ? "; about " : "", left,
+                      run->n_owned - tide_sweep_n_missing(run->sweep) + 1, run->n_owned,
+                      oldest->row->name, floor((double)(now_ns - oldest->begin_ns) * 1e-9),
+                      left[0] != '\0' ? "; about " : "", left,
                       left[0] != '\0' ? " left for all" : "");
 }
 
@@ -80,30 +118,19 @@ tide_status tide_sweep_name_snapshot(const tide_sweep_options *options, const ch
 }
 
 /* Where the snapshot goes, if one is wanted. */
-static tide_status configure_snapshot(const runner *run, char path[TIDE_PATH_BYTES],
-                                      tide_run_config *config, tide_error *error) {
+static tide_status configure_snapshot(const runner *run, const char *name,
+                                      char path[TIDE_PATH_BYTES], tide_run_config *config,
+                                      tide_error *error) {
     if (run->options->snapshots != NULL) {
-        TIDE_TRY(tide_sweep_name_snapshot(run->options, run->name, path, error));
+        TIDE_TRY(tide_sweep_name_snapshot(run->options, name, path, error));
         config->recording.is_on = true;
         config->recording.snapshot_path = path;
     }
     return TIDE_OK;
 }
 
-static void run_cell(runner *run, const tide_run_config *config, tide_run_result *ret_result) {
-    const tide_run_hooks hooks = {
-        .ctx = run, .tick = show, .shall_stop = tide_interrupt_shall_stop};
-    double work = work_of(run, &config->workload);
-    tide_run_in_subprocess(config, &hooks, NULL, ret_result);
-    run->pace.missing_work -= work;
-    if (ret_result->outcome == TIDE_OUTCOME_COMPLETED) {
-        run->pace.done_work += work;
-        run->pace.done_s += (double)(tide_clock_now_ns() - run->cell_begin_ns) * 1e-9;
-    }
-}
-
-/* The row of a cell; a configuration that is refused is not run. */
-static tide_status make_row(runner *run, size_t cell, tide_sweep_row **ret_row, tide_error *error) {
+/* Begins a cell; a configuration that is refused is not run. */
+static tide_status begin_cell(runner *run, size_t cell, job *ret, tide_error *error) {
     tide_run_config config;
     tide_error refusal = {""};
     char path[TIDE_PATH_BYTES];
@@ -115,23 +142,39 @@ static tide_status make_row(runner *run, size_t cell, tide_sweep_row **ret_row, 
     if (config.workload.kind == TIDE_RUN_PROGRAM) {
         (void)snprintf(row->device, sizeof(row->device), "%s", config.limits.device);
     }
-    run->name = row->name;
-    run->cell_begin_ns = tide_clock_now_ns();
+    *ret = (job){.row = row, .begin_ns = tide_clock_now_ns()};
     if (status != TIDE_OK) {
         tide_run_result_refuse(&row->result, status, refusal.message);
-    } else {
-        status = configure_snapshot(run, path, &config, error);
-        if (status != TIDE_OK) {
-            tide_sweep_row_destroy(row);
-            return status;
+        return TIDE_OK;
+    }
+    status = configure_snapshot(run, row->name, path, &config, error);
+    if (status == TIDE_OK) {
+        ret->work = work_of(run, &config.workload);
+        ret->process = tide_run_process_start(&config, NULL);
+        status = ret->process != NULL ? TIDE_OK : TIDE_NO_MEMORY;
+    }
+    if (status != TIDE_OK) {
+        tide_sweep_row_destroy(row);
+        *ret = (job){.row = NULL};
+    }
+    return status;
+}
+
+/* Completes the row of a cell whose process has said all. */
+static void finish_cell(runner *run, job *of) {
+    tide_run_result *result = &of->row->result;
+    if (of->process != NULL) {
+        tide_run_process_finish(of->process, tide_interrupt_signal() != 0, result);
+        of->process = NULL;
+        run->pace.missing_work -= of->work;
+        if (result->outcome == TIDE_OUTCOME_COMPLETED) {
+            run->pace.done_work += of->work;
+            run->pace.done_s += (double)(tide_clock_now_ns() - of->begin_ns) * 1e-9;
         }
-        run_cell(run, &config, &row->result);
     }
     if (run->options->grid.strip_private) {
-        row->result.environment.host.name[0] = '\0';
+        result->environment.host.name[0] = '\0';
     }
-    *ret_row = row;
-    return TIDE_OK;
 }
 
 /* Reports a failed cell at once, so that a long sweep can be stopped early. */
@@ -156,8 +199,8 @@ static double missing_work(const runner *run) {
 }
 
 /* A program that fails at once will fail in every cell: the others are not tried then. */
-static bool is_hopeless(runner *run, const tide_sweep_row *row, size_t n_run) {
-    if (run->options->program.arguments == NULL || n_run > 1 || !tide_sweep_is_failed(row) ||
+static bool is_hopeless(runner *run, const tide_sweep_row *row) {
+    if (run->options->program.arguments == NULL || run->n_run > 1 || !tide_sweep_is_failed(row) ||
         tide_sweep_n_missing(run->sweep) == 0) {
         return false;
     }
@@ -166,37 +209,121 @@ static bool is_hopeless(runner *run, const tide_sweep_row *row, size_t n_run) {
     return true;
 }
 
-static tide_status run_cells(runner *run, tide_error *error) {
-    tide_sweep *sweep = run->sweep;
-    size_t n_run = 0;
-    for (size_t i = 0; i < sweep->n_cells; i++) {
-        tide_sweep_row *row = NULL;
-        if (!tide_sweep_owns(sweep, i) || sweep->rows[i] != NULL) {
+/* Keeps the row of a cell that has ended, unless it was stopped. *ret_goes_on: whether others are
+ * to be begun. */
+static tide_status keep_row(runner *run, job *of, bool *ret_goes_on, tide_error *error) {
+    tide_sweep_row *row = of->row;
+    of->row = NULL;
+    *ret_goes_on = row->result.outcome != TIDE_OUTCOME_STOPPED;
+    if (!*ret_goes_on) {
+        tide_sweep_row_destroy(row);
+        return TIDE_OK;
+    }
+    tide_status status = tide_sweep_file_append(run->file, row, error);
+    if (status == TIDE_OK) {
+        status = tide_sweep_add(run->sweep, row, error);
+    }
+    if (status != TIDE_OK) {
+        tide_sweep_row_destroy(row);
+        return status;
+    }
+    run->n_run++;
+    tell(run, row);
+    *ret_goes_on = !is_hopeless(run, row);
+    return TIDE_OK;
+}
+
+/* The next cell that has no row and is not running; n_cells: there is none. */
+static size_t next_cell(runner *run) {
+    const tide_sweep *sweep = run->sweep;
+    while (run->next < sweep->n_cells &&
+           (!tide_sweep_owns(sweep, run->next) || sweep->rows[run->next] != NULL)) {
+        run->next++;
+    }
+    return run->next < sweep->n_cells ? run->next++ : sweep->n_cells;
+}
+
+/* Begins a cell in each place that is free. The first cell of a command runs alone, because if it
+ * fails no other is tried. */
+static tide_status begin_cells(runner *run, tide_error *error) {
+    bool is_first = run->options->program.arguments != NULL && run->n_run == 0;
+    for (size_t i = 0; i < (is_first ? 1 : run->n_jobs); i++) {
+        if (run->jobs[i].row != NULL) {
             continue;
         }
-        if (tide_interrupt_signal() != 0) {
+        size_t cell = next_cell(run);
+        if (cell == run->sweep->n_cells) {
             return TIDE_OK;
         }
-        TIDE_TRY(make_row(run, i, &row, error));
-        tide_status status = TIDE_OK;
-        if (row->result.outcome == TIDE_OUTCOME_STOPPED) {
-            tide_sweep_row_destroy(row);
-            return TIDE_OK;
-        }
-        status = tide_sweep_file_append(run->file, row, error);
-        if (status == TIDE_OK) {
-            status = tide_sweep_add(sweep, row, error);
-        }
-        if (status != TIDE_OK) {
-            tide_sweep_row_destroy(row);
-            return status;
-        }
-        tell(run, row);
-        if (is_hopeless(run, row, ++n_run)) {
-            return TIDE_OK;
-        }
+        TIDE_TRY(begin_cell(run, cell, &run->jobs[i], error));
     }
     return TIDE_OK;
+}
+
+/* Waits until a subprocess says something, at most for a tick. Stores in *ret_ended a place whose
+ * cell has ended; NULL: none has. */
+static void attend(runner *run, job **ret_ended) {
+    struct pollfd waits[TIDE_SWEEP_MAX_JOBS];
+    *ret_ended = NULL;
+    for (size_t i = 0; i < run->n_jobs; i++) {
+        const job *one = &run->jobs[i];
+        bool is_running = one->row != NULL && one->process != NULL;
+        waits[i] = (struct pollfd){.fd = is_running ? tide_run_process_fd(one->process) : -1,
+                                   .events = POLLIN};
+        if (one->row != NULL && waits[i].fd < 0) { /* refused, or could not be started */
+            *ret_ended = &run->jobs[i];
+            return;
+        }
+    }
+    int n_ready = poll(waits, (nfds_t)run->n_jobs, TICK_MS);
+    for (size_t i = 0; i < run->n_jobs; i++) {
+        job *one = &run->jobs[i];
+        if (one->row != NULL && tide_interrupt_signal() != 0) {
+            tide_run_process_stop(one->process);
+        }
+        if (n_ready > 0 && waits[i].revents != 0 && !tide_run_process_attend(one->process) &&
+            *ret_ended == NULL) {
+            *ret_ended = one; /* another one that has ended is found in the next round */
+        }
+    }
+    show(run);
+}
+
+/* Ends what is still running after a failure; these cells have no rows. */
+static void abandon_cells(runner *run) {
+    for (size_t i = 0; i < run->n_jobs; i++) {
+        job *one = &run->jobs[i];
+        if (one->process != NULL) {
+            tide_run_process_stop(one->process);
+            tide_run_process_finish(one->process, true, &one->row->result);
+        }
+        tide_sweep_row_destroy(one->row);
+        *one = (job){.row = NULL};
+    }
+}
+
+static tide_status run_cells(runner *run, tide_error *error) {
+    bool goes_on = true;
+    tide_status status = TIDE_OK;
+    while (status == TIDE_OK) {
+        job *ended = NULL;
+        const job *oldest = NULL;
+        if (goes_on && tide_interrupt_signal() == 0) {
+            status = begin_cells(run, error);
+        }
+        if (status != TIDE_OK || count_running(run, &oldest) == 0) {
+            break;
+        }
+        attend(run, &ended);
+        if (ended != NULL) {
+            bool others = true;
+            finish_cell(run, ended);
+            status = keep_row(run, ended, &others, error);
+            goes_on = goes_on && others;
+        }
+    }
+    abandon_cells(run);
+    return status;
 }
 
 tide_status tide_sweep_run(const tide_sweep_options *options, const char *device,
@@ -207,7 +334,8 @@ tide_status tide_sweep_run(const tide_sweep_options *options, const char *device
                   .kind = kind,
                   .sweep = sweep,
                   .file = file,
-                  .n_owned = tide_sweep_n_owned(sweep)};
+                  .n_owned = tide_sweep_n_owned(sweep),
+                  .n_jobs = (size_t)options->n_jobs};
     run.pace.missing_work = missing_work(&run);
     tide_progress_begin(&run.progress, "sweep");
     tide_status status = run_cells(&run, error);

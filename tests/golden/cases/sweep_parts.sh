@@ -12,7 +12,7 @@ for table in whole joined; do
 done
 cmp whole.rows joined.rows && echo "the same table"
 run --merge sweep-1-of-3.jsonl sweep-3-of-3.jsonl | sed -n '1p;$p'
-run --merge sweep-1-of-3.jsonl joined.jsonl
+run --merge sweep-1-of-3.jsonl joined.jsonl | tail -n 1
 run --merge joined.jsonl -o sweep.jsonl
 tidemark sweep --device virtual -o other.jsonl >table
 run --merge sweep-1-of-3.jsonl other.jsonl

@@ -369,8 +369,15 @@ static void parts_are_joined_in_grid_order(void **state) {
     assert_int_equal(tide_sweep_n_missing(&sweep), 0);
     tide_sweep_file_close(&file);
     tide_sweep_fini(&sweep);
-    /* A cell twice, by its name and both files. */
+    /* A cell twice with the same figures is there once; with others it is refused, by its name and
+     * both files. */
     const char *const twice[] = {paths[0], paths[3]};
+    assert_int_equal(tide_sweep_merge(twice, 2, &sweep, &error), TIDE_OK);
+    assert_int_equal(sweep.n_rows, 12);
+    sweep.rows[0]->result.memory.requested_peak_bytes++;
+    (void)unlink(paths[3]);
+    assert_int_equal(tide_sweep_write(paths[3], &sweep, &error), TIDE_OK);
+    tide_sweep_fini(&sweep);
     assert_int_equal(tide_sweep_merge(twice, 2, &sweep, &error), TIDE_INVALID);
     assert_true(strstr(error.message, "small-forward-c16-b4-fp32") != NULL);
     assert_true(strstr(error.message, paths[0]) != NULL);
@@ -394,6 +401,48 @@ static void parts_are_joined_in_grid_order(void **state) {
     }
 }
 
+/* Files of single cells have no names of the others; a folder stands for its files. */
+static void files_of_cells_are_joined(void **state) {
+    (void)state;
+    char folder[] = "/tmp/tidemark-sweep-XXXXXX";
+    char path[64];
+    tide_sweep_options options;
+    tide_sweep sweep;
+    tide_error error = {""};
+    sweep_small_grid(&options);
+    assert_non_null(mkdtemp(folder));
+    const char *const paths[] = {folder};
+    for (size_t cell = 12; cell > 0; cell--) {
+        cJSON *header = NULL;
+        tide_sweep_file file;
+        options.cell = "any"; /* the part below says which one */
+        assert_int_equal(tide_sweep_header(&options, "virtual", cell, 12, &header, &error),
+                         TIDE_OK);
+        assert_int_equal(tide_sweep_init(&sweep, header, &error), TIDE_OK);
+        assert_int_equal(tide_sweep_n_owned(&sweep), 1);
+        assert_false(tide_sweep_has_names(&sweep));
+        (void)snprintf(path, sizeof(path), "%s/%zu.jsonl", folder, cell);
+        assert_int_equal(tide_sweep_file_open(path, false, &sweep, &file, &error), TIDE_OK);
+        tide_sweep_row *row = sweep_make_row(&options, cell - 1, TIDE_OUTCOME_COMPLETED);
+        assert_int_equal(tide_sweep_file_append(&file, row, &error), TIDE_OK);
+        tide_sweep_row_destroy(row);
+        tide_sweep_file_close(&file);
+        tide_sweep_fini(&sweep);
+        assert_int_equal(tide_sweep_merge(paths, 1, &sweep, &error), TIDE_OK);
+        assert_int_equal(sweep.n_rows, 13 - cell);
+        /* All names are known once all rows are. */
+        assert_int_equal(tide_sweep_has_names(&sweep), cell == 1);
+        assert_string_equal(tide_sweep_cell_name(&sweep, 0),
+                            cell == 1 ? "small-forward-c16-b4-fp32" : "");
+        tide_sweep_fini(&sweep);
+    }
+    for (size_t cell = 12; cell > 0; cell--) {
+        (void)snprintf(path, sizeof(path), "%s/%zu.jsonl", folder, cell);
+        (void)unlink(path);
+    }
+    assert_int_equal(rmdir(folder), 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_file_is_continued_only_when_asked),
@@ -405,6 +454,7 @@ int main(void) {
         cmocka_unit_test(a_header_that_does_not_fit_leaves_no_file),
         cmocka_unit_test(a_crashed_cell_may_be_tried_again),
         cmocka_unit_test(parts_are_joined_in_grid_order),
+        cmocka_unit_test(files_of_cells_are_joined),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

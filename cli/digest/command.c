@@ -1,0 +1,138 @@
+/* tidemark digest: the figures of a recording that a report of many ranks needs, in a small file.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "cli/files.h"
+#include "cli/load.h"
+#include "cli/outputs.h"
+#include "snapshot/digest.h"
+
+#define NOT_GIVEN UINT64_MAX
+#define MOST_RANK ((uint64_t)1 << 40)
+
+typedef struct digest_options {
+    const char *output; /* NULL: FILE.digest.json.gz */
+    uint64_t rank;      /* NOT_GIVEN */
+    bool strip_private;
+} digest_options;
+
+#define AT(member) offsetof(digest_options, member)
+
+static const tide_option OPTIONS[] = {
+    {TIDE_OPTION_TEXT, NULL, "o", "FILE.digest.json.gz",
+     "file of the digest, of a single FILE; default FILE.digest.json.gz beside it", "output", NULL,
+     NULL, AT(output)},
+    TIDE_OPTION(COUNT, "rank", "N", AT(rank),
+                "rank of the process, of a single FILE; default what the recording or else the "
+                "name of the file says"),
+    TIDE_OPTION(FLAG, "strip-private", NULL, AT(strip_private),
+                "leave out command line, host name and folders of absolute paths"),
+};
+
+static const tide_option_table TABLE = {
+    .command = "digest",
+    .operands = "FILE...",
+    .intro = "Writes what a report of many ranks needs of each snapshot, in at most 50 KB.\n",
+    .options = OPTIONS,
+    .n_options = sizeof(OPTIONS) / sizeof(OPTIONS[0]),
+    .min_operands = 1,
+    .max_operands = TIDE_MAX_OPERANDS,
+    .notes =
+        "A digest has the figures of the peak by line of the program, category and scope, peaks\n"
+        "by step, growth, settings and a short timeline (docs/digest.md). File names that tell a\n"
+        "rank: rank7, rank_7, rank=7, -r7 and .7. before the ending.\n",
+};
+
+static bool ends_with(const char *text, const char *ending) {
+    size_t n = strlen(text), n_ending = strlen(ending);
+    return n > n_ending && strcmp(text + n - n_ending, ending) == 0;
+}
+
+/* run.json.gz -> run.digest.json.gz */
+static tide_status name_digest(const char *path, char ret_path[TIDE_PATH_BYTES],
+                               tide_error *error) {
+    static const char *const ENDINGS[] = {".json.gz", ".json", ".pickle", ".pkl"};
+    size_t n = strlen(path);
+    for (size_t i = 0; i < sizeof(ENDINGS) / sizeof(ENDINGS[0]); i++) {
+        if (ends_with(path, ENDINGS[i])) {
+            n -= strlen(ENDINGS[i]);
+            break;
+        }
+    }
+    int n_written = snprintf(ret_path, TIDE_PATH_BYTES, "%.*s.digest.json.gz", (int)n, path);
+    return n_written > 0 && n_written < TIDE_PATH_BYTES
+               ? TIDE_OK
+               : tide_fail(error, TIDE_INVALID,
+                           "the default name of the digest is too long: choose one with -o");
+}
+
+static tide_status write_digest(const tide_snapshot *snapshot, const tide_digest_source *source,
+                                const char *path, tide_error *error) {
+    tide_arena arena;
+    tide_digest *digest = NULL;
+    tide_arena_init(&arena, tide_hostmem_default());
+    tide_status status = tide_digest_make(snapshot, source, &arena, &digest, error);
+    if (status == TIDE_OK) {
+        status = tide_digest_save(digest, path, error);
+    }
+    if (status == TIDE_OK && digest->rank.rank >= 0) {
+        printf("%s: rank %lld (%s)\n", path, (long long)digest->rank.rank, digest->from);
+    } else if (status == TIDE_OK) {
+        printf("%s: no rank is known: name it with --rank\n", path);
+    }
+    tide_arena_fini(&arena);
+    return status;
+}
+
+static tide_status digest_of(const digest_options *options, const char *path, tide_error *error) {
+    char name[TIDE_PATH_BYTES];
+    tide_snapshot *snapshot = NULL;
+    const tide_digest_source source = {
+        .path = path, .rank = options->rank == NOT_GIVEN ? -1 : (int64_t)options->rank};
+    if (options->output == NULL) {
+        TIDE_TRY(name_digest(path, name, error));
+    }
+    const tide_output output = {.path = options->output != NULL ? options->output : name,
+                                .content = TIDE_CONTENT_JSON,
+                                .name =
+                                    options->output != NULL ? TIDE_OUTPUT_NAMED : TIDE_OUTPUT_AGAIN,
+                                .inputs = &path,
+                                .n_inputs = 1};
+    TIDE_TRY(tide_output_check(&output, error));
+    TIDE_TRY(tide_cli_load(path, &snapshot, error));
+    tide_status status = options->strip_private ? tide_snapshot_strip_private(snapshot) : TIDE_OK;
+    if (status == TIDE_OK) {
+        status = write_digest(snapshot, &source, output.path, error);
+    }
+    tide_snapshot_destroy(snapshot);
+    return status;
+}
+
+static int run(int argc, char **argv) {
+    digest_options options = {.rank = NOT_GIVEN};
+    tide_operands operands = {.n = 0};
+    tide_error error = {""};
+    int exit_status = TIDE_EXIT_SUCCESS;
+    if (!tide_cli_parse(&TABLE, argc, argv, &options, &operands, &exit_status)) {
+        return exit_status;
+    }
+    tide_status status = TIDE_OK;
+    if (operands.n > 1 && (options.output != NULL || options.rank != NOT_GIVEN)) {
+        status = tide_fail(&error, TIDE_INVALID, "-o and --rank are for a single FILE");
+    } else if (options.rank != NOT_GIVEN && options.rank > MOST_RANK) {
+        status = tide_fail(&error, TIDE_INVALID, "--rank: the number is too large");
+    }
+    for (size_t i = 0; i < operands.n && status == TIDE_OK; i++) {
+        status = digest_of(&options, operands.texts[i], &error);
+    }
+    return tide_cli_end("digest", status, &error, TIDE_EXIT_SUCCESS);
+}
+
+const tide_command tide_command_digest = {
+    .name = "digest",
+    .summary = "the figures of a recording that a report of many ranks needs, in a small file",
+    .options = &TABLE,
+    .run = run,
+};

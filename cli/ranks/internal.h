@@ -1,0 +1,28 @@
+/* internal.h - shared by the files of `tidemark ranks`.
+ */
+#ifndef TIDE_CLI_RANKS_INTERNAL_H
+#define TIDE_CLI_RANKS_INTERNAL_H
+
+#include "report/table.h"
+#include "snapshot/ranks.h"
+
+/* The files that the operands name, in the arena: a folder stands for its digests, or its snapshots
+ * and pickles where it has none; @LIST for the lines of a file. */
+typedef struct tide_rank_files {
+    const char **paths; /* owned */
+    size_t n;
+    size_t capacity; /* of paths */
+} tide_rank_files;
+
+TIDE_NODISCARD tide_status tide_rank_files_add(tide_rank_files *files, const char *operand,
+                                               tide_arena *arena, tide_error *error);
+void tide_rank_files_fini(tide_rank_files *files);
+
+/* The digest of a file, which may be a snapshot or a pickle. */
+TIDE_NODISCARD tide_status tide_rank_file_read(const char *path, tide_arena *arena,
+                                               tide_digest **ret_digest, tide_error *error);
+
+/* Sentences and tables; `top`: differences of a fold that are shown. */
+void tide_ranks_report(tide_report *report, const tide_ranks *ranks, size_t top);
+
+#endif
