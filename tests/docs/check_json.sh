@@ -65,6 +65,11 @@ virtual="--device virtual --steps 3"
     report summary "$snapshots/three-devices.pickle"
     report compare one.json.gz cpu.json.gz --fail-if 'peak_allocated > +1%'
     report compare one.json.gz pytorch:2026
+    "$program" digest one.json.gz --rank 0 -o base.digest.json.gz >/dev/null
+    python3 "$snapshots/../../ranks/make_digests.py" base.digest.json.gz job 64
+    gzip -dc job/rank0.digest.json.gz | jq -c '.devices[0].counts.dropped = 1 | .devices[0].low_bytes = 1 | .devices += [.devices[0]]' >job/rank0.digest.json
+    rm job/rank0.digest.json.gz
+    report ranks job
     report replay one.json.gz --over-time 3
     report replay one.json.gz --alloc-conf expandable_segments:True --alloc-conf max_split_size_mb:32 --over-time 2
     report replay "$snapshots/three-devices.pickle" --grid

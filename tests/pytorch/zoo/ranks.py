@@ -1,7 +1,4 @@
-"""Two processes that train together with NCCL, which one card at a time cannot do: said once, and the program fails.
-
-One process alone, a group of its own, works: a sum over one rank is what it was.
-"""
+"""Processes that torch.multiprocessing starts, which train together with NCCL, each on a card of its own."""
 import os
 import sys
 
