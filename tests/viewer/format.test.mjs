@@ -123,6 +123,7 @@ test('an empty document is an empty run', () => {
     renderRaster(createRaster(10, 10), run.axes.time, {
       x0: 0,
       perColumn: 1,
+      minBytes: 0,
       maxBytes: 1,
       bands,
       kind: 'time',

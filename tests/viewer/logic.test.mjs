@@ -3,7 +3,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { allocRow, buildBlocks, buildReserved, freeRow } from '../../viewer/src/blocks.js';
 import { CATEGORIES, groupPixels } from '../../viewer/src/colours.js';
-import { compareRuns, scaleNote, scalesOf, sharedScale } from '../../viewer/src/compare.js';
+import { compareRuns } from '../../viewer/src/compare.js';
+import { commonScale, leftOutText, wholeDrawn } from '../../viewer/src/scale.js';
 import { drawScene } from '../../viewer/src/draw.js';
 import { readSnapshot } from '../../viewer/src/format.js';
 import { aliveAt, buildIndex, largestState } from '../../viewer/src/index.js';
@@ -304,14 +305,14 @@ test('runs are compared by category, peak and time; the first is the base', () =
     row('Time, mean', 'forward').values[0],
     statisticsOf(runs[0].snapshot.timing.phases[0].hostMs).mean,
   );
-  assert.ok(sharedScale(runs) > Math.max(...runs.map((run) => run.reserved.maxBytes)));
+  assert.ok(commonScale(runs.map(wholeDrawn)) > Math.max(...runs.map((run) => run.reserved.maxBytes)));
 });
 
 test('no ratios to a run that ended before its time', () => {
   const runs = [trainingRun({ limitBytes: 500e6 }), trainingRun()].map((d) => makeRun(readSnapshot(d), 'x'));
   assert.ok(compareRuns(runs)[1].rows.every((row) => row.ratios.every(Number.isNaN)));
   assert.ok(
-    sharedScale(runs) >=
+    commonScale(runs.map(wholeDrawn)) >=
       runs[0].index.totals[runs[0].snapshot.oom[0].event + 1] + runs[0].snapshot.oom[0].requestedBytes,
   );
 });
@@ -322,25 +323,6 @@ function runOf(mib) {
   r.alloc('only', 'parameter', mib * 2 ** 20);
   return makeRun(readSnapshot(r.document()), 'x');
 }
-
-test('a run far below the others has a scale of its own, and says so', () => {
-  const runs = [runOf(8000), runOf(900), runOf(1100)];
-  const common = sharedScale(runs);
-  assert.deepEqual(scalesOf(runs), [common, sharedScale([runs[1]]), common]);
-  assert.equal(scaleNote(scalesOf(runs), 1), `own scale: 1/${Math.round(8000 / 900)} of the others'`);
-  assert.equal(scaleNote(scalesOf(runs), 0), '');
-  assert.equal(scaleNote([common, common, common], 1), '');
-  const low = [runOf(8000), runOf(200), runOf(100), runOf(1)];
-  assert.deepEqual(scalesOf(low), [
-    sharedScale(low),
-    sharedScale([low[1]]),
-    sharedScale([low[1]]),
-    sharedScale([low[3]]),
-  ]);
-  assert.equal(scaleNote(scalesOf(low), 3), "own scale: 1/8000 of the largest run's");
-  const empty = makeRun(readSnapshot(new Recording().document()), 'x');
-  assert.deepEqual(scalesOf([runs[0], empty]), [sharedScale(runs), sharedScale(runs)]);
-});
 
 test('a run without recorded allocations says so, and has no bytes to compare', () => {
   const none = makeRun(readSnapshot(new Recording().document()), 'x');
@@ -368,14 +350,14 @@ test('a peak that a warm-up step reached first is shown in the measured step, wi
 
 test('the label of the reserved bytes avoids the peak and the end, with a capacity out of view', () => {
   for (const [document, pattern] of [
-    [trainingRun({ device: 'virtual' }), /^reserved [\d.]+ MiB of 79\.18 GiB device capacity$/],
+    [trainingRun({ device: 'virtual' }), /^↑ above: device capacity 79\.18 GiB$/],
     [trainingRun({ device: 'virtual', limitBytes: 500e6 }), /^reserved [\d.]+ MiB$/],
   ]) {
     for (const width of [360, 700, 1010]) {
       const run = makeRun(readSnapshot(document), 'x');
       const axis = run.axes.event;
       const [x0, x1] = homeView(run, axis);
-      const maxBytes = sharedScale([run]);
+      const maxBytes = commonScale([wholeDrawn(run)]);
       const geometry = layOut(width, 336, run.lanes);
       const raster = createRaster(Math.round(geometry.plot.w), Math.round(geometry.plot.h));
       const labels = [];
@@ -399,6 +381,7 @@ test('the label of the reserved bytes avoids the peak and the end, with a capaci
       renderRaster(raster, axis, {
         x0,
         perColumn: (x1 - x0) / raster.width,
+        minBytes: 0,
         maxBytes,
         bands: false,
         kind: 'event',
@@ -414,7 +397,9 @@ test('the label of the reserved bytes avoids the peak and the end, with a capaci
           stacking,
           axis,
           view: { x0, x1 },
+          minBytes: 0,
           maxBytes,
+          leftOut: leftOutText(run, maxBytes),
           raster,
           theme: {},
           pixelRatio: 1,

@@ -41,6 +41,7 @@ function viewOf(stacking, axis, more = {}) {
   return {
     x0: 0,
     perColumn: 1,
+    minBytes: 0,
     maxBytes: Math.max(...stacking.totals) * 1.1,
     bands: false,
     kind: axis.kind,

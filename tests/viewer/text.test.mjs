@@ -17,17 +17,17 @@ import {
 } from '../../viewer/src/text.js';
 
 test('binary ticks are powers of two apart, few enough, and labelled shortly', () => {
-  assert.deepEqual(byteTicks(2 ** 30 + 5, 4).map(formatTickBytes), [
-    '0 B',
-    '256 MiB',
-    '512 MiB',
-    '768 MiB',
-    '1 GiB',
-  ]);
-  assert.deepEqual(byteTicks(1.6 * 2 ** 30, 3).map(formatTickBytes), ['0 B', '512 MiB', '1 GiB', '1.5 GiB']);
-  assert.deepEqual(byteTicks(3, 4), [0, 1, 2, 3]);
-  assert.deepEqual(byteTicks(0, 4), [0]);
-  for (let bytes = 1; bytes < 2 ** 45; bytes *= 1.7) assert.ok(byteTicks(bytes, 6).length <= 7);
+  assert.deepEqual(
+    byteTicks(2 ** 30 + 5, 4).ticks.map((tick) => formatTickBytes(tick)),
+    ['0 B', '256 MiB', '512 MiB', '768 MiB', '1 GiB'],
+  );
+  assert.deepEqual(
+    byteTicks(1.6 * 2 ** 30, 3).ticks.map((tick) => formatTickBytes(tick)),
+    ['0 B', '512 MiB', '1 GiB', '1.5 GiB'],
+  );
+  assert.deepEqual(byteTicks(3, 4).ticks, [0, 1, 2, 3]);
+  assert.deepEqual(byteTicks(0, 4).ticks, [0]);
+  for (let bytes = 1; bytes < 2 ** 45; bytes *= 1.7) assert.ok(byteTicks(bytes, 6).ticks.length <= 7);
 });
 
 test('decimal ticks and their labels', () => {

@@ -237,3 +237,84 @@ test('the cursor of one run is shown at the same place of the others', async () 
   assert.match(await text(page, '#legend'), /at the cursor of/);
   await closed(page);
 });
+
+/** A run of 1 GiB of parameters under a curve of 32 MiB, on a card of 80 GiB. */
+function lowCurve() {
+  const r = new Recording();
+  r.alloc('weight', 'parameter', 2 ** 30);
+  for (let step = 0; step < 40; step++) {
+    const block = r.alloc('curve', 'activation', (step % 2 === 0 ? 32 : 8) * 2 ** 20);
+    r.event('mark', {});
+    r.free(block);
+  }
+  r.event('mark', {});
+  const document = r.document();
+  document.devices = [{ ...document.devices[0], kind: 'cuda', total_bytes: 80 * 2 ** 30 }];
+  return { label: 'low', document };
+}
+
+/** What the tooltip says at a share of the plot's width and height. */
+async function tooltipAt(page, x, height) {
+  const box = await page.locator('.canvases').boundingBox();
+  const plot = { w: box.width - 84, h: box.height - 34 };
+  await page.mouse.move(box.x + 74 + x * plot.w, box.y + 10 + (1 - height) * plot.h);
+  await page.waitForTimeout(80);
+  return page.locator('#tooltip').innerText();
+}
+
+test('hidden parameters leave the picture to the rest, and lines that flatten it come back by key and button', async () => {
+  const page = await opened([lowCurve()]);
+  const button = page.locator('#lines-button');
+  assert.equal(await button.innerText(), 'limits: left out');
+  assert.match(await tooltipAt(page, 0.5, 0.5), /^weight/);
+  await page.locator('#legend button.group', { hasText: 'parameters' }).click();
+  await page.waitForTimeout(80);
+  assert.match(await tooltipAt(page, 0.012, 0.5), /^curve\s/);
+  await button.click();
+  await page.waitForTimeout(80);
+  assert.equal(await button.innerText(), 'limits: in the picture');
+  assert.match(await tooltipAt(page, 0.012, 0.5), /allocated/);
+  await page.waitForTimeout(300);
+  assert.match(await hash(page), /lines=all/);
+  await page.keyboard.press('c');
+  await page.waitForTimeout(80);
+  assert.match(await tooltipAt(page, 0.012, 0.5), /^curve\s/);
+  await closed(page);
+});
+
+test('the wheel with Shift and keys zoom the memory scale, and F shows it whole again', async () => {
+  const page = await opened([lowCurve()]);
+  await page.keyboard.press('t');
+  assert.match(await tooltipAt(page, 0.5, 0.9), /^weight/);
+  await page.keyboard.down('Shift');
+  for (let i = 0; i < 12; i++) await page.mouse.wheel(0, -300);
+  await page.keyboard.up('Shift');
+  assert.match(await tooltipAt(page, 0.5, 0.5), /^weight/);
+  for (let i = 0; i < 40 && !/^curve/.test(await tooltipAt(page, 0.5, 0.98)); i++)
+    await page.keyboard.press('Shift+ArrowUp');
+  assert.match(await tooltipAt(page, 0.5, 0.98), /^(curve|[\d.]+ [GM]iB allocated)/);
+  await page.keyboard.press('f');
+  await page.waitForTimeout(80);
+  assert.match(await tooltipAt(page, 0.5, 0.3), /^weight/);
+  await page.keyboard.press('Shift+KeyW');
+  await page.keyboard.press('Shift+KeyS');
+  await page.waitForTimeout(80);
+  assert.match(await tooltipAt(page, 0.5, 0.3), /^weight/);
+  await closed(page);
+});
+
+test("the cursor's figures follow a zoom by the wheel at once", async () => {
+  const page = await opened([RUN]);
+  const legend = () => page.locator('#legend').innerText();
+  await tooltipAt(page, 0.21, 0.5);
+  for (let i = 0; i < 4; i++) {
+    await page.mouse.wheel(0, -280);
+    await page.waitForTimeout(120);
+    const [after, said] = [await legend(), await page.locator('#tooltip').innerText()];
+    assert.match(said, /\w/);
+    await tooltipAt(page, 0.21, 0.5);
+    assert.equal(await legend(), after);
+    assert.equal(await page.locator('#tooltip').innerText(), said);
+  }
+  await closed(page);
+});

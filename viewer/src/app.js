@@ -10,7 +10,7 @@ import { beforePicture } from './frame.js';
 import { decodeAddress, encodeAddress } from './hash.js';
 import { fillHelp } from './help.js';
 import { comparisonSentence, fitHeadline, showHeadline, subtitleOf } from './headline.js';
-import { clearChoices, listenToKeys, switchAxis } from './keys.js';
+import { clearChoices, listenToKeys, switchAxis, switchLines } from './keys.js';
 import { makeLargestCard } from './largest_card.js';
 import { makeMapPanel } from './map_panel.js';
 import { banner, readEmbedded, readFiles } from './open.js';
@@ -132,6 +132,7 @@ class Page {
     for (const id of ['axis-button', 'home-button', 'whole-button', 'picture-button', 'search'])
       byId(id).hidden = !hasTimelines;
     byId('scale-button').hidden = true;
+    byId('lines-button').hidden = true;
     const given = runs.map((run) => run.given);
     const isNamed = several && new Set(given).size === runs.length && !given.includes('');
     (isNamed ? given : distinctParts(runs.map((run) => run.label))).forEach((short, i, all) => {
@@ -305,7 +306,19 @@ class Page {
       byId('pick-label').textContent = pick?.label ?? '';
     });
     this.store.on(
-      ['axis', 'colourBy', 'hidden', 'cursor', 'range', 'pinned', 'dock', 'instant', 'shown', 'pick'],
+      [
+        'axis',
+        'colourBy',
+        'hidden',
+        'cursor',
+        'range',
+        'pinned',
+        'dock',
+        'instant',
+        'shown',
+        'pick',
+        'hasAllLines',
+      ],
       () => this.askAddress(),
     );
   }
@@ -336,6 +349,12 @@ class Page {
         'y: own scales',
         'One memory scale for all runs, or one that suits each (Y)',
         () => this.timelines.switchScale(),
+      ],
+      [
+        'lines',
+        'limits: left out',
+        'Lines that flatten the picture, as reserved bytes and capacity: leave them out, or show them (C)',
+        () => switchLines(this.store),
       ],
       ['home', 'peak step', 'The step of the peak (0)', () => this.timelines.showAll('showHome')],
       ['whole', 'whole run', 'The whole run (F)', () => this.timelines.showAll('showWhole')],

@@ -1,9 +1,6 @@
-/* compare.js - several runs side by side: bytes at the peak, peaks, times, scales; the first is the base.
- */
+/* compare.js - several runs side by side: bytes at the peak, peaks, times; the first is the base. */
 import { categoriesOf } from './colours.js';
 import { endedEarly } from './run.js';
-
-const OWN_SCALE_SHARE = 1 / 8; // share of the common scale; a run below it would be a flat line
 
 /**
  * @typedef {object} Row
@@ -62,51 +59,4 @@ export function compareRuns(runs) {
     sections.push({ title: 'Time, mean', rows });
   }
   return sections;
-}
-
-/**
- * The common scale of all runs, as the bytes at its top.
- * @param {import('./run.js').Run[]} runs
- */
-export function sharedScale(runs) {
-  let top = 1;
-  for (const run of runs) {
-    top = Math.max(top, run.index.totals[run.index.peakState], run.reserved.maxBytes);
-    for (const oom of run.snapshot.oom)
-      top = Math.max(
-        top,
-        Math.min(run.index.totals[oom.event + 1] + oom.requestedBytes, 1.5 * run.reserved.maxBytes),
-      );
-  }
-  const used = top;
-  for (const run of runs) if (run.capacityBytes <= 1.5 * used) top = Math.max(top, run.capacityBytes);
-  return top * 1.07;
-}
-
-/**
- * Bytes at the top of each timeline: one scale for all, except that runs far below it get their own.
- * @param {import('./run.js').Run[]} runs
- * @returns {number[]}
- */
-export function scalesOf(runs) {
-  const common = sharedScale(runs);
-  const isLow = runs.map(
-    (run) =>
-      run.isRecorded &&
-      Math.max(run.index.totals[run.index.peakState], run.reserved.maxBytes) < common * OWN_SCALE_SHARE,
-  );
-  if (!isLow.includes(true) || !isLow.includes(false)) return runs.map(() => common);
-  const own = scalesOf(runs.filter((_, i) => isLow[i]));
-  return isLow.map((low) => (low ? /** @type {number} */ (own.shift()) : common));
-}
-
-/**
- * The note on a run's own scale; "" for the common one.
- * @param {number[]} scales
- * @param {number} i
- */
-export function scaleNote(scales, i) {
-  const common = Math.max(...scales);
-  if (!(scales[i] < common)) return '';
-  return `own scale: 1/${Math.round(common / scales[i])} of ${scales.every((scale, j) => j === i || scale === common) ? "the others'" : "the largest run's"}`;
 }

@@ -4,10 +4,18 @@
 import { inkOn } from './colours.js';
 import { drawByteAxis, drawEventAxis } from './draw_axes.js';
 import { drawLanes, drawPhaseSpans } from './draw_lanes.js';
-import { drawCapacity, drawPending, drawReserved, labelReserved, placeOom, placePeak } from './draw_lines.js';
+import {
+  drawCapacity,
+  drawPending,
+  drawReserved,
+  labelLeftOut,
+  labelReserved,
+  placeOom,
+  placePeak,
+} from './draw_lines.js';
 import { scopeSpan } from './lanes.js';
 import { bandLabels, copyToImage, shiftImage } from './raster.js';
-import { drawPill, fitText, FONT_STRONG, haloText, pillBox, place, toPixel } from './scene.js';
+import { drawInPlot, drawPill, fitText, FONT_STRONG, haloText, pillBox, place, toPixel } from './scene.js';
 import { placeOfStateOn, spanOfStates } from './spans.js';
 import { formatBytes, formatCount, formatDuration } from './text.js';
 
@@ -96,15 +104,16 @@ export function drawScene(scene, image) {
   context.fillRect(plot.x, plot.y + plot.h, plot.w, 1);
   drawEventAxis(scene);
   drawLanes(scene);
-  drawPending(scene);
+  drawInPlot(scene, () => drawPending(scene));
   /** @type {import('./scene.js').Box[]} */
   const taken = [];
   const drawPeak = placePeak(scene, taken);
   const drawOoms = placeOom(scene, taken);
   drawBandNames(scene, taken);
   drawPhaseSpans(scene);
-  drawReserved(scene);
+  drawInPlot(scene, () => drawReserved(scene));
   drawCapacity(scene, taken);
+  labelLeftOut(scene, taken);
   labelReserved(scene, taken);
   for (const drawOom of drawOoms) drawOom();
   drawPeak();

@@ -9,18 +9,20 @@ export function drawByteAxis(scene) {
     context,
     geometry: { plot },
     theme,
+    minBytes,
     maxBytes,
   } = scene;
   context.font = FONT;
   context.textBaseline = 'middle';
-  for (const tick of byteTicks(maxBytes, Math.max(2, Math.floor(plot.h / 40)))) {
+  const { ticks, step } = byteTicks(maxBytes, Math.max(2, Math.floor(plot.h / 40)), minBytes);
+  for (const tick of ticks) {
     const y = Math.round(toRow(scene, tick)) + 0.5;
     if (y < plot.y + 4) continue;
     context.fillStyle = theme.grid;
     context.fillRect(plot.x, y - 0.5, plot.w, 1);
     context.fillStyle = theme.muted;
     context.textAlign = 'right';
-    context.fillText(formatTickBytes(tick), plot.x - 8, tick === 0 ? y - 4 : y);
+    context.fillText(formatTickBytes(tick, step), plot.x - 8, y > plot.y + plot.h - 4 ? y - 4 : y);
   }
 }
 

@@ -1,7 +1,18 @@
 /* draw_lines.js - draws lines over the stack: reserved bytes, the capacity, the peak, and where memory ran
  * out. No label covers another.
  */
-import { drawHatch, drawPill, FONT, haloText, pillBox, place, toPixel, toRow } from './scene.js';
+import {
+  drawHatch,
+  drawPill,
+  fitText,
+  FONT,
+  haloText,
+  isInPlot,
+  pillBox,
+  place,
+  toPixel,
+  toRow,
+} from './scene.js';
 import { amountAt, pendingOf } from './pending.js';
 import { formatBytes } from './text.js';
 
@@ -91,7 +102,6 @@ export function labelReserved(scene, taken) {
     context,
     geometry: { plot },
     run,
-    maxBytes,
     theme,
     raster,
   } = scene;
@@ -107,13 +117,11 @@ export function labelReserved(scene, taken) {
     if (bytes[k] >= most) to = c;
     most = Math.max(most, bytes[k]);
   }
-  if (most <= 0) return;
-  const beyond =
-    run.capacityBytes > maxBytes ? ` of ${formatBytes(run.capacityBytes)} ${run.capacityText}` : '';
-  context.font = FONT;
-  const text = `reserved ${formatBytes(most)}${beyond}`;
-  const w = context.measureText(text).width + 8;
   const y = toRow(scene, most);
+  if (most <= 0 || !isInPlot(scene, y)) return;
+  context.font = FONT;
+  const text = `reserved ${formatBytes(most)}`;
+  const w = context.measureText(text).width + 8;
   const inside = (/** @type {number} */ x) => Math.max(plot.x + 2, Math.min(plot.x + plot.w - w, x));
   const left = inside(plot.x + (from / raster.width) * plot.w + 4);
   const right = inside(plot.x + (to / raster.width) * plot.w - w - 2);
@@ -135,6 +143,30 @@ export function labelReserved(scene, taken) {
 }
 
 /**
+ * Says, at the top, which lines lie above the scale.
+ * @param {import('./scene.js').Scene} scene
+ * @param {import('./scene.js').Box[]} taken
+ */
+export function labelLeftOut(scene, taken) {
+  const {
+    context,
+    geometry: { plot },
+    leftOut,
+    theme,
+  } = scene;
+  if (leftOut === '') return;
+  context.font = FONT;
+  const text = fitText(context, `↑ ${leftOut}`, plot.w - 12);
+  const w = context.measureText(text).width + 8;
+  const [left, right] = [plot.x + 2, plot.x + plot.w - w - 2];
+  const choices = [left, (left + right) / 2, right].map((x) => ({ x, y: plot.y - 6, w, h: 16 }));
+  const box = place(taken, choices) ?? choices[0];
+  context.textAlign = 'left';
+  context.textBaseline = 'middle';
+  haloText(scene, text, box.x + 4, box.y + 8, theme.muted);
+}
+
+/**
  * Draws the memory limit or device capacity if it is in view.
  * @param {import('./scene.js').Scene} scene
  * @param {import('./scene.js').Box[]} taken
@@ -144,12 +176,11 @@ export function drawCapacity(scene, taken) {
     context,
     geometry: { plot },
     run,
-    maxBytes,
     theme,
   } = scene;
-  if (run.capacityBytes <= 0 || run.capacityBytes > maxBytes) return;
-  const text = `${run.capacityText} ${formatBytes(run.capacityBytes)}`;
   const y = Math.round(toRow(scene, run.capacityBytes)) + 0.5;
+  if (run.capacityBytes <= 0 || !isInPlot(scene, y)) return;
+  const text = `${run.capacityText} ${formatBytes(run.capacityBytes)}`;
   context.strokeStyle = theme.danger;
   context.lineWidth = 1.5;
   context.setLineDash([6, 4]);
@@ -188,12 +219,12 @@ export function placePeak(scene, taken) {
   const peakBytes = stacking.totals[peakState];
   const at = axis.ofEvent(Math.max(0, peakState - 1));
   const next = axis.ofEvent(peakState);
-  if (next < view.x0 || at > view.x1 || peakBytes === 0) return () => {};
+  const y = toRow(scene, peakBytes);
+  if (next < view.x0 || at > view.x1 || peakBytes === 0 || !isInPlot(scene, y)) return () => {};
   const x = Math.max(
     plot.x,
     Math.min(plot.x + plot.w, toPixel(scene, axis.kind === 'event' ? at + 0.5 : at)),
   );
-  const y = toRow(scene, peakBytes);
   const room = y - plot.y > 25;
   const text = `peak ${stacking.isFiltered ? 'of what is shown ' : ''}${formatBytes(peakBytes)}`;
   const { oom } = run.snapshot;
@@ -221,6 +252,7 @@ export function placeOom(scene, taken) {
   const {
     geometry: { plot },
     run,
+    stacking,
     axis,
     view,
     theme,
@@ -229,8 +261,8 @@ export function placeOom(scene, taken) {
     .filter((oom) => axis.ofEvent(oom.event) >= view.x0 && axis.ofEvent(oom.event) <= view.x1)
     .map((oom) => {
       const x = toPixel(scene, axis.ofEvent(oom.event));
-      const total = run.index.totals[oom.event + 1];
-      const bottom = toRow(scene, total);
+      const total = stacking.totals[oom.event + 1];
+      const bottom = Math.min(plot.y + plot.h, toRow(scene, total));
       const top = Math.max(plot.y, toRow(scene, total + oom.requestedBytes));
       const text = `out of memory: ${formatBytes(oom.requestedBytes)} more`;
       const at = (/** @type {number} */ middle, /** @type {number} */ below, /** @type {number} */ limit) =>

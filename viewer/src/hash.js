@@ -37,6 +37,7 @@ export function encodeAddress(state, view, find, usualAxis, usualColour, device 
   if (state.instant !== usual.instant) out.set('of', state.instant);
   if (state.shown !== 0) out.set('run', String(state.shown));
   for (const key of state.hidden) out.append('hide', key);
+  if (state.hasAllLines) out.set('lines', 'all');
   if (state.cursor?.held) out.set('cursor', `${state.cursor.run}.${state.cursor.state}`);
   if (state.range) out.set('range', `${state.range.run}.${state.range.first}.${state.range.last}`);
   if (state.pinned) out.set('block', `${state.pinned.run}.${state.pinned.block}`);
@@ -73,6 +74,7 @@ export function decodeAddress(hash, runs) {
   if (isOneOf(DOCKS, dock)) state.dock = dock;
   if (isOneOf(INSTANTS, instant)) state.instant = instant;
   if (given.has('hide')) state.hidden = new Set(given.getAll('hide'));
+  if (given.get('lines') === 'all') state.hasAllLines = true;
   const device = numbers(given.get('device'), 1)?.[0] ?? -1;
   const shown = numbers(given.get('run'), 1);
   const cursor = numbers(given.get('cursor'), 2);

@@ -5,10 +5,12 @@ import { byId, element } from './dom.js';
 const HELP_ROWS = [
   ['`W` `S` or wheel', 'zoom at the cursor'],
   ['`A` `D`, `←` `→` or drag', 'pan'],
+  ['`Shift` with `W` `S` or wheel', 'zoom the memory scale; `Shift` with `↑` `↓`, or drag, moves it'],
   ['`F`', 'the whole run'],
   ['`0`', 'the step of the peak'],
   ['`T`', 'time or event order'],
   ['`Y`', 'one memory scale for all runs, or own ones'],
+  ['`C`', 'lines that flatten the picture: leave them out, or show them'],
   ['`1` … `5`', 'tree, flame graph, memory map, events, differences'],
   ['`/`', 'search; `Enter` goes to the next one'],
   ['`,` `.`', 'one event back, one on'],

@@ -28,6 +28,26 @@ const MOVES = {
 };
 
 /**
+ * With Shift: keys that move the memory scale.
+ * @type {typeof MOVES}
+ */
+const SHIFT_MOVES = {
+  KeyW: (stage, pointer) => stage.zoomHeight(ZOOM_PER_KEY, heightOf(stage, pointer)),
+  KeyS: (stage, pointer) => stage.zoomHeight(1 / ZOOM_PER_KEY, heightOf(stage, pointer)),
+  ArrowUp: (stage) => stage.moveHeight(PAN_PER_KEY),
+  ArrowDown: (stage) => stage.moveHeight(-PAN_PER_KEY),
+};
+
+/**
+ * The pointer's height over a timeline; null: it is elsewhere.
+ * @param {import('./stage.js').Stage} stage
+ * @param {import('./pointer.js').Pointer} pointer
+ */
+function heightOf(stage, pointer) {
+  return pointer.at === null ? null : pointer.at.clientY - stage.frame.getBoundingClientRect().top;
+}
+
+/**
  * Keys for the whole page.
  * @type {Record<string, (context: KeyContext) => void>}
  */
@@ -37,6 +57,7 @@ const COMMANDS = {
   Digit0: ({ timelines }) => timelines.showAll('showHome'),
   Home: ({ timelines }) => timelines.showAll('showHome'),
   KeyT: ({ store }) => switchAxis(store),
+  KeyC: ({ store }) => switchLines(store),
   KeyL: ({ switchTheme }) => switchTheme(),
   Comma: (context) => stepEvent(context, -1),
   Period: (context) => stepEvent(context, 1),
@@ -46,6 +67,14 @@ DOCK_PANELS.forEach(({ key }, i) => (COMMANDS[`Digit${i + 1}`] = ({ store }) => 
 /** @param {import('./store.js').Store} store */
 export function switchAxis(store) {
   store.set({ axis: store.get().axis === 'time' ? 'event' : 'time' });
+}
+
+/**
+ * Shows the lines that flatten the picture, or leaves them out.
+ * @param {import('./store.js').Store} store
+ */
+export function switchLines(store) {
+  if (!byId('lines-button').hidden) store.set({ hasAllLines: !store.get().hasAllLines });
 }
 
 /**
@@ -113,6 +142,11 @@ function onKey(context, event) {
   const focused = timelines.stages.find((each) => each.frame === target);
   if (tab && (event.key === 'ArrowLeft' || event.key === 'ArrowRight')) {
     stepTab(tab, event.key);
+  } else if (event.shiftKey && event.code in SHIFT_MOVES && !target.closest?.('aside, .scroll, #dock')) {
+    SHIFT_MOVES[event.code](stage, pointer);
+    event.preventDefault();
+    timelines.followHeight(stage);
+    pointer.pointAgain();
   } else if (focused && (event.key === 'ArrowUp' || event.key === 'ArrowDown')) {
     event.preventDefault();
     focused.moveCursor(event.key === 'ArrowUp' ? 1 : -1);

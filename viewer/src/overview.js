@@ -87,7 +87,8 @@ export class Overview {
     const [c0, c1] = renderRaster(raster, axis, {
       x0: axis.lo,
       perColumn: (axis.hi - axis.lo) / raster.width,
-      maxBytes: Math.max(1, run.index.totals[run.index.peakState]) * 1.06,
+      minBytes: 0,
+      maxBytes: Math.max(1, stacking.totals[stacking.peakState]) * 1.06,
       bands: true,
       kind: axis.kind,
       stacking,

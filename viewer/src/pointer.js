@@ -23,11 +23,12 @@ export class Pointer {
     /** @type {{stage: import('./stage.js').Stage, x: number, clientX: number, clientY: number} | null} */
     this.at = null;
     /**
-     * @type {{stage: import('./stage.js').Stage, clientX: number, from: number | null, moved: boolean} | null}
+     * @type {{stage: import('./stage.js').Stage, clientX: number, clientY: number, from: number | null, moved: boolean} | null}
      *   from: begin of a range on the axis; null: the drag pans
      */
     this.drag = null;
     this.hasPhase = false; // the pointer highlighted the phase in a lane
+    this.willPoint = false; // it looks again at its place, once the picture is drawn
   }
 
   /** Clears what the pointer was on. */
@@ -144,7 +145,7 @@ export class Pointer {
    */
   pointByKey(stage) {
     requestAnimationFrame(() => {
-      if (stage.cursor === null) return;
+      if (stage.cursor === null) return this.pointAgain();
       const box = stage.frame.getBoundingClientRect();
       this.at = {
         stage,
@@ -152,7 +153,7 @@ export class Pointer {
         clientX: box.left + stage.cursor.x,
         clientY: box.top + stage.cursor.y,
       };
-      this.point(stage, this.at.clientX, this.at.clientY);
+      return this.point(stage, this.at.clientX, this.at.clientY);
     });
   }
 
@@ -216,6 +217,7 @@ export class Pointer {
       this.drag = {
         stage,
         clientX: event.clientX,
+        clientY: event.clientY,
         from: event.shiftKey ? stage.placeAt(event.clientX) : null,
         moved: false,
       };
@@ -247,16 +249,35 @@ export class Pointer {
   }
 
   /**
+   * With Shift, some systems report the wheel as a horizontal one.
    * @param {import('./stage.js').Stage} stage
    * @param {WheelEvent} event
    */
   onWheel(stage, event) {
     event.preventDefault();
-    const x = event.clientX - stage.frame.getBoundingClientRect().left;
-    if (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY))
-      stage.pan((event.deltaX || event.deltaY) / 800);
-    else stage.zoom(Math.exp(Math.max(-0.5, Math.min(0.5, event.deltaY * 0.0022))), x);
-    this.timelines.follow(stage);
+    const box = stage.frame.getBoundingClientRect();
+    const factor = (/** @type {number} */ delta) => Math.exp(Math.max(-0.5, Math.min(0.5, delta * 0.0022)));
+    this.at = { stage, x: event.clientX - box.left, clientX: event.clientX, clientY: event.clientY };
+    if (event.shiftKey) {
+      stage.zoomHeight(factor(event.deltaY || event.deltaX), event.clientY - box.top);
+      this.timelines.followHeight(stage);
+    } else {
+      if (Math.abs(event.deltaX) > Math.abs(event.deltaY)) stage.pan(event.deltaX / 800);
+      else stage.zoom(factor(event.deltaY), this.at.x);
+      this.timelines.follow(stage);
+    }
+    this.pointAgain();
+  }
+
+  /** Describes what has come under the pointer, once the picture is drawn. */
+  pointAgain() {
+    if (this.willPoint) return;
+    this.willPoint = true;
+    requestAnimationFrame(() => {
+      this.willPoint = false;
+      if (this.at !== null && this.timelines.stages.includes(this.at.stage))
+        this.point(this.at.stage, this.at.clientX, this.at.clientY);
+    });
   }
 
   /**
@@ -274,13 +295,18 @@ export class Pointer {
     const { drag } = this;
     if (drag === null) return this.point(stage, event.clientX, event.clientY);
     const distance = event.clientX - drag.clientX;
-    if (!drag.moved && Math.abs(distance) < DRAG_PIXELS) return undefined;
+    const isTall = stage.heights.hi - stage.heights.lo < 1;
+    const rise = isTall ? event.clientY - drag.clientY : 0;
+    if (!drag.moved && Math.hypot(distance, rise) < DRAG_PIXELS) return undefined;
     drag.moved = true;
     if (drag.from !== null) return this.select(stage, drag.from, stage.placeAt(event.clientX));
     drag.clientX = event.clientX;
+    drag.clientY = event.clientY;
     stage.frame.classList.add('dragging');
     this.clear();
     stage.pan(-distance / (stage.scene?.geometry.plot.w ?? 1));
+    stage.moveHeight(rise / (stage.scene?.geometry.plot.h ?? 1));
+    this.timelines.followHeight(stage);
     return this.timelines.follow(stage);
   }
 }

@@ -19,6 +19,7 @@ const NAMED_GROUPS = 24; // number of largest groups whose bands may carry names
  * @typedef {object} RasterView
  * @property {number} x0 left edge, on the axis
  * @property {number} perColumn axis units per pixel column
+ * @property {number} minBytes at the bottom
  * @property {number} maxBytes at the top
  * @property {boolean} bands draw groups instead of blocks, for columns with many states
  * @property {'event' | 'time'} kind
@@ -73,6 +74,7 @@ function snapped(view) {
 function isAlike(a, b) {
   return (
     a.perColumn === b.perColumn &&
+    a.minBytes === b.minBytes &&
     a.maxBytes === b.maxBytes &&
     a.bands === b.bands &&
     a.kind === b.kind &&
@@ -235,19 +237,19 @@ function groupBorders({ pixels, height, named, bands }) {
  * @param {number} origin ordinal of the first column on the axis
  * @returns {Painter}
  */
-function bandPainter(raster, { stacking, picking, maxBytes, colours }, origin) {
+function bandPainter(raster, { stacking, picking, minBytes, maxBytes, colours }, origin) {
   const { pixels, height } = raster;
   const { isShown } = stacking;
   const { measure, part } = groupBorders(raster);
   const sweep = makeBandSweep(stacking.grouping, picking);
   const { sums, picked } = sweep;
-  const perByte = height / maxBytes;
+  const perByte = height / (maxBytes - minBytes);
   const isOld = oldGroups(stacking);
   const column = (/** @type {number} */ c, /** @type {number} */ state) => {
     const base = c * height;
     const end = base + height;
     let at = base;
-    let total = 0;
+    let total = -minBytes;
     let below = base;
     sweep.moveTo(state);
     for (let g = 0; g < sums.length; g++) {
@@ -276,7 +278,7 @@ function bandPainter(raster, { stacking, picking, maxBytes, colours }, origin) {
  * @param {number} origin ordinal of the first column on the axis
  * @returns {Painter}
  */
-function blockPainter(raster, { stacking, picking, maxBytes, colours }, origin) {
+function blockPainter(raster, { stacking, picking, minBytes, maxBytes, colours }, origin) {
   const { pixels, height } = raster;
   const {
     isShown,
@@ -285,7 +287,7 @@ function blockPainter(raster, { stacking, picking, maxBytes, colours }, origin) 
   } = stacking;
   const { measure, part } = groupBorders(raster);
   if (raster.nodeOf.length !== stacking.blocks.count) raster.nodeOf = new Int32Array(stacking.blocks.count);
-  const perByte = height / maxBytes;
+  const perByte = height / (maxBytes - minBytes);
   const sweep = makeBlockSweep(stacking, picking, TALL_ROWS / perByte, raster.nodeOf);
   const { first, next, block, bytes, picked } = sweep;
   const isPicked = picking?.isPicked ?? null;
@@ -295,7 +297,7 @@ function blockPainter(raster, { stacking, picking, maxBytes, colours }, origin) 
     const base = c * height;
     const end = base + height;
     let at = base;
-    let total = 0;
+    let total = -minBytes;
     let below = base;
     sweep.moveTo(state);
     for (let g = 0; g < isShown.length; g++) {
@@ -406,7 +408,9 @@ function pickedFirst({ bands, picking }) {
  */
 export function blockAt({ width, height, states, view }, column, row) {
   if (view === null || column < 0 || column >= width || row < 0 || states[column] < 0) return -1;
-  return blockAtBytes(view.stacking, states[column], (row * view.maxBytes) / height, pickedFirst(view));
+  const { minBytes, maxBytes } = view;
+  const at = minBytes + (row * (maxBytes - minBytes)) / height;
+  return blockAtBytes(view.stacking, states[column], at, pickedFirst(view));
 }
 
 /**
@@ -418,11 +422,11 @@ export function blockAt({ width, height, states, view }, column, row) {
 export function blocksInColumn({ height, states, view }, column) {
   if (view === null || !(states[column] >= 0)) return [];
   const { bytes } = view.stacking.blocks;
-  const perByte = height / view.maxBytes;
+  const perByte = height / (view.maxBytes - view.minBytes);
   const drawn = [];
-  let total = 0;
+  let total = -view.minBytes;
   for (const block of stackAt(view.stacking, states[column], pickedFirst(view))) {
-    const lo = Math.round(total * perByte);
+    const lo = Math.max(0, Math.round(total * perByte));
     total += bytes[block];
     const hi = Math.min(height, Math.round(total * perByte));
     if (hi > lo) drawn.push({ block, lo, hi });
@@ -431,26 +435,23 @@ export function blocksInColumn({ height, states, view }, column) {
 }
 
 /**
- * The place of a block: a list of [column, bottom, top] with at least one row per column.
+ * The place of a block in the picture: a list of [column, bottom, top] with at least one row per column.
  * @param {Raster} raster
  * @param {number} block
  * @returns {[number, number, number][]}
  */
 export function outlineOf({ height, states, view }, block) {
   if (view === null) return [];
-  const { stacking, maxBytes } = view;
-  const perByte = height / maxBytes;
+  const { stacking, minBytes, maxBytes } = view;
+  const perByte = height / (maxBytes - minBytes);
   const bytes = stacking.blocks.bytes[block];
   /** @type {[number, number, number][]} */
   const spans = [];
   bytesBelow(stacking, block, states, pickedFirst(view)).forEach((below, column) => {
-    if (Number.isNaN(below)) return;
-    const bottom = Math.min(height - 1, Math.round(below * perByte));
-    spans.push([
-      column,
-      bottom,
-      Math.max(bottom + 1, Math.min(height, Math.round((below + bytes) * perByte))),
-    ]);
+    if (Number.isNaN(below) || below + bytes <= minBytes || below >= maxBytes) return;
+    const bottom = Math.max(0, Math.min(height - 1, Math.round((below - minBytes) * perByte)));
+    const top = Math.min(height, Math.round((below + bytes - minBytes) * perByte));
+    spans.push([column, bottom, Math.max(bottom + 1, top)]);
   });
   return spans;
 }

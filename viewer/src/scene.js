@@ -32,7 +32,9 @@ export const FONT_STRONG = '600 12px system-ui, sans-serif';
  * @property {import('./stacking.js').Stacking} stacking
  * @property {import('./axis.js').Axis} axis
  * @property {View} view
- * @property {number} maxBytes
+ * @property {number} minBytes at the bottom of the plot
+ * @property {number} maxBytes at its top
+ * @property {string} leftOut what lies above the scale; "": nothing
  * @property {import('./raster.js').Raster} raster
  * @property {Theme} theme
  * @property {number} pixelRatio raster columns per CSS pixel
@@ -90,8 +92,31 @@ export function toPixel({ geometry, view }, x) {
  * @param {Scene} scene
  * @param {number} nBytes
  */
-export function toRow({ geometry, maxBytes }, nBytes) {
-  return geometry.plot.y + geometry.plot.h * (1 - nBytes / maxBytes);
+export function toRow({ geometry, minBytes, maxBytes }, nBytes) {
+  return geometry.plot.y + geometry.plot.h * (1 - (nBytes - minBytes) / (maxBytes - minBytes));
+}
+
+/**
+ * True if a row lies in the plot.
+ * @param {Scene} scene
+ * @param {number} y
+ */
+export function isInPlot({ geometry: { plot } }, y) {
+  return y >= plot.y && y <= plot.y + plot.h;
+}
+
+/**
+ * Draws nothing outside the plot.
+ * @param {Scene} scene
+ * @param {() => void} draw
+ */
+export function drawInPlot({ context, geometry: { plot } }, draw) {
+  context.save();
+  context.beginPath();
+  context.rect(plot.x, plot.y - 1, plot.w, plot.h + 1);
+  context.clip();
+  draw();
+  context.restore();
 }
 
 /**

@@ -5,6 +5,7 @@ import { laneItems } from './lanes.js';
 import { element } from './dom.js';
 import { blockAt, blocksInColumn, createRaster, outlineOf, renderRaster } from './raster.js';
 import { headline, homeView, implementationText } from './run.js';
+import { leftOutText, movedHeights, WHOLE_HEIGHT, zoomedHeights } from './scale.js';
 import { heightBesidesPlot, layOut } from './scene.js';
 import { buildPicking } from './stacking.js';
 
@@ -81,6 +82,8 @@ export class Stage {
     this.axis = run.axes[kind];
     this.view = { x0: 0, x1: 1 };
     this.home = { x0: 0, x1: 1 };
+    this.scale = 1; // bytes at its top
+    this.heights = WHOLE_HEIGHT;
     this.setAxis(kind);
     this.base = /** @type {HTMLCanvasElement} */ (element('canvas'));
     this.over = /** @type {HTMLCanvasElement} */ (element('canvas'));
@@ -134,10 +137,9 @@ export class Stage {
   /**
    * Fits the canvases into the frame.
    * @param {number} plotHeight CSS pixels
-   * @param {number} maxBytes
    * @param {import('./scene.js').Theme} theme
    */
-  resize(plotHeight, maxBytes, theme) {
+  resize(plotHeight, theme) {
     if (!this.run.isRecorded) return;
     const height = plotHeight + heightBesidesPlot(this.run.lanes);
     this.frame.style.height = `${height}px`;
@@ -171,7 +173,9 @@ export class Stage {
       stacking: this.stacking,
       axis: this.axis,
       view: this.view,
-      maxBytes,
+      minBytes: 0,
+      maxBytes: 1,
+      leftOut: '',
       raster,
       theme,
       pixelRatio,
@@ -216,10 +220,14 @@ export class Stage {
     const [s0, s1] = this.axis.states(middle, middle + perColumn * 16);
     const bands = perColumn > this.stepSpan() * BAND_SHARE || (s1 - s0) / 16 > BAND_STATES;
     scene.stacking = this.stacking;
+    scene.minBytes = this.scale * this.heights.lo;
+    scene.maxBytes = this.scale * this.heights.hi;
+    scene.leftOut = leftOutText(this.run, this.scale);
     scene.phase = this.phase;
     const drawn = renderRaster(raster, this.axis, {
       x0: this.view.x0,
       perColumn,
+      minBytes: scene.minBytes,
       maxBytes: scene.maxBytes,
       bands,
       kind: this.axis.kind,
@@ -296,6 +304,26 @@ export class Stage {
     const next = Math.max(this.axis.minSpan, Math.min(widest, span * factor));
     const at = x0 + span * share;
     this.show(at - next * share, at + next * (1 - share));
+  }
+
+  /**
+   * Zooms vertically by `factor` (below 1: closer) around a point of the frame; null: the middle.
+   * @param {number} factor
+   * @param {number | null} y CSS pixels
+   */
+  zoomHeight(factor, y) {
+    if (this.scene === null) return;
+    const { plot } = this.scene.geometry;
+    const share = y === null ? 0.5 : Math.max(0, Math.min(1, 1 - (y - plot.y) / plot.h));
+    this.heights = zoomedHeights(this.heights, factor, share, this.scale);
+  }
+
+  /**
+   * Moves up by a share of the bytes that are shown.
+   * @param {number} share
+   */
+  moveHeight(share) {
+    this.heights = movedHeights(this.heights, share);
   }
 
   /**

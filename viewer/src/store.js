@@ -24,6 +24,7 @@
  * @property {'event' | 'time'} axis
  * @property {'category' | 'scope' | 'stack' | 'size' | 'age'} colourBy
  * @property {Set<string>} hidden keys of the groups hidden by the legend, in all runs
+ * @property {boolean} hasAllLines timelines show lines that flatten what they stack
  * @property {Cursor | null} cursor
  * @property {Range | null} range filters every panel
  * @property {{run: number, block: number} | null} pinned
@@ -42,6 +43,7 @@ export function initialState() {
     axis: 'time',
     colourBy: 'category',
     hidden: new Set(),
+    hasAllLines: false,
     cursor: null,
     range: null,
     pinned: null,

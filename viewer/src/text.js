@@ -37,17 +37,20 @@ export function formatExactBytes(nBytes) {
 }
 
 /**
- * A binary tick such as "256 MiB" or "1.5 GiB", without needless decimals.
+ * A binary tick such as "256 MiB" or "1.5 GiB", without needless decimals; of ticks that lie close together,
+ * "12,289 MiB", so that they differ.
  * @param {number} nBytes
+ * @param {number} [step] bytes between ticks
  */
-export function formatTickBytes(nBytes) {
+export function formatTickBytes(nBytes, step = Infinity) {
   let value = nBytes;
   let unit = 0;
-  while (value >= 1024 && unit < BYTE_UNITS.length - 1) {
+  for (let apart = step; value >= 1024 && apart >= 128 && unit < BYTE_UNITS.length - 1; apart /= 1024) {
     value /= 1024;
     unit++;
   }
-  return `${Number(value.toFixed(3))} ${BYTE_UNITS[unit]}`;
+  const [whole, decimals = ''] = String(Number(value.toFixed(3))).split('.');
+  return `${formatCount(Number(whole))}${decimals === '' ? '' : `.${decimals}`} ${BYTE_UNITS[unit]}`;
 }
 
 /**

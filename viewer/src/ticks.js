@@ -1,18 +1,19 @@
 /* ticks.js - places the ticks of an axis. */
 
 /**
- * Ticks of bytes from 0 to maxBytes: at multiples of a power of two, so that labels are 256 MiB, 1 GiB, ...
+ * Ticks of bytes up to maxBytes: at multiples of a power of two, so that labels are 256 MiB, 1 GiB, ...
  * @param {number} maxBytes
- * @param {number} maxTicks at most this many, besides 0
- * @returns {number[]}
+ * @param {number} maxTicks at most this many, besides the first
+ * @param {number} [minBytes] the axis begins at
+ * @returns {{ticks: number[], step: number}}
  */
-export function byteTicks(maxBytes, maxTicks) {
-  if (!(maxBytes > 0) || maxTicks < 1) return [0];
+export function byteTicks(maxBytes, maxTicks, minBytes = 0) {
+  if (!(maxBytes > minBytes) || maxTicks < 1) return { ticks: [minBytes], step: 1 };
   let step = 1;
-  while (Math.floor(maxBytes / step) > maxTicks) step *= 2;
+  while (Math.floor((maxBytes - minBytes) / step) > maxTicks) step *= 2;
   const ticks = [];
-  for (let value = 0; value <= maxBytes; value += step) ticks.push(value);
-  return ticks;
+  for (let value = Math.ceil(minBytes / step) * step; value <= maxBytes; value += step) ticks.push(value);
+  return { ticks, step };
 }
 
 /**

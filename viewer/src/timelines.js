@@ -2,12 +2,12 @@
  * view.
  */
 import { alignedState, alignedView, alignRuns } from './alignment.js';
-import { scaleNote, scalesOf } from './compare.js';
 import { byId } from './dom.js';
 import { DifferenceStrip } from './difference_strip.js';
 import { beforePicture } from './frame.js';
 import { endedEarly } from './run.js';
 import { Overview } from './overview.js';
+import { drawnOf, leftOutText, scaleNote, scalesOf, WHOLE_HEIGHT } from './scale.js';
 import { buildStacking, colouringOf } from './stacking.js';
 import { Stage } from './stage.js';
 
@@ -75,8 +75,9 @@ export class Timelines {
     store.on(['colourBy', 'hidden'], ({ colourBy, hidden }) => {
       const colouring = colouringOf(this.runs, colourBy);
       this.stages.forEach((stage, i) => stage.setStacking(buildStacking(colouring, i, hidden)));
-      this.askDraw();
+      this.fitScales();
     });
+    store.on(['hasAllLines'], () => this.fitScales());
     store.on(['pick'], ({ pick }) => {
       for (const stage of this.stages) stage.setPick(pick === null ? null : pick.ofRun(stage.run));
       this.askDraw();
@@ -176,19 +177,37 @@ export class Timelines {
     beforePicture(this.drawAll);
   }
 
-  /** Fits the timelines to the window: one fills it, several share it. */
-  layOut() {
-    if (this.stages.length === 0) return;
-    const colours = pageTheme();
-    const n = this.stages.length;
-    const runs = this.stages.map((stage) => stage.run);
-    const own = scalesOf(runs);
+  /** Fits the memory scales to what is drawn, and shows them whole. */
+  fitScales() {
+    const { hasAllLines } = this.store.get();
+    const own = scalesOf(
+      this.stages.map((stage) => drawnOf(stage.stacking)),
+      hasAllLines,
+    );
     const top = Math.max(...own);
     const scales = this.oneScale ? own.map(() => top) : own;
     const button = byId('scale-button');
     button.hidden = own.every((scale) => scale === top);
     button.textContent = `y: ${this.oneScale ? 'one scale' : 'own scales'}`;
-    this.stages.forEach((stage, i) => stage.setNote(scaleNote(scales, i)));
+    this.stages.forEach((stage, i) => {
+      if (stage.scale !== scales[i]) stage.heights = WHOLE_HEIGHT;
+      stage.scale = scales[i];
+      stage.setNote(scaleNote(scales, i));
+    });
+    const leavesOut = this.stages.some((stage) => leftOutText(stage.run, stage.scale) !== '');
+    const lines = byId('lines-button');
+    lines.hidden = !leavesOut && !hasAllLines;
+    lines.textContent = `limits: ${hasAllLines ? 'in the picture' : 'left out'}`;
+    lines.setAttribute('aria-pressed', String(hasAllLines));
+    this.askDraw();
+  }
+
+  /** Fits the timelines to the window: one fills it, several share it. */
+  layOut() {
+    if (this.stages.length === 0) return;
+    const colours = pageTheme();
+    const n = this.stages.length;
+    this.fitScales();
     const isWide = window.innerWidth > 1100;
     const above = byId('runs').getBoundingClientRect().top + window.scrollY;
     const besides = this.stages.reduce(
@@ -198,7 +217,7 @@ export class Timelines {
     const free = window.innerHeight - above - besides - 14 * n - DOCK_ROOM;
     const alone = isWide ? free : Math.min(420, window.innerHeight * 0.5);
     const plot = n > 1 ? Math.max(SEVERAL_PLOT, free / n) : Math.max(MIN_PLOT, alone);
-    this.stages.forEach((stage, i) => stage.resize(Math.floor(plot), scales[i], colours));
+    this.stages.forEach((stage) => stage.resize(Math.floor(plot), colours));
     for (const overview of this.overviews) overview.resize(colours);
     this.askDraw();
   }
@@ -218,11 +237,23 @@ export class Timelines {
   }
 
   /**
+   * Shows the same part of every run's memory scale.
+   * @param {Stage} leader
+   */
+  followHeight(leader) {
+    for (const stage of this.stages) stage.heights = leader.heights;
+    this.viewChanged();
+  }
+
+  /**
    * Shows every run's step of the peak, or whole runs.
    * @param {'showHome' | 'showWhole'} show
    */
   showAll(show) {
-    for (const stage of this.stages) stage[show]();
+    for (const stage of this.stages) {
+      stage[show]();
+      stage.heights = WHOLE_HEIGHT;
+    }
     this.viewChanged();
   }
 
@@ -249,6 +280,6 @@ export class Timelines {
   switchScale() {
     if (byId('scale-button').hidden) return;
     this.oneScale = !this.oneScale;
-    this.layOut();
+    this.fitScales();
   }
 }
