@@ -53,12 +53,13 @@ int64_t tide_left_growth_from(const tide_snapshot *snapshot, const tide_lifetime
         return 0;
     }
     int64_t *peaks = tide_hostmem_zeroed(mem, steps.n_steps + 1, sizeof(*peaks));
-    size_t n = steps.n_steps;
+    /* Steps that nothing but a period tells are no ground for a warning. */
+    size_t n = steps.source == TIDE_STEPS_INFERRED ? 0 : steps.n_steps;
     for (size_t i = 0; peaks != NULL && i < n; i++) {
         peaks[i] = steps.steps[i].peak_bytes;
     }
     if (n > 0) {
-        *ret_step = snapshot->scopes[steps.steps[n - 1].scope].index;
+        *ret_step = steps.steps[n - 1].number;
     }
     /* A step that goes on has not had its peak yet, unless it is above the one before. */
     if (peaks != NULL && n > 1 && steps.steps[n - 1].is_open && peaks[n - 1] <= peaks[n - 2]) {

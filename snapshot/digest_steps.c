@@ -2,16 +2,31 @@
 #include "snapshot/digest_internal.h"
 #include "snapshot/steps.h"
 
-static int64_t end_of(const tide_snapshot *snapshot, const tide_step *step) {
-    const tide_scope_row *scope = &snapshot->scopes[step->scope];
-    return scope->duration_ns >= 0 ? (int64_t)(scope->begin_ns + scope->duration_ns)
-                                   : (int64_t)snapshot->events[step->last].time_ns;
+/* The interval of a scope that is the step, or that of its events. */
+static int64_t begin_of(const tide_snapshot *snapshot, const tide_steps *steps,
+                        const tide_step *step) {
+    bool is_scope = steps->source == TIDE_STEPS_RECORDED || steps->source == TIDE_STEPS_PROFILER;
+    return is_scope ? snapshot->scopes[step->scope].begin_ns : snapshot->events[step->first].time_ns;
 }
 
-static tide_digest_step describe(const tide_digest_parts *of, const tide_digest_device *device,
-                                 const tide_step *step) {
+static int64_t end_of(const tide_snapshot *snapshot, const tide_steps *steps,
+                      const tide_step *step) {
+    bool is_scope = steps->source == TIDE_STEPS_RECORDED || steps->source == TIDE_STEPS_PROFILER;
+    const tide_scope_row *scope = is_scope ? &snapshot->scopes[step->scope] : NULL;
+    return scope != NULL && scope->duration_ns >= 0 ? scope->begin_ns + scope->duration_ns
+                                                    : snapshot->events[step->last].time_ns;
+}
+
+static const char *name_of(const tide_snapshot *snapshot, const tide_steps *steps,
+                           const tide_step *step) {
+    return steps->source == TIDE_STEPS_RECORDED
+               ? tide_snapshot_text(snapshot, snapshot->scopes[step->scope].name)
+               : "step";
+}
+
+static tide_digest_step describe(const tide_digest_parts *of, const tide_steps *steps,
+                                 const tide_digest_device *device, const tide_step *step) {
     const tide_snapshot *snapshot = of->snapshot;
-    const tide_scope_row *scope = &snapshot->scopes[step->scope];
     int64_t reserved_bytes = 0;
     for (size_t row = step->first; row <= step->last; row++) {
         if ((int64_t)snapshot->events[row].device == device->index &&
@@ -19,11 +34,11 @@ static tide_digest_step describe(const tide_digest_parts *of, const tide_digest_
             reserved_bytes = of->series->after[row].reserved_bytes;
         }
     }
-    return (tide_digest_step){.index = scope->index,
+    return (tide_digest_step){.index = step->number,
                               .n_steps = 1,
-                              .name = tide_snapshot_text(snapshot, scope->name),
-                              .begin_ns = (int64_t)scope->begin_ns,
-                              .end_ns = end_of(snapshot, step),
+                              .name = name_of(snapshot, steps, step),
+                              .begin_ns = begin_of(snapshot, steps, step),
+                              .end_ns = end_of(snapshot, steps, step),
                               .allocated_peak_bytes = step->peak_bytes,
                               .reserved_peak_bytes = reserved_bytes,
                               .end_bytes = step->end_bytes};
@@ -43,7 +58,7 @@ static tide_status keep_steps(const tide_digest_parts *of, const tide_steps *ste
         return TIDE_NO_MEMORY;
     }
     for (size_t i = 0; i < steps->n_steps; i++) {
-        tide_digest_step step = describe(of, device, &steps->steps[i]);
+        tide_digest_step step = describe(of, steps, device, &steps->steps[i]);
         if (i % each == 0) {
             rows[n_rows++] = step;
             continue;
@@ -77,7 +92,7 @@ static tide_status add_growth(const tide_digest_parts *of, const tide_steps *ste
     const tide_step *first = &steps->steps[steps->first_measured];
     tide_kept_list list;
     device->growth.is_known = true;
-    device->growth.since_step = of->snapshot->scopes[first->scope].index;
+    device->growth.since_step = first->number;
     device->growth.bytes_per_step = (last->end_bytes - first->end_bytes) / (n_measured - 1);
     TIDE_TRY(
         tide_steps_growth(steps, of->lifetimes, (int64_t)first->last, (int64_t)last->last, &list));

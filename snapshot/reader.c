@@ -150,6 +150,7 @@ static const struct {
     {"events", tide_read_events},
     {"tool", tide_read_tool},
     {"origin", tide_read_origin},
+    {"user_path", tide_read_user_path},
     {"run", tide_read_run},
     {"clock", tide_read_clock},
     {"actions", read_actions},

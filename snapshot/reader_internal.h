@@ -61,6 +61,7 @@ void tide_read_rank(tide_reader *reader);
 void tide_read_ranges(tide_reader *reader);
 void tide_read_pools(tide_reader *reader);
 void tide_read_origin(tide_reader *reader);
+void tide_read_user_path(tide_reader *reader);
 void tide_read_log(tide_reader *reader);
 void tide_read_timing(tide_reader *reader);
 void tide_read_loss(tide_reader *reader);

@@ -301,6 +301,10 @@ void tide_read_origin(tide_reader *reader) {
     }
 }
 
+void tide_read_user_path(tide_reader *reader) {
+    reader->snapshot->user_path = get_text(reader);
+}
+
 void tide_read_log(tide_reader *reader) {
     static const char *const KEYS[] = {"full_policy", "dropped_events", "dropped_scopes"};
     int field = -1;

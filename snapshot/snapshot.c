@@ -7,6 +7,7 @@ static void init_texts(tide_snapshot *snapshot) {
     snapshot->first_odd = "";
     snapshot->tool_build = "";
     snapshot->origin.format = "";
+    snapshot->user_path = "";
     snapshot->clock_source = "none";
     snapshot->full_policy = "";
     snapshot->run.command = "";
@@ -129,6 +130,7 @@ tide_status tide_snapshot_strip_private(tide_snapshot *snapshot) {
     }
     snapshot->strings = strings;
     snapshot->settings = settings;
+    snapshot->user_path = without_folder(snapshot->user_path);
     snapshot->run.command = "";
     snapshot->run.host_name = "";
     return TIDE_OK;

@@ -186,6 +186,8 @@ typedef struct tide_snapshot {
     uint64_t n_odd;           /* values of the file that were odd and are read as unknown */
     const char *first_odd;    /* where the first of them stands; "": nowhere */
     tide_snapshot_origin origin;
+    const char *user_path; /* folder of the program's own code, even within installed packages; ""
+                              not given */
     tide_snapshot_run run;
     const char *clock_source;      /* monotonic, tsc, none */
     int64_t device_uncertainty_ns; /* device times of scopes may lie this far from that clock; -1:

@@ -2,7 +2,9 @@
  * at their ends, what grows from one to the next, and what is never released.
  *
  * A step is an outermost scope of that kind with events on the device, from its first event to its
- * last; whatever other threads do in between belongs to it. Those named "warmup" are warm-up.
+ * last; whatever other threads do in between belongs to it. Those named "warmup" are warm-up. A
+ * recording without such scopes may still show its steps: by the annotations of PyTorch's profiler
+ * and optimizers, or because its allocations repeat (step_finder.h).
  */
 #ifndef TIDE_SNAPSHOT_STEPS_H
 #define TIDE_SNAPSHOT_STEPS_H
@@ -20,8 +22,17 @@
 extern "C" {
 #endif
 
+/* How the steps of a recording are known, the surest first. */
+typedef enum tide_step_source {
+    TIDE_STEPS_RECORDED = 0, /* scopes of the kind step */
+    TIDE_STEPS_PROFILER,     /* annotations "ProfilerStep#7" of PyTorch's profiler */
+    TIDE_STEPS_OPTIMIZER,    /* each ends with an annotation "Optimizer.step#AdamW.step" */
+    TIDE_STEPS_INFERRED      /* the allocations repeat; nothing in the recording says so */
+} tide_step_source;
+
 typedef struct tide_step {
-    uint32_t scope;         /* row of the table of scopes */
+    uint32_t scope; /* row of the table of scopes; TIDE_NONE: no scope stands for the step */
+    int64_t number; /* as the recording numbers it, else from 0 on; -1: it has none */
     bool is_warmup;         /* named so */
     bool is_open;           /* the recording ends within it, so that its figures are too low */
     bool is_compared;       /* with the measured step before it; false for the first */
@@ -39,6 +50,9 @@ typedef struct tide_step {
 typedef struct tide_steps {
     const tide_hostmem *mem; /* borrowed */
     size_t device;           /* index of the device */
+    tide_step_source source; /* valid if there are steps */
+    size_t n_period_allocs;  /* TIDE_STEPS_INFERRED: allocations of each step */
+    double period_share;     /* TIDE_STEPS_INFERRED: allocations that repeat, of all on the device */
     tide_step *steps;        /* owned; by their first rows */
     size_t n_steps;
     size_t first_measured; /* index of the first that is neither warm-up nor open; n_steps: there is
@@ -68,6 +82,10 @@ typedef struct tide_kept_list {
 TIDE_NODISCARD tide_status tide_steps_init(tide_steps *steps, const tide_snapshot *snapshot,
                                            const tide_lifetimes *lifetimes, size_t device);
 void tide_steps_fini(tide_steps *steps);
+
+/* "step 3"; a step without a number has its name alone. Cut where there is no room. */
+void tide_step_name(const tide_snapshot *snapshot, const tide_step *step, char *ret_text,
+                    size_t n_room);
 
 /* Compares the allocated blocks after two rows, most grown first. Items that did not change are
  * included, so that the differences add up to that of the allocated bytes. The caller finishes it.

@@ -5,7 +5,8 @@
 
 enum { FILE_TEXT = 512 };
 
-/* Packages that stand between a program and its tensors, or around its training loop. */
+/* Packages that stand between a program and its tensors, or around its training loop: of a stack
+ * without a line of the program's own, their lines say less than those of other packages. */
 static const char *const PLUMBING[] = {"torch",
                                        "torchgen",
                                        "functorch",
@@ -51,24 +52,63 @@ static bool is_plumbing(const char *package) {
     return false;
 }
 
+static bool starts_with(const char *text, const char *prefix) {
+    return strncmp(text, prefix, strlen(prefix)) == 0;
+}
+
+static bool is_python(const char *file) {
+    size_t n = strlen(file);
+    return n >= 3 && strcmp(file + n - 3, ".py") == 0 && file[0] != '<';
+}
+
+/* Whether the file lies in the folder that the user named as the program's own. */
+static bool is_named_own(const tide_snapshot *snapshot, const char *file) {
+    char folder[FILE_TEXT];
+    if (snapshot->user_path[0] == '\0') {
+        return false;
+    }
+    normalise(snapshot->user_path, folder);
+    size_t n = strlen(folder);
+    while (n > 0 && folder[n - 1] == '/') {
+        folder[--n] = '\0';
+    }
+    return starts_with(file, folder) && file[n] == '/';
+}
+
+/* The standard library of Python, also that of Windows, PyTorch run from its sources, or what
+ * `tidemark run` brings along. */
+static bool is_below_program(const char *file) {
+    bool is_windows = file[0] != '\0' && file[1] == ':';
+    return strstr(file, "/lib/python3") != NULL || (is_windows && strstr(file, "/Lib/") != NULL) ||
+           strstr(file, "/torch/") != NULL || strstr(file, "/python/tidemark/") != NULL;
+}
+
 bool tide_frame_is_user(const tide_snapshot *snapshot, uint32_t frame) {
     char file[FILE_TEXT];
     normalise(tide_snapshot_text(snapshot, snapshot->frames[frame].file), file);
-    size_t n = strlen(file);
-    if (n < 3 || strcmp(file + n - 3, ".py") != 0 || file[0] == '<') {
-        return false;
-    }
-    const char *package = package_of(file);
-    if (package != NULL) {
-        return !is_plumbing(package);
-    }
-    /* The standard library, PyTorch run from its sources, or what `tidemark run` brings along. */
-    return strstr(file, "/lib/python3") == NULL && strstr(file, "/torch/") == NULL &&
-           strstr(file, "/python/tidemark/") == NULL;
+    return is_python(file) && (is_named_own(snapshot, file) ||
+                               (package_of(file) == NULL && !is_below_program(file)));
 }
 
-static bool starts_with(const char *text, const char *prefix) {
-    return strncmp(text, prefix, strlen(prefix)) == 0;
+/* A line of a package that a program uses for its model, such as a library of layers. */
+static bool is_model_library(const tide_snapshot *snapshot, uint32_t frame) {
+    char file[FILE_TEXT];
+    normalise(tide_snapshot_text(snapshot, snapshot->frames[frame].file), file);
+    const char *package = package_of(file);
+    return package != NULL && is_python(file) && !is_plumbing(package);
+}
+
+uint32_t tide_library_frame(const tide_snapshot *snapshot, uint32_t stack) {
+    for (; stack != TIDE_NONE; stack = snapshot->stacks[stack].parent) {
+        uint32_t frame = snapshot->stacks[stack].frame;
+        if (tide_frame_is_user(snapshot, frame)) {
+            return TIDE_NONE;
+        }
+        if (is_model_library(snapshot, frame)) {
+            return frame;
+        }
+    }
+    return TIDE_NONE;
 }
 
 /* "torch::autograd::generated::MulBackward0::apply(...)",
@@ -84,6 +124,7 @@ static bool is_allocator(const char *function) {
 }
 
 uint32_t tide_user_frame(const tide_snapshot *snapshot, uint32_t stack) {
+    uint32_t library = TIDE_NONE;
     uint32_t gradient = TIDE_NONE;
     uint32_t first = TIDE_NONE;
     uint32_t innermost = stack != TIDE_NONE ? snapshot->stacks[stack].frame : TIDE_NONE;
@@ -93,6 +134,9 @@ uint32_t tide_user_frame(const tide_snapshot *snapshot, uint32_t stack) {
         if (tide_frame_is_user(snapshot, frame)) {
             return frame;
         }
+        if (library == TIDE_NONE && is_model_library(snapshot, frame)) {
+            library = frame;
+        }
         if (gradient == TIDE_NONE && is_gradient(function)) {
             gradient = frame;
         }
@@ -100,7 +144,10 @@ uint32_t tide_user_frame(const tide_snapshot *snapshot, uint32_t stack) {
             first = frame;
         }
     }
-    return gradient != TIDE_NONE ? gradient : first != TIDE_NONE ? first : innermost;
+    return library != TIDE_NONE    ? library
+           : gradient != TIDE_NONE ? gradient
+           : first != TIDE_NONE    ? first
+                                   : innermost;
 }
 
 void tide_frame_text(const tide_snapshot *snapshot, uint32_t frame, char *ret_text, size_t n_room) {

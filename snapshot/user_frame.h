@@ -16,14 +16,20 @@
 extern "C" {
 #endif
 
-/* Python code outside of the standard library and of the packages below every training program,
- * PyTorch first of all. */
+/* Python code of the program's own: outside of the standard library and of every installed package
+ * (site-packages, dist-packages); all code below the snapshot's `user_path` is the program's own,
+ * wherever that lies. */
 bool tide_frame_is_user(const tide_snapshot *snapshot, uint32_t frame);
 
-/* The frame that a stack is told by: its first of the user's; where it has none (threads of
- * autograd) that of the operation whose gradient is computed; else its first outside of the
- * allocator. TIDE_NONE: there is no stack. */
+/* The frame that a stack is told by: its first of the user's; where it has none, its first of a
+ * library that is not below every program as PyTorch is; in threads of autograd that of the
+ * operation whose gradient is computed; else its first outside of the allocator. TIDE_NONE: there
+ * is no stack. */
 uint32_t tide_user_frame(const tide_snapshot *snapshot, uint32_t stack);
+
+/* The first frame of such a library that the user's frame called, such as one of a library of
+ * layers; TIDE_NONE: there is none before the user's frame. */
+uint32_t tide_library_frame(const tide_snapshot *snapshot, uint32_t stack);
 
 /* "forward (model.py:104)", without the arguments of a C++ function and without folders; "?" where
  * nothing is known. */

@@ -306,6 +306,10 @@ static void write_document(tide_json_writer *json, const tide_snapshot *snapshot
     tide_json_end_object(json);
     tide_json_line(json);
     write_origin(json, &snapshot->origin);
+    if (snapshot->user_path[0] != '\0') {
+        tide_json_key_text(json, "user_path", snapshot->user_path);
+        tide_json_line(json);
+    }
     write_run(json, &snapshot->run);
     tide_json_key(json, "clock");
     tide_json_begin_object(json);

@@ -12,12 +12,12 @@
 
 enum { SHOWN_FRAMES = 3 };
 
-/* "step 3" */
+enum { NAME_BYTES = 96 };
+
 static const char *step_name(const tide_summary_view *of, const tide_step *step) {
-    const tide_scope_row *row = &of->snapshot->scopes[step->scope];
-    const char *name = tide_snapshot_text(of->snapshot, row->name);
-    return row->index < 0 ? tide_report_text(of->report, "%.64s", name)
-                          : tide_report_text(of->report, "%.64s %" PRId32, name, row->index);
+    char name[NAME_BYTES];
+    tide_step_name(of->snapshot, step, name, sizeof(name));
+    return tide_report_text(of->report, "%s", name);
 }
 
 /* "event 17, alloc of 512 B (x) in forward > layer 3"; "no further event". */

@@ -139,6 +139,7 @@ const MOST_INEXACT = 1024;
  * @property {string} clockSource
  * @property {{format: string, events: number, contradictions: number} | null} origin the source of a document
  *   made from another program's file
+ * @property {string} userPath folder of the program's own code, even within installed packages; "": none given
  * @property {Device[]} devices
  * @property {Stream[]} streams
  * @property {Record<string, any>} allocator its settings, as they stand in the document
@@ -425,6 +426,7 @@ export function readSnapshot(doc) {
     run: section(doc, 'run'),
     clockSource: textOr(section(doc, 'clock').source, 'monotonic'),
     origin: readOrigin(doc),
+    userPath: textOr(doc.user_path, ''),
     devices,
     streams,
     allocator: section(doc, 'allocator'),

@@ -10,7 +10,8 @@ import { oncePer } from './once.js';
 /** The owner of a frame's code. */
 export const FRAME = Object.freeze({ USER: 0, LIBRARY: 1, TOOL: 2 });
 
-/* Packages that stand between a program and its tensors, or around its training loop. */
+/* Packages that stand between a program and its tensors, or around its training loop: of a stack without a line of
+ * the program's own, their lines say less than those of other packages. */
 const PLUMBING = new Set([
   'torch',
   'torchgen',
@@ -48,12 +49,32 @@ const ENTRY_FUNCTIONS = new Set([
   '__clone3',
 ]);
 
-/** @param {string} file with '/' between folders */
-function isPythonOfUser(file) {
+/**
+ * Python code of the program's own: outside of the standard library and of every installed package, or below the
+ * folder that the user named.
+ * @param {string} file with '/' between folders
+ * @param {string} userPath the same; "": none
+ */
+function isPythonOfUser(file, userPath) {
   if (!file.endsWith('.py') || file.startsWith('<')) return false;
+  if (userPath !== '' && file.startsWith(`${userPath.replace(/\/+$/, '')}/`)) return true;
+  return !(
+    file.includes('-packages/') ||
+    file.includes('/lib/python3') ||
+    (file[1] === ':' && file.includes('/Lib/')) ||
+    file.includes('/torch/') ||
+    file.includes('/python/tidemark/')
+  );
+}
+
+/**
+ * Python code of a package that a program uses for its model, such as a library of layers.
+ * @param {string} file with '/' between folders
+ */
+function isModelLibrary(file) {
   const at = file.lastIndexOf('-packages/');
-  if (at >= 0) return !PLUMBING.has(file.slice(at + '-packages/'.length).split('/')[0]);
-  return !file.includes('/lib/python3') && !file.includes('/torch/');
+  if (at < 0 || !file.endsWith('.py') || file.startsWith('<')) return false;
+  return !PLUMBING.has(file.slice(at + '-packages/'.length).split('/')[0]);
 }
 
 /** @param {string} name of a function */
@@ -99,41 +120,46 @@ export const frameKinds = oncePer((/** @type {import('./format.js').Snapshot} */
   const kinds = new Uint8Array(count).fill(FRAME.LIBRARY);
   let hasPython = false;
   for (let f = 0; f < count && !hasPython; f++) hasPython = fileOf(snapshot, f).endsWith('.py');
+  const userPath = snapshot.userPath.replaceAll('\\', '/');
   for (let f = 0; f < count; f++) {
     const file = fileOf(snapshot, f);
     const name = functionOf(snapshot, f);
     if (isRecording(name)) kinds[f] = FRAME.TOOL;
-    else if (hasPython) kinds[f] = isPythonOfUser(file) ? FRAME.USER : FRAME.LIBRARY;
+    else if (hasPython) kinds[f] = isPythonOfUser(file, userPath) ? FRAME.USER : FRAME.LIBRARY;
     else kinds[f] = nativeKind(name, file);
   }
   return kinds;
 });
 
 /**
- * The frame that stands for each stack: the innermost of the user's frames; in stacks without one (threads of
- * autograd) that of the operation whose gradient is computed; else the innermost outside the allocator; else
- * the innermost.
+ * The frame that stands for each stack: the innermost of the user's frames; in stacks without one that of a
+ * library that is not below every program as PyTorch is; in threads of autograd that of the operation whose
+ * gradient is computed; else the innermost outside the allocator; else the innermost.
  */
 export const representativeFrames = oncePer((/** @type {import('./format.js').Snapshot} */ snapshot) => {
   const { parent, frame } = snapshot.stacks;
   const kinds = frameKinds(snapshot);
   const count = frame.length;
   const user = new Int32Array(count).fill(-1);
+  const library = new Int32Array(count).fill(-1);
   const gradient = new Int32Array(count).fill(-1);
   const outside = new Int32Array(count).fill(-1);
   const isGradient = Uint8Array.from(kinds, (_, f) => {
     const name = functionOf(snapshot, f);
     return name.startsWith('torch::autograd::') && name.includes('::apply(') ? 1 : 0;
   });
+  const isLibrary = Uint8Array.from(kinds, (_, f) => (isModelLibrary(fileOf(snapshot, f)) ? 1 : 0));
   const representative = new Int32Array(count);
   for (let s = 0; s < count; s++) {
     const f = frame[s];
     const p = parent[s];
     user[s] = kinds[f] === FRAME.USER ? f : p < 0 ? -1 : user[p];
+    library[s] = isLibrary[f] ? f : p < 0 ? -1 : library[p];
     gradient[s] = isGradient[f] ? f : p < 0 ? -1 : gradient[p];
     outside[s] = kinds[f] !== FRAME.TOOL ? f : p < 0 ? -1 : outside[p];
-    representative[s] =
-      user[s] >= 0 ? user[s] : gradient[s] >= 0 ? gradient[s] : outside[s] >= 0 ? outside[s] : f;
+    const named = user[s] >= 0 ? user[s] : library[s];
+    const told = named >= 0 ? named : gradient[s];
+    representative[s] = told >= 0 ? told : outside[s] >= 0 ? outside[s] : f;
   }
   return representative;
 });

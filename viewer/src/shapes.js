@@ -392,6 +392,7 @@ export const PARTS = {
   end: aState,
   tool: anOddObject(alike(['version', 'build'], anOddText)),
   origin: anObject({ format: aText, events: aCount, contradictions: aCount }),
+  user_path: aText,
   run: aRun,
   clock: anObject({ unit_ns: anInteger(1, 1), source: aText, device_uncertainty_ns: aNumber }),
   actions: anyNames,

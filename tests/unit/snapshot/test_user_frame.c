@@ -15,7 +15,7 @@
 enum { TEXT_BYTES = 4096 };
 
 /* Asserts the text of the frame that stands for a stack with these frames, innermost first. */
-static void assert_frame(const char *frames, const char *expected) {
+static void assert_frame_below(const char *user_path, const char *frames, const char *expected) {
     char text[TEXT_BYTES];
     tide_snapshot *snapshot = NULL;
     tide_error error;
@@ -23,6 +23,7 @@ static void assert_frame(const char *frames, const char *expected) {
              "{'segments': [], 'device_traces': [[{'action': 'snapshot', 'frames': [%s]}]]}",
              frames);
     assert_int_equal(pytorch_import_text(text, NULL, &snapshot, &error), TIDE_OK);
+    snapshot->user_path = user_path;
     uint32_t frame = tide_user_frame(snapshot, snapshot->events[0].stack);
     if (expected == NULL) {
         assert_int_equal(frame, TIDE_NONE);
@@ -31,6 +32,10 @@ static void assert_frame(const char *frames, const char *expected) {
         assert_string_equal(text, expected);
     }
     tide_snapshot_destroy(snapshot);
+}
+
+static void assert_frame(const char *frames, const char *expected) {
+    assert_frame_below("", frames, expected);
 }
 
 #define FRAME(name, file, line) "{'name': '" name "', 'filename': '" file "', 'line': " line "}"
@@ -44,9 +49,15 @@ static void first_frame_of_the_users(void **state) {
     assert_frame(ALLOCATOR FRAME("at::empty(int)", "", "0") ", " MODULE FRAME(
                      "forward", "/home/u/model.py", "12") ", " FRAME("main", "/home/u/run.py", "1"),
                  "forward (model.py:12)");
-    /* A frame of a model library is preferred to that of the script that calls it. */
+    /* Every installed package is a library, also on Debian and in Python's own folder. */
     assert_frame(MODULE FRAME("attention", "/v/site-packages/transformers/qwen.py",
                               "3") ", " FRAME("main", "run.py", "1"),
+                 "main (run.py:1)");
+    assert_frame(FRAME("einsum", "/usr/lib/python3/dist-packages/einx/api.py",
+                       "3") ", " FRAME("main", "run.py", "1"),
+                 "main (run.py:1)");
+    /* Without a line of the program, the library of the model comes before PyTorch. */
+    assert_frame(MODULE FRAME("attention", "/v/site-packages/transformers/qwen.py", "3"),
                  "attention (qwen.py:3)");
     /* Frames of the standard library, of generated code and of PyTorch's sources do not count. */
     assert_frame(FRAME("inner", "/usr/lib/python3.11/contextlib.py",
@@ -57,6 +68,9 @@ static void first_frame_of_the_users(void **state) {
     assert_frame(FRAME("run", "/opt/share/tidemark/python/tidemark/dynamic.py",
                        "3") ", " FRAME("main", "run.py", "1"),
                  "main (run.py:1)");
+    assert_frame(FRAME("wrapper", "C:/Python311/Lib/contextlib.py",
+                       "9") ", " FRAME("forward", "C:/x/model.py", "39"),
+                 "forward (model.py:39)");
     assert_frame(FRAME("einsum", "D:/x/.venv/Lib/site-packages/einops/einops.py",
                        "9") ", " FRAME("forward", "D:/x/basics/model.py", "39"),
                  "forward (model.py:39)");
@@ -74,9 +88,20 @@ static void without_one_the_gradient_or_the_first_outside_the_allocator(void **s
     assert_frame("", NULL);
 }
 
+static void code_below_the_named_folder_is_the_users(void **state) {
+    (void)state;
+    static const char FRAMES[] = FRAME("attention", "/v/site-packages/mine/qwen.py",
+                                       "3") ", " FRAME("main", "run.py", "1");
+    assert_frame_below("/v/site-packages/mine", FRAMES, "attention (qwen.py:3)");
+    assert_frame_below("/v/site-packages/mine/", FRAMES, "attention (qwen.py:3)");
+    assert_frame_below("/v/site-packages/min", FRAMES, "main (run.py:1)");
+    assert_frame_below("D:\\x", FRAME("f", "D:/x/Lib/site-packages/a.py", "7"), "f (a.py:7)");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(first_frame_of_the_users),
+        cmocka_unit_test(code_below_the_named_folder_is_the_users),
         cmocka_unit_test(without_one_the_gradient_or_the_first_outside_the_allocator),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

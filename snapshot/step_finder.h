@@ -1,0 +1,35 @@
+/* step_finder.h - finds the steps of a recording: by its scopes, by the annotations that PyTorch's
+ * profiler and optimizers leave, or because its allocations repeat.
+ */
+#ifndef TIDE_SNAPSHOT_STEP_FINDER_H
+#define TIDE_SNAPSHOT_STEP_FINDER_H
+
+#include "snapshot/steps.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Fills the source and the steps in the order of their rows, each with scope, number, first and
+ * last row, is_warmup and is_open. `steps` has its memory and device, and no steps; the caller
+ * finishes it also after an error. */
+TIDE_NODISCARD tide_status tide_steps_find(tide_steps *steps, const tide_snapshot *snapshot,
+                                           const tide_lifetimes *lifetimes);
+
+/* Adds a step to the list. `capacity` is that of steps->steps, 0 at first. */
+TIDE_NODISCARD tide_status tide_steps_add(tide_steps *steps, size_t *capacity, tide_step step);
+
+/* The last resort of tide_steps_find: steps are what repeats. The allocations of a device are a
+ * sequence of call sites (of sizes, where there are no call stacks). The longest run in which each
+ * is the same as the one a period before gives the period, if it is three periods long at least and
+ * half of the sequence, and a period has four allocations from two sites at least. What repeats
+ * within a call of a module is its layers, and no step; without call stacks, what keeps most of the
+ * memory that it takes. A step begins where least is allocated. No steps: nothing repeats so. */
+TIDE_NODISCARD tide_status tide_steps_infer(tide_steps *steps, const tide_snapshot *snapshot,
+                                            const tide_lifetimes *lifetimes);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

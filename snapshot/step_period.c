@@ -1,0 +1,308 @@
+/* Steps of a recording that names none, from the period of its allocations. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/map.h"
+#include "snapshot/step_finder.h"
+
+enum {
+    LEAST_PERIODS = 3,  /* fewer may repeat by chance */
+    LEAST_ALLOCS = 4,   /* of a period */
+    N_CANDIDATES = 16   /* periods that are tried */
+};
+
+/* The site of an allocation without a call stack, in a recording that has stacks. */
+#define NO_STACK_SITE UINT64_MAX
+
+/* The allocations of the device. */
+typedef struct sequence {
+    const tide_hostmem *mem; /* borrowed */
+    uint64_t *sites;         /* owned; call stack, or bytes where there are no stacks */
+    size_t *rows;            /* owned; of the event table */
+    size_t n;
+    bool has_stacks; /* most of them have one */
+} sequence;
+
+/* Allocations that repeat: each from `begin` + `period` to `end` - 1 is as the one a period before. */
+typedef struct run {
+    size_t period, begin, end;
+} run;
+
+static bool is_alloc(const tide_snapshot *snapshot, size_t row, size_t device) {
+    return snapshot->events[row].action == TIDE_ACTION_ALLOC &&
+           snapshot->events[row].device == device;
+}
+
+static tide_status read_sequence(sequence *seq, const tide_snapshot *snapshot, size_t device) {
+    size_t n_stacks = 0;
+    for (size_t i = 0; i < snapshot->n_events; i++) {
+        seq->n += is_alloc(snapshot, i, device);
+        n_stacks += is_alloc(snapshot, i, device) && snapshot->events[i].stack != TIDE_NONE;
+    }
+    seq->has_stacks = n_stacks > seq->n / 2;
+    seq->sites = tide_hostmem_zeroed(seq->mem, seq->n, sizeof(*seq->sites));
+    seq->rows = tide_hostmem_zeroed(seq->mem, seq->n, sizeof(*seq->rows));
+    if (seq->sites == NULL || seq->rows == NULL) {
+        return TIDE_NO_MEMORY;
+    }
+    size_t n = 0;
+    for (size_t i = 0; i < snapshot->n_events; i++) {
+        const tide_event *row = &snapshot->events[i];
+        if (is_alloc(snapshot, i, device)) {
+            seq->rows[n] = i;
+            seq->sites[n++] = !seq->has_stacks         ? row->block_bytes
+                              : row->stack != TIDE_NONE ? row->stack
+                                                        : NO_STACK_SITE;
+        }
+    }
+    return TIDE_OK;
+}
+
+/* ---- periods to try ---- */
+
+/* How often a distance occurs between an allocation and the one before it from the same site. */
+typedef struct candidate {
+    uint64_t period;
+    uint64_t n_allocs; /* distance times how often it occurs: how much of the sequence it spans */
+} candidate;
+
+static tide_status count_distances(const sequence *seq, tide_map *last_of, tide_map *counts) {
+    for (size_t i = 0; i < seq->n; i++) {
+        uint64_t before = 0;
+        if (tide_map_find(last_of, seq->sites[i], &before)) {
+            uint64_t distance = i - before;
+            uint64_t n = 0;
+            (void)tide_map_find(counts, distance, &n);
+            if (distance >= LEAST_ALLOCS && distance <= seq->n / LEAST_PERIODS) {
+                TIDE_TRY(tide_map_put(counts, distance, n + 1));
+            }
+        }
+        TIDE_TRY(tide_map_put(last_of, seq->sites[i], i));
+    }
+    return TIDE_OK;
+}
+
+static bool is_better(const candidate *a, const candidate *b) {
+    return a->n_allocs != b->n_allocs ? a->n_allocs > b->n_allocs : a->period < b->period;
+}
+
+/* The distances that span most of the sequence, the widest first. */
+static size_t best_of(const tide_map *counts, candidate best[N_CANDIDATES]) {
+    size_t n = 0;
+    for (size_t i = 0; i < counts->n_slots; i++) {
+        if (!counts->slots[i].used) {
+            continue;
+        }
+        candidate at = {counts->slots[i].key, counts->slots[i].key * counts->slots[i].value};
+        size_t to = n;
+        for (; to > 0 && is_better(&at, &best[to - 1]); to--) {
+            if (to < N_CANDIDATES) {
+                best[to] = best[to - 1];
+            }
+        }
+        if (to < N_CANDIDATES) {
+            best[to] = at;
+            n += n < N_CANDIDATES;
+        }
+    }
+    return n;
+}
+
+static tide_status find_candidates(const sequence *seq, candidate best[N_CANDIDATES],
+                                   size_t *ret_n) {
+    tide_map last_of;
+    tide_map counts;
+    tide_map_init(&last_of, seq->mem);
+    tide_map_init(&counts, seq->mem);
+    tide_status status = count_distances(seq, &last_of, &counts);
+    *ret_n = status == TIDE_OK ? best_of(&counts, best) : 0;
+    tide_map_fini(&counts);
+    tide_map_fini(&last_of);
+    return status;
+}
+
+/* ---- the longest run ---- */
+
+static run longest_run(const sequence *seq, size_t period) {
+    run best = {period, 0, 0};
+    size_t begin = 0;
+    for (size_t i = period; i < seq->n; i++) {
+        if (seq->sites[i] != seq->sites[i - period]) {
+            begin = i - period + 1;
+        } else if (i + 1 - begin > best.end - best.begin) {
+            best.begin = begin;
+            best.end = i + 1;
+        }
+    }
+    return best;
+}
+
+static bool has_two_sites(const sequence *seq, const run *found) {
+    for (size_t i = 1; i < found->period; i++) {
+        if (seq->sites[found->begin + i] != seq->sites[found->begin]) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool ends_with(const char *text, const char *end) {
+    size_t n = strlen(text);
+    size_t n_end = strlen(end);
+    return n >= n_end && strcmp(text + n - n_end, end) == 0;
+}
+
+static const char *file_of(const tide_snapshot *snapshot, uint32_t node) {
+    const tide_frame_row *frame = &snapshot->frames[snapshot->stacks[node].frame];
+    return tide_snapshot_text(snapshot, frame->file);
+}
+
+static bool is_module_call(const tide_snapshot *snapshot, uint32_t node) {
+    const tide_frame_row *frame = &snapshot->frames[snapshot->stacks[node].frame];
+    const char *file = file_of(snapshot, node);
+    return strcmp(tide_snapshot_text(snapshot, frame->function), "_call_impl") == 0 &&
+           (ends_with(file, "modules/module.py") || ends_with(file, "modules\\module.py"));
+}
+
+static bool has_python(const tide_snapshot *snapshot, uint32_t stack) {
+    while (stack != TIDE_NONE && !ends_with(file_of(snapshot, stack), ".py")) {
+        stack = snapshot->stacks[stack].parent;
+    }
+    return stack != TIDE_NONE;
+}
+
+/* The innermost node that both stacks have; TIDE_NONE: none. Callers have the smaller numbers. */
+static uint32_t common_caller(const tide_snapshot *snapshot, uint32_t a, uint32_t b) {
+    while (a != b && a != TIDE_NONE && b != TIDE_NONE) {
+        if (a > b) {
+            a = snapshot->stacks[a].parent;
+        } else {
+            b = snapshot->stacks[b].parent;
+        }
+    }
+    return a == b ? a : TIDE_NONE;
+}
+
+/* Whether everything that a period's Python code allocates lies within one call of a module. The
+ * threads of autograd have no Python code and do not count. */
+static bool is_within_module(const tide_snapshot *snapshot, const sequence *seq, const run *found) {
+    uint32_t common = TIDE_NONE;
+    bool is_first = true;
+    for (size_t i = found->begin; i < found->begin + found->period; i++) {
+        uint32_t stack = snapshot->events[seq->rows[i]].stack;
+        if (stack != TIDE_NONE && has_python(snapshot, stack)) {
+            common = is_first ? stack : common_caller(snapshot, common, stack);
+            is_first = false;
+        }
+    }
+    while (common != TIDE_NONE && !is_module_call(snapshot, common)) {
+        common = snapshot->stacks[common].parent;
+    }
+    return common != TIDE_NONE;
+}
+
+/* Whether most of the bytes that the run takes are still there behind it, or were there before. */
+static bool is_one_way(const tide_snapshot *snapshot, const sequence *seq, const run *found,
+                       const int64_t *bytes) {
+    int64_t taken = 0;
+    for (size_t i = found->begin; i < found->end; i++) {
+        taken += (int64_t)(snapshot->events[seq->rows[i]].block_bytes / 2);
+    }
+    int64_t change = bytes[seq->rows[found->end - 1] + 1] - bytes[seq->rows[found->begin]];
+    return change > taken || change < -taken;
+}
+
+static bool is_steps(const tide_snapshot *snapshot, const sequence *seq, const run *found,
+                     const int64_t *bytes) {
+    size_t n = found->end - found->begin;
+    return n >= LEAST_PERIODS * found->period && n >= seq->n / 2 && has_two_sites(seq, found) &&
+           (seq->has_stacks ? !is_within_module(snapshot, seq, found)
+                            : !is_one_way(snapshot, seq, found, bytes));
+}
+
+/* ---- steps of a run ---- */
+
+/* Where in a period the least is allocated, on average over the periods. */
+static size_t lowest_phase(const sequence *seq, const run *found, const int64_t *bytes) {
+    size_t lowest = 0;
+    double least = 0.0;
+    for (size_t phase = 0; phase < found->period; phase++) {
+        double sum = 0.0;
+        size_t n = 0;
+        for (size_t i = found->begin + phase; i < found->end; i += found->period) {
+            sum += (double)bytes[seq->rows[i]];
+            n++;
+        }
+        if (phase == 0 || sum / (double)n < least) {
+            least = sum / (double)n;
+            lowest = phase;
+        }
+    }
+    return lowest;
+}
+
+static tide_status add_steps(tide_steps *steps, const sequence *seq, const run *found,
+                             size_t first, size_t n_events) {
+    size_t capacity = 0;
+    for (size_t i = first; i + found->period <= found->end; i += found->period) {
+        size_t next = i + found->period;
+        TIDE_TRY(tide_steps_add(steps, &capacity,
+                                (tide_step){.scope = TIDE_NONE,
+                                            .number = (int64_t)steps->n_steps,
+                                            .first = seq->rows[i],
+                                            .last = (next < seq->n ? seq->rows[next] : n_events) - 1,
+                                            .differs = -1,
+                                            .differs_from = -1}));
+    }
+    return TIDE_OK;
+}
+
+/* Allocated bytes before each row, and after the last. NULL: no memory. */
+static int64_t *allocated_before(const tide_snapshot *snapshot, const tide_lifetimes *lifetimes,
+                                 size_t device) {
+    int64_t *bytes = tide_lifetimes_changes(lifetimes, snapshot->n_events, device, false);
+    for (size_t i = 1; bytes != NULL && i <= snapshot->n_events; i++) {
+        bytes[i] += bytes[i - 1];
+    }
+    return bytes;
+}
+
+static tide_status infer(tide_steps *steps, const tide_snapshot *snapshot, const sequence *seq,
+                         const int64_t *bytes) {
+    candidate tried[N_CANDIDATES];
+    size_t n_tried = 0;
+    run best = {0, 0, 0};
+    TIDE_TRY(find_candidates(seq, tried, &n_tried));
+    for (size_t i = 0; i < n_tried; i++) {
+        run found = longest_run(seq, (size_t)tried[i].period);
+        size_t n = found.end - found.begin;
+        bool is_longer = n > best.end - best.begin ||
+                         (n == best.end - best.begin && found.period < best.period);
+        if (is_longer && is_steps(snapshot, seq, &found, bytes)) {
+            best = found;
+        }
+    }
+    if (best.period == 0) {
+        return TIDE_OK;
+    }
+    steps->source = TIDE_STEPS_INFERRED;
+    steps->n_period_allocs = best.period;
+    steps->period_share = (double)(best.end - best.begin) / (double)seq->n;
+    return add_steps(steps, seq, &best, best.begin + lowest_phase(seq, &best, bytes),
+                     snapshot->n_events);
+}
+
+tide_status tide_steps_infer(tide_steps *steps, const tide_snapshot *snapshot,
+                             const tide_lifetimes *lifetimes) {
+    sequence seq = {.mem = steps->mem};
+    int64_t *bytes = allocated_before(snapshot, lifetimes, steps->device);
+    tide_status status =
+        bytes != NULL ? read_sequence(&seq, snapshot, steps->device) : TIDE_NO_MEMORY;
+    if (status == TIDE_OK && seq.n >= (size_t)LEAST_PERIODS * LEAST_ALLOCS) {
+        status = infer(steps, snapshot, &seq, bytes);
+    }
+    steps->mem->release(steps->mem->ctx, seq.rows);
+    steps->mem->release(steps->mem->ctx, seq.sites);
+    lifetimes->mem->release(lifetimes->mem->ctx, bytes);
+    return status;
+}
