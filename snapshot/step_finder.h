@@ -22,9 +22,9 @@ TIDE_NODISCARD tide_status tide_steps_add(tide_steps *steps, size_t *capacity, t
 /* The last resort of tide_steps_find: steps are what repeats. The allocations of a device are a
  * sequence of call sites (of sizes, where there are no call stacks). The longest run in which each
  * is the same as the one a period before gives the period, if it is three periods long at least and
- * half of the sequence, and a period has four allocations from two sites at least. What repeats
- * within a call of a module is its layers, and no step; without call stacks, what keeps most of the
- * memory that it takes. A step begins where least is allocated. No steps: nothing repeats so. */
+ * half of the sequence, and a period has four allocations from two sites at least. What one
+ * line of a module's forward calls is its layers, and no steps; without call stacks, what keeps
+ * most of the memory that it takes is none either. A step begins where least is allocated. No steps: nothing repeats so. */
 TIDE_NODISCARD tide_status tide_steps_infer(tide_steps *steps, const tide_snapshot *snapshot,
                                             const tide_lifetimes *lifetimes);
 

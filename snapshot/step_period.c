@@ -157,11 +157,10 @@ static const char *file_of(const tide_snapshot *snapshot, uint32_t node) {
     return tide_snapshot_text(snapshot, frame->file);
 }
 
-static bool is_module_call(const tide_snapshot *snapshot, uint32_t node) {
+static bool is_forward(const tide_snapshot *snapshot, uint32_t node) {
     const tide_frame_row *frame = &snapshot->frames[snapshot->stacks[node].frame];
-    const char *file = file_of(snapshot, node);
-    return strcmp(tide_snapshot_text(snapshot, frame->function), "_call_impl") == 0 &&
-           (ends_with(file, "modules/module.py") || ends_with(file, "modules\\module.py"));
+    return strcmp(tide_snapshot_text(snapshot, frame->function), "forward") == 0 &&
+           ends_with(file_of(snapshot, node), ".py");
 }
 
 static bool has_python(const tide_snapshot *snapshot, uint32_t stack) {
@@ -171,34 +170,44 @@ static bool has_python(const tide_snapshot *snapshot, uint32_t stack) {
     return stack != TIDE_NONE;
 }
 
-/* The innermost node that both stacks have; TIDE_NONE: none. Callers have the smaller numbers. */
-static uint32_t common_caller(const tide_snapshot *snapshot, uint32_t a, uint32_t b) {
-    while (a != b && a != TIDE_NONE && b != TIDE_NONE) {
-        if (a > b) {
-            a = snapshot->stacks[a].parent;
-        } else {
-            b = snapshot->stacks[b].parent;
+/* How many stacks have a frame. */
+typedef struct frame_count {
+    size_t n;
+    size_t last; /* the last of them, from 1 on */
+} frame_count;
+
+/* Counts one more stack for each line of a forward in it; true: one of them is in all stacks. The
+ * frames of PyTorch's unwinder may be out of order, so that stacks are sets here, and no paths. */
+static bool count_forwards(const tide_snapshot *snapshot, uint32_t stack, size_t number,
+                           frame_count *counts) {
+    bool is_in_all = false;
+    for (; stack != TIDE_NONE; stack = snapshot->stacks[stack].parent) {
+        frame_count *count = &counts[snapshot->stacks[stack].frame];
+        if (count->last != number && is_forward(snapshot, stack)) {
+            count->last = number;
+            is_in_all = ++count->n == number || is_in_all;
         }
     }
-    return a == b ? a : TIDE_NONE;
+    return is_in_all;
 }
 
-/* Whether everything that a period's Python code allocates lies within one call of a module. The
- * threads of autograd have no Python code and do not count. */
-static bool is_within_module(const tide_snapshot *snapshot, const sequence *seq, const run *found) {
-    uint32_t common = TIDE_NONE;
-    bool is_first = true;
+/* Whether everything that a period's Python code allocates is called by the same line of a module's
+ * forward: then it is a layer. The threads of autograd have no Python code and do not count. */
+static bool is_layer(const tide_snapshot *snapshot, const sequence *seq, const run *found,
+                     frame_count *counts) {
+    bool is_in_all = false;
+    size_t n_stacks = 0;
+    memset(counts, 0, snapshot->n_frames * sizeof(*counts));
     for (size_t i = found->begin; i < found->begin + found->period; i++) {
         uint32_t stack = snapshot->events[seq->rows[i]].stack;
         if (stack != TIDE_NONE && has_python(snapshot, stack)) {
-            common = is_first ? stack : common_caller(snapshot, common, stack);
-            is_first = false;
+            is_in_all = count_forwards(snapshot, stack, ++n_stacks, counts);
+            if (!is_in_all) {
+                return false;
+            }
         }
     }
-    while (common != TIDE_NONE && !is_module_call(snapshot, common)) {
-        common = snapshot->stacks[common].parent;
-    }
-    return common != TIDE_NONE;
+    return is_in_all;
 }
 
 /* Whether most of the bytes that the run takes are still there behind it, or were there before. */
@@ -213,10 +222,10 @@ static bool is_one_way(const tide_snapshot *snapshot, const sequence *seq, const
 }
 
 static bool is_steps(const tide_snapshot *snapshot, const sequence *seq, const run *found,
-                     const int64_t *bytes) {
+                     const int64_t *bytes, frame_count *counts) {
     size_t n = found->end - found->begin;
     return n >= LEAST_PERIODS * found->period && n >= seq->n / 2 && has_two_sites(seq, found) &&
-           (seq->has_stacks ? !is_within_module(snapshot, seq, found)
+           (seq->has_stacks ? !is_layer(snapshot, seq, found, counts)
                             : !is_one_way(snapshot, seq, found, bytes));
 }
 
@@ -267,21 +276,35 @@ static int64_t *allocated_before(const tide_snapshot *snapshot, const tide_lifet
     return bytes;
 }
 
-static tide_status infer(tide_steps *steps, const tide_snapshot *snapshot, const sequence *seq,
-                         const int64_t *bytes) {
+/* The longest run that is steps; a period of 0: there is none. */
+static tide_status best_run(const tide_snapshot *snapshot, const sequence *seq,
+                            const int64_t *bytes, run *ret_best) {
     candidate tried[N_CANDIDATES];
     size_t n_tried = 0;
     run best = {0, 0, 0};
     TIDE_TRY(find_candidates(seq, tried, &n_tried));
+    frame_count *counts = tide_hostmem_zeroed(seq->mem, snapshot->n_frames, sizeof(*counts));
+    if (counts == NULL) {
+        return TIDE_NO_MEMORY;
+    }
     for (size_t i = 0; i < n_tried; i++) {
         run found = longest_run(seq, (size_t)tried[i].period);
         size_t n = found.end - found.begin;
         bool is_longer = n > best.end - best.begin ||
                          (n == best.end - best.begin && found.period < best.period);
-        if (is_longer && is_steps(snapshot, seq, &found, bytes)) {
+        if (is_longer && is_steps(snapshot, seq, &found, bytes, counts)) {
             best = found;
         }
     }
+    seq->mem->release(seq->mem->ctx, counts);
+    *ret_best = best;
+    return TIDE_OK;
+}
+
+static tide_status infer(tide_steps *steps, const tide_snapshot *snapshot, const sequence *seq,
+                         const int64_t *bytes) {
+    run best = {0, 0, 0};
+    TIDE_TRY(best_run(snapshot, seq, bytes, &best));
     if (best.period == 0) {
         return TIDE_OK;
     }
