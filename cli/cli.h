@@ -37,6 +37,7 @@ typedef struct tide_command {
 extern const tide_command tide_command_run;
 extern const tide_command tide_command_profile;
 extern const tide_command tide_command_summary;
+extern const tide_command tide_command_explain;
 extern const tide_command tide_command_compare;
 extern const tide_command tide_command_view;
 extern const tide_command tide_command_dump;

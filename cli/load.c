@@ -1,10 +1,23 @@
+#define _DEFAULT_SOURCE /* realpath */
 #include "cli/load.h"
 
 #include <inttypes.h>
+#include <limits.h>
+#include <stdlib.h>
 
 #include "cli/cli.h"
 
-tide_status tide_cli_load(const char *path, tide_snapshot **ret_snapshot, tide_error *error) {
+/* Recordings name files by absolute paths; a folder that is not on this machine is taken as it is
+ * written. */
+static tide_status set_user_path(tide_snapshot *snapshot, const char *path) {
+    char whole[PATH_MAX];
+    const char *found = realpath(path, whole);
+    snapshot->user_path = tide_arena_text(&snapshot->arena, found != NULL ? found : path);
+    return snapshot->user_path != NULL ? TIDE_OK : TIDE_NO_MEMORY;
+}
+
+tide_status tide_cli_load(const char *path, const tide_load_options *options,
+                          tide_snapshot **ret_snapshot, tide_error *error) {
     tide_snapshot *snapshot = NULL;
     TIDE_TRY(tide_snapshot_load(path, NULL, &snapshot, error));
     if (snapshot->n_odd == 1) {
@@ -15,6 +28,13 @@ tide_status tide_cli_load(const char *path, tide_snapshot **ret_snapshot, tide_e
                       "warning: %s: %" PRIu64
                       " values are not valid and are read as unknown (the first: %s)",
                       path, snapshot->n_odd, snapshot->first_odd);
+    }
+    if (options != NULL && options->user_path != NULL) {
+        tide_status status = set_user_path(snapshot, options->user_path);
+        if (status != TIDE_OK) {
+            tide_snapshot_destroy(snapshot);
+            return tide_fail(error, status, "no host memory to read '%s'", path);
+        }
     }
     *ret_snapshot = snapshot;
     return TIDE_OK;

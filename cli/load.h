@@ -3,6 +3,7 @@
 #ifndef TIDE_CLI_LOAD_H
 #define TIDE_CLI_LOAD_H
 
+#include "cli/options.h"
 #include "common/status.h"
 #include "snapshot/snapshot.h"
 
@@ -10,10 +11,22 @@
 extern "C" {
 #endif
 
+/* How a file is read. All NULL: as it is. */
+typedef struct tide_load_options {
+    const char *user_path; /* --user-path: folder of the program's own code; borrowed */
+} tide_load_options;
+
+/* The rows of these options in a table of options (options.h), for a tide_load_options at that
+ * offset. */
+#define TIDE_LOAD_ROWS(at)                                                                         \
+    TIDE_OPTION(TEXT, "user-path", "DIR", (at) + offsetof(tide_load_options, user_path),           \
+                "count the Python code below this folder as the program's own, even if it lies "   \
+                "within installed packages")
+
 /* tide_snapshot_load, and a line on stderr if values of the file were not valid but could be read
- * as unknown: how many, and where the first one stands. */
-TIDE_NODISCARD tide_status tide_cli_load(const char *path, tide_snapshot **ret_snapshot,
-                                         tide_error *error);
+ * as unknown: how many, and where the first one stands. `options` may be NULL. */
+TIDE_NODISCARD tide_status tide_cli_load(const char *path, const tide_load_options *options,
+                                         tide_snapshot **ret_snapshot, tide_error *error);
 
 #ifdef __cplusplus
 }

@@ -13,6 +13,7 @@ static const tide_command *const COMMANDS[] = {
     &tide_command_run,
     &tide_command_top,
     &tide_command_profile,
+    &tide_command_explain,
     &tide_command_summary,
     &tide_command_compare,
     &tide_command_view,
@@ -85,6 +86,7 @@ static const tide_program_item FILES[] = {
 static const tide_program_item EXAMPLES[] = {
     {"tidemark profile --size small --device cpu --warmup 1 --steps 2 -o small.json.gz",
      "Two training steps of the small model on the cpu, recorded"},
+    {"tidemark explain memory.pickle", "Why it ran out of memory, in a few sentences"},
     {"tidemark summary small.json.gz", "What filled the memory at the peak"},
     {"tidemark profile --size 2.7B --device virtual:h100-80 --warmup 0 --steps 2",
      "Whether a model fits a card that this machine does not have"},

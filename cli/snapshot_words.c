@@ -257,6 +257,22 @@ void tide_say_unfinished(tide_report *report, const tide_snapshot *snapshot, con
     }
 }
 
+const char *tide_words_steps(tide_report *report, const tide_steps *steps) {
+    switch (steps->source) {
+    case TIDE_STEPS_PROFILER:
+        return "; the steps are those that PyTorch's profiler annotated";
+    case TIDE_STEPS_OPTIMIZER:
+        return "; each step ends where the optimizer's annotation does";
+    case TIDE_STEPS_INFERRED:
+        return tide_report_text(report,
+                                "; the steps are inferred: %zu allocations repeat, which make up "
+                                "%.0f %% of all",
+                                steps->n_period_allocs, 100.0 * steps->period_share);
+    default:
+        return "";
+    }
+}
+
 const char *tide_words_total(int total) {
     static const char *const NAMES[TIDE_N_MAX] = {"requested", "allocated", "active", "reserved"};
     return NAMES[total];

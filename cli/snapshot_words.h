@@ -11,6 +11,7 @@
 #include "report/table.h"
 #include "snapshot/implementation.h"
 #include "snapshot/snapshot.h"
+#include "snapshot/steps.h"
 #include "snapshot/summary.h"
 
 #ifdef __cplusplus
@@ -37,6 +38,10 @@ void tide_words_stack(const tide_snapshot *snapshot, uint32_t stack, size_t max_
 /* The same as a text of the report. */
 const char *tide_report_stack(tide_report *report, const tide_snapshot *snapshot, uint32_t stack,
                               size_t max_frames);
+
+/* How the steps are known, as the end of a sentence: "; the steps are those of PyTorch's profiler";
+ * "" for steps that the recording itself names. */
+const char *tide_words_steps(tide_report *report, const tide_steps *steps);
 
 /* "requested", "allocated", ...: a total of TIDE_MAX_REQUESTED, ... */
 const char *tide_words_total(int total);

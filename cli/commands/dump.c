@@ -101,7 +101,7 @@ static int run(int argc, char **argv) {
     }
     tide_snapshot *snapshot = NULL;
     tide_error error = {""};
-    tide_status status = tide_cli_load(operands.texts[0], &snapshot, &error);
+    tide_status status = tide_cli_load(operands.texts[0], NULL, &snapshot, &error);
     if (status == TIDE_OK) {
         errno = 0;
         status = dump(snapshot);

@@ -166,7 +166,7 @@ static tide_status export_file(const export_options *options, const char *path, 
         TIDE_TRY(tide_output_check(&output, error));
     }
     tide_snapshot *snapshot = NULL;
-    TIDE_TRY(tide_cli_load(path, &snapshot, error));
+    TIDE_TRY(tide_cli_load(path, NULL, &snapshot, error));
     tide_harmless harmless;
     const tide_export_sink out = {.write = to_stdout, .ctx = &harmless};
     tide_harmless_begin(&harmless, stdout);

@@ -64,7 +64,7 @@ tide_status tide_export_to_folder(const tide_export_folder *of, tide_error *erro
         return export_log(of, error);
     }
     tide_snapshot *snapshot = NULL;
-    TIDE_TRY(tide_cli_load(of->input, &snapshot, error));
+    TIDE_TRY(tide_cli_load(of->input, NULL, &snapshot, error));
     tide_status status = export_document(of, snapshot, error);
     tide_snapshot_destroy(snapshot);
     return status;

@@ -127,7 +127,7 @@ static tide_status load(const tide_operands *files, bool strips, const char *rep
                         view_work *work, tide_error *error) {
     work->n = files->n;
     for (size_t i = 0; i < files->n; i++) {
-        TIDE_TRY(tide_cli_load(files->texts[i], &work->snapshots[i], error));
+        TIDE_TRY(tide_cli_load(files->texts[i], NULL, &work->snapshots[i], error));
         work->runs[i] = (tide_html_run){.label = label_of(files, i, strips),
                                         .path = files->texts[i],
                                         .snapshot = work->snapshots[i]};

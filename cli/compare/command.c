@@ -364,7 +364,7 @@ static tide_status compare_files(const tide_operands *files, const compare_optio
     tide_status status = TIDE_OK;
     for (size_t i = 0; i < files->n && status == TIDE_OK; i++) {
         int edition = i > 0 ? edition_of(files->texts[i]) : -1;
-        status = edition < 0 ? tide_cli_load(files->texts[i], &snapshots[i], error)
+        status = edition < 0 ? tide_cli_load(files->texts[i], NULL, &snapshots[i], error)
                              : tide_run_as_pytorch(snapshots[0], (tide_edition)edition,
                                                    &snapshots[i], error);
         if (status != TIDE_OK && edition >= 0) {

@@ -101,7 +101,7 @@ static tide_status digest_of(const digest_options *options, const char *path, ti
                                 .inputs = &path,
                                 .n_inputs = 1};
     TIDE_TRY(tide_output_check(&output, error));
-    TIDE_TRY(tide_cli_load(path, &snapshot, error));
+    TIDE_TRY(tide_cli_load(path, NULL, &snapshot, error));
     tide_status status = options->strip_private ? tide_snapshot_strip_private(snapshot) : TIDE_OK;
     if (status == TIDE_OK) {
         status = write_digest(snapshot, &source, output.path, error);

@@ -117,7 +117,7 @@ tide_status tide_rank_file_read(const char *path, tide_arena *arena, tide_digest
     if (tide_digest_is(path)) {
         return tide_digest_load(path, arena, ret_digest, error);
     }
-    TIDE_TRY(tide_cli_load(path, &snapshot, error));
+    TIDE_TRY(tide_cli_load(path, NULL, &snapshot, error));
     tide_arena_init(&scratch, tide_hostmem_default());
     tide_status status = tide_digest_make(snapshot, &source, &scratch, &made, error);
     if (status == TIDE_OK) {

@@ -212,7 +212,7 @@ static tide_status replay_file(const tide_replay_command *command, const char *p
         const tide_output output = {.path = command->output, .inputs = &path, .n_inputs = 1};
         TIDE_TRY(tide_output_check(&output, error));
     }
-    TIDE_TRY(tide_cli_load(path, &snapshot, error));
+    TIDE_TRY(tide_cli_load(path, NULL, &snapshot, error));
     tide_status status = replay_snapshot(snapshot, command, path, error);
     tide_snapshot_destroy(snapshot);
     if (status != TIDE_OK && status != TIDE_GATE && status != TIDE_INVALID) {

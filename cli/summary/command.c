@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/explain/verdict.h"
 #include "cli/load.h"
 #include "cli/report_options.h"
 #include "cli/snapshot_words.h"
@@ -16,34 +17,30 @@
 #include "common/plural.h"
 #include "common/statistics.h"
 #include "report/table.h"
-#include "snapshot/instant.h"
-#include "snapshot/lifetimes.h"
 #include "snapshot/snapshot.h"
 #include "snapshot/summary.h"
 
 enum { SENTENCE_BYTES = 1024 };
 
-#define ANY_DEVICE UINT64_MAX
-
 typedef struct summary_options {
     tide_report_options report; /* how the report is printed */
     uint64_t top;               /* rows of the tables of scopes, stacks and blocks */
-    const char *at;             /* as tide_instant_find reads it; NULL: the peak */
+    tide_summary_choice choice; /* the device and the instant */
+    tide_load_options load;     /* how the file is read */
     tide_option_list tree;      /* keys of tide_tree_key_name; none: no tree */
     bool fragmentation;         /* the part about it */
     bool steps;                 /* the part about them */
     bool leaks;                 /* the part about them */
-    uint64_t device;            /* ANY_DEVICE: the one with the highest peak */
 } summary_options;
 
 #define AT(member) offsetof(summary_options, member)
 
 static const tide_option OPTIONS[] = {
-    TIDE_OPTION(TEXT, "at", "INSTANT", AT(at),
+    TIDE_OPTION(TEXT, "at", "INSTANT", AT(choice.at),
                 "show what is alive at an event (1234), at a time (12.5ms), where a scope is "
                 "highest ('step[2] > backward'), or at the start, peak, end or oom; default peak"),
     TIDE_REPORT_ROWS(AT(report)),
-    TIDE_OPTION(COUNT, "device", "N", AT(device),
+    TIDE_OPTION(COUNT, "device", "N", AT(choice.device),
                 "number of the device; default the one with the highest peak"),
     TIDE_OPTION_OF(CHOICES, "tree", "KEYS", tide_tree_key_name, AT(tree),
                    "show what is alive as a tree by these keys, comma-separated, outermost first: "
@@ -59,6 +56,7 @@ static const tide_option OPTIONS[] = {
     TIDE_OPTION(
         COUNT, "top", "N", AT(top),
         "number of rows in the tables of scopes, call stacks, blocks and the like; default 10"),
+    TIDE_LOAD_ROWS(AT(load)),
 };
 
 static const tide_option_table TABLE = {
@@ -135,23 +133,6 @@ static void say_peak(const tide_summary_view *of) {
                     tide_plural(peak->n_blocks, "block", "blocks"));
 }
 
-static void say_outcome(const tide_summary_view *of) {
-    const tide_summary_device *device = of->device;
-    if (device->n_oom > 0) {
-        tide_report_say(
-            of->report, "oom",
-            "%s: out of device memory at event %" PRId64 ": asked for %s with %s free%s%s",
-            strcmp(of->snapshot->run.outcome, TIDE_SNAPSHOT_OOM) == 0 ? "the run ended" : "note",
-            device->oom_event, tide_report_bytes(of->report, device->oom_requested_bytes),
-            device->oom_free_bytes < 0 ? "unlimited bytes"
-                                       : tide_report_bytes(of->report, device->oom_free_bytes),
-            device->oom_free_bytes >= device->oom_requested_bytes ? ", too little for a new segment"
-                                                                  : "",
-            device->n_oom > 1 ? " (and again later)" : "");
-    }
-    tide_say_unfinished(of->report, of->snapshot, NULL);
-}
-
 /* ---- figures ---- */
 
 /* The mean of the phase "step", by the device's clock if it has one; -1: not timed. */
@@ -222,6 +203,7 @@ static void maxima_table(const tide_summary_view *of) {
 
 static tide_status build(const tide_summary_view *of, const char *path) {
     say_run(of, path);
+    TIDE_TRY(tide_say_verdict(of));
     tide_summary_say_origin(of);
     tide_summary_software(of);
     tide_summary_settings(of->report, of->snapshot);
@@ -234,7 +216,7 @@ static tide_status build(const tide_summary_view *of, const char *path) {
         tide_summary_timing(of);
         return TIDE_OK;
     }
-    say_outcome(of);
+    tide_say_unfinished(of->report, of->snapshot, NULL);
     say_peak(of);
     TIDE_TRY(tide_summary_alive(of));
     tide_summary_account(of);
@@ -272,7 +254,7 @@ static tide_status add_all(tide_summary_view *of, const char *path,
         bool has_pinned = tide_snapshot_is_pinned(of->snapshot, of->snapshot->n_devices - 1);
         tide_report_say(
             of->report, "device", "device %zu of %zu%s", of->device_number, of->snapshot->n_devices,
-            options->device != ANY_DEVICE ? ""
+            options->choice.device != TIDE_ANY_DEVICE ? ""
             : has_pinned ? ", the card with the highest peak: --device shows the others"
                          : ", the one with the highest peak: --device shows the others");
     }
@@ -282,72 +264,29 @@ static tide_status add_all(tide_summary_view *of, const char *path,
     return tide_summary_kernels(of->report, of->snapshot, of->top);
 }
 
-/* Chooses the device and the instant. */
-static tide_status find_instant(const tide_snapshot *snapshot, const tide_lifetimes *lifetimes,
-                                const summary_options *options, tide_instant *ret_at,
-                                tide_error *error) {
-    tide_instant at = {tide_lifetimes_main_device(lifetimes), -1};
-    at.device = options->device != ANY_DEVICE ? (size_t)options->device : at.device;
-    TIDE_TRY(tide_instant_find(snapshot, lifetimes, at.device,
-                               options->at != NULL ? options->at : "peak", &at.event, error));
-    *ret_at = at;
-    return TIDE_OK;
-}
-
-static tide_status report_of(const tide_snapshot *snapshot, const tide_lifetimes *lifetimes,
-                             const char *path, const summary_options *options, tide_error *error) {
-    tide_instant at;
-    TIDE_TRY(find_instant(snapshot, lifetimes, options, &at, error));
-    tide_scope_paths paths;
-    tide_summary *summary = NULL;
-    TIDE_TRY(tide_scope_paths_init(&paths, snapshot, lifetimes->mem));
-    tide_status status = tide_summary_create_from(snapshot, lifetimes, &at, &summary, error);
-    if (status != TIDE_OK) {
-        goto fail_summary;
-    }
-    tide_report report;
-    tide_report_init(&report, "summary");
-    tide_format format = tide_format_chosen(&options->report);
-    tide_summary_view of = {.report = &report,
-                            .snapshot = snapshot,
-                            .lifetimes = lifetimes,
-                            .paths = &paths,
-                            .device = &summary->devices[at.device],
-                            .device_number = at.device,
-                            .top = (size_t)options->top,
-                            .is_peak = at.event ==
-                                       lifetimes->devices[at.device].max[TIDE_MAX_ALLOCATED].event,
-                            .is_text = format.kind == TIDE_FORMAT_TEXT,
-                            .is_for_programs = tide_format_is_for_programs(format)};
-    of.when = of.is_peak     ? "at the peak"
-              : at.event < 0 ? "before the first event"
-                             : tide_report_text(&report, "at event %" PRId64, at.event);
-    status = add_all(&of, path, options);
-    status = tide_report_end(&report, status, format, error);
-    tide_summary_destroy(summary);
-fail_summary:
-    tide_scope_paths_fini(&paths);
-    return status;
-}
-
 static tide_status report_on(const tide_snapshot *snapshot, const char *path,
                              const summary_options *options, tide_error *error) {
     if (snapshot->n_devices == 0) {
         return tide_fail(error, TIDE_FORMAT, "'%s' records no device", path);
     }
-    if (options->device != ANY_DEVICE && options->device >= snapshot->n_devices) {
-        return tide_fail(error, TIDE_INVALID, "there is no device %" PRIu64 ": the file has %zu",
-                         options->device, snapshot->n_devices);
+    tide_report report;
+    tide_summary_view of;
+    tide_report_init(&report, "summary");
+    tide_format format = tide_format_chosen(&options->report);
+    tide_status status = tide_summary_view_init(&of, &report, snapshot, &options->choice, error);
+    if (status == TIDE_OK) {
+        of.top = (size_t)options->top;
+        of.is_text = format.kind == TIDE_FORMAT_TEXT;
+        of.is_for_programs = tide_format_is_for_programs(format);
+        status = add_all(&of, path, options);
     }
-    tide_lifetimes lifetimes;
-    TIDE_TRY(tide_lifetimes_init(&lifetimes, snapshot, snapshot->arena.mem, error));
-    tide_status status = report_of(snapshot, &lifetimes, path, options, error);
-    tide_lifetimes_fini(&lifetimes);
+    status = tide_report_end(&report, status, format, error);
+    tide_summary_view_fini(&of);
     return status;
 }
 
 static int run(int argc, char **argv) {
-    summary_options options = {.top = TIDE_DEFAULT_TOP, .device = ANY_DEVICE};
+    summary_options options = {.top = TIDE_DEFAULT_TOP, .choice = {.device = TIDE_ANY_DEVICE}};
     tide_operands operands = {.n = 0};
     int exit_status = TIDE_EXIT_SUCCESS;
     if (!tide_cli_parse(&TABLE, argc, argv, &options, &operands, &exit_status)) {
@@ -358,7 +297,7 @@ static int run(int argc, char **argv) {
     }
     tide_snapshot *snapshot = NULL;
     tide_error error = {""};
-    tide_status status = tide_cli_load(operands.texts[0], &snapshot, &error);
+    tide_status status = tide_cli_load(operands.texts[0], &options.load, &snapshot, &error);
     if (status == TIDE_OK) {
         status = report_on(snapshot, operands.texts[0], &options, &error);
     }

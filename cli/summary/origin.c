@@ -1,28 +1,13 @@
 #include "cli/summary/origin.h"
 
 #include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "common/bytes.h"
-#include "common/map.h"
 #include "common/plural.h"
 #include "snapshot/user_frame.h"
+#include "snapshot/user_lines.h"
 
 enum { LABEL_BYTES = 256 };
-
-/* Keys of blocks without a frame. */
-#define NO_STACK ((uint64_t)UINT32_MAX)
-#define FROM_BEFORE (NO_STACK + 1)
-
-/* The blocks of one key. */
-typedef struct group {
-    uint64_t key;  /* a frame, or one of the two keys above */
-    int64_t bytes; /* whole blocks */
-    int64_t requested_bytes;
-    int64_t n_blocks;
-} group;
 
 bool tide_summary_lacks_categories(const tide_summary_peak *peak) {
     for (size_t i = 0; i < peak->n_blocks; i++) {
@@ -69,92 +54,51 @@ void tide_summary_say_origin(const tide_summary_view *of) {
     }
 }
 
-static int by_bytes(const void *left, const void *right) {
-    const group *a = left;
-    const group *b = right;
-    if (a->bytes != b->bytes) {
-        return a->bytes < b->bytes ? 1 : -1;
-    }
-    return (a->key > b->key) - (a->key < b->key);
-}
-
-static tide_status collect(const tide_snapshot *snapshot, const tide_summary_peak *peak,
-                           group *groups, size_t *ret_n) {
-    tide_map index_of;
-    size_t n = 0;
-    tide_status status = TIDE_OK;
-    tide_map_init(&index_of, tide_hostmem_default());
-    for (size_t i = 0; i < peak->n_blocks && status == TIDE_OK; i++) {
-        const tide_lifetime *block = &peak->blocks[i];
-        uint64_t key = block->stack != TIDE_NONE ? tide_user_frame(snapshot, block->stack)
-                       : block->born == 0        ? FROM_BEFORE
-                                                 : NO_STACK;
-        uint64_t index = n;
-        if (!tide_map_find(&index_of, key, &index)) {
-            status = tide_map_put(&index_of, key, n);
-            groups[n++] = (group){.key = key};
-        }
-        groups[index].bytes += (int64_t)block->block_bytes;
-        groups[index].requested_bytes += (int64_t)block->requested_bytes;
-        groups[index].n_blocks++;
-    }
-    tide_map_fini(&index_of);
-    *ret_n = n;
-    return status;
-}
-
-static void row(const tide_summary_view *of, tide_table *table, const group *from,
+static void row(const tide_summary_view *of, tide_table *table, const tide_user_line *from,
                 const char *label) {
     TIDE_ROW(table, tide_as_bytes(from->bytes), tide_summary_share(of, from->bytes),
              tide_as_bytes(from->requested_bytes), tide_as_count(from->n_blocks),
              tide_as_text(label));
 }
 
-static void write_table(const tide_summary_view *of, const group *groups, size_t n) {
+static void write_table(const tide_summary_view *of, const tide_user_lines *lines) {
     tide_table *table =
         tide_summary_table(of, "by_user_frame", "Alive", ", by line of the program");
-    size_t top = of->top;
-    group rest = {.bytes = 0};
+    tide_user_line rest = {.bytes = 0};
     char label[LABEL_BYTES];
     TIDE_COLUMNS(table, TIDE_NUMBER("bytes", "allocated"), TIDE_NUMBER("share_percent", "share"),
                  TIDE_NUMBER("requested_bytes", "requested"), TIDE_NUMBER("blocks", "blocks"),
                  TIDE_TEXT("frame", "first frame of the user's"));
-    for (size_t i = 0; i < n; i++) {
-        if (i >= top) {
-            rest.bytes += groups[i].bytes;
-            rest.requested_bytes += groups[i].requested_bytes;
-            rest.n_blocks += groups[i].n_blocks;
+    for (size_t i = 0; i < lines->n_lines; i++) {
+        const tide_user_line *line = &lines->lines[i];
+        if (i >= of->top) {
+            rest.bytes += line->bytes;
+            rest.requested_bytes += line->requested_bytes;
+            rest.n_blocks += line->n_blocks;
             continue;
         }
-        if (groups[i].key < NO_STACK) {
-            tide_frame_text(of->snapshot, (uint32_t)groups[i].key, label, sizeof(label));
+        if (line->frame != TIDE_NONE) {
+            tide_frame_text(of->snapshot, line->frame, label, sizeof(label));
         }
-        row(of, table, &groups[i],
-            groups[i].key < NO_STACK    ? label
-            : groups[i].key == NO_STACK ? "(no call stack)"
-                                        : "(alive before recording)");
+        row(of, table, line,
+            line->frame != TIDE_NONE ? label
+            : line->is_older         ? "(alive before recording)"
+                                     : "(no call stack)");
     }
-    if (n > top) {
+    if (lines->n_lines > of->top) {
+        size_t n = lines->n_lines - of->top;
         row(of, table, &rest,
-            tide_report_text(of->report, "(%zu other%s)", n - top, tide_plural(n - top, "", "s")));
+            tide_report_text(of->report, "(%zu other%s)", n, tide_plural(n, "", "s")));
     }
 }
 
 tide_status tide_summary_user_frames(const tide_summary_view *of) {
-    const tide_summary_peak *peak = &of->device->peak;
-    const tide_hostmem *mem = tide_hostmem_default();
-    size_t n = 0;
-    group *groups = tide_hostmem_zeroed(mem, peak->n_blocks, sizeof(*groups));
-    if (groups == NULL && peak->n_blocks > 0) {
-        return TIDE_NO_MEMORY;
-    }
-    tide_status status = collect(of->snapshot, peak, groups, &n);
+    tide_user_lines lines;
+    tide_status status = tide_user_lines_init(&lines, of->snapshot, &of->device->peak,
+                                              tide_hostmem_default());
     if (status == TIDE_OK) {
-        if (n > 0) {
-            qsort(groups, n, sizeof(*groups), by_bytes);
-        }
-        write_table(of, groups, n);
+        write_table(of, &lines);
     }
-    mem->release(mem->ctx, groups);
+    tide_user_lines_fini(&lines);
     return status;
 }

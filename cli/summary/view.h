@@ -28,7 +28,28 @@ typedef struct tide_summary_view {
     bool is_text;                      /* leading blanks of a cell are kept */
     bool is_for_programs;              /* CSV or JSON, which have further columns for programs */
     const char *when;                  /* "at the peak", "at event 1234" */
+    struct {
+        tide_lifetimes lifetimes;
+        tide_scope_paths paths;
+        tide_summary *summary;
+    } own; /* what the pointers above point to */
 } tide_summary_view;
+
+#define TIDE_ANY_DEVICE UINT64_MAX /* the one with the highest peak */
+
+/* What a report is about. */
+typedef struct tide_summary_choice {
+    uint64_t device; /* TIDE_ANY_DEVICE, or its index */
+    const char *at;  /* as tide_instant_find reads it; NULL: the peak */
+} tide_summary_choice;
+
+/* Fills all but `top`, `is_text` and `is_for_programs`. The snapshot has a device. The view must
+ * not be moved; the caller finishes it in any case. */
+TIDE_NODISCARD tide_status tide_summary_view_init(tide_summary_view *view, tide_report *report,
+                                                  const tide_snapshot *snapshot,
+                                                  const tide_summary_choice *choice,
+                                                  tide_error *error);
+void tide_summary_view_fini(tide_summary_view *view);
 
 /* A table without columns whose title has the instant: "Alive", ", by category" is "Alive at the
  * peak, by category". */

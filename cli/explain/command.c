@@ -1,0 +1,91 @@
+/* tidemark explain: the answer in a few sentences. */
+#include "cli/cli.h"
+#include "cli/explain/verdict.h"
+#include "cli/load.h"
+#include "cli/report_options.h"
+#include "cli/snapshot_words.h"
+
+typedef struct explain_options {
+    tide_report_options report; /* how the report is printed */
+    tide_summary_choice choice; /* the device */
+    tide_load_options load;     /* how the file is read */
+} explain_options;
+
+#define AT(member) offsetof(explain_options, member)
+
+static const tide_option OPTIONS[] = {
+    TIDE_REPORT_ROWS(AT(report)),
+    TIDE_OPTION(COUNT, "device", "N", AT(choice.device),
+                "number of the device; default the one with the highest peak"),
+    TIDE_LOAD_ROWS(AT(load)),
+};
+
+static const tide_option_table TABLE = {
+    .command = "explain",
+    .operands = "FILE",
+    .intro = "Says in at most eight sentences where the memory of a run goes: whether it ran out\n"
+             "of memory and why, what fills the peak, what grows from step to step, what would\n"
+             "help, and what the file cannot tell. FILE is a snapshot of tidemark's or PyTorch's.\n",
+    .options = OPTIONS,
+    .n_options = sizeof(OPTIONS) / sizeof(OPTIONS[0]),
+    .min_operands = 1,
+    .max_operands = 1,
+};
+
+static void add_figures(const tide_summary_view *of) {
+    const tide_summary_device *device = of->device;
+    tide_report_figure_count(of->report, "device", (int64_t)of->device_number);
+    tide_report_figure_bytes(of->report, "allocated_peak_bytes",
+                             device->max[TIDE_MAX_ALLOCATED].bytes);
+    tide_report_figure_bytes(of->report, "reserved_peak_bytes",
+                             device->max[TIDE_MAX_RESERVED].bytes);
+    tide_report_figure_count(of->report, "ooms", device->n_oom);
+}
+
+static tide_status say_all(const tide_summary_view *of, tide_error *error) {
+    add_figures(of);
+    TIDE_TRY(tide_say_verdict(of));
+    TIDE_TRY(tide_say_help(of, error));
+    return tide_say_unknown(of);
+}
+
+static tide_status report_on(const tide_snapshot *snapshot, const char *path,
+                             const explain_options *options, tide_error *error) {
+    if (snapshot->n_devices == 0) {
+        return tide_fail(error, TIDE_FORMAT, "'%s' records no device", path);
+    }
+    tide_report report;
+    tide_summary_view of;
+    tide_report_init(&report, "explain");
+    tide_status status = tide_summary_view_init(&of, &report, snapshot, &options->choice, error);
+    if (status == TIDE_OK) {
+        status = say_all(&of, error);
+    }
+    status = tide_report_end(&report, status, tide_format_chosen(&options->report), error);
+    tide_summary_view_fini(&of);
+    return status;
+}
+
+static int run(int argc, char **argv) {
+    explain_options options = {.choice = {.device = TIDE_ANY_DEVICE}};
+    tide_operands operands = {.n = 0};
+    int exit_status = TIDE_EXIT_SUCCESS;
+    if (!tide_cli_parse(&TABLE, argc, argv, &options, &operands, &exit_status)) {
+        return exit_status;
+    }
+    tide_snapshot *snapshot = NULL;
+    tide_error error = {""};
+    tide_status status = tide_cli_load(operands.texts[0], &options.load, &snapshot, &error);
+    if (status == TIDE_OK) {
+        status = report_on(snapshot, operands.texts[0], &options, &error);
+    }
+    tide_snapshot_destroy(snapshot);
+    return tide_cli_end("explain", status, &error, TIDE_EXIT_SUCCESS);
+}
+
+const tide_command tide_command_explain = {
+    .name = "explain",
+    .summary = "the answer in a few sentences: out of memory, peak, growth, what helps",
+    .options = &TABLE,
+    .run = run,
+};

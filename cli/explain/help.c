@@ -1,0 +1,95 @@
+/* What would help: the recorded requests under other settings of the allocator. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "cli/explain/verdict.h"
+#include "cli/progress.h"
+#include "common/text.h"
+#include "replay/runs.h"
+
+static void show_progress(void *ctx, size_t n_done, size_t n_total) {
+    tide_progress_update(ctx, n_done, n_total);
+}
+
+static tide_status replay_all(tide_replay_runs *runs, tide_error *error) {
+    tide_progress line;
+    const tide_replay_progress progress = {&line, show_progress};
+    TIDE_TRY(tide_replay_runs_add(runs, NULL, error));
+    TIDE_TRY(tide_replay_runs_add_grid(runs, error));
+    tide_progress_begin(&line, "replaying under other settings");
+    tide_status status = tide_replay_runs_replay(runs, &progress, error);
+    if (status == TIDE_OK) {
+        status = tide_replay_runs_find_needs(runs, &progress, error);
+    }
+    tide_progress_end(&line);
+    return status;
+}
+
+/* After a run that ran out of memory, which goes as far as its last recorded request. */
+static void say_survival(const tide_summary_view *of, const tide_replay_runs *runs,
+                         const tide_replay_entry *best, const tide_replay_figures *figures) {
+    const tide_replay_need *need = &runs->needs[of->device_number];
+    if (figures->n_ooms == 0) {
+        tide_report_say(of->report, "help",
+                        "It would help to set %s: with it all recorded requests are served, in %s "
+                        "of reserved memory (replayed; what the program asks for after its failure "
+                        "is not recorded).",
+                        best->name, tide_report_bytes(of->report, figures->peak_reserved_bytes));
+    } else if (need->limit_bytes != UINT64_MAX) {
+        tide_report_say(of->report, "help",
+                        "No setting of the allocator helps: %zu were replayed, and at best (%s) "
+                        "the recorded requests need %s; the program itself must ask for less.",
+                        runs->n_entries, runs->entries[need->entry].name,
+                        tide_report_bytes(of->report, (int64_t)need->limit_bytes));
+    } else {
+        tide_report_say(of->report, "help",
+                        "No setting of the allocator helps: %zu were replayed, and under each of "
+                        "them a request fails; the program itself must ask for less.",
+                        runs->n_entries);
+    }
+}
+
+/* The settings that reserve least; they must save a hundredth of the peak to be worth a word. */
+static void say_saving(const tide_summary_view *of, const tide_replay_runs *runs,
+                       const tide_replay_entry *best, const tide_replay_figures *figures) {
+    int64_t now = runs->recorded_by_device[of->device_number].peak_reserved_bytes;
+    if (figures->n_ooms == 0 && now - figures->peak_reserved_bytes > now / 100) {
+        tide_report_say(of->report, "help",
+                        "To reserve less, set %s: %s of reserved memory instead of %s (replayed).",
+                        best->name, tide_report_bytes(of->report, figures->peak_reserved_bytes),
+                        tide_report_bytes(of->report, now));
+    }
+}
+
+tide_status tide_say_help(const tide_summary_view *of, tide_error *error) {
+    const tide_replay_runs_options options = {.start = TIDE_REPLAY_START_AUTO,
+                                              .limit_bytes = UINT64_MAX};
+    tide_replay_runs runs = {.snapshot = of->snapshot};
+    if (of->snapshot->n_events == 0) {
+        return TIDE_OK;
+    }
+    tide_status status = tide_replay_runs_init(&runs, of->snapshot, &options, error);
+    if (status == TIDE_OK) {
+        status = replay_all(&runs, error);
+    }
+    if (status == TIDE_OK) {
+        size_t order[TIDE_REPLAY_MAX_RUNS];
+        tide_replay_runs_rank(&runs, of->device_number, order);
+        const tide_replay_entry *best = &runs.entries[order[0]];
+        const tide_replay_figures *figures = &best->replay->by_device[of->device_number];
+        if (of->device->n_oom > 0) {
+            say_survival(of, &runs, best, figures);
+        } else {
+            say_saving(of, &runs, best, figures);
+        }
+    } else if (status == TIDE_FORMAT || status == TIDE_UNSUPPORTED || status == TIDE_INVALID) {
+        tide_report_say(of->report, "help",
+                        "What would help is not known, because the recording cannot be replayed: "
+                        "%s.",
+                        error->message);
+        *error = (tide_error){""};
+        status = TIDE_OK;
+    }
+    tide_replay_runs_fini(&runs);
+    return status;
+}

@@ -1,0 +1,141 @@
+#include "cli/explain/verdict.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "cli/snapshot_words.h"
+#include "common/plural.h"
+#include "common/text.h"
+#include "snapshot/steps.h"
+#include "snapshot/user_lines.h"
+
+enum { WORDS_BYTES = 1024, SHOWN_LINES = 3 };
+
+static bool has_history(const tide_summary_view *of) {
+    for (size_t i = 0; i < of->snapshot->n_events; i++) {
+        if (of->snapshot->events[i].device == of->device_number) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool is_of_pytorch(const tide_summary_view *of) {
+    return strcmp(of->snapshot->origin.format, "pytorch") == 0;
+}
+
+static void say_no_history(const tide_summary_view *of) {
+    if (is_of_pytorch(of) && of->snapshot->n_events == 0) {
+        tide_report_say(
+            of->report, "no_history",
+            "This file has no history, only what was allocated when it was written. To record one, "
+            "put torch.cuda.memory._record_memory_history(max_entries=1000000) before the work and "
+            "torch.cuda.memory._dump_snapshot('memory.pickle') behind it.");
+    }
+}
+
+/* "1.20 GiB at model.py:15 (forward), 0.80 GiB at ..., and 1.00 GiB at 12 other lines" */
+static void add_lines(const tide_summary_view *of, const tide_user_lines *lines, tide_text *to) {
+    int64_t rest = 0;
+    size_t n_rest = 0;
+    for (size_t i = 0; i < lines->n_lines; i++) {
+        const tide_user_line *line = &lines->lines[i];
+        if (i >= SHOWN_LINES) {
+            rest += line->bytes;
+            n_rest++;
+            continue;
+        }
+        const char *bytes = tide_report_bytes(of->report, line->bytes);
+        if (line->frame == TIDE_NONE) {
+            tide_text_add_item(to, ", ", "%s %s", bytes,
+                               line->is_older ? "from before the recording"
+                                              : "without a call stack");
+        } else {
+            tide_text_add_item(to, ", ", "%s at ", bytes);
+            tide_user_lines_add_text(of->snapshot, line, to);
+        }
+    }
+    if (n_rest > 0) {
+        tide_text_add(to, ", %s at %zu other %s", tide_report_bytes(of->report, rest), n_rest,
+                      tide_plural(n_rest, "line", "lines"));
+    }
+}
+
+static tide_status say_filled(const tide_summary_view *of) {
+    const tide_summary_peak *peak = &of->device->peak;
+    char words[WORDS_BYTES];
+    tide_text text = tide_text_in(words, sizeof(words));
+    tide_user_lines lines;
+    tide_status status =
+        tide_user_lines_init(&lines, of->snapshot, peak, of->lifetimes->mem);
+    if (status == TIDE_OK && peak->n_blocks > 0) {
+        add_lines(of, &lines, &text);
+        tide_report_say(of->report, "filled", "%s allocated %s: %s.",
+                        tide_report_bytes(of->report, peak->totals.allocated_bytes),
+                        has_history(of) ? of->when : "when the file was written", words);
+    }
+    tide_user_lines_fini(&lines);
+    return status;
+}
+
+tide_status tide_say_verdict(const tide_summary_view *of) {
+    say_no_history(of);
+    TIDE_TRY(tide_say_oom(of));
+    TIDE_TRY(say_filled(of));
+    return tide_say_growth(of);
+}
+
+/* ---- what the file cannot tell ---- */
+
+/* Bytes of the peak that were allocated before the recording, and others without a call stack. */
+static void count_unexplained(const tide_summary_view *of, int64_t *ret_older,
+                              int64_t *ret_without_stack) {
+    const tide_summary_peak *peak = &of->device->peak;
+    for (size_t i = 0; i < peak->n_blocks; i++) {
+        const tide_lifetime *block = &peak->blocks[i];
+        if (block->stack == TIDE_NONE) {
+            *(block->born == 0 ? ret_older : ret_without_stack) += (int64_t)block->block_bytes;
+        }
+    }
+}
+
+static void add_unexplained(const tide_summary_view *of, tide_text *to) {
+    int64_t older = 0;
+    int64_t without_stack = 0;
+    count_unexplained(of, &older, &without_stack);
+    if (older > 0) {
+        tide_text_add_item(to, "; ", "who allocated %s before the recording began (start it before "
+                           "the model is built)",
+                           tide_report_bytes(of->report, older));
+    }
+    if (without_stack > 0) {
+        tide_text_add_item(to, "; ", "which line allocated %s without a call stack (record with "
+                           "stacks='all')",
+                           tide_report_bytes(of->report, without_stack));
+    }
+}
+
+tide_status tide_say_unknown(const tide_summary_view *of) {
+    char words[WORDS_BYTES];
+    tide_text text = tide_text_in(words, sizeof(words));
+    tide_steps steps;
+    if (!has_history(of)) {
+        return TIDE_OK; /* `no_history` says it */
+    }
+    add_unexplained(of, &text);
+    TIDE_TRY(tide_steps_init(&steps, of->snapshot, of->lifetimes, of->device_number));
+    if (steps.n_steps < 2) {
+        tide_text_add_item(&text, "; ",
+                           "whether anything grows from step to step (record several steps, and "
+                           "name each by torch.profiler.record_function('ProfilerStep#1'))");
+    }
+    tide_steps_fini(&steps);
+    if (of->snapshot->n_dropped > 0) {
+        tide_text_add_item(&text, "; ", "what happened in %" PRIu64 " events that were lost",
+                           of->snapshot->n_dropped);
+    }
+    if (words[0] != '\0') {
+        tide_report_say(of->report, "unknown", "Not known from this file: %s.", words);
+    }
+    return TIDE_OK;
+}
