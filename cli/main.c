@@ -86,7 +86,7 @@ static const tide_program_item FILES[] = {
 static const tide_program_item EXAMPLES[] = {
     {"tidemark profile --size small --device cpu --warmup 1 --steps 2 -o small.json.gz",
      "Two training steps of the small model on the cpu, recorded"},
-    {"tidemark explain memory.pickle", "Why it ran out of memory, in a few sentences"},
+    {"tidemark explain small.json.gz", "What fills the memory, what grows, and what would help"},
     {"tidemark summary small.json.gz", "What filled the memory at the peak"},
     {"tidemark profile --size 2.7B --device virtual:h100-80 --warmup 0 --steps 2",
      "Whether a model fits a card that this machine does not have"},

@@ -6,7 +6,8 @@
 static int64_t begin_of(const tide_snapshot *snapshot, const tide_steps *steps,
                         const tide_step *step) {
     bool is_scope = steps->source == TIDE_STEPS_RECORDED || steps->source == TIDE_STEPS_PROFILER;
-    return is_scope ? snapshot->scopes[step->scope].begin_ns : snapshot->events[step->first].time_ns;
+    return is_scope ? snapshot->scopes[step->scope].begin_ns
+                    : snapshot->events[step->first].time_ns;
 }
 
 static int64_t end_of(const tide_snapshot *snapshot, const tide_steps *steps,

@@ -10,8 +10,8 @@
 typedef struct finder {
     const tide_snapshot *snapshot; /* borrowed */
     tide_steps *steps;             /* borrowed; filled */
-    uint32_t *of_scope; /* owned; number of the outermost step around each scope, TIDE_NONE */
-    size_t capacity;    /* of the steps */
+    uint32_t *of_scope;    /* owned; number of the outermost step around each scope, TIDE_NONE */
+    size_t capacity;       /* of the steps */
     const char *optimizer; /* TIDE_STEPS_OPTIMIZER: the annotation that ends a step; NULL: not met
                               yet */
 } finder;

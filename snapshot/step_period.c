@@ -6,9 +6,9 @@
 #include "snapshot/step_finder.h"
 
 enum {
-    LEAST_PERIODS = 3,  /* fewer may repeat by chance */
-    LEAST_ALLOCS = 4,   /* of a period */
-    N_CANDIDATES = 16   /* periods that are tried */
+    LEAST_PERIODS = 3, /* fewer may repeat by chance */
+    LEAST_ALLOCS = 4,  /* of a period */
+    N_CANDIDATES = 16  /* periods that are tried */
 };
 
 /* The site of an allocation without a call stack, in a recording that has stacks. */
@@ -23,7 +23,8 @@ typedef struct sequence {
     bool has_stacks; /* most of them have one */
 } sequence;
 
-/* Allocations that repeat: each from `begin` + `period` to `end` - 1 is as the one a period before. */
+/* Allocations that repeat: each from `begin` + `period` to `end` - 1 is as the one a period before.
+ */
 typedef struct run {
     size_t period, begin, end;
 } run;
@@ -50,7 +51,7 @@ static tide_status read_sequence(sequence *seq, const tide_snapshot *snapshot, s
         const tide_event *row = &snapshot->events[i];
         if (is_alloc(snapshot, i, device)) {
             seq->rows[n] = i;
-            seq->sites[n++] = !seq->has_stacks         ? row->block_bytes
+            seq->sites[n++] = !seq->has_stacks          ? row->block_bytes
                               : row->stack != TIDE_NONE ? row->stack
                                                         : NO_STACK_SITE;
         }
@@ -250,18 +251,42 @@ static size_t lowest_phase(const sequence *seq, const run *found, const int64_t 
     return lowest;
 }
 
-static tide_status add_steps(tide_steps *steps, const sequence *seq, const run *found,
-                             size_t first, size_t n_events) {
+/* Rows of the device behind the last allocation of the step that begins at `i`. */
+static size_t n_rows_behind(const tide_snapshot *snapshot, const sequence *seq, const run *found,
+                            size_t i, size_t device) {
+    size_t next = i + found->period;
+    size_t end = next < seq->n ? seq->rows[next] : snapshot->n_events;
+    size_t n = 0;
+    for (size_t row = seq->rows[next - 1] + 1; row < end; row++) {
+        n += snapshot->events[row].device == device;
+    }
+    return n;
+}
+
+/* Whether the recording ends within the step, before the releases that come behind the last
+ * allocation of the step before it. */
+static bool is_cut(const tide_snapshot *snapshot, const sequence *seq, const run *found, size_t i,
+                   size_t device) {
+    return i + found->period >= seq->n && i >= found->begin + found->period &&
+           n_rows_behind(snapshot, seq, found, i, device) <
+               n_rows_behind(snapshot, seq, found, i - found->period, device);
+}
+
+static tide_status add_steps(tide_steps *steps, const tide_snapshot *snapshot, const sequence *seq,
+                             const run *found, size_t first) {
     size_t capacity = 0;
     for (size_t i = first; i + found->period <= found->end; i += found->period) {
         size_t next = i + found->period;
-        TIDE_TRY(tide_steps_add(steps, &capacity,
-                                (tide_step){.scope = TIDE_NONE,
-                                            .number = (int64_t)steps->n_steps,
-                                            .first = seq->rows[i],
-                                            .last = (next < seq->n ? seq->rows[next] : n_events) - 1,
-                                            .differs = -1,
-                                            .differs_from = -1}));
+        size_t end = next < seq->n ? seq->rows[next] : snapshot->n_events;
+        TIDE_TRY(
+            tide_steps_add(steps, &capacity,
+                           (tide_step){.scope = TIDE_NONE,
+                                       .number = (int64_t)steps->n_steps,
+                                       .is_open = is_cut(snapshot, seq, found, i, steps->device),
+                                       .first = seq->rows[i],
+                                       .last = end - 1,
+                                       .differs = -1,
+                                       .differs_from = -1}));
     }
     return TIDE_OK;
 }
@@ -290,8 +315,8 @@ static tide_status best_run(const tide_snapshot *snapshot, const sequence *seq,
     for (size_t i = 0; i < n_tried; i++) {
         run found = longest_run(seq, (size_t)tried[i].period);
         size_t n = found.end - found.begin;
-        bool is_longer = n > best.end - best.begin ||
-                         (n == best.end - best.begin && found.period < best.period);
+        bool is_longer =
+            n > best.end - best.begin || (n == best.end - best.begin && found.period < best.period);
         if (is_longer && is_steps(snapshot, seq, &found, bytes, counts)) {
             best = found;
         }
@@ -311,8 +336,7 @@ static tide_status infer(tide_steps *steps, const tide_snapshot *snapshot, const
     steps->source = TIDE_STEPS_INFERRED;
     steps->n_period_allocs = best.period;
     steps->period_share = (double)(best.end - best.begin) / (double)seq->n;
-    return add_steps(steps, seq, &best, best.begin + lowest_phase(seq, &best, bytes),
-                     snapshot->n_events);
+    return add_steps(steps, snapshot, seq, &best, best.begin + lowest_phase(seq, &best, bytes));
 }
 
 tide_status tide_steps_infer(tide_steps *steps, const tide_snapshot *snapshot,

@@ -31,16 +31,16 @@ typedef enum tide_step_source {
 } tide_step_source;
 
 typedef struct tide_step {
-    uint32_t scope; /* row of the table of scopes; TIDE_NONE: no scope stands for the step */
-    int64_t number; /* as the recording numbers it, else from 0 on; -1: it has none */
-    bool is_warmup;         /* named so */
-    bool is_open;           /* the recording ends within it, so that its figures are too low */
-    bool is_compared;       /* with the measured step before it; false for the first */
-    bool repeats;           /* is_compared: the same actions on the same sizes in the same order */
-    size_t first, last;     /* its first and last row of the event table on the device */
-    int64_t differs;        /* its first row that does not repeat; -1: it lacks one, or repeats */
-    int64_t differs_from;   /* the row of the step before that it should be; -1: there is none */
-    int64_t n_rows;         /* about blocks */
+    uint32_t scope;       /* row of the table of scopes; TIDE_NONE: no scope stands for the step */
+    int64_t number;       /* as the recording numbers it, else from 0 on; -1: it has none */
+    bool is_warmup;       /* named so */
+    bool is_open;         /* the recording ends within it, so that its figures are too low */
+    bool is_compared;     /* with the measured step before it; false for the first */
+    bool repeats;         /* is_compared: the same actions on the same sizes in the same order */
+    size_t first, last;   /* its first and last row of the event table on the device */
+    int64_t differs;      /* its first row that does not repeat; -1: it lacks one, or repeats */
+    int64_t differs_from; /* the row of the step before that it should be; -1: there is none */
+    int64_t n_rows;       /* about blocks */
     int64_t n_segment_rows; /* about segments: what it bought and gave back */
     int64_t peak_bytes;     /* highest allocated bytes after one of its rows */
     int64_t end_bytes;      /* allocated after its last row */
@@ -52,8 +52,8 @@ typedef struct tide_steps {
     size_t device;           /* index of the device */
     tide_step_source source; /* valid if there are steps */
     size_t n_period_allocs;  /* TIDE_STEPS_INFERRED: allocations of each step */
-    double period_share;     /* TIDE_STEPS_INFERRED: allocations that repeat, of all on the device */
-    tide_step *steps;        /* owned; by their first rows */
+    double period_share; /* TIDE_STEPS_INFERRED: allocations that repeat, of all on the device */
+    tide_step *steps;    /* owned; by their first rows */
     size_t n_steps;
     size_t first_measured; /* index of the first that is neither warm-up nor open; n_steps: there is
                               none */

@@ -86,8 +86,8 @@ static bool is_below_program(const char *file) {
 bool tide_frame_is_user(const tide_snapshot *snapshot, uint32_t frame) {
     char file[FILE_TEXT];
     normalise(tide_snapshot_text(snapshot, snapshot->frames[frame].file), file);
-    return is_python(file) && (is_named_own(snapshot, file) ||
-                               (package_of(file) == NULL && !is_below_program(file)));
+    return is_python(file) &&
+           (is_named_own(snapshot, file) || (package_of(file) == NULL && !is_below_program(file)));
 }
 
 /* A line of a package that a program uses for its model, such as a library of layers. */

@@ -19,10 +19,10 @@ extern "C" {
 
 /* The blocks of one line. */
 typedef struct tide_user_line {
-    uint32_t frame;  /* as tide_user_frame finds it; TIDE_NONE: without a call stack */
-    bool is_older;   /* frame TIDE_NONE: allocated before the recording */
-    uint32_t stack;  /* of the largest of them; TIDE_NONE */
-    int64_t bytes;   /* whole blocks */
+    uint32_t frame; /* as tide_user_frame finds it; TIDE_NONE: without a call stack */
+    bool is_older;  /* frame TIDE_NONE: allocated before the recording */
+    uint32_t stack; /* of the largest of them; TIDE_NONE */
+    int64_t bytes;  /* whole blocks */
     int64_t requested_bytes;
     int64_t n_blocks;
     uint64_t largest_bytes; /* of the block that gives the stack */

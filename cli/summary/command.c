@@ -5,13 +5,13 @@
 #include <string.h>
 
 #include "cli/cli.h"
-#include "cli/explain/verdict.h"
 #include "cli/load.h"
 #include "cli/report_options.h"
 #include "cli/snapshot_words.h"
 #include "cli/summary/kernels.h"
 #include "cli/summary/origin.h"
 #include "cli/summary/settings.h"
+#include "cli/summary/verdict.h"
 #include "cli/summary/view.h"
 #include "common/bytes.h"
 #include "common/plural.h"

@@ -94,8 +94,8 @@ static void write_table(const tide_summary_view *of, const tide_user_lines *line
 
 tide_status tide_summary_user_frames(const tide_summary_view *of) {
     tide_user_lines lines;
-    tide_status status = tide_user_lines_init(&lines, of->snapshot, &of->device->peak,
-                                              tide_hostmem_default());
+    tide_status status =
+        tide_user_lines_init(&lines, of->snapshot, &of->device->peak, tide_hostmem_default());
     if (status == TIDE_OK) {
         write_table(of, &lines);
     }

@@ -17,8 +17,8 @@ static tide_status find_instant(const tide_snapshot *snapshot, const tide_lifeti
 }
 
 tide_status tide_summary_view_init(tide_summary_view *view, tide_report *report,
-                                   const tide_snapshot *snapshot,
-                                   const tide_summary_choice *choice, tide_error *error) {
+                                   const tide_snapshot *snapshot, const tide_summary_choice *choice,
+                                   tide_error *error) {
     tide_instant at;
     *view = (tide_summary_view){.report = report, .snapshot = snapshot};
     if (choice->device != TIDE_ANY_DEVICE && choice->device >= snapshot->n_devices) {
@@ -33,9 +33,8 @@ tide_status tide_summary_view_init(tide_summary_view *view, tide_report *report,
     TIDE_TRY(tide_summary_create_from(snapshot, view->lifetimes, &at, &view->own.summary, error));
     view->device = &view->own.summary->devices[at.device];
     view->device_number = at.device;
-    view->is_peak =
-        at.event == view->lifetimes->devices[at.device].max[TIDE_MAX_ALLOCATED].event;
-    view->when = view->is_peak ? "at the peak"
+    view->is_peak = at.event == view->lifetimes->devices[at.device].max[TIDE_MAX_ALLOCATED].event;
+    view->when = view->is_peak  ? "at the peak"
                  : at.event < 0 ? "before the first event"
                                 : tide_report_text(report, "at event %" PRId64, at.event);
     return TIDE_OK;

@@ -90,8 +90,8 @@ static void without_one_the_gradient_or_the_first_outside_the_allocator(void **s
 
 static void code_below_the_named_folder_is_the_users(void **state) {
     (void)state;
-    static const char FRAMES[] = FRAME("attention", "/v/site-packages/mine/qwen.py",
-                                       "3") ", " FRAME("main", "run.py", "1");
+    static const char FRAMES[] =
+        FRAME("attention", "/v/site-packages/mine/qwen.py", "3") ", " FRAME("main", "run.py", "1");
     assert_frame_below("/v/site-packages/mine", FRAMES, "attention (qwen.py:3)");
     assert_frame_below("/v/site-packages/mine/", FRAMES, "attention (qwen.py:3)");
     assert_frame_below("/v/site-packages/min", FRAMES, "main (run.py:1)");

@@ -1,4 +1,4 @@
-#include "cli/explain/verdict.h"
+#include "cli/summary/verdict.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -66,8 +66,7 @@ static tide_status say_filled(const tide_summary_view *of) {
     char words[WORDS_BYTES];
     tide_text text = tide_text_in(words, sizeof(words));
     tide_user_lines lines;
-    tide_status status =
-        tide_user_lines_init(&lines, of->snapshot, peak, of->lifetimes->mem);
+    tide_status status = tide_user_lines_init(&lines, of->snapshot, peak, of->lifetimes->mem);
     if (status == TIDE_OK && peak->n_blocks > 0) {
         add_lines(of, &lines, &text);
         tide_report_say(of->report, "filled", "%s allocated %s: %s.",
@@ -104,12 +103,14 @@ static void add_unexplained(const tide_summary_view *of, tide_text *to) {
     int64_t without_stack = 0;
     count_unexplained(of, &older, &without_stack);
     if (older > 0) {
-        tide_text_add_item(to, "; ", "who allocated %s before the recording began (start it before "
+        tide_text_add_item(to, "; ",
+                           "who allocated %s before the recording began (start it before "
                            "the model is built)",
                            tide_report_bytes(of->report, older));
     }
     if (without_stack > 0) {
-        tide_text_add_item(to, "; ", "which line allocated %s without a call stack (record with "
+        tide_text_add_item(to, "; ",
+                           "which line allocated %s without a call stack (record with "
                            "stacks='all')",
                            tide_report_bytes(of->report, without_stack));
     }

@@ -2,7 +2,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "cli/explain/verdict.h"
+#include "cli/summary/verdict.h"
 #include "cli/snapshot_words.h"
 #include "common/bytes.h"
 #include "common/plural.h"
@@ -55,8 +55,7 @@ static const char *whose_limit(const tide_summary_view *of) {
     if (limit < 0 || (total >= 0 && limit >= total)) {
         return "on the device";
     }
-    return tide_report_text(of->report, "of the limit of %s",
-                            tide_report_bytes(of->report, limit));
+    return tide_report_text(of->report, "of the limit of %s", tide_report_bytes(of->report, limit));
 }
 
 static void say_cause(const tide_summary_view *of, const free_blocks *blocks) {
@@ -76,11 +75,11 @@ static void say_cause(const tide_summary_view *of, const free_blocks *blocks) {
                         "for this request: it belongs to another stream or another pool.",
                         largest);
     } else {
-        tide_report_say(of->report, "oom_cause",
-                        "Fragmentation is to blame: %s of reserved memory were free, but in %" PRId64
-                        " %s, the largest of %s.",
-                        cached, blocks->n, tide_plural((uint64_t)blocks->n, "piece", "pieces"),
-                        largest);
+        tide_report_say(
+            of->report, "oom_cause",
+            "Fragmentation is to blame: %s of reserved memory were free, but in %" PRId64
+            " %s, the largest of %s.",
+            cached, blocks->n, tide_plural((uint64_t)blocks->n, "piece", "pieces"), largest);
     }
 }
 
@@ -93,19 +92,23 @@ tide_status tide_say_oom(const tide_summary_view *of) {
     bool is_end = strcmp(of->snapshot->run.outcome, TIDE_SNAPSHOT_OOM) == 0;
     const char *again = "";
     if (device->n_oom > 1) {
-        again = tide_report_text(of->report, " It ran out %" PRId64 " times in all.",
-                                 device->n_oom);
+        again =
+            tide_report_text(of->report, " It ran out %" PRId64 " times in all.", device->n_oom);
     }
     bool is_unlimited = device->oom_free_bytes < 0;
     tide_report_say(of->report, "oom",
-                    "Out of memory at event %" PRId64 "%s: %s asked for %s; %s%s were free.%s",
+                    "Out of memory at event %" PRId64 "%s: %s asked for %s; %s%s were free%s.%s",
                     device->oom_event, is_end ? ", where the run ended" : "", who_asked(of, row),
                     tide_report_bytes(of->report, device->oom_requested_bytes),
-                    is_unlimited ? "unlimited bytes "
-                                 : tide_report_text(of->report, "%s ",
-                                                    tide_report_bytes(of->report,
-                                                                      device->oom_free_bytes)),
-                    whose_limit(of), again);
+                    is_unlimited
+                        ? "unlimited bytes "
+                        : tide_report_text(of->report, "%s ",
+                                           tide_report_bytes(of->report, device->oom_free_bytes)),
+                    whose_limit(of),
+                    !is_unlimited && device->oom_free_bytes >= device->oom_requested_bytes
+                        ? ", too little for a new segment"
+                        : "",
+                    again);
     if (is_unlimited) {
         return TIDE_OK;
     }

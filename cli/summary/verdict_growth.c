@@ -2,7 +2,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "cli/explain/verdict.h"
+#include "cli/summary/verdict.h"
 #include "cli/snapshot_words.h"
 #include "common/map.h"
 #include "common/plural.h"
@@ -16,15 +16,16 @@ enum { PLACE_BYTES = 512, NAME_BYTES = 96, LEAST_STEPS = 3, SHOWN_LINES = 2 };
 /* The measured steps, without those that are open. */
 typedef struct measured {
     const tide_step *first, *last;
+    size_t end; /* index of the step behind the last */
     int64_t n;
 } measured;
 
 /* What one line of the program keeps. */
 typedef struct line {
-    uint64_t key;    /* the user's frame; TIDE_NONE: no call stack */
-    uint32_t stack;  /* of one of its blocks */
-    int64_t change_bytes; /* from the end of the first measured step to that of the last */
-    int64_t n_steps;      /* in which blocks were born that are kept */
+    uint64_t key;                 /* the user's frame; TIDE_NONE: no call stack */
+    uint32_t stack;               /* of one of its blocks */
+    int64_t change_bytes;         /* from the end of the first measured step to that of the last */
+    int64_t n_steps;              /* in which blocks were born that are kept */
     size_t first_step, last_step; /* of these */
 } line;
 
@@ -37,12 +38,13 @@ typedef struct kept_lines {
 } kept_lines;
 
 static measured measured_of(const tide_steps *steps) {
-    measured found = {NULL, NULL, 0};
+    measured found = {NULL, NULL, 0, 0};
     for (size_t i = steps->first_measured; i < steps->n_steps; i++) {
         const tide_step *step = &steps->steps[i];
         if (!step->is_warmup && !step->is_open) {
             found.first = found.n == 0 ? step : found.first;
             found.last = step;
+            found.end = i + 1;
             found.n++;
         }
     }
@@ -86,8 +88,8 @@ static tide_status line_of(kept_lines *kept, const tide_snapshot *snapshot, uint
 static void add_block(line *to, const tide_lifetime *block, const measured *over, size_t step) {
     bool was = tide_lifetime_is_allocated(block, (int64_t)over->first->last);
     bool is = tide_lifetime_is_allocated(block, (int64_t)over->last->last);
-    to->change_bytes += (is ? (int64_t)block->block_bytes : 0) -
-                        (was ? (int64_t)block->block_bytes : 0);
+    to->change_bytes +=
+        (is ? (int64_t)block->block_bytes : 0) - (was ? (int64_t)block->block_bytes : 0);
     if (is && step != SIZE_MAX && step != to->last_step) {
         to->first_step = to->n_steps == 0 ? step : to->first_step;
         to->last_step = step;
@@ -111,10 +113,10 @@ static tide_status collect(kept_lines *kept, const tide_summary_view *of, const 
 }
 
 /* It keeps more in most steps since it began, up to the last. */
-static bool grows(const line *at, const tide_steps *steps) {
-    int64_t n_since = (int64_t)(steps->n_steps - at->first_step);
+static bool grows(const line *at, const measured *over) {
+    int64_t n_since = (int64_t)(over->end - at->first_step);
     return at->change_bytes > 0 && at->n_steps >= LEAST_STEPS && 2 * at->n_steps > n_since &&
-           at->last_step + LEAST_STEPS >= steps->n_steps;
+           at->last_step + LEAST_STEPS >= over->end;
 }
 
 static int by_change(const void *left, const void *right) {
@@ -135,19 +137,20 @@ static const char *name_of(const tide_summary_view *of, const tide_step *step) {
 }
 
 /* "6.00 MiB a step at metrics.py:17 (append_loss), in 60 of 60 steps" */
-static void add_line(const tide_summary_view *of, const tide_steps *steps, const line *at,
-                     tide_text *to) {
+static void add_line(const tide_summary_view *of, const tide_steps *steps, const measured *over,
+                     const line *at, tide_text *to) {
     char place[PLACE_BYTES];
     tide_text text = tide_text_in(place, sizeof(place));
     tide_user_line_add(of->snapshot, at->stack, &text);
     /* The growth is counted from the end of the first measured step on. */
-    size_t from = at->first_step > steps->first_measured ? at->first_step - 1 : steps->first_measured;
-    int64_t n_steps = (int64_t)(steps->n_steps - 1 - from);
-    tide_text_add_item(to, " and ", "by %s a step at %s, in %" PRId64 " of %zu steps since %s",
-                       tide_report_bytes(of->report, at->change_bytes / (n_steps > 0 ? n_steps : 1)),
-                       place[0] != '\0' ? place : "blocks without a call stack", at->n_steps,
-                       steps->n_steps - at->first_step,
-                       name_of(of, &steps->steps[at->first_step]));
+    size_t begun = at->first_step > 0 ? at->first_step - 1 : 0;
+    size_t from = begun > steps->first_measured ? begun : steps->first_measured;
+    int64_t n_steps = (int64_t)(over->end - 1 - from);
+    tide_text_add_item(
+        to, " and ", "by %s a step at %s, in %" PRId64 " of %zu steps since %s",
+        tide_report_bytes(of->report, at->change_bytes / (n_steps > 0 ? n_steps : 1)),
+        place[0] != '\0' ? place : "blocks without a call stack", at->n_steps,
+        over->end - at->first_step, name_of(of, &steps->steps[at->first_step]));
 }
 
 static void say_lines(const tide_summary_view *of, const tide_steps *steps, kept_lines *kept,
@@ -159,8 +162,8 @@ static void say_lines(const tide_summary_view *of, const tide_steps *steps, kept
         qsort(kept->lines, kept->n_lines, sizeof(*kept->lines), by_change);
     }
     for (size_t i = 0; i < kept->n_lines && n_shown < SHOWN_LINES; i++) {
-        if (grows(&kept->lines[i], steps)) {
-            add_line(of, steps, &kept->lines[i], &text);
+        if (grows(&kept->lines[i], over)) {
+            add_line(of, steps, over, &kept->lines[i], &text);
             n_shown++;
         }
     }

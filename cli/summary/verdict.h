@@ -2,8 +2,8 @@
  * ran out of memory, what fills the peak, whether anything grows from step to step, what would
  * help, and what the file cannot tell.
  */
-#ifndef TIDE_CLI_EXPLAIN_VERDICT_H
-#define TIDE_CLI_EXPLAIN_VERDICT_H
+#ifndef TIDE_CLI_SUMMARY_VERDICT_H
+#define TIDE_CLI_SUMMARY_VERDICT_H
 
 #include "cli/summary/view.h"
 #include "common/status.h"

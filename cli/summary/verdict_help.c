@@ -2,7 +2,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "cli/explain/verdict.h"
+#include "cli/summary/verdict.h"
 #include "cli/progress.h"
 #include "common/text.h"
 #include "replay/runs.h"
@@ -52,8 +52,9 @@ static void say_survival(const tide_summary_view *of, const tide_replay_runs *ru
 /* The settings that reserve least; they must save a hundredth of the peak to be worth a word. */
 static void say_saving(const tide_summary_view *of, const tide_replay_runs *runs,
                        const tide_replay_entry *best, const tide_replay_figures *figures) {
+    bool is_other = best != &runs->entries[runs->base];
     int64_t now = runs->recorded_by_device[of->device_number].peak_reserved_bytes;
-    if (figures->n_ooms == 0 && now - figures->peak_reserved_bytes > now / 100) {
+    if (is_other && figures->n_ooms == 0 && now - figures->peak_reserved_bytes > now / 100) {
         tide_report_say(of->report, "help",
                         "To reserve less, set %s: %s of reserved memory instead of %s (replayed).",
                         best->name, tide_report_bytes(of->report, figures->peak_reserved_bytes),

@@ -1,9 +1,9 @@
 /* tidemark explain: the answer in a few sentences. */
 #include "cli/cli.h"
-#include "cli/explain/verdict.h"
 #include "cli/load.h"
 #include "cli/report_options.h"
 #include "cli/snapshot_words.h"
+#include "cli/summary/verdict.h"
 
 typedef struct explain_options {
     tide_report_options report; /* how the report is printed */
@@ -23,9 +23,10 @@ static const tide_option OPTIONS[] = {
 static const tide_option_table TABLE = {
     .command = "explain",
     .operands = "FILE",
-    .intro = "Says in at most eight sentences where the memory of a run goes: whether it ran out\n"
-             "of memory and why, what fills the peak, what grows from step to step, what would\n"
-             "help, and what the file cannot tell. FILE is a snapshot of tidemark's or PyTorch's.\n",
+    .intro =
+        "Says in at most eight sentences where the memory of a run goes: whether it ran out\n"
+        "of memory and why, what fills the peak, what grows from step to step, what would\n"
+        "help, and what the file cannot tell. FILE is a snapshot of tidemark's or PyTorch's.\n",
     .options = OPTIONS,
     .n_options = sizeof(OPTIONS) / sizeof(OPTIONS[0]),
     .min_operands = 1,
