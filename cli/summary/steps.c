@@ -216,7 +216,21 @@ static void leak_row(tide_table *table, const char *name, const tide_kept *item)
              has_steps ? tide_as_count(item->n_steps) : tide_as_none(), tide_as_ratio(per_step));
 }
 
-static void leak_table(const tide_summary_view *of, const tide_kept_list *list) {
+/* Whether a healthy run keeps it, too: what only one step made, which the next one replaces, such
+ * as gradients; without steps, what the categories say of it. */
+static bool is_usual(const tide_kept *item, bool has_steps) {
+    bool is_state = item->category == TIDE_PARAMETER || item->category == TIDE_GRADIENT ||
+                    item->category == TIDE_OPTIMIZER_STATE;
+    return has_steps ? item->n_steps <= 1 : is_state;
+}
+
+static void add_to(tide_kept *sum, const tide_kept *item, size_t *n) {
+    sum->bytes += item->bytes;
+    sum->blocks += item->blocks;
+    ++*n;
+}
+
+static void leak_table(const tide_summary_view *of, const tide_kept_list *list, bool has_steps) {
     tide_table *table =
         tide_report_table(of->report, "leaks", "Never released, by name and call stack");
     TIDE_COLUMNS(table, TIDE_TEXT("name", "name"), TIDE_NUMBER("bytes", "allocated"),
@@ -224,20 +238,29 @@ static void leak_table(const tide_summary_view *of, const tide_kept_list *list) 
                  TIDE_NUMBER("blocks_per_step", "blocks a step"),
                  TIDE_NUMBER("first_event", "first at event"));
     kept_word_columns(table);
-    tide_kept rest = {.bytes = 0};
+    tide_kept rest = {.bytes = 0}, usual = {.bytes = 0};
+    size_t n_shown = 0, n_rest = 0, n_usual = 0;
     for (size_t i = 0; i < list->n_items; i++) {
         const tide_kept *item = &list->items[i];
-        if (i < of->top) {
+        if (is_usual(item, has_steps)) {
+            add_to(&usual, item, &n_usual);
+        } else if (n_shown == of->top) {
+            add_to(&rest, item, &n_rest);
+        } else {
             leak_row(table, tide_summary_name(of, item->name), item);
             TIDE_CELLS(table, tide_as_count(item->first_born));
             kept_words(of, table, item);
-        } else {
-            rest.bytes += item->bytes;
-            rest.blocks += item->blocks;
+            n_shown++;
         }
     }
-    if (list->n_items > of->top) {
-        leak_row(table, tide_report_text(of->report, "(%zu more)", list->n_items - of->top), &rest);
+    if (n_rest > 0) {
+        leak_row(table, tide_report_text(of->report, "(%zu more)", n_rest), &rest);
+    }
+    if (n_usual > 0) {
+        leak_row(table,
+                 has_steps ? "(of one step, which the next one replaces)"
+                           : "(parameters, gradients and optimizer state)",
+                 &usual);
     }
 }
 
@@ -287,7 +310,7 @@ static tide_status add_leaks(const tide_summary_view *of, const tide_steps *step
     TIDE_TRY(tide_steps_leaks(steps, of->lifetimes, warm, &list));
     say_leaks(of, &list, warm);
     if (list.n_items > 0) {
-        leak_table(of, &list);
+        leak_table(of, &list, steps->n_steps > 0);
     }
     tide_kept_list_fini(&list);
     return TIDE_OK;
