@@ -249,10 +249,11 @@ test('leaves hold every block once, with the whole path', () => {
 });
 
 /** A snapshot with frames only: [function, file, line], innermost first. */
-function stackOf(frames) {
+function stackOf(frames, userPath = '') {
   const strings = [];
   const text = (value) => (strings.includes(value) ? strings.indexOf(value) : strings.push(value) - 1);
   const snapshot = {
+    userPath,
     strings,
     frames: { function: [], file: [], line: [] },
     stacks: { parent: [], frame: [] },
@@ -267,8 +268,8 @@ function stackOf(frames) {
   return snapshot;
 }
 
-const told = (frames) => {
-  const snapshot = stackOf(frames);
+const told = (frames, userPath = '') => {
+  const snapshot = stackOf(frames, userPath);
   return frameText(snapshot, representativeFrames(snapshot)[frames.length - 1]);
 };
 
@@ -291,6 +292,18 @@ test('the innermost frame of the user stands for a stack', () => {
       ['mine', '/x/site-packages/mymodel/net.py', 5],
     ]),
     'mine (net.py:5)',
+  );
+  const packages = [...library, ['mine', '/x/dist-packages/mymodel/net.py', 5], ['main', 'run.py', 1]];
+  assert.equal(told(packages), 'main (run.py:1)');
+  for (const folder of ['/x/dist-packages/mymodel', '/x/dist-packages/mymodel/'])
+    assert.equal(told(packages, folder), 'mine (net.py:5)');
+  assert.equal(told(packages, '/x/dist-packages/my'), 'main (run.py:1)');
+  assert.equal(
+    told([
+      ['w', 'C:\\Python311\\Lib\\contextlib.py', 3],
+      ['f', 'C:\\x\\a.py', 1],
+    ]),
+    'f (a.py:1)',
   );
   assert.equal(
     told([
@@ -370,7 +383,9 @@ test('packages below every training program are those of the command line', () =
       ['inner', `/x/site-packages/${name}/a.py`, 1],
       ['mine', '/home/me/train.py', 2],
     ];
-    assert.equal(told(frames), name === 'mymodel' ? 'inner (a.py:1)' : 'mine (train.py:2)', name);
+    assert.equal(told(frames), 'mine (train.py:2)', name);
+    const inside = [['leaf', '/x/site-packages/torch/a.py', 3], frames[0]];
+    assert.equal(told(inside), name === 'mymodel' ? 'inner (a.py:1)' : 'leaf (a.py:3)', name);
   }
 });
 
