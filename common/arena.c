@@ -25,7 +25,7 @@ void tide_arena_fini(tide_arena *arena) {
     *arena = (tide_arena){.mem = arena->mem};
 }
 
-void *tide_arena_alloc(tide_arena *arena, size_t n_items, size_t item_bytes) {
+void *tide_arena_alloc_raw(tide_arena *arena, size_t n_items, size_t item_bytes) {
     /* Half of the range, so that rounding up and the header below cannot overflow either. */
     if (item_bytes != 0 && n_items > (SIZE_MAX / 2) / item_bytes) {
         return NULL;
@@ -46,12 +46,19 @@ void *tide_arena_alloc(tide_arena *arena, size_t n_items, size_t item_bytes) {
     }
     void *memory = (unsigned char *)(arena->newest + 1) + arena->n_used;
     arena->n_used += n_wanted;
-    memset(memory, 0, n_wanted);
+    return memory;
+}
+
+void *tide_arena_alloc(tide_arena *arena, size_t n_items, size_t item_bytes) {
+    void *memory = tide_arena_alloc_raw(arena, n_items, item_bytes);
+    if (memory != NULL) {
+        memset(memory, 0, n_items * item_bytes);
+    }
     return memory;
 }
 
 void *tide_arena_copy(tide_arena *arena, const void *items, size_t n_items, size_t item_bytes) {
-    void *copy = tide_arena_alloc(arena, n_items, item_bytes);
+    void *copy = tide_arena_alloc_raw(arena, n_items, item_bytes);
     if (copy != NULL && n_items > 0) {
         memcpy(copy, items, n_items * item_bytes);
     }
@@ -59,9 +66,10 @@ void *tide_arena_copy(tide_arena *arena, const void *items, size_t n_items, size
 }
 
 char *tide_arena_text_n(tide_arena *arena, const char *text, size_t n_bytes) {
-    char *copy = tide_arena_alloc(arena, n_bytes + 1, 1);
+    char *copy = tide_arena_alloc_raw(arena, n_bytes + 1, 1);
     if (copy != NULL) {
         memcpy(copy, text, n_bytes);
+        copy[n_bytes] = '\0';
     }
     return copy;
 }

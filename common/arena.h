@@ -29,6 +29,8 @@ void tide_arena_fini(tide_arena *arena);
 /* Zeroed memory, aligned to 16 bytes. NULL when there is none or the product overflows. 0 items
  * give a valid pointer. */
 void *tide_arena_alloc(tide_arena *arena, size_t n_items, size_t item_bytes);
+/* The same without zeros, for memory that is written before it is read. */
+void *tide_arena_alloc_raw(tide_arena *arena, size_t n_items, size_t item_bytes);
 
 /* A copy of the items; NULL when there is no memory. `items` may be NULL if n_items is 0. */
 void *tide_arena_copy(tide_arena *arena, const void *items, size_t n_items, size_t item_bytes);

@@ -28,21 +28,90 @@ static const tide_pytorch_key KEYS[N_KEYS] = {
 
 /* The event that is being read. */
 typedef struct event_part {
-    tide_pickle_value values[N_KEYS];
-    const tide_pytorch_place *at; /* of its dict */
+    tide_pickle_value values[N_KEYS + 1]; /* behind the known keys': that of an unknown one */
+    const tide_pytorch_place *at;         /* of its dict */
     tide_event *row;
     tide_pytorch_extra *extra;
 } event_part;
+
+/* ---- keys ---- */
+
+static bool has_shape(const tide_pytorch_shape *shape, const tide_pickle_container *dict) {
+    if (shape->n_keys == 0 || dict->n_items != 2 * shape->n_keys) {
+        return false;
+    }
+    for (size_t i = 0; i < shape->n_keys; i++) {
+        if (dict->items[2 * i] != shape->keys[i]) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* The number of a key among those of an event; N_KEYS: an unknown one. */
+static uint8_t place_of(const tide_pytorch_import *in, tide_pickle_value key) {
+    uint8_t place = 0;
+    while (place < N_KEYS && !tide_pytorch_is(in, key, KEYS[place].text)) {
+        place++;
+    }
+    return place;
+}
+
+static void learn_shape(tide_pytorch_import *in, const tide_pickle_container *dict) {
+    tide_pytorch_shape *shape = &in->shape;
+    shape->n_keys = dict->n_items <= 2 * TIDE_PYTORCH_SHAPE_KEYS ? dict->n_items / 2 : 0;
+    for (size_t i = 0; i < shape->n_keys; i++) {
+        shape->keys[i] = dict->items[2 * i];
+        shape->places[i] = place_of(in, shape->keys[i]);
+    }
+}
+
+/* The same as tide_pytorch_dict, which compares the texts of all keys. */
+static tide_status read_values(tide_pytorch_import *in, tide_pickle_value value,
+                               tide_pytorch_place *at, tide_pickle_value *values) {
+    const tide_pytorch_shape *shape = &in->shape;
+    if (tide_pickle_kind_of(in->pickle, value) != TIDE_PICKLE_DICT) {
+        return tide_pytorch_dict(in, value, at, KEYS, N_KEYS, values);
+    }
+    const tide_pickle_container *dict = tide_pickle_items(in->pickle, value);
+    if (!has_shape(shape, dict)) {
+        learn_shape(in, dict);
+        return tide_pytorch_dict(in, value, at, KEYS, N_KEYS, values);
+    }
+    at->offset = dict->offset;
+    memset(values, 0, N_KEYS * sizeof(*values));
+    for (size_t i = 0; i < shape->n_keys; i++) {
+        values[shape->places[i]] = dict->items[2 * i + 1];
+    }
+    return TIDE_OK;
+}
+
+/* ---- values ---- */
+
+static bool is_known_action(const tide_pytorch_import *in, const event_part *of) {
+    for (uint8_t action = 0; action < TIDE_N_ACTIONS; action++) {
+        if (in->action_texts[action] != 0 && in->action_texts[action] == of->values[KEY_ACTION]) {
+            of->row->action = action;
+            return true;
+        }
+    }
+    return false;
+}
 
 /* An action that tidemark does not know becomes a mark with the action as its name. */
 static tide_status read_action(tide_pytorch_import *in, const event_part *of) {
     tide_pytorch_place at = {.up = of->at, .key = "action"};
     uint32_t string = 0;
+    if (is_known_action(in, of)) {
+        return TIDE_OK;
+    }
     TIDE_TRY(tide_pytorch_string(in, of->values[KEY_ACTION], &at, &string));
     int action = tide_action_from_name(tide_strings_text(&in->strings, string));
     if (action < 0 || action == TIDE_ACTION_MARK) {
         action = TIDE_ACTION_MARK;
         of->row->name = string;
+    } else {
+        in->action_texts[action] = of->values[KEY_ACTION];
     }
     of->row->action = (uint8_t)action;
     return TIDE_OK;
@@ -167,7 +236,7 @@ static tide_status read_texts(tide_pytorch_import *in, const event_part *of) {
 static tide_status read_event(tide_pytorch_import *in, size_t device, tide_pickle_value value,
                               tide_pytorch_place *at, size_t row) {
     event_part of = {.at = at, .row = &in->rows[row], .extra = &in->extras[row]};
-    TIDE_TRY(tide_pytorch_dict(in, value, at, KEYS, N_KEYS, of.values));
+    TIDE_TRY(read_values(in, value, at, of.values));
     *of.row = (tide_event){
         .stack = TIDE_NONE, .scope = TIDE_NONE, .name = TIDE_NONE, .device = (uint8_t)device};
     TIDE_TRY(read_action(in, &of));
@@ -177,6 +246,8 @@ static tide_status read_event(tide_pytorch_import *in, size_t device, tide_pickl
     TIDE_TRY(tide_pytorch_stream(in, device, of.values[KEY_STREAM], at, &of.row->stream));
     return tide_pytorch_stack(in, of.values[KEY_FRAMES], at, &of.row->stack);
 }
+
+/* ---- rows ---- */
 
 /* A free that was requested and completed without another event in between becomes one row. */
 static bool is_one_free(const tide_pytorch_import *in, size_t requested, size_t completed) {

@@ -145,7 +145,6 @@ static void import_fini(tide_pytorch_import *in) {
     mem->release(mem->ctx, in->extras);
     mem->release(mem->ctx, in->buffer);
     tide_stack_tree_fini(&in->stacks);
-    tide_map_fini(&in->string_of);
     tide_strings_fini(&in->strings);
     tide_arena_fini(&in->scratch);
     mem->release(mem->ctx, in);
@@ -163,12 +162,12 @@ static tide_status import_tree(tide_pickle *pickle, read_tree read, const tide_s
         return TIDE_NO_MEMORY;
     }
     in->pickle = pickle;
+    pickle->repeats = TIDE_PYTORCH_MADE_STACK;
     in->snapshot = snapshot;
     in->mem = mem;
     in->error = error;
     tide_arena_init(&in->scratch, mem);
     tide_strings_init(&in->strings, mem);
-    tide_map_init(&in->string_of, mem);
     tide_stack_tree_init(&in->stacks, mem);
     const tide_pickle_taker taker = {.take = tide_pytorch_take, .ctx = in};
     tide_status status = read(pickle, source, &taker, error);

@@ -26,7 +26,8 @@ enum {
     /* Nodes of call stacks that any file may have, and for each event and block: the list of an
      * event's frames may be the same few frames in ever new orders. */
     TIDE_PYTORCH_FREE_NODES = 1 << 18,
-    TIDE_PYTORCH_ROW_NODES = 32
+    TIDE_PYTORCH_ROW_NODES = 32,
+    TIDE_PYTORCH_SHAPE_KEYS = 16 /* of an event, PyTorch's have 8 to 10 */
 };
 
 /* The allocator refuses requests of 2^60 bytes and more; addresses of devices have 57 bits at most.
@@ -35,7 +36,11 @@ enum {
 #define TIDE_PYTORCH_MAX_ADDRESS (INT64_C(1) << 61)
 
 /* What a container that has been read stands for. */
-enum { TIDE_PYTORCH_MADE_FRAME = 1, TIDE_PYTORCH_MADE_STACK };
+enum {
+    TIDE_PYTORCH_MADE_FRAME = 1,
+    TIDE_PYTORCH_MADE_STACK,
+    TIDE_PYTORCH_MADE_ODD_STACK /* a stack with something odd in it, which counts each time */
+};
 
 /* What scopes that stand for texts of events are called: the text follows. */
 #define TIDE_PYTORCH_METADATA "metadata: "
@@ -66,6 +71,13 @@ typedef struct tide_pytorch_extra {
     uint32_t metadata; /* user_metadata without the tensor's name */
 } tide_pytorch_extra;
 
+/* The keys of the last event's dict: the next one has the same as a rule, in the same order. */
+typedef struct tide_pytorch_shape {
+    tide_pickle_value keys[TIDE_PYTORCH_SHAPE_KEYS];
+    uint8_t places[TIDE_PYTORCH_SHAPE_KEYS]; /* of their values among those of an event */
+    size_t n_keys;                           /* 0: none is known */
+} tide_pytorch_shape;
+
 typedef struct tide_pytorch_import {
     tide_pickle *pickle;     /* borrowed */
     tide_snapshot *snapshot; /* borrowed; filled */
@@ -74,7 +86,6 @@ typedef struct tide_pytorch_import {
     tide_arena scratch;      /* what is needed until the end of the import */
     tide_strings strings;
     tide_category_list categories; /* names are among the strings */
-    tide_map string_of;            /* a text's value -> its string */
     tide_stack_tree stacks;
     char *buffer; /* owned: for a text at hand */
     size_t buffer_capacity;
@@ -95,10 +106,12 @@ typedef struct tide_pytorch_import {
     size_t device;                               /* the one whose rows come last */
     tide_pickle_value traces[TIDE_PYTORCH_MAX_DEVICES]; /* lists whose events were taken; 0 */
     size_t n_taken_events[TIDE_PYTORCH_MAX_DEVICES];    /* from those lists */
-    size_t n_traces;                                    /* of those lists */
-    tide_pickle_value segments;                         /* the list whose segments were taken; 0 */
-    size_t n_taken_segments;                            /* from that list */
-    tide_pytorch_state start, end;                      /* all devices */
+    tide_pytorch_shape shape;
+    tide_pickle_value action_texts[TIDE_N_ACTIONS]; /* texts of actions, as far as they occurred */
+    size_t n_traces;                                /* of those lists */
+    tide_pickle_value segments;                     /* the list whose segments were taken; 0 */
+    size_t n_taken_segments;                        /* from that list */
+    tide_pytorch_state start, end;                  /* all devices */
     uint64_t *end_row; /* in scratch: the alloc row of each block of end, + 1; 0: none */
     /* Settings that block sizes depend on. */
     uint64_t roundup_divisions[16]; /* of [1, 2), [2, 4) ... MiB; 0: off */

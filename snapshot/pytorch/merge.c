@@ -330,7 +330,7 @@ static void find_zero(merger *m) {
 static tide_status merge_rows(merger *m) {
     tide_snapshot *snapshot = m->in->snapshot;
     size_t n_rows = m->in->first_row[m->in->n_devices];
-    tide_event *events = tide_arena_alloc(&snapshot->arena, n_rows, sizeof(*events));
+    tide_event *events = tide_arena_alloc_raw(&snapshot->arena, n_rows, sizeof(*events));
     if (events == NULL) {
         return TIDE_NO_MEMORY;
     }

@@ -25,8 +25,8 @@ tide_status tide_pickle_fail(const tide_pickle_machine *machine, tide_status sta
                            machine->opcode_name, message);
 }
 
-tide_status tide_pickle_take(tide_pickle_machine *machine, size_t n_bytes,
-                             const unsigned char **ret_data) {
+tide_status tide_pickle_take_more(tide_pickle_machine *machine, size_t n_bytes,
+                                  const unsigned char **ret_data) {
     tide_window *window = &machine->window;
     if (!tide_window_has(window, machine->at, n_bytes, machine->error)) {
         return window->status != TIDE_OK
@@ -35,9 +35,7 @@ tide_status tide_pickle_take(tide_pickle_machine *machine, size_t n_bytes,
                                       "the file is truncated: %zu bytes follow, %zu are needed",
                                       window->end - machine->at, n_bytes);
     }
-    *ret_data = (const unsigned char *)window->bytes + (machine->at - window->begin);
-    machine->at += n_bytes;
-    return TIDE_OK;
+    return tide_pickle_take(machine, n_bytes, ret_data);
 }
 
 static tide_status array_reserve(tide_pickle_machine *machine, tide_pickle_array *array,
@@ -49,7 +47,7 @@ static tide_status array_reserve(tide_pickle_machine *machine, tide_pickle_array
     return status;
 }
 
-tide_status tide_pickle_push(tide_pickle_machine *machine, tide_pickle_value value) {
+tide_status tide_pickle_push_more(tide_pickle_machine *machine, tide_pickle_value value) {
     if (machine->stack.n == TIDE_PICKLE_STACK) {
         return tide_pickle_fail(machine, TIDE_LIMIT,
                                 "more than the limit of %d values on the stack", TIDE_PICKLE_STACK);
@@ -156,13 +154,15 @@ tide_status tide_pickle_memo_put(tide_pickle_machine *machine, size_t number) {
                                 "memo number %zu: %zu bytes of a pickle need none so high", number,
                                 machine->at);
     }
-    size_t old = machine->memo.capacity;
-    TIDE_TRY(array_reserve(machine, &machine->memo, number + 1));
-    memset(machine->memo.values + old, 0,
-           (machine->memo.capacity - old) * sizeof(*machine->memo.values));
+    if (number >= machine->n_memo) {
+        TIDE_TRY(array_reserve(machine, &machine->memo, number + 1));
+        memset(machine->memo.values + machine->n_memo, 0,
+               (number + 1 - machine->n_memo) * sizeof(*machine->memo.values));
+        machine->n_memo = number + 1;
+    }
+    machine->memo_is_final = machine->memo_is_final && machine->memo.values[number] == 0;
     machine->memo.values[number] = value;
     tide_pickle_share(machine, value);
-    machine->n_memo = number + 1 > machine->n_memo ? number + 1 : machine->n_memo;
     return TIDE_OK;
 }
 
@@ -231,7 +231,7 @@ tide_status tide_pickle_read(tide_pickle *pickle, const tide_source *source,
                              const tide_pickle_taker *taker, tide_error *error) {
     const tide_hostmem *mem = pickle->mem;
     tide_pickle_machine machine = {
-        .pickle = pickle, .taker = taker, .opcode_name = "", .error = error};
+        .pickle = pickle, .taker = taker, .opcode_name = "", .memo_is_final = true, .error = error};
     tide_window_open(&machine.window, source, mem);
     tide_status status = run(&machine);
     tide_window_close(&machine.window);

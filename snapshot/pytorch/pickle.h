@@ -73,9 +73,12 @@ typedef struct tide_pickle_container {
 
 /* A text or a run of bytes; equal ones are one. */
 typedef struct tide_pickle_text_row {
-    const char *bytes; /* in the arena; a NUL follows */
+    const char *bytes;      /* in the arena; a NUL follows */
+    tide_pickle_value list; /* the last list whose items were written as these bytes; 0: none */
     uint32_t n_bytes;
-    bool is_allowed; /* its memory was allowed for */
+    uint32_t made;     /* the number of what was made of the text, + 1; 0: nothing was */
+    uint32_t next_run; /* of a run (pickle_runs.c): the row of the one after it; 0: unknown */
+    bool is_allowed;   /* its memory was allowed for */
 } tide_pickle_text_row;
 
 /* From a container to one of its items. */
@@ -115,6 +118,8 @@ typedef struct tide_pickle {
     size_t n_charged; /* bytes of memory taken so far */
     size_t n_allowed; /* bytes of memory that may be taken */
     size_t n_read;    /* bytes of the pickle so far */
+    uint8_t repeats;  /* lists that stand for a number of this may stand for later lists of the same
+                         items, too; 0: none may */
     tide_pickle_value root;
 } tide_pickle;
 
@@ -149,6 +154,10 @@ void tide_pickle_make(tide_pickle *pickle, tide_pickle_value value, uint8_t what
 /* The number of `what` that was made of it; false: none was. */
 bool tide_pickle_made(const tide_pickle *pickle, tide_pickle_value value, uint8_t what,
                       uint32_t *ret_number);
+/* The same of a text, which stays a text and is made one thing only. */
+void tide_pickle_make_text(tide_pickle *pickle, tide_pickle_value value, uint32_t number);
+bool tide_pickle_made_text(const tide_pickle *pickle, tide_pickle_value value,
+                           uint32_t *ret_number);
 /* More memory may be taken: for something that was made of values. */
 void tide_pickle_allow(tide_pickle *pickle, size_t n_bytes);
 /* The memory of a text, once. */

@@ -45,8 +45,11 @@ typedef struct tide_pickle_machine {
     size_t n_memo;                   /* highest number + 1 */
     size_t marks[TIDE_PICKLE_DEPTH]; /* heights of the stack */
     size_t n_marks;
-    bool done;         /* STOP was there */
-    tide_error *error; /* borrowed; may be NULL */
+    size_t last_text;   /* row of the last text */
+    size_t last_run;    /* row of the last run (pickle_runs.c) */
+    bool memo_is_final; /* no memo number was set twice */
+    bool done;          /* STOP was there */
+    tide_error *error;  /* borrowed; may be NULL */
 } tide_pickle_machine;
 
 typedef struct tide_pickle_opcode {
@@ -63,10 +66,33 @@ TIDE_PRINTF(3, 4)
 tide_status tide_pickle_fail(const tide_pickle_machine *machine, tide_status status,
                              const char *format, ...);
 
+/* At most opcodes of a file the two below do nothing but what stands here. */
+TIDE_NODISCARD tide_status tide_pickle_take_more(tide_pickle_machine *machine, size_t n_bytes,
+                                                 const unsigned char **ret_data);
+TIDE_NODISCARD tide_status tide_pickle_push_more(tide_pickle_machine *machine,
+                                                 tide_pickle_value value);
+
 /* The next n_bytes of the pickle; TIDE_FORMAT where it ends before. */
-TIDE_NODISCARD tide_status tide_pickle_take(tide_pickle_machine *machine, size_t n_bytes,
-                                            const unsigned char **ret_data);
-TIDE_NODISCARD tide_status tide_pickle_push(tide_pickle_machine *machine, tide_pickle_value value);
+TIDE_NODISCARD static inline tide_status
+tide_pickle_take(tide_pickle_machine *machine, size_t n_bytes, const unsigned char **ret_data) {
+    const tide_window *window = &machine->window;
+    if (window->end - machine->at < n_bytes) {
+        return tide_pickle_take_more(machine, n_bytes, ret_data);
+    }
+    *ret_data = (const unsigned char *)window->bytes + (machine->at - window->begin);
+    machine->at += n_bytes;
+    return TIDE_OK;
+}
+
+TIDE_NODISCARD static inline tide_status tide_pickle_push(tide_pickle_machine *machine,
+                                                          tide_pickle_value value) {
+    if (machine->stack.n == machine->stack.capacity) {
+        return tide_pickle_push_more(machine, value);
+    }
+    machine->stack.values[machine->stack.n++] = value;
+    return TIDE_OK;
+}
+
 TIDE_NODISCARD tide_status tide_pickle_pop(tide_pickle_machine *machine,
                                            tide_pickle_value *ret_value);
 /* The value on top of the stack, which stays. */
@@ -90,6 +116,10 @@ TIDE_NODISCARD tide_status tide_pickle_memo_get(tide_pickle_machine *machine, si
 /* The value may stand in more than one place from now on. */
 void tide_pickle_share(const tide_pickle_machine *machine, tide_pickle_value value);
 
+/* pickle_runs.c. At a MARK: if a list begins there whose items were read before, it is made from
+ * them, and the machine goes on behind it. */
+TIDE_NODISCARD tide_status tide_pickle_repeat(tide_pickle_machine *machine, bool *ret_is_done);
+
 /* pickle_memory.c. Before memory is taken; TIDE_LIMIT. */
 TIDE_NODISCARD tide_status tide_pickle_charge(tide_pickle_machine *machine, size_t n_bytes);
 /* Room for `n_needed` items, doubling. */
@@ -98,6 +128,13 @@ TIDE_NODISCARD tide_status tide_pickle_grow(tide_pickle_machine *machine, void *
 /* The index of an empty container. */
 TIDE_NODISCARD tide_status tide_pickle_new_container(tide_pickle_machine *machine,
                                                      uint32_t *ret_index);
+/* A container that nothing refers to can be used again. */
+void tide_pickle_free_container(tide_pickle *pickle, uint32_t index);
+/* True if they are the text of that row, which may not exist. */
+bool tide_pickle_is_row(const tide_pickle *pickle, size_t row, const char *bytes, size_t n_bytes);
+/* The row of these bytes among the texts. */
+TIDE_NODISCARD tide_status tide_pickle_intern(tide_pickle_machine *machine, const char *bytes,
+                                              size_t n_bytes, size_t *ret_row);
 /* Room for n_more items. */
 TIDE_NODISCARD tide_status tide_pickle_reserve(tide_pickle_machine *machine,
                                                tide_pickle_container *to, size_t n_more);

@@ -49,6 +49,11 @@ tide_status tide_pickle_new_container(tide_pickle_machine *machine, uint32_t *re
     return TIDE_OK;
 }
 
+void tide_pickle_free_container(tide_pickle *pickle, uint32_t index) {
+    pickle->containers[index] = (tide_pickle_container){.n_items = pickle->free_container};
+    pickle->free_container = index + 1;
+}
+
 /* The class of arrays of at least n_items; TIDE_PICKLE_CLASSES: they are too large for one. */
 static size_t class_of(size_t n_items) {
     size_t size_class = 0;
@@ -122,8 +127,7 @@ static void drop_items(tide_pickle *pickle, tide_pickle_container *of) {
             tide_pickle_container *item = &pickle->containers[index];
             if (!item->is_referred_to) {
                 drop_items(pickle, item);
-                *item = (tide_pickle_container){.n_items = pickle->free_container};
-                pickle->free_container = index + 1;
+                tide_pickle_free_container(pickle, index);
             }
         }
     }
@@ -143,8 +147,7 @@ void tide_pickle_drop(tide_pickle *pickle, tide_pickle_value value) {
     drop_items(pickle, of);
     of->kind = TIDE_PICKLE_GONE;
     if (!of->is_referred_to) {
-        *of = (tide_pickle_container){.n_items = pickle->free_container};
-        pickle->free_container = index + 1;
+        tide_pickle_free_container(pickle, index);
     }
 }
 
@@ -164,6 +167,20 @@ bool tide_pickle_made(const tide_pickle *pickle, tide_pickle_value value, uint8_
     const tide_pickle_container *of = &pickle->containers[value >> TIDE_PICKLE_TAG_BITS];
     *ret_number = of->n_items;
     return of->kind == TIDE_PICKLE_MADE && of->depth == what;
+}
+
+void tide_pickle_make_text(tide_pickle *pickle, tide_pickle_value value, uint32_t number) {
+    pickle->texts[value >> TIDE_PICKLE_TAG_BITS].made = number + 1;
+}
+
+bool tide_pickle_made_text(const tide_pickle *pickle, tide_pickle_value value,
+                           uint32_t *ret_number) {
+    if (TIDE_PICKLE_TAG(value) != TIDE_PICKLE_TAG_TEXT) {
+        return false;
+    }
+    uint32_t made = pickle->texts[value >> TIDE_PICKLE_TAG_BITS].made;
+    *ret_number = made - 1;
+    return made != 0;
 }
 
 void tide_pickle_allow(tide_pickle *pickle, size_t n_bytes) {
@@ -186,10 +203,14 @@ typedef struct wanted {
     size_t n_bytes;
 } wanted;
 
+bool tide_pickle_is_row(const tide_pickle *pickle, size_t row, const char *bytes, size_t n_bytes) {
+    return row < pickle->n_texts && pickle->texts[row].n_bytes == n_bytes &&
+           memcmp(pickle->texts[row].bytes, bytes, n_bytes) == 0;
+}
+
 static bool is_wanted(const void *ctx, uint64_t number) {
     const wanted *one = ctx;
-    const tide_pickle_text_row *row = &one->among->texts[number];
-    return row->n_bytes == one->n_bytes && memcmp(row->bytes, one->bytes, one->n_bytes) == 0;
+    return tide_pickle_is_row(one->among, (size_t)number, one->bytes, one->n_bytes);
 }
 
 /* The charge covers everything that a text takes, also the doubling of the arrays. */
@@ -212,8 +233,8 @@ static tide_status add_text(tide_pickle_machine *machine, const char *bytes, siz
     return TIDE_OK;
 }
 
-tide_status tide_pickle_push_text(tide_pickle_machine *machine, int tag, const char *bytes,
-                                  size_t n_bytes) {
+tide_status tide_pickle_intern(tide_pickle_machine *machine, const char *bytes, size_t n_bytes,
+                               size_t *ret_row) {
     const tide_pickle *pickle = machine->pickle;
     const wanted one = {pickle, bytes, n_bytes};
     uint64_t key = 0;
@@ -223,5 +244,15 @@ tide_status tide_pickle_push_text(tide_pickle_machine *machine, int tag, const c
         row = pickle->n_texts;
         TIDE_TRY(add_text(machine, bytes, n_bytes, key));
     }
-    return tide_pickle_push(machine, TIDE_PICKLE_MAKE((unsigned)tag, row));
+    *ret_row = (size_t)row;
+    return TIDE_OK;
+}
+
+tide_status tide_pickle_push_text(tide_pickle_machine *machine, int tag, const char *bytes,
+                                  size_t n_bytes) {
+    size_t *row = &machine->last_text; /* each event of PyTorch's has the same text, "N/A" */
+    if (!tide_pickle_is_row(machine->pickle, *row, bytes, n_bytes)) {
+        TIDE_TRY(tide_pickle_intern(machine, bytes, n_bytes, row));
+    }
+    return tide_pickle_push(machine, TIDE_PICKLE_MAKE((unsigned)tag, (uint64_t)*row));
 }

@@ -6,7 +6,8 @@
 enum { MIN_PROTOCOL = 2, MAX_PROTOCOL = 5 };
 
 /* An unsigned little-endian number of n_bytes <= 8. */
-static tide_status take_number(tide_pickle_machine *m, size_t n_bytes, uint64_t *ret_number) {
+static inline tide_status take_number(tide_pickle_machine *m, size_t n_bytes,
+                                      uint64_t *ret_number) {
     const unsigned char *data = NULL;
     TIDE_TRY(tide_pickle_take(m, n_bytes, &data));
     uint64_t number = 0;
@@ -189,7 +190,11 @@ static tide_status run_mark(tide_pickle_machine *m) {
         return tide_pickle_fail(m, TIDE_LIMIT, "more than the limit of %d marks at once",
                                 TIDE_PICKLE_DEPTH);
     }
-    m->marks[m->n_marks++] = m->stack.n;
+    bool is_done = false;
+    TIDE_TRY(tide_pickle_repeat(m, &is_done));
+    if (!is_done) {
+        m->marks[m->n_marks++] = m->stack.n;
+    }
     return TIDE_OK;
 }
 

@@ -84,7 +84,8 @@ tide_status tide_pytorch_stack(tide_pytorch_import *in, tide_pickle_value frames
     if (kind == TIDE_PICKLE_NOTHING || kind == TIDE_PICKLE_NONE) {
         return TIDE_OK;
     }
-    if (tide_pickle_made(in->pickle, frames, TIDE_PYTORCH_MADE_STACK, &made)) {
+    if (tide_pickle_made(in->pickle, frames, TIDE_PYTORCH_MADE_STACK, &made) ||
+        tide_pickle_made(in->pickle, frames, TIDE_PYTORCH_MADE_ODD_STACK, &made)) {
         *ret_stack = made - 1;
         return TIDE_OK;
     }
@@ -94,6 +95,7 @@ tide_status tide_pytorch_stack(tide_pytorch_import *in, tide_pickle_value frames
     }
     TIDE_TRY(tide_pytorch_list(in, frames, &at, &list));
     uint32_t node = TIDE_NONE;
+    uint64_t n_odd = in->n_odd;
     for (size_t i = list->n_items; i > 0; i--) {
         tide_pytorch_place item = {.up = &at, .index = i - 1};
         uint32_t frame = 0;
@@ -109,6 +111,8 @@ tide_status tide_pytorch_stack(tide_pytorch_import *in, tide_pickle_value frames
                                  max_nodes);
     }
     *ret_stack = node;
-    tide_pickle_make(in->pickle, frames, TIDE_PYTORCH_MADE_STACK, node + 1);
+    tide_pickle_make(in->pickle, frames,
+                     in->n_odd == n_odd ? TIDE_PYTORCH_MADE_STACK : TIDE_PYTORCH_MADE_ODD_STACK,
+                     node + 1);
     return TIDE_OK;
 }

@@ -5,6 +5,8 @@
 
 #include "snapshot/pytorch/walk_internal.h"
 
+enum { N_LATELY = 4096 }; /* addresses: 32 KiB, which stay in the cache */
+
 /* One end of a piece of an expandable segment. */
 typedef struct edge {
     uint64_t address;
@@ -72,7 +74,17 @@ static census count(const tide_pytorch_walk_state *w) {
     return n;
 }
 
-static void collect(tide_pytorch_walk_state *w) {
+/* Most rows repeat an address of the rows before, which need not be sorted again. A point that is
+ * there twice does no harm. */
+static void add_point(tide_pytorch_walk_state *w, uint64_t *lately, uint64_t address) {
+    uint64_t *last = &lately[tide_hash_u64(address) % N_LATELY]; /* + 1; 0: none */
+    if (*last != address + 1) {
+        w->points[w->n_points++] = address;
+        *last = address + 1;
+    }
+}
+
+static void collect(tide_pytorch_walk_state *w, uint64_t *lately) {
     const tide_pytorch_import *in = w->in;
     for (size_t s = 0; s < in->end.n_segments; s++) {
         const tide_segment_row *segment = &in->end.segments[s];
@@ -95,9 +107,9 @@ static void collect(tide_pytorch_walk_state *w) {
         if (!tide_action_has_address(row->action)) {
             continue;
         }
-        w->points[w->n_points++] = row->address;
+        add_point(w, lately, row->address);
         if (is_segment(row->action)) {
-            w->points[w->n_points++] = row->address + row->block_bytes;
+            add_point(w, lately, row->address + row->block_bytes);
         } else if (is_map(row->action)) {
             w->ranges[w->n_ranges++] =
                 (tide_pytorch_range){row->address, row->address + row->block_bytes};
@@ -136,12 +148,14 @@ tide_status tide_pytorch_walk_prepare(tide_pytorch_walk_state *w) {
     census n = count(w);
     w->points = tide_arena_alloc(&w->arena, n.n_points, sizeof(*w->points));
     w->ranges = tide_arena_alloc(&w->arena, n.n_pieces, sizeof(*w->ranges));
-    w->blocks = tide_arena_alloc(&w->arena, n.n_blocks, sizeof(*w->blocks));
+    w->blocks = tide_arena_alloc_raw(&w->arena, n.n_blocks, sizeof(*w->blocks));
     w->segments = tide_arena_alloc(&w->arena, n.n_segments, sizeof(*w->segments));
-    if (w->points == NULL || w->ranges == NULL || w->blocks == NULL || w->segments == NULL) {
+    uint64_t *lately = tide_arena_alloc(&w->arena, N_LATELY, sizeof(*lately));
+    if (w->points == NULL || w->ranges == NULL || w->blocks == NULL || w->segments == NULL ||
+        lately == NULL) {
         return TIDE_NO_MEMORY;
     }
-    collect(w);
+    collect(w, lately);
     tidy(w);
     /* One element more, because an address behind all points is looked up as well. */
     w->block_at = tide_arena_alloc(&w->arena, w->n_points + 1, sizeof(*w->block_at));

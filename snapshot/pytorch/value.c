@@ -162,9 +162,7 @@ static bool is_clean(const char *text, size_t n_bytes) {
 
 tide_status tide_pytorch_string(tide_pytorch_import *in, tide_pickle_value value,
                                 const tide_pytorch_place *at, uint32_t *ret_string) {
-    uint64_t known = 0;
-    if (tide_map_find(&in->string_of, value, &known)) {
-        *ret_string = (uint32_t)known;
+    if (tide_pickle_made_text(in->pickle, value, ret_string)) {
         return TIDE_OK;
     }
     if (tide_pickle_kind_of(in->pickle, value) != TIDE_PICKLE_TEXT) {
@@ -180,7 +178,8 @@ tide_status tide_pytorch_string(tide_pytorch_import *in, tide_pickle_value value
         }
     }
     TIDE_TRY(tide_strings_intern_n(&in->strings, text, n_bytes, ret_string));
-    return tide_map_put(&in->string_of, value, *ret_string);
+    tide_pickle_make_text(in->pickle, value, *ret_string);
+    return TIDE_OK;
 }
 
 bool tide_pytorch_is(const tide_pytorch_import *in, tide_pickle_value value, const char *text) {

@@ -126,9 +126,22 @@ static void settle(const tide_pytorch_walk_state *w, const tide_pytorch_block *b
     }
 }
 
+/* The block's memory goes to the next one: few are in use at once, and those stay in the cache. */
 static void remove_block(tide_pytorch_walk_state *w, size_t point) {
+    size_t index = w->block_at[point];
+    w->blocks[index].end_block = w->free_block;
+    w->free_block = index + 1;
     w->block_at[point] = TIDE_NONE;
     refresh_wall(w, point);
+}
+
+static size_t new_block(tide_pytorch_walk_state *w) {
+    if (w->free_block == 0) {
+        return w->n_blocks++;
+    }
+    size_t index = w->free_block - 1;
+    w->free_block = w->blocks[index].end_block;
+    return index;
 }
 
 static void put_block(tide_pytorch_walk_state *w, size_t point, tide_pytorch_block block) {
@@ -139,8 +152,9 @@ static void put_block(tide_pytorch_walk_state *w, size_t point, tide_pytorch_blo
         tide_pytorch_block *below = &w->blocks[w->block_at[before]];
         below->next = below->next < block.address ? below->next : block.address;
     }
-    w->blocks[w->n_blocks] = block;
-    w->block_at[point] = (uint32_t)w->n_blocks++;
+    size_t index = new_block(w);
+    w->blocks[index] = block;
+    w->block_at[point] = (uint32_t)index;
     refresh_wall(w, point);
 }
 

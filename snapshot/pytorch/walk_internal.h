@@ -32,12 +32,13 @@ typedef struct tide_pytorch_walk_state {
     tide_arena arena; /* all arrays */
     uint64_t *points; /* every address of the device, ascending, each once */
     size_t n_points;
-    uint32_t *block_at;   /* at each point: the block in use there, TIDE_NONE */
-    uint32_t *segment_at; /* at each point: the segment that begins there, TIDE_NONE */
-    uint32_t *n_ends;     /* at each point: segments that end there */
-    tide_point_set walls; /* points with any of the three */
-    tide_pytorch_block *blocks;
+    uint32_t *block_at;         /* at each point: the block in use there, TIDE_NONE */
+    uint32_t *segment_at;       /* at each point: the segment that begins there, TIDE_NONE */
+    uint32_t *n_ends;           /* at each point: segments that end there */
+    tide_point_set walls;       /* points with any of the three */
+    tide_pytorch_block *blocks; /* in use, and those to be used again */
     size_t n_blocks;
+    size_t free_block; /* the first to be used again, + 1; the next: its end_block; 0: none */
     tide_segment_row *segments; /* bought in one piece */
     size_t n_segments;
     tide_pytorch_range *ranges; /* expandable, ascending, without overlap */
