@@ -53,6 +53,16 @@ static void put_bytes(tide_json_writer *json, const char *bytes, size_t n_bytes)
     json->n_used += n_bytes;
 }
 
+/* The same of any number of bytes: more than the buffer has go to the sink in pieces. */
+static void put_long(tide_json_writer *json, const char *bytes, size_t n_bytes) {
+    while (n_bytes > 0) {
+        size_t n_now = n_bytes < TIDE_JSON_BUFFER_BYTES ? n_bytes : TIDE_JSON_BUFFER_BYTES;
+        put_bytes(json, bytes, n_now);
+        bytes += n_now;
+        n_bytes -= n_now;
+    }
+}
+
 static void break_line(tide_json_writer *json) {
     if (json->need_line) {
         put_char(json, '\n');
@@ -179,22 +189,41 @@ static void put_escaped(tide_json_writer *json, unsigned char c) {
     put_bytes(json, escape, 6);
 }
 
+/* Puts a character that does not stand for itself; returns the bytes that it takes in the text. */
+static size_t put_special(tide_json_writer *json, const unsigned char *at) {
+    size_t n_bytes = tide_utf8_length(at, 4); /* ends at the terminator at the latest */
+    if (n_bytes == 0) {
+        put_bytes(json, "\xEF\xBF\xBD", 3);
+        return 1;
+    }
+    if (*at == '"' || *at == '\\') {
+        char escape[2] = {'\\', (char)*at};
+        put_bytes(json, escape, 2);
+    } else if (n_bytes == 1) {
+        put_escaped(json, *at);
+    } else {
+        put_bytes(json, (const char *)at, n_bytes);
+    }
+    return n_bytes;
+}
+
+/* An ASCII character that needs no escape. */
+static bool is_plain(unsigned char c) {
+    return c >= 0x20 && c < 0x7F && c != '"' && c != '\\' && c != '<';
+}
+
 static void put_text(tide_json_writer *json, const char *text) {
     put_char(json, '"');
     for (const unsigned char *at = (const unsigned char *)text; *at != '\0';) {
-        size_t n_bytes = tide_utf8_length(at, 4); /* ends at the terminator at the latest */
-        if (n_bytes == 0) {
-            put_bytes(json, "\xEF\xBF\xBD", 3);
-            n_bytes = 1;
-        } else if (*at == '"' || *at == '\\') {
-            char escape[2] = {'\\', (char)*at};
-            put_bytes(json, escape, 2);
-        } else if (*at < 0x20 || *at == '<' || *at == 0x7F) {
-            put_escaped(json, *at);
-        } else {
-            put_bytes(json, (const char *)at, n_bytes);
+        size_t n_plain = 0;
+        while (is_plain(at[n_plain])) {
+            n_plain++;
         }
-        at += n_bytes;
+        put_long(json, (const char *)at, n_plain);
+        at += n_plain;
+        if (*at != '\0') {
+            at += put_special(json, at);
+        }
     }
     put_char(json, '"');
 }
@@ -214,6 +243,11 @@ void tide_json_text(tide_json_writer *json, const char *text) {
 void tide_json_boolean(tide_json_writer *json, bool value) {
     before_value(json);
     put_bytes(json, value ? "true" : "false", value ? 4 : 5);
+}
+
+void tide_json_raw(tide_json_writer *json, const char *text, size_t n_bytes) {
+    before_value(json);
+    put_long(json, text, n_bytes);
 }
 
 void tide_json_null(tide_json_writer *json) {

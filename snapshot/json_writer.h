@@ -50,6 +50,8 @@ void tide_json_real(tide_json_writer *json, double value);
 void tide_json_text(tide_json_writer *json, const char *text);
 void tide_json_boolean(tide_json_writer *json, bool value);
 void tide_json_null(tide_json_writer *json);
+/* A value that is JSON already, as another writer made it. */
+void tide_json_raw(tide_json_writer *json, const char *text, size_t n_bytes);
 
 /* A key with its value. */
 void tide_json_key_integer(tide_json_writer *json, const char *key, int64_t value);

@@ -16,36 +16,6 @@ int64_t tide_export_time_us(const tide_pytorch_export_state *out, int64_t time_n
     return out->started_us + time_ns / 1000;
 }
 
-static void write_frame(tide_pytorch_export_state *out, uint32_t frame) {
-    const tide_frame_row *row = &out->snapshot->frames[frame];
-    tide_pytorch_sink *to = &out->to;
-    if (tide_sink_refer(to, &out->memo_of_frame[frame])) {
-        return;
-    }
-    tide_sink_begin_dict(to);
-    tide_sink_remember(to, &out->memo_of_frame[frame]);
-    tide_sink_key_text(to, "name", tide_snapshot_text(out->snapshot, row->function));
-    tide_sink_key_text(to, "filename", tide_snapshot_text(out->snapshot, row->file));
-    tide_sink_key_integer(to, "line", row->line);
-    tide_sink_end_dict(to);
-}
-
-void tide_export_frames(tide_pytorch_export_state *out, uint32_t stack) {
-    tide_pytorch_sink *to = &out->to;
-    tide_sink_key(to, "frames");
-    if (stack != TIDE_NONE && tide_sink_refer(to, &out->memo_of_stack[stack])) {
-        return;
-    }
-    tide_sink_begin_list(to);
-    if (stack != TIDE_NONE) {
-        tide_sink_remember(to, &out->memo_of_stack[stack]);
-    }
-    for (uint32_t node = stack; node != TIDE_NONE; node = out->snapshot->stacks[node].parent) {
-        write_frame(out, out->snapshot->stacks[node].frame);
-    }
-    tide_sink_end_list(to);
-}
-
 /* Every block has frames and requested_size, also a free one: viewers lay out blocks without them
  * wrongly. */
 static void write_block(tide_pytorch_export_state *out, const tide_segment_row *segment,
@@ -206,8 +176,11 @@ static tide_status prepare(tide_pytorch_export_state *out) {
         tide_arena_alloc(&out->scratch, snapshot->n_stacks, sizeof(*out->memo_of_stack));
     out->memo_of_frame =
         tide_arena_alloc(&out->scratch, snapshot->n_frames, sizeof(*out->memo_of_frame));
+    out->json_of_frame =
+        tide_arena_alloc(&out->scratch, snapshot->n_frames, sizeof(*out->json_of_frame));
     out->texts = tide_arena_alloc(&out->scratch, snapshot->n_scopes, sizeof(*out->texts));
-    return out->memo_of_stack != NULL && out->memo_of_frame != NULL && out->texts != NULL
+    return out->memo_of_stack != NULL && out->memo_of_frame != NULL && out->json_of_frame != NULL &&
+                   out->texts != NULL
                ? TIDE_OK
                : TIDE_NO_MEMORY;
 }
@@ -228,12 +201,13 @@ static tide_status write_pickle(tide_pytorch_export_state *out, const tide_expor
 
 static tide_status write_json(tide_pytorch_export_state *out, const tide_export_sink *sink) {
     const tide_hostmem *mem = out->scratch.mem;
-    tide_json_writer *json = mem->alloc(mem->ctx, sizeof(*json));
+    tide_json_writer *json = mem->alloc(mem->ctx, 2 * sizeof(*json));
     if (json == NULL) {
         return TIDE_NO_MEMORY;
     }
     tide_json_writer_init(json, sink->write, sink->ctx);
     out->to.json = json;
+    out->frame_writer = json + 1;
     write_document(out);
     tide_status status = tide_json_writer_finish(json);
     mem->release(mem->ctx, json);

@@ -6,24 +6,32 @@
 #include "snapshot/pytorch/sink_internal.h"
 #include "snapshot/snapshot.h"
 
+/* A frame as JSON; bytes NULL: it was not needed yet. */
+typedef struct tide_export_frame {
+    const char *bytes; /* in scratch */
+    size_t n_bytes;
+} tide_export_frame;
+
 typedef struct tide_pytorch_export_state {
     const tide_snapshot *snapshot; /* borrowed */
     tide_pytorch_sink to;
     tide_arena scratch;
-    size_t n_devices;        /* without pinned memory of the host behind them */
-    tide_status status;      /* first failure that is not the writer's */
-    bool is_foreign;         /* PyTorch wrote the original: its scopes are its own texts */
-    bool has_categories;     /* some event knows what its bytes are */
-    bool has_times;          /* the clock is known */
-    int64_t started_us;      /* when time 0 was; 0: unknown */
-    uint32_t *memo_of_stack; /* in scratch: numbers + 1 of the lists that were written; 0 */
-    uint32_t *memo_of_frame; /* the same of frames */
-    const char **texts;      /* in scratch: of each scope, once it was needed; NULL */
-    char *buffer;            /* owned: a text at hand */
+    size_t n_devices;               /* without pinned memory of the host behind them */
+    tide_status status;             /* first failure that is not the writer's */
+    bool is_foreign;                /* PyTorch wrote the original: its scopes are its own texts */
+    bool has_categories;            /* some event knows what its bytes are */
+    bool has_times;                 /* the clock is known */
+    int64_t started_us;             /* when time 0 was; 0: unknown */
+    uint32_t *memo_of_stack;        /* in scratch: numbers + 1 of the lists that were written; 0 */
+    uint32_t *memo_of_frame;        /* the same of frames */
+    tide_json_writer *frame_writer; /* borrowed: writes one frame; NULL for a pickle */
+    tide_export_frame *json_of_frame; /* in scratch */
+    const char **texts;               /* in scratch: of each scope, once it was needed; NULL */
+    char *buffer;                     /* owned: a text at hand */
     size_t buffer_capacity;
 } tide_pytorch_export_state;
 
-/* The key "frames" with the stack's frames, innermost first. */
+/* pytorch_export_frames.c. The key "frames" with the stack's frames, innermost first. */
 void tide_export_frames(tide_pytorch_export_state *out, uint32_t stack);
 /* Microseconds since 1970, or since time 0 where that is unknown. */
 int64_t tide_export_time_us(const tide_pytorch_export_state *out, int64_t time_ns);
