@@ -63,8 +63,8 @@ static tide_status find_run(tide_pickle_machine *m, size_t *ret_row) {
     size_t n_bytes = run_bytes(&m->window, m->at);
     *ret_row = 0;
     if (n_bytes > 0) {
-        TIDE_TRY(tide_pickle_intern(m, m->window.bytes + (m->at - m->window.begin), n_bytes,
-                                    ret_row));
+        TIDE_TRY(
+            tide_pickle_intern(m, m->window.bytes + (m->at - m->window.begin), n_bytes, ret_row));
         pickle->texts[m->last_run].next_run = (uint32_t)*ret_row;
     }
     return TIDE_OK;
