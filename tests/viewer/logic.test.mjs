@@ -2,19 +2,16 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { allocRow, buildBlocks, buildReserved, freeRow } from '../../viewer/src/blocks.js';
-import { CATEGORIES, groupPixels } from '../../viewer/src/colours.js';
+import { CATEGORIES } from '../../viewer/src/colours.js';
 import { compareRuns } from '../../viewer/src/compare.js';
-import { commonScale, leftOutText, wholeDrawn } from '../../viewer/src/scale.js';
-import { drawScene } from '../../viewer/src/draw.js';
+import { commonScale, wholeDrawn } from '../../viewer/src/scale.js';
 import { readSnapshot } from '../../viewer/src/format.js';
 import { aliveAt, buildIndex, largestState } from '../../viewer/src/index.js';
 import { laneItems, scopePath } from '../../viewer/src/lanes.js';
 import { breakdownAt } from '../../viewer/src/peak.js';
-import { createRaster, renderRaster } from '../../viewer/src/raster.js';
 import { headline, homeView, makeRun, placeOfState, statisticsOf } from '../../viewer/src/run.js';
-import { layOut } from '../../viewer/src/scene.js';
-import { buildColouring, buildStacking } from '../../viewer/src/stacking.js';
 import { formatMeanStd } from '../../viewer/src/text.js';
+import { drawnLabels } from './drawing.mjs';
 import { Recording } from './recording.mjs';
 import { randomNumbers, randomRun, trainingRun } from './synthetic.mjs';
 
@@ -354,59 +351,7 @@ test('the label of the reserved bytes avoids the peak and the end, with a capaci
     [trainingRun({ device: 'virtual', limitBytes: 500e6 }), /^reserved [\d.]+ MiB$/],
   ]) {
     for (const width of [360, 700, 1010]) {
-      const run = makeRun(readSnapshot(document), 'x');
-      const axis = run.axes.event;
-      const [x0, x1] = homeView(run, axis);
-      const maxBytes = commonScale([wholeDrawn(run)]);
-      const geometry = layOut(width, 336, run.lanes);
-      const raster = createRaster(Math.round(geometry.plot.w), Math.round(geometry.plot.h));
-      const labels = [];
-      const context = new Proxy(
-        {},
-        {
-          get: (state, key) =>
-            key === 'measureText'
-              ? (text) => ({ width: text.length * 6.6 })
-              : key === 'fillText'
-                ? (text, x, y) =>
-                    state.textAlign === 'left' &&
-                    y < geometry.plot.y + geometry.plot.h &&
-                    labels.push({ text, x, y, w: text.length * 6.6 })
-                : (state[key] ?? (() => {})),
-          set: (state, key, value) => Reflect.set(state, key, value),
-        },
-      );
-      const stacking = buildStacking(buildColouring([run], 'category'), 0, new Set());
-      const colours = groupPixels(stacking.colouring.groups, '#ffffff');
-      renderRaster(raster, axis, {
-        x0,
-        perColumn: (x1 - x0) / raster.width,
-        minBytes: 0,
-        maxBytes,
-        bands: false,
-        kind: 'event',
-        stacking,
-        picking: null,
-        colours,
-      });
-      drawScene(
-        {
-          context,
-          geometry,
-          run,
-          stacking,
-          axis,
-          view: { x0, x1 },
-          minBytes: 0,
-          maxBytes,
-          leftOut: leftOutText(run, maxBytes),
-          raster,
-          theme: {},
-          pixelRatio: 1,
-          phase: null,
-        },
-        {},
-      );
+      const { labels } = drawnLabels(makeRun(readSnapshot(document), 'x'), width);
       const reserved = labels.find(({ text }) => pattern.test(text));
       assert.ok(reserved, `${width}: ${labels.map(({ text }) => text).join()}`);
       for (const other of labels.filter(

@@ -5,12 +5,12 @@ import { inkOn } from './colours.js';
 import { drawByteAxis, drawEventAxis } from './draw_axes.js';
 import { drawLanes, drawPhaseSpans } from './draw_lanes.js';
 import {
-  drawCapacity,
+  drawLimits,
   drawPending,
   drawReserved,
   labelLeftOut,
   labelReserved,
-  placeOom,
+  placeFailures,
   placePeak,
 } from './draw_lines.js';
 import { scopeSpan } from './lanes.js';
@@ -108,14 +108,14 @@ export function drawScene(scene, image) {
   /** @type {import('./scene.js').Box[]} */
   const taken = [];
   const drawPeak = placePeak(scene, taken);
-  const drawOoms = placeOom(scene, taken);
+  const drawFailures = placeFailures(scene, taken);
   drawBandNames(scene, taken);
   drawPhaseSpans(scene);
   drawInPlot(scene, () => drawReserved(scene));
-  drawCapacity(scene, taken);
+  drawLimits(scene, taken);
   labelLeftOut(scene, taken);
   labelReserved(scene, taken);
-  for (const drawOom of drawOoms) drawOom();
+  drawFailures();
   drawPeak();
 }
 

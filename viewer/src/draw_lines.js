@@ -6,6 +6,7 @@ import {
   drawPill,
   fitText,
   FONT,
+  FONT_STRONG,
   haloText,
   isInPlot,
   pillBox,
@@ -13,6 +14,7 @@ import {
   toPixel,
   toRow,
 } from './scene.js';
+import { failuresOf, failuresText } from './failures.js';
 import { amountAt, pendingOf } from './pending.js';
 import { formatBytes } from './text.js';
 
@@ -167,36 +169,37 @@ export function labelLeftOut(scene, taken) {
 }
 
 /**
- * Draws the memory limit or device capacity if it is in view.
+ * Draws the memory limit and the device's capacity, if they are in view.
  * @param {import('./scene.js').Scene} scene
  * @param {import('./scene.js').Box[]} taken
  */
-export function drawCapacity(scene, taken) {
+export function drawLimits(scene, taken) {
   const {
     context,
     geometry: { plot },
-    run,
     theme,
   } = scene;
-  const y = Math.round(toRow(scene, run.capacityBytes)) + 0.5;
-  if (run.capacityBytes <= 0 || !isInPlot(scene, y)) return;
-  const text = `${run.capacityText} ${formatBytes(run.capacityBytes)}`;
-  context.strokeStyle = theme.danger;
-  context.lineWidth = 1.5;
-  context.setLineDash([6, 4]);
-  context.beginPath();
-  context.moveTo(plot.x, y);
-  context.lineTo(plot.x + plot.w, y);
-  context.stroke();
-  context.setLineDash([]);
-  context.font = FONT;
-  const w = context.measureText(text).width + 8;
-  const choices = [plot.x + 2, plot.x + plot.w - w - 2].map((x) => ({ x, y: y - 17, w, h: 16 }));
-  const box = place(taken, choices) ?? choices[0];
-  taken.push({ x: plot.x, y: y - 1, w: plot.w, h: 2 });
-  context.textAlign = 'left';
-  context.textBaseline = 'middle';
-  haloText(scene, text, box.x + 4, box.y + 8, theme.danger);
+  for (const { text: name, bytes } of scene.run.limits) {
+    const y = Math.round(toRow(scene, bytes)) + 0.5;
+    if (!isInPlot(scene, y)) continue;
+    const text = `${name} ${formatBytes(bytes)}`;
+    context.strokeStyle = theme.danger;
+    context.lineWidth = 1.5;
+    context.setLineDash([6, 4]);
+    context.beginPath();
+    context.moveTo(plot.x, y);
+    context.lineTo(plot.x + plot.w, y);
+    context.stroke();
+    context.setLineDash([]);
+    context.font = FONT;
+    const w = context.measureText(text).width + 8;
+    const choices = [plot.x + 2, plot.x + plot.w - w - 2].map((x) => ({ x, y: y - 17, w, h: 16 }));
+    const box = place(taken, choices) ?? choices[0];
+    taken.push({ x: plot.x, y: y - 1, w: plot.w, h: 2 });
+    context.textAlign = 'left';
+    context.textBaseline = 'middle';
+    haloText(scene, text, box.x + 4, box.y + 8, theme.danger);
+  }
 }
 
 /**
@@ -227,8 +230,8 @@ export function placePeak(scene, taken) {
   );
   const room = y - plot.y > 25;
   const text = `peak ${stacking.isFiltered ? 'of what is shown ' : ''}${formatBytes(peakBytes)}`;
-  const { oom } = run.snapshot;
-  const end = oom.length > 0 ? toPixel(scene, axis.ofEvent(oom[oom.length - 1].event)) : -Infinity;
+  const last = failuresOf(run).at(-1);
+  const end = last !== undefined ? toPixel(scene, axis.ofEvent(last.event)) : -Infinity;
   const box = pillBox(scene, text, x, room ? y - 29 : y + 6, end >= x ? end - 10 : Infinity);
   taken.push(box);
   return () => {
@@ -243,51 +246,42 @@ export function placePeak(scene, taken) {
 }
 
 /**
- * Places the marker of the out-of-memory end and returns a function that draws it.
+ * Marks where memory ran out in the view, with one label above the plot for all places. Returns a function
+ * that draws it.
  * @param {import('./scene.js').Scene} scene
  * @param {import('./scene.js').Box[]} taken
- * @returns {(() => void)[]}
+ * @returns {() => void}
  */
-export function placeOom(scene, taken) {
+export function placeFailures(scene, taken) {
   const {
+    context,
     geometry: { plot },
-    run,
     stacking,
     axis,
     view,
     theme,
   } = scene;
-  return run.snapshot.oom
-    .filter((oom) => axis.ofEvent(oom.event) >= view.x0 && axis.ofEvent(oom.event) <= view.x1)
-    .map((oom) => {
-      const x = toPixel(scene, axis.ofEvent(oom.event));
-      const total = stacking.totals[oom.event + 1];
+  const shown = failuresOf(scene.run).filter(({ event }) => {
+    const at = axis.ofEvent(event);
+    return at >= view.x0 && at <= view.x1;
+  });
+  if (shown.length === 0) return () => {};
+  const places = shown.map(({ event }) => toPixel(scene, axis.ofEvent(event)));
+  for (const x of places) taken.push({ x: x - 3, y: plot.y, w: 20, h: plot.h });
+  context.font = FONT_STRONG;
+  const text = fitText(context, failuresText(shown), plot.w - 20);
+  const box = pillBox(scene, text, (places[0] + places[places.length - 1]) / 2, plot.y - 30, Infinity);
+  return () => {
+    shown.forEach(({ event, requestedBytes }, i) => {
+      const x = places[i];
+      const total = stacking.totals[event + 1];
       const bottom = Math.min(plot.y + plot.h, toRow(scene, total));
-      const top = Math.max(plot.y, toRow(scene, total + oom.requestedBytes));
-      const text = `out of memory: ${formatBytes(oom.requestedBytes)} more`;
-      const at = (/** @type {number} */ middle, /** @type {number} */ below, /** @type {number} */ limit) =>
-        pillBox(scene, text, middle, Math.max(plot.y, Math.min(plot.y + plot.h - 26, bottom + below)), limit);
-      const width = at(x, 0, Infinity).w;
-      const roomRight = x + width + 30 < plot.x + plot.w;
-      const choices = [24, 50, -60].map((below) =>
-        roomRight ? at(x + 24 + width / 2, below, Infinity) : at(x, below, x - 10),
-      );
-      const box = place(taken, choices) ?? choices[0];
-      taken.push({ x: x - 3, y: plot.y, w: 20, h: plot.h });
-      return () => {
-        drawHatch(
-          scene,
-          {
-            x: Math.min(x, plot.x + plot.w - 14),
-            y: Math.min(top, bottom - 6),
-            w: 14,
-            h: Math.max(6, bottom - top),
-          },
-          theme.danger,
-        );
-        scene.context.fillStyle = theme.danger;
-        scene.context.fillRect(x - 0.75, plot.y, 1.5, plot.h);
-        drawPill(scene, text, box, theme.danger, theme.bg);
-      };
+      const top = Math.max(plot.y, toRow(scene, total + requestedBytes));
+      const hatched = { x: Math.min(x, plot.x + plot.w - 14), y: Math.min(top, bottom - 6), w: 14 };
+      if (bottom > plot.y) drawHatch(scene, { ...hatched, h: Math.max(6, bottom - top) }, theme.danger);
+      context.fillStyle = theme.danger;
+      context.fillRect(x - 0.75, plot.y - 11, 1.5, plot.h + 11);
     });
+    drawPill(scene, text, box, theme.danger, theme.bg);
+  };
 }

@@ -53,6 +53,7 @@ const MOST_INEXACT = 1024;
  * @property {Indices} parent -1: none
  * @property {Uint8Array} kind SCOPE
  * @property {Indices} name string, or -1
+ * @property {Int32Array} thread number of the one that opened it; 0 if the file does not say
  * @property {Int32Array} index number of the step or layer, or -1
  * @property {Float64Array} beginNs
  * @property {Float64Array} durationNs -1: still open; NO_INTERVAL: known only at the allocations that name it
@@ -227,6 +228,10 @@ function readScopes(doc, nStrings) {
     parent: indicesOf(s, 'scopes', 'parent', count, count, 'scopes'),
     kind: renumberedOf(s, 'scopes', 'kind', count, kinds, 'kinds'),
     name: indicesOf(s, 'scopes', 'name', count, nStrings, 'strings'),
+    thread:
+      s.thread === undefined
+        ? new Int32Array(count)
+        : int32Of(s, 'scopes', 'thread', count, { lo: 0, hi: 65535, what: 'a thread' }),
     index: int32Of(s, 'scopes', 'index', count, { lo: -1, hi: 2 ** 31 - 1, what: 'a number' }),
     beginNs: float64Of(s, 'scopes', 'begin_delta', count, {
       lo: 0,

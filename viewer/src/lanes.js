@@ -44,6 +44,8 @@ export function scopeExtents(snapshot) {
 }
 
 const THIN_SHARE = 0.2; // share of the time of the lane above
+const MOST_THREADS = 8; // with lanes of their own, besides the first
+const THREAD_ROWS = 3;
 const LANES = Object.freeze([
   { kind: SCOPE.STEP, title: 'step', rows: 1 },
   { kind: SCOPE.PHASE, title: 'phase', rows: 2 },
@@ -67,17 +69,60 @@ function nestingDepths({ count, parent, kind }) {
 }
 
 /**
- * A lane per kind of scope, with further rows for scopes nested in one of their kind. Deeper scopes than
- * these rows appear in the list of events only. The device's lanes come last.
+ * The name of a thread. A PyTorch snapshot has only the device that was current there.
+ * @param {import('./format.js').Snapshot} snapshot
+ * @param {number} thread
+ */
+export function threadName({ origin }, thread) {
+  return origin?.format === 'pytorch' ? `cuda:${thread}` : `thread ${thread}`;
+}
+
+/**
+ * The lanes of threads besides the first one that has scopes: rows by nesting, the first of each named.
+ * @param {import('./format.js').Snapshot} snapshot
+ * @param {number[]} threads
+ * @returns {(Omit<Lane, 'scopes'> & {scopes: number[]})[]}
+ */
+function otherThreads(snapshot, threads) {
+  const { count, parent, thread } = snapshot.scopes;
+  const lanes = threads.slice(0, MOST_THREADS).map((each) =>
+    Array.from({ length: THREAD_ROWS }, (_, row) => ({
+      kind: SCOPE.USER,
+      title: row === 0 ? threadName(snapshot, each) : '',
+      isDevice: false,
+      isThin: row > 0,
+      scopes: /** @type {number[]} */ ([]),
+    })),
+  );
+  const rest = threads.length - lanes.length;
+  if (rest > 0) {
+    const [row] = lanes[0];
+    lanes.push([{ ...row, title: `${rest} more`, scopes: [] }]);
+  }
+  const laneOf = new Map(threads.map((each, i) => [each, lanes[Math.min(i, MOST_THREADS)]]));
+  const depth = new Uint8Array(count);
+  for (let s = 0; s < count; s++) {
+    if (parent[s] >= 0) depth[s] = Math.min(255, depth[parent[s]] + 1);
+    laneOf.get(thread[s])?.[depth[s]]?.scopes.push(s);
+  }
+  return lanes.flat();
+}
+
+/**
+ * A lane per kind of scope of the first thread, with further rows for scopes nested in one of their kind,
+ * then lanes of the other threads. Deeper scopes than these rows appear in the list of events only. The
+ * device's lanes come last.
  * @param {import('./format.js').Snapshot} snapshot
  * @returns {Lane[]} only lanes that hold anything
  */
 export function buildLanes(snapshot) {
   const { scopes } = snapshot;
   const depth = nestingDepths(scopes);
+  const threads = [...new Set(scopes.thread)];
   const lanes = /** @type {(Omit<Lane, 'scopes'> & {scopes: number[]})[]} */ ([]);
   const device = /** @type {typeof lanes} */ ([]);
-  for (const { kind, title, rows } of LANES) {
+  for (const { kind, title: kindTitle, rows } of LANES) {
+    const title = kind === SCOPE.USER && threads.length > 1 ? threadName(snapshot, threads[0]) : kindTitle;
     const own = Array.from({ length: rows }, (_, row) => ({
       kind,
       title: row === 0 ? title : '',
@@ -94,21 +139,23 @@ export function buildLanes(snapshot) {
     };
     for (let s = 0; s < scopes.count; s++) {
       if (scopes.kind[s] !== kind) continue;
-      if (depth[s] < rows) own[depth[s]].scopes.push(s);
+      if (depth[s] < rows && scopes.thread[s] === threads[0]) own[depth[s]].scopes.push(s);
       if (depth[s] === 0 && kind !== SCOPE.STEP && scopes.deviceBeginNs[s] >= 0) onDevice.scopes.push(s);
     }
     const filled = own.map((lane) =>
       lane.scopes.reduce((sum, s) => sum + Math.max(0, scopes.durationNs[s]), 0),
     );
     own.forEach((lane, row) => (lane.isThin = row > 0 && filled[row] < filled[0] * THIN_SHARE));
-    lanes.push(...own.filter((lane) => lane.scopes.length > 0));
+    lanes.push(...own);
     if (onDevice.scopes.length > 0)
       device.push({
         ...onDevice,
         scopes: onDevice.scopes.sort((a, b) => scopes.deviceBeginNs[a] - scopes.deviceBeginNs[b]),
       });
   }
-  return [...lanes, ...device].map((lane) => ({ ...lane, scopes: Int32Array.from(lane.scopes) }));
+  return [...lanes, ...otherThreads(snapshot, threads.slice(1)), ...device]
+    .filter((lane) => lane.scopes.length > 0)
+    .map((lane) => ({ ...lane, scopes: Int32Array.from(lane.scopes) }));
 }
 
 /**

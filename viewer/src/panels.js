@@ -2,7 +2,7 @@
 import { element, swatch } from './dom.js';
 import { NO_INTERVAL } from './format_names.js';
 import { foldedStack, frameText } from './frames.js';
-import { scopePath } from './lanes.js';
+import { scopePath, threadName } from './lanes.js';
 import { amountAt, pendingOf } from './pending.js';
 import { frameItem } from './stack_view.js';
 import {
@@ -90,6 +90,8 @@ export function scopeFacts(run, scope) {
   const parts = first < 0 ? ['no events'] : [formatPlural(extents.last[scope] - first + 1, 'event')];
   if (ns === NO_INTERVAL) parts.unshift('known only at its allocations');
   else if (!run.isVirtual) parts.unshift(ns < 0 ? 'still open' : formatDuration(ns));
+  const { thread } = snapshot.scopes;
+  if (thread.some((each) => each !== thread[0])) parts.push(`on ${threadName(snapshot, thread[scope])}`);
   return [
     element('p', { class: 'block-name' }, scopePath(snapshot, scope)),
     element('p', { class: 'muted' }, parts.join(' · ')),

@@ -1,6 +1,7 @@
 /* run.js - one run with the values that are derived from its snapshot once. */
 import { eventAxis, timeAxis } from './axis.js';
 import { buildBlocks, buildReserved, devicesUsed } from './blocks.js';
+import { limitsOf } from './failures.js';
 import { NO_INTERVAL, SCOPE } from './format_names.js';
 import { sitesOf, siteText, representativeFrames } from './frames.js';
 import { aliveAt, buildIndex, largestState } from './index.js';
@@ -39,8 +40,8 @@ const MOST_TOLD = 5; // inexact functions in a sentence
  * @property {number} peakState the peak shown, inside a measured step if one reaches it
  * @property {number} homeScope the step of that state, or in which the run ended; -1: none
  * @property {import('./peak.js').Breakdown} peak
- * @property {number} capacityBytes memory limit or device capacity; -1: none
- * @property {string} capacityText
+ * @property {import('./failures.js').Limit[]} limits of its reserved bytes, the lowest first
+ * @property {number} capacityBytes the lowest of them; -1: none
  * @property {PhaseTiming[]} timing empty: nothing was computed
  * @property {boolean} isVirtual nothing was computed
  * @property {string[]} warnings
@@ -305,8 +306,7 @@ export function makeRun(snapshot, label, chosen, derived = deriveRun(snapshot, c
   const { blocks } = index;
   const { peakState, homeScope } = choosePeak(snapshot, index, extents);
   const device = snapshot.devices[blocks.device];
-  const limit = Number(snapshot.run.memory_limit_bytes);
-  const capacityBytes = limit > 0 ? limit : device && device.totalBytes > 0 ? device.totalBytes : -1;
+  const limits = limitsOf(snapshot, device);
   return {
     label,
     given: '',
@@ -330,9 +330,8 @@ export function makeRun(snapshot, label, chosen, derived = deriveRun(snapshot, c
     peakState,
     homeScope,
     peak: breakdownAt(index, snapshot.categories, peakState),
-    capacityBytes,
-    capacityText:
-      limit > 0 ? 'memory limit' : device?.kind === 'cpu' ? 'free at the start' : 'device capacity',
+    limits,
+    capacityBytes: limits[0]?.bytes ?? -1,
     timing: buildTiming(snapshot, device),
     isVirtual: isSimulated(snapshot, device),
     warnings: buildWarnings(snapshot, derived, device),

@@ -1,6 +1,7 @@
 /* scale.js - the vertical scale of timelines: the bytes at its top, the lines that lie above it, and the part
  * that a vertical zoom shows.
  */
+import { failuresOf } from './failures.js';
 import { formatBytes } from './text.js';
 
 const HEADROOM = 1.07; // of the highest that is drawn, for labels
@@ -16,8 +17,6 @@ const LEAST_SPAN_BYTES = 4096; // shown by the closest vertical zoom
  * @property {Float64Array} totals bytes of the groups that are shown, per state
  * @property {number} peakBytes the most of them
  * @property {boolean} isPart groups are hidden
- *
- * @typedef {{text: string, bytes: number}} ScaleLine a line over the stack
  *
  * @typedef {{lo: number, hi: number}} Heights the part of the scale that is shown, as shares of it
  */
@@ -41,15 +40,6 @@ export function drawnOf({ grouping: { run }, totals, peakState, isFiltered }) {
 }
 
 /**
- * The lines that limit a run.
- * @param {import('./run.js').Run} run
- * @returns {ScaleLine[]}
- */
-function limitsOf({ capacityBytes, capacityText }) {
-  return capacityBytes > 0 ? [{ text: capacityText, bytes: capacityBytes }] : [];
-}
-
-/**
  * The scale of several timelines, as the bytes at its top. Lines that would flatten what is drawn do not
  * count, unless all are asked for.
  * @param {Drawn[]} drawn
@@ -65,11 +55,11 @@ export function commonScale(drawn, hasAllLines = false) {
   for (const { run } of drawn) add(run.reserved.maxBytes, MOST_RESERVED);
   base = top;
   for (const { run, totals } of drawn) {
-    for (const { event, requestedBytes } of run.snapshot.oom)
+    for (const { event, requestedBytes } of failuresOf(run))
       top = Math.max(top, Math.min(totals[event + 1] + requestedBytes, MOST_ABOVE * base));
   }
   base = top;
-  for (const { run } of drawn) for (const { bytes } of limitsOf(run)) add(bytes, MOST_ABOVE);
+  for (const { run } of drawn) for (const { bytes } of run.limits) add(bytes, MOST_ABOVE);
   return top * HEADROOM;
 }
 
@@ -109,7 +99,7 @@ export function scaleNote(scales, i) {
  * @param {number} scale bytes at its top
  */
 export function leftOutText(run, scale) {
-  const names = [{ text: 'reserved', bytes: run.reserved.maxBytes }, ...limitsOf(run)]
+  const names = [{ text: 'reserved', bytes: run.reserved.maxBytes }, ...run.limits]
     .filter(({ bytes }) => bytes > scale)
     .map(({ text, bytes }) => `${text} ${formatBytes(bytes)}`);
   return names.length === 0 ? '' : `above: ${names.join(', ')}`;

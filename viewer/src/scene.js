@@ -5,6 +5,7 @@
 const GUTTER = 74; // CSS pixels left of the plot, for labels
 export const RIGHT = 10;
 const TOP = 10;
+const TOP_WITH_PILL = 36; // a pill above the plot covers nothing
 const TICK_ROW = 24;
 const LANE_HEIGHT = 20;
 const THIN_HEIGHT = 8;
@@ -50,14 +51,15 @@ function laneHeight({ isThin }) {
  * @param {number} width
  * @param {number} height
  * @param {import('./lanes.js').Lane[]} lanes
+ * @param {boolean} hasPill above the plot
  * @returns {Geometry}
  */
-export function layOut(width, height, lanes) {
+export function layOut(width, height, lanes, hasPill) {
   const plot = {
     x: GUTTER,
-    y: TOP,
+    y: hasPill ? TOP_WITH_PILL : TOP,
     w: Math.max(50, width - GUTTER - RIGHT),
-    h: Math.max(60, height - heightBesidesPlot(lanes)),
+    h: Math.max(60, height - heightBesidesPlot(lanes, hasPill)),
   };
   let y = plot.y + plot.h + TICK_ROW;
   return {
@@ -75,9 +77,14 @@ export function layOut(width, height, lanes) {
 /**
  * Height of everything except the plot.
  * @param {import('./lanes.js').Lane[]} lanes
+ * @param {boolean} hasPill
  */
-export function heightBesidesPlot(lanes) {
-  return TOP + TICK_ROW + lanes.reduce((sum, lane) => sum + laneHeight(lane) + LANE_GAP, 0);
+export function heightBesidesPlot(lanes, hasPill) {
+  return (
+    (hasPill ? TOP_WITH_PILL : TOP) +
+    TICK_ROW +
+    lanes.reduce((sum, lane) => sum + laneHeight(lane) + LANE_GAP, 0)
+  );
 }
 
 /**

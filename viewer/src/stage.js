@@ -5,6 +5,7 @@ import { laneItems } from './lanes.js';
 import { element } from './dom.js';
 import { blockAt, blocksInColumn, createRaster, outlineOf, renderRaster } from './raster.js';
 import { headline, homeView, implementationText } from './run.js';
+import { failuresOf } from './failures.js';
 import { leftOutText, movedHeights, WHOLE_HEIGHT, zoomedHeights } from './scale.js';
 import { heightBesidesPlot, layOut } from './scene.js';
 import { buildPicking } from './stacking.js';
@@ -141,7 +142,7 @@ export class Stage {
    */
   resize(plotHeight, theme) {
     if (!this.run.isRecorded) return;
-    const height = plotHeight + heightBesidesPlot(this.run.lanes);
+    const height = plotHeight + this.heightBesides();
     this.frame.style.height = `${height}px`;
     const width = this.frame.clientWidth;
     const pixelRatio = Math.min(2, window.devicePixelRatio || 1);
@@ -157,7 +158,7 @@ export class Stage {
         0,
       );
     }
-    const geometry = layOut(width, height, this.run.lanes);
+    const geometry = layOut(width, height, this.run.lanes, failuresOf(this.run).length > 0);
     const raster = createRaster(
       Math.round(geometry.plot.w * pixelRatio),
       Math.round(geometry.plot.h * pixelRatio),
@@ -361,7 +362,7 @@ export class Stage {
 
   /** Height of everything except the plot, in CSS pixels. */
   heightBesides() {
-    return heightBesidesPlot(this.run.lanes);
+    return heightBesidesPlot(this.run.lanes, failuresOf(this.run).length > 0);
   }
 
   showHome() {

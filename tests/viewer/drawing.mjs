@@ -1,0 +1,70 @@
+// Draws a timeline onto a context that keeps the texts, for tests of its labels.
+import { groupPixels } from '../../viewer/src/colours.js';
+import { drawScene } from '../../viewer/src/draw.js';
+import { failuresOf } from '../../viewer/src/failures.js';
+import { createRaster, renderRaster } from '../../viewer/src/raster.js';
+import { homeView } from '../../viewer/src/run.js';
+import { commonScale, drawnOf, leftOutText } from '../../viewer/src/scale.js';
+import { layOut } from '../../viewer/src/scene.js';
+import { buildColouring, buildStacking } from '../../viewer/src/stacking.js';
+
+const LETTER = 6.6; // CSS pixels
+
+/**
+ * The labels inside and above the plot of a run in event order, and the geometry.
+ * @returns {{labels: {text: string, x: number, y: number, w: number}[], geometry: object}}
+ */
+export function drawnLabels(run, width, { view = homeView(run, run.axes.event) } = {}) {
+  const axis = run.axes.event;
+  const [x0, x1] = view;
+  const stacking = buildStacking(buildColouring([run], 'category'), 0, new Set());
+  const maxBytes = commonScale([drawnOf(stacking)]);
+  const geometry = layOut(width, 336, run.lanes, failuresOf(run).length > 0);
+  const raster = createRaster(Math.round(geometry.plot.w), Math.round(geometry.plot.h));
+  const labels = [];
+  const context = new Proxy(
+    {},
+    {
+      get: (state, key) =>
+        key === 'measureText'
+          ? (text) => ({ width: text.length * LETTER })
+          : key === 'fillText'
+            ? (text, x, y) =>
+                state.textAlign === 'left' &&
+                y < geometry.plot.y + geometry.plot.h &&
+                labels.push({ text, x, y, w: text.length * LETTER })
+            : (state[key] ?? (() => {})),
+      set: (state, key, value) => Reflect.set(state, key, value),
+    },
+  );
+  renderRaster(raster, axis, {
+    x0,
+    perColumn: (x1 - x0) / raster.width,
+    minBytes: 0,
+    maxBytes,
+    bands: false,
+    kind: 'event',
+    stacking,
+    picking: null,
+    colours: groupPixels(stacking.colouring.groups, '#ffffff'),
+  });
+  drawScene(
+    {
+      context,
+      geometry,
+      run,
+      stacking,
+      axis,
+      view: { x0, x1 },
+      minBytes: 0,
+      maxBytes,
+      leftOut: leftOutText(run, maxBytes),
+      raster,
+      theme: {},
+      pixelRatio: 1,
+      phase: null,
+    },
+    {},
+  );
+  return { labels, geometry };
+}
