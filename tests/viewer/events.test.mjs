@@ -16,6 +16,7 @@ import { scopePath } from '../../viewer/src/lanes.js';
 import { stackFrames } from '../../viewer/src/peak.js';
 import { makeRun } from '../../viewer/src/run.js';
 import { compileQuery } from '../../viewer/src/search.js';
+import { subjectOf } from '../../viewer/src/subjects.js';
 import { ACTION } from '../../viewer/src/subjects.js';
 import { ScaledScroll } from '../../viewer/src/virtual_list.js';
 import { randomNumbers, eventRows, trainingRun } from './synthetic.mjs';
@@ -74,6 +75,15 @@ test('an address finds the events whose bytes hold it', () => {
     ),
   );
   assert.ok(found.includes(40));
+});
+
+test('a size finds the events of blocks that have it', () => {
+  const { act } = run.snapshot.events;
+  const { bytes } = run.snapshot.subjects;
+  const limit = Math.max(...bytes) / 2;
+  const found = listed(filterEvents(run, { ...all, query: compileQuery(`>${limit}B`) }));
+  assert.ok(found.length > 0 && found.length < act.length);
+  assert.ok(found.every((e) => bytes[subjectOf(act[e])] > limit));
 });
 
 test(`the row of an event is the last one at or before it (seed ${SEED})`, () => {

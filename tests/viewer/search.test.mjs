@@ -9,6 +9,7 @@ import { stackFrames } from '../../viewer/src/peak.js';
 import { makeRun } from '../../viewer/src/run.js';
 import { compileQuery, nextFound, searchBlocks, sumFound } from '../../viewer/src/search.js';
 import { initialState } from '../../viewer/src/store.js';
+import { Recording } from './recording.mjs';
 import { trainingRun } from './synthetic.mjs';
 
 const run = makeRun(readSnapshot(trainingRun({ warmup: 1, steps: 2 })), 'run');
@@ -125,4 +126,70 @@ test('an address that fits other runs, or nothing, does no harm', () => {
   ]) {
     assert.deepEqual(decodeAddress(hash, [run]), { state: {}, view: null, find: '', device: -1 }, hash);
   }
+});
+
+/** A run with the stacks of a Python program in PyTorch, and blocks of several sizes. */
+function pythonRun() {
+  const r = new Recording();
+  const frames = [
+    'main (/home/me/train.py:88)',
+    'silu (/home/me/model.py:527)',
+    'relu (/home/me/model.py:52)',
+  ];
+  r.within('phase', 'forward', -1, () =>
+    r.within('layer', 'layer', 12, () => {
+      r.alloc('blocks.12.out', 'activation', 4 * 2 ** 20);
+      r.alloc('blocks.13.out', 'activation', 2 ** 30 - 100);
+    }),
+  );
+  r.alloc('last', 'activation', 2 ** 30 + 512);
+  const document = r.document();
+  const parts = frames.map((text) => /^(\w+) \((.*):(\d+)\)$/.exec(text));
+  const base = document.strings.length;
+  document.strings = [...document.strings, ...parts.flatMap(([, name, file]) => [name, file])];
+  document.frames = {
+    function: parts.map((_, i) => base + 2 * i),
+    file: parts.map((_, i) => base + 2 * i + 1),
+    line: parts.map(([, , , line]) => Number(line)),
+    inlined: parts.map(() => 0),
+  };
+  document.stacks = { parent: [-1, 0, 0], frame: [0, 1, 2] };
+  document.events.stack = [1, 2, -1];
+  return makeRun(readSnapshot(document), 'python');
+}
+
+test('what the page shows is found: lines, frames with callers, paths of scopes, names with stars, sizes', () => {
+  const python = pythonRun();
+  const found = (text) => [...searchBlocks(python, compileQuery(text))].join('');
+  const wanted = {
+    'model.py:527': '100',
+    'model.py:52': '010',
+    'MODEL.PY:5': '000',
+    '/home/me/model.py:527': '100',
+    'silu (model.py:527)': '100',
+    'relu (model.py:52)': '010',
+    'silu (model.py:527) < main (train.py:88)': '100',
+    'main (train.py:88) < silu': '000',
+    'train.py:88': '110',
+    'forward › layer 12': '110',
+    'forward > layer 12': '110',
+    'forward › layer #': '110',
+    'forward › layer 1': '110',
+    'layer 12 › forward': '000',
+    'blocks.*.out': '110',
+    'no call stack': '001',
+    '>1GiB': '001',
+    '>=1 GiB': '011',
+    '<=4 MiB': '100',
+    '< 4MiB': '000',
+    '=4M': '100',
+    '≥ 1,024 MiB': '011',
+    '4.00 MiB': '100',
+    '1,073,742,336 B': '001',
+    '> 9.9.9 GiB': '000',
+  };
+  for (const [text, blocks] of Object.entries(wanted)) assert.equal(found(text), blocks, text);
+  for (let b = 0; b < 3; b++) assert.equal(found(`0x${python.index.blocks.address[b].toString(16)}`)[b], '1');
+  const old = makeRun(readSnapshot(new Recording().document()), 'x');
+  assert.equal(searchBlocks(old, compileQuery('from before')).length, 0);
 });

@@ -119,13 +119,14 @@ export function filterEvents({ snapshot }, { actions, query, first, last }) {
 }
 
 /**
- * Whether a search matches an event: by name, category, scope, call stack or an address inside its block.
+ * Whether a search matches an event: by name, category, scope, call stack, size or an address inside its
+ * block.
  * @param {import('./format.js').Snapshot} snapshot
  * @param {import('./search.js').Query} query
  * @returns {(event: number) => boolean}
  */
 function eventTest(snapshot, query) {
-  const { address, bytes, name, category } = snapshot.subjects;
+  const { address, bytes, requestedBytes, name, category } = snapshot.subjects;
   const { act, scope, stack } = snapshot.events;
   const wanted = query.address;
   if (query.problem !== '') return () => false;
@@ -133,6 +134,13 @@ function eventTest(snapshot, query) {
     return (e) => {
       const s = subjectOf(act[e]);
       return wanted >= address[s] && wanted < address[s] + Math.max(1, bytes[s]);
+    };
+  }
+  const isSize = query.bytes;
+  if (isSize !== null) {
+    return (e) => {
+      const s = subjectOf(act[e]);
+      return hasBytes(snapshot, e) && isSize(bytes[s], requestedBytes[s]);
     };
   }
   const { texts, scopes, stacks, categories } = findTexts(snapshot, query);
@@ -145,6 +153,15 @@ function eventTest(snapshot, query) {
       (hasCategory(snapshot, e) && categories[category[s]] === 1)
     );
   };
+}
+
+/**
+ * Marks have no size.
+ * @param {import('./format.js').Snapshot} snapshot
+ * @param {number} event
+ */
+function hasBytes({ events }, event) {
+  return events.action[event] < ACTION.OOM;
 }
 
 /**

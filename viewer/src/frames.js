@@ -190,7 +190,7 @@ export function framePlace({ frames, strings }, frame) {
   return frames.line[frame] > 0 ? `${file}:${frames.line[frame]}` : file;
 }
 
-const BEFORE_RECORDING = -2; // a site: the block is from before the first event and has no call stack
+export const BEFORE_RECORDING = -2; // a site: the block is from before the first event and has no call stack
 
 /**
  * The site of each block: the frame that stands for its stack; -1: no call stack; -2: from before the

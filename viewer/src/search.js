@@ -1,39 +1,107 @@
-/* search.js - finds blocks by name, category, scope, call stack or address.
+/* search.js - finds blocks by name, category, scope, call stack, size or address, as the page shows them.
  *
  * Each text is tested once, not once per block: a million blocks share a few thousand names, scopes and
  * frames.
  */
 import { aliveAt } from './index.js';
-import { scopeText } from './lanes.js';
+import { BEFORE_RECORDING, foldedStack, framePlace, frameText, siteText } from './frames.js';
+import { scopeGroups, scopePath, scopeText } from './lanes.js';
 import { oncePer } from './once.js';
-import { categoryText } from './text.js';
+import { categoryText, formatBytes, formatExactBytes, namePattern } from './text.js';
+
+const PATH_SEPARATOR = ' › ';
+const NO_FRAME = -1; // a site: the block has no call stack
 
 /**
  * @typedef {object} Query
  * @property {(text: string) => boolean} test
  * @property {number} address -1: the search is not for an address
+ * @property {((bytes: number, requestedBytes: number) => boolean) | null} bytes the sizes searched for, of whole
+ *   blocks; null: the search is for a text
+ * @property {boolean} hasPath a path of scopes is searched for
+ * @property {boolean} hasCallers a frame with its callers is
  * @property {string} problem why the search is invalid, or ""
  */
 
+const UNITS = ['b', 'kib', 'mib', 'gib', 'tib'];
+const SIZE = /^(<=|>=|<|>|=|≤|≥)\s*([\d.,]+)\s*(b|kib|mib|gib|tib|k|m|g|t|kb|mb|gb|tb)?$/i;
+const SHOWN_BYTES = /^([\d.,]+\s*[kmgt]ib|[\d,]+ b)$/i;
+
+/** @type {Record<string, (bytes: number, limit: number) => boolean>} */
+const COMPARISONS = {
+  '<': (bytes, limit) => bytes < limit,
+  '>': (bytes, limit) => bytes > limit,
+  '<=': (bytes, limit) => bytes <= limit,
+  '>=': (bytes, limit) => bytes >= limit,
+  '=': (bytes, limit) => bytes === limit,
+};
+
 /**
- * "/attn\.(q|k)/" is a regular expression, "0x7f..." an address, anything else a part of a text; case does
- * not matter.
+ * ">1GiB" and "<=4 MiB" compare sizes, "16.00 MiB" finds those that are shown so. Units are binary, as
+ * on the page.
+ * @param {string} text
+ * @returns {Query['bytes']} null: not a search for sizes
+ */
+function sizeTest(text) {
+  if (SHOWN_BYTES.test(text)) {
+    const wanted = text.toLowerCase().replace(/[\s,]/g, '');
+    const alike = (/** @type {number} */ bytes) =>
+      [formatBytes(bytes), formatExactBytes(bytes)].some(
+        (shown) => shown.toLowerCase().replace(/[\s,]/g, '') === wanted,
+      );
+    return (bytes, requestedBytes) => alike(bytes) || (requestedBytes !== bytes && alike(requestedBytes));
+  }
+  const [, sign, digits, unit = 'b'] = SIZE.exec(text) ?? [];
+  const limit = Number((digits ?? '').replaceAll(',', ''));
+  if (sign === undefined || !Number.isFinite(limit)) return null;
+  const power = UNITS.findIndex((name) => name[0] === unit[0].toLowerCase());
+  const compare = COMPARISONS[sign.replace('≤', '<=').replace('≥', '>=')];
+  const edge = limit * 1024 ** power;
+  return (bytes, requestedBytes) => compare(bytes, edge) || (sign === '=' && requestedBytes === edge);
+}
+
+/**
+ * A test for a part of a text. A line number is a whole number: "net.py:4" is not a part of "net.py:44".
+ * @param {string} text
+ */
+function partTest(text) {
+  const wanted = text.toLowerCase();
+  if (!/:\d+$/.test(wanted)) return (/** @type {string} */ given) => given.toLowerCase().includes(wanted);
+  return (/** @type {string} */ given) => {
+    const all = given.toLowerCase();
+    for (let at = all.indexOf(wanted); at >= 0; at = all.indexOf(wanted, at + 1))
+      if (!/\d/.test(all[at + wanted.length] ?? '')) return true;
+    return false;
+  };
+}
+
+/**
+ * "/attn\.(q|k)/" is a regular expression, "0x7f..." an address, ">1GiB" a size, anything else a part of a text
+ * as the page shows it; case does not matter.
  * @param {string} text not empty
  * @returns {Query}
  */
 export function compileQuery(text) {
-  if (/^0x[0-9a-f]{1,13}$/i.test(text))
-    return { test: () => false, address: parseInt(text, 16), problem: '' };
+  const nothing = {
+    test: () => false,
+    address: -1,
+    bytes: null,
+    hasPath: false,
+    hasCallers: false,
+    problem: '',
+  };
+  if (/^0x[0-9a-f]{1,13}$/i.test(text)) return { ...nothing, address: parseInt(text, 16) };
+  const bytes = sizeTest(text);
+  if (bytes !== null) return { ...nothing, bytes };
   const pattern = /^\/(.+?)\/?$/.exec(text);
-  if (pattern === null) {
-    const wanted = text.toLowerCase();
-    return { test: (given) => given.toLowerCase().includes(wanted), address: -1, problem: '' };
-  }
+  const kind = { hasPath: text.includes('›') || text.includes(' > '), hasCallers: text.includes(' < ') };
+  if (pattern === null)
+    return { ...nothing, ...kind, test: partTest(text.replaceAll(' > ', PATH_SEPARATOR)) };
   try {
     const expression = new RegExp(pattern[1], 'i');
-    return { test: (given) => expression.test(given), address: -1, problem: '' };
+    return { ...nothing, ...kind, test: (given) => expression.test(given) };
   } catch {
-    return { test: () => false, address: -1, problem: 'not a regular expression' };
+    return { ...nothing, problem: 'not a regular expression' };
   }
 }
 
@@ -61,26 +129,41 @@ function foundScopes(snapshot, query) {
   const { count, parent } = snapshot.scopes;
   const { texts, textOf } = scopeTexts(snapshot);
   const isFound = texts.map(query.test);
+  const { paths, pathOf } = query.hasPath ? scopeGroups(snapshot) : { paths: [], pathOf: new Int32Array(0) };
+  const isPath = paths.map(query.test);
   const found = new Uint8Array(count);
   for (let s = 0; s < count; s++)
-    found[s] = isFound[textOf[s]] || (parent[s] >= 0 && found[parent[s]]) ? 1 : 0;
+    found[s] =
+      isFound[textOf[s]] ||
+      (parent[s] >= 0 && found[parent[s]]) ||
+      (query.hasPath && (isPath[pathOf[s]] || query.test(scopePath(snapshot, s))))
+        ? 1
+        : 0;
   return found;
 }
 
+/** The texts of each frame: as the page shows it, and its whole place. */
+const frameTexts = oncePer((/** @type {import('./format.js').Snapshot} */ snapshot) =>
+  Array.from(snapshot.frames.function, (_, f) => [frameText(snapshot, f), framePlace(snapshot, f)]),
+);
+
 /**
- * 1 for each call stack with a frame whose function or file matches.
+ * 1 for each call stack with a frame whose function, file or line matches, or with frames and callers that do.
  * @param {import('./format.js').Snapshot} snapshot
  * @param {Uint8Array} texts
+ * @param {Query} query
  */
-function foundStacks({ stacks, frames }, texts) {
+function foundStacks(snapshot, texts, query) {
+  const { stacks, frames } = snapshot;
   const found = new Uint8Array(stacks.parent.length);
   const has = (/** @type {number} */ text) => text >= 0 && texts[text] === 1;
+  const isFound = frameTexts(snapshot).map(
+    (shown, f) => has(frames.function[f]) || has(frames.file[f]) || shown.some(query.test),
+  );
   for (let s = 0; s < found.length; s++) {
-    const frame = stacks.frame[s];
+    const isAbove = stacks.parent[s] >= 0 && found[stacks.parent[s]] === 1;
     found[s] =
-      (stacks.parent[s] >= 0 && found[stacks.parent[s]]) ||
-      has(frames.function[frame]) ||
-      has(frames.file[frame])
+      isAbove || isFound[stacks.frame[s]] || (query.hasCallers && query.test(callersText(snapshot, s)))
         ? 1
         : 0;
   }
@@ -88,16 +171,34 @@ function foundStacks({ stacks, frames }, texts) {
 }
 
 /**
+ * The user's frames of a stack, as the tree shows them: "forward (net.py:44) < train (train.py:88)".
+ * @param {import('./format.js').Snapshot} snapshot
+ * @param {number} stack
+ */
+function callersText(snapshot, stack) {
+  const frames = foldedStack(snapshot, stack).flatMap((part) => (part.isFolded ? [] : part.frames));
+  return frames.map((frame) => frameText(snapshot, frame)).join(' < ');
+}
+
+/** Each text with stars in place of numbers, as the tree shows names. */
+const patterns = oncePer((/** @type {import('./format.js').Snapshot} */ { strings }) =>
+  strings.map(namePattern),
+);
+
+/**
  * Which of a snapshot's texts, scopes, call stacks and categories match, 1 or 0 each.
  * @param {import('./format.js').Snapshot} snapshot
  * @param {Query} query
  */
 export function findTexts(snapshot, query) {
-  const texts = Uint8Array.from(snapshot.strings, (text) => (query.test(text) ? 1 : 0));
+  const shown = patterns(snapshot);
+  const texts = Uint8Array.from(snapshot.strings, (text, i) =>
+    query.test(text) || (shown[i] !== text && query.test(shown[i])) ? 1 : 0,
+  );
   return {
     texts,
     scopes: foundScopes(snapshot, query),
-    stacks: foundStacks(snapshot, texts),
+    stacks: foundStacks(snapshot, texts, query),
     categories: Uint8Array.from(snapshot.categories, (name) =>
       query.test(categoryText(name)) || query.test(name) ? 1 : 0,
     ),
@@ -113,21 +214,27 @@ export function findTexts(snapshot, query) {
 export function searchBlocks({ snapshot, index: { blocks } }, query) {
   const found = new Uint8Array(blocks.count);
   if (query.problem !== '') return found;
-  if (query.address >= 0) {
+  const { address, bytes } = query;
+  if (address >= 0 || bytes !== null) {
     for (let b = 0; b < blocks.count; b++) {
       const begin = blocks.address[b];
-      if (query.address >= begin && query.address < begin + blocks.bytes[b]) found[b] = 1;
+      const isFound =
+        bytes !== null
+          ? bytes(blocks.bytes[b], blocks.requestedBytes[b])
+          : address >= begin && address < begin + blocks.bytes[b];
+      found[b] = isFound ? 1 : 0;
     }
     return found;
   }
   const { texts, scopes, stacks, categories } = findTexts(snapshot, query);
-  const { name, category, scope, stack } = blocks;
+  const { name, category, scope, stack, bornState } = blocks;
+  const [isOld, isBare] = [BEFORE_RECORDING, NO_FRAME].map((site) => query.test(siteText(snapshot, site)));
   for (let b = 0; b < blocks.count; b++) {
     if (
       (name[b] >= 0 && texts[name[b]]) ||
       categories[category[b]] ||
       (scope[b] >= 0 && scopes[scope[b]]) ||
-      (stack[b] >= 0 && stacks[stack[b]])
+      (stack[b] >= 0 ? stacks[stack[b]] : bornState[b] === 0 ? isOld : isBare)
     )
       found[b] = 1;
   }

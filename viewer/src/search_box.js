@@ -35,7 +35,7 @@ export class SearchBox {
   /** Runs a first search before the first letter, because it takes longer than later ones. */
   prepare() {
     const { runs, colourBy } = this.store.get();
-    const all = { test: () => true, address: -1, problem: '' };
+    const all = { ...compileQuery('x'), test: () => true };
     runs.forEach((run, r) => buildPicking(colouringOf(runs, colourBy).groupings[r], searchBlocks(run, all)));
   }
 
