@@ -1,7 +1,26 @@
-// Random snapshots by PyTorch, and the comparison of two runs part by part.
+// Random snapshots by PyTorch, the page's and the program's reading of a file, and the comparison of two runs
+// part by part.
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { readSource } from '../../viewer/src/unpack.js';
 import { randomNumbers, eventRows } from './synthetic.mjs';
 import './transfer.mjs';
+
+export const CLI = process.env.TIDEMARK_CLI ?? '';
+export const NO_CLI = existsSync(CLI) ? false : 'TIDEMARK_CLI names no program';
+
+export const opened = async (path) => readSource(new Blob([readFileSync(path)]), () => undefined);
+
+/** The program's result for the same file, which the report holds. */
+export async function imported(path) {
+  const report = `${path}.html`;
+  execFileSync(CLI, ['view', path, '-o', report], { stdio: 'ignore' });
+  const [, base64] = /class="tidemark-snapshot"[^>]*>([^<]+)</.exec(readFileSync(report, 'latin1'));
+  const bytes = Buffer.from(base64, 'base64');
+  assert.notEqual(bytes[0], 0x80, 'the report holds a snapshot, not the pickle');
+  return readSource(new Uint8Array(bytes), () => undefined);
+}
 
 /** All parts of a run, with texts in place of their numbers. */
 export function partsOf({ snapshot, derived }) {

@@ -3,85 +3,62 @@
  * the program.
  */
 import { FormatError } from './columns.js';
+import { PICKLE_OPCODES } from './pickle_opcodes.js';
+import { stepsTo } from './pickle_place.js';
+import { PickleRuns } from './pickle_runs.js';
+import { PickleContainer, pickleKind, PICKLED_HUGE } from './pickle_values.js';
 
 const MOST_DEPTH = 32; // nested containers; open marks
 const MOST_PICKLE_TEXT = 2 ** 20;
 const MOST_OPCODE_BYTES = MOST_PICKLE_TEXT + 16; // with its argument
 const MOST_PICKLE_BYTES = 2 ** 31;
 const MEMO_SLACK = 256; // memo numbers allowed beyond one per byte
+const SHORT_TEXT = 40; // bytes
+const KNOWN_TEXTS = 512;
 const FREE_BYTES = 256 * 1024; // bytes of memory for a pickle of any size
 const DENSITY = 6; // the most bytes of memory per byte of the pickle: 8 for a value, 24 for a container
 const VALUE_BYTES = 8;
 const CONTAINER_BYTES = 24;
 
+/** What stands in the memo for a container that was dropped. */
+const GONE = new PickleContainer('gone', 0);
+
 /**
- * A list, a tuple, or a dict with its keys and values in turn. Values that occur in several places are one
- * object.
+ * Takes items of lists while a pickle is being read.
+ * @typedef {object} PickleTaker
+ * @property {number} repeats lists of items that were read before may be those that stand for a number of this
+ * @property {(list: PickleContainer, steps: {key: any, index: number}[], items: any[], nBytes: number) => boolean} take
+ *   the items are about to be added to the list, to which the steps lead from the root; nBytes of the pickle
+ *   were read. True: they were read and are dropped
  */
-export class PickleContainer {
+
+export class Unpickler {
   /**
-   * @param {'list' | 'tuple' | 'dict'} kind
-   * @param {number} offset of its opcode
+   * @param {Uint8Array} bytes at least the first
+   * @param {PickleTaker | null} taker
    */
-  constructor(kind, offset) {
-    this.kind = kind;
-    this.offset = offset;
-    this.depth = 0; // depth of containers within it
-    /** @type {any[]} */
-    this.items = [];
-  }
-}
-
-/** A Python float. */
-export class PickleReal {
-  /** @param {number} value */
-  constructor(value) {
-    this.value = value;
-  }
-}
-
-/** A value of a type that this reader has no use for. */
-class PickleOther {
-  /** @param {string} kind */
-  constructor(kind) {
-    this.kind = kind;
-  }
-}
-
-const PICKLED_BYTES = new PickleOther('bytes');
-const PICKLED_HUGE = new PickleOther('an integer beyond 64 bits');
-
-/**
- * The name of a value's type in messages.
- * @param {any} value
- */
-export function pickleKind(value) {
-  if (value === undefined) return 'nothing';
-  if (value === null) return 'None';
-  if (typeof value === 'boolean') return 'a boolean';
-  if (typeof value === 'number') return 'an integer';
-  if (typeof value === 'string') return 'a text';
-  if (value instanceof PickleContainer) return `a ${value.kind}`;
-  return value instanceof PickleReal ? 'a real number' : value.kind;
-}
-
-class Unpickler {
-  /** @param {Uint8Array} bytes at least the first */
-  constructor(bytes) {
+  constructor(bytes, taker) {
     this.base = 0; // offset of bytes[0] in the pickle
     this.bytes = bytes;
     this.view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
     this.decoder = new TextDecoder();
+    /** @type {string[]} short texts by hash, the last ones */
+    this.texts = new Array(KNOWN_TEXTS).fill('');
+    this.taker = taker;
+    this.runs = new PickleRuns(taker?.repeats ?? 0);
     this.at = 0;
     this.opcodeAt = 0;
-    this.opcodeName = '';
-    /** @type {any[]} */
+    this.opcode = /** @type {import('./pickle_opcodes.js').Opcode | undefined} */ (undefined);
+    /** @type {any[]} the first n of them */
     this.stack = [];
+    this.n = 0;
     /** @type {any[]} */
     this.memo = [];
     /** @type {number[]} heights of the stack */
     this.marks = [];
+    this.bottom = 0; // height of the stack at the last mark
     this.nCharged = 0;
+    this.nAllowed = FREE_BYTES + DENSITY * bytes.length; // bytes of memory for the bytes so far
     this.frameEnd = 0; // the furthest end of a frame
     this.isDone = false;
   }
@@ -91,7 +68,7 @@ class Unpickler {
    * @returns {never}
    */
   fail(message) {
-    throw new FormatError(`byte ${this.opcodeAt}, opcode ${this.opcodeName}: ${message}`);
+    throw new FormatError(`byte ${this.opcodeAt}, opcode ${this.opcode?.name ?? ''}: ${message}`);
   }
 
   /**
@@ -99,12 +76,10 @@ class Unpickler {
    * @param {number} n bytes
    */
   charge(n) {
-    const nBytes = this.base + this.bytes.length;
-    const nAllowed = FREE_BYTES + DENSITY * nBytes;
     this.nCharged += n;
-    if (this.nCharged > nAllowed)
+    if (this.nCharged > this.nAllowed)
       this.fail(
-        `up to here the ${nBytes} bytes make more than the limit of ${nAllowed} bytes of memory: no snapshot is that dense`,
+        `up to here the ${this.base + this.bytes.length} bytes make more than the limit of ${this.nAllowed} bytes of memory: no snapshot is that dense`,
       );
   }
 
@@ -130,24 +105,28 @@ class Unpickler {
     return this.view.getUint32(at, true) + (n === 8 ? this.view.getUint32(at + 4, true) * 2 ** 32 : 0);
   }
 
-  bottom() {
-    return this.marks.length > 0 ? this.marks[this.marks.length - 1] : 0;
+  /** @param {any} value */
+  push(value) {
+    this.stack[this.n++] = value;
   }
 
   top() {
-    if (this.stack.length <= this.bottom()) this.fail('the stack has no value for it');
-    return this.stack[this.stack.length - 1];
+    if (this.n <= this.bottom) this.fail('the stack has no value for it');
+    return this.stack[this.n - 1];
   }
 
   pop() {
-    this.top();
-    return this.stack.pop();
+    const value = this.top();
+    this.n--;
+    return value;
   }
 
   popMark() {
-    const base = this.marks.pop();
-    if (base === undefined) this.fail('no mark stands before it');
-    return /** @type {number} */ (base);
+    const { marks } = this;
+    if (marks.length === 0) this.fail('no mark stands before it');
+    const base = /** @type {number} */ (marks.pop());
+    this.bottom = marks.length > 0 ? marks[marks.length - 1] : 0;
+    return base;
   }
 
   /**
@@ -156,16 +135,19 @@ class Unpickler {
    * @param {number} base
    */
   fill(to, base) {
-    const n = this.stack.length - base;
+    const n = this.n - base;
     if (to.kind === 'dict' && n % 2 !== 0) this.fail('a key without a value');
+    if (n === 0) return;
     this.charge(n * VALUE_BYTES);
-    for (let i = base; i < this.stack.length; i++) {
-      const value = this.stack[i];
+    const items = new Array(n);
+    for (let i = 0; i < n; i++) {
+      const value = this.stack[base + i];
       if (value instanceof PickleContainer && value.depth >= to.depth) to.depth = value.depth + 1;
-      to.items.push(value);
+      items[i] = value;
     }
     if (to.depth >= MOST_DEPTH) this.fail(`containers lie more than the limit of ${MOST_DEPTH} levels deep`);
-    this.stack.length = base;
+    to.add(items);
+    this.n = base;
   }
 
   /** @param {'list' | 'tuple' | 'dict'} kind */
@@ -182,7 +164,7 @@ class Unpickler {
   gather(kind, base) {
     const made = this.make(kind);
     this.fill(made, base);
-    this.stack.push(made);
+    this.push(made);
   }
 
   /**
@@ -190,8 +172,8 @@ class Unpickler {
    * @returns {number} where these begin
    */
   last(n) {
-    if (this.stack.length - this.bottom() < n) this.fail('the stack has too few values for it');
-    return this.stack.length - n;
+    if (this.n - this.bottom < n) this.fail('the stack has too few values for it');
+    return this.n - n;
   }
 
   /**
@@ -200,22 +182,65 @@ class Unpickler {
    * @param {number} base
    */
   appendBelow(kind, base) {
-    const to = base > this.bottom() ? this.stack[base - 1] : undefined;
+    const to = base > this.bottom ? this.stack[base - 1] : undefined;
     if (!(to instanceof PickleContainer) || to.kind !== kind)
       this.fail(`it needs a ${kind}, not ${pickleKind(to)}`);
-    this.fill(/** @type {PickleContainer} */ (to), base);
+    const isTaken = kind === 'list' && this.taker !== null && this.n > base && this.offer(to, base);
+    if (!isTaken) this.fill(/** @type {PickleContainer} */ (to), base);
+  }
+
+  /**
+   * Offers the values from `base`, which are about to be added to a list, to the taker.
+   * @param {PickleContainer} list
+   * @param {number} base
+   * @returns {boolean} they were taken and are dropped
+   */
+  offer(list, base) {
+    // two marks stand above a list that is two steps from the root, at most
+    const steps = this.marks.length <= 2 ? stepsTo(this, base - 1) : null;
+    const items = steps === null ? [] : this.stack.slice(base, this.n);
+    if (steps === null || !this.taker?.take(list, steps, items, this.opcodeAt)) return false;
+    this.charge(items.length * VALUE_BYTES);
+    list.isTaken = true;
+    for (const item of items) if (item instanceof PickleContainer) this.drop(item);
+    this.n = base;
+    return true;
+  }
+
+  /**
+   * Drops the items of a container, which may still be referred to.
+   * @param {PickleContainer} item
+   */
+  drop(item) {
+    item.drop();
+    if (item.memo >= 0 && this.memo[item.memo] === item && item.kind === 'gone') this.memo[item.memo] = GONE;
   }
 
   /** @param {1 | 4 | 8} n bytes of its length */
   text(n) {
     const at = this.run(n);
     const end = this.at;
-    let text = '';
-    for (let i = at; i < end && end - at <= 40; i++) {
-      if (this.bytes[i] === 0 || this.bytes[i] > 126) return this.repaired(at, end);
-      text += String.fromCharCode(this.bytes[i]);
+    if (end - at > SHORT_TEXT) return this.repaired(at, end);
+    let hash = end - at;
+    for (let i = at; i < end; i++) hash = (Math.imul(hash, 31) + this.bytes[i]) | 0;
+    const slot = (hash >>> 0) % KNOWN_TEXTS;
+    if (!this.isText(this.texts[slot], at, end)) this.texts[slot] = this.repaired(at, end);
+    return this.texts[slot];
+  }
+
+  /**
+   * True if a text in ASCII stands there.
+   * @param {string} text
+   * @param {number} at
+   * @param {number} end
+   */
+  isText(text, at, end) {
+    if (text.length !== end - at) return false;
+    for (let i = at; i < end; i++) {
+      const byte = this.bytes[i];
+      if (byte > 126 || text.charCodeAt(i - at) !== byte) return false;
     }
-    return end - at <= 40 ? text : this.repaired(at, end);
+    return true;
   }
 
   /**
@@ -247,13 +272,14 @@ class Unpickler {
     if (n === 0) return 0;
     const isNegative = this.bytes[at + n - 1] >= 128;
     const filling = isNegative ? 255 : 0;
-    let value = 0n;
-    for (let i = n; i > 0; i--) {
-      if (i > 8 && this.bytes[at + i - 1] !== filling) return PICKLED_HUGE;
-      if (i <= 8) value = value * 256n + BigInt(this.bytes[at + i - 1]);
-    }
+    for (let i = 8; i < n; i++) if (this.bytes[at + i] !== filling) return PICKLED_HUGE;
     if (n > 8 && this.bytes[at + 7] >= 128 !== isNegative) return PICKLED_HUGE;
-    return Number(isNegative ? value - (1n << BigInt(8 * Math.min(n, 8))) : value);
+    // both halves are exact, so that only their sum is rounded
+    let low = 0;
+    let high = isNegative ? -1 : 0;
+    for (let i = 3; i >= 0; i--) low = low * 256 + (i < n ? this.bytes[at + i] : filling);
+    for (let i = Math.min(n, 8) - 1; i >= 4; i--) high = high * 256 + this.bytes[at + i];
+    return high * 2 ** 32 + low;
   }
 
   /** @param {number} number */
@@ -264,7 +290,9 @@ class Unpickler {
       this.fail(`memo number ${number}: ${nTaken} bytes of a pickle need none so high`);
     for (let i = this.memo.length; i < number; i++) this.memo.push(undefined);
     this.charge(VALUE_BYTES);
+    if (number < this.memo.length && this.memo[number] !== undefined) this.runs.isFinal = false;
     this.memo[number] = value;
+    if (value instanceof PickleContainer) value.memo = number;
   }
 
   /** @param {number} number */
@@ -286,15 +314,23 @@ class Unpickler {
 
   stop() {
     const root = this.pop();
-    if (this.stack.length + this.marks.length > 0)
-      this.fail(`${this.stack.length} values and ${this.marks.length} marks are left over`);
+    if (this.n + this.marks.length > 0)
+      this.fail(`${this.n} values and ${this.marks.length} marks are left over`);
     this.isDone = true;
     return root;
   }
 
   mark() {
     if (this.marks.length === MOST_DEPTH) this.fail(`more than the limit of ${MOST_DEPTH} marks at once`);
-    this.marks.push(this.stack.length);
+    const run = this.runs.repeated(this);
+    if (run === null) {
+      this.marks.push(this.n);
+      this.bottom = this.n;
+      return;
+    }
+    this.charge(run.nItems * VALUE_BYTES);
+    this.stack[this.n - 1] = this.memo[this.memo.length - 1] = run.list;
+    this.at += run.nBytes;
   }
 
   /**
@@ -308,16 +344,15 @@ class Unpickler {
         `byte ${this.opcodeAt}: the pickle is truncated: it ends without the opcode STOP`,
       );
     const code = this.bytes[this.at++];
-    const opcode = PICKLE_OPCODES.get(code);
+    const opcode = PICKLE_OPCODES[code];
     if (opcode === undefined)
       throw new FormatError(
         `byte ${this.opcodeAt}: 0x${code.toString(16).padStart(2, '0')} is no opcode of a pickle`,
       );
-    const [name, run] = opcode;
-    this.opcodeName = name;
-    if (typeof run === 'string') this.fail(`refused, it ${run}: a snapshot holds plain data only`);
+    this.opcode = opcode;
+    if (opcode.run === null) this.fail(`refused, it ${opcode.does}: a snapshot holds plain data only`);
     if (this.opcodeAt === 0 && code !== 0x80) this.fail('a pickle must begin with PROTO');
-    return /** @type {(of: Unpickler) => any} */ (run)(this);
+    return /** @type {(of: Unpickler) => any} */ (opcode.run)(this);
   }
 
   checkEnd() {
@@ -338,121 +373,51 @@ class Unpickler {
   }
 
   /**
-   * Drops the consumed bytes and appends more.
-   * @param {Uint8Array[]} parts
+   * Goes on with bytes that begin with those that were not consumed.
+   * @param {Uint8Array} bytes
    */
-  refill(parts) {
-    const left = this.bytes.subarray(this.at);
-    const bytes = new Uint8Array(parts.reduce((n, part) => n + part.length, left.length));
-    let at = left.length;
-    bytes.set(left);
-    for (const part of parts) {
-      bytes.set(part, at);
-      at += part.length;
-    }
+  goOn(bytes) {
     this.base += this.at;
     this.at = 0;
     this.bytes = bytes;
-    this.view = new DataView(bytes.buffer);
+    this.view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    this.nAllowed = FREE_BYTES + DENSITY * (this.base + bytes.length);
   }
 }
 
-/**
- * @param {Unpickler} of
- * @param {any} value
- */
-const pushed = (of, value) => of.stack.push(value);
+/** Bytes that arrive in parts, in one array as far as they were not consumed. */
+class Arrivals {
+  /** @param {import('./document.js').Pull} pull */
+  constructor(pull) {
+    this.pull = pull;
+    this.room = new Uint8Array(4 * MOST_OPCODE_BYTES);
+    this.isLast = false;
+  }
 
-const NAMES_CODE = 'names code to be imported';
-const CALLS_CODE = 'calls code';
-const IS_OUTSIDE = 'refers to an object outside the file';
-const IS_OLD = 'belongs to protocols 0 and 1';
-const IS_A_SET = 'makes a set';
-
-/**
- * By code: Python's name, and the action or the reason for the refusal.
- * @type {Map<number, [string, string | ((of: Unpickler) => any)]>}
- */
-const PICKLE_OPCODES = new Map(
-  /** @type {[string | number, string, string | ((of: Unpickler) => any)][]} */ ([
-    ['(', 'MARK', (of) => of.mark()],
-    ['.', 'STOP', (of) => of.stop()],
-    ['0', 'POP', (of) => of.pop()],
-    ['1', 'POP_MARK', (of) => (of.stack.length = of.popMark())],
-    ['2', 'DUP', (of) => pushed(of, of.top())],
-    ['F', 'FLOAT', IS_OLD],
-    ['I', 'INT', IS_OLD],
-    ['L', 'LONG', IS_OLD],
-    ['S', 'STRING', IS_OLD],
-    ['V', 'UNICODE', IS_OLD],
-    ['g', 'GET', IS_OLD],
-    ['p', 'PUT', IS_OLD],
-    ['J', 'BININT', (of) => pushed(of, of.number(4) | 0)],
-    ['K', 'BININT1', (of) => pushed(of, of.number(1))],
-    ['M', 'BININT2', (of) => pushed(of, of.number(2))],
-    ['N', 'NONE', (of) => pushed(of, null)],
-    ['P', 'PERSID', IS_OUTSIDE],
-    ['Q', 'BINPERSID', IS_OUTSIDE],
-    ['R', 'REDUCE', CALLS_CODE],
-    ['T', 'BINSTRING', (of) => pushed(of, of.text(4))],
-    ['U', 'SHORT_BINSTRING', (of) => pushed(of, of.text(1))],
-    ['X', 'BINUNICODE', (of) => pushed(of, of.text(4))],
-    ['a', 'APPEND', (of) => of.appendBelow('list', of.last(2) + 1)],
-    ['b', 'BUILD', 'builds an object'],
-    ['c', 'GLOBAL', NAMES_CODE],
-    ['d', 'DICT', (of) => of.gather('dict', of.popMark())],
-    ['}', 'EMPTY_DICT', (of) => pushed(of, of.make('dict'))],
-    ['e', 'APPENDS', (of) => of.appendBelow('list', of.popMark())],
-    ['h', 'BINGET', (of) => pushed(of, of.get(of.number(1)))],
-    ['i', 'INST', CALLS_CODE],
-    ['j', 'LONG_BINGET', (of) => pushed(of, of.get(of.number(4)))],
-    ['l', 'LIST', (of) => of.gather('list', of.popMark())],
-    [']', 'EMPTY_LIST', (of) => pushed(of, of.make('list'))],
-    ['o', 'OBJ', CALLS_CODE],
-    ['q', 'BINPUT', (of) => of.put(of.number(1))],
-    ['r', 'LONG_BINPUT', (of) => of.put(of.number(4))],
-    ['s', 'SETITEM', (of) => of.appendBelow('dict', of.last(3) + 1)],
-    ['t', 'TUPLE', (of) => of.gather('tuple', of.popMark())],
-    [')', 'EMPTY_TUPLE', (of) => pushed(of, of.make('tuple'))],
-    ['u', 'SETITEMS', (of) => of.appendBelow('dict', of.popMark())],
-    ['G', 'BINFLOAT', (of) => pushed(of, new PickleReal(of.view.getFloat64(of.take(8))))],
-    ['B', 'BINBYTES', (of) => of.run(4) >= 0 && pushed(of, PICKLED_BYTES)],
-    ['C', 'SHORT_BINBYTES', (of) => of.run(1) >= 0 && pushed(of, PICKLED_BYTES)],
-    [0x80, 'PROTO', (of) => of.proto()],
-    [0x81, 'NEWOBJ', CALLS_CODE],
-    [0x82, 'EXT1', NAMES_CODE],
-    [0x83, 'EXT2', NAMES_CODE],
-    [0x84, 'EXT4', NAMES_CODE],
-    [0x85, 'TUPLE1', (of) => of.gather('tuple', of.last(1))],
-    [0x86, 'TUPLE2', (of) => of.gather('tuple', of.last(2))],
-    [0x87, 'TUPLE3', (of) => of.gather('tuple', of.last(3))],
-    [0x88, 'NEWTRUE', (of) => pushed(of, true)],
-    [0x89, 'NEWFALSE', (of) => pushed(of, false)],
-    [0x8a, 'LONG1', (of) => pushed(of, of.long(of.number(1)))],
-    [
-      0x8b,
-      'LONG4',
-      (of) => {
-        const n = of.number(4);
-        if (n >= 2 ** 31) of.fail('an integer of a negative number of bytes');
-        pushed(of, of.long(n));
-      },
-    ],
-    [0x8c, 'SHORT_BINUNICODE', (of) => pushed(of, of.text(1))],
-    [0x8d, 'BINUNICODE8', (of) => pushed(of, of.text(8))],
-    [0x8e, 'BINBYTES8', (of) => of.run(8) >= 0 && pushed(of, PICKLED_BYTES)],
-    [0x8f, 'EMPTY_SET', IS_A_SET],
-    [0x90, 'ADDITEMS', IS_A_SET],
-    [0x91, 'FROZENSET', IS_A_SET],
-    [0x92, 'NEWOBJ_EX', CALLS_CODE],
-    [0x93, 'STACK_GLOBAL', NAMES_CODE],
-    [0x94, 'MEMOIZE', (of) => of.put(of.memo.length)],
-    [0x95, 'FRAME', (of) => of.frame()],
-    [0x96, 'BYTEARRAY8', (of) => of.run(8) >= 0 && pushed(of, PICKLED_BYTES)],
-    [0x97, 'NEXT_BUFFER', IS_OUTSIDE],
-    [0x98, 'READONLY_BUFFER', IS_OUTSIDE],
-  ]).map(([code, name, run]) => [typeof code === 'string' ? code.charCodeAt(0) : code, [name, run]]),
-);
+  /**
+   * At least n bytes more, or as many as there are.
+   * @param {Uint8Array} rest the last result, as far as it was not consumed
+   * @param {number} n
+   * @returns {Promise<Uint8Array>}
+   */
+  async more(rest, n) {
+    let end = rest.length;
+    this.room.set(rest);
+    while (end < rest.length + n && !this.isLast) {
+      const part = await this.pull();
+      this.isLast = part === null;
+      if (part === null) break;
+      if (end + part.length > this.room.length) {
+        const grown = new Uint8Array(2 * (end + part.length));
+        grown.set(this.room.subarray(0, end));
+        this.room = grown;
+      }
+      this.room.set(part, end);
+      end += part.length;
+    }
+    return this.room.subarray(0, end);
+  }
+}
 
 /**
  * @param {Uint8Array} bytes
@@ -460,36 +425,34 @@ const PICKLE_OPCODES = new Map(
  * @throws {FormatError}
  */
 export function readPickle(bytes) {
-  return new Unpickler(bytes).root();
+  return new Unpickler(bytes, null).root();
 }
 
 /**
  * The same while the bytes arrive; consumed bytes are not kept.
  * @param {import('./document.js').Pull} pull
  * @param {() => void} report called from time to time
+ * @param {PickleTaker | null} taker
  * @returns {Promise<{root: any, nBytes: number}>}
  * @throws {FormatError}
  */
-export async function readPickleStream(pull, report) {
-  const of = new Unpickler(new Uint8Array(0));
+export async function readPickleStream(pull, report, taker = null) {
+  const of = new Unpickler(new Uint8Array(0), taker);
+  const arrivals = new Arrivals(pull);
   let root;
-  let isLast = false;
   while (!of.isDone) {
-    if (!isLast && of.bytes.length - of.at < MOST_OPCODE_BYTES) {
-      const parts = [];
-      for (let n = 0; n < 2 * MOST_OPCODE_BYTES && !isLast;) {
-        const part = await pull();
-        isLast = part === null;
-        if (part !== null) n += parts.push(part.slice()) && part.length;
-      }
-      of.refill(parts);
+    if (!arrivals.isLast) {
+      of.goOn(await arrivals.more(of.bytes.subarray(of.at), 2 * MOST_OPCODE_BYTES));
       if (of.base + of.bytes.length > MOST_PICKLE_BYTES)
         throw new FormatError('it holds more than 2 GiB when it is uncompressed, which no snapshot does');
       report();
     }
-    root = of.step();
+    const enough = of.bytes.length - (arrivals.isLast ? 0 : MOST_OPCODE_BYTES);
+    do root = of.step();
+    while (!of.isDone && (of.at <= enough || arrivals.isLast));
   }
-  if (of.at === of.bytes.length && !isLast) of.refill([(await pull()) ?? new Uint8Array(0)]);
+  if (of.at === of.bytes.length && !arrivals.isLast)
+    of.goOn(await arrivals.more(of.bytes.subarray(of.at), 1));
   of.checkEnd();
   return { root, nBytes: of.base + of.bytes.length };
 }

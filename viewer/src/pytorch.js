@@ -4,38 +4,44 @@
 import { FormatError } from './columns.js';
 import { categoryNumber } from './categories.js';
 import { ACTION_NAMES, CATEGORY_NAMES } from './format_names.js';
-import { PickleContainer, pickleKind, PickleReal } from './pickle.js';
+import { NOTHING_MADE, PickleContainer, pickleKind } from './pickle_values.js';
 import { Interner, isOfKind, Place } from './pytorch_place.js';
-import { readSegments } from './pytorch_segments.js';
+import { TraceRows } from './pytorch_rows.js';
+import { addSegments, readSegments } from './pytorch_segments.js';
+import { readSettings } from './pytorch_settings.js';
 import { ACTION } from './subjects.js';
 
 export const MOST_PARTS = 256; // devices, streams
 export const MOST_REQUEST = 2 ** 60;
 export const MOST_ADDRESS = 2 ** 61;
-const MOST_US = 2 ** 63 / 1000;
+export const MOST_US = 2 ** 63 / 1000;
 const UNLIMITED = 2 ** 53 - 1; // as many or more, as device_free
-const N_INTERVALS = 16;
+export const N_INTERVALS = 16;
 // share of the pickle's bytes: a value may occur in many places, and its expansion must not outgrow the file
 const ROW_BYTES = 24;
 const FREE_ROWS = 1000;
-const MOST_SETTINGS = 1024;
+
+/** What a container that has been read stands for. */
+const MADE = { NOTHING: NOTHING_MADE, FRAME: 1, STACK: 2, ODD_STACK: 3 }; // odd: something in it counts each time
+
+/** Known keys of an event; a key that is not known is behind them. */
+const EVENT_KEYS = [
+  'action',
+  'addr',
+  'device_free',
+  'size',
+  'stream',
+  'time_us',
+  'frames',
+  'compile_context',
+  'user_metadata',
+  'category',
+];
+const [ACT, ADDR, DEVICE_FREE, SIZE, STREAM, TIME_US, FRAMES, COMPILE, METADATA, CATEGORY] =
+  EVENT_KEYS.keys();
+const ACTION_NUMBERS = new Map(ACTION_NAMES.map((name, number) => [name, number]));
 
 /**
- * @typedef {object} TraceRow an event before the merge with those of other devices
- * @property {number} action ACTION
- * @property {number} device
- * @property {number} address
- * @property {number} requestedBytes
- * @property {number} blockBytes
- * @property {number} timeUs
- * @property {number} stream
- * @property {number} stack
- * @property {number} scope
- * @property {number} category index in the category names met so far
- * @property {number} name string, or -1
- * @property {number} compile its compile_context: string, or -1
- * @property {number} metadata its user_metadata without the tensor's name: string, or -1
- *
  * @typedef {object} DumpBlock
  * @property {number} offset
  * @property {number} bytes
@@ -57,8 +63,8 @@ const MOST_SETTINGS = 1024;
  */
 
 export class PytorchImport {
-  /** @param {number} nBytes of the pickle */
-  constructor(nBytes) {
+  constructor() {
+    this.repeats = MADE.STACK; // see PickleTaker
     this.strings = new Interner();
     this.categories = [...CATEGORY_NAMES]; // followed by the file's own
     /** @type {{function: number[], file: number[], line: number[]}} */
@@ -69,18 +75,28 @@ export class PytorchImport {
     this.frameNumbers = new Map();
     /** @type {Map<number, number>} from parent and frame to the node */
     this.nodes = new Map();
-    /** @type {Map<PickleContainer, number>} from a list of frames, or a frame, to its number */
-    this.known = new Map();
     /** @type {{device: number, handle: number}[]} */
     this.streams = [];
     this.nDevices = 0;
-    this.nBytes = nBytes;
-    this.mostRows = FREE_ROWS + Math.floor(nBytes / ROW_BYTES);
+    this.nBytes = 0; // of the pickle so far
     this.nRowsRead = 0;
     this.nEvents = 0;
     this.hasTimes = false;
-    /** @type {TraceRow[][]} per device */
+    this.rows = new TraceRows();
+    this.firstRow = [0]; // of each device so far
+    /** @type {(PickleContainer | undefined)[]} by device: the list whose events were taken, and how many */
     this.traces = [];
+    /** @type {number[]} */
+    this.nTaken = [];
+    /** @type {PickleContainer | null} the list whose segments were taken, and how many */
+    this.segments = null;
+    this.nSegmentsTaken = 0;
+    /** @type {any[]} keys of the last event's dict, and their places among EVENT_KEYS */
+    this.keys = [];
+    /** @type {number[]} */
+    this.places = [];
+    /** @type {any[]} of the event at hand, in the order of EVENT_KEYS */
+    this.values = new Array(EVENT_KEYS.length + 1).fill(undefined);
     /** @type {DumpSegment[]} by device and address */
     this.end = [];
     /** @type {DumpSegment[]} */
@@ -100,10 +116,11 @@ export class PytorchImport {
    * @param {Place} at
    */
   count(n, at) {
+    const mostRows = FREE_ROWS + Math.floor(this.nBytes / ROW_BYTES);
     this.nRowsRead += n;
-    if (this.nRowsRead > this.mostRows) {
+    if (this.nRowsRead > mostRows) {
       at.fail(
-        `more than the limit of ${this.mostRows} events, segments and blocks for a pickle of ${this.nBytes} bytes: parts of it stand in many places`,
+        `more than the limit of ${mostRows} events, segments and blocks for ${this.nBytes} bytes: parts of the file stand in many places`,
       );
     }
   }
@@ -132,8 +149,7 @@ export class PytorchImport {
    * @returns {number}
    */
   frame(value, at) {
-    const known = this.known.get(value);
-    if (known !== undefined) return known;
+    if (value instanceof PickleContainer && value.what === MADE.FRAME) return value.number;
     const isDict = isOfKind(value, 'dict');
     // a text instead of a dict is the function
     const dict = isDict ? at.dict(value) : new Map([['name', value]]);
@@ -152,7 +168,7 @@ export class PytorchImport {
       this.frames.line.push(line);
       this.frameNumbers.set(key, frame);
     }
-    this.known.set(value, frame);
+    if (isDict) value.make(MADE.FRAME, frame);
     return frame;
   }
 
@@ -163,9 +179,9 @@ export class PytorchImport {
    */
   stack(value, of) {
     if (value === undefined || value === null) return -1;
-    const known = this.known.get(value);
-    if (known !== undefined) return known;
+    if (value instanceof PickleContainer && value.what >= MADE.STACK) return value.number;
     const at = of.at('frames');
+    const { nOdd } = this;
     if (!isOfKind(value, 'list')) {
       this.countOdd(at);
       return -1;
@@ -183,7 +199,7 @@ export class PytorchImport {
       }
       node = next;
     }
-    this.known.set(value, node);
+    value.make(this.nOdd === nOdd ? MADE.STACK : MADE.ODD_STACK, node);
     return node;
   }
 
@@ -194,14 +210,14 @@ export class PytorchImport {
    * @param {Place} of
    */
   stream(device, value, of) {
-    const at = of.at('stream');
     const isHandle = typeof value === 'number';
     const handle = isHandle ? value : 0;
-    if (!isHandle && value !== undefined) this.countOdd(at);
-    const found = this.streams.findIndex((each) => each.handle === handle && each.device === device);
-    if (found >= 0) return found;
-    if (this.streams.length === MOST_PARTS) at.fail(`more than the limit of ${MOST_PARTS} streams`);
-    return this.streams.push({ device, handle }) - 1;
+    const { streams } = this;
+    if (!isHandle && value !== undefined) this.countOdd(of.at('stream'));
+    for (let i = 0; i < streams.length; i++)
+      if (streams[i].handle === handle && streams[i].device === device) return i;
+    if (streams.length === MOST_PARTS) of.at('stream').fail(`more than the limit of ${MOST_PARTS} streams`);
+    return streams.push({ device, handle }) - 1;
   }
 
   /**
@@ -214,58 +230,87 @@ export class PytorchImport {
   }
 
   /**
+   * Fills this.values from an event's dict. The next dict has the same keys as a rule, in the same order.
+   * @param {any} value
+   * @param {Place} at
+   */
+  readValues(value, at) {
+    if (!isOfKind(value, 'dict')) at.dict(value); // which refuses it
+    const { items } = value;
+    const { keys, places, values } = this;
+    let isKnown = items.length === 2 * keys.length;
+    for (let i = 0; i < keys.length && isKnown; i++) isKnown = items[2 * i] === keys[i];
+    if (!isKnown) {
+      keys.length = places.length = 0;
+      for (let i = 0; i < items.length; i += 2) {
+        const place = typeof items[i] === 'string' ? EVENT_KEYS.indexOf(items[i]) : -1;
+        keys.push(items[i]);
+        places.push(place < 0 ? EVENT_KEYS.length : place);
+      }
+    }
+    at.offset = value.offset;
+    values.fill(undefined);
+    for (let i = 0; i < keys.length; i++) values[places[i]] = items[2 * i + 1];
+  }
+
+  /**
+   * A number of the event at hand.
+   * @param {number} key
+   * @param {Place} at
+   * @param {number} most
+   * @returns {number}
+   */
+  integer(key, at, most) {
+    const value = this.values[key];
+    return typeof value === 'number' && value >= 0 && value <= most
+      ? value
+      : at.at(EVENT_KEYS[key]).integer(value, 0, most);
+  }
+
+  /**
+   * Adds an event to the rows.
    * @param {number} device
    * @param {any} value
    * @param {Place} at
-   * @returns {TraceRow}
+   * @returns {number} its row
    */
   event(device, value, at) {
-    const dict = at.dict(value);
-    const actionName = at.at('action').text(dict.get('action'));
-    const known = ACTION_NAMES.indexOf(actionName);
-    /** @type {TraceRow} */
-    const row = {
-      action: known < 0 ? ACTION.MARK : known,
-      device,
-      address: 0,
-      requestedBytes: 0,
-      blockBytes: 0,
-      timeUs: 0,
-      stream: 0,
-      stack: -1,
-      scope: -1,
-      category: 0,
-      name: -1,
-      compile: -1,
-      metadata: -1,
-    };
-    if (row.action === ACTION.MARK) row.name = this.strings.number(actionName);
-    const address = () => at.at('addr').integer(dict.get('addr'), 0, MOST_ADDRESS);
-    if (row.action !== ACTION.MARK) {
-      row.requestedBytes = at.at('size').integer(dict.get('size'), 0, MOST_REQUEST);
-      row.blockBytes = row.requestedBytes; // for blocks, until the walk finds them
-    }
-    if (row.action === ACTION.OOM) {
-      const given = dict.get('device_free');
-      const isFree = typeof given === 'number' && given >= 0;
-      const free = isFree ? given : UNLIMITED;
-      if (!isFree && given !== undefined) this.countOdd(at.at('device_free'));
-      row.blockBytes = free >= UNLIMITED ? 2 ** 63 : free;
-    } else if (row.action !== ACTION.MARK || actionName === 'annotate') {
-      row.address = address();
-    }
-    if (dict.has('time_us')) {
+    const { rows, values } = this;
+    this.readValues(value, at);
+    const actionName = typeof values[ACT] === 'string' ? values[ACT] : at.at('action').text(values[ACT]);
+    const action = ACTION_NUMBERS.get(actionName) ?? ACTION.MARK;
+    const row = rows.add(device);
+    rows.action[row] = action;
+    if (action === ACTION.MARK) rows.name[row] = this.strings.number(actionName);
+    else rows.requestedBytes[row] = this.integer(SIZE, at, MOST_REQUEST);
+    rows.blockBytes[row] = rows.requestedBytes[row]; // for blocks, until the walk finds them
+    if (action === ACTION.OOM) rows.blockBytes[row] = this.freeBytes(at);
+    else if (action !== ACTION.MARK || actionName === 'annotate')
+      rows.address[row] = this.integer(ADDR, at, MOST_ADDRESS);
+    if (values[TIME_US] !== undefined) {
       this.hasTimes = true;
-      row.timeUs = at.at('time_us').integer(dict.get('time_us'), 0, MOST_US);
+      rows.timeUs[row] = this.integer(TIME_US, at, MOST_US);
     }
-    const compile = this.textOrKind(dict.get('compile_context'));
-    const metadata = this.textOrKind(dict.get('user_metadata'));
-    row.compile = compile === '' || compile === 'N/A' ? -1 : this.strings.number(compile);
-    this.setMetadata(row, metadata);
-    if (dict.has('category')) row.category = this.category(dict.get('category'), at.at('category'));
-    row.stream = this.stream(device, dict.get('stream'), at);
-    row.stack = this.stack(dict.get('frames'), at);
+    const compile = this.textOrKind(values[COMPILE]);
+    if (compile !== '' && compile !== 'N/A') rows.compile[row] = this.strings.number(compile);
+    this.setMetadata(row, this.textOrKind(values[METADATA]));
+    if (values[CATEGORY] !== undefined)
+      rows.category[row] = this.category(values[CATEGORY], at.at('category'));
+    rows.stream[row] = this.stream(device, values[STREAM], at);
+    rows.stack[row] = this.stack(values[FRAMES], at);
     return row;
+  }
+
+  /**
+   * The free bytes of an oom.
+   * @param {Place} at
+   */
+  freeBytes(at) {
+    const given = this.values[DEVICE_FREE];
+    const isFree = typeof given === 'number' && given >= 0;
+    const free = isFree ? given : UNLIMITED;
+    if (!isFree && given !== undefined) this.countOdd(at.at('device_free'));
+    return free >= UNLIMITED ? 2 ** 63 : free;
   }
 
   /**
@@ -285,119 +330,130 @@ export class PytorchImport {
 
   /**
    * "NAME @ REST", as the export writes it: a tensor's name, and the user's metadata.
-   * @param {TraceRow} row
+   * @param {number} row
    * @param {string} text
    */
   setMetadata(row, text) {
-    const cut = text.indexOf(' @ ');
+    const { rows, strings } = this;
     if (text === '') return;
-    if (row.action === ACTION.MARK) {
-      row.name = this.strings.number(text);
+    const cut = text.indexOf(' @ ');
+    if (rows.action[row] === ACTION.MARK) {
+      rows.name[row] = strings.number(text);
     } else if (cut < 0) {
-      row.metadata = this.strings.number(text);
+      rows.metadata[row] = strings.number(text);
     } else {
-      if (cut > 0) row.name = this.strings.number(text.slice(0, cut));
-      if (cut + 3 < text.length) row.metadata = this.strings.number(text.slice(cut + 3));
+      if (cut > 0) rows.name[row] = strings.number(text.slice(0, cut));
+      if (cut + 3 < text.length) rows.metadata[row] = strings.number(text.slice(cut + 3));
     }
+  }
+
+  /**
+   * The next rows are those of the device.
+   * @param {number} device
+   * @returns {boolean} false: rows of a later one are there
+   */
+  goToDevice(device) {
+    if (device < this.firstRow.length - 1) return false;
+    while (this.firstRow.length - 1 < device) this.firstRow.push(this.rows.count);
+    return true;
+  }
+
+  /**
+   * Events of the last device so far.
+   * @param {any[]} events
+   * @param {number} first index of the first one
+   * @param {Place} at
+   */
+  addEvents(events, first, at) {
+    const { rows } = this;
+    const device = this.firstRow.length - 1;
+    this.count(events.length, at);
+    this.nEvents += events.length;
+    rows.reserve(events.length);
+    for (let i = 0; i < events.length; i++) {
+      const row = this.event(device, events[i], at.at(first + i));
+      if (row === this.firstRow[device] || !isOneFree(rows, row - 1)) continue;
+      rows.action[row - 1] = ACTION.FREE;
+      rows.count--;
+    }
+  }
+
+  /**
+   * Takes events and segments while the pickle is being read, a thousand at a time. What is written in an
+   * unusual order stays in the tree and is read at the end.
+   * @type {import('./pickle.js').PickleTaker['take']}
+   */
+  take(list, steps, items, nBytes) {
+    const [first, second] = steps;
+    this.nBytes = nBytes;
+    if (list.items.length > 0) return false;
+    if (steps.length === 0 || (steps.length === 1 && first.key === 'segments')) {
+      if (this.segments !== null && this.segments !== list) return false;
+      this.segments = list;
+      addSegments(this, items, this.nSegmentsTaken, new Place(null, 'segments', list.offset));
+      this.nSegmentsTaken += items.length;
+      return true;
+    }
+    if (steps.length !== 2 || first.key !== 'device_traces' || second.index < 0) return false;
+    const device = second.index;
+    const known = this.traces[device];
+    if (device >= MOST_PARTS || (known !== undefined && known !== list) || !this.goToDevice(device))
+      return false;
+    const nTaken = this.nTaken[device] ?? 0;
+    this.traces[device] = list;
+    this.addEvents(items, nTaken, new Place(new Place(null, 'device_traces'), device, list.offset));
+    this.nTaken[device] = nTaken + items.length;
+    return true;
   }
 
   /** @param {any} value */
   readTraces(value) {
     const at = new Place(null, 'device_traces');
     const traces = value === undefined ? [] : at.list(value); // the first releases had none
+    let nTaken = this.traces.filter((list) => list !== undefined).length;
     if (traces.length > MOST_PARTS) at.fail(`${traces.length} devices, the limit is ${MOST_PARTS}`);
     this.nDevices = Math.max(this.nDevices, traces.length);
-    for (let device = 0; device < this.nDevices; device++) {
-      const rows = /** @type {TraceRow[]} */ ([]);
+    traces.forEach((trace, device) => {
       const of = at.at(device);
-      const events = device < traces.length ? of.list(traces[device]) : [];
-      this.count(events.length, of);
-      this.nEvents += events.length;
-      events.forEach((event, i) => {
-        const row = this.event(device, event, of.at(i));
-        const before = rows[rows.length - 1];
-        if (before && isOneFree(before, row)) before.action = ACTION.FREE;
-        else rows.push(row);
-      });
-      this.traces.push(rows);
-    }
-  }
-
-  /** @param {any} value */
-  readSettings(value) {
-    const at = new Place(null, 'allocator_settings');
-    if (value === undefined || value === null) return; // old files have none
-    if (!isOfKind(value, 'dict')) {
-      this.countOdd(at);
-      return;
-    }
-    const { items } = value;
-    if (items.length / 2 > MOST_SETTINGS)
-      at.fail(`${items.length / 2} settings, the limit is ${MOST_SETTINGS}`);
-    for (let i = 0; i < items.length; i += 2) {
-      const name = at.text(items[i]);
-      const given = items[i + 1];
-      const number =
-        typeof given === 'boolean' ? Number(given) : given instanceof PickleReal ? given.value : given;
-      if (typeof number === 'number' && Number.isFinite(number)) {
-        this.settings[name] = number;
-        if (name === 'max_split_size' && number > 0 && number < MOST_REQUEST)
-          this.maxSplitBytes = Math.floor(number);
-      } else if (name === 'roundup_power2_divisions') {
-        this.settings[name] = this.divisions(given, at.at(name));
-      } else {
-        this.settings[name] = typeof given === 'string' ? given : pickleKind(given);
-      }
-    }
-  }
-
-  /**
-   * {"1": 0, "2": 4, ..., "32768": 8}: the divisions per interval, which its lower bound in MiB names.
-   * @param {any} value
-   * @param {Place} at
-   */
-  divisions(value, at) {
-    if (!isOfKind(value, 'dict')) this.countOdd(at);
-    const dict = isOfKind(value, 'dict') ? at.dict(value) : new Map();
-    for (let i = 0; i < N_INTERVALS; i++) {
-      const key = String(2 ** i);
-      const given = dict.get(key);
-      const isGood = typeof given === 'number' && given >= 0 && given < 2 ** 32;
-      if (!isGood && given !== undefined) this.countOdd(at.at(key));
-      this.roundupDivisions[i] = isGood ? given : 0;
-    }
-    const [first] = this.roundupDivisions;
-    return this.roundupDivisions.every((n) => n === first)
-      ? first
-      : `[${this.roundupDivisions.map((n, i) => `${2 ** i}:${n}`).join(',')}]`;
+      const isTaken = trace !== undefined && this.traces[device] === trace;
+      const events = isTaken ? trace.items : of.list(trace);
+      if (isTaken) nTaken--;
+      if (events.length > 0 && !this.goToDevice(device))
+        of.fail('these events were written after those of a later device');
+      this.addEvents(events, isTaken ? this.nTaken[device] : 0, of);
+    });
+    if (nTaken > 0) at.fail('events stand in a part of the file where no snapshot has them');
+    this.goToDevice(this.nDevices);
   }
 }
 
 /**
  * A free that completed directly after its request becomes one row.
- * @param {TraceRow} a
- * @param {TraceRow} b
+ * @param {TraceRows} rows
+ * @param {number} a row; the other one follows
  */
-function isOneFree(a, b) {
+function isOneFree(rows, a) {
+  const b = a + 1;
   return (
-    a.action === ACTION.FREE_REQUESTED &&
-    b.action === ACTION.FREE_COMPLETED &&
-    a.address === b.address &&
-    a.requestedBytes === b.requestedBytes &&
-    a.stream === b.stream &&
-    a.stack === b.stack &&
-    a.name === b.name &&
-    a.compile === b.compile &&
-    a.metadata === b.metadata
+    rows.action[a] === ACTION.FREE_REQUESTED &&
+    rows.action[b] === ACTION.FREE_COMPLETED &&
+    rows.address[a] === rows.address[b] &&
+    rows.requestedBytes[a] === rows.requestedBytes[b] &&
+    rows.stream[a] === rows.stream[b] &&
+    rows.stack[a] === rows.stack[b] &&
+    rows.name[a] === rows.name[b] &&
+    rows.compile[a] === rows.compile[b] &&
+    rows.metadata[a] === rows.metadata[b]
   );
 }
 
 /**
  * @param {any} root of a pickle, or of the same tree as JSON
  * @param {number} nBytes its size
- * @returns {{found: PytorchImport, annotations: {time: number, order: number, name: number, device: number, begins: boolean}[]}}
+ * @param {PytorchImport} found what was taken while it was read
+ * @returns {any} the annotations
  */
-export function readPytorch(root, nBytes) {
+export function readPytorch(root, nBytes, found) {
   // the first releases wrote only the segments
   const isList = root instanceof PickleContainer && root.kind === 'list';
   const parts = isList
@@ -410,56 +466,9 @@ export function readPytorch(root, nBytes) {
       "this is a Python pickle, but no snapshot by PyTorch: it has no 'segments'; torch.cuda.memory._dump_snapshot writes one",
     );
   }
-  const found = new PytorchImport(nBytes);
-  found.readSettings(parts.get('allocator_settings'));
+  found.nBytes = nBytes;
+  readSettings(found, parts.get('allocator_settings'));
   readSegments(found, parts.get('segments'));
   found.readTraces(parts.get('device_traces'));
-  return { found, annotations: readAnnotations(found, parts.get('external_annotations')) };
-}
-
-/**
- * Sorts by time.
- * @param {PytorchImport} found
- * @param {any} value
- */
-function readAnnotations(found, value) {
-  if (value === undefined || value === null) return [];
-  const at = new Place(null, 'external_annotations');
-  if (!isOfKind(value, 'list')) {
-    found.countOdd(at);
-    return [];
-  }
-  const list = at.list(value);
-  found.count(list.length, at);
-  const edges = list.flatMap((each, order) => {
-    const of = at.at(order);
-    const dict = isOfKind(each, 'dict') ? of.dict(each) : new Map();
-    const stage = dict.get('stage');
-    const text = dict.get('name');
-    const time = dict.get('time_us');
-    const device = dict.get('device') ?? 0;
-    if (
-      (stage !== 'START' && stage !== 'END') ||
-      typeof text !== 'string' ||
-      typeof time !== 'number' ||
-      time < 0 ||
-      time > MOST_US
-    ) {
-      found.countOdd(of);
-      return [];
-    }
-    const isDevice = typeof device === 'number' && device >= -1 && device < MOST_PARTS;
-    if (!isDevice) found.countOdd(of.at('device'));
-    return [
-      {
-        time,
-        order,
-        name: found.strings.number(text),
-        device: isDevice ? Math.max(0, device) : 0,
-        begins: stage === 'START',
-      },
-    ];
-  });
-  if (!found.hasTimes && found.nEvents > 0) return []; // without times, no event can lie in them
-  return edges.sort((a, b) => a.time - b.time || a.order - b.order);
+  return parts.get('external_annotations');
 }

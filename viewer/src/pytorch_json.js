@@ -2,7 +2,7 @@
  * json writes.
  */
 import { JsonReader } from './json.js';
-import { PickleContainer, PickleReal } from './pickle.js';
+import { PickleContainer, PickleReal } from './pickle_values.js';
 
 const FIRST_KEY =
   /^\s*\{\s*"(segments|device_traces|allocator_settings|external_annotations|host_segments|host_traces)/;
@@ -51,6 +51,7 @@ function chargeTree(json, spent, n) {
 function containerOf(json, isList, spent) {
   chargeTree(json, spent, 24);
   const made = new PickleContainer(isList ? 'list' : 'dict', json.at);
+  made.items = [];
   json.enter(isList);
   const level = json.levels[json.levels.length - 1];
   while (isList ? json.nextItem() : json.takeKey()) {

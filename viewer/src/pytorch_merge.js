@@ -5,7 +5,8 @@
  * its device.
  */
 import { SCOPE } from './format_names.js';
-import { readPytorch } from './pytorch.js';
+import { MOST_PARTS, MOST_US, PytorchImport, readPytorch } from './pytorch.js';
+import { isOfKind, Place } from './pytorch_place.js';
 import { walkBack } from './pytorch_walk.js';
 import { ACTION } from './subjects.js';
 
@@ -13,12 +14,59 @@ const MOST_OPEN = 1024; // the deepest nesting of intervals that are closed; dee
 const NO_INDEX = -1;
 
 /**
- * @typedef {import('./pytorch.js').TraceRow} TraceRow
  * @typedef {{time: number, order: number, name: number, device: number, begins: boolean}} Edge
  * @typedef {{parent: number, name: number, thread: number, beginNs: number, durationNs: number}} ScopeRow
- * @typedef {{at: number, timeUs: number, isAny: boolean, base: number, compileText: number, metadataText: number, compile: number, metadata: number}}
+ * @typedef {{at: number, end: number, timeUs: number, isAny: boolean, base: number, compileText: number, metadataText: number, compile: number, metadata: number}}
  *   Lane
  */
+
+/**
+ * Sorts by time.
+ * @param {import('./pytorch.js').PytorchImport} found
+ * @param {any} value
+ * @returns {Edge[]}
+ */
+function readAnnotations(found, value) {
+  if (value === undefined || value === null) return [];
+  const at = new Place(null, 'external_annotations');
+  if (!isOfKind(value, 'list')) {
+    found.countOdd(at);
+    return [];
+  }
+  const list = at.list(value);
+  found.count(list.length, at);
+  const edges = list.flatMap((each, order) => {
+    const of = at.at(order);
+    const dict = isOfKind(each, 'dict') ? of.dict(each) : new Map();
+    const stage = dict.get('stage');
+    const text = dict.get('name');
+    const time = dict.get('time_us');
+    const device = dict.get('device') ?? 0;
+    if (
+      (stage !== 'START' && stage !== 'END') ||
+      typeof text !== 'string' ||
+      typeof time !== 'number' ||
+      time < 0 ||
+      time > MOST_US
+    ) {
+      found.countOdd(of);
+      return [];
+    }
+    const isDevice = typeof device === 'number' && device >= -1 && device < MOST_PARTS;
+    if (!isDevice) found.countOdd(of.at('device'));
+    return [
+      {
+        time,
+        order,
+        name: found.strings.number(text),
+        device: isDevice ? Math.max(0, device) : 0,
+        begins: stage === 'START',
+      },
+    ];
+  });
+  if (!found.hasTimes && found.nEvents > 0) return []; // without times, no event can lie in them
+  return edges.sort((a, b) => a.time - b.time || a.order - b.order);
+}
 
 class Merger {
   /**
@@ -33,11 +81,12 @@ class Merger {
     this.scopes = [];
     /** @type {number[]} open intervals, the innermost last */
     this.open = [];
-    /** @type {TraceRow[]} */
-    this.events = [];
+    this.order = new Int32Array(found.rows.count); // rows by time
+    this.isInOrder = true; // each row is where it was
     /** @type {Lane[]} */
-    this.lanes = found.traces.map(() => ({
-      at: 0,
+    this.lanes = Array.from({ length: found.nDevices }, (_, device) => ({
+      at: found.firstRow[device],
+      end: found.firstRow[device + 1] ?? found.rows.count,
       timeUs: 0,
       isAny: false,
       base: -1,
@@ -47,7 +96,8 @@ class Merger {
       metadata: -1,
     }));
     let zero = edges.length > 0 ? edges[0].time : Infinity;
-    for (const rows of found.traces) for (const row of rows) if (row.timeUs < zero) zero = row.timeUs;
+    const { count, timeUs } = found.rows;
+    for (let row = 0; row < count; row++) if (timeUs[row] < zero) zero = timeUs[row];
     this.zeroUs = zero === Infinity ? 0 : zero;
   }
 
@@ -123,23 +173,34 @@ class Merger {
   }
 
   /**
+   * @param {number} scope -1: none
+   * @param {number} timeUs its end so far
+   */
+  stretch(scope, timeUs) {
+    if (scope >= 0) this.scopes[scope].durationNs = this.sinceZeroNs(timeUs) - this.scopes[scope].beginNs;
+  }
+
+  /**
    * The scope of the lane's next row.
    * @param {Lane} lane
    * @param {number} device
-   * @param {TraceRow} row
+   * @param {number} row
    */
   scopeOf(lane, device, row) {
+    const { rows } = this.found;
+    const [compile, metadata] = [rows.compile[row], rows.metadata[row]];
     const base = this.open.length > 0 ? this.open[this.open.length - 1] : -1;
-    const isOther = !lane.isAny || base !== lane.base || row.compile !== lane.compileText;
-    if (isOther) lane.compile = this.beginText(lane, device, 'compile: ', row.compile, base);
+    const isOther = !lane.isAny || base !== lane.base || compile !== lane.compileText;
+    if (isOther) lane.compile = this.beginText(lane, device, 'compile: ', compile, base);
     const inner = lane.compile >= 0 ? lane.compile : base;
-    if (isOther || row.metadata !== lane.metadataText)
-      lane.metadata = this.beginText(lane, device, 'metadata: ', row.metadata, inner);
-    for (const scope of [lane.compile, lane.metadata]) {
-      if (scope >= 0)
-        this.scopes[scope].durationNs = this.sinceZeroNs(lane.timeUs) - this.scopes[scope].beginNs;
-    }
-    Object.assign(lane, { isAny: true, base, compileText: row.compile, metadataText: row.metadata });
+    if (isOther || metadata !== lane.metadataText)
+      lane.metadata = this.beginText(lane, device, 'metadata: ', metadata, inner);
+    this.stretch(lane.compile, lane.timeUs);
+    this.stretch(lane.metadata, lane.timeUs);
+    lane.isAny = true;
+    lane.base = base;
+    lane.compileText = compile;
+    lane.metadataText = metadata;
     return lane.metadata >= 0 ? lane.metadata : inner;
   }
 
@@ -148,7 +209,7 @@ class Merger {
    * @param {number} device
    */
   timeOfNext(device) {
-    return Math.max(this.lanes[device].timeUs, this.found.traces[device][this.lanes[device].at].timeUs);
+    return Math.max(this.lanes[device].timeUs, this.found.rows.timeUs[this.lanes[device].at]);
   }
 
   /** The device with the earliest next row, the lowest on ties; -1: no rows are left. */
@@ -156,7 +217,7 @@ class Merger {
     let next = -1;
     let earliest = 0;
     for (let device = 0; device < this.lanes.length; device++) {
-      if (this.lanes[device].at === this.found.traces[device].length) continue;
+      if (this.lanes[device].at === this.lanes[device].end) continue;
       const time = this.timeOfNext(device);
       if (next < 0 || time < earliest) {
         next = device;
@@ -167,14 +228,15 @@ class Merger {
   }
 
   run() {
-    for (let device = this.nextDevice(); device >= 0; device = this.nextDevice()) {
+    const { order } = this;
+    for (let i = 0; i < order.length; i++) {
+      const device = this.nextDevice();
       const lane = this.lanes[device];
-      const row = this.found.traces[device][lane.at];
       lane.timeUs = this.timeOfNext(device);
       this.advance(lane.timeUs);
-      row.scope = this.scopeOf(lane, device, row);
-      this.events.push(row);
-      lane.at++;
+      this.found.rows.scope[lane.at] = this.scopeOf(lane, device, lane.at);
+      if (lane.at !== i) this.isInOrder = false;
+      order[i] = lane.at++;
     }
     this.advance(Infinity);
   }
@@ -201,31 +263,53 @@ function columnOf(list, isSummed = false) {
   };
 }
 
-/** @param {Merger} merger */
-function eventTable({ events, zeroUs }) {
-  const column = (/** @type {keyof TraceRow} */ key, isSummed = false) =>
-    columnOf(
-      events.map((row) => row[key]),
-      isSummed,
-    );
-  let last = 0; // rows without an address repeat the previous one
-  const address = events.map((row) => (last = row.action > ACTION.SEGMENT_UNMAP ? last : row.address));
+/**
+ * The rows in their order; the columns are moved to the table.
+ * @param {Merger} merger
+ */
+function eventTable({ found: { rows }, order: byTime, isInOrder, zeroUs }) {
+  const order = isInOrder ? null : byTime;
+  const time = rows.take('timeUs', order, true);
+  const address = rows.take('address', order, true);
+  const action = rows.take('action', order);
+  for (let i = 0; i < rows.count; i++) {
+    time.values[i] = (time.values[i] - zeroUs) * 1000;
+    // rows without an address repeat the previous one
+    if (action.values[i] > ACTION.SEGMENT_UNMAP) address.values[i] = i > 0 ? address.values[i - 1] : 0;
+  }
+  if (rows.count > 0) {
+    time.min = (time.min - zeroUs) * 1000;
+    time.max = (time.max - zeroUs) * 1000;
+  }
   return {
-    time_delta: columnOf(
-      events.map((row) => (row.timeUs - zeroUs) * 1000),
-      true,
-    ),
-    action: column('action'),
-    device: column('device'),
-    address_delta: columnOf(address, true),
-    requested_bytes: column('requestedBytes'),
-    block_bytes: column('blockBytes'),
-    stream: column('stream'),
-    stack: column('stack'),
-    scope_delta: column('scope', true),
-    category: column('category'),
-    name: column('name'),
+    time_delta: time,
+    action,
+    device: rows.take('device', order),
+    address_delta: address,
+    requested_bytes: rows.take('requestedBytes', order),
+    block_bytes: rows.take('blockBytes', order),
+    stream: rows.take('stream', order),
+    stack: rows.take('stack', order),
+    scope_delta: rows.take('scope', order, true),
+    category: rows.take('category', order),
+    name: rows.take('name', order),
   };
+}
+
+/** @param {Merger} merger */
+function oomTable({ found: { rows }, order }) {
+  const table = [];
+  for (let event = 0; event < order.length; event++) {
+    const row = order[event];
+    if (rows.action[row] !== ACTION.OOM) continue;
+    const free = rows.blockBytes[row];
+    table.push({
+      event,
+      requested_bytes: rows.requestedBytes[row],
+      free_bytes: free === 2 ** 63 ? -1 : free,
+    });
+  }
+  return table;
 }
 
 /** @param {ScopeRow[]} scopes */
@@ -249,14 +333,16 @@ function scopeTable(scopes) {
 /**
  * @param {any} root of a snapshot by PyTorch: of its pickle, or of the same tree as JSON
  * @param {number} nBytes its size
+ * @param {PytorchImport} [found] what was taken from it while it was read
  * @returns {Record<string, any>} for readSnapshot
  * @throws {import('./columns.js').FormatError}
  */
-export function documentOfPytorch(root, nBytes) {
-  const { found, annotations } = readPytorch(root, nBytes);
+export function documentOfPytorch(root, nBytes, found = new PytorchImport()) {
+  const annotations = readAnnotations(found, readPytorch(root, nBytes, found));
   walkBack(found);
   const merger = new Merger(found, annotations);
   merger.run();
+  const oom = oomTable(merger);
   const { frames, stacks } = found;
   return {
     format: 'tidemark-snapshot',
@@ -296,16 +382,6 @@ export function documentOfPytorch(root, nBytes) {
       })),
     },
     events: eventTable(merger),
-    oom: merger.events.flatMap((row, event) =>
-      row.action === ACTION.OOM
-        ? [
-            {
-              event,
-              requested_bytes: row.requestedBytes,
-              free_bytes: row.blockBytes === 2 ** 63 ? -1 : row.blockBytes,
-            },
-          ]
-        : [],
-    ),
+    oom,
   };
 }

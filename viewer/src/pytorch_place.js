@@ -2,7 +2,7 @@
 import { FormatError } from './columns.js';
 import { lettersOf } from './json_text.js';
 import { pathOfItem, pathOfKey } from './key_path.js';
-import { PickleContainer, pickleKind } from './pickle.js';
+import { PickleContainer, pickleKind } from './pickle_values.js';
 
 /** Where a value stands, for messages. */
 export class Place {
@@ -60,8 +60,9 @@ export class Place {
    * @returns {any[]}
    */
   list(value) {
-    if (!(value instanceof PickleContainer) || value.kind === 'dict') this.expected(value, 'a list');
+    if (!isOfKind(value, 'list')) this.expected(value, 'a list');
     this.offset = value.offset;
+    if (value.isTaken) this.fail('a list was expected, not a part that stands elsewhere, too');
     return value.items;
   }
 
@@ -71,7 +72,7 @@ export class Place {
    * @returns {Map<any, any>}
    */
   dict(value) {
-    if (!(value instanceof PickleContainer) || value.kind !== 'dict') this.expected(value, 'a dict');
+    if (!isOfKind(value, 'dict')) this.expected(value, 'a dict');
     this.offset = value.offset;
     const found = new Map();
     for (let i = 0; i < value.items.length; i += 2)
@@ -107,7 +108,9 @@ export class Place {
  * @param {'list' | 'dict'} kind
  */
 export function isOfKind(value, kind) {
-  return value instanceof PickleContainer && (value.kind === 'dict') === (kind === 'dict');
+  return (
+    value instanceof PickleContainer && (value.kind === kind || (value.kind === 'tuple' && kind === 'list'))
+  );
 }
 
 /** Numbers texts. */

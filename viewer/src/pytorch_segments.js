@@ -1,5 +1,5 @@
 /* pytorch_segments.js - reads the segments of a PyTorch snapshot, with their blocks. */
-import { PickleContainer } from './pickle.js';
+import { PickleContainer } from './pickle_values.js';
 import { MOST_ADDRESS, MOST_PARTS, MOST_REQUEST } from './pytorch.js';
 import { isOfKind, Place } from './pytorch_place.js';
 import { STATE } from './subjects.js';
@@ -127,12 +127,24 @@ function readDumpSegment(found, value, at) {
 
 /**
  * @param {import('./pytorch.js').PytorchImport} found
+ * @param {any[]} segments
+ * @param {number} first index of the first one
+ * @param {Place} at
+ */
+export function addSegments(found, segments, first, at) {
+  found.count(segments.length, at);
+  segments.forEach((segment, i) => readDumpSegment(found, segment, at.at(first + i)));
+}
+
+/**
+ * @param {import('./pytorch.js').PytorchImport} found
  * @param {any} value
  */
 export function readSegments(found, value) {
   const at = new Place(null, 'segments');
-  const list = at.list(value);
-  found.count(list.length, at);
-  list.forEach((segment, i) => readDumpSegment(found, segment, at.at(i)));
+  const isTaken = found.segments !== null && found.segments === value;
+  if (found.segments !== null && !isTaken)
+    at.fail('segments stand in a part of the file where no snapshot has them');
+  addSegments(found, isTaken ? value.items : at.list(value), found.nSegmentsTaken, at);
   found.end.sort((a, b) => a.device - b.device || a.address - b.address);
 }

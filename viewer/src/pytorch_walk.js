@@ -9,13 +9,13 @@
  */
 import { PointSet } from './points.js';
 import { roundRequest } from './pytorch_rounding.js';
+import { addStart, bareSegment } from './pytorch_start.js';
 import { ACTION, STATE } from './subjects.js';
 
 const SMALL_REQUEST = 2 ** 20; // requests up to it come from the small pool
 const REST_BYTES = 2 ** 20; // a rest up to this size is not split off a large block
 
 /**
- * @typedef {import('./pytorch.js').TraceRow} TraceRow
  * @typedef {import('./pytorch.js').DumpSegment} DumpSegment
  *
  * @typedef {object} UsedBlock a block in use
@@ -23,8 +23,8 @@ const REST_BYTES = 2 ** 20; // a rest up to this size is not split off a large b
  * @property {number} requestedBytes
  * @property {number} blockBytes 0: not known yet
  * @property {number} next lowest block or segment end seen after it while it was in use; Infinity: none
- * @property {TraceRow | null} requestedRow row that requested its free, or did all of it
- * @property {TraceRow | null} completedRow row that completed its free
+ * @property {number} requestedRow row that requested its free, or did all of it; -1: none
+ * @property {number} completedRow row that completed its free; -1: none
  * @property {number} stack
  * @property {number} name
  * @property {number} state STATE
@@ -52,7 +52,7 @@ function lowerBound(sorted, value) {
   return low;
 }
 
-class Walk {
+export class Walk {
   /**
    * @param {import('./pytorch.js').PytorchImport} found
    * @param {number} device
@@ -60,7 +60,9 @@ class Walk {
   constructor(found, device) {
     this.found = found;
     this.device = device;
-    this.rows = found.traces[device];
+    this.rows = found.rows;
+    this.first = found.firstRow[device]; // its rows
+    this.end = found.firstRow[device + 1] ?? found.rows.count;
     this.dump = found.end.filter((segment) => segment.device === device);
     this.points = this.allPoints();
     /** @type {{begin: number, end: number}[]} addresses mapped at any time, ascending, without overlap */
@@ -81,12 +83,20 @@ class Walk {
       points.add(segment.address).add(segment.address + segment.totalBytes);
       for (const block of segment.blocks) points.add(segment.address + block.offset);
     }
-    for (const row of this.rows) {
-      if (row.action > ACTION.SEGMENT_UNMAP) continue;
-      points.add(row.address);
-      if (isSegmentAction(row.action)) points.add(row.address + row.blockBytes);
+    const { action, address, blockBytes } = this.rows;
+    for (let row = this.first; row < this.end; row++) {
+      if (action[row] > ACTION.SEGMENT_UNMAP) continue;
+      points.add(address[row]);
+      if (isSegmentAction(action[row])) points.add(address[row] + blockBytes[row]);
     }
     return Float64Array.from(points).sort();
+  }
+
+  /** The rows that map memory, and those that unmap it. */
+  mapRows() {
+    const found = [];
+    for (let row = this.first; row < this.end; row++) if (isMapAction(this.rows.action[row])) found.push(row);
+    return found;
   }
 
   allRanges() {
@@ -94,9 +104,10 @@ class Walk {
       ...this.dump
         .filter((segment) => segment.isExpandable)
         .map((segment) => ({ begin: segment.address, end: segment.address + segment.totalBytes })),
-      ...this.rows
-        .filter((row) => isMapAction(row.action))
-        .map((row) => ({ begin: row.address, end: row.address + row.blockBytes })),
+      ...this.mapRows().map((row) => ({
+        begin: this.rows.address[row],
+        end: this.rows.address[row] + this.rows.blockBytes[row],
+      })),
     ].sort((a, b) => a.begin - b.begin);
     /** @type {{begin: number, end: number}[]} */
     const union = [];
@@ -153,15 +164,20 @@ class Walk {
    * @param {UsedBlock} block
    */
   settle(block) {
-    for (const row of [block.requestedRow, block.completedRow]) {
-      if (row !== null)
-        Object.assign(row, {
-          requestedBytes: block.requestedBytes,
-          blockBytes: block.blockBytes,
-          category: block.category,
-          name: block.name,
-        });
-    }
+    if (block.requestedRow >= 0) this.settleRow(block, block.requestedRow);
+    if (block.completedRow >= 0) this.settleRow(block, block.completedRow);
+  }
+
+  /**
+   * @param {UsedBlock} block
+   * @param {number} row
+   */
+  settleRow(block, row) {
+    const { rows } = this;
+    rows.requestedBytes[row] = block.requestedBytes;
+    rows.blockBytes[row] = block.blockBytes;
+    rows.category[row] = block.category;
+    rows.name[row] = block.name;
   }
 
   /** @param {number} point */
@@ -193,28 +209,29 @@ class Walk {
   }
 
   /**
-   * @param {TraceRow} row
+   * @param {number} row
    * @returns {UsedBlock}
    */
   freedBlock(row) {
-    const isCompleted = row.action === ACTION.FREE_COMPLETED;
+    const { rows } = this;
+    const isCompleted = rows.action[row] === ACTION.FREE_COMPLETED;
     return {
-      address: row.address,
-      requestedBytes: row.requestedBytes,
+      address: rows.address[row],
+      requestedBytes: rows.requestedBytes[row],
       blockBytes: 0,
       next: Infinity,
-      requestedRow: isCompleted ? null : row,
-      completedRow: isCompleted ? row : null,
+      requestedRow: isCompleted ? -1 : row,
+      completedRow: isCompleted ? row : -1,
       stack: -1,
-      name: row.name,
-      category: row.category,
+      name: rows.name[row],
+      category: rows.category[row],
       state: isCompleted ? STATE.PENDING : STATE.ALLOCATED,
     };
   }
 
-  /** @param {TraceRow} row */
+  /** @param {number} row */
   takeBackFree(row) {
-    const point = lowerBound(this.points, row.address);
+    const point = lowerBound(this.points, this.rows.address[row]);
     const other = this.blockAt[point];
     if (other !== null) {
       // it was allocated later, without a row in the trace
@@ -226,9 +243,9 @@ class Walk {
     this.putBlock(point, this.freedBlock(row));
   }
 
-  /** @param {TraceRow} row */
+  /** @param {number} row */
   takeBackRequest(row) {
-    const point = lowerBound(this.points, row.address);
+    const point = lowerBound(this.points, this.rows.address[row]);
     const block = this.blockAt[point];
     if (block === null || block.state !== STATE.PENDING) {
       this.found.nContradictions++;
@@ -239,25 +256,28 @@ class Walk {
     block.requestedRow = row;
   }
 
-  /** @param {TraceRow} row */
+  /** @param {number} row */
   takeBackAlloc(row) {
-    const point = lowerBound(this.points, row.address);
+    const { rows } = this;
+    const address = rows.address[row];
+    const requested = rows.requestedBytes[row];
+    const point = lowerBound(this.points, address);
     const block = this.blockAt[point];
     if (block === null) {
       // its free is not in the trace
       this.found.nContradictions++;
-      row.blockBytes = this.blockOf(row.address, row.requestedBytes, this.nextWall(point));
+      rows.blockBytes[row] = this.blockOf(address, requested, this.nextWall(point));
       return;
     }
-    block.requestedBytes = row.requestedBytes;
-    block.category = row.category;
-    if (row.name >= 0) block.name = row.name;
-    if (block.blockBytes < row.requestedBytes || block.blockBytes === 0) {
+    block.requestedBytes = requested;
+    block.category = rows.category[row];
+    if (rows.name[row] >= 0) block.name = rows.name[row];
+    if (block.blockBytes < requested || block.blockBytes === 0) {
       if (block.blockBytes !== 0) this.found.nContradictions++;
-      block.blockBytes = this.blockOf(row.address, row.requestedBytes, this.nextWall(point));
+      block.blockBytes = this.blockOf(address, requested, this.nextWall(point));
     }
-    row.blockBytes = block.blockBytes;
-    row.name = block.name;
+    rows.blockBytes[row] = block.blockBytes;
+    rows.name[row] = block.name;
     this.settle(block);
     this.removeBlock(point);
   }
@@ -293,23 +313,26 @@ class Walk {
 
   /**
    * An annotation names a block that is alive at that row.
-   * @param {TraceRow} row
+   * @param {number} row
    */
   takeBackMark(row) {
-    const point = lowerBound(this.points, row.address);
+    const address = this.rows.address[row];
+    const point = lowerBound(this.points, address);
     const block = this.blockAt[point];
-    if (row.address !== 0 && this.points[point] === row.address && block !== null) block.name = row.name;
+    if (address !== 0 && this.points[point] === address && block !== null) block.name = this.rows.name[row];
   }
 
-  /** @param {TraceRow} row */
+  /** @param {number} row */
   takeBack(row) {
-    if (row.action === ACTION.ALLOC) this.takeBackAlloc(row);
-    else if (row.action === ACTION.FREE || row.action === ACTION.FREE_COMPLETED) this.takeBackFree(row);
-    else if (row.action === ACTION.FREE_REQUESTED) this.takeBackRequest(row);
-    else if (row.action === ACTION.SEGMENT_ALLOC) this.removeSegment(row.address);
-    else if (row.action === ACTION.SEGMENT_FREE)
-      this.putSegment(bareSegment(row.device, row.address, row.blockBytes, row.stream));
-    else if (row.action === ACTION.MARK) this.takeBackMark(row);
+    const { action, address, device, blockBytes, stream } = this.rows;
+    const what = action[row];
+    if (what === ACTION.ALLOC) this.takeBackAlloc(row);
+    else if (what === ACTION.FREE || what === ACTION.FREE_COMPLETED) this.takeBackFree(row);
+    else if (what === ACTION.FREE_REQUESTED) this.takeBackRequest(row);
+    else if (what === ACTION.SEGMENT_ALLOC) this.removeSegment(address[row]);
+    else if (what === ACTION.SEGMENT_FREE)
+      this.putSegment(bareSegment(device[row], address[row], blockBytes[row], stream[row]));
+    else if (what === ACTION.MARK) this.takeBackMark(row);
   }
 
   /** The dump's blocks in use and segments. */
@@ -325,8 +348,8 @@ class Walk {
           requestedBytes: block.requested,
           blockBytes: block.bytes,
           next: Infinity,
-          requestedRow: null,
-          completedRow: null,
+          requestedRow: -1,
+          completedRow: -1,
           stack: block.stack,
           name: -1,
           category: 0,
@@ -336,156 +359,16 @@ class Walk {
     }
   }
 
-  /**
-   * Expandable segments before the first event, one per contiguous mapped range.
-   * @returns {DumpSegment[]}
-   */
-  expandableAtStart() {
-    /**
-     * @type {{address: number, change: number, stream: number, segment: DumpSegment | null}[]} both ends of
-     *   all pieces, with the change at each
-     */
-    const edges = [];
-    for (const segment of this.dump.filter((each) => each.isExpandable)) {
-      edges.push(
-        { address: segment.address, change: 1, stream: segment.stream, segment },
-        { address: segment.address + segment.totalBytes, change: -1, stream: segment.stream, segment: null },
-      );
-    }
-    for (const row of this.rows.filter((each) => isMapAction(each.action))) {
-      const change = row.action === ACTION.SEGMENT_MAP ? -1 : 1;
-      edges.push(
-        { address: row.address, change, stream: row.stream, segment: null },
-        { address: row.address + row.blockBytes, change: -change, stream: row.stream, segment: null },
-      );
-    }
-    edges.sort((a, b) => a.stream - b.stream || a.address - b.address);
-    const made = [];
-    let nCovering = 0;
-    let open = bareSegment(this.device, 0, 0, 0);
-    for (let i = 0; i < edges.length;) {
-      const { stream, address } = edges[i];
-      const before = nCovering;
-      /** @type {DumpSegment | null} */
-      let of = null;
-      for (; i < edges.length && edges[i].stream === stream && edges[i].address === address; i++) {
-        nCovering += edges[i].change;
-        of = edges[i].segment ?? of;
-      }
-      if (before <= 0 && nCovering > 0)
-        open = { ...bareSegment(this.device, address, 0, stream), isExpandable: true };
-      if (of !== null) Object.assign(open, { pool: of.pool, poolId: of.poolId });
-      if (before > 0 && nCovering <= 0) made.push({ ...open, totalBytes: address - open.address });
-      if (nCovering < 0 || nCovering > 1) this.found.nContradictions++;
-      if (i < edges.length && edges[i].stream !== stream) nCovering = 0;
-    }
-    return made;
-  }
-
-  /** Adds the remaining segments and blocks to the start state. */
-  addStart() {
-    const segments = [
-      ...this.expandableAtStart(),
-      .../** @type {DumpSegment[]} */ (this.segmentAt.filter((segment) => segment !== null)).map(
-        (segment) => ({ ...segment, blocks: [] }),
-      ),
-    ].sort((a, b) => a.address - b.address);
-    const blocks = /** @type {UsedBlock[]} */ (this.blockAt.filter((block) => block !== null));
-    let next = 0;
-    const homelessBelow = (/** @type {number} */ end) => {
-      // blocks outside all segments get a segment of their own size
-      for (; next < blocks.length && blocks[next].address < end; next++) {
-        const { address, blockBytes } = blocks[next];
-        const segment = bareSegment(
-          this.device,
-          address,
-          blockBytes,
-          this.found.stream(this.device, undefined, NOWHERE),
-        );
-        this.found.nContradictions++;
-        segment.blocks.push(usedAtStart(blocks[next], 0));
-        this.found.start.push(segment);
-      }
-    };
-    for (const segment of segments) {
-      homelessBelow(segment.address);
-      const made = { ...segment, blocks: /** @type {import('./pytorch.js').DumpBlock[]} */ ([]) };
-      let filled = 0;
-      const addFree = (/** @type {number} */ bytes) => {
-        if (bytes > 0)
-          made.blocks.push({
-            offset: filled,
-            bytes,
-            requested: 0,
-            state: STATE.FREE,
-            stack: -1,
-            category: 0,
-            name: -1,
-          });
-      };
-      for (; next < blocks.length && blocks[next].address < segment.address + segment.totalBytes; next++) {
-        const offset = blocks[next].address - segment.address;
-        if (offset < filled || blocks[next].blockBytes > segment.totalBytes - offset) {
-          this.found.nContradictions++;
-          continue;
-        }
-        addFree(offset - filled);
-        made.blocks.push(usedAtStart(blocks[next], offset));
-        filled = offset + blocks[next].blockBytes;
-      }
-      addFree(segment.totalBytes - filled);
-      this.found.start.push(made);
-    }
-    homelessBelow(Infinity);
-  }
-
   run() {
     this.load();
-    for (let i = this.rows.length - 1; i >= 0; i--) this.takeBack(this.rows[i]);
+    for (let row = this.end - 1; row >= this.first; row--) this.takeBack(row);
     for (const block of this.blockAt) {
       if (block === null) continue;
       this.guessSize(block);
       this.settle(block);
     }
-    this.addStart();
+    addStart(this);
   }
-}
-
-/** @type {any} the only refusal possible for a stream without a handle is that there are too many */
-const NOWHERE = {
-  at: () => ({
-    fail: (/** @type {string} */ message) => {
-      throw new Error(message);
-    },
-  }),
-};
-
-/**
- * @param {number} device
- * @param {number} address
- * @param {number} totalBytes
- * @param {number} stream
- * @returns {DumpSegment}
- */
-function bareSegment(device, address, totalBytes, stream) {
-  return { device, address, totalBytes, stream, pool: '', poolId: [0, 0], isExpandable: false, blocks: [] };
-}
-
-/**
- * @param {UsedBlock} block
- * @param {number} offset
- * @returns {import('./pytorch.js').DumpBlock}
- */
-function usedAtStart(block, offset) {
-  return {
-    offset,
-    bytes: block.blockBytes,
-    requested: block.requestedBytes,
-    state: block.state,
-    stack: block.stack,
-    category: block.category,
-    name: block.name,
-  };
 }
 
 /**

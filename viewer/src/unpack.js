@@ -8,6 +8,7 @@ import { readSnapshot } from './format.js';
 import { USUAL_NAMES } from './format_names.js';
 import { readPickleStream } from './pickle.js';
 import { isPytorchJson, readPytorchJson } from './pytorch_json.js';
+import { PytorchImport } from './pytorch.js';
 import { documentOfPytorch } from './pytorch_merge.js';
 import { deriveRun } from './run.js';
 
@@ -143,8 +144,9 @@ export async function openSource(source, count) {
  */
 async function readPytorchTree(pull, isPickle, report) {
   if (isPickle) {
-    const { root, nBytes } = await readPickleStream(pull, report);
-    return documentOfPytorch(root, nBytes);
+    const found = new PytorchImport();
+    const { root, nBytes } = await readPickleStream(pull, report, found);
+    return documentOfPytorch(root, nBytes, found);
   }
   const whole = await readAll(pull, report);
   return documentOfPytorch(readPytorchJson(whole), whole.length);
