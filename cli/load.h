@@ -14,6 +14,7 @@ extern "C" {
 /* How a file is read. All NULL: as it is. */
 typedef struct tide_load_options {
     const char *user_path; /* --user-path: folder of the program's own code; borrowed */
+    const char *rules;     /* --rules: file of rules of categories; borrowed */
 } tide_load_options;
 
 /* The rows of these options in a table of options (options.h), for a tide_load_options at that
@@ -21,7 +22,11 @@ typedef struct tide_load_options {
 #define TIDE_LOAD_ROWS(at)                                                                         \
     TIDE_OPTION(TEXT, "user-path", "DIR", (at) + offsetof(tide_load_options, user_path),           \
                 "count the Python code below this folder as the program's own, even if it lies "   \
-                "within installed packages")
+                "within installed packages"),                                                      \
+        TIDE_OPTION(TEXT, "rules", "FILE", (at) + offsetof(tide_load_options, rules),              \
+                    "give blocks that nobody named categories by the rules of this file: on each " \
+                    "line a category and a regular expression for file:function; see "             \
+                    "docs/categories.md")
 
 /* tide_snapshot_load, and a line on stderr if values of the file were not valid but could be read
  * as unknown: how many, and where the first one stands. `options` may be NULL. */

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "snapshot/categories.h"
+#include "snapshot/category_rules.h"
 #include "snapshot/gzip_file.h"
 #include "snapshot/pytorch/import.h"
 #include "snapshot/reader_internal.h"
@@ -336,6 +337,15 @@ static tide_status read_again(void *ctx, char *to, size_t n_room, size_t *ret_by
     return TIDE_OK;
 }
 
+/* PyTorch does not record what its blocks are used for. */
+static tide_status name_by_rule(tide_snapshot *snapshot, tide_error *error) {
+    tide_rules *rules = NULL;
+    TIDE_TRY(tide_rules_create(NULL, snapshot->arena.mem, &rules, error));
+    tide_status status = tide_rules_apply(rules, snapshot, error);
+    tide_rules_destroy(rules);
+    return status;
+}
+
 /* The first bytes decide the format, not the file's name: every pickle since protocol 2 begins with
  * an opcode that cannot begin JSON, and PyTorch's JSON has other keys than ours. */
 static tide_status read_file(tide_snapshot *snapshot, const char *path, tide_gzip_reader *file,
@@ -356,10 +366,12 @@ static tide_status read_file(tide_snapshot *snapshot, const char *path, tide_gzi
         return tide_fail(error, TIDE_FORMAT, "'%s' is empty, not a snapshot", path);
     }
     if (bytes[0] == '\x80') {
-        return tide_pytorch_import_pickle(&source, snapshot, error);
+        TIDE_TRY(tide_pytorch_import_pickle(&source, snapshot, error));
+        return name_by_rule(snapshot, error);
     }
     if (*first == '{' && tide_pytorch_is_json(first)) {
-        return tide_pytorch_import_json(&source, snapshot, error);
+        TIDE_TRY(tide_pytorch_import_json(&source, snapshot, error));
+        return name_by_rule(snapshot, error);
     }
     if (*first == '{' || first == bytes + BEGINNING_BYTES) {
         return read_json(snapshot, path, &source, error);

@@ -17,11 +17,12 @@
 #define PARQUET "parquet"
 
 typedef struct export_options {
-    const char *format; /* name of an exporter; NULL: not given */
-    const char *output; /* NULL: stdout */
-    const char *event;  /* as written: a row, -1 or "peak"; NULL: the peak */
-    uint64_t device;    /* NOT_GIVEN: the one with the highest peak */
-    bool strip_private; /* of command line, host name and folders */
+    const char *format;     /* name of an exporter; NULL: not given */
+    const char *output;     /* NULL: stdout */
+    const char *event;      /* as written: a row, -1 or "peak"; NULL: the peak */
+    uint64_t device;        /* NOT_GIVEN: the one with the highest peak */
+    bool strip_private;     /* of command line, host name and folders */
+    tide_load_options load; /* how the file is read */
 } export_options;
 
 /* The exporters' formats, and the one that is a folder. */
@@ -51,6 +52,7 @@ static const tide_option OPTIONS[] = {
         "with folded, show the state of this device; default the one with the highest peak"),
     TIDE_OPTION(FLAG, "strip-private", NULL, AT(strip_private),
                 "leave out command line, host name and folders of absolute paths"),
+    TIDE_LOAD_ROWS(AT(load)),
 };
 
 static const tide_option_table TABLE = {
@@ -146,7 +148,8 @@ static tide_status export_file(const export_options *options, const char *path, 
                                            .output = options->output,
                                            .is_part = options->event != NULL ||
                                                       options->device != NOT_GIVEN,
-                                           .strip_private = options->strip_private};
+                                           .strip_private = options->strip_private,
+                                           .load = &options->load};
         return tide_export_to_folder(&folder, error);
     }
     const tide_exporter *exporter = find(options->format);
@@ -166,7 +169,7 @@ static tide_status export_file(const export_options *options, const char *path, 
         TIDE_TRY(tide_output_check(&output, error));
     }
     tide_snapshot *snapshot = NULL;
-    TIDE_TRY(tide_cli_load(path, NULL, &snapshot, error));
+    TIDE_TRY(tide_cli_load(path, &options->load, &snapshot, error));
     tide_harmless harmless;
     const tide_export_sink out = {.write = to_stdout, .ctx = &harmless};
     tide_harmless_begin(&harmless, stdout);

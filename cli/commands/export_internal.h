@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 
+#include "cli/load.h"
 #include "common/status.h"
 
 typedef struct tide_export_folder {
@@ -11,6 +12,7 @@ typedef struct tide_export_folder {
     const char *output; /* the folder; NULL: not given */
     bool is_part;       /* an event or a device was chosen */
     bool strip_private;
+    const tide_load_options *load; /* how a snapshot is read; not for logs */
 } tide_export_folder;
 
 /* export_parquet.c */

@@ -61,10 +61,15 @@ tide_status tide_export_to_folder(const tide_export_folder *of, tide_error *erro
     }
     TIDE_TRY(tide_parquet_export_check(of->output, error));
     if (tide_log_source_is_log(of->input)) {
+        if (of->load->rules != NULL || of->load->user_path != NULL) {
+            return tide_fail(error, TIDE_INVALID,
+                             "--rules and --user-path do not apply to a log: `tidemark recover` "
+                             "makes a snapshot of it first");
+        }
         return export_log(of, error);
     }
     tide_snapshot *snapshot = NULL;
-    TIDE_TRY(tide_cli_load(of->input, NULL, &snapshot, error));
+    TIDE_TRY(tide_cli_load(of->input, of->load, &snapshot, error));
     tide_status status = export_document(of, snapshot, error);
     tide_snapshot_destroy(snapshot);
     return status;

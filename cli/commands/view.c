@@ -19,6 +19,7 @@ typedef struct view_options {
     const char *output; /* NULL: report.html, or FILE.html for a single snapshot, in this folder */
     bool strip_private;
     bool open_browser;
+    tide_load_options load; /* how the files are read */
 } view_options;
 
 /* What the command holds while it works. */
@@ -41,6 +42,7 @@ static const tide_option OPTIONS[] = {
     TIDE_OPTION(FLAG, "strip-private", NULL, AT(strip_private),
                 "leave out command lines, host names and folders of absolute paths"),
     TIDE_OPTION(FLAG, "open", NULL, AT(open_browser), "open the report in a browser"),
+    TIDE_LOAD_ROWS(AT(load)),
 };
 
 static const tide_option_table TABLE = {
@@ -123,11 +125,12 @@ static tide_status take_digests(const tide_operands *files, bool strips, view_wo
     return TIDE_OK;
 }
 
-static tide_status load(const tide_operands *files, bool strips, const char *report,
+static tide_status load(const tide_operands *files, const view_options *options, const char *report,
                         view_work *work, tide_error *error) {
+    bool strips = options->strip_private;
     work->n = files->n;
     for (size_t i = 0; i < files->n; i++) {
-        TIDE_TRY(tide_cli_load(files->texts[i], NULL, &work->snapshots[i], error));
+        TIDE_TRY(tide_cli_load(files->texts[i], &options->load, &work->snapshots[i], error));
         work->runs[i] = (tide_html_run){.label = label_of(files, i, strips),
                                         .path = files->texts[i],
                                         .snapshot = work->snapshots[i]};
@@ -171,7 +174,7 @@ static tide_status view(const tide_operands *files, const view_options *options,
         TIDE_TRY(take_digests(files, options->strip_private, work, error));
         TIDE_TRY(tide_report_write(path, work->inputs, files->n, NULL, error));
     } else {
-        TIDE_TRY(load(files, options->strip_private, path, work, error));
+        TIDE_TRY(load(files, options, path, work, error));
         TIDE_TRY(tide_html_report_write(path, work->runs, work->n, error));
     }
     printf("report: %s\n", path);

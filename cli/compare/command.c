@@ -20,6 +20,7 @@ typedef struct compare_options {
     tide_report_options report; /* how the report is printed */
     uint64_t top;               /* rows of the table of what differs */
     tide_option_texts fail_if;
+    tide_load_options load; /* how the files are read */
 } compare_options;
 
 #define AT(member) offsetof(compare_options, member)
@@ -31,6 +32,7 @@ static const tide_option OPTIONS[] = {
     TIDE_OPTION(TEXTS, "fail-if", "CONDITION", AT(fail_if),
                 "end with exit status 4 if a condition such as 'peak_allocated > +2%' holds for a "
                 "run against the base; may be given several times"),
+    TIDE_LOAD_ROWS(AT(load)),
 };
 
 static const tide_option_table TABLE = {
@@ -364,7 +366,7 @@ static tide_status compare_files(const tide_operands *files, const compare_optio
     tide_status status = TIDE_OK;
     for (size_t i = 0; i < files->n && status == TIDE_OK; i++) {
         int edition = i > 0 ? edition_of(files->texts[i]) : -1;
-        status = edition < 0 ? tide_cli_load(files->texts[i], NULL, &snapshots[i], error)
+        status = edition < 0 ? tide_cli_load(files->texts[i], &options->load, &snapshots[i], error)
                              : tide_run_as_pytorch(snapshots[0], (tide_edition)edition,
                                                    &snapshots[i], error);
         if (status != TIDE_OK && edition >= 0) {

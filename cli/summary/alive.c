@@ -161,9 +161,12 @@ static void block_table(const tide_summary_view *of) {
 }
 
 tide_status tide_summary_alive(const tide_summary_view *of) {
-    if (of->device->peak.n_blocks > 0 && tide_summary_lacks_categories(&of->device->peak)) {
+    bool is_foreign = of->snapshot->origin.format[0] != '\0';
+    bool lacks_categories = tide_summary_lacks_categories(&of->device->peak);
+    if (of->device->peak.n_blocks > 0 && (is_foreign || lacks_categories)) {
         TIDE_TRY(tide_summary_user_frames(of));
-    } else {
+    }
+    if (!lacks_categories) {
         category_table(of);
     }
     certainty_table(of);

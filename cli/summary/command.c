@@ -201,7 +201,8 @@ static void maxima_table(const tide_summary_view *of) {
 
 /* ---- the command ---- */
 
-static tide_status build(const tide_summary_view *of, const char *path) {
+static tide_status build(const tide_summary_view *of, const char *path, const char *rules,
+                         tide_error *error) {
     say_run(of, path);
     TIDE_TRY(tide_say_verdict(of));
     tide_summary_say_origin(of);
@@ -219,6 +220,7 @@ static tide_status build(const tide_summary_view *of, const char *path) {
     tide_say_unfinished(of->report, of->snapshot, NULL);
     say_peak(of);
     TIDE_TRY(tide_summary_alive(of));
+    TIDE_TRY(tide_summary_rules(of, rules, error));
     tide_summary_account(of);
     tide_summary_owners(of);
     maxima_table(of);
@@ -248,8 +250,8 @@ static tide_status add_asked(const tide_summary_view *of, const summary_options 
                                             : TIDE_OK;
 }
 
-static tide_status add_all(tide_summary_view *of, const char *path,
-                           const summary_options *options) {
+static tide_status add_all(tide_summary_view *of, const char *path, const summary_options *options,
+                           tide_error *error) {
     if (of->snapshot->n_devices > 1) {
         bool has_pinned = tide_snapshot_is_pinned(of->snapshot, of->snapshot->n_devices - 1);
         tide_report_say(
@@ -259,7 +261,7 @@ static tide_status add_all(tide_summary_view *of, const char *path,
                          : ", the one with the highest peak: --device shows the others");
     }
     add_figures(of);
-    TIDE_TRY(build(of, path));
+    TIDE_TRY(build(of, path, options->load.rules, error));
     TIDE_TRY(add_asked(of, options));
     return tide_summary_kernels(of->report, of->snapshot, of->top);
 }
@@ -278,7 +280,7 @@ static tide_status report_on(const tide_snapshot *snapshot, const char *path,
         of.top = (size_t)options->top;
         of.is_text = format.kind == TIDE_FORMAT_TEXT;
         of.is_for_programs = tide_format_is_for_programs(format);
-        status = add_all(&of, path, options);
+        status = add_all(&of, path, options, error);
     }
     status = tide_report_end(&report, status, format, error);
     tide_summary_view_fini(&of);

@@ -88,6 +88,11 @@ void tide_summary_owners(const tide_summary_view *of);
 void tide_summary_software(const tide_summary_view *of);
 void tide_summary_inexact(const tide_summary_view *of);
 
+/* Which rules gave the categories at the instant, and how many bytes each explains; nothing for a
+ * recording whose categories do not come from rules. `path`: file of the user's rules; NULL. */
+TIDE_NODISCARD tide_status tide_summary_rules(const tide_summary_view *of, const char *path,
+                                              tide_error *error);
+
 /* How long the phases took, and the recorder. */
 void tide_summary_timing(const tide_summary_view *of);
 

@@ -58,7 +58,8 @@ export function partsOf({ snapshot, derived }) {
       stream: rows.stream.map(stream),
       stack: Array.from(events.stack, chain),
       scope: plain(events.scope),
-      category: rows.category,
+      category: rows.category.map((number) => snapshot.categories[number]),
+      certainty: rows.certainty,
       name: texts(rows.name),
     },
     segments: {
@@ -109,15 +110,28 @@ export function assertSame(ours, theirs, name) {
   }
 }
 
+/* What rules of categories look for, and what they do not. */
+const FUNCTIONS = [
+  ...['forward', 'apply', 'c10::cuda::f()', '', '_call_impl', '_apply', '__init__', 'zero_grad', 'backward'],
+  ...['torch::autograd::generated::MulBackward0::apply(int)', 'torch::autograd::AccumulateGrad::apply(int)'],
+  ...['torch::autograd::Engine::run()', 'at::cuda::blas::gemm()', 'at::native::Workspace::f()', 'c10d::f()'],
+  ...['_init_group', 'wrapper'],
+];
+const FILES = [
+  ...['/me/a.py', '??', '/x/site-packages/torch/b.py', '/x/site-packages/einx/c.py', 'C:\\P\\Lib\\d.py'],
+  ...['/x/site-packages/torch/nn/modules/module.py', 'D:\\x\\torch\\optim\\adamw.py'],
+  ...['/x/torch/autograd/graph.py', '/x/torch/distributed/fsdp/e.py'],
+];
+
 /** Traces that may contradict their segments in every way, as a Python script. */
 export function randomTraces(seed) {
   const random = randomNumbers(seed);
   const whole = (n) => Math.floor(random() * n);
   const pick = (list) => list[whole(list.length)];
   const devices = 1 + whole(3);
-  const frames = Array.from({ length: 6 }, (_, i) => ({
-    name: pick(['forward', 'apply', 'c10::cuda::f()', '']),
-    filename: pick(['/me/a.py', '??', '/x/site-packages/torch/b.py']),
+  const frames = Array.from({ length: 10 }, (_, i) => ({
+    name: pick(FUNCTIONS),
+    filename: pick(FILES),
     line: i - 1,
   }));
   const stack = () => Array.from({ length: whole(4) }, () => pick(frames));

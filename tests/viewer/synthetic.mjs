@@ -215,6 +215,7 @@ export function eventRows({ events, subjects }) {
     blockBytes: of(subjects.bytes),
     stream: of(subjects.stream),
     category: of(subjects.category),
+    certainty: subjects.certainty === null ? null : of(subjects.certainty),
     name: of(subjects.name),
   };
 }

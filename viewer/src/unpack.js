@@ -1,6 +1,7 @@
 /* unpack.js - turns the bytes of a file into the parts of a run: base64, gzip, then the document. It runs in
  * a worker, without a page.
  */
+import { nameByRule } from './category_rules.js';
 import { checkDocument } from './check.js';
 import { FormatError } from './columns.js';
 import { findPlace, MOST_DOCUMENT_BYTES, readDocument } from './document.js';
@@ -170,6 +171,7 @@ export async function readText(pull, report) {
     : await readDocument(again, ({ rows }) => report(rows));
   if (!isPytorch) checkDocument(doc, USUAL_NAMES);
   const snapshot = readSnapshot(doc);
+  if (isPytorch) nameByRule(snapshot);
   report(snapshot.events.count);
   return { snapshot, derived: deriveRun(snapshot) };
 }

@@ -10,6 +10,14 @@ explain oom fragmented
 explain bare leak
 make leak
 tidemark explain training.pickle --user-path /opt/venv/lib/python3.11/site-packages/torch/nn --format json | jq -r '.sentences.filled[]'
+# Rules of categories: the built-in ones, and one of the user's own, which the page's data keeps.
+printf '# mine\nlog_of_losses  metrics\.py:append\n' >my.rules
+tidemark summary training.pickle --table by_rule
+tidemark summary training.pickle --table by_rule --rules my.rules
+tidemark export --to tidemark training.pickle --rules my.rules -o named.json.gz
+tidemark summary named.json.gz --table by_category --format csv
+printf 'log_of_losses  (\n' >bad.rules
+tidemark summary training.pickle --rules bad.rules; echo "exit $?"
 tidemark explain training.pickle --device 1; echo "exit $?"
 tidemark explain missing.pickle; echo "exit $?"
 tidemark explain; echo "exit $?"

@@ -117,8 +117,8 @@ class Run:
         self.note(f"ProfilerStep#{number}", "START")
         for address in older:
             self.drop(address, [frame("zero_grad", PACKAGES + "torch/optim/optimizer.py", 990)] + MAIN)
-        activations = [self.take(size * MIB, forward(20 + size)) for _ in range(2) for size in (4, 3)]
-        loss = self.take(MIB, [frame("cross_entropy", PACKAGES + "torch/nn/functional.py", 3104)] + MAIN)
+        activations = [self.take(size * MIB, forward(20 + size)) for _ in range(2) for size in (4, 2)]
+        loss = self.take(2 * MIB, [frame("cross_entropy", PACKAGES + "torch/nn/functional.py", 3104)] + MAIN)
         gradients = self.backward(activations)
         self.drop(loss, ENGINE)
         self.optimizer(number == 0)
@@ -133,7 +133,7 @@ class Run:
         if "fragmented" in self.words:
             for _ in range(6):
                 gaps.append(self.take(16 * MIB, forward(24)))
-                self.take(20 * MIB, forward(23))
+                self.take(20 * MIB, forward(22))
             for address in gaps:
                 self.drop(address, forward(24))
         self.row("oom", 0, 64 * MIB, [frame("sample", "/home/me/eval.py", 9)] + MAIN, device_free=8 * MIB)

@@ -192,7 +192,7 @@ static void assert_run_adds_up(const comparison *of, size_t run) {
 
 /* Rows, kinds and categories add up to the same bytes. */
 static void assert_sums(const comparison *of, size_t run) {
-    int64_t by_category[TIDE_N_CATEGORIES] = {0};
+    int64_t by_category[TIDE_MAX_CATEGORIES] = {0};
     int64_t by_kind[TIDE_N_LAYER_KINDS] = {0};
     int64_t all = 0;
     for (size_t i = 0; i < of->rows->n_rows; i++) {
@@ -201,7 +201,7 @@ static void assert_sums(const comparison *of, size_t run) {
         all += of->rows->rows[i].bytes[run];
     }
     assert_true(all == of->compare->runs[run].allocated_bytes);
-    for (int i = 0; i < TIDE_N_CATEGORIES; i++) {
+    for (size_t i = 0; i < of->compare->n_categories; i++) {
         assert_true(by_category[i] == of->compare->runs[run].category_bytes[i]);
         for (int kind = 0; kind < TIDE_N_LAYER_KINDS; kind++) {
             by_category[i] -= of->rows->kinds[run].bytes[kind][i];

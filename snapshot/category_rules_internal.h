@@ -1,0 +1,61 @@
+/* category_rules_internal.h - the parts of the rules of categories. */
+#ifndef TIDE_SNAPSHOT_CATEGORY_RULES_INTERNAL_H
+#define TIDE_SNAPSHOT_CATEGORY_RULES_INTERNAL_H
+
+#include <regex.h>
+#include <stdbool.h>
+
+#include "common/arena.h"
+#include "snapshot/category_rules.h"
+
+/* What the functions of a stack, or the scopes around a row, say. */
+typedef enum tide_stack_sign {
+    TIDE_SIGN_MODULE = 1,      /* within a call of a module */
+    TIDE_SIGN_BACKWARD = 2,    /* within the engine of autograd */
+    TIDE_SIGN_ACCUMULATE = 4,  /* AccumulateGrad, which makes the gradients of parameters */
+    TIDE_SIGN_OPTIMIZER = 8,   /* within an optimizer's step */
+    TIDE_SIGN_STATE = 16,      /* where an optimizer makes its state */
+    TIDE_SIGN_WORKSPACE = 32,  /* work areas of cuBLAS, cuBLASLt, cuDNN */
+    TIDE_SIGN_COLLECTIVE = 64, /* of torch.distributed, called by no module */
+    TIDE_SIGN_PARAMETER = 128, /* where modules make or move their parameters */
+    TIDE_SIGN_ZERO_GRAD = 256  /* where an optimizer or a module drops the gradients */
+} tide_stack_sign;
+
+typedef enum tide_built_in_rule {
+    TIDE_RULE_WORKSPACE = 0,
+    TIDE_RULE_COLLECTIVE,
+    TIDE_RULE_ACCUMULATE,
+    TIDE_RULE_OPTIMIZER_STATE,
+    TIDE_RULE_OPTIMIZER_SCRATCH,
+    TIDE_RULE_PARAMETER,
+    TIDE_RULE_FORWARD_KEPT,
+    TIDE_RULE_FORWARD,
+    TIDE_RULE_BACKWARD,
+    TIDE_RULE_BACKWARD_KEPT,
+    TIDE_RULE_OLDER_STATE,
+    TIDE_RULE_OLDER_GRADIENT,
+    TIDE_RULE_OLDER,
+    TIDE_N_BUILT_IN_RULES
+} tide_built_in_rule;
+
+/* A rule of the user's. */
+typedef struct tide_own_rule {
+    const char *category; /* in the arena, like the text */
+    const char *text;
+    regex_t pattern;
+} tide_own_rule;
+
+struct tide_rules {
+    tide_arena arena;
+    tide_own_rule own[TIDE_MAX_OWN_RULES];
+    size_t n_own;
+};
+
+/* Reads a file of rules into `rules`. */
+TIDE_NODISCARD tide_status tide_rules_read(tide_rules *rules, const char *path, tide_error *error);
+
+/* The signs of every stack of a snapshot: what its own frame says, and its callers. The caller
+ * releases them; NULL: no memory. */
+uint16_t *tide_stack_signs(const tide_snapshot *snapshot, const tide_hostmem *mem);
+
+#endif

@@ -1,0 +1,218 @@
+#define _DEFAULT_SOURCE /* mkstemp */
+/* test_category_rules.c - which category a rule gives to what a training run makes and releases;
+ * files of rules; and no host memory. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "snapshot/category_rules.h"
+#include "support/hostmem_fault.h"
+#include "support/pickle_text.h"
+
+enum { TEXT_BYTES = 8192 };
+
+#define F(name, file) "{'name': '" name "', 'filename': '" file "', 'line': 7}"
+#define MINE F("train", "/home/me/train.py")
+#define NN "/v/site-packages/torch/nn/modules/"
+#define CALL F("_call_impl", NN "module.py") ", " MINE
+#define ENGINE F("torch::autograd::Engine::run(int)", "")
+#define BACKWARD F("torch::autograd::generated::MulBackward0::apply(int)", "") ", " ENGINE
+#define ACCUMULATE F("torch::autograd::AccumulateGrad::apply(int)", "") ", " ENGINE
+#define OPTIM "/v/site-packages/torch/optim/"
+#define STEP F("step", OPTIM "adamw.py") ", " MINE
+#define INIT F("_init_group", OPTIM "adamw.py") ", " STEP
+#define ZERO F("zero_grad", OPTIM "optimizer.py") ", " MINE
+
+/* Imports a block made under `made`, released under `freed` (NULL: never; the frames of `between`
+ * lie between), and applies the rules of `path`. */
+static tide_snapshot *import(const char *made, const char *between, const char *freed,
+                             const char *path) {
+    char text[TEXT_BYTES];
+    tide_snapshot *snapshot = NULL;
+    tide_rules *rules = NULL;
+    tide_error error;
+    int n = snprintf(text, sizeof(text),
+                     "{'segments': [], 'device_traces': [["
+                     "{'action': 'segment_alloc', 'addr': 1048576, 'size': 2097152, 'frames': []}, "
+                     "{'action': 'alloc', 'addr': 1048576, 'size': 512, 'frames': [%s]}",
+                     made);
+    if (between != NULL) {
+        n += snprintf(text + n, sizeof(text) - (size_t)n,
+                      ", {'action': 'alloc', 'addr': 2097152, 'size': 512, 'frames': [%s]}",
+                      between);
+    }
+    if (freed != NULL) {
+        n += snprintf(text + n, sizeof(text) - (size_t)n,
+                      ", {'action': 'free', 'addr': 1048576, 'size': 512, 'frames': [%s]}", freed);
+    }
+    snprintf(text + n, sizeof(text) - (size_t)n, "]]}");
+    assert_int_equal(pytorch_import_text(text, NULL, &snapshot, &error), TIDE_OK);
+    assert_int_equal(tide_rules_create(path, NULL, &rules, &error), TIDE_OK);
+    assert_int_equal(tide_rules_apply(rules, snapshot, &error), TIDE_OK);
+    tide_rules_destroy(rules);
+    return snapshot;
+}
+
+static void assert_category(const char *made, const char *between, const char *freed,
+                            const char *expected) {
+    tide_snapshot *snapshot = import(made, between, freed, NULL);
+    size_t i = 0;
+    while (snapshot->events[i].action != TIDE_ACTION_ALLOC) {
+        i++;
+    }
+    assert_string_equal(tide_snapshot_category(snapshot, snapshot->events[i].category), expected);
+    bool is_unknown = strcmp(expected, "unknown") == 0;
+    assert_int_equal(snapshot->event_certainty[i],
+                     is_unknown ? TIDE_CERTAINTY_UNKNOWN : TIDE_CERTAINTY_RULE);
+    for (size_t k = 0; freed != NULL && k < snapshot->n_events; k++) {
+        if (snapshot->events[k].action == TIDE_ACTION_FREE) { /* repeats the block's */
+            assert_int_equal(snapshot->events[k].category, snapshot->events[i].category);
+        }
+    }
+    tide_snapshot_destroy(snapshot);
+}
+
+static void what_a_training_run_makes(void **state) {
+    (void)state;
+    assert_category(MINE, NULL, NULL, "unknown");
+    assert_category(F("at::cuda::blas::gemm(int)", "") ", " CALL, NULL, NULL, "workspace");
+    assert_category(F("run_conv_plan(int)", "") ", " CALL, NULL, CALL, "workspace");
+    assert_category(ACCUMULATE, NULL, BACKWARD, "gradient");
+    assert_category(CALL, NULL, CALL, "temporary");
+    assert_category(CALL, NULL, BACKWARD, "activation");
+    assert_category(CALL, NULL, MINE, "activation");
+    assert_category(CALL, NULL, NULL, "activation");
+    /* computed again within the backward pass */
+    assert_category(CALL ", " BACKWARD, NULL, CALL ", " BACKWARD, "temporary");
+    assert_category(CALL ", " BACKWARD, NULL, BACKWARD, "activation");
+    assert_category(BACKWARD, NULL, BACKWARD, "temporary");
+    assert_category(BACKWARD, NULL, ZERO, "gradient");
+    assert_category(BACKWARD, NULL, NULL, "gradient");
+    assert_category(F("_apply", NN "module.py") ", " MINE, NULL, NULL, "parameter");
+    assert_category(F("__init__", NN "linear.py") ", " MINE, NULL, NULL, "parameter");
+    assert_category(F("_apply", NN "module.py") ", " MINE, NULL, MINE, "unknown");
+}
+
+static void what_an_optimizer_makes(void **state) {
+    (void)state;
+    assert_category(INIT, NULL, NULL, "optimizer_state");
+    assert_category(INIT, NULL, STEP, "optimizer_state");
+    assert_category(STEP, NULL, STEP, "temporary");
+    assert_category(STEP, NULL, NULL, "optimizer_state");
+    /* released by the next call of the optimizer, which replaces it */
+    assert_category(STEP, CALL, STEP, "optimizer_state");
+    assert_category(STEP, CALL, ZERO, "optimizer_state");
+}
+
+static void what_is_sent_to_other_ranks(void **state) {
+    (void)state;
+    assert_category(F("c10d::Reducer::f()", "") ", " MINE, NULL, NULL, "communication");
+    assert_category(F("all_gather", "/v/site-packages/torch/distributed/fsdp/x.py") ", " CALL, NULL,
+                    CALL, "communication");
+    /* the wrapper's forward calls the whole model */
+    assert_category(F("linear", "/home/me/model.py") ", " F(
+                        "forward", "/v/site-packages/torch/distributed/fsdp/x.py") ", " CALL,
+                    NULL, BACKWARD, "activation");
+}
+
+/* A recording with context="alloc" has no call stacks at releases: they happen where the event
+ * before them does. */
+static void releases_without_a_call_stack(void **state) {
+    (void)state;
+    assert_category(CALL, CALL, "", "temporary");
+    assert_category(CALL, "", "", "activation"); /* a thread of autograd, without Python */
+    assert_category(BACKWARD, BACKWARD, "", "temporary");
+    assert_category(STEP, STEP, "", "temporary");
+}
+
+static void rules_of_a_file_come_first(void **state) {
+    (void)state;
+    char path[] = "/tmp/tidemark-rules-XXXXXX";
+    int file = mkstemp(path);
+    static const char RULES[] = "# mine\n\n kv_cache \t _call_(impl|x)$ \nparameter train\\.py:\n";
+    assert_true(file >= 0 && write(file, RULES, sizeof(RULES) - 1) == (ssize_t)sizeof(RULES) - 1);
+    close(file);
+    tide_snapshot *snapshot = import(CALL, MINE, NULL, path);
+    assert_string_equal(tide_snapshot_category(snapshot, snapshot->events[1].category), "kv_cache");
+    assert_string_equal(tide_snapshot_category(snapshot, snapshot->events[2].category),
+                        "parameter");
+    tide_snapshot_destroy(snapshot);
+    unlink(path);
+}
+
+static void assert_refused(const char *content, tide_status status, const char *message) {
+    char path[] = "/tmp/tidemark-rules-XXXXXX";
+    tide_rules *rules = NULL;
+    tide_error error;
+    int file = mkstemp(path);
+    ssize_t n = (ssize_t)strlen(content);
+    assert_true(file >= 0 && write(file, content, (size_t)n) == n);
+    close(file);
+    assert_int_equal(tide_rules_create(path, NULL, &rules, &error), status);
+    assert_non_null(strstr(error.message, message));
+    unlink(path);
+}
+
+static void other_files_are_refused_with_the_line(void **state) {
+    (void)state;
+    char many[TIDE_MAX_OWN_RULES * 8 + 16] = "";
+    char wide[8192];
+    for (int i = 0; i <= TIDE_MAX_OWN_RULES; i++) {
+        strcat(many, "a b\n");
+    }
+    memset(wide, 'a', sizeof(wide) - 1);
+    wide[sizeof(wide) - 1] = '\0';
+    assert_refused("a b\nkv_cache\n", TIDE_INVALID, ":2: 'kv_cache' has no regular expression");
+    assert_refused("kv_cache (\n", TIDE_INVALID, ":1: '(' is no regular expression");
+    assert_refused(many, TIDE_LIMIT, ":65: there are more than 64 rules");
+    assert_refused(wide, TIDE_INVALID, ":1: the line has more than");
+    tide_rules *rules = NULL;
+    tide_error error;
+    assert_int_equal(tide_rules_create("/nowhere/x", NULL, &rules, &error), TIDE_IO);
+}
+
+/* Each allocation of the rules in turn fails: nothing is lost, and the next try succeeds. */
+static void no_host_memory(void **state) {
+    (void)state;
+    size_t n_failed = 0;
+    tide_snapshot *snapshot = import(CALL, STEP, BACKWARD, NULL);
+    for (size_t call = 1;; call++) {
+        tide_hostmem_fault fault;
+        tide_rules *rules = NULL;
+        tide_hostmem_fault_init(&fault, call);
+        tide_status status = tide_rules_create(NULL, &fault.mem, &rules, NULL);
+        if (status == TIDE_OK) {
+            status = tide_rules_apply(rules, snapshot, NULL);
+            tide_rules_destroy(rules);
+        }
+        assert_int_equal(fault.n_live, 0);
+        if (status == TIDE_OK) {
+            break;
+        }
+        assert_int_equal(status, TIDE_NO_MEMORY);
+        n_failed++;
+    }
+    assert_true(n_failed > 8);
+    tide_snapshot_destroy(snapshot);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_a_training_run_makes),
+        cmocka_unit_test(what_an_optimizer_makes),
+        cmocka_unit_test(what_is_sent_to_other_ranks),
+        cmocka_unit_test(releases_without_a_call_stack),
+        cmocka_unit_test(rules_of_a_file_come_first),
+        cmocka_unit_test(other_files_are_refused_with_the_line),
+        cmocka_unit_test(no_host_memory),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
