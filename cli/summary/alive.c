@@ -166,7 +166,7 @@ tide_status tide_summary_alive(const tide_summary_view *of) {
     if (of->device->peak.n_blocks > 0 && (is_foreign || lacks_categories)) {
         TIDE_TRY(tide_summary_user_frames(of));
     }
-    if (!lacks_categories) {
+    if (!lacks_categories || of->device->peak.n_blocks == 0) {
         category_table(of);
     }
     certainty_table(of);
