@@ -45,6 +45,19 @@ void tide_compare_say_outcome(tide_text *to, const tide_compare_run *run);
 void tide_compare_say_pair(tide_text *to, const tide_compare_run *base,
                            const tide_compare_run *other, bool base_is_known);
 
+/* ---- compare_lines.c ---- */
+
+/* ": 4.00 GiB less at nn_utils.py:7 (softmax), ..." of two runs that have a device; false: no
+ * memory.
+ */
+bool tide_compare_say_lines(tide_text *to, tide_compare *compare, const tide_compare_run *base,
+                            const tide_compare_run *other);
+/* Both have a device and completed, and most of one's peak has no category: lines say more. */
+bool tide_compare_is_told_by_lines(const tide_compare_run *base, const tide_compare_run *other);
+/* How two runs that completed stand to each other, by lines; false: no memory. */
+bool tide_compare_say_pair_by_lines(tide_text *to, tide_compare *compare,
+                                    const tide_compare_run *base, const tide_compare_run *other);
+
 /* What differs between ranks of one job, by line; false: no memory. */
 bool tide_compare_say_ranks(tide_text *to, tide_compare *compare);
 

@@ -94,8 +94,9 @@ static void say_other_workloads(tide_text *to, const tide_compare *compare, size
     tide_text_add(to, ".");
 }
 
-/* The runs that share the base's workload, each against it. Returns how many they are. */
-static size_t say_shared_workload(tide_text *to, const tide_compare *compare) {
+/* The runs that share the base's workload, each against it. Returns how many they are. false in
+ * ret_is_made: no memory. */
+static size_t say_shared_workload(tide_text *to, tide_compare *compare, bool *ret_is_made) {
     const tide_compare_run *base = &compare->runs[0];
     size_t n_shared = 0; /* once it is above 0, a clause has said what became of the base */
     for (size_t i = 1; i < compare->n_runs; i++) {
@@ -111,6 +112,8 @@ static size_t say_shared_workload(tide_text *to, const tide_compare *compare) {
             }
             tide_compare_say_outcome(to, other);
             tide_text_add(to, ".");
+        } else if (tide_compare_is_told_by_lines(base, other)) {
+            *ret_is_made = tide_compare_say_pair_by_lines(to, compare, base, other) && *ret_is_made;
         } else {
             tide_compare_say_pair(to, base, other, n_shared > 0);
         }
@@ -130,7 +133,9 @@ const char *tide_compare_sentence(tide_compare *compare) {
     } else if (tide_compare_is_of_ranks(compare)) {
         return tide_compare_say_ranks(&to, compare) ? sentence : NULL;
     } else {
-        say_other_workloads(&to, compare, say_shared_workload(&to, compare));
+        bool is_made = true;
+        say_other_workloads(&to, compare, say_shared_workload(&to, compare, &is_made));
+        return is_made ? sentence : NULL;
     }
     return sentence;
 }

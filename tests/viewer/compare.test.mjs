@@ -3,7 +3,14 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { alignedPlace, alignedState, alignedView, alignRuns } from '../../viewer/src/alignment.js';
 import { CATEGORIES } from '../../viewer/src/colours.js';
-import { blocksOfRow, categoryBytesAt, differencesAt, sideOf } from '../../viewer/src/differences.js';
+import { compareRuns } from '../../viewer/src/compare.js';
+import {
+  blocksOfRow,
+  categoryBytesAt,
+  differencesAt,
+  sideOf,
+  usualDifference,
+} from '../../viewer/src/differences.js';
 import { readSnapshot } from '../../viewer/src/format.js';
 import { aliveAt } from '../../viewer/src/index.js';
 import { comparisonSentence, subtitleOf } from '../../viewer/src/headline.js';
@@ -191,4 +198,83 @@ test('the page writes a sentence if the command line gave none: savings, categor
     comparisonSentence([fp32, runOf(trainingRun({ limitBytes: 500e6 }), 'small')]),
     /^small ran out of memory at 46\d\.44 MiB; fp32 peaks at/,
   );
+});
+
+/** A run without categories: blocks of some MiB at lines of the program, below frames of PyTorch. */
+function pickleRun(label, blocks) {
+  const r = new Recording();
+  for (const [mib] of blocks) r.alloc('x', 'unknown', mib * 2 ** 20);
+  const document = r.document();
+  const texts = [
+    'torch::unwind::unwind()',
+    '??',
+    ...blocks.flatMap(([, name, file]) => [name, `/me/${file}`]),
+  ];
+  const base = document.strings.length;
+  document.strings = [...document.strings, ...texts];
+  document.frames = {
+    function: [base, ...blocks.map((_, i) => base + 2 + 2 * i)],
+    file: [base + 1, ...blocks.map((_, i) => base + 3 + 2 * i)],
+    line: [0, ...blocks.map(([, , , line]) => line)],
+    inlined: [0, ...blocks.map(() => 0)],
+  };
+  document.stacks = {
+    parent: [...blocks.map(() => -1), ...blocks.map((_, i) => i)],
+    frame: [...blocks.map((_, i) => i + 1), ...blocks.map(() => 0)],
+  };
+  document.events.stack = blocks.map((_, i) => blocks.length + i);
+  document.events.name = blocks.map(() => -1);
+  return runOf(document, label);
+}
+
+const before = pickleRun('before', [
+  [64, 'softmax', 'net.py', 7],
+  [96, 'silu', 'net.py', 20],
+  [30, 'embed', 'net.py', 2],
+]);
+const later = pickleRun('after', [
+  [8, 'softmax', 'net.py', 7],
+  [96, 'silu', 'net.py', 20],
+  [24, 'cast', 'amp.py', 4],
+]);
+
+test('two pickles are compared by call site, in rows that begin at a line of the program', () => {
+  assert.equal(usualDifference([before, later]), 'site');
+  assert.equal(usualDifference([fp32, bf16]), 'name');
+  const states = [before.peakState, later.peakState];
+  for (const by of ['site', 'stack']) {
+    const { rows, sums } = differencesAt([before, later], states, by);
+    assert.deepEqual(
+      rows.map(({ label, difference }) => [label, difference / 2 ** 20]),
+      [
+        ['softmax (net.py:7)', -56],
+        ['embed (net.py:2)', -30],
+        ['cast (amp.py:4)', 24],
+        ['silu (net.py:20)', 0],
+      ],
+    );
+    assert.equal(sums.first.bytes[0] + sums.both.bytes[0], before.peak.bytes);
+    assert.deepEqual([...blocksOfRow(before, by, rows[0].key)], [1, 0, 0]);
+  }
+});
+
+test('the sentence and the card on two pickles name lines, and no bytes of unknown use', () => {
+  const said = comparisonSentence([before, later]);
+  assert.equal(
+    said,
+    'after lowers the peak by 32.6 %, from 190.00 MiB to 128.00 MiB: 56.00 MiB less at softmax (net.py:7), 30.00 MiB less at embed (net.py:2), 24.00 MiB more at cast (amp.py:4).',
+  );
+  assert.match(comparisonSentence([before, before]), /: every line has as many bytes\.$/);
+  const [{ title, rows }] = compareRuns([before, later]);
+  assert.equal(title, 'Alive at the peak, by line');
+  assert.deepEqual(
+    rows.map(({ label, values }) => [label, ...values.map((value) => value / 2 ** 20)]),
+    [
+      ['silu (net.py:20)', 96, 96],
+      ['softmax (net.py:7)', 64, 8],
+      ['embed (net.py:2)', 30, 0],
+      ['cast (amp.py:4)', 0, 24],
+    ],
+  );
+  assert.equal(compareRuns([fp32, bf16])[0].title, 'Alive at the peak');
 });

@@ -1,6 +1,10 @@
 /* compare.js - several runs side by side: bytes at the peak, peaks, times; the first is the base. */
 import { categoriesOf } from './colours.js';
-import { endedEarly } from './run.js';
+import { areToldByLines } from './differences.js';
+import { endedEarly, sitesAtPeak } from './run.js';
+import { formatPlural } from './text.js';
+
+const SHOWN_LINES = 8;
 
 /**
  * @typedef {object} Row
@@ -31,17 +35,47 @@ function makeRow(runs, label, category, unit, valueOf) {
 }
 
 /**
+ * The lines with most bytes in any run, and the others together.
+ * @param {import('./run.js').Run[]} runs
+ * @returns {Row[]}
+ */
+function lineRows(runs) {
+  const sums = runs.map((run) => {
+    /** @type {Map<string, number>} */
+    const ofLine = new Map();
+    for (const { label, bytes } of sitesAtPeak(run)) ofLine.set(label, (ofLine.get(label) ?? 0) + bytes);
+    return ofLine;
+  });
+  const most = (/** @type {string} */ line) => Math.max(...sums.map((ofLine) => ofLine.get(line) ?? 0));
+  const lines = [...new Set(sums.flatMap((ofLine) => [...ofLine.keys()]))].sort((a, b) => most(b) - most(a));
+  const bytesOf = (/** @type {import('./run.js').Run} */ run, /** @type {string[]} */ some) =>
+    some.reduce((sum, line) => sum + (sums[runs.indexOf(run)].get(line) ?? 0), 0);
+  const rest = lines.slice(SHOWN_LINES);
+  const rows = lines
+    .slice(0, SHOWN_LINES)
+    .map((line) => makeRow(runs, line, '', 'bytes', (run) => bytesOf(run, [line])));
+  if (rest.length > 0)
+    rows.push(
+      makeRow(runs, formatPlural(rest.length, 'other line'), '', 'bytes', (run) => bytesOf(run, rest)),
+    );
+  return rows;
+}
+
+/**
  * @param {import('./run.js').Run[]} runs
  * @returns {Section[]}
  */
 export function compareRuns(runs) {
   const ofCategory = (/** @type {import('./run.js').Run} */ run, /** @type {string} */ name) =>
     run.peak.categories.find((c) => c.key === name)?.bytes ?? 0;
+  const isByLine = areToldByLines(runs);
   const categories = categoriesOf(runs.map((run) => run.snapshot))
     .map((name) => makeRow(runs, name, name, 'bytes', (run) => ofCategory(run, name)))
     .filter((row) => row.values.some((value) => value > 0));
   const sections = [
-    { title: 'Alive at the peak', rows: categories },
+    isByLine
+      ? { title: 'Alive at the peak, by line', rows: lineRows(runs) }
+      : { title: 'Alive at the peak', rows: categories },
     {
       title: 'Peak',
       rows: [

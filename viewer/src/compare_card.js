@@ -1,6 +1,6 @@
 /* compare_card.js - the table that compares runs. */
 import { compareRuns } from './compare.js';
-import { card, element, swatch } from './dom.js';
+import { breakable, card, element, swatch } from './dom.js';
 import { endedEarly } from './run.js';
 import { categoryText, formatBytes, formatMs, formatRatio } from './text.js';
 
@@ -21,7 +21,7 @@ function valueText(value, unit) {
  */
 function headRow(runs, hasRatios, toBase) {
   const cells = runs.flatMap((run, i) => {
-    const name = element('th', { scope: 'col', class: 'number', title: run.label }, run.short);
+    const name = element('th', { scope: 'col', class: 'number', title: run.label }, breakable(run.short));
     if (i === 0 || !hasRatios) return [name];
     const attributes = { title: `${run.short}: ${toBase}`, 'aria-label': toBase };
     return [name, element('th', { scope: 'col', class: 'number ratio', ...attributes }, '×')];
@@ -46,7 +46,7 @@ function valueRow(row, hasRatios, toBase, whyNone) {
   return element(
     'tr',
     {},
-    element('th', { scope: 'row' }, row.category ? swatch(row.category) : null, name),
+    element('th', { scope: 'row', title: name }, row.category ? swatch(row.category) : null, breakable(name)),
     ...cells,
   );
 }
@@ -82,7 +82,7 @@ export function compareCard(runs) {
   const note = `${ended.join(', ')} ran out of memory: these are the bytes it reached, not the bytes it needs${hasRatios ? '' : '; so there are no ratios'}.`;
   return card(
     'Comparison',
-    element('div', { class: 'scroll' }, table),
+    element('div', { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': 'Runs compared' }, table),
     ended.length > 0 ? element('p', { class: 'muted small' }, note) : null,
   );
 }

@@ -2,9 +2,9 @@
  * instant.
  */
 import { aliveAt, CHECKPOINT_STATES } from './index.js';
+import { foldedStack, frameText, sitesOf, siteText } from './frames.js';
 import { scopeGroup } from './lanes.js';
 import { oncePer } from './once.js';
-import { stackFrames } from './peak.js';
 import { NO_BLOCK } from './subjects.js';
 import { namePattern } from './text.js';
 
@@ -48,7 +48,8 @@ export function categoryBytesAt(run, state, out = new Float64Array(run.snapshot.
 }
 
 /**
- * @typedef {'scope' | 'name' | 'stack'} DifferenceKey the properties that blocks of two runs share in one row
+ * @typedef {'site' | 'scope' | 'name' | 'stack'} DifferenceKey the properties that blocks of two runs share in
+ *   one row; a site is the line that a call stack is told by
  *
  * @typedef {object} DifferenceRow
  * @property {string} key
@@ -83,18 +84,17 @@ function rowNames({ snapshot, index: { blocks } }, by) {
   const framesOf = (/** @type {number} */ stack) => {
     let texts = frames.get(stack);
     if (texts === undefined) {
-      const [top, ...callers] = stackFrames(snapshot, stack);
-      frames.set(
-        stack,
-        (texts = top
-          ? [`${top.function} ${top.place}`.trim(), callers.map((frame) => frame.function).join(' ← ')]
-          : ['no call stack', '']),
-      );
+      const own = foldedStack(snapshot, stack).flatMap((part) => (part.isFolded ? [] : part.frames));
+      const [top, ...callers] = own.map((frame) => frameText(snapshot, frame));
+      frames.set(stack, (texts = [top ?? '', callers.join(' ← ')]));
     }
     return texts;
   };
+  const siteOf = sitesOf(snapshot, blocks);
   return (/** @type {number} */ b) => {
     const category = snapshot.categories[blocks.category[b]];
+    if (by === 'site' || (by === 'stack' && blocks.stack[b] < 0))
+      return { category, label: siteText(snapshot, siteOf(b)), detail: '' };
     if (by === 'stack') {
       const [label, detail] = framesOf(blocks.stack[b]);
       return { category, label, detail };
@@ -182,4 +182,44 @@ export function differencesAt(runs, states, by) {
  */
 export function sideOf(row) {
   return row.count[0] === 0 ? 'second' : row.count[1] === 0 ? 'first' : 'both';
+}
+
+/**
+ * The default rows of two runs: by call site if the names and categories of one of them say little.
+ * @param {import('./run.js').Run[]} runs
+ * @returns {DifferenceKey}
+ */
+export function usualDifference(runs) {
+  return areToldByLines(runs) ? 'site' : 'name';
+}
+
+/**
+ * True if most of a run's peak has no category, so that lines of the programs say more.
+ * @param {import('./run.js').Run[]} runs
+ */
+export function areToldByLines(runs) {
+  const recorded = runs.filter((run) => run.isRecorded);
+  const unknown = (/** @type {import('./run.js').Run} */ { peak }) =>
+    peak.categories.find(({ key }) => key === 'unknown')?.bytes ?? 0;
+  return (
+    recorded.every(({ snapshot }) => snapshot.stacks.frame.length > 0) &&
+    recorded.some((run) => 2 * unknown(run) > run.peak.bytes)
+  );
+}
+
+/**
+ * What two runs have more or less of at their peaks, by line of the program, the largest first.
+ * @param {[import('./run.js').Run, import('./run.js').Run]} runs the base first
+ * @returns {{label: string, bytes: [number, number]}[]}
+ */
+export function linesAtPeaks(runs) {
+  /** @type {Map<string, [number, number]>} */
+  const lines = new Map();
+  for (const { label, bytes } of differencesAt(runs, [runs[0].peakState, runs[1].peakState], 'site').rows) {
+    const sum = lines.get(label) ?? [0, 0];
+    lines.set(label, [sum[0] + bytes[0], sum[1] + bytes[1]]);
+  }
+  return [...lines]
+    .map(([label, bytes]) => ({ label, bytes }))
+    .sort((a, b) => Math.abs(b.bytes[1] - b.bytes[0]) - Math.abs(a.bytes[1] - a.bytes[0]));
 }

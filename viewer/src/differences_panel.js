@@ -4,12 +4,15 @@
 import { alignedState, alignRuns } from './alignment.js';
 import { copyText, saveFile } from './clipboard.js';
 import { csvLine, textTable } from './csv.js';
-import { blocksOfRow, differencesAt, sideOf } from './differences.js';
-import { element, pushButton, swatch } from './dom.js';
+import { blocksOfRow, differencesAt, sideOf, usualDifference } from './differences.js';
+import { breakable, element, pushButton, swatch } from './dom.js';
 import { oncePer } from './once.js';
 import { formatBytes, formatCount, formatExactBytes, formatRatio } from './text.js';
 
 const CHUNK = 200; // rows added at a time
+
+/** @type {Record<import('./differences.js').DifferenceKey, string>} */
+const BY_TEXTS = { site: 'call site', stack: 'call stack', scope: 'scope', name: 'name' };
 
 /** @typedef {'all' | 'first' | 'both' | 'second'} Side */
 
@@ -48,6 +51,7 @@ class DifferencesPanel {
     this.store = store;
     /** @type {import('./differences.js').DifferenceKey} */
     this.by = 'name';
+    this.isChosen = false; // by the user, and not by what the runs hold
     /** @type {Side} */
     this.side = 'all';
     this.nShown = CHUNK;
@@ -94,6 +98,7 @@ class DifferencesPanel {
   show() {
     const { a, b } = this.pair();
     if (this.element.hidden || b === undefined || !a.isRecorded || !b.isRecorded) return;
+    if (!this.isChosen) this.by = usualDifference([a, b]);
     const found = differencesAt([a, b], this.instants(), this.by);
     const rows = found.rows.filter((row) => this.side === 'all' || sideOf(row) === this.side);
     this.showControls(a, b, rows);
@@ -107,15 +112,16 @@ class DifferencesPanel {
    * @param {import('./differences.js').DifferenceRow[]} rows
    */
   showControls(a, b, rows) {
-    const options = ['name', 'scope', 'stack'].map((by) => {
+    const options = /** @type {const} */ (['site', 'stack', 'scope', 'name']).map((by) => {
       /** @type {Record<string, string>} */
       const attributes = by === this.by ? { value: by, selected: '' } : { value: by };
-      return element('option', attributes, `by ${by === 'stack' ? 'call stack' : by}`);
+      return element('option', attributes, `by ${BY_TEXTS[by]}`);
     });
     const select = /** @type {HTMLSelectElement} */ (
       element('select', { 'aria-label': 'Rows by' }, ...options)
     );
     select.addEventListener('change', () => {
+      this.isChosen = true;
       this.by = /** @type {import('./differences.js').DifferenceKey} */ (select.value);
       this.nShown = CHUNK;
       this.show();
@@ -160,8 +166,10 @@ class DifferencesPanel {
    * @param {import('./differences.js').DifferenceRow[]} rows the largest difference first
    */
   tableOf(a, b, rows) {
-    const names = [this.by === 'stack' ? 'call stack' : this.by, a.short, b.short, 'difference', '×'];
-    const head = names.map((text, i) => element('th', { scope: 'col', class: i > 0 ? 'number' : '' }, text));
+    const names = [BY_TEXTS[this.by], a.short, b.short, 'difference', '×'];
+    const head = names.map((text, i) =>
+      element('th', { scope: 'col', class: i > 0 ? 'number' : '' }, breakable(text)),
+    );
     const most = Math.max(1, Math.abs(rows[0]?.difference ?? 0));
     const table = element(
       'table',
@@ -205,7 +213,8 @@ class DifferencesPanel {
     const kind = row.difference > 0 ? 'difference more' : 'difference less';
     const bar = element('span', { class: kind, 'aria-hidden': 'true' });
     bar.style.width = `${(60 * Math.abs(row.difference)) / most}px`;
-    const isolate = pushButton(row.label, () => this.pick(row), { class: 'link', title: 'Show these alone' });
+    const isolate = pushButton('', () => this.pick(row), { class: 'link', title: 'Show these alone' });
+    isolate.append(breakable(row.label));
     const detail = row.detail
       ? element('span', { class: 'muted small', title: row.detail }, ` ${row.detail}`)
       : null;
@@ -219,7 +228,11 @@ class DifferencesPanel {
     return element(
       'tr',
       {},
-      element('th', { scope: 'row' }, swatch(row.category), isolate, detail),
+      element(
+        'th',
+        { scope: 'row' },
+        element('span', { class: 'row-name' }, swatch(row.category), element('span', {}, isolate, detail)),
+      ),
       cell(0),
       cell(1),
       element('td', { class: 'number', title: exact }, bar, signed(row.difference)),

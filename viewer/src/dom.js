@@ -25,6 +25,16 @@ export function element(tag, attributes = {}, ...children) {
 }
 
 /**
+ * A name that may be broken behind its underscores and slashes, so that narrow columns do not cut words.
+ * @param {string} text
+ * @returns {HTMLElement}
+ */
+export function breakable(text) {
+  const parts = text.split(/(?<=[_/\\-])/);
+  return element('span', {}, ...parts.flatMap((part, i) => (i === 0 ? [part] : [element('wbr'), part])));
+}
+
+/**
  * A small square in a colour.
  * @param {string} colour
  * @returns {HTMLElement}

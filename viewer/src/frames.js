@@ -10,8 +10,8 @@ import { oncePer } from './once.js';
 /** The owner of a frame's code. */
 export const FRAME = Object.freeze({ USER: 0, LIBRARY: 1, TOOL: 2 });
 
-/* Packages that stand between a program and its tensors, or around its training loop: of a stack without a line of
- * the program's own, their lines say less than those of other packages. */
+/* Packages that stand between a program and its tensors, or around its training loop: of a stack without a
+ * line of the program's own, their lines say less than those of other packages. */
 const PLUMBING = new Set([
   'torch',
   'torchgen',
@@ -50,8 +50,8 @@ const ENTRY_FUNCTIONS = new Set([
 ]);
 
 /**
- * Python code of the program's own: outside of the standard library and of every installed package, or below the
- * folder that the user named.
+ * Python code of the program's own: outside of the standard library and of every installed package, or below
+ * the folder that the user named.
  * @param {string} file with '/' between folders
  * @param {string} userPath the same; "": none
  */

@@ -1,8 +1,17 @@
 /* headline.js - the sentence at the top, folded if it is too long for the screen. */
 import { categoriesOf } from './colours.js';
 import { byId, element } from './dom.js';
+import { areToldByLines, linesAtPeaks } from './differences.js';
 import { endedEarly, implementationText } from './run.js';
-import { categoryText, formatBytes, formatMs, formatRatio, formatShare, splitSentence } from './text.js';
+import {
+  categoryText,
+  formatBytes,
+  formatMs,
+  formatPlural,
+  formatRatio,
+  formatShare,
+  splitSentence,
+} from './text.js';
 
 /**
  * With several runs the first sentence stands out, and a button unfolds what does not fit the screen.
@@ -38,6 +47,7 @@ export function fitHeadline() {
   button.setAttribute('aria-expanded', String(isOpen));
 }
 
+const MOST_LINES = 4; // named in a sentence
 const LEAST_CHANGE = 0.01; // share of the base's peak; smaller changes are not named
 
 /**
@@ -59,6 +69,37 @@ function pairSentence(base, run) {
     Math.abs(change) < LEAST_CHANGE
       ? `${run.short} peaks as ${base.short} does (${to}, ${from})`
       : `${run.short} ${change < 0 ? 'lowers' : 'raises'} the peak by ${formatShare(Math.abs(change))}, from ${from} to ${to}`;
+  const ends = [base, run].map(
+    (one) => one.timing.find(({ name }) => name === 'step')?.statistics.mean ?? NaN,
+  );
+  const time = Number.isFinite(ends[1] / ends[0])
+    ? `; a step takes ${formatMs(ends[1])} ms instead of ${formatMs(ends[0])} ms (${formatRatio(ends[1] / ends[0])})`
+    : '';
+  return `${peaks}${areToldByLines([base, run]) ? lineChanges(base, run) : categoryChanges(base, run)}${time}.`;
+}
+
+/**
+ * ": 4.00 GiB less at softmax (nn_utils.py:7), 2.81 GiB more at forward (model.py:41)".
+ * @param {import('./run.js').Run} base
+ * @param {import('./run.js').Run} run
+ */
+function lineChanges(base, run) {
+  const changed = linesAtPeaks([base, run]).filter(({ bytes }) => bytes[0] !== bytes[1]);
+  const named = changed.slice(0, MOST_LINES).map(({ label, bytes: [a, b] }) => {
+    const where = label.includes('(') ? `at ${label}` : label;
+    return `${formatBytes(Math.abs(b - a))} ${b < a ? 'less' : 'more'} ${where}`;
+  });
+  const rest = changed.length - named.length;
+  if (rest > 0) named.push(`and differences at ${formatPlural(rest, 'more line')}`);
+  return named.length > 0 ? `: ${named.join(', ')}` : ': every line has as many bytes';
+}
+
+/**
+ * ": activations 1.00 GiB less"; small changes are not named.
+ * @param {import('./run.js').Run} base
+ * @param {import('./run.js').Run} run
+ */
+function categoryChanges(base, run) {
   const bytesOf = (/** @type {import('./run.js').Run} */ one, /** @type {string} */ key) =>
     one.peak.categories.find((group) => group.key === key)?.bytes ?? 0;
   const parts = categoriesOf([base.snapshot, run.snapshot])
@@ -69,13 +110,7 @@ function pairSentence(base, run) {
       ({ key, bytes }) =>
         `${categoryText(key)} ${formatBytes(Math.abs(bytes))} ${bytes < 0 ? 'less' : 'more'}`,
     );
-  const [a, b] = [base, run].map(
-    (one) => one.timing.find(({ name }) => name === 'step')?.statistics.mean ?? NaN,
-  );
-  const time = Number.isFinite(b / a)
-    ? `; a step takes ${formatMs(b)} ms instead of ${formatMs(a)} ms (${formatRatio(b / a)})`
-    : '';
-  return `${peaks}${parts.length > 0 ? `: ${parts.join(', ')}` : ''}${time}.`;
+  return parts.length > 0 ? `: ${parts.join(', ')}` : '';
 }
 
 /**

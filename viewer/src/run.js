@@ -435,7 +435,7 @@ export function headline(run) {
  * @param {Run} run
  * @returns {{label: string, bytes: number}[]}
  */
-function sitesAtPeak({ snapshot, index, peakState }) {
+export function sitesAtPeak({ snapshot, index, peakState }) {
   const { blocks } = index;
   const siteOf = sitesOf(snapshot, blocks);
   /** @type {Map<number, number>} by site */

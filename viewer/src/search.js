@@ -76,8 +76,8 @@ function partTest(text) {
 }
 
 /**
- * "/attn\.(q|k)/" is a regular expression, "0x7f..." an address, ">1GiB" a size, anything else a part of a text
- * as the page shows it; case does not matter.
+ * "/attn\.(q|k)/" is a regular expression, "0x7f..." an address, ">1GiB" a size, anything else a part of a
+ * text as the page shows it; case does not matter.
  * @param {string} text not empty
  * @returns {Query}
  */
@@ -148,7 +148,8 @@ const frameTexts = oncePer((/** @type {import('./format.js').Snapshot} */ snapsh
 );
 
 /**
- * 1 for each call stack with a frame whose function, file or line matches, or with frames and callers that do.
+ * 1 for each call stack with a frame whose function, file or line matches, or with frames and callers that
+ * do.
  * @param {import('./format.js').Snapshot} snapshot
  * @param {Uint8Array} texts
  * @param {Query} query
