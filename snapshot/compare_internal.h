@@ -52,7 +52,8 @@ void tide_compare_say_pair(tide_text *to, const tide_compare_run *base,
  */
 bool tide_compare_say_lines(tide_text *to, tide_compare *compare, const tide_compare_run *base,
                             const tide_compare_run *other);
-/* Both have a device and completed, and most of one's peak has no category: lines say more. */
+/* Both have a device and completed, and most of one's peak has no category, or rules at most tell
+ * them: lines say more. */
 bool tide_compare_is_told_by_lines(const tide_compare_run *base, const tide_compare_run *other);
 /* How two runs that completed stand to each other, by lines; false: no memory. */
 bool tide_compare_say_pair_by_lines(tide_text *to, tide_compare *compare,

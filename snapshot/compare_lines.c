@@ -91,8 +91,10 @@ bool tide_compare_say_lines(tide_text *to, tide_compare *compare, const tide_com
     return is_made;
 }
 
+/* Of another tool's file the categories are found by rules at most. */
 static bool is_without_categories(const tide_compare_run *run) {
-    return run->category_bytes[TIDE_UNKNOWN] > run->allocated_bytes / 2;
+    return run->snapshot->origin.format[0] != '\0' ||
+           run->category_bytes[TIDE_UNKNOWN] > run->allocated_bytes / 2;
 }
 
 bool tide_compare_is_told_by_lines(const tide_compare_run *base, const tide_compare_run *other) {

@@ -194,7 +194,8 @@ export function usualDifference(runs) {
 }
 
 /**
- * True if most of a run's peak has no category, so that lines of the programs say more.
+ * True if lines of the programs say more than categories: most of a peak has none, or rules at most tell
+ * them, as of another tool's file.
  * @param {import('./run.js').Run[]} runs
  */
 export function areToldByLines(runs) {
@@ -203,7 +204,7 @@ export function areToldByLines(runs) {
     peak.categories.find(({ key }) => key === 'unknown')?.bytes ?? 0;
   return (
     recorded.every(({ snapshot }) => snapshot.stacks.frame.length > 0) &&
-    recorded.some((run) => 2 * unknown(run) > run.peak.bytes)
+    recorded.some((run) => run.snapshot.origin !== null || 2 * unknown(run) > run.peak.bytes)
   );
 }
 
