@@ -8,6 +8,7 @@ import { loadRun, prepareLoading } from './load.js';
 import { formatCount } from './text.js';
 import { bytesOfBase64, openSource } from './unpack.js';
 
+const KIND_CHARACTERS = 256; // of the beginning of a text, by which a digest is known
 const AT_ONCE = 2; // files read in parallel
 const PATIENCE_MS = 150; // delay before progress is shown
 
@@ -71,10 +72,16 @@ async function readDigests(source) {
   const decoder = new TextDecoder();
   let part = await pull();
   let text = decoder.decode(part ?? undefined, { stream: true });
+  let size = part?.length ?? 0;
+  while (part !== null && text.length < KIND_CHARACTERS) {
+    part = await pull();
+    size += part?.length ?? 0;
+    text += part === null ? '' : decoder.decode(part, { stream: true });
+  }
   const kind = digestKind(text);
   if (kind === null) return null;
   const most = kind === 'digest' ? MOST_DIGEST_BYTES : MOST_RANKS_BYTES;
-  for (let size = part?.length ?? 0; part !== null; size += part?.length ?? 0) {
+  for (; part !== null; size += part?.length ?? 0) {
     if (size > most) throw new FormatError(`a digest is not longer than ${formatCount(most)} bytes`);
     part = await pull();
     text += part === null ? decoder.decode() : decoder.decode(part, { stream: true });
