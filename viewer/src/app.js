@@ -26,7 +26,7 @@ import { colouringOf, usualColour } from './stacking.js';
 import { initialState, Store } from './store.js';
 import { distinctParts } from './text.js';
 import { startTheme } from './theme.js';
-import { Timelines } from './timelines.js';
+import { MOST_STACKED, Timelines } from './timelines.js';
 import { makeTimingCard } from './timing_card.js';
 import { makeTreePanel } from './tree.js';
 
@@ -60,6 +60,8 @@ class Page {
      */
     this.usual = { axis: 'time', colourBy: 'category' };
     this.usualDevice = 0; // of one run
+    /** @type {{runs: import('./run.js').Run[], sentence: string, base: number}} as the files were given */
+    this.loaded = { runs: [], sentence: '', base: 0 };
     this.addressTimer = 0;
     /** @type {RankPage | null} null: the page shows runs, or nothing */
     this.rankPage = null;
@@ -91,7 +93,7 @@ class Page {
       const state = this.store.get();
       const { runs } = state;
       const device = runs.length === 1 && runs[0].device !== this.usualDevice ? runs[0].device : -1;
-      const text = encodeAddress(
+      const shown = encodeAddress(
         state,
         this.timelines.firstView(),
         this.searchBox.text,
@@ -99,6 +101,8 @@ class Page {
         this.usual.colourBy,
         device,
       );
+      const { base } = this.loaded;
+      const text = base > 0 ? `base=${base}${shown === '' ? '' : `&${shown}`}` : shown;
       if (text !== location.hash.replace(/^#/, ''))
         history.replaceState(null, '', text === '' ? `${location.pathname}${location.search}` : `#${text}`);
     }, ADDRESS_DELAY_MS);
@@ -128,6 +132,7 @@ class Page {
     main.hidden = runs.length === 0;
     main.classList.toggle('wide-side', several);
     main.classList.toggle('wider-side', runs.length > 3);
+    main.classList.toggle('multiples', runs.length > MOST_STACKED);
     main.classList.toggle('times-only', !hasTimelines);
     for (const id of ['axis-button', 'home-button', 'whole-button', 'picture-button', 'search'])
       byId(id).hidden = !hasTimelines;
@@ -158,7 +163,7 @@ class Page {
     );
     for (const run of runs)
       for (const warning of run.warnings) banner(several ? `${run.short}: ${warning}` : warning, false);
-    byId('panels').replaceChildren(...(several ? [compareCard(runs)] : []));
+    byId('panels').replaceChildren(...(several ? [compareCard(runs, (run) => this.chooseBase(run))] : []));
     this.showDevices(runs);
     this.showRunPanels(0);
     this.layOutPage();
@@ -172,7 +177,37 @@ class Page {
    */
   showLoaded(runs, sentence) {
     this.usualDevice = runs[0]?.device ?? 0;
+    this.loaded = { runs, sentence, base: 0 };
     this.showRuns(runs, sentence);
+  }
+
+  /**
+   * Compares the other runs with this one.
+   * @param {import('./run.js').Run} run
+   */
+  chooseBase(run) {
+    const base = this.loaded.runs.indexOf(run);
+    clearTimeout(this.addressTimer);
+    history.replaceState(null, '', base > 0 ? `#base=${base}` : `${location.pathname}${location.search}`);
+    this.showBase(base);
+    byId('base-select').focus();
+  }
+
+  /**
+   * Puts the run with this number first.
+   * @param {number} base
+   */
+  showBase(base) {
+    const { runs, sentence } = this.loaded;
+    this.loaded.base = base;
+    byId('banners').replaceChildren();
+    this.showRuns([runs[base], ...runs.filter((_, i) => i !== base)], base === 0 ? sentence : '');
+  }
+
+  /** Shows the base that the address names. */
+  applyBase() {
+    const { base } = decodeAddress(location.hash, []);
+    if (base !== this.loaded.base && base < this.loaded.runs.length) this.showBase(base);
   }
 
   /**
@@ -404,6 +439,7 @@ class Page {
     window.addEventListener('hashchange', () => {
       clearChoices(this.store);
       this.applyDevice();
+      this.applyBase();
       this.applyAddress();
     });
     const { store, timelines, pointer, searchBox } = this;
@@ -433,6 +469,7 @@ class Page {
     this.showLoaded(ranks.length > 0 ? [] : runs, sentence);
     if (ranks.length > 0) this.showRanks(ranks);
     this.applyDevice();
+    this.applyBase();
     document.documentElement.dataset.ready = 'yes';
   }
 }

@@ -51,8 +51,28 @@ function valueRow(row, hasRatios, toBase, whyNone) {
   );
 }
 
-/** @param {import('./run.js').Run[]} runs */
-export function compareCard(runs) {
+/**
+ * A choice of the run that the others are compared with.
+ * @param {import('./run.js').Run[]} runs the base first
+ * @param {(run: import('./run.js').Run) => void} choose
+ */
+function baseChoice(runs, choose) {
+  const select = /** @type {HTMLSelectElement} */ (
+    element(
+      'select',
+      { id: 'base-select', title: 'The run that the others are compared with' },
+      ...runs.map((run, i) => element('option', { value: String(i) }, run.short)),
+    )
+  );
+  select.addEventListener('change', () => choose(runs[Number(select.value)]));
+  return element('p', { class: 'controls' }, element('label', { for: 'base-select' }, 'base'), select);
+}
+
+/**
+ * @param {import('./run.js').Run[]} runs the base first
+ * @param {(run: import('./run.js').Run) => void} chooseBase
+ */
+export function compareCard(runs, chooseBase) {
   const sections = compareRuns(runs);
   const hasRatios = sections.some(({ rows }) =>
     rows.some((row) => row.ratios.slice(1).some(Number.isFinite)),
@@ -82,6 +102,7 @@ export function compareCard(runs) {
   const note = `${ended.join(', ')} ran out of memory: these are the bytes it reached, not the bytes it needs${hasRatios ? '' : '; so there are no ratios'}.`;
   return card(
     'Comparison',
+    baseChoice(runs, chooseBase),
     element('div', { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': 'Runs compared' }, table),
     ended.length > 0 ? element('p', { class: 'muted small' }, note) : null,
   );

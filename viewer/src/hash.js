@@ -16,6 +16,7 @@ const MAX_TEXT = 200; // characters of the search text
  * @property {{x0: number, x1: number} | null} view of the first run, on its axis
  * @property {string} find search text
  * @property {number} device shown; -1: the default
+ * @property {number} base number of the run that others are compared with, in the order of the files
  */
 
 /**
@@ -93,5 +94,6 @@ export function decodeAddress(hash, runs) {
     ends.length === 2 && ends.every(Number.isFinite) && ends[0] < ends[1]
       ? { x0: ends[0], x1: ends[1] }
       : null;
-  return { state, view, find: (given.get('find') ?? '').slice(0, MAX_TEXT), device };
+  const base = numbers(given.get('base'), 1)?.[0] ?? 0;
+  return { state, view, find: (given.get('find') ?? '').slice(0, MAX_TEXT), device, base };
 }

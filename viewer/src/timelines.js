@@ -13,6 +13,7 @@ import { Stage } from './stage.js';
 
 const MIN_PLOT = 220;
 const SEVERAL_PLOT = 150;
+export const MOST_STACKED = 4; // more runs are small pictures side by side
 const DOCK_ROOM = 330; // share of the window's height for the panel below the timelines
 
 /**
@@ -109,8 +110,9 @@ export class Timelines {
       (run, i) => new Stage(run, runs.length === 1, axis, whole, buildStacking(colouring, i, hidden)),
     );
     this.alignments = new Map();
+    this.oneScale = runs.length > MOST_STACKED;
     this.overviews = this.stages
-      .filter((stage) => stage.run.isRecorded)
+      .filter((stage) => stage.run.isRecorded && runs.length <= MOST_STACKED)
       .map((stage) => {
         const overview = new Overview(this.store, stage, this.stages.indexOf(stage), () =>
           this.follow(stage),
@@ -216,7 +218,8 @@ export class Timelines {
     );
     const free = window.innerHeight - above - besides - 14 * n - DOCK_ROOM;
     const alone = isWide ? free : Math.min(420, window.innerHeight * 0.5);
-    const plot = n > 1 ? Math.max(SEVERAL_PLOT, free / n) : Math.max(MIN_PLOT, alone);
+    const plot =
+      n > MOST_STACKED ? SEVERAL_PLOT : n > 1 ? Math.max(SEVERAL_PLOT, free / n) : Math.max(MIN_PLOT, alone);
     this.stages.forEach((stage) => stage.resize(Math.floor(plot), colours));
     for (const overview of this.overviews) overview.resize(colours);
     this.askDraw();
