@@ -16,6 +16,7 @@ enum {
 struct tide_log_source {
     tide_recovery of;           /* owned */
     tide_recover_report report; /* of.report */
+    tide_recover_report opened; /* the same before the first event */
     tide_boundary_walk *walk;   /* owned; what is alive */
     const uint32_t *nodes;      /* in the document's arena: the node of each stack of the journal */
     size_t n_nodes;
@@ -178,6 +179,27 @@ static void read_scopes(tide_log_source *source, uint64_t chunk, tide_scope_row 
     source->is_counted[chunk / 8] |= bit;
 }
 
+/* The walk begins again, and so does the count of what is lost. */
+static tide_status restart(void *ctx, tide_error *error) {
+    tide_log_source *source = ctx;
+    tide_boundary start;
+    tide_boundary_walk_destroy(source->walk);
+    source->walk = NULL;
+    source->report = source->opened;
+    source->n_read = 0;
+    source->is_at_end = false;
+    source->is_first = true;
+    source->last_ns = 0;
+    source->n_held = 0;
+    memset(source->chunks, 0, sizeof(source->chunks));
+    memset(source->is_counted, 0, source->of.contents.n_scopes / N_SCOPES / 8 + 1);
+    tide_status status = tide_boundary_walk_create(
+        source->of.base, source->of.n_base, &source->of.snapshot->arena, &start, &source->walk);
+    return status == TIDE_OK
+               ? TIDE_OK
+               : tide_fail(error, status, "no host memory for what is alive in the log");
+}
+
 static tide_status scope_at(void *ctx, uint32_t number, tide_scope_row *ret_row,
                             tide_error *error) {
     tide_log_source *source = ctx;
@@ -255,6 +277,7 @@ tide_status tide_log_source_open(const char *path, const tide_hostmem *mem,
         tide_log_source_close(source);
         return tide_fail(error, status, "%s: no host memory for the log", path);
     }
+    source->opened = source->report;
     *ret_source = source;
     return TIDE_OK;
 }
@@ -277,6 +300,7 @@ tide_event_source tide_log_source_events(tide_log_source *source) {
                                .n_scopes = source->of.contents.n_scopes,
                                .next = next_rows,
                                .scope = scope_at,
+                               .restart = restart,
                                .ctx = source};
 }
 

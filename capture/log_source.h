@@ -29,14 +29,16 @@ TIDE_NODISCARD tide_status tide_log_source_open(const char *path, const tide_hos
                                                 tide_log_source **ret_source, tide_error *error);
 void tide_log_source_close(tide_log_source *source);
 
-/* The events, to be read once; valid until the source is closed. */
+/* The events; valid until the source is closed. */
 tide_event_source tide_log_source_events(tide_log_source *source);
 
 /* The document without events and scopes. Its owner may leave out private things before the events
- * are read. How many events were dropped is known after the last of them. */
+ * are read. How many events were dropped is known after the last of them, and still if they are
+ * read again. */
 tide_snapshot *tide_log_source_document(tide_log_source *source);
 
-/* What could not be read; whole after the last event and scope. */
+/* What could not be read; whole after the last event and scope. Read again,
+ * nothing counts twice. */
 const tide_recover_report *tide_log_source_report(const tide_log_source *source);
 
 #ifdef __cplusplus

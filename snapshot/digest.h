@@ -15,6 +15,7 @@
 
 #include "common/arena.h"
 #include "common/status.h"
+#include "snapshot/event_source.h"
 #include "snapshot/snapshot.h"
 
 #ifdef __cplusplus
@@ -138,6 +139,14 @@ typedef struct tide_digest_source {
 TIDE_NODISCARD tide_status tide_digest_make(const tide_snapshot *snapshot,
                                             const tide_digest_source *source, tide_arena *arena,
                                             tide_digest **ret_digest, tide_error *error);
+
+/* The same of events that are read twice, with memory for what is alive at once and for the steps.
+ * TIDE_UNSUPPORTED without a message: nothing in the recording names its steps, it has scopes
+ * within more than 1000 others, or nothing at all, so that it must be read as a whole. */
+TIDE_NODISCARD tide_status tide_digest_make_of_events(const tide_event_source *events,
+                                                      const tide_digest_source *source,
+                                                      tide_arena *arena, tide_digest **ret_digest,
+                                                      tide_error *error);
 
 /* The rank, and how it became known; -1. */
 int64_t tide_digest_find_rank(const tide_snapshot *snapshot, const tide_digest_source *source,

@@ -35,9 +35,57 @@ static void fold_numbers(char *text) {
     *to = '\0';
 }
 
+/* The scopes from `scope` outwards whose paths are not known yet. */
+static tide_status chain_of(tide_digest_parts *of, uint32_t scope, uint32_t **ret_chain,
+                            size_t *ret_n, uint32_t *ret_known) {
+    uint32_t *chain = NULL;
+    size_t n = 0;
+    size_t capacity = 0;
+    uint64_t path = TIDE_NONE;
+    tide_status status = TIDE_OK;
+    while (status == TIDE_OK && scope != TIDE_NONE && !tide_map_find(&of->path_of, scope, &path)) {
+        tide_scope_row row;
+        uint32_t *grown = tide_hostmem_grow(of->mem, chain, &capacity, n + 1, sizeof(*grown));
+        if (grown == NULL) {
+            status = TIDE_NO_MEMORY;
+            break;
+        }
+        chain = grown;
+        chain[n++] = scope;
+        status = of->events->scope(of->events->ctx, scope, &row, of->error);
+        scope = row.parent;
+    }
+    *ret_chain = chain;
+    *ret_n = n;
+    *ret_known = (uint32_t)path;
+    return status;
+}
+
+/* The number of a scope's path; TIDE_NONE: it lies outside of all but steps. */
+static tide_status path_of(tide_digest_parts *of, uint32_t scope, uint32_t *ret_path) {
+    uint32_t *chain = NULL;
+    size_t n = 0;
+    uint32_t path = TIDE_NONE;
+    tide_status status = chain_of(of, scope, &chain, &n, &path);
+    while (status == TIDE_OK && n > 0) {
+        tide_scope_row row;
+        uint32_t inner = chain[--n];
+        status = of->events->scope(of->events->ctx, inner, &row, of->error);
+        if (status == TIDE_OK) {
+            status = tide_scope_paths_add(&of->paths, path, &row, &path);
+        }
+        if (status == TIDE_OK) {
+            status = tide_map_put(&of->path_of, inner, path);
+        }
+    }
+    of->mem->release(of->mem->ctx, chain);
+    *ret_path = path;
+    return status;
+}
+
 static const char *scope_text(const tide_digest_parts *of, uint32_t path) {
     char cut[TIDE_DIGEST_LINE_BYTES];
-    const char *text = tide_scope_paths_text(of->paths, of->snapshot, path, of->arena);
+    const char *text = tide_scope_paths_text(&of->paths, of->snapshot, path, of->arena);
     if (text == NULL) {
         return NULL;
     }
@@ -137,29 +185,46 @@ static tide_status keep(const tide_digest_parts *of, const group *groups, size_t
     return TIDE_OK;
 }
 
-tide_status tide_digest_add_rows(const tide_digest_parts *of, const tide_summary_peak *peak,
-                                 tide_digest_device *device) {
-    const tide_hostmem *mem = of->lifetimes->mem;
-    group *groups = tide_hostmem_zeroed(mem, peak->n_blocks + 1, sizeof(*groups));
+/* A group for each block that is allocated on the device. */
+static tide_status group_blocks(tide_digest_parts *of, const tide_digest_device *device,
+                                const tide_walk_block *blocks, size_t n_blocks, group *groups,
+                                size_t *ret_n) {
+    size_t n = 0;
+    for (size_t i = 0; i < n_blocks; i++) {
+        const tide_walk_block *block = &blocks[i];
+        if (block->device != device->index || block->freed != TIDE_WALK_NEVER) {
+            continue;
+        }
+        uint32_t path = TIDE_NONE;
+        TIDE_TRY(path_of(of, block->scope, &path));
+        groups[n++] = (group){.stack = block->stack,
+                              .path = path,
+                              .category = block->category,
+                              .certainty = block->certainty,
+                              .row = {.bytes = (int64_t)block->block_bytes, .n_blocks = 1}};
+    }
+    *ret_n = n;
+    return TIDE_OK;
+}
+
+tide_status tide_digest_add_rows(tide_digest_parts *of, tide_digest_device *device) {
+    size_t n_blocks = 0;
+    size_t n = 0;
+    const tide_walk_block *blocks = tide_live_walk_blocks(of->walk, &n_blocks);
+    group *groups = tide_hostmem_zeroed(of->mem, n_blocks + 1, sizeof(*groups));
     if (groups == NULL) {
         return TIDE_NO_MEMORY;
     }
-    for (size_t i = 0; i < peak->n_blocks; i++) {
-        const tide_lifetime *block = &peak->blocks[i];
-        uint32_t scope = block->scope;
-        groups[i] = (group){.stack = block->stack,
-                            .path = scope != TIDE_NONE ? of->paths->of_scope[scope] : TIDE_NONE,
-                            .category = block->category,
-                            .certainty = block->certainty,
-                            .row = {.bytes = (int64_t)block->block_bytes, .n_blocks = 1}};
+    tide_status status = group_blocks(of, device, blocks, n_blocks, groups, &n);
+    if (status == TIDE_OK) {
+        n = merge(groups, n, by_numbers);
+        status = name_rows(of, groups, n);
     }
-    size_t n = merge(groups, peak->n_blocks, by_numbers);
-    tide_status status = name_rows(of, groups, n);
     if (status == TIDE_OK) {
         n = merge(groups, n, by_texts);
         n = merge(groups, n, by_bytes);
         status = keep(of, groups, n, device);
     }
-    mem->release(mem->ctx, groups);
+    of->mem->release(of->mem->ctx, groups);
     return status;
 }

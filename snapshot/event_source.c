@@ -19,13 +19,22 @@ static tide_status scope_of_document(void *ctx, uint32_t number, tide_scope_row 
     return TIDE_OK;
 }
 
+static tide_status restart_document(void *ctx, tide_error *error) {
+    tide_document_events *state = ctx;
+    (void)error;
+    state->is_read = false;
+    return TIDE_OK;
+}
+
 tide_event_source tide_event_source_of(const tide_snapshot *snapshot, tide_document_events *state) {
     *state = (tide_document_events){.snapshot = snapshot};
     return (tide_event_source){.document = snapshot,
                                .n_scopes = snapshot->n_scopes,
                                .next = next_of_document,
                                .scope = scope_of_document,
-                               .ctx = state};
+                               .restart = restart_document,
+                               .ctx = state,
+                               .is_whole = true};
 }
 
 tide_status tide_event_source_step(const tide_event_source *source, uint32_t scope,

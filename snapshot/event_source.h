@@ -2,7 +2,8 @@
  * they are read from a log piece by piece. Who reads them so needs memory for what is alive at
  * once, not for the events.
  *
- * A source is read once, from the first event to the last, by one thread.
+ * A source is read from the first event to the last, by one thread. Who has to know the end before
+ * it can judge an event reads it again.
  */
 #ifndef TIDE_SNAPSHOT_EVENT_SOURCE_H
 #define TIDE_SNAPSHOT_EVENT_SOURCE_H
@@ -33,7 +34,10 @@ typedef struct tide_event_source {
     tide_status (*next)(void *ctx, tide_event_rows *ret_rows, tide_error *error);
     /* Scope `number`, which is below n_scopes. Its parent has a smaller number. */
     tide_status (*scope)(void *ctx, uint32_t number, tide_scope_row *ret_row, tide_error *error);
-    void *ctx; /* borrowed; the calls' first */
+    /* The next call of `next` gives the first events again. */
+    tide_status (*restart)(void *ctx, tide_error *error);
+    void *ctx;     /* borrowed; the calls' first */
+    bool is_whole; /* the document has the events and the scopes, too, and they may be read */
 } tide_event_source;
 
 /* The events of a document. */

@@ -420,6 +420,11 @@ const tide_walk_device *tide_live_walk_device(const tide_live_walk *walk, size_t
     return &walk->devices[device].told;
 }
 
+const tide_walk_block *tide_live_walk_blocks(const tide_live_walk *walk, size_t *ret_n_blocks) {
+    *ret_n_blocks = walk->n_blocks;
+    return walk->blocks;
+}
+
 int64_t tide_live_walk_n_events(const tide_live_walk *walk) {
     return walk->event + 1;
 }

@@ -92,6 +92,9 @@ TIDE_NODISCARD tide_status tide_live_walk_finish(tide_live_walk *walk);
 /* The devices of the document; valid until the walk is destroyed. */
 const tide_walk_device *tide_live_walk_device(const tide_live_walk *walk, size_t device);
 
+/* The blocks whose free is not completed, in no order; valid until the next event. */
+const tide_walk_block *tide_live_walk_blocks(const tide_live_walk *walk, size_t *ret_n_blocks);
+
 /* How many events it has taken. */
 int64_t tide_live_walk_n_events(const tide_live_walk *walk);
 

@@ -3,7 +3,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "common/map.h"
 #include "common/text.h"
 
 enum { INDEX_BYTES = 16 }; /* " 2147483647" */
@@ -18,11 +17,11 @@ static bool equal(const tide_scope_path *a, const tide_scope_path *b) {
            a->kind == b->kind;
 }
 
-static tide_status intern(tide_scope_paths *paths, tide_map *by_hash, const tide_scope_path *path,
+static tide_status intern(tide_scope_paths *paths, const tide_scope_path *path,
                           uint32_t *ret_number) {
     uint64_t hash = hash_of(path);
     uint64_t number = 0;
-    while (tide_map_find(by_hash, hash, &number)) {
+    while (tide_map_find(&paths->by_hash, hash, &number)) {
         if (equal(&paths->paths[number], path)) {
             *ret_number = (uint32_t)number;
             return TIDE_OK;
@@ -35,7 +34,7 @@ static tide_status intern(tide_scope_paths *paths, tide_map *by_hash, const tide
         return TIDE_NO_MEMORY;
     }
     paths->paths = grown;
-    TIDE_TRY(tide_map_put(by_hash, hash, paths->n_paths));
+    TIDE_TRY(tide_map_put(&paths->by_hash, hash, paths->n_paths));
     paths->paths[paths->n_paths] = *path;
     if (path->kind == TIDE_SCOPE_PHASE) {
         paths->paths[paths->n_paths].phase = (uint32_t)paths->n_paths;
@@ -44,36 +43,38 @@ static tide_status intern(tide_scope_paths *paths, tide_map *by_hash, const tide
     return TIDE_OK;
 }
 
-static tide_status intern_all(tide_scope_paths *paths, tide_map *by_hash,
-                              const tide_snapshot *snapshot) {
-    for (size_t i = 0; i < snapshot->n_scopes; i++) {
-        const tide_scope_row *row = &snapshot->scopes[i];
-        uint32_t parent = row->parent == TIDE_NONE ? TIDE_NONE : paths->of_scope[row->parent];
-        if (row->kind == TIDE_SCOPE_STEP) {
-            paths->of_scope[i] = parent;
-            continue;
-        }
-        tide_scope_path path = {.parent = parent,
-                                .phase = tide_scope_paths_phase(paths, parent),
-                                .name = row->name,
-                                .index = row->index,
-                                .kind = row->kind};
-        TIDE_TRY(intern(paths, by_hash, &path, &paths->of_scope[i]));
+tide_status tide_scope_paths_add(tide_scope_paths *paths, uint32_t parent,
+                                 const tide_scope_row *row, uint32_t *ret_path) {
+    if (row->kind == TIDE_SCOPE_STEP) {
+        *ret_path = parent;
+        return TIDE_OK;
     }
-    return TIDE_OK;
+    const tide_scope_path path = {.parent = parent,
+                                  .phase = tide_scope_paths_phase(paths, parent),
+                                  .name = row->name,
+                                  .index = row->index,
+                                  .kind = row->kind};
+    return intern(paths, &path, ret_path);
+}
+
+void tide_scope_paths_init_empty(tide_scope_paths *paths, const tide_hostmem *mem) {
+    *paths = (tide_scope_paths){.mem = mem};
+    tide_map_init(&paths->by_hash, mem);
 }
 
 tide_status tide_scope_paths_init(tide_scope_paths *paths, const tide_snapshot *snapshot,
                                   const tide_hostmem *mem) {
-    *paths = (tide_scope_paths){.mem = mem};
+    tide_status status = TIDE_OK;
+    tide_scope_paths_init_empty(paths, mem);
     paths->of_scope = tide_hostmem_zeroed(mem, snapshot->n_scopes, sizeof(*paths->of_scope));
     if (paths->of_scope == NULL) {
-        return TIDE_NO_MEMORY;
+        status = TIDE_NO_MEMORY;
     }
-    tide_map by_hash;
-    tide_map_init(&by_hash, mem);
-    tide_status status = intern_all(paths, &by_hash, snapshot);
-    tide_map_fini(&by_hash);
+    for (size_t i = 0; status == TIDE_OK && i < snapshot->n_scopes; i++) {
+        const tide_scope_row *row = &snapshot->scopes[i];
+        uint32_t parent = row->parent == TIDE_NONE ? TIDE_NONE : paths->of_scope[row->parent];
+        status = tide_scope_paths_add(paths, parent, row, &paths->of_scope[i]);
+    }
     if (status != TIDE_OK) {
         tide_scope_paths_fini(paths);
     }
@@ -86,6 +87,7 @@ void tide_scope_paths_fini(tide_scope_paths *paths) {
     }
     paths->mem->release(paths->mem->ctx, paths->of_scope);
     paths->mem->release(paths->mem->ctx, paths->paths);
+    tide_map_fini(&paths->by_hash);
     *paths = (tide_scope_paths){.mem = paths->mem};
 }
 

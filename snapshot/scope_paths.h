@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "common/hostmem.h"
+#include "common/map.h"
 #include "common/status.h"
 #include "snapshot/snapshot.h"
 
@@ -33,16 +34,25 @@ typedef struct tide_scope_path {
 
 typedef struct tide_scope_paths {
     const tide_hostmem *mem; /* borrowed */
-    uint32_t *of_scope;      /* owned; number of the scope's path, TIDE_NONE for a bare step */
+    uint32_t *of_scope;      /* owned; number of the scope's path, TIDE_NONE for a bare step; NULL:
+                                they are added one by one */
     tide_scope_path *paths;  /* owned */
     size_t n_paths;
-    size_t capacity; /* of paths */
+    size_t capacity;  /* of paths */
+    tide_map by_hash; /* hash of a path -> its number */
 } tide_scope_paths;
 
 TIDE_NODISCARD tide_status tide_scope_paths_init(tide_scope_paths *paths,
                                                  const tide_snapshot *snapshot,
                                                  const tide_hostmem *mem);
+
+/* No scopes: their paths are added when they are asked for. */
+void tide_scope_paths_init_empty(tide_scope_paths *paths, const tide_hostmem *mem);
 void tide_scope_paths_fini(tide_scope_paths *paths);
+
+/* The path of a scope inside of `parent`, the path of what lies around it. */
+TIDE_NODISCARD tide_status tide_scope_paths_add(tide_scope_paths *paths, uint32_t parent,
+                                                const tide_scope_row *row, uint32_t *ret_path);
 
 /* The innermost phase that encloses or is the path; TIDE_NONE: none. */
 uint32_t tide_scope_paths_phase(const tide_scope_paths *paths, uint32_t path);

@@ -27,6 +27,17 @@ tide_status tide_steps_add(tide_steps *steps, size_t *capacity, tide_step step) 
     return TIDE_OK;
 }
 
+tide_step tide_step_of_scope(uint32_t scope, const tide_scope_row *row, const char *name,
+                             int64_t number) {
+    return (tide_step){.scope = scope,
+                       .number = number,
+                       .is_warmup = strcmp(name, "warmup") == 0,
+                       .is_open = row->duration_ns == TIDE_SCOPE_OPEN,
+                       .first = SIZE_MAX,
+                       .differs = -1,
+                       .differs_from = -1};
+}
+
 static bool starts_with(const char *text, const char *prefix) {
     return strncmp(text, prefix, strlen(prefix)) == 0;
 }
@@ -70,13 +81,7 @@ static tide_status number_scopes(finder *find) {
         find->of_scope[i] = (uint32_t)find->steps->n_steps;
         const char *name = tide_snapshot_text(snapshot, row->name);
         TIDE_TRY(tide_steps_add(find->steps, &find->capacity,
-                                (tide_step){.scope = (uint32_t)i,
-                                            .number = number_of(find, row),
-                                            .is_warmup = strcmp(name, "warmup") == 0,
-                                            .is_open = row->duration_ns == TIDE_SCOPE_OPEN,
-                                            .first = SIZE_MAX,
-                                            .differs = -1,
-                                            .differs_from = -1}));
+                                tide_step_of_scope((uint32_t)i, row, name, number_of(find, row))));
     }
     return TIDE_OK;
 }
@@ -88,6 +93,15 @@ static int by_first_row(const void *left, const void *right) {
         return a->first < b->first ? -1 : 1;
     }
     return a->scope < b->scope ? -1 : a->scope > b->scope;
+}
+
+void tide_steps_sort(tide_steps *steps) {
+    if (steps->n_steps > 0) {
+        qsort(steps->steps, steps->n_steps, sizeof(*steps->steps), by_first_row);
+    }
+    while (steps->n_steps > 0 && steps->steps[steps->n_steps - 1].first == SIZE_MAX) {
+        steps->n_steps--; /* nothing on this device */
+    }
 }
 
 static void find_rows(finder *find) {
@@ -103,12 +117,7 @@ static void find_rows(finder *find) {
         step->first = step->first == SIZE_MAX ? i : step->first;
         step->last = i;
     }
-    if (steps->n_steps > 0) {
-        qsort(steps->steps, steps->n_steps, sizeof(*steps->steps), by_first_row);
-    }
-    while (steps->n_steps > 0 && steps->steps[steps->n_steps - 1].first == SIZE_MAX) {
-        steps->n_steps--; /* nothing on this device */
-    }
+    tide_steps_sort(steps);
 }
 
 /* Each scope only ends its step, which begins behind the one before. The first begins with the
@@ -148,7 +157,7 @@ tide_status tide_steps_find(tide_steps *steps, const tide_snapshot *snapshot,
         status = find_by(&find, (tide_step_source)source);
     }
     steps->mem->release(steps->mem->ctx, find.of_scope);
-    if (status == TIDE_OK && steps->n_steps == 0) {
+    if (status == TIDE_OK && steps->n_steps == 0 && lifetimes != NULL) {
         status = tide_steps_infer(steps, snapshot, lifetimes);
     }
     return status;

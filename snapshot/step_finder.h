@@ -12,9 +12,16 @@ extern "C" {
 
 /* Fills the source and the steps in the order of their rows, each with scope, number, first and
  * last row, is_warmup and is_open. `steps` has its memory and device, and no steps; the caller
- * finishes it also after an error. */
+ * finishes it also after an error. `lifetimes` NULL: what repeats is not looked for. */
 TIDE_NODISCARD tide_status tide_steps_find(tide_steps *steps, const tide_snapshot *snapshot,
                                            const tide_lifetimes *lifetimes);
+
+/* A step without rows that the scope stands for. */
+tide_step tide_step_of_scope(uint32_t scope, const tide_scope_row *row, const char *name,
+                             int64_t number);
+
+/* Puts the steps into the order of their rows; those without rows go. */
+void tide_steps_sort(tide_steps *steps);
 
 /* Adds a step to the list. `capacity` is that of steps->steps, 0 at first. */
 TIDE_NODISCARD tide_status tide_steps_add(tide_steps *steps, size_t *capacity, tide_step step);

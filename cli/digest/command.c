@@ -3,10 +3,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "capture/log_source.h"
 #include "cli/cli.h"
 #include "cli/files.h"
 #include "cli/load.h"
 #include "cli/outputs.h"
+#include "cli/recovery_words.h"
+#include "launch/document.h"
 #include "snapshot/digest.h"
 
 #define NOT_GIVEN UINT64_MAX
@@ -34,7 +37,8 @@ static const tide_option OPTIONS[] = {
 static const tide_option_table TABLE = {
     .command = "digest",
     .operands = "FILE...",
-    .intro = "Writes what a report of many ranks needs of each snapshot, in at most 50 KB.\n",
+    .intro =
+        "Writes what a report of many ranks needs of each snapshot or log, in at most 50 KB.\n",
     .options = OPTIONS,
     .n_options = sizeof(OPTIONS) / sizeof(OPTIONS[0]),
     .min_operands = 1,
@@ -42,7 +46,9 @@ static const tide_option_table TABLE = {
     .notes =
         "A digest has the figures of the peak by line of the program, category and scope, peaks\n"
         "by step, growth, settings and a short timeline (docs/digest.md). File names that tell a\n"
-        "rank: rank7, rank_7, rank=7, -r7 and .7. before the ending.\n",
+        "rank: rank7, rank_7, rank=7, -r7 and .7. before the ending. A log is read twice and "
+        "needs\n"
+        "memory for what is alive at once, not for its events.\n",
 };
 
 static bool ends_with(const char *text, const char *ending) {
@@ -53,7 +59,7 @@ static bool ends_with(const char *text, const char *ending) {
 /* run.json.gz -> run.digest.json.gz */
 static tide_status name_digest(const char *path, char ret_path[TIDE_PATH_BYTES],
                                tide_error *error) {
-    static const char *const ENDINGS[] = {".json.gz", ".json", ".pickle", ".pkl"};
+    static const char *const ENDINGS[] = {".json.gz", ".json", ".pickle", ".pkl", ".log"};
     size_t n = strlen(path);
     for (size_t i = 0; i < sizeof(ENDINGS) / sizeof(ENDINGS[0]); i++) {
         if (ends_with(path, ENDINGS[i])) {
@@ -68,12 +74,12 @@ static tide_status name_digest(const char *path, char ret_path[TIDE_PATH_BYTES],
                            "the default name of the digest is too long: choose one with -o");
 }
 
-static tide_status write_digest(const tide_snapshot *snapshot, const tide_digest_source *source,
+static tide_status write_digest(const tide_event_source *events, const tide_digest_source *source,
                                 const char *path, tide_error *error) {
     tide_arena arena;
     tide_digest *digest = NULL;
     tide_arena_init(&arena, tide_hostmem_default());
-    tide_status status = tide_digest_make(snapshot, source, &arena, &digest, error);
+    tide_status status = tide_digest_make_of_events(events, source, &arena, &digest, error);
     if (status == TIDE_OK) {
         status = tide_digest_save(digest, path, error);
     }
@@ -84,6 +90,55 @@ static tide_status write_digest(const tide_snapshot *snapshot, const tide_digest
     }
     tide_arena_fini(&arena);
     return status;
+}
+
+static tide_status digest_snapshot(const digest_options *options, const tide_digest_source *source,
+                                   tide_snapshot *snapshot, const char *output, tide_error *error) {
+    tide_document_events state;
+    const tide_event_source events = tide_event_source_of(snapshot, &state);
+    if (options->strip_private) {
+        TIDE_TRY(tide_snapshot_strip_private(snapshot));
+    }
+    return write_digest(&events, source, output, error);
+}
+
+static tide_status digest_whole_log(const digest_options *options, const tide_digest_source *source,
+                                    const char *output, tide_error *error) {
+    tide_snapshot *snapshot = NULL;
+    tide_recover_report report;
+    TIDE_TRY(tide_launch_recover(source->path, &snapshot, &report, error));
+    tide_status status = digest_snapshot(options, source, snapshot, output, error);
+    if (status == TIDE_OK) {
+        tide_cli_tell_recovery("digest", &report);
+    }
+    tide_snapshot_destroy(snapshot);
+    return status;
+}
+
+/* Piece by piece. TIDE_UNSUPPORTED without a message: it must be read as a whole. */
+static tide_status digest_events(const digest_options *options, const tide_digest_source *source,
+                                 const char *output, tide_error *error) {
+    tide_log_source *log = NULL;
+    TIDE_TRY(tide_log_source_open(source->path, NULL, &log, error));
+    tide_snapshot *document = tide_log_source_document(log);
+    const tide_event_source events = tide_log_source_events(log);
+    tide_status status = options->strip_private ? tide_snapshot_strip_private(document) : TIDE_OK;
+    if (status == TIDE_OK) {
+        status = write_digest(&events, source, output, error);
+    }
+    if (status == TIDE_OK) {
+        tide_cli_tell_recovery("digest", tide_log_source_report(log));
+    }
+    tide_log_source_close(log);
+    return status;
+}
+
+static tide_status digest_log(const digest_options *options, const tide_digest_source *source,
+                              const char *output, tide_error *error) {
+    tide_status status = digest_events(options, source, output, error);
+    return status == TIDE_UNSUPPORTED && error->message[0] == '\0'
+               ? digest_whole_log(options, source, output, error)
+               : status;
 }
 
 static tide_status digest_of(const digest_options *options, const char *path, tide_error *error) {
@@ -101,11 +156,11 @@ static tide_status digest_of(const digest_options *options, const char *path, ti
                                 .inputs = &path,
                                 .n_inputs = 1};
     TIDE_TRY(tide_output_check(&output, error));
-    TIDE_TRY(tide_cli_load(path, NULL, &snapshot, error));
-    tide_status status = options->strip_private ? tide_snapshot_strip_private(snapshot) : TIDE_OK;
-    if (status == TIDE_OK) {
-        status = write_digest(snapshot, &source, output.path, error);
+    if (tide_log_source_is_log(path)) {
+        return digest_log(options, &source, output.path, error);
     }
+    TIDE_TRY(tide_cli_load(path, NULL, &snapshot, error));
+    tide_status status = digest_snapshot(options, &source, snapshot, output.path, error);
     tide_snapshot_destroy(snapshot);
     return status;
 }

@@ -9,6 +9,7 @@
 #include "capture/log_source.h"
 #include "capture/recover.h"
 #include "fuzz/fuzz.h"
+#include "snapshot/digest.h"
 #include "snapshot/summary.h"
 #include "snapshot/validate.h"
 
@@ -59,6 +60,37 @@ static void stream(const char *path, const tide_snapshot *whole,
     tide_log_source_close(log);
 }
 
+/* Its digest is that of the snapshot, unless scopes are damaged: then their begins may differ. */
+static void digest(const char *path, const tide_snapshot *whole,
+                   const tide_recover_report *report) {
+    const tide_digest_source named = {.path = "a.log", .rank = -1};
+    tide_log_source *log = NULL;
+    tide_digest *made[2] = {NULL, NULL};
+    const char *texts[2] = {"", ""};
+    size_t n_bytes[2] = {0, 0};
+    tide_arena arena;
+    tide_error error = {""};
+    if (tide_log_source_open(path, NULL, &log, &error) != TIDE_OK) {
+        return; /* only as a whole */
+    }
+    tide_arena_init(&arena, tide_hostmem_default());
+    const tide_event_source source = tide_log_source_events(log);
+    tide_status status = tide_digest_make_of_events(&source, &named, &arena, &made[0], &error);
+    if (status == TIDE_OK &&
+        (tide_digest_make(whole, &named, &arena, &made[1], &error) != TIDE_OK ||
+         tide_digest_text(made[0], &arena, &texts[0], &n_bytes[0]) != TIDE_OK ||
+         tide_digest_text(made[1], &arena, &texts[1], &n_bytes[1]) != TIDE_OK)) {
+        abort();
+    }
+    if (n_bytes[0] != n_bytes[1] || memcmp(texts[0], texts[1], n_bytes[0]) != 0) {
+        if (report->n_scopes_damaged == 0) {
+            abort();
+        }
+    }
+    tide_arena_fini(&arena);
+    tide_log_source_close(log);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes) {
     char path[32];
     char place[TIDE_PLACE_BYTES];
@@ -77,6 +109,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes) {
             abort();
         }
         stream(path, snapshot, &report);
+        digest(path, snapshot, &report);
         status = tide_summary_create(snapshot, &summary, &error);
         tide_summary_destroy(summary);
         tide_snapshot_destroy(snapshot);

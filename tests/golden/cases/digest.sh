@@ -18,3 +18,21 @@ tidemark digest none.json
 tidemark digest none.json plain.json --rank 1
 tidemark digest rank7.json.gz -o rank7.html
 tidemark digest rank7.digest.json.gz
+# A log has the digest of the snapshot that is recovered from it, also a full one and one that is cut.
+mkdir log snapshot
+for options in '--steps 2' '--steps 300 --log-bytes 1MiB'; do
+    tidemark profile --device virtual --layers 1 --warmup 1 --log run.log $options -o x.json.gz >/dev/null 2>&1
+    head -c $(($(wc -c <run.log) - 4801)) run.log >log/cut.log
+    cp run.log log/rank2.log
+    for name in rank2 cut; do
+        tidemark digest log/$name.log
+        tidemark recover log/$name.log -o snapshot/$name.json.gz >/dev/null 2>&1
+        tidemark digest snapshot/$name.json.gz >/dev/null
+        for kind in log snapshot; do
+            gzip -dc $kind/$name.digest.json.gz | jq -c 'del(.source.file)' >$kind.json
+        done
+        cmp log.json snapshot.json && jq -c '[.devices[0] | .counts.events > 100, .counts.dropped > 0, (.steps | length)]' log.json
+    done
+done
+head -c 100 run.log >header.log
+tidemark digest header.log
