@@ -99,7 +99,7 @@ void tide_cause_words(const tide_cause *cause, char *ret_text, size_t n_room) {
 }
 
 static const char *const CATEGORY_WORDS[] = {
-    [TIDE_UNKNOWN] = "bytes of unknown use",
+    [TIDE_UNKNOWN] = "bytes of unknown category",
     [TIDE_PARAMETER] = "parameters",
     [TIDE_GRADIENT] = "gradients",
     [TIDE_OPTIMIZER_STATE] = "optimizer state",

@@ -81,6 +81,6 @@ void tide_user_lines_add_text(const tide_snapshot *snapshot, const tide_user_lin
     if (line->frame != TIDE_NONE) {
         tide_user_line_add(snapshot, line->stack, to);
     } else {
-        tide_text_add(to, line->is_older ? "(alive before recording)" : "(no call stack)");
+        tide_text_add(to, line->is_older ? "(from before the recording)" : "(no call stack)");
     }
 }

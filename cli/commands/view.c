@@ -16,7 +16,8 @@
 enum { MAX_FILES = 64 }; /* in one page */
 
 typedef struct view_options {
-    const char *output; /* NULL: report.html, or FILE.html for a single snapshot, in this folder */
+    const char *output; /* NULL: report.html, FILE.html for a single snapshot, or viewer.html for
+                           none, in this folder */
     bool strip_private;
     bool open_browser;
     tide_load_options load; /* how the files are read */
@@ -36,8 +37,8 @@ typedef struct view_work {
 
 static const tide_option OPTIONS[] = {
     {TIDE_OPTION_TEXT, NULL, "o", "REPORT.html",
-     "file of the report; default FILE.html for one snapshot, report.html for several, in the "
-     "current folder",
+     "file of the report; default FILE.html for one snapshot, report.html for several, viewer.html "
+     "for none, in the current folder",
      "output", NULL, NULL, AT(output)},
     TIDE_OPTION(FLAG, "strip-private", NULL, AT(strip_private),
                 "leave out command lines, host names and folders of absolute paths"),
@@ -47,14 +48,13 @@ static const tide_option OPTIONS[] = {
 
 static const tide_option_table TABLE = {
     .command = "view",
-    .operands = "FILE...",
-    .intro =
-        "Writes one HTML file that holds the viewer and the snapshots. It opens without a\n"
-        "network and without this program; the first snapshot is the base of the comparison.\n",
+    .operands = "[FILE...]",
+    .intro = "Writes one HTML file that holds the viewer and the snapshots. It opens without a\n"
+             "network and without this program; the first snapshot is the base of the comparison.\n"
+             "Without FILE it opens the page without data in the browser: drop files on it.\n",
     .notes = "Without -o it replaces only a page that tidemark wrote before, and no other file.\n",
     .options = OPTIONS,
     .n_options = sizeof(OPTIONS) / sizeof(OPTIONS[0]),
-    .min_operands = 1,
     .max_operands = MAX_FILES,
 };
 
@@ -151,6 +151,17 @@ static void clean_up(view_work *work) {
     }
 }
 
+/* The page without data. It is written already if no browser can be opened: that is no failure. */
+static tide_status view_nothing(const char *path, tide_error *error) {
+    tide_error no_browser = {""};
+    TIDE_TRY(tide_report_write(path, NULL, 0, NULL, error));
+    printf("page: %s: drop snapshots on it\n", path);
+    if (tide_browser_open(path, &no_browser) != TIDE_OK) {
+        tide_cli_note("view", "%s", no_browser.message);
+    }
+    return TIDE_OK;
+}
+
 static tide_status view(const tide_operands *files, const view_options *options, view_work *work,
                         tide_error *error) {
     char path[TIDE_PATH_BYTES] = "report.html";
@@ -160,6 +171,8 @@ static tide_status view(const tide_operands *files, const view_options *options,
             return tide_fail(error, TIDE_LIMIT, "-o: the path is longer than the limit of %d bytes",
                              (int)TIDE_PATH_BYTES);
         }
+    } else if (files->n == 0) {
+        (void)snprintf(path, sizeof(path), "viewer.html");
     } else if (files->n == 1) {
         TIDE_TRY(name_report(files->texts[0], path, error));
     }
@@ -170,6 +183,9 @@ static tide_status view(const tide_operands *files, const view_options *options,
                                 .inputs = files->texts,
                                 .n_inputs = files->n};
     TIDE_TRY(tide_output_check(&output, error));
+    if (files->n == 0) {
+        return view_nothing(path, error);
+    }
     if (count_digests(files) > 0) {
         TIDE_TRY(take_digests(files, options->strip_private, work, error));
         TIDE_TRY(tide_report_write(path, work->inputs, files->n, NULL, error));

@@ -16,7 +16,7 @@ static const char *plain_name(const char *category) {
         {"temporary", "of temporary tensors"},
         {"buffer", "of buffers"},
         {"workspace", "of workspaces of cuBLAS"},
-        {"unknown", "of unknown use"},
+        {"unknown", "of unknown category"},
     };
     for (size_t i = 0; i < sizeof(NAMES) / sizeof(NAMES[0]); i++) {
         if (strcmp(NAMES[i][0], category) == 0) {

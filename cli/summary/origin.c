@@ -82,7 +82,7 @@ static void write_table(const tide_summary_view *of, const tide_user_lines *line
         }
         row(of, table, line,
             line->frame != TIDE_NONE ? label
-            : line->is_older         ? "(alive before recording)"
+            : line->is_older         ? "(from before the recording)"
                                      : "(no call stack)");
     }
     if (lines->n_lines > of->top) {

@@ -473,5 +473,5 @@ test('long ranges are split; times are printed, not checked', (t) => {
         for (const scope of splitAmount(run, levels, category)) splitAmount(run, levels, scope);
     });
   }
-  since('pick', () => pickOf(run, 'category', false, ['activation', 'forward › layer # › attention']));
+  since('pick', () => pickOf(run, 'category', false, ['activation', 'forward › layer * › attention']));
 });

@@ -1,6 +1,11 @@
 // Two runs side by side: corresponding places, and differences of their blocks.
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { test } from 'node:test';
+import { gzipSync } from 'node:zlib';
 import { alignedPlace, alignedState, alignedView, alignRuns } from '../../viewer/src/alignment.js';
 import { CATEGORIES } from '../../viewer/src/colours.js';
 import { compareRuns } from '../../viewer/src/compare.js';
@@ -16,6 +21,7 @@ import { aliveAt } from '../../viewer/src/index.js';
 import { comparisonSentence, subtitleOf } from '../../viewer/src/headline.js';
 import { enclosing, scopePath, scopeSpan } from '../../viewer/src/lanes.js';
 import { makeRun } from '../../viewer/src/run.js';
+import { namePattern } from '../../viewer/src/text.js';
 import { Recording } from './recording.mjs';
 import { randomRun, trainingRun } from './synthetic.mjs';
 
@@ -278,3 +284,25 @@ test('the sentence and the card on two pickles name lines, and no bytes of unkno
   );
   assert.equal(compareRuns([fp32, bf16])[0].title, 'Alive at the peak');
 });
+test(
+  'names with numbers group as in the command line',
+  { skip: existsSync(process.env.TIDEMARK_CLI ?? '') ? false : 'TIDEMARK_CLI names no program' },
+  () => {
+    const folder = mkdtempSync(join(tmpdir(), 'tidemark-names-'));
+    try {
+      const paths = [2, 3].map((layers) => join(folder, `${layers}.json.gz`));
+      const documents = [2, 3].map((layers) => trainingRun({ layers, warmup: 0, steps: 1 }));
+      documents.forEach((document, i) => writeFileSync(paths[i], gzipSync(JSON.stringify(document))));
+      const printed = execFileSync(process.env.TIDEMARK_CLI, ['compare', ...paths, '--format', 'json'], {
+        encoding: 'utf8',
+      });
+      const theirs = JSON.parse(printed).tables.rows.rows.map(({ name }) => name);
+      const ours = new Set(documents[1].strings.map(namePattern));
+      const folded = theirs.filter((name) => name?.includes('*'));
+      assert.ok(folded.some((name) => /op\d/.test(name)));
+      for (const name of folded) assert.ok(ours.has(name), name);
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
+  },
+);

@@ -19,6 +19,7 @@ import { compileQuery } from '../../viewer/src/search.js';
 import { subjectOf } from '../../viewer/src/subjects.js';
 import { ACTION } from '../../viewer/src/subjects.js';
 import { ScaledScroll } from '../../viewer/src/virtual_list.js';
+import { Recording } from './recording.mjs';
 import { randomNumbers, eventRows, trainingRun } from './synthetic.mjs';
 
 const SEED = Number(process.env.TIDEMARK_TEST_SEED ?? 20261121);
@@ -180,4 +181,18 @@ test('the list of many events opens at once; times are printed, not checked', (t
   t.diagnostic(
     `${rows.count} events: all ${(opened - began).toFixed(1)} ms, filtered to ${found.count} ${(performance.now() - opened).toFixed(1)} ms`,
   );
+});
+
+test('a free is named after what it frees, not after the line that freed it', () => {
+  const recording = new Recording();
+  recording.path = ['main', 'forward'];
+  const block = recording.alloc('', 'unknown', 4096);
+  recording.path = ['main', 'cleanup'];
+  recording.free(block);
+  const document = recording.document();
+  document.events.name.fill(-1);
+  const nameless = makeRun(readSnapshot(document), 'a free');
+  const nameOf = (e) => eventTexts(nameless, e)[EVENT_COLUMNS.indexOf('name')];
+  assert.match(nameOf(0), /^forward/);
+  assert.equal(nameOf(1), nameOf(0));
 });

@@ -372,3 +372,50 @@ test('the account of the device that is shown is beside the timeline, if the fil
   assert.ok(await without.locator('#owners').isHidden());
   await closed(without);
 });
+
+/** The boxes of the lines that a text takes. */
+const linesOf = (locator) =>
+  locator.evaluateAll((spans) => spans.map((span) => span.getClientRects().length));
+
+test('a narrow column breaks paths, but never inside a line number', async () => {
+  const recording = new Recording();
+  recording.path = ['main', ...Array.from({ length: 9 }, (_, i) => `${'deep/'.repeat(i + 3)}module${i}`)];
+  recording.alloc('w', 'parameter', 4096);
+  const page = await opened([{ label: 'paths', document: recording.document() }]);
+  await page.getByRole('tab', { name: 'Events' }).click();
+  await page.getByRole('grid', { name: 'Events' }).press('End');
+  await settled(page);
+  const lines = page.locator('.event-details .path-line');
+  for (let width = 150; width < 420; width += 9) {
+    await page.evaluate((px) => {
+      const list = document.querySelector('.event-details .frames');
+      list.style.width = `${px}px`;
+    }, width);
+    assert.ok((await lines.count()) >= 9);
+    assert.deepEqual(new Set(await linesOf(lines)), new Set([1]), `${width} px`);
+  }
+  await closed(page);
+});
+
+test('the panels below take the whole width where the column on the right has ended', async () => {
+  const recording = new Recording();
+  recording.alloc('w', 'parameter', 4096);
+  const page = await opened([{ label: 'one block', document: recording.document() }]);
+  const right = (selector) => page.locator(selector).evaluate((part) => part.getBoundingClientRect().right);
+  const reaches = (selector) =>
+    page.waitForFunction(
+      (part) =>
+        Math.abs(
+          document.querySelector('#dock').getBoundingClientRect().right -
+            document.querySelector(part).getBoundingClientRect().right,
+        ) < 1,
+      selector,
+    );
+  await reaches('#side');
+  await page.evaluate(() => {
+    document.querySelector('#largest').style.minHeight = '900px';
+  });
+  await reaches('#runs');
+  assert.ok((await right('#dock')) < (await right('#side')));
+  await closed(page);
+});

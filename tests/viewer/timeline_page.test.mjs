@@ -164,7 +164,7 @@ test('colours by scope, call stack, size and lifetime have their own legends; ma
   const page = await opened([RUN]);
   const select = page.locator('#legend select');
   for (const [value, pattern] of [
-    ['scope', /layer # › attention/],
+    ['scope', /layer \* › attention/],
     ['stack', /attention \(attention\.c:\d+\)/],
     ['size', /16 – 128 MiB/],
     ['age', /never freed/],

@@ -20,7 +20,7 @@ import { layersText } from './text.js';
  * @property {string} name of the level
  * @property {(block: number) => number} of the group of a block
  * @property {(group: number) => string} text identifies a group in every run
- * @property {(group: number) => string} label a group's label; "layer #" stands for all its layers
+ * @property {(group: number) => string} label a group's label; "layer *" stands for all its layers
  * @property {((block: number) => number) | null} layer of a block, if groups hold several layers
  *
  * @typedef {object} Amount a group of blocks
@@ -222,7 +222,7 @@ export function splitAmount(run, levels, parent) {
       const label =
         layers === null || layers.size === 0
           ? level.label(group)
-          : level.label(group).replace('layer #', layersText(layers));
+          : level.label(group).replace('layer *', layersText(layers));
       return {
         label,
         depth: parent.depth + 1,

@@ -31,6 +31,7 @@ import { makeTimingCard } from './timing_card.js';
 import { makeTreePanel } from './tree.js';
 
 const ADDRESS_DELAY_MS = 250; // after the last change
+const MOST_GAP = 64; // CSS pixels that the column on the right may end below the timelines
 
 /**
  * Groups and colours runs in a task of its own, so that the page stays responsive before it shows them.
@@ -422,7 +423,17 @@ class Page {
     );
   }
 
+  /** The panels below take the whole width where the column beside the timelines ends with them. */
+  fitDock() {
+    const [runs, side] = [byId('runs'), byId('side')];
+    const fit = () =>
+      byId('page').classList.toggle('wide-dock', side.offsetHeight <= runs.offsetHeight + MOST_GAP);
+    const sizes = new ResizeObserver(fit);
+    for (const part of [runs, side]) sizes.observe(part);
+  }
+
   listenToPage() {
+    this.fitDock();
     document.addEventListener('dragover', (event) => {
       event.preventDefault();
       document.body.classList.add('dropping');

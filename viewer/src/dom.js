@@ -10,6 +10,24 @@ export function byId(id) {
   return /** @type {HTMLElement} */ (document.getElementById(id));
 }
 
+/* The end of a path with its line: "decoder.py:174". */
+const PATH_LINE = /([^\s/\\(]{0,24}\.\w+:\d+)/;
+
+/**
+ * A text for the page, which never breaks a line inside the line number of a path.
+ * @param {string} text
+ * @returns {(string | Node)[]}
+ */
+function unbrokenLines(text) {
+  return text.split(PATH_LINE).map((part, i) => {
+    if (i % 2 === 0) return part;
+    const line = document.createElement('span');
+    line.className = 'path-line';
+    line.append(part);
+    return line;
+  });
+}
+
 /**
  * Creates an element with children; texts become text nodes.
  * @param {string} tag
@@ -20,7 +38,10 @@ export function byId(id) {
 export function element(tag, attributes = {}, ...children) {
   const made = document.createElement(tag);
   for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
-  made.append(...children.filter((child) => child !== null));
+  for (const child of children) {
+    if (typeof child === 'string') made.append(...unbrokenLines(child));
+    else if (child !== null) made.append(child);
+  }
   return made;
 }
 

@@ -4,6 +4,7 @@
 import { csvLine } from './csv.js';
 import { frameText, representativeFrames } from './frames.js';
 import { scopePath } from './lanes.js';
+import { oncePer } from './once.js';
 import { findTexts } from './search.js';
 import { ACTION, NO_BLOCK, subjectOf } from './subjects.js';
 import { categoryText, formatBytes, formatCount } from './text.js';
@@ -195,8 +196,29 @@ function eventTime(ns) {
   return `${formatCount(Math.floor(us / 1000))}.${String(us % 1000).padStart(3, '0')} ms`;
 }
 
+/** The call stack that allocated the block of each subject; -1: none, or the subject is no block. */
+const allocatingStacks = oncePer((/** @type {import('./format.js').Snapshot} */ snapshot) => {
+  const { events, subjects, start } = snapshot;
+  const stacks = new Int32Array(subjects.count).fill(-1);
+  subjects.atStart.forEach(({ row }, s) => (stacks[s] = start.blocks.stack[row]));
+  for (let e = 0; e < events.count; e++) if (events.act[e] >= 0) stacks[events.act[e]] = events.stack[e];
+  return stacks;
+});
+
 /**
- * A row's texts in the order of EVENT_COLUMNS. The call site stands in for a missing name.
+ * The call stack that names an event: of a free, the one that allocated what it frees.
+ * @param {import('./format.js').Snapshot} snapshot
+ * @param {number} event
+ * @returns {number} -1: none
+ */
+function namingStack(snapshot, event) {
+  const { events } = snapshot;
+  const isFree = events.action[event] !== ACTION.ALLOC && hasCategory(snapshot, event);
+  return isFree ? allocatingStacks(snapshot)[subjectOf(events.act[event])] : events.stack[event];
+}
+
+/**
+ * A row's texts in the order of EVENT_COLUMNS. The line that allocated stands in for a missing name.
  * @param {import('./run.js').Run} run
  * @param {number} e event
  * @returns {string[]}
@@ -206,6 +228,7 @@ export function eventTexts(run, e) {
   const { events, subjects, strings, devices } = snapshot;
   const action = events.action[e];
   const s = subjectOf(events.act[e]);
+  const stack = namingStack(snapshot, e);
   const isPlaced = action !== ACTION.OOM && action !== ACTION.MARK;
   const isBlock = hasCategory(snapshot, e);
   const bytes = (/** @type {number} */ n) => (n >= 0 && n < Number.MAX_SAFE_INTEGER ? formatBytes(n) : '');
@@ -221,8 +244,8 @@ export function eventTexts(run, e) {
         : bytes(subjects.bytes[s]),
     subjects.name[s] >= 0
       ? strings[subjects.name[s]]
-      : events.stack[e] >= 0
-        ? frameText(snapshot, representativeFrames(snapshot)[events.stack[e]])
+      : stack >= 0
+        ? frameText(snapshot, representativeFrames(snapshot)[stack])
         : '',
     isBlock ? categoryText(snapshot.categories[subjects.category[s]]) : '',
     isPlaced ? addressText(subjects.address[s]) : '',

@@ -328,7 +328,7 @@ export function scopeGroup(snapshot, scope, singleLayers = false) {
     if (scopes.kind[s] === SCOPE.STEP) continue;
     if (scopes.kind[s] === SCOPE.LAYER && scopes.index[s] >= 0) {
       layer = scopes.index[s];
-      parts.push(singleLayers ? scopeText(snapshot, s) : 'layer #');
+      parts.push(singleLayers ? scopeText(snapshot, s) : 'layer *');
     } else {
       parts.push(scopeText(snapshot, s));
     }
@@ -361,7 +361,7 @@ export function scopeGroups(snapshot) {
     let path = longer[from].get(part);
     if (path === undefined) {
       longer[from].set(part, (path = paths.length));
-      const text = part === '#' ? 'layer #' : scopeText(snapshot, s);
+      const text = part === '#' ? 'layer *' : scopeText(snapshot, s);
       paths.push(from === 0 ? text : `${paths[from]}${SCOPE_SEPARATOR}${text}`);
       longer.push(new Map());
     }

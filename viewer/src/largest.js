@@ -50,7 +50,7 @@ export function largestAt(run, state) {
       const scopes = new Set(Array.from(amount.blocks, (block) => blocks.scope[block]));
       const paths = new Set();
       for (const scope of scopes)
-        paths.add(scope < 0 ? '' : scopeGroup(snapshot, scope).path.replace('layer #', 'layers'));
+        paths.add(scope < 0 ? '' : scopeGroup(snapshot, scope).path.replace('layer *', 'layers'));
       return {
         path: pathOfBlock(levels, amount.largest),
         label: amount.label,

@@ -182,11 +182,12 @@ export function distinctParts(names) {
 }
 
 /**
- * A tensor's name without its numbers: "layers.*.attn.q".
+ * A tensor's name without the numbers of its layers: "layers.5.conv1" is "layers.*.conv1". Only a part
+ * between dots that is a number stands for a layer; `tidemark compare` folds names in the same way.
  * @param {string} name
  */
 export function namePattern(name) {
-  return name.replace(/\d+/g, '*');
+  return name.replace(/(^|\.)\d+(?=\.|$)/g, '$1*');
 }
 
 /**

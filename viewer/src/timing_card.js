@@ -1,7 +1,7 @@
 /* timing_card.js - the times of one run: every sample of every phase, rates, the cost of recording, and the
  * kernels. Pointing at a phase highlights it in the timelines, and vice versa.
  */
-import { card, element, pushButton } from './dom.js';
+import { byId, card, element, pushButton } from './dom.js';
 import { lossesText, recorderText, timingFacts } from './timing.js';
 import { formatCount, formatDuration, formatMeanStd, formatMs, formatShare } from './text.js';
 
@@ -163,15 +163,22 @@ function kernelTable(kernels) {
 }
 
 /**
+ * Why a run has no times; "" if it has some.
+ * @param {import('./run.js').Run | undefined} run
+ */
+function noTimesText(run) {
+  if (run === undefined || run.timing.length > 0) return '';
+  return run.isVirtual
+    ? 'No times of steps: a virtual device computes nothing.'
+    : 'No times of steps: the file holds no measured steps.';
+}
+
+/**
  * @param {import('./store.js').Store} store
- * @param {import('./run.js').Run} run
+ * @param {import('./run.js').Run} run with times
  */
 function cardOf(store, run) {
   const { timing, snapshot } = run;
-  if (timing.length === 0) {
-    const why = run.isVirtual ? 'a virtual device computes nothing' : 'the file holds no measured steps';
-    return card('Time per step', element('p', { class: 'muted' }, `not computed: ${why}`));
-  }
   const longest = Math.max(...timing.map(({ statistics: { max, mean, std } }) => Math.max(max, mean + std)));
   const facts = timingFacts(run);
   const n = timing[0].statistics.samples.length;
@@ -195,7 +202,11 @@ export function makeTimingCard(store) {
   const fill = () => {
     const { runs, shown } = store.get();
     const run = runs[shown];
-    made.replaceChildren(...(run ? [cardOf(store, run)] : []));
+    const without = noTimesText(run);
+    made.replaceChildren(...(run && without === '' ? [cardOf(store, run)] : []));
+    made.hidden = made.childElementCount === 0;
+    byId('no-times').textContent = without;
+    byId('no-times').hidden = without === '';
   };
   store.on(['runs', 'shown'], fill);
   store.on(['phase'], ({ phase }) => {
