@@ -125,7 +125,11 @@ test('an address that fits other runs, or nothing, does no harm', () => {
     '#view=1e999_2',
     '#%E0%A4%A',
   ]) {
-    assert.deepEqual(decodeAddress(hash, [run]), { state: {}, view: null, find: '', device: -1, base: 0 }, hash);
+    assert.deepEqual(
+      decodeAddress(hash, [run]),
+      { state: {}, view: null, find: '', device: -1, base: 0 },
+      hash,
+    );
   }
 });
 

@@ -309,7 +309,7 @@ test("the cursor's figures follow a zoom by the wheel at once", async () => {
   await tooltipAt(page, 0.21, 0.5);
   for (let i = 0; i < 4; i++) {
     await page.mouse.wheel(0, -280);
-    await page.waitForTimeout(120);
+    await page.waitForTimeout(250);
     const [after, said] = [await legend(), await page.locator('#tooltip').innerText()];
     assert.match(said, /\w/);
     await tooltipAt(page, 0.21, 0.5);

@@ -10,6 +10,7 @@ import { categoryText, formatBytes } from './text.js';
 import { hideTooltip, showTooltip } from './tooltip.js';
 
 const DRAG_PIXELS = 4; // a shorter move is a click
+const REST_MS = 50; // after the last step of a zoom
 
 /** Handles the pointer, and the keyboard's cursor, on the timelines. */
 export class Pointer {
@@ -29,6 +30,7 @@ export class Pointer {
     this.drag = null;
     this.hasPhase = false; // the pointer highlighted the phase in a lane
     this.willPoint = false; // it looks again at its place, once the picture is drawn
+    this.restTimer = 0;
   }
 
   /** Clears what the pointer was on. */
@@ -269,14 +271,26 @@ export class Pointer {
     this.pointAgain();
   }
 
-  /** Describes what has come under the pointer, once the picture is drawn. */
+  /**
+   * Shows the figure of what has come under the pointer, once the picture is drawn; the tooltip and the
+   * panels, which take longer, follow when the zoom rests.
+   */
   pointAgain() {
+    clearTimeout(this.restTimer);
+    this.restTimer = setTimeout(() => {
+      const { at } = this;
+      if (at !== null && this.timelines.stages.includes(at.stage))
+        this.point(at.stage, at.clientX, at.clientY);
+    }, REST_MS);
     if (this.willPoint) return;
     this.willPoint = true;
     requestAnimationFrame(() => {
       this.willPoint = false;
-      if (this.at !== null && this.timelines.stages.includes(this.at.stage))
-        this.point(this.at.stage, this.at.clientX, this.at.clientY);
+      if (this.at === null) return;
+      const { stage, clientX, clientY } = this.at;
+      const { x, state } = stage.target(clientX, clientY);
+      stage.marks = { ...stage.marks, x: state >= 0 ? x : null, state };
+      stage.drawMarks();
     });
   }
 
