@@ -75,6 +75,7 @@ test('several failures are one pill above the plot, and one alone in view says w
     const pills = labels.filter(({ text }) => /out of mem/.test(text));
     assert.equal(pills.length, 1);
     assert.ok(pills[0].text.startsWith('5 failures'), pills[0].text);
+    assert.ok(pills[0].y >= 10, `${pills[0].y} is above the picture`);
     assert.ok(pills[0].y + 10 <= geometry.plot.y, `${pills[0].y} in ${geometry.plot.y}`);
     assert.ok(pills[0].x >= geometry.plot.x && pills[0].x + pills[0].w <= width);
   }
