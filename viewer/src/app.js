@@ -9,7 +9,7 @@ import { makeFlamePanel } from './flame_panel.js';
 import { beforePicture } from './frame.js';
 import { decodeAddress, encodeAddress } from './hash.js';
 import { fillHelp } from './help.js';
-import { comparisonSentence, fitHeadline, showHeadline, subtitleOf } from './headline.js';
+import { fitHeadline, showHeadline, subtitleOf } from './headline.js';
 import { clearChoices, listenToKeys, switchAxis, switchLines } from './keys.js';
 import { makeLargestCard } from './largest_card.js';
 import { makeMapPanel } from './map_panel.js';
@@ -20,7 +20,7 @@ import { pictureOf } from './picture.js';
 import { pinnedCard } from './pinned_card.js';
 import { Pointer } from './pointer.js';
 import { RankPage } from './rank_page.js';
-import { headline, makeRun } from './run.js';
+import { makeRun } from './run.js';
 import { SearchBox } from './search_box.js';
 import { colouringOf, usualColour } from './stacking.js';
 import { initialState, Store } from './store.js';
@@ -158,10 +158,7 @@ class Page {
         ? 'tidemark'
         : `${runs.map((run) => (several ? run.short : run.label)).join(' / ')} – tidemark`;
     byId('subtitle').textContent = subtitleOf(runs);
-    showHeadline(
-      several ? sentence || comparisonSentence(runs) : runs.length > 0 ? headline(runs[0]) : '',
-      several,
-    );
+    showHeadline(runs, sentence);
     for (const run of runs)
       for (const warning of run.warnings) banner(several ? `${run.short}: ${warning}` : warning, false);
     byId('panels').replaceChildren(...(several ? [compareCard(runs, (run) => this.chooseBase(run))] : []));

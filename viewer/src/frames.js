@@ -181,6 +181,37 @@ export function frameText(snapshot, frame) {
 }
 
 /**
+ * @param {import('./format.js').Snapshot} snapshot
+ * @param {number} frame
+ */
+function lineOfFrame(snapshot, frame) {
+  const name = functionOf(snapshot, frame);
+  const file = fileOf(snapshot, frame);
+  const line = snapshot.frames.line[frame];
+  if (line <= 0 || file === '') return frameText(snapshot, frame);
+  const place = `${file.slice(file.lastIndexOf('/') + 1)}:${line}`;
+  return name === '' || name.startsWith('<') ? place : `${place} (${name})`;
+}
+
+/**
+ * The line of the program that a stack is told by: "gpt.py:15 (forward)"; where a library lies between it and
+ * PyTorch, with the library's line behind it: "run.py:8 (main), in model.py:104 (forward)". As in the command
+ * line.
+ * @param {import('./format.js').Snapshot} snapshot
+ * @param {number} stack
+ */
+export function lineText(snapshot, stack) {
+  const { parent, frame } = snapshot.stacks;
+  const kinds = frameKinds(snapshot);
+  const told = representativeFrames(snapshot)[stack];
+  let library = -1;
+  for (let s = stack; s >= 0 && library < 0 && kinds[frame[s]] !== FRAME.USER; s = parent[s])
+    if (isModelLibrary(fileOf(snapshot, frame[s]))) library = frame[s];
+  const own = lineOfFrame(snapshot, told);
+  return library >= 0 && library !== told ? `${own}, in ${lineOfFrame(snapshot, library)}` : own;
+}
+
+/**
  * A frame's source location as "file:line", or "".
  * @param {import('./format.js').Snapshot} snapshot
  * @param {number} frame

@@ -2,7 +2,7 @@
 import { categoriesOf } from './colours.js';
 import { byId, element } from './dom.js';
 import { areToldByLines, linesAtPeaks } from './differences.js';
-import { endedEarly, implementationText } from './run.js';
+import { endedEarly, headline, implementationText, isOfPytorch } from './run.js';
 import {
   categoryText,
   formatBytes,
@@ -11,17 +11,37 @@ import {
   formatRatio,
   formatShare,
   splitSentence,
+  unbroken,
 } from './text.js';
+import { verdictOf } from './verdict.js';
 
 /**
- * With several runs the first sentence stands out, and a button unfolds what does not fit the screen.
- * @param {string} text
- * @param {boolean} several
+ * The sentence that stands out, and those behind it: of several runs what differs, of a snapshot by PyTorch
+ * what `tidemark explain` says, of another run its peak.
+ * @param {import('./run.js').Run[]} runs
+ * @param {string} sentence of the command line about several runs; ""
+ * @returns {[string, string]}
  */
-export function showHeadline(text, several) {
-  const [first, rest] = several ? splitSentence(text) : [text, ''];
+function wordsOf(runs, sentence) {
+  if (runs.length === 0) return ['', ''];
+  if (runs.length > 1) {
+    const [first, rest] = splitSentence(sentence || comparisonSentence(runs));
+    return [first, rest];
+  }
+  const [run] = runs;
+  const [first, ...rest] = isOfPytorch(run.snapshot) ? verdictOf(run) : [];
+  return first === undefined ? [headline(run), ''] : [unbroken(first), unbroken(rest.join(' '))];
+}
+
+/**
+ * Shows the headline; a button unfolds what does not fit the screen.
+ * @param {import('./run.js').Run[]} runs
+ * @param {string} sentence of the command line about several runs; ""
+ */
+export function showHeadline(runs, sentence) {
+  const [first, rest] = wordsOf(runs, sentence);
   const line = byId('headline');
-  line.classList.toggle('several', several);
+  line.classList.toggle('several', runs.length > 1 || rest !== '');
   line.classList.remove('open');
   line.replaceChildren(first, ...(rest ? [' ', element('span', { class: 'rest' }, rest)] : []));
 }

@@ -1,6 +1,6 @@
 /* pickle_place.js - finds the place in the tree of the list that a pickle is adding to. A container is made
- * before its parent gets it, so all containers around the list are on the stack below it, each followed by the
- * values that it has not got yet.
+ * before its parent gets it, so all containers around the list are on the stack below it, each followed by
+ * the values that it has not got yet.
  */
 import { PickleContainer } from './pickle_values.js';
 
@@ -16,8 +16,8 @@ function isKind({ stack }, at, kind) {
 }
 
 /**
- * The container that will get the value at `at`, and under which key or index; null: the value is the root, or
- * the file is written in an order in which this is not known yet.
+ * The container that will get the value at `at`, and under which key or index; null: the value is the root,
+ * or the file is written in an order in which this is not known yet.
  * @param {import('./pickle.js').Unpickler} of
  * @param {number} at
  * @returns {{at: number, step: {key: any, index: number}} | null} index -1: it is a key

@@ -1,8 +1,8 @@
 /* pickle_runs.js - lists that repeat. Python's pickler writes a list of objects that were written before as
- * their memo numbers alone, and most of a snapshot are lists of frames, the same few hundred of them again and
- * again. A run is what follows such a list: MARK, any of BINGET and LONG_BINGET, APPENDS. Equal runs have equal
- * items, because a memo number is set once. So the list of a run that was there before, and stands for a number
- * by now, takes the place of a new one, whose items need not be read.
+ * their memo numbers alone, and most of a snapshot are lists of frames, the same few hundred of them again
+ * and again. A run is what follows such a list: MARK, any of BINGET and LONG_BINGET, APPENDS. Equal runs
+ * have equal items, because a memo number is set once. So the list of a run that was there before, and
+ * stands for a number by now, takes the place of a new one, whose items need not be read.
  */
 import { PickleContainer } from './pickle_values.js';
 
@@ -33,8 +33,8 @@ export class PickleRuns {
   }
 
   /**
-   * The run that begins at `at`; null: none does, or not all of it is here. Programs repeat themselves, so two
-   * guesses come first: the run that followed the last one before, and the last one.
+   * The run that begins at `at`; null: none does, or not all of it is here. Programs repeat themselves, so
+   * two guesses come first: the run that followed the last one before, and the last one.
    * @param {DataView} view
    * @param {number} at
    * @returns {Run | null}

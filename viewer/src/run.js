@@ -7,7 +7,8 @@ import { sitesOf, siteText, representativeFrames } from './frames.js';
 import { aliveAt, buildIndex, largestState } from './index.js';
 import { buildLanes, enclosing, scopeExtents, scopeSpan, scopeText } from './lanes.js';
 import { breakdownAt } from './peak.js';
-import { categoryText, formatBytes, formatCount } from './text.js';
+import { findSteps } from './steps.js';
+import { categoryText, formatBytes, formatCount, unbroken } from './text.js';
 
 const MOST_TOLD = 5; // inexact functions in a sentence
 
@@ -31,6 +32,7 @@ const MOST_TOLD = 5; // inexact functions in a sentence
  * @property {import('./format.js').Snapshot} snapshot
  * @property {number} device the one shown
  * @property {number[]} devices those on which anything was allocated
+ * @property {import('./steps.js').Steps | null} steps of a snapshot by PyTorch; null: of another file
  * @property {import('./index.js').MemoryIndex} index
  * @property {import('./blocks.js').Reserved} reserved
  * @property {Int32Array} userFrame per stack the frame that stands for it; computed on first use
@@ -52,6 +54,7 @@ const MOST_TOLD = 5; // inexact functions in a sentence
  * @property {import('./lanes.js').Extents} extents
  * @property {import('./lanes.js').Lane[]} lanes
  * @property {number[]} devices
+ * @property {import('./steps.js').Steps | null} steps of a snapshot by PyTorch; null: of another file
  */
 
 /**
@@ -269,6 +272,11 @@ function endNs(snapshot) {
   return end;
 }
 
+/** @param {import('./format.js').Snapshot} snapshot */
+export function isOfPytorch({ origin }) {
+  return origin?.format === 'pytorch';
+}
+
 /**
  * The values of one device, by default the one with the highest peak, the first on ties. It runs in a worker,
  * without a page.
@@ -291,6 +299,7 @@ export function deriveRun(snapshot, device) {
     extents: scopeExtents(snapshot),
     lanes: buildLanes(snapshot),
     devices,
+    steps: isOfPytorch(snapshot) ? findSteps(snapshot, index.blocks.device, index.totals) : null,
   };
 }
 
@@ -302,7 +311,7 @@ export function deriveRun(snapshot, device) {
  * @returns {Run}
  */
 export function makeRun(snapshot, label, chosen, derived = deriveRun(snapshot, chosen)) {
-  const { index, reserved, extents, lanes, devices } = derived;
+  const { index, reserved, extents, lanes, devices, steps } = derived;
   const { blocks } = index;
   const { peakState, homeScope } = choosePeak(snapshot, index, extents);
   const device = snapshot.devices[blocks.device];
@@ -316,6 +325,7 @@ export function makeRun(snapshot, label, chosen, derived = deriveRun(snapshot, c
     snapshot,
     device: blocks.device,
     devices,
+    steps,
     index,
     reserved,
     extents,
@@ -423,11 +433,11 @@ function countAtMost(sorted, limit) {
 }
 
 /**
- * The peak, or the end of the run, in one sentence; lines do not break between number and unit.
+ * The peak, or the end of the run, in one sentence.
  * @param {Run} run
  */
 export function headline(run) {
-  return headlineText(run).replace(/(\d) (?=[KMGTP]?i?B\b)/g, '$1\u00a0');
+  return unbroken(headlineText(run));
 }
 
 /**

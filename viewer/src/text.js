@@ -116,6 +116,14 @@ export function splitSentence(text) {
 }
 
 /**
+ * Text whose lines do not break between number and unit.
+ * @param {string} text
+ */
+export function unbroken(text) {
+  return text.replace(/(\d) (?=[KMGTP]?i?B\b)/g, '$1\u00a0');
+}
+
+/**
  * "12.3 %".
  * @param {number} share 0..1
  */

@@ -1,0 +1,69 @@
+// The sentences of the page about snapshots of PyTorch are those of `tidemark explain`.
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { test } from 'node:test';
+import { temporaryFolder } from './pages.mjs';
+import './transfer.mjs';
+import { makeRun } from '../../viewer/src/run.js';
+import { readSource } from '../../viewer/src/unpack.js';
+import { verdictOf } from '../../viewer/src/verdict.js';
+
+const CLI = process.env.TIDEMARK_CLI ?? '';
+const NO_CLI = existsSync(CLI) ? false : 'the command line is not built';
+const ROOT = join(dirname(fileURLToPath(import.meta.url)), '../..');
+const SHARED = join(process.env.TIDEMARK_SHARED ?? join(ROOT, '../shared'), 'pytorch-snapshots');
+const MAKE = join(ROOT, 'tests/golden/snapshots/make_training.py');
+const KEYS = ['no_history', 'oom', 'oom_cause', 'filled', 'grows'];
+const folder = temporaryFolder();
+
+/** The sentences of the page, and those of the command line. */
+async function bothOf(path) {
+  const { snapshot, derived } = await readSource(new Uint8Array(readFileSync(path)), () => undefined);
+  const report = execFileSync(CLI, ['explain', path, '--format', 'json'], {
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
+  const { sentences } = JSON.parse(report.toString());
+  return [verdictOf(makeRun(snapshot, 'x', undefined, derived)), KEYS.flatMap((key) => sentences[key] ?? [])];
+}
+
+test(
+  'made training runs: healthy, growing, out of memory, in pieces, without a history',
+  { skip: NO_CLI },
+  async () => {
+    const all = [];
+    for (const words of ['', 'leak', 'leak python', 'leak annotated', 'oom', 'oom fragmented', 'bare leak']) {
+      const path = join(folder, `${words.replaceAll(' ', '_')}.pickle`);
+      writeFileSync(path, execFileSync('python3', [MAKE, ...words.split(' ').filter(Boolean)]));
+      const [page, program] = await bothOf(path);
+      assert.deepEqual(page, program, words);
+      all.push(...program);
+    }
+    for (const part of [
+      'no history',
+      'Fragmentation is to blame',
+      'not to blame',
+      'It grows by 6.00 MiB',
+      'Nothing grows',
+    ])
+      assert.ok(
+        all.some((sentence) => sentence.includes(part)),
+        part,
+      );
+  },
+);
+
+const REAL = existsSync(SHARED)
+  ? [...readdirSync(SHARED), ...readdirSync(join(SHARED, 'made')).map((name) => join('made', name))].filter(
+      (name) => name.endsWith('.pickle'),
+    )
+  : [];
+test('real files', { skip: NO_CLI || (REAL.length > 0 ? false : `no files in ${SHARED}`) }, async () => {
+  for (const name of REAL) {
+    const [page, program] = await bothOf(join(SHARED, name));
+    assert.ok(program.length > 0, name);
+    assert.deepEqual(page, program, name);
+  }
+});
