@@ -22,7 +22,7 @@ const ROW_BYTES = 24;
 const FREE_ROWS = 1000;
 
 /** What a container that has been read stands for. */
-const MADE = { NOTHING: NOTHING_MADE, FRAME: 1, STACK: 2, ODD_STACK: 3 }; // odd: something in it counts each time
+const MADE = { NOTHING: NOTHING_MADE, FRAME: 1, STACK: 2, ODD_STACK: 3 }; // odd: it counts each time
 
 /** Known keys of an event; a key that is not known is behind them. */
 const EVENT_KEYS = [

@@ -1,4 +1,4 @@
-/* pytorch_rows.js - the events of a PyTorch snapshot before they are merged: device after device, in columns. */
+/* pytorch_rows.js - the events of a PyTorch snapshot before they are merged: by device, in columns. */
 import { release } from './columns.js';
 import { ACTION } from './subjects.js';
 

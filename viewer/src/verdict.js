@@ -1,5 +1,6 @@
 /* verdict.js - the answer of `tidemark explain`, for snapshots of PyTorch: whether the run ran out of memory
- * and why, what fills the peak, and what grows from step to step. The sentences are those of the command line.
+ * and why, what fills the peak, and what grows from step to step. The sentences are those of the command
+ * line.
  */
 import { lineText, representativeFrames } from './frames.js';
 import { aliveAt } from './index.js';
