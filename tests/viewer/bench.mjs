@@ -1,7 +1,9 @@
 // Measures the viewer in a browser: loading, panning, zooming, pointing, searching, memory. ./dev bench
 // viewer
-//   node tests/viewer/bench.mjs [--runs N] [--out FILE.json] [CASE...]   cases: 100k 1m 3m deep html two
+//   node tests/viewer/bench.mjs [--runs N] [--out FILE.json] [CASE...]
+//   cases: 100k 1m 3m deep html two, and those that take longer: 10m pickle
 // Needs TIDEMARK_VIEWER_HTML, playwright-core and Chromium. Headless, software drawing, window 1600x1000.
+import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { cpus } from 'node:os';
 import { join } from 'node:path';
@@ -14,6 +16,7 @@ const given = process.argv.slice(2);
 const option = (name, usual) => (given.includes(name) ? given.splice(given.indexOf(name), 2)[1] : usual);
 const RUNS = Number(option('--runs', '3'));
 const OUT = option('--out', '');
+const MAKE_PICKLE = new URL('../bench/make_pickle.py', import.meta.url).pathname;
 const CACHE = option('--cache', join(new URL('../../build', import.meta.url).pathname, 'bench-viewer'));
 const CASES = {
   '100k': [1e5, {}],
@@ -21,7 +24,9 @@ const CASES = {
   '3m': [3e6, {}],
   deep: [1e6, { layers: 540 }],
   html: [5_550_000, {}],
+  '10m': [1e7, {}],
 };
+const PICKLE_EVENTS = 1_000_000; // of PyTorch's shape: 155 MB
 const CHOSEN = given.length > 0 ? given : ['100k', '1m', '3m', 'deep', 'html', 'two'];
 
 /** Targets: case, measure, comparison, value, unit. */
@@ -47,6 +52,11 @@ const TARGETS = [
   ['html', 'rendererMB', '<=', 700, 'MB'],
   ['two', 'load', '<=', 1.4, 's'],
   ['two', 'panFps', '>=', 45, ''],
+  ['10m', 'load', '<=', 4, 's'],
+  ['10m', 'panFps', '>=', 50, ''],
+  ['10m', 'rendererMB', '<=', 1200, 'MB'],
+  ['pickle', 'load', '<=', 1.5, 's'],
+  ['pickle', 'rendererMB', '<=', 400, 'MB'],
 ];
 
 const median = (list) => [...list].sort((a, b) => a - b)[Math.floor((list.length - 1) / 2)];
@@ -224,8 +234,11 @@ async function interact(browser, page, isTraced) {
 
 /** @returns {Promise<string>} the file of a case, which is created if it does not exist */
 async function fileOf(name) {
-  const path = join(CACHE, `${name}.json.gz`);
+  const isPickle = name === 'pickle';
+  const path = join(CACHE, isPickle ? 'events.pickle' : `${name}.json.gz`);
   mkdirSync(CACHE, { recursive: true });
+  if (!existsSync(path) && isPickle)
+    execFileSync('python3', ['-B', MAKE_PICKLE, String(PICKLE_EVENTS), path]);
   if (!existsSync(path)) await writeLarge(path, ...CASES[name]);
   return path;
 }

@@ -238,6 +238,37 @@ pickle.dump(collections.OrderedDict(a=1), open(sys.argv[2], "wb"))`,
   await closed(page);
 });
 
+test('a large file that is not compressed is read by the worker itself, part by part', async () => {
+  const path = join(folder, 'large.pickle');
+  const cut = join(folder, 'cut.pickle');
+  execFileSync('python3', [
+    '-B',
+    new URL('../bench/make_pickle.py', import.meta.url).pathname,
+    '30000',
+    path,
+  ]);
+  const bytes = readFileSync(path);
+  assert.ok(bytes.length > 2 ** 22, 'three parts at least');
+  writeFileSync(cut, bytes.subarray(0, 3_000_000));
+  const page = await opened([], null, {
+    init: () => {
+      window.sent = [];
+      window.Worker = class extends Worker {
+        postMessage(message, ...rest) {
+          window.sent.push(...Object.keys(message));
+          super.postMessage(message, ...rest);
+        }
+      };
+    },
+  });
+  await page.setInputFiles('#file-input', [path, cut]);
+  await page.waitForFunction(() => document.getElementById('headline').textContent.startsWith('Peak 1.79'));
+  await page.waitForFunction(() => document.getElementById('banners').textContent !== '');
+  assert.match(await text(page, '#banners'), /cut: byte \d+: the pickle is truncated/);
+  assert.deepEqual(await page.evaluate(() => window.sent), ['file', 'file']);
+  await closed(page);
+});
+
 test('runs are read in workers, and by the page if they are small or no worker is allowed', async () => {
   const large = {
     label: 'large',

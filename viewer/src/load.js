@@ -6,7 +6,7 @@
  */
 import { FormatError, release } from './columns.js';
 import { makeRun } from './run.js';
-import { located, openSource, readSource, TOO_LONG } from './unpack.js';
+import { isPacked, located, openSource, readSource, TOO_LONG } from './unpack.js';
 import { explained } from './worker.js';
 
 /** @typedef {(progress: import('./unpack.js').Progress) => void} OnProgress */
@@ -113,6 +113,19 @@ async function sendText(worker, pull, room) {
 }
 
 /**
+ * Hands a file that is not compressed to the worker, or sends it the text of any other source.
+ * @param {Worker} worker
+ * @param {import('./unpack.js').Source} source
+ * @param {{pull: import('./document.js').Pull}} opened
+ * @param {() => Promise<ArrayBuffer>} room
+ */
+async function send(worker, source, { pull }, room) {
+  const isPlain = source instanceof Blob && !isPacked(new Uint8Array(await source.slice(0, 2).arrayBuffer()));
+  if (isPlain) worker.postMessage({ file: source });
+  else await sendText(worker, pull, room);
+}
+
+/**
  * @param {Worker} worker
  * @param {import('./unpack.js').Source} source
  * @param {OnProgress} onProgress
@@ -142,7 +155,7 @@ function readInWorker(worker, source, onProgress) {
             ? await located(source, new FormatError(data.problem, data.place))
             : new Error(data.problem),
         );
-      else onProgress({ bytes, totalBytes: (await opened).totalBytes, rows: data.rows });
+      else onProgress({ bytes: data.bytes || bytes, totalBytes: (await opened).totalBytes, rows: data.rows });
     };
     worker.onerror = (event) => {
       event.preventDefault();
@@ -151,7 +164,7 @@ function readInWorker(worker, source, onProgress) {
       );
     };
     worker.onmessageerror = () => reject(new FormatError('it holds more than this browser has memory for'));
-    opened.then(({ pull }) => sendText(worker, pull, room)).catch(reject);
+    opened.then((text) => send(worker, source, text, room)).catch(reject);
   }).finally(() => worker.terminate());
 }
 

@@ -62,6 +62,14 @@ function streamOf(source) {
 }
 
 /**
+ * True if a file with these first bytes is gzip-compressed.
+ * @param {Uint8Array} bytes
+ */
+export function isPacked([first, second]) {
+  return first === 0x1f && second === 0x8b;
+}
+
+/**
  * @param {Source} source
  * @param {(bytes: number) => void} count called with the number of bytes read from the file
  * @returns {Promise<import('./document.js').Pull>} of the uncompressed text
@@ -69,8 +77,7 @@ function streamOf(source) {
 async function uncompressed(source, count) {
   const reader = streamOf(source).getReader();
   let next = await reader.read();
-  const [first, second] = next.value ?? [];
-  const isPacked = first === 0x1f && second === 0x8b;
+  const isCompressed = isPacked(next.value ?? new Uint8Array(0));
   const counted = new ReadableStream({
     async pull(controller) {
       if (next.done) return controller.close();
@@ -79,7 +86,7 @@ async function uncompressed(source, count) {
       next = await reader.read();
     },
   });
-  const pulled = (isPacked ? counted.pipeThrough(new DecompressionStream('gzip')) : counted).getReader();
+  const pulled = (isCompressed ? counted.pipeThrough(new DecompressionStream('gzip')) : counted).getReader();
   return async () => {
     try {
       for (;;) {
@@ -87,7 +94,7 @@ async function uncompressed(source, count) {
         if (value?.length !== 0) return value ?? null;
       }
     } catch (problem) {
-      throw !isPacked || problem instanceof FormatError
+      throw !isCompressed || problem instanceof FormatError
         ? problem
         : new FormatError('the file is damaged or cut off: it does not decompress');
     }

@@ -1,13 +1,16 @@
-/* worker.js - the worker's side of loading: it receives text and returns columns. */
-import { FormatError } from './columns.js';
+/* worker.js - the worker's side of loading: it receives text, or reads a file, and returns columns. */
+import { FormatError, release } from './columns.js';
 import { readText } from './unpack.js';
 
 /**
- * @typedef {{piece: Uint8Array | null}} Text the next piece of the text; null: the end
- * @typedef {{wants: true, used: ArrayBuffer | null} | {rows: number} | {loaded: import('./unpack.js').Loaded} | {problem: string, place: string, isFormat: boolean}}
+ * @typedef {{piece: Uint8Array | null, file?: undefined} | {file: Blob}} Text the next piece of the text, null
+ *   at its end; or a file that is not compressed, as a whole
+ * @typedef {{wants: true, used: ArrayBuffer | null} | {rows: number, bytes: number} | {loaded: import('./unpack.js').Loaded} | {problem: string, place: string, isFormat: boolean}}
  *   Answer wants: requests more text; the first such message says that the worker has started. used: the
- *   buffer of a piece that was read, for reuse
+ *   buffer of a piece that was read, for reuse. bytes: of the file that the worker read itself
  */
+
+const PART_BYTES = 2 ** 21; // of a file, read at once
 
 /**
  * The buffers of all typed arrays in a value, to be transferred instead of copied.
@@ -37,6 +40,28 @@ export function explained(problem) {
     : { problem: message, place: '', isFormat: false };
 }
 
+/** Reads a file part by part. What was read before the last part is not needed any more. */
+class FileParts {
+  /** @param {Blob} file */
+  constructor(file) {
+    this.file = file;
+    this.reader = new /** @type {any} */ (globalThis).FileReaderSync();
+    this.at = 0;
+    /** @type {Uint8Array[]} the last part, and the one before it */
+    this.parts = [];
+  }
+
+  /** @returns {Uint8Array | null} null: the end */
+  next() {
+    if (this.at >= this.file.size) return null;
+    const part = this.reader.readAsArrayBuffer(this.file.slice(this.at, this.at + PART_BYTES));
+    this.parts.unshift(new Uint8Array(part));
+    if (this.parts.length > 2) release(/** @type {Uint8Array} */ (this.parts.pop()));
+    this.at += part.byteLength;
+    return this.parts[0];
+  }
+}
+
 /** @param {any} scope the worker's global object */
 export function serveLoading(scope) {
   const say = (/** @type {Answer} */ answer, /** @type {ArrayBuffer[]} */ buffers = []) =>
@@ -45,18 +70,22 @@ export function serveLoading(scope) {
   let wake = () => {};
   let last = /** @type {Uint8Array | null} */ (null);
   let read = last; // the last piece may hold the beginning of a number
+  let parts = /** @type {FileParts | null} */ (null);
   scope.onmessage = (/** @type {MessageEvent} */ { data }) => {
     coming.push(data);
     wake();
   };
   const pull = async () => {
+    if (parts !== null) return parts.next();
     const used = /** @type {ArrayBuffer | null} */ (read?.buffer ?? null);
     say({ wants: true, used }, used === null ? [] : [used]);
     read = last;
     while (coming.length === 0) await new Promise((resolve) => (wake = () => resolve(undefined)));
-    return (last = /** @type {Text} */ (coming.shift()).piece);
+    const text = /** @type {Text} */ (coming.shift());
+    if (text.file !== undefined) return (parts = new FileParts(text.file)).next();
+    return (last = text.piece);
   };
-  readText(pull, (rows) => say({ rows })).then(
+  readText(pull, (rows) => say({ rows, bytes: parts?.at ?? 0 })).then(
     (loaded) => say({ loaded }, [...buffersOf(loaded)]),
     (problem) => say(explained(problem)),
   );
