@@ -2,6 +2,7 @@
 import { compareCard } from './compare_card.js';
 import { makeDifferencesPanel } from './differences_panel.js';
 import { saveFile } from './clipboard.js';
+import { deviceChoices } from './devices.js';
 import { Dock } from './dock.js';
 import { byId, element, pushButton } from './dom.js';
 import { makeEventsPanel } from './events_panel.js';
@@ -28,6 +29,7 @@ import { distinctParts } from './text.js';
 import { startTheme } from './theme.js';
 import { MOST_STACKED, Timelines } from './timelines.js';
 import { makeTimingCard } from './timing_card.js';
+import { makeSettingsCard } from './settings_card.js';
 import { makeTreePanel } from './tree.js';
 
 const ADDRESS_DELAY_MS = 250; // after the last change
@@ -226,17 +228,20 @@ class Page {
   showDevices(runs) {
     const select = /** @type {HTMLSelectElement} */ (byId('device-select'));
     const run = runs[0];
-    select.hidden = runs.length !== 1 || run.devices.length < 2;
+    select.hidden = runs.length !== 1 || run.snapshot.devices.length < 2;
     if (select.hidden) return;
     select.replaceChildren(
-      ...run.devices.map((device) => {
-        const { kind, name } = run.snapshot.devices[device] ?? { kind: 'device', name: '' };
-        return element(
+      ...deviceChoices(run).map(({ device, text, isEmpty }) =>
+        element(
           'option',
-          { value: String(device), ...(device === run.device ? { selected: '' } : {}) },
-          `${kind}:${device}${name !== '' && name !== kind ? ` ${name}` : ''}`,
-        );
-      }),
+          {
+            value: String(device),
+            ...(device === run.device ? { selected: '' } : {}),
+            ...(isEmpty ? { disabled: '' } : {}),
+          },
+          text,
+        ),
+      ),
     );
     select.onchange = () => {
       this.showDevice(run, Number(select.value));
@@ -462,6 +467,7 @@ class Page {
     fillHelp();
     byId('largest').append(makeLargestCard(this.store));
     byId('owners').append(makeOwnersCard(this.store));
+    makeSettingsCard(this.store);
     new Dock(this.store, {
       tree: makeTreePanel(this.store),
       flame: makeFlamePanel(this.store),

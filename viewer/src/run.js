@@ -8,7 +8,7 @@ import { aliveAt, buildIndex, largestState } from './index.js';
 import { buildLanes, enclosing, scopeExtents, scopeSpan, scopeText } from './lanes.js';
 import { breakdownAt } from './peak.js';
 import { findSteps } from './steps.js';
-import { categoryText, formatBytes, formatCount, unbroken } from './text.js';
+import { categoryText, formatBytes, formatCount, formatPlural, unbroken } from './text.js';
 
 const MOST_TOLD = 5; // inexact functions in a sentence
 
@@ -240,7 +240,7 @@ function buildWarnings(snapshot, { index, reserved, devices }, device) {
   }
   if (blocks.nOtherEvents > 0) {
     warnings.push(
-      `The file holds ${devices.length} devices; device ${blocks.device} is shown, ${formatCount(blocks.nOtherEvents)} events of the others are not.${devices.length > 1 ? ' Choose another above.' : ''}`,
+      `The file holds ${formatPlural(snapshot.devices.length, 'device')}; device ${blocks.device} is shown, ${formatCount(blocks.nOtherEvents)} events of the others are not.${devices.length > 1 ? ' Choose another above.' : ''}`,
     );
   }
   if (device?.kind === 'cpu' && String(snapshot.run.precision).startsWith('bf16')) {
