@@ -71,11 +71,7 @@ function watch() {
   const look = () => {
     const canvas = document.querySelector('.canvases canvas');
     const title = document.getElementById('headline')?.textContent ?? '';
-    if (
-      canvas &&
-      canvas.width > 0 &&
-      (title.startsWith('Peak') || document.querySelectorAll('.run').length > 1)
-    ) {
+    if (canvas && canvas.width > 0 && title !== '' && document.querySelectorAll('.run').length > 0) {
       requestAnimationFrame(() => setTimeout(() => (window.seen.shown = performance.now())));
       return;
     }
