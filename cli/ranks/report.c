@@ -135,11 +135,20 @@ static void say_ranges(tide_report *report, const tide_ranks *ranks) {
     }
 }
 
+/* Pinned memory of the host is not counted. */
+static bool has_several_cards(const tide_digest *digest) {
+    size_t n = 0;
+    for (size_t i = 0; i < digest->n_devices; i++) {
+        n += strcmp(digest->devices[i].kind, TIDE_KIND_PINNED) != 0;
+    }
+    return n > 1;
+}
+
 static void say_notes(tide_report *report, const tide_ranks *ranks) {
     size_t n_many = 0, n_dropped = 0, n_none = 0;
     for (size_t i = 0; i < ranks->n_ranks; i++) {
         const tide_rank *rank = &ranks->ranks[i];
-        n_many += rank->digest->n_devices > 1 ? 1 : 0;
+        n_many += has_several_cards(rank->digest) ? 1 : 0;
         n_none += rank->device == NULL ? 1 : 0;
         n_dropped += rank->device != NULL && rank->device->n_dropped > 0 ? 1 : 0;
     }

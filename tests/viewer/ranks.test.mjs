@@ -98,6 +98,15 @@ test('colours by order tell the small differences apart that one outlier hides',
   assert.equal(scaleOf({ ...heat, most: heat.least }, true)(heat.least), 0.5);
 });
 
+test('pinned memory of the host is no device of a rank; a second card is', () => {
+  const [digest] = makeDigests(1, 4);
+  const second = (kind) => ({ ...digest.devices[0], index: 1, kind });
+  const namesOf = (kind) =>
+    read(ranksDocument([{ ...digest, devices: [digest.devices[0], second(kind)] }])).map(({ name }) => name);
+  assert.deepEqual(namesOf('pinned'), ['rank 0']);
+  assert.deepEqual(namesOf('cuda'), ['rank 0 · device 0', 'rank 0 · device 1']);
+});
+
 test('a step that stands for several fills their columns', () => {
   const long = makeDigest(0, 8, 6);
   const short = makeDigest(1, 8, 6);

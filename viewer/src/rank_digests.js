@@ -272,7 +272,10 @@ function readDigest(document, path) {
       .slice(0, MOST_ITEMS)
       .map((key) => /** @type {[string, string]} */ ([key, String(settings.get(key)).slice(0, MOST_TEXT)])),
   };
-  const devices = digest.list('devices', (value, where) => new Fields(value, where), MOST_DEVICES);
+  // the host's pinned memory is no rank's memory
+  const devices = digest
+    .list('devices', (value, where) => new Fields(value, where), MOST_DEVICES)
+    .filter((device) => device.text('kind') !== 'pinned');
   const name = rank >= 0 ? `rank ${rank}` : shared.file || 'a rank without number';
   return devices.map((device, i) => ({
     ...shared,

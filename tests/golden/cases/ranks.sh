@@ -33,6 +33,11 @@ for rank in 0 2; do
 done
 tidemark ranks range*.digest.json job/rank3.* --format csv 2>said.txt
 grep range said.txt
+# Pinned memory of the host is no second card; another card is.
+for kind in pinned cuda; do
+    gzip -dc job/rank0.digest.json.gz | jq -c ".devices += [.devices[0] | .index = 1 | .kind = \"$kind\"]" >$kind.digest.json
+    tidemark ranks $kind.digest.json --format json | jq -c '.sentences.devices'
+done
 # What cannot be.
 tidemark ranks job/rank0.digest.json.gz job/rank0.digest.json.gz
 tidemark ranks job --group-by expert
