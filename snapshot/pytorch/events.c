@@ -89,9 +89,9 @@ static tide_status read_values(tide_pytorch_import *in, tide_pickle_value value,
 /* ---- values ---- */
 
 static bool is_known_action(const tide_pytorch_import *in, const event_part *of) {
-    for (uint8_t action = 0; action < TIDE_N_ACTIONS; action++) {
+    for (size_t action = 0; action < TIDE_N_ACTIONS; action++) {
         if (in->action_texts[action] != 0 && in->action_texts[action] == of->values[KEY_ACTION]) {
-            of->row->action = action;
+            of->row->action = (uint8_t)action;
             return true;
         }
     }
