@@ -196,7 +196,7 @@ static uint8_t own_rule(const matcher *match, uint32_t stack) {
 typedef struct traces {
     unsigned made, freed; /* signs; 0: not known */
     bool is_released;
-    bool is_older;     /* from before the recording */
+    bool is_older;     /* from before the recording; false without a history, which does not tell */
     bool is_same_call; /* made and released within one call of an optimizer */
 } traces;
 
@@ -254,7 +254,7 @@ static uint8_t rule_of(const matcher *match, const tide_lifetime *block) {
     }
     traces of = {.made = signs_at(match, block->stack, block->scope),
                  .is_released = block->freed != TIDE_LIFETIME_FOREVER,
-                 .is_older = block->born == 0};
+                 .is_older = block->born == 0 && match->snapshot->n_events > 0};
     if (of.is_released && block->freed > 0) {
         of.freed = match->places[block->freed - 1];
         of.is_same_call =

@@ -214,6 +214,20 @@ test('a report that the library writes opens, labels and comparison included', a
   await closed(page);
 });
 
+test('a file without a history says so, and has no timeline', async () => {
+  const bare = join(folder, 'bare.pickle');
+  const maker = new URL('../golden/snapshots/make_training.py', import.meta.url).pathname;
+  writeFileSync(bare, execFileSync('python3', [maker, 'bare', 'leak']));
+  const page = await opened([]);
+  await page.setInputFiles('#file-input', [bare]);
+  await page.waitForSelector('#page.no-history');
+  assert.match(await text(page, '#headline'), /^This file has no history, .*_record_memory_history/);
+  assert.ok(await page.locator('#runs').isHidden());
+  assert.ok(await page.locator('#dock').isVisible());
+  assert.match(await text(page, '#dock'), /append_loss \(metrics\.py:17\)/);
+  await closed(page);
+});
+
 test("PyTorch's pickles open, and one that names code does not", async () => {
   const good = join(folder, 'dump.pickle');
   const bad = join(folder, 'code.pickle');

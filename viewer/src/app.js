@@ -130,6 +130,7 @@ class Page {
     byId('ranks').hidden = true;
     const several = runs.length > 1;
     const hasTimelines = runs.some((run) => run.isRecorded);
+    const hasHistory = runs.some((run) => run.snapshot.events.count > 0);
     byId('empty').hidden = runs.length > 0;
     const main = byId('page');
     main.hidden = runs.length === 0;
@@ -137,8 +138,9 @@ class Page {
     main.classList.toggle('wider-side', runs.length > 3);
     main.classList.toggle('multiples', runs.length > MOST_STACKED);
     main.classList.toggle('times-only', !hasTimelines);
+    main.classList.toggle('no-history', hasTimelines && !hasHistory);
     for (const id of ['axis-button', 'home-button', 'whole-button', 'picture-button', 'search'])
-      byId(id).hidden = !hasTimelines;
+      byId(id).hidden = !hasTimelines || (id !== 'search' && !hasHistory);
     byId('scale-button').hidden = true;
     byId('lines-button').hidden = true;
     const given = runs.map((run) => run.given);

@@ -227,7 +227,7 @@ function rulesOf(snapshot) {
       made,
       freed,
       isReleased: end < events.count,
-      isOlder: born < 0,
+      isOlder: born < 0 && events.count > 0, // without a history it is not known
       isSameCall: isKnown && born >= 0 && (freed & SIGN.OPTIMIZER) !== 0 && calls[born] === calls[end],
     });
   };
