@@ -45,6 +45,8 @@ static const struct {
     {".folded", HOLDS(TIDE_CONTENT_STACKS), "folded call stacks",
      "tidemark export FILE --to folded -o %s makes them"},
     {".jsonl", HOLDS(TIDE_CONTENT_ROWS), "rows of a sweep", NULL},
+    {".svg", HOLDS(TIDE_CONTENT_SVG), "a picture", "tidemark picture FILE -o %s makes one"},
+    {".png", HOLDS(TIDE_CONTENT_PNG), "a picture", "tidemark picture FILE -o %s makes one"},
     {".log", HOLDS(TIDE_CONTENT_LOG), "an event log", "tidemark profile --log %s keeps one"},
 };
 
@@ -60,6 +62,8 @@ static const struct {
     [TIDE_CONTENT_STACKS] = {"folded call stacks", ".folded"},
     [TIDE_CONTENT_ROWS] = {"JSON Lines", ".jsonl"},
     [TIDE_CONTENT_LOG] = {"an event log", ".log"},
+    [TIDE_CONTENT_SVG] = {"a picture of shapes", ".svg"},
+    [TIDE_CONTENT_PNG] = {"a picture of pixels", ".png"},
 };
 
 static bool ends_with(const char *text, const char *end) {

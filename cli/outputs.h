@@ -23,6 +23,8 @@ typedef enum tide_content {
     TIDE_CONTENT_STACKS, /* folded call stacks */
     TIDE_CONTENT_ROWS,   /* the rows of a sweep: JSON Lines */
     TIDE_CONTENT_LOG,    /* an event log */
+    TIDE_CONTENT_SVG,    /* a picture of shapes */
+    TIDE_CONTENT_PNG,    /* a picture of pixels */
     TIDE_N_CONTENTS
 } tide_content;
 

@@ -39,11 +39,12 @@ knows() {
     scratch) echo "scratch" ;;
     live) echo "common device stack recorder live" ;;
     viewer) echo "common viewer" ;;
-    cli) echo "common device stack recorder allocator snapshot capture replay model run bench report virtual_cuda launch viewer cli" ;;
+    picture) echo "common snapshot picture" ;;
+    cli) echo "common device stack recorder allocator snapshot capture replay model run bench report virtual_cuda launch viewer picture cli" ;;
     esac
 }
 
-LIBRARIES="common device stack recorder allocator snapshot report capture replay model run bench virtual_cuda launch scratch live viewer"
+LIBRARIES="common device stack recorder allocator snapshot report capture replay model run bench virtual_cuda launch scratch live viewer picture"
 MODULES="$LIBRARIES cli"
 
 # Each line names a friend header (_friend.h) and the folders besides its own that may include it. A friend header gives
