@@ -17,7 +17,11 @@ typedef struct applier {
 
 /* The snapshot's own table, which is const for everybody who has the snapshot from somebody else.
  */
-#define OWN_TABLE(type, table) ((type *)(uintptr_t)(table))
+static void *own_table(const void *table) {
+    void *own = NULL;
+    memcpy(&own, &table, sizeof(own)); /* a cast would drop the const in silence */
+    return own;
+}
 
 /* Numbers the categories of the rules, new ones behind those of the file. */
 static tide_status number_categories(applier *to, tide_error *error) {
@@ -60,8 +64,10 @@ static tide_status certainties_of(tide_snapshot *snapshot, const uint8_t **table
 static void set_row(applier *to, uint32_t row, bool is_birth, uint8_t category) {
     if (row > 0 && row != TIDE_LIFETIME_FOREVER &&
         (to->snapshot->events[row - 1].action == TIDE_ACTION_ALLOC) == is_birth) {
-        OWN_TABLE(tide_event, to->snapshot->events)[row - 1].category = category;
-        OWN_TABLE(uint8_t, to->snapshot->event_certainty)[row - 1] = TIDE_CERTAINTY_RULE;
+        tide_event *events = own_table(to->snapshot->events);
+        uint8_t *certainties = own_table(to->snapshot->event_certainty);
+        events[row - 1].category = category;
+        certainties[row - 1] = TIDE_CERTAINTY_RULE;
     }
 }
 
@@ -104,12 +110,10 @@ static tide_status set_state(applier *to, bool at_end) {
     }
     if (status == TIDE_OK && at_end) {
         set_blocks(&by_key, snapshot->end_segments, snapshot->n_end_segments,
-                   OWN_TABLE(tide_block_row, snapshot->end_blocks),
-                   OWN_TABLE(uint8_t, snapshot->end_block_certainty));
+                   own_table(snapshot->end_blocks), own_table(snapshot->end_block_certainty));
     } else if (status == TIDE_OK) {
         set_blocks(&by_key, snapshot->start_segments, snapshot->n_start_segments,
-                   OWN_TABLE(tide_block_row, snapshot->start_blocks),
-                   OWN_TABLE(uint8_t, snapshot->start_block_certainty));
+                   own_table(snapshot->start_blocks), own_table(snapshot->start_block_certainty));
     }
     tide_map_fini(&by_key);
     return status;
