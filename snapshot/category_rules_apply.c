@@ -26,7 +26,9 @@ static void *own_table(const void *table) {
 /* Numbers the categories of the rules, new ones behind those of the file. */
 static tide_status number_categories(applier *to, tide_error *error) {
     tide_category_list list = {.n = to->snapshot->n_own_categories};
-    memcpy(list.names, to->snapshot->own_categories, list.n * sizeof(*list.names));
+    for (size_t i = 0; i < list.n; i++) {
+        list.names[i] = to->snapshot->own_categories[i];
+    }
     bool is_used[UINT8_MAX + 1] = {false};
     for (size_t i = 0; i < to->lifetimes.n_lifetimes; i++) {
         is_used[to->rule_of[i]] = true;
