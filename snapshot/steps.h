@@ -87,6 +87,9 @@ void tide_steps_fini(tide_steps *steps);
 void tide_step_name(const tide_snapshot *snapshot, const tide_step *step, char *ret_text,
                     size_t n_room);
 
+/* The number in the list of the step that a row lies in or behind; -1: before the first. */
+int64_t tide_steps_at(const tide_steps *steps, int64_t row);
+
 /* Compares the allocated blocks after two rows, most grown first. Items that did not change are
  * included, so that the differences add up to that of the allocated bytes. The caller finishes it.
  */

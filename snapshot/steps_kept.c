@@ -45,8 +45,7 @@ static tide_status item_of(keeper *keep, const tide_lifetime *lifetime, size_t *
     return TIDE_OK;
 }
 
-/* The step that a row lies in or behind; -1: before the first. */
-static int64_t step_of(const tide_steps *steps, int64_t row) {
+int64_t tide_steps_at(const tide_steps *steps, int64_t row) {
     size_t low = 0;
     size_t high = steps->n_steps;
     while (low < high) {
@@ -63,7 +62,7 @@ static int64_t step_of(const tide_steps *steps, int64_t row) {
 static void count(keeper *keep, size_t index, const tide_lifetime *lifetime) {
     tide_kept *item = &keep->list->items[index];
     int64_t row = (int64_t)lifetime->born - 1;
-    int64_t step = step_of(keep->steps, row);
+    int64_t step = tide_steps_at(keep->steps, row);
     if (item->blocks == 0) {
         item->first_born = row;
     }

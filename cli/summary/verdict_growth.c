@@ -51,21 +51,6 @@ static measured measured_of(const tide_steps *steps) {
     return found;
 }
 
-/* The step that a row lies in or behind; SIZE_MAX: before the first. */
-static size_t step_of(const tide_steps *steps, int64_t row) {
-    size_t low = 0;
-    size_t high = steps->n_steps;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if ((int64_t)steps->steps[middle].first <= row) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low == 0 ? SIZE_MAX : low - 1;
-}
-
 static tide_status line_of(kept_lines *kept, const tide_snapshot *snapshot, uint32_t stack,
                            line **ret_line) {
     uint64_t key = tide_user_frame(snapshot, stack);
@@ -78,21 +63,21 @@ static tide_status line_of(kept_lines *kept, const tide_snapshot *snapshot, uint
         }
         kept->lines = grown;
         TIDE_TRY(tide_map_put(&kept->index_of, key, index));
-        kept->lines[kept->n_lines++] = (line){.key = key, .stack = stack, .last_step = SIZE_MAX};
+        kept->lines[kept->n_lines++] = (line){.key = key, .stack = stack};
     }
     *ret_line = &kept->lines[index];
     return TIDE_OK;
 }
 
 /* Blocks are in the order of their births. */
-static void add_block(line *to, const tide_lifetime *block, const measured *over, size_t step) {
+static void add_block(line *to, const tide_lifetime *block, const measured *over, int64_t step) {
     bool was = tide_lifetime_is_allocated(block, (int64_t)over->first->last);
     bool is = tide_lifetime_is_allocated(block, (int64_t)over->last->last);
     to->change_bytes +=
         (is ? (int64_t)block->block_bytes : 0) - (was ? (int64_t)block->block_bytes : 0);
-    if (is && step != SIZE_MAX && step != to->last_step) {
-        to->first_step = to->n_steps == 0 ? step : to->first_step;
-        to->last_step = step;
+    if (is && step >= 0 && (to->n_steps == 0 || (size_t)step != to->last_step)) {
+        to->first_step = to->n_steps == 0 ? (size_t)step : to->first_step;
+        to->last_step = (size_t)step;
         to->n_steps++;
     }
 }
@@ -106,7 +91,7 @@ static tide_status collect(kept_lines *kept, const tide_summary_view *of, const 
         if (block->device == of->device_number && counts) {
             line *to = NULL;
             TIDE_TRY(line_of(kept, of->snapshot, block->stack, &to));
-            add_block(to, block, over, step_of(steps, (int64_t)block->born - 1));
+            add_block(to, block, over, tide_steps_at(steps, (int64_t)block->born - 1));
         }
     }
     return TIDE_OK;
