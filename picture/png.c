@@ -55,11 +55,13 @@ static void draw_line(tide_raster *raster, const tide_picture_drawing *drawing,
     for (size_t i = 1; i < shape->n_points; i++) {
         const tide_picture_point *a = &drawing->points[shape->first_point + i - 1];
         const tide_picture_point *b = a + 1;
-        double n = hypot((double)(b->x - a->x), (double)(b->y - a->y));
+        double dx = (double)(b->x - a->x);
+        double dy = (double)(b->y - a->y);
+        double n = sqrt(dx * dx + dy * dy);
         double dash = shape->dash > 0 ? (double)shape->dash : n;
         size_t n_dashes = shape->dash > 0 ? (size_t)(n / (dash * DASH_AND_GAP)) + 1 : 1;
-        double x = n > 0.0 ? (double)(b->x - a->x) / n : 0.0;
-        double y = n > 0.0 ? (double)(b->y - a->y) / n : 0.0;
+        double x = n > 0.0 ? dx / n : 0.0;
+        double y = n > 0.0 ? dy / n : 0.0;
         for (size_t k = 0; k < n_dashes; k++) {
             double at = (double)k * dash * DASH_AND_GAP;
             double end = at + dash < n ? at + dash : n;
