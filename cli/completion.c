@@ -135,7 +135,8 @@ static void put_pattern(FILE *out, const char *command, const tide_option *optio
 }
 
 static void put_values(FILE *out, const char *command, const tide_option *option) {
-    if (option->kind == TIDE_OPTION_FLAG || option->kind == TIDE_OPTION_HEADING) {
+    if (option->kind == TIDE_OPTION_FLAG || option->kind == TIDE_OPTION_SHORTHAND ||
+        option->kind == TIDE_OPTION_HEADING) {
         return;
     }
     put_pattern(out, command, option);

@@ -11,11 +11,22 @@
 
 /* ---- the table ---- */
 
-/* Whether the space-separated list holds the word of n letters. */
+/* Whether n letters are the same; "_" is "-", as the names of options are often spelled in Python.
+ */
+static bool is_same_name(const char *name, const char *given, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        if (name[i] != (given[i] == '_' ? '-' : given[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Whether the space-separated list holds the name of n letters. */
 static bool list_holds(const char *list, const char *word, size_t n) {
     for (const char *at = list; at != NULL && *at != '\0';) {
         size_t n_item = strcspn(at, " ");
-        if (n_item == n && strncmp(at, word, n) == 0) {
+        if (n_item == n && is_same_name(at, word, n)) {
             return true;
         }
         at += n_item;
@@ -28,7 +39,7 @@ static const tide_option *find_option(const tide_option_table *table, const char
     for (size_t i = 0; i < table->n_options; i++) {
         const tide_option *option = &table->options[i];
         if (option->name != NULL && strlen(option->name) == n &&
-            strncmp(option->name, name, n) == 0) {
+            is_same_name(option->name, name, n)) {
             return option;
         }
         if (list_holds(option->aliases, name, n)) {
@@ -256,6 +267,8 @@ static tide_status store(const tide_option *option, const char *text, void *valu
     case TIDE_OPTION_FLAG:
         *(bool *)member = true;
         return TIDE_OK;
+    case TIDE_OPTION_SHORTHAND:
+        return TIDE_OK; /* when the whole command line is known */
     case TIDE_OPTION_TEXT:
         *(const char **)member = text;
         return TIDE_OK;
@@ -309,7 +322,7 @@ typedef struct reading {
 static tide_status take_value(reading *from, const tide_option *option, const char **text,
                               tide_error *error) {
     char name[TIDE_OPTIONS_NAME_BYTES];
-    bool takes_value = option->kind != TIDE_OPTION_FLAG;
+    bool takes_value = option->kind != TIDE_OPTION_FLAG && option->kind != TIDE_OPTION_SHORTHAND;
     if (!takes_value && *text != NULL) {
         return tide_fail(error, TIDE_INVALID, "%s takes no value, but '%.64s' was given",
                          spelling(option, name), *text);
@@ -390,6 +403,27 @@ static tide_status add_operand(const tide_option_table *table, const char *text,
     return TIDE_OK;
 }
 
+/* Sets the lists that shorthands stand for. A list with anything else in it contradicts them. */
+static tide_status apply_shorthands(const tide_option_table *table, const tide_operands *operands,
+                                    void *values, tide_error *error) {
+    for (size_t i = 0; i < table->n_options; i++) {
+        const tide_option *option = &table->options[i];
+        if (option->kind != TIDE_OPTION_SHORTHAND || !operands->is_given[i]) {
+            continue;
+        }
+        tide_option_list *list = (void *)((char *)values + option->offset);
+        if (list->n > 1 || (list->n == 1 && strcmp(list->texts[0], option->synonyms) != 0)) {
+            return tide_fail(
+                error, TIDE_INVALID,
+                "--%s means %s, but another option says %s%s: leave one of the two out",
+                option->name, option->synonyms, list->texts[0], list->n > 1 ? " and more" : "");
+        }
+        list->n = 1;
+        snprintf(list->texts[0], sizeof(list->texts[0]), "%s", option->synonyms);
+    }
+    return TIDE_OK;
+}
+
 tide_status tide_options_parse(const tide_option_table *table, int argc, char **argv, void *values,
                                tide_operands *ret_operands, tide_error *error) {
     tide_operands operands = {.n = 0};
@@ -416,6 +450,7 @@ tide_status tide_options_parse(const tide_option_table *table, int argc, char **
             TIDE_TRY(add_operand(table, argument, &operands, error));
         }
     }
+    TIDE_TRY(apply_shorthands(table, &operands, values, error));
     if (operands.n > 0 && operands.n < table->min_operands) {
         return tide_fail(error, TIDE_INVALID,
                          "%zu %s where at least %zu are needed: tidemark %s [options] %s",

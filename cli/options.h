@@ -1,9 +1,10 @@
 /* options.h - command line options by table: one table per command drives the parser, the messages
  * and the --help text.
  *
- * Accepted: --name value, --name=value, flags, one-letter options (-o value), aliases, "--" before
- * operands, and options and operands in any order. The last of several wins (but
- * TIDE_OPTION_TEXTS). An error names the option, lists what is valid and suggests the nearest.
+ * Accepted: --name value, --name=value, flags, one-letter options (-o value), aliases, "_" for "-"
+ * inside a name (--model_size), "--" before operands, and options and operands in any order. The
+ * last of several wins (but TIDE_OPTION_TEXTS). An error names the option, lists what is valid and
+ * suggests the nearest.
  */
 #ifndef TIDE_CLI_OPTIONS_H
 #define TIDE_CLI_OPTIONS_H
@@ -28,15 +29,17 @@ enum {
 
 /* What an option takes, and the type of the member of the values' struct that it is written to. */
 typedef enum tide_option_kind {
-    TIDE_OPTION_FLAG = 0, /* bool, set to true */
-    TIDE_OPTION_TEXT,     /* const char *, borrowed from argv */
-    TIDE_OPTION_TEXTS,    /* tide_option_texts: may be given several times, each adds one */
-    TIDE_OPTION_COUNT,    /* uint64_t: decimal digits */
-    TIDE_OPTION_SIZE,     /* uint64_t: bytes, as tide_bytes_parse reads them */
-    TIDE_OPTION_REAL,     /* double, finite */
-    TIDE_OPTION_CHOICE,   /* const char *, one of the choices in its first spelling */
-    TIDE_OPTION_CHOICES,  /* tide_option_list of choices, comma-separated, no value twice */
-    TIDE_OPTION_COUNTS,   /* tide_option_list of counts, comma-separated, no value twice */
+    TIDE_OPTION_FLAG = 0,  /* bool, set to true */
+    TIDE_OPTION_TEXT,      /* const char *, borrowed from argv */
+    TIDE_OPTION_TEXTS,     /* tide_option_texts: may be given several times, each adds one */
+    TIDE_OPTION_COUNT,     /* uint64_t: decimal digits */
+    TIDE_OPTION_SIZE,      /* uint64_t: bytes, as tide_bytes_parse reads them */
+    TIDE_OPTION_REAL,      /* double, finite */
+    TIDE_OPTION_CHOICE,    /* const char *, one of the choices in its first spelling */
+    TIDE_OPTION_CHOICES,   /* tide_option_list of choices, comma-separated, no value twice */
+    TIDE_OPTION_COUNTS,    /* tide_option_list of counts, comma-separated, no value twice */
+    TIDE_OPTION_SHORTHAND, /* tide_option_list: a flag that stands for one value of another option
+                            */
     TIDE_OPTION_HEADING /* not an option: `help` is a heading above the following options in --help
                          */
 } tide_option_kind;
@@ -57,12 +60,14 @@ typedef struct tide_option_texts {
 
 typedef struct tide_option {
     tide_option_kind kind;
-    const char *name;     /* without dashes: "memory-limit"; NULL for a heading */
-    const char *letter;   /* "o" for -o; NULL: none. With a letter, the name may be NULL. */
-    const char *value;    /* placeholder in --help: "SIZE"; NULL: the choices, or a flag */
-    const char *help;     /* one sentence, no full stop */
-    const char *aliases;  /* other names, space-separated; NULL: none */
-    const char *synonyms; /* of choices: "bf16=bf16-mixed", space-separated; NULL: none */
+    const char *name;    /* without dashes: "memory-limit"; NULL for a heading */
+    const char *letter;  /* "o" for -o; NULL: none. With a letter, the name may be NULL. */
+    const char *value;   /* placeholder in --help: "SIZE"; NULL: the choices, or a flag */
+    const char *help;    /* one sentence, no full stop */
+    const char *aliases; /* other names, space-separated; NULL: none */
+    /* Of choices: "bf16=bf16-mixed", space-separated; NULL: none. Of a shorthand: the value that it
+     * stands for, and any other value in the list is refused. */
+    const char *synonyms;
     /* The i-th choice, NULL past the last; of TIDE_OPTION_TEXT: a value that completion offers
      * among others that are valid. NULL: free. */
     const char *(*choice_at)(size_t i);

@@ -145,7 +145,12 @@ TIDE_NODISCARD tide_status tide_check_precision(tide_device_kind kind, tide_prec
 
 #define TIDE_OPTION_ROW_MODE(base, more)                                                           \
     TIDE_OPTION_ROW(TIDE_OPTION_CHOICES, base, modes, .name = "mode",                              \
+                    .synonyms = "fwd=forward bwd=forward-backward fwd-bwd=forward-backward",       \
                     .choice_at = tide_choice_mode, .help = "which phases a step has" more)
+
+#define TIDE_OPTION_ROW_ONLY_FORWARD(base)                                                         \
+    TIDE_OPTION_ROW(TIDE_OPTION_SHORTHAND, base, modes, .name = "only-forward",                    \
+                    .synonyms = "forward", .help = "the same as --mode forward")
 
 #define TIDE_OPTION_ROW_KEEP_GRAPH(base)                                                           \
     TIDE_OPTION_ROW(TIDE_OPTION_FLAG, base, keep_graph, .name = "keep-graph",                      \
@@ -153,8 +158,13 @@ TIDE_NODISCARD tide_status tide_check_precision(tide_device_kind kind, tide_prec
 
 #define TIDE_OPTION_ROW_PRECISION(base, text)                                                      \
     TIDE_OPTION_ROW(TIDE_OPTION_CHOICES, base, precisions, .name = "precision",                    \
-                    .synonyms = "bf16=bf16-mixed", .choice_at = tide_choice_precision,             \
-                    .help = (text))
+                    .aliases = "dtype",                                                            \
+                    .synonyms = "bf16=bf16-mixed bfloat16=bf16-mixed float32=fp32",                \
+                    .choice_at = tide_choice_precision, .help = (text))
+
+#define TIDE_OPTION_ROW_MIXED_PRECISION(base)                                                      \
+    TIDE_OPTION_ROW(TIDE_OPTION_SHORTHAND, base, precisions, .name = "mixed-precision",            \
+                    .synonyms = "bf16-mixed", .help = "the same as --precision bf16-mixed")
 
 #define TIDE_OPTION_ROW_ATTENTION(base, text)                                                      \
     TIDE_OPTION_ROW(TIDE_OPTION_CHOICES, base, attentions, .name = "attention",                    \
@@ -192,7 +202,7 @@ TIDE_NODISCARD tide_status tide_check_precision(tide_device_kind kind, tide_prec
 
 #define TIDE_OPTION_ROW_STEPS(base, more)                                                          \
     TIDE_OPTION_ROW(TIDE_OPTION_COUNT, base, steps, .name = "steps", .value = "N",                 \
-                    .aliases = "measure-steps", .help = "number of measured steps" more)
+                    .aliases = "measure-steps num-steps", .help = "number of measured steps" more)
 
 /* ---- where ---- */
 

@@ -23,6 +23,7 @@ static const char *const ATTENTIONS[] = {"flash", "naive"};
 static const char *const RECOMPUTES[] = {"none", "block"};
 static const char *const EDITIONS[] = {"2025", "2026"};
 static const char *const EMULATIONS[] = {"none", "pytorch"};
+static const char *const COMPONENTS[] = {"embedding", "attention", "ffn", "norms", "lm_head"};
 
 static const char *name_of(const char *const *names, int n, int i) {
     return i >= 0 && i < n ? names[i] : "?";
@@ -63,6 +64,10 @@ const char *tide_edition_name(int edition) {
 
 const char *tide_emulation_name(int emulation) {
     return name_of(EMULATIONS, TIDE_N_EMULATIONS, emulation);
+}
+
+const char *tide_component_name(int component) {
+    return name_of(COMPONENTS, TIDE_N_COMPONENTS, component);
 }
 
 int tide_architecture_from_name(const char *name) {
@@ -231,10 +236,31 @@ tide_status tide_model_config_check(const tide_model_config *config, tide_error 
     return TIDE_OK;
 }
 
-uint64_t tide_model_n_parameters(const tide_model_config *config) {
+uint64_t tide_model_n_component_parameters(const tide_model_config *config,
+                                           tide_model_component component) {
     uint64_t C = config->d_model;
-    uint64_t per_layer = 4 * C * C + 3 * C * config->d_ff + 2 * C;
-    return 2 * config->vocab_size * C + config->n_layers * per_layer + C;
+    uint64_t L = config->n_layers;
+    switch (component) {
+    case TIDE_COMPONENT_ATTENTION:
+        return L * 4 * C * C;
+    case TIDE_COMPONENT_FFN:
+        return L * 3 * C * config->d_ff;
+    case TIDE_COMPONENT_NORMS:
+        return (2 * L + 1) * C;
+    case TIDE_COMPONENT_EMBEDDING:
+    case TIDE_COMPONENT_HEAD:
+        return config->vocab_size * C;
+    default:
+        return 0;
+    }
+}
+
+uint64_t tide_model_n_parameters(const tide_model_config *config) {
+    uint64_t n = 0;
+    for (int i = 0; i < TIDE_N_COMPONENTS; i++) {
+        n += tide_model_n_component_parameters(config, (tide_model_component)i);
+    }
+    return n;
 }
 
 size_t tide_model_n_tensors(const tide_model_config *config) {

@@ -104,7 +104,21 @@ const char *tide_model_preset_name(size_t i);
 TIDE_NODISCARD tide_status tide_model_config_check(const tide_model_config *config,
                                                    tide_error *error);
 
-/* 2 V C + L (4 C^2 + 3 C F + 2 C) + C. The config must have passed the check. */
+/* The parts of a model that its parameters belong to. */
+typedef enum tide_model_component {
+    TIDE_COMPONENT_EMBEDDING = 0, /* token_embeddings: V C */
+    TIDE_COMPONENT_ATTENTION,     /* q, k, v and output projections: 4 C^2 a layer */
+    TIDE_COMPONENT_FFN,           /* w1, w2, w3: 3 C F a layer */
+    TIDE_COMPONENT_NORMS,         /* ln1 and ln2 of each layer, and ln_final: (2 L + 1) C */
+    TIDE_COMPONENT_HEAD,          /* lm_head: V C */
+    TIDE_N_COMPONENTS
+} tide_model_component;
+/* "embedding", "attention", "ffn", "norms", "lm_head"; "?" out of range. */
+const char *tide_component_name(int component);
+/* The parameters of one part. The config must have passed the check. */
+uint64_t tide_model_n_component_parameters(const tide_model_config *config,
+                                           tide_model_component component);
+/* Those of all parts: 2 V C + L (4 C^2 + 3 C F + 2 C) + C. */
 uint64_t tide_model_n_parameters(const tide_model_config *config);
 /* 9 L + 3. */
 size_t tide_model_n_tensors(const tide_model_config *config);

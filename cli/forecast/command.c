@@ -26,8 +26,10 @@ static const tide_option OPTIONS[] = {
     TIDE_OPTION_ROW_BATCH(RUN, "; default 4"),
     TIDE_OPTION_ROW_CONTEXT(RUN, "; default 128"),
     TIDE_OPTION_ROW_MODE(RUN, "; default train"),
+    TIDE_OPTION_ROW_ONLY_FORWARD(RUN),
     TIDE_OPTION_ROW_KEEP_GRAPH(RUN),
     TIDE_OPTION_ROW_PRECISION(RUN, "types of the numbers; bf16 means bf16-mixed; default fp32"),
+    TIDE_OPTION_ROW_MIXED_PRECISION(RUN),
     TIDE_OPTION_ROW_ATTENTION(RUN,
                               "attention operator; flash is scaled_dot_product_attention; default "
                               "naive, as in the assignment's code"),

@@ -8,8 +8,10 @@ static void fill(tide_study_options *options) {
     tide_study_fill_sizes(options, true);
 }
 
+/* Embedding and lm_head, which is not tied to it. */
 static uint64_t n_embedding(const tide_model_config *model) {
-    return 2 * (uint64_t)model->vocab_size * model->d_model;
+    return tide_model_n_component_parameters(model, TIDE_COMPONENT_EMBEDDING) +
+           tide_model_n_component_parameters(model, TIDE_COMPONENT_HEAD);
 }
 
 static void add_row(const tide_model_config *model, tide_table *table) {
@@ -25,6 +27,16 @@ static void add_row(const tide_model_config *model, tide_table *table) {
              tide_as_bytes((int64_t)(4 * n_trained)), tide_as_bytes((int64_t)(2 * n_trained)));
 }
 
+static void add_components(const tide_model_config *model, tide_table *table) {
+    double n_all = (double)tide_model_n_parameters(model);
+    for (int i = 0; i < TIDE_N_COMPONENTS; i++) {
+        uint64_t n = tide_model_n_component_parameters(model, (tide_model_component)i);
+        TIDE_ROW(table, tide_as_text(model->size), tide_as_text(tide_component_name(i)),
+                 tide_as_count((int64_t)n), tide_as_share((double)n, n_all),
+                 tide_as_bytes((int64_t)(4 * n)));
+    }
+}
+
 static tide_status report(tide_study_work *work, tide_error *error) {
     tide_conclusion_size sizes[TIDE_STUDY_MAX_CELLS];
     char conclusion[TIDE_CONCLUSION_BYTES];
@@ -38,6 +50,11 @@ static tide_status report(tide_study_work *work, tide_error *error) {
                  TIDE_NUMBER("fp32_bytes", "fp32"), TIDE_NUMBER("bf16_bytes", "bf16"),
                  TIDE_NUMBER("train_bytes", "to train"),
                  TIDE_NUMBER("train_bf16_true_bytes", "in bf16-true"));
+    tide_table *components =
+        tide_report_table(&work->report, "components", "parameters by component");
+    TIDE_COLUMNS(components, TIDE_TEXT("size", "size"), TIDE_TEXT("component", "component"),
+                 TIDE_NUMBER("parameters", "parameters"), TIDE_NUMBER("share", "share"),
+                 TIDE_NUMBER("fp32_bytes", "fp32"));
     for (size_t i = 0; i < work->n_cells; i++) {
         const tide_model_config *model = &tide_study_model(&work->cells[i])->model;
         uint64_t n_parameters = tide_model_n_parameters(model);
@@ -45,6 +62,7 @@ static tide_status report(tide_study_work *work, tide_error *error) {
             continue; /* lists that do not matter here */
         }
         add_row(model, table);
+        add_components(model, components);
         sizes[n] = (tide_conclusion_size){.n_parameters = n_parameters,
                                           .n_embedding = n_embedding(model),
                                           .train_bytes = 16 * n_parameters};

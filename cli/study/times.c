@@ -65,6 +65,62 @@ static void add_times(tide_study_work *work) {
     }
 }
 
+static double ratio_or_none(double a, double b) {
+    return a >= 0.0 && b > 0.0 ? a / b : -1.0;
+}
+
+static bool has_times(const tide_study_cell *cell) {
+    return cell->result.ms[TIDE_TIMED_STEP].mean > 0.0;
+}
+
+/* The first cell with times that is like this one in everything but what is compared. */
+static const tide_study_cell *base_of(const tide_study_work *work, tide_study_columns others,
+                                      const tide_study_cell *cell) {
+    char like[TIDE_CONCLUSION_LABEL_BYTES];
+    char label[TIDE_CONCLUSION_LABEL_BYTES];
+    tide_study_label(others, cell, like, sizeof(like));
+    for (size_t i = 0; i < work->n_run; i++) {
+        tide_study_label(others, &work->cells[i], label, sizeof(label));
+        if (strcmp(label, like) == 0 && has_times(&work->cells[i])) {
+            return &work->cells[i];
+        }
+    }
+    return cell;
+}
+
+/* How many times as many parameters and as much time each run has as the first one, and how the two
+ * phases compare in each. */
+static void add_growth(tide_study_work *work, tide_study_columns compared) {
+    const tide_study_columns varied = tide_study_columns_of(work);
+    const tide_study_table to =
+        tide_study_table_of(work, varied, "growth", "growth, each as a multiple of the first run");
+    TIDE_COLUMNS(to.table, TIDE_NUMBER("parameters", "parameters"),
+                 TIDE_NUMBER("parameters_ratio", "parameters, times"),
+                 TIDE_NUMBER("forward_ratio", "forward, times"),
+                 TIDE_NUMBER("backward_ratio", "backward, times"),
+                 TIDE_NUMBER("step_ratio", "step, times"),
+                 TIDE_NUMBER("backward_forward", "backward : forward"));
+    for (size_t i = 0; i < work->n_run; i++) {
+        const tide_study_cell *cell = &work->cells[i];
+        const tide_study_cell *base = base_of(work, varied & ~compared, cell);
+        const tide_statistics *ms = cell->result.ms;
+        const tide_statistics *base_ms = base->result.ms;
+        uint64_t n = tide_run_workload_n_parameters(&cell->config.workload);
+        uint64_t n_base = tide_run_workload_n_parameters(&base->config.workload);
+        tide_study_row_begin(&to, cell);
+        TIDE_CELLS(
+            to.table, tide_as_count((int64_t)n),
+            tide_as_ratio(ratio_or_none((double)n, (double)n_base)),
+            tide_as_ratio(
+                ratio_or_none(ms[TIDE_TIMED_FORWARD].mean, base_ms[TIDE_TIMED_FORWARD].mean)),
+            tide_as_ratio(
+                ratio_or_none(ms[TIDE_TIMED_BACKWARD].mean, base_ms[TIDE_TIMED_BACKWARD].mean)),
+            tide_as_ratio(ratio_or_none(ms[TIDE_TIMED_STEP].mean, base_ms[TIDE_TIMED_STEP].mean)),
+            tide_as_ratio(
+                ratio_or_none(ms[TIDE_TIMED_BACKWARD].mean, ms[TIDE_TIMED_FORWARD].mean)));
+    }
+}
+
 /* ---- the conclusion ---- */
 
 typedef void conclusion_of(const tide_conclusion_times *runs, size_t n,
@@ -131,15 +187,15 @@ static void say_conclusion(tide_study_work *work, tide_study_columns compared,
                     is_one_of_many ? ": " : "", text);
 }
 
-static tide_status report_times(tide_study_work *work, tide_study_columns compared,
-                                conclusion_of *conclude) {
+/* Says the conclusion about the cells with times. Groups differ in all columns except the compared
+ * ones. */
+static tide_status conclude_times(tide_study_work *work, tide_study_columns compared,
+                                  conclusion_of *conclude) {
     const tide_hostmem *mem = tide_hostmem_default();
     tide_conclusion_times *runs = tide_hostmem_zeroed(mem, work->n_cells, sizeof(*runs));
     if (runs == NULL) {
         return TIDE_NO_MEMORY;
     }
-    add_times(work);
-    /* Groups differ in all columns except the compared ones. */
     say_conclusion(work, compared, tide_study_columns_of(work) & ~compared, conclude, runs);
     mem->release(mem->ctx, runs);
     return TIDE_OK;
@@ -162,17 +218,26 @@ static tide_study_columns first_that_varies(const tide_study_work *work) {
 
 static tide_status report_end_to_end(tide_study_work *work, tide_error *error) {
     (void)error;
-    return report_times(work, first_that_varies(work), tide_conclusion_of_end_to_end);
+    add_times(work);
+    for (size_t i = 0; i < work->n_run; i++) {
+        if (has_times(&work->cells[i])) {
+            add_growth(work, first_that_varies(work));
+            break;
+        }
+    }
+    return conclude_times(work, first_that_varies(work), tide_conclusion_of_end_to_end);
 }
 
 static tide_status report_warmup(tide_study_work *work, tide_error *error) {
     (void)error;
-    return report_times(work, TIDE_STUDY_SET(TIDE_STUDY_WARMUP), tide_conclusion_of_warmup);
+    add_times(work);
+    return conclude_times(work, TIDE_STUDY_SET(TIDE_STUDY_WARMUP), tide_conclusion_of_warmup);
 }
 
 static tide_status report_precision(tide_study_work *work, tide_error *error) {
     (void)error;
-    return report_times(work, TIDE_STUDY_SET(TIDE_STUDY_PRECISION), tide_conclusion_of_precision);
+    add_times(work);
+    return conclude_times(work, TIDE_STUDY_SET(TIDE_STUDY_PRECISION), tide_conclusion_of_precision);
 }
 
 const tide_study tide_study_end_to_end = {

@@ -11,9 +11,11 @@ static const tide_option OPTIONS[] = {
     {.kind = TIDE_OPTION_HEADING, .help = "Grid: comma lists, a cell for each combination"},
     TIDE_OPTION_ROW_SIZE(GRID, "; default small"),
     TIDE_OPTION_ROW_MODE(GRID, "; default train"),
+    TIDE_OPTION_ROW_ONLY_FORWARD(GRID),
     TIDE_OPTION_ROW_CONTEXT(GRID, "; default 128"),
     TIDE_OPTION_ROW_BATCH(GRID, "; default 4"),
     TIDE_OPTION_ROW_PRECISION(GRID, "types of the numbers; bf16 means bf16-mixed; default fp32"),
+    TIDE_OPTION_ROW_MIXED_PRECISION(GRID),
     TIDE_OPTION_ROW_ATTENTION(GRID,
                               "attention operator; default flash, with --emulate pytorch naive"),
     TIDE_OPTION_ROW_RECOMPUTE(

@@ -42,6 +42,8 @@ static const tide_option OPTIONS[] = {
      offsetof(values, fruit)},
     {TIDE_OPTION_CHOICES, "fruits", NULL, NULL, "some fruit", NULL, "malus=apple pyrus=pear",
      fruit_at, offsetof(values, fruits)},
+    {TIDE_OPTION_SHORTHAND, "only-pears", NULL, NULL, "the same as --fruits pear", NULL, "pear",
+     NULL, offsetof(values, fruits)},
     {TIDE_OPTION_COUNTS, "numbers", NULL, "N,...", "counts", NULL, NULL, NULL,
      offsetof(values, numbers)},
     {TIDE_OPTION_TEXT, NULL, "o", "FILE", "a file", NULL, NULL, NULL, offsetof(values, output)},
@@ -104,6 +106,12 @@ static void alternative_spellings_are_accepted(void **state) {
     assert_true(v.count == 5);
     assert_int_equal(parse("--number 6 --number 8", &v, &operands, NULL), TIDE_OK);
     assert_true(v.count == 8); /* the last wins */
+    assert_int_equal(parse("--how_many=9", &v, &operands, NULL), TIDE_OK);
+    assert_true(v.count == 9);
+    assert_int_equal(parse("--only_pears", &v, &operands, NULL), TIDE_OK);
+    assert_int_equal(v.fruits.n, 1);
+    assert_string_equal(v.fruits.texts[0], "pear");
+    assert_int_equal(parse("--only-pears --fruits pyrus", &v, &operands, NULL), TIDE_OK);
     assert_int_equal(parse("-oout.gz", &v, &operands, NULL), TIDE_OK);
     assert_string_equal(v.output, "out.gz");
     assert_int_equal(parse("-- --flag -", &v, &operands, NULL), TIDE_OK);
@@ -123,6 +131,11 @@ static void mistakes_are_named(void **state) {
         const char *says; /* part of the message */
     } CASES[] = {
         {"--cuont 5", TIDE_INVALID, "unknown option '--cuont': did you mean --count?"},
+        {"--only-pears --fruits malus", TIDE_INVALID,
+         "--only-pears means pear, but another option says apple: leave one of the two out"},
+        {"--fruits apple,pear --only-pears", TIDE_INVALID,
+         "--only-pears means pear, but another option says apple and more"},
+        {"--only-pears=1", TIDE_INVALID, "--only-pears takes no value, but '1' was given"},
         {"--cou=5", TIDE_INVALID, "unknown option '--cou': did you mean --count?"},
         {"--xylophone", TIDE_INVALID, "unknown option '--xylophone' (valid: --flag --text"},
         {"-x", TIDE_INVALID, "unknown option '-x' (valid: --flag --text"},

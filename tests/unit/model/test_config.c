@@ -53,6 +53,24 @@ static void presets_have_their_parameter_counts(void **state) {
     assert_null(tide_model_preset_name(6));
 }
 
+/* The part of the model that a parameter of the table belongs to, by its name. */
+static tide_model_component component_of(const char *name) {
+    static const struct {
+        const char *part;
+        tide_model_component component;
+    } PARTS[] = {{"token_embeddings", TIDE_COMPONENT_EMBEDDING},
+                 {"_proj", TIDE_COMPONENT_ATTENTION},
+                 {"ffn", TIDE_COMPONENT_FFN},
+                 {"ln", TIDE_COMPONENT_NORMS},
+                 {"lm_head", TIDE_COMPONENT_HEAD}};
+    for (size_t i = 0; i < sizeof(PARTS) / sizeof(PARTS[0]); i++) {
+        if (strstr(name, PARTS[i].part) != NULL) {
+            return PARTS[i].component;
+        }
+    }
+    return TIDE_N_COMPONENTS;
+}
+
 static void the_table_sums_to_the_counts(void **state) {
     (void)state;
     const tide_hostmem *mem = tide_hostmem_default();
@@ -61,12 +79,19 @@ static void the_table_sums_to_the_counts(void **state) {
         tide_parameter *parameters = NULL;
         assert_int_equal(tide_parameters_create(mem, &config, &parameters, NULL), TIDE_OK);
         uint64_t total = 0;
+        uint64_t of_component[TIDE_N_COMPONENTS + 1] = {0};
         for (size_t i = 0; i < tide_model_n_tensors(&config); i++) {
             assert_true(parameters[i].n_elements ==
                         parameters[i].shape[0] * parameters[i].shape[1]);
             total += parameters[i].n_elements;
+            of_component[component_of(parameters[i].name)] += parameters[i].n_elements;
         }
         assert_true(total == tide_model_n_parameters(&config));
+        assert_true(of_component[TIDE_N_COMPONENTS] == 0);
+        for (int i = 0; i < TIDE_N_COMPONENTS; i++) {
+            assert_true(of_component[i] ==
+                        tide_model_n_component_parameters(&config, (tide_model_component)i));
+        }
         mem->release(mem->ctx, parameters);
     }
 }
