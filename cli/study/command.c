@@ -11,13 +11,18 @@
 #include "cli/study/internal.h"
 #include "common/nearest.h"
 #include "common/plural.h"
+#include "common/text.h"
 
 static const tide_study *const STUDIES[] = {
     &tide_study_end_to_end, &tide_study_warmup,     &tide_study_precision, &tide_study_memory,
-    &tide_study_kernels,    &tide_study_parameters, &tide_study_residuals,
+    &tide_study_kernels,    &tide_study_parameters, &tide_study_residuals, &tide_study_accumulation,
 };
 
-enum { N_STUDIES = sizeof(STUDIES) / sizeof(STUDIES[0]), DEFAULT_STEPS = 10 };
+enum {
+    N_STUDIES = sizeof(STUDIES) / sizeof(STUDIES[0]),
+    DEFAULT_STEPS = 10,
+    USED_BYTES = 256 /* room for the names of the options of a study */
+};
 
 enum { RUN = offsetof(tide_study_options, run) };
 
@@ -154,6 +159,21 @@ static void run_cells(tide_study_work *work) {
 
 /* ---- the study ---- */
 
+/* Writes "--size, --d-model and --config" for "size d-model config", and "only those of the output"
+ * for none. */
+static void name_options(const char *names, char ret_text[USED_BYTES]) {
+    tide_text to = tide_text_in(ret_text, USED_BYTES);
+    while (*names != '\0') {
+        size_t n = strcspn(names, " ");
+        bool is_last = names[n] == '\0';
+        tide_text_add_item(&to, is_last ? " and " : ", ", "--%.*s", (int)n, names);
+        names += is_last ? n : n + 1;
+    }
+    if (ret_text[0] == '\0') {
+        tide_text_add(&to, "only the options of the output");
+    }
+}
+
 /* TIDE_INVALID names an option that the study does not use. NULL: no study is named, and they are
  * listed. */
 static tide_status check_used(const tide_study *study, const tide_operands *operands,
@@ -166,18 +186,20 @@ static tide_status check_used(const tide_study *study, const tide_operands *oper
                                "--%s needs the name of a study: tidemark study lists them",
                                other->name);
     }
-    const tide_option *other =
-        study->kind != TIDE_STUDY_NOT_RUN
-            ? NULL
-            : tide_options_find_unused(
-                  &TABLE, operands,
-                  "size d-model layers heads d-ff vocab config " TIDE_REPORT_OPTIONS);
-    return other == NULL
-               ? TIDE_OK
-               : tide_fail(error, TIDE_INVALID,
-                           "--%s has no effect on study %s, which runs nothing: it takes --size, "
-                           "--d-model, --layers, --heads, --d-ff, --vocab and --config",
-                           other->name, study->name);
+    if (study->takes == NULL) {
+        return TIDE_OK;
+    }
+    char used[USED_BYTES];
+    (void)snprintf(used, sizeof(used), "%s " TIDE_REPORT_OPTIONS, study->takes);
+    const tide_option *other = tide_options_find_unused(&TABLE, operands, used);
+    if (other == NULL) {
+        return TIDE_OK;
+    }
+    char taken[USED_BYTES];
+    name_options(study->takes, taken);
+    return tide_fail(error, TIDE_INVALID,
+                     "--%s has no effect on study %s, which runs nothing: it takes %s", other->name,
+                     study->name, taken);
 }
 
 /* Fills in what the command line leaves open. */

@@ -53,10 +53,12 @@ struct tide_study {
     const char *summary;  /* the question, one line */
     const char *device;   /* default of --device */
     tide_study_kind kind; /* how its cells are run */
-    bool takes_warmups;   /* several values of --warmup, each a cell */
-    bool traces_kernels;  /* only if the device is a GPU */
-    bool needs_backward;  /* no mode forward */
-    bool needs_times;     /* no virtual device */
+    const char *takes;  /* names of the options it uses beside those of the report, space-separated;
+                           NULL: all */
+    bool takes_warmups; /* several values of --warmup, each a cell */
+    bool traces_kernels; /* only if the device is a GPU */
+    bool needs_backward; /* no mode forward */
+    bool needs_times;    /* no virtual device */
     /* Fills the lists that were not given. */
     void (*fill)(tide_study_options *options);
     /* Writes tables and conclusion into the report, after the cells have been run. */
@@ -69,6 +71,7 @@ extern const tide_study tide_study_precision;
 extern const tide_study tide_study_memory;
 extern const tide_study tide_study_kernels;
 extern const tide_study tide_study_parameters;
+extern const tide_study tide_study_accumulation;
 extern const tide_study tide_study_residuals;
 
 /* ---- for fill ---- */

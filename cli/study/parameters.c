@@ -82,6 +82,7 @@ const tide_study tide_study_parameters = {
     .summary = "how many parameters each size has, and the bytes of them and of their training",
     .device = "virtual",
     .kind = TIDE_STUDY_NOT_RUN,
+    .takes = "size d-model layers heads d-ff vocab config",
     .fill = fill,
     .report = report,
 };

@@ -83,6 +83,7 @@ virtual="--device virtual --steps 3"
     report top run.log
     report study
     report study parameters --size small
+    report study accumulation
     report study residuals --size small --context 64
     report study memory --size small --context 64
     report study memory --size small,medium --context 64,128 --batch 1,2 --attention flash,naive --mode train

@@ -4,6 +4,8 @@ run
 run parameters
 run parameters --d-model 64 --layers 2 --heads 2 --d-ff 128 --vocab 100 --format csv
 run residuals
+run accumulation
+run accumulation --size small
 run residuals --size small,medium --attention naive --recompute none,block --precision bf16-true --context 64 --format csv
 run memory --size small --context 128,256 --attention naive --precision fp32,bf16-true
 run memory --size small --context 128 --format json
