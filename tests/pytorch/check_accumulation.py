@@ -6,8 +6,10 @@ those of the same small model on a virtual card.
 
 import argparse
 import json
+import os
 import subprocess
 import sys
+import tempfile
 
 import torch
 
@@ -62,8 +64,12 @@ def print_types():
 
 
 def types_on_a_virtual_card(tidemark):
-    command = [tidemark, "run", "--device", "virtual:h100-80", "--", sys.executable, "-B", __file__, "--types"]
-    printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    tidemark = os.path.abspath(tidemark)
+    with tempfile.TemporaryDirectory() as folder:
+        snapshot = os.path.join(folder, "types.json.gz")
+        command = [tidemark, "run", "--device", "virtual:h100-80", "-o", snapshot]
+        command += ["--", sys.executable, "-B", os.path.abspath(__file__), "--types"]
+        printed = subprocess.run(command, check=True, capture_output=True, text=True, cwd=folder).stdout
     line = next(line for line in printed.splitlines() if line.startswith("types: "))
     return json.loads(line.removeprefix("types: "))
 
