@@ -244,9 +244,7 @@ bool tide_report_item_is_printed(const tide_report_item *item, const char *table
     return table == NULL || (item->table != NULL && strcmp(item->table->key, table) == 0);
 }
 
-/* The key of the i-th table; NULL past the last. */
-static const char *table_at(const void *ctx, size_t i) {
-    const tide_report *report = ctx;
+const char *tide_report_table_key(const tide_report *report, size_t i) {
     for (const tide_report_item *item = report->first; item != NULL; item = item->next) {
         if (item->table != NULL && item->table == tide_report_find(report, item->table->key) &&
             i-- == 0) {
@@ -254,6 +252,19 @@ static const char *table_at(const void *ctx, size_t i) {
         }
     }
     return NULL;
+}
+
+const char *tide_report_sentence(const tide_report *report, const char *key, size_t i) {
+    for (const tide_report_item *item = report->first; item != NULL; item = item->next) {
+        if (item->text != NULL && strcmp(item->key, key) == 0 && i-- == 0) {
+            return item->text;
+        }
+    }
+    return NULL;
+}
+
+static const char *table_at(const void *ctx, size_t i) {
+    return tide_report_table_key(ctx, i);
 }
 
 tide_status tide_report_print(const tide_report *report, tide_format format, FILE *out, FILE *notes,

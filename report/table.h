@@ -209,6 +209,10 @@ void tide_table_cells_of(tide_table *table, const tide_field *fields, size_t n, 
                      sizeof((const tide_cell[]){__VA_ARGS__}) / sizeof(tide_cell))
 #define TIDE_ROW(table, ...) (tide_table_row_begin(table), TIDE_CELLS(table, __VA_ARGS__))
 
+/* The i-th key among those of the tables, and the i-th sentence of that key; NULL past the last. */
+const char *tide_report_table_key(const tide_report *report, size_t i);
+const char *tide_report_sentence(const tide_report *report, const char *key, size_t i);
+
 /* Prints the report. With CSV, `out` gets one table, and `notes` the sentences and the names of the
  * other tables, each behind "tidemark COMMAND: ". TIDE_NO_MEMORY when the report is incomplete, and
  * TIDE_INVALID when it has no table of the name that the format asks for: then nothing is printed.

@@ -14,13 +14,13 @@
 #include "common/text.h"
 
 static const tide_study *const STUDIES[] = {
-    &tide_study_end_to_end, &tide_study_warmup,     &tide_study_precision, &tide_study_memory,
-    &tide_study_kernels,    &tide_study_parameters, &tide_study_residuals, &tide_study_accumulation,
+    &tide_study_end_to_end, &tide_study_warmup,       &tide_study_precision,
+    &tide_study_memory,     &tide_study_kernels,      &tide_study_parameters,
+    &tide_study_residuals,  &tide_study_accumulation, &tide_study_assignment,
 };
 
 enum {
     N_STUDIES = sizeof(STUDIES) / sizeof(STUDIES[0]),
-    DEFAULT_STEPS = 10,
     USED_BYTES = 256 /* room for the names of the options of a study */
 };
 
@@ -48,6 +48,9 @@ static const tide_option OPTIONS[] = {
      NULL, NULL, AT(warmups)},
     TIDE_OPTION_ROW_STEPS(RUN, ""),
     {.kind = TIDE_OPTION_HEADING, .help = "Output"},
+    {TIDE_OPTION_TEXT, "output", "o", "FOLDER",
+     "of study assignment: the new or empty folder for its files; default assignment", NULL, NULL,
+     NULL, AT(run.output)},
     TIDE_REPORT_ROWS(AT(run.report)),
 };
 
@@ -90,73 +93,6 @@ static int list_studies(tide_format format) {
     return tide_cli_end("study", status, &error, TIDE_EXIT_SUCCESS);
 }
 
-/* ---- the cells ---- */
-
-static size_t n_warmups(const tide_study_options *options) {
-    return options->warmups.n > 0 ? options->warmups.n : 1;
-}
-
-static tide_status configure_cell(tide_study_work *work, size_t number, tide_error *error) {
-    const tide_study_options *options = work->options;
-    tide_study_cell *cell = &work->cells[number];
-    size_t warmup = number % n_warmups(options);
-    tide_run_result_init(&cell->result);
-    TIDE_TRY(tide_run_options_configure(&options->run, number / n_warmups(options), work->device,
-                                        &cell->config, error));
-    tide_workload_config *model = &cell->config.workload.of.model;
-    if (options->warmups.n > 0) {
-        model->warmup_steps = (size_t)options->warmups.counts[warmup];
-    }
-    model->trace_kernels = work->study->traces_kernels && work->kind == TIDE_DEVICE_CUDA;
-    model->times_all_scopes = work->study->traces_kernels;
-    cell->config.recording.is_on = work->study->kind == TIDE_STUDY_RECORDED;
-    cell->config.recording.keeps_snapshot = work->study->kind == TIDE_STUDY_RECORDED;
-    tide_run_workload_name(&cell->config.workload, cell->name);
-    return TIDE_OK;
-}
-
-static tide_status configure_cells(tide_study_work *work, tide_error *error) {
-    work->n_cells = tide_run_options_n_runs(&work->options->run) * n_warmups(work->options);
-    if (work->n_cells > TIDE_STUDY_MAX_CELLS) {
-        return tide_fail(error, TIDE_LIMIT,
-                         "the study has %zu runs, more than the limit of %d: shorten the lists",
-                         work->n_cells, (int)TIDE_STUDY_MAX_CELLS);
-    }
-    work->cells = tide_hostmem_zeroed(tide_hostmem_default(), work->n_cells, sizeof(*work->cells));
-    if (work->cells == NULL) {
-        size_t n_wanted = work->n_cells;
-        work->n_cells = 0;
-        return tide_fail(error, TIDE_NO_MEMORY, "no host memory for %zu %s", n_wanted,
-                         tide_plural(n_wanted, "run", "runs"));
-    }
-    for (size_t i = 0; i < work->n_cells; i++) {
-        TIDE_TRY(configure_cell(work, i, error));
-    }
-    return TIDE_OK;
-}
-
-static void run_cell(const tide_study_work *work, tide_study_cell *cell) {
-    const tide_run_hooks hooks = {.shall_stop = tide_interrupt_shall_stop};
-    if (work->study->kind == TIDE_STUDY_RECORDED) {
-        tide_run_here(&cell->config, &hooks, &cell->result);
-    } else {
-        tide_run_in_subprocess(&cell->config, &hooks, NULL, &cell->result);
-    }
-}
-
-static void run_cells(tide_study_work *work) {
-    tide_progress progress;
-    tide_progress_begin(&progress, work->study->name);
-    for (; work->n_run < work->n_cells && tide_interrupt_signal() == 0; work->n_run++) {
-        tide_progress_update(&progress, work->n_run, work->n_cells);
-        run_cell(work, &work->cells[work->n_run]);
-        if (work->cells[work->n_run].result.outcome == TIDE_OUTCOME_STOPPED) {
-            break;
-        }
-    }
-    tide_progress_end(&progress);
-}
-
 /* ---- the study ---- */
 
 /* Writes "--size, --d-model and --config" for "size d-model config", and "only those of the output"
@@ -187,7 +123,12 @@ static tide_status check_used(const tide_study *study, const tide_operands *oper
                                other->name);
     }
     if (study->takes == NULL) {
-        return TIDE_OK;
+        return !tide_options_is_given(&TABLE, operands, "output")
+                   ? TIDE_OK
+                   : tide_fail(error, TIDE_INVALID,
+                               "-o: study %s writes no files; print it to one: tidemark study %s > "
+                               "FILE",
+                               study->name, study->name);
     }
     char used[USED_BYTES];
     (void)snprintf(used, sizeof(used), "%s " TIDE_REPORT_OPTIONS, study->takes);
@@ -197,68 +138,8 @@ static tide_status check_used(const tide_study *study, const tide_operands *oper
     }
     char taken[USED_BYTES];
     name_options(study->takes, taken);
-    return tide_fail(error, TIDE_INVALID,
-                     "--%s has no effect on study %s, which runs nothing: it takes %s", other->name,
-                     study->name, taken);
-}
-
-/* Fills in what the command line leaves open. */
-static void fill(const tide_study *study, tide_study_options *options) {
-    tide_run_options *run = &options->run;
-    study->fill(options);
-    run->device = run->device != NULL ? run->device : study->device;
-    run->seed = run->seed != TIDE_NOT_GIVEN ? run->seed : 0;
-    run->steps = run->steps != TIDE_NOT_GIVEN ? run->steps : DEFAULT_STEPS;
-}
-
-static tide_status check(const tide_study *study, const tide_study_options *options,
-                         tide_error *error) {
-    if (options->warmups.n > 1 && !study->takes_warmups) {
-        return tide_fail(error, TIDE_INVALID,
-                         "--warmup: study %s takes one value; use study warmup to compare several",
-                         study->name);
-    }
-    for (size_t i = 0; i < options->warmups.n; i++) {
-        if (options->warmups.counts[i] > TIDE_RUN_MAX_STEPS) {
-            return tide_fail(error, TIDE_LIMIT, "--warmup may be at most %d",
-                             (int)TIDE_RUN_MAX_STEPS);
-        }
-    }
-    for (size_t i = 0; study->needs_backward && i < options->run.modes.n; i++) {
-        if (strcmp(options->run.modes.texts[i], tide_mode_name(TIDE_FORWARD)) == 0) {
-            return tide_fail(error, TIDE_INVALID,
-                             "--mode forward: study %s is about backward, which that mode does not "
-                             "run; use forward-backward or train",
-                             study->name);
-        }
-    }
-    return tide_run_options_check(&options->run, error);
-}
-
-static tide_status make(tide_study_work *work, tide_error *error) {
-    const char *device = work->options->run.device;
-    if (work->study->kind != TIDE_STUDY_NOT_RUN) {
-        TIDE_TRY(tide_pick_device("study", device, work->device, &work->kind, error));
-    }
-    if (work->study->needs_times && work->kind == TIDE_DEVICE_VIRTUAL) {
-        return tide_fail(error, TIDE_INVALID,
-                         "--device %s computes nothing, so nothing takes time there: study %s "
-                         "needs cpu or cuda",
-                         work->device, work->study->name);
-    }
-    TIDE_TRY(configure_cells(work, error));
-    if (work->study->kind != TIDE_STUDY_NOT_RUN) {
-        tide_interrupt_begin(
-            "tidemark study: stopping; finished runs are still reported; Ctrl-C again "
-            "ends at once\n");
-        run_cells(work);
-        tide_study_say_setting(work);
-    }
-    TIDE_TRY(work->study->report(work, error));
-    if (work->study->kind != TIDE_STUDY_NOT_RUN) {
-        tide_study_say_failures(work);
-    }
-    return TIDE_OK;
+    return tide_fail(error, TIDE_INVALID, "--%s has no effect on study %s: it takes %s",
+                     other->name, study->name, taken);
 }
 
 /* Says on stderr which runs an interruption left out. */
@@ -269,28 +150,6 @@ static void tell_missing(const tide_study_work *work) {
                       "tidemark sweep keeps its rows in a file and continues with --resume",
                       work->n_cells - work->n_run, work->n_cells);
     }
-}
-
-/* 1 if a run failed, 3 if one did not fit. A run that the device cannot compute is no failure. */
-static int exit_status_of(const tide_study_work *work) {
-    int status = TIDE_EXIT_SUCCESS;
-    if (tide_interrupt_signal() != 0) {
-        return TIDE_EXIT_SIGNAL + tide_interrupt_signal();
-    }
-    for (size_t i = 0; i < work->n_run; i++) {
-        switch (work->cells[i].result.outcome) {
-        case TIDE_OUTCOME_COMPLETED:
-        case TIDE_OUTCOME_UNSUPPORTED:
-            break;
-        case TIDE_OUTCOME_OOM:
-        case TIDE_OUTCOME_NO_HOST:
-            status = TIDE_EXIT_DEVICE_OOM;
-            break;
-        default:
-            return TIDE_EXIT_FAILURE;
-        }
-    }
-    return status;
 }
 
 static int64_t n_completed(const tide_study_work *work) {
@@ -304,28 +163,21 @@ static int64_t n_completed(const tide_study_work *work) {
 static int run_study(const tide_study *study, tide_study_options *options,
                      const tide_operands *operands, tide_format format) {
     tide_error error = {""};
-    tide_study_work work = {.study = study, .options = options};
-    tide_report_init(&work.report, "study");
+    tide_study_work work = {.study = study};
     tide_status status = check_used(study, operands, &error);
-    if (status == TIDE_OK) {
-        fill(study, options);
-        status = check(study, options, &error);
+    if (status != TIDE_OK) {
+        return tide_cli_fail("study", status, &error);
     }
-    if (status == TIDE_OK) {
-        status = make(&work, &error);
-    }
+    status = tide_study_make(study, options, &work, &error);
     if (status == TIDE_OK) {
         tide_report_figure_count(&work.report, "runs", (int64_t)work.n_cells);
         tide_report_figure_count(&work.report, "completed_runs", n_completed(&work));
     }
     status = tide_report_end(&work.report, status, format, &error);
     tell_missing(&work);
-    int exit_status = status == TIDE_OK ? tide_cli_finish("study", exit_status_of(&work))
+    int exit_status = status == TIDE_OK ? tide_cli_finish("study", tide_study_exit_status(&work))
                                         : tide_cli_refuse("study", status, &error);
-    for (size_t i = 0; i < work.n_cells; i++) {
-        tide_run_result_fini(&work.cells[i].result);
-    }
-    tide_hostmem_default()->release(tide_hostmem_default()->ctx, work.cells);
+    tide_study_work_fini(&work);
     return exit_status;
 }
 

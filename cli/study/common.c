@@ -50,6 +50,13 @@ const tide_workload_config *tide_study_model(const tide_study_cell *cell) {
     return tide_run_workload_model(&cell->config.workload);
 }
 
+uint32_t tide_study_step_of(const tide_snapshot *snapshot, uint32_t scope) {
+    while (scope != TIDE_NONE && snapshot->scopes[scope].kind != TIDE_SCOPE_STEP) {
+        scope = snapshot->scopes[scope].parent;
+    }
+    return scope;
+}
+
 /* ---- columns ---- */
 
 #define COLUMN(key, kind, member, list, before, after)                                             \

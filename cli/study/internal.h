@@ -38,6 +38,7 @@ typedef struct tide_study_work {
     tide_study_cell *cells;            /* owned, n_cells */
     size_t n_cells;                    /* of the grid */
     size_t n_run;                      /* cells that were run; fewer after an interruption */
+    int parts_status;                  /* of the studies it is made of; 0: none went wrong */
     tide_report report;                /* tables and sentences */
 } tide_study_work;
 
@@ -56,9 +57,10 @@ struct tide_study {
     const char *takes;  /* names of the options it uses beside those of the report, space-separated;
                            NULL: all */
     bool takes_warmups; /* several values of --warmup, each a cell */
-    bool traces_kernels; /* only if the device is a GPU */
-    bool needs_backward; /* no mode forward */
-    bool needs_times;    /* no virtual device */
+    bool traces_kernels;    /* only if the device is a GPU */
+    bool needs_backward;    /* no mode forward */
+    bool needs_times;       /* no virtual device */
+    bool is_made_of_others; /* it has no cells, and its parts fill in the options themselves */
     /* Fills the lists that were not given. */
     void (*fill)(tide_study_options *options);
     /* Writes tables and conclusion into the report, after the cells have been run. */
@@ -72,7 +74,20 @@ extern const tide_study tide_study_memory;
 extern const tide_study tide_study_kernels;
 extern const tide_study tide_study_parameters;
 extern const tide_study tide_study_accumulation;
+extern const tide_study tide_study_assignment;
 extern const tide_study tide_study_residuals;
+
+/* ---- making one ---- */
+
+/* Fills in what `options` leaves open, runs the cells, and writes the report. `options` must
+ * outlive the work. In any case the caller ends the report, and then releases the rest with fini.
+ */
+TIDE_NODISCARD tide_status tide_study_make(const tide_study *study, tide_study_options *options,
+                                           tide_study_work *ret_work, tide_error *error);
+void tide_study_work_fini(tide_study_work *work);
+/* 1 if a run failed, 3 if one did not fit, 128 and the signal's number after an interruption. A run
+ * that the device cannot compute is no failure. */
+int tide_study_exit_status(const tide_study_work *work);
 
 /* ---- for fill ---- */
 
@@ -87,6 +102,9 @@ void tide_study_fill_size(tide_study_options *options, const char *size);
 
 /* The model of a cell. Studies are about our own model only. */
 const tide_workload_config *tide_study_model(const tide_study_cell *cell);
+
+/* The step that a scope lies in, as the index of its scope; TIDE_NONE: none. */
+uint32_t tide_study_step_of(const tide_snapshot *snapshot, uint32_t scope);
 
 /* The columns that may distinguish the cells of a grid; they stand before a table's own. */
 typedef enum tide_study_column {
@@ -127,5 +145,30 @@ void tide_study_row_begin(const tide_study_table *to, const tide_study_cell *cel
 void tide_study_say_setting(tide_study_work *work);
 /* Names the cells that did not complete, each with its reason. */
 void tide_study_say_failures(tide_study_work *work);
+
+/* ---- the files of study assignment ---- */
+
+/* A part of the assignment, as its page shows it. All borrowed. */
+typedef struct tide_study_answer {
+    const char *name;            /* of its files: "end-to-end" */
+    const char *asks;            /* the question */
+    const char *command;         /* makes the same tables */
+    const tide_report *report;   /* NULL: it was not made */
+    const char *reason;          /* why it was not made */
+    const char *const *pictures; /* names of files in the folder; n_pictures */
+    size_t n_pictures;
+} tide_study_answer;
+
+/* Makes the folder, or takes one that is empty. TIDE_INVALID: it holds files, and nothing of the
+ * user's is overwritten. */
+TIDE_NODISCARD tide_status tide_study_folder_open(const char *folder, tide_error *error);
+/* Writes NAME.md and NAME.tex with everything, and NAME.TABLE.csv for each table. */
+TIDE_NODISCARD tide_status tide_study_write_tables(const char *folder,
+                                                   const tide_study_answer *answer,
+                                                   tide_error *error);
+/* Writes README.md: each question with command, answer and files. */
+TIDE_NODISCARD tide_status tide_study_write_page(const char *folder, const char *device,
+                                                 const tide_study_answer *answers, size_t n,
+                                                 tide_error *error);
 
 #endif

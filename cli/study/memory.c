@@ -54,14 +54,6 @@ static void append_item(char *list, size_t n_room, const char *item) {
     }
 }
 
-/* TIDE_NONE: none. */
-static uint32_t step_of(const tide_snapshot *snapshot, uint32_t scope) {
-    while (scope != TIDE_NONE && snapshot->scopes[scope].kind != TIDE_SCOPE_STEP) {
-        scope = snapshot->scopes[scope].parent;
-    }
-    return scope;
-}
-
 static void consider(const tide_snapshot *snapshot, const tide_event *event, bool is_first_step,
                      largest *found) {
     char origin[NAMES_BYTES];
@@ -86,7 +78,7 @@ static void find_largest(const tide_snapshot *snapshot, largest found[TIDE_N_CAT
     memset(found, 0, TIDE_N_CATEGORIES * sizeof(found[0]));
     for (size_t i = 0; i < snapshot->n_events; i++) {
         const tide_event *event = &snapshot->events[i];
-        uint32_t step = step_of(snapshot, event->scope);
+        uint32_t step = tide_study_step_of(snapshot, event->scope);
         if (event->action != TIDE_ACTION_ALLOC || event->category >= TIDE_N_CATEGORIES ||
             step == TIDE_NONE) {
             continue;

@@ -129,12 +129,18 @@ static tide_status find_kept(const tide_snapshot *snapshot, const tide_lifetimes
     return TIDE_OK;
 }
 
-/* Counts what the block's backward makes and releases. */
+/* Counts what the block's backward makes and releases, in the first step: later ones repeat it. */
 static void follow_backward(const tide_snapshot *snapshot, block *of) {
+    uint32_t first_step = TIDE_NONE;
     for (size_t i = 0; i < snapshot->n_events; i++) {
         const tide_event *event = &snapshot->events[i];
         if (!lies_in(snapshot, event->scope, "backward", of->layer)) {
             continue;
+        }
+        uint32_t step = tide_study_step_of(snapshot, event->scope);
+        first_step = first_step == TIDE_NONE ? step : first_step;
+        if (step != first_step) {
+            break;
         }
         int64_t bytes = (int64_t)event->requested_bytes;
         if (event->action == TIDE_ACTION_ALLOC) {

@@ -84,6 +84,7 @@ virtual="--device virtual --steps 3"
     report study
     report study parameters --size small
     report study accumulation
+    report study assignment --size small --context 64 -o "$scratch/assignment"
     report study residuals --size small --context 64
     report study memory --size small --context 64
     report study memory --size small,medium --context 64,128 --batch 1,2 --attention flash,naive --mode train

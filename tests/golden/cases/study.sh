@@ -11,6 +11,8 @@ run memory --size small --context 128,256 --attention naive --precision fp32,bf1
 run memory --size small --context 128 --format json
 # A run that does not fit becomes a row with the reason.
 run memory --size 2.7B,small --mode train --context 128 --precision fp32 --memory-limit 4GiB
+# The gradients are those of one step.
+run residuals --size small --context 64 --precision fp32 --steps 3 --table gradients --format csv
 # The command refuses requests that make no sense.
 run memori
 run memory parameters
