@@ -31,6 +31,10 @@ extern "C" {
 typedef struct tide_cache tide_cache;
 
 #define TIDE_UNLIMITED SIZE_MAX
+
+/* How the text of a mark ends that stands behind a segment of which bytes lie in the host's memory
+ * (tide_device_spill). */
+#define TIDE_CACHE_SPILL_MARK "lie in the host's memory: the card had no room"
 enum { TIDE_N_ROUNDUP_INTERVALS = 16 }; /* [1,2) MiB, [2,4) MiB, ... from 64 GiB on */
 
 /* Every effective constant of the algorithm. */

@@ -281,6 +281,10 @@ uint64_t tide_cache_limit_left(const tide_cache *cache);
 /* Bytes that could still be bought now: what the device has free, or less under the memory limit.
  */
 uint64_t tide_cache_buyable_bytes(tide_cache *cache);
+/* Called after the row of bytes that were bought: a mark, if some of them lie in the host's memory
+ * (tide_device_spill). `before`: the device's figures before the purchase. */
+void tide_cache_mark_spill(tide_cache *cache, uint64_t address, const tide_device_spill *before,
+                           const tide_note *note);
 
 /* expandable.c. Whether the settings allow expandable segments on the device, if they ask for
  * them: TIDE_UNSUPPORTED or TIDE_INVALID, with the reason. */

@@ -249,6 +249,8 @@ static tide_status map_block(tide_cache *cache, tide_cache_block *block, uint64_
     if (n_bytes > tide_cache_limit_left(cache)) {
         return TIDE_DEVICE_OOM; /* the limit refuses; the device is not asked */
     }
+    tide_device_spill before;
+    tide_device_get_spill(cache->device, &before);
     tide_status status =
         tide_device_map(cache->device, address, (size_t)n_bytes, granule_bytes, error);
     if (status != TIDE_OK) {
@@ -260,6 +262,7 @@ static tide_status map_block(tide_cache *cache, tide_cache_block *block, uint64_
     cache->stats.num_device_alloc++;
     tide_cache_note_mapped(cache, block, n_bytes);
     record_range(cache, range, address, n_bytes, TIDE_ACTION_SEGMENT_MAP, note);
+    tide_cache_mark_spill(cache, address, &before, note);
     return TIDE_OK;
 }
 

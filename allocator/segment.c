@@ -1,6 +1,9 @@
 /* segment.c - where a block comes from: the ladder from the cached block to the last attempt
  * to buy, and the ways in which segments go back to the device. */
 #include "allocator/cache_internal.h"
+
+#include <stdio.h>
+
 #include "common/bytes.h"
 
 static bool collects_garbage(const tide_cache *cache) {
@@ -24,6 +27,10 @@ uint64_t tide_cache_buyable_bytes(tide_cache *cache) {
     if (tide_device_memory_info(cache->device, &free_bytes, &total_bytes, NULL) != TIDE_OK) {
         free_bytes = UINT64_MAX; /* not known */
     }
+    tide_device_spill spill;
+    tide_device_get_spill(cache->device, &spill);
+    uint64_t in_host = spill.limit_bytes - spill.now_bytes;
+    free_bytes = in_host > free_bytes ? in_host : free_bytes; /* no segment lies in both */
     uint64_t left = tide_cache_limit_left(cache);
     return left < free_bytes ? left : free_bytes;
 }
@@ -39,6 +46,25 @@ static void record_segment(tide_cache *cache, const tide_cache_segment *segment,
                                                        .action = (uint8_t)action,
                                                        .category = TIDE_UNKNOWN,
                                                        .stream = segment->stream_number});
+}
+
+void tide_cache_mark_spill(tide_cache *cache, uint64_t address, const tide_device_spill *before,
+                           const tide_note *note) {
+    char text[96];
+    tide_device_spill now;
+    tide_device_get_spill(cache->device, &now);
+    if (now.now_bytes == before->now_bytes || cache->recorder == NULL) {
+        return;
+    }
+    (void)snprintf(text, sizeof(text), "%llu bytes of it %s",
+                   (unsigned long long)(now.now_bytes - before->now_bytes), TIDE_CACHE_SPILL_MARK);
+    tide_recorder_append(cache->recorder,
+                         (tide_event){.address = address,
+                                      .stack = note->stack,
+                                      .scope = note->scope,
+                                      .name = tide_recorder_intern(cache->recorder, text),
+                                      .action = TIDE_ACTION_MARK,
+                                      .category = TIDE_UNKNOWN});
 }
 
 /* The smallest sufficient free block of the stream, the lowest address on ties. There is one
@@ -115,6 +141,8 @@ static tide_status buy(tide_cache *cache, const tide_cache_request *request,
         return tide_cache_grow(cache, request, ret_block, error);
     }
     uint64_t address = 0;
+    tide_device_spill before;
+    tide_device_get_spill(cache->device, &before);
     tide_status status = tide_device_alloc(cache->device, total_bytes, &address, error);
     if (status != TIDE_OK) {
         if (status != TIDE_DEVICE_OOM) {
@@ -126,6 +154,7 @@ static tide_status buy(tide_cache *cache, const tide_cache_request *request,
     *ret_block =
         tide_cache_enter_segment(cache, address, total_bytes, request->stream, request->pool);
     record_segment(cache, (*ret_block)->segment, TIDE_ACTION_SEGMENT_ALLOC, &request->note);
+    tide_cache_mark_spill(cache, address, &before, &request->note);
     return TIDE_OK;
 }
 

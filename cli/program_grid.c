@@ -237,6 +237,7 @@ void tide_program_configure(const tide_program_grid *grid, size_t cell,
     tide_run_config_init(ret_config);
     ret_config->limits.device = grid->cards[cell];
     ret_config->limits.memory_limit_bytes = grid->memory_limit_bytes;
+    ret_config->limits.spill_bytes = grid->spill_bytes;
     ret_config->workload.kind = TIDE_RUN_PROGRAM;
     tide_run_program *program = &ret_config->workload.of.program;
     *program = (tide_run_program){.command = grid->command,

@@ -41,6 +41,7 @@ typedef struct tide_program_grid {
     uint64_t n_steps; /* 0: each run goes to its end, or as far as the options say */
     tide_program_options options;
     uint64_t memory_limit_bytes; /* of each card; TIDE_RUN_UNLIMITED: what it has */
+    uint64_t spill_bytes;        /* of each card, in the host's memory; 0: none */
 } tide_program_grid;
 
 /* The number of arguments before "--", which are the command's own. */

@@ -138,6 +138,7 @@ tide_status tide_run_options_configure(const tide_run_options *options, size_t n
     tide_run_config_init(ret_config);
     ret_config->limits.device = device;
     ret_config->limits.memory_limit_bytes = options->memory_limit_bytes;
+    ret_config->limits.spill_bytes = options->spill_bytes;
     ret_config->limits.alloc_conf = options->alloc_conf;
     ret_config->recording.strip_private = options->strip_private;
     configure_names(options, &chosen, workload);

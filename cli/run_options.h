@@ -40,6 +40,7 @@ typedef struct tide_run_options {
     const char *edition;         /* 2025, 2026; NULL: the default; only with emulate pytorch */
     const char *device;          /* "auto", or what tide_device_open takes */
     uint64_t memory_limit_bytes; /* TIDE_RUN_UNLIMITED: none */
+    uint64_t spill_bytes;        /* 0: nothing lies in the host's memory */
     const char *alloc_conf;      /* NULL: none */
     double clip_grad_norm;       /* 0: no clipping */
     uint64_t seed;               /* of parameters, tokens and targets */
@@ -214,6 +215,11 @@ TIDE_NODISCARD tide_status tide_check_precision(tide_device_kind kind, tide_prec
 #define TIDE_OPTION_ROW_MEMORY_LIMIT(base, more)                                                   \
     TIDE_OPTION_ROW(TIDE_OPTION_SIZE, base, memory_limit_bytes, .name = "memory-limit",            \
                     .value = "SIZE", .help = "limit of the reserved bytes, such as 24GiB" more)
+
+#define TIDE_OPTION_ROW_SPILL(base)                                                                \
+    TIDE_OPTION_ROW(TIDE_OPTION_SIZE, base, spill_bytes, .name = "spill", .value = "SIZE",         \
+                    .help = "on a virtual card: so much more lies in the host's memory once the "  \
+                            "card is full, as Windows' driver does it; default 0")
 
 #define TIDE_OPTION_ROW_ALLOC_CONF(base)                                                           \
     TIDE_OPTION_ROW(                                                                               \

@@ -43,6 +43,8 @@ typedef struct tide_run_device {
     uint64_t n_refused;          /* allocations that did not fit */
     uint64_t refused_bytes;      /* the last of them */
     uint64_t n_contexts;         /* that were ever made */
+    uint64_t spill_bytes;        /* given out beyond total_bytes, in the host's memory; 0: none */
+    uint64_t n_spilled;          /* allocations at which more than total_bytes was in use */
 } tide_run_device;
 
 /* A process that made a context. */

@@ -36,6 +36,12 @@ static tide_status unknown_spec(const char *spec, tide_error *error) {
 
 tide_status tide_device_open(const char *spec, const tide_device_options *options,
                              tide_device **ret_device, tide_error *error) {
+    if (options != NULL && options->spill_bytes != 0 && strncmp(spec, "virtual", 7) != 0) {
+        return tide_fail(error, TIDE_INVALID,
+                         "the device %.64s: only on a virtual card is it modelled that segments "
+                         "lie in the host's memory",
+                         spec);
+    }
     if (strcmp(spec, "cpu") == 0) {
         return tide_device_cpu_open(options, ret_device, error);
     }
@@ -76,6 +82,13 @@ tide_status tide_device_release(tide_device *device, uint64_t address, tide_erro
 tide_status tide_device_memory_info(tide_device *device, uint64_t *ret_free_bytes,
                                     uint64_t *ret_total_bytes, tide_error *error) {
     return device->table->memory_info(device, ret_free_bytes, ret_total_bytes, error);
+}
+
+void tide_device_get_spill(tide_device *device, tide_device_spill *ret_spill) {
+    *ret_spill = (tide_device_spill){.limit_bytes = 0};
+    if (device->table->get_spill != NULL) {
+        device->table->get_spill(device, ret_spill);
+    }
 }
 
 void *tide_device_pointer(tide_device *device, uint64_t address) {

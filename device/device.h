@@ -68,7 +68,17 @@ typedef struct tide_device_options {
     const tide_hostmem *mem; /* NULL: tide_hostmem_default(); borrowed, outlives the device */
     uint64_t capacity_bytes; /* cpu, virtual: capacity; 0: the card's, the host's free memory, or
                                 unlimited */
+    uint64_t spill_bytes;    /* virtual with a capacity: further bytes, which lie in the host's
+                                memory once the card has no room (as Windows' driver does); 0: none.
+                                TIDE_INVALID on any other device */
 } tide_device_options;
+
+/* What lies in the host's memory because the card had no room for it. */
+typedef struct tide_device_spill {
+    uint64_t limit_bytes; /* the option's; 0: nothing may, and the other figures are 0 */
+    uint64_t now_bytes, peak_bytes;
+    uint64_t n_pieces; /* segments, and granules that were mapped, that were ever put there */
+} tide_device_spill;
 
 /* Opens "cpu", "virtual", "virtual:CARD", "cuda" or "cuda:N". TIDE_DEVICE_ABSENT when it is not
  * there (the message says why, and what would work), TIDE_INVALID for an unknown spec (the message
@@ -115,6 +125,10 @@ TIDE_NODISCARD tide_status tide_device_unmap(tide_device *device, uint64_t addre
 /* Free and total bytes as the device sees them now; UINT64_MAX both when unlimited. */
 TIDE_NODISCARD tide_status tide_device_memory_info(tide_device *device, uint64_t *ret_free_bytes,
                                                    uint64_t *ret_total_bytes, tide_error *error);
+
+/* A segment, or a mapped granule, lies in the host as a whole, and stays there until it is
+ * released, whatever becomes free on the card meanwhile. memory_info tells of the card alone. */
+void tide_device_get_spill(tide_device *device, tide_device_spill *ret_spill);
 
 /* The pointer with which code reaches the byte at `address`: a host pointer on cpu, the address
  * itself on cuda, and also on virtual, where it must never be dereferenced. Valid as long as the

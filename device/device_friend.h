@@ -16,6 +16,8 @@ typedef struct tide_device_table {
     tide_status (*release)(tide_device *device, uint64_t address, tide_error *error);
     tide_status (*memory_info)(tide_device *device, uint64_t *ret_free_bytes,
                                uint64_t *ret_total_bytes, tide_error *error);
+    /* NULL: nothing ever lies in the host. */
+    void (*get_spill)(tide_device *device, tide_device_spill *ret_spill);
     void *(*pointer)(tide_device *device, uint64_t address);
     tide_status (*copy)(tide_device *device, void *dst, const void *src, size_t n_bytes,
                         tide_copy_direction direction, tide_stream stream, tide_error *error);

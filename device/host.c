@@ -20,7 +20,9 @@ tide_status tide_device_host_create(const tide_device_table *table,
                          "and libraries: ask for more",
                          (unsigned long long)total_bytes, (unsigned long long)context_bytes);
     }
-    if (total_bytes != UINT64_MAX && total_bytes > INT64_MAX) {
+    if (total_bytes != UINT64_MAX &&
+        (total_bytes > INT64_MAX ||
+         (options != NULL && options->spill_bytes > INT64_MAX - total_bytes))) {
         return tide_fail(error, TIDE_LIMIT, "a capacity of %llu bytes is beyond 2^63 - 1",
                          (unsigned long long)total_bytes);
     }
@@ -28,11 +30,14 @@ tide_status tide_device_host_create(const tide_device_table *table,
     if (host == NULL) {
         return tide_fail(error, TIDE_NO_MEMORY, "no host memory for the device %s", info->spec);
     }
+    uint64_t spill_bytes = options != NULL ? options->spill_bytes : 0;
+    uint64_t card_bytes = total_bytes == UINT64_MAX ? UINT64_MAX : total_bytes - context_bytes;
     host->base = (tide_device){.table = table, .mem = mem, .info = *info};
     host->base.info.total_bytes = total_bytes == UINT64_MAX ? -1 : (int64_t)total_bytes;
     host->context_bytes = total_bytes == UINT64_MAX ? 0 : context_bytes;
+    tide_spill_init(&host->spill, mem, card_bytes, spill_bytes);
     tide_address_space_init(&host->space, mem,
-                            total_bytes == UINT64_MAX ? UINT64_MAX : total_bytes - context_bytes);
+                            card_bytes == UINT64_MAX ? UINT64_MAX : card_bytes + spill_bytes);
     if (pthread_mutex_init(&host->lock, NULL) != 0) {
         mem->release(mem->ctx, host);
         return tide_fail(error, TIDE_NO_MEMORY, "no lock for the device %s", info->spec);
@@ -45,6 +50,7 @@ void tide_device_host_destroy(tide_device_host *host) {
     const tide_hostmem *mem = host->base.mem;
     pthread_mutex_destroy(&host->lock);
     tide_address_space_fini(&host->space);
+    tide_spill_fini(&host->spill);
     mem->release(mem->ctx, host);
 }
 
@@ -53,7 +59,9 @@ tide_status tide_device_host_memory_info(tide_device *device, uint64_t *ret_free
     (void)error;
     tide_device_host *host = (tide_device_host *)device;
     pthread_mutex_lock(&host->lock);
-    *ret_free_bytes = tide_address_space_free_bytes(&host->space);
+    *ret_free_bytes = host->spill.now.limit_bytes > 0
+                          ? host->spill.card_bytes - host->spill.card_used_bytes
+                          : tide_address_space_free_bytes(&host->space);
     pthread_mutex_unlock(&host->lock);
     *ret_total_bytes =
         device->info.total_bytes < 0 ? UINT64_MAX : (uint64_t)device->info.total_bytes;

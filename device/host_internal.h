@@ -9,12 +9,14 @@
 
 #include "device/address_space.h"
 #include "device/device_friend.h"
+#include "device/spill.h"
 
 typedef struct tide_device_host {
     tide_device base;         /* first, so that a tide_device * is a tide_device_host * */
-    pthread_mutex_t lock;     /* guards space and last_stream */
-    tide_address_space space; /* live segments */
+    pthread_mutex_t lock;     /* guards space, spill and last_stream */
+    tide_address_space space; /* live segments; its capacity is the card's and the host's */
     uint64_t context_bytes;   /* subtracted from the capacity */
+    tide_spill spill;         /* virtual: what of the segments lies in the host */
     tide_stream last_stream;  /* newest handle made; streams count 1, 2, 3, ... */
     unsigned char *pool;      /* cpu: the host's memory behind TIDE_DEVICE_BASE_ADDRESS, owned;
                                  virtual: NULL */

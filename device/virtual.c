@@ -13,7 +13,18 @@ static tide_status virtual_alloc(tide_device *device, size_t n_bytes, uint64_t *
                                  tide_error *error) {
     tide_device_host *host = (tide_device_host *)device;
     pthread_mutex_lock(&host->lock);
-    tide_status status = tide_address_space_take(&host->space, n_bytes, ret_address, error);
+    uint64_t address = 0;
+    tide_status status = tide_address_space_take(&host->space, n_bytes, &address, error);
+    if (status == TIDE_OK) {
+        status = tide_spill_put(&host->spill, address,
+                                tide_address_space_find(&host->space, address), error);
+        if (status != TIDE_OK) {
+            (void)!tide_address_space_give_back(&host->space, address, NULL);
+        }
+    }
+    if (status == TIDE_OK) {
+        *ret_address = address;
+    }
     pthread_mutex_unlock(&host->lock);
     return status;
 }
@@ -21,17 +32,39 @@ static tide_status virtual_alloc(tide_device *device, size_t n_bytes, uint64_t *
 static tide_status virtual_release(tide_device *device, uint64_t address, tide_error *error) {
     tide_device_host *host = (tide_device_host *)device;
     pthread_mutex_lock(&host->lock);
+    uint64_t n_bytes = tide_address_space_find(&host->space, address);
     tide_status status = tide_address_space_give_back(&host->space, address, error);
+    if (status == TIDE_OK) {
+        tide_spill_take_back(&host->spill, address, n_bytes);
+    }
     pthread_mutex_unlock(&host->lock);
     return status;
 }
 
+/* Finds a place for each granule of what was just mapped; on failure nothing is mapped. */
+static tide_status put_granules(tide_device_host *host, uint64_t address, size_t n_bytes,
+                                size_t granule_bytes, tide_error *error) {
+    for (size_t at = 0; at < n_bytes; at += granule_bytes) {
+        tide_status status = tide_spill_put(&host->spill, address + at, granule_bytes, error);
+        if (status != TIDE_OK) {
+            for (size_t i = 0; i < at; i += granule_bytes) {
+                tide_spill_take_back(&host->spill, address + i, granule_bytes);
+            }
+            (void)!tide_address_space_unmap(&host->space, address, n_bytes, NULL);
+            return status;
+        }
+    }
+    return TIDE_OK;
+}
+
 static tide_status virtual_map(tide_device *device, uint64_t address, size_t n_bytes,
                                size_t granule_bytes, tide_error *error) {
-    (void)granule_bytes;
     tide_device_host *host = (tide_device_host *)device;
     pthread_mutex_lock(&host->lock);
     tide_status status = tide_address_space_map(&host->space, address, n_bytes, error);
+    if (status == TIDE_OK) {
+        status = put_granules(host, address, n_bytes, granule_bytes, error);
+    }
     pthread_mutex_unlock(&host->lock);
     return status;
 }
@@ -41,8 +74,18 @@ static tide_status virtual_unmap(tide_device *device, uint64_t address, size_t g
     tide_device_host *host = (tide_device_host *)device;
     pthread_mutex_lock(&host->lock);
     tide_status status = tide_address_space_unmap(&host->space, address, granule_bytes, error);
+    if (status == TIDE_OK) {
+        tide_spill_take_back(&host->spill, address, granule_bytes);
+    }
     pthread_mutex_unlock(&host->lock);
     return status;
+}
+
+static void virtual_get_spill(tide_device *device, tide_device_spill *ret_spill) {
+    tide_device_host *host = (tide_device_host *)device;
+    pthread_mutex_lock(&host->lock);
+    *ret_spill = host->spill.now;
+    pthread_mutex_unlock(&host->lock);
 }
 
 static void *virtual_pointer(tide_device *device, uint64_t address) {
@@ -81,6 +124,7 @@ static const tide_device_table VIRTUAL_TABLE = {
     .close = virtual_close,
     .alloc = virtual_alloc,
     .release = virtual_release,
+    .get_spill = virtual_get_spill,
     .pointer = virtual_pointer,
     .copy = virtual_copy,
     .set = virtual_set,
@@ -131,6 +175,12 @@ tide_status tide_device_virtual_open(const char *card_name, const tide_device_op
     }
     if (options != NULL && options->capacity_bytes != 0) {
         total_bytes = options->capacity_bytes;
+    }
+    if (total_bytes == UINT64_MAX && options != NULL && options->spill_bytes != 0) {
+        return tide_fail(error, TIDE_INVALID,
+                         "the device %s has no end, so that nothing lies in the host's memory: "
+                         "name a card, such as virtual:rtx4060",
+                         info.spec);
     }
     tide_device_host *host = NULL;
     TIDE_TRY(tide_device_host_create(&VIRTUAL_TABLE, options, &info, total_bytes, &host, error));

@@ -146,6 +146,7 @@ static void add_card(builder *to, const tide_launch *launch, const tide_launch_c
     set(to, "TIDEMARK_VALUES", config->values);
     set(to, "TIDEMARK_STREAMS", config->streams);
     set_number(to, "TIDEMARK_VIRTUAL_MEMORY", config->memory_bytes);
+    set_number(to, "TIDEMARK_VIRTUAL_SPILL", config->spill_bytes);
     set_number(to, "TIDEMARK_NCCL_BYTES", config->nccl_bytes);
     snprintf(text, sizeof(text), "%s/lib", launch->folder);
     join(to, "LD_LIBRARY_PATH", text, NULL);

@@ -40,6 +40,7 @@ typedef struct tide_launch_config {
     const char *cards;      /* of device/cards.h, joined by "+": "h100-80+h100-80"; NULL: those of
                                this machine */
     uint64_t memory_bytes;  /* of each card; 0: what the table says */
+    uint64_t spill_bytes;   /* of each card: further bytes in the host's memory; 0: none */
     uint64_t n_steps;    /* the program ends after so many steps of its optimizer; 0: it does not */
     uint64_t n_calls;    /* the same for calls of its outermost module */
     const char *values;  /* "auto", "zero", "shadow": what reads of small tensors give */

@@ -15,6 +15,10 @@ static const tide_stated_peak PEAKS[] = {
     {"NVIDIA L40S", 91.6e12, 183e12, 362.05e12, "NVIDIA L40S data sheet, dense"},
     {"NVIDIA GeForce RTX 4090", 82.6e12, 82.6e12, 165.2e12,
      "NVIDIA Ada architecture white paper, dense"},
+    /* NVIDIA's tables have fp32 only. The clock of the board gives the others: tf32 as fp32 and
+     * bf16 twice that, as on every card of Ada's white paper. */
+    {"NVIDIA GeForce RTX 4060", 15.1e12, 15.1e12, 30.2e12,
+     "a published table of the card's specifications, dense"},
     {"NVIDIA GeForce RTX 3090", 35.6e12, 35.6e12, 71e12,
      "NVIDIA GA102 architecture white paper, dense"},
     {"Tesla V100-SXM2", 15.7e12, -1.0, -1.0, "NVIDIA's figures for the V100, SXM2"},

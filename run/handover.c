@@ -15,6 +15,7 @@ static const tide_json_field FIELDS[] = {
     LIMITS("device", TIDE_JSON_FIELD_BORROWED, device),
     LIMITS("memory_limit", TIDE_JSON_FIELD_COUNT, memory_limit_bytes),
     LIMITS("alloc_conf", TIDE_JSON_FIELD_BORROWED, alloc_conf),
+    LIMITS("spill", TIDE_JSON_FIELD_COUNT, spill_bytes),
     LIMITS("ignores_device", TIDE_JSON_FIELD_FLAG, ignores_device),
     RECORDING("records", TIDE_JSON_FIELD_FLAG, is_on),
     RECORDING("log_bytes", TIDE_JSON_FIELD_COUNT, recorder.log_bytes),

@@ -23,7 +23,10 @@ tide_status tide_run_limits_cache(const tide_run_limits *limits, tide_cache_conf
 
 tide_status tide_run_limits_open(const tide_run_limits *limits, tide_device **ret_device,
                                  tide_error *error) {
-    const tide_device_options options = {.capacity_bytes = limits->ignores_device ? UINT64_MAX : 0};
+    const tide_device_options options = {
+        .capacity_bytes = limits->ignores_device ? UINT64_MAX : 0,
+        .spill_bytes = limits->ignores_device ? 0 : limits->spill_bytes,
+    };
     return tide_device_open(limits->device, &options, ret_device, error);
 }
 
@@ -35,6 +38,7 @@ static tide_status look_at(tide_device *device, const tide_run_limits *limits, u
     uint64_t total_bytes = 0;
     TIDE_TRY(tide_run_limits_cache(limits, &config, error));
     TIDE_TRY(tide_device_memory_info(device, &free_bytes, &total_bytes, error));
+    free_bytes += free_bytes == UINT64_MAX ? 0 : limits->spill_bytes; /* opening has checked it */
     /* The cache itself knows which is lower: the limit in bytes or the one as a fraction. */
     TIDE_TRY(tide_cache_create(device, NULL, &config, &cache, error));
     size_t limit_bytes = tide_cache_get_config(cache)->memory_limit_bytes;

@@ -20,8 +20,9 @@ typedef struct tide_run_limits {
     const char *device;          /* borrowed: what tide_device_open takes; never "auto" */
     uint64_t memory_limit_bytes; /* limit of the reserved bytes; TIDE_RUN_UNLIMITED: none */
     const char *alloc_conf;      /* borrowed; settings added to $TIDEMARK_ALLOC_CONF; NULL: none */
-    bool ignores_device;         /* on the virtual device: neither its capacity nor a fraction of it
-                                    bounds the run; only memory_limit_bytes does */
+    uint64_t spill_bytes; /* on a virtual card: further bytes in the host's memory; 0: none */
+    bool ignores_device;  /* on the virtual device: neither its capacity nor a fraction of it
+                             bounds the run; only memory_limit_bytes does */
 } tide_run_limits;
 
 /* The settings of a cache within these limits: the environment's, then alloc_conf, then the memory
@@ -33,8 +34,9 @@ TIDE_NODISCARD tide_status tide_run_limits_cache(const tide_run_limits *limits,
 TIDE_NODISCARD tide_status tide_run_limits_open(const tide_run_limits *limits,
                                                 tide_device **ret_device, tide_error *error);
 
-/* The bytes that a cache may reserve there: the device's total without context and libraries, or
- * the memory limit if that is lower; UINT64_MAX: no bound. `ret_info` may be NULL. */
+/* The bytes that a cache may reserve there: the device's total without context and libraries and
+ * what may lie in the host's memory, or the memory limit if that is lower; UINT64_MAX: no bound.
+ * `ret_info` may be NULL. */
 TIDE_NODISCARD tide_status tide_run_limits_usable(const tide_run_limits *limits,
                                                   uint64_t *ret_usable_bytes,
                                                   tide_device_info *ret_info, tide_error *error);

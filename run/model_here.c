@@ -9,6 +9,17 @@
 #include "model/peak.h"
 #include "run/run_internal.h"
 
+/* Notes the first step in which a segment was put into the host's memory, which is looked for
+ * before the first step (n_done SIZE_MAX) and after each. */
+static void note_spill(tide_run_session *session, size_t n_done) {
+    tide_device_spill spill;
+    tide_device_get_spill(session->device, &spill);
+    if (spill.n_pieces > 0 && !session->has_spilled) {
+        session->has_spilled = true;
+        session->spill_step = n_done == SIZE_MAX ? -1 : (int64_t)n_done - 1;
+    }
+}
+
 /* Reports the progress. A run that is asked to stop ends after its current step, because the
  * recorder's tables are complete only there. */
 static bool go_on(void *ctx, size_t n_done, size_t n_total) {
@@ -17,6 +28,7 @@ static bool go_on(void *ctx, size_t n_done, size_t n_total) {
     if (session->stage == TIDE_RUN_STAGE_STEPS) {
         session->result->n_steps_done = n_done;
         session->result->n_steps = n_total;
+        note_spill(session, n_done);
     }
     if (hooks->progress != NULL) {
         hooks->progress(hooks->ctx, session->stage, n_done, n_total);
@@ -163,18 +175,30 @@ static tide_status take_snapshot(tide_run_session *session, tide_error *error) {
 static tide_status work(tide_run_session *session, tide_error *error) {
     TIDE_TRY(tide_workload_create(&session->model, session->cache, session->recorder,
                                   &session->workload, error));
+    note_spill(session, SIZE_MAX);
     return tide_workload_run(session->workload, &session->timed, error);
 }
 
 static void read_peaks(tide_run_session *session) {
     tide_run_result *result = session->result;
     tide_cache_stats stats;
+    tide_device_spill spill;
+    tide_device_get_spill(session->device, &spill);
     tide_cache_get_stats(session->cache, &stats);
     result->memory =
         (tide_run_memory){.requested_peak_bytes = stats.requested_bytes[TIDE_POOL_ALL].peak,
                           .allocated_peak_bytes = stats.allocated_bytes[TIDE_POOL_ALL].peak,
                           .reserved_peak_bytes = stats.reserved_bytes[TIDE_POOL_ALL].peak,
-                          .n_retries = (int64_t)stats.num_alloc_retries};
+                          .n_retries = (int64_t)stats.num_alloc_retries,
+                          .spill_peak_bytes = -1,
+                          .n_spilled = -1,
+                          .spill_step = -1};
+    if (spill.limit_bytes > 0) {
+        note_spill(session, result->n_steps_done + 1); /* the step that found no room */
+        result->memory.spill_peak_bytes = (int64_t)spill.peak_bytes;
+        result->memory.n_spilled = (int64_t)spill.n_pieces;
+        result->memory.spill_step = session->has_spilled ? session->spill_step : -1;
+    }
     result->device_used_bytes = used_bytes(session->device);
 }
 

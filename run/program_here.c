@@ -64,6 +64,7 @@ static tide_status launch(program_run *run, char **arguments, tide_error *error)
     if (limits->memory_limit_bytes != TIDE_RUN_UNLIMITED) {
         run->launching.memory_bytes = limits->memory_limit_bytes;
     }
+    run->launching.spill_bytes = limits->spill_bytes;
     take_options(&run->config->workload.of.program, &run->launching);
     run->launching.output = "/dev/null";
     run->launching.errors = path;
@@ -173,7 +174,7 @@ static int64_t margin_of(const program_run *run) {
     const tide_run_device *device = &run->left.devices[run->device % TIDE_RUN_DEVICES];
     tide_card card;
     if (device->total_bytes > 0) {
-        return (int64_t)(device->total_bytes - device->peak_bytes);
+        return (int64_t)(device->total_bytes + device->spill_bytes - device->peak_bytes);
     }
     if (!tide_launch_card(run->cards, run->device, &card)) {
         return -1;

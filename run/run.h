@@ -104,12 +104,16 @@ typedef struct tide_run_hooks {
 typedef struct tide_run_memory {
     int64_t requested_peak_bytes, allocated_peak_bytes, reserved_peak_bytes;
     int64_t n_retries; /* how often the cache gave back all its segments and tried again */
+    /* With limits.spill_bytes only: the most that lay in the host's memory, how many segments (or
+     * granules of expandable ones) were put there, and the first step, from 0 and warm-up included,
+     * in which one was; spill_step is -1 also if it was before the first step. */
+    int64_t spill_peak_bytes, n_spilled, spill_step;
 } tide_run_memory;
 /* Of a run that nothing is known of: each figure is -1. */
 #define TIDE_RUN_MEMORY_UNKNOWN                                                                    \
     {                                                                                              \
         .requested_peak_bytes = -1, .allocated_peak_bytes = -1, .reserved_peak_bytes = -1,         \
-        .n_retries = -1                                                                            \
+        .n_retries = -1, .spill_peak_bytes = -1, .n_spilled = -1, .spill_step = -1                 \
     }
 
 /* What is known of a command of the user's; -1: unknown. */

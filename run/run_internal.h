@@ -54,6 +54,8 @@ typedef struct tide_run_session {
     tide_dumper *dumper;         /* owned; NULL: no snapshots while it runs */
     tide_snapshot_run described; /* for the dumper: the description of the running run */
     tide_run_stage stage;
+    bool has_spilled;   /* a segment was put into the host's memory */
+    int64_t spill_step; /* of tide_run_memory, once one was */
 } tide_run_session;
 
 /* Runs our own model and fills in the result, except for the parts that tide_run_here fills in for

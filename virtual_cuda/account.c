@@ -206,7 +206,8 @@ static bool take_slot(void) {
 /* Changes what this process and its device have in use; the lock is held. */
 static bool take(int device, uint64_t n_bytes, uint64_t context_bytes) {
     int number = tide_vc_card_of(device)->number;
-    uint64_t capacity = tide_vc_card_of(device)->total_bytes;
+    uint64_t total = tide_vc_card_of(device)->total_bytes;
+    uint64_t capacity = total + tide_vc_card_of(device)->spill_bytes;
     tide_run_device *of = &all->devices[number];
     /* A peak must not count what a process had that is gone. */
     if (of->used_bytes + n_bytes > of->peak_bytes || of->used_bytes > capacity ||
@@ -221,6 +222,7 @@ static bool take(int device, uint64_t n_bytes, uint64_t context_bytes) {
     tide_run_process *own = &all->processes[own_slot];
     own->used_bytes[number] += n_bytes;
     own->context_bytes[number] += context_bytes;
+    of->n_spilled += of->used_bytes + n_bytes > total ? 1 : 0;
     of->used_bytes += n_bytes;
     of->context_bytes += context_bytes;
     if (own->used_bytes[number] > own->peak_bytes[number]) {
@@ -252,6 +254,7 @@ static int make_context(int device) {
     }
     tide_run_device *of = &all->devices[card->number];
     of->total_bytes = card->total_bytes;
+    of->spill_bytes = card->spill_bytes;
     if (!take(device, card->context_bytes, card->context_bytes)) {
         return TIDE_VC_MEMORY;
     }

@@ -46,12 +46,14 @@ static tide_vc_card card_of(const tide_card *card, uint64_t total_bytes) {
     };
 }
 
-static uint64_t bytes_of(const char *text) {
+static uint64_t bytes_of(const char *name, const char *text) {
     char *end = NULL;
     errno = 0;
     uint64_t n_bytes = strtoull(text, &end, 10);
     if (text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0 || n_bytes == 0) {
-        refuse("TIDEMARK_VIRTUAL_MEMORY is no number of bytes", text);
+        char why[NAME_BYTES];
+        (void)snprintf(why, sizeof(why), "%s is no number of bytes", name);
+        refuse(why, text);
     }
     return n_bytes;
 }
@@ -59,7 +61,9 @@ static uint64_t bytes_of(const char *text) {
 static void read_machine(void) {
     const char *names = tide_setting("TIDEMARK_VIRTUAL_CARDS");
     const char *memory = tide_setting("TIDEMARK_VIRTUAL_MEMORY");
-    uint64_t total_bytes = memory != NULL ? bytes_of(memory) : 0;
+    const char *spill = tide_setting("TIDEMARK_VIRTUAL_SPILL");
+    uint64_t total_bytes = memory != NULL ? bytes_of("TIDEMARK_VIRTUAL_MEMORY", memory) : 0;
+    uint64_t spill_bytes = spill != NULL ? bytes_of("TIDEMARK_VIRTUAL_SPILL", spill) : 0;
     (void)tide_vc_runtime_major(); /* ends the program where it is not served */
     names = names != NULL && names[0] != '\0' ? names : "h100-80";
     for (const char *at = names; *at != '\0';) {
@@ -74,6 +78,9 @@ static void read_machine(void) {
             refuse("TIDEMARK_VIRTUAL_CARDS names no card of the table", name);
         }
         here.cards[here.n_cards] = card_of(card, total_bytes);
+        /* Bounded, so that it can be added to the card's bytes. */
+        here.cards[here.n_cards].spill_bytes =
+            spill_bytes < UINT64_MAX / 4 ? spill_bytes : UINT64_MAX / 4;
         here.cards[here.n_cards].number = here.n_cards;
         here.n_cards++;
         at += n + (at[n] == '+');

@@ -6,6 +6,7 @@
  *
  *   TIDEMARK_VIRTUAL_CARDS   cards as device/card_text.h has them, joined by "+": "h100-80+h100-80"
  *   TIDEMARK_VIRTUAL_MEMORY  bytes of each card, instead of the table's; absent: the table's
+ *   TIDEMARK_VIRTUAL_SPILL   further bytes of each card that lie in the host's memory; absent: none
  *   CUDA_VISIBLE_DEVICES     as CUDA reads it: which cards the process sees, and in what order
  */
 #ifndef TIDE_VIRTUAL_CUDA_MACHINE_H
@@ -24,6 +25,7 @@ typedef struct tide_vc_card {
     const tide_card *card;      /* valid as long as the process */
     const tide_card_chip *chip; /* static */
     uint64_t total_bytes;       /* as the runtime reports it */
+    uint64_t spill_bytes;       /* given out beyond them, in the host's memory */
     uint64_t context_bytes;     /* taken by context and libraries; 0: none, or not measured */
     int major, minor;           /* compute capability */
     int number; /* on the machine, where device numbers are those that are visible */

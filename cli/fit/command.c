@@ -25,6 +25,7 @@ static const tide_option OPTIONS[] = {
         TEXTS, "device", "virtual[:CARD]", tide_choice_virtual_device, AT(devices),
         "card that the run must fit; may be given several times; tidemark devices lists the cards"),
     TIDE_OPTION_ROW_MEMORY_LIMIT(RUN, "; without a card it is the only limit"),
+    TIDE_OPTION_ROW_SPILL(RUN),
     TIDE_OPTION_ROW_ALLOC_CONF(RUN),
     {.kind = TIDE_OPTION_HEADING, .help = "Model"},
     TIDE_OPTION_ROW_SIZE(RUN, "; default small"),

@@ -27,7 +27,8 @@ static tide_status check_options(const tide_fit_options *options, const tide_opt
                                  const tide_operands *operands, tide_error *error) {
     const tide_option *other = tide_options_find_unused(
         table, operands,
-        "vary device memory-limit multiple-of steps " TIDE_PROGRAM_OPTIONS " " TIDE_REPORT_OPTIONS);
+        "vary device memory-limit spill multiple-of steps " TIDE_PROGRAM_OPTIONS
+        " " TIDE_REPORT_OPTIONS);
     if (other != NULL) {
         return tide_fail(error, TIDE_INVALID,
                          "--%s is about tidemark's own model, and a command stands behind --: "
@@ -60,6 +61,7 @@ static tide_status read_grid(const tide_fit_options *options, const tide_option_
                                     error));
     grid->sets[0].values.n = 1;
     grid->memory_limit_bytes = options->run.memory_limit_bytes;
+    grid->spill_bytes = options->run.spill_bytes;
     TIDE_TRY(tide_program_take_options(grid, &options->program,
                                        tide_options_is_given(table, operands, "steps"),
                                        options->run.steps, error));

@@ -6,6 +6,7 @@
 #include "cli/report_options.h"
 #include "cli/fit/internal.h"
 #include "cli/beside.h"
+#include "cli/spill_words.h"
 #include "common/bytes.h"
 #include "common/plural.h"
 #include "snapshot/implementation.h"
@@ -67,10 +68,15 @@ static void say_limits(const tide_fit_row *row, tide_report *report) {
                         device->spec, device->name, usable, total, limited);
         return;
     }
+    uint64_t spill_bytes = row->question.config.limits.spill_bytes;
+    const char *more = spill_bytes == 0
+                           ? ""
+                           : tide_report_text(report, " and %s of the host's memory",
+                                              tide_report_bytes(report, countable(spill_bytes)));
     tide_report_say(report, "limits",
-                    "%s (%s): %s usable of %s, %s less for context and libraries%s", device->spec,
-                    device->name, usable, total, tide_report_bytes(report, device->context_bytes),
-                    limited);
+                    "%s (%s): %s usable of %s%s, %s less for context and libraries%s", device->spec,
+                    device->name, usable, total, more,
+                    tide_report_bytes(report, device->context_bytes), limited);
 }
 
 static void say_all_limits(const tide_fit_row *rows, size_t n_rows, tide_report *report) {
@@ -173,6 +179,12 @@ static void say_reply(const tide_fit_row *row, const tide_fit_reply *reply, bool
     }
     if (is_only) {
         say_doubts(row, reply, report);
+        if (reply->answer.value != 0) {
+            const char *name = tide_report_text(report, "%s at %s", name_reply(report, row, reply),
+                                                value_phrase(report, row, reply->answer.value));
+            tide_say_spill(report, name, &reply->question.config.limits, &reply->answer.memory,
+                           NULL);
+        }
     }
 }
 

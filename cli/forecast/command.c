@@ -39,6 +39,7 @@ static const tide_option OPTIONS[] = {
                    "card that the step must fit; tidemark devices lists the cards; default "
                    "virtual, which has no limit"),
     TIDE_OPTION_ROW_MEMORY_LIMIT(RUN, "; without a card it is the only limit"),
+    TIDE_OPTION_ROW_SPILL(RUN),
     TIDE_OPTION_ROW_ALLOC_CONF(RUN),
     {.kind = TIDE_OPTION_HEADING, .help = "Output"},
     TIDE_OPTION(FLAG, "details", NULL, AT(details),

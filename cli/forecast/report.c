@@ -6,6 +6,7 @@
 #include "cli/forecast/internal.h"
 #include "cli/report_options.h"
 #include "cli/snapshot_words.h"
+#include "cli/spill_words.h"
 #include "common/text.h"
 
 enum { N_CATEGORIES_SAID = 3, PART_BYTES = 512, TIMES_BYTES = 32 };
@@ -171,6 +172,7 @@ tide_status tide_forecast_print(const tide_forecast *f, tide_format format, bool
     tide_report_init(&report, "forecast");
     add_figures(f, &report);
     say_line(f, &report);
+    tide_say_spill(&report, NULL, &f->config.limits, &f->memory, NULL);
     if (details || format.kind != TIDE_FORMAT_TEXT || format.table != NULL) {
         add_changes(f, &report);
         tide_report_categories(&report, "alive at the peak, by category", f->peak.peak);

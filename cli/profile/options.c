@@ -48,6 +48,7 @@ static const tide_option OPTIONS[] = {
     TIDE_OPTION_ROW_DEVICE(
         RUN, "device to run on; tidemark devices lists them; default auto, the best real one"),
     TIDE_OPTION_ROW_MEMORY_LIMIT(RUN, ""),
+    TIDE_OPTION_ROW_SPILL(RUN),
     TIDE_OPTION_ROW_ALLOC_CONF(RUN),
     TIDE_OPTION_ROW_CLIP(RUN),
     TIDE_OPTION_ROW_SEED(RUN),

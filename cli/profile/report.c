@@ -7,6 +7,7 @@
 #include "cli/profile/internal.h"
 #include "cli/report_options.h"
 #include "cli/snapshot_words.h"
+#include "cli/spill_words.h"
 #include "common/bytes.h"
 #include "common/plural.h"
 #include "report/table.h"
@@ -112,6 +113,7 @@ static void add_memory(const tide_profile_plan *plan, const tide_summary *summar
     } else if (summary->n_devices > 0) {
         add_peak(&summary->devices[tide_summary_main_device(summary)], report);
     }
+    tide_say_spill(report, NULL, &run->config.limits, &run->result.memory, run->result.snapshot);
 }
 
 /* Warns of each run whose recording is incomplete. */
@@ -262,6 +264,10 @@ tide_status tide_profile_print_list(const tide_profile_plan *plan, tide_error *e
                     tide_plural(plan->n_runs, "", "s"), plan->device, whose(plan, &report),
                     plan->kind == TIDE_DEVICE_VIRTUAL ? "; times: not computed" : "");
     bool is_any_saved = add_runs(plan, &report);
+    for (size_t i = 0; i < plan->n_runs; i++) {
+        tide_say_spill(&report, plan->runs[i].name, &plan->runs[i].config.limits,
+                       &plan->runs[i].result.memory, plan->runs[i].result.snapshot);
+    }
     tide_status status = add_comparison(plan, &report, error);
     tide_profile_say_recorder(plan, &report);
     tide_profile_say_loss(plan, &report);

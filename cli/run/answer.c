@@ -91,7 +91,7 @@ static void add_limit(const tide_run_answer *of, tide_text *to) {
 int64_t tide_run_left_of(const tide_run_answer *of, tide_run_place at) {
     const tide_run_device *device =
         &of->processes[at.process].left->account[at.device % TIDE_RUN_DEVICES];
-    return (int64_t)(device->total_bytes - device->peak_bytes);
+    return (int64_t)(device->total_bytes + device->spill_bytes - device->peak_bytes);
 }
 
 void tide_run_add_together(const tide_run_answer *of, tide_run_place at, tide_text *to) {
@@ -348,6 +348,7 @@ void tide_run_tell(const tide_run_answer *answer) {
     } else {
         tide_run_tell_other_cards(answer, at);
     }
+    tide_run_tell_spill(answer);
     tell_peak(answer, at, is_peak_told);
     tell_shares(answer, at);
     if (answer->config->cards != NULL) {

@@ -23,6 +23,9 @@ static const tide_option OPTIONS[] = {
                    "a kind, virtual:h100-80+a100-40 two different ones"),
     TIDE_OPTION(SIZE, "memory-limit", "SIZE", AT(memory_limit_bytes),
                 "bytes of each virtual card, such as 24GiB; default what the card has"),
+    TIDE_OPTION(SIZE, "spill", "SIZE", AT(spill_bytes),
+                "bytes that each virtual card gives out beyond its own, out of the host's memory, "
+                "as Windows' driver does it; default 0"),
     {.kind = TIDE_OPTION_HEADING, .help = "Ranks"},
     TIDE_OPTION(COUNT, "world", "N", AT(world),
                 "run some ranks of a job of N, one process each; the others are answered for"),
@@ -85,14 +88,16 @@ static tide_status check_real(const tide_run_command_options *options, tide_erro
                          "tidemark run --device virtual:h100-80 -- COMMAND");
     }
     (void)dlclose(driver);
-    bool needs_virtual = options->memory_limit_bytes > 0 || options->wants_need ||
-                         options->keep_writes != NULL ||
+    bool needs_virtual = options->memory_limit_bytes > 0 || options->spill_bytes > 0 ||
+                         options->wants_need || options->keep_writes != NULL ||
                          strcmp(options->program.streams, "now") != 0 ||
                          strcmp(options->program.values, "auto") != 0;
-    return needs_virtual ? tide_fail(error, TIDE_INVALID,
-                                     "--memory-limit, --need, --keep-writes, --streams and "
-                                     "--values are for virtual cards: add --device virtual:CARD")
-                         : TIDE_OK;
+    return needs_virtual
+               ? tide_fail(
+                     error, TIDE_INVALID,
+                     "--memory-limit, --spill, --need, --keep-writes, "
+                     "--streams and --values are for virtual cards: add --device virtual:CARD")
+               : TIDE_OK;
 }
 
 static tide_status check_options(const tide_run_command_options *options, char *const *arguments,
@@ -141,6 +146,7 @@ static tide_status run_more(const tide_run_command_options *options, tide_launch
     }
     if (status == TIDE_OK && options->wants_need && !first->fits) {
         config.memory_bytes = NO_LIMIT;
+        config.spill_bytes = 0;
         TIDE_TRY(run_again(options, config, &other, error));
         tide_run_tell_need(&other);
         tide_run_figures_fini(&other);
@@ -166,6 +172,7 @@ static void configure(const tide_run_command_options *options, char *const *argu
     config->arguments = arguments;
     config->cards = options->device != NULL ? cards : NULL;
     config->memory_bytes = options->memory_limit_bytes;
+    config->spill_bytes = options->spill_bytes;
     config->n_steps = options->n_steps;
     config->n_calls = options->program.n_calls;
     config->world = (int64_t)options->world;

@@ -25,6 +25,7 @@ typedef struct tide_run_command_options {
     const char *page;            /* of --html; NULL: beside the snapshot */
     uint64_t n_steps;            /* 0: to the end */
     uint64_t memory_limit_bytes; /* of each card; 0: the card's */
+    uint64_t spill_bytes;        /* of each card, in the host's memory; 0: none */
     tide_program_options program;
     tide_live_options live;
     uint64_t world;          /* ranks of a larger world; 0: the program starts its own */
@@ -92,6 +93,9 @@ const char *tide_run_card_name(const tide_run_answer *of, tide_run_place at);
 int64_t tide_run_left_of(const tide_run_answer *of, tide_run_place at);
 /* Several processes on the card: what they took together. */
 void tide_run_add_together(const tide_run_answer *of, tide_run_place at, tide_text *to);
+
+/* A line for each card of which more was in use than it has. */
+void tide_run_tell_spill(const tide_run_answer *of);
 
 /* Who asked for the memory: PyTorch, or a program without it. `snapshot` NULL: it has no history.
  */

@@ -122,6 +122,7 @@ static bool add_settings(cJSON *json, const tide_sweep_options *options, const c
         strcmp(grid->workload, "transformer") == 0; /* a file without this key is of transformers */
     return (is_usual || add_text(json, "workload", grid->workload)) &&
            add_text(json, "device", device) && add_number(json, "memory_limit_bytes", limit) &&
+           (grid->spill_bytes == 0 || add_number(json, "spill_bytes", (double)grid->spill_bytes)) &&
            add_text(json, "residuals", is_pytorch ? "eager" : "own") &&
            add_text(json, "edition", grid->edition != NULL ? grid->edition : "") &&
            add_text(json, "alloc_conf", grid->alloc_conf != NULL ? grid->alloc_conf : "") &&

@@ -29,6 +29,7 @@ static const tide_option OPTIONS[] = {
     TIDE_OPTION_ROW_DEVICE(
         GRID, "device to run on; tidemark devices lists them; default auto, the best real one"),
     TIDE_OPTION_ROW_MEMORY_LIMIT(GRID, ""),
+    TIDE_OPTION_ROW_SPILL(GRID),
     TIDE_OPTION_ROW_ALLOC_CONF(GRID),
     TIDE_OPTION_ROW_CLIP(GRID),
     TIDE_OPTION_ROW_SEED(GRID),

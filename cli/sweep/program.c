@@ -84,6 +84,7 @@ tide_status tide_sweep_take_program(tide_sweep_options *options, const tide_oper
         TIDE_TRY(tide_program_add_set(grid, options->sets.texts[i], error));
     }
     grid->memory_limit_bytes = options->grid.memory_limit_bytes;
+    grid->spill_bytes = options->grid.spill_bytes;
     TIDE_TRY(tide_program_take_options(
         grid, &options->behind, tide_options_is_given(&tide_sweep_option_table, operands, "steps"),
         options->grid.steps, error));
@@ -114,13 +115,16 @@ static bool add_grid(cJSON *json, const tide_sweep_options *options) {
     const tide_program_grid *grid = &options->program;
     double limit =
         grid->memory_limit_bytes == TIDE_RUN_UNLIMITED ? -1.0 : (double)grid->memory_limit_bytes;
-    bool is_complete = cJSON_AddStringToObject(json, "workload", KIND) != NULL &&
-                       cJSON_AddItemToObject(json, "command", cJSON_Parse(grid->command)) != 0 &&
-                       cJSON_AddStringToObject(json, "device", options->grid.device) != NULL &&
-                       cJSON_AddNumberToObject(json, "memory_limit_bytes", limit) != NULL &&
-                       cJSON_AddNumberToObject(json, "steps", (double)grid->n_steps) != NULL &&
-                       add_options(json, &grid->options) &&
-                       cJSON_AddBoolToObject(json, "recorded", options->snapshots != NULL) != NULL;
+    bool is_complete =
+        cJSON_AddStringToObject(json, "workload", KIND) != NULL &&
+        cJSON_AddItemToObject(json, "command", cJSON_Parse(grid->command)) != 0 &&
+        cJSON_AddStringToObject(json, "device", options->grid.device) != NULL &&
+        cJSON_AddNumberToObject(json, "memory_limit_bytes", limit) != NULL &&
+        (grid->spill_bytes == 0 ||
+         cJSON_AddNumberToObject(json, "spill_bytes", (double)grid->spill_bytes) != NULL) &&
+        cJSON_AddNumberToObject(json, "steps", (double)grid->n_steps) != NULL &&
+        add_options(json, &grid->options) &&
+        cJSON_AddBoolToObject(json, "recorded", options->snapshots != NULL) != NULL;
     cJSON *cards = is_complete ? cJSON_AddArrayToObject(json, "devices") : NULL;
     is_complete = cards != NULL;
     for (size_t i = 0; is_complete && i < grid->n_cards; i++) {
@@ -254,9 +258,13 @@ static void say_command(const tide_sweep *sweep, tide_report *report) {
         until = tide_report_text(report, "%.0f %s of its outermost module", n_calls,
                                  tide_plural((uint64_t)n_calls, "call", "calls"));
     }
-    tide_report_say(report, "common", "every cell:%s, until %s%s%s%s; no kernel runs", text, until,
-                    limit > 0.0 ? ", memory limit " : "",
+    double spill = cJSON_GetNumberValue(grid_item(sweep, "spill_bytes"));
+    tide_report_say(report, "common", "every cell:%s, until %s%s%s%s%s; no kernel runs", text,
+                    until, limit > 0.0 ? ", memory limit " : "",
                     limit > 0.0 ? tide_report_bytes(report, (int64_t)limit) : "",
+                    spill > 0.0 ? tide_report_text(report, ", %s more in the host's memory",
+                                                   tide_report_bytes(report, (int64_t)spill))
+                                : "",
                     list_options(sweep, report));
 }
 

@@ -95,6 +95,7 @@ static const struct {
     KNOWN("reserved_peak_bytes", "peak reserved", BYTES, memory.reserved_peak_bytes),
     OF_COMMAND("margin_bytes", "left", BYTES, margin_bytes),
     OF_COMMAND("inexact_calls", "inexact calls", COUNT, n_inexact),
+    KNOWN("spill_peak_bytes", "in the host's memory", BYTES, memory.spill_peak_bytes),
     KNOWN("device_used_bytes", "in use on device", BYTES, device_used_bytes),
     KNOWN("device_used_before_bytes", "in use before", BYTES, device_used_before_bytes),
     KNOWN("host_peak_bytes", "host peak", BYTES, host_peak_bytes),

@@ -94,6 +94,10 @@ static void say_common(const tide_sweep *sweep, tide_report *report) {
             &to, ", ", "memory limit %s",
             tide_report_bytes(report, (int64_t)grid_number(sweep, "memory_limit_bytes")));
     }
+    if (grid_number(sweep, "spill_bytes") > 0.0) {
+        tide_text_add_item(&to, ", ", "%s more in the host's memory",
+                           tide_report_bytes(report, (int64_t)grid_number(sweep, "spill_bytes")));
+    }
     if (text[0] != '\0') {
         tide_report_say(report, "common", "every cell: %s", text);
     }

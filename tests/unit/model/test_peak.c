@@ -18,11 +18,21 @@ static void cards_are_found_by_the_drivers_name(void **state) {
                        1e9);
     assert_float_equal(tide_stated_peak_flops("NVIDIA A100-PCIE-40GB", TIDE_PRECISION_FP32),
                        19.5e12, 1e9);
+    assert_float_equal(tide_stated_peak_flops("NVIDIA GeForce RTX 4060", TIDE_PRECISION_FP32),
+                       15.1e12, 1e9);
+    assert_float_equal(tide_stated_peak_flops("NVIDIA GeForce RTX 4060", TIDE_PRECISION_TF32),
+                       15.1e12, 1e9);
+    assert_float_equal(tide_stated_peak_flops("NVIDIA GeForce RTX 4060", TIDE_PRECISION_BF16_MIXED),
+                       30.2e12, 1e9);
 }
 
 static void other_cards_have_none(void **state) {
     (void)state;
-    static const char *const OTHERS[] = {"", "cpu", "NVIDIA A1000", "NVIDIA GeForce RTX 3090 Ti",
+    static const char *const OTHERS[] = {"",
+                                         "cpu",
+                                         "NVIDIA A1000",
+                                         "NVIDIA GeForce RTX 3090 Ti",
+                                         "NVIDIA GeForce RTX 4060 Ti",
                                          "NVIDIA A10"};
     for (size_t i = 0; i < sizeof(OTHERS) / sizeof(OTHERS[0]); i++) {
         assert_null(tide_stated_peak_find(OTHERS[i]));

@@ -339,6 +339,45 @@ static void a_search_gets_the_same_peaks(void **state) {
     tide_run_result_fini(&result);
 }
 
+/* The card holds the parameters, and the first backward pass finds it full. */
+static void what_the_card_cannot_hold_lies_in_the_host(void **state) {
+    (void)state;
+    tide_run_config config;
+    tide_run_result result;
+    size_t n_marks = 0;
+    tide_run_config_init(&config);
+    config.limits.device = "virtual:rtx4060";
+    tide_model_config *model = &config.workload.of.model.model;
+    assert_int_equal(tide_model_config_preset("large", model, NULL), TIDE_OK);
+    config.workload.of.model.warmup_steps = 0;
+    config.workload.of.model.steps = 2;
+    tide_run_here(&config, NULL, &result);
+    assert_int_equal(result.outcome, TIDE_OUTCOME_OOM);
+    assert_int_equal(result.memory.spill_peak_bytes, -1);
+    tide_run_result_fini(&result);
+    config.limits.spill_bytes = UINT64_C(16) << 30;
+    config.recording.is_on = true;
+    config.recording.keeps_snapshot = true;
+    tide_run_here(&config, NULL, &result);
+    assert_int_equal(result.outcome, TIDE_OUTCOME_COMPLETED);
+    assert_true(result.memory.spill_peak_bytes > 0);
+    assert_true(result.memory.reserved_peak_bytes - result.memory.spill_peak_bytes < INT64_C(7931)
+                                                                                         << 20);
+    assert_int_equal(result.memory.spill_step, 0);
+    assert_true(result.device_used_bytes <= INT64_C(7931) << 20);
+    for (size_t i = 0; i < result.snapshot->n_events; i++) {
+        const tide_event *row = &result.snapshot->events[i];
+        if (row->action == TIDE_ACTION_MARK) {
+            assert_int_equal(row[-1].action, TIDE_ACTION_SEGMENT_ALLOC);
+            assert_int_equal(strtoull(result.snapshot->strings[row->name], NULL, 10),
+                             row[-1].block_bytes);
+            n_marks++;
+        }
+    }
+    assert_int_equal(n_marks, result.memory.n_spilled);
+    tide_run_result_fini(&result);
+}
+
 /* A card that is too small for the run, and a fraction of it that is even smaller. */
 static void limits_can_be_ignored(void **state) {
     (void)state;
@@ -377,6 +416,7 @@ int main(void) {
         cmocka_unit_test(a_run_too_large_for_the_host_is_not_started),
         cmocka_unit_test(a_search_gets_the_same_peaks),
         cmocka_unit_test(limits_can_be_ignored),
+        cmocka_unit_test(what_the_card_cannot_hold_lies_in_the_host),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

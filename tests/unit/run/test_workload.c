@@ -81,6 +81,7 @@ static void a_configuration_survives_the_handover(void **state) {
     model->steps = 3;
     config.limits.device = "virtual:h100-80";
     config.limits.memory_limit_bytes = (UINT64_C(1) << 53) + 1;
+    config.limits.spill_bytes = (UINT64_C(1) << 53) + 3;
     config.limits.alloc_conf = "max_split_size_mb:64";
     config.recording.is_on = true;
     config.recording.recorder.capture_stacks = false;
@@ -93,6 +94,7 @@ static void a_configuration_survives_the_handover(void **state) {
     assert_string_equal(back.limits.device, config.limits.device);
     assert_string_equal(back.limits.alloc_conf, config.limits.alloc_conf);
     assert_true(back.limits.memory_limit_bytes == config.limits.memory_limit_bytes);
+    assert_true(back.limits.spill_bytes == config.limits.spill_bytes);
     assert_string_equal(back.recording.snapshot_path, config.recording.snapshot_path);
     assert_null(back.recording.command);
     assert_true(back.recording.is_on && !back.recording.recorder.capture_stacks);
@@ -119,10 +121,16 @@ static void a_result_without_the_newer_keys_is_read(void **state) {
     result.outcome = TIDE_OUTCOME_OOM;
     result.loss = 2.5;
     result.memory.n_retries = 4;
+    result.memory.spill_peak_bytes = 5;
+    result.memory.n_spilled = 6;
+    result.memory.spill_step = 7;
     cJSON *json = tide_run_result_to_json(&result);
     assert_int_equal(tide_run_result_from_json(json, &back, NULL), TIDE_OK);
     assert_int_equal(back.outcome, TIDE_OUTCOME_OOM);
     assert_int_equal(back.memory.n_retries, 4);
+    assert_int_equal(back.memory.spill_peak_bytes, 5);
+    assert_int_equal(back.memory.n_spilled, 6);
+    assert_int_equal(back.memory.spill_step, 7);
     assert_true(back.loss > 2.4 && back.loss < 2.6);
     tide_run_result_fini(&back);
     cJSON_DeleteItemFromObject(json, "retries");
