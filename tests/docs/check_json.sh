@@ -50,6 +50,7 @@ virtual="--device virtual --steps 3"
 # shellcheck disable=SC2086
 {
     report profile $tiny $virtual -o one.json.gz
+    report profile $tiny --device virtual:rtx4060 --steps 1 --spill 1GiB -o spill.json.gz
     report profile $tiny --device cpu --steps 2 --overhead-pairs 2 -o cpu.json.gz
     report profile $tiny $virtual --precision fp32,bf16-mixed
     report profile $tiny --device cpu --steps 1 --precision fp32,bf16-mixed --overhead-pairs 0 -o listed/
@@ -78,6 +79,7 @@ virtual="--device virtual --steps 3"
     report fit --size small --memory-limit 2GiB
     report fit --find model --device virtual:t4-16 --mode forward,train
     report forecast --size small --memory-limit 1GiB
+    report forecast --size large --device virtual:rtx4060 --spill 16GiB
     report sweep $tiny $virtual --precision fp32,bf16-mixed -o virtual.jsonl
     "$program" profile $tiny $virtual --log run.log -o logged.json.gz >/dev/null 2>&1
     report top run.log
