@@ -131,9 +131,9 @@ static tide_status release_attention(tide_transformer *t, size_t l, tide_error *
     return TIDE_OK;
 }
 
-/* The scopes are those of forward. */
-static tide_status run_attention(tide_transformer *t, const tide_attention_backward *call,
-                                 tide_error *error) {
+/* The scopes and the range are those of forward. */
+static tide_status run_kind(tide_transformer *t, const tide_attention_backward *call,
+                            tide_error *error) {
     if (call->kind != TIDE_ATTENTION_FLASH) {
         return t->ops->table->attention_backward(t->ops, call, error);
     }
@@ -141,6 +141,14 @@ static tide_status run_attention(tide_transformer *t, const tide_attention_backw
     TIDE_TRY(t->ops->table->attention_backward(t->ops, call, error));
     tide_scope_end(t->recorder, scope);
     return TIDE_OK;
+}
+
+static tide_status run_attention(tide_transformer *t, const tide_attention_backward *call,
+                                 tide_error *error) {
+    tide_range_begin(TIDE_ATTENTION_RANGE);
+    tide_status status = run_kind(t, call, error);
+    tide_range_end();
+    return status;
 }
 
 /* Gradients of rotated q and k, and of v. */

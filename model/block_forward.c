@@ -27,8 +27,8 @@ tide_status tide_block_rotate(tide_transformer *t, size_t l, tide_slot slot, boo
 }
 
 /* Flash attention is one scope; naive attention opens one for each part (tide_attention_part). */
-static tide_status run_attention(tide_transformer *t, const tide_attention_forward *call,
-                                 tide_error *error) {
+static tide_status run_kind(tide_transformer *t, const tide_attention_forward *call,
+                            tide_error *error) {
     if (call->kind != TIDE_ATTENTION_FLASH) {
         return t->ops->table->attention_forward(t->ops, call, error);
     }
@@ -36,6 +36,15 @@ static tide_status run_attention(tide_transformer *t, const tide_attention_forwa
     TIDE_TRY(t->ops->table->attention_forward(t->ops, call, error));
     tide_scope_end(t->recorder, scope);
     return TIDE_OK;
+}
+
+/* A range of its own tells tools the attention from the projections around it. */
+static tide_status run_attention(tide_transformer *t, const tide_attention_forward *call,
+                                 tide_error *error) {
+    tide_range_begin(TIDE_ATTENTION_RANGE);
+    tide_status status = run_kind(t, call, error);
+    tide_range_end();
+    return status;
 }
 
 /* softmax(q k^T / sqrt(D)) v, causal, from rotated q and k. */

@@ -47,7 +47,11 @@ tide_scope tide_ops_part_begin(const tide_ops *ops, tide_attention_part part) {
     static const char *const NAMES[] = {[TIDE_PART_SCORES] = "scores",
                                         [TIDE_PART_SOFTMAX] = "softmax",
                                         [TIDE_PART_VALUE] = "value"};
-    return tide_scope_begin(ops->recorder, TIDE_SCOPE_OPERATOR, NAMES[part], -1);
+    /* The names that the assignment's scripts give them, which filters of traces may know. */
+    static const char *const RANGES[] = {[TIDE_PART_SCORES] = "computing attention scores",
+                                         [TIDE_PART_SOFTMAX] = "computing softmax",
+                                         [TIDE_PART_VALUE] = "final matmul"};
+    return tide_scope_begin_as(ops->recorder, TIDE_SCOPE_OPERATOR, NAMES[part], -1, RANGES[part]);
 }
 
 void tide_ops_part_end(const tide_ops *ops, tide_scope scope) {

@@ -49,6 +49,9 @@ static inline size_t tide_input_layer(size_t layer) {
     return layer == 0 ? 0 : layer - 1;
 }
 
+/* The NVTX range around the attention itself, inside the scope "attention". */
+#define TIDE_ATTENTION_RANGE "scaled dot product attention"
+
 static inline tide_scope tide_operator_begin(tide_transformer *t, const char *name) {
     return tide_scope_begin(t->recorder, TIDE_SCOPE_OPERATOR, name, -1);
 }

@@ -315,16 +315,13 @@ static tide_status end_measuring(tide_workload *workload, tide_error *error) {
                : TIDE_OK;
 }
 
-static tide_status run_steps(tide_workload *workload, tide_workload_result *result,
-                             tide_error *error) {
+/* Runs the steps from `first` up to `end`; *ret_goes_on false: the caller wants no more. */
+static tide_status run_some(tide_workload *workload, tide_workload_result *result, size_t first,
+                            size_t end, bool *ret_goes_on, tide_error *error) {
     const tide_workload_config *config = &workload->config;
     size_t n_total = config->warmup_steps + config->steps;
-    TIDE_TRY(run_setup(workload, error));
-    for (size_t i = 0; i < n_total; i++) {
+    for (size_t i = first; i < end; i++) {
         bool warmup = i < config->warmup_steps;
-        if (i == config->warmup_steps) {
-            TIDE_TRY(begin_measuring(workload, error));
-        }
         TIDE_TRY(tide_workload_step(workload, warmup ? "warmup" : "step",
                                     warmup ? i : i - config->warmup_steps, &result->loss, error));
         if (result->losses != NULL) {
@@ -337,9 +334,38 @@ static tide_status run_steps(tide_workload *workload, tide_workload_result *resu
             TIDE_TRY(limit_scope_times(workload, error));
         }
         if (config->progress != NULL && !config->progress(config->progress_ctx, i + 1, n_total)) {
-            return warmup ? TIDE_OK : end_measuring(workload, error);
+            *ret_goes_on = false;
+            return TIDE_OK;
         }
     }
+    return TIDE_OK;
+}
+
+/* The same inside a range for tools, so that a trace shows warm-up and measurement apart. It is no
+ * scope: a scope around steps would stand in the path of every row. */
+static tide_status run_group(tide_workload *workload, tide_workload_result *result, bool is_warmup,
+                             bool *ret_goes_on, tide_error *error) {
+    const tide_workload_config *config = &workload->config;
+    tide_range_begin(is_warmup ? "warm-up" : "measured");
+    tide_status status =
+        run_some(workload, result, is_warmup ? 0 : config->warmup_steps,
+                 config->warmup_steps + (is_warmup ? 0 : config->steps), ret_goes_on, error);
+    tide_range_end();
+    return status;
+}
+
+static tide_status run_steps(tide_workload *workload, tide_workload_result *result,
+                             tide_error *error) {
+    bool goes_on = true;
+    TIDE_TRY(run_setup(workload, error));
+    if (workload->config.warmup_steps > 0) {
+        TIDE_TRY(run_group(workload, result, true, &goes_on, error));
+    }
+    if (!goes_on) {
+        return TIDE_OK;
+    }
+    TIDE_TRY(begin_measuring(workload, error));
+    TIDE_TRY(run_group(workload, result, false, &goes_on, error));
     return end_measuring(workload, error);
 }
 

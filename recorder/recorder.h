@@ -82,6 +82,15 @@ tide_scope tide_scope_begin(tide_recorder *recorder, tide_scope_kind kind, const
 /* Closes `scope` and whatever is still open inside it on this thread. */
 void tide_scope_end(tide_recorder *recorder, tide_scope scope);
 
+/* The same for a scope whose NVTX range has a name of its own, for readers of traces. */
+tide_scope tide_scope_begin_as(tide_recorder *recorder, tide_scope_kind kind, const char *name,
+                               int32_t index, const char *range_name);
+
+/* An NVTX range alone, around scopes, which no recording has. The end must follow the ends of all
+ * scopes that began inside it; it ends what a failed call left open inside it, too. */
+void tide_range_begin(const char *name);
+void tide_range_end(void);
+
 /* ns since the recorder was created. */
 int64_t tide_recorder_now_ns(const tide_recorder *recorder);
 

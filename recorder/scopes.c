@@ -166,17 +166,37 @@ static tide_scope open_scope(tide_recorder *recorder, tide_scope_kind kind, cons
     return scope;
 }
 
-tide_scope tide_scope_begin(tide_recorder *recorder, tide_scope_kind kind, const char *name,
-                            int32_t index) {
+tide_scope tide_scope_begin_as(tide_recorder *recorder, tide_scope_kind kind, const char *name,
+                               int32_t index, const char *range_name) {
     tide_scope scope = TIDE_NONE;
-    name = name == NULL ? "" : name;
     if (recorder != NULL && !tide_recorder_is_paused(recorder)) {
         scope = open_scope(recorder, kind, name, index);
     }
     if (tide_nvtx_is_heard()) {
-        tide_nvtx_begin(recorder, scope, name, index);
+        tide_nvtx_begin(recorder, scope, range_name, index);
     }
     return scope;
+}
+
+tide_scope tide_scope_begin(tide_recorder *recorder, tide_scope_kind kind, const char *name,
+                            int32_t index) {
+    name = name == NULL ? "" : name;
+    return tide_scope_begin_as(recorder, kind, name, index, name);
+}
+
+/* No recorder's scope is a string's, so that no scope is taken for this range. */
+static const char RANGE[] = "range";
+
+void tide_range_begin(const char *name) {
+    if (tide_nvtx_is_heard()) {
+        tide_nvtx_begin((const tide_recorder *)(const void *)RANGE, TIDE_NONE, name, -1);
+    }
+}
+
+void tide_range_end(void) {
+    if (tide_nvtx_is_heard()) {
+        tide_nvtx_end((const tide_recorder *)(const void *)RANGE, TIDE_NONE);
+    }
 }
 
 /* Whether `scope` is open on this thread, that is, in its chain. */
