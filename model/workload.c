@@ -113,6 +113,9 @@ static tide_status timer_begin(tide_workload *workload, size_t which, tide_error
 static tide_status timer_end(tide_workload *workload, size_t which, tide_error *error) {
     tide_interval *timer = &workload->timers[which];
     TIDE_TRY(tide_device_event_record(workload->device, timer->end, 0, error));
+    if (workload->config.sync_phases && which != TIDE_TIMED_STEP) { /* a step's end is waited for */
+        TIDE_TRY(tide_device_synchronize(workload->device, error));
+    }
     timer->host_ms = (double)(tide_clock_now_ns() - timer->host_begin_ns) * 1e-6;
     timer->ran = true;
     return TIDE_OK;

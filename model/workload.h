@@ -43,6 +43,8 @@ typedef struct tide_workload_config {
     bool times_all_scopes; /* time every scope on the device, at any cost to the measured steps */
     bool trace_kernels;    /* which kernels ran in them (recorder/kernel_trace.h): a recorded run
                               on a cuda device */
+    bool sync_phases; /* wait for the device after each phase, so that host_ms is the time until
+                         its work was done and not only until it was submitted */
     /* After each step or pair; false ends the run there, with TIDE_OK. NULL: none. */
     bool (*progress)(void *ctx, size_t n_done, size_t n_total);
     void *progress_ctx; /* borrowed; progress' first */
@@ -68,8 +70,8 @@ enum {
  *
  * Samples of the measured steps in ms; -1 where a phase did not run or the device does not compute.
  * device_ms: between two device events that stand around the phase. host_ms: the time in which the
- * host submitted the phase. The step's host_ms is its whole duration, because the host waits for
- * the device at its end. */
+ * host submitted the phase, or, with sync_phases, in which it was done. The step's host_ms is its
+ * whole duration, because the host waits for the device at its end. */
 typedef struct tide_workload_result {
     const tide_hostmem *mem;         /* borrowed; what the samples came from: the cache's */
     size_t n_samples;                /* measured steps that were completed */

@@ -99,6 +99,7 @@ void tide_run_describe_timing(const tide_workload_config *model, const tide_work
         .measured_steps = (int64_t)model->steps,
         .phases = ret_timing->phases,
         .n_phases = n_phases,
+        .phases_synced = model->sync_phases,
         .flops = tide_workload_step_flops(model),
         .stated_peak_flops =
             computes ? tide_stated_peak_flops(device->name, model->precision) : -1.0,

@@ -439,11 +439,11 @@ static void read_pairs(tide_reader *reader) {
 }
 
 void tide_read_timing(tide_reader *reader) {
-    enum { WARMUP, MEASURED, PHASES, PAIRS, FIRST_REAL };
+    enum { WARMUP, MEASURED, PHASES, PAIRS, SYNCED, FIRST_REAL };
     static const char *const KEYS[] = {
         [WARMUP] = "warmup_steps",  [MEASURED] = "measured_steps", [PHASES] = "phases",
-        [PAIRS] = "recorder_pairs", [FIRST_REAL] = "flops",        "stated_peak_flops",
-        "recorder_ns_per_event",
+        [PAIRS] = "recorder_pairs", [SYNCED] = "phases_synced",    [FIRST_REAL] = "flops",
+        "stated_peak_flops",        "recorder_ns_per_event",
     };
     tide_snapshot_timing *timing = &reader->snapshot->timing;
     double *reals[] = {&timing->flops, &timing->stated_peak_flops, &timing->recorder_ns_per_event};
@@ -458,6 +458,8 @@ void tide_read_timing(tide_reader *reader) {
             read_phases(reader);
         } else if (field == PAIRS) {
             read_pairs(reader);
+        } else if (field == SYNCED) {
+            timing->phases_synced = tide_json_get_odd_boolean(&reader->json);
         } else {
             *reals[field - FIRST_REAL] = tide_json_get_odd_real(&reader->json);
         }

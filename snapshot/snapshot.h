@@ -160,7 +160,9 @@ typedef struct tide_snapshot_timing {
     int64_t warmup_steps, measured_steps; /* -1: unknown */
     const tide_snapshot_phase *phases;    /* in the order of a step */
     size_t n_phases;
-    double flops;                 /* of one measured step by the closed form; -1 unknown */
+    bool phases_synced; /* the host waited for the device after each phase: host_ms is the time
+                           until its work was done */
+    double flops;       /* of one measured step by the closed form; -1 unknown */
     double stated_peak_flops;     /* of the device; -1 unknown */
     double recorder_ns_per_event; /* -1: not measured */
     /* Host times of whole steps after the last event, in pairs: with recording and without. */

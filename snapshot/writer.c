@@ -240,6 +240,10 @@ static void write_timing(tide_json_writer *json, const tide_snapshot_timing *tim
         tide_json_end_object(json);
     }
     tide_json_end_array(json);
+    if (timing->phases_synced) {
+        tide_json_key(json, "phases_synced");
+        tide_json_boolean(json, true);
+    }
     tide_json_key_real(json, "flops", timing->flops);
     tide_json_key_real(json, "stated_peak_flops", timing->stated_peak_flops);
     tide_json_key_real(json, "recorder_ns_per_event", timing->recorder_ns_per_event);

@@ -129,6 +129,7 @@ static tide_status configure_run(const tide_profile_plan *plan, size_t number, c
     model->profiler_range = options->profiler_range;
     model->times_all_scopes = strcmp(options->device_times, "all") == 0;
     model->trace_kernels = options->kernels;
+    model->sync_phases = options->sync_phases;
     tide_run_workload_name(&run->config.workload, run->name);
     return configure_recording(plan, command, &run->config.recording, error);
 }

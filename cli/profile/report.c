@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/clocks.h"
 #include "cli/figures.h"
 #include "cli/profile/internal.h"
 #include "cli/report_options.h"
@@ -163,6 +164,7 @@ tide_status tide_profile_print_single(const tide_profile_plan *plan, tide_error 
     tide_summary *summary = NULL;
     tide_report report;
     TIDE_TRY(tide_summary_create(run->result.snapshot, &summary, error));
+    tide_status status = TIDE_OK;
     tide_report_init(&report, "profile");
     add_figures(&run->result, &report);
     tide_report_say(&report, "run", "%s on %s%s%s", run->name, plan->device, whose(plan, &report),
@@ -172,6 +174,7 @@ tide_status tide_profile_print_single(const tide_profile_plan *plan, tide_error 
     add_memory(plan, summary, &report);
     if (run->result.outcome != TIDE_OUTCOME_OOM) {
         add_timing(run, plan->kind != TIDE_DEVICE_VIRTUAL, &report);
+        status = tide_add_clocks(&report, run->result.snapshot);
         tide_profile_say_recorder(plan, &report);
     }
     tide_profile_say_loss(plan, &report);
@@ -183,7 +186,7 @@ tide_status tide_profile_print_single(const tide_profile_plan *plan, tide_error 
     if (plan->report_path[0] != '\0' && run->result.snapshot_path[0] != '\0') {
         say_path(&report, "report", plan->report_path);
     }
-    tide_status status = tide_report_end(&report, TIDE_OK, format_of(plan), error);
+    status = tide_report_end(&report, status, format_of(plan), error);
     tide_summary_destroy(summary);
     return status;
 }

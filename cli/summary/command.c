@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/clocks.h"
 #include "cli/load.h"
 #include "cli/report_options.h"
 #include "cli/snapshot_words.h"
@@ -215,7 +216,7 @@ static tide_status build(const tide_summary_view *of, const char *path, const ch
         tide_summary_owners(of);
         tide_summary_inexact(of);
         tide_summary_timing(of);
-        return TIDE_OK;
+        return tide_add_clocks(of->report, of->snapshot);
     }
     tide_say_unfinished(of->report, of->snapshot, NULL);
     say_peak(of);
@@ -227,7 +228,7 @@ static tide_status build(const tide_summary_view *of, const char *path, const ch
     tide_summary_alive_places(of);
     tide_summary_inexact(of);
     tide_summary_timing(of);
-    return TIDE_OK;
+    return tide_add_clocks(of->report, of->snapshot);
 }
 
 /* The parts that the report has only on request. */

@@ -66,6 +66,8 @@ static tide_workload_config make_config(size_t *stop_after) {
     return config;
 }
 
+static tide_status (*synchronize)(tide_device *device, tide_error *error); /* the same */
+
 /* A run on the cpu, whose device claims to be another kind once the operators are open. */
 static void run_as(recorded_run *run, tide_device_kind kind, const tide_workload_config *config,
                    size_t limit_bytes, tide_status expected) {
@@ -82,6 +84,7 @@ static void run_as(recorded_run *run, tide_device_kind kind, const tide_workload
     tide_device_table table = *right;
     table.profiler_range = watched_range;
     table.event_record = record_event != NULL ? record_event : table.event_record;
+    table.synchronize = synchronize != NULL ? synchronize : table.synchronize;
     assert_int_equal(tide_workload_create(config, run->cache, run->recorder, &workload, NULL),
                      TIDE_OK);
     run->device->table = &table;
@@ -222,6 +225,50 @@ static void the_profiler_sees_the_measured_steps(void **state) {
     }
 }
 
+/* How often the device was waited for, and the wait that each takes. */
+static size_t n_waits;
+static const int64_t WAIT_NS = 3000000;
+
+static tide_status slow_wait(tide_device *device, tide_error *error) {
+    (void)device;
+    (void)error;
+    int64_t end_ns = tide_clock_now_ns() + WAIT_NS;
+    while (tide_clock_now_ns() < end_ns) {
+    }
+    n_waits++;
+    return TIDE_OK;
+}
+
+/* Kernels run on behind the events of their phase, until the wait for the device: with sync_phases
+ * the host's time of a phase contains that wait, and the device's does not. */
+static void a_phase_ends_when_the_device_is_done(void **state) {
+    (void)state;
+    size_t n_waits_of[2];
+    for (size_t is_synced = 0; is_synced < 2; is_synced++) {
+        recorded_run run;
+        size_t stop_after = SIZE_MAX;
+        tide_workload_config config = make_config(&stop_after);
+        config.sync_phases = is_synced == 1;
+        n_waits = 0;
+        synchronize = slow_wait;
+        run_as(&run, TIDE_DEVICE_CUDA, &config, TIDE_UNLIMITED, TIDE_OK);
+        synchronize = NULL;
+        n_waits_of[is_synced] = n_waits;
+        for (size_t i = 0; i < run.result.n_samples && is_synced == 1; i++) {
+            const tide_workload_result *result = &run.result;
+            for (size_t phase = 0; phase < TIDE_N_TIMED; phase++) {
+                assert_true(result->host_ms[phase][i] >= (double)WAIT_NS * 1e-6);
+                assert_true(phase == TIDE_TIMED_STEP ||
+                            result->device_ms[phase][i] <
+                                result->host_ms[phase][i] - 0.9e-6 * (double)WAIT_NS);
+            }
+            assert_true(result->host_ms[TIDE_TIMED_STEP][i] >= 4e-6 * (double)WAIT_NS);
+        }
+        recorded_run_end(&run);
+    }
+    assert_int_equal(n_waits_of[1] - n_waits_of[0], 3 * 4); /* phases of four steps */
+}
+
 static void kernels_of_the_measured_steps_are_traced(void **state) {
     (void)state;
     recorded_run run;
@@ -246,6 +293,7 @@ int main(void) {
         cmocka_unit_test(the_hosts_clock_is_the_only_one_elsewhere),
         cmocka_unit_test(a_run_out_of_memory_keeps_its_times),
         cmocka_unit_test(the_profiler_sees_the_measured_steps),
+        cmocka_unit_test(a_phase_ends_when_the_device_is_done),
         cmocka_unit_test(kernels_of_the_measured_steps_are_traced),
     };
     tide_fake_cupti_getter getter = NULL;
