@@ -181,9 +181,22 @@ static int64_t margin_of(const program_run *run) {
     }
     int64_t total_bytes =
         run->launching.memory_bytes > 0 ? (int64_t)run->launching.memory_bytes : card.total_bytes;
+    total_bytes += (int64_t)run->launching.spill_bytes;
     int64_t margin_bytes = total_bytes - (card.context_bytes > 0 ? card.context_bytes : 0) -
                            run->result->memory.reserved_peak_bytes;
     return margin_bytes > 0 ? margin_bytes : 0;
+}
+
+/* What all processes together had of the host's memory, on the fullest card. */
+static void read_spill(program_run *run) {
+    const tide_run_device *device = &run->left.devices[run->device % TIDE_RUN_DEVICES];
+    tide_run_memory *memory = &run->result->memory;
+    if (run->launching.spill_bytes > 0 && device->total_bytes > 0) {
+        bool is_full = device->peak_bytes > device->total_bytes;
+        memory->spill_peak_bytes =
+            is_full ? (int64_t)(device->peak_bytes - device->total_bytes) : 0;
+        memory->n_spilled = (int64_t)device->n_spilled;
+    }
 }
 
 static void describe_place(program_run *run) {
@@ -284,6 +297,7 @@ static tide_status read_all(program_run *run, tide_error *error) {
         TIDE_TRY(read_process(run, i, error));
     }
     describe_place(run);
+    read_spill(run);
     judge(run);
     known->n_inexact = (int64_t)run->left.n_inexact;
     if (run->left.n_processes > 0) {

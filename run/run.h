@@ -106,7 +106,8 @@ typedef struct tide_run_memory {
     int64_t n_retries; /* how often the cache gave back all its segments and tried again */
     /* With limits.spill_bytes only: the most that lay in the host's memory, how many segments (or
      * granules of expandable ones) were put there, and the first step, from 0 and warm-up included,
-     * in which one was; spill_step is -1 also if it was before the first step. */
+     * in which one was; spill_step is -1 also if it was before the first step. Of a command: what
+     * was in use beyond the card, the allocations that found it full, and no step. */
     int64_t spill_peak_bytes, n_spilled, spill_step;
 } tide_run_memory;
 /* Of a run that nothing is known of: each figure is -1. */

@@ -15,7 +15,7 @@
 static tide_status check_options(const tide_operands *operands, tide_error *error) {
     const tide_option *other = tide_options_find_unused(
         &tide_sweep_option_table, operands,
-        "set device memory-limit steps o resume retry shard cell jobs list snapshots "
+        "set device memory-limit spill steps o resume retry shard cell jobs list snapshots "
         "strip-private " TIDE_PROGRAM_OPTIONS " " TIDE_REPORT_OPTIONS);
     return other == NULL ? TIDE_OK
                          : tide_fail(error, TIDE_INVALID,
