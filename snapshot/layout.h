@@ -37,6 +37,8 @@ typedef struct tide_layout_segment {
                                   a segment without blocks, whole granules of an expandable one */
     size_t first_piece;        /* index in the pieces */
     size_t n_pieces;           /* at least 1 */
+    uint32_t pool_id[2];       /* of a private pool: {n, 0} a graph's, {0, n} the user's; 0, 0: the
+                                  default pool, or not known */
     uint8_t stream;            /* index in the table of streams */
     uint8_t pool;              /* tide_segment_pool; by its blocks where the file does not say */
     bool is_expandable;        /* memory mapped into reserved addresses */

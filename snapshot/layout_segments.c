@@ -3,12 +3,14 @@
  * each onto what is still bare. Every cell is painted once, which takes n log n time however the
  * ranges overlap; replaying the rows forwards could split ranges again and again. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "snapshot/layout_internal.h"
 
 /* A row that gives or takes memory. */
 typedef struct stroke {
     uint64_t begin, end; /* addresses; begin < end */
+    uint32_t pool_id[2]; /* of a private pool; 0, 0: of none, or not known */
     uint8_t stream;      /* index in the table of streams */
     uint8_t pool;        /* tide_segment_pool */
     bool is_expandable;  /* may join others of its kind */
@@ -44,9 +46,13 @@ static tide_status collect_strokes(painter *on, const tide_snapshot *snapshot,
     for (size_t i = 0; i < snapshot->n_start_segments; i++) {
         const tide_segment_row *row = &snapshot->start_segments[i];
         if (row->device == at->device) {
-            stroke added = {row->address,       row->address + row->total_bytes,
-                            row->stream,        row->pool,
-                            row->is_expandable, true};
+            stroke added = {.begin = row->address,
+                            .end = row->address + row->total_bytes,
+                            .pool_id = {row->pool_id[0], row->pool_id[1]},
+                            .stream = row->stream,
+                            .pool = row->pool,
+                            .is_expandable = row->is_expandable,
+                            .gives = true};
             TIDE_TRY(add_stroke(on, &added));
         }
     }
@@ -62,6 +68,10 @@ static tide_status collect_strokes(painter *on, const tide_snapshot *snapshot,
                         .is_expandable = row->action == TIDE_ACTION_SEGMENT_MAP,
                         .gives = row->action == TIDE_ACTION_SEGMENT_ALLOC ||
                                  row->action == TIDE_ACTION_SEGMENT_MAP};
+        uint16_t pool = snapshot->event_pool != NULL ? snapshot->event_pool[i] : 0;
+        if (pool > 0) {
+            memcpy(added.pool_id, snapshot->pools[pool - 1].id, sizeof(added.pool_id));
+        }
         TIDE_TRY(add_stroke(on, &added));
     }
     return TIDE_OK;
@@ -143,8 +153,9 @@ static bool joins(const painter *on, const tide_layout_segment *segment, uint32_
     }
     bool same_pool = segment->pool == by->pool || segment->pool == TIDE_SEGMENT_UNKNOWN ||
                      by->pool == TIDE_SEGMENT_UNKNOWN;
+    bool same_id = segment->pool_id[0] == by->pool_id[0] && segment->pool_id[1] == by->pool_id[1];
     return owner == last_owner || (segment->is_expandable && by->is_expandable &&
-                                   segment->stream == by->stream && same_pool);
+                                   segment->stream == by->stream && same_pool && same_id);
 }
 
 static tide_status gather(const painter *on, tide_layout *layout) {
@@ -169,6 +180,7 @@ static tide_status gather(const painter *on, tide_layout *layout) {
             layout->segments[layout->n_segments++] =
                 (tide_layout_segment){.address = on->edges[i],
                                       .total_bytes = n_bytes,
+                                      .pool_id = {by->pool_id[0], by->pool_id[1]},
                                       .stream = by->stream,
                                       .pool = by->pool,
                                       .is_expandable = by->is_expandable};
@@ -192,10 +204,16 @@ static void find_pools(tide_layout *layout, const tide_snapshot *snapshot, size_
                 high = middle;
             }
         }
-        if (row->device == device && low < layout->n_segments &&
-            layout->segments[low].address == row->address &&
-            layout->segments[low].pool == TIDE_SEGMENT_UNKNOWN) {
-            layout->segments[low].pool = row->pool;
+        if (row->device != device || low == layout->n_segments ||
+            layout->segments[low].address != row->address) {
+            continue;
+        }
+        tide_layout_segment *segment = &layout->segments[low];
+        if (segment->pool == TIDE_SEGMENT_UNKNOWN) {
+            segment->pool = row->pool;
+        }
+        if (segment->pool_id[0] == 0 && segment->pool_id[1] == 0) {
+            memcpy(segment->pool_id, row->pool_id, sizeof(row->pool_id));
         }
     }
 }

@@ -223,6 +223,7 @@ static tide_status build(const tide_summary_view *of, const char *path, const ch
     TIDE_TRY(tide_summary_alive(of));
     TIDE_TRY(tide_summary_rules(of, rules, error));
     tide_summary_account(of);
+    TIDE_TRY(tide_summary_pools(of));
     tide_summary_owners(of);
     maxima_table(of);
     tide_summary_alive_places(of);

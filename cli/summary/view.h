@@ -80,6 +80,9 @@ void tide_summary_alive_places(const tide_summary_view *of);
 /* Every reserved byte of the instant, and the device's own figures if the file has them. */
 void tide_summary_account(const tide_summary_view *of);
 
+/* What is reserved, by pool and stream; nothing where there is no private pool. */
+TIDE_NODISCARD tide_status tide_summary_pools(const tide_summary_view *of);
+
 /* What the device's driver gave out, by whose it is; nothing if the file does not say. */
 void tide_summary_owners(const tide_summary_view *of);
 

@@ -60,7 +60,7 @@ virtual="--device virtual --steps 3"
         .kernels = {name: [$n], phase: [$n + 1], path: [$n + 2], launches: [4], total_ns: [4000], mean_ns: [1000],
             min_ns: [900], max_ns: [1100]} | .events.certainty = [.events.action[] | . % 3] |
             .owners = {accounts: [{device: 0, used_at_peak_bytes: 4096}], rows: [{device: 0, name: "PyTorch", peak_bytes: 4096}]} | .software = {torch: "2.14.1"} |
-            .inexact = [{call: "cufftMakePlan", what: "not known", bound_bytes: 4096, refused: false}]' >traced.json
+            .pools = [[0, 1]] | .events.pool = [.events.action[] | 1] | .inexact = [{call: "cufftMakePlan", what: "not known", bound_bytes: 4096, refused: false}]' >traced.json
     report explain "$snapshots/three-devices.pickle"
     report summary traced.json --tree category,name --fragmentation --at peak
     report summary cpu.json.gz --steps --leaks

@@ -322,22 +322,31 @@ test('the headline of an out-of-memory run says where it ended', async () => {
 
 test('another device can be chosen, and the address keeps it', async () => {
   const page = await opened([{ label: 'two', document: runOnDevices() }]);
-  const shown = () => page.locator('#device-select').inputValue();
+  const row = page.locator('#device-row');
+  const shown = () => row.locator('[aria-pressed=true] .label').innerText();
   assert.deepEqual(
     [await shown(), await text(page, '#headline')],
-    ['1', 'Peak 4.00\u00a0KiB allocated: no call stack 4.00\u00a0KiB.'],
+    ['cuda:1 b', 'Peak 4.00\u00a0KiB allocated: no call stack 4.00\u00a0KiB.'],
   );
-  await page.locator('#device-select').selectOption('0');
+  assert.deepEqual(
+    await row
+      .locator('button')
+      .allInnerTexts()
+      .then((all) => all.length),
+    3,
+  );
+  assert.equal(await row.locator('button').nth(2).isDisabled(), true);
+  await row.locator('button').first().click();
   assert.match(await text(page, '#headline'), /^Peak 1\.50\sKiB/);
   await page.waitForFunction(() => location.hash === '#device=0');
   await page.reload();
   await page.waitForFunction(() => document.getElementById('headline').textContent.startsWith('Peak 1.50'));
-  assert.equal(await shown(), '0');
+  assert.equal(await shown(), 'cuda:0 a');
   await page.evaluate(() => (location.hash = ''));
   await page.waitForFunction(() => document.getElementById('headline').textContent.startsWith('Peak 4.00'));
   await page.evaluate(() => (location.hash = 'device=2'));
   await page.waitForTimeout(50);
-  assert.equal(await shown(), '1', 'nothing was allocated on the third');
+  assert.equal(await shown(), 'cuda:1 b', 'nothing was allocated on the third');
   await closed(page);
 });
 

@@ -110,6 +110,7 @@ test('the state of the page comes back from its address', () => {
     view: { x0: 12.5, x1: 1e9 },
     find: 'layers & "more"',
     device: 2,
+    isBySegment: false,
     base: 0,
   });
   assert.equal(encodeAddress({ ...initialState(), axis: 'event' }, null, '', 'event', 'category'), '');
@@ -127,7 +128,7 @@ test('an address that fits other runs, or nothing, does no harm', () => {
   ]) {
     assert.deepEqual(
       decodeAddress(hash, [run]),
-      { state: {}, view: null, find: '', device: -1, base: 0 },
+      { state: {}, view: null, find: '', device: -1, isBySegment: false, base: 0 },
       hash,
     );
   }

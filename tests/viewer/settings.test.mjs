@@ -53,7 +53,7 @@ test('every device of the file is counted and offered, also one that recorded no
       [3, true],
     ],
   );
-  assert.match(choices[3].text, /^cpu:3.*nothing recorded$/);
+  assert.equal(choices[3].text, 'cpu:3');
 });
 
 test(

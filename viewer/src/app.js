@@ -2,7 +2,7 @@
 import { compareCard } from './compare_card.js';
 import { makeDifferencesPanel } from './differences_panel.js';
 import { saveFile } from './clipboard.js';
-import { deviceChoices } from './devices.js';
+import { showDeviceRow } from './device_row.js';
 import { Dock } from './dock.js';
 import { byId, element, pushButton } from './dom.js';
 import { makeEventsPanel } from './events_panel.js';
@@ -11,7 +11,7 @@ import { beforePicture } from './frame.js';
 import { decodeAddress, encodeAddress } from './hash.js';
 import { fillHelp } from './help.js';
 import { fitHeadline, showHeadline, subtitleOf } from './headline.js';
-import { clearChoices, listenToKeys, switchAxis, switchLines } from './keys.js';
+import { clearChoices, listenToKeys } from './keys.js';
 import { makeLargestCard } from './largest_card.js';
 import { makeMapPanel } from './map_panel.js';
 import { banner, readEmbedded, readFiles } from './open.js';
@@ -23,6 +23,8 @@ import { Pointer } from './pointer.js';
 import { RankPage } from './rank_page.js';
 import { makeRun } from './run.js';
 import { SearchBox } from './search_box.js';
+import { blocksRunOf, segmentRun } from './segment_run.js';
+import { hasSegments } from './segments.js';
 import { colouringOf, usualColour } from './stacking.js';
 import { initialState, Store } from './store.js';
 import { distinctParts } from './text.js';
@@ -30,6 +32,7 @@ import { startTheme } from './theme.js';
 import { MOST_STACKED, Timelines } from './timelines.js';
 import { makeTimingCard } from './timing_card.js';
 import { makeSettingsCard } from './settings_card.js';
+import { makeToolButtons, showSegmentsButton } from './tools.js';
 import { makeTreePanel } from './tree.js';
 
 const ADDRESS_DELAY_MS = 250; // after the last change
@@ -105,7 +108,13 @@ class Page {
         device,
       );
       const { base } = this.loaded;
-      const text = base > 0 ? `base=${base}${shown === '' ? '' : `&${shown}`}` : shown;
+      const text = [
+        base > 0 ? `base=${base}` : '',
+        runs.length === 1 && runs[0].blocksRun ? 'show=segments' : '',
+        shown,
+      ]
+        .filter((part) => part !== '')
+        .join('&');
       if (text !== location.hash.replace(/^#/, ''))
         history.replaceState(null, '', text === '' ? `${location.pathname}${location.search}` : `#${text}`);
     }, ADDRESS_DELAY_MS);
@@ -166,7 +175,8 @@ class Page {
     for (const run of runs)
       for (const warning of run.warnings) banner(several ? `${run.short}: ${warning}` : warning, false);
     byId('panels').replaceChildren(...(several ? [compareCard(runs, (run) => this.chooseBase(run))] : []));
-    this.showDevices(runs);
+    showDeviceRow(runs, (device) => this.showOne(runs[0], device, runs[0].blocksRun !== undefined));
+    showSegmentsButton(runs);
     this.showRunPanels(0);
     this.layOutPage();
     this.applyAddress();
@@ -224,52 +234,39 @@ class Page {
   }
 
   /**
-   * Offers a choice of the device if the only run has several.
-   * @param {import('./run.js').Run[]} runs
-   */
-  showDevices(runs) {
-    const select = /** @type {HTMLSelectElement} */ (byId('device-select'));
-    const run = runs[0];
-    select.hidden = runs.length !== 1 || run.snapshot.devices.length < 2;
-    if (select.hidden) return;
-    select.replaceChildren(
-      ...deviceChoices(run).map(({ device, text, isEmpty }) =>
-        element(
-          'option',
-          {
-            value: String(device),
-            ...(device === run.device ? { selected: '' } : {}),
-            ...(isEmpty ? { disabled: '' } : {}),
-          },
-          text,
-        ),
-      ),
-    );
-    select.onchange = () => {
-      this.showDevice(run, Number(select.value));
-      select.focus();
-    };
-  }
-
-  /**
-   * Shows another device of the one run.
+   * Shows another device of the one run, or its segments in place of its allocations.
    * @param {import('./run.js').Run} run
    * @param {number} device
+   * @param {boolean} isBySegment
    */
-  showDevice(run, device) {
-    const other = makeRun(run.snapshot, run.label, device);
-    other.given = run.given;
+  showOne(run, device, isBySegment) {
+    const plain = blocksRunOf(run);
+    const other = device === plain.device ? plain : makeRun(plain.snapshot, plain.label, device);
+    other.given = plain.given;
     byId('banners').replaceChildren();
-    this.showRuns([other], '');
+    this.showRuns([isBySegment && hasSegments(other.snapshot, device) ? segmentRun(other) : other], '');
+  }
+
+  /** Switches between allocations and segments. The choices made in one mean nothing in the other. */
+  switchSegments() {
+    const [run] = this.store.get().runs;
+    if (byId('segments-button').hidden) return;
+    const isBySegment = run.blocksRun === undefined;
+    clearTimeout(this.addressTimer);
+    history.replaceState(null, '', `#${isBySegment ? 'show=segments&' : ''}device=${run.device}`);
+    this.showOne(run, run.device, isBySegment);
+    this.askAddress();
   }
 
   /** Shows the device that the address names. */
   applyDevice() {
     const { runs } = this.store.get();
-    const { device } = decodeAddress(location.hash, runs);
+    const { device, isBySegment } = decodeAddress(location.hash, runs);
     const wanted = device < 0 ? this.usualDevice : device;
-    if (runs.length === 1 && runs[0].device !== wanted && runs[0].devices.includes(wanted))
-      this.showDevice(runs[0], wanted);
+    if (runs.length !== 1 || !runs[0].devices.includes(wanted)) return;
+    const isOther = (runs[0].blocksRun !== undefined) !== isBySegment;
+    if (runs[0].device !== wanted || (isOther && !byId('segments-button').hidden))
+      this.showOne(runs[0], wanted, isBySegment);
   }
 
   /**
@@ -379,41 +376,18 @@ class Page {
   /** Creates the buttons at the top and connects the others. */
   makeTools() {
     const input = /** @type {HTMLInputElement} */ (byId('file-input'));
-    const help = /** @type {HTMLDialogElement} */ (byId('help'));
-    const choose = () => input.click();
-    /** @type {[string, string, string, () => void][]} name, text, title, what it does */
-    const tools = [
-      ['axis', 'x: time', 'Switch between time and event order (T)', () => switchAxis(this.store)],
-      [
-        'scale',
-        'y: own scales',
-        'One memory scale for all runs, or one that suits each (Y)',
-        () => this.timelines.switchScale(),
-      ],
-      [
-        'lines',
-        'limits: left out',
-        'Lines that flatten the picture, as reserved bytes and capacity: leave them out, or show them (C)',
-        () => switchLines(this.store),
-      ],
-      ['home', 'peak step', 'The step of the peak (0)', () => this.timelines.showAll('showHome')],
-      ['whole', 'whole run', 'The whole run (F)', () => this.timelines.showAll('showWhole')],
-      ['picture', 'PNG', 'Save a picture', () => this.savePicture()],
-      ['theme', 'theme', 'Light or dark (L)', () => this.theme.toggle()],
-      ['open', 'open …', 'Open snapshots', choose],
-      ['help', '?', 'Keys (?)', () => help.showModal()],
-    ];
-    byId('tools').append(
-      ...tools.map(([name, text, title, press]) =>
-        pushButton(text, press, {
-          id: `${name}-button`,
-          title,
-          ...(name === 'help' ? { 'aria-label': 'Keys' } : {}),
-        }),
-      ),
+    makeToolButtons({
+      store: this.store,
+      timelines: this.timelines,
+      switchSegments: () => this.switchSegments(),
+      savePicture: () => this.savePicture(),
+      switchTheme: () => this.theme.toggle(),
+      chooseFiles: () => input.click(),
+    });
+    byId('choose-button').addEventListener('click', () => input.click());
+    byId('help-close').addEventListener('click', () =>
+      /** @type {HTMLDialogElement} */ (byId('help')).close(),
     );
-    byId('choose-button').addEventListener('click', choose);
-    byId('help-close').addEventListener('click', () => help.close());
     byId('pick-clear').addEventListener('click', () => {
       this.searchBox.clear();
       this.store.set({ pick: null });
@@ -458,7 +432,11 @@ class Page {
       this.applyAddress();
     });
     const { store, timelines, pointer, searchBox } = this;
-    listenToKeys({ store, timelines, pointer, searchBox, switchTheme: () => this.theme.toggle() });
+    listenToKeys({
+      ...{ store, timelines, pointer, searchBox },
+      switchTheme: () => this.theme.toggle(),
+      switchSegments: () => this.switchSegments(),
+    });
   }
 
   /** Starts the page. */

@@ -162,12 +162,12 @@ class FlamePanel {
     this.under = -1;
     this.summary.replaceChildren(
       element('b', { title: formatExactBytes(whole.bytes) }, formatBytes(whole.bytes)),
-      amountText(whole).slice(formatBytes(whole.bytes).length),
+      amountText(selection).slice(formatBytes(whole.bytes).length),
       element('span', { class: 'muted' }, `; ${whatText(selection)}`),
     );
     this.frame.setAttribute(
       'aria-label',
-      `Bytes by call stack: ${amountText(whole)}; ${whatText(selection)}. Arrows go from frame to frame, Enter zooms, Shift and Enter isolates. The list below says the same in words.`,
+      `Bytes by call stack: ${amountText(selection)}; ${whatText(selection)}. Arrows go from frame to frame, Enter zooms, Shift and Enter isolates. The list below says the same in words.`,
     );
     this.fillList();
     this.draw();

@@ -16,6 +16,7 @@ const MAX_TEXT = 200; // characters of the search text
  * @property {{x0: number, x1: number} | null} view of the first run, on its axis
  * @property {string} find search text
  * @property {number} device shown; -1: the default
+ * @property {boolean} isBySegment the timeline draws segments
  * @property {number} base number of the run that others are compared with, in the order of the files
  */
 
@@ -95,5 +96,6 @@ export function decodeAddress(hash, runs) {
       ? { x0: ends[0], x1: ends[1] }
       : null;
   const base = numbers(given.get('base'), 1)?.[0] ?? 0;
-  return { state, view, find: (given.get('find') ?? '').slice(0, MAX_TEXT), device, base };
+  const isBySegment = given.get('show') === 'segments';
+  return { state, view, find: (given.get('find') ?? '').slice(0, MAX_TEXT), device, isBySegment, base };
 }

@@ -3,6 +3,7 @@ import { categoriesOf } from './colours.js';
 import { byId, element } from './dom.js';
 import { areToldByLines, linesAtPeaks } from './differences.js';
 import { endedEarly, headline, implementationText, isOfPytorch } from './run.js';
+import { segmentHeadline } from './segment_run.js';
 import {
   categoryText,
   formatBytes,
@@ -29,6 +30,7 @@ function wordsOf(runs, sentence) {
     return [first, rest];
   }
   const [run] = runs;
+  if (run.blocksRun) return [segmentHeadline(run), ''];
   const [first, ...rest] = isOfPytorch(run.snapshot) ? verdictOf(run) : [];
   return first === undefined ? [headline(run), ''] : [unbroken(first), unbroken(rest.join(' '))];
 }

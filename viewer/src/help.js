@@ -11,6 +11,7 @@ const HELP_ROWS = [
   ['`T`', 'time or event order'],
   ['`Y`', 'one memory scale for all runs, or own ones'],
   ['`C`', 'lines that flatten the picture: leave them out, or show them'],
+  ['`G`', 'allocations, or the segments that the allocator bought from the device'],
   ['`1` … `5`', 'tree, flame graph, memory map, events, differences'],
   ['`/`', 'search; `Enter` goes to the next one'],
   ['`,` `.`', 'one event back, one on'],

@@ -5,7 +5,7 @@ import { blocksOf, whatOf, wholeOf } from './amounts.js';
 import { element, pushButton } from './dom.js';
 import { placeOfState } from './run.js';
 import { colouringOf } from './stacking.js';
-import { formatBytes, formatCount } from './text.js';
+import { formatBytes, formatCount, formatPlural } from './text.js';
 
 /** @type {{key: import('./store.js').State['instant'], text: string, title: string}[]} */
 const INSTANT_CHOICES = [
@@ -112,10 +112,11 @@ export function whatText({ run, what }) {
 }
 
 /**
- * "1.50 GiB in 120 blocks, 1.49 GiB requested".
- * @param {import('./amounts.js').Amount} amount
+ * "1.50 GiB in 120 blocks, 1.49 GiB requested", "2.00 GiB in 12 segments".
+ * @param {Selection} selection
  */
-export function amountText({ bytes, count, requestedBytes }) {
+export function amountText({ run, whole: { bytes, count, requestedBytes } }) {
+  if (run.blocksRun) return `${formatBytes(bytes)} in ${formatPlural(count, 'segment')}`;
   return `${formatBytes(bytes)} in ${formatCount(count)} block${count === 1 ? '' : 's'}, ${formatBytes(requestedBytes)} requested`;
 }
 

@@ -12,6 +12,7 @@ const PAN_PER_KEY = 0.12;
  * @property {import('./pointer.js').Pointer} pointer
  * @property {import('./search_box.js').SearchBox} searchBox
  * @property {() => void} switchTheme
+ * @property {() => void} switchSegments
  */
 
 /**
@@ -59,6 +60,7 @@ const COMMANDS = {
   KeyT: ({ store }) => switchAxis(store),
   KeyC: ({ store }) => switchLines(store),
   KeyL: ({ switchTheme }) => switchTheme(),
+  KeyG: ({ switchSegments }) => switchSegments(),
   Comma: (context) => stepEvent(context, -1),
   Period: (context) => stepEvent(context, 1),
 };

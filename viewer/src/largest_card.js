@@ -91,7 +91,7 @@ export function makeLargestCard(store) {
     made.hidden = run === undefined || !run.isRecorded;
     if (made.hidden) return;
     const { colourBy, pick } = store.get();
-    const names = runs.map(({ label, device }) => `${label} ${device}`);
+    const names = runs.map(({ label, device, blocksRun }) => `${label} ${device} ${blocksRun !== undefined}`);
     const now = [names, held?.run ?? shown, held?.state, colourBy, pick?.label].join();
     if (now === shownFor) return; // the cursor follows the pointer: the list stays
     shownFor = now;

@@ -23,6 +23,7 @@ const LARGE_GRANULE_BYTES = 20 * 2 ** 20; // granule of expandable segments for 
  * @property {number} stream index in the table of streams
  * @property {boolean} isExpandable memory mapped into reserved addresses
  * @property {'small' | 'large' | ''} pool
+ * @property {number} privatePool 0: none or not known; n: the n-th of the snapshot's pools
  * @property {Piece[]} pieces by address; they tile the segment
  * @property {number} cachedBytes bytes of its free pieces
  * @property {number} releasableBytes of these, the bytes that emptying the cache would return to the device
@@ -115,6 +116,7 @@ function give(segments, added) {
     other.isExpandable &&
     added.isExpandable &&
     other.stream === added.stream &&
+    other.privatePool === added.privatePool &&
     (other.pool === added.pool || other.pool === '' || added.pool === '');
   const before = segments[at - 1];
   const after = segments[at];
@@ -140,15 +142,17 @@ function give(segments, added) {
  * @param {number} stream
  * @param {boolean} isExpandable
  * @param {string} pool
+ * @param {number} privatePool
  * @returns {Segment}
  */
-function emptySegment(address, bytes, stream, isExpandable, pool) {
+function emptySegment(address, bytes, stream, isExpandable, pool, privatePool) {
   return {
     address,
     bytes,
     stream,
     isExpandable,
     pool: pool === 'small' || pool === 'large' ? pool : '',
+    privatePool,
     pieces: [],
     cachedBytes: 0,
     releasableBytes: 0,
@@ -179,6 +183,7 @@ function segmentsAt(run, state) {
           start.stream[i],
           start.isExpandable[i] === 1,
           start.pool[i],
+          run.snapshot.pools.indexOf(start.poolId[i]) + 1,
         ),
       );
   }
@@ -191,7 +196,14 @@ function segmentsAt(run, state) {
     if (action === ACTION.SEGMENT_ALLOC || action === ACTION.SEGMENT_MAP)
       give(
         segments,
-        emptySegment(address, bytes, subjects.stream[subject], action === ACTION.SEGMENT_MAP, ''),
+        emptySegment(
+          address,
+          bytes,
+          subjects.stream[subject],
+          action === ACTION.SEGMENT_MAP,
+          '',
+          subjects.pool?.[subject] ?? 0,
+        ),
       );
     else take(segments, address, address + bytes);
   }
@@ -236,8 +248,9 @@ function fillSegments(segments, blocks, active) {
  * @param {import('./blocks.js').Blocks} blocks
  */
 function findPool(segment, blocks) {
-  if (segment.pool !== '') return;
   const held = segment.pieces.find((piece) => piece.block >= 0);
+  if (segment.privatePool === 0 && held) segment.privatePool = blocks.pool?.[held.block] ?? 0;
+  if (segment.pool !== '') return;
   const isLarge = held
     ? blocks.requestedBytes[held.block] > SMALL_BYTES
     : segment.bytes > SMALL_SEGMENT_BYTES;

@@ -8,6 +8,8 @@ import { layoutAt } from './layout.js';
 import { layOutMap, rectAt, scaleToFit } from './map_rows.js';
 import { blockFacts } from './panels.js';
 import { pageTheme } from './timelines.js';
+import { poolText } from './pools.js';
+import { poolsTable, streamText } from './pools_table.js';
 import { formatBytes, formatCount, formatPlural, formatShare } from './text.js';
 import { hideTooltip, showTooltip } from './tooltip.js';
 
@@ -232,7 +234,7 @@ class MapPanel {
       { class: 'muted' },
       `at 0x${piece.address.toString(16)} in ${segment.isExpandable ? 'an expandable' : 'a'} segment of ${formatBytes(segment.bytes)} at 0x${segment.address.toString(
         16,
-      )}, ${segment.pool} pool, ${streamText(run, segment.stream)}; ${formatBytes(segment.cachedBytes)} of it free`,
+      )}, ${segment.pool} pool${segment.privatePool > 0 ? `, ${poolText(run.snapshot.pools, segment.privatePool)}` : ''}, ${streamText(run, segment.stream)}; ${formatBytes(segment.cachedBytes)} of it free`,
     );
     if (piece.block >= 0)
       return [
@@ -323,6 +325,7 @@ class MapPanel {
         { class: 'muted small' },
         `Largest free block: ${formatBytes(largest('large'))} in the large pool, ${formatBytes(largest('small'))} in the small one. A larger request needs new memory.`,
       ),
+      ...poolsTable(run, segments),
       this.heldTable(run, segments),
     );
   }
@@ -403,15 +406,6 @@ class MapPanel {
       ),
     );
   }
-}
-
-/**
- * @param {import('./run.js').Run} run
- * @param {number} stream index
- */
-function streamText({ snapshot }, stream) {
-  const handle = snapshot.streams[stream]?.handle ?? 0;
-  return handle === 0 ? 'default stream' : `stream 0x${handle.toString(16)}`;
 }
 
 /**

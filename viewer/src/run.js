@@ -47,6 +47,7 @@ const MOST_TOLD = 5; // inexact functions in a sentence
  * @property {PhaseTiming[]} timing empty: nothing was computed
  * @property {boolean} isVirtual nothing was computed
  * @property {string[]} warnings
+ * @property {Run} [blocksRun] the run whose segments this one shows as its blocks; absent: it shows blocks
  *
  * @typedef {object} Derived the expensive values of one device, computed once
  * @property {import('./index.js').MemoryIndex} index
@@ -240,7 +241,7 @@ function buildWarnings(snapshot, { index, reserved, devices }, device) {
   }
   if (blocks.nOtherEvents > 0) {
     warnings.push(
-      `The file holds ${formatPlural(snapshot.devices.length, 'device')}; device ${blocks.device} is shown, ${formatCount(blocks.nOtherEvents)} events of the others are not.${devices.length > 1 ? ' Choose another above.' : ''}`,
+      `The file holds ${formatPlural(snapshot.devices.length, 'device')}; device ${blocks.device} is shown, ${formatCount(blocks.nOtherEvents)} events of the others are not.${devices.length > 1 ? ' Choose another below.' : ''}`,
     );
   }
   if (device?.kind === 'cpu' && String(snapshot.run.precision).startsWith('bf16')) {

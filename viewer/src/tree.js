@@ -247,7 +247,7 @@ class TreePanel {
     }
     this.summary.replaceChildren(
       element('b', { title: formatExactBytes(whole.bytes) }, formatBytes(whole.bytes)),
-      amountText(whole).slice(formatBytes(whole.bytes).length),
+      amountText(selection).slice(formatBytes(whole.bytes).length),
       element('span', { class: 'muted' }, `; ${whatText(selection)}`),
     );
     this.state.colourOf = blockColours(state);
