@@ -43,6 +43,9 @@ for command in "profile --precision fp32,bf16 -o" "sweep -o new.jsonl --snapshot
     echo "status $?"
 done 2>&1
 cmp config.json "$cell"
+# A study writes into a new folder only.
+tidemark study assignment -o folder 2>&1
+echo "status $?"
 # This list holds every option that names a file or folder. The checks above cover each one that writes in a command that
 # also reads files.
 for command in $(tidemark --help | sed -n '/^Commands/,/^$/s/^  \([a-z-]*\) .*/\1/p'); do
