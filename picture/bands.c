@@ -4,6 +4,7 @@
 
 #include "common/text.h"
 #include "picture/series_internal.h"
+#include "snapshot/category_rules.h"
 
 /* In the order of the stack, bottom first, with the legend's names: those of the page
  * (viewer/src/category_table.js). A file's own categories lie above these. */
@@ -60,7 +61,8 @@ static tide_status by_category(tide_picture_bands *bands, const tide_snapshot *s
         if (is_used[i]) {
             const char *name = tide_snapshot_category(snapshot, i);
             place[i] = (uint8_t)bands->n_bands;
-            add_category(bands, name, name);
+            bool is_older = strcmp(name, TIDE_CATEGORY_OLDER) == 0;
+            add_category(bands, name, is_older ? "parameters or older" : name);
         }
     }
     uint8_t *of = tide_arena_alloc(&bands->arena, lifetimes->n_lifetimes, sizeof(*of));

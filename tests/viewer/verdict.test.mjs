@@ -8,6 +8,7 @@ import { test } from 'node:test';
 import { temporaryFolder } from './pages.mjs';
 import './transfer.mjs';
 import { makeRun } from '../../viewer/src/run.js';
+import { ruleRows } from '../../viewer/src/rule_coverage.js';
 import { readSource } from '../../viewer/src/unpack.js';
 import { verdictOf } from '../../viewer/src/verdict.js';
 
@@ -55,6 +56,25 @@ test(
   },
 );
 
+/** What each rule explains at the peak: on the page, and in the command line. */
+async function rulesOf(path) {
+  const { snapshot, derived } = await readSource(new Uint8Array(readFileSync(path)), () => undefined);
+  const report = execFileSync(CLI, ['summary', path, '--format', 'json'], {
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
+  const { rows } = JSON.parse(report.toString()).tables.by_rule;
+  const page = ruleRows(makeRun(snapshot, 'x', undefined, derived));
+  // The page of the command line holds the file in our format.
+  const native = join(folder, 'native.json.gz');
+  execFileSync(CLI, ['export', path, '--to', 'tidemark', '-o', native]);
+  const again = await readSource(new Uint8Array(readFileSync(native)), () => undefined);
+  assert.deepEqual(ruleRows(makeRun(again.snapshot, 'x', undefined, again.derived)), page, path);
+  return [
+    page.map(({ words, category, bytes, count }) => [words, category, bytes, count]),
+    rows.map(({ rule, category, bytes, blocks }) => [rule, category, bytes, blocks]),
+  ];
+}
+
 const REAL = existsSync(SHARED)
   ? [...readdirSync(SHARED), ...readdirSync(join(SHARED, 'made')).map((name) => join('made', name))].filter(
       (name) => name.endsWith('.pickle'),
@@ -67,3 +87,17 @@ test('real files', { skip: NO_CLI || (REAL.length > 0 ? false : `no files in ${S
     assert.deepEqual(page, program, name);
   }
 });
+
+test(
+  'rules explain as much as the program says',
+  { skip: NO_CLI || (REAL.length > 0 ? false : `no files in ${SHARED}`) },
+  async () => {
+    let nRules = 0;
+    for (const name of REAL) {
+      const [page, program] = await rulesOf(join(SHARED, name));
+      assert.deepEqual(page, program, name);
+      nRules += page.length;
+    }
+    assert.ok(nRules > 0);
+  },
+);

@@ -5,8 +5,8 @@
 import { CERTAINTY_NAMES } from './format_names.js';
 import { ACTION, NO_BLOCK, STATE } from './subjects.js';
 
-const BY_RULE = CERTAINTY_NAMES.indexOf('by rule');
-const NO_RULE = 255;
+export const BY_RULE = CERTAINTY_NAMES.indexOf('by rule');
+export const NO_RULE = 255;
 
 /** What the functions of a stack, or the scopes around an event, say. */
 const SIGN = Object.freeze({
@@ -37,7 +37,7 @@ const RULE = Object.freeze({
   OLDER_GRADIENT: 11,
   OLDER: 12,
 });
-const CATEGORY_OF_RULE = [
+export const CATEGORY_OF_RULE = [
   'workspace',
   'communication',
   'gradient',
@@ -51,6 +51,23 @@ const CATEGORY_OF_RULE = [
   'optimizer_state',
   'gradient',
   'parameter_or_older',
+];
+
+/** What each rule is, in the words of `tidemark summary`. */
+export const RULE_WORDS = [
+  'work area of cuBLAS or cuDNN',
+  'torch.distributed',
+  'AccumulateGrad',
+  'made by the optimizer and kept',
+  'made and released by the optimizer',
+  'made or moved with its module, and kept',
+  "made by a module's call and alive behind it",
+  "made and released by a module's call",
+  'made and released by the backward pass',
+  'made by the backward pass and alive behind it',
+  'from before the recording, and replaced by the optimizer',
+  'from before the recording, until zero_grad',
+  'from before the recording, and never released',
 ];
 
 /**
@@ -211,10 +228,10 @@ function endsOf({ events, subjects, start }) {
 }
 
 /**
- * The rule of each block.
+ * The rule of each block of the file, RULE or NO_RULE, whatever category the block has.
  * @param {import('./format.js').Snapshot} snapshot
  */
-function rulesOf(snapshot) {
+export function rulesOf(snapshot) {
   const { events, subjects, start } = snapshot;
   const { places, calls, signsAt } = placesOf(snapshot);
   const ends = endsOf(snapshot);

@@ -1,7 +1,8 @@
 /* legend.js - explains the colours and filters by them: a click hides a group, and Alt-click hides all
  * others.
  */
-import { byId, element } from './dom.js';
+import { byId, element, pushButton } from './dom.js';
+import { hasRules, ruleTable } from './rule_coverage.js';
 import { colouringOf } from './stacking.js';
 import { makeBandSweep } from './sweep.js';
 import { certaintiesText, formatBytes, formatCount, formatShare } from './text.js';
@@ -54,10 +55,12 @@ export class Legend {
       this.build();
     });
     this.where = element('span', { class: 'muted small' });
-    this.certainty = element('p', {
-      class: 'muted small',
+    this.certainties = element('span', {
       title: 'Named: the program says what the bytes are. By rule: it follows from how they are used.',
     });
+    this.rules = element('div', { class: 'rules-box', hidden: '' });
+    this.rulesButton = pushButton('rules', () => this.showRules(this.rules.hidden), { class: 'quiet' });
+    this.certainty = element('div', { class: 'muted small' }, this.certainties, this.rulesButton, this.rules);
     byId('legend').replaceChildren(this.select, this.where, this.list, this.more, this.certainty);
     store.on(['runs', 'colourBy'], () => {
       this.isOpen = false;
@@ -100,7 +103,21 @@ export class Legend {
     const { runs, shown, colourBy } = this.store.get();
     const text = certaintiesText(runs[shown]?.peak.certainties ?? null);
     this.certainty.hidden = text === '' || colourBy !== 'category';
-    this.certainty.textContent = `categories at the peak: ${text}`;
+    this.certainties.textContent = `categories at the peak: ${text}`;
+    this.showRules(false);
+  }
+
+  /**
+   * Shows what each rule explains, or hides it.
+   * @param {boolean} isOpen
+   */
+  showRules(isOpen) {
+    const { runs, shown } = this.store.get();
+    const run = runs[shown];
+    this.rulesButton.hidden = run === undefined || !run.isRecorded || !hasRules(run);
+    this.rulesButton.setAttribute('aria-expanded', String(isOpen));
+    this.rules.hidden = !isOpen;
+    this.rules.replaceChildren(...(isOpen ? [ruleTable(run)] : []));
   }
 
   /** @param {number} group */

@@ -141,7 +141,10 @@ export function formatRatio(ratio) {
     : '–';
 }
 
-const CATEGORY_TEXTS = new Map(BUILT_IN.map(({ name, text }) => [name, text]));
+const CATEGORY_TEXTS = new Map([
+  ...BUILT_IN.map(({ name, text }) => /** @type {[string, string]} */ ([name, text])),
+  ['parameter_or_older', 'parameters or older'], // what the rules add to the built-in ones
+]);
 
 /**
  * A category's name in a sentence.
