@@ -101,6 +101,51 @@ static tide_status configure_mlp(const tide_run_options *options, const choice *
     return TIDE_OK;
 }
 
+/* The preset, with the batch, the prompt and the layers of the command line. Its types are its own,
+ * and precision only says which peak of the card is stated. */
+static tide_status configure_decode(const tide_run_options *options, const choice *chosen,
+                                    tide_workload_config *workload, tide_error *error) {
+    tide_model_config *model = &workload->model;
+    tide_decode_config preset;
+    TIDE_TRY(tide_decode_preset(options->language_model != NULL ? options->language_model
+                                                                : tide_decode_preset_name(0),
+                                &preset, error));
+    *model = (tide_model_config){.vocab_size = preset.V,
+                                 .d_model = preset.C,
+                                 .d_ff = preset.F,
+                                 .n_layers = preset.L,
+                                 .n_heads = preset.H,
+                                 .context_length = preset.P,
+                                 .batch_size = preset.B,
+                                 .rope_theta = preset.rope_theta};
+    snprintf(model->size, sizeof(model->size), "%s", preset.name);
+    TIDE_TRY(as_size("layers", options->n_layers, &model->n_layers, error));
+    workload->new_tokens = preset.N;
+    TIDE_TRY(as_size("new-tokens", options->new_tokens, &workload->new_tokens, error));
+    workload->mode = TIDE_FORWARD;
+    workload->precision = preset.type == TIDE_FP32 ? TIDE_PRECISION_FP32 : TIDE_PRECISION_BF16_TRUE;
+    if (options->contexts.n > 0) {
+        model->context_length = (size_t)options->contexts.counts[chosen->context];
+    }
+    if (options->batches.n > 0) {
+        model->batch_size = (size_t)options->batches.counts[chosen->batch];
+    }
+    return TIDE_OK;
+}
+
+/* The shape of the architecture. */
+static tide_status configure_shape(const tide_run_options *options, const choice *chosen,
+                                   tide_workload_config *workload, tide_error *error) {
+    switch (workload->architecture) {
+    case TIDE_MLP:
+        return configure_mlp(options, chosen, &workload->model, error);
+    case TIDE_DECODE:
+        return configure_decode(options, chosen, workload, error);
+    default:
+        return configure_model(options, chosen, &workload->model, error);
+    }
+}
+
 /* The items that a run takes from the lists of names; the default if a list is empty. */
 static void configure_names(const tide_run_options *options, const choice *chosen,
                             tide_workload_config *workload) {
@@ -147,9 +192,7 @@ tide_status tide_run_options_configure(const tide_run_options *options, size_t n
     workload->seed = options->seed;
     workload->warmup_steps = (size_t)options->warmup_steps;
     workload->steps = (size_t)options->steps;
-    TIDE_TRY(workload->architecture == TIDE_MLP
-                 ? configure_mlp(options, &chosen, &workload->model, error)
-                 : configure_model(options, &chosen, &workload->model, error));
+    TIDE_TRY(configure_shape(options, &chosen, workload, error));
     TIDE_TRY(tide_run_workload_check(&ret_config->workload, error));
     if (workload->keep_graph && workload->mode != TIDE_FORWARD) {
         return tide_fail(error, TIDE_INVALID,

@@ -12,6 +12,7 @@ void tide_run_options_init(tide_run_options *options) {
         .n_heads = TIDE_NOT_GIVEN,
         .d_ff = TIDE_NOT_GIVEN,
         .vocab_size = TIDE_NOT_GIVEN,
+        .new_tokens = TIDE_NOT_GIVEN,
         .device = "auto",
         .workload = tide_architecture_name((int)usual.workload.of.model.architecture),
         .emulate = tide_emulation_name((int)usual.workload.of.model.emulate),
@@ -82,6 +83,51 @@ static tide_status check_mlp(const tide_run_options *options, tide_error *error)
     return TIDE_OK;
 }
 
+static bool some_run_is_not_forward(const tide_run_options *options) {
+    for (size_t i = 0; i < options->modes.n; i++) {
+        if (strcmp(options->modes.texts[i], "forward") != 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Refuses options of other models for a language model, and its own for others. */
+static tide_status check_decode(const tide_run_options *options, tide_error *error) {
+    bool is_decode = strcmp(options->workload, "decode") == 0;
+    const struct {
+        const char *name;
+        bool is_given;
+    } others[] = {
+        {"size", options->sizes.n > 0},
+        {"d-model", options->d_model != TIDE_NOT_GIVEN},
+        {"heads", options->n_heads != TIDE_NOT_GIVEN},
+        {"d-ff", options->d_ff != TIDE_NOT_GIVEN},
+        {"vocab", options->vocab_size != TIDE_NOT_GIVEN},
+        {"config", options->config_path != NULL},
+        {"precision", options->precisions.n > 0},
+        {"attention", options->attentions.n > 0},
+        {"recompute", options->recomputes.n > 0},
+        {"emulate", strcmp(options->emulate, "pytorch") == 0},
+        {"keep-graph", options->keep_graph},
+        {"mode", some_run_is_not_forward(options)},
+    };
+    if (!is_decode && (options->language_model != NULL || options->new_tokens != TIDE_NOT_GIVEN)) {
+        return tide_fail(error, TIDE_INVALID, "--%s goes with --workload decode only",
+                         options->language_model != NULL ? "language-model" : "new-tokens");
+    }
+    for (size_t i = 0; is_decode && i < sizeof(others) / sizeof(others[0]); i++) {
+        if (others[i].is_given) {
+            return tide_fail(error, TIDE_INVALID,
+                             "--%s does not apply to --workload decode: --language-model chooses "
+                             "shape and types, and its mode is forward; it takes --layers, "
+                             "--batch, --context and --new-tokens",
+                             others[i].name);
+        }
+    }
+    return TIDE_OK;
+}
+
 /* The settings of the environment, then those of the command line, so that the message names the
  * right one. */
 static tide_status check_allocator(const tide_run_options *options, tide_error *error) {
@@ -105,6 +151,7 @@ tide_status tide_run_options_check(const tide_run_options *options, tide_error *
                          (int)TIDE_RUN_MAX_STEPS);
     }
     TIDE_TRY(check_mlp(options, error));
+    TIDE_TRY(check_decode(options, error));
     TIDE_TRY(check_pytorch(options, error));
     if (options->clip_grad_norm < 0.0) {
         return tide_fail(error, TIDE_INVALID,

@@ -35,7 +35,9 @@ typedef struct tide_run_options {
     uint64_t d_model, n_layers, n_heads, d_ff, vocab_size; /* TIDE_NOT_GIVEN */
     const char *config_path;                               /* the model's file; NULL: none */
     bool keep_graph;                                       /* mode forward only */
-    const char *workload;                                  /* transformer, mlp */
+    const char *workload;                                  /* transformer, mlp, decode */
+    const char *language_model;                            /* decode: a preset; NULL: the default */
+    uint64_t new_tokens;                                   /* decode: TIDE_NOT_GIVEN: 200 */
     const char *emulate;                                   /* none, pytorch */
     const char *edition;         /* 2025, 2026; NULL: the default; only with emulate pytorch */
     const char *device;          /* "auto", or what tide_device_open takes */
@@ -106,8 +108,19 @@ TIDE_NODISCARD tide_status tide_check_precision(tide_device_kind kind, tide_prec
 #define TIDE_OPTION_ROW_WORKLOAD(base)                                                             \
     TIDE_OPTION_ROW(                                                                               \
         TIDE_OPTION_CHOICE, base, workload, .name = "workload", .choice_at = tide_choice_workload, \
-        .help = "transformer, or mlp: linear layers with GELU, of the shape --d-model "            \
-                "256, --layers 4 and --batch 256; default transformer")
+        .help = "transformer; mlp: linear layers with GELU, of the shape --d-model 256, "          \
+                "--layers 4 and --batch 256; or decode: a language model that generates tokens; "  \
+                "default transformer")
+
+/* Two rows that only --workload decode has. */
+#define TIDE_OPTION_ROW_DECODE(base)                                                               \
+    TIDE_OPTION_ROW(TIDE_OPTION_CHOICE, base, language_model, .name = "language-model",            \
+                    .choice_at = tide_decode_preset_name,                                          \
+                    .help = "with --workload decode, its model and the type of its weights; "      \
+                            "default llama-2-7B-bf16"),                                            \
+        TIDE_OPTION_ROW(TIDE_OPTION_COUNT, base, new_tokens, .name = "new-tokens", .value = "N",   \
+                        .help = "with --workload decode, tokens that each sequence gets behind "   \
+                                "its prompt of --context tokens; defaults 200 and 6")
 
 #define TIDE_OPTION_ROW_SIZE(base, more)                                                           \
     TIDE_OPTION_ROW(TIDE_OPTION_CHOICES, base, sizes, .name = "size", .aliases = "model-size",     \

@@ -16,7 +16,7 @@ static const preset PRESETS[] = {
 };
 enum { N_PRESETS = sizeof(PRESETS) / sizeof(PRESETS[0]) };
 
-static const char *const ARCHITECTURES[TIDE_N_ARCHITECTURES] = {"transformer", "mlp"};
+static const char *const ARCHITECTURES[TIDE_N_ARCHITECTURES] = {"transformer", "mlp", "decode"};
 static const char *const MODES[] = {"forward", "forward-backward", "train"};
 static const char *const PRECISIONS[] = {"fp32", "tf32", "bf16-mixed", "bf16-true"};
 static const char *const ATTENTIONS[] = {"flash", "naive"};

@@ -21,7 +21,8 @@ extern "C" {
 
 typedef enum tide_architecture {
     TIDE_TRANSFORMER = 0,
-    TIDE_MLP, /* linear layers with GELU (mlp.h) */
+    TIDE_MLP,    /* linear layers with GELU (mlp.h) */
+    TIDE_DECODE, /* a language model that generates tokens (decode/decode.h) */
     TIDE_N_ARCHITECTURES
 } tide_architecture;
 typedef enum tide_mode {

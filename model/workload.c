@@ -37,6 +37,11 @@ static tide_status check_config(const tide_workload_config *config, const tide_r
         return tide_fail(error, TIDE_INVALID,
                          "PyTorch's training loop does not clip: leave out the norm to clip at");
     }
+    if (config->architecture == TIDE_DECODE && config->mode != TIDE_FORWARD) {
+        return tide_fail(error, TIDE_INVALID,
+                         "a language model that decodes has mode forward only, not %s",
+                         tide_mode_name((int)config->mode));
+    }
     if (config->keep_graph && config->mode != TIDE_FORWARD) {
         return tide_fail(error, TIDE_INVALID,
                          "keep_graph goes with mode forward only: mode %s keeps what backward "
@@ -404,6 +409,9 @@ void tide_workload_result_fini(tide_workload_result *result) {
 }
 
 const char *tide_workload_computed_by(const tide_workload *workload) {
+    if (workload->decode != NULL && workload->computes) {
+        return "plain loops, 1 thread";
+    }
     if (workload->driver->ops == NULL || !workload->computes) {
         return "";
     }

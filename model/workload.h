@@ -15,6 +15,7 @@
 #include "common/hostmem.h"
 #include "common/status.h"
 #include "model/config.h"
+#include "model/decode/shape.h"
 #include "model/mlp.h"
 #include "model/ops.h"
 #include "recorder/recorder.h"
@@ -26,7 +27,9 @@ extern "C" {
 typedef struct tide_workload_config {
     tide_architecture architecture; /* the kind of model */
     tide_model_config model;  /* with batch and context; mlp: d_model, n_layers and batch_size alone
-                                 count (tide_workload_mlp) */
+                                 count (tide_workload_mlp); decode: size, n_layers, batch_size and
+                                 context_length, the prompt (tide_workload_decode) */
+    size_t new_tokens;        /* decode: that each sequence gets in a step; else 0 */
     tide_mode mode;           /* which phases a step has */
     bool keep_graph;          /* forward mode: keep what backward would need to the end of a step */
     tide_precision precision; /* one that the device computes */
@@ -118,6 +121,11 @@ void tide_workload_result_fini(tide_workload_result *result);
 
 /* The MLP that a workload of that architecture runs. */
 void tide_workload_mlp(const tide_workload_config *config, tide_mlp_config *ret_mlp);
+
+/* The language model that a workload of that architecture runs: the preset that the size names.
+ * TIDE_INVALID: there is none of that name. */
+TIDE_NODISCARD tide_status tide_workload_decode(const tide_workload_config *config,
+                                                tide_decode_config *ret_decode, tide_error *error);
 
 /* FLOP of the matrix products of a step. */
 double tide_workload_step_flops(const tide_workload_config *config);

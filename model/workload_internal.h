@@ -3,6 +3,7 @@
 #ifndef TIDE_MODEL_WORKLOAD_INTERNAL_H
 #define TIDE_MODEL_WORKLOAD_INTERNAL_H
 
+#include "model/decode/decode.h"
 #include "model/eager/eager.h"
 #include "model/mlp.h"
 #include "model/transformer.h"
@@ -46,9 +47,10 @@ struct tide_workload {
     tide_device *device;                /* borrowed; the cache's */
     bool computes;                      /* the device's; without it nothing has a time */
     const tide_driver *driver;          /* static; of the one model below that is not NULL */
-    tide_transformer *transformer;      /* owned, as the two below; NULL: another one is run */
+    tide_transformer *transformer;      /* owned, as the three below; NULL: another one is run */
     tide_eager *eager;                  /* PyTorch's allocations */
     tide_mlp *mlp;                      /* linear layers with GELU */
+    tide_decode *decode;                /* a language model that generates tokens */
     tide_interval timers[TIDE_N_TIMED]; /* by TIDE_TIMED_... */
     tide_scope_times *scope_times; /* owned; NULL before the run, and where the host's clock is the
                                       only one or nothing is recorded */

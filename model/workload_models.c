@@ -110,19 +110,69 @@ DRIVER_VALUES(mlp)
 static const tide_driver MLP = {
     .create = mlp_create, DRIVER_PHASE_ENTRIES(mlp), DRIVER_VALUE_ENTRIES(mlp)};
 
+/* ---- language models ---- */
+
+tide_status tide_workload_decode(const tide_workload_config *config, tide_decode_config *ret_decode,
+                                 tide_error *error) {
+    TIDE_TRY(tide_decode_preset(config->model.size, ret_decode, error));
+    ret_decode->L = config->model.n_layers;
+    ret_decode->B = config->model.batch_size;
+    ret_decode->P = config->model.context_length;
+    ret_decode->N = config->new_tokens;
+    ret_decode->seed = config->seed;
+    return TIDE_OK;
+}
+
+static tide_status decode_create(tide_workload *workload, tide_error *error) {
+    tide_decode_config decode;
+    TIDE_TRY(tide_workload_decode(&workload->config, &decode, error));
+    return tide_decode_create(&decode, workload->cache, workload->recorder, &workload->decode,
+                              error);
+}
+
+static tide_status decode_setup(tide_workload *workload, tide_error *error) {
+    return tide_decode_setup(workload->decode, error);
+}
+
+static tide_status decode_forward(tide_workload *workload, tide_error *error) {
+    return tide_decode_generate(workload->decode, error);
+}
+
+/* Nothing of a step is kept to its end. */
+static tide_status decode_end_step(tide_workload *workload, tide_error *error) {
+    (void)workload;
+    (void)error;
+    return TIDE_OK;
+}
+
+/* It has mode forward alone (tide_workload_create). */
+static const tide_driver DECODE = {.create = decode_create,
+                                   .setup = decode_setup,
+                                   .forward = decode_forward,
+                                   .end_step = decode_end_step};
+
 const tide_driver *tide_driver_of(const tide_workload_config *config) {
-    return config->architecture == TIDE_MLP          ? &MLP
+    return config->architecture == TIDE_DECODE       ? &DECODE
+           : config->architecture == TIDE_MLP        ? &MLP
            : config->emulate == TIDE_EMULATE_PYTORCH ? &EAGER_TRANSFORMER
                                                      : &OWN_TRANSFORMER;
 }
 
 void tide_driver_destroy(tide_workload *workload) {
+    tide_decode_destroy(workload->decode);
     tide_mlp_destroy(workload->mlp);
     tide_eager_destroy(workload->eager);
     tide_transformer_destroy(workload->transformer);
 }
 
 /* ---- closed forms ---- */
+
+/* Whether the workload is a language model, and which. */
+static bool is_decode(const tide_workload_config *config, tide_decode_config *ret_decode) {
+    return config->architecture == TIDE_DECODE &&
+           tide_workload_decode(config, ret_decode, NULL) == TIDE_OK &&
+           tide_decode_check(ret_decode, NULL) == TIDE_OK;
+}
 
 static uint64_t mlp_peak_bytes(const tide_workload_config *config) {
     tide_mlp_config mlp;
@@ -134,6 +184,10 @@ static uint64_t mlp_peak_bytes(const tide_workload_config *config) {
 }
 
 uint64_t tide_workload_requested_peak_bytes(const tide_workload_config *config) {
+    tide_decode_config decode;
+    if (config->architecture == TIDE_DECODE) {
+        return is_decode(config, &decode) ? tide_decode_peak_bytes(&decode) : 0;
+    }
     if (config->architecture == TIDE_MLP) {
         return mlp_peak_bytes(config);
     }
@@ -161,6 +215,10 @@ uint64_t tide_workload_requested_peak_bytes(const tide_workload_config *config) 
 }
 
 double tide_workload_step_flops(const tide_workload_config *config) {
+    tide_decode_config decode;
+    if (config->architecture == TIDE_DECODE) {
+        return is_decode(config, &decode) ? tide_decode_flops(&decode) : 0.0;
+    }
     if (config->architecture != TIDE_MLP) { /* backward costs twice as much as forward */
         return tide_model_forward_flops(&config->model) *
                (config->mode == TIDE_FORWARD ? 1.0 : 3.0);
@@ -172,6 +230,10 @@ double tide_workload_step_flops(const tide_workload_config *config) {
 }
 
 uint64_t tide_workload_n_parameters(const tide_workload_config *config) {
+    tide_decode_config decode;
+    if (config->architecture == TIDE_DECODE) {
+        return is_decode(config, &decode) ? tide_decode_n_parameters(&decode) : 0;
+    }
     if (config->architecture != TIDE_MLP) {
         return tide_model_n_parameters(&config->model);
     }

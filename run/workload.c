@@ -25,6 +25,11 @@ int tide_run_phase_from_name(const char *name) {
 
 static tide_status check_model(const tide_workload_config *model, tide_error *error) {
     tide_mlp_config mlp;
+    tide_decode_config decode;
+    if (model->architecture == TIDE_DECODE) {
+        TIDE_TRY(tide_workload_decode(model, &decode, error));
+        return tide_decode_check(&decode, error);
+    }
     if (model->architecture != TIDE_MLP) {
         return tide_model_config_check(&model->model, error);
     }
@@ -40,9 +45,26 @@ static void name_mlp(const tide_workload_config *workload, char ret_name[TIDE_RU
              workload->keep_graph ? "-keep-graph" : "");
 }
 
+/* "llama-2-7B-int8-decode-p6-n200-b1": the types are the preset's. The layers are part of the name
+ * where they are not. */
+static void name_decode(const tide_workload_config *workload, char ret_name[TIDE_RUN_NAME_BYTES]) {
+    const tide_model_config *model = &workload->model;
+    tide_decode_config preset = {.L = 0};
+    char layers[32] = "";
+    if (tide_decode_preset(model->size, &preset, NULL) != TIDE_OK || preset.L != model->n_layers) {
+        snprintf(layers, sizeof(layers), "-l%zu", model->n_layers);
+    }
+    snprintf(ret_name, TIDE_RUN_NAME_BYTES, "%s%s-decode-p%zu-n%zu-b%zu", model->size, layers,
+             model->context_length, workload->new_tokens, model->batch_size);
+}
+
 static void name_model(const tide_workload_config *workload, char ret_name[TIDE_RUN_NAME_BYTES]) {
     if (workload->architecture == TIDE_MLP) {
         name_mlp(workload, ret_name);
+        return;
+    }
+    if (workload->architecture == TIDE_DECODE) {
+        name_decode(workload, ret_name);
         return;
     }
     bool is_pytorch = workload->emulate == TIDE_EMULATE_PYTORCH;
@@ -60,13 +82,14 @@ static void name_model(const tide_workload_config *workload, char ret_name[TIDE_
 
 static tide_run_labels label_model(const tide_workload_config *workload) {
     bool is_mlp = workload->architecture == TIDE_MLP;
+    bool is_transformer = workload->architecture == TIDE_TRANSFORMER;
     return (tide_run_labels){
         .size = workload->model.size,
         .values = "",
         .mode = tide_mode_name((int)workload->mode),
         .precision = tide_precision_name((int)workload->precision),
-        .attention = is_mlp ? "" : tide_attention_name((int)workload->attention),
-        .recompute = is_mlp ? "" : tide_recompute_name((int)workload->recompute),
+        .attention = !is_transformer ? "" : tide_attention_name((int)workload->attention),
+        .recompute = !is_transformer ? "" : tide_recompute_name((int)workload->recompute),
         .context_length = is_mlp ? 0 : (int64_t)workload->model.context_length,
         .batch_size = (int64_t)workload->model.batch_size,
         .warmup_steps = (int64_t)workload->warmup_steps,
@@ -110,8 +133,25 @@ static tide_status set_preset(tide_model_config *model, uint64_t value, tide_err
     return TIDE_OK;
 }
 
-static tide_status set_in_model(tide_model_config *model, tide_run_quantity quantity, size_t value,
-                                tide_error *error) {
+/* A language model has its preset's name with any number of layers, and no larger preset. */
+static tide_status set_in_decode(tide_workload_config *workload, tide_run_quantity quantity,
+                                 size_t value, tide_error *error) {
+    tide_model_config *model = &workload->model;
+    if (quantity == TIDE_RUN_QUANTITY_PRESET) {
+        return tide_fail(error, TIDE_INVALID, "language models are not ordered by size");
+    }
+    *(quantity == TIDE_RUN_QUANTITY_BATCH     ? &model->batch_size
+      : quantity == TIDE_RUN_QUANTITY_CONTEXT ? &model->context_length
+                                              : &model->n_layers) = value;
+    return check_model(workload, error);
+}
+
+static tide_status set_in_model(tide_workload_config *workload, tide_run_quantity quantity,
+                                size_t value, tide_error *error) {
+    tide_model_config *model = &workload->model;
+    if (workload->architecture == TIDE_DECODE) {
+        return set_in_decode(workload, quantity, value, error);
+    }
     switch (quantity) {
     case TIDE_RUN_QUANTITY_BATCH:
         model->batch_size = value;
@@ -199,9 +239,10 @@ int64_t tide_run_workload_n_tokens(const tide_run_workload *workload) {
     const tide_model_config *model = &workload->of.model.model;
     switch (workload->kind) {
     case TIDE_RUN_MODEL:
-        return (int64_t)(workload->of.model.architecture == TIDE_MLP
-                             ? model->batch_size
-                             : model->batch_size * model->context_length);
+        return (int64_t)(model->batch_size * (workload->of.model.architecture == TIDE_MLP ? 1
+                                              : workload->of.model.architecture == TIDE_DECODE
+                                                  ? workload->of.model.new_tokens
+                                                  : model->context_length));
     case TIDE_RUN_PROGRAM: /* nothing is known of it */
     case TIDE_N_RUN_KINDS:
         break;
@@ -261,7 +302,7 @@ tide_status tide_run_workload_set(tide_run_workload *workload, tide_run_quantity
     }
     switch (workload->kind) {
     case TIDE_RUN_MODEL:
-        return set_in_model(&workload->of.model.model, quantity, (size_t)value, error);
+        return set_in_model(&workload->of.model, quantity, (size_t)value, error);
     case TIDE_RUN_PROGRAM: /* run/program_fit.h searches with names of the user's */
         return tide_fail(error, TIDE_INVALID, "a command has no such quantity");
     case TIDE_N_RUN_KINDS:

@@ -86,7 +86,8 @@ typedef struct tide_run_dimension {
 size_t tide_run_workload_dimensions(const tide_run_workload *workload,
                                     tide_run_dimension ret_dimensions[TIDE_RUN_MAX_DIMENSIONS]);
 
-/* Tokens in a step; for an MLP, whose batch has rows instead of sequences, its rows. */
+/* Tokens in a step; for an MLP, whose batch has rows instead of sequences, its rows; for decode the
+ * new ones. */
 int64_t tide_run_workload_n_tokens(const tide_run_workload *workload);
 
 /* Parameters of the model; 0: unknown. */

@@ -28,6 +28,8 @@ static const tide_option OPTIONS[] = {
     TIDE_OPTION_ROW_SPILL(RUN),
     TIDE_OPTION_ROW_ALLOC_CONF(RUN),
     {.kind = TIDE_OPTION_HEADING, .help = "Model"},
+    TIDE_OPTION_ROW_WORKLOAD(RUN),
+    TIDE_OPTION_ROW_DECODE(RUN),
     TIDE_OPTION_ROW_SIZE(RUN, "; default small"),
     TIDE_OPTION_ROW_DIMENSIONS(RUN),
     {.kind = TIDE_OPTION_HEADING, .help = "Run"},
@@ -127,6 +129,24 @@ static tide_status check_varied(const tide_fit_options *options, tide_error *err
     return TIDE_OK;
 }
 
+/* Fills in what a language model takes less of, and refuses what nobody asks. */
+static tide_status check_workload(tide_fit_options *options, bool names_steps, tide_error *error) {
+    bool is_decode = strcmp(options->run.workload, "decode") == 0;
+    if (strcmp(options->run.workload, "mlp") == 0) {
+        return tide_fail(error, TIDE_INVALID,
+                         "--workload mlp: fit searches for transformers and language models");
+    }
+    if (is_decode && strcmp(options->find, "model") == 0) {
+        return tide_fail(error, TIDE_INVALID,
+                         "--find model: the language models of --workload decode are not ordered "
+                         "by size; find batch, context (the prompt) or layers");
+    }
+    if (is_decode && !names_steps) {
+        options->run.steps = 1; /* every step is the same */
+    }
+    return TIDE_OK;
+}
+
 static const char *device_of(const tide_fit_options *options, size_t i) {
     return options->devices.n > 0 ? options->devices.texts[i] : "virtual";
 }
@@ -147,6 +167,22 @@ static tide_status check_device(const tide_fit_options *options, const char *dev
     return TIDE_OK;
 }
 
+/* "llama-2-7B-int8-decode-p6-n200": the same of a language model. */
+static void name_decode_row(tide_fit_row *row) {
+    const tide_workload_config *workload = &row->question.config.workload.of.model;
+    tide_run_quantity what = row->question.quantity;
+    char prompt[32] = "";
+    char batch[32] = "";
+    if (what != TIDE_RUN_QUANTITY_CONTEXT) {
+        snprintf(prompt, sizeof(prompt), "-p%zu", workload->model.context_length);
+    }
+    if (what != TIDE_RUN_QUANTITY_BATCH) {
+        snprintf(batch, sizeof(batch), "-b%zu", workload->model.batch_size);
+    }
+    snprintf(row->name, sizeof(row->name), "%s-decode%s-n%zu%s", workload->model.size, prompt,
+             workload->new_tokens, batch);
+}
+
 /* "2.7B-train-c512-fp32": the name of the run without the quantity that is searched for, and
  * without the attention, which has a column. */
 static void name_row(tide_fit_row *row) {
@@ -154,6 +190,10 @@ static void name_row(tide_fit_row *row) {
     tide_run_quantity what = row->question.quantity;
     char context[32] = "";
     char batch[32] = "";
+    if (workload->architecture == TIDE_DECODE) {
+        name_decode_row(row);
+        return;
+    }
     if (what != TIDE_RUN_QUANTITY_CONTEXT) {
         snprintf(context, sizeof(context), "-c%zu", workload->model.context_length);
     }
@@ -215,7 +255,9 @@ static tide_status ask(const tide_fit_options *options, size_t number, size_t de
     TIDE_TRY(tide_run_options_configure(&options->run, number, device_of(options, device),
                                         &question->config, error));
     name_row(row);
-    ask_pytorch(options, row);
+    if (question->config.workload.of.model.architecture == TIDE_TRANSFORMER) {
+        ask_pytorch(options, row);
+    }
     row->replies[row->n_replies++] = (tide_fit_reply){.question = *question};
     uint64_t usable_bytes = 0;
     tide_status status =
@@ -282,6 +324,10 @@ static int run(int argc, char **argv) {
     tide_status status = tide_program_options_refuse(&TABLE, &operands, &error);
     if (status == TIDE_OK) {
         status = check_varied(&options, &error);
+    }
+    if (status == TIDE_OK) {
+        status =
+            check_workload(&options, tide_options_is_given(&TABLE, &operands, "steps"), &error);
     }
     if (status == TIDE_OK) {
         status = tide_run_options_check(&options.run, &error);

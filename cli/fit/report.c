@@ -93,9 +93,17 @@ static void say_all_limits(const tide_fit_row *rows, size_t n_rows, tide_report 
 
 /* ---- the answers in words ---- */
 
+/* Whether --attention chooses an operator of the row's runs. */
+static bool has_attention(const tide_fit_row *row) {
+    return row->question.config.workload.of.model.architecture == TIDE_TRANSFORMER;
+}
+
 /* "2.7B-train-c512-fp32, PyTorch, eager, naive attention". */
 static const char *name_reply(tide_report *report, const tide_fit_row *row,
                               const tide_fit_reply *reply) {
+    if (!has_attention(row)) {
+        return tide_report_text(report, "%s, %s", row->name, name_of(reply));
+    }
     return tide_report_text(
         report, "%s, %s, %s attention", row->name, name_of(reply),
         tide_attention_name((int)reply->question.config.workload.of.model.attention));
@@ -222,7 +230,9 @@ static void add_row(tide_report *report, const tide_fit_row *row, const tide_fit
     bool fits = answer->value != 0;
     uint64_t margin = answer->usable_bytes - (uint64_t)memory->reserved_peak_bytes;
     TIDE_ROW(table, tide_as_text(name_of(reply)),
-             tide_as_text(is_known ? tide_attention_name(attention) : "not known"),
+             !has_attention(row)
+                 ? tide_as_none()
+                 : tide_as_text(is_known ? tide_attention_name(attention) : "not known"),
              tide_as_text(row->name), tide_as_text(row->device.spec));
     if (is_known) { /* else the other cells stay empty */
         TIDE_CELLS(table, as_value(report, row, answer->value),
@@ -257,7 +267,7 @@ static tide_status say_difference(const tide_fit_row *row, tide_report *report) 
     const tide_fit_reply *own = &row->replies[row->n_replies - 1];
     const tide_fit_reply *other = like_own(row, own);
     uint64_t value = own->answer.value;
-    if (value == 0 || other->unknown != NULL) {
+    if (value == 0 || other == own || other->unknown != NULL) {
         return TIDE_OK;
     }
     TIDE_TRY(tide_fit_apply(&own->question, value, &ours, NULL));

@@ -26,6 +26,7 @@ enum { RUN = offsetof(tide_profile_options, run) };
 static const tide_option OPTIONS[] = {
     {.kind = TIDE_OPTION_HEADING, .help = "Model"},
     TIDE_OPTION_ROW_WORKLOAD(RUN),
+    TIDE_OPTION_ROW_DECODE(RUN),
     TIDE_OPTION_ROW_SIZE(RUN, "; default small"),
     TIDE_OPTION_ROW_DIMENSIONS(RUN),
     {.kind = TIDE_OPTION_HEADING, .help = "Run"},

@@ -22,6 +22,7 @@ static const tide_option OPTIONS[] = {
         GRID, "block keeps only the input of each block for backward; default none"),
     {.kind = TIDE_OPTION_HEADING, .help = "Every cell"},
     TIDE_OPTION_ROW_WORKLOAD(GRID),
+    TIDE_OPTION_ROW_DECODE(GRID),
     TIDE_OPTION_ROW_DIMENSIONS(GRID),
     TIDE_OPTION_ROW_KEEP_GRAPH(GRID),
     TIDE_OPTION_ROW_EMULATE(GRID),

@@ -1,0 +1,92 @@
+/* decode_internal.h - the state of a language model: decode.c owns it, pass.c runs it over tokens,
+ * compute_cpu.c computes on the host. */
+#ifndef TIDE_MODEL_DECODE_DECODE_INTERNAL_H
+#define TIDE_MODEL_DECODE_DECODE_INTERNAL_H
+
+#include <stdbool.h>
+
+#include "model/decode/decode.h"
+
+/* A linear layer, or one of each expert: weight (matrices, m, k). */
+typedef struct tide_decode_linear {
+    tide_tensor weight; /* owned */
+    tide_tensor scale;  /* owned; (matrices, m) bf16; not allocated unless the weight is int8 */
+    size_t n_matrices;  /* 1, or E */
+    size_t m, k;        /* output and input channels */
+} tide_decode_linear;
+
+typedef struct tide_decode_layer {
+    tide_tensor attention_norm, ffn_norm; /* owned; (C) */
+    tide_decode_linear qkv, wo;           /* (C + 2 K D, C) and (C, C) */
+    tide_decode_linear gate;              /* (E, C), never int8; not allocated without experts */
+    tide_decode_linear w1, w3, w2;        /* (F, C), (F, C), (C, F), of each expert */
+    tide_tensor k_cache, v_cache;         /* owned; (B, S, K, D) */
+} tide_decode_layer;
+
+/* The tokens of a pass: S of each of the B sequences, from `position` on. */
+typedef struct tide_decode_range {
+    size_t position; /* tokens of each sequence before these */
+    size_t n_tokens; /* P, or 1 */
+} tide_decode_range;
+
+/* What a device computes; a device that does not compute has none. x and out are arrays of the
+ * activations' type. `rows` are B times the tokens of the range. */
+typedef struct tide_decode_ops {
+    void (*fill)(tide_decode *decode);
+    /* out (rows, C) = the embedding at the tokens of the range */
+    void (*embed)(const tide_decode *decode, const tide_decode_range *range, tide_tensor *out);
+    /* out (n, C) = x * weight / sqrt(mean(x^2) + 1e-5), of every `stride`-th row of x from row
+     * stride - 1 on */
+    void (*norm)(const tide_decode *decode, const tide_tensor *x, const tide_tensor *weight,
+                 size_t stride, tide_tensor *out);
+    /* out (rows, m) (= or +=) x (rows, k) W^T */
+    void (*linear)(const tide_decode_linear *linear, const tide_tensor *x, bool accumulate,
+                   tide_tensor *out);
+    /* out (rows, A, m) = x W^T of the chosen expert; x (rows, k), or (rows, A, k) if it has as many
+     * rows as `chosen` */
+    void (*expert)(const tide_decode_linear *linear, const tide_tensor *x,
+                   const tide_tensor *chosen, size_t A, tide_tensor *out);
+    /* Rotates q and k of qkv (rows, H + 2 K, D), and writes k and v into the cache. */
+    void (*rotate)(const tide_decode *decode, const tide_decode_range *range,
+                   tide_decode_layer *layer, tide_tensor *qkv);
+    /* out (rows, C) = attention of q over the cache up to each row's own position */
+    void (*attend)(const tide_decode *decode, const tide_decode_range *range,
+                   const tide_decode_layer *layer, const tide_tensor *qkv, tide_tensor *out);
+    /* gate = silu(gate) * up */
+    void (*swiglu)(tide_tensor *gate, const tide_tensor *up);
+    /* chosen (rows, A) = the numbers of the A largest scores (rows, E); shares (rows, A) fp32 = the
+     * softmax of these scores */
+    void (*choose)(const tide_decode *decode, const tide_tensor *scores, tide_tensor *chosen,
+                   tide_tensor *shares);
+    /* x (rows, C) += the sum of shares times outs (rows, A, C) */
+    void (*combine)(const tide_decode *decode, const tide_tensor *outs, const tide_tensor *shares,
+                    tide_tensor *x);
+    /* The tokens behind the range = the largest of logits (B, V) */
+    void (*next)(tide_decode *decode, const tide_decode_range *range, const tide_tensor *logits);
+} tide_decode_ops;
+
+struct tide_decode {
+    tide_decode_config config;  /* as given */
+    const tide_hostmem *mem;    /* borrowed; the cache's */
+    tide_cache *cache;          /* borrowed; outlives the model */
+    tide_recorder *recorder;    /* borrowed; NULL: no scopes */
+    const tide_decode_ops *ops; /* static; NULL: nothing is computed */
+    tide_tensor embedding;      /* owned; (V, C) */
+    tide_tensor final_norm;     /* owned; (C) */
+    tide_decode_linear head;    /* (V, C) */
+    tide_decode_layer *layers;  /* owned; L */
+    tide_tensor tokens;         /* owned; (B, P + N) int32 */
+    tide_tensor rope;           /* owned; (2, S, D / 2) fp32: cosines, then sines */
+    /* Called with the logits (B, V) of each pass. NULL: nobody asks; a test sets it. */
+    void (*see_logits)(void *ctx, const tide_tensor *logits);
+    void *see_logits_ctx; /* borrowed; see_logits' first */
+};
+
+/* pass.c: one pass over the tokens of the range, which writes the tokens behind it. */
+TIDE_NODISCARD tide_status tide_decode_pass(tide_decode *decode, const tide_decode_range *range,
+                                            tide_error *error);
+
+/* compute_cpu.c */
+extern const tide_decode_ops tide_decode_ops_cpu;
+
+#endif
