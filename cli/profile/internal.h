@@ -74,6 +74,9 @@ void tide_profile_say_recorder(const tide_profile_plan *plan, tide_report *repor
 /* Reports the losses of each run that has any, and warns if the first loss cannot be right. */
 void tide_profile_say_loss(const tide_profile_plan *plan, tide_report *report);
 
+/* Reports the bytes of a language model that decodes, and its rows; nothing for other models. */
+void tide_profile_say_decode(const tide_profile_plan *plan, tide_report *report);
+
 /* Prints on stderr what a run that ran out of memory requested, and what was alive then. */
 void tide_profile_print_oom(const tide_profile_run *run);
 

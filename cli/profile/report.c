@@ -172,6 +172,7 @@ tide_status tide_profile_print_single(const tide_profile_plan *plan, tide_error 
                     : run->result.outcome == TIDE_OUTCOME_STOPPED ? ": stopped"
                                                                   : "");
     add_memory(plan, summary, &report);
+    tide_profile_say_decode(plan, &report);
     if (run->result.outcome != TIDE_OUTCOME_OOM) {
         add_timing(run, plan->kind != TIDE_DEVICE_VIRTUAL, &report);
         status = tide_add_clocks(&report, run->result.snapshot);

@@ -19,9 +19,9 @@ static tide_status find_ops(const tide_decode_config *config, const tide_device_
         return TIDE_OK;
     }
     return tide_fail(error, TIDE_UNSUPPORTED,
-                     "--workload decode with model %s cannot be computed on %s: the cpu device "
+                     "--workload decode with model %s cannot be computed on this device: cpu "
                      "computes the tiny models, and a virtual device makes the allocations of all",
-                     config->name, device->name);
+                     config->name);
 }
 
 tide_status tide_decode_create(const tide_decode_config *config, tide_cache *cache,

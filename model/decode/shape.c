@@ -18,17 +18,16 @@ static const tide_decode_config PRESETS[] = {
 };
 enum { N_PRESETS = sizeof(PRESETS) / sizeof(PRESETS[0]) };
 
-/* benchmarks/gpt_fast/generate.py of PyTorch. Its Mixtral has 16 of the 32 layers, and no preset
- * here has that target: --layers 16 makes that model. */
+/* benchmarks/gpt_fast/generate.py of PyTorch, whose Mixtral has 16 of the 32 layers. */
 static const tide_decode_target TARGETS[] = {
-    {"llama-2-7B-bf16", 94, 1253},
-    {"llama-2-7B-int8", 144, 957},
-    {"mixtral-8x7B-int8", 175, 1130},
+    {"llama-2-7B-bf16", 32, 94, 1253},
+    {"llama-2-7B-int8", 32, 144, 957},
+    {"mixtral-8x7B-int8", 16, 175, 1130},
 };
 
-const tide_decode_target *tide_decode_target_of(const char *model) {
+const tide_decode_target *tide_decode_target_of(const char *model, size_t L) {
     for (size_t i = 0; i < sizeof(TARGETS) / sizeof(TARGETS[0]); i++) {
-        if (strcmp(TARGETS[i].model, model) == 0) {
+        if (strcmp(TARGETS[i].model, model) == 0 && TARGETS[i].L == L) {
             return &TARGETS[i];
         }
     }

@@ -69,11 +69,12 @@ double tide_decode_flops(const tide_decode_config *config);
 /* A target that PyTorch's benchmark has for a model, for an A100 with 40 GB. */
 typedef struct tide_decode_target {
     const char *model;       /* a preset's name */
+    size_t L;                /* layers of the model that was measured */
     double tokens_per_s;     /* new tokens */
     double memory_bandwidth; /* in 1e9 bytes per second: read bytes times tokens per second */
 } tide_decode_target;
-/* NULL: the model has none. Static. */
-const tide_decode_target *tide_decode_target_of(const char *model);
+/* NULL: the model has none with this number of layers. Static. */
+const tide_decode_target *tide_decode_target_of(const char *model, size_t L);
 
 #ifdef __cplusplus
 }

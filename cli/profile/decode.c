@@ -1,0 +1,84 @@
+/* What `tidemark profile` says of a language model that decodes: the bytes that it has and moves,
+ * and rows as PyTorch's benchmark of generation writes them. */
+#include <string.h>
+
+#include "cli/profile/internal.h"
+#include "cli/report_options.h"
+#include "device/cards.h"
+
+/* Bytes per second of the memory of a virtual card, by its clock and the width of its bus; 0: not
+ * known. */
+static double stated_bandwidth(const char *spec) {
+    static const char VIRTUAL[] = "virtual:";
+    const tide_card *card = strncmp(spec, VIRTUAL, sizeof(VIRTUAL) - 1) == 0
+                                ? tide_card_find(spec + sizeof(VIRTUAL) - 1)
+                                : NULL;
+    if (card == NULL || card->board.memory_clock_khz < 0 || card->board.memory_bus_bits < 0) {
+        return 0.0;
+    }
+    return 2e3 * card->board.memory_clock_khz * card->board.memory_bus_bits / 8.0;
+}
+
+static void say_bytes(const tide_decode_config *decode, const char *device, tide_report *report) {
+    double token_bytes = tide_decode_mean_token_bytes(decode);
+    double bandwidth = stated_bandwidth(device);
+    const char *least = "";
+    tide_report_figure_bytes(report, "weight_bytes", (int64_t)tide_decode_weight_bytes(decode));
+    tide_report_figure_bytes(report, "cache_bytes", (int64_t)tide_decode_cache_bytes(decode));
+    tide_report_figure_bytes(report, "read_bytes", (int64_t)tide_decode_read_bytes(decode));
+    tide_report_figure_bytes(report, "token_bytes", (int64_t)token_bytes);
+    if (bandwidth > 0.0) {
+        least = tide_report_text(report,
+                                 "; at the card's %.0f GB/s that takes %.2f ms: at most %.1f "
+                                 "tokens/s",
+                                 bandwidth * 1e-9, token_bytes / bandwidth * 1e3,
+                                 (double)decode->B * bandwidth / token_bytes);
+    }
+    tide_report_say(report, "decode",
+                    "weights %s, cache of keys and values %s for %zu positions; a pass must move "
+                    "at least %s in the mean for %zu token%s%s",
+                    tide_report_bytes(report, (int64_t)tide_decode_weight_bytes(decode)),
+                    tide_report_bytes(report, (int64_t)tide_decode_cache_bytes(decode)),
+                    tide_decode_n_positions(decode),
+                    tide_report_bytes(report, (int64_t)token_bytes), decode->B,
+                    decode->B == 1 ? "" : "s", least);
+}
+
+/* A row of PyTorch's benchmark; below 0: no value. */
+static void add_row(const tide_profile_run *run, const tide_decode_config *decode,
+                    const char *metric, const double values[2], const char *device,
+                    tide_table *table) {
+    TIDE_ROW(table, tide_as_text(run->config.workload.of.model.model.size), tide_as_text(metric),
+             values[0] < 0.0 ? tide_as_none() : tide_as_real(values[0]),
+             values[1] < 0.0 ? tide_as_none() : tide_as_real(values[1]),
+             tide_as_text(tide_dtype_name(decode->weight_type)), tide_as_text(device),
+             tide_as_text("True"));
+}
+
+void tide_profile_say_decode(const tide_profile_plan *plan, tide_report *report) {
+    const tide_profile_run *run = &plan->runs[0];
+    const tide_workload_config *workload = tide_run_workload_model(&run->config.workload);
+    tide_decode_config decode;
+    if (workload == NULL || workload->architecture != TIDE_DECODE ||
+        tide_workload_decode(workload, &decode, NULL) != TIDE_OK) {
+        return;
+    }
+    say_bytes(&decode, plan->device, report);
+    const tide_decode_target *target = tide_decode_target_of(decode.name, decode.L);
+    double per_s = plan->kind == TIDE_DEVICE_VIRTUAL ? -1.0 : run->result.tokens_per_second;
+    tide_table *table = tide_report_table(report, "experiments", "as PyTorch's benchmark reports");
+    TIDE_COLUMNS(table, TIDE_TEXT("name", "name"), TIDE_TEXT("metric", "metric"),
+                 TIDE_NUMBER("target", "target"), TIDE_NUMBER("actual", "actual"),
+                 TIDE_TEXT("dtype", "dtype"), TIDE_TEXT("device", "device"),
+                 TIDE_TEXT("is_model", "is_model"));
+    const double tokens[2] = {target != NULL ? target->tokens_per_s : -1.0, per_s};
+    /* Each pass reads the weights once for all sequences. */
+    double reads_per_s = per_s / (double)decode.B;
+    const double moved[2] = {
+        target != NULL ? target->memory_bandwidth : -1.0,
+        per_s < 0.0 ? -1.0 : (double)tide_decode_read_bytes(&decode) * reads_per_s * 1e-9};
+    const double compiled[2] = {-1.0, -1.0}; /* nothing is compiled in the run */
+    add_row(run, &decode, "token_per_sec", tokens, plan->device, table);
+    add_row(run, &decode, "memory_bandwidth(GB/s)", moved, plan->device, table);
+    add_row(run, &decode, "compilation_time(s)", compiled, plan->device, table);
+}
