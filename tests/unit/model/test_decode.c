@@ -295,7 +295,8 @@ static tide_workload_config run_of(const char *model, size_t B, size_t P, size_t
     return config;
 }
 
-/* Each set of activations is the largest somewhere, and the bytes of each category are those of the
+/* Prompts long and short, few rows and many: the feed-forward layer or the logits set the peak; the
+ * other sets of activations never do in these shapes. Bytes of weights and cache are those of the
  * closed forms. */
 static void peaks_are_those_on_paper(void **state) {
     (void)state;
