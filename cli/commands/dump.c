@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "cli/cli.h"
 #include "cli/load.h"
@@ -10,6 +11,7 @@
 #include "report/table.h"
 #include "snapshot/scope_paths.h"
 #include "snapshot/snapshot.h"
+#include "snapshot/user_frame.h"
 
 enum { TEXT_BYTES = 512, CHECK_EVERY = 1024 };
 
@@ -18,7 +20,8 @@ static const tide_option_table TABLE = {
     .operands = "FILE",
     .intro = "Prints one event per line, with its fields separated by tabs: index, time in ns,\n"
              "action, device, address, requested bytes, block bytes, category, name, scope,\n"
-             "innermost frame; and how the category became known, if the file says it.\n",
+             "innermost frame (of a PyTorch snapshot the first of your own code); and how the\n"
+             "category became known, if the file says it.\n",
     .min_operands = 1,
     .max_operands = 1,
 };
@@ -29,6 +32,17 @@ static void put_field(const char *text) {
     tide_text_harmless(text, harmless, sizeof(harmless));
     fputc('\t', stdout);
     fputs(harmless[0] != '\0' ? harmless : "-", stdout);
+}
+
+/* The frame that tells where an event comes from. The innermost ones of PyTorch's stacks are those
+ * of its own recorder. */
+static uint32_t telling_frame(const tide_snapshot *snapshot, uint32_t stack) {
+    uint32_t innermost = snapshot->stacks[stack].frame;
+    if (strcmp(snapshot->origin.format, "pytorch") != 0) {
+        return innermost;
+    }
+    uint32_t frame = tide_user_frame(snapshot, stack);
+    return frame != TIDE_NONE ? frame : innermost;
 }
 
 static void put_event(const tide_snapshot *snapshot, size_t i, const char *scope_path) {
@@ -46,7 +60,7 @@ static void put_event(const tide_snapshot *snapshot, size_t i, const char *scope
     put_field(tide_snapshot_text(snapshot, event->name));
     put_field(scope_path);
     if (event->stack != TIDE_NONE) {
-        const tide_frame_row *row = &snapshot->frames[snapshot->stacks[event->stack].frame];
+        const tide_frame_row *row = &snapshot->frames[telling_frame(snapshot, event->stack)];
         snprintf(frame, sizeof(frame), "%.300s %.160s:%d",
                  tide_snapshot_text(snapshot, row->function),
                  tide_snapshot_text(snapshot, row->file), (int)row->line);

@@ -223,6 +223,7 @@ test('a file without a history says so, and has no timeline', async () => {
   await page.waitForSelector('#page.no-history');
   assert.match(await text(page, '#headline'), /^This file has no history, .*_record_memory_history/);
   assert.ok(await page.locator('#runs').isHidden());
+  assert.ok(await page.locator('#lines-button').isHidden());
   assert.ok(await page.locator('#dock').isVisible());
   assert.match(await text(page, '#dock'), /append_loss \(metrics\.py:17\)/);
   await closed(page);

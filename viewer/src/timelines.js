@@ -196,7 +196,9 @@ export class Timelines {
       stage.scale = scales[i];
       stage.setNote(scaleNote(scales, i));
     });
-    const leavesOut = this.stages.some((stage) => leftOutText(stage.run, stage.scale) !== '');
+    const leavesOut = this.stages.some(
+      ({ run, scale }) => run.snapshot.events.count > 0 && leftOutText(run, scale) !== '',
+    );
     const lines = byId('lines-button');
     lines.hidden = !leavesOut && !hasAllLines;
     lines.textContent = `limits: ${hasAllLines ? 'in the picture' : 'left out'}`;
