@@ -71,7 +71,8 @@ static void fill_rope(tide_decode *decode) {
     size_t n_pairs = decode->config.C / decode->config.H / 2;
     size_t S = tide_decode_n_positions(&decode->config);
     for (size_t i = 0; i < S * n_pairs; i++) {
-        double angle = (double)(i / n_pairs) *
+        size_t position = i / n_pairs;
+        double angle = (double)position *
                        pow(decode->config.rope_theta, -(double)(i % n_pairs) / (double)n_pairs);
         floats(&decode->rope)[i] = (float)cos(angle);
         floats(&decode->rope)[S * n_pairs + i] = (float)sin(angle);
