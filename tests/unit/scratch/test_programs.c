@@ -52,6 +52,10 @@ static void what_was_taken_out_comes_back(void **state) {
     tide_scratch_restore_environment();
     assert_string_equal(getenv("LD_PRELOAD"), "/x/libtidemark_a.so:/x/libtidemark_b.so");
     assert_non_null(getenv("TIDEMARK_SCRATCH"));
+    /* The environment owned this copy; remove_ground takes the variable out of it. */
+    char *copy = getenv("LD_PRELOAD") - strlen("LD_PRELOAD=");
+    assert_int_equal(unsetenv("LD_PRELOAD"), 0);
+    free(copy);
 }
 
 /* A program file with one program header of this type. */
