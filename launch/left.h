@@ -78,7 +78,7 @@ typedef struct tide_left {
     const char *command;       /* its arguments, joined by blanks */
     const char *torch, *cuda, *python, *backend;
     const char *exception;    /* that ended it, with its message */
-    const char *failing_line; /* where the program raised it: "train.py:58 (main)" */
+    const char *failing_line; /* where the program raised it: "main (train.py:58)" */
     bool is_out_of_memory;    /* it is PyTorch's OutOfMemoryError */
     bool is_live;             /* its log has its events */
     bool ended_early;         /* after the steps or calls that were asked for */

@@ -47,7 +47,7 @@ void tide_compare_say_pair(tide_text *to, const tide_compare_run *base,
 
 /* ---- compare_lines.c ---- */
 
-/* ": 4.00 GiB less at nn_utils.py:7 (softmax), ..." of two runs that have a device; false: no
+/* ": 4.00 GiB less at softmax (nn_utils.py:7), ..." of two runs that have a device; false: no
  * memory.
  */
 bool tide_compare_say_lines(tide_text *to, tide_compare *compare, const tide_compare_run *base,

@@ -6,25 +6,22 @@
 
 enum { PLACE_BYTES = 256 };
 
-/* "gpt.py:15 (forward)"; a function of PyTorch's has no line. */
+/* "forward (gpt.py:15)"; "gpt.py:15" for the top of a script, whose "<module>" says nothing. */
 static void say_frame(const tide_snapshot *snapshot, uint32_t frame, tide_text *to) {
     const tide_frame_row *row = &snapshot->frames[frame];
     const char *file = tide_snapshot_text(snapshot, row->file);
     const char *function = tide_snapshot_text(snapshot, row->function);
-    const char *name = file + strlen(file);
-    while (name > file && name[-1] != '/' && name[-1] != '\\') {
-        name--;
-    }
-    if (row->line <= 0 || file[0] == '\0') {
-        char text[PLACE_BYTES];
-        tide_frame_text(snapshot, frame, text, sizeof(text));
-        tide_text_add(to, "%s", text);
+    if (row->line > 0 && file[0] != '\0' && (function[0] == '\0' || function[0] == '<')) {
+        const char *name = file + strlen(file);
+        while (name > file && name[-1] != '/' && name[-1] != '\\') {
+            name--;
+        }
+        tide_text_add(to, "%s:%d", name, (int)row->line);
         return;
     }
-    tide_text_add(to, "%s:%d", name, (int)row->line);
-    if (function[0] != '\0' && function[0] != '<') { /* "<module>" says nothing */
-        tide_text_add(to, " (%s)", function);
-    }
+    char text[PLACE_BYTES];
+    tide_frame_text(snapshot, frame, text, sizeof(text));
+    tide_text_add(to, "%s", text);
 }
 
 void tide_user_line_add(const tide_snapshot *snapshot, uint32_t stack, tide_text *to) {

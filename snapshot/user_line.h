@@ -12,9 +12,9 @@
 extern "C" {
 #endif
 
-/* Adds "gpt.py:15 (forward)", without folders; a function without a line has its name alone. In a
+/* Adds "forward (gpt.py:15)", without folders; a function without a line has its name alone. In a
  * library's own code it is the line of the program from which that was called, with the library's
- * line behind it: "run.py:8 (main), in model.py:104 (forward)". Nothing for TIDE_NONE. */
+ * line behind it: "main (run.py:8), in forward (model.py:104)". Nothing for TIDE_NONE. */
 void tide_user_line_add(const tide_snapshot *snapshot, uint32_t stack, tide_text *to);
 
 #ifdef __cplusplus

@@ -41,7 +41,7 @@ TIDE_NODISCARD tide_status tide_user_lines_init(tide_user_lines *lines,
                                                 const tide_hostmem *mem);
 void tide_user_lines_fini(tide_user_lines *lines);
 
-/* "model.py:15 (forward)", "(from before the recording)" or "(no call stack)". */
+/* "forward (model.py:15)", "(from before the recording)" or "(no call stack)". */
 void tide_user_lines_add_text(const tide_snapshot *snapshot, const tide_user_line *line,
                               tide_text *to);
 

@@ -125,7 +125,7 @@ TIDE_NODISCARD tide_status tide_run_settle_writes(const tide_run_answer *of, cha
  * a range. */
 bool tide_run_reduced_large(const tide_run_answer *of, size_t process);
 
-/* places.c. " in step 1, in the forward pass, at train.py:42 (forward)": where a row of the history
+/* places.c. " in step 1, in the forward pass, at forward (train.py:42)": where a row of the history
  * happened. Nothing for -1. */
 void tide_run_say_where(const tide_snapshot *snapshot, int64_t event, tide_text *to);
 /* The line of the program that holds the most. Autograd's threads have no line. */

@@ -34,7 +34,7 @@ static void say_no_history(const tide_summary_view *of) {
     }
 }
 
-/* "1.20 GiB at model.py:15 (forward), 0.80 GiB at ..., and 1.00 GiB at 12 other lines" */
+/* "1.20 GiB at forward (model.py:15), 0.80 GiB at ..., and 1.00 GiB at 12 other lines" */
 static void add_lines(const tide_summary_view *of, const tide_user_lines *lines, tide_text *to) {
     int64_t rest = 0;
     size_t n_rest = 0;

@@ -121,7 +121,7 @@ static const char *name_of(const tide_summary_view *of, const tide_step *step) {
     return tide_report_text(of->report, "%s", name);
 }
 
-/* "6.00 MiB a step at metrics.py:17 (append_loss), in 60 of 60 steps" */
+/* "6.00 MiB a step at append_loss (metrics.py:17), in 60 of 60 steps" */
 static void add_line(const tide_summary_view *of, const tide_steps *steps, const measured *over,
                      const line *at, tide_text *to) {
     char place[PLACE_BYTES];

@@ -39,7 +39,7 @@ static tide_status count_free(const tide_summary_view *of, int64_t event, free_b
     return TIDE_OK;
 }
 
-/* "train.py:12 (main)"; without a call stack "the program". */
+/* "main (train.py:12)"; without a call stack "the program". */
 static const char *who_asked(const tide_summary_view *of, const tide_event *row) {
     char words[PLACE_BYTES];
     tide_text text = tide_text_in(words, sizeof(words));

@@ -93,15 +93,15 @@ def _exception():
 
 
 def _failing_line():
-    """The innermost line of the program itself: "train.py:58 (main)"; "" where nothing failed."""
+    """The innermost line of the program itself: "main (train.py:58)"; "" where nothing failed."""
     error = _last_error()
     found = ""
     for frame, line in traceback.walk_tb(getattr(error, "__traceback__", None)):
         code = frame.f_code
         if not any(part in code.co_filename for part in LIBRARIES):
             name = getattr(code, "co_qualname", code.co_name)  # as stacks name functions; Python 3.10 has no other
-            where = "" if name.startswith("<") else f" ({name})"
-            found = f"{os.path.basename(code.co_filename)}:{line}{where}"
+            place = f"{os.path.basename(code.co_filename)}:{line}"
+            found = place if name.startswith("<") else f"{name} ({place})"
     return found
 
 

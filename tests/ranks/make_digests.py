@@ -45,7 +45,7 @@ def digest_of(base: dict, rank: int, world: int) -> dict:
     if rank == world - 1:
         add_to_row(device, 512 * MIB)
     if rank == 1:
-        device["growth"] = {"bytes_per_step": 3 * MIB, "since_step": 0, "line": "train.py:12 (keep)"}
+        device["growth"] = {"bytes_per_step": 3 * MIB, "since_step": 0, "line": "keep (train.py:12)"}
     return made
 
 

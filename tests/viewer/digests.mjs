@@ -110,7 +110,7 @@ export function makeDigest(rank, n, nSteps) {
             : null,
         growth:
           rank === LEAKS
-            ? { bytes_per_step: 256 * MIB, since_step: 1, line: 'train.py:88 (log)' }
+            ? { bytes_per_step: 256 * MIB, since_step: 1, line: 'log (train.py:88)' }
             : { bytes_per_step: 0, since_step: 1, line: '' },
         rows,
         rest: { bytes: 0, n_blocks: 0, n_rows: 0 },

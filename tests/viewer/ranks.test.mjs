@@ -64,7 +64,7 @@ test('the headline names the fullest, the spread, who ran out and who grows, and
   assert.equal(
     ranksHeadline(WORLD),
     '64 ranks: rank 11 is the fullest with 79.00 GiB, 464.3 % above the lowest peak, 14.00 GiB. ' +
-      'Rank 11 ran out of memory. Rank 5 grows by 256.00 MiB a step, most at train.py:88 (log).',
+      'Rank 11 ran out of memory. Rank 5 grows by 256.00 MiB a step, most at log (train.py:88).',
   );
   const some = read(ranksDocument([makeDigest(0, 1024, 3), makeDigest(1, 1024, 3)]));
   assert.equal(ranksHeadline(some), '2 of 1,024 ranks, all with a peak of 20.00 GiB.');

@@ -300,7 +300,7 @@ def check_cards(runner):
 
 def check_library(runner):
     done = runner.run([], LIBRARY)
-    need("at program.py:7 (generate), in model.py:3 (forward)" in done.stderr, done.stderr)
+    need("at generate (program.py:7), in forward (model.py:3)" in done.stderr, done.stderr)
 
 
 def check_caught(runner):

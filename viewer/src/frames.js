@@ -188,14 +188,14 @@ function lineOfFrame(snapshot, frame) {
   const name = functionOf(snapshot, frame);
   const file = fileOf(snapshot, frame);
   const line = snapshot.frames.line[frame];
-  if (line <= 0 || file === '') return frameText(snapshot, frame);
-  const place = `${file.slice(file.lastIndexOf('/') + 1)}:${line}`;
-  return name === '' || name.startsWith('<') ? place : `${place} (${name})`;
+  const isNamed = name !== '' && !name.startsWith('<');
+  if (line <= 0 || file === '' || isNamed) return frameText(snapshot, frame);
+  return `${file.slice(file.lastIndexOf('/') + 1)}:${line}`;
 }
 
 /**
- * The line of the program that a stack is told by: "gpt.py:15 (forward)"; where a library lies between it and
- * PyTorch, with the library's line behind it: "run.py:8 (main), in model.py:104 (forward)". As in the command
+ * The line of the program that a stack is told by: "forward (gpt.py:15)"; where a library lies between it and
+ * PyTorch, with the library's line behind it: "main (run.py:8), in forward (model.py:104)". As in the command
  * line.
  * @param {import('./format.js').Snapshot} snapshot
  * @param {number} stack

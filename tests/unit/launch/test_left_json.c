@@ -37,7 +37,7 @@ static void test_everything_is_read(void **state) {
         " \"first\": 0, \"stride\": 1, \"sends\": true}],"
         " \"command\": [\"python\", \"train.py\", \"--n\"], \"torch\": \"2.14.1\","
         " \"cuda\": \"13.0\", \"python\": \"3.11.7\", \"backend\": \"native\","
-        " \"exception\": \"OutOfMemoryError: x\", \"failing_line\": \"train.py:5 (main)\","
+        " \"exception\": \"OutOfMemoryError: x\", \"failing_line\": \"main (train.py:5)\","
         " \"is_out_of_memory\": true, \"ended_early\": true, \"n_steps\": 2, \"n_calls\": 9,"
         " \"host_peak_bytes\": 5000000000, \"n_rows\": [12, 0],"
         " \"peaks\": [{\"allocated\": 6000000000, \"reserved\": 7, \"retries\": 1,"
@@ -58,7 +58,7 @@ static void test_everything_is_read(void **state) {
     assert_string_equal(left.command, "python train.py --n");
     assert_string_equal(left.torch, "2.14.1");
     assert_string_equal(left.backend, "native");
-    assert_string_equal(left.failing_line, "train.py:5 (main)");
+    assert_string_equal(left.failing_line, "main (train.py:5)");
     assert_true(left.is_out_of_memory && left.ended_early);
     assert_int_equal(left.host_peak_bytes, 5000000000);
     assert_int_equal(left.n_devices, 2);

@@ -27,9 +27,9 @@ static void make(job *of) {
     memset(of, 0, sizeof(*of));
     for (int64_t i = 0; i < N_RANKS; i++) {
         int64_t extra = i == 5 ? 100 * MIB : 0;
-        of->rows[i][0] = (tide_digest_row){"model.py:1 (f)", "parameter", "", "", 400 * MIB, 4};
+        of->rows[i][0] = (tide_digest_row){"f (model.py:1)", "parameter", "", "", 400 * MIB, 4};
         of->rows[i][1] =
-            (tide_digest_row){"model.py:2 (g)", "activation", "", "", 100 * MIB + extra, 2};
+            (tide_digest_row){"g (model.py:2)", "activation", "", "", 100 * MIB + extra, 2};
         of->devices[i] = (tide_digest_device){.kind = "cuda",
                                               .name = "x",
                                               .total_bytes = 1000 * (int64_t)MIB,
@@ -81,7 +81,7 @@ static void equal_ranks_are_one_row_in_any_order(void **state) {
         assert_int_equal(ranks->groups[0].high_bytes, 600 * MIB);
         assert_int_equal(ranks->n_missing, 9);
         assert_int_equal(ranks->n_differences, 1);
-        assert_string_equal(ranks->differences[0].line, "model.py:2 (g)");
+        assert_string_equal(ranks->differences[0].line, "g (model.py:2)");
         assert_int_equal(ranks->differences[0].bytes - ranks->differences[0].median_bytes,
                          100 * MIB);
         assert_int_equal(ranks->least_headroom, 5);
