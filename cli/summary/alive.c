@@ -6,8 +6,11 @@
 #include "cli/summary/origin.h"
 #include "cli/summary/view.h"
 #include "common/plural.h"
+#include "common/text.h"
+#include "snapshot/user_frame.h"
+#include "snapshot/user_lines.h"
 
-enum { SHOWN_FRAMES = 3 };
+enum { SHOWN_FRAMES = 3, LINE_BYTES = 512 };
 
 tide_table *tide_summary_table(const tide_summary_view *of, const char *key, const char *what,
                                const char *behind) {
@@ -140,23 +143,60 @@ static void stack_table(const tide_summary_view *of) {
     }
 }
 
+/* The line that allocated a block, as the sentences of `explain` name lines. */
+static const char *block_line(const tide_summary_view *of, const tide_lifetime *block) {
+    char words[LINE_BYTES];
+    tide_text text = tide_text_in(words, sizeof(words));
+    bool has_stack = block->stack != TIDE_NONE;
+    tide_user_line line = {.frame =
+                               has_stack ? tide_user_frame(of->snapshot, block->stack) : TIDE_NONE,
+                           .is_older = block->born == 0,
+                           .stack = block->stack};
+    tide_user_lines_add_text(of->snapshot, &line, &text);
+    return tide_report_text(of->report, "%s", words);
+}
+
+static bool any_is_named(const tide_summary_view *of) {
+    const tide_summary_peak *peak = &of->device->peak;
+    for (size_t i = 0; i < peak->n_blocks && i < of->top; i++) {
+        if (tide_snapshot_text(of->snapshot, peak->blocks[i].name)[0] != '\0') {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Other programs' snapshots have few names, so that a block is told by its line there. */
 static void block_table(const tide_summary_view *of) {
     const tide_summary_peak *peak = &of->device->peak;
     tide_table *table = tide_summary_table(of, "blocks", "Largest blocks", "");
-    TIDE_COLUMNS(table, TIDE_TEXT("name", "name"), TIDE_TEXT("category", "category"),
-                 TIDE_NUMBER("bytes", "allocated"), TIDE_NUMBER("requested_bytes", "requested"),
-                 TIDE_NUMBER("event", "since event"));
+    bool has_lines = of->snapshot->origin.format[0] != '\0';
+    bool has_names = !has_lines || any_is_named(of);
+    if (has_names) {
+        tide_table_column(table, "name", "name", false);
+    }
+    if (has_lines) {
+        tide_table_column(table, "line", "line of the program", false);
+    }
+    TIDE_COLUMNS(table, TIDE_TEXT("category", "category"), TIDE_NUMBER("bytes", "allocated"),
+                 TIDE_NUMBER("requested_bytes", "requested"), TIDE_NUMBER("event", "since event"));
     if (peak->by_certainty.n_shares > 0) {
         tide_table_column(table, "certainty", "category is", false);
     }
     for (size_t i = 0; i < peak->n_blocks && i < of->top; i++) {
         const tide_lifetime *block = &peak->blocks[i];
-        TIDE_ROW(table, tide_as_text(tide_summary_name(of, block->name)),
-                 tide_as_text(tide_snapshot_category(of->snapshot, block->category)),
-                 tide_as_bytes((int64_t)block->block_bytes),
-                 tide_as_bytes((int64_t)block->requested_bytes),
-                 tide_as_count((int64_t)block->born - 1),
-                 tide_as_text(tide_certainty_name(block->certainty)));
+        tide_table_row_begin(table);
+        if (has_names) {
+            TIDE_CELLS(table, tide_as_text(tide_summary_name(of, block->name)));
+        }
+        if (has_lines) {
+            TIDE_CELLS(table, tide_as_text(block_line(of, block)));
+        }
+        TIDE_CELLS(table, tide_as_text(tide_snapshot_category(of->snapshot, block->category)),
+                   tide_as_bytes((int64_t)block->block_bytes),
+                   tide_as_bytes((int64_t)block->requested_bytes),
+                   tide_as_count((int64_t)block->born - 1),
+                   tide_as_text(tide_certainty_name(block->certainty)));
     }
 }
 

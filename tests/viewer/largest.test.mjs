@@ -37,10 +37,9 @@ test('groups add up to the total, the largest first, and are found again block b
   }
 });
 
-test('without names and categories, the line of the program identifies a group', () => {
+test('without names the line of the program identifies a group, whatever its categories', () => {
   const bare = structuredClone(document);
   bare.events.name.fill(-1);
-  bare.events.category.fill(0);
   const without = makeRun(readSnapshot(bare), 'bare');
   const groups = largestAt(without, without.peakState);
   assert.equal(

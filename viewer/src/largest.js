@@ -22,7 +22,7 @@ import { levelsOf, usualSplit } from './levels.js';
 function largestLevels(run) {
   const levels = levelsOf(run, usualSplit(run), false);
   const named = levels.filter(({ name }) => name === 'category' || name === 'name');
-  return levels.some(({ name }) => name === 'name') ? named : levels.slice(0, 1);
+  return levels.some(({ name }) => name === 'name') ? named : levelsOf(run, 'site', false).slice(0, 1);
 }
 
 /**

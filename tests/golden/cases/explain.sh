@@ -13,6 +13,7 @@ tidemark explain training.pickle --user-path /opt/venv/lib/python3.11/site-packa
 # Rules of categories: the built-in ones, and one of the user's own, which the page's data keeps.
 printf '# mine\nlog_of_losses  metrics\.py:append\n' >my.rules
 tidemark summary training.pickle --table by_rule
+tidemark summary training.pickle --table blocks
 tidemark summary training.pickle --table by_rule --rules my.rules
 tidemark export --to tidemark training.pickle --rules my.rules -o named.json.gz
 tidemark summary named.json.gz --table by_category --format csv
