@@ -17,8 +17,12 @@ static int32_t place_of(const tide_picture_scene *scene, double at) {
     return scene->plot.x + (int32_t)lround((at - begin) / span * (double)scene->plot.w);
 }
 
+int32_t tide_picture_place_of(const tide_picture_scene *scene, int64_t at) {
+    return place_of(scene, (double)at);
+}
+
 int32_t tide_picture_place(const tide_picture_scene *scene, size_t event) {
-    return place_of(scene, (double)tide_picture_axis_place(scene->axis, event));
+    return tide_picture_place_of(scene, tide_picture_axis_place(scene->axis, event));
 }
 
 /* ---- bytes ---- */

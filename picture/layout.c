@@ -255,10 +255,11 @@ static int32_t usual_plot_height(int32_t width) {
                                            : height;
 }
 
-static tide_status place_plot(tide_picture_scene *scene, int32_t top, tide_error *error) {
+static tide_status place_plot(tide_picture_scene *scene, int32_t top, int32_t lanes_height,
+                              tide_error *error) {
     tide_picture_drawing *drawing = scene->drawing;
     size_t n_rows = add_notes(scene, 0, true);
-    int32_t below = TICK_ROW + (int32_t)n_rows * NOTE_ROW + MARGIN;
+    int32_t below = TICK_ROW + lanes_height + (int32_t)n_rows * NOTE_ROW + MARGIN;
     scene->plot.y = top + TIDE_PICTURE_PX(8);
     if (scene->options->height == 0) {
         scene->plot.h = usual_plot_height(drawing->width);
@@ -268,10 +269,11 @@ static tide_status place_plot(tide_picture_scene *scene, int32_t top, tide_error
         scene->plot.h = drawing->height - below - scene->plot.y;
     }
     if (scene->plot.h < LEAST_PLOT) {
-        return tide_fail(error, TIDE_INVALID,
-                         "--height: at this width, legend and notes leave no room for the picture: "
-                         "%d is the least",
-                         (int)(scene->plot.y + LEAST_PLOT + below) / 10);
+        return tide_fail(
+            error, TIDE_INVALID,
+            "--height: at this width, legend, scopes and notes leave no room for the picture: "
+            "%d is the least",
+            (int)(scene->plot.y + LEAST_PLOT + below) / 10);
     }
     return TIDE_OK;
 }
@@ -282,15 +284,18 @@ tide_status tide_picture_lay_out(tide_picture_scene *scene, tide_error *error) {
     choose_lines(scene);
     note_hidden(scene);
     tide_picture_note_flaws(scene);
+    int32_t lanes_height = tide_picture_lanes_height(scene);
     int32_t y = add_title(scene, MARGIN);
     y = add_legend(scene, y);
-    TIDE_TRY(place_plot(scene, y, error));
+    TIDE_TRY(place_plot(scene, y, lanes_height, error));
     choose_scale(scene);
     tide_picture_draw_byte_axis(scene);
     tide_picture_draw_bands(scene);
     tide_picture_draw_place_axis(scene);
     tide_picture_draw_reserved(scene);
     tide_picture_draw_marks(scene);
-    (void)add_notes(scene, scene->plot.y + scene->plot.h + TICK_ROW + TIDE_PICTURE_PX(2), false);
+    y = scene->plot.y + scene->plot.h + TICK_ROW + TIDE_PICTURE_PX(2);
+    tide_picture_draw_lanes(scene, y);
+    (void)add_notes(scene, y + lanes_height, false);
     return drawing->status;
 }

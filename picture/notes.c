@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "common/bytes.h"
 #include "picture/scene_internal.h"
 
 static void note_end(tide_picture_scene *scene) {
@@ -20,6 +21,33 @@ static void note_end(tide_picture_scene *scene) {
     }
 }
 
+/* How the categories of what is alive at the peak are known; nothing where all are named. */
+static void note_certainty(tide_picture_scene *scene) {
+    int64_t n_bytes[TIDE_N_CERTAINTIES] = {0};
+    char by_rule[TIDE_BYTES_TEXT];
+    char unknown[TIDE_BYTES_TEXT];
+    uint32_t state = scene->columns->peak_state;
+    if (scene->snapshot->event_certainty == NULL || scene->bands->is_by_line) {
+        return;
+    }
+    for (size_t i = 0; i < scene->lifetimes->n_lifetimes; i++) {
+        const tide_lifetime *block = &scene->lifetimes->lifetimes[i];
+        bool is_alive = block->born <= state && block->freed > state;
+        if (is_alive && tide_picture_counts(block, scene->device) &&
+            !scene->bands->bands[scene->bands->of_lifetime[i]].is_hidden) {
+            n_bytes[block->certainty] += (int64_t)block->block_bytes;
+        }
+    }
+    tide_bytes_format(n_bytes[TIDE_CERTAINTY_RULE], by_rule);
+    tide_bytes_format(n_bytes[TIDE_CERTAINTY_UNKNOWN], unknown);
+    if (n_bytes[TIDE_CERTAINTY_UNKNOWN] > 0) {
+        tide_picture_note(scene, "Categories at the peak: %s are known by rule, %s are unknown.",
+                          by_rule, unknown);
+    } else if (n_bytes[TIDE_CERTAINTY_RULE] > 0) {
+        tide_picture_note(scene, "Categories at the peak: %s are known by rule.", by_rule);
+    }
+}
+
 void tide_picture_note_flaws(tide_picture_scene *scene) {
     const tide_snapshot *snapshot = scene->snapshot;
     int64_t n_unmatched = scene->lifetimes->devices[scene->device].n_unmatched;
@@ -27,6 +55,7 @@ void tide_picture_note_flaws(tide_picture_scene *scene) {
         tide_picture_note(
             scene, "No history was recorded: this is what was alive when the file was made.");
     }
+    note_certainty(scene);
     note_end(scene);
     if (snapshot->n_dropped > 0) {
         tide_picture_note(scene, "%" PRIu64 " %s lost: what happened then is missing.",

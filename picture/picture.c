@@ -7,8 +7,9 @@
 #include "picture/scene_internal.h"
 
 /* The page's themes (viewer/style/base.css). */
-static const tide_picture_theme LIGHT = {0xffffff, 0x1b1f26, 0x5d6673, 0xe6e8ec, 0xc02f1d};
-static const tide_picture_theme DARK = {0x181b21, 0xe8eaee, 0x9ba4b2, 0x292e37, 0xff7b68};
+static const tide_picture_theme LIGHT = {0xffffff, 0x1b1f26, 0x5d6673,
+                                         0xe6e8ec, 0xc02f1d, 0xd8e1ec};
+static const tide_picture_theme DARK = {0x181b21, 0xe8eaee, 0x9ba4b2, 0x292e37, 0xff7b68, 0x36445a};
 
 #define RIGHT TIDE_PICTURE_PX(14) /* of the plot */
 #define LEFT TIDE_PICTURE_PX(12)

@@ -49,6 +49,7 @@ typedef struct tide_picture_options {
     tide_picture_x axis;
     tide_picture_by by;
     bool is_dark;
+    bool leaves_out_scopes;    /* no rows of steps, phases and layers below the plot */
     size_t device;             /* index; TIDE_PICTURE_MAIN_DEVICE: the one with the highest peak */
     size_t width, height;      /* of the drawing in pixels; height 0: what suits the width */
     size_t scale;              /* PNG: pixels of the file for each of the drawing; SVG: 1 */

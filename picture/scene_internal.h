@@ -15,7 +15,7 @@
 enum { TIDE_PICTURE_MAX_BOXES = 16, TIDE_PICTURE_MAX_NOTES = 16, TIDE_PICTURE_TEXT_BYTES = 512 };
 
 typedef struct tide_picture_theme {
-    uint32_t background, ink, muted, grid, danger;
+    uint32_t background, ink, muted, grid, danger, lane;
 } tide_picture_theme;
 
 typedef struct tide_picture_box {
@@ -47,7 +47,8 @@ typedef struct tide_picture_scene {
 
 /* The row of some bytes in the plot. */
 int32_t tide_picture_row(const tide_picture_scene *scene, int64_t n_bytes);
-/* The place of an event on the axis, in the plot. */
+/* A place on the axis, events or ns, in the plot; and the place of an event. */
+int32_t tide_picture_place_of(const tide_picture_scene *scene, int64_t at);
 int32_t tide_picture_place(const tide_picture_scene *scene, size_t event);
 
 void tide_picture_note(tide_picture_scene *scene, const char *format, ...) TIDE_PRINTF(2, 3);
@@ -71,6 +72,11 @@ int32_t tide_picture_byte_axis_width(const tide_picture_scene *scene);
 void tide_picture_draw_bands(tide_picture_scene *scene);
 void tide_picture_draw_reserved(tide_picture_scene *scene);
 void tide_picture_draw_marks(tide_picture_scene *scene);
+
+/* Rows of scopes below the plot (lanes.c), and how much room they take, after which the notes may
+ * say what is left out. */
+int32_t tide_picture_lanes_height(tide_picture_scene *scene);
+void tide_picture_draw_lanes(tide_picture_scene *scene, int32_t y);
 
 /* Lays the whole out. TIDE_INVALID: the height has no room for the plot. */
 TIDE_NODISCARD tide_status tide_picture_lay_out(tide_picture_scene *scene, tide_error *error);

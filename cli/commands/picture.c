@@ -21,6 +21,7 @@ typedef struct picture_options {
     const char *title; /* NULL: the file's name */
     tide_option_texts hidden;
     tide_load_options load;
+    bool leaves_out_scopes;
     uint64_t width, height; /* height 0: what suits the width */
     uint64_t scale;
     uint64_t device; /* ANY_DEVICE: the one with the highest peak */
@@ -74,6 +75,8 @@ static const tide_option OPTIONS[] = {
                 "1"),
     TIDE_OPTION(COUNT, "device", "N", AT(device),
                 "number of the device; default the one with the highest peak"),
+    TIDE_OPTION(FLAG, "no-scopes", NULL, AT(leaves_out_scopes),
+                "leave out the rows of steps, phases and layers"),
     TIDE_OPTION_OF(CHOICE, "theme", NULL, theme_at, AT(theme), "its colours; default light"),
     TIDE_OPTION(TEXT, "title", "TEXT", AT(title),
                 "words before the peak's figure; default the file's name, '' for none"),
@@ -132,6 +135,7 @@ static tide_status save(const picture_options *options, const char *input,
               : strcmp(options->by, BY_CATEGORY) == 0 ? TIDE_PICTURE_BY_CATEGORY
                                                       : TIDE_PICTURE_BY_LINE,
         .is_dark = strcmp(options->theme, THEME_DARK) == 0,
+        .leaves_out_scopes = options->leaves_out_scopes,
         .device =
             options->device == ANY_DEVICE ? TIDE_PICTURE_MAIN_DEVICE : (size_t)options->device,
         .width = (size_t)options->width,

@@ -102,6 +102,7 @@ class Picture:
     def __init__(self, path):
         self.root = ElementTree.parse(path).getroot()
         self.texts = [text.text for text in self.root.iter(SVG + "text")]
+        self.at = {text.text: (float(text.get("x")), float(text.get("y"))) for text in self.root.iter(SVG + "text")}
         self.areas = [
             (path.get("fill"), path.get("d")) for path in self.root.iter(SVG + "path") if path.get("stroke") is None
         ]
@@ -197,6 +198,53 @@ class Files(unittest.TestCase):
                     self.assertEqual(seen, tuple(bytes.fromhex(colour[1:])), f"column {c}")
                     checked += 1
             self.assertGreater(checked, 20)
+
+    def test_scopes_lie_below_the_events_that_they_span(self):
+        tidemark("picture", "run.json", "-o", "run.svg")
+        tidemark("picture", "run.json", "-o", "without.svg", "--no-scopes")
+        picture, without = Picture("run.svg"), Picture("without.svg")
+        self.assertFalse({"step", "phase", "layer"} & set(without.texts))
+        left, width, _ = picture.plot()
+        scopes, events = self.snapshot["scopes"], self.snapshot["events"]
+        names, kinds = self.snapshot["strings"], ("step", "phase", "layer")
+        scope_of, now = [], 0
+        for delta in events["scope_delta"]:
+            now += delta
+            scope_of.append(now)
+        n_checked = 0
+        for kind in kinds:
+            self.assertIn(kind, picture.texts)
+            row = [r for r in picture.rects if r["height"] == 14 and abs(r["y"] + 11 - picture.at[kind][1]) < 0.1]
+            for s, of_kind in enumerate(scopes["kind"]):
+                if of_kind not in (kind, ("step", "phase", "layer").index(kind)):
+                    continue
+                inside = [e for e, scope in enumerate(scope_of) if self.is_within(scopes, scope, s)]
+                if not inside:
+                    continue
+                x0 = left + width * inside[0] / len(scope_of)
+                x1 = left + width * (inside[-1] + 1) / len(scope_of)
+                if x1 - x0 < 5:
+                    continue
+                found = [r for r in row if abs(r["x"] - x0) <= 1 and abs(r["x"] + r["width"] - x1) <= 2.1]
+                self.assertEqual(len(found), 1, (kind, names[scopes["name"][s]], x0, x1, row))
+                n_checked += 1
+        self.assertGreater(n_checked, 15)
+
+    @staticmethod
+    def is_within(scopes, scope, around):
+        while scope > around:
+            scope = scopes["parent"][scope]
+        return scope == around
+
+    def test_the_note_says_how_categories_are_known(self):
+        path = os.path.join(SHARED, "medium_fp32_ctx128_training.pickle")
+        if not os.path.exists(path):
+            self.skipTest("the shared pickles are absent")
+        tidemark("picture", path, "-o", "run.svg")
+        table = json.loads(tidemark("summary", path, "--table", "by_certainty", "--format", "json"))
+        rows = {row["certainty"]: row["bytes"] for row in table["tables"]["by_certainty"]["rows"]}
+        text = f"Categories at the peak: {rows['by rule'] / 2**30:.2f} GiB are known by rule, {rows['unknown']} B are unknown."
+        self.assertIn(text, Picture("run.svg").texts)
 
     def test_hidden_categories_are_gone(self):
         tidemark("picture", "run.json", "-o", "run.svg", "--hide", "parameter", "--hide", "optimizer state")
