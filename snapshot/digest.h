@@ -45,7 +45,7 @@ enum {
 
 /* Blocks that are allocated at the peak and have the first four in common. */
 typedef struct tide_digest_row {
-    const char *line;      /* "train.py:40 (GPT.forward)"; "" without a call stack */
+    const char *line;      /* "GPT.forward (train.py:40)"; "" without a call stack */
     const char *category;  /* "parameter", ... */
     const char *certainty; /* "named", "rule"; "" where the recording does not say */
     const char *scope;     /* "forward > layer *": numbers are folded; "" outside of every scope */

@@ -75,7 +75,7 @@ def check_whole(tidemark, program, folder):
 def check_failure(tidemark, program, folder):
     done = run(tidemark, program, folder, "5")
     need(done.returncode == 5, done)
-    need("it does not fit virtual:h100-80: out of memory at plain_program.c:" in done.stderr, done.stderr)
+    need("it does not fit virtual:h100-80: out of memory at allocate (plain_program.c:" in done.stderr, done.stderr)
     need("1.00 TiB were asked for" in done.stderr, done.stderr)
 
 

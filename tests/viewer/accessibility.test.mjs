@@ -6,7 +6,7 @@ import { createRequire } from 'node:module';
 import { after, test } from 'node:test';
 import { makeDigests, ranksDocument } from './digests.mjs';
 import { openBrowser, openPage, reportHtml, settled, temporaryFolder } from './pages.mjs';
-import { trainingRun } from './synthetic.mjs';
+import { runOnDevices, trainingRun } from './synthetic.mjs';
 
 const browser = await openBrowser();
 let source = null;
@@ -62,6 +62,9 @@ for (const colorScheme of ['light', 'dark']) {
     }
     await page.context().close();
   });
+
+  test(`no violation with several devices, ${colorScheme}`, () =>
+    check([{ label: 'two', document: runOnDevices() }], { colorScheme }));
 
   test(`no violation with several runs and their differences, ${colorScheme}`, () =>
     check([RUN, OTHER, ENDED], { colorScheme }, async (page) => {

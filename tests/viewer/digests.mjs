@@ -21,9 +21,9 @@ function rowsOf(stage, isLast) {
     n_blocks,
   });
   return [
-    row('model.py:12 (Block.__init__)', 'parameter', '', 8 * GIB, 96),
-    row('model.py:40 (Block.forward)', 'activation', 'forward > layer *', (12 - 2 * stage) * GIB, 48),
-    ...(isLast ? [row('model.py:71 (Head.forward)', 'activation', 'forward > head', 8 * MIB, 1)] : []),
+    row('Block.__init__ (model.py:12)', 'parameter', '', 8 * GIB, 96),
+    row('Block.forward (model.py:40)', 'activation', 'forward > layer *', (12 - 2 * stage) * GIB, 48),
+    ...(isLast ? [row('Head.forward (model.py:71)', 'activation', 'forward > head', 8 * MIB, 1)] : []),
   ];
 }
 
@@ -105,7 +105,7 @@ export function makeDigest(rank, n, nSteps) {
                 time_ns: points[points.length - 1][0],
                 requested_bytes: 2 * GIB,
                 free_bytes: 512 * MIB,
-                line: 'model.py:40 (Block.forward)',
+                line: 'Block.forward (model.py:40)',
               }
             : null,
         growth:

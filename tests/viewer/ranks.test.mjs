@@ -131,9 +131,9 @@ test('two ranks differ by line of the program, the largest difference first', ()
   const [a, b] = [WORLD[62], WORLD[63]];
   const { rows, nEqual } = differencesOf(a, b);
   assert.equal(nEqual, 2);
-  assert.deepEqual(rows.map(differenceText), ['+8.00 MiB model.py:71 (Head.forward), activations']);
+  assert.deepEqual(rows.map(differenceText), ['+8.00 MiB Head.forward (model.py:71), activations']);
   assert.deepEqual(differencesOf(b, a).rows.map(differenceText), [
-    '−8.00 MiB model.py:71 (Head.forward), activations',
+    '−8.00 MiB Head.forward (model.py:71), activations',
   ]);
   const stages = differencesOf(WORLD[0], WORLD[63]).rows.map(({ a: x, b: y }) => y - x);
   assert.deepEqual(stages, [-6 * 2 ** 30, 8 * 2 ** 20]);

@@ -371,7 +371,7 @@ def check_phases(runner):
 def check_backward(runner):
     """An error in a backward pass is told as one, and no frame of ours is in the program's traceback."""
     done = runner.run([], FAILS_IN_BACKWARD)
-    need("out of memory in step 1, in the backward pass, at program.py:9 (Wide.backward): 90.00 GiB" in done.stderr, done.stderr)
+    need("out of memory in step 1, in the backward pass, at Wide.backward (program.py:9): 90.00 GiB" in done.stderr, done.stderr)
     need("Traceback" in done.stderr and "steps.py" not in done.stderr, done.stderr)
 
 

@@ -397,7 +397,7 @@ export function signedBytes(bytes) {
 }
 
 /**
- * "+8.00 MiB model.py:40 (Block.forward), activations".
+ * "+8.00 MiB Block.forward (model.py:40), activations".
  * @param {Difference} row
  */
 export function differenceText({ line, category, scope, a, b }) {
