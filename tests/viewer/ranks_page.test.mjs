@@ -29,7 +29,10 @@ test('ranks open with their headline, a heat map, timelines, a comparison and a 
     /^64 ranks: rank 11 is the fullest .* Rank 5 grows by 256\.00 MiB/,
   );
   assert.equal(await page.locator('.rank-table tbody tr').count(), 7);
-  assert.match(await text(page, '#rank-pair'), /rank 11 against ranks 16–31[\s\S]*\+2\.00 GiB Block\.forward \(model\.py:40\)/);
+  assert.match(
+    await text(page, '#rank-pair'),
+    /rank 11 against ranks 16–31[\s\S]*\+2\.00 GiB Block\.forward \(model\.py:40\)/,
+  );
   assert.match(await text(page, '#rank-pair'), /tidemark compare rank16\.json\.gz rank11\.json\.gz/);
   assert.match(await text(page, '#ranks'), /1 rank without a place on this clock/);
   assert.ok(await page.locator('#page').isHidden());
@@ -52,7 +55,10 @@ test('pointing says the figures; clicks and keys choose two; the choices change 
   );
   await page.mouse.click(box.x + 5, box.y + (box.height * 5.5) / 7);
   await page.mouse.click(box.x + 5, box.y + (box.height * 6.5) / 7);
-  assert.match(await text(page, '#rank-pair'), /rank 63 against ranks 48–62[\s\S]*\+8\.00 MiB Head\.forward \(model\.py:71\)/);
+  assert.match(
+    await text(page, '#rank-pair'),
+    /rank 63 against ranks 48–62[\s\S]*\+8\.00 MiB Head\.forward \(model\.py:71\)/,
+  );
   await page.locator('.rank-frame').focus();
   for (const key of ['ArrowUp', 'ArrowRight', 'ArrowUp']) await page.keyboard.press(key);
   assert.match(await text(page, '#live'), /ranks 32–47\. step 1: 16\.00 GiB/);
