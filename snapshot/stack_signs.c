@@ -2,8 +2,7 @@
 #include <string.h>
 
 #include "snapshot/category_rules_internal.h"
-
-enum { FILE_TEXT = 512 };
+#include "snapshot/path_text_internal.h"
 
 static bool has(const char *text, const char *part) {
     return strstr(text, part) != NULL;
@@ -11,17 +10,6 @@ static bool has(const char *text, const char *part) {
 
 static bool begins(const char *text, const char *prefix) {
     return strncmp(text, prefix, strlen(prefix)) == 0;
-}
-
-/* With '/' between folders; the end of a text that is too long. */
-static void normalise(const char *file, char text[FILE_TEXT]) {
-    size_t n = strlen(file);
-    const char *from = n >= FILE_TEXT ? file + (n - FILE_TEXT + 1) : file;
-    size_t i = 0;
-    for (; from[i] != '\0'; i++) {
-        text[i] = from[i] == '\\' ? '/' : from[i];
-    }
-    text[i] = '\0';
 }
 
 static unsigned python_signs(const char *file, const char *function) {
@@ -65,8 +53,8 @@ static unsigned native_signs(const char *function) {
 static unsigned signs_of(const tide_snapshot *snapshot, uint32_t frame, bool *ret_is_python) {
     const tide_frame_row *row = &snapshot->frames[frame];
     const char *function = tide_snapshot_text(snapshot, row->function);
-    char file[FILE_TEXT];
-    normalise(tide_snapshot_text(snapshot, row->file), file);
+    char file[TIDE_PATH_TEXT];
+    tide_path_text(tide_snapshot_text(snapshot, row->file), file);
     size_t n = strlen(file);
     *ret_is_python = n > 3 && strcmp(file + n - 3, ".py") == 0;
     if (!*ret_is_python) {

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { FILE_TEXT = 512 };
+#include "snapshot/path_text_internal.h"
 
 /* Packages that stand between a program and its tensors, or around its training loop: of a stack
  * without a line of the program's own, their lines say less than those of other packages. */
@@ -20,16 +20,6 @@ static const char *const PLUMBING[] = {"torch",
                                        "pytorch_lightning",
                                        "jaxtyping",
                                        "beartype"};
-
-/* With '/' between folders, whatever the system; the end where it is too long. */
-static void normalise(const char *file, char text[FILE_TEXT]) {
-    size_t n = strlen(file);
-    const char *from = n >= FILE_TEXT ? file + (n - FILE_TEXT + 1) : file;
-    snprintf(text, FILE_TEXT, "%s", from);
-    for (char *at = text; *at != '\0'; at++) {
-        *at = *at == '\\' ? '/' : *at;
-    }
-}
 
 /* The last "-packages/" of a path; NULL: it is in no package. */
 static const char *package_of(const char *file) {
@@ -63,11 +53,11 @@ static bool is_python(const char *file) {
 
 /* Whether the file lies in the folder that the user named as the program's own. */
 static bool is_named_own(const tide_snapshot *snapshot, const char *file) {
-    char folder[FILE_TEXT];
+    char folder[TIDE_PATH_TEXT];
     if (snapshot->user_path[0] == '\0') {
         return false;
     }
-    normalise(snapshot->user_path, folder);
+    tide_path_text(snapshot->user_path, folder);
     size_t n = strlen(folder);
     while (n > 0 && folder[n - 1] == '/') {
         folder[--n] = '\0';
@@ -84,16 +74,16 @@ static bool is_below_program(const char *file) {
 }
 
 bool tide_frame_is_user(const tide_snapshot *snapshot, uint32_t frame) {
-    char file[FILE_TEXT];
-    normalise(tide_snapshot_text(snapshot, snapshot->frames[frame].file), file);
+    char file[TIDE_PATH_TEXT];
+    tide_path_text(tide_snapshot_text(snapshot, snapshot->frames[frame].file), file);
     return is_python(file) &&
            (is_named_own(snapshot, file) || (package_of(file) == NULL && !is_below_program(file)));
 }
 
 /* A line of a package that a program uses for its model, such as a library of layers. */
 static bool is_model_library(const tide_snapshot *snapshot, uint32_t frame) {
-    char file[FILE_TEXT];
-    normalise(tide_snapshot_text(snapshot, snapshot->frames[frame].file), file);
+    char file[TIDE_PATH_TEXT];
+    tide_path_text(tide_snapshot_text(snapshot, snapshot->frames[frame].file), file);
     const char *package = package_of(file);
     return package != NULL && is_python(file) && !is_plumbing(package);
 }
@@ -153,8 +143,8 @@ uint32_t tide_user_frame(const tide_snapshot *snapshot, uint32_t stack) {
 void tide_frame_text(const tide_snapshot *snapshot, uint32_t frame, char *ret_text, size_t n_room) {
     const tide_frame_row *row = &snapshot->frames[frame];
     const char *function = tide_snapshot_text(snapshot, row->function);
-    char file[FILE_TEXT];
-    normalise(tide_snapshot_text(snapshot, row->file), file);
+    char file[TIDE_PATH_TEXT];
+    tide_path_text(tide_snapshot_text(snapshot, row->file), file);
     const char *slash = strrchr(file, '/');
     const char *name = slash != NULL ? slash + 1 : file;
     size_t n = strlen(function);

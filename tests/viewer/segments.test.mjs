@@ -123,10 +123,13 @@ test(
 test('a button and a key switch between allocations and segments, and the address keeps it', async () => {
   const page = await opened([RUN]);
   const before = await text(page, '#headline');
+  const columns = () => page.locator('.tree-head [role=columnheader]').allInnerTexts();
+  assert.deepEqual(await columns().then((all) => all.slice(-2)), ['requested', 'blocks']);
   assert.equal(await text(page, '#segments-button'), 'show: allocations');
   await page.locator('#segments-button').click();
   assert.match(await text(page, '#headline'), /^At most .* reserved/);
   assert.match(await text(page, '#dock .tree, #dock'), /in \d+ segments?;/);
+  assert.deepEqual(await columns().then((all) => all.slice(-2)), ['reserved', 'segments']);
   await page.waitForFunction(() => location.hash.includes('show=segments'));
   await page.reload();
   await page.waitForFunction(() => document.getElementById('headline').textContent.startsWith('At most'));

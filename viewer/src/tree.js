@@ -19,6 +19,16 @@ const COLUMNS = [
   { order: 'count', text: 'blocks', isNumber: true },
 ];
 
+/**
+ * The words for what is summed: a segment has no requested bytes of its own.
+ * @param {import('./run.js').Run | undefined} run
+ */
+function wordsOf(run) {
+  return run?.blocksRun
+    ? { requestedBytes: 'reserved', count: 'segments' }
+    : { requestedBytes: 'requested', count: 'blocks' };
+}
+
 /** @type {[import('./amounts.js').Split, string][]} */
 const SPLITS = [
   ['category', 'category › scope › name › stack'],
@@ -141,6 +151,7 @@ class TreePanel {
     this.summary = element('p', { class: 'panel-summary' });
     this.headers = COLUMNS.map(({ order, text, isNumber }) => ({
       order,
+      text,
       cell: element(
         'span',
         { role: 'columnheader', class: isNumber ? 'number' : 'tree-name' },
@@ -240,6 +251,9 @@ class TreePanel {
     const { run, whole } = selection;
     const levels = levelsOf(run, this.splitOf(run), this.singleLayers);
     this.splitSelect.value = this.splitOf(run);
+    const words = /** @type {Record<string, string>} */ (wordsOf(run));
+    for (const { order, text, cell } of this.headers)
+      /** @type {HTMLElement} */ (cell.firstElementChild).textContent = words[order] ?? text;
     this.state.rootKey = `${state.shown}${this.splitOf(run)}${this.singleLayers}`;
     if (this.begun !== run && whole.count > 0) {
       this.begun = run;
@@ -441,7 +455,8 @@ class TreePanel {
       row.requestedBytes,
       row.count,
     ]);
-    return `${this.summary.textContent}\n\n${textTable([['name', 'bytes', 'share', 'requested', 'blocks'], ...rows])}\n`;
+    const { requestedBytes, count } = wordsOf(this.selection?.run);
+    return `${this.summary.textContent}\n\n${textTable([['name', 'bytes', 'share', requestedBytes, count], ...rows])}\n`;
   }
 
   save() {
@@ -452,8 +467,9 @@ class TreePanel {
     const lines = leavesOf(run, levels, whole).map(({ path, amount }) =>
       csvLine([...path, amount.bytes, amount.requestedBytes, amount.count]),
     );
+    const { requestedBytes, count } = wordsOf(run);
     saveFile(`${run.short}-${this.store.get().instant}.csv`, [
-      csvLine([...levels.map(({ name }) => name), 'bytes', 'requested_bytes', 'blocks']),
+      csvLine([...levels.map(({ name }) => name), 'bytes', `${requestedBytes}_bytes`, count]),
       ...lines,
     ]);
   }
