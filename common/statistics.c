@@ -2,6 +2,7 @@
 #include "common/statistics.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -84,6 +85,21 @@ double tide_statistics_population_std(const double *samples, size_t n) {
     }
     double mean = tide_statistics_of(samples, n).mean;
     return sqrt(sum_of_squares(samples, n, mean) / (double)n_measured);
+}
+
+double tide_statistics_best_ten(const double *samples, size_t n) {
+    double best = -1.0;
+    for (size_t first = 0; first + TIDE_STATISTICS_TEN <= n; first += TIDE_STATISTICS_TEN) {
+        double sum = 0.0;
+        bool is_whole = true;
+        for (size_t i = first; i < first + TIDE_STATISTICS_TEN; i++) {
+            is_whole = is_whole && samples[i] >= 0.0;
+            sum += samples[i];
+        }
+        double mean = sum / TIDE_STATISTICS_TEN;
+        best = is_whole && (best < 0.0 || mean < best) ? mean : best;
+    }
+    return best;
 }
 
 double tide_statistics_quantile(const double *samples, size_t n, double share) {

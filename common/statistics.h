@@ -22,6 +22,12 @@ tide_statistics tide_statistics_of(const double *samples, size_t n);
  * sqrt(mean((x - mean)^2)). 0 for one sample, -1 for none. Ignores samples below 0. */
 double tide_statistics_population_std(const double *samples, size_t n);
 
+/* The least mean of ten samples in a row, of samples 0 to 9, 10 to 19, and so on: Python's
+ * min(timeit.repeat(f, repeat=n / 10, number=10)) / 10. Tens with a sample that was not measured do
+ * not count; -1 without a whole ten. */
+enum { TIDE_STATISTICS_TEN = 10 };
+double tide_statistics_best_ten(const double *samples, size_t n);
+
 /* The quantile `share` (0 .. 1): of n samples in order, number share (n - 1), counted from 0, with
  * linear interpolation between neighbours. -1 without samples. Ignores samples below 0. */
 double tide_statistics_quantile(const double *samples, size_t n, double share);

@@ -11,6 +11,7 @@
 #include "cli/spill_words.h"
 #include "common/bytes.h"
 #include "common/plural.h"
+#include "common/statistics.h"
 #include "report/table.h"
 #include "snapshot/compare.h"
 #include "snapshot/implementation.h"
@@ -58,11 +59,22 @@ static void add_timing(const tide_profile_run *run, bool computes, tide_report *
     tide_table *table = tide_report_table(report, "phases", "time per phase");
     TIDE_COLUMNS(table, TIDE_TEXT("phase", "phase"), TIDE_NUMBER("mean_ms", "mean"),
                  TIDE_NUMBER("std_ms", "± sample std"), TIDE_NUMBER("samples", "samples"));
+    if (timing->measured_steps >= TIDE_STATISTICS_TEN) {
+        tide_table_column(table, "best_ten_ms",
+                          tide_report_text(report, "best of %" PRId64 " x 10",
+                                           timing->measured_steps / TIDE_STATISTICS_TEN),
+                          true);
+    }
     for (size_t i = 0; i < timing->n_phases; i++) {
-        const char *name = timing->phases[i].name;
+        const tide_snapshot_phase *phase = &timing->phases[i];
+        double best_ms = tide_statistics_best_ten(phase->device_ms, phase->n_samples);
+        if (best_ms < 0.0) { /* the device has no clock */
+            best_ms = tide_statistics_best_ten(phase->host_ms, phase->n_samples);
+        }
+        const char *name = phase->name;
         const tide_statistics *ms = &run->result.ms[tide_run_phase_from_name(name)];
         TIDE_ROW(table, tide_as_text(name), tide_as_ms(ms->mean), tide_as_ms(ms->std),
-                 tide_as_count((int64_t)timing->phases[i].n_samples));
+                 tide_as_count((int64_t)phase->n_samples), tide_as_ms(best_ms));
     }
     double rate = tokens_per_second(run);
     if (rate >= 0.0) {

@@ -20,7 +20,7 @@ static void time_row(tide_table *table, const char *name, const char *clock, con
     }
     TIDE_ROW(table, tide_as_text(name), tide_as_text(clock), tide_as_count((int64_t)n_samples),
              tide_as_ms(ms.mean), tide_as_ms(ms.std), tide_as_ms(ms.median), tide_as_ms(ms.min),
-             tide_as_ms(ms.max));
+             tide_as_ms(ms.max), tide_as_ms(tide_statistics_best_ten(samples, n_samples)));
 }
 
 static bool has_times(const tide_snapshot_timing *timing) {
@@ -61,6 +61,12 @@ void tide_summary_timing(const tide_summary_view *of) {
                  TIDE_NUMBER("samples", "steps"), TIDE_NUMBER("mean_ms", "mean"),
                  TIDE_NUMBER("std_ms", "± sample std"), TIDE_NUMBER("median_ms", "median"),
                  TIDE_NUMBER("min_ms", "min"), TIDE_NUMBER("max_ms", "max"));
+    if (timing->measured_steps >= TIDE_STATISTICS_TEN) {
+        tide_table_column(table, "best_ten_ms",
+                          tide_report_text(of->report, "best of %" PRId64 " x 10",
+                                           timing->measured_steps / TIDE_STATISTICS_TEN),
+                          true);
+    }
     for (size_t i = 0; i < timing->n_phases; i++) {
         const tide_snapshot_phase *phase = &timing->phases[i];
         time_row(table, phase->name, "device", phase->device_ms, phase->n_samples);

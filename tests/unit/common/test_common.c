@@ -167,6 +167,19 @@ static void statistics_of_a_few_samples(void **state) {
     assert_true(isinf(tide_statistics_of(extremes + 3, 2).median));
 }
 
+static void the_best_ten_are_in_a_row_and_whole(void **state) {
+    (void)state;
+    double samples[29];
+    for (size_t i = 0; i < 29; i++) {
+        samples[i] = i < 10 ? 3.0 : i < 20 ? 2.0 + (double)(i % 2) : 1.0;
+    }
+    assert_float_equal(tide_statistics_best_ten(samples, 29), 2.5, 1e-12); /* 20 to 28 are nine */
+    assert_float_equal(tide_statistics_best_ten(samples, 19), 3.0, 1e-12);
+    assert_float_equal(tide_statistics_best_ten(samples, 9), -1.0, 0.0);
+    samples[15] = -1.0;
+    assert_float_equal(tide_statistics_best_ten(samples, 29), 3.0, 1e-12);
+}
+
 /* Figures computed by hand from the formula in the header: 12, 14, 16 over 9, 10, 11 have
  * u = 4 / (3 196) and 1 / (3 100), 0.010136 together, and 3.565 degrees, of which 3 count. */
 static void ratios_have_a_confidence_interval(void **state) {
@@ -282,6 +295,7 @@ int main(void) {
         cmocka_unit_test(strings_are_interned),
         cmocka_unit_test(arena_hands_out_zeroed_aligned_memory),
         cmocka_unit_test(statistics_of_a_few_samples),
+        cmocka_unit_test(the_best_ten_are_in_a_row_and_whole),
         cmocka_unit_test(ratios_have_a_confidence_interval),
         cmocka_unit_test(ratios_of_many_samples),
         cmocka_unit_test(statistics_of_many_samples_are_exact),
