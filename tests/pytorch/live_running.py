@@ -106,7 +106,7 @@ def failed(tidemark, python, folder):
     run = start(tidemark, python, folder, "fail", "--on-oom")
     output, errors = run.communicate(timeout=60)
     assert run.returncode == 0 and output == f"went on with {300 * MIB}\n", (run.returncode, output, errors)
-    told = [line for line in errors.splitlines() if "out of memory at live_running.py" in line]
+    told = [line for line in errors.splitlines() if "out of memory at fail (live_running.py" in line]
     assert len(told) == 3, errors
     for i, line in enumerate(told):
         assert f"{1 + i}.00 GiB asked for" in line and "PyTorch had allocated 300.00 MiB" in line, line

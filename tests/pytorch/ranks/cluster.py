@@ -107,7 +107,7 @@ def check_the_rank_that_failed_first_is_named():
     run = world(64, "0,7,8", "fail")
     yield run
     assert run.status == 1, run.status
-    run.has("rank 7 failed first: ValueError: rank 7 is at fault, at world.py:")
+    run.has("rank 7 failed first: ValueError: rank 7 is at fault, at fail (world.py:")
     assert run.seconds < 60, run.seconds
 
 
