@@ -175,6 +175,11 @@ typedef struct tide_run_result {
 void tide_run_result_init(tide_run_result *result);
 void tide_run_result_fini(tide_run_result *result);
 
+/* Makes one result of n results, one at least, of the same configuration: the first that did not
+ * complete, or all of them with their samples in a row. Everything else is that of the first.
+ * Snapshots are left out. */
+void tide_run_result_join(const tide_run_result *results, size_t n, tide_run_result *ret_result);
+
 /* Makes the result of a configuration that was refused with that status and message, and so not
  * run: TIDE_OUTCOME_UNSUPPORTED, with what is known of the environment. */
 void tide_run_result_refuse(tide_run_result *result, tide_status status, const char *message);

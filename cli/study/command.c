@@ -47,6 +47,9 @@ static const tide_option OPTIONS[] = {
     {TIDE_OPTION_COUNTS, "warmup", NULL, "N", "steps before the measured ones", "warmup-steps",
      NULL, NULL, AT(warmups)},
     TIDE_OPTION_ROW_STEPS(RUN, ""),
+    TIDE_OPTION(COUNT, "repeat", "R", AT(repeats),
+                "studies end-to-end, warmup and precision: run each case R times, with a row for "
+                "each and their average; default 1"),
     {.kind = TIDE_OPTION_HEADING, .help = "Output"},
     {TIDE_OPTION_TEXT, "output", "o", "FOLDER",
      "of study assignment: the new or empty folder for its files; default assignment", NULL, NULL,
@@ -189,7 +192,7 @@ static int unknown_study(const char *name) {
 }
 
 static int run(int argc, char **argv) {
-    tide_study_options options = {.warmups = {.n = 0}};
+    tide_study_options options = {.repeats = 1};
     tide_operands operands;
     int exit_status = TIDE_EXIT_SUCCESS;
     tide_run_options_init(&options.run);

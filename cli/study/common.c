@@ -180,6 +180,7 @@ void tide_study_say_setting(tide_study_work *work) {
         labels.warmup_steps, tide_plural((uint64_t)labels.warmup_steps, "", "s"));
     add(&to, true, "%" PRId64 " step%s%s", labels.steps,
         tide_plural((uint64_t)labels.steps, "", "s"), computes ? " measured" : "");
+    add(&to, work->options->repeats > 1, "%" PRIu64 " repeats", work->options->repeats);
     add(&to, true, "on %s", work->device);
     if (environment != NULL && strcmp(environment->device_name, work->device) != 0) {
         add(&to, computes, "%s", environment->device_name);

@@ -12,19 +12,22 @@
 #include "report/table.h"
 #include "run/run.h"
 
-enum { TIDE_STUDY_MAX_CELLS = 256 };
+enum { TIDE_STUDY_MAX_CELLS = 256, TIDE_STUDY_MAX_REPEATS = 64 };
 
 /* The command line as it was written; all texts are borrowed from it. */
 typedef struct tide_study_options {
     tide_run_options run;     /* lists that were not given are filled by the study */
     tide_option_list warmups; /* steps of warm-up; one value, except in study warmup */
+    uint64_t repeats;         /* how often each cell is run */
 } tide_study_options;
 
 /* One run of the grid, and its result. */
 typedef struct tide_study_cell {
     tide_run_config config;
     char name[TIDE_RUN_NAME_BYTES]; /* small-train-c128-b4-fp32 */
-    tide_run_result result;         /* owned */
+    tide_run_result result;         /* owned; of all repeats together */
+    tide_run_result *repeats;       /* owned, as many as the options say; NULL: it is run once */
+    size_t n_repeated;              /* of them, how many were run */
 } tide_study_cell;
 
 typedef struct tide_study tide_study;
@@ -145,6 +148,18 @@ void tide_study_row_begin(const tide_study_table *to, const tide_study_cell *cel
 void tide_study_say_setting(tide_study_work *work);
 /* Names the cells that did not complete, each with its reason. */
 void tide_study_say_failures(tide_study_work *work);
+
+/* ---- repeats of cells (repeats.c) ---- */
+
+/* Room for the results of the repeats, if there is more than one. */
+TIDE_NODISCARD tide_status tide_study_repeats_init(tide_study_work *work, tide_study_cell *cell,
+                                                   tide_error *error);
+void tide_study_repeats_fini(const tide_study_work *work, tide_study_cell *cell);
+/* Runs the cell until a repeat does not complete, and joins the results. */
+void tide_study_run_repeats(const tide_study_work *work, const tide_run_hooks *hooks,
+                            tide_study_cell *cell);
+/* The table of the repeats, if there is more than one. */
+void tide_study_add_repeats(tide_study_work *work);
 
 /* ---- the files of study assignment ---- */
 

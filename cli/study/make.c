@@ -32,7 +32,7 @@ static tide_status configure_cell(tide_study_work *work, size_t number, tide_err
     cell->config.recording.is_on = work->study->kind == TIDE_STUDY_RECORDED;
     cell->config.recording.keeps_snapshot = work->study->kind == TIDE_STUDY_RECORDED;
     tide_run_workload_name(&cell->config.workload, cell->name);
-    return TIDE_OK;
+    return tide_study_repeats_init(work, cell, error);
 }
 
 static tide_status configure_cells(tide_study_work *work, tide_error *error) {
@@ -59,6 +59,8 @@ static void run_cell(const tide_study_work *work, tide_study_cell *cell) {
     const tide_run_hooks hooks = {.shall_stop = tide_interrupt_shall_stop};
     if (work->study->kind == TIDE_STUDY_RECORDED) {
         tide_run_here(&cell->config, &hooks, &cell->result);
+    } else if (cell->repeats != NULL) {
+        tide_study_run_repeats(work, &hooks, cell);
     } else {
         tide_run_in_subprocess(&cell->config, &hooks, NULL, &cell->result);
     }
@@ -91,8 +93,24 @@ static void fill(const tide_study *study, tide_study_options *options) {
     run->steps = run->steps != TIDE_NOT_GIVEN ? run->steps : DEFAULT_STEPS;
 }
 
+static tide_status check_repeats(const tide_study *study, const tide_study_options *options,
+                                 tide_error *error) {
+    if (options->repeats != 1 && study->kind != TIDE_STUDY_SUBPROCESS) {
+        return tide_fail(error, TIDE_INVALID,
+                         "--repeat: study %s runs each case once; studies end-to-end, warmup and "
+                         "precision repeat theirs",
+                         study->name);
+    }
+    if (options->repeats < 1 || options->repeats > TIDE_STUDY_MAX_REPEATS) {
+        return tide_fail(error, TIDE_LIMIT, "--repeat must be 1 to %d",
+                         (int)TIDE_STUDY_MAX_REPEATS);
+    }
+    return TIDE_OK;
+}
+
 static tide_status check(const tide_study *study, const tide_study_options *options,
                          tide_error *error) {
+    TIDE_TRY(check_repeats(study, options, error));
     if (options->warmups.n > 1 && !study->takes_warmups && !study->is_made_of_others) {
         return tide_fail(error, TIDE_INVALID,
                          "--warmup: study %s takes one value; use study warmup to compare several",
@@ -156,6 +174,7 @@ void tide_study_work_fini(tide_study_work *work) {
     const tide_hostmem *mem = tide_hostmem_default();
     for (size_t i = 0; i < work->n_cells; i++) {
         tide_run_result_fini(&work->cells[i].result);
+        tide_study_repeats_fini(work, &work->cells[i]);
     }
     mem->release(mem->ctx, work->cells);
     work->cells = NULL;

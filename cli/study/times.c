@@ -65,6 +65,12 @@ static void add_times(tide_study_work *work) {
     }
 }
 
+/* The times, and those of each repeat. */
+static void add_all_times(tide_study_work *work) {
+    add_times(work);
+    tide_study_add_repeats(work);
+}
+
 static double ratio_or_none(double a, double b) {
     return a >= 0.0 && b > 0.0 ? a / b : -1.0;
 }
@@ -218,7 +224,7 @@ static tide_study_columns first_that_varies(const tide_study_work *work) {
 
 static tide_status report_end_to_end(tide_study_work *work, tide_error *error) {
     (void)error;
-    add_times(work);
+    add_all_times(work);
     for (size_t i = 0; i < work->n_run; i++) {
         if (has_times(&work->cells[i])) {
             add_growth(work, first_that_varies(work));
@@ -230,13 +236,13 @@ static tide_status report_end_to_end(tide_study_work *work, tide_error *error) {
 
 static tide_status report_warmup(tide_study_work *work, tide_error *error) {
     (void)error;
-    add_times(work);
+    add_all_times(work);
     return conclude_times(work, TIDE_STUDY_SET(TIDE_STUDY_WARMUP), tide_conclusion_of_warmup);
 }
 
 static tide_status report_precision(tide_study_work *work, tide_error *error) {
     (void)error;
-    add_times(work);
+    add_all_times(work);
     return conclude_times(work, TIDE_STUDY_SET(TIDE_STUDY_PRECISION), tide_conclusion_of_precision);
 }
 

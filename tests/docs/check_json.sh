@@ -94,7 +94,7 @@ virtual="--device virtual --steps 3"
     for study in end-to-end precision; do
         report study $study --d-model 32 --layers 1 --heads 2 --d-ff 64 --vocab 50 --context 16 --device cpu --warmup 1 --steps 2
     done
-    report study warmup --d-model 32 --layers 1 --heads 2 --d-ff 64 --vocab 50 --context 16 --device cpu --warmup 0,1 --steps 2
+    report study warmup --d-model 32 --layers 1 --heads 2 --d-ff 64 --vocab 50 --context 16 --device cpu --warmup 0,1 --steps 2 --repeat 2
     report study kernels --d-model 32 --layers 1 --heads 2 --d-ff 64 --vocab 50 --context 16 --device cpu --warmup 1 --steps 2
     for bench in allocator recorder symbols; do
         report bench $bench --brief --rounds 2 --samples
