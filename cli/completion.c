@@ -141,7 +141,8 @@ static void put_values(FILE *out, const char *command, const tide_option *option
     }
     put_pattern(out, command, option);
     if (option->choice_at == NULL) {
-        bool takes_file = option->kind == TIDE_OPTION_TEXT && is_file(option->value);
+        bool takes_file = (option->kind == TIDE_OPTION_TEXT || option->kind == TIDE_OPTION_FILES) &&
+                          is_file(option->value);
         fprintf(out, " kind=%s ;;\n", takes_file ? "file" : "word");
         return;
     }

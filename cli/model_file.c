@@ -137,3 +137,19 @@ tide_status tide_model_file_read(const char *path, tide_model_config *config, ti
     tide_hostmem_default()->release(tide_hostmem_default()->ctx, text);
     return status;
 }
+
+tide_status tide_model_file_name(const char *path, char ret_name[TIDE_MODEL_NAME_BYTES],
+                                 tide_error *error) {
+    const char *slash = strrchr(path, '/');
+    const char *name = slash != NULL ? slash + 1 : path;
+    const char *ending = strrchr(name, '.');
+    size_t n = ending != NULL && ending != name ? (size_t)(ending - name) : strlen(name);
+    if (n == 0 || n >= TIDE_MODEL_NAME_BYTES) {
+        return tide_fail(error, TIDE_LIMIT,
+                         "--config: several models are named by their files, and the name of %s "
+                         "has not 1 to %d bytes before its ending: rename the file",
+                         path, (int)TIDE_MODEL_NAME_BYTES - 1);
+    }
+    snprintf(ret_name, TIDE_MODEL_NAME_BYTES, "%.*s", (int)n, name);
+    return TIDE_OK;
+}

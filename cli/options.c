@@ -274,6 +274,8 @@ static tide_status store(const tide_option *option, const char *text, void *valu
         return TIDE_OK;
     case TIDE_OPTION_TEXTS:
         return add_text(option, text, member, error);
+    case TIDE_OPTION_FILES:
+        return tide_options_parse_files(spelling(option, name), text, member, error);
     case TIDE_OPTION_COUNT:
         return parse_count(option, text, member, error);
     case TIDE_OPTION_SIZE: {

@@ -21,9 +21,10 @@ extern "C" {
 #endif
 
 enum {
-    TIDE_OPTION_LIST_ITEMS = 16, /* the most values in a comma list */
-    TIDE_OPTION_ITEM_BYTES = 48, /* the longest item of a comma list, with its NUL */
-    TIDE_OPTION_ROWS = 64,       /* the most rows of a table, headings included */
+    TIDE_OPTION_LIST_ITEMS = 16,    /* the most values in a comma list */
+    TIDE_OPTION_ITEM_BYTES = 48,    /* the longest item of a comma list, with its NUL */
+    TIDE_OPTION_FILES_BYTES = 4096, /* the names of a list of files, each with its NUL */
+    TIDE_OPTION_ROWS = 64,          /* the most rows of a table, headings included */
     TIDE_MAX_OPERANDS = 4096
 };
 
@@ -32,6 +33,7 @@ typedef enum tide_option_kind {
     TIDE_OPTION_FLAG = 0,  /* bool, set to true */
     TIDE_OPTION_TEXT,      /* const char *, borrowed from argv */
     TIDE_OPTION_TEXTS,     /* tide_option_texts: may be given several times, each adds one */
+    TIDE_OPTION_FILES,     /* tide_option_files: names of files, comma-separated, none twice */
     TIDE_OPTION_COUNT,     /* uint64_t: decimal digits */
     TIDE_OPTION_SIZE,      /* uint64_t: bytes, as tide_bytes_parse reads them */
     TIDE_OPTION_REAL,      /* double, finite */
@@ -57,6 +59,19 @@ typedef struct tide_option_texts {
     size_t n;
     const char *texts[TIDE_OPTION_LIST_ITEMS]; /* borrowed from argv */
 } tide_option_texts;
+
+/* The names of a comma list of files. n 0: the option was not given. It may be copied. */
+typedef struct tide_option_files {
+    size_t n;
+    uint16_t at[TIDE_OPTION_LIST_ITEMS]; /* where in `names` each begins */
+    char names[TIDE_OPTION_FILES_BYTES]; /* one after the other, each with its NUL */
+} tide_option_files;
+
+/* The i-th name, borrowed from the list; NULL past the last. */
+const char *tide_option_files_at(const tide_option_files *files, size_t i);
+/* All names, borrowed from the list, and their number. */
+size_t tide_option_files_list(const tide_option_files *files,
+                              const char *ret_names[TIDE_OPTION_LIST_ITEMS]);
 
 typedef struct tide_option {
     tide_option_kind kind;

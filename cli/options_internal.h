@@ -19,4 +19,9 @@ void tide_options_usage(const tide_option *option, char text[TIDE_OPTIONS_LIST_T
 /* What it does, with its aliases: "of weights (also --init)". */
 void tide_options_meaning(const tide_option *option, char text[TIDE_OPTIONS_LIST_TEXT]);
 
+/* Reads the comma-separated `text` that was given to `option`, as people write it: "--config". */
+TIDE_NODISCARD tide_status tide_options_parse_files(const char *option, const char *text,
+                                                    tide_option_files *ret_files,
+                                                    tide_error *error);
+
 #endif

@@ -38,14 +38,20 @@ static tide_status apply_dimensions(const tide_run_options *options, tide_model_
 
 /* For each list the index of the item that a run takes; 0 for a list that was not given. */
 typedef struct choice {
-    size_t size, mode, context, batch, precision, attention, recompute;
+    size_t model, mode, context, batch, precision, attention, recompute;
 } choice;
 
+size_t tide_run_options_n_models(const tide_run_options *options) {
+    return options->sizes.n > 0     ? options->sizes.n
+           : options->configs.n > 0 ? options->configs.n
+                                    : 1;
+}
+
 size_t tide_run_options_n_runs(const tide_run_options *options) {
-    const tide_option_list *lists[] = {
-        &options->sizes,      &options->contexts,   &options->batches,   &options->modes,
-        &options->precisions, &options->attentions, &options->recomputes};
-    size_t n = 1;
+    const tide_option_list *lists[] = {&options->contexts,   &options->batches,
+                                       &options->modes,      &options->precisions,
+                                       &options->attentions, &options->recomputes};
+    size_t n = tide_run_options_n_models(options);
     for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
         n *= lists[i]->n > 0 ? lists[i]->n : 1; /* at most 16^7, which fits */
     }
@@ -54,32 +60,36 @@ size_t tide_run_options_n_runs(const tide_run_options *options) {
 
 /* The last lists vary fastest. */
 static void choose(const tide_run_options *options, size_t number, choice *ret) {
-    const tide_option_list *lists[] = {
-        &options->recomputes, &options->attentions, &options->precisions, &options->batches,
-        &options->contexts,   &options->modes,      &options->sizes};
-    size_t *indices[] = {&ret->recompute, &ret->attention, &ret->precision, &ret->batch,
-                         &ret->context,   &ret->mode,      &ret->size};
+    const tide_option_list *lists[] = {&options->recomputes, &options->attentions,
+                                       &options->precisions, &options->batches,
+                                       &options->contexts,   &options->modes};
+    size_t *indices[] = {&ret->recompute, &ret->attention, &ret->precision,
+                         &ret->batch,     &ret->context,   &ret->mode};
     for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
         size_t n = lists[i]->n > 0 ? lists[i]->n : 1;
         *indices[i] = number % n;
         number /= n;
     }
+    ret->model = number % tide_run_options_n_models(options);
 }
 
 static tide_status configure_model(const tide_run_options *options, const choice *chosen,
                                    tide_model_config *model, tide_error *error) {
+    const char *path = tide_option_files_at(&options->configs, chosen->model);
     if (options->sizes.n > 0) {
-        TIDE_TRY(tide_model_config_preset(options->sizes.texts[chosen->size], model, error));
+        TIDE_TRY(tide_model_config_preset(options->sizes.texts[chosen->model], model, error));
     }
-    if (options->config_path != NULL) {
-        TIDE_TRY(tide_model_file_read(options->config_path, model, error));
-        if (options->sizes.n > 0) {
-            return tide_fail(
-                error, TIDE_INVALID,
-                "--size and --config exclude each other: write the size into the file");
-        }
+    if (options->sizes.n > 0 && options->configs.n > 0) {
+        return tide_fail(error, TIDE_INVALID,
+                         "--size and --config exclude each other: write the size into the file");
+    }
+    if (path != NULL) {
+        TIDE_TRY(tide_model_file_read(path, model, error));
     }
     TIDE_TRY(apply_dimensions(options, model, error));
+    if (options->configs.n > 1) {
+        TIDE_TRY(tide_model_file_name(path, model->size, error));
+    }
     if (options->contexts.n > 0) {
         model->context_length = (size_t)options->contexts.counts[chosen->context];
     }

@@ -66,7 +66,7 @@ static tide_status check_mlp(const tide_run_options *options, tide_error *error)
         {"heads", options->n_heads != TIDE_NOT_GIVEN},
         {"d-ff", options->d_ff != TIDE_NOT_GIVEN},
         {"vocab", options->vocab_size != TIDE_NOT_GIVEN},
-        {"config", options->config_path != NULL},
+        {"config", options->configs.n > 0},
         {"attention", options->attentions.n > 0},
         {"recompute", options->recomputes.n > 0},
         {"emulate", strcmp(options->emulate, "pytorch") == 0},
@@ -104,7 +104,7 @@ static tide_status check_decode(const tide_run_options *options, tide_error *err
         {"heads", options->n_heads != TIDE_NOT_GIVEN},
         {"d-ff", options->d_ff != TIDE_NOT_GIVEN},
         {"vocab", options->vocab_size != TIDE_NOT_GIVEN},
-        {"config", options->config_path != NULL},
+        {"config", options->configs.n > 0},
         {"precision", options->precisions.n > 0},
         {"attention", options->attentions.n > 0},
         {"recompute", options->recomputes.n > 0},
@@ -142,6 +142,26 @@ static tide_status check_allocator(const tide_run_options *options, tide_error *
     return status;
 }
 
+/* Refuses several files if one cannot be read or two models would have the same name: a grid must
+ * not find that out in its last row. */
+static tide_status check_configs(const tide_run_options *options, tide_error *error) {
+    char names[TIDE_OPTION_LIST_ITEMS][TIDE_MODEL_NAME_BYTES];
+    for (size_t i = 0; options->configs.n > 1 && i < options->configs.n; i++) {
+        const char *path = tide_option_files_at(&options->configs, i);
+        tide_model_config model = {0};
+        TIDE_TRY(tide_model_file_read(path, &model, error));
+        TIDE_TRY(tide_model_file_name(path, names[i], error));
+        for (size_t k = 0; k < i; k++) {
+            if (strcmp(names[i], names[k]) == 0) {
+                return tide_fail(error, TIDE_INVALID,
+                                 "--config: %s and %s would both be named %s: rename one of them",
+                                 tide_option_files_at(&options->configs, k), path, names[i]);
+            }
+        }
+    }
+    return TIDE_OK;
+}
+
 tide_status tide_run_options_check(const tide_run_options *options, tide_error *error) {
     if (options->steps == 0) {
         return tide_fail(error, TIDE_INVALID, "--steps 0 measures nothing: use at least 1");
@@ -150,6 +170,7 @@ tide_status tide_run_options_check(const tide_run_options *options, tide_error *
         return tide_fail(error, TIDE_LIMIT, "--steps and --warmup may be at most %d each",
                          (int)TIDE_RUN_MAX_STEPS);
     }
+    TIDE_TRY(check_configs(options, error));
     TIDE_TRY(check_mlp(options, error));
     TIDE_TRY(check_decode(options, error));
     TIDE_TRY(check_pytorch(options, error));

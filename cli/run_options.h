@@ -25,7 +25,8 @@
 
 enum {
     TIDE_RUN_MAX_STEPS = 1000000,
-    TIDE_RUN_SPEC_BYTES = 64 /* bytes of a spec for tide_device_open */
+    TIDE_RUN_SPEC_BYTES = 64, /* bytes of a spec for tide_device_open */
+    TIDE_MODEL_NAME_BYTES = sizeof(((tide_model_config *)NULL)->size) /* with the NUL */
 };
 
 /* The command line as it was written; all texts are borrowed from it. */
@@ -33,12 +34,12 @@ typedef struct tide_run_options {
     /* Empty: the default. */
     tide_option_list sizes, contexts, batches, modes, precisions, attentions, recomputes;
     uint64_t d_model, n_layers, n_heads, d_ff, vocab_size; /* TIDE_NOT_GIVEN */
-    const char *config_path;                               /* the model's file; NULL: none */
-    bool keep_graph;                                       /* mode forward only */
-    const char *workload;                                  /* transformer, mlp, decode */
-    const char *language_model;                            /* decode: a preset; NULL: the default */
-    uint64_t new_tokens;                                   /* decode: TIDE_NOT_GIVEN: 200 */
-    const char *emulate;                                   /* none, pytorch */
+    tide_option_files configs;   /* files of models, in the place of sizes */
+    bool keep_graph;             /* mode forward only */
+    const char *workload;        /* transformer, mlp, decode */
+    const char *language_model;  /* decode: a preset; NULL: the default */
+    uint64_t new_tokens;         /* decode: TIDE_NOT_GIVEN: 200 */
+    const char *emulate;         /* none, pytorch */
     const char *edition;         /* 2025, 2026; NULL: the default; only with emulate pytorch */
     const char *device;          /* "auto", or what tide_device_open takes */
     uint64_t memory_limit_bytes; /* TIDE_RUN_UNLIMITED: none */
@@ -64,6 +65,9 @@ TIDE_NODISCARD tide_status tide_run_options_check(const tide_run_options *option
 /* Whether an option, not a preset or a file, sets a dimension of the model. */
 bool tide_run_options_is_custom(const tide_run_options *options);
 
+/* The number of models that the command line names, by size or by file; at least 1. */
+size_t tide_run_options_n_models(const tide_run_options *options);
+
 /* The number of runs that the lists name: the product of their lengths. */
 size_t tide_run_options_n_runs(const tide_run_options *options);
 
@@ -79,6 +83,11 @@ TIDE_NODISCARD tide_status tide_run_options_configure(const tide_run_options *op
 /* Sets what a JSON file says about the model: d_model, n_layers, n_heads, d_ff, vocab_size,
  * context_length, batch_size, rope_theta, size. TIDE_INVALID names file, place or key. */
 TIDE_NODISCARD tide_status tide_model_file_read(const char *path, tide_model_config *config,
+                                                tide_error *error);
+/* The name of a model that is one of several: "wide" of "models/wide.json". TIDE_LIMIT: it is empty
+ * or longer than the name of a model may be. */
+TIDE_NODISCARD tide_status tide_model_file_name(const char *path,
+                                                char ret_name[TIDE_MODEL_NAME_BYTES],
                                                 tide_error *error);
 
 /* ---- the device ---- */
@@ -143,9 +152,10 @@ TIDE_NODISCARD tide_status tide_check_precision(tide_device_kind kind, tide_prec
         TIDE_OPTION_ROW(TIDE_OPTION_COUNT, base, vocab_size, .name = "vocab", .value = "N",        \
                         .aliases = "vocab-size", .help = "number of tokens in the vocabulary"),    \
         TIDE_OPTION_ROW(                                                                           \
-            TIDE_OPTION_TEXT, base, config_path, .name = "config", .value = "FILE.json",           \
+            TIDE_OPTION_FILES, base, configs, .name = "config", .value = "FILE.json",              \
             .help = "read the model from a JSON file with the keys size, d_model, n_layers, "      \
-                    "n_heads, d_ff, vocab_size, context_length, batch_size, rope_theta")
+                    "n_heads, d_ff, vocab_size, context_length, batch_size, rope_theta; several "  \
+                    "files, comma-separated, are several models, named by their files")
 
 /* ---- what a step does ---- */
 

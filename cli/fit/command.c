@@ -98,7 +98,7 @@ static const tide_option_table TABLE = {
 
 static tide_status check_varied(const tide_fit_options *options, tide_error *error) {
     const tide_run_options *run = &options->run;
-    bool names_shape = tide_run_options_is_custom(run) || run->config_path != NULL;
+    bool names_shape = tide_run_options_is_custom(run) || run->configs.n > 0;
     const char *given = NULL;
     switch (tide_fit_quantity_from_name(options->find)) {
     case TIDE_RUN_QUANTITY_BATCH:

@@ -40,11 +40,12 @@ static tide_status check_file(const tide_profile_plan *plan, const char *path, t
                               bool is_named, tide_error *error) {
     const tide_profile_options *options = plan->options;
     const char *log = options->log_path != NULL ? options->log_path : getenv("TIDEMARK_LOG");
+    const char *models[TIDE_OPTION_LIST_ITEMS];
     const tide_output output = {.path = path,
                                 .content = content,
                                 .name = is_named ? TIDE_OUTPUT_NAMED : TIDE_OUTPUT_AGAIN,
-                                .inputs = &options->run.config_path,
-                                .n_inputs = 1};
+                                .inputs = models,
+                                .n_inputs = tide_option_files_list(&options->run.configs, models)};
     if (log != NULL && !options->no_record && tide_file_is_same(path, log)) {
         return tide_fail(error, TIDE_INVALID,
                          "%s is also the event log: name another file with --log or with -o", path);
@@ -55,10 +56,11 @@ static tide_status check_file(const tide_profile_plan *plan, const char *path, t
 /* Checks the name of the log. Whether an existing file may be replaced is decided when the log is
  * opened. */
 static tide_status check_log_name(const tide_profile_options *options, tide_error *error) {
+    const char *models[TIDE_OPTION_LIST_ITEMS];
     const tide_output output = {.path = options->log_path != NULL ? options->log_path : "-",
                                 .content = TIDE_CONTENT_LOG,
-                                .inputs = &options->run.config_path,
-                                .n_inputs = 1};
+                                .inputs = models,
+                                .n_inputs = tide_option_files_list(&options->run.configs, models)};
     return options->log_path != NULL ? tide_output_check_name(&output, error) : TIDE_OK;
 }
 

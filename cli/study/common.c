@@ -30,7 +30,7 @@ void tide_study_fill(tide_option_list *list, const char *items) {
 }
 
 static bool names_a_model(const tide_run_options *run) {
-    return run->sizes.n > 0 || run->config_path != NULL || tide_run_options_is_custom(run);
+    return run->sizes.n > 0 || run->configs.n > 0 || tide_run_options_is_custom(run);
 }
 
 void tide_study_fill_sizes(tide_study_options *options, bool all) {

@@ -58,18 +58,18 @@ static tide_status check(const tide_sweep_options *options, tide_error *error) {
  * continues it. */
 static tide_status check_files(const tide_sweep_options *options, const char *path,
                                const tide_sweep *sweep, tide_error *error) {
-    const tide_output rows = {.path = path,
-                              .content = TIDE_CONTENT_ROWS,
-                              .inputs = &options->grid.config_path,
-                              .n_inputs = 1};
+    const char *inputs[TIDE_OPTION_LIST_ITEMS + 1]; /* the models, then the rows */
+    size_t n_models = tide_option_files_list(&options->grid.configs, inputs);
+    inputs[n_models] = path;
+    const tide_output rows = {
+        .path = path, .content = TIDE_CONTENT_ROWS, .inputs = inputs, .n_inputs = n_models};
     TIDE_TRY(tide_output_check_name(&rows, error));
     for (size_t i = 0; options->snapshots != NULL && i < sweep->n_cells; i++) {
         char snapshot[TIDE_PATH_BYTES];
-        const char *const inputs[] = {options->grid.config_path, path};
         const tide_output cell = {.path = snapshot,
                                   .name = TIDE_OUTPUT_AGAIN,
                                   .inputs = inputs,
-                                  .n_inputs = sizeof(inputs) / sizeof(inputs[0])};
+                                  .n_inputs = n_models + 1};
         tide_run_config config;
         char name[TIDE_RUN_NAME_BYTES];
         if (!tide_sweep_owns(sweep, i)) {

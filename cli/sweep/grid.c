@@ -73,18 +73,18 @@ static bool add_text(cJSON *json, const char *key, const char *text) {
     return cJSON_AddStringToObject(json, key, text) != NULL;
 }
 
-/* Adds the dimensions of the model of each size, taken from the first cell of that size. */
+/* Adds the dimensions of each model, taken from its first cell. */
 static bool add_models(cJSON *json, const tide_run_options *grid) {
     cJSON *array = cJSON_AddArrayToObject(json, "models");
-    size_t n_sizes = grid->sizes.n > 0 ? grid->sizes.n : 1;
-    size_t n_cells_of_size = tide_run_options_n_runs(grid) / n_sizes;
+    size_t n_models = tide_run_options_n_models(grid);
+    size_t n_cells_of_model = tide_run_options_n_runs(grid) / n_models;
     bool is_complete = array != NULL;
-    for (size_t i = 0; is_complete && i < n_sizes; i++) {
+    for (size_t i = 0; is_complete && i < n_models; i++) {
         tide_run_config config;
         tide_run_labels labels;
         tide_run_dimension dimensions[TIDE_RUN_MAX_DIMENSIONS];
         /* A refused cell also has a model. */
-        (void)!tide_run_options_configure(grid, i * n_cells_of_size, "", &config, NULL);
+        (void)!tide_run_options_configure(grid, i * n_cells_of_model, "", &config, NULL);
         tide_run_workload_labels(&config.workload, &labels);
         size_t n = tide_run_workload_dimensions(&config.workload, dimensions);
         cJSON *item = cJSON_CreateObject();
