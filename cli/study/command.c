@@ -42,6 +42,7 @@ static const tide_option OPTIONS[] = {
     TIDE_OPTION_ROW_RECOMPUTE(RUN, "block keeps only the input of each block for backward"),
     TIDE_OPTION_ROW_DEVICE(RUN, "device to run on; auto is the best real one"),
     TIDE_OPTION_ROW_MEMORY_LIMIT(RUN, ""),
+    TIDE_OPTION_ROW_SPILL(RUN),
     TIDE_OPTION_ROW_ALLOC_CONF(RUN),
     TIDE_OPTION_ROW_SEED(RUN),
     {TIDE_OPTION_COUNTS, "warmup", NULL, "N", "steps before the measured ones", "warmup-steps",

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/snapshot_words.h"
+#include "cli/spill_words.h"
 #include "cli/study/internal.h"
 #include "common/plural.h"
 #include "common/strings.h"
@@ -218,6 +219,10 @@ void tide_study_say_failures(tide_study_work *work) {
                         work->n_cells == 1
                             ? "run is"
                             : tide_plural(work->n_cells - work->n_run, "runs is", "runs are"));
+    }
+    for (size_t i = 0; i < work->n_run; i++) {
+        const tide_study_cell *cell = &work->cells[i];
+        tide_say_spill(&work->report, cell->name, &cell->config.limits, &cell->result.memory, NULL);
     }
     say_emulated(work);
 }

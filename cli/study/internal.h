@@ -146,7 +146,8 @@ void tide_study_row_begin(const tide_study_table *to, const tide_study_cell *cel
 
 /* Says what all cells have in common, and by what they were run. */
 void tide_study_say_setting(tide_study_work *work);
-/* Names the cells that did not complete, each with its reason. */
+/* Names the cells that did not complete, each with its reason, and those of which a part lay in the
+ * host's memory (--spill). */
 void tide_study_say_failures(tide_study_work *work);
 
 /* ---- repeats of cells (repeats.c) ---- */

@@ -13,3 +13,5 @@ status tidemark sweep $cards --mode forward,train --warmup 0 --steps 2 --spill 1
 # Nothing lies in the host where there is no card.
 status tidemark profile --device cpu --spill 1GiB
 status tidemark profile --device virtual --spill 1GiB
+status tidemark study memory $cards --mode train --precision fp32 --spill 16GiB --format json | jq -r ".sentences.spill[]"
+status tidemark study parameters --size small --spill 1GiB
