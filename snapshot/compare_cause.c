@@ -89,7 +89,7 @@ void tide_cause_words(const tide_cause *cause, char *ret_text, size_t n_room) {
                       cause->words[grown[i]]);
     }
     if (n_shrunk == 0) {
-        tide_text_add(&to, ", and less of nothing");
+        tide_text_add(&to, ", and no category takes less");
         return;
     }
     tide_text_add(&to, " outweigh %s less of ", tide_bytes_format(less, bytes));

@@ -121,7 +121,7 @@ function causeOf([wide, narrow]) {
   )}${
     shrunk.named.length > 0
       ? ` outweigh ${bytesText(shrunk.sum)} less of ${list(shrunk.named.map(({ category }) => CATEGORY_WORDS[category]))}`
-      : ', and less of nothing'
+      : ', and no category takes less'
   }, each at its own peak.`;
 }
 

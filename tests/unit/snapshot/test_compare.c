@@ -102,7 +102,7 @@ static void a_tie_is_called_a_tie(void **state) {
         "The peak is set by parameters and gradients (1.00 GiB and 1.00 GiB of 2.00 GiB) in the "
         "optimizer phase in both: bf16-mixed hardly changes it (2.00 GiB with fp32, 2.00 GiB with "
         "bf16-mixed). bf16-mixed takes 4.00 MiB more than fp32 although its type is smaller: "
-        "4.00 MiB more of gradients, and less of nothing, each at its own peak.");
+        "4.00 MiB more of gradients, and no category takes less, each at its own peak.");
 }
 
 static void a_peak_that_falls(void **state) {
