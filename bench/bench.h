@@ -134,6 +134,14 @@ bool tide_bench_some_target_is_missed(const tide_bench_run *run);
 /* A record misses the target of the settings only if it is judged by it. */
 bool tide_bench_record_is_missed(const tide_bench_run *run, const tide_bench_record *record);
 bool tide_bench_some_record_is_missed(const tide_bench_run *run);
+/* The target of a record: that of the settings, or else the stated one. 0: there is none. */
+double tide_bench_record_target(const tide_bench_run *run, const tide_bench_record *record);
+/* Whether tide_bench_record_target is the stated one, which never decides on missed records. */
+bool tide_bench_record_target_is_stated(const tide_bench_run *run, const tide_bench_record *record);
+/* Whether the device of that name is the card that stated targets hold for. */
+bool tide_bench_is_stated_card(const char *device_name);
+/* "bf16" as records spell it: "bfloat16", as PyTorch does. */
+const char *tide_bench_record_dtype(const char *dtype);
 
 #ifdef __cplusplus
 }

@@ -37,12 +37,13 @@ static const tide_bench_sizes SIZES = {
 };
 
 static const tide_bench_subject SUBJECT = {
-    .name = "layernorm",
+    .name = "layer_norm",
     .title = "Layer norm, time of one",
     .sizes = &SIZES,
     .dtypes = {"bf16", "fp32"},
     .n_defaults = 1,
     .rate = TIDE_RATE_BYTES,
+    .stated = {{"bf16", 950}},
     .flushes = true,
     .setup = setup,
     .call = call,

@@ -114,6 +114,9 @@ typedef struct tide_bench_exponent {
 
 /* ---- what is kept and judged ---- */
 
+/* The card that all stated targets hold for. */
+#define TIDE_BENCH_STATED_CARD "A100-40GB"
+
 /* One figure of a benchmark of a device. */
 typedef struct tide_bench_record {
     const char *name;                   /* of the benchmark: "gemv" */
@@ -121,6 +124,8 @@ typedef struct tide_bench_record {
     const char *dtype;                  /* "bf16" */
     char label[TIDE_BENCH_LABEL_BYTES]; /* the case: "D=1024" */
     double actual;                      /* the figure */
+    double stated_target;               /* what the experiment's authors ask of it on the card
+                                           TIDE_BENCH_STATED_CARD; 0: nothing */
     bool is_judged;                     /* against the target, where there is one */
     bool is_model;                      /* of a model, not of an operator */
     size_t n_samples;                   /* 0: made of other records, with none of its own */

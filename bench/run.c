@@ -189,6 +189,27 @@ bool tide_bench_record_is_missed(const tide_bench_run *run, const tide_bench_rec
            !(record->actual >= run->settings->target);
 }
 
+double tide_bench_record_target(const tide_bench_run *run, const tide_bench_record *record) {
+    const double given = record->is_judged ? run->settings->target : 0.0;
+    return given > 0.0 ? given : record->stated_target;
+}
+
+bool tide_bench_record_target_is_stated(const tide_bench_run *run,
+                                        const tide_bench_record *record) {
+    return record->stated_target > 0.0 && !(record->is_judged && run->settings->target > 0.0);
+}
+
+bool tide_bench_is_stated_card(const char *device_name) {
+    /* Drivers say "NVIDIA A100-SXM4-40GB" and "NVIDIA A100-PCIE-40GB"; some parts are renamed. */
+    return strstr(device_name, "A100-") != NULL && strstr(device_name, "-40GB") != NULL;
+}
+
+const char *tide_bench_record_dtype(const char *dtype) {
+    return strcmp(dtype, "bf16") == 0   ? "bfloat16"
+           : strcmp(dtype, "fp32") == 0 ? "float32"
+                                        : dtype; /* PyTorch has no type for TF32 */
+}
+
 bool tide_bench_some_record_is_missed(const tide_bench_run *run) {
     for (size_t i = 0; i < run->n_records; i++) {
         if (tide_bench_record_is_missed(run, &run->records[i])) {

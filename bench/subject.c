@@ -200,6 +200,41 @@ static void add_mean(tide_bench_run *run, double sum, size_t n, size_t n_asked) 
                    record.dtype, record.actual, unit, of, n_asked);
 }
 
+/* The target that the experiment's authors state for the record. 0: none, and none where other
+ * sizes are measured than theirs, or where the figure is not of their kind. */
+static double stated_target(const tide_bench_run *run, const tide_bench_subject *subject,
+                            const tide_bench_record *record) {
+    const tide_bench_settings *settings = run->settings;
+    const bool is_rate = strcmp(record->metric, "TFLOP/s") == 0;
+    if (settings->n_sizes > 0 || settings->batch != TIDE_BENCH_NOT_GIVEN || is_rate) {
+        return 0.0;
+    }
+    for (size_t i = 0; i < TIDE_BENCH_MAX_DTYPES && subject->stated[i].dtype != NULL; i++) {
+        if (strcmp(subject->stated[i].dtype, record->dtype) == 0) {
+            return subject->stated[i].target;
+        }
+    }
+    return 0.0;
+}
+
+/* Gives the last record, which is judged, its stated target, and compares them in a sentence. */
+static void compare_with_stated(tide_bench_run *run, const tide_bench_subject *subject) {
+    tide_bench_record *record = &run->records[run->n_records - 1];
+    const char *device = run->environment.device_name;
+    record->stated_target = stated_target(run, subject, record);
+    if (record->stated_target <= 0.0 || run->settings->is_brief) {
+        return;
+    }
+    const bool is_met = record->actual >= record->stated_target;
+    const bool is_same = tide_bench_is_stated_card(device);
+    tide_bench_say(
+        run, "stated_target",
+        "%s, %s: %.3f %s the target of %g, which is stated for the " TIDE_BENCH_STATED_CARD "%s%s",
+        record->name, tide_bench_record_dtype(record->dtype), record->actual,
+        is_met ? "reaches" : "misses", record->stated_target,
+        is_same ? "" : "; this device is another one: ", is_same ? "" : device);
+}
+
 static tide_status run_sizes(tide_bench_run *run, const tide_bench_subject *subject,
                              const selection *selected, const char *dtype, tide_error *error) {
     bool is_single = selected->n_sizes == 1;
@@ -214,6 +249,9 @@ static tide_status run_sizes(tide_bench_run *run, const tide_bench_subject *subj
     size_t n_measured = selected->n_sizes - (run->n_unfit - n_unfit_before);
     if (!is_single && n_measured > 0) {
         add_mean(run, sum, n_measured, selected->n_sizes);
+    }
+    if (n_measured == selected->n_sizes) { /* the target is of all of them */
+        compare_with_stated(run, subject);
     }
     return TIDE_OK;
 }

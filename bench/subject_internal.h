@@ -35,6 +35,13 @@ typedef struct tide_bench_sizes {
     size_t most; /* that counts and bytes of it can bear; of the batch, too */
 } tide_bench_sizes;
 
+/* What the experiment's authors ask of the mean over its sizes, for one type, on the card
+ * TIDE_BENCH_STATED_CARD: GB/s, or a share of the peak. */
+typedef struct tide_bench_stated {
+    const char *dtype; /* NULL: there is none */
+    double target;
+} tide_bench_stated;
+
 /* An operation. It takes the settings of sizes and target, of types if it can do several, of the
  * batch if it has rows, of the flush if it flushes, and of the peak if its rate is a share. */
 typedef struct tide_bench_subject {
@@ -44,6 +51,7 @@ typedef struct tide_bench_subject {
     const char *dtypes[TIDE_BENCH_MAX_DTYPES]; /* what it can do, up to NULL */
     size_t n_defaults;                         /* the first so many are measured by default */
     tide_bench_rate rate;
+    tide_bench_stated stated[TIDE_BENCH_MAX_DTYPES]; /* of some types, up to a NULL */
     bool flushes; /* a short kernel, whose data would stay in the cache */
     /* Allocates and fills tensors, sets work. */
     tide_status (*setup)(tide_bench_case *on, tide_error *error);

@@ -56,7 +56,7 @@ static const tide_option OPTIONS[] = {
                 "n or D of each row; default: the sizes listed above"),
     {TIDE_OPTION_CHOICES, "dtype", NULL, NULL,
      "types of the numbers; int8 is for weights only, which are cast where they are used", NULL,
-     "bf16-true=bf16", dtype_at, AT(dtypes)},
+     "bf16-true=bf16 bfloat16=bf16 float32=fp32", dtype_at, AT(dtypes)},
     {TIDE_OPTION_COUNT, "batch", NULL, "N", "number of rows of the input", "batch-size", NULL, NULL,
      AT(settings.batch)},
     {TIDE_OPTION_COUNT, "dim", NULL, "N", "mlp, mlp-scaling: width of the layers; default 256",

@@ -56,25 +56,46 @@ void tide_bench_report_environment(tide_report *report, const tide_bench_run *ru
 
 /* ---- the table ---- */
 
+/* "ok" or "missed"; a stated target says whether its card is this one. "-": nothing is judged. */
+static const char *result_of(const tide_bench_run *run, const tide_bench_record *record) {
+    const double target = tide_bench_record_target(run, record);
+    const bool is_met = record->actual >= target;
+    if (!tide_bench_record_target_is_stated(run, record)) {
+        return target <= 0.0 ? "-" : is_met ? "ok" : "missed";
+    }
+    if (run->settings->is_brief) {
+        return "-"; /* the figure means nothing */
+    }
+    return tide_bench_is_stated_card(run->environment.device_name)
+               ? (is_met ? "ok" : "missed")
+               : (is_met ? "ok, another card" : "missed, another card");
+}
+
+/* The card that the target holds for; empty: it was given for this device, or there is none. */
+static const char *target_card(const tide_bench_run *run, const tide_bench_record *record) {
+    return tide_bench_record_target_is_stated(run, record) ? TIDE_BENCH_STATED_CARD : "";
+}
+
+static const char *yes_or_no(bool is_so) {
+    return is_so ? "True" : "False"; /* as Python's programs write and read it */
+}
+
 void tide_bench_report_records(tide_report *report, const tide_bench_run *run) {
     tide_table *table = tide_report_table(report, "records", "Records");
     TIDE_COLUMNS(table, TIDE_TEXT("name", "name"), TIDE_TEXT("case", "case"),
                  TIDE_TEXT("metric", "metric"), TIDE_NUMBER("target", "target"),
                  TIDE_NUMBER("actual", "actual"), TIDE_TEXT("dtype", "dtype"),
                  TIDE_TEXT("device", "device"), TIDE_TEXT("is_model", "model"),
-                 TIDE_TEXT("result", "result"));
+                 TIDE_TEXT("target_card", "target's card"), TIDE_TEXT("result", "result"));
     for (size_t i = 0; i < run->n_records; i++) {
         const tide_bench_record *record = &run->records[i];
-        bool has_target = record->is_judged && run->settings->target > 0.0;
+        const double target = tide_bench_record_target(run, record);
         TIDE_ROW(table, tide_as_text(record->name), tide_as_text(record->label),
-                 tide_as_text(record->metric),
-                 tide_as_real(has_target ? run->settings->target : -1.0),
-                 tide_as_real(record->actual), tide_as_text(record->dtype),
+                 tide_as_text(record->metric), tide_as_real(target > 0.0 ? target : -1.0),
+                 tide_as_real(record->actual), tide_as_text(tide_bench_record_dtype(record->dtype)),
                  tide_as_text(run->environment.device_kind),
-                 tide_as_text(record->is_model ? "true" : "false"),
-                 tide_as_text(!has_target                                ? "-"
-                              : tide_bench_record_is_missed(run, record) ? "missed"
-                                                                         : "ok"));
+                 tide_as_text(yes_or_no(record->is_model)), tide_as_text(target_card(run, record)),
+                 tide_as_text(result_of(run, record)));
     }
 }
 
@@ -82,10 +103,10 @@ void tide_bench_report_records(tide_report *report, const tide_bench_run *run) {
 
 /* Such files have always had the first seven. */
 static const char *const COLUMNS[] = {
-    "name",          "metric", "target",         "actual",      "dtype",     "device",
-    "is_model",      "case",   "samples",        "calls",       "median_us", "mean_us",
-    "sample_std_us", "min_us", "max_us",         "device_name", "driver",    "computed_by",
-    "host_cpu",      "tool",   "started_unix_us"};
+    "name",          "metric", "target",          "actual",      "dtype",     "device",
+    "is_model",      "case",   "samples",         "calls",       "median_us", "mean_us",
+    "sample_std_us", "min_us", "max_us",          "device_name", "driver",    "computed_by",
+    "host_cpu",      "tool",   "started_unix_us", "target_card"};
 enum { N_COLUMNS = sizeof(COLUMNS) / sizeof(COLUMNS[0]), N_NUMBERS = 10, NUMBER_BYTES = 32 };
 
 /* The cells of one record, with room for its numbers. */
@@ -102,7 +123,7 @@ static void write_real(char text[NUMBER_BYTES], double number) {
 static void fill_cells(const tide_bench_run *run, const tide_bench_record *record,
                        record_cells *to) {
     const tide_run_environment *is = &run->environment;
-    const double reals[] = {record->is_judged ? run->settings->target : 0.0,
+    const double reals[] = {tide_bench_record_target(run, record),
                             record->actual,
                             record->us.median,
                             record->us.mean,
@@ -121,9 +142,9 @@ static void fill_cells(const tide_bench_run *run, const tide_bench_record *recor
                                           record->metric,
                                           to->numbers[0],
                                           to->numbers[1],
-                                          record->dtype,
+                                          tide_bench_record_dtype(record->dtype),
                                           is->device_kind,
-                                          record->is_model ? "true" : "false",
+                                          yes_or_no(record->is_model),
                                           record->label,
                                           counts[0],
                                           counts[1],
@@ -137,7 +158,8 @@ static void fill_cells(const tide_bench_run *run, const tide_bench_record *recor
                                           is->computed_by,
                                           is->host.cpu,
                                           is->tool,
-                                          counts[2]};
+                                          counts[2],
+                                          target_card(run, record)};
     for (size_t i = 0; i < N_COLUMNS; i++) {
         to->cells[i] = cells[i];
     }

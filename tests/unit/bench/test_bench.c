@@ -150,6 +150,47 @@ static void a_run_leaves_rows_and_records(void **state) {
     tide_bench_run_destroy(run);
 }
 
+/* A target is of another card: it is compared, but only --target gives an exit status. */
+static void a_stated_target_is_shown_and_decides_nothing(void **state) {
+    (void)state;
+    tide_bench_settings settings = brief("int8");
+    tide_bench_run *run = NULL;
+    assert_int_equal(tide_bench_run_create(tide_hostmem_default(), &settings, &run), TIDE_OK);
+    assert_int_equal(tide_bench_run_measure(run, find("gather-gemv"), NULL), TIDE_OK);
+    tide_bench_record *record = &run->records[run->n_records - 1];
+    assert_true(tide_bench_record_target_is_stated(run, record));
+    assert_true(tide_bench_record_target(run, record) == 990.0);
+    record->actual = 1.0;
+    assert_false(tide_bench_some_record_is_missed(run));
+    settings.target = 5.0; /* the caller's goes first, and decides */
+    assert_true(tide_bench_record_target(run, record) == 5.0);
+    assert_false(tide_bench_record_target_is_stated(run, record));
+    assert_true(tide_bench_some_record_is_missed(run));
+    tide_bench_run_destroy(run);
+}
+
+/* The target is that of the experiment's own sizes: another size has none. */
+static void other_sizes_have_no_stated_target(void **state) {
+    (void)state;
+    tide_bench_settings settings = brief("bf16");
+    tide_bench_run *run = NULL;
+    settings.sizes[0] = 32;
+    settings.n_sizes = 1;
+    assert_int_equal(tide_bench_run_create(tide_hostmem_default(), &settings, &run), TIDE_OK);
+    assert_int_equal(tide_bench_run_measure(run, find("gemv"), NULL), TIDE_OK);
+    assert_true(tide_bench_record_target(run, &run->records[0]) == 0.0);
+    tide_bench_run_destroy(run);
+}
+
+static void the_card_of_stated_targets_is_known_by_its_name(void **state) {
+    (void)state;
+    assert_true(tide_bench_is_stated_card("NVIDIA A100-SXM4-40GB"));
+    assert_true(tide_bench_is_stated_card("NVIDIA A100-PCIE-40GB"));
+    assert_false(tide_bench_is_stated_card("NVIDIA A100-SXM4-80GB"));
+    assert_false(tide_bench_is_stated_card("NVIDIA H100 80GB HBM3"));
+    assert_false(tide_bench_is_stated_card("CPU"));
+}
+
 static void a_setting_that_makes_no_sense_is_named(void **state) {
     (void)state;
     tide_bench_settings settings = brief("int4");
@@ -170,6 +211,9 @@ int main(void) {
         cmocka_unit_test(a_target_is_a_bound),
         cmocka_unit_test(a_subject_takes_what_it_can_use),
         cmocka_unit_test(a_run_leaves_rows_and_records),
+        cmocka_unit_test(a_stated_target_is_shown_and_decides_nothing),
+        cmocka_unit_test(other_sizes_have_no_stated_target),
+        cmocka_unit_test(the_card_of_stated_targets_is_known_by_its_name),
         cmocka_unit_test(a_setting_that_makes_no_sense_is_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
