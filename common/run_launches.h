@@ -1,0 +1,143 @@
+/* run_launches.h - a launch log: what a process gave its virtual cards to do, in order.
+ *
+ * `tidemark run --time` and `--launch-log FILE` ask for it; the virtual card writes PID.launches
+ * into the run's folder (virtual_cuda/launch_log.c), and step_time/ forecasts times from it for any
+ * card. The file is a tide_run_launches_header and then rows of 64 bytes, little-endian, in the
+ * order of the calls. Its end is longer than what was written: a row of kind 0 is the first that
+ * was not. A row is complete once its kind is set, whenever the process was killed.
+ *
+ * A text, such as a kernel's name, is a row of kind TIDE_RUN_TEXT and then its bytes in as many
+ * whole rows as they need, filled up with zeros. Texts are numbered from 0 on in the order of their
+ * rows, and a text comes before the first row that names it.
+ */
+#ifndef TIDE_COMMON_RUN_LAUNCHES_H
+#define TIDE_COMMON_RUN_LAUNCHES_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* In `magic`: "tidelau1". The last digit is the version. */
+#define TIDE_RUN_LAUNCHES_MAGIC UINT64_C(0x3175616c65646974)
+/* Set to 1 in the environment of a process that is to write the log. */
+#define TIDE_RUN_LAUNCHES_VARIABLE "TIDEMARK_LAUNCHES"
+/* Behind the process' number, in the run's folder. */
+#define TIDE_RUN_LAUNCHES_SUFFIX ".launches"
+
+typedef struct tide_run_launches_header {
+    uint64_t magic;
+    uint32_t header_bytes, row_bytes; /* of these two structs */
+    char card[48]; /* the name of the process' first card, which some kernels' grids depend on;
+                      ends with 0 */
+} tide_run_launches_header;
+
+typedef enum tide_run_launch_kind {
+    TIDE_RUN_LAUNCH_NONE = 0,
+    TIDE_RUN_TEXT,        /* `bytes` bytes of text follow */
+    TIDE_RUN_KERNEL,      /* a kernel: `family`, `bytes`, `elements` */
+    TIDE_RUN_PRODUCT,     /* a product of matrices: `m`, `n`, `k`, `count`, types, layout */
+    TIDE_RUN_ATTENTION,   /* fused attention: `m` queries, `n` keys, `k` channels, `count` heads */
+    TIDE_RUN_CONVOLUTION, /* as the product that it is: `m` outputs, `n` filters, `k` of a filter */
+    TIDE_RUN_COPY,        /* a copy of `bytes`; `family` is a tide_run_copy */
+    TIDE_RUN_FILL,        /* cudaMemset of `bytes` */
+    TIDE_RUN_COLLECTIVE,  /* of NCCL: `bytes` of this rank's buffer, `count` ranks */
+    TIDE_RUN_GRAPH_LAUNCH, /* cudaGraphLaunch of `graph` */
+    TIDE_RUN_RECORD,       /* cudaEventRecord: `bytes` is the event's number */
+    TIDE_RUN_STREAM_WAIT,  /* cudaStreamWaitEvent: the stream waits for event `bytes` */
+    TIDE_RUN_WAIT_EVENT,   /* the host waits for event `bytes` */
+    TIDE_RUN_WAIT_STREAM,  /* the host waits for the stream */
+    TIDE_RUN_WAIT_DEVICE,  /* the host waits for all streams of the device */
+    TIDE_RUN_LAUNCH_MARK, /* a place in the program: text `name` ("step begins", "backward ends") */
+    TIDE_RUN_N_LAUNCH_KINDS
+} tide_run_launch_kind;
+
+/* What a kernel does, which tells how its time follows from its bytes. */
+typedef enum tide_run_family {
+    TIDE_RUN_OTHER = 0,    /* not known: `bytes` is 8 for each thread */
+    TIDE_RUN_VECTORISED,   /* elementwise, contiguous, 16 bytes a load */
+    TIDE_RUN_CASTING,      /* elementwise, contiguous, with casts between types */
+    TIDE_RUN_STRIDED,      /* elementwise with strides or broadcasts */
+    TIDE_RUN_REDUCTION,    /* sums, means, maxima, arg-maxima */
+    TIDE_RUN_SOFTMAX,      /* softmax and log-softmax, forward and backward */
+    TIDE_RUN_NORM,         /* layer, RMS, batch and group norms, forward and backward */
+    TIDE_RUN_LOSS,         /* negative log likelihood, forward and backward */
+    TIDE_RUN_DROPOUT,      /* dropout with its mask; random numbers */
+    TIDE_RUN_GATHER,       /* rows chosen by index: embedding, index_select, gather */
+    TIDE_RUN_SCATTER,      /* rows written by index: embedding's backward, index_put, scatter */
+    TIDE_RUN_MULTI_TENSOR, /* lists of tensors: foreach and fused optimizers, clipping */
+    TIDE_RUN_SORT,         /* radix sorts and what belongs to them */
+    TIDE_RUN_SCAN,         /* prefix sums, selections */
+    TIDE_RUN_GENERATED,    /* made at run time: Triton */
+    TIDE_RUN_LIBRARY,      /* kernels that a library's call stands for: cuFFT, cuSOLVER, RNNs */
+    TIDE_RUN_OWN,          /* tidemark's own kernels */
+    TIDE_RUN_N_FAMILIES
+} tide_run_family;
+
+typedef enum tide_run_copy {
+    TIDE_RUN_COPY_HOST = 0, /* from host to host */
+    TIDE_RUN_COPY_TO_CARD,
+    TIDE_RUN_COPY_FROM_CARD,
+    TIDE_RUN_COPY_ON_CARD,
+    TIDE_RUN_COPY_BETWEEN_CARDS
+} tide_run_copy;
+
+typedef enum tide_run_collective {
+    TIDE_RUN_ALL_REDUCE = 0,
+    TIDE_RUN_ALL_GATHER,
+    TIDE_RUN_REDUCE_SCATTER,
+    TIDE_RUN_BROADCAST,
+    TIDE_RUN_REDUCE,
+    TIDE_RUN_ALL_TO_ALL,
+    TIDE_RUN_SEND,
+    TIDE_RUN_RECEIVE
+} tide_run_collective;
+
+/* Types of numbers. TF32 is fp32 that the library may round for its tensor cores. */
+typedef enum tide_run_type {
+    TIDE_RUN_FP32 = 0,
+    TIDE_RUN_TF32,
+    TIDE_RUN_BF16,
+    TIDE_RUN_FP16,
+    TIDE_RUN_FP64,
+    TIDE_RUN_FP8,
+    TIDE_RUN_INT8,
+    TIDE_RUN_COMPLEX64,
+    TIDE_RUN_COMPLEX128,
+    TIDE_RUN_N_TYPES
+} tide_run_type;
+
+enum {
+    TIDE_RUN_TRANSPOSED_A = 1, /* of a product: the first factor is transposed, in columns first */
+    TIDE_RUN_TRANSPOSED_B = 2,
+    TIDE_RUN_CAUSAL = 4,     /* of attention: half of the products are left out */
+    TIDE_RUN_BACKWARD = 8,   /* of attention and convolutions: a gradient */
+    TIDE_RUN_WAITS = 16,     /* of a copy: the host waits until it is done */
+    TIDE_RUN_CAPTURED = 32,  /* it belongs to `graph`, and runs when that is launched */
+    TIDE_RUN_ESTIMATED = 64, /* bytes follow from arguments that may mean something else */
+    TIDE_RUN_GUESSED = 128   /* nothing is known but the number of threads */
+};
+
+typedef struct tide_run_launch {
+    int64_t host_ns;   /* monotonic clock at the call, less the time that logging took so far */
+    uint64_t stream;   /* its number, from 1 on; 0: the null stream */
+    uint64_t bytes;    /* of a kernel: read and written; else see the kind */
+    uint64_t elements; /* of a kernel: what its threads go through; of a collective: the number of
+                          its communicator; else 0 */
+    uint32_t m, n, k, count; /* see the kinds; a batch of products has count > 1 */
+    uint32_t name;           /* number of a text; UINT32_MAX: none */
+    uint32_t graph;          /* of a capture and of its launches, from 1 on; 0: none */
+    uint16_t thread;         /* of the host, by number; 0: the one that wrote the first row */
+    uint8_t kind;            /* tide_run_launch_kind; written last */
+    uint8_t family;          /* tide_run_family, tide_run_copy or tide_run_collective */
+    uint8_t type, out_type;  /* tide_run_type of the factors and of the result */
+    uint8_t flags;
+    uint8_t device; /* as the process numbers it */
+} tide_run_launch;
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
