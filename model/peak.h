@@ -1,29 +1,13 @@
-/* peak.h - how many floating point operations a second the vendor states for a card: the base of
- * "share of peak". */
+/* peak.h - the stated peak rate for a precision, the base of "share of peak". */
 #ifndef TIDE_MODEL_PEAK_H
 #define TIDE_MODEL_PEAK_H
 
-#include <stddef.h>
-
+#include "device/peaks.h"
 #include "model/config.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-/* Dense rates of matrix products with fp32 accumulation, in FLOP/s, at the boost clock; -1: the
- * card does not compute it, or its vendor does not say. */
-typedef struct tide_stated_peak {
-    const char *title;  /* how the driver's name of the card begins */
-    double fp32_flops;  /* strict fp32, outside the tensor cores */
-    double tf32_flops;  /* TF32 tensor cores */
-    double bf16_flops;  /* bf16 tensor cores */
-    const char *source; /* for people */
-} tide_stated_peak;
-
-/* The row of the card that the driver calls `device_name`, or NULL if the table lacks it. The table
- * is static. */
-const tide_stated_peak *tide_stated_peak_find(const char *device_name);
 
 /* The rate for GEMMs of the precision (both bf16 ones have bf16 GEMMs); -1 unknown. */
 double tide_stated_peak_flops(const char *device_name, tide_precision precision);

@@ -1,0 +1,28 @@
+/* peaks.h - how many floating point operations a second the vendor states for a card.
+ */
+#ifndef TIDE_DEVICE_PEAKS_H
+#define TIDE_DEVICE_PEAKS_H
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Dense rates of matrix products with fp32 accumulation, in FLOP/s, at the boost clock; -1: the
+ * card does not compute it, or its vendor does not say. */
+typedef struct tide_stated_peak {
+    const char *title;  /* how the driver's name of the card begins */
+    double fp32_flops;  /* strict fp32, outside the tensor cores */
+    double tf32_flops;  /* TF32 tensor cores */
+    double bf16_flops;  /* bf16 tensor cores */
+    const char *source; /* for people */
+} tide_stated_peak;
+
+/* The row of the card that the driver calls `device_name`, or NULL if the table lacks it. The table
+ * is static. */
+const tide_stated_peak *tide_stated_peak_find(const char *device_name);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,42 @@
+/* log.h - reads a launch log (common/run_launches.h).
+ *
+ * A log is untrusted: whatever it holds, reading it fails with a message that names the row, or
+ * gives rows in which every number is in its range.
+ */
+#ifndef TIDE_STEP_TIME_LOG_H
+#define TIDE_STEP_TIME_LOG_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/hostmem.h"
+#include "common/run_launches.h"
+#include "common/status.h"
+#include "common/strings.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct tide_launch_log {
+    const tide_hostmem *mem; /* borrowed; outlives the log */
+    tide_run_launch *rows;   /* owned; without the rows of texts, in order */
+    size_t n_rows;
+    tide_strings texts; /* by a number of their own, which `name` of the rows has; equal ones once */
+    char card[48];      /* the card that the program ran on */
+} tide_launch_log;
+
+/* Reads the file. TIDE_IO: it cannot be read. TIDE_FORMAT: it is no launch log, or a row makes no
+ * sense; the message says which. The caller finishes the log, also after a failure. */
+TIDE_NODISCARD tide_status tide_launch_log_read(const tide_hostmem *mem, const char *path,
+                                                tide_launch_log *ret_log, tide_error *error);
+void tide_launch_log_fini(tide_launch_log *log);
+
+/* The text that a row names; "" for none. Valid until the log is finished. */
+const char *tide_launch_log_text(const tide_launch_log *log, const tide_run_launch *row);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
