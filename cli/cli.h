@@ -54,6 +54,7 @@ extern const tide_command tide_command_forecast;
 extern const tide_command tide_command_sweep;
 extern const tide_command tide_command_study;
 extern const tide_command tide_command_bench;
+extern const tide_command tide_command_time;
 extern const tide_command tide_command_devices;
 
 /* 0 for TIDE_OK, 2 for TIDE_INVALID, 3 for TIDE_DEVICE_OOM, 4 for TIDE_GATE, 1 for the rest. */

@@ -16,7 +16,8 @@ static const tide_command *const COMMANDS[] = {
     &tide_command_export,  &tide_command_digest,   &tide_command_ranks,
     &tide_command_replay,  &tide_command_recover,  &tide_command_check_reference,
     &tide_command_fit,     &tide_command_forecast, &tide_command_sweep,
-    &tide_command_study,   &tide_command_bench,    &tide_command_devices,
+    &tide_command_study,   &tide_command_bench,    &tide_command_time,
+    &tide_command_devices,
 };
 
 enum { N_COMMANDS = sizeof(COMMANDS) / sizeof(COMMANDS[0]) };

@@ -38,15 +38,15 @@ tide_status tide_time_card_of(const tide_card *card, tide_time_card *ret_card, t
     if (board->cache_bytes < 0) {
         return refuse(card, "the size of its L2 cache", error);
     }
-    *ret_card = (tide_time_card){
-        .card = card,
-        .peak = peak,
-        .bandwidth = 2.0 * 1e3 * board->memory_clock_khz * board->memory_bus_bits / 8.0,
-        .cache_bytes = (double)board->cache_bytes,
-        .n_multiprocessors = board->n_multiprocessors,
-        .clock_hz = 1e3 * board->sm_clock_khz,
-        .is_old = card->compute_capability < 90,
-        .is_compared = is_compared(card->name)};
+    *ret_card = (tide_time_card){.card = card,
+                                 .peak = peak,
+                                 .bandwidth = 2.0 * 1e3 * board->memory_clock_khz *
+                                              board->memory_bus_bits / 8.0,
+                                 .cache_bytes = (double)board->cache_bytes,
+                                 .n_multiprocessors = board->n_multiprocessors,
+                                 .clock_hz = 1e3 * board->sm_clock_khz,
+                                 .is_old = card->compute_capability < 90,
+                                 .is_compared = is_compared(card->name)};
     return TIDE_OK;
 }
 

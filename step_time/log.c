@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/event.h"
+
 enum { MAX_TEXT_BYTES = 1 << 16, ROW_BYTES = sizeof(tide_run_launch) };
 
 /* The file while it is read. */
@@ -101,8 +103,7 @@ static tide_status read_file(reader *from, tide_error *error) {
     tide_run_launches_header header;
     if (fread(&header, sizeof(header), 1, from->file) != 1 ||
         header.magic != TIDE_RUN_LAUNCHES_MAGIC || header.header_bytes != sizeof(header) ||
-        header.row_bytes != ROW_BYTES ||
-        memchr(header.card, '\0', sizeof(header.card)) == NULL) {
+        header.row_bytes != ROW_BYTES || memchr(header.card, '\0', sizeof(header.card)) == NULL) {
         return tide_fail(error, TIDE_FORMAT,
                          "%s: this is no launch log; `tidemark run --launch-log FILE` writes one",
                          from->path);

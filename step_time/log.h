@@ -22,8 +22,9 @@ typedef struct tide_launch_log {
     const tide_hostmem *mem; /* borrowed; outlives the log */
     tide_run_launch *rows;   /* owned; without the rows of texts, in order */
     size_t n_rows;
-    tide_strings texts; /* by a number of their own, which `name` of the rows has; equal ones once */
-    char card[48];      /* the card that the program ran on */
+    tide_strings
+        texts;     /* by a number of their own, which `name` of the rows has; equal ones once */
+    char card[48]; /* the card that the program ran on */
 } tide_launch_log;
 
 /* Reads the file. TIDE_IO: it cannot be read. TIDE_FORMAT: it is no launch log, or a row makes no

@@ -30,9 +30,9 @@ static double share_of_peak(const tide_time_constants *constants, const tide_tim
     case TIDE_RUN_FP32:
         return card->is_old ? constants->fp32_old_share : constants->fp32_new_share;
     case TIDE_RUN_TF32:
-        return card->is_old ? constants->tensor_old_share
-                            : constants->tf32_new_share *
-                                  (is_straight ? 1.0 : constants->layout_factor);
+        return card->is_old
+                   ? constants->tensor_old_share
+                   : constants->tf32_new_share * (is_straight ? 1.0 : constants->layout_factor);
     default:
         return card->is_old ? constants->tensor_old_share : constants->half_new_share;
     }
@@ -43,7 +43,8 @@ double tide_product_us(const tide_time_constants *constants, const tide_time_car
     double stated = tide_time_card_flops(card, row->type);
     bool is_plain = row->type == TIDE_RUN_FP32;
     const tile *tiles = is_plain ? PLAIN : TENSOR;
-    size_t n_tiles = is_plain ? sizeof(PLAIN) / sizeof(PLAIN[0]) : sizeof(TENSOR) / sizeof(TENSOR[0]);
+    size_t n_tiles =
+        is_plain ? sizeof(PLAIN) / sizeof(PLAIN[0]) : sizeof(TENSOR) / sizeof(TENSOR[0]);
     double sms = card->n_multiprocessors;
     double rate = stated * 1e-6 * share_of_peak(constants, card, row) / sms; /* FLOP a us and SM */
     double best = INFINITY;

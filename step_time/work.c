@@ -9,10 +9,12 @@
 #define LINK_US 4.0
 
 const char *tide_time_bound_name(tide_time_bound bound) {
-    static const char *const NAMES[TIDE_TIME_N_BOUNDS] = {
-        [TIDE_TIME_BY_GEMM] = "GEMM",           [TIDE_TIME_BY_MEMORY] = "memory",
-        [TIDE_TIME_BY_LAUNCH] = "launch",       [TIDE_TIME_BY_ADDRESSES] = "address arithmetic",
-        [TIDE_TIME_BY_LINK] = "link"};
+    static const char *const NAMES[TIDE_TIME_N_BOUNDS] = {[TIDE_TIME_BY_GEMM] = "GEMM",
+                                                          [TIDE_TIME_BY_MEMORY] = "memory",
+                                                          [TIDE_TIME_BY_LAUNCH] = "launch",
+                                                          [TIDE_TIME_BY_ADDRESSES] =
+                                                              "address arithmetic",
+                                                          [TIDE_TIME_BY_LINK] = "link"};
     const char *name = (size_t)bound < TIDE_TIME_N_BOUNDS ? NAMES[bound] : NULL;
     return name != NULL ? name : "";
 }
@@ -28,7 +30,7 @@ double tide_time_type_bytes(tide_run_type type) {
 /* What is known of a family. The share is a member of the constants. */
 typedef struct family {
     const char *name;
-    size_t share;           /* offset in tide_time_constants */
+    size_t share;            /* offset in tide_time_constants */
     bool computes_addresses; /* its threads compute an address for each element */
     tide_time_basis basis;
 } family;

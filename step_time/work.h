@@ -17,12 +17,12 @@ extern "C" {
 
 /* What a row is bound by. */
 typedef enum tide_time_bound {
-    TIDE_TIME_NO_BOUND = 0,    /* it takes no time on the card */
-    TIDE_TIME_BY_GEMM,         /* the multiprocessors' rate of products */
-    TIDE_TIME_BY_MEMORY,       /* the bandwidth */
-    TIDE_TIME_BY_LAUNCH,       /* the fixed time of a kernel is more than half of it */
-    TIDE_TIME_BY_ADDRESSES,    /* the arithmetic of its addresses */
-    TIDE_TIME_BY_LINK,         /* the link to the host, or between cards */
+    TIDE_TIME_NO_BOUND = 0, /* it takes no time on the card */
+    TIDE_TIME_BY_GEMM,      /* the multiprocessors' rate of products */
+    TIDE_TIME_BY_MEMORY,    /* the bandwidth */
+    TIDE_TIME_BY_LAUNCH,    /* the fixed time of a kernel is more than half of it */
+    TIDE_TIME_BY_ADDRESSES, /* the arithmetic of its addresses */
+    TIDE_TIME_BY_LINK,      /* the link to the host, or between cards */
     TIDE_TIME_N_BOUNDS
 } tide_time_bound;
 const char *tide_time_bound_name(tide_time_bound bound); /* "GEMM", "memory"; "" for none */

@@ -35,16 +35,17 @@ knows() {
     run) echo "common device stack recorder allocator snapshot capture model launch run" ;;
     bench) echo "common device stack recorder allocator snapshot model run bench" ;;
     virtual_cuda) echo "common device virtual_cuda" ;;
-    launch) echo "common device snapshot capture launch" ;;
+    step_time) echo "common device step_time" ;;
+    launch) echo "common device snapshot capture step_time launch" ;;
     scratch) echo "scratch" ;;
     live) echo "common device stack recorder live" ;;
     viewer) echo "common viewer" ;;
     picture) echo "common snapshot picture" ;;
-    cli) echo "common device stack recorder allocator snapshot capture replay model run bench report virtual_cuda launch viewer picture cli" ;;
+    cli) echo "common device stack recorder allocator snapshot capture replay model run bench report virtual_cuda step_time launch viewer picture cli" ;;
     esac
 }
 
-LIBRARIES="common device stack recorder allocator snapshot report capture replay model run bench virtual_cuda launch scratch live viewer picture"
+LIBRARIES="common device stack recorder allocator snapshot report capture replay model run bench virtual_cuda step_time launch scratch live viewer picture"
 MODULES="$LIBRARIES cli"
 
 # Each line names a friend header (_friend.h) and the folders besides its own that may include it. A friend header gives

@@ -1,0 +1,97 @@
+/* The report of `tidemark time`. */
+#include "cli/time/internal.h"
+
+enum { KERNEL_BYTES = 160 };
+
+static void say(tide_report *report, const char *key, const tide_time_forecast *of,
+                void (*words)(const tide_time_forecast *of, char ret[TIDE_TIME_WORDS])) {
+    char text[TIDE_TIME_WORDS];
+    words(of, text);
+    if (text[0] != '\0') {
+        tide_report_say(report, key, "%s: %s", of->card->card->name, text);
+    }
+}
+
+static void say_card(tide_report *report, const tide_time_forecast *of) {
+    say(report, "step", of, tide_time_words_step);
+    say(report, "phases", of, tide_time_words_phases);
+    say(report, "basis", of, tide_time_words_basis);
+}
+
+/* A figure that the guessed part leaves open is none. */
+static tide_cell ms_unless(const tide_time_forecast *of, double us) {
+    return of->is_lower_bound || us < 0.0 ? tide_as_none() : tide_as_ms(us * 1e-3);
+}
+
+static void add_cards(tide_report *report, const tide_time_forecast *forecasts, size_t n_cards) {
+    tide_table *table = tide_report_table(report, "cards", "forecast by card");
+    TIDE_COLUMNS(table, TIDE_TEXT("card", "card"), TIDE_NUMBER("step_ms", "step"),
+                 TIDE_NUMBER("low_ms", "at least"), TIDE_NUMBER("high_ms", "at most"),
+                 TIDE_NUMBER("ratio", "ratio"), TIDE_NUMBER("gpu_ms", "GPU busy"),
+                 TIDE_NUMBER("host_ms", "host"), TIDE_TEXT("bound", "bound by"),
+                 TIDE_NUMBER("forward_ms", "forward"), TIDE_NUMBER("backward_ms", "backward"),
+                 TIDE_NUMBER("optimizer_ms", "optimizer"), TIDE_NUMBER("utilisation", "MFU"),
+                 TIDE_NUMBER("guessed_percent", "guessed"),
+                 TIDE_NUMBER("uncompared_percent", "never compared"));
+    for (size_t i = 0; i < n_cards; i++) {
+        const tide_time_forecast *of = &forecasts[i];
+        bool has_ratio = !of->is_lower_bound && !forecasts[0].is_lower_bound;
+        double ratio = of->likely.total_us / forecasts[0].likely.total_us;
+        TIDE_ROW(
+            table, tide_as_text(of->card->card->name), ms_unless(of, of->likely.total_us),
+            tide_as_ms(of->low.total_us * 1e-3), ms_unless(of, of->high.total_us),
+            has_ratio ? tide_as_ratio(ratio) : tide_as_none(), ms_unless(of, of->likely.busy_us),
+            ms_unless(of, of->likely.host_us), tide_as_text(tide_time_limit_words(of->limit)),
+            ms_unless(of, of->phase_us[TIDE_TIME_FORWARD]),
+            ms_unless(of, of->phase_us[TIDE_TIME_BACKWARD]),
+            ms_unless(of, of->phase_us[TIDE_TIME_OPTIMIZER]),
+            of->is_lower_bound || of->utilisation < 0.0 ? tide_as_none()
+                                                        : tide_as_percent(100.0 * of->utilisation),
+            tide_as_percent(100.0 * of->guessed_share),
+            tide_as_percent(100.0 * of->uncompared_share));
+    }
+}
+
+static const char *basis_word(tide_time_basis basis) {
+    return basis == TIDE_TIME_COMPARED     ? "compared"
+           : basis == TIDE_TIME_UNCOMPARED ? "never compared"
+                                           : "guessed";
+}
+
+static void add_kernels(tide_report *report, const tide_time_forecast *of, size_t n_shown) {
+    tide_table *table = tide_report_table(
+        report, "kernels", tide_report_text(report, "kernels on %s", of->card->card->name));
+    double all_us = 0.0;
+    TIDE_COLUMNS(table, TIDE_TEXT("card", "card"), TIDE_TEXT("kernel", "kernel"),
+                 TIDE_TEXT("family", "family"), TIDE_NUMBER("launches", "launches"),
+                 TIDE_NUMBER("ms", "time"), TIDE_NUMBER("percent", "share"),
+                 TIDE_TEXT("bound", "bound by"), TIDE_TEXT("basis", "how known"));
+    for (size_t i = 0; i < of->n_kernels; i++) {
+        all_us += of->kernels[i].us;
+    }
+    for (size_t i = 0; i < of->n_kernels && i < n_shown; i++) {
+        const tide_time_kernel *kernel = &of->kernels[i];
+        char name[KERNEL_BYTES];
+        tide_time_words_kernel(kernel, name, sizeof(name));
+        TIDE_ROW(table, tide_as_text(of->card->card->name), tide_as_text(name),
+                 kernel->kind == TIDE_RUN_KERNEL
+                     ? tide_as_text(tide_time_family_name((tide_run_family)kernel->family))
+                     : tide_as_none(),
+                 tide_as_count((int64_t)kernel->n_launches), tide_as_ms(kernel->us * 1e-3),
+                 tide_as_share(kernel->us, all_us),
+                 tide_as_text(tide_time_bound_name(kernel->bound)),
+                 tide_as_text(basis_word(kernel->basis)));
+    }
+}
+
+void tide_time_report(tide_report *report, const tide_time_forecast *forecasts, size_t n_cards,
+                      size_t n_kernels) {
+    for (size_t i = 0; i < n_cards; i++) {
+        say_card(report, &forecasts[i]);
+    }
+    say(report, "host", &forecasts[0], tide_time_words_host);
+    add_cards(report, forecasts, n_cards);
+    for (size_t i = 0; i < n_cards && n_kernels > 0; i++) {
+        add_kernels(report, &forecasts[i], n_kernels);
+    }
+}

@@ -1,0 +1,42 @@
+/* time_words.h - a forecast of time in words: `tidemark time` and `tidemark run --time` say the
+ * same.
+ *
+ * No time is said without its range, and what was guessed of it is always said with it.
+ */
+#ifndef TIDE_CLI_TIME_WORDS_H
+#define TIDE_CLI_TIME_WORDS_H
+
+#include <stddef.h>
+
+#include "step_time/forecast.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { TIDE_TIME_WORDS = 640 };
+
+/* "a step takes 372 ms (331 to 428): GPU busy 355 ms, host 48 ms; bound by the GPU; model FLOPs
+ * utilisation 41 %". */
+void tide_time_words_step(const tide_time_forecast *forecast, char ret_words[TIDE_TIME_WORDS]);
+
+/* "forward 118 ms, backward 229 ms, optimizer 21 ms"; "" where no phase is known. */
+void tide_time_words_phases(const tide_time_forecast *forecast, char ret_words[TIDE_TIME_WORDS]);
+
+/* What was guessed, and what was never compared with published times. */
+void tide_time_words_basis(const tide_time_forecast *forecast, char ret_words[TIDE_TIME_WORDS]);
+
+/* What the host's time rests on. */
+void tide_time_words_host(const tide_time_forecast *forecast, char ret_words[TIDE_TIME_WORDS]);
+
+/* "the GPU", "the host" or "GPU or host". */
+const char *tide_time_limit_words(tide_time_limit limit);
+
+/* What a row of kernels is called: its name without types and arguments, or "GEMM bf16". */
+void tide_time_words_kernel(const tide_time_kernel *kernel, char *ret_words, size_t n_room);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

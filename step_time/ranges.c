@@ -1,0 +1,140 @@
+#include "step_time/ranges.h"
+
+#include <string.h>
+
+const char *tide_time_phase_name(tide_time_phase phase) {
+    static const char *const NAMES[TIDE_TIME_N_PHASES] = {"forward", "backward", "optimizer",
+                                                          "other"};
+    return (size_t)phase < TIDE_TIME_N_PHASES ? NAMES[phase] : "?";
+}
+
+typedef struct finder {
+    const tide_launch_log *log;
+    tide_time_ranges *to;
+    const char *begin, *end; /* the marks that begin and end a step; NULL: the next one begins */
+    tide_time_range step, phase;
+    bool in_step, in_phase;
+} finder;
+
+static bool is(const char *mark, const char *name) {
+    return name != NULL && strcmp(mark, name) == 0;
+}
+
+static bool has_mark(const tide_launch_log *log, const char *name) {
+    for (size_t i = 0; i < log->n_rows; i++) {
+        if (log->rows[i].kind == TIDE_RUN_LAUNCH_MARK &&
+            is(tide_launch_log_text(log, &log->rows[i]), name)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static tide_status append(const tide_hostmem *mem, tide_time_range **ranges, size_t *n,
+                          size_t *room, tide_time_range range) {
+    tide_time_range *grown = tide_hostmem_grow(mem, *ranges, room, *n + 1, sizeof(range));
+    if (grown == NULL) {
+        return TIDE_NO_MEMORY;
+    }
+    *ranges = grown;
+    grown[(*n)++] = range;
+    return TIDE_OK;
+}
+
+static tide_status end_phase(finder *of, size_t row) {
+    tide_time_ranges *to = of->to;
+    of->phase.last = row;
+    bool counts = of->in_phase && of->phase.first < row;
+    of->in_phase = false;
+    return counts ? append(to->mem, &to->phases, &to->n_phases, &to->phases_room, of->phase)
+                  : TIDE_OK;
+}
+
+static tide_status enter(finder *of, size_t row, tide_time_phase phase) {
+    TIDE_TRY(end_phase(of, row));
+    of->phase = (tide_time_range){.first = row, .phase = phase, .step = of->to->n_steps};
+    of->in_phase = of->in_step;
+    return TIDE_OK;
+}
+
+static tide_status end_step(finder *of, size_t row) {
+    tide_time_ranges *to = of->to;
+    if (!of->in_step) {
+        return TIDE_OK;
+    }
+    TIDE_TRY(end_phase(of, row));
+    of->step.last = row;
+    of->in_step = false;
+    return append(to->mem, &to->steps, &to->n_steps, &to->steps_room, of->step);
+}
+
+static tide_status begin_step(finder *of, size_t row) {
+    of->step = (tide_time_range){.first = row, .phase = TIDE_TIME_N_PHASES};
+    of->in_step = true;
+    return enter(of, row, TIDE_TIME_FORWARD);
+}
+
+static tide_status take(finder *of, size_t row) {
+    const char *mark = tide_launch_log_text(of->log, &of->log->rows[row]);
+    if (is(mark, of->end) || (of->end == NULL && is(mark, "program ends"))) {
+        return end_step(of, row);
+    }
+    if (is(mark, of->begin)) {
+        TIDE_TRY(end_step(of, row));
+        return begin_step(of, row);
+    }
+    if (is(mark, "backward begins")) {
+        return enter(of, row, TIDE_TIME_BACKWARD);
+    }
+    if (is(mark, "optimizer begins")) {
+        /* What lies between the last backward pass and the optimizer is no forward pass. */
+        if (of->in_phase && of->phase.phase == TIDE_TIME_FORWARD && of->to->n_phases > 0 &&
+            of->to->phases[of->to->n_phases - 1].step == of->to->n_steps) {
+            of->phase.phase = TIDE_TIME_BETWEEN;
+        }
+        return enter(of, row, TIDE_TIME_OPTIMIZER);
+    }
+    if (is(mark, "backward ends") || is(mark, "optimizer ends")) {
+        return enter(of, row, TIDE_TIME_FORWARD);
+    }
+    return TIDE_OK;
+}
+
+tide_status tide_time_ranges_init(const tide_launch_log *log, tide_time_ranges *ret_ranges) {
+    *ret_ranges = (tide_time_ranges){.mem = log->mem};
+    finder of = {.log = log, .to = ret_ranges};
+    if (has_mark(log, "own step")) {
+        of.begin = "own step";
+    } else if (has_mark(log, "step ends")) {
+        of.begin = "step begins";
+        of.end = "step ends";
+    } else {
+        of.begin = "call begins";
+    }
+    for (size_t i = 0; i < log->n_rows; i++) {
+        if (log->rows[i].kind == TIDE_RUN_LAUNCH_MARK) {
+            TIDE_TRY(take(&of, i));
+        }
+    }
+    if (ret_ranges->n_steps == 0) {
+        /* Phases of a step that never ended would not belong to the whole. */
+        ret_ranges->n_phases = 0;
+        ret_ranges->is_whole = true;
+        tide_time_range whole = {.last = log->n_rows, .phase = TIDE_TIME_N_PHASES};
+        return append(ret_ranges->mem, &ret_ranges->steps, &ret_ranges->n_steps,
+                      &ret_ranges->steps_room, whole);
+    }
+    while (ret_ranges->n_phases > 0 &&
+           ret_ranges->phases[ret_ranges->n_phases - 1].step >= ret_ranges->n_steps) {
+        ret_ranges->n_phases--;
+    }
+    return TIDE_OK;
+}
+
+void tide_time_ranges_fini(tide_time_ranges *ranges) {
+    if (ranges->mem != NULL) {
+        ranges->mem->release(ranges->mem->ctx, ranges->steps);
+        ranges->mem->release(ranges->mem->ctx, ranges->phases);
+    }
+    *ranges = (tide_time_ranges){.mem = NULL};
+}
