@@ -48,6 +48,8 @@ static const struct {
     {".svg", HOLDS(TIDE_CONTENT_SVG), "a picture", "tidemark picture FILE -o %s makes one"},
     {".png", HOLDS(TIDE_CONTENT_PNG), "a picture", "tidemark picture FILE -o %s makes one"},
     {".log", HOLDS(TIDE_CONTENT_LOG), "an event log", "tidemark profile --log %s keeps one"},
+    {".launches", HOLDS(TIDE_CONTENT_LAUNCHES), "a launch log",
+     "tidemark run --launch-log %s keeps one"},
 };
 
 static const struct {
@@ -62,6 +64,7 @@ static const struct {
     [TIDE_CONTENT_STACKS] = {"folded call stacks", ".folded"},
     [TIDE_CONTENT_ROWS] = {"JSON Lines", ".jsonl"},
     [TIDE_CONTENT_LOG] = {"an event log", ".log"},
+    [TIDE_CONTENT_LAUNCHES] = {"a launch log", ".launches"},
     [TIDE_CONTENT_SVG] = {"a picture of shapes", ".svg"},
     [TIDE_CONTENT_PNG] = {"a picture of pixels", ".png"},
 };

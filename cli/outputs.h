@@ -20,11 +20,12 @@ typedef enum tide_content {
     TIDE_CONTENT_PICKLE,       /* a snapshot in PyTorch's format */
     TIDE_CONTENT_JSON,         /* the JSON of another tool */
     TIDE_CONTENT_CSV,
-    TIDE_CONTENT_STACKS, /* folded call stacks */
-    TIDE_CONTENT_ROWS,   /* the rows of a sweep: JSON Lines */
-    TIDE_CONTENT_LOG,    /* an event log */
-    TIDE_CONTENT_SVG,    /* a picture of shapes */
-    TIDE_CONTENT_PNG,    /* a picture of pixels */
+    TIDE_CONTENT_STACKS,   /* folded call stacks */
+    TIDE_CONTENT_ROWS,     /* the rows of a sweep: JSON Lines */
+    TIDE_CONTENT_LOG,      /* an event log */
+    TIDE_CONTENT_LAUNCHES, /* a launch log */
+    TIDE_CONTENT_SVG,      /* a picture of shapes */
+    TIDE_CONTENT_PNG,      /* a picture of pixels */
     TIDE_N_CONTENTS
 } tide_content;
 

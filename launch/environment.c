@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "common/hostmem.h"
+#include "common/run_launches.h"
 #include "launch/launch_internal.h"
 
 extern char **environ;
@@ -148,6 +149,7 @@ static void add_card(builder *to, const tide_launch *launch, const tide_launch_c
     set_number(to, "TIDEMARK_VIRTUAL_MEMORY", config->memory_bytes);
     set_number(to, "TIDEMARK_VIRTUAL_SPILL", config->spill_bytes);
     set_number(to, "TIDEMARK_NCCL_BYTES", config->nccl_bytes);
+    set_number(to, TIDE_RUN_LAUNCHES_VARIABLE, config->logs_launches);
     snprintf(text, sizeof(text), "%s/lib", launch->folder);
     join(to, "LD_LIBRARY_PATH", text, NULL);
 }

@@ -67,8 +67,9 @@ typedef struct tide_launch_config {
      * `was_asked` at once when another process has sent this one the signal `asked_by`, which is
      * then not passed on. NULL: never. The program does not wait meanwhile. */
     void (*watch)(void *ctx, const struct tide_launch *launch, bool was_asked);
-    int asked_by; /* number of a signal, which does nothing else to this process from then on;
-                     0: none */
+    int asked_by;       /* number of a signal, which does nothing else to this process from then on;
+                           0: none */
+    bool logs_launches; /* each process writes a launch log (common/run_launches.h); with cards */
     bool tells_failures; /* processes tell of requests that failed (running.h) */
     void *ctx;           /* borrowed; the argument of shall_stop and watch */
 } tide_launch_config;

@@ -85,6 +85,7 @@ static tide_status read_process(const tide_launch *launch, int64_t pid, tide_lef
         TIDE_TRY(find_file(launch, pid, "log", list, &process->log_path));
     }
     TIDE_TRY(find_file(launch, pid, "calls", list, &process->calls_path));
+    TIDE_TRY(find_file(launch, pid, "launches", list, &process->launches_path));
     list->n_processes++;
     return TIDE_OK;
 }

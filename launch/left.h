@@ -75,6 +75,7 @@ typedef struct tide_left {
     const char *snapshot_path; /* NULL: PyTorch has no history of it */
     const char *log_path;      /* of its live recording; NULL: there is none */
     const char *calls_path;    /* what it asked of CUDA's memory pools; NULL: nothing */
+    const char *launches_path; /* its launch log; NULL: there is none */
     const char *command;       /* its arguments, joined by blanks */
     const char *torch, *cuda, *python, *backend;
     const char *exception;    /* that ended it, with its message */

@@ -351,6 +351,7 @@ void tide_run_tell(const tide_run_answer *answer) {
     tide_run_tell_spill(answer);
     tell_peak(answer, at, is_peak_told);
     tell_shares(answer, at);
+    tide_run_tell_time(answer, at);
     if (answer->config->cards != NULL) {
         tide_run_tell_nccl(answer);
         tide_run_tell_inexact(answer->list);

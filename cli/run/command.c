@@ -45,6 +45,15 @@ static const tide_option OPTIONS[] = {
     TIDE_PROGRAM_ROW_WRITES(AT(program)),
     TIDE_OPTION(TEXT, "keep-writes", "FOLDER", AT(keep_writes),
                 "keep what the program wrote in this new folder"),
+    {.kind = TIDE_OPTION_HEADING, .help = "Time (a forecast, on virtual cards)"},
+    TIDE_OPTION(FLAG, "time", NULL, AT(wants_time),
+                "forecast how long a step takes on the card, and what it is bound by"),
+    TIDE_OPTION(TEXT, "launch-log", "FILE", AT(launch_log),
+                "keep the log of all launches, from which `tidemark time FILE` forecasts for other "
+                "cards; with several processes the rank or process id is added to its name"),
+    TIDE_OPTION(REAL, "host-factor", "X", AT(host_factor),
+                "the host's time over this machine's; default what `tidemark bench calibrate` "
+                "measured, else 0.54 with a wide range"),
     {.kind = TIDE_OPTION_HEADING, .help = "Recording"},
     TIDE_LIVE_ROWS(AT(live)),
     {.kind = TIDE_OPTION_HEADING, .help = "Output"},
@@ -90,12 +99,13 @@ static tide_status check_real(const tide_run_command_options *options, tide_erro
     (void)dlclose(driver);
     bool needs_virtual = options->memory_limit_bytes > 0 || options->spill_bytes > 0 ||
                          options->wants_need || options->keep_writes != NULL ||
+                         options->wants_time || options->launch_log != NULL ||
                          strcmp(options->program.streams, "now") != 0 ||
                          strcmp(options->program.values, "auto") != 0;
     return needs_virtual
                ? tide_fail(
                      error, TIDE_INVALID,
-                     "--memory-limit, --spill, --need, --keep-writes, "
+                     "--memory-limit, --spill, --need, --time, --launch-log, --keep-writes, "
                      "--streams and --values are for virtual cards: add --device virtual:CARD")
                : TIDE_OK;
 }
@@ -180,6 +190,7 @@ static void configure(const tide_run_command_options *options, char *const *argu
     config->values = options->program.values;
     config->streams =
         strcmp(options->program.streams, "both") == 0 ? "now" : options->program.streams;
+    config->logs_launches = options->wants_time || options->launch_log != NULL;
     config->writes_are_real =
         options->device == NULL || strcmp(options->program.writes, "allow") == 0;
 }
@@ -202,6 +213,9 @@ static int run_program(const tide_run_command_options *options, char *const *arg
     }
     if (status == TIDE_OK && options->device != NULL) {
         status = tide_launch_cards(options->device, cards, &error);
+    }
+    if (status == TIDE_OK) {
+        status = tide_run_check_time(options, config.cards, &error);
     }
     if (status == TIDE_OK) {
         status = tide_run_name_files(options, arguments, &files, &error);

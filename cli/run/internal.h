@@ -33,6 +33,9 @@ typedef struct tide_run_command_options {
     uint64_t nccl_bytes;     /* of each communicator; 0: none */
     const char *keep_writes; /* NULL: what the program wrote is dropped */
     bool wants_need;         /* --need */
+    bool wants_time;         /* --time */
+    const char *launch_log;  /* of --launch-log; NULL: it is not kept */
+    double host_factor;      /* of --host-factor; 0: not given */
 } tide_run_command_options;
 
 /* Names of the files that a run writes. */
@@ -93,6 +96,15 @@ const char *tide_run_card_name(const tide_run_answer *of, tide_run_place at);
 int64_t tide_run_left_of(const tide_run_answer *of, tide_run_place at);
 /* Several processes on the card: what they took together. */
 void tide_run_add_together(const tide_run_answer *of, tide_run_place at, tide_text *to);
+
+/* time.c. Whether --time and --launch-log can be had: the cards' rates, and where the log goes. */
+TIDE_NODISCARD tide_status tide_run_check_time(const tide_run_command_options *options,
+                                               const char *cards, tide_error *error);
+/* The lines of the forecast for the process and card at hand; what is wrong with a log is a line,
+ * too. */
+void tide_run_tell_time(const tide_run_answer *of, tide_run_place at);
+/* Keeps the launch logs under the name of --launch-log. */
+TIDE_NODISCARD tide_status tide_run_keep_launches(const tide_run_answer *of, tide_error *error);
 
 /* A line for each card of which more was in use than it has. */
 void tide_run_tell_spill(const tide_run_answer *of);

@@ -96,6 +96,9 @@ tide_status tide_run_report(const tide_run_command_options *options,
     if (status == TIDE_OK && files != NULL) {
         status = tide_run_settle_writes(&answer, answer.kept_away, sizeof(answer.kept_away), error);
         tide_run_tell(&answer);
+        if (status == TIDE_OK) {
+            status = tide_run_keep_launches(&answer, error);
+        }
     }
     if (status == TIDE_OK) {
         *ret_figures = figures_of(&answer);

@@ -1,0 +1,149 @@
+/* The forecast of time at the end of a run, and the launch logs that it rests on. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "cli/outputs.h"
+#include "cli/run/internal.h"
+#include "cli/time_words.h"
+#include "common/output_file.h"
+#include "launch/names.h"
+
+tide_status tide_run_check_time(const tide_run_command_options *options, const char *cards,
+                                tide_error *error) {
+    if (options->wants_time) {
+        tide_card card;
+        tide_time_card rates;
+        for (size_t i = 0; tide_launch_card(cards, i, &card); i++) {
+            tide_status status = tide_time_card_of(&card, &rates, error);
+            if (status != TIDE_OK) {
+                tide_error_prefix(error, "--time");
+                return status;
+            }
+        }
+    }
+    if (options->launch_log == NULL) {
+        return TIDE_OK;
+    }
+    const tide_output output = {.path = options->launch_log, .content = TIDE_CONTENT_LAUNCHES};
+    return tide_output_check(&output, error);
+}
+
+/* ---- the answer ---- */
+
+/* A log and all that is made of it, for one card. */
+typedef struct timed {
+    tide_launch_log log;
+    tide_time_ranges ranges;
+    tide_time_card card;
+    tide_time_model model;
+    tide_time_forecast forecast;
+} timed;
+
+static tide_status forecast(const tide_run_command_options *options, const char *path,
+                            const tide_card *card, timed *to, tide_error *error) {
+    TIDE_TRY(tide_time_card_of(card, &to->card, error));
+    TIDE_TRY(tide_launch_log_read(tide_hostmem_default(), path, &to->log, error));
+    TIDE_TRY(tide_time_ranges_init(&to->log, &to->ranges));
+    TIDE_TRY(tide_time_model_init(&to->log, &TIDE_TIME_CONSTANTS, &to->card, &to->model));
+    return tide_time_forecast_init(&to->model, &to->ranges, options->host_factor, &to->forecast,
+                                   error);
+}
+
+static void release(timed *of) {
+    tide_time_forecast_fini(&of->forecast);
+    tide_time_model_fini(&of->model);
+    tide_time_ranges_fini(&of->ranges);
+    tide_launch_log_fini(&of->log);
+}
+
+static void tell(const tide_time_forecast *of) {
+    char words[TIDE_TIME_WORDS];
+    tide_time_words_step(of, words);
+    tide_cli_note(TIDE_COMMAND_RUN, "forecast of time: %s", words);
+    tide_time_words_phases(of, words);
+    if (words[0] != '\0') {
+        tide_cli_note(TIDE_COMMAND_RUN, "forecast of phases, each by itself: %s", words);
+    }
+    tide_time_words_basis(of, words);
+    tide_cli_note(TIDE_COMMAND_RUN, "the forecast is a model: %s", words);
+    tide_time_words_host(of, words);
+    tide_cli_note(TIDE_COMMAND_RUN, "%s", words);
+}
+
+void tide_run_tell_time(const tide_run_answer *of, tide_run_place at) {
+    tide_card card;
+    tide_error error = {""};
+    timed made = {.log = {.mem = NULL}};
+    const tide_left *process = of->processes[at.process].left;
+    if (!of->options->wants_time || !tide_launch_card(of->config->cards, at.device, &card)) {
+        return;
+    }
+    if (process->launches_path == NULL) {
+        tide_cli_note(TIDE_COMMAND_RUN, "no time is forecast: the program launched nothing");
+        return;
+    }
+    tide_status status = forecast(of->options, process->launches_path, &card, &made, &error);
+    if (status == TIDE_OK) {
+        tell(&made.forecast);
+    } else {
+        tide_cli_note(TIDE_COMMAND_RUN, "no time is forecast: %s",
+                      error.message[0] != '\0' ? error.message : tide_status_text(status));
+    }
+    release(&made);
+}
+
+/* ---- the logs ---- */
+
+static tide_status copy(FILE *from, const char *from_path, tide_output_file *to,
+                        tide_error *error) {
+    char bytes[1 << 16];
+    size_t n = 0;
+    while ((n = fread(bytes, 1, sizeof(bytes), from)) > 0) {
+        (void)tide_output_file_write(to, bytes, n); /* commit tells what failed */
+    }
+    return ferror(from) == 0
+               ? TIDE_OK
+               : tide_fail(error, TIDE_IO, "%s: it cannot be read to its end", from_path);
+}
+
+static tide_status copy_file(const char *from_path, const char *to_path, tide_error *error) {
+    tide_output_file to;
+    FILE *from = fopen(from_path, "rbe");
+    if (from == NULL) {
+        return tide_fail(error, TIDE_IO, "%s: %s", from_path, strerror(errno));
+    }
+    tide_status status = tide_output_file_open(to_path, &to, error);
+    if (status == TIDE_OK) {
+        status = copy(from, from_path, &to, error);
+        if (status == TIDE_OK) {
+            status = tide_output_file_commit(&to, error);
+        } else {
+            tide_output_file_abandon(&to);
+        }
+    }
+    (void)fclose(from); /* was only read */
+    return status;
+}
+
+tide_status tide_run_keep_launches(const tide_run_answer *of, tide_error *error) {
+    const char *wanted = of->options->launch_log;
+    size_t n_kept = 0;
+    for (size_t i = 0; wanted != NULL && i < of->list->n_processes; i++) {
+        char path[TIDE_PATH_BYTES];
+        const tide_left *process = of->processes[i].left;
+        if (process->launches_path == NULL) {
+            continue;
+        }
+        TIDE_TRY(tide_launch_name_snapshot(wanted, of->list, i, path, sizeof(path), error));
+        TIDE_TRY(copy_file(process->launches_path, path, error));
+        n_kept++;
+    }
+    if (wanted != NULL) {
+        tide_cli_note(TIDE_COMMAND_RUN, "%s",
+                      n_kept == 0 ? "there is no launch log: the program launched nothing"
+                                  : "the launch log is kept; `tidemark time` reads it");
+    }
+    return TIDE_OK;
+}
