@@ -1,12 +1,7 @@
-#include "step_time/work.h"
+#include "step_time/work_internal.h"
 
 #include <math.h>
 #include <stddef.h>
-
-/* Copies between host and card, in bytes a us, and what each costs before the first byte. They are
- * what a PCIe link of 16 lanes of the fourth generation carries, and were never compared. */
-#define LINK_BYTES_US 20e3
-#define LINK_US 4.0
 
 const char *tide_time_bound_name(tide_time_bound bound) {
     static const char *const NAMES[TIDE_TIME_N_BOUNDS] = {[TIDE_TIME_BY_GEMM] = "GEMM",
@@ -66,9 +61,8 @@ static double share_of(const tide_time_constants *constants, const family *of) {
     return *(const double *)(const void *)((const char *)constants + of->share);
 }
 
-/* The time of so many bytes at that share of the bandwidth. */
-static double memory_us(const tide_time_constants *constants, const tide_time_card *card,
-                        double bytes, double share) {
+double tide_time_memory_us(const tide_time_constants *constants, const tide_time_card *card,
+                           double bytes, double share) {
     double factor = bytes < 0.5 * card->cache_bytes ? constants->cache_factor : 1.0;
     return bytes / (card->bandwidth * 1e-6 * share * factor);
 }
@@ -76,7 +70,8 @@ static double memory_us(const tide_time_constants *constants, const tide_time_ca
 static tide_work_time kernel(const tide_time_constants *constants, const tide_time_card *card,
                              const tide_run_launch *row) {
     const family *of = &FAMILIES[row->family];
-    double memory = memory_us(constants, card, (double)row->bytes, share_of(constants, of));
+    double memory =
+        tide_time_memory_us(constants, card, (double)row->bytes, share_of(constants, of));
     double issue = of->computes_addresses
                        ? (double)row->elements / (card->n_multiprocessors * card->clock_hz * 1e-6 *
                                                   constants->issue_rate)
@@ -125,12 +120,8 @@ static tide_work_time copy(const tide_time_constants *constants, const tide_time
                                                                      : TIDE_TIME_BY_MEMORY,
                                 .basis = TIDE_TIME_COMPARED};
     }
-    if (row->family == TIDE_RUN_COPY_HOST) {
-        return (tide_work_time){.us = 0.0};
-    }
-    return (tide_work_time){.us = constants->kernel_us + LINK_US + bytes / LINK_BYTES_US,
-                            .bound = TIDE_TIME_BY_LINK,
-                            .basis = TIDE_TIME_UNCOMPARED};
+    return row->family == TIDE_RUN_COPY_HOST ? (tide_work_time){.us = 0.0}
+                                             : tide_time_link_copy(constants, card, row);
 }
 
 tide_work_time tide_work_time_of(const tide_time_constants *constants, const tide_time_card *card,
@@ -140,9 +131,15 @@ tide_work_time tide_work_time_of(const tide_time_constants *constants, const tid
         return kernel(constants, card, row);
     case TIDE_RUN_PRODUCT:
         return product(constants, card, row);
+    case TIDE_RUN_ATTENTION:
+        return tide_time_attention(constants, card, row);
+    case TIDE_RUN_CONVOLUTION:
+        return tide_time_convolution(constants, card, row);
     case TIDE_RUN_COPY:
     case TIDE_RUN_FILL:
         return copy(constants, card, row);
+    case TIDE_RUN_COLLECTIVE:
+        return tide_time_collective(constants, card, row);
     default:
         return (tide_work_time){.us = 0.0};
     }

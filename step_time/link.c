@@ -1,0 +1,92 @@
+/* Links of a card: to the host, and to the other cards of its node.
+ *
+ * NCCL moves data in a ring: each rank sends and receives (n - 1) / n of the buffer once, in an
+ * all-reduce twice. Small buffers go over a tree, whose time is that of its steps. The time is
+ * the smaller of the two. All ranks are taken to arrive at once. */
+#include <math.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "step_time/work_internal.h"
+
+typedef struct card_link {
+    const char *card;  /* as device/cards.h names it */
+    double peer_bytes; /* a second and direction, to the other cards of the node */
+    double host_bytes; /* a second and direction, to the host */
+} card_link;
+
+#define PCIE_3 15.75e9 /* 16 lanes, a direction */
+#define PCIE_4 31.5e9
+#define PCIE_5 63e9
+
+/* NVLink and PCIe as the vendor states them, halved where the vendor counts both directions. */
+static const card_link LINKS[] = {
+    {"b200", 900e9, PCIE_5},          {"gb200", 900e9, 450e9},    {"h200", 450e9, PCIE_5},
+    {"gh200-96", 450e9, 450e9},       {"h100-80", 450e9, PCIE_5}, {"h100-pcie", PCIE_5, PCIE_5},
+    {"a100-80", 300e9, PCIE_4},       {"a100-40", 300e9, PCIE_4}, {"a100-80-pcie", PCIE_4, PCIE_4},
+    {"a100-40-pcie", PCIE_4, PCIE_4}, {"v100-32", 150e9, PCIE_3}, {"v100-16", 150e9, PCIE_3},
+    {"t4-16", PCIE_3, PCIE_3},
+};
+static const card_link OTHER = {"", PCIE_4, PCIE_4}; /* workstation cards since 2020 */
+
+/* The share of a link that large messages reach, and what a step of a message costs. */
+#define LINK_SHARE 0.78
+#define STEP_US 5.0
+/* What a copy to or from the host costs before its first byte. */
+#define COPY_US 4.0
+enum { NODE_RANKS = 8 }; /* beyond them data cross a network that nobody described */
+
+static const card_link *link_of(const tide_time_card *card) {
+    for (size_t i = 0; i < sizeof(LINKS) / sizeof(LINKS[0]); i++) {
+        if (strcmp(LINKS[i].card, card->card->name) == 0) {
+            return &LINKS[i];
+        }
+    }
+    return &OTHER;
+}
+
+/* How often each rank sends its share of the buffer, and how many steps a message takes in a ring
+ * and in a tree of n ranks. */
+static double ring_passes(const tide_run_launch *row, double n) {
+    switch (row->family) {
+    case TIDE_RUN_ALL_REDUCE:
+        return 2.0 * (n - 1.0) / n;
+    case TIDE_RUN_ALL_GATHER:
+    case TIDE_RUN_REDUCE_SCATTER:
+    case TIDE_RUN_ALL_TO_ALL:
+        return (n - 1.0) / n;
+    default:
+        return 1.0;
+    }
+}
+
+tide_work_time tide_time_collective(const tide_time_constants *constants,
+                                    const tide_time_card *card, const tide_run_launch *row) {
+    double n = row->count;
+    double bytes = (double)row->bytes;
+    if (n <= 1.0) { /* a copy on the card, at most */
+        return (tide_work_time){.us = constants->kernel_us,
+                                .bound = TIDE_TIME_BY_LAUNCH,
+                                .basis = TIDE_TIME_UNCOMPARED};
+    }
+    bool is_two_way = row->family == TIDE_RUN_ALL_REDUCE;
+    double rate = link_of(card)->peer_bytes * 1e-6 * LINK_SHARE;
+    double passes = ring_passes(row, n);
+    double ring = (n - 1.0) * (is_two_way ? 2.0 : 1.0) * STEP_US + passes * bytes / rate;
+    double n_steps = ceil(log2(n)) * (is_two_way ? 2.0 : 1.0);
+    double tree = n_steps * STEP_US + n_steps * bytes / rate;
+    return (tide_work_time){.us = constants->kernel_us + fmin(ring, tree),
+                            .bound = TIDE_TIME_BY_LINK,
+                            .basis =
+                                row->count > NODE_RANKS ? TIDE_TIME_GUESSED : TIDE_TIME_UNCOMPARED};
+}
+
+tide_work_time tide_time_link_copy(const tide_time_constants *constants, const tide_time_card *card,
+                                   const tide_run_launch *row) {
+    const card_link *link = link_of(card);
+    bool is_peer = row->family == TIDE_RUN_COPY_BETWEEN_CARDS;
+    double rate = (is_peer ? link->peer_bytes : link->host_bytes) * 1e-6 * LINK_SHARE;
+    return (tide_work_time){.us = constants->kernel_us + COPY_US + (double)row->bytes / rate,
+                            .bound = TIDE_TIME_BY_LINK,
+                            .basis = TIDE_TIME_UNCOMPARED};
+}
