@@ -1,8 +1,8 @@
 /* forecast.h - the answer: how long a step takes on a card, what it is bound by, and how well that
  * is known.
  *
- * The figures are of one step of the program: the one whose time is the median of the complete
- * steps behind the first, or of the only one. Ends of ranges come from factors that held 99 % of
+ * The figures are of one step of the program: of the complete steps behind the first, the one at
+ * the lower quartile of their times, or the only one. Ends of ranges come from factors that held 99 % of
  * published times (docs/virtual-time.md), and are wider where kernels were never compared with any.
  */
 #ifndef TIDE_STEP_TIME_FORECAST_H

@@ -178,12 +178,18 @@ static int by_begin(const void *a, const void *b) {
     return (one->begin_us > other->begin_us) - (one->begin_us < other->begin_us);
 }
 
-/* How long some stream had work. With one stream that is the sum; with several, their intervals
- * are put in order and joined. The places are changed. */
+/* How long some stream had work: the intervals of all streams are put in order and joined. The
+ * places are changed. With one stream they are in order. */
 static double joined_us(tide_time_place *places, size_t n) {
     double busy = 0.0;
     double until = 0.0;
-    qsort(places, n, sizeof(*places), by_begin);
+    bool is_ordered = true;
+    for (size_t i = 1; i < n && is_ordered; i++) {
+        is_ordered = places[i - 1].begin_us <= places[i].begin_us;
+    }
+    if (!is_ordered) {
+        qsort(places, n, sizeof(*places), by_begin);
+    }
     for (size_t i = 0; i < n; i++) {
         double begin = fmax(places[i].begin_us, until);
         busy += fmax(0.0, places[i].end_us - begin);
