@@ -3,8 +3,9 @@
  * `tidemark run --time` and `--launch-log FILE` ask for it; the virtual card writes PID.launches
  * into the run's folder (virtual_cuda/launch_log.c), and step_time/ forecasts times from it for any
  * card. The file is a tide_run_launches_header and then rows of 64 bytes, little-endian, in the
- * order of the calls. Its end is longer than what was written: a row of kind 0 is the first that
- * was not. A row is complete once its kind is set, whenever the process was killed.
+ * order in which the calls ended, so that `host_ns` of two threads may go back a little. The file's
+ * end is longer than what was written: a row of kind 0 is the first that was not. A row is complete
+ * once its kind is set, whenever the process was killed.
  *
  * A text, such as a kernel's name, is a row of kind TIDE_RUN_TEXT and then its bytes in as many
  * whole rows as they need, filled up with zeros. Texts are numbered from 0 on in the order of their
@@ -14,6 +15,8 @@
 #define TIDE_COMMON_RUN_LAUNCHES_H
 
 #include <stdint.h>
+
+#include "common/run_communicators.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -29,8 +32,8 @@ extern "C" {
 typedef struct tide_run_launches_header {
     uint64_t magic;
     uint32_t header_bytes, row_bytes; /* of these two structs */
-    char card[48]; /* the name of the process' first card, which some kernels' grids depend on;
-                      ends with 0 */
+    char card[48]; /* the process' first card, which some kernels' grids depend on, as in
+                      "virtual:NAME"; ends with 0 */
 } tide_run_launches_header;
 
 typedef enum tide_run_launch_kind {
@@ -42,14 +45,16 @@ typedef enum tide_run_launch_kind {
     TIDE_RUN_CONVOLUTION, /* as the product that it is: `m` outputs, `n` filters, `k` of a filter */
     TIDE_RUN_COPY,        /* a copy of `bytes`; `family` is a tide_run_copy */
     TIDE_RUN_FILL,        /* cudaMemset of `bytes` */
-    TIDE_RUN_COLLECTIVE,  /* of NCCL: `bytes` of this rank's buffer, `count` ranks */
+    TIDE_RUN_COLLECTIVE,  /* of NCCL: `family` is a tide_run_exchange; `bytes` of this rank's larger
+                             buffer, `count` ranks, this rank is `m`, the root or the peer is `n` */
     TIDE_RUN_GRAPH_LAUNCH, /* cudaGraphLaunch of `graph` */
     TIDE_RUN_RECORD,       /* cudaEventRecord: `bytes` is the event's number */
     TIDE_RUN_STREAM_WAIT,  /* cudaStreamWaitEvent: the stream waits for event `bytes` */
     TIDE_RUN_WAIT_EVENT,   /* the host waits for event `bytes` */
     TIDE_RUN_WAIT_STREAM,  /* the host waits for the stream */
     TIDE_RUN_WAIT_DEVICE,  /* the host waits for all streams of the device */
-    TIDE_RUN_LAUNCH_MARK, /* a place in the program: text `name` ("step begins", "backward ends") */
+    TIDE_RUN_LAUNCH_MARK, /* a place in the program: text `name`, such as "step begins" or "backward
+                             ends"; those of tidemark's Python package are in steps.py */
     TIDE_RUN_N_LAUNCH_KINDS
 } tide_run_launch_kind;
 
@@ -64,8 +69,8 @@ typedef enum tide_run_family {
     TIDE_RUN_NORM,         /* layer, RMS, batch and group norms, forward and backward */
     TIDE_RUN_LOSS,         /* negative log likelihood, forward and backward */
     TIDE_RUN_DROPOUT,      /* dropout with its mask; random numbers */
-    TIDE_RUN_GATHER,       /* rows chosen by index: embedding, index_select, gather */
-    TIDE_RUN_SCATTER,      /* rows written by index: embedding's backward, index_put, scatter */
+    TIDE_RUN_GATHER_ROWS,  /* rows chosen by index: embedding, index_select, gather */
+    TIDE_RUN_SCATTER_ROWS, /* rows written by index: embedding's backward, index_put, scatter */
     TIDE_RUN_MULTI_TENSOR, /* lists of tensors: foreach and fused optimizers, clipping */
     TIDE_RUN_SORT,         /* radix sorts and what belongs to them */
     TIDE_RUN_SCAN,         /* prefix sums, selections */
@@ -83,17 +88,6 @@ typedef enum tide_run_copy {
     TIDE_RUN_COPY_BETWEEN_CARDS
 } tide_run_copy;
 
-typedef enum tide_run_collective {
-    TIDE_RUN_ALL_REDUCE = 0,
-    TIDE_RUN_ALL_GATHER,
-    TIDE_RUN_REDUCE_SCATTER,
-    TIDE_RUN_BROADCAST,
-    TIDE_RUN_REDUCE,
-    TIDE_RUN_ALL_TO_ALL,
-    TIDE_RUN_SEND,
-    TIDE_RUN_RECEIVE
-} tide_run_collective;
-
 /* Types of numbers. TF32 is fp32 that the library may round for its tensor cores. */
 typedef enum tide_run_type {
     TIDE_RUN_FP32 = 0,
@@ -105,6 +99,8 @@ typedef enum tide_run_type {
     TIDE_RUN_INT8,
     TIDE_RUN_COMPLEX64,
     TIDE_RUN_COMPLEX128,
+    TIDE_RUN_INT32, /* a result of 8-bit factors */
+    TIDE_RUN_FP4,
     TIDE_RUN_N_TYPES
 } tide_run_type;
 
@@ -124,13 +120,13 @@ typedef struct tide_run_launch {
     uint64_t stream;   /* its number, from 1 on; 0: the null stream */
     uint64_t bytes;    /* of a kernel: read and written; else see the kind */
     uint64_t elements; /* of a kernel: what its threads go through; of a collective: the number of
-                          its communicator; else 0 */
+                          its communicator, the same in all its processes; else 0 */
     uint32_t m, n, k, count; /* see the kinds; a batch of products has count > 1 */
     uint32_t name;           /* number of a text; UINT32_MAX: none */
     uint32_t graph;          /* of a capture and of its launches, from 1 on; 0: none */
     uint16_t thread;         /* of the host, by number; 0: the one that wrote the first row */
     uint8_t kind;            /* tide_run_launch_kind; written last */
-    uint8_t family;          /* tide_run_family, tide_run_copy or tide_run_collective */
+    uint8_t family;          /* tide_run_family, tide_run_copy or tide_run_exchange */
     uint8_t type, out_type;  /* tide_run_type of the factors and of the result */
     uint8_t flags;
     uint8_t device; /* as the process numbers it */

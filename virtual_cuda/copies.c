@@ -3,8 +3,12 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "virtual_cuda/blocks.h"
 #include "virtual_cuda/export.h"
 #include "virtual_cuda/known.h"
+#include "virtual_cuda/launch_log.h"
+#include "virtual_cuda/machine.h"
+#include "virtual_cuda/pinned.h"
 #include "virtual_cuda/status.h"
 #include "virtual_cuda/streams.h"
 #include "virtual_cuda/unknown.h"
@@ -23,7 +27,7 @@ static bool is_captured(void *stream) {
     return tide_vc_stream_of(stream)->capture != NULL;
 }
 
-static int copy(void *to, const void *from, size_t n_bytes, void *stream) {
+static void move(void *to, const void *from, size_t n_bytes, void *stream) {
     bool from_device = tide_vc_is_device(from);
     if (tide_vc_is_device(to)) {
         if (is_captured(stream)) {
@@ -40,6 +44,52 @@ static int copy(void *to, const void *from, size_t n_bytes, void *stream) {
     } else {
         memmove(to, from, n_bytes);
     }
+}
+
+/* ---- the launch log ---- */
+
+static int device_of(const void *address, int otherwise) {
+    tide_vc_block block;
+    return tide_vc_block_find((uint64_t)(uintptr_t)address, &block) ? block.device : otherwise;
+}
+
+static tide_run_copy copy_of(const void *to, const void *from) {
+    bool to_device = tide_vc_is_device(to);
+    if (!tide_vc_is_device(from)) {
+        return to_device ? TIDE_RUN_COPY_TO_CARD : TIDE_RUN_COPY_HOST;
+    }
+    bool is_between =
+        to_device && tide_vc_n_devices() > 1 && device_of(to, 0) != device_of(from, 0);
+    return !to_device   ? TIDE_RUN_COPY_FROM_CARD
+           : is_between ? TIDE_RUN_COPY_BETWEEN_CARDS
+                        : TIDE_RUN_COPY_ON_CARD;
+}
+
+/* A call without a stream waits until the bytes have left the
+ * host's memory or have come there, and one with a stream does where the host's memory is not
+ * page-locked and receives them. */
+static void log_copy(tide_vc_entry entry, const void *to, const void *from, size_t n_bytes,
+                     bool is_call_waiting, void *stream) {
+    if (!tide_vc_is_logged(entry)) {
+        return;
+    }
+    tide_run_copy which = copy_of(to, from);
+    bool is_inside = which == TIDE_RUN_COPY_ON_CARD || which == TIDE_RUN_COPY_BETWEEN_CARDS;
+    bool is_received = which == TIDE_RUN_COPY_FROM_CARD && !tide_vc_is_pinned(to);
+    bool waits = (is_call_waiting && !is_inside) || is_received;
+    tide_run_launch row = {.kind = TIDE_RUN_COPY,
+                           .family = (uint8_t)which,
+                           .bytes = n_bytes,
+                           .flags = waits ? TIDE_RUN_WAITS : 0};
+    tide_vc_launch_end(entry, &row, stream, NULL);
+}
+
+/* ---- */
+
+static int copy(void *to, const void *from, size_t n_bytes, void *stream) {
+    tide_vc_entry entry = tide_vc_launch_begin();
+    move(to, from, n_bytes, stream);
+    log_copy(entry, to, from, n_bytes, false, stream);
     return TIDE_VC_OK;
 }
 
@@ -51,20 +101,24 @@ static void wait_for_null(void) {
 }
 
 static int copy_and_wait(void *to, const void *from, size_t n_bytes) {
+    tide_vc_entry entry = tide_vc_launch_begin();
     wait_for_null();
-    return copy(to, from, n_bytes, NULL);
+    move(to, from, n_bytes, NULL);
+    log_copy(entry, to, from, n_bytes, true, NULL);
+    return TIDE_VC_OK;
 }
 
-static int copy_rows(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,
-                     size_t height, void *stream) {
+/* A matrix of the host or the card, by lines that lie a pitch apart. */
+static void move_lines(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,
+                       size_t height, void *stream) {
     for (size_t i = 0; i < height; i++) {
-        (void)copy((char *)to + i * to_pitch, (const char *)from + i * from_pitch, width, stream);
+        move((char *)to + i * to_pitch, (const char *)from + i * from_pitch, width, stream);
     }
-    return TIDE_VC_OK;
 }
 
 /* n values of n_pattern bytes. */
 static int fill(void *to, const void *pattern, size_t n_pattern, size_t n, void *stream) {
+    tide_vc_entry entry = tide_vc_launch_begin();
     if (!tide_vc_is_device(to)) {
         for (size_t i = 0; i < n; i++) {
             memcpy((char *)to + i * n_pattern, pattern, n_pattern);
@@ -74,6 +128,8 @@ static int fill(void *to, const void *pattern, size_t n_pattern, size_t n, void 
     } else {
         tide_vc_known_fill(to, pattern, n_pattern, n * n_pattern);
     }
+    tide_run_launch row = {.kind = TIDE_RUN_FILL, .bytes = n * n_pattern};
+    tide_vc_launch_end(entry, &row, stream, NULL);
     return TIDE_VC_OK;
 }
 
@@ -110,14 +166,20 @@ TIDE_VC_EXPORT int cudaMemcpyPeerAsync(void *to, int to_device, const void *from
 TIDE_VC_EXPORT int cudaMemcpy2D(void *to, size_t to_pitch, const void *from, size_t from_pitch,
                                 size_t width, size_t height, int kind) {
     (void)kind;
+    tide_vc_entry entry = tide_vc_launch_begin();
     wait_for_null();
-    return copy_rows(to, to_pitch, from, from_pitch, width, height, NULL);
+    move_lines(to, to_pitch, from, from_pitch, width, height, NULL);
+    log_copy(entry, to, from, width * height, true, NULL);
+    return TIDE_VC_OK;
 }
 
 TIDE_VC_EXPORT int cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_t from_pitch,
                                      size_t width, size_t height, int kind, void *stream) {
     (void)kind;
-    return copy_rows(to, to_pitch, from, from_pitch, width, height, stream);
+    tide_vc_entry entry = tide_vc_launch_begin();
+    move_lines(to, to_pitch, from, from_pitch, width, height, stream);
+    log_copy(entry, to, from, width * height, false, stream);
+    return TIDE_VC_OK;
 }
 
 /* A variable of the device's program is not stored anywhere. */

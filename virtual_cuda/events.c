@@ -1,6 +1,7 @@
 /* Events. Their times are those of the host's clock when they were recorded. */
 #include "virtual_cuda/events.h"
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -11,6 +12,7 @@
 #include "virtual_cuda/export.h"
 #include "virtual_cuda/graphs.h"
 #include "virtual_cuda/inexact.h"
+#include "virtual_cuda/launch_log.h"
 #include "virtual_cuda/nccl/watchdog.h"
 #include "virtual_cuda/status.h"
 #include "virtual_cuda/streams.h"
@@ -20,8 +22,25 @@ typedef struct event {
     unsigned long long capture_id;
     tide_vc_mark mark; /* what has to be complete */
     uint64_t time_ns;
+    uint64_t number; /* of the process, from 1 on */
     unsigned flags;
+    bool was_refused; /* since it was recorded, a query was answered "not ready" */
 } event;
+
+static atomic_ullong n_made;
+
+/* A row of the launch log about the event. */
+static void log_event(tide_vc_entry entry, tide_run_launch_kind kind, const event *of,
+                      void *stream) {
+    tide_run_launch row = {.kind = (uint8_t)kind, .bytes = of->number};
+    tide_vc_launch_end(entry, &row, stream, NULL);
+}
+
+/* The host waited for the event: by the row's device, not by its stream. */
+static void log_wait(tide_vc_entry entry, const event *of) {
+    tide_run_launch row = {.kind = TIDE_RUN_WAIT_EVENT, .bytes = of->number};
+    tide_vc_launch_end_on(entry, &row, tide_vc_device(), NULL);
+}
 
 int tide_vc_event_new(void **ret_event, unsigned flags) {
     if (ret_event == NULL) {
@@ -36,6 +55,7 @@ int tide_vc_event_new(void **ret_event, unsigned flags) {
         return TIDE_VC_MEMORY;
     }
     made->flags = flags;
+    made->number = atomic_fetch_add(&n_made, 1) + 1;
     *ret_event = made;
     return TIDE_VC_OK;
 }
@@ -62,13 +82,16 @@ TIDE_VC_EXPORT int cudaEventDestroy(void *which) {
 }
 
 TIDE_VC_EXPORT int cudaEventRecord(void *which, void *stream) {
+    tide_vc_entry entry = tide_vc_launch_begin();
     event *of = which;
+    of->was_refused = false;
     of->capture = tide_vc_stream_of(stream)->capture;
     of->capture_id = of->capture != NULL ? tide_vc_graph_id(of->capture) : 0;
     tide_vc_mark_end(&of->mark);
     of->mark = of->capture == NULL ? tide_vc_mark_now(tide_vc_stream_timeline(stream))
                                    : (tide_vc_mark){.of = NULL};
     of->time_ns = (uint64_t)tide_clock_now_ns();
+    log_event(entry, TIDE_RUN_RECORD, of, stream);
     return TIDE_VC_OK;
 }
 
@@ -86,19 +109,29 @@ static int check(const event *of) {
     return tide_vc_fail(is_captured(of) ? TIDE_VC_CAPTURED_EVENT : TIDE_VC_OK);
 }
 
+/* A query is not logged, since a program goes on whatever the answer is. One that was refused
+ * before and is answered now ends a loop, which waits. */
 TIDE_VC_EXPORT int cudaEventQuery(void *which) {
+    tide_vc_entry entry = tide_vc_launch_begin();
+    event *of = which;
     if (tide_vc_watchdog_is_held()) {
         return tide_vc_fail(TIDE_VC_NOT_READY);
     }
     int status = check(which);
-    bool is_done = status != TIDE_VC_OK || tide_vc_mark_is_done(((const event *)which)->mark);
+    bool is_done = status != TIDE_VC_OK || tide_vc_mark_is_done(of->mark);
+    if (is_done && of->was_refused && status == TIDE_VC_OK) {
+        log_wait(entry, of);
+    }
+    of->was_refused = !is_done;
     return is_done ? status : tide_vc_fail(TIDE_VC_NOT_READY);
 }
 
 TIDE_VC_EXPORT int cudaEventSynchronize(void *which) {
+    tide_vc_entry entry = tide_vc_launch_begin();
     int status = check(which);
     if (status == TIDE_VC_OK) {
         tide_vc_wait_mark(((const event *)which)->mark);
+        log_wait(entry, which);
     }
     return status;
 }
@@ -106,12 +139,14 @@ TIDE_VC_EXPORT int cudaEventSynchronize(void *which) {
 /* A stream that waits for an event of a capture joins the capture. */
 TIDE_VC_EXPORT int cudaStreamWaitEvent(void *stream, void *which, unsigned flags) {
     (void)flags;
+    tide_vc_entry entry = tide_vc_launch_begin();
     const event *of = which;
     if (is_captured(of)) {
         tide_vc_graph_join(of->capture, tide_vc_stream_of(stream));
     } else if (tide_vc_stream_of(stream)->capture == NULL) {
         tide_vc_timeline_follow(tide_vc_stream_timeline(stream), of->mark);
     }
+    log_event(entry, TIDE_RUN_STREAM_WAIT, of, stream);
     return TIDE_VC_OK;
 }
 

@@ -11,6 +11,7 @@
 #include "virtual_cuda/handle.h"
 #include "virtual_cuda/inexact.h"
 #include "virtual_cuda/known.h"
+#include "virtual_cuda/launch_log.h"
 #include "virtual_cuda/machine.h"
 #include "virtual_cuda/status.h"
 
@@ -218,11 +219,17 @@ TIDE_VC_EXPORT int cudaThreadExchangeStreamCaptureMode(int *mode) {
     return TIDE_VC_OK;
 }
 
+/* What an executable graph was made from, in its handle. */
+typedef struct executable {
+    unsigned long long graph;
+} executable;
+
 TIDE_VC_EXPORT int cudaGraphInstantiateWithFlags(void **ret_executable, void *graph,
                                                  unsigned long long flags) {
-    (void)graph;
     (void)flags;
-    *ret_executable = tide_vc_handle_new();
+    executable *made = tide_vc_handle_new();
+    made->graph = ((const tide_vc_graph *)graph)->id;
+    *ret_executable = made;
     return TIDE_VC_OK;
 }
 
@@ -231,20 +238,23 @@ TIDE_VC_EXPORT int cudaGraphInstantiate(void **ret_executable, void *graph,
     return cudaGraphInstantiateWithFlags(ret_executable, graph, flags);
 }
 
-TIDE_VC_EXPORT int cudaGraphExecDestroy(void *executable) {
-    tide_vc_handle_release(executable);
+TIDE_VC_EXPORT int cudaGraphExecDestroy(void *which) {
+    tide_vc_handle_release(which);
     return TIDE_VC_OK;
 }
 
-TIDE_VC_EXPORT int cudaGraphLaunch(void *executable, void *stream) {
-    (void)executable;
+TIDE_VC_EXPORT int cudaGraphLaunch(void *which, void *stream) {
+    tide_vc_entry entry = tide_vc_launch_begin();
     tide_vc_known_forget_all(); /* its kernels may write anywhere */
     tide_vc_stream_work(stream);
+    tide_run_launch row = {.kind = TIDE_RUN_GRAPH_LAUNCH,
+                           .graph = (uint32_t)((const executable *)which)->graph};
+    tide_vc_launch_end(entry, &row, stream, NULL);
     return TIDE_VC_OK;
 }
 
-TIDE_VC_EXPORT int cudaGraphUpload(void *executable, void *stream) {
-    (void)executable;
+TIDE_VC_EXPORT int cudaGraphUpload(void *which, void *stream) {
+    (void)which;
     (void)stream;
     return TIDE_VC_OK;
 }

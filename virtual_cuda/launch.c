@@ -16,27 +16,41 @@
 #include "virtual_cuda/status.h"
 #include "virtual_cuda/streams.h"
 #include "virtual_cuda/uses.h"
+#include "virtual_cuda/work/work.h"
 
 /* dim3, which is passed by value: two of them as in NVIDIA's headers. */
 typedef struct extent {
     unsigned x, y, z;
 } extent;
 
+/* cudaLaunchConfig_t up to the stream. */
+typedef struct launch_config {
+    extent grid, block;
+    size_t shared_bytes;
+    void *stream;
+} launch_config;
+
 enum { GUESSED_REGISTERS = 32 }; /* of a thread of a kernel whose image cannot be read */
 
-static int launch(const void *kernel, void **arguments, void *stream) {
+static int launch(const launch_config *config, const void *kernel, void **arguments) {
+    tide_vc_entry entry = tide_vc_launch_begin();
+    const char *name = tide_vc_kernel_name(kernel);
     tide_vc_watchdog_settle();
-    tide_vc_launched(tide_vc_kernel_name(kernel), arguments, stream);
-    tide_vc_stream_work(stream);
+    tide_vc_launched(name, arguments, config->stream);
+    tide_vc_stream_work(config->stream);
+    tide_vc_kernel_call call = {kernel,
+                                name,
+                                {config->grid.x, config->grid.y, config->grid.z},
+                                {config->block.x, config->block.y, config->block.z},
+                                arguments};
+    tide_vc_log_kernel(entry, &call, config->stream);
     return TIDE_VC_OK;
 }
 
 TIDE_VC_EXPORT int cudaLaunchKernel(const void *kernel, extent grid, extent block, void **arguments,
                                     size_t shared_bytes, void *stream) {
-    (void)grid;
-    (void)block;
-    (void)shared_bytes;
-    return launch(kernel, arguments, stream);
+    launch_config config = {grid, block, shared_bytes, stream};
+    return launch(&config, kernel, arguments);
 }
 
 TIDE_VC_EXPORT int cudaLaunchCooperativeKernel(const void *kernel, extent grid, extent block,
@@ -50,16 +64,9 @@ TIDE_VC_EXPORT int __cudaLaunchKernel(void *kernel, extent grid, extent block, v
     return cudaLaunchKernel(kernel, grid, block, arguments, shared_bytes, stream);
 }
 
-/* cudaLaunchConfig_t up to the stream. */
-typedef struct launch_config {
-    extent grid, block;
-    size_t shared_bytes;
-    void *stream;
-} launch_config;
-
 TIDE_VC_EXPORT int cudaLaunchKernelExC(const launch_config *config, const void *kernel,
                                        void **arguments) {
-    return launch(kernel, arguments, config->stream);
+    return launch(config, kernel, arguments);
 }
 
 static _Thread_local launch_config pushed;

@@ -1,13 +1,12 @@
-#define _GNU_SOURCE /* pthread_getattr_np */
 #include "virtual_cuda/launched.h"
 
-#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
 #include "virtual_cuda/known.h"
+#include "virtual_cuda/stack_bounds.h"
 #include "virtual_cuda/streams.h"
 #include "virtual_cuda/unknown.h"
 
@@ -60,21 +59,6 @@ static void note_elementwise(const char *name, void **arguments, bool is_capture
 
 /* ---- arguments ---- */
 
-/* The end of the thread's stack; 0: not known. */
-static uintptr_t stack_end(void) {
-    static _Thread_local uintptr_t end;
-    pthread_attr_t attributes;
-    if (end == 0 && pthread_getattr_np(pthread_self(), &attributes) == 0) {
-        void *begin = NULL;
-        size_t n_bytes = 0;
-        if (pthread_attr_getstack(&attributes, &begin, &n_bytes) == 0) {
-            end = (uintptr_t)begin + n_bytes;
-        }
-        pthread_attr_destroy(&attributes);
-    }
-    return end;
-}
-
 /* The words are those of other functions' variables, and of what lies between them. */
 __attribute__((no_sanitize("address"))) static uintptr_t word_at(uintptr_t address) {
     return *(const volatile uintptr_t *)address;
@@ -96,7 +80,7 @@ static void touch_words(uintptr_t from, uintptr_t to) {
  * So the list ends at the first entry that is no address of the stack, and an argument ends at the
  * latest where the next begins. Reading too far forgets too much, never too little. */
 static void touch_arguments(void **arguments, uintptr_t low, size_t largest_bytes) {
-    uintptr_t end = stack_end();
+    uintptr_t end = tide_vc_stack_end();
     uintptr_t list = (uintptr_t)arguments;
     uintptr_t found[MAX_ARGUMENTS];
     size_t n = 0;

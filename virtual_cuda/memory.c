@@ -6,6 +6,7 @@
 #include "common/python_package.h"
 #include "virtual_cuda/blocks.h"
 #include "virtual_cuda/export.h"
+#include "virtual_cuda/launch_log.h"
 #include "virtual_cuda/machine.h"
 #include "virtual_cuda/order.h"
 #include "virtual_cuda/pools.h"
@@ -45,14 +46,18 @@ TIDE_VC_EXPORT int cudaMalloc(void **ret_address, size_t n_bytes) {
 }
 
 /* It waits for the device, which pools do not count as waiting. */
-static void wait_for_device(void) {
+static void wait_for_device(uint64_t address) {
     if (tide_vc_is_late()) {
         tide_vc_wait_device(tide_vc_device());
+    } else if (address != 0) {
+        tide_vc_launch_end_on(tide_vc_launch_begin(),
+                              &(tide_run_launch){.kind = TIDE_RUN_WAIT_DEVICE}, tide_vc_device(),
+                              NULL);
     }
 }
 
 TIDE_VC_EXPORT int cudaFree(void *address) {
-    wait_for_device();
+    wait_for_device((uint64_t)(uintptr_t)address);
     return release(address);
 }
 
@@ -94,7 +99,7 @@ TIDE_VC_EXPORT int cuMemAlloc_v2(uint64_t *ret_address, size_t n_bytes) {
 }
 
 TIDE_VC_EXPORT int cuMemFree_v2(uint64_t address) {
-    wait_for_device();
+    wait_for_device(address);
     int status = tide_vc_block_release(address);
     return status == TIDE_VC_INVALID_VALUE ? tide_vc_pool_free(address, NULL) : status;
 }

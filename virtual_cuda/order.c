@@ -8,6 +8,7 @@
 #include "common/setting.h"
 #include "virtual_cuda/fork.h"
 #include "virtual_cuda/inexact.h"
+#include "virtual_cuda/launch_log.h"
 #include "virtual_cuda/machine.h"
 #include "virtual_cuda/pools.h"
 
@@ -260,6 +261,7 @@ void tide_vc_wait_timeline(tide_vc_timeline *timeline) {
 }
 
 void tide_vc_wait_device(int device) {
+    tide_vc_entry entry = tide_vc_launch_begin();
     if (tide_vc_is_late()) {
         enter();
         for (tide_vc_timeline *of = all; of != NULL; of = of->next) {
@@ -271,4 +273,5 @@ void tide_vc_wait_device(int device) {
         leave();
     }
     tide_vc_pools_waited();
+    tide_vc_launch_end_on(entry, &(tide_run_launch){.kind = TIDE_RUN_WAIT_DEVICE}, device, NULL);
 }

@@ -8,6 +8,7 @@
 
 #include "virtual_cuda/account.h"
 #include "virtual_cuda/export.h"
+#include "virtual_cuda/launch_log.h"
 #include "virtual_cuda/machine.h"
 #include "virtual_cuda/status.h"
 
@@ -82,9 +83,11 @@ static int check(void *stream) {
 }
 
 TIDE_VC_EXPORT int cudaStreamSynchronize(void *stream) {
+    tide_vc_entry entry = tide_vc_launch_begin();
     int status = check(stream);
     if (status == TIDE_VC_OK) {
         tide_vc_wait_timeline(tide_vc_stream_timeline(stream));
+        tide_vc_launch_end(entry, &(tide_run_launch){.kind = TIDE_RUN_WAIT_STREAM}, stream, NULL);
     }
     return status;
 }

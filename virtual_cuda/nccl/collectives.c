@@ -6,6 +6,7 @@
 
 #include "virtual_cuda/export.h"
 #include "virtual_cuda/known.h"
+#include "virtual_cuda/launch_log.h"
 #include "virtual_cuda/nccl/communicator.h"
 #include "virtual_cuda/nccl/ledger.h"
 #include "virtual_cuda/nccl/reduce.h"
@@ -213,7 +214,21 @@ static void promise(const call *of, communicator *comm, uint64_t number, unsigne
     tide_vc_promise_drop(made_promise);
 }
 
+/* `peer`: the root, or who sends or receives. */
+static void log_exchange(tide_vc_entry entry, const communicator *comm, tide_run_exchange pattern,
+                         size_t n_bytes, int peer, void *stream) {
+    tide_run_launch row = {.kind = TIDE_RUN_COLLECTIVE,
+                           .family = (uint8_t)pattern,
+                           .bytes = n_bytes,
+                           .elements = comm->key,
+                           .m = (uint32_t)comm->rank,
+                           .n = (uint32_t)peer,
+                           .count = (uint32_t)comm->n_ranks};
+    tide_vc_launch_end(entry, &row, stream, NULL);
+}
+
 static int run(const call *of, communicator *comm, void *stream) {
+    tide_vc_entry entry = tide_vc_launch_begin();
     if (comm == NULL || tide_vc_nccl_type_bytes(of->type) == 0 || of->root < 0 ||
         of->root >= comm->n_ranks) {
         return INVALID_ARGUMENT;
@@ -234,6 +249,8 @@ static int run(const call *of, communicator *comm, void *stream) {
     } else {
         promise(of, comm, number, own);
     }
+    log_exchange(entry, comm, of->pattern, larger(given_bytes(of, comm), result_bytes(of, comm)),
+                 of->root, stream);
     return OK;
 }
 
@@ -341,6 +358,7 @@ int ncclSend(const void *from, size_t n, int type, int peer, communicator *comm,
     if (comm == NULL || peer < 0 || peer >= comm->n_ranks || tide_vc_nccl_type_bytes(type) == 0) {
         return INVALID_ARGUMENT;
     }
+    tide_vc_entry entry = tide_vc_launch_begin();
     size_t n_bytes = n * tide_vc_nccl_type_bytes(type);
     bool is_captured = tide_vc_stream_of(stream)->capture != NULL;
     unsigned char *bytes = is_captured ? NULL : known_bytes(from, n_bytes);
@@ -349,6 +367,7 @@ int ncclSend(const void *from, size_t n, int type, int peer, communicator *comm,
     tide_vc_send(comm, peer, bytes, n_bytes);
     tide_vc_ledger_count(comm, TIDE_RUN_SEND, n_bytes);
     free(bytes);
+    log_exchange(entry, comm, TIDE_RUN_SEND, n_bytes, peer, stream);
     return OK;
 }
 
@@ -356,7 +375,9 @@ int ncclRecv(void *to, size_t n, int type, int peer, communicator *comm, void *s
     if (comm == NULL || peer < 0 || peer >= comm->n_ranks || tide_vc_nccl_type_bytes(type) == 0) {
         return INVALID_ARGUMENT;
     }
+    tide_vc_entry entry = tide_vc_launch_begin();
     size_t n_bytes = n * tide_vc_nccl_type_bytes(type);
+    log_exchange(entry, comm, TIDE_RUN_RECEIVE, n_bytes, peer, stream);
     uint64_t number = tide_vc_expect(comm, peer);
     tide_vc_ledger_count(comm, TIDE_RUN_RECEIVE, n_bytes);
     bool is_small =

@@ -1,0 +1,48 @@
+/* symbol_internal.h - a kernel's name as a person reads it, and the types in it.
+ *
+ * The C++ library of the program takes names apart; a program without one has no kernels of C++.
+ */
+#ifndef TIDE_VIRTUAL_CUDA_WORK_SYMBOL_INTERNAL_H
+#define TIDE_VIRTUAL_CUDA_WORK_SYMBOL_INTERNAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* The demangled name, which the caller releases with free(). NULL: it is no name of C++, or there is
+ * no C++ library. */
+char *tide_vc_symbol(const char *name);
+
+/* A part of a symbol; it is not ended by a 0. NULL: none. */
+typedef struct tide_vc_text {
+    const char *at;
+    size_t n;
+} tide_vc_text;
+
+/* Argument i of the first template of that name: of "f<4, g<int>, h>", i = 1 is "g<int>". */
+tide_vc_text tide_vc_symbol_argument(tide_vc_text symbol, const char *template_name, size_t i);
+
+/* Part i of a list "int, g<int, long>, float". */
+tide_vc_text tide_vc_symbol_part(tide_vc_text list, size_t i);
+
+bool tide_vc_text_has(tide_vc_text text, const char *part);
+bool tide_vc_text_begins(tide_vc_text text, const char *part);
+
+/* The bytes of a value of that type, as PyTorch's tensors have them; 0: another type. */
+uint32_t tide_vc_type_bytes(tide_vc_text type);
+
+/* The number that the text begins with; 0: none. */
+uint32_t tide_vc_text_number(tide_vc_text text);
+
+/* What a function that is applied to elements takes and gives. */
+enum { TIDE_VC_MOST_OPERANDS = 8 };
+typedef struct tide_vc_signature {
+    uint32_t n_inputs, input_bytes[TIDE_VC_MOST_OPERANDS]; /* 0 bytes: not known */
+    uint32_t output_bytes;                                 /* 0: not known */
+} tide_vc_signature;
+
+/* Of a functor or a lambda of PyTorch. n_inputs: of the kernel, where it is known; else 0, and as
+ * many as the text says. */
+tide_vc_signature tide_vc_signature_of(tide_vc_text functor, uint32_t n_inputs);
+
+#endif
