@@ -130,7 +130,9 @@ static const char *type_name(tide_run_type type) {
                                                         [TIDE_RUN_FP8] = "fp8",
                                                         [TIDE_RUN_INT8] = "int8",
                                                         [TIDE_RUN_COMPLEX64] = "complex64",
-                                                        [TIDE_RUN_COMPLEX128] = "complex128"};
+                                                        [TIDE_RUN_COMPLEX128] = "complex128",
+                                                        [TIDE_RUN_INT32] = "int32",
+                                                        [TIDE_RUN_FP4] = "fp4"};
     return (size_t)type < TIDE_RUN_N_TYPES ? NAMES[type] : "?";
 }
 

@@ -108,7 +108,11 @@ static tide_status read_file(reader *from, tide_error *error) {
                          "%s: this is no launch log; `tidemark run --launch-log FILE` writes one",
                          from->path);
     }
-    memcpy(from->log->card, header.card, sizeof(header.card));
+    static const char VIRTUAL[] = "virtual:"; /* what is behind it names the card */
+    const char *name = strncmp(header.card, VIRTUAL, sizeof(VIRTUAL) - 1) == 0
+                           ? header.card + sizeof(VIRTUAL) - 1
+                           : header.card;
+    memcpy(from->log->card, name, strlen(name) + 1);
     return read_rows(from, error);
 }
 

@@ -16,9 +16,10 @@ const char *tide_time_bound_name(tide_time_bound bound) {
 
 double tide_time_type_bytes(tide_run_type type) {
     static const double BYTES[TIDE_RUN_N_TYPES] = {
-        [TIDE_RUN_FP32] = 4, [TIDE_RUN_TF32] = 4,      [TIDE_RUN_BF16] = 2,
-        [TIDE_RUN_FP16] = 2, [TIDE_RUN_FP64] = 8,      [TIDE_RUN_FP8] = 1,
-        [TIDE_RUN_INT8] = 1, [TIDE_RUN_COMPLEX64] = 8, [TIDE_RUN_COMPLEX128] = 16};
+        [TIDE_RUN_FP32] = 4,  [TIDE_RUN_TF32] = 4,      [TIDE_RUN_BF16] = 2,
+        [TIDE_RUN_FP16] = 2,  [TIDE_RUN_FP64] = 8,      [TIDE_RUN_FP8] = 1,
+        [TIDE_RUN_INT8] = 1,  [TIDE_RUN_COMPLEX64] = 8, [TIDE_RUN_COMPLEX128] = 16,
+        [TIDE_RUN_INT32] = 4, [TIDE_RUN_FP4] = 0.5};
     return (size_t)type < TIDE_RUN_N_TYPES ? BYTES[type] : 0.0;
 }
 
@@ -42,8 +43,8 @@ static const family FAMILIES[TIDE_RUN_N_FAMILIES] = {
     [TIDE_RUN_NORM] = {"norm", SHARE(reduction_share), false, TIDE_TIME_UNCOMPARED},
     [TIDE_RUN_LOSS] = {"loss", SHARE(reduction_share), false, TIDE_TIME_UNCOMPARED},
     [TIDE_RUN_DROPOUT] = {"dropout", SHARE(casting_share), false, TIDE_TIME_UNCOMPARED},
-    [TIDE_RUN_GATHER] = {"gather", SHARE(strided_share), true, TIDE_TIME_UNCOMPARED},
-    [TIDE_RUN_SCATTER] = {"scatter", SHARE(strided_share), true, TIDE_TIME_UNCOMPARED},
+    [TIDE_RUN_GATHER_ROWS] = {"gather", SHARE(strided_share), true, TIDE_TIME_UNCOMPARED},
+    [TIDE_RUN_SCATTER_ROWS] = {"scatter", SHARE(strided_share), true, TIDE_TIME_UNCOMPARED},
     [TIDE_RUN_MULTI_TENSOR] = {"multi-tensor", SHARE(vectorised_share), false,
                                TIDE_TIME_UNCOMPARED},
     [TIDE_RUN_SORT] = {"sort", SHARE(strided_share), false, TIDE_TIME_UNCOMPARED},
