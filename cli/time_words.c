@@ -63,7 +63,7 @@ void tide_time_words_phases(const tide_time_forecast *of, char ret_words[TIDE_TI
     char one[MS_BYTES];
     tide_text to = tide_text_in(ret_words, TIDE_TIME_WORDS);
     for (size_t i = 0; i < TIDE_TIME_N_PHASES && !of->is_lower_bound; i++) {
-        if (of->phase_us[i] >= 0.0) {
+        if (of->phase_us[i] > 0.0) {
             tide_text_add_item(&to, ", ", "%s %s ms", tide_time_phase_name((tide_time_phase)i),
                                as_ms(of->phase_us[i], one));
         }

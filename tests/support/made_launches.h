@@ -1,0 +1,46 @@
+/* made_launches.h - launch logs made row by row, for tests of step_time/. Where something fails the
+ * test does.
+ */
+#ifndef TIDE_TESTS_SUPPORT_MADE_LAUNCHES_H
+#define TIDE_TESTS_SUPPORT_MADE_LAUNCHES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/run_launches.h"
+#include "step_time/log.h"
+
+enum { MADE_ROWS = 256 };
+
+/* A log while it is made: the file's bytes, row by row. */
+typedef struct made_launches {
+    tide_run_launches_header header;
+    tide_run_launch rows[MADE_ROWS]; /* those of texts included */
+    size_t n_rows;
+    uint32_t n_texts;
+    int64_t host_ns; /* of the next row */
+} made_launches;
+
+void made_launches_begin(made_launches *to, const char *card);
+
+/* Adds the row at the clock's time, and moves the clock on by so many microseconds. */
+void made_launches_add(made_launches *to, tide_run_launch row, int64_t us);
+
+/* The number of a new text. */
+uint32_t made_launches_text(made_launches *to, const char *text);
+/* A mark; the clock does not move. */
+void made_launches_mark(made_launches *to, const char *name);
+
+/* Rows of these kinds, on the null stream, without a name. */
+tide_run_launch made_kernel(tide_run_family family, uint64_t n_bytes);
+tide_run_launch made_product(tide_run_type type, uint32_t m, uint32_t n, uint32_t k);
+
+/* Writes the bytes to a file of its own and reads it back; the file is removed. */
+tide_status made_launches_read(const made_launches *from, tide_launch_log *ret_log,
+                               tide_error *error);
+/* The same of a file that ends after so many bytes. */
+tide_status made_launches_read_cut(const made_launches *from, size_t n_bytes,
+                                   tide_launch_log *ret_log, tide_error *error);
+size_t made_launches_bytes(const made_launches *from);
+
+#endif

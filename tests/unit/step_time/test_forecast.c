@@ -1,0 +1,159 @@
+/* test_forecast.c - the answer: its step, its range, what binds it, and what is guessed of it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "step_time/forecast.h"
+#include "support/made_launches.h"
+
+/* A kernel of n bytes takes n microseconds. */
+static const tide_time_constants CONSTANTS = {.vectorised_share = 1.0,
+                                              .strided_share = 1.0,
+                                              .reduction_share = 1.0,
+                                              .cache_factor = 1.0,
+                                              .host_factor = 0.5};
+static const tide_stated_peak PEAK = {"made", 1e8, 1e8, 1e8, "made"};
+static const tide_time_card CARD = {.peak = &PEAK, .bandwidth = 1e6, .n_multiprocessors = 1.0};
+
+static made_launches made;
+static tide_launch_log read_log;
+static tide_time_ranges ranges;
+static tide_time_model model;
+static tide_time_forecast forecast;
+
+/* A step of one kernel, after so many microseconds of the host. */
+static void add_step(tide_run_launch kernel, int64_t host_us) {
+    made_launches_mark(&made, "step begins");
+    made.host_ns += 1000 * host_us;
+    made_launches_add(&made, kernel, 0);
+    made_launches_mark(&made, "backward begins");
+    made_launches_mark(&made, "backward ends");
+    made_launches_mark(&made, "optimizer begins");
+    made_launches_mark(&made, "step ends");
+}
+
+static tide_status make(double host_factor, tide_error *error) {
+    assert_int_equal(made_launches_read(&made, &read_log, NULL), TIDE_OK);
+    assert_int_equal(tide_time_ranges_init(&read_log, &ranges), TIDE_OK);
+    assert_int_equal(tide_time_model_init(&read_log, &CONSTANTS, &CARD, &model), TIDE_OK);
+    return tide_time_forecast_init(&model, &ranges, host_factor, &forecast, error);
+}
+
+static int begin(void **state) {
+    (void)state;
+    made_launches_begin(&made, "h100-80");
+    return 0;
+}
+
+static int end(void **state) {
+    (void)state;
+    tide_time_forecast_fini(&forecast);
+    tide_time_model_fini(&model);
+    tide_time_ranges_fini(&ranges);
+    tide_launch_log_fini(&read_log);
+    return 0;
+}
+
+static void the_quiet_step_behind_the_first_counts(void **state) {
+    (void)state;
+    static const int64_t HOST_US[] = {9000, 800, 300, 500, 400, 700};
+    for (size_t i = 0; i < sizeof(HOST_US) / sizeof(HOST_US[0]); i++) {
+        add_step(made_kernel(TIDE_RUN_VECTORISED, 10), HOST_US[i]);
+    }
+    assert_int_equal(make(0.0, NULL), TIDE_OK);
+    assert_int_equal(forecast.n_steps, 6);
+    assert_int_equal(forecast.step, 4); /* 400 us: the second smallest of five */
+    assert_float_equal(forecast.likely.total_us, 210.0, 1e-9);
+    assert_float_equal(forecast.likely.host_us, 200.0, 1e-9);
+    assert_int_equal(forecast.limit, TIDE_TIME_HOST_BOUND);
+    assert_float_equal(forecast.low.total_us, (float)(400 * 0.19 + 9.2), 1e-4);
+    assert_float_equal(forecast.high.total_us, (float)(400 * 0.99 + 11.5), 1e-4);
+    assert_float_equal(forecast.phase_us[TIDE_TIME_FORWARD], 210.0, 1e-9);
+    assert_float_equal(forecast.phase_us[TIDE_TIME_BETWEEN], 0.0, 1e-9);
+}
+
+static void a_measured_host_narrows_the_range(void **state) {
+    (void)state;
+    add_step(made_kernel(TIDE_RUN_VECTORISED, 1000), 100);
+    assert_int_equal(make(2.0, NULL), TIDE_OK);
+    assert_true(forecast.is_calibrated);
+    assert_int_equal(forecast.limit, TIDE_TIME_GPU_BOUND);
+    assert_float_equal(forecast.likely.total_us, 1200.0, 1e-9);
+    assert_float_equal(forecast.low.total_us, 175.0 + 920.0, 1e-9);
+    assert_float_equal(forecast.high.total_us, 225.0 + 1150.0, 1e-9);
+}
+
+static void kernels_that_were_never_compared_widen_it(void **state) {
+    (void)state;
+    add_step(made_kernel(TIDE_RUN_SOFTMAX, 1000), 0);
+    assert_int_equal(make(0.0, NULL), TIDE_OK);
+    assert_false(forecast.is_lower_bound);
+    assert_float_equal(forecast.uncompared_share, 1.0, 1e-9);
+    assert_float_equal(forecast.low.total_us, 500.0, 1e-9);
+    assert_float_equal(forecast.high.total_us, 2000.0, 1e-9);
+}
+
+/* Of twenty launches one may be guessed, and of the time a twentieth. */
+static void more_than_five_percent_guessed_is_a_lower_bound(void **state) {
+    (void)state;
+    made_launches_mark(&made, "step begins");
+    for (size_t i = 0; i < 19; i++) {
+        made_launches_add(&made, made_kernel(TIDE_RUN_VECTORISED, 100), 0);
+    }
+    made_launches_add(&made, made_kernel(TIDE_RUN_OTHER, 100), 0);
+    made_launches_mark(&made, "step ends");
+    assert_int_equal(make(0.0, NULL), TIDE_OK);
+    assert_float_equal(forecast.guessed_share, 0.05F, 1e-6);
+    assert_int_equal(forecast.n_guessed, 1);
+    assert_false(forecast.is_lower_bound);
+    (void)end(NULL);
+    made_launches_mark(&made, "step begins");
+    made_launches_add(&made, made_kernel(TIDE_RUN_VECTORISED, 100), 0);
+    made_launches_add(&made, made_kernel(TIDE_RUN_OTHER, 100), 0);
+    made_launches_mark(&made, "step ends");
+    assert_int_equal(make(0.0, NULL), TIDE_OK);
+    assert_true(forecast.is_lower_bound);
+}
+
+static void kernels_are_in_order_of_their_time(void **state) {
+    (void)state;
+    made_launches_mark(&made, "step begins");
+    uint32_t name = made_launches_text(&made, "small");
+    tide_run_launch small = made_kernel(TIDE_RUN_VECTORISED, 5);
+    small.name = name;
+    made_launches_add(&made, small, 0);
+    made_launches_add(&made, small, 0);
+    made_launches_add(&made, made_kernel(TIDE_RUN_SOFTMAX, 100), 0);
+    made_launches_mark(&made, "step ends");
+    assert_int_equal(make(0.0, NULL), TIDE_OK);
+    assert_int_equal(forecast.n_kernels, 2);
+    assert_float_equal(forecast.kernels[0].us, 100.0, 1e-9);
+    assert_string_equal(forecast.kernels[1].name, "small");
+    assert_int_equal(forecast.kernels[1].n_launches, 2);
+    assert_float_equal(forecast.kernels[1].us, 10.0, 1e-9);
+}
+
+static void a_program_without_launches_has_no_time(void **state) {
+    (void)state;
+    tide_error error = {""};
+    made_launches_mark(&made, "step begins");
+    assert_int_equal(make(0.0, &error), TIDE_INVALID);
+    assert_non_null(strstr(error.message, "nothing to do"));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(the_quiet_step_behind_the_first_counts, begin, end),
+        cmocka_unit_test_setup_teardown(a_measured_host_narrows_the_range, begin, end),
+        cmocka_unit_test_setup_teardown(kernels_that_were_never_compared_widen_it, begin, end),
+        cmocka_unit_test_setup_teardown(more_than_five_percent_guessed_is_a_lower_bound, begin,
+                                        end),
+        cmocka_unit_test_setup_teardown(kernels_are_in_order_of_their_time, begin, end),
+        cmocka_unit_test_setup_teardown(a_program_without_launches_has_no_time, begin, end),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,110 @@
+/* test_log.c - launch logs are read whole, or refused with the row that makes no sense. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "support/made_launches.h"
+
+static made_launches made;
+static tide_launch_log read_log;
+static tide_error error;
+
+static void rows_and_texts_come_back(void **state) {
+    (void)state;
+    char text[200];
+    memset(text, 'k', sizeof(text) - 1);
+    text[sizeof(text) - 1] = '\0';
+    made_launches_begin(&made, "virtual:h100-80");
+    uint32_t first = made_launches_text(&made, "one");
+    uint32_t again = made_launches_text(&made, "one");
+    uint32_t other = made_launches_text(&made, text); /* more than three rows */
+    tide_run_launch row = made_kernel(TIDE_RUN_VECTORISED, 4096);
+    row.name = first;
+    made_launches_add(&made, row, 5);
+    row.name = again;
+    made_launches_add(&made, row, 5);
+    row.name = other;
+    made_launches_add(&made, row, 5);
+    assert_int_equal(made_launches_read(&made, &read_log, &error), TIDE_OK);
+    assert_string_equal(read_log.card, "h100-80");
+    assert_int_equal(read_log.n_rows, 3);
+    assert_string_equal(tide_launch_log_text(&read_log, &read_log.rows[0]), "one");
+    assert_int_equal(read_log.rows[0].name, read_log.rows[1].name);
+    assert_string_equal(tide_launch_log_text(&read_log, &read_log.rows[2]), text);
+    assert_int_equal(read_log.rows[2].bytes, 4096);
+    assert_int_equal(read_log.rows[2].host_ns, 10000);
+    tide_launch_log_fini(&read_log);
+}
+
+static void the_first_unwritten_row_ends_the_log(void **state) {
+    (void)state;
+    made_launches_begin(&made, "a100-40");
+    made_launches_add(&made, made_kernel(TIDE_RUN_VECTORISED, 8), 1);
+    made_launches_add(&made, (tide_run_launch){.kind = TIDE_RUN_LAUNCH_NONE}, 1);
+    made_launches_add(&made, made_kernel(TIDE_RUN_VECTORISED, 8), 1);
+    assert_int_equal(made_launches_read(&made, &read_log, &error), TIDE_OK);
+    assert_int_equal(read_log.n_rows, 1);
+    tide_launch_log_fini(&read_log);
+}
+
+static void refuse(const char *part) {
+    error.message[0] = '\0';
+    assert_int_equal(made_launches_read(&made, &read_log, &error), TIDE_FORMAT);
+    assert_non_null(strstr(error.message, part));
+    tide_launch_log_fini(&read_log);
+}
+
+static void begin_with(tide_run_launch row) {
+    made_launches_begin(&made, "h100-80");
+    made_launches_add(&made, made_kernel(TIDE_RUN_VECTORISED, 8), 1);
+    made_launches_add(&made, row, 1);
+}
+
+static void rows_without_sense_are_refused_by_number(void **state) {
+    (void)state;
+    begin_with((tide_run_launch){.kind = TIDE_RUN_N_LAUNCH_KINDS, .name = UINT32_MAX});
+    refuse("row 2 of the launch log: its kind is not known");
+    begin_with((tide_run_launch){.kind = TIDE_RUN_KERNEL, .name = 0});
+    refuse("names a text that does not come before it");
+    begin_with((tide_run_launch){
+        .kind = TIDE_RUN_KERNEL, .family = TIDE_RUN_N_FAMILIES, .name = UINT32_MAX});
+    refuse("family is not known");
+    begin_with(
+        (tide_run_launch){.kind = TIDE_RUN_FILL, .type = TIDE_RUN_N_TYPES, .name = UINT32_MAX});
+    refuse("type of numbers is not known");
+    begin_with(made_product(TIDE_RUN_FP32, 4, 0, 4));
+    refuse("a dimension of 0");
+    begin_with((tide_run_launch){.kind = TIDE_RUN_TEXT, .bytes = UINT64_C(1) << 40});
+    refuse("more than 65,536 bytes");
+    made_launches_begin(&made, "h100-80");
+    made.header.magic++;
+    refuse("this is no launch log");
+}
+
+/* Whatever a log ends with, it is read up to there or refused. */
+static void a_log_may_end_anywhere(void **state) {
+    (void)state;
+    made_launches_begin(&made, "h100-80");
+    made_launches_mark(&made, "step begins");
+    made_launches_add(&made, made_kernel(TIDE_RUN_VECTORISED, 8), 1);
+    for (size_t n = 0; n <= made_launches_bytes(&made); n++) {
+        tide_status status = made_launches_read_cut(&made, n, &read_log, &error);
+        assert_true(status == TIDE_OK || status == TIDE_FORMAT);
+        assert_true(read_log.n_rows <= 2);
+        tide_launch_log_fini(&read_log);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rows_and_texts_come_back),
+        cmocka_unit_test(the_first_unwritten_row_ends_the_log),
+        cmocka_unit_test(rows_without_sense_are_refused_by_number),
+        cmocka_unit_test(a_log_may_end_anywhere),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

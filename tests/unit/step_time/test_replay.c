@@ -1,0 +1,138 @@
+/* test_replay.c - the clocks of host and streams, worked out by hand. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "step_time/replay.h"
+#include "support/made_launches.h"
+
+/* A kernel of n bytes takes n microseconds, a launch 1 microsecond of the host. */
+static const tide_time_constants CONSTANTS = {
+    .vectorised_share = 1.0, .cache_factor = 1.0, .launch_us = 1.0};
+static const tide_time_card CARD = {.bandwidth = 1e6};
+static const tide_time_factors AS_IT_IS = {1.0, 1.0, 1.0};
+
+static made_launches made;
+static tide_launch_log read_log;
+static tide_time_model model;
+static tide_time_totals totals;
+static tide_time_place places[MADE_ROWS];
+
+static tide_run_launch on(uint64_t stream, tide_run_launch row) {
+    row.stream = stream;
+    return row;
+}
+
+static tide_run_launch kernel(uint64_t us) {
+    return made_kernel(TIDE_RUN_VECTORISED, us);
+}
+
+static tide_run_launch other(tide_run_launch_kind kind, uint64_t event) {
+    return (tide_run_launch){.kind = (uint8_t)kind, .bytes = event, .name = UINT32_MAX};
+}
+
+static void replay(const tide_time_factors *factors) {
+    tide_time_model_fini(&model);
+    tide_launch_log_fini(&read_log);
+    assert_int_equal(made_launches_read(&made, &read_log, NULL), TIDE_OK);
+    assert_int_equal(tide_time_model_init(&read_log, &CONSTANTS, &CARD, &model), TIDE_OK);
+    assert_int_equal(tide_time_replay(&model, factors, 0, read_log.n_rows, places, &totals),
+                     TIDE_OK);
+}
+
+static int end(void **state) {
+    (void)state;
+    tide_time_model_fini(&model);
+    tide_launch_log_fini(&read_log);
+    return 0;
+}
+
+static void expect(double total_us, double busy_us, double host_us) {
+    assert_float_equal(totals.total_us, total_us, 1e-9);
+    assert_float_equal(totals.busy_us, busy_us, 1e-9);
+    assert_float_equal(totals.host_us, host_us, 1e-9);
+}
+
+static void the_card_waits_for_the_host(void **state) {
+    (void)state;
+    made_launches_begin(&made, "h100-80");
+    made_launches_add(&made, kernel(2), 10);
+    made_launches_add(&made, kernel(3), 10);
+    replay(&AS_IT_IS);
+    /* Launched at 1 and at 1 + 10 + 1, done at 15; the host's last row has nothing behind it. */
+    expect(15.0, 5.0, 12.0);
+    assert_float_equal(places[1].begin_us, 12.0, 1e-9);
+    const tide_time_factors half = {0.5, 1.0, 1.0};
+    replay(&half);
+    expect(9.0, 5.0, 6.0);
+    const tide_time_factors slow_card = {1.0, 3.0, 7.0};
+    replay(&slow_card);
+    expect(21.0, 15.0, 12.0);
+}
+
+static void the_host_runs_ahead_of_the_card(void **state) {
+    (void)state;
+    made_launches_begin(&made, "h100-80");
+    made_launches_add(&made, kernel(100), 10);
+    made_launches_add(&made, kernel(100), 10);
+    replay(&AS_IT_IS);
+    expect(201.0, 200.0, 12.0);
+}
+
+static void waiting_is_no_work_of_the_host(void **state) {
+    (void)state;
+    made_launches_begin(&made, "h100-80");
+    made_launches_add(&made, kernel(100), 10);
+    made_launches_add(&made, other(TIDE_RUN_WAIT_STREAM, 0), 10);
+    made_launches_add(&made, kernel(5), 0);
+    replay(&AS_IT_IS);
+    /* The host waits until 101, works 10, launches at 112. */
+    expect(117.0, 105.0, 22.0);
+}
+
+static void streams_overlap_and_events_order_them(void **state) {
+    (void)state;
+    made_launches_begin(&made, "h100-80");
+    made_launches_add(&made, on(1, kernel(50)), 0);
+    made_launches_add(&made, on(1, other(TIDE_RUN_RECORD, 7)), 0);
+    made_launches_add(&made, on(2, kernel(20)), 0);
+    made_launches_add(&made, on(2, other(TIDE_RUN_STREAM_WAIT, 7)), 0);
+    made_launches_add(&made, on(2, kernel(10)), 0);
+    replay(&AS_IT_IS);
+    /* Stream 1: 1 to 51. Stream 2: 2 to 22, then 51 to 61. */
+    expect(61.0, 60.0, 3.0);
+    assert_float_equal(places[2].begin_us, 2.0, 1e-9);
+    assert_float_equal(places[4].begin_us, 51.0, 1e-9);
+}
+
+static void a_captured_kernel_runs_when_its_graph_is_launched(void **state) {
+    (void)state;
+    made_launches_begin(&made, "h100-80");
+    tide_run_launch captured = kernel(30);
+    captured.flags = TIDE_RUN_CAPTURED;
+    captured.graph = 3;
+    tide_run_launch launch = other(TIDE_RUN_GRAPH_LAUNCH, 0);
+    launch.graph = 3;
+    made_launches_add(&made, captured, 0);
+    made_launches_add(&made, captured, 0);
+    made_launches_add(&made, launch, 0);
+    made_launches_add(&made, launch, 0);
+    replay(&AS_IT_IS);
+    /* Two launches of the host, and twice two kernels. */
+    expect(121.0, 120.0, 2.0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(the_card_waits_for_the_host, end),
+        cmocka_unit_test_teardown(the_host_runs_ahead_of_the_card, end),
+        cmocka_unit_test_teardown(waiting_is_no_work_of_the_host, end),
+        cmocka_unit_test_teardown(streams_overlap_and_events_order_them, end),
+        cmocka_unit_test_teardown(a_captured_kernel_runs_when_its_graph_is_launched, end),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
