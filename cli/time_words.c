@@ -17,14 +17,8 @@ static const char *as_ms(double us, char ret[MS_BYTES]) {
     return ret;
 }
 
-const char *tide_time_limit_words(tide_time_limit limit) {
-    return limit == TIDE_TIME_GPU_BOUND    ? "the GPU"
-           : limit == TIDE_TIME_HOST_BOUND ? "the host"
-                                           : "the GPU or the host";
-}
-
 static void add_bound(tide_text *to, const tide_time_forecast *of) {
-    tide_text_add(to, "; bound by %s", tide_time_limit_words(of->limit));
+    tide_text_add(to, "; bound by %s", tide_time_limit_name(of->limit));
     if (of->limit != TIDE_TIME_GPU_BOUND && !of->is_calibrated) {
         tide_text_add(to,
                       ", so that the range is wide: `tidemark bench calibrate` measures a host");
@@ -74,8 +68,8 @@ void tide_time_words_phases(const tide_time_forecast *of, char ret_words[TIDE_TI
 static void add_families(tide_text *to, const tide_time_forecast *of, tide_time_basis basis) {
     bool is_told[TIDE_RUN_N_FAMILIES] = {false};
     bool is_first = true;
-    for (size_t i = 0; i < of->n_kernels; i++) {
-        const tide_time_kernel *kernel = &of->kernels[i];
+    for (size_t i = 0; i < of->kernels.n; i++) {
+        const tide_time_kernel *kernel = &of->kernels.rows[i];
         if (kernel->basis != basis || kernel->kind != TIDE_RUN_KERNEL || is_told[kernel->family]) {
             continue;
         }
@@ -118,49 +112,5 @@ void tide_time_words_host(const tide_time_forecast *of, char ret_words[TIDE_TIME
                       "the host's time is that of this run times %.2f, the middle of published "
                       "hosts; ends of the range are for 0.19 and 0.99",
                       of->host_factor);
-    }
-}
-
-static const char *type_name(tide_run_type type) {
-    static const char *const NAMES[TIDE_RUN_N_TYPES] = {[TIDE_RUN_FP32] = "fp32",
-                                                        [TIDE_RUN_TF32] = "tf32",
-                                                        [TIDE_RUN_BF16] = "bf16",
-                                                        [TIDE_RUN_FP16] = "fp16",
-                                                        [TIDE_RUN_FP64] = "fp64",
-                                                        [TIDE_RUN_FP8] = "fp8",
-                                                        [TIDE_RUN_INT8] = "int8",
-                                                        [TIDE_RUN_COMPLEX64] = "complex64",
-                                                        [TIDE_RUN_COMPLEX128] = "complex128",
-                                                        [TIDE_RUN_INT32] = "int32",
-                                                        [TIDE_RUN_FP4] = "fp4"};
-    return (size_t)type < TIDE_RUN_N_TYPES ? NAMES[type] : "?";
-}
-
-void tide_time_words_kernel(const tide_time_kernel *kernel, char *ret_words, size_t n_room) {
-    switch (kernel->kind) {
-    case TIDE_RUN_PRODUCT:
-        snprintf(ret_words, n_room, "GEMM %s", type_name(kernel->type));
-        return;
-    case TIDE_RUN_ATTENTION:
-        snprintf(ret_words, n_room, "attention %s", type_name(kernel->type));
-        return;
-    case TIDE_RUN_CONVOLUTION:
-        snprintf(ret_words, n_room, "convolution %s", type_name(kernel->type));
-        return;
-    case TIDE_RUN_COPY:
-        snprintf(ret_words, n_room, "%s",
-                 kernel->family == TIDE_RUN_COPY_ON_CARD ? "copy on the card" : "copy");
-        return;
-    case TIDE_RUN_FILL:
-        snprintf(ret_words, n_room, "fill");
-        return;
-    case TIDE_RUN_COLLECTIVE:
-        snprintf(ret_words, n_room, "collective");
-        return;
-    case TIDE_RUN_GRAPH_LAUNCH:
-        snprintf(ret_words, n_room, "CUDA graph");
-        return;
-    default:
-        snprintf(ret_words, n_room, "%s", kernel->name[0] != '\0' ? kernel->name : "?");
     }
 }

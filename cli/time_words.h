@@ -29,12 +29,6 @@ void tide_time_words_basis(const tide_time_forecast *forecast, char ret_words[TI
 /* What the host's time rests on. */
 void tide_time_words_host(const tide_time_forecast *forecast, char ret_words[TIDE_TIME_WORDS]);
 
-/* "the GPU", "the host" or "GPU or host". */
-const char *tide_time_limit_words(tide_time_limit limit);
-
-/* What a row of kernels is called: its name without types and arguments, or "GEMM bf16". */
-void tide_time_words_kernel(const tide_time_kernel *kernel, char *ret_words, size_t n_room);
-
 #ifdef __cplusplus
 }
 #endif

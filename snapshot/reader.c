@@ -167,6 +167,7 @@ static const struct {
     {"peak_range", tide_read_ranges},
     {"log", tide_read_log},
     {"timing", tide_read_timing},
+    {"forecast", tide_read_forecast},
     {"loss", tide_read_loss},
     {"kernels", tide_read_kernels},
     {"summary", tide_read_summary},

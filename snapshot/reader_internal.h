@@ -59,6 +59,7 @@ void tide_read_inexact(tide_reader *reader);
 void tide_read_owners(tide_reader *reader);
 void tide_read_rank(tide_reader *reader);
 void tide_read_ranges(tide_reader *reader);
+void tide_read_forecast(tide_reader *reader);
 void tide_read_pools(tide_reader *reader);
 void tide_read_origin(tide_reader *reader);
 void tide_read_user_path(tide_reader *reader);

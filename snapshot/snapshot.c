@@ -21,6 +21,8 @@ static void init_texts(tide_snapshot *snapshot) {
     snapshot->run.host_os = "";
     snapshot->run.host_cpu = "";
     snapshot->run.host_computed_by = "";
+    snapshot->forecast.card = "";
+    snapshot->forecast.bound = "";
 }
 
 static void init_numbers(tide_snapshot *snapshot) {
@@ -41,6 +43,11 @@ static void init_numbers(tide_snapshot *snapshot) {
     snapshot->timing.flops = -1.0;
     snapshot->timing.stated_peak_flops = -1.0;
     snapshot->timing.recorder_ns_per_event = -1.0;
+    tide_snapshot_forecast *forecast = &snapshot->forecast;
+    forecast->step_ms = forecast->low_ms = forecast->high_ms = -1.0;
+    forecast->gpu_ms = forecast->host_ms = forecast->utilisation = -1.0;
+    forecast->guessed_share = forecast->uncompared_share = forecast->host_factor = -1.0;
+    forecast->n_steps = forecast->step = -1;
 }
 
 tide_status tide_snapshot_create(const tide_hostmem *mem, tide_snapshot **ret_snapshot) {

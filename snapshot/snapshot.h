@@ -174,6 +174,23 @@ typedef struct tide_snapshot_timing {
     size_t n_losses;      /* 0: not computed, or unknown */
 } tide_snapshot_timing;
 
+/* How long a step would take on the card: a model's answer, and no measurement. Where there is one,
+ * the times of scopes, events, phases and kernels in the document are the model's, too. Numbers
+ * that are not known are -1. */
+typedef struct tide_snapshot_forecast {
+    const char *card;        /* "h100-80"; "": there is no forecast */
+    const char *bound;       /* "the GPU", "the host", "the GPU or the host" */
+    double step_ms;          /* the likely time; -1 where only the lower bound is known */
+    double low_ms, high_ms;  /* between which it lies */
+    double gpu_ms, host_ms;  /* of a step: the card has work, the host works */
+    double utilisation;      /* FLOP of products over time and stated rate, 0 to 1 */
+    double guessed_share;    /* of the card's time in kernels that are not known, 0 to 1 */
+    double uncompared_share; /* in kernels that were never compared with a published time */
+    double host_factor;      /* the host's time over that of the machine that ran the program */
+    bool is_calibrated;      /* the factor was measured */
+    int64_t n_steps, step;   /* complete steps; which one the figures are of */
+} tide_snapshot_forecast;
+
 /* Where a document comes from that another program recorded. */
 typedef struct tide_snapshot_origin {
     const char *format;        /* "pytorch"; "" in a recording of our own */
@@ -191,7 +208,7 @@ typedef struct tide_snapshot {
     const char *user_path; /* folder of the program's own code, even within installed packages; ""
                               not given */
     tide_snapshot_run run;
-    const char *clock_source;      /* monotonic, tsc, none */
+    const char *clock_source;      /* monotonic, tsc, none, forecast */
     int64_t device_uncertainty_ns; /* device times of scopes may lie this far from that clock; -1:
                                       unknown, or there are none */
     const tide_snapshot_device *devices;
@@ -214,6 +231,7 @@ typedef struct tide_snapshot {
     const tide_snapshot_range *ranges; /* none for a device whose peak is not known to be an end */
     size_t n_ranges;
     tide_snapshot_timing timing;
+    tide_snapshot_forecast forecast;
     uint64_t n_dropped;         /* events lost because the log was full */
     uint64_t n_scopes_dropped;  /* scopes lost: their table was full, or the log is damaged */
     const char *full_policy;    /* stop, keep-newest; "": unknown, or events were lost otherwise */

@@ -331,6 +331,7 @@ static void write_document(tide_json_writer *json, const tide_snapshot *snapshot
     write_devices(json, snapshot);
     write_allocator(json, snapshot);
     write_timing(json, &snapshot->timing);
+    tide_write_forecast(json, &snapshot->forecast);
     write_losses(json, &snapshot->timing);
     tide_write_summary(json, summary);
     tide_write_tables(json, snapshot, unit_bytes);

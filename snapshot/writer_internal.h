@@ -13,6 +13,7 @@ void tide_write_summary(tide_json_writer *json, const tide_summary *summary);
 /* The keys "owners" and "pools" with their values; nothing where the recording has none. */
 void tide_write_owners(tide_json_writer *json, const tide_snapshot *snapshot);
 void tide_write_ranges(tide_json_writer *json, const tide_snapshot *snapshot);
+void tide_write_forecast(tide_json_writer *json, const tide_snapshot_forecast *forecast);
 void tide_write_pools(tide_json_writer *json, const tide_snapshot *snapshot);
 
 /* The members of the key "rank". */

@@ -2,8 +2,6 @@
 
 #include <math.h>
 
-#include "step_time/forecast_internal.h"
-
 /* With the host's factor from 0.19 to 0.99 and the card's time from 0.92 to 1.15 of the forecast,
  * the range held 99 % of 181 published times on which nothing was fitted. */
 #define LOW_HOST 0.19
@@ -28,6 +26,12 @@ static const tide_time_factors *likely_factors(double host, tide_time_factors *r
 static tide_status replay_range(const tide_time_model *model, const tide_time_range *range,
                                 const tide_time_factors *factors, tide_time_totals *ret) {
     return tide_time_replay(model, factors, range->first, range->last, NULL, ret);
+}
+
+const char *tide_time_limit_name(tide_time_limit limit) {
+    return limit == TIDE_TIME_GPU_BOUND    ? "the GPU"
+           : limit == TIDE_TIME_HOST_BOUND ? "the host"
+                                           : "the GPU or the host";
 }
 
 /* The step at the lower quartile of the times of those behind the first: other work on a machine
@@ -139,12 +143,12 @@ tide_status tide_time_forecast_init(const tide_time_model *model, const tide_tim
                          "the program gave the card nothing to do in a step, so there is no time "
                          "to forecast");
     }
-    return tide_time_forecast_kernels(model, range, ret_forecast);
+    return tide_time_kernels_of(model, range, &ret_forecast->kernels);
 }
 
 void tide_time_forecast_fini(tide_time_forecast *forecast) {
     if (forecast->mem != NULL) {
-        forecast->mem->release(forecast->mem->ctx, forecast->kernels);
+        forecast->mem->release(forecast->mem->ctx, forecast->kernels.rows);
     }
     *forecast = (tide_time_forecast){.mem = NULL};
 }

@@ -2,8 +2,9 @@
  * is known.
  *
  * The figures are of one step of the program: of the complete steps behind the first, the one at
- * the lower quartile of their times, or the only one. Ends of ranges come from factors that held 99 % of
- * published times (docs/virtual-time.md), and are wider where kernels were never compared with any.
+ * the lower quartile of their times, or the only one. Ends of ranges come from factors that held 99
+ * % of published times (docs/virtual-time.md), and are wider where kernels were never compared with
+ * any.
  */
 #ifndef TIDE_STEP_TIME_FORECAST_H
 #define TIDE_STEP_TIME_FORECAST_H
@@ -33,9 +34,16 @@ typedef struct tide_time_kernel {
     tide_run_type type; /* of products */
     uint64_t n_launches;
     double us;             /* all of them together */
+    double min_us, max_us; /* of one launch */
     tide_time_bound bound; /* of the largest part of that time */
     tide_time_basis basis;
 } tide_time_kernel;
+
+/* Kernels by falling time. */
+typedef struct tide_time_kernels {
+    tide_time_kernel *rows; /* owned */
+    size_t n;
+} tide_time_kernels;
 
 typedef struct tide_time_forecast {
     const tide_time_card *card; /* borrowed */
@@ -52,9 +60,8 @@ typedef struct tide_time_forecast {
     double utilisation; /* flops over time and the stated rate of their types, 0 to 1; -1: none */
     uint64_t n_launches, n_guessed, n_uncompared;
     double guessed_share, uncompared_share; /* of the time that all kernels take together */
-    bool is_lower_bound;       /* more than 5 % is guessed: the time is at least low.total_us */
-    tide_time_kernel *kernels; /* owned; by falling time */
-    size_t n_kernels;
+    bool is_lower_bound; /* more than 5 % is guessed: the time is at least low.total_us */
+    tide_time_kernels kernels;
     const tide_hostmem *mem; /* borrowed */
 } tide_time_forecast;
 
@@ -70,6 +77,17 @@ TIDE_NODISCARD tide_status tide_time_forecast_init(const tide_time_model *model,
                                                    tide_time_forecast *ret_forecast,
                                                    tide_error *error);
 void tide_time_forecast_fini(tide_time_forecast *forecast);
+
+/* "the GPU", "the host" or "the GPU or the host". */
+const char *tide_time_limit_name(tide_time_limit limit);
+
+/* kernels.c: the kernels of any range. The caller releases the rows with the log's heap. */
+TIDE_NODISCARD tide_status tide_time_kernels_of(const tide_time_model *model,
+                                                const tide_time_range *range,
+                                                tide_time_kernels *ret_kernels);
+
+/* What a row of kernels is called: the kernel's name, or "GEMM bf16" where the log has none. */
+void tide_time_kernel_name(const tide_time_kernel *kernel, char *ret_name, size_t n_room);
 
 #ifdef __cplusplus
 }

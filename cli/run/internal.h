@@ -103,6 +103,10 @@ TIDE_NODISCARD tide_status tide_run_check_time(const tide_run_command_options *o
 /* The lines of the forecast for the process and card at hand; what is wrong with a log is a line,
  * too. */
 void tide_run_tell_time(const tide_run_answer *of, tide_run_place at);
+/* With --time: the forecast of a process, in its snapshot. A log that cannot be read is told by
+ * tide_run_tell_time, and adds nothing. */
+TIDE_NODISCARD tide_status tide_run_add_time(const tide_run_answer *of, size_t process,
+                                             tide_snapshot *snapshot);
 /* Keeps the launch logs under the name of --launch-log. */
 TIDE_NODISCARD tide_status tide_run_keep_launches(const tide_run_answer *of, tide_error *error);
 

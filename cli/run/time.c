@@ -9,6 +9,7 @@
 #include "cli/time_words.h"
 #include "common/output_file.h"
 #include "launch/names.h"
+#include "launch/time.h"
 
 tide_status tide_run_check_time(const tide_run_command_options *options, const char *cards,
                                 tide_error *error) {
@@ -92,6 +93,23 @@ void tide_run_tell_time(const tide_run_answer *of, tide_run_place at) {
                       error.message[0] != '\0' ? error.message : tide_status_text(status));
     }
     release(&made);
+}
+
+tide_status tide_run_add_time(const tide_run_answer *of, size_t process, tide_snapshot *snapshot) {
+    tide_card card;
+    timed made = {.log = {.mem = NULL}};
+    const tide_left *left = of->processes[process].left;
+    if (!of->options->wants_time || left->launches_path == NULL ||
+        !tide_launch_card(of->config->cards, tide_run_fullest_card(of, process), &card)) {
+        return TIDE_OK;
+    }
+    tide_status status = forecast(of->options, left->launches_path, &card, &made, NULL);
+    bool is_made = status == TIDE_OK;
+    if (is_made) {
+        status = tide_launch_add_time(snapshot, &made.model, &made.ranges, &made.forecast);
+    }
+    release(&made);
+    return is_made || status == TIDE_NO_MEMORY ? status : TIDE_OK;
 }
 
 /* ---- the logs ---- */

@@ -41,7 +41,7 @@ static void add_cards(tide_report *report, const tide_time_forecast *forecasts, 
             table, tide_as_text(of->card->card->name), ms_unless(of, of->likely.total_us),
             tide_as_ms(of->low.total_us * 1e-3), ms_unless(of, of->high.total_us),
             has_ratio ? tide_as_ratio(ratio) : tide_as_none(), ms_unless(of, of->likely.busy_us),
-            ms_unless(of, of->likely.host_us), tide_as_text(tide_time_limit_words(of->limit)),
+            ms_unless(of, of->likely.host_us), tide_as_text(tide_time_limit_name(of->limit)),
             ms_unless(of, of->phase_us[TIDE_TIME_FORWARD]),
             ms_unless(of, of->phase_us[TIDE_TIME_BACKWARD]),
             ms_unless(of, of->phase_us[TIDE_TIME_OPTIMIZER]),
@@ -66,13 +66,13 @@ static void add_kernels(tide_report *report, const tide_time_forecast *of, size_
                  TIDE_TEXT("family", "family"), TIDE_NUMBER("launches", "launches"),
                  TIDE_NUMBER("ms", "time"), TIDE_NUMBER("percent", "share"),
                  TIDE_TEXT("bound", "bound by"), TIDE_TEXT("basis", "how known"));
-    for (size_t i = 0; i < of->n_kernels; i++) {
-        all_us += of->kernels[i].us;
+    for (size_t i = 0; i < of->kernels.n; i++) {
+        all_us += of->kernels.rows[i].us;
     }
-    for (size_t i = 0; i < of->n_kernels && i < n_shown; i++) {
-        const tide_time_kernel *kernel = &of->kernels[i];
+    for (size_t i = 0; i < of->kernels.n && i < n_shown; i++) {
+        const tide_time_kernel *kernel = &of->kernels.rows[i];
         char name[KERNEL_BYTES];
-        tide_time_words_kernel(kernel, name, sizeof(name));
+        tide_time_kernel_name(kernel, name, sizeof(name));
         TIDE_ROW(table, tide_as_text(of->card->card->name), tide_as_text(name),
                  kernel->kind == TIDE_RUN_KERNEL
                      ? tide_as_text(tide_time_family_name((tide_run_family)kernel->family))

@@ -130,11 +130,11 @@ static void kernels_are_in_order_of_their_time(void **state) {
     made_launches_add(&made, made_kernel(TIDE_RUN_SOFTMAX, 100), 0);
     made_launches_mark(&made, "step ends");
     assert_int_equal(make(0.0, NULL), TIDE_OK);
-    assert_int_equal(forecast.n_kernels, 2);
-    assert_float_equal(forecast.kernels[0].us, 100.0, 1e-9);
-    assert_string_equal(forecast.kernels[1].name, "small");
-    assert_int_equal(forecast.kernels[1].n_launches, 2);
-    assert_float_equal(forecast.kernels[1].us, 10.0, 1e-9);
+    assert_int_equal(forecast.kernels.n, 2);
+    assert_float_equal(forecast.kernels.rows[0].us, 100.0, 1e-9);
+    assert_string_equal(forecast.kernels.rows[1].name, "small");
+    assert_int_equal(forecast.kernels.rows[1].n_launches, 2);
+    assert_float_equal(forecast.kernels.rows[1].us, 10.0, 1e-9);
 }
 
 static void a_program_without_launches_has_no_time(void **state) {
