@@ -177,7 +177,6 @@ static tide_status convert_clock(builder *of) {
     snapshot->events = events;
     snapshot->scopes = of->scopes;
     snapshot->clock_source = TIDE_CLOCK_FORECAST;
-    snapshot->device_uncertainty_ns = 0;
     return TIDE_OK;
 }
 
@@ -217,18 +216,20 @@ static tide_status set_samples(builder *of) {
     for (size_t i = 0; i < N; i++) {
         bool is_step = PHASES[i] == TIDE_TIME_N_PHASES;
         double *samples = tide_arena_alloc(&snapshot->arena, n, sizeof(*samples));
-        if (samples == NULL) {
+        double *none = tide_arena_alloc(&snapshot->arena, n, sizeof(*none));
+        if (samples == NULL || none == NULL) {
             return TIDE_NO_MEMORY;
         }
         for (size_t k = 0; k < n; k++) {
             samples[k] = -1.0;
+            none[k] = -1.0; /* no host measured this */
         }
         if (is_step || of->forecast->phase_us[PHASES[i]] > 0.0) {
             TIDE_TRY(sample(of, PHASES[i], samples, n));
             rows[n_rows++] =
                 (tide_snapshot_phase){.name = is_step ? "step" : tide_time_phase_name(PHASES[i]),
                                       .n_samples = n,
-                                      .host_ms = samples,
+                                      .host_ms = none,
                                       .device_ms = samples};
         }
     }
@@ -236,7 +237,6 @@ static tide_status set_samples(builder *of) {
     snapshot->timing.n_phases = n_rows;
     snapshot->timing.measured_steps = (int64_t)n;
     snapshot->timing.warmup_steps = (int64_t)(of->ranges->n_steps - n);
-    snapshot->timing.phases_synced = true;
     snapshot->timing.flops = of->forecast->flops;
     return TIDE_OK;
 }

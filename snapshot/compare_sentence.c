@@ -122,12 +122,29 @@ static size_t say_shared_workload(tide_text *to, tide_compare *compare, bool *re
     return n_shared;
 }
 
+/* Forecasts of time come first: their ratio is better known than either of them, because what the
+ * model has wrong it mostly has wrong in both. */
+static void say_forecasts(tide_text *to, const tide_compare *compare) {
+    const tide_snapshot_forecast *base = &compare->runs[0].snapshot->forecast;
+    for (size_t i = 1; i < compare->n_runs; i++) {
+        const tide_snapshot_forecast *other = &compare->runs[i].snapshot->forecast;
+        if (base->step_ms > 0.0 && other->step_ms > 0.0) {
+            tide_text_add(to,
+                          "By the forecast, a step of %s takes %.2f times as long as one of %s "
+                          "(%.1f ms and %.1f ms; the ratio is better known than the times). ",
+                          compare->runs[i].name, other->step_ms / base->step_ms,
+                          compare->runs[0].name, other->step_ms, base->step_ms);
+        }
+    }
+}
+
 const char *tide_compare_sentence(tide_compare *compare) {
     char *sentence = tide_arena_alloc(&compare->arena, TEXT_BYTES, 1);
     if (sentence == NULL) {
         return NULL;
     }
     tide_text to = tide_text_in(sentence, TEXT_BYTES);
+    say_forecasts(&to, compare);
     if (compare->n_runs == 1) {
         say_single(&to, &compare->runs[0]);
     } else if (tide_compare_is_of_ranks(compare)) {

@@ -42,8 +42,33 @@ static void say_losses(const tide_summary_view *of) {
     }
 }
 
+/* What was forecast, with its range and what of it is guessed. */
+static void say_forecast(const tide_summary_view *of) {
+    const tide_snapshot_forecast *forecast = &of->snapshot->forecast;
+    if (forecast->card[0] == '\0') {
+        return;
+    }
+    if (forecast->step_ms < 0.0) {
+        tide_report_say(
+            of->report, "forecast",
+            "forecast for %s: a step takes at least %.1f ms; %.0f %% of the card's time "
+            "is guessed, so that more is not forecast",
+            forecast->card, forecast->low_ms, 100.0 * forecast->guessed_share);
+    } else {
+        tide_report_say(of->report, "forecast",
+                        "forecast for %s: a step takes %.1f to %.1f ms, likely %.1f: GPU busy "
+                        "%.1f, host %.1f; bound by %s; %.1f %% of the card's time is guessed, and "
+                        "%.0f %% is in kernels that were never compared with a published time",
+                        forecast->card, forecast->low_ms, forecast->high_ms, forecast->step_ms,
+                        forecast->gpu_ms, forecast->host_ms, forecast->bound,
+                        100.0 * forecast->guessed_share, 100.0 * forecast->uncompared_share);
+    }
+}
+
 void tide_summary_timing(const tide_summary_view *of) {
     const tide_snapshot_timing *timing = &of->snapshot->timing;
+    const char *what = of->snapshot->forecast.card[0] != '\0' ? "Forecast time" : "Time";
+    say_forecast(of);
     say_losses(of);
     if (!has_times(timing)) {
         tide_report_say(of->report, "timing", "timing: not computed%s",
@@ -54,8 +79,9 @@ void tide_summary_timing(const tide_summary_view *of) {
         return;
     }
     const char *title = tide_report_text(
-        of->report, "Time of %" PRId64 " %s after %" PRId64 " of warm-up", timing->measured_steps,
-        tide_plural((uint64_t)timing->measured_steps, "step", "steps"), timing->warmup_steps);
+        of->report, "%s of %" PRId64 " %s after %" PRId64 " of warm-up", what,
+        timing->measured_steps, tide_plural((uint64_t)timing->measured_steps, "step", "steps"),
+        timing->warmup_steps);
     tide_table *table = tide_report_table(of->report, "timing", title);
     TIDE_COLUMNS(table, TIDE_TEXT("phase", "phase"), TIDE_TEXT("clock", "clock"),
                  TIDE_NUMBER("samples", "steps"), TIDE_NUMBER("mean_ms", "mean"),
