@@ -159,7 +159,7 @@ class Page {
       runs[i].short = before > 0 ? `${short} (${before + 1})` : short;
     });
     this.usual = {
-      axis: runs.some((run) => run.isVirtual || run.snapshot.clockSource === 'none') ? 'event' : 'time',
+      axis: runs.some((run) => !run.hasClock) ? 'event' : 'time',
       colourBy: usualColour(runs),
     };
     this.store.set({ ...initialState(), ...this.usual, runs });

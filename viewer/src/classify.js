@@ -100,11 +100,6 @@ function ageText(isTimed, decade) {
       : `${text(decade - 1)} – ${text(decade)}${unit}`;
 }
 
-/** @param {import('./run.js').Run} run */
-function hasClock(run) {
-  return !run.isVirtual && run.snapshot.clockSource !== 'none';
-}
-
 /**
  * @param {import('./stacking.js').ColourBy} colourBy
  * @param {import('./run.js').Run[]} runs
@@ -165,7 +160,7 @@ export function classifierOf(colourBy, runs) {
       );
     };
   }
-  return colourBy === 'size' ? classifyBySize : classifierByAge(runs.every(hasClock));
+  return colourBy === 'size' ? classifyBySize : classifierByAge(runs.every((run) => run.hasClock));
 }
 
 /** @type {Classifier} */

@@ -224,7 +224,7 @@ function namingStack(snapshot, event) {
  * @returns {string[]}
  */
 export function eventTexts(run, e) {
-  const { snapshot, isVirtual } = run;
+  const { snapshot, hasClock } = run;
   const { events, subjects, strings, devices } = snapshot;
   const action = events.action[e];
   const s = subjectOf(events.act[e]);
@@ -234,7 +234,7 @@ export function eventTexts(run, e) {
   const bytes = (/** @type {number} */ n) => (n >= 0 && n < Number.MAX_SAFE_INTEGER ? formatBytes(n) : '');
   return [
     formatCount(e),
-    isVirtual || snapshot.clockSource === 'none' ? '' : eventTime(events.timeNs[e]),
+    !hasClock ? '' : eventTime(events.timeNs[e]),
     actionText(action),
     action === ACTION.MARK ? '' : bytes(subjects.requestedBytes[s]),
     action === ACTION.MARK

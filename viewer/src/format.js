@@ -24,7 +24,7 @@ import {
   UNKNOWN_ACTION,
 } from './format_names.js';
 import { readStart } from './format_start.js';
-import { readKernels, readTiming } from './format_timing.js';
+import { readForecast, readKernels, readTiming } from './format_timing.js';
 import {
   isObject,
   list,
@@ -109,6 +109,17 @@ const MOST_INEXACT = 1024;
  *   without recording
  * @property {number[]} losses of every step, warm-up first; empty: unknown
  *
+ * @typedef {object} Forecast how long a step would take on the card, by a model; -1: not known
+ * @property {string} card
+ * @property {string} bound "the GPU", "the host", "the GPU or the host"
+ * @property {number} stepMs the likely time; -1: only the lower bound is known
+ * @property {number} lowMs between this
+ * @property {number} highMs and this
+ * @property {number} gpuMs
+ * @property {number} hostMs
+ * @property {number} guessedShare of the card's time, 0 to 1
+ * @property {number} uncomparedShare
+ *
  * @typedef {object} Inexact a function of a simulated device whose effect on memory is not known
  * @property {string} call
  * @property {string} what
@@ -149,6 +160,7 @@ const MOST_INEXACT = 1024;
  * @property {import('./owners.js').Owners} owners whose memory it is that the driver gave out
  * @property {string[]} pools private pools, as in `start.poolId`
  * @property {Timing} timing
+ * @property {Forecast | null} forecast null: times, if any, were measured
  * @property {Kernel[]} kernels
  * @property {string} fullPolicy the policy for a full event log: "stop", "keep-newest" or ""
  * @property {number} nDropped
@@ -440,6 +452,7 @@ export function readSnapshot(doc) {
     owners: readOwners(doc),
     pools,
     timing: readTiming(doc),
+    forecast: readForecast(doc),
     kernels: readKernels(doc, strings),
     fullPolicy: textOr(log.full_policy, ''),
     nDropped: Math.max(0, numberOr(log.dropped_events, 0)),

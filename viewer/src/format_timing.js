@@ -83,3 +83,25 @@ export function readKernels(doc, strings) {
     maxNs: maxNs[i],
   }));
 }
+
+/**
+ * @param {any} doc
+ * @returns {import('./format.js').Forecast | null}
+ */
+export function readForecast(doc) {
+  const forecast = section(doc, 'forecast');
+  const card = textOr(forecast.card, '');
+  return card === ''
+    ? null
+    : {
+        card,
+        bound: textOr(forecast.bound, '?'),
+        stepMs: numberOr(forecast.step_ms, -1),
+        lowMs: numberOr(forecast.low_ms, -1),
+        highMs: numberOr(forecast.high_ms, -1),
+        gpuMs: numberOr(forecast.gpu_ms, -1),
+        hostMs: numberOr(forecast.host_ms, -1),
+        guessedShare: numberOr(forecast.guessed_share, -1),
+        uncomparedShare: numberOr(forecast.uncompared_share, -1),
+      };
+}

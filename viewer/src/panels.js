@@ -28,7 +28,7 @@ function lifetimeText(run, block) {
   const from = born < 0 ? 'before the first event' : `event ${formatCount(born)}`;
   const to = never ? 'the end' : `event ${formatCount(died)}`;
   const ns = born < 0 || never ? null : events.timeNs[died] - events.timeNs[born];
-  return `${from} to ${to}${ns !== null && !run.isVirtual ? ` (${formatDuration(ns)})` : ''}`;
+  return `${from} to ${to}${ns !== null && run.hasClock ? ` (${formatDuration(ns)})` : ''}`;
 }
 
 /**
@@ -89,7 +89,7 @@ export function scopeFacts(run, scope) {
   const first = extents.first[scope];
   const parts = first < 0 ? ['no events'] : [formatPlural(extents.last[scope] - first + 1, 'event')];
   if (ns === NO_INTERVAL) parts.unshift('known only at its allocations');
-  else if (!run.isVirtual) parts.unshift(ns < 0 ? 'still open' : formatDuration(ns));
+  else if (run.hasClock) parts.unshift(ns < 0 ? 'still open' : formatDuration(ns));
   const { thread } = snapshot.scopes;
   if (thread.some((each) => each !== thread[0])) parts.push(`on ${threadName(snapshot, thread[scope])}`);
   return [

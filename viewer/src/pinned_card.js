@@ -64,7 +64,7 @@ function factsOf(run, block) {
   const [born, died] = endpointsOf(run, block);
   const pool = poolText(snapshot.pools, blocks.pool?.[block] ?? 0);
   const ns =
-    born.event >= 0 && died.event >= 0 && !run.isVirtual
+    born.event >= 0 && died.event >= 0 && run.hasClock
       ? snapshot.events.timeNs[died.event] - snapshot.events.timeNs[born.event]
       : -1;
   return [

@@ -46,6 +46,7 @@ const MOST_TOLD = 5; // inexact functions in a sentence
  * @property {number} capacityBytes the lowest of them; -1: none
  * @property {PhaseTiming[]} timing empty: nothing was computed
  * @property {boolean} isVirtual nothing was computed
+ * @property {boolean} hasClock times of events mean something: they were measured, or forecast
  * @property {string[]} warnings
  * @property {Run} [blocksRun] the run whose segments this one shows as its blocks; absent: it shows blocks
  *
@@ -262,6 +263,15 @@ function isSimulated({ devices }, device) {
 }
 
 /**
+ * A simulated device has no clock of its own, but it may have that of a forecast.
+ * @param {import('./format.js').Snapshot} snapshot
+ * @param {boolean} isVirtual
+ */
+function hasClock({ clockSource }, isVirtual) {
+  return clockSource === 'forecast' || (!isVirtual && clockSource !== 'none');
+}
+
+/**
  * The end of the last event or scope.
  * @param {import('./format.js').Snapshot} snapshot
  */
@@ -345,6 +355,7 @@ export function makeRun(snapshot, label, chosen, derived = deriveRun(snapshot, c
     capacityBytes: limits[0]?.bytes ?? -1,
     timing: buildTiming(snapshot, device),
     isVirtual: isSimulated(snapshot, device),
+    hasClock: hasClock(snapshot, isSimulated(snapshot, device)),
     warnings: buildWarnings(snapshot, derived, device),
   };
 }

@@ -196,6 +196,27 @@ export function recorderText({ nEvents, nsPerEvent, eventShare, nPairs, pairShar
 }
 
 /**
+ * A forecast of time in words, with its range and what of it is guessed.
+ * @param {import('./format.js').Forecast} forecast
+ */
+export function forecastText({
+  card,
+  bound,
+  stepMs,
+  lowMs,
+  highMs,
+  gpuMs,
+  hostMs,
+  guessedShare,
+  uncomparedShare,
+}) {
+  const ms = (/** @type {number} */ x) => `${x.toPrecision(3)} ms`;
+  return stepMs < 0
+    ? `Forecast for ${card}: a step takes at least ${ms(lowMs)}. ${percentText(guessedShare)} of the card's time is guessed, so that more is not forecast.`
+    : `Forecast for ${card}, by a model: a step takes ${ms(lowMs)} to ${ms(highMs)}, likely ${ms(stepMs)}. The GPU is busy for ${ms(gpuMs)}, the host for ${ms(hostMs)}; bound by ${bound}. ${percentText(guessedShare)} of the card's time is guessed, ${percentText(uncomparedShare)} is in kernels that were never compared with a published time.`;
+}
+
+/**
  * Kernels by name, over all places.
  * @param {import('./format.js').Kernel[]} kernels
  * @returns {KernelSum[]}

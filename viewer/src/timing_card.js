@@ -2,7 +2,7 @@
  * kernels. Pointing at a phase highlights it in the timelines, and vice versa.
  */
 import { byId, card, element, pushButton } from './dom.js';
-import { lossesText, recorderText, timingFacts } from './timing.js';
+import { forecastText, lossesText, recorderText, timingFacts } from './timing.js';
 import { formatCount, formatDuration, formatMeanStd, formatMs, formatShare } from './text.js';
 
 const LISTED_KERNELS = 8;
@@ -168,6 +168,7 @@ function kernelTable(kernels) {
  */
 function noTimesText(run) {
   if (run === undefined || run.timing.length > 0) return '';
+  if (run.snapshot.forecast !== null) return forecastText(run.snapshot.forecast);
   return run.isVirtual
     ? 'No times of steps: a virtual device computes nothing.'
     : 'No times of steps: the file holds no measured steps.';
@@ -182,9 +183,12 @@ function cardOf(store, run) {
   const longest = Math.max(...timing.map(({ statistics: { max, mean, std } }) => Math.max(max, mean + std)));
   const facts = timingFacts(run);
   const n = timing[0].statistics.samples.length;
-  const note = `mean ${n === 1 ? 'of 1 step' : `± sample standard deviation of ${n} steps`} after ${Math.max(0, snapshot.timing.warmupSteps)} of warm-up, ${timing[0].clock} clock; one dot per step`;
+  const { forecast } = snapshot;
+  const clock = forecast !== null ? "the forecast's" : timing[0].clock;
+  const note = `mean ${n === 1 ? 'of 1 step' : `± sample standard deviation of ${n} steps`} after ${Math.max(0, snapshot.timing.warmupSteps)} of warm-up, ${clock} clock; one dot per step`;
   return card(
-    'Time per step',
+    forecast !== null ? 'Forecast time per step' : 'Time per step',
+    forecast !== null ? element('p', { class: 'small' }, forecastText(forecast)) : null,
     ...timing.map((phase) => phaseRow(store, phase, longest)),
     element('p', { class: 'muted small' }, note),
     ...rateFacts(facts, lossesText(snapshot.timing)),
