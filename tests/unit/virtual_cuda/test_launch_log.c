@@ -54,7 +54,7 @@ void **__cudaRegisterFatBinary(const void *wrapper);
 void __cudaRegisterFunction(void **handle, const char *host, char *device, const char *name);
 void tidemark_launches_mark(const char *mark);
 
-enum { MAX_ROWS = 64, TEXT_BYTES = 256 };
+enum { MAX_ROWS = 64, MAX_TEXTS = 256, TEXT_BYTES = 256 };
 
 /* A log, read. */
 typedef struct read_log {
@@ -88,7 +88,7 @@ static void copy_text(char *to, const tide_run_launch *text) {
 /* Reads a process' log into `found`. */
 static void read_launches(pid_t process) {
     static tide_run_launch file[1 << 20];
-    static char texts[MAX_ROWS][TEXT_BYTES];
+    static char texts[MAX_TEXTS][TEXT_BYTES];
     size_t n_texts = 0;
     FILE *of = fopen(path_of(process), "rb");
     assert_non_null(of);
@@ -102,7 +102,7 @@ static void read_launches(pid_t process) {
     assert_int_equal(found.header.row_bytes, sizeof(tide_run_launch));
     for (size_t i = 1; i < n && file[i].kind != TIDE_RUN_LAUNCH_NONE; i++) {
         if (file[i].kind == TIDE_RUN_TEXT) {
-            assert_true(n_texts < MAX_ROWS);
+            assert_true(n_texts < MAX_TEXTS);
             copy_text(texts[n_texts++], &file[i]);
             i += (file[i].bytes + sizeof(*file) - 1) / sizeof(*file);
         } else if (found.n_all++ < MAX_ROWS) {
@@ -249,18 +249,17 @@ static void test_kernels_of_the_driver_have_names(void **state) {
     assert_int_equal(found.rows[0].elements, 1280);
 }
 
-/* More rows than a piece of the file holds, and long texts between them. */
-enum { MANY = 40000 };
+/* More rows than a piece of the file holds, and texts so long that some lie where a piece ends. */
+enum { MANY = 40000, N_TEXTS = 200, LONG = 20000 };
 
 static void many_launches(void) {
-    static char names[50][1000];
+    static char names[N_TEXTS][LONG];
     for (int i = 0; i < MANY; i++) {
-        if (i % (MANY / 50) == 0) {
-            char *name = names[i / (MANY / 50)];
-            memset(name, 'a' + i / (MANY / 50) % 26, sizeof(names[0]) - 1);
-            __cudaRegisterFunction(__cudaRegisterFatBinary((const void *[]){NULL, NULL}), name, NULL,
-                                   name);
-            (void)cudaLaunchKernel(name, (extent){1, 1, 1}, (extent){1, 1, 1}, NULL, 0, NULL);
+        if (i < N_TEXTS) {
+            memset(names[i], 'a' + i % 26, LONG - 1);
+            __cudaRegisterFunction(__cudaRegisterFatBinary((const void *[]){NULL, NULL}), names[i],
+                                   NULL, names[i]);
+            (void)cudaLaunchKernel(names[i], (extent){1, 1, 1}, (extent){1, 1, 1}, NULL, 0, NULL);
         }
         launch(NULL);
     }
@@ -269,7 +268,7 @@ static void many_launches(void) {
 static void test_a_log_grows_by_pieces(void **state) {
     (void)state;
     in_child(many_launches);
-    assert_int_equal(found.n_all, MANY + 50);
+    assert_int_equal(found.n_all, MANY + N_TEXTS);
 }
 
 /* Kills a process in the middle: what it had launched is whole. */

@@ -1,5 +1,5 @@
-/* test_work.c - what kernels read and write, told from PyTorch's names and from arguments that are laid
- * out by hand as its kernels take them. The expected bytes are counted by hand. */
+/* test_work.c - what kernels read and write, told from PyTorch's names and from arguments that are
+ * laid out by hand as its kernels take them. The expected bytes are counted by hand. */
 #define _GNU_SOURCE /* setenv */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -29,18 +29,21 @@ static const char TO_HALF[] = VECTORISED
     "ZNS0_24float16_copy_kernel_cudaERNS_18TensorIteratorBaseEEUlfE_St5arrayIPcLm2EELb0EEEviT0_T1_";
 static const char OLD_ADD[] =
     VECTORISED "NS0_15CUDAFunctor_addIN3c104HalfEEENS_6detail5ArrayIPcLi3EEEEEviT0_T1_";
+static const char WHERE[] =
+    VECTORISED "ZZZNS0_49_GLOBAL__N__037c6ad9_16_TensorCompare_cu_71e06f4e17where_kernel_implERNS_"
+               "14TensorIteratorEENKUlvE_clEvENKUlvE2_clEvEUlbmmE_St5arrayIPcLm4EELb0EEEviT0_T1_";
 static const char OWN_FUNCTOR[] = VECTORISED "N4mine7FunctorESt5arrayIPcLm2EELb0EEEviT0_T1_";
-static const char CAST[] =
-    KERNELS "27unrolled_elementwise_kernelIZZZNS0_23direct_copy_kernel_cudaERNS_"
-            "18TensorIteratorBaseEENKUlvE1_clEvENKUlvE10_clEvEUlN3c108BFloat16EE_St5arrayIPcLm2EELi4E"
-            "23TrivialOffsetCalculatorILi1EjESD_NS0_6memory12LoadWithCastILi1EEENSE_"
-            "13StoreWithCastILi1EEEEEviT_T0_T2_T3_T4_T5_";
+static const char CAST[] = KERNELS
+    "27unrolled_elementwise_kernelIZZZNS0_23direct_copy_kernel_cudaERNS_"
+    "18TensorIteratorBaseEENKUlvE1_clEvENKUlvE10_clEvEUlN3c108BFloat16EE_St5arrayIPcLm2EELi4E"
+    "23TrivialOffsetCalculatorILi1EjESD_NS0_6memory12LoadWithCastILi1EEENSE_"
+    "13StoreWithCastILi1EEEEEviT_T0_T2_T3_T4_T5_";
 static const char STRIDED[] =
     KERNELS "18elementwise_kernelILi128ELi2EZNS0_22gpu_kernel_impl_nocastINS0_15CUDAFunctor_"
             "addIfEEEEvRNS_18TensorIteratorBaseERKT_EUliE_EEviT1_";
-static const char SUM[] =
-    KERNELS "13reduce_kernelILi512ELi1ENS0_8ReduceOpIN3c108BFloat16ENS0_14func_wrapper_tIfZNS0_11sum_"
-            "functorIS4_ffEclERNS_14TensorIteratorEEUlffE_EEjfLi4ELi8EEEEEvT1_";
+static const char SUM[] = KERNELS
+    "13reduce_kernelILi512ELi1ENS0_8ReduceOpIN3c108BFloat16ENS0_14func_wrapper_tIfZNS0_11sum_"
+    "functorIS4_ffEclERNS_14TensorIteratorEEUlffE_EEjfLi4ELi8EEEEEvT1_";
 
 static char *card; /* an address of the card */
 
@@ -65,7 +68,7 @@ enum { N = 1000 };
 static void check_vectorised(const char *name, uint64_t bytes_each, int flags) {
     int n = N;
     char functor[16] = {0};
-    void *pointers[3] = {card, card, card};
+    void *pointers[4] = {card, card, card, card};
     void *arguments[] = {&n, functor, pointers};
     tide_run_launch row = work_of(name, arguments);
     check(&row, TIDE_RUN_VECTORISED, N * bytes_each, N, flags);
@@ -78,6 +81,7 @@ static void test_contiguous_kernels_by_their_types(void **state) {
     check_vectorised(CLAMP, 4 + 4, 0);
     check_vectorised(TO_HALF, 4 + 2, 0);
     check_vectorised(OLD_ADD, 2 + 2 + 2, 0);
+    check_vectorised(WHERE, 1 + 8 + 8 + 8, 0); /* the mask is no result */
     check_vectorised(OWN_FUNCTOR, 4 + 4, TIDE_RUN_ESTIMATED);
     check_vectorised(COMPARE, 2 + 2 + 1, 0); /* remembered by the kernel */
 }
@@ -112,8 +116,8 @@ typedef struct lambda {
     void *pointers[3];
 } lambda;
 
-/* A result of 30 rows of 20, a second operand that is one row, and a third that is a column of a matrix
- * with 100 columns. */
+/* A result of 30 rows of 20, a second operand that is one row, and a third that is a column of a
+ * matrix with 100 columns. */
 static void test_strides_tell_broadcasts_and_gaps(void **state) {
     int n = 600;
     lambda of = {.n_dimensions = 2,
@@ -162,8 +166,8 @@ static void test_nothing_beyond_an_argument_is_read(void **state) {
         cast load; /* the storer begins inside it */
         cast store;
     } of = {.n = N, .load = {15, 2}, .store = {7, 8}};
-    void *arguments[] = {&of.n,  of.functor, of.pointers,          &of.in,
-                         &of.out, &of.load,  (char *)&of.load + 4};
+    void *arguments[] = {&of.n,   of.functor, of.pointers,         &of.in,
+                         &of.out, &of.load,   (char *)&of.load + 4};
     (void)state;
     tide_run_launch row = work_of(CAST, arguments);
     assert_int_equal(row.flags, TIDE_RUN_GUESSED);
