@@ -32,8 +32,6 @@ if is_virtual():
     _step = _library.tidemark_ranks_step
     _group = _library.tidemark_ranks_group
     _group.argtypes = (ctypes.POINTER(ctypes.c_int64), ctypes.c_size_t, ctypes.c_char_p)
-    _mark = _library.tidemark_launches_mark
-    _mark.argtypes = (ctypes.c_char_p,)
     _inexact = _library.tidemark_values_inexact
     _inexact.argtypes = (ctypes.c_char_p, ctypes.c_char_p, ctypes.c_uint64)
 
@@ -69,12 +67,6 @@ def end_step():
     """A step of the program is over: what waits for that on a virtual card goes on."""
     if is_virtual():
         _step()
-
-
-def mark(name):
-    """A place in the program, for the launch log of a virtual card."""
-    if is_virtual():
-        _mark(name.encode())
 
 
 def inexact(call, what, bound_bytes=0):
