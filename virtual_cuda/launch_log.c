@@ -18,6 +18,7 @@
 #include "virtual_cuda/row_file.h"
 #include "virtual_cuda/run_folder.h"
 #include "virtual_cuda/streams.h"
+#include "virtual_cuda/work/readable.h"
 
 enum { UNKNOWN = 0, OFF = 1, ON = 2 };
 
@@ -105,15 +106,18 @@ static bool has_room(void) {
 
 /* Writes the text: its bytes before its kind, which says that they are there. */
 static bool write_text(const char *at) {
-    enum { ROW = sizeof(tide_run_launch), MOST = TIDE_VC_ROW_FILE_MOST_BYTES - 2 * ROW };
-    size_t n = strlen(at);
-    n = n < MOST ? n : MOST;
+    enum { ROW = sizeof(tide_run_launch), MOST = 1024 };
+    _Static_assert((int)MOST + 2 * (int)ROW <= (int)TIDE_VC_ROW_FILE_MOST_BYTES,
+                   "a text is one piece");
+    char readable[MOST];
+    tide_vc_readable(at, readable, sizeof(readable));
+    size_t n = strlen(readable);
     size_t n_rows = 1 + (n + ROW - 1) / ROW;
     tide_run_launch *row = tide_vc_row_file_next(&file, n_rows * ROW);
     if (row == NULL) {
         return false;
     }
-    memcpy(row + 1, at, n);
+    memcpy(row + 1, readable, n);
     *row = (tide_run_launch){.bytes = n, .name = (uint32_t)n_texts};
     __atomic_store_n(&row->kind, TIDE_RUN_TEXT, __ATOMIC_RELEASE);
     return true;
