@@ -122,6 +122,19 @@ static int by_value(const void *a, const void *b) {
     return (*(const double *)a > *(const double *)b) - (*(const double *)a < *(const double *)b);
 }
 
+/* What follows the phase moves with its end. */
+static void scale_phase(fit_trace *trace, size_t phase, double factor) {
+    tide_run_launch *rows = trace->log.rows;
+    int64_t start = rows[trace->first[phase]].host_ns;
+    int64_t end = rows[trace->last[phase]].host_ns;
+    int64_t moved = (int64_t)((double)(end - start) * (factor - 1.0));
+    for (size_t r = trace->first[phase]; r < trace->log.n_rows; r++) {
+        rows[r].host_ns = r < trace->last[phase]
+                              ? start + (int64_t)((double)(rows[r].host_ns - start) * factor)
+                              : rows[r].host_ns + moved;
+    }
+}
+
 /* The host's time of a launch is the same for all sizes, to some 5 %; other work on the machine
  * makes it longer. So each phase gets the lower quartile over the sizes. */
 static void settle_host(fit_data *data, size_t phase, bool half) {
@@ -140,11 +153,7 @@ static void settle_host(fit_data *data, size_t phase, bool half) {
             continue;
         }
         double factor = rates[(n - 1) / 4] * (double)n_launches(trace, phase) / ns_of(trace, phase);
-        int64_t start = trace->log.rows[trace->first[phase]].host_ns;
-        for (size_t r = trace->first[phase]; r < trace->last[phase]; r++) {
-            tide_run_launch *row = &trace->log.rows[r];
-            row->host_ns = start + (int64_t)((double)(row->host_ns - start) * factor);
-        }
+        scale_phase(trace, phase, factor);
     }
 }
 
