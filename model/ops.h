@@ -45,6 +45,8 @@ typedef struct tide_ops tide_ops;
     OPERATOR(layernorm_forward)                                                                    \
     OPERATOR(matmul)                                                                               \
     OPERATOR(gemv)                                                                                 \
+    OPERATOR(bias_forward)                                                                         \
+    OPERATOR(bias_backward)                                                                        \
     OPERATOR(rope)                                                                                 \
     OPERATOR(swiglu_forward)                                                                       \
     OPERATOR(swiglu_backward)                                                                      \
@@ -107,8 +109,8 @@ typedef struct tide_rmsnorm_backward {
  * rstd * weight + bias. No model here trains with it, so there is no backward. */
 typedef struct tide_layernorm_forward {
     tide_array out;          /* (R, C) written */
-    tide_array x;            /* (R, C) */
-    tide_array weight, bias; /* (C) */
+    tide_array x;            /* (R, C), of out's type */
+    tide_array weight, bias; /* (C), of one type: perhaps fp32 beside bf16 rows */
     size_t R, C;             /* rows, channels */
 } tide_layernorm_forward;
 
@@ -127,16 +129,33 @@ typedef struct tide_matmul {
     bool accumulate; /* out += instead of out = */
 } tide_matmul;
 
-/* Products of matrices with one vector: out = weight x, for each chosen matrix. Weights are fp32,
- * bf16 or int8 and are cast to fp32 as they are read; x and out are fp32 or bf16. */
+/* Products of matrices with one vector: out = weight x + bias, for each chosen matrix. Weights are
+ * fp32, bf16 or int8 and are cast to fp32 as they are read; the others are fp32 or bf16. The bias
+ * is added before out is rounded. */
 typedef struct tide_gemv {
     tide_array out;        /* (n_chosen, m) written */
     tide_array weight;     /* (matrices, m, k) */
     tide_array x;          /* (k) */
+    tide_array bias;       /* (matrices, m); data NULL: none */
     const int32_t *chosen; /* (n_chosen), each below the number of matrices; NULL: 0, 1, ... */
     size_t n_chosen;       /* matrices multiplied */
     size_t m, k;           /* rows and columns of a matrix */
 } tide_gemv;
+
+/* out_rc = bias_c, in every row: what the product of a linear layer is then added to (accumulate of
+ * tide_matmul), so that y = x W^T + bias is rounded once, as PyTorch's addmm does it. */
+typedef struct tide_bias_forward {
+    tide_array out;  /* (R, C) written */
+    tide_array bias; /* (C) */
+    size_t R, C;     /* rows, channels */
+} tide_bias_forward;
+
+/* dbias_c = sum_r dout_rc. */
+typedef struct tide_bias_backward {
+    tide_array dbias; /* (C) written, the gradients' type */
+    tide_array dout;  /* (R, C) */
+    size_t R, C;      /* rows, channels */
+} tide_bias_backward;
 
 /* Rotates each pair (x[2i], x[2i + 1]) in place by the angle of table. The gradient of a rotation
  * is the rotation by the negative angle. */

@@ -1,5 +1,5 @@
-/* out (A, m) = weight (matrix chosen (A), m, k) x (k); weights fp32, bf16 or int8, cast to fp32
- * where they are used.
+/* out (A, m) = weight (matrix chosen (A), m, k) x (k) + bias (matrix chosen (A), m); weights fp32,
+ * bf16 or int8, cast to fp32 where they are used.
  *
  * A warp per row: its lanes take the row's packs of 16 bytes in turn, so that the weights arrive in
  * whole cache lines: they are read once and their bandwidth bounds the operator. x stays in the
@@ -47,11 +47,12 @@ template <typename W, typename X>
 constexpr size_t PRODUCTS = weights<W>::PACK > TIDE_PACK<X> ? weights<W>::PACK : TIDE_PACK<X>;
 
 template <typename W> struct shape {
-    tide_view<tide_any> out; /* (n_chosen, m) */
-    weights<W> weight;       /* (matrices, m, k) */
-    const int32_t *chosen;   /* (n_chosen); NULL: 0, 1, ... */
-    size_t n_chosen, m, k;   /* as in tide_gemv */
-    size_t n_whole;          /* PRODUCTS of a row; 0 unless k is a multiple and all is aligned */
+    tide_view<tide_any> out;  /* (n_chosen, m) */
+    tide_view<tide_any> bias; /* (matrices, m); data null: none */
+    weights<W> weight;        /* (matrices, m, k) */
+    const int32_t *chosen;    /* (n_chosen); NULL: 0, 1, ... */
+    size_t n_chosen, m, k;    /* as in tide_gemv */
+    size_t n_whole;           /* PRODUCTS of a row; 0 unless k is a multiple and all is aligned */
 };
 
 /* The products of weights at .. at + N with x. */
@@ -100,8 +101,14 @@ static __global__ void __launch_bounds__(BLOCK) tide_gemv_kernel(shape<W> given,
     for (; row < n_rows; row += n_warps) {
         const size_t a = row / given.m;
         const size_t matrix = given.chosen != nullptr ? static_cast<size_t>(given.chosen[a]) : a;
-        const float sum[1] = {multiply_row(given, x, (matrix * given.m + row % given.m) * given.k)};
+        const size_t of_matrices = matrix * given.m + row % given.m;
+        float sum[1] = {multiply_row(given, x, of_matrices * given.k)};
         if (tide_lane() == 0) {
+            if (given.bias.data != nullptr) {
+                float bias[1];
+                tide_load(bias, given.bias, of_matrices);
+                sum[0] += bias[0];
+            }
             tide_store(given.out, row, sum);
         }
     }
@@ -112,6 +119,7 @@ template <typename W, typename X> static int launch(const tide_ops *ops, const t
     const bool is_whole =
         call->k % N == 0 && tide_is_aligned(call->weight.data) && tide_is_aligned(call->x.data);
     const shape<W> given = {tide_view_of<tide_any>(call->out),
+                            tide_view_of<tide_any>(call->bias),
                             {static_cast<const W *>(call->weight.data)},
                             call->chosen,
                             call->n_chosen,
@@ -133,6 +141,9 @@ extern "C" tide_status tide_cuda_gemv(tide_ops *ops, const tide_gemv *call, tide
     TIDE_TRY(tide_cuda_need_floats("gemv", arrays, 2, error));
     if (call->weight.dtype != TIDE_INT8) {
         TIDE_TRY(tide_cuda_need_floats("gemv's weight", &call->weight, 1, error));
+    }
+    if (call->bias.data != nullptr) {
+        TIDE_TRY(tide_cuda_need_floats("gemv's bias", &call->bias, 1, error));
     }
     if (call->n_chosen * call->m == 0) {
         return TIDE_OK;
