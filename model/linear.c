@@ -35,6 +35,16 @@ tide_status tide_gradient_alloc(const tide_linears *on, size_t i, tide_error *er
                              on->parameter_type, TIDE_GRADIENT, name, error);
 }
 
+/* out = bias in every row; the product is then added. */
+static tide_status begin_with_bias(const tide_linears *on, size_t i, tide_array out,
+                                   tide_error *error) {
+    const tide_bias_forward call = {.out = out,
+                                    .bias = on->parameters[i + 1].value.array,
+                                    .R = on->R,
+                                    .C = on->parameters[i].shape[0]};
+    return on->ops->table->bias_forward(on->ops, &call, error);
+}
+
 tide_status tide_linear_forward(const tide_linears *on, size_t i, tide_array out, tide_array x,
                                 tide_error *error) {
     tide_parameter *parameter = &on->parameters[i];
@@ -44,10 +54,23 @@ tide_status tide_linear_forward(const tide_linears *on, size_t i, tide_array out
                         .m = on->R,
                         .n = parameter->shape[0],
                         .k = parameter->shape[1],
-                        .accumulate = false};
+                        .accumulate = on->has_biases};
     TIDE_TRY(weight_operand(on, i, &call.b, error));
+    if (on->has_biases) {
+        TIDE_TRY(begin_with_bias(on, i, out, error));
+    }
     TIDE_TRY(on->ops->table->matmul(on->ops, &call, error));
     return on->keeps_copies ? TIDE_OK : tide_tensor_release(on->cache, &parameter->bf16, error);
+}
+
+static tide_status backward_bias(const tide_linears *on, size_t i, tide_array dout,
+                                 tide_error *error) {
+    TIDE_TRY(tide_gradient_alloc(on, i + 1, error));
+    const tide_bias_backward call = {.dbias = on->parameters[i + 1].gradient.array,
+                                     .dout = dout,
+                                     .R = on->R,
+                                     .C = on->parameters[i].shape[0]};
+    return on->ops->table->bias_backward(on->ops, &call, error);
 }
 
 tide_status tide_linear_backward_weight(const tide_linears *on, size_t i, tide_array dout,
@@ -62,7 +85,8 @@ tide_status tide_linear_backward_weight(const tide_linears *on, size_t i, tide_a
                               .n = parameter->shape[1],
                               .k = on->R,
                               .accumulate = false};
-    return on->ops->table->matmul(on->ops, &call, error);
+    TIDE_TRY(on->ops->table->matmul(on->ops, &call, error));
+    return on->has_biases ? backward_bias(on, i, dout, error) : TIDE_OK;
 }
 
 tide_status tide_linear_backward_input(const tide_linears *on, size_t i, tide_array dx,

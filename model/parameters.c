@@ -42,6 +42,14 @@ void tide_parameter_set_linear(tide_parameter *parameter, size_t n_out, size_t n
     parameter->is_gemm_weight = true;
 }
 
+void tide_parameter_set_bias(tide_parameter *parameter, size_t n_out, size_t n_in) {
+    parameter->shape[0] = n_out;
+    parameter->shape[1] = 1;
+    parameter->n_dims = 1;
+    parameter->n_elements = n_out;
+    parameter->sigma = sqrt(1.0 / (3.0 * (double)n_in));
+}
+
 static void set_layer_parameter(tide_parameter *parameter, const tide_model_config *config,
                                 size_t layer, tide_layer_parameter which) {
     size_t C = config->d_model;

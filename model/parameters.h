@@ -52,6 +52,9 @@ typedef struct tide_parameter {
 
 /* Shape and initial values of W (n_out, n_in), y = W x: sigma = sqrt(2 / (in + out)). */
 void tide_parameter_set_linear(tide_parameter *parameter, size_t n_out, size_t n_in);
+/* The same of its bias (n_out): sigma is the standard deviation of PyTorch's uniform numbers within
+ * 1 / sqrt(in). */
+void tide_parameter_set_bias(tide_parameter *parameter, size_t n_out, size_t n_in);
 
 /* Index of a parameter in the table. `layer` is below L. */
 size_t tide_parameter_of_layer(size_t layer, tide_layer_parameter which);

@@ -5,7 +5,8 @@
 
 #include "model/ops_cpu/pieces.h"
 
-/* Channels that a thread sums up at a time: few, so that narrow layers have work for all threads. */
+/* Channels that a thread sums up at a time: few, so that narrow layers have work for all threads.
+ */
 enum { CHANNELS = 64 };
 
 /* out[r][:] */

@@ -2,7 +2,8 @@
  *
  * Backward: dbias (C) = the sum over the rows of dout (R, C). A block has 32 neighbouring channels,
  * one a lane, so that a warp reads a whole cache line of a row; its warps take the rows in turn.
- * Sums are taken in double, by warp and then over the warps, in an order that depends on R alone. */
+ * Sums are taken in double, by warp and then over the warps, in an order that depends on R alone.
+ */
 #include "model/ops_cuda/gpu.h"
 #include "model/ops_cuda/ops_cuda_internal.h"
 #include "model/ops_cuda/reduce.h"
@@ -37,8 +38,7 @@ template <typename Out, typename Bias>
 static int launch_forward(const tide_ops *ops, const tide_bias_forward *call) {
     constexpr size_t N = TIDE_COMMON_PACK<Out, Bias>;
     const size_t n = call->R * call->C;
-    const size_t n_packs =
-        call->C % N == 0 ? tide_n_common_packs(n, N, call->out, call->bias) : 0;
+    const size_t n_packs = call->C % N == 0 ? tide_n_common_packs(n, N, call->out, call->bias) : 0;
     return TIDE_LAUNCH((tide_bias_forward_kernel<Out, Bias>),
                        tide_cuda_grid(ops, n_packs > 0 ? n_packs : n, TIDE_BLOCK), TIDE_BLOCK, 0,
                        tide_cuda_stream(ops), tide_view_of<Out>(call->out),
@@ -67,8 +67,7 @@ extern "C" tide_status tide_cuda_bias_forward(tide_ops *ops, const tide_bias_for
 /* A block takes channels 32 b, 32 (b + blocks of the grid), ... */
 template <typename Dout>
 static __global__ void __launch_bounds__(SUM_BLOCK)
-    tide_bias_backward_kernel(tide_view<tide_any> dbias, tide_view<Dout> dout, size_t R,
-                              size_t C) {
+    tide_bias_backward_kernel(tide_view<tide_any> dbias, tide_view<Dout> dout, size_t R, size_t C) {
     TIDE_SHARED(double, sums, [WARPS][TIDE_WARP]);
     const unsigned warp = threadIdx.x / TIDE_WARP;
     const size_t step = static_cast<size_t>(gridDim.x) * TIDE_WARP;
@@ -109,8 +108,7 @@ extern "C" tide_status tide_cuda_bias_backward(tide_ops *ops, const tide_bias_ba
     if (call->C == 0) {
         return TIDE_OK;
     }
-    const int result = call->dout.dtype == TIDE_FP32
-                           ? launch_backward<float>(ops, call)
-                           : launch_backward<__nv_bfloat16>(ops, call);
+    const int result = call->dout.dtype == TIDE_FP32 ? launch_backward<float>(ops, call)
+                                                     : launch_backward<__nv_bfloat16>(ops, call);
     return tide_cuda_launched(ops, "bias_backward", result, error);
 }
