@@ -103,6 +103,7 @@ virtual="--device virtual --steps 3"
         report bench $bench --device cpu --brief --rounds 2 --samples --target 1e9
     done
     report bench mlp-norm --device cpu --brief --rounds 2 --peak-tflops 1
+    report bench suite --device cpu --brief --rounds 2
     report bench mlp-scaling --device cpu --brief --rounds 2 --samples
     report check-reference "$sources/tests/reference/tiny_fp32.safetensors"
     report devices
