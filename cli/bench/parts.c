@@ -1,5 +1,5 @@
-/* parts.c - a benchmark that consists of others: each is measured in a run of its own, and one report
- * has the figures of all.
+/* parts.c - a benchmark that consists of others: each is measured in a run of its own, and one
+ * report has the figures of all.
  */
 #include <string.h>
 

@@ -116,12 +116,18 @@ void tide_study_row_begin(const tide_study_table *to, const tide_study_cell *cel
 
 /* ---- words ---- */
 
+/* Whether the model has what the column is about: an MLP has no context and no attention. */
+static bool has_value(int column, const tide_cell *value) {
+    return value->kind == TIDE_CELL_TEXT ? value->text[0] != '\0'
+                                         : column != TIDE_STUDY_CONTEXT || value->integer > 0;
+}
+
 static void add_parts(tide_text *to, tide_study_columns wanted, const tide_study_cell *cell) {
     tide_run_labels labels;
     tide_run_workload_labels(&cell->config.workload, &labels);
     for (int i = 0; i < TIDE_N_STUDY_COLUMNS; i++) {
         tide_cell value = tide_as_field(&COLUMNS[i].field, &labels);
-        if (!has(wanted, i)) {
+        if (!has(wanted, i) || !has_value(i, &value)) {
             continue;
         }
         tide_text_add_item(to, ", ", "%s", COLUMNS[i].before);
