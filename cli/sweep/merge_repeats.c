@@ -58,8 +58,8 @@ static tide_status grid_once(const tide_sweep *part, tide_sweep *ret, tide_error
     }
     (void)cJSON_SetNumberValue(shard, 1);
     (void)cJSON_SetNumberValue(shards, 1);
-    cJSON_DeleteItemFromObjectCaseSensitive(
-        cJSON_GetObjectItemCaseSensitive(header, "grid"), "repeats");
+    cJSON_DeleteItemFromObjectCaseSensitive(cJSON_GetObjectItemCaseSensitive(header, "grid"),
+                                            "repeats");
     return tide_sweep_init(ret, header, error);
 }
 

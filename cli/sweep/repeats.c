@@ -1,4 +1,5 @@
-/* The repeats of a grid that was run several times: their average, and whether their memory agrees. */
+/* The repeats of a grid that was run several times: their average, and whether their memory agrees.
+ */
 #include <stdio.h>
 #include <string.h>
 
@@ -159,9 +160,9 @@ void tide_sweep_say_repeats(const tide_sweep *sweep, tide_report *report) {
         if (text[0] != '\0' && n_differing++ < MAX_SAID) {
             char name[TIDE_RUN_NAME_BYTES] = "";
             name_cell(sweep, cell, name);
-            tide_report_say(report, "repeat_memory", "the repeats of %s differ in their memory%s: %s",
-                            name, tide_sweep_is_program(sweep) ? "" : ", which should be equal",
-                            text);
+            tide_report_say(report, "repeat_memory",
+                            "the repeats of %s differ in their memory%s: %s", name,
+                            tide_sweep_is_program(sweep) ? "" : ", which should be equal", text);
         }
     }
     tide_report_figure_count(report, "cells_with_unequal_memory", (int64_t)n_differing);
