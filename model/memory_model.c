@@ -9,6 +9,7 @@ typedef struct symbols {
     uint64_t e, r, g;        /* bytes of an element: activation, residual stream, parameter */
     uint64_t w;              /* bytes of an element of a weight copy: 2 in bf16-mixed, else 0 */
     bool naive, recompute;   /* attention, recompute setting */
+    bool has_head;           /* the forward pass ends at the logits, else at ln_final */
     uint64_t L, R, C, F, V;  /* dimensions */
     uint64_t E;              /* e N: an activation (R, C) */
     uint64_t X;              /* r N: a residual tensor (R, C) */
@@ -58,6 +59,7 @@ static symbols symbols_of(const tide_memory_model_run *run) {
         .w = mixed ? 2 : 0,
         .naive = run->attention == TIDE_ATTENTION_NAIVE,
         .recompute = run->recompute == TIDE_RECOMPUTE_BLOCK,
+        .has_head = !run->model.no_head,
         .L = m->n_layers,
         .R = m->batch_size * T,
         .C = m->d_model,
@@ -110,13 +112,15 @@ static void consider_lean_forward(peak_so_far *peak, const symbols *s) {
     consider(peak, s->persistent + s->X, "embedding", -1);
     consider_lean_block(peak, s, s->persistent, 0, 0);
     consider(peak, s->persistent + s->X + s->E, "ln_final", -1);
-    consider(peak, s->persistent + s->E + s->Y + s->w * s->vc, "lm_head", -1);
+    if (s->has_head) {
+        consider(peak, s->persistent + s->E + s->Y + s->w * s->vc, "lm_head", -1);
+    }
 }
 
-/* Everything kept, at the logits. */
-static uint64_t kept_at_logits(const symbols *s) {
-    return s->L * (s->kept + s->w * s->block_matrices) + s->X + s->E + 4 * s->R + s->Y +
-           s->w * s->vc;
+/* Everything kept, at the logits or, without a head, at the output of ln_final. */
+static uint64_t kept_at_end(const symbols *s) {
+    return s->L * (s->kept + s->w * s->block_matrices) + s->X + s->E + 4 * s->R +
+           (s->has_head ? s->Y + s->w * s->vc : 0);
 }
 
 static void consider_kept_forward(peak_so_far *peak, const symbols *s, uint64_t base,
@@ -125,10 +129,10 @@ static void consider_kept_forward(peak_so_far *peak, const symbols *s, uint64_t 
         uint64_t before = (s->L - 1) * (s->X + s->w * s->block_matrices);
         consider_lean_block(peak, s, base + before, 1, (int64_t)s->L - 1);
     }
-    uint64_t logits = base + kept_at_logits(s);
-    consider(peak, logits, "lm_head", -1);
+    uint64_t end = base + kept_at_end(s);
+    consider(peak, end, s->has_head ? "lm_head" : "ln_final", -1);
     if (has_loss) {
-        consider(peak, logits + 4 * s->R + 4, "cross-entropy", -1);
+        consider(peak, end + 4 * s->R + 4, "cross-entropy", -1);
     }
 }
 
@@ -244,8 +248,11 @@ void tide_memory_model_derive(const tide_memory_model_run *run, tide_memory_mode
         .gradient_bytes = has_loss ? s.g * P : 0,
         .optimizer_state_bytes = run->mode == TIDE_TRAIN ? 2 * s.g * P : 0,
         .saved_per_block_bytes = keeps ? s.kept : 0,
-        .after_forward_bytes =
-            s.persistent + (keeps ? kept_at_logits(&s) : s.Y) + (has_loss ? 4 : 0),
+        .after_forward_bytes = s.persistent +
+                               (keeps        ? kept_at_end(&s)
+                                : s.has_head ? s.Y
+                                             : s.E) +
+                               (has_loss ? 4 : 0),
     };
     peak_so_far peak = {.bytes = 0, .instant = "", .layer = -1};
     consider_all(&peak, &s, &model, run);

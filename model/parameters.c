@@ -100,9 +100,11 @@ tide_status tide_parameters_create(const tide_hostmem *mem, const tide_model_con
     tide_parameter *ln_final = &parameters[tide_parameter_ln_final(config)];
     set_norm(ln_final, config->d_model);
     (void)snprintf(ln_final->name, sizeof(ln_final->name), "ln_final.weight");
-    tide_parameter *lm_head = &parameters[tide_parameter_lm_head(config)];
-    tide_parameter_set_linear(lm_head, config->vocab_size, config->d_model);
-    (void)snprintf(lm_head->name, sizeof(lm_head->name), "lm_head.weight");
+    if (!config->no_head) {
+        tide_parameter *lm_head = &parameters[tide_parameter_lm_head(config)];
+        tide_parameter_set_linear(lm_head, config->vocab_size, config->d_model);
+        (void)snprintf(lm_head->name, sizeof(lm_head->name), "lm_head.weight");
+    }
     *ret_parameters = parameters;
     return TIDE_OK;
 }

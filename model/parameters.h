@@ -2,8 +2,8 @@
  * and how each is initialised.
  *
  * Order: token_embeddings; per layer q, k, v, output, w1, w2, w3, ln1, ln2; ln_final; lm_head:
- * 9 L + 3 tensors. The order is part of the contract: initial values, events and addresses follow
- * it.
+ * 9 L + 3 tensors, or without a head 9 L + 2. The order is part of the contract: initial values,
+ * events and addresses follow it.
  */
 #ifndef TIDE_MODEL_PARAMETERS_H
 #define TIDE_MODEL_PARAMETERS_H
@@ -60,6 +60,7 @@ void tide_parameter_set_bias(tide_parameter *parameter, size_t n_out, size_t n_i
 size_t tide_parameter_of_layer(size_t layer, tide_layer_parameter which);
 size_t tide_parameter_token_embeddings(void);
 size_t tide_parameter_ln_final(const tide_model_config *config);
+/* The config has a head. */
 size_t tide_parameter_lm_head(const tide_model_config *config);
 
 /* The table of tide_model_n_tensors(config) rows, nothing allocated on a device. The config must

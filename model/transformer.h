@@ -68,7 +68,7 @@ TIDE_NODISCARD tide_status tide_transformer_setup(tide_transformer *transformer,
  */
 TIDE_NODISCARD tide_status tide_transformer_fill(tide_transformer *transformer, tide_error *error);
 
-/* tokens -> logits. */
+/* tokens -> logits; of a model without a head -> the output of ln_final. */
 TIDE_NODISCARD tide_status tide_transformer_forward(tide_transformer *transformer,
                                                     tide_error *error);
 /* logits, targets -> loss; overwrites the logits by their gradient. */

@@ -42,6 +42,12 @@ static tide_status check_config(const tide_workload_config *config, const tide_r
                          "a language model that decodes has mode forward only, not %s",
                          tide_mode_name((int)config->mode));
     }
+    if (config->model.no_head && config->mode != TIDE_FORWARD) {
+        return tide_fail(error, TIDE_INVALID,
+                         "a model without its head has no logits and so no loss: it has mode "
+                         "forward only, not %s",
+                         tide_mode_name((int)config->mode));
+    }
     if (config->keep_graph && config->mode != TIDE_FORWARD) {
         return tide_fail(error, TIDE_INVALID,
                          "keep_graph goes with mode forward only: mode %s keeps what backward "

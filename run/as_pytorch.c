@@ -18,6 +18,14 @@ static const char *spec_of(const tide_snapshot *snapshot) {
     return "virtual";
 }
 
+/* Whether the file has as many parameters as the model without its head. */
+static bool has_no_head(const tide_snapshot_model *model, const tide_model_config *config) {
+    tide_model_config without = *config;
+    without.no_head = true;
+    return tide_model_config_check(config, NULL) == TIDE_OK && model->n_parameters > 0 &&
+           (uint64_t)model->n_parameters == tide_model_n_parameters(&without);
+}
+
 /* What the snapshot says of it; all else is the default. */
 static tide_status read_workload(const tide_snapshot_run *run, tide_workload_config *workload,
                                  tide_error *error) {
@@ -44,6 +52,7 @@ static tide_status read_workload(const tide_snapshot_run *run, tide_workload_con
     workload->model.batch_size = (size_t)run->batch_size;
     workload->model.context_length = (size_t)run->context_length;
     workload->mode = (tide_mode)mode;
+    workload->model.no_head = has_no_head(model, &workload->model);
     workload->precision = (tide_precision)precision;
     workload->keep_graph = run->keep_graph;
     workload->warmup_steps = 0;

@@ -200,12 +200,13 @@ static void name_row(tide_fit_row *row) {
     if (what != TIDE_RUN_QUANTITY_BATCH) {
         snprintf(batch, sizeof(batch), "-b%zu", workload->model.batch_size);
     }
-    snprintf(row->name, sizeof(row->name), "%s%s%s%s%s-%s%s%s",
+    snprintf(row->name, sizeof(row->name), "%s%s%s%s%s-%s%s%s%s",
              what == TIDE_RUN_QUANTITY_PRESET ? "" : workload->model.size,
              what == TIDE_RUN_QUANTITY_PRESET ? "" : "-", tide_mode_name((int)workload->mode),
              context, batch, tide_precision_name((int)workload->precision),
              workload->recompute == TIDE_RECOMPUTE_BLOCK ? "-recompute" : "",
-             workload->keep_graph ? "-keep-graph" : "");
+             workload->keep_graph ? "-keep-graph" : "",
+             what == TIDE_RUN_QUANTITY_PRESET && workload->model.no_head ? "-no-head" : "");
 }
 
 /* Why PyTorch's run cannot be forecast; NULL if it can. */

@@ -162,6 +162,14 @@ void tide_sweep_say(const tide_sweep *sweep, bool for_people, tide_report *repor
     tide_report_say(report, "sweep", "%zu of %zu %s on %s%s%s", sweep->n_rows, sweep->n_cells,
                     tide_plural(sweep->n_cells, "cell", "cells"), grid_text(sweep, "device"),
                     outcomes[0] != '\0' ? ": " : "", outcomes);
+    if (sweep->n_repeats > 1) {
+        tide_report_figure_count(report, "repeats", (int64_t)sweep->n_repeats);
+        tide_report_say(report, "repeats",
+                        "%zu repeats of %zu %s: a row for each, and then their average, which is "
+                        "that of all their measured steps",
+                        sweep->n_repeats, tide_sweep_n_distinct(sweep),
+                        tide_plural(tide_sweep_n_distinct(sweep), "cell", "cells"));
+    }
     say_kind(sweep, for_people, has_times, report);
     if (is_emulated) {
         tide_say_emulated(report, NULL);

@@ -48,7 +48,8 @@ void tide_eager_destroy(tide_eager *eager);
 /* Parameters and the RoPE table in the order of the modules, then tokens and targets. Call it once,
  * before anything else. */
 TIDE_NODISCARD tide_status tide_eager_setup(tide_eager *eager, tide_error *error);
-/* Drops the gradients of the step before (zero_grad), then tokens -> logits. */
+/* Drops the gradients of the step before (zero_grad), then tokens -> logits, or to the output of
+ * ln_final of a model without a head, which counts as logits below. */
 TIDE_NODISCARD tide_status tide_eager_forward(tide_eager *eager, tide_error *error);
 TIDE_NODISCARD tide_status tide_eager_loss(tide_eager *eager, tide_error *error);
 TIDE_NODISCARD tide_status tide_eager_backward(tide_eager *eager, tide_error *error);

@@ -145,8 +145,9 @@ struct tide_eager {
     tide_eager_tensor rope;                 /* (2, T, D / 2) fp32 */
     tide_eager_tensor tokens, targets;      /* (B, T) int64 */
     tide_eager_tensor workspaces[2];        /* of the program's thread and of autograd's */
-    tide_eager_tensor logits, loss;         /* the loop's variables */
-    tide_eager_tensor root_gradient;        /* of the loss */
+    tide_eager_tensor logits, loss;  /* the loop's variables; of a model without a head logits
+                                        is the output of ln_final */
+    tide_eager_tensor root_gradient; /* of the loss */
 };
 
 /* ---- tensor.c ---- */

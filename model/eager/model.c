@@ -317,11 +317,13 @@ void tide_eager_model_forward(tide_eager *e) {
     }
     tide_eager_enter(e, -1, "ln_final");
     tide_eager_assign(e, &x, rms_norm(e, &x, tide_parameter_ln_final(m), &LN_FINAL));
-    tide_eager_enter(e, -1, "lm_head");
-    tide_eager_tensor logits = linear(e, &x, tide_parameter_lm_head(m), tide_eager_kept("logits"));
-    tide_eager_drop(e, &x);
+    if (!m->no_head) {
+        tide_eager_enter(e, -1, "lm_head");
+        tide_eager_assign(e, &x,
+                          linear(e, &x, tide_parameter_lm_head(m), tide_eager_kept("logits")));
+    }
     tide_eager_drop(e, &embedded);
-    tide_eager_assign(e, &e->logits, logits);
+    tide_eager_assign(e, &e->logits, x);
 }
 
 /* mean(gather(-log_softmax(logits), targets)) */

@@ -82,6 +82,7 @@ virtual="--device virtual --steps 3"
     report forecast --size small --memory-limit 1GiB
     report forecast --size large --device virtual:rtx4060 --spill 16GiB
     report sweep $tiny $virtual --precision fp32,bf16-mixed -o virtual.jsonl
+    report sweep $tiny $virtual --repeat 2 -o repeated.jsonl
     "$program" profile $tiny $virtual --log run.log -o logged.json.gz >/dev/null 2>&1
     report top run.log
     report study

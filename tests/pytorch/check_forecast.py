@@ -20,7 +20,7 @@ WIDE = {"size": "custom", "d-model": 512, "d-ff": 4096, "layers": 2, "heads": 2,
 def case(size, context, **more):
     named = size if isinstance(size, dict) else {"size": size}
     return {"batch": 4, "context": context, "precision": "fp32", "edition": 2026, "mode": "train", "keep_graph": False,
-            "steps": N_STEPS, "device": "h100-80", **named, **more}
+            "no_head": False, "steps": N_STEPS, "device": "h100-80", **named, **more}
 
 
 CASES = [
@@ -33,6 +33,10 @@ CASES = [
     case("small", 128, mode="forward", keep_graph=True), case("small", 128, mode="forward"),
     case("small", 128, mode="forward", keep_graph=True, precision="bf16-mixed"),
     case("small", 256, mode="forward", precision="bf16-mixed"), case("small", 128, mode="forward", edition=2025),
+    case("small", 128, mode="forward", no_head=True), case("small", 128, mode="forward", no_head=True, edition=2025),
+    case("small", 256, mode="forward", no_head=True, precision="bf16-mixed"),
+    case(WIDE, 96, mode="forward", no_head=True, keep_graph=True),
+    case(ODD, 33, mode="forward", no_head=True, keep_graph=True, precision="bf16-mixed"),
 ]
 LARGER = [case(size, context, precision=precision, edition=edition, device="h200")
           for size, context in (("large", 512), ("xl", 256), ("2.7B", 256)) for precision in ("fp32", "bf16-mixed")
@@ -41,7 +45,7 @@ FORECAST_OPTIONS = ("batch", "context", "precision", "edition", "mode", "d-model
 
 
 def title(of):
-    names = ["keep-graph"] if of["keep_graph"] else []
+    names = [name.replace("_", "-") for name in ("keep_graph", "no_head") if of[name]]
     names += [str(of[k]) for k in ("mode", "size", "context", "batch", "precision", "edition", "device")]
     return " ".join(names)
 
@@ -53,8 +57,7 @@ def forecast(tidemark, of):
             command += ["--" + name, str(of[name])]
     if of["size"] != "custom":
         command += ["--size", of["size"]]
-    if of["keep_graph"]:
-        command.append("--keep-graph")
+    command += ["--" + name.replace("_", "-") for name in ("keep_graph", "no_head") if of[name]]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode not in (0, 3):
         raise SystemExit(f"{' '.join(command)}: {done.stderr}")

@@ -16,7 +16,8 @@ from staff_model import AdamW, SIZES, VOCABULARY, cross_entropy, make_model
 def make(case):
     """The model, its optimizer, tokens and targets, in this order."""
     size = case["size"] if case["size"] in SIZES else tuple(case[k] for k in ("d-model", "d-ff", "layers", "heads"))
-    model = make_model(size, case["context"], case["edition"], n_tokens=case.get("vocab", VOCABULARY))
+    model = make_model(size, case["context"], case["edition"], n_tokens=case.get("vocab", VOCABULARY),
+                       has_head=not case["no_head"])
     optimizer = AdamW(model.parameters(), case["edition"])
     shape = (case["batch"], case["context"])
     inputs, targets = (torch.zeros(shape, dtype=torch.int64).to("cuda") for _ in range(2))

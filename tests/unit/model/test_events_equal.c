@@ -59,6 +59,10 @@ static void expect_same_modes_in(const tide_model_config *model, tide_precision 
         config.warmup_steps = 1;
         config.steps = 2;
         expect_same_runs(&config);
+        if (config.mode == TIDE_FORWARD) {
+            config.model.no_head = true;
+            expect_same_runs(&config);
+        }
     }
 }
 

@@ -51,13 +51,14 @@ static void describe(const tide_workload_config *config, char text[256]) {
     const tide_model_config *model = &config->model;
     (void)snprintf(text, 256,
                    "%s C %zu F %zu L %zu H %zu V %zu, context %zu, batch %zu, %s%s, %s, "
-                   "%s, recompute %s, clip %g",
+                   "%s, recompute %s, clip %g%s",
                    model->size, model->d_model, model->d_ff, model->n_layers, model->n_heads,
                    model->vocab_size, model->context_length, model->batch_size,
                    tide_mode_name((int)config->mode), config->keep_graph ? " --keep-graph" : "",
                    tide_precision_name((int)config->precision),
                    tide_attention_name((int)config->attention),
-                   tide_recompute_name((int)config->recompute), config->clip_grad_norm);
+                   tide_recompute_name((int)config->recompute), config->clip_grad_norm,
+                   model->no_head ? ", no head" : "");
 }
 
 /* Instants that set a peak somewhere, so that the tests can name those that never did. */
@@ -118,12 +119,17 @@ static void check_modes(tide_device *device, const tide_model_config *model,
         tide_workload_config config;
         tide_workload_config_init(&config);
         config.model = *model;
+        config.model.no_head = false;
         config.precision = precision;
         config.mode = (variant & 3) == 3 ? TIDE_FORWARD : (tide_mode)(variant & 3);
         config.keep_graph = (variant & 3) == 3;
         config.attention = (variant & 4) != 0 ? TIDE_ATTENTION_NAIVE : TIDE_ATTENTION_FLASH;
         config.recompute = (variant & 8) != 0 ? TIDE_RECOMPUTE_BLOCK : TIDE_RECOMPUTE_NONE;
         check_run(device, &config, seen_so_far);
+        if (config.mode == TIDE_FORWARD) {
+            config.model.no_head = true;
+            check_run(device, &config, seen_so_far);
+        }
         if (config.mode == TIDE_TRAIN) {
             config.clip_grad_norm = 1;
             check_run(device, &config, seen_so_far);
@@ -291,6 +297,10 @@ static void blocks_keep_what_the_page_says(void **state) {
         config.keep_for_backward = false;
         int64_t logits = kept_by_forward(device, config, 3);
         assert_true(logits == after_forward(&config, false));
+        config.model.no_head = true; /* the output of the last norm is alive in their place */
+        assert_true(kept_by_forward(device, config, 3) == after_forward(&config, false));
+        config.keep_for_backward = true;
+        assert_true(kept_by_forward(device, config, 3) == after_forward(&config, true));
         int64_t e = config.precision >= TIDE_PRECISION_BF16_MIXED ? 2 : 4;
         assert_true(logits == e * 4 * 256 * 10000);
     }
