@@ -151,8 +151,8 @@ static tide_status alloc_layer(tide_decode *decode, size_t l, tide_error *error)
     } all[] = {
         {&layer->attention_norm, "attn.norm.weight", config->C, TIDE_PARAMETER},
         {&layer->ffn_norm, "ffn.norm.weight", config->C, TIDE_PARAMETER},
-        {&layer->k_cache, "k_cache", n_cached, TIDE_ACTIVATION},
-        {&layer->v_cache, "v_cache", n_cached, TIDE_ACTIVATION},
+        {&layer->k_cache, "k_cache", n_cached, TIDE_KV_CACHE},
+        {&layer->v_cache, "v_cache", n_cached, TIDE_KV_CACHE},
     };
     TIDE_TRY(alloc_linears(decode, l, error));
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {

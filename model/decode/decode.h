@@ -9,8 +9,8 @@
  *   next token = the largest of norm(x of the last token) Whead^T
  *
  * Everything on the device goes through the cache, with a name and a category: weights and scales
- * are parameters; the cache of keys and values ("layers.N.k_cache", "layers.N.v_cache") is an
- * activation, the category closest to it, and lives as long as the model. Order of calls: create,
+ * are parameters; the cache of keys and values ("layers.N.k_cache", "layers.N.v_cache") has the
+ * category of its own kind, TIDE_KV_CACHE, and lives as long as the model. Order of calls: create,
  * setup, then any number of generate. After a failure only destroy may be called.
  */
 #ifndef TIDE_MODEL_DECODE_DECODE_H
