@@ -28,8 +28,8 @@ extern "C" {
 typedef struct tide_decode tide_decode;
 
 /* Cache and recorder (NULL: no scopes) are borrowed and outlive the model. TIDE_INVALID, TIDE_LIMIT
- * as for tide_decode_check. TIDE_UNSUPPORTED on a device that computes but has no operators for
- * these types; the message names them. The caller destroys the model. */
+ * as for tide_decode_check. TIDE_UNSUPPORTED on a device that computes but not this model. The
+ * caller destroys the model. */
 TIDE_NODISCARD tide_status tide_decode_create(const tide_decode_config *config, tide_cache *cache,
                                               tide_recorder *recorder, tide_decode **ret_decode,
                                               tide_error *error);
@@ -38,6 +38,9 @@ void tide_decode_destroy(tide_decode *decode);
 TIDE_NODISCARD tide_status tide_decode_setup(tide_decode *decode, tide_error *error);
 /* Prefill and N - 1 passes: N new tokens of each sequence. */
 TIDE_NODISCARD tide_status tide_decode_generate(tide_decode *decode, tide_error *error);
+
+/* What computes, on a device that does, for people. Valid as long as the device. */
+const char *tide_decode_computed_by(const tide_decode *decode);
 
 /* (B, P + N) int32: prompts and what was generated. Valid until the model is destroyed. */
 const tide_tensor *tide_decode_tokens(const tide_decode *decode);
