@@ -416,7 +416,7 @@ void tide_workload_result_fini(tide_workload_result *result) {
 
 const char *tide_workload_computed_by(const tide_workload *workload) {
     if (workload->decode != NULL && workload->computes) {
-        return "plain loops, 1 thread";
+        return tide_decode_computed_by(workload->decode);
     }
     if (workload->driver->ops == NULL || !workload->computes) {
         return "";

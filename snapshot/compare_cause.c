@@ -108,6 +108,7 @@ static const char *const CATEGORY_WORDS[] = {
     [TIDE_WORKSPACE] = "library workspaces",
     [TIDE_INPUT] = "inputs",
     [TIDE_WEIGHT_COPY] = "copies of weights",
+    [TIDE_KV_CACHE] = "cache of keys and values",
 };
 /* A category without words must not build. */
 _Static_assert(sizeof(CATEGORY_WORDS) / sizeof(CATEGORY_WORDS[0]) == TIDE_N_CATEGORIES,

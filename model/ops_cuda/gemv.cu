@@ -9,58 +9,25 @@
 #include "model/ops_cuda/ops_cuda_internal.h"
 #include "model/ops_cuda/reduce.h"
 #include "model/ops_cuda/vector.h"
+#include "model/ops_cuda/weights.h"
 
 enum { WARPS = 8, BLOCK = WARPS * TIDE_WARP };
-
-/* The numbers of a matrix, and how many of them a pack of 16 bytes has. */
-template <typename W> struct weights {
-    static constexpr size_t PACK = TIDE_PACK<W>;
-    const W *data; /* (matrices, m, k) */
-
-    __device__ __forceinline__ void load(float (&to)[PACK], size_t at) const {
-        tide_read_pack(data + at, to);
-    }
-    __device__ __forceinline__ float one(size_t at) const {
-        return tide_read(data + at);
-    }
-};
-
-template <> struct weights<int8_t> {
-    static constexpr size_t PACK = 16;
-    const int8_t *data; /* (matrices, m, k) */
-
-    __device__ __forceinline__ void load(float (&to)[PACK], size_t at) const {
-        const uint4 bits = tide_load16(data + at);
-        const unsigned words[4] = {bits.x, bits.y, bits.z, bits.w};
-#pragma unroll
-        for (size_t i = 0; i < PACK; i++) {
-            to[i] = static_cast<float>(static_cast<int8_t>(words[i / 4] >> 8 * (i % 4)));
-        }
-    }
-    __device__ __forceinline__ float one(size_t at) const {
-        return static_cast<float>(data[at]);
-    }
-};
-
-/* Products that a lane takes at a time: whole packs of either array. */
-template <typename W, typename X>
-constexpr size_t PRODUCTS = weights<W>::PACK > TIDE_PACK<X> ? weights<W>::PACK : TIDE_PACK<X>;
 
 template <typename W> struct shape {
     tide_view<tide_any> out;  /* (n_chosen, m) */
     tide_view<tide_any> bias; /* (matrices, m); data null: none */
-    weights<W> weight;        /* (matrices, m, k) */
+    tide_weights<W> weight;   /* (matrices, m, k) */
     const int32_t *chosen;    /* (n_chosen); NULL: 0, 1, ... */
     size_t n_chosen, m, k;    /* as in tide_gemv */
-    size_t n_whole;           /* PRODUCTS of a row; 0 unless k is a multiple and all is aligned */
+    size_t n_whole; /* TIDE_PRODUCTS of a row; 0 unless k is a multiple and all is aligned */
 };
 
 /* The products of weights at .. at + N with x. */
 template <typename W, typename X>
-static __device__ __forceinline__ float multiply(const weights<W> &weight, tide_view<X> x,
+static __device__ __forceinline__ float multiply(const tide_weights<W> &weight, tide_view<X> x,
                                                  size_t at, size_t of_x) {
-    constexpr size_t N = PRODUCTS<W, X>;
-    constexpr size_t PACK = weights<W>::PACK;
+    constexpr size_t N = TIDE_PRODUCTS<W, X>;
+    constexpr size_t PACK = tide_weights<W>::PACK;
     float number[N];
     float sum = 0;
     tide_load(number, x, of_x);
@@ -80,7 +47,7 @@ static __device__ __forceinline__ float multiply(const weights<W> &weight, tide_
 template <typename W, typename X>
 static __device__ __forceinline__ float multiply_row(const shape<W> &given, tide_view<X> x,
                                                      size_t begin) {
-    constexpr size_t N = PRODUCTS<W, X>;
+    constexpr size_t N = TIDE_PRODUCTS<W, X>;
     float sum = 0;
 #pragma unroll 4
     for (size_t i = tide_lane(); i < given.n_whole; i += TIDE_WARP) {
@@ -115,7 +82,7 @@ static __global__ void __launch_bounds__(BLOCK) tide_gemv_kernel(shape<W> given,
 }
 
 template <typename W, typename X> static int launch(const tide_ops *ops, const tide_gemv *call) {
-    constexpr size_t N = PRODUCTS<W, X>;
+    constexpr size_t N = TIDE_PRODUCTS<W, X>;
     const bool is_whole =
         call->k % N == 0 && tide_is_aligned(call->weight.data) && tide_is_aligned(call->x.data);
     const shape<W> given = {tide_view_of<tide_any>(call->out),
