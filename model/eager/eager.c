@@ -2,13 +2,18 @@
 
 #include "model/eager/internal.h"
 
+bool tide_eager_knows(tide_precision precision) {
+    return precision != TIDE_PRECISION_BF16_TRUE && precision != TIDE_PRECISION_FP16_MIXED;
+}
+
 static tide_status check_config(const tide_eager_config *config, const tide_cache *cache,
                                 tide_error *error) {
     TIDE_TRY(tide_model_config_check(&config->model, error));
-    if (config->precision == TIDE_PRECISION_BF16_TRUE) {
+    if (!tide_eager_knows(config->precision)) {
         return tide_fail(error, TIDE_UNSUPPORTED,
                          "what PyTorch keeps is known for fp32, tf32 and bf16-mixed, not for "
-                         "bf16-true: choose one of them");
+                         "%s: choose one of them",
+                         tide_precision_name((int)config->precision));
     }
     if (tide_device_get_info(tide_cache_device(cache))->computes) {
         return tide_fail(

@@ -37,8 +37,12 @@ typedef struct tide_eager_config {
     bool keeps_graph; /* false: under no_grad, and only forward and end_step may be called */
 } tide_eager_config;
 
-/* Checks the configuration; allocates nothing on the device. TIDE_UNSUPPORTED: bf16-true, and a
- * device that computes. `recorder` NULL: no scopes. Both are borrowed and outlive it. */
+/* Whether it is known what PyTorch allocates in the precision. */
+bool tide_eager_knows(tide_precision precision);
+
+/* Checks the configuration; allocates nothing on the device. TIDE_UNSUPPORTED: a precision that is
+ * not known, and a device that computes. `recorder` NULL: no scopes. Both are borrowed and outlive
+ * it. */
 TIDE_NODISCARD tide_status tide_eager_create(const tide_eager_config *config, tide_cache *cache,
                                              tide_recorder *recorder, tide_eager **ret_eager,
                                              tide_error *error);
