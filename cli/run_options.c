@@ -52,7 +52,7 @@ static tide_status check_pytorch(const tide_run_options *options, tide_error *er
         if (!tide_eager_knows((tide_precision)precision)) {
             return tide_fail(error, TIDE_INVALID,
                              "--precision %s: PyTorch's allocations are known only for "
-                             "fp32, tf32 and bf16-mixed; choose one of these",
+                             "fp32, tf32, bf16-mixed and fp16-mixed; choose one of these",
                              tide_precision_name(precision));
         }
     }

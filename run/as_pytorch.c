@@ -57,8 +57,8 @@ static tide_status change_to_pytorch(tide_workload_config *workload, tide_editio
                                      tide_error *error) {
     if (!tide_eager_knows(workload->precision)) {
         return tide_fail(error, TIDE_INVALID,
-                         "PyTorch's allocations are known only for fp32, tf32 and bf16-mixed, not "
-                         "for %s",
+                         "PyTorch's allocations are known only for fp32, tf32, bf16-mixed and "
+                         "fp16-mixed, not for %s",
                          tide_precision_name((int)workload->precision));
     }
     workload->emulate = TIDE_EMULATE_PYTORCH;

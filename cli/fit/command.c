@@ -212,11 +212,9 @@ static void name_row(tide_fit_row *row) {
 
 /* Why PyTorch's run cannot be forecast; NULL if it can. */
 static const char *why_unknown(const tide_workload_config *workload) {
-    if (workload->precision == TIDE_PRECISION_BF16_TRUE) {
-        return "what PyTorch allocates is known for fp32, tf32 and bf16-mixed, not for bf16-true";
-    }
     if (!tide_eager_knows(workload->precision)) {
-        return "what PyTorch allocates is known for fp32, tf32 and bf16-mixed, not for fp16-mixed";
+        return "what PyTorch allocates is known for fp32, tf32, bf16-mixed and fp16-mixed, not for "
+               "bf16-true";
     }
     return workload->clip_grad_norm > 0.0
                ? "the step of PyTorch that is known clips no gradients (--clip-grad-norm)"

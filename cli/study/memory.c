@@ -311,8 +311,8 @@ static void say_pytorch(tide_study_work *work) {
                         TIDE_WORDS_PYTORCH);
     } else if (unknown != NULL) {
         tide_report_say(&work->report, "pytorch",
-                        "%s: no forecast is possible of %s, only of fp32, tf32 and "
-                        "bf16-mixed",
+                        "%s: no forecast is possible of %s, only of fp32, tf32, "
+                        "bf16-mixed and fp16-mixed",
                         TIDE_WORDS_PYTORCH, unknown);
     }
     if (work->kind == TIDE_DEVICE_VIRTUAL) {
