@@ -188,7 +188,8 @@ TIDE_NODISCARD tide_status tide_check_precision(tide_device_kind kind, tide_prec
 #define TIDE_OPTION_ROW_PRECISION(base, text)                                                      \
     TIDE_OPTION_ROW(TIDE_OPTION_CHOICES, base, precisions, .name = "precision",                    \
                     .aliases = "dtype",                                                            \
-                    .synonyms = "bf16=bf16-mixed bfloat16=bf16-mixed float32=fp32",                \
+                    .synonyms = "bf16=bf16-mixed bfloat16=bf16-mixed fp16=fp16-mixed "             \
+                                "float16=fp16-mixed half=fp16-mixed float32=fp32",                 \
                     .choice_at = tide_choice_precision, .help = (text))
 
 #define TIDE_OPTION_ROW_MIXED_PRECISION(base)                                                      \

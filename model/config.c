@@ -18,7 +18,7 @@ enum { N_PRESETS = sizeof(PRESETS) / sizeof(PRESETS[0]) };
 
 static const char *const ARCHITECTURES[TIDE_N_ARCHITECTURES] = {"transformer", "mlp", "decode"};
 static const char *const MODES[] = {"forward", "forward-backward", "train"};
-static const char *const PRECISIONS[] = {"fp32", "tf32", "bf16-mixed", "bf16-true"};
+static const char *const PRECISIONS[] = {"fp32", "tf32", "bf16-mixed", "bf16-true", "fp16-mixed"};
 static const char *const ATTENTIONS[] = {"flash", "naive"};
 static const char *const RECOMPUTES[] = {"none", "block"};
 static const char *const EDITIONS[] = {"2025", "2026"};
@@ -81,6 +81,9 @@ int tide_mode_from_name(const char *name) {
 int tide_precision_from_name(const char *name) {
     if (name != NULL && strcmp(name, "bf16") == 0) {
         return TIDE_PRECISION_BF16_MIXED;
+    }
+    if (name != NULL && strcmp(name, "fp16") == 0) {
+        return TIDE_PRECISION_FP16_MIXED;
     }
     return number_of(PRECISIONS, TIDE_N_PRECISIONS, name);
 }

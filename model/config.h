@@ -36,6 +36,7 @@ typedef enum tide_precision {
     TIDE_PRECISION_TF32,
     TIDE_PRECISION_BF16_MIXED,
     TIDE_PRECISION_BF16_TRUE,
+    TIDE_PRECISION_FP16_MIXED, /* with loss scaling */
     TIDE_N_PRECISIONS
 } tide_precision;
 typedef enum tide_attention {
@@ -72,7 +73,7 @@ const char *tide_attention_name(int attention);
 const char *tide_recompute_name(int recompute);
 const char *tide_edition_name(int edition);     /* "2025" */
 const char *tide_emulation_name(int emulation); /* "none" */
-/* The number of a name ("bf16" means bf16-mixed), or -1. */
+/* The number of a name ("bf16" means bf16-mixed and "fp16" fp16-mixed), or -1. */
 int tide_architecture_from_name(const char *name);
 int tide_mode_from_name(const char *name);
 int tide_precision_from_name(const char *name);

@@ -5,21 +5,23 @@
 
 #include <string.h>
 
+#include "model/precision.h"
+
 typedef struct symbols {
-    uint64_t e, r, g;        /* bytes of an element: activation, residual stream, parameter */
-    uint64_t w;              /* bytes of an element of a weight copy: 2 in bf16-mixed, else 0 */
-    bool naive, recompute;   /* attention, recompute setting */
-    bool has_head;           /* the forward pass ends at the logits, else at ln_final */
-    uint64_t L, R, C, F, V;  /* dimensions */
-    uint64_t E;              /* e N: an activation (R, C) */
-    uint64_t X;              /* r N: a residual tensor (R, C) */
-    uint64_t M;              /* e R F: an activation (R, F) */
-    uint64_t A;              /* e B H T^2: attention probabilities */
-    uint64_t S;              /* 4 B H T: a row statistic per head */
-    uint64_t Y;              /* e R V: logits */
-    uint64_t Q;              /* w N: the copy of the residual gradient */
-    uint64_t scratch;        /* 4 min(ceil(R / 64), 128) C */
-    uint64_t cc, cf, vc;     /* elements of the matrices: C^2, C F, V C */
+    uint64_t e, r, g;       /* bytes of an element: activation, residual stream, parameter */
+    uint64_t w;             /* bytes of an element of a weight copy: 2 in mixed precision, else 0 */
+    bool naive, recompute;  /* attention, recompute setting */
+    bool has_head;          /* the forward pass ends at the logits, else at ln_final */
+    uint64_t L, R, C, F, V; /* dimensions */
+    uint64_t E;             /* e N: an activation (R, C) */
+    uint64_t X;             /* r N: a residual tensor (R, C) */
+    uint64_t M;             /* e R F: an activation (R, F) */
+    uint64_t A;             /* e B H T^2: attention probabilities */
+    uint64_t S;             /* 4 B H T: a row statistic per head */
+    uint64_t Y;             /* e R V: logits */
+    uint64_t Q;             /* w N: the copy of the residual gradient */
+    uint64_t scratch;       /* 4 min(ceil(R / 64), 128) C */
+    uint64_t cc, cf, vc;    /* elements of the matrices: C^2, C F, V C */
     uint64_t block_matrices; /* 4 C^2 + 3 C F */
     uint64_t saved;          /* s: a block with all it keeps for backward */
     uint64_t kept;       /* k: what a block keeps at the end of forward: s, or X with recompute */
@@ -48,15 +50,15 @@ static void consider(peak_so_far *peak, uint64_t bytes, const char *instant, int
 
 static symbols symbols_of(const tide_memory_model_run *run) {
     const tide_model_config *m = &run->model;
-    bool mixed = run->precision == TIDE_PRECISION_BF16_MIXED;
-    bool all_bf16 = run->precision == TIDE_PRECISION_BF16_TRUE;
+    uint64_t e = tide_dtype_bytes(tide_precision_activation_type(run->precision));
+    uint64_t g = tide_dtype_bytes(tide_precision_parameter_type(run->precision));
     uint64_t T = m->context_length;
     uint64_t H = m->n_heads;
     symbols s = {
-        .e = mixed || all_bf16 ? 2 : 4,
-        .r = all_bf16 ? 2 : 4,
-        .g = all_bf16 ? 2 : 4,
-        .w = mixed ? 2 : 0,
+        .e = e,
+        .r = g,
+        .g = g,
+        .w = tide_precision_is_mixed(run->precision) ? e : 0,
         .naive = run->attention == TIDE_ATTENTION_NAIVE,
         .recompute = run->recompute == TIDE_RECOMPUTE_BLOCK,
         .has_head = !run->model.no_head,
@@ -86,7 +88,7 @@ static symbols symbols_of(const tide_memory_model_run *run) {
     return s;
 }
 
-/* A block whose forward keeps nothing of its own, on top of `base`. c1 1: the bf16 weight copies
+/* A block whose forward keeps nothing of its own, on top of `base`. c1 1: the weight copies
  * that the block makes stay alive; 0: each is released at once. */
 static void consider_lean_block(peak_so_far *peak, const symbols *s, uint64_t base, uint64_t c1,
                                 int64_t layer) {

@@ -5,6 +5,7 @@
 
 #include "model/linear.h"
 #include "model/optimizer.h"
+#include "model/precision.h"
 
 /* The tensors that a layer makes in a step. */
 typedef struct layer_tensors {
@@ -102,14 +103,16 @@ static tide_status build(tide_mlp *mlp, tide_error *error) {
         tide_ops_open(mem, tide_cache_device(mlp->cache), config->precision, &mlp->ops, error));
     mlp->ops->recorder = mlp->recorder;
     TIDE_TRY(make_parameters(mlp, error));
-    mlp->linears = (tide_linears){.cache = mlp->cache,
-                                  .ops = mlp->ops,
-                                  .parameters = mlp->parameters,
-                                  .has_biases = true,
-                                  .R = config->R,
-                                  .parameter_type = tide_mlp_parameter_type(config->precision),
-                                  .copies_weights = config->precision == TIDE_PRECISION_BF16_MIXED,
-                                  .keeps_copies = config->keep_for_backward};
+    mlp->linears =
+        (tide_linears){.cache = mlp->cache,
+                       .ops = mlp->ops,
+                       .parameters = mlp->parameters,
+                       .has_biases = true,
+                       .R = config->R,
+                       .parameter_type = tide_precision_parameter_type(config->precision),
+                       .copies_weights = tide_precision_is_mixed(config->precision),
+                       .copy_type = tide_precision_activation_type(config->precision),
+                       .keeps_copies = config->keep_for_backward};
     mlp->optimizer = (tide_optimizer){.cache = mlp->cache,
                                       .recorder = mlp->recorder,
                                       .ops = mlp->ops,
@@ -130,7 +133,7 @@ tide_status tide_mlp_create(const tide_mlp_config *config, tide_cache *cache,
     mlp->config = *config;
     mlp->cache = cache;
     mlp->recorder = recorder;
-    mlp->activation_type = tide_mlp_activation_type(config->precision);
+    mlp->activation_type = tide_precision_activation_type(config->precision);
     tide_status status = build(mlp, error);
     if (status != TIDE_OK) {
         tide_mlp_destroy(mlp);
@@ -142,7 +145,7 @@ tide_status tide_mlp_create(const tide_mlp_config *config, tide_cache *cache,
 
 static void drop_parameter(tide_mlp *mlp, tide_parameter *parameter) {
     tide_tensor_drop(mlp->cache, &parameter->gradient);
-    tide_tensor_drop(mlp->cache, &parameter->bf16);
+    tide_tensor_drop(mlp->cache, &parameter->copy);
     tide_tensor_drop(mlp->cache, &parameter->exp_avg);
     tide_tensor_drop(mlp->cache, &parameter->exp_avg_sq);
     tide_tensor_drop(mlp->cache, &parameter->value);
@@ -351,7 +354,7 @@ static tide_status gelu_backward(tide_mlp *mlp, size_t l, tide_error *error) {
 /* The gradient of the layer's input. The first layer needs none: no parameter is below it. */
 static tide_status input_backward(tide_mlp *mlp, size_t l, tide_error *error) {
     if (l == 0) {
-        return tide_tensor_release(mlp->cache, &mlp->parameters[weight_of(l)].bf16, error);
+        return tide_tensor_release(mlp->cache, &mlp->parameters[weight_of(l)].copy, error);
     }
     TIDE_TRY(tide_tensor_release(mlp->cache, input_of(mlp, l), error));
     TIDE_TRY(alloc_rows(mlp, &mlp->layers[l - 1].dgelu, l - 1, "gelu.grad", TIDE_TEMPORARY, error));
@@ -391,7 +394,7 @@ tide_status tide_mlp_end_step(tide_mlp *mlp, tide_error *error) {
         TIDE_TRY(tide_tensor_release(mlp->cache, &layer->dgelu, error));
         TIDE_TRY(tide_tensor_release(mlp->cache, &layer->gelu, error));
         TIDE_TRY(tide_tensor_release(mlp->cache, &layer->linear, error));
-        TIDE_TRY(tide_tensor_release(mlp->cache, &mlp->parameters[weight_of(l - 1)].bf16, error));
+        TIDE_TRY(tide_tensor_release(mlp->cache, &mlp->parameters[weight_of(l - 1)].copy, error));
     }
     return tide_optimizer_release_gradients(&mlp->optimizer, error);
 }

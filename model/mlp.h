@@ -57,10 +57,6 @@ double tide_mlp_backward_flops(const tide_mlp_config *config);
 uint64_t tide_mlp_requested_peak_bytes(const tide_mlp_config *config, tide_mode mode,
                                        size_t n_steps);
 
-/* Types of what layers make, and of parameters, gradients and optimizer state. */
-tide_dtype tide_mlp_activation_type(tide_precision precision);
-tide_dtype tide_mlp_parameter_type(tide_precision precision);
-
 /* As for tide_transformer_create and the functions that follow it. */
 TIDE_NODISCARD tide_status tide_mlp_create(const tide_mlp_config *config, tide_cache *cache,
                                            tide_recorder *recorder, tide_mlp **ret_mlp,

@@ -1,5 +1,6 @@
 /* mlp_memory.c - closed forms for an MLP: FLOP, parameters, and the peak of requested bytes. */
 #include "model/mlp.h"
+#include "model/precision.h"
 
 uint64_t tide_mlp_n_parameters(const tide_mlp_config *config) {
     return (uint64_t)config->n_layers * (config->C * config->C + config->C);
@@ -15,31 +16,22 @@ double tide_mlp_backward_flops(const tide_mlp_config *config) {
     return tide_mlp_forward_flops(config) * (2.0 * L - 1.0) / L;
 }
 
-tide_dtype tide_mlp_activation_type(tide_precision precision) {
-    return precision == TIDE_PRECISION_BF16_MIXED || precision == TIDE_PRECISION_BF16_TRUE
-               ? TIDE_BF16
-               : TIDE_FP32;
-}
-
-tide_dtype tide_mlp_parameter_type(tide_precision precision) {
-    return precision == TIDE_PRECISION_BF16_TRUE ? TIDE_BF16 : TIDE_FP32;
-}
-
 /* Bytes of one tensor of each kind. */
 typedef struct pieces {
     uint64_t rows;  /* (R, C): input, linear, gelu and their gradients */
     uint64_t layer; /* (C, C) and (C): weight and bias, their gradients, one of the two moments */
-    uint64_t copy;  /* bf16 of a weight; 0: none is made */
+    uint64_t copy;  /* that GEMMs read of a weight; 0: none is made */
     uint64_t L;     /* layers */
 } pieces;
 
 static pieces pieces_of(const tide_mlp_config *config) {
     uint64_t C = config->C;
-    bool copies = config->precision == TIDE_PRECISION_BF16_MIXED;
+    bool copies = tide_precision_is_mixed(config->precision);
     return (pieces){
-        .rows = config->R * C * tide_dtype_bytes(tide_mlp_activation_type(config->precision)),
-        .layer = (C * C + C) * tide_dtype_bytes(tide_mlp_parameter_type(config->precision)),
-        .copy = copies ? C * C * tide_dtype_bytes(TIDE_BF16) : 0,
+        .rows = config->R * C * tide_dtype_bytes(tide_precision_activation_type(config->precision)),
+        .layer = (C * C + C) * tide_dtype_bytes(tide_precision_parameter_type(config->precision)),
+        .copy = copies ? C * C * tide_dtype_bytes(tide_precision_activation_type(config->precision))
+                       : 0,
         .L = config->n_layers};
 }
 

@@ -42,9 +42,9 @@ typedef struct tide_parameter {
     size_t n_dims;                  /* 2: matrix, 1: vector */
     size_t n_elements;              /* shape[0] * shape[1] */
     double sigma;           /* normal, truncated at +-3 sigma; 0: filled with ones (norms) */
-    bool is_gemm_weight;    /* read by GEMMs, so bf16-mixed makes a bf16 copy of it */
+    bool is_gemm_weight;    /* read by GEMMs, so bf16-mixed and fp16-mixed make a copy of it */
     tide_tensor value;      /* owned by the transformer, as all below */
-    tide_tensor bf16;       /* the copy; allocated while it lives */
+    tide_tensor copy;       /* the copy; allocated while it lives */
     tide_tensor gradient;   /* allocated from its first use to the end of the optimizer phase */
     tide_tensor exp_avg;    /* AdamW's first moment; allocated from the first optimizer phase on */
     tide_tensor exp_avg_sq; /* AdamW's second moment; likewise */

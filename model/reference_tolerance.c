@@ -65,6 +65,7 @@ static tide_reference_arithmetic arithmetic_of(const tide_reference_info *info,
         return TIDE_REFERENCE_TRUE;
     case TIDE_PRECISION_FP32:
     case TIDE_PRECISION_TF32:
+    case TIDE_PRECISION_FP16_MIXED:
     case TIDE_N_PRECISIONS:
         break;
     }

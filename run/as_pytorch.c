@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "device/cards.h"
+#include "model/eager/eager.h"
 #include "run/run.h"
 
 /* Finds the card by the device's name, because the workspaces of its libraries count. */
@@ -63,10 +64,11 @@ static tide_status read_workload(const tide_snapshot_run *run, tide_workload_con
 /* Makes it PyTorch's. */
 static tide_status change_to_pytorch(tide_workload_config *workload, tide_edition edition,
                                      tide_error *error) {
-    if (workload->precision == TIDE_PRECISION_BF16_TRUE) {
+    if (!tide_eager_knows(workload->precision)) {
         return tide_fail(error, TIDE_INVALID,
-                         "PyTorch's allocations are known only for fp32, tf32 and bf16-mixed, not "
-                         "for bf16-true");
+                         "PyTorch's allocations are known only for fp32, tf32, bf16-mixed and "
+                         "fp16-mixed, not for %s",
+                         tide_precision_name((int)workload->precision));
     }
     workload->emulate = TIDE_EMULATE_PYTORCH;
     workload->edition = edition;

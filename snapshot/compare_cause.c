@@ -17,7 +17,7 @@ static int width_of(const char *precision) {
     static const struct {
         const char *name;
         int width; /* only their order counts */
-    } WIDTHS[] = {{"bf16-true", 1}, {"bf16-mixed", 2}, {"fp32", 3}, {"tf32", 3}};
+    } WIDTHS[] = {{"bf16-true", 1}, {"bf16-mixed", 2}, {"fp16-mixed", 2}, {"fp32", 3}, {"tf32", 3}};
     for (size_t i = 0; i < sizeof(WIDTHS) / sizeof(WIDTHS[0]); i++) {
         if (strcmp(precision, WIDTHS[i].name) == 0) {
             return WIDTHS[i].width;

@@ -14,7 +14,8 @@ static const tide_option OPTIONS[] = {
     TIDE_OPTION_ROW_ONLY_FORWARD(GRID),
     TIDE_OPTION_ROW_CONTEXT(GRID, "; default 128"),
     TIDE_OPTION_ROW_BATCH(GRID, "; default 4"),
-    TIDE_OPTION_ROW_PRECISION(GRID, "types of the numbers; bf16 means bf16-mixed; default fp32"),
+    TIDE_OPTION_ROW_PRECISION(
+        GRID, "types of the numbers; bf16 means bf16-mixed, fp16 means fp16-mixed; default fp32"),
     TIDE_OPTION_ROW_MIXED_PRECISION(GRID),
     TIDE_OPTION_ROW_ATTENTION(GRID,
                               "attention operator; default flash, with --emulate pytorch naive"),

@@ -38,6 +38,10 @@ static tide_status check_precision(tide_precision precision, tide_error *error) 
     case TIDE_PRECISION_BF16_MIXED:
     case TIDE_PRECISION_BF16_TRUE:
         return TIDE_OK;
+    case TIDE_PRECISION_FP16_MIXED:
+        return tide_fail(error, TIDE_UNSUPPORTED,
+                         "device cpu does not compute fp16-mixed; --device virtual answers for "
+                         "memory");
     case TIDE_PRECISION_TF32:
     case TIDE_N_PRECISIONS:
         break;

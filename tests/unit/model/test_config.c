@@ -170,6 +170,8 @@ static void names_go_both_ways(void **state) {
     assert_string_equal(tide_mode_name(-1), "?");
     assert_int_equal(tide_mode_from_name("train"), TIDE_TRAIN);
     assert_int_equal(tide_precision_from_name("bf16"), TIDE_PRECISION_BF16_MIXED);
+    assert_int_equal(tide_precision_from_name("fp16"), TIDE_PRECISION_FP16_MIXED);
+    assert_int_equal(tide_precision_from_name("fp16-mixed"), TIDE_PRECISION_FP16_MIXED);
     assert_int_equal(tide_precision_from_name("tf32"), TIDE_PRECISION_TF32);
     assert_int_equal(tide_attention_from_name("flash"), TIDE_ATTENTION_FLASH);
     assert_int_equal(tide_recompute_from_name("none"), TIDE_RECOMPUTE_NONE);
