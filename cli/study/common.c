@@ -86,12 +86,30 @@ static bool has(tide_study_columns columns, int column) {
     return (columns & TIDE_STUDY_SET(column)) != 0;
 }
 
+/* Whether a run differs in it from the first one: files of models may differ in batch and context,
+ * which then have no list. */
+static bool differs(const tide_study_work *work, const tide_run_labels *first, int column) {
+    const tide_cell value = tide_as_field(&COLUMNS[column].field, first);
+    for (size_t i = 1; i < work->n_cells; i++) {
+        tide_run_labels labels;
+        tide_run_workload_labels(&work->cells[i].config.workload, &labels);
+        const tide_cell other = tide_as_field(&COLUMNS[column].field, &labels);
+        if (value.kind == TIDE_CELL_TEXT ? strcmp(value.text, other.text) != 0
+                                         : value.integer != other.integer) {
+            return true;
+        }
+    }
+    return false;
+}
+
 tide_study_columns tide_study_columns_of(const tide_study_work *work) {
     const char *options = (const char *)&work->options->run;
     tide_study_columns varied = work->study->takes_warmups ? TIDE_STUDY_SET(TIDE_STUDY_WARMUP) : 0U;
+    tide_run_labels first;
+    tide_run_workload_labels(&work->cells[0].config.workload, &first);
     for (int i = 0; i < TIDE_STUDY_WARMUP; i++) {
         const tide_option_list *list = (const void *)(options + COLUMNS[i].list);
-        varied |= list->n > 1 ? TIDE_STUDY_SET(i) : 0U;
+        varied |= list->n > 1 || differs(work, &first, i) ? TIDE_STUDY_SET(i) : 0U;
     }
     return varied;
 }
