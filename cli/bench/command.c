@@ -139,7 +139,9 @@ static const tide_option_table TABLE = {
         "\n"
         "A size for which the device has no memory has a row that says so, and the others are "
         "still\n"
-        "measured: exit status 3. A missed target gives exit status 4.\n",
+        "measured: exit status 3. A missed target gives exit status 4. If a benchmark of the suite "
+        "fails,\n"
+        "the exit status is 1.\n",
 };
 
 /* Options that only some benchmarks take. */
@@ -161,6 +163,12 @@ static const taken_option TAKEN[] = {
 
 /* Refuses an option that the benchmark does not use. False: a message was printed. */
 static bool check_taken(const tide_bench *bench, const tide_operands *operands) {
+    if (bench->parts != NULL && tide_options_is_given(&TABLE, operands, "samples")) {
+        tide_cli_note("bench",
+                      "--samples has no effect on %s: measure one of its benchmarks, as %s",
+                      bench->name, bench->parts[0]->name);
+        return false;
+    }
     for (size_t i = 0; i < sizeof(TAKEN) / sizeof(TAKEN[0]); i++) {
         if ((tide_bench_takes(bench) & TAKEN[i].taken) != 0 ||
             !tide_options_is_given(&TABLE, operands, TAKEN[i].name)) {

@@ -63,6 +63,7 @@ tidemark bench matmul --device cpu --sizes 0
 tidemark bench matmul --device cpu --record all.csv/more.csv
 echo "exit status $?"
 tidemark bench suite --device cpu --dtype bf16
+tidemark bench suite --device cpu --samples
 echo 'a,"b' >bad.csv
 tidemark bench gemv --device cpu --brief --rounds 1 --record bad.csv >bad.txt
 echo "exit status $?"
