@@ -83,6 +83,7 @@ static double worst_difference(const tide_decode_config *config, const given *a,
     size_t i = 0;
     for (*ret_n_equal = 0; *ret_n_equal < config->N; ++*ret_n_equal) {
         for (size_t k = 0; k < config->B * config->V; k++, i++) {
+            assert_true(isfinite(a->logits[i]) && isfinite(b->logits[i]));
             worst = fmax(worst, fabs(a->logits[i] - b->logits[i]));
         }
         for (size_t s = 0; s < config->B; s++) {
