@@ -64,6 +64,7 @@ tide_status tide_transformer_loss(tide_transformer *t, tide_error *error) {
         .targets = t->targets.array.data,
         .R = t->R,
         .V = t->config.model.vocab_size,
+        .scale = (double)t->optimizer.scaler.scale,
     };
     TIDE_TRY(t->ops->table->cross_entropy(t->ops, &call, error));
     TIDE_TRY(tide_activation_release(&t->activations, TIDE_SLOT_ROW_LOSSES, 0, error));

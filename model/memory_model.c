@@ -20,6 +20,7 @@ typedef struct symbols {
     uint64_t S;             /* 4 B H T: a row statistic per head */
     uint64_t Y;             /* e R V: logits */
     uint64_t Q;             /* w N: the copy of the residual gradient */
+    uint64_t found_inf;     /* 4 where the loss is scaled: whether the step is skipped */
     uint64_t scratch;       /* 4 min(ceil(R / 64), 128) C */
     uint64_t cc, cf, vc;    /* elements of the matrices: C^2, C F, V C */
     uint64_t block_matrices; /* 4 C^2 + 3 C F */
@@ -76,6 +77,7 @@ static symbols symbols_of(const tide_memory_model_run *run) {
     s.S = 4 * s.R * H;
     s.Y = s.e * s.R * s.V;
     s.Q = s.w * s.R * s.C;
+    s.found_inf = tide_precision_scales_loss(run->precision) ? 4 : 0;
     s.scratch = 4 * (rows64 < 128 ? rows64 : 128) * s.C;
     s.cc = s.C * s.C;
     s.cf = s.C * s.F;
@@ -213,7 +215,7 @@ static void consider_training_step(peak_so_far *peak, const symbols *s, uint64_t
 
 static void consider_optimizer(peak_so_far *peak, const symbols *s, const tide_memory_model *model,
                                const tide_memory_model_run *run) {
-    uint64_t base = s->persistent + 4 + model->gradient_bytes;
+    uint64_t base = s->persistent + 4 + model->gradient_bytes + s->found_inf;
     uint64_t before_clip = run->n_steps > 1 ? model->optimizer_state_bytes : 0;
     if (run->clips) {
         consider(peak, base + before_clip + clip_bytes(s), "clipping", -1);

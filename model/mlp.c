@@ -113,13 +113,15 @@ static tide_status build(tide_mlp *mlp, tide_error *error) {
                        .copies_weights = tide_precision_is_mixed(config->precision),
                        .copy_type = tide_precision_activation_type(config->precision),
                        .keeps_copies = config->keep_for_backward};
-    mlp->optimizer = (tide_optimizer){.cache = mlp->cache,
-                                      .recorder = mlp->recorder,
-                                      .ops = mlp->ops,
-                                      .adamw = config->adamw,
-                                      .clip_grad_norm = config->clip_grad_norm,
-                                      .parameters = mlp->parameters,
-                                      .n_parameters = mlp->n_parameters};
+    mlp->optimizer = (tide_optimizer){
+        .cache = mlp->cache,
+        .recorder = mlp->recorder,
+        .ops = mlp->ops,
+        .adamw = config->adamw,
+        .clip_grad_norm = config->clip_grad_norm,
+        .scaler = tide_loss_scaler_make(tide_precision_scales_loss(config->precision)),
+        .parameters = mlp->parameters,
+        .n_parameters = mlp->n_parameters};
     return tide_optimizer_init(&mlp->optimizer, error);
 }
 
@@ -322,7 +324,7 @@ tide_status tide_mlp_loss(tide_mlp *mlp, tide_error *error) {
     TIDE_TRY(tide_tensor_release(mlp->cache, &mlp->loss_weights, error));
     const tide_fill call = {
         .out = output->array,
-        .value = 1.0 / ((double)R * (double)C),
+        .value = (double)mlp->optimizer.scaler.scale / ((double)R * (double)C),
         .n = R * C,
     };
     TIDE_TRY(mlp->ops->table->fill(mlp->ops, &call, error));
@@ -388,6 +390,7 @@ tide_status tide_mlp_optimize(tide_mlp *mlp, tide_error *error) {
 }
 
 tide_status tide_mlp_end_step(tide_mlp *mlp, tide_error *error) {
+    TIDE_TRY(tide_optimizer_end_step(&mlp->optimizer, error));
     TIDE_TRY(tide_tensor_release(mlp->cache, &mlp->loss, error));
     for (size_t l = mlp->config.n_layers; l > 0; l--) {
         layer_tensors *layer = &mlp->layers[l - 1];
@@ -413,4 +416,8 @@ const tide_tensor *tide_mlp_input(const tide_mlp *mlp) {
 
 const tide_tensor *tide_mlp_loss_value(const tide_mlp *mlp) {
     return &mlp->loss;
+}
+
+const tide_loss_scaler *tide_mlp_loss_scaler(const tide_mlp *mlp) {
+    return &mlp->optimizer.scaler;
 }

@@ -19,6 +19,7 @@
 #include "allocator/cache.h"
 #include "common/status.h"
 #include "model/config.h"
+#include "model/loss_scaler.h"
 #include "model/ops.h"
 #include "model/parameters.h"
 #include "model/tensor.h"
@@ -80,6 +81,8 @@ const tide_parameter *tide_mlp_parameter(const tide_mlp *mlp, size_t i);
 const tide_tensor *tide_mlp_input(const tide_mlp *mlp); /* (R, C) of the activation type */
 /* (1) fp32, from loss to end_step. */
 const tide_tensor *tide_mlp_loss_value(const tide_mlp *mlp);
+/* Off where the precision needs no scale. end_step sets it for the next step. */
+const tide_loss_scaler *tide_mlp_loss_scaler(const tide_mlp *mlp);
 
 #ifdef __cplusplus
 }

@@ -22,6 +22,7 @@ typedef struct pieces {
     uint64_t layer; /* (C, C) and (C): weight and bias, their gradients, one of the two moments */
     uint64_t copy;  /* that GEMMs read of a weight; 0: none is made */
     uint64_t L;     /* layers */
+    uint64_t found_inf; /* whether the step is skipped; 0: the loss is not scaled */
 } pieces;
 
 static pieces pieces_of(const tide_mlp_config *config) {
@@ -32,7 +33,8 @@ static pieces pieces_of(const tide_mlp_config *config) {
         .layer = (C * C + C) * tide_dtype_bytes(tide_precision_parameter_type(config->precision)),
         .copy = copies ? C * C * tide_dtype_bytes(tide_precision_activation_type(config->precision))
                        : 0,
-        .L = config->n_layers};
+        .L = config->n_layers,
+        .found_inf = tide_precision_scales_loss(config->precision) ? 4 : 0};
 }
 
 static uint64_t larger(uint64_t a, uint64_t b) {
@@ -87,7 +89,7 @@ uint64_t tide_mlp_requested_peak_bytes(const tide_mlp_config *config, tide_mode 
         return passes;
     }
     /* The moments are allocated after the first clipping and stay for every later step. */
-    uint64_t gradients = parameters + LOSS;
+    uint64_t gradients = parameters + LOSS + of.found_inf;
     uint64_t moments = 2 * parameters;
     uint64_t before = n_steps > 1 ? moments : 0;
     uint64_t clipped = base + gradients + before + clipping(config, &of);

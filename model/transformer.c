@@ -53,6 +53,7 @@ static tide_status build(tide_transformer *t, tide_error *error) {
         .ops = t->ops,
         .adamw = config->adamw,
         .clip_grad_norm = config->clip_grad_norm,
+        .scaler = tide_loss_scaler_make(tide_precision_scales_loss(config->precision)),
         .parameters = t->parameters,
         .n_parameters = t->n_parameters,
     };
@@ -183,6 +184,7 @@ tide_status tide_transformer_optimize(tide_transformer *t, tide_error *error) {
 }
 
 tide_status tide_transformer_end_step(tide_transformer *t, tide_error *error) {
+    TIDE_TRY(tide_optimizer_end_step(&t->optimizer, error));
     TIDE_TRY(tide_activations_release_all(&t->activations, error));
     for (size_t i = 0; i < t->n_parameters; i++) {
         TIDE_TRY(tide_tensor_release(t->cache, &t->parameters[i].copy, error));
@@ -216,4 +218,8 @@ const tide_tensor *tide_transformer_logits(const tide_transformer *t) {
 
 const tide_tensor *tide_transformer_loss_value(const tide_transformer *t) {
     return tide_activation(&t->activations, TIDE_SLOT_LOSS, 0);
+}
+
+const tide_loss_scaler *tide_transformer_loss_scaler(const tide_transformer *t) {
+    return &t->optimizer.scaler;
 }

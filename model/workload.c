@@ -383,6 +383,17 @@ static tide_status run_steps(tide_workload *workload, tide_workload_result *resu
     return end_measuring(workload, error);
 }
 
+static void note_loss_scale(const tide_workload *workload, tide_workload_result *result) {
+    const tide_loss_scaler *scaler =
+        workload->driver->loss_scaler == NULL ? NULL : workload->driver->loss_scaler(workload);
+    if (scaler != NULL && scaler->is_on && workload->computes &&
+        workload->config.mode == TIDE_TRAIN) {
+        result->scales_loss = true;
+        result->loss_scale = (double)scaler->scale;
+        result->n_skipped_steps = scaler->n_skipped;
+    }
+}
+
 tide_status tide_workload_run(tide_workload *workload, tide_workload_result *ret_result,
                               tide_error *error) {
     *ret_result = (tide_workload_result){.mem = workload->mem, .loss = (double)NAN};
@@ -393,6 +404,7 @@ tide_status tide_workload_run(tide_workload *workload, tide_workload_result *ret
         TIDE_TRY(tide_kernel_trace_create(workload->recorder, &workload->kernels, error));
     }
     tide_status status = run_steps(workload, ret_result, error);
+    note_loss_scale(workload, ret_result);
     if (workload->scope_times != NULL) {
         /* A failed run has them too: its snapshot shows how far it came. */
         tide_status timed =

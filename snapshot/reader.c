@@ -168,6 +168,7 @@ static const struct {
     {"log", tide_read_log},
     {"timing", tide_read_timing},
     {"loss", tide_read_loss},
+    {"loss_scaling", tide_read_loss_scaling},
     {"kernels", tide_read_kernels},
     {"summary", tide_read_summary},
     {"oom", tide_read_oom},

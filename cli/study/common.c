@@ -220,13 +220,14 @@ void tide_study_say_setting(tide_study_work *work) {
 }
 
 static void say_emulated(tide_study_work *work) {
+    unsigned types = 0;
     for (size_t i = 0; work->kind == TIDE_DEVICE_CPU && i < work->n_run; i++) {
-        if (tide_study_model(&work->cells[i])->precision >= TIDE_PRECISION_BF16_MIXED &&
-            work->cells[i].result.n_samples > 0) {
-            tide_say_emulated(&work->report, NULL);
-            return;
+        if (work->cells[i].result.n_samples > 0) {
+            types |= tide_emulated_types(
+                tide_precision_name((int)tide_study_model(&work->cells[i])->precision));
         }
     }
+    tide_say_emulated(&work->report, types, NULL);
 }
 
 void tide_study_say_failures(tide_study_work *work) {

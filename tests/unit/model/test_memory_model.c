@@ -245,7 +245,8 @@ static int64_t kept_by_forward(tide_device *device, tide_transformer_config conf
 /* The formula of the page, written out: e (8N + 3F) + 8T + 4BHS and so on. */
 static int64_t per_block(const tide_transformer_config *config) {
     const tide_model_config *m = &config->model;
-    bool mixed = config->precision == TIDE_PRECISION_BF16_MIXED;
+    bool mixed = config->precision == TIDE_PRECISION_BF16_MIXED ||
+                 config->precision == TIDE_PRECISION_FP16_MIXED;
     int64_t e = mixed || config->precision == TIDE_PRECISION_BF16_TRUE ? 2 : 4;
     int64_t rows = (int64_t)(m->batch_size * m->context_length);
     int64_t N = rows * (int64_t)m->d_model;
@@ -281,14 +282,14 @@ static int64_t after_forward(const tide_transformer_config *config, bool keep_gr
 static void blocks_keep_what_the_page_says(void **state) {
     (void)state;
     tide_device *device = open_virtual();
-    for (int variant = 0; variant < 16; variant++) {
+    for (int variant = 0; variant < 4 * TIDE_N_PRECISIONS; variant++) {
         tide_transformer_config config;
         tide_transformer_config_init(&config);
         assert_int_equal(tide_model_config_preset("medium", &config.model, NULL), TIDE_OK);
         config.model.context_length = 256;
-        config.precision = (tide_precision)(variant & 3);
-        config.attention = (variant & 4) != 0 ? TIDE_ATTENTION_NAIVE : TIDE_ATTENTION_FLASH;
-        config.recompute = (variant & 8) != 0 ? TIDE_RECOMPUTE_BLOCK : TIDE_RECOMPUTE_NONE;
+        config.precision = (tide_precision)(variant / 4);
+        config.attention = (variant & 1) != 0 ? TIDE_ATTENTION_NAIVE : TIDE_ATTENTION_FLASH;
+        config.recompute = (variant & 2) != 0 ? TIDE_RECOMPUTE_BLOCK : TIDE_RECOMPUTE_NONE;
         int64_t one = kept_by_forward(device, config, 1);
         int64_t three = kept_by_forward(device, config, 3);
         assert_true(three - one == 2 * per_block(&config));

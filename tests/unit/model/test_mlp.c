@@ -190,14 +190,14 @@ static void peaks_are_those_on_paper(void **state) {
     (void)state;
     static const size_t SHAPES[][3] = {{1, 1, 1},      {8, 1, 1000}, {300, 1, 2},   {256, 4, 256},
                                        {128, 16, 128}, {512, 5, 3},  {16, 7, 3000}, {700, 2, 1}};
-    for (size_t i = 0; i < 8 * 4 * 4 * 4; i++) {
+    for (size_t i = 0; i < 8 * TIDE_N_PRECISIONS * 4 * 4; i++) {
         tide_workload_config config;
         tide_workload_config_init(&config);
         config.architecture = TIDE_MLP;
-        config.model.d_model = SHAPES[i / 64][0];
-        config.model.n_layers = SHAPES[i / 64][1];
-        config.model.batch_size = SHAPES[i / 64][2];
-        config.precision = (tide_precision)(i / 16 % 4);
+        config.model.d_model = SHAPES[i / (16 * TIDE_N_PRECISIONS)][0];
+        config.model.n_layers = SHAPES[i / (16 * TIDE_N_PRECISIONS)][1];
+        config.model.batch_size = SHAPES[i / (16 * TIDE_N_PRECISIONS)][2];
+        config.precision = (tide_precision)(i / 16 % TIDE_N_PRECISIONS);
         config.mode = i / 4 % 4 == 3 ? TIDE_FORWARD : (tide_mode)(i / 4 % 4);
         config.keep_graph = i / 4 % 4 == 3;
         config.warmup_steps = 0;
