@@ -69,6 +69,9 @@ enum {
     TIDE_BENCH_TAKES_GATE = 1 << 9 /* it has bounds of the project's own (targets) */
 };
 
+/* Samples, and calls before the first one, of a benchmark that states nothing else. */
+enum { TIDE_BENCH_ROUNDS = 15, TIDE_BENCH_WARMUP = 3 };
+
 /* A measurement: its settings and its results. tide_bench_run_destroy releases what it owns. */
 typedef struct tide_bench_run {
     const tide_hostmem *mem;             /* borrowed */
@@ -108,8 +111,12 @@ typedef struct tide_bench {
     const char *summary;                      /* what it measures, one line */
     const struct tide_bench_subject *subject; /* one operation at several sizes; NULL: `run` */
     tide_status (*run)(tide_bench_run *run, tide_error *error);
+    /* The benchmarks that it consists of, up to NULL: the caller measures each in a run of its own,
+     * and one that fails does not stop the others. NULL: it is measured itself. */
+    const struct tide_bench *const *parts;
     unsigned
         takes; /* TIDE_BENCH_TAKES_...; with a subject, tide_bench_takes derives them from it */
+    size_t n_rounds, n_warmup; /* defaults of its own; 0: TIDE_BENCH_ROUNDS, TIDE_BENCH_WARMUP */
 } tide_bench;
 
 /* Benchmark i; NULL past the last. */
@@ -124,7 +131,8 @@ TIDE_NODISCARD tide_status tide_bench_run_create(const tide_hostmem *mem,
                                                  tide_bench_run **ret_run);
 void tide_bench_run_destroy(tide_bench_run *run);
 
-/* Measures, once for each run. TIDE_INVALID names a setting that makes no sense. */
+/* Measures a benchmark without parts, once for each run. TIDE_INVALID names a setting that makes no
+ * sense. What was measured before a failure is kept. */
 TIDE_NODISCARD tide_status tide_bench_run_measure(tide_bench_run *run, const tide_bench *bench,
                                                   tide_error *error);
 

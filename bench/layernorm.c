@@ -1,4 +1,6 @@
-/* layernorm.c - layer norm of rows of several widths: bytes moved in a second. */
+/* layernorm.c - layer norm of rows of several widths: bytes moved in a second. Weight and bias are
+ * fp32 whatever the rows are, as PyTorch's nn.LayerNorm(D) has them.
+ */
 #include "bench/subject_internal.h"
 
 enum { OUT = 0, X, WEIGHT, BIAS };
@@ -7,8 +9,8 @@ static tide_status setup(tide_bench_case *on, tide_error *error) {
     size_t n = on->batch * on->size;
     TIDE_TRY(tide_bench_case_alloc(on, OUT, on->storage, n, error));
     TIDE_TRY(tide_bench_case_random(on, X, on->storage, n, 1.0, error));
-    TIDE_TRY(tide_bench_case_fill(on, WEIGHT, on->size, 1.0, error));
-    TIDE_TRY(tide_bench_case_fill(on, BIAS, on->size, 0.0, error));
+    TIDE_TRY(tide_bench_case_fill(on, WEIGHT, TIDE_FP32, on->size, 1.0, error));
+    TIDE_TRY(tide_bench_case_fill(on, BIAS, TIDE_FP32, on->size, 0.0, error));
     on->work =
         2.0 * (double)n * (double)tide_dtype_bytes(on->storage); /* read once, written once */
     return TIDE_OK;

@@ -85,4 +85,6 @@ const tide_bench tide_bench_mlp = {
     .takes = TIDE_BENCH_TAKES_DEVICE | TIDE_BENCH_TAKES_DTYPE | TIDE_BENCH_TAKES_BATCH |
              TIDE_BENCH_TAKES_MODEL | TIDE_BENCH_TAKES_TARGET,
     .run = run_mlp,
+    .n_rounds = TIDE_BENCH_MLP_ROUNDS,
+    .n_warmup = TIDE_BENCH_MLP_WARMUP,
 };

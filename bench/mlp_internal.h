@@ -12,6 +12,9 @@
 extern "C" {
 #endif
 
+/* A run of several steps is long beside one operator, so that few samples suffice. */
+enum { TIDE_BENCH_MLP_ROUNDS = 3, TIDE_BENCH_MLP_WARMUP = 1 };
+
 typedef struct tide_bench_mlp_shape {
     const char *name; /* "base" */
     size_t dim, n_layers, batch, n_steps;

@@ -143,4 +143,6 @@ const tide_bench tide_bench_mlp_scaling = {
     .takes = TIDE_BENCH_TAKES_DEVICE | TIDE_BENCH_TAKES_DTYPE | TIDE_BENCH_TAKES_BATCH |
              TIDE_BENCH_TAKES_MODEL | TIDE_BENCH_TAKES_VARY,
     .run = run_mlp_scaling,
+    .n_rounds = TIDE_BENCH_MLP_ROUNDS,
+    .n_warmup = TIDE_BENCH_MLP_WARMUP,
 };

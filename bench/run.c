@@ -15,7 +15,7 @@ const tide_bench *tide_bench_at(size_t i) {
         &tide_bench_matmul,      &tide_bench_mlp,           &tide_bench_mlp_scaling,
         &tide_bench_mlp_norm,    &tide_bench_layernorm,     &tide_bench_gemv,
         &tide_bench_gather_gemv, &tide_bench_layer_forward, &tide_bench_layer_backward,
-        &tide_bench_copy};
+        &tide_bench_copy,        &tide_bench_suite};
     return i < sizeof(ALL) / sizeof(ALL[0]) ? ALL[i] : NULL;
 }
 

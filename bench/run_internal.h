@@ -29,6 +29,7 @@ extern const tide_bench tide_bench_copy;
 extern const tide_bench tide_bench_mlp_norm;
 extern const tide_bench tide_bench_gemv;
 extern const tide_bench tide_bench_gather_gemv;
+extern const tide_bench tide_bench_suite;
 
 /* A sentence. After run->heading has been set it goes below the rows. */
 void tide_bench_say(tide_bench_run *run, const char *key, const char *format, ...)

@@ -10,9 +10,9 @@ enum { SEED = 8 };
 
 tide_status tide_bench_case_alloc(tide_bench_case *on, size_t i, tide_dtype dtype, size_t n,
                                   tide_error *error) {
-    static const char *const NAMES[TIDE_BENCH_CASE_TENSORS] = {
-        "bench.0", "bench.1", "bench.2", "bench.3", "bench.4", "bench.5", "bench.6", "bench.7"};
-    return tide_tensor_alloc(on->place.cache, &on->tensors[i], n, dtype, TIDE_ACTIVATION, NAMES[i],
+    char name[16];
+    (void)snprintf(name, sizeof(name), "bench.%zu", i);
+    return tide_tensor_alloc(on->place.cache, &on->tensors[i], n, dtype, TIDE_ACTIVATION, name,
                              error);
 }
 
@@ -41,10 +41,10 @@ tide_status tide_bench_case_random(tide_bench_case *on, size_t i, tide_dtype dty
     return ops->table->fill_normal(ops, &call, error);
 }
 
-tide_status tide_bench_case_fill(tide_bench_case *on, size_t i, size_t n, double value,
-                                 tide_error *error) {
+tide_status tide_bench_case_fill(tide_bench_case *on, size_t i, tide_dtype dtype, size_t n,
+                                 double value, tide_error *error) {
     tide_ops *ops = on->place.ops;
-    TIDE_TRY(tide_bench_case_alloc(on, i, on->storage, n, error));
+    TIDE_TRY(tide_bench_case_alloc(on, i, dtype, n, error));
     const tide_fill call = {.out = on->tensors[i].array, .value = value, .n = n};
     return ops->table->fill(ops, &call, error);
 }

@@ -12,7 +12,7 @@
 extern "C" {
 #endif
 
-enum { TIDE_BENCH_CASE_TENSORS = 8, TIDE_BENCH_DEFAULT_SIZES = 6 };
+enum { TIDE_BENCH_CASE_TENSORS = 13, TIDE_BENCH_DEFAULT_SIZES = 6 };
 
 /* One size of a benchmark. */
 typedef struct tide_bench_case {
@@ -72,9 +72,9 @@ TIDE_NODISCARD tide_status tide_bench_case_random(tide_bench_case *on, size_t i,
 /* Tensor i, to be written by the call. */
 TIDE_NODISCARD tide_status tide_bench_case_alloc(tide_bench_case *on, size_t i, tide_dtype dtype,
                                                  size_t n, tide_error *error);
-/* Tensor i, of activations' type and filled with one value. */
-TIDE_NODISCARD tide_status tide_bench_case_fill(tide_bench_case *on, size_t i, size_t n,
-                                                double value, tide_error *error);
+/* Tensor i, n elements filled with one value. */
+TIDE_NODISCARD tide_status tide_bench_case_fill(tide_bench_case *on, size_t i, tide_dtype dtype,
+                                                size_t n, double value, tide_error *error);
 
 /* The types of the settings, or the first n_defaults of `valid`, which ends at NULL or after
  * TIDE_BENCH_MAX_DTYPES. TIDE_INVALID names one that is not valid. */

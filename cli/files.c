@@ -29,6 +29,22 @@ static size_t folder_bytes(const char *path) {
     return slash != NULL ? (size_t)(slash - path) + 1 : 0;
 }
 
+tide_status tide_file_make_parents(const char *path, tide_error *error) {
+    char folder[TIDE_PATH_BYTES];
+    const size_t n_bytes = folder_bytes(path);
+    if (n_bytes >= sizeof(folder)) {
+        return tide_fail(error, TIDE_LIMIT, "%s: the path is longer than %d bytes", path,
+                         (int)sizeof(folder) - 1);
+    }
+    for (size_t i = 1; i < n_bytes; i++) { /* "a/b/": a, then a/b */
+        if (path[i] == '/' && path[i - 1] != '/') {
+            (void)snprintf(folder, sizeof(folder), "%.*s", (int)i, path);
+            TIDE_TRY(tide_file_make_folder(folder, error));
+        }
+    }
+    return TIDE_OK;
+}
+
 static bool stat_folder(const char *path, struct stat *ret_stat) {
     char folder[TIDE_PATH_BYTES];
     size_t n = folder_bytes(path);

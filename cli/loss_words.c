@@ -1,5 +1,6 @@
 #include "cli/loss_words.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 
@@ -48,6 +49,21 @@ void tide_words_losses(const tide_snapshot_timing *timing, char *ret_text, size_
     if (not_finite < timing->n_losses) {
         tide_text_add(&to, "; it is no finite number from step %zu of the run on", not_finite);
     }
+}
+
+void tide_words_loss_scale(const tide_snapshot_timing *timing, char *ret_text, size_t n_room) {
+    tide_text to = tide_text_in(ret_text, n_room);
+    if (timing->n_skipped_steps < 0) {
+        return;
+    }
+    tide_text_add(&to, "loss scale: %.10g after the last step; ", timing->loss_scale);
+    if (timing->n_skipped_steps == 0) {
+        tide_text_add(&to, "no step was skipped");
+        return;
+    }
+    tide_text_add(
+        &to, "%" PRId64 " of %zu steps %s skipped, because a gradient held an infinity or a NaN",
+        timing->n_skipped_steps, timing->n_losses, timing->n_skipped_steps == 1 ? "was" : "were");
 }
 
 /* Unlike in C, NaN equals NaN here. */

@@ -25,6 +25,10 @@ tide_loss_steps tide_loss_steps_of(const tide_snapshot_timing *timing);
  * last", and from which step on it is not finite; "" where there are none. */
 void tide_words_losses(const tide_snapshot_timing *timing, char *ret_text, size_t n_room);
 
+/* "loss scale: 16384 after the last step; 2 of 12 steps were skipped, because a gradient held an
+ * infinity or a NaN"; "" where the loss was not scaled. */
+void tide_words_loss_scale(const tide_snapshot_timing *timing, char *ret_text, size_t n_room);
+
 /* "the losses of a and b are the same in all 12 steps", "... differ from step 3 of the run on:
  * 9.281234 against 9.281236"; "" where one of them has none. */
 void tide_words_same_losses(const char *a, const tide_snapshot_timing *of_a, const char *b,

@@ -25,7 +25,8 @@ static const struct {
 };
 
 #define KEYS                                                                                       \
-    "size, d_model, n_layers, n_heads, d_ff, vocab_size, context_length, batch_size, rope_theta"
+    "size, d_model, n_layers, n_heads, d_ff, vocab_size, context_length, batch_size, rope_theta, " \
+    "no_head"
 
 static tide_status read_text(const char *path, char **ret_text, tide_error *error) {
     FILE *file = fopen(path, "rb");
@@ -64,6 +65,13 @@ static tide_status apply_item(const char *path, const cJSON *item, tide_model_co
             return tide_fail(error, TIDE_INVALID, "%s: rope_theta must be a number above 0", path);
         }
         config->rope_theta = item->valuedouble;
+        return TIDE_OK;
+    }
+    if (strcmp(key, "no_head") == 0) {
+        if (!cJSON_IsBool(item)) {
+            return tide_fail(error, TIDE_INVALID, "%s: no_head must be true or false", path);
+        }
+        config->no_head = cJSON_IsTrue(item);
         return TIDE_OK;
     }
     for (size_t i = 0; i < sizeof(COUNTS) / sizeof(COUNTS[0]); i++) {
@@ -119,8 +127,10 @@ static tide_status apply(const char *path, const char *text, const cJSON *docume
         }
         TIDE_TRY(apply_item(path, item, &read, &is_custom, error));
     }
-    if (is_custom) {
-        snprintf(read.size, sizeof(read.size), "custom");
+    if (is_custom || read.no_head) {
+        char name[TIDE_MODEL_NAME_BYTES];
+        snprintf(name, sizeof(name), "%s", is_custom ? "custom" : read.size);
+        tide_model_config_name(&read, name);
     }
     *config = read;
     return TIDE_OK;

@@ -31,7 +31,7 @@ static tide_status apply_dimensions(const tide_run_options *options, tide_model_
     TIDE_TRY(as_size("d-ff", options->d_ff, &model->d_ff, error));
     TIDE_TRY(as_size("vocab", options->vocab_size, &model->vocab_size, error));
     if (tide_run_options_is_custom(options)) {
-        snprintf(model->size, sizeof(model->size), "custom");
+        tide_model_config_name(model, "custom");
     }
     return TIDE_OK;
 }
@@ -86,9 +86,22 @@ static tide_status configure_model(const tide_run_options *options, const choice
     if (path != NULL) {
         TIDE_TRY(tide_model_file_read(path, model, error));
     }
+    if (options->no_head && !model->no_head) {
+        model->no_head = true;
+        tide_model_config_name(model, model->size);
+    }
     TIDE_TRY(apply_dimensions(options, model, error));
     if (options->configs.n > 1) {
-        TIDE_TRY(tide_model_file_name(path, model->size, error));
+        char name[TIDE_MODEL_NAME_BYTES];
+        TIDE_TRY(tide_model_file_name(path, name, error));
+        tide_model_config_name(model, name);
+        if (strncmp(model->size, name, strlen(name)) !=
+            0) { /* it was cut, and is not the only one */
+            return tide_fail(error, TIDE_LIMIT,
+                             "--config: the name of %s is too long with -no-head behind it: rename "
+                             "the file",
+                             path);
+        }
     }
     if (options->contexts.n > 0) {
         model->context_length = (size_t)options->contexts.counts[chosen->context];
@@ -204,6 +217,13 @@ tide_status tide_run_options_configure(const tide_run_options *options, size_t n
     workload->steps = (size_t)options->steps;
     TIDE_TRY(configure_shape(options, &chosen, workload, error));
     TIDE_TRY(tide_run_workload_check(&ret_config->workload, error));
+    if (workload->model.no_head && workload->mode != TIDE_FORWARD) {
+        return tide_fail(
+            error, TIDE_INVALID,
+            "--no-head needs --mode forward: mode %s needs a loss, and a model without "
+            "its head has no logits to take it from",
+            tide_mode_name((int)workload->mode));
+    }
     if (workload->keep_graph && workload->mode != TIDE_FORWARD) {
         return tide_fail(error, TIDE_INVALID,
                          "--keep-graph needs --mode forward: mode %s keeps the graph anyway",

@@ -3,6 +3,8 @@
 
 #include "cli/run_options.h"
 
+#include "model/eager/eager.h"
+
 void tide_run_options_init(tide_run_options *options) {
     tide_run_config usual;
     tide_run_config_init(&usual);
@@ -46,10 +48,12 @@ static tide_status check_pytorch(const tide_run_options *options, tide_error *er
                          "clip gradients: leave out --clip-grad-norm");
     }
     for (size_t i = 0; is_pytorch && i < options->precisions.n; i++) {
-        if (strcmp(options->precisions.texts[i], "bf16-true") == 0) {
+        int precision = tide_precision_from_name(options->precisions.texts[i]);
+        if (!tide_eager_knows((tide_precision)precision)) {
             return tide_fail(error, TIDE_INVALID,
-                             "--precision bf16-true: PyTorch's allocations are known only for "
-                             "fp32, tf32 and bf16-mixed; choose one of these");
+                             "--precision %s: PyTorch's allocations are known only for "
+                             "fp32, tf32, bf16-mixed and fp16-mixed; choose one of these",
+                             tide_precision_name(precision));
         }
     }
     return TIDE_OK;
@@ -67,6 +71,7 @@ static tide_status check_mlp(const tide_run_options *options, tide_error *error)
         {"d-ff", options->d_ff != TIDE_NOT_GIVEN},
         {"vocab", options->vocab_size != TIDE_NOT_GIVEN},
         {"config", options->configs.n > 0},
+        {"no-head", options->no_head},
         {"attention", options->attentions.n > 0},
         {"recompute", options->recomputes.n > 0},
         {"emulate", strcmp(options->emulate, "pytorch") == 0},
@@ -105,6 +110,7 @@ static tide_status check_decode(const tide_run_options *options, tide_error *err
         {"d-ff", options->d_ff != TIDE_NOT_GIVEN},
         {"vocab", options->vocab_size != TIDE_NOT_GIVEN},
         {"config", options->configs.n > 0},
+        {"no-head", options->no_head},
         {"precision", options->precisions.n > 0},
         {"attention", options->attentions.n > 0},
         {"recompute", options->recomputes.n > 0},

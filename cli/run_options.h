@@ -35,6 +35,7 @@ typedef struct tide_run_options {
     tide_option_list sizes, contexts, batches, modes, precisions, attentions, recomputes;
     uint64_t d_model, n_layers, n_heads, d_ff, vocab_size; /* TIDE_NOT_GIVEN */
     tide_option_files configs;   /* files of models, in the place of sizes */
+    bool no_head;                /* mode forward only */
     bool keep_graph;             /* mode forward only */
     const char *workload;        /* transformer, mlp, decode */
     const char *language_model;  /* decode: a preset; NULL: the default */
@@ -81,7 +82,7 @@ TIDE_NODISCARD tide_status tide_run_options_configure(const tide_run_options *op
                                                       tide_error *error);
 
 /* Sets what a JSON file says about the model: d_model, n_layers, n_heads, d_ff, vocab_size,
- * context_length, batch_size, rope_theta, size. TIDE_INVALID names file, place or key. */
+ * context_length, batch_size, rope_theta, no_head, size. TIDE_INVALID names file, place or key. */
 TIDE_NODISCARD tide_status tide_model_file_read(const char *path, tide_model_config *config,
                                                 tide_error *error);
 /* The name of a model that is one of several: "wide" of "models/wide.json". TIDE_LIMIT: it is empty
@@ -136,7 +137,7 @@ TIDE_NODISCARD tide_status tide_check_precision(tide_device_kind kind, tide_prec
                     .choice_at = tide_choice_size,                                                 \
                     .help = "preset of the model's dimensions" more)
 
-/* Six rows that describe a model instead of a preset, or instead of parts of one. */
+/* Seven rows that describe a model instead of a preset, or instead of parts of one. */
 #define TIDE_OPTION_ROW_DIMENSIONS(base)                                                           \
     TIDE_OPTION_ROW(                                                                               \
         TIDE_OPTION_COUNT, base, d_model, .name = "d-model", .value = "N", .aliases = "dim",       \
@@ -154,8 +155,12 @@ TIDE_NODISCARD tide_status tide_check_precision(tide_device_kind kind, tide_prec
         TIDE_OPTION_ROW(                                                                           \
             TIDE_OPTION_FILES, base, configs, .name = "config", .value = "FILE.json",              \
             .help = "read the model from a JSON file with the keys size, d_model, n_layers, "      \
-                    "n_heads, d_ff, vocab_size, context_length, batch_size, rope_theta; several "  \
-                    "files, comma-separated, are several models, named by their files")
+                    "n_heads, d_ff, vocab_size, context_length, batch_size, rope_theta, "          \
+                    "no_head; several files, comma-separated, are several models, named by their " \
+                    "files"),                                                                      \
+        TIDE_OPTION_ROW(TIDE_OPTION_FLAG, base, no_head, .name = "no-head",                        \
+                        .help = "the base model: it ends at the output of the last norm, without " \
+                                "lm_head, logits and loss; mode forward only")
 
 /* ---- what a step does ---- */
 
@@ -183,7 +188,8 @@ TIDE_NODISCARD tide_status tide_check_precision(tide_device_kind kind, tide_prec
 #define TIDE_OPTION_ROW_PRECISION(base, text)                                                      \
     TIDE_OPTION_ROW(TIDE_OPTION_CHOICES, base, precisions, .name = "precision",                    \
                     .aliases = "dtype",                                                            \
-                    .synonyms = "bf16=bf16-mixed bfloat16=bf16-mixed float32=fp32",                \
+                    .synonyms = "bf16=bf16-mixed bfloat16=bf16-mixed fp16=fp16-mixed "             \
+                                "float16=fp16-mixed half=fp16-mixed float32=fp32",                 \
                     .choice_at = tide_choice_precision, .help = (text))
 
 #define TIDE_OPTION_ROW_MIXED_PRECISION(base)                                                      \

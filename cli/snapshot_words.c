@@ -207,12 +207,18 @@ void tide_words_lost(const tide_snapshot *snapshot, char ret_text[TIDE_LOST_TEXT
     }
 }
 
-bool tide_words_is_emulated(const tide_snapshot *snapshot) {
+unsigned tide_emulated_types(const char *precision) {
+    return strncmp(precision, "bf16", 4) == 0   ? TIDE_EMULATED_BF16
+           : strncmp(precision, "fp16", 4) == 0 ? TIDE_EMULATED_FP16
+                                                : 0;
+}
+
+unsigned tide_words_emulated(const tide_snapshot *snapshot) {
     bool is_cpu = false;
     for (size_t i = 0; i < snapshot->n_devices; i++) {
         is_cpu = is_cpu || strcmp(snapshot->devices[i].kind, "cpu") == 0;
     }
-    return is_cpu && strncmp(snapshot->run.precision, "bf16", 4) == 0;
+    return is_cpu ? tide_emulated_types(snapshot->run.precision) : 0;
 }
 
 void tide_report_categories(tide_report *report, const char *title, const tide_summary_peak *peak) {
@@ -228,11 +234,17 @@ void tide_report_categories(tide_report *report, const char *title, const tide_s
     }
 }
 
-void tide_say_emulated(tide_report *report, const char *name) {
+void tide_say_emulated(tide_report *report, unsigned types, const char *name) {
+    static const char *const WORDS[] = {"", "bf16 is", "fp16 is", "bf16 and fp16 are"};
+    const char *their = types == (TIDE_EMULATED_BF16 | TIDE_EMULATED_FP16) ? "their" : "its";
+    if (types == 0) {
+        return;
+    }
     tide_report_say(report, "emulated",
-                    "note: bf16 is emulated on the cpu%s%s: its bytes are real, its times are not "
+                    "note: %s emulated on the cpu%s%s: %s bytes are real, %s times are not "
                     "representative",
-                    name != NULL ? " in " : "", name != NULL ? name : "");
+                    WORDS[types], name != NULL ? " in " : "", name != NULL ? name : "", their,
+                    their);
 }
 
 void tide_say_unfinished(tide_report *report, const tide_snapshot *snapshot, const char *name) {

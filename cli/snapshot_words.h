@@ -58,8 +58,12 @@ enum { TIDE_LOST_TEXT = 128 };
 /* "51 events were lost because the log was full (keep-newest)"; "" where none were. */
 void tide_words_lost(const tide_snapshot *snapshot, char ret_text[TIDE_LOST_TEXT]);
 
-/* The device computed in a precision that it only emulates, so that times say nothing. */
-bool tide_words_is_emulated(const tide_snapshot *snapshot);
+/* Types that the cpu device emulates, as bits of a set. */
+enum { TIDE_EMULATED_BF16 = 1, TIDE_EMULATED_FP16 = 2 };
+/* Those of a precision, by its name. */
+unsigned tide_emulated_types(const char *precision);
+/* Those that the device of the run computed in, so that times say nothing. */
+unsigned tide_words_emulated(const tide_snapshot *snapshot);
 
 /* The table "categories": what is alive at the peak. */
 void tide_report_categories(tide_report *report, const char *title, const tide_summary_peak *peak);
@@ -67,8 +71,9 @@ void tide_report_categories(tide_report *report, const char *title, const tide_s
 /* Sentences that several reports have. `name` is the run's name among several; NULL: there is only
  * one. */
 
-/* Says what bf16 on the cpu, which is fp32 with rounding, means for a card. */
-void tide_say_emulated(tide_report *report, const char *name);
+/* Says what these types on the cpu, which are fp32 with rounding, mean for a card. Says nothing of
+ * an empty set. */
+void tide_say_emulated(tide_report *report, unsigned types, const char *name);
 /* Says that the run was not recorded to its end; says nothing if it was. */
 void tide_say_unfinished(tide_report *report, const tide_snapshot *snapshot, const char *name);
 

@@ -7,9 +7,9 @@ static const char *const ACTIONS[] = {
     "alloc",         "free",         "free_requested", "free_completed",
     "segment_alloc", "segment_free", "segment_map",    "segment_unmap",
     "oom",           "mark"};
-static const char *const CATEGORIES[] = {"unknown",         "parameter",  "gradient",
-                                         "optimizer_state", "activation", "temporary",
-                                         "workspace",       "input",      "weight_copy"};
+static const char *const CATEGORIES[] = {"unknown",     "parameter", "gradient",  "optimizer_state",
+                                         "activation",  "temporary", "workspace", "input",
+                                         "weight_copy", "kv_cache"};
 static const char *const CERTAINTIES[] = {"unknown", "by rule", "named"};
 static const char *const SCOPE_KINDS[] = {"step", "phase", "layer", "operator", "user"};
 static const char *const BLOCK_STATES[] = {"free", "allocated", "pending_free"};
@@ -66,6 +66,18 @@ int tide_action_from_name(const char *name) {
 
 int tide_category_from_name(const char *name) {
     return number_of(CATEGORIES, TIDE_N_CATEGORIES, name);
+}
+
+int tide_category_from_words(const char *words) {
+    char name[32]; /* longer than every name */
+    size_t n = strlen(words);
+    if (n >= sizeof(name)) {
+        return -1;
+    }
+    for (size_t i = 0; i <= n; i++) {
+        name[i] = (char)(words[i] == ' ' ? '_' : words[i]);
+    }
+    return tide_category_from_name(name);
 }
 
 int tide_scope_kind_from_name(const char *name) {

@@ -47,6 +47,7 @@ typedef enum tide_category {
     TIDE_WORKSPACE,
     TIDE_INPUT,
     TIDE_WEIGHT_COPY, /* of a parameter in another type, such as bf16 */
+    TIDE_KV_CACHE,    /* keys and values of earlier tokens, in a model that generates */
     TIDE_N_CATEGORIES
 } tide_category;
 
@@ -180,6 +181,8 @@ bool tide_action_has_address(int action);
 /* The number of a name, or -1. */
 int tide_action_from_name(const char *name);
 int tide_category_from_name(const char *name);
+/* The same for a word that people write: spaces may stand for underscores, as in "kv cache". */
+int tide_category_from_words(const char *words);
 int tide_scope_kind_from_name(const char *name);
 int tide_block_state_from_name(const char *name);
 

@@ -209,6 +209,7 @@ tide_status tide_device_cpu_open(const tide_device_options *options, tide_device
                              .runtime_version = -1,
                              .sm_clock_khz = -1,
                              .memory_clock_khz = -1,
+                             .memory_bus_bits = -1,
                              .cache_bytes = host_cache_bytes(),
                              .computes = true};
     (void)tide_text_file_value("/proc/cpuinfo", "model name", ':', info.name, sizeof(info.name));

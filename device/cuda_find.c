@@ -101,6 +101,7 @@ tide_status tide_device_cuda_read_properties(tide_device_cuda *cuda, tide_error 
         {cudaDevAttrComputeCapabilityMinor, NULL},
         {cudaDevAttrClockRate, &info->sm_clock_khz},
         {cudaDevAttrMemoryClockRate, &info->memory_clock_khz},
+        {cudaDevAttrGlobalMemoryBusWidth, &info->memory_bus_bits},
         {cudaDevAttrL2CacheSize, &cache_bytes},
     };
     for (size_t i = 0; i < sizeof(ATTRIBUTES) / sizeof(ATTRIBUTES[0]); i++) {

@@ -60,6 +60,7 @@ typedef struct tide_device_info {
     int runtime_version;    /* as the runtime reports it; -1: none */
     int sm_clock_khz;       /* highest, of the multiprocessors; -1: unknown */
     int memory_clock_khz;   /* highest, of the memory; -1: unknown */
+    int memory_bus_bits;    /* width of the bus to it; -1: unknown */
     int64_t cache_bytes;    /* of the last cache before its memory; -1: unknown */
     bool computes;          /* false: operators return at once and nothing has a time */
 } tide_device_info;

@@ -14,6 +14,7 @@ typedef struct tide_stated_peak {
     double fp32_flops;  /* strict fp32, outside the tensor cores */
     double tf32_flops;  /* TF32 tensor cores */
     double bf16_flops;  /* bf16 tensor cores */
+    double fp16_flops;  /* fp16 tensor cores */
     const char *source; /* for people */
 } tide_stated_peak;
 

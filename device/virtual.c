@@ -158,6 +158,7 @@ tide_status tide_device_virtual_open(const char *card_name, const tide_device_op
                              .runtime_version = -1,
                              .sm_clock_khz = -1,
                              .memory_clock_khz = -1,
+                             .memory_bus_bits = -1,
                              .cache_bytes = -1,
                              .computes = false};
     uint64_t total_bytes = UINT64_MAX;

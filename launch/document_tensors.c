@@ -75,7 +75,9 @@ static tide_status name_block(namer *of, const tide_left_name *name) {
     if (name->name[0] != '\0') {
         TIDE_TRY(tide_document_string(of->document, name->name, block.name));
     }
-    return tide_category_list_number(&of->categories, name->category, block.category, &reason);
+    int known = tide_category_from_words(name->category);
+    const char *word = known >= 0 ? tide_category_name(known) : name->category;
+    return tide_category_list_number(&of->categories, word, block.category, &reason);
 }
 
 /* Names that belong before the row. */

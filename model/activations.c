@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "model/ops.h"
+#include "model/precision.h"
 
 typedef enum array_shape {
     SHAPE_RC = 0,
@@ -19,8 +20,7 @@ typedef enum array_shape {
 typedef enum array_type {
     TYPE_ACTIVATION = 0, /* tide_activations.activation_type */
     TYPE_RESIDUAL,       /* tide_activations.residual_type */
-    TYPE_FP32,
-    TYPE_BF16
+    TYPE_FP32
 } array_type;
 
 typedef struct description {
@@ -28,6 +28,7 @@ typedef struct description {
     array_shape shape;      /* elements */
     array_type type;        /* of an element; depends on the precision */
     tide_category category; /* of the tensor's events */
+    bool names_type;        /* the name ends in the type: "residual.grad.bf16" */
 } description;
 
 static const description TABLE[TIDE_N_SLOTS] = {
@@ -70,7 +71,8 @@ static const description TABLE[TIDE_N_SLOTS] = {
     [TIDE_SLOT_LN_FINAL_SCRATCH] = {"ln_final.scratch", SHAPE_NORM_SCRATCH, TYPE_FP32,
                                     TIDE_TEMPORARY},
     [TIDE_SLOT_D_RESIDUAL] = {"residual.grad", SHAPE_RC, TYPE_RESIDUAL, TIDE_TEMPORARY},
-    [TIDE_SLOT_D_RESIDUAL_BF16] = {"residual.grad.bf16", SHAPE_RC, TYPE_BF16, TIDE_TEMPORARY},
+    [TIDE_SLOT_D_RESIDUAL_COPY] = {"residual.grad", SHAPE_RC, TYPE_ACTIVATION, TIDE_TEMPORARY,
+                                   .names_type = true},
 };
 
 static size_t n_elements_of(const tide_model_config *model, array_shape shape) {
@@ -110,8 +112,6 @@ static tide_dtype dtype_of(const tide_activations *activations, array_type type)
         return activations->residual_type;
     case TYPE_FP32:
         return TIDE_FP32;
-    case TYPE_BF16:
-        return TIDE_BF16;
     }
     return TIDE_FP32;
 }
@@ -128,13 +128,12 @@ tide_status tide_activations_init(tide_activations *activations, const tide_mode
         return tide_fail(error, TIDE_NO_MEMORY,
                          "the host has no memory left for a table of activations");
     }
-    bool bf16 = precision == TIDE_PRECISION_BF16_MIXED || precision == TIDE_PRECISION_BF16_TRUE;
     *activations = (tide_activations){
         .mem = mem,
         .cache = cache,
         .model = *model,
-        .activation_type = bf16 ? TIDE_BF16 : TIDE_FP32,
-        .residual_type = precision == TIDE_PRECISION_BF16_TRUE ? TIDE_BF16 : TIDE_FP32,
+        .activation_type = tide_precision_activation_type(precision),
+        .residual_type = tide_precision_parameter_type(precision),
         .tensors = tensors,
     };
     return TIDE_OK;
@@ -164,7 +163,8 @@ tide_status tide_activation_alloc(tide_activations *activations, tide_slot slot,
     if (slot < TIDE_SLOT_LAYER_SLOTS) {
         (void)snprintf(name, sizeof(name), "layers.%zu.%s", layer, row->name);
     } else {
-        (void)snprintf(name, sizeof(name), "%s", row->name);
+        (void)snprintf(name, sizeof(name), "%s%s%s", row->name, row->names_type ? "." : "",
+                       row->names_type ? tide_dtype_name(dtype_of(activations, row->type)) : "");
     }
     return tide_tensor_alloc(activations->cache, tide_activation(activations, slot, layer),
                              n_elements_of(&activations->model, row->shape),

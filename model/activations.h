@@ -60,7 +60,7 @@ typedef enum tide_slot {
     TIDE_SLOT_D_NORM_FINAL,
     TIDE_SLOT_LN_FINAL_SCRATCH,
     TIDE_SLOT_D_RESIDUAL,      /* (R, C) gradient of the residual stream, through all of backward */
-    TIDE_SLOT_D_RESIDUAL_BF16, /* (R, C) its copy for GEMMs; bf16-mixed */
+    TIDE_SLOT_D_RESIDUAL_COPY, /* (R, C) its copy for GEMMs; bf16-mixed, fp16-mixed */
     TIDE_N_SLOTS
 } tide_slot;
 

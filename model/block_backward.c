@@ -25,13 +25,13 @@ static tide_status input_gradient(tide_transformer *t, size_t l, const linear_st
                                       tide_slot_array(t, dx, l), step->dout, accumulate, error);
 }
 
-/* Sets `dout` to the residual stream's gradient as GEMMs read it. In bf16-mixed that is a bf16
- * copy, which is allocated here. */
+/* Sets `dout` to the residual stream's gradient as GEMMs read it. In bf16-mixed and
+ * fp16-mixed that is a copy of two bytes an element, which is allocated here. */
 static tide_status residual_operand(tide_transformer *t, tide_array *ret_dout, tide_error *error) {
     tide_array dout = tide_slot_array(t, TIDE_SLOT_D_RESIDUAL, 0);
     if (t->copies_weights) {
-        TIDE_TRY(tide_activation_alloc(&t->activations, TIDE_SLOT_D_RESIDUAL_BF16, 0, error));
-        tide_array copy = tide_slot_array(t, TIDE_SLOT_D_RESIDUAL_BF16, 0);
+        TIDE_TRY(tide_activation_alloc(&t->activations, TIDE_SLOT_D_RESIDUAL_COPY, 0, error));
+        tide_array copy = tide_slot_array(t, TIDE_SLOT_D_RESIDUAL_COPY, 0);
         TIDE_TRY(t->ops->table->cast(
             t->ops, &(tide_cast){.out = copy, .x = dout, .n = t->R * t->config.model.d_model},
             error));
@@ -50,7 +50,7 @@ static tide_status ffn_down_backward(tide_transformer *t, size_t l, tide_error *
     TIDE_TRY(tide_activation_release(&t->activations, TIDE_SLOT_PRODUCT, l, error));
     TIDE_TRY(tide_activation_alloc(&t->activations, TIDE_SLOT_D_PRODUCT, l, error));
     TIDE_TRY(input_gradient(t, l, &down, TIDE_SLOT_D_PRODUCT, false, error));
-    return tide_activation_release(&t->activations, TIDE_SLOT_D_RESIDUAL_BF16, 0, error);
+    return tide_activation_release(&t->activations, TIDE_SLOT_D_RESIDUAL_COPY, 0, error);
 }
 
 static tide_status swiglu_backward(tide_transformer *t, size_t l, tide_error *error) {
@@ -101,7 +101,7 @@ static tide_status output_backward(tide_transformer *t, size_t l, tide_error *er
     }
     TIDE_TRY(tide_activation_alloc(&t->activations, TIDE_SLOT_D_ATTENTION, l, error));
     TIDE_TRY(input_gradient(t, l, &output, TIDE_SLOT_D_ATTENTION, false, error));
-    return tide_activation_release(&t->activations, TIDE_SLOT_D_RESIDUAL_BF16, 0, error);
+    return tide_activation_release(&t->activations, TIDE_SLOT_D_RESIDUAL_COPY, 0, error);
 }
 
 static tide_status alloc_attention_gradients(tide_transformer *t, size_t l, tide_error *error) {

@@ -18,7 +18,7 @@ enum { N_PRESETS = sizeof(PRESETS) / sizeof(PRESETS[0]) };
 
 static const char *const ARCHITECTURES[TIDE_N_ARCHITECTURES] = {"transformer", "mlp", "decode"};
 static const char *const MODES[] = {"forward", "forward-backward", "train"};
-static const char *const PRECISIONS[] = {"fp32", "tf32", "bf16-mixed", "bf16-true"};
+static const char *const PRECISIONS[] = {"fp32", "tf32", "bf16-mixed", "bf16-true", "fp16-mixed"};
 static const char *const ATTENTIONS[] = {"flash", "naive"};
 static const char *const RECOMPUTES[] = {"none", "block"};
 static const char *const EDITIONS[] = {"2025", "2026"};
@@ -82,6 +82,9 @@ int tide_precision_from_name(const char *name) {
     if (name != NULL && strcmp(name, "bf16") == 0) {
         return TIDE_PRECISION_BF16_MIXED;
     }
+    if (name != NULL && strcmp(name, "fp16") == 0) {
+        return TIDE_PRECISION_FP16_MIXED;
+    }
     return number_of(PRECISIONS, TIDE_N_PRECISIONS, name);
 }
 
@@ -140,6 +143,17 @@ tide_status tide_model_config_preset(const char *size, tide_model_config *ret_co
         return TIDE_OK;
     }
     return unknown_size(size, error);
+}
+
+void tide_model_config_name(tide_model_config *config, const char *name) {
+    static const char END[] = "-no-head";
+    size_t n = strlen(name);
+    size_t n_end = config->no_head ? sizeof(END) - 1 : 0;
+    size_t room = sizeof(config->size) - 1 - n_end;
+    size_t n_kept = n < room ? n : room;
+    memmove(config->size, name, n_kept); /* it may be the name that it has */
+    memcpy(config->size + n_kept, END, n_end);
+    config->size[n_kept + n_end] = '\0';
 }
 
 /* Saturating product and sum: an overflow yields UINT64_MAX and stays there. */
@@ -248,8 +262,9 @@ uint64_t tide_model_n_component_parameters(const tide_model_config *config,
     case TIDE_COMPONENT_NORMS:
         return (2 * L + 1) * C;
     case TIDE_COMPONENT_EMBEDDING:
-    case TIDE_COMPONENT_HEAD:
         return config->vocab_size * C;
+    case TIDE_COMPONENT_HEAD:
+        return config->no_head ? 0 : config->vocab_size * C;
     default:
         return 0;
     }
@@ -264,7 +279,7 @@ uint64_t tide_model_n_parameters(const tide_model_config *config) {
 }
 
 size_t tide_model_n_tensors(const tide_model_config *config) {
-    return 9 * config->n_layers + 3;
+    return 9 * config->n_layers + (config->no_head ? 2 : 3);
 }
 
 double tide_model_forward_flops(const tide_model_config *config) {
@@ -274,5 +289,5 @@ double tide_model_forward_flops(const tide_model_config *config) {
     double T = (double)config->context_length;
     double R = (double)config->batch_size * T;
     return 2 * R * L * (4 * C * C + 3 * C * F) + 4 * R * T * C * L +
-           2 * R * (double)config->vocab_size * C;
+           (config->no_head ? 0.0 : 2 * R * (double)config->vocab_size * C);
 }

@@ -36,6 +36,7 @@ typedef enum tide_precision {
     TIDE_PRECISION_TF32,
     TIDE_PRECISION_BF16_MIXED,
     TIDE_PRECISION_BF16_TRUE,
+    TIDE_PRECISION_FP16_MIXED, /* with loss scaling */
     TIDE_N_PRECISIONS
 } tide_precision;
 typedef enum tide_attention {
@@ -72,7 +73,7 @@ const char *tide_attention_name(int attention);
 const char *tide_recompute_name(int recompute);
 const char *tide_edition_name(int edition);     /* "2025" */
 const char *tide_emulation_name(int emulation); /* "none" */
-/* The number of a name ("bf16" means bf16-mixed), or -1. */
+/* The number of a name ("bf16" means bf16-mixed and "fp16" fp16-mixed), or -1. */
 int tide_architecture_from_name(const char *name);
 int tide_mode_from_name(const char *name);
 int tide_precision_from_name(const char *name);
@@ -82,7 +83,7 @@ int tide_edition_from_name(const char *name);
 int tide_emulation_from_name(const char *name);
 
 typedef struct tide_model_config {
-    char size[32];         /* the preset's name, or "custom" */
+    char size[32];         /* the preset's name, or "custom"; "-no-head" follows without a head */
     size_t vocab_size;     /* V */
     size_t d_model;        /* C */
     size_t d_ff;           /* F */
@@ -91,7 +92,13 @@ typedef struct tide_model_config {
     size_t context_length; /* T */
     size_t batch_size;     /* B */
     double rope_theta;     /* 10000 */
+    bool no_head;          /* the model ends at the output of ln_final, as the base models do that
+                              inference benchmarks run: no lm_head, no logits, no loss; mode forward
+                              only */
 } tide_model_config;
+
+/* Gives the model a name, which says if it has no head: "small-no-head". A longer name is cut. */
+void tide_model_config_name(tide_model_config *config, const char *name);
 
 /* The preset with batch 4 and context 128. TIDE_INVALID for an unknown name, with the list of valid
  * ones. */
@@ -111,7 +118,7 @@ typedef enum tide_model_component {
     TIDE_COMPONENT_ATTENTION,     /* q, k, v and output projections: 4 C^2 a layer */
     TIDE_COMPONENT_FFN,           /* w1, w2, w3: 3 C F a layer */
     TIDE_COMPONENT_NORMS,         /* ln1 and ln2 of each layer, and ln_final: (2 L + 1) C */
-    TIDE_COMPONENT_HEAD,          /* lm_head: V C */
+    TIDE_COMPONENT_HEAD,          /* lm_head: V C, and 0 without a head */
     TIDE_N_COMPONENTS
 } tide_model_component;
 /* "embedding", "attention", "ffn", "norms", "lm_head"; "?" out of range. */
@@ -119,12 +126,13 @@ const char *tide_component_name(int component);
 /* The parameters of one part. The config must have passed the check. */
 uint64_t tide_model_n_component_parameters(const tide_model_config *config,
                                            tide_model_component component);
-/* Those of all parts: 2 V C + L (4 C^2 + 3 C F + 2 C) + C. */
+/* Those of all parts: 2 V C + L (4 C^2 + 3 C F + 2 C) + C, and V C less without a head. */
 uint64_t tide_model_n_parameters(const tide_model_config *config);
-/* 9 L + 3. */
+/* 9 L + 3, and 9 L + 2 without a head. */
 size_t tide_model_n_tensors(const tide_model_config *config);
 /* Matrix products of one forward pass, in FLOP: 2 R L (4 C^2 + 3 C F) + 4 B T^2 C L + 2 R V C;
- * backward is twice that. Attention is counted over the full T x T. */
+ * without a head the last term is 0. Backward is twice that. Attention is counted over the full T x
+ * T. */
 double tide_model_forward_flops(const tide_model_config *config);
 
 #ifdef __cplusplus

@@ -37,6 +37,8 @@ static double unit_of(tide_precision precision) {
         return ldexp(1, -23);
     case TIDE_PRECISION_TF32:
         return ldexp(1, -10);
+    case TIDE_PRECISION_FP16_MIXED:
+        return ldexp(1, -11); /* 11 bits of significand */
     default:
         return ldexp(1, -8); /* bf16: 8 bits of significand */
     }

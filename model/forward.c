@@ -1,4 +1,4 @@
-/* forward.c - tokens to logits, and logits to loss. */
+/* forward.c - tokens to logits, or to the output of ln_final, and logits to loss. */
 #include "model/transformer_internal.h"
 
 static tide_status embedding_forward(tide_transformer *t, tide_error *error) {
@@ -49,7 +49,8 @@ tide_status tide_transformer_forward(tide_transformer *t, tide_error *error) {
     if (!t->config.keep_for_backward) {
         TIDE_TRY(tide_activation_release(&t->activations, ln_final.x, ln_final.x_layer, error));
     }
-    return lm_head_forward(t, error);
+    /* Without a head the output of ln_final is the model's, and stays to the end of the step. */
+    return t->config.model.no_head ? TIDE_OK : lm_head_forward(t, error);
 }
 
 tide_status tide_transformer_loss(tide_transformer *t, tide_error *error) {
@@ -63,6 +64,7 @@ tide_status tide_transformer_loss(tide_transformer *t, tide_error *error) {
         .targets = t->targets.array.data,
         .R = t->R,
         .V = t->config.model.vocab_size,
+        .scale = (double)t->optimizer.scaler.scale,
     };
     TIDE_TRY(t->ops->table->cross_entropy(t->ops, &call, error));
     TIDE_TRY(tide_activation_release(&t->activations, TIDE_SLOT_ROW_LOSSES, 0, error));

@@ -2,8 +2,8 @@
 
 #include <stdio.h>
 
-/* Sets the array that GEMMs read for W: the parameter itself, or in bf16-mixed its bf16 copy, which
- * is made on first use. */
+/* Sets the array that GEMMs read for W: the parameter itself, or in bf16-mixed and fp16-mixed its
+ * copy, which is made on first use. */
 static tide_status weight_operand(const tide_linears *on, size_t i, tide_array *ret_weight,
                                   tide_error *error) {
     tide_parameter *parameter = &on->parameters[i];
@@ -11,19 +11,20 @@ static tide_status weight_operand(const tide_linears *on, size_t i, tide_array *
         *ret_weight = parameter->value.array;
         return TIDE_OK;
     }
-    if (parameter->bf16.address == 0) {
+    if (parameter->copy.address == 0) {
         char name[TIDE_PARAMETER_NAME + 16];
-        (void)snprintf(name, sizeof(name), "%s.bf16", parameter->name);
-        TIDE_TRY(tide_tensor_alloc(on->cache, &parameter->bf16, parameter->n_elements, TIDE_BF16,
-                                   TIDE_WEIGHT_COPY, name, error));
+        (void)snprintf(name, sizeof(name), "%s.%s", parameter->name,
+                       tide_dtype_name(on->copy_type));
+        TIDE_TRY(tide_tensor_alloc(on->cache, &parameter->copy, parameter->n_elements,
+                                   on->copy_type, TIDE_WEIGHT_COPY, name, error));
         const tide_cast call = {
-            .out = parameter->bf16.array,
+            .out = parameter->copy.array,
             .x = parameter->value.array,
             .n = parameter->n_elements,
         };
         TIDE_TRY(on->ops->table->cast(on->ops, &call, error));
     }
-    *ret_weight = parameter->bf16.array;
+    *ret_weight = parameter->copy.array;
     return TIDE_OK;
 }
 
@@ -35,6 +36,16 @@ tide_status tide_gradient_alloc(const tide_linears *on, size_t i, tide_error *er
                              on->parameter_type, TIDE_GRADIENT, name, error);
 }
 
+/* out = bias in every row; the product is then added. */
+static tide_status begin_with_bias(const tide_linears *on, size_t i, tide_array out,
+                                   tide_error *error) {
+    const tide_bias_forward call = {.out = out,
+                                    .bias = on->parameters[i + 1].value.array,
+                                    .R = on->R,
+                                    .C = on->parameters[i].shape[0]};
+    return on->ops->table->bias_forward(on->ops, &call, error);
+}
+
 tide_status tide_linear_forward(const tide_linears *on, size_t i, tide_array out, tide_array x,
                                 tide_error *error) {
     tide_parameter *parameter = &on->parameters[i];
@@ -44,10 +55,23 @@ tide_status tide_linear_forward(const tide_linears *on, size_t i, tide_array out
                         .m = on->R,
                         .n = parameter->shape[0],
                         .k = parameter->shape[1],
-                        .accumulate = false};
+                        .accumulate = on->has_biases};
     TIDE_TRY(weight_operand(on, i, &call.b, error));
+    if (on->has_biases) {
+        TIDE_TRY(begin_with_bias(on, i, out, error));
+    }
     TIDE_TRY(on->ops->table->matmul(on->ops, &call, error));
-    return on->keeps_copies ? TIDE_OK : tide_tensor_release(on->cache, &parameter->bf16, error);
+    return on->keeps_copies ? TIDE_OK : tide_tensor_release(on->cache, &parameter->copy, error);
+}
+
+static tide_status backward_bias(const tide_linears *on, size_t i, tide_array dout,
+                                 tide_error *error) {
+    TIDE_TRY(tide_gradient_alloc(on, i + 1, error));
+    const tide_bias_backward call = {.dbias = on->parameters[i + 1].gradient.array,
+                                     .dout = dout,
+                                     .R = on->R,
+                                     .C = on->parameters[i].shape[0]};
+    return on->ops->table->bias_backward(on->ops, &call, error);
 }
 
 tide_status tide_linear_backward_weight(const tide_linears *on, size_t i, tide_array dout,
@@ -62,7 +86,8 @@ tide_status tide_linear_backward_weight(const tide_linears *on, size_t i, tide_a
                               .n = parameter->shape[1],
                               .k = on->R,
                               .accumulate = false};
-    return on->ops->table->matmul(on->ops, &call, error);
+    TIDE_TRY(on->ops->table->matmul(on->ops, &call, error));
+    return on->has_biases ? backward_bias(on, i, dout, error) : TIDE_OK;
 }
 
 tide_status tide_linear_backward_input(const tide_linears *on, size_t i, tide_array dx,
@@ -77,5 +102,5 @@ tide_status tide_linear_backward_input(const tide_linears *on, size_t i, tide_ar
                         .accumulate = accumulate};
     TIDE_TRY(weight_operand(on, i, &call.b, error));
     TIDE_TRY(on->ops->table->matmul(on->ops, &call, error));
-    return tide_tensor_release(on->cache, &parameter->bf16, error);
+    return tide_tensor_release(on->cache, &parameter->copy, error);
 }

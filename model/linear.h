@@ -1,5 +1,5 @@
-/* linear.h - linear layers, y = x W^T, with the memory that they take: gradients, and in bf16-mixed
- * bf16 copies of the weights.
+/* linear.h - linear layers, y = x W^T + bias, with the memory that they take: gradients, and in
+ * bf16-mixed and fp16-mixed copies of the weights.
  */
 #ifndef TIDE_MODEL_LINEAR_H
 #define TIDE_MODEL_LINEAR_H
@@ -20,23 +20,28 @@ extern "C" {
 typedef struct tide_linears {
     tide_cache *cache;          /* what everything is allocated through */
     tide_ops *ops;              /* what computes */
-    tide_parameter *parameters; /* the model's; their gradients and bf16 copies are made here */
+    tide_parameter *parameters; /* the model's; their gradients and copies are made here */
+    bool has_biases;            /* parameter i + 1 is the bias of the layer with weight i */
     size_t R;                   /* rows of x and y */
     tide_dtype parameter_type;  /* of parameters and gradients */
-    bool copies_weights;        /* bf16-mixed: GEMMs read bf16 copies of the weights */
+    bool copies_weights;        /* bf16-mixed, fp16-mixed: GEMMs read copies of the weights */
+    tide_dtype copy_type;       /* of these copies */
     bool keeps_copies;          /* from forward on to backward */
 } tide_linears;
 
-/* Parameter `i` is W (n_out, n_in). In bf16-mixed its bf16 copy is made if there is none yet. */
+/* Parameter `i` is W (n_out, n_in). If weights are copied, its copy is made when there is
+ * none yet. */
 
-/* out (R, n_out) = x (R, n_in) W^T. The copy is released at once when nothing is kept. */
+/* out (R, n_out) = x (R, n_in) W^T + bias (n_out), if there are biases. The copy is released at
+ * once when nothing is kept. */
 TIDE_NODISCARD tide_status tide_linear_forward(const tide_linears *on, size_t i, tide_array out,
                                                tide_array x, tide_error *error);
-/* Allocates W's gradient (n_out, n_in) = dout (R, n_out)^T x (R, n_in). */
+/* Allocates W's gradient (n_out, n_in) = dout (R, n_out)^T x (R, n_in), and then the bias' one
+ * (n_out), the sum of dout over its rows, if there are biases. */
 TIDE_NODISCARD tide_status tide_linear_backward_weight(const tide_linears *on, size_t i,
                                                        tide_array dout, tide_array x,
                                                        tide_error *error);
-/* dx (R, n_in) = dout (R, n_out) W, or += ; then releases the bf16 copy, because this is its last
+/* dx (R, n_in) = dout (R, n_out) W, or += ; then releases the copy, because this is its last
  * use. */
 TIDE_NODISCARD tide_status tide_linear_backward_input(const tide_linears *on, size_t i,
                                                       tide_array dx, tide_array dout,

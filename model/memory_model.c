@@ -5,20 +5,24 @@
 
 #include <string.h>
 
+#include "model/precision.h"
+
 typedef struct symbols {
-    uint64_t e, r, g;        /* bytes of an element: activation, residual stream, parameter */
-    uint64_t w;              /* bytes of an element of a weight copy: 2 in bf16-mixed, else 0 */
-    bool naive, recompute;   /* attention, recompute setting */
-    uint64_t L, R, C, F, V;  /* dimensions */
-    uint64_t E;              /* e N: an activation (R, C) */
-    uint64_t X;              /* r N: a residual tensor (R, C) */
-    uint64_t M;              /* e R F: an activation (R, F) */
-    uint64_t A;              /* e B H T^2: attention probabilities */
-    uint64_t S;              /* 4 B H T: a row statistic per head */
-    uint64_t Y;              /* e R V: logits */
-    uint64_t Q;              /* w N: the copy of the residual gradient */
-    uint64_t scratch;        /* 4 min(ceil(R / 64), 128) C */
-    uint64_t cc, cf, vc;     /* elements of the matrices: C^2, C F, V C */
+    uint64_t e, r, g;       /* bytes of an element: activation, residual stream, parameter */
+    uint64_t w;             /* bytes of an element of a weight copy: 2 in mixed precision, else 0 */
+    bool naive, recompute;  /* attention, recompute setting */
+    bool has_head;          /* the forward pass ends at the logits, else at ln_final */
+    uint64_t L, R, C, F, V; /* dimensions */
+    uint64_t E;             /* e N: an activation (R, C) */
+    uint64_t X;             /* r N: a residual tensor (R, C) */
+    uint64_t M;             /* e R F: an activation (R, F) */
+    uint64_t A;             /* e B H T^2: attention probabilities */
+    uint64_t S;             /* 4 B H T: a row statistic per head */
+    uint64_t Y;             /* e R V: logits */
+    uint64_t Q;             /* w N: the copy of the residual gradient */
+    uint64_t found_inf;     /* 4 where the loss is scaled: whether the step is skipped */
+    uint64_t scratch;       /* 4 min(ceil(R / 64), 128) C */
+    uint64_t cc, cf, vc;    /* elements of the matrices: C^2, C F, V C */
     uint64_t block_matrices; /* 4 C^2 + 3 C F */
     uint64_t saved;          /* s: a block with all it keeps for backward */
     uint64_t kept;       /* k: what a block keeps at the end of forward: s, or X with recompute */
@@ -47,17 +51,18 @@ static void consider(peak_so_far *peak, uint64_t bytes, const char *instant, int
 
 static symbols symbols_of(const tide_memory_model_run *run) {
     const tide_model_config *m = &run->model;
-    bool mixed = run->precision == TIDE_PRECISION_BF16_MIXED;
-    bool all_bf16 = run->precision == TIDE_PRECISION_BF16_TRUE;
+    uint64_t e = tide_dtype_bytes(tide_precision_activation_type(run->precision));
+    uint64_t g = tide_dtype_bytes(tide_precision_parameter_type(run->precision));
     uint64_t T = m->context_length;
     uint64_t H = m->n_heads;
     symbols s = {
-        .e = mixed || all_bf16 ? 2 : 4,
-        .r = all_bf16 ? 2 : 4,
-        .g = all_bf16 ? 2 : 4,
-        .w = mixed ? 2 : 0,
+        .e = e,
+        .r = g,
+        .g = g,
+        .w = tide_precision_is_mixed(run->precision) ? e : 0,
         .naive = run->attention == TIDE_ATTENTION_NAIVE,
         .recompute = run->recompute == TIDE_RECOMPUTE_BLOCK,
+        .has_head = !run->model.no_head,
         .L = m->n_layers,
         .R = m->batch_size * T,
         .C = m->d_model,
@@ -72,6 +77,7 @@ static symbols symbols_of(const tide_memory_model_run *run) {
     s.S = 4 * s.R * H;
     s.Y = s.e * s.R * s.V;
     s.Q = s.w * s.R * s.C;
+    s.found_inf = tide_precision_scales_loss(run->precision) ? 4 : 0;
     s.scratch = 4 * (rows64 < 128 ? rows64 : 128) * s.C;
     s.cc = s.C * s.C;
     s.cf = s.C * s.F;
@@ -84,7 +90,7 @@ static symbols symbols_of(const tide_memory_model_run *run) {
     return s;
 }
 
-/* A block whose forward keeps nothing of its own, on top of `base`. c1 1: the bf16 weight copies
+/* A block whose forward keeps nothing of its own, on top of `base`. c1 1: the weight copies
  * that the block makes stay alive; 0: each is released at once. */
 static void consider_lean_block(peak_so_far *peak, const symbols *s, uint64_t base, uint64_t c1,
                                 int64_t layer) {
@@ -110,13 +116,15 @@ static void consider_lean_forward(peak_so_far *peak, const symbols *s) {
     consider(peak, s->persistent + s->X, "embedding", -1);
     consider_lean_block(peak, s, s->persistent, 0, 0);
     consider(peak, s->persistent + s->X + s->E, "ln_final", -1);
-    consider(peak, s->persistent + s->E + s->Y + s->w * s->vc, "lm_head", -1);
+    if (s->has_head) {
+        consider(peak, s->persistent + s->E + s->Y + s->w * s->vc, "lm_head", -1);
+    }
 }
 
-/* Everything kept, at the logits. */
-static uint64_t kept_at_logits(const symbols *s) {
-    return s->L * (s->kept + s->w * s->block_matrices) + s->X + s->E + 4 * s->R + s->Y +
-           s->w * s->vc;
+/* Everything kept, at the logits or, without a head, at the output of ln_final. */
+static uint64_t kept_at_end(const symbols *s) {
+    return s->L * (s->kept + s->w * s->block_matrices) + s->X + s->E + 4 * s->R +
+           (s->has_head ? s->Y + s->w * s->vc : 0);
 }
 
 static void consider_kept_forward(peak_so_far *peak, const symbols *s, uint64_t base,
@@ -125,10 +133,10 @@ static void consider_kept_forward(peak_so_far *peak, const symbols *s, uint64_t 
         uint64_t before = (s->L - 1) * (s->X + s->w * s->block_matrices);
         consider_lean_block(peak, s, base + before, 1, (int64_t)s->L - 1);
     }
-    uint64_t logits = base + kept_at_logits(s);
-    consider(peak, logits, "lm_head", -1);
+    uint64_t end = base + kept_at_end(s);
+    consider(peak, end, s->has_head ? "lm_head" : "ln_final", -1);
     if (has_loss) {
-        consider(peak, logits + 4 * s->R + 4, "cross-entropy", -1);
+        consider(peak, end + 4 * s->R + 4, "cross-entropy", -1);
     }
 }
 
@@ -207,7 +215,7 @@ static void consider_training_step(peak_so_far *peak, const symbols *s, uint64_t
 
 static void consider_optimizer(peak_so_far *peak, const symbols *s, const tide_memory_model *model,
                                const tide_memory_model_run *run) {
-    uint64_t base = s->persistent + 4 + model->gradient_bytes;
+    uint64_t base = s->persistent + 4 + model->gradient_bytes + s->found_inf;
     uint64_t before_clip = run->n_steps > 1 ? model->optimizer_state_bytes : 0;
     if (run->clips) {
         consider(peak, base + before_clip + clip_bytes(s), "clipping", -1);
@@ -244,8 +252,11 @@ void tide_memory_model_derive(const tide_memory_model_run *run, tide_memory_mode
         .gradient_bytes = has_loss ? s.g * P : 0,
         .optimizer_state_bytes = run->mode == TIDE_TRAIN ? 2 * s.g * P : 0,
         .saved_per_block_bytes = keeps ? s.kept : 0,
-        .after_forward_bytes =
-            s.persistent + (keeps ? kept_at_logits(&s) : s.Y) + (has_loss ? 4 : 0),
+        .after_forward_bytes = s.persistent +
+                               (keeps        ? kept_at_end(&s)
+                                : s.has_head ? s.Y
+                                             : s.E) +
+                               (has_loss ? 4 : 0),
     };
     peak_so_far peak = {.bytes = 0, .instant = "", .layer = -1};
     consider_all(&peak, &s, &model, run);

@@ -30,7 +30,7 @@ typedef struct tide_memory_model_run {
 typedef struct tide_memory_model {
     uint64_t workspace_bytes;        /* as given */
     uint64_t input_bytes;            /* tokens, targets, RoPE table */
-    uint64_t parameter_bytes;        /* without bf16 copies */
+    uint64_t parameter_bytes;        /* without copies */
     uint64_t gradient_bytes;         /* all of them at once; 0 in mode forward */
     uint64_t optimizer_state_bytes;  /* 0 unless mode is train */
     uint64_t saved_per_block_bytes;  /* kept by a block for backward, its input included */
@@ -39,7 +39,7 @@ typedef struct tide_memory_model {
     uint64_t peak_bytes;             /* the largest instant of the whole run */
     const char *peak_instant;        /* static; a name of docs/memory-model.md: "cross-entropy" */
     int64_t peak_layer;              /* -1: not in a layer */
-    uint64_t peak_weight_copy_bytes; /* of peak_bytes: bf16 copies of weights */
+    uint64_t peak_weight_copy_bytes; /* of peak_bytes: copies of weights in two bytes */
 } tide_memory_model;
 
 void tide_memory_model_derive(const tide_memory_model_run *run, tide_memory_model *ret_model);

@@ -5,10 +5,11 @@
 
 #include "model/linear.h"
 #include "model/optimizer.h"
+#include "model/precision.h"
 
 /* The tensors that a layer makes in a step. */
 typedef struct layer_tensors {
-    tide_tensor linear; /* owned; (R, C): x W^T; kept for backward */
+    tide_tensor linear; /* owned; (R, C): x W^T + bias; kept for backward */
     tide_tensor gelu;   /* owned; (R, C): the layer's output; the last one's becomes its gradient */
     tide_tensor dgelu;  /* owned; (R, C): gradient of `gelu` (the last layer has it in `gelu`
                            itself), then of `linear` in the same memory */
@@ -20,7 +21,8 @@ struct tide_mlp {
     tide_recorder *recorder;    /* borrowed; NULL: no scopes */
     tide_ops *ops;              /* owned */
     tide_dtype activation_type; /* of what layers make */
-    tide_parameter *parameters; /* owned; a weight for each layer */
+    tide_parameter *parameters; /* owned; weight and bias of each layer */
+    size_t n_parameters;        /* 2 L */
     layer_tensors *layers;      /* owned; n_layers */
     tide_linears linears;       /* borrows the parameters */
     tide_optimizer optimizer;   /* the same */
@@ -57,7 +59,8 @@ tide_status tide_mlp_config_check(const tide_mlp_config *config, tide_error *err
                          MAX_DIMENSION);
     }
     double C = (double)config->C;
-    double n_elements = (double)config->n_layers * (5.0 * C * C + 4.0 * C * (double)config->R);
+    double n_elements =
+        (double)config->n_layers * (5.0 * C * C + 4.0 * C * (1.0 + (double)config->R));
     if (n_elements >= MAX_ELEMENTS) {
         return tide_fail(error, TIDE_LIMIT,
                          "an MLP of width %zu, %zu layers and batch %zu needs more than the limit "
@@ -67,18 +70,27 @@ tide_status tide_mlp_config_check(const tide_mlp_config *config, tide_error *err
     return TIDE_OK;
 }
 
+/* Where the weight of layer l stands in the table; its bias comes next. */
+static size_t weight_of(size_t l) {
+    return 2 * l;
+}
+
 static tide_status make_parameters(tide_mlp *mlp, tide_error *error) {
     const tide_hostmem *mem = tide_cache_get_config(mlp->cache)->mem;
     size_t n = mlp->config.n_layers;
-    mlp->parameters = tide_hostmem_zeroed(mem, n, sizeof(*mlp->parameters));
+    mlp->n_parameters = 2 * n;
+    mlp->parameters = tide_hostmem_zeroed(mem, mlp->n_parameters, sizeof(*mlp->parameters));
     mlp->layers = tide_hostmem_zeroed(mem, n, sizeof(*mlp->layers));
     if (mlp->parameters == NULL || mlp->layers == NULL) {
         return tide_fail(error, TIDE_NO_MEMORY, "the host has no memory left for %zu layers", n);
     }
     for (size_t l = 0; l < n; l++) {
-        tide_parameter *weight = &mlp->parameters[l];
+        tide_parameter *weight = &mlp->parameters[weight_of(l)];
+        tide_parameter *bias = weight + 1;
         (void)snprintf(weight->name, sizeof(weight->name), "layers.%zu.linear.weight", l);
+        (void)snprintf(bias->name, sizeof(bias->name), "layers.%zu.linear.bias", l);
         tide_parameter_set_linear(weight, mlp->config.C, mlp->config.C);
+        tide_parameter_set_bias(bias, mlp->config.C, mlp->config.C);
     }
     return TIDE_OK;
 }
@@ -91,20 +103,25 @@ static tide_status build(tide_mlp *mlp, tide_error *error) {
         tide_ops_open(mem, tide_cache_device(mlp->cache), config->precision, &mlp->ops, error));
     mlp->ops->recorder = mlp->recorder;
     TIDE_TRY(make_parameters(mlp, error));
-    mlp->linears = (tide_linears){.cache = mlp->cache,
-                                  .ops = mlp->ops,
-                                  .parameters = mlp->parameters,
-                                  .R = config->R,
-                                  .parameter_type = tide_mlp_parameter_type(config->precision),
-                                  .copies_weights = config->precision == TIDE_PRECISION_BF16_MIXED,
-                                  .keeps_copies = config->keep_for_backward};
-    mlp->optimizer = (tide_optimizer){.cache = mlp->cache,
-                                      .recorder = mlp->recorder,
-                                      .ops = mlp->ops,
-                                      .adamw = config->adamw,
-                                      .clip_grad_norm = config->clip_grad_norm,
-                                      .parameters = mlp->parameters,
-                                      .n_parameters = config->n_layers};
+    mlp->linears =
+        (tide_linears){.cache = mlp->cache,
+                       .ops = mlp->ops,
+                       .parameters = mlp->parameters,
+                       .has_biases = true,
+                       .R = config->R,
+                       .parameter_type = tide_precision_parameter_type(config->precision),
+                       .copies_weights = tide_precision_is_mixed(config->precision),
+                       .copy_type = tide_precision_activation_type(config->precision),
+                       .keeps_copies = config->keep_for_backward};
+    mlp->optimizer = (tide_optimizer){
+        .cache = mlp->cache,
+        .recorder = mlp->recorder,
+        .ops = mlp->ops,
+        .adamw = config->adamw,
+        .clip_grad_norm = config->clip_grad_norm,
+        .scaler = tide_loss_scaler_make(tide_precision_scales_loss(config->precision)),
+        .parameters = mlp->parameters,
+        .n_parameters = mlp->n_parameters};
     return tide_optimizer_init(&mlp->optimizer, error);
 }
 
@@ -118,7 +135,7 @@ tide_status tide_mlp_create(const tide_mlp_config *config, tide_cache *cache,
     mlp->config = *config;
     mlp->cache = cache;
     mlp->recorder = recorder;
-    mlp->activation_type = tide_mlp_activation_type(config->precision);
+    mlp->activation_type = tide_precision_activation_type(config->precision);
     tide_status status = build(mlp, error);
     if (status != TIDE_OK) {
         tide_mlp_destroy(mlp);
@@ -128,15 +145,21 @@ tide_status tide_mlp_create(const tide_mlp_config *config, tide_cache *cache,
     return TIDE_OK;
 }
 
+static void drop_parameter(tide_mlp *mlp, tide_parameter *parameter) {
+    tide_tensor_drop(mlp->cache, &parameter->gradient);
+    tide_tensor_drop(mlp->cache, &parameter->copy);
+    tide_tensor_drop(mlp->cache, &parameter->exp_avg);
+    tide_tensor_drop(mlp->cache, &parameter->exp_avg_sq);
+    tide_tensor_drop(mlp->cache, &parameter->value);
+}
+
 static void drop_layer(tide_mlp *mlp, size_t l) {
     layer_tensors *layer = &mlp->layers[l];
-    tide_parameter *weight = &mlp->parameters[l];
-    tide_tensor *const tensors[] = {&layer->dgelu,       &layer->gelu,  &layer->linear,
-                                    &weight->gradient,   &weight->bf16, &weight->exp_avg,
-                                    &weight->exp_avg_sq, &weight->value};
-    for (size_t i = 0; i < sizeof(tensors) / sizeof(tensors[0]); i++) {
-        tide_tensor_drop(mlp->cache, tensors[i]);
-    }
+    tide_tensor_drop(mlp->cache, &layer->dgelu);
+    tide_tensor_drop(mlp->cache, &layer->gelu);
+    tide_tensor_drop(mlp->cache, &layer->linear);
+    drop_parameter(mlp, &mlp->parameters[weight_of(l) + 1]);
+    drop_parameter(mlp, &mlp->parameters[weight_of(l)]);
 }
 
 void tide_mlp_destroy(tide_mlp *mlp) {
@@ -164,10 +187,10 @@ tide_status tide_mlp_setup(tide_mlp *mlp, tide_error *error) {
     TIDE_TRY(tide_ops_alloc_workspace(mlp->ops, mlp->cache, &mlp->workspace, error));
     TIDE_TRY(tide_tensor_alloc(mlp->cache, &mlp->input, mlp->config.R * mlp->config.C,
                                mlp->activation_type, TIDE_INPUT, "input", error));
-    for (size_t l = 0; l < mlp->config.n_layers; l++) {
-        tide_parameter *weight = &mlp->parameters[l];
-        TIDE_TRY(tide_tensor_alloc(mlp->cache, &weight->value, weight->n_elements,
-                                   mlp->linears.parameter_type, TIDE_PARAMETER, weight->name,
+    for (size_t i = 0; i < mlp->n_parameters; i++) {
+        tide_parameter *parameter = &mlp->parameters[i];
+        TIDE_TRY(tide_tensor_alloc(mlp->cache, &parameter->value, parameter->n_elements,
+                                   mlp->linears.parameter_type, TIDE_PARAMETER, parameter->name,
                                    error));
     }
     return TIDE_OK;
@@ -176,14 +199,14 @@ tide_status tide_mlp_setup(tide_mlp *mlp, tide_error *error) {
 tide_status tide_mlp_fill(tide_mlp *mlp, tide_error *error) {
     static const uint64_t INPUT_STREAM = UINT64_C(1) << 32; /* parameters use their index */
     const tide_ops_table *table = mlp->ops->table;
-    for (size_t l = 0; l < mlp->config.n_layers; l++) {
-        const tide_parameter *weight = &mlp->parameters[l];
-        const tide_random random = {mlp->config.seed, l};
+    for (size_t i = 0; i < mlp->n_parameters; i++) {
+        const tide_parameter *parameter = &mlp->parameters[i];
+        const tide_random random = {mlp->config.seed, i};
         const tide_fill_normal call = {
-            .out = weight->value.array,
-            .sigma = weight->sigma,
+            .out = parameter->value.array,
+            .sigma = parameter->sigma,
             .random = random,
-            .n = weight->n_elements,
+            .n = parameter->n_elements,
         };
         TIDE_TRY(table->fill_normal(mlp->ops, &call, error));
     }
@@ -222,8 +245,8 @@ static tide_status linear_forward(tide_mlp *mlp, size_t l, tide_error *error) {
     layer_tensors *layer = &mlp->layers[l];
     tide_scope scope = begin(mlp, TIDE_SCOPE_OPERATOR, "linear", l);
     TIDE_TRY(alloc_rows(mlp, &layer->linear, l, "linear", TIDE_ACTIVATION, error));
-    TIDE_TRY(
-        tide_linear_forward(&mlp->linears, l, layer->linear.array, input_of(mlp, l)->array, error));
+    TIDE_TRY(tide_linear_forward(&mlp->linears, weight_of(l), layer->linear.array,
+                                 input_of(mlp, l)->array, error));
     if (!mlp->config.keep_for_backward && l > 0) {
         TIDE_TRY(tide_tensor_release(mlp->cache, input_of(mlp, l), error));
     }
@@ -301,7 +324,7 @@ tide_status tide_mlp_loss(tide_mlp *mlp, tide_error *error) {
     TIDE_TRY(tide_tensor_release(mlp->cache, &mlp->loss_weights, error));
     const tide_fill call = {
         .out = output->array,
-        .value = 1.0 / ((double)R * (double)C),
+        .value = (double)mlp->optimizer.scaler.scale / ((double)R * (double)C),
         .n = R * C,
     };
     TIDE_TRY(mlp->ops->table->fill(mlp->ops, &call, error));
@@ -333,17 +356,17 @@ static tide_status gelu_backward(tide_mlp *mlp, size_t l, tide_error *error) {
 /* The gradient of the layer's input. The first layer needs none: no parameter is below it. */
 static tide_status input_backward(tide_mlp *mlp, size_t l, tide_error *error) {
     if (l == 0) {
-        return tide_tensor_release(mlp->cache, &mlp->parameters[l].bf16, error);
+        return tide_tensor_release(mlp->cache, &mlp->parameters[weight_of(l)].copy, error);
     }
     TIDE_TRY(tide_tensor_release(mlp->cache, input_of(mlp, l), error));
     TIDE_TRY(alloc_rows(mlp, &mlp->layers[l - 1].dgelu, l - 1, "gelu.grad", TIDE_TEMPORARY, error));
-    return tide_linear_backward_input(&mlp->linears, l, mlp->layers[l - 1].dgelu.array,
+    return tide_linear_backward_input(&mlp->linears, weight_of(l), mlp->layers[l - 1].dgelu.array,
                                       gradient_of(mlp, l)->array, false, error);
 }
 
 static tide_status linear_backward(tide_mlp *mlp, size_t l, tide_error *error) {
     tide_scope scope = begin(mlp, TIDE_SCOPE_OPERATOR, "linear", l);
-    TIDE_TRY(tide_linear_backward_weight(&mlp->linears, l, gradient_of(mlp, l)->array,
+    TIDE_TRY(tide_linear_backward_weight(&mlp->linears, weight_of(l), gradient_of(mlp, l)->array,
                                          input_of(mlp, l)->array, error));
     TIDE_TRY(input_backward(mlp, l, error));
     TIDE_TRY(tide_tensor_release(mlp->cache, gradient_of(mlp, l), error));
@@ -367,13 +390,14 @@ tide_status tide_mlp_optimize(tide_mlp *mlp, tide_error *error) {
 }
 
 tide_status tide_mlp_end_step(tide_mlp *mlp, tide_error *error) {
+    TIDE_TRY(tide_optimizer_end_step(&mlp->optimizer, error));
     TIDE_TRY(tide_tensor_release(mlp->cache, &mlp->loss, error));
     for (size_t l = mlp->config.n_layers; l > 0; l--) {
         layer_tensors *layer = &mlp->layers[l - 1];
         TIDE_TRY(tide_tensor_release(mlp->cache, &layer->dgelu, error));
         TIDE_TRY(tide_tensor_release(mlp->cache, &layer->gelu, error));
         TIDE_TRY(tide_tensor_release(mlp->cache, &layer->linear, error));
-        TIDE_TRY(tide_tensor_release(mlp->cache, &mlp->parameters[l - 1].bf16, error));
+        TIDE_TRY(tide_tensor_release(mlp->cache, &mlp->parameters[weight_of(l - 1)].copy, error));
     }
     return tide_optimizer_release_gradients(&mlp->optimizer, error);
 }
@@ -383,7 +407,7 @@ tide_ops *tide_mlp_ops(const tide_mlp *mlp) {
 }
 
 const tide_parameter *tide_mlp_parameter(const tide_mlp *mlp, size_t i) {
-    return i < mlp->config.n_layers ? &mlp->parameters[i] : NULL;
+    return i < mlp->n_parameters ? &mlp->parameters[i] : NULL;
 }
 
 const tide_tensor *tide_mlp_input(const tide_mlp *mlp) {
@@ -392,4 +416,8 @@ const tide_tensor *tide_mlp_input(const tide_mlp *mlp) {
 
 const tide_tensor *tide_mlp_loss_value(const tide_mlp *mlp) {
     return &mlp->loss;
+}
+
+const tide_loss_scaler *tide_mlp_loss_scaler(const tide_mlp *mlp) {
+    return &mlp->optimizer.scaler;
 }

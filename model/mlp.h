@@ -3,12 +3,12 @@
  * (transformer.h), whose contract holds here too: the order of calls, what a failure leaves, and
  * that everything on the device goes through the cache, with a name and a category.
  *
- *   h_l = x_l W_l^T      layers.N.linear   (R, C)
- *   x_l+1 = gelu(h_l)    layers.N.gelu     (R, C)
+ *   h_l = x_l W_l^T + b_l   layers.N.linear   (R, C)
+ *   x_l+1 = gelu(h_l)       layers.N.gelu     (R, C)
  *   loss = mean(x_L)
  *
- * No layer has a bias. Backward keeps both tensors of a layer; the last output is overwritten by
- * its gradient, 1 / (R C) everywhere. */
+ * Every layer has a bias, as nn.Linear does by default. Backward keeps both tensors of a layer; the
+ * last output is overwritten by its gradient, 1 / (R C) everywhere. */
 #ifndef TIDE_MODEL_MLP_H
 #define TIDE_MODEL_MLP_H
 
@@ -19,6 +19,7 @@
 #include "allocator/cache.h"
 #include "common/status.h"
 #include "model/config.h"
+#include "model/loss_scaler.h"
 #include "model/ops.h"
 #include "model/parameters.h"
 #include "model/tensor.h"
@@ -46,7 +47,7 @@ void tide_mlp_config_init(tide_mlp_config *config);
 /* TIDE_INVALID: 0. TIDE_LIMIT: beyond what the matrix products can count. */
 TIDE_NODISCARD tide_status tide_mlp_config_check(const tide_mlp_config *config, tide_error *error);
 
-/* L C^2; of a configuration that passes its check. */
+/* L (C^2 + C); of a configuration that passes its check. */
 uint64_t tide_mlp_n_parameters(const tide_mlp_config *config);
 /* Matrix products of one forward pass, 2 R C^2 L FLOP; backward has L - 1 of them for its inputs
  * and L for its weights. */
@@ -56,10 +57,6 @@ double tide_mlp_backward_flops(const tide_mlp_config *config);
  * what is alive at the worst instant (docs/memory-model.md). */
 uint64_t tide_mlp_requested_peak_bytes(const tide_mlp_config *config, tide_mode mode,
                                        size_t n_steps);
-
-/* Types of what layers make, and of parameters, gradients and optimizer state. */
-tide_dtype tide_mlp_activation_type(tide_precision precision);
-tide_dtype tide_mlp_parameter_type(tide_precision precision);
 
 /* As for tide_transformer_create and the functions that follow it. */
 TIDE_NODISCARD tide_status tide_mlp_create(const tide_mlp_config *config, tide_cache *cache,
@@ -78,11 +75,14 @@ TIDE_NODISCARD tide_status tide_mlp_end_step(tide_mlp *mlp, tide_error *error);
 
 /* Valid until the model is destroyed. */
 tide_ops *tide_mlp_ops(const tide_mlp *mlp);
-/* Weight of layer i: value, gradient, optimizer state. NULL past the last. */
+/* Weight of layer 0, its bias, weight of layer 1, ...: value, gradient, optimizer state. NULL past
+ * the last. */
 const tide_parameter *tide_mlp_parameter(const tide_mlp *mlp, size_t i);
 const tide_tensor *tide_mlp_input(const tide_mlp *mlp); /* (R, C) of the activation type */
 /* (1) fp32, from loss to end_step. */
 const tide_tensor *tide_mlp_loss_value(const tide_mlp *mlp);
+/* Off where the precision needs no scale. end_step sets it for the next step. */
+const tide_loss_scaler *tide_mlp_loss_scaler(const tide_mlp *mlp);
 
 #ifdef __cplusplus
 }

@@ -1,8 +1,9 @@
 /* mlp_memory.c - closed forms for an MLP: FLOP, parameters, and the peak of requested bytes. */
 #include "model/mlp.h"
+#include "model/precision.h"
 
 uint64_t tide_mlp_n_parameters(const tide_mlp_config *config) {
-    return (uint64_t)config->n_layers * config->C * config->C;
+    return (uint64_t)config->n_layers * (config->C * config->C + config->C);
 }
 
 double tide_mlp_forward_flops(const tide_mlp_config *config) {
@@ -15,32 +16,25 @@ double tide_mlp_backward_flops(const tide_mlp_config *config) {
     return tide_mlp_forward_flops(config) * (2.0 * L - 1.0) / L;
 }
 
-tide_dtype tide_mlp_activation_type(tide_precision precision) {
-    return precision == TIDE_PRECISION_BF16_MIXED || precision == TIDE_PRECISION_BF16_TRUE
-               ? TIDE_BF16
-               : TIDE_FP32;
-}
-
-tide_dtype tide_mlp_parameter_type(tide_precision precision) {
-    return precision == TIDE_PRECISION_BF16_TRUE ? TIDE_BF16 : TIDE_FP32;
-}
-
 /* Bytes of one tensor of each kind. */
 typedef struct pieces {
-    uint64_t rows;   /* (R, C): input, linear, gelu and their gradients */
-    uint64_t weight; /* (C, C): a parameter, its gradient, one of its two moments */
-    uint64_t copy;   /* bf16 of a weight; 0: none is made */
-    uint64_t L;      /* layers */
+    uint64_t rows;  /* (R, C): input, linear, gelu and their gradients */
+    uint64_t layer; /* (C, C) and (C): weight and bias, their gradients, one of the two moments */
+    uint64_t copy;  /* that GEMMs read of a weight; 0: none is made */
+    uint64_t L;     /* layers */
+    uint64_t found_inf; /* whether the step is skipped; 0: the loss is not scaled */
 } pieces;
 
 static pieces pieces_of(const tide_mlp_config *config) {
     uint64_t C = config->C;
-    bool copies = config->precision == TIDE_PRECISION_BF16_MIXED;
-    return (pieces){.rows = config->R * C *
-                            tide_dtype_bytes(tide_mlp_activation_type(config->precision)),
-                    .weight = C * C * tide_dtype_bytes(tide_mlp_parameter_type(config->precision)),
-                    .copy = copies ? C * C * tide_dtype_bytes(TIDE_BF16) : 0,
-                    .L = config->n_layers};
+    bool copies = tide_precision_is_mixed(config->precision);
+    return (pieces){
+        .rows = config->R * C * tide_dtype_bytes(tide_precision_activation_type(config->precision)),
+        .layer = (C * C + C) * tide_dtype_bytes(tide_precision_parameter_type(config->precision)),
+        .copy = copies ? C * C * tide_dtype_bytes(tide_precision_activation_type(config->precision))
+                       : 0,
+        .L = config->n_layers,
+        .found_inf = tide_precision_scales_loss(config->precision) ? 4 : 0};
 }
 
 static uint64_t larger(uint64_t a, uint64_t b) {
@@ -57,29 +51,34 @@ static uint64_t forward_alone(const pieces *of) {
 enum { LOSS = sizeof(float) };
 
 /* The peak beside what stays from step to step. It is either at the end of forward, with the
- * temporaries of the loss, or in backward, when a weight's gradient has just been allocated. */
+ * temporaries of the loss, or in backward, when the gradients of a layer's parameters have just
+ * been allocated. */
 static uint64_t forward_and_backward(const tide_mlp_config *config, const pieces *of) {
     uint64_t longer = larger(config->R, config->C);
     uint64_t most =
         2 * of->L * of->rows + of->L * of->copy + LOSS + (longer + config->R) * sizeof(float);
     for (uint64_t l = 0; l < of->L; l++) { /* both tensors of the layers below, own gradient */
-        most = larger(most, (2 * l + 1) * of->rows + (of->L - l) * of->weight + LOSS +
-                                (l + 1) * of->copy);
+        most = larger(most,
+                      (2 * l + 1) * of->rows + (of->L - l) * of->layer + LOSS + (l + 1) * of->copy);
     }
     return most;
 }
 
+static uint64_t chunks_of(uint64_t n_elements) {
+    return n_elements / TIDE_NORM_CHUNK + (n_elements % TIDE_NORM_CHUNK != 0);
+}
+
 /* Scratch memory and result of the norm of all gradients. */
 static uint64_t clipping(const tide_mlp_config *config, const pieces *of) {
-    uint64_t n = (uint64_t)config->C * config->C;
-    uint64_t n_chunks = of->L * (n / TIDE_NORM_CHUNK + (n % TIDE_NORM_CHUNK != 0));
+    uint64_t C = config->C;
+    uint64_t n_chunks = of->L * (chunks_of(C * C) + chunks_of(C));
     return config->clip_grad_norm > 0 ? (n_chunks + 1) * sizeof(float) : 0;
 }
 
 uint64_t tide_mlp_requested_peak_bytes(const tide_mlp_config *config, tide_mode mode,
                                        size_t n_steps) {
     const pieces of = pieces_of(config);
-    uint64_t parameters = of.L * of.weight;
+    uint64_t parameters = of.L * of.layer;
     uint64_t base = of.rows + parameters; /* the input, too */
     if (mode == TIDE_FORWARD) {
         return base + (config->keep_for_backward ? 2 * of.L * of.rows + of.L * of.copy
@@ -90,7 +89,7 @@ uint64_t tide_mlp_requested_peak_bytes(const tide_mlp_config *config, tide_mode 
         return passes;
     }
     /* The moments are allocated after the first clipping and stay for every later step. */
-    uint64_t gradients = parameters + LOSS;
+    uint64_t gradients = parameters + LOSS + of.found_inf;
     uint64_t moments = 2 * parameters;
     uint64_t before = n_steps > 1 ? moments : 0;
     uint64_t clipped = base + gradients + before + clipping(config, &of);

@@ -4,8 +4,9 @@
  * that needs scratch says how much through a tide_ops_*_scratch_* function here, of shape and
  * precision alone, and the model allocates it on every device.
  *
- * Arrays are row-major and contiguous. Storage is fp32 or bf16 as the array says; sums are taken in
- * fp32. An operator that a device does not have for a type returns TIDE_UNSUPPORTED with a message.
+ * Arrays are row-major and contiguous. Storage is fp32, bf16 or fp16 as the array says; sums are
+ * taken in fp32. An operator that a device does not have for a type returns TIDE_UNSUPPORTED with a
+ * message.
  */
 #ifndef TIDE_MODEL_OPS_H
 #define TIDE_MODEL_OPS_H
@@ -45,6 +46,8 @@ typedef struct tide_ops tide_ops;
     OPERATOR(layernorm_forward)                                                                    \
     OPERATOR(matmul)                                                                               \
     OPERATOR(gemv)                                                                                 \
+    OPERATOR(bias_forward)                                                                         \
+    OPERATOR(bias_backward)                                                                        \
     OPERATOR(rope)                                                                                 \
     OPERATOR(swiglu_forward)                                                                       \
     OPERATOR(swiglu_backward)                                                                      \
@@ -57,6 +60,7 @@ typedef struct tide_ops tide_ops;
     OPERATOR(fill_normal)                                                                          \
     OPERATOR(fill_tokens)                                                                          \
     OPERATOR(fill_rope)                                                                            \
+    OPERATOR(unscale)                                                                              \
     OPERATOR(global_norm)                                                                          \
     OPERATOR(clip)                                                                                 \
     OPERATOR(adamw)
@@ -107,8 +111,8 @@ typedef struct tide_rmsnorm_backward {
  * rstd * weight + bias. No model here trains with it, so there is no backward. */
 typedef struct tide_layernorm_forward {
     tide_array out;          /* (R, C) written */
-    tide_array x;            /* (R, C) */
-    tide_array weight, bias; /* (C) */
+    tide_array x;            /* (R, C), of out's type */
+    tide_array weight, bias; /* (C), of one type: perhaps fp32 beside bf16 rows */
     size_t R, C;             /* rows, channels */
 } tide_layernorm_forward;
 
@@ -127,16 +131,33 @@ typedef struct tide_matmul {
     bool accumulate; /* out += instead of out = */
 } tide_matmul;
 
-/* Products of matrices with one vector: out = weight x, for each chosen matrix. Weights are fp32,
- * bf16 or int8 and are cast to fp32 as they are read; x and out are fp32 or bf16. */
+/* Products of matrices with one vector: out = weight x + bias, for each chosen matrix. Weights are
+ * fp32, bf16, fp16 or int8 and are cast to fp32 as they are read; the others are of the other
+ * types. The bias is added before out is rounded. */
 typedef struct tide_gemv {
     tide_array out;        /* (n_chosen, m) written */
     tide_array weight;     /* (matrices, m, k) */
     tide_array x;          /* (k) */
+    tide_array bias;       /* (matrices, m); data NULL: none */
     const int32_t *chosen; /* (n_chosen), each below the number of matrices; NULL: 0, 1, ... */
     size_t n_chosen;       /* matrices multiplied */
     size_t m, k;           /* rows and columns of a matrix */
 } tide_gemv;
+
+/* out_rc = bias_c, in every row: what the product of a linear layer is then added to (accumulate of
+ * tide_matmul), so that y = x W^T + bias is rounded once, as PyTorch's addmm does it. */
+typedef struct tide_bias_forward {
+    tide_array out;  /* (R, C) written */
+    tide_array bias; /* (C) */
+    size_t R, C;     /* rows, channels */
+} tide_bias_forward;
+
+/* dbias_c = sum_r dout_rc. */
+typedef struct tide_bias_backward {
+    tide_array dbias; /* (C) written, the gradients' type */
+    tide_array dout;  /* (R, C) */
+    size_t R, C;      /* rows, channels */
+} tide_bias_backward;
 
 /* Rotates each pair (x[2i], x[2i + 1]) in place by the angle of table. The gradient of a rotation
  * is the rotation by the negative angle. */
@@ -213,14 +234,15 @@ typedef struct tide_residual_add {
 } tide_residual_add;
 
 /* Mean cross-entropy over R rows, fused with its gradient: row_losses_r = log(sum_v exp(logits_rv))
- * - logits_r,target; then d(mean loss) / d logits = (softmax - onehot) / R overwrites the logits.
- */
+ * - logits_r,target; then scale d(mean loss) / d logits = scale (softmax - onehot) / R overwrites
+ * the logits. */
 typedef struct tide_cross_entropy {
     tide_array logits;      /* (R, V) read, then overwritten by their gradient */
     float *row_losses;      /* (R) written */
     float *loss;            /* (1) written: the mean of row_losses */
     const int32_t *targets; /* (R), each below V */
     size_t R, V;            /* rows, vocabulary */
+    double scale;           /* factor of the gradient: 1, or that of a loss scaler */
 } tide_cross_entropy;
 
 /* out = x, rounded to nearest even where the type narrows. */
@@ -269,10 +291,19 @@ typedef struct tide_fill_rope {
 
 /* One parameter with the arrays that belong to it, each of n_elements. */
 typedef struct tide_parameter_arrays {
-    tide_array parameter, gradient; /* global_norm and clip use the gradient alone */
+    tide_array parameter, gradient; /* unscale, global_norm and clip: gradient alone */
     tide_array exp_avg, exp_avg_sq; /* AdamW's first and second moment */
     size_t n_elements;              /* of each of the four */
 } tide_parameter_arrays;
+
+/* gradients *= factor. found_inf = 1 if an element of them is infinite or NaN; otherwise it keeps
+ * its value. */
+typedef struct tide_unscale {
+    const tide_parameter_arrays *parameters; /* (n_parameters); gradients are updated in place */
+    size_t n_parameters;                     /* in the list */
+    double factor;                           /* 1 / the scale of the loss */
+    float *found_inf;                        /* (1) written or kept */
+} tide_unscale;
 
 /* norm = sqrt of the sum of squares of all gradients. */
 typedef struct tide_global_norm {
@@ -303,10 +334,13 @@ void tide_adamw_settings_init(tide_adamw_settings *settings);
  *
  *   m = beta1 m + (1 - beta1) g;  v = beta2 v + (1 - beta2) g^2
  *   p = p - lr sqrt(1 - beta2^t) / (1 - beta1^t) m / (sqrt(v) + eps)
- *   p = p - lr weight_decay p */
+ *   p = p - lr weight_decay p
+ *
+ * Nothing is updated where found_inf says that a gradient is infinite or NaN. */
 typedef struct tide_adamw {
     tide_adamw_settings settings;
     int64_t t;                               /* 1 in the first step */
+    const float *found_inf;                  /* (1) of tide_unscale; NULL: always update */
     const tide_parameter_arrays *parameters; /* (n_parameters); all but gradients are updated */
     size_t n_parameters;                     /* in the list */
 } tide_adamw;

@@ -6,6 +6,7 @@ tide_status tide_optimizer_init(tide_optimizer *optimizer, tide_error *error) {
     const tide_hostmem *mem = tide_cache_get_config(optimizer->cache)->mem;
     optimizer->norm_scratch = (tide_tensor){0};
     optimizer->norm = (tide_tensor){0};
+    optimizer->found_inf = (tide_tensor){0};
     optimizer->arrays =
         tide_hostmem_zeroed(mem, optimizer->n_parameters, sizeof(*optimizer->arrays));
     if (optimizer->arrays == NULL) {
@@ -18,6 +19,7 @@ void tide_optimizer_fini(tide_optimizer *optimizer) {
     if (optimizer->arrays == NULL) {
         return;
     }
+    tide_tensor_drop(optimizer->cache, &optimizer->found_inf);
     tide_tensor_drop(optimizer->cache, &optimizer->norm);
     tide_tensor_drop(optimizer->cache, &optimizer->norm_scratch);
     const tide_hostmem *mem = tide_cache_get_config(optimizer->cache)->mem;
@@ -36,6 +38,27 @@ static void collect(tide_optimizer *optimizer) {
             .n_elements = parameter->n_elements,
         };
     }
+}
+
+/* Divides the gradients by the scale of the loss. */
+static tide_status unscale_gradients(tide_optimizer *optimizer, tide_error *error) {
+    tide_ops *ops = optimizer->ops;
+    tide_tensor *found_inf = &optimizer->found_inf;
+    tide_scope scope = tide_scope_begin(optimizer->recorder, TIDE_SCOPE_OPERATOR, "unscale", -1);
+    TIDE_TRY(tide_tensor_alloc(optimizer->cache, found_inf, 1, TIDE_FP32, TIDE_TEMPORARY,
+                               "scaler.found_inf", error));
+    TIDE_TRY(
+        ops->table->fill(ops, &(tide_fill){.out = found_inf->array, .value = 0, .n = 1}, error));
+    collect(optimizer);
+    const tide_unscale call = {
+        .parameters = optimizer->arrays,
+        .n_parameters = optimizer->n_parameters,
+        .factor = 1 / (double)optimizer->scaler.scale,
+        .found_inf = found_inf->array.data,
+    };
+    TIDE_TRY(ops->table->unscale(ops, &call, error));
+    tide_scope_end(optimizer->recorder, scope);
+    return TIDE_OK;
 }
 
 static tide_status clip_gradients(tide_optimizer *optimizer, tide_error *error) {
@@ -84,8 +107,11 @@ static tide_status make_state(tide_optimizer *optimizer, const tide_parameter *p
 static tide_status update_parameters(tide_optimizer *optimizer, tide_error *error) {
     tide_ops *ops = optimizer->ops;
     tide_scope scope = tide_scope_begin(optimizer->recorder, TIDE_SCOPE_OPERATOR, "adamw", -1);
-    for (size_t i = 0; optimizer->n_steps == 0 && i < optimizer->n_parameters; i++) {
+    for (size_t i = 0; i < optimizer->n_parameters; i++) {
         tide_parameter *parameter = &optimizer->parameters[i];
+        if (parameter->exp_avg.address != 0) {
+            continue; /* of an earlier step, which may have been skipped */
+        }
         TIDE_TRY(make_state(optimizer, parameter, &parameter->exp_avg, ".exp_avg", error));
         TIDE_TRY(make_state(optimizer, parameter, &parameter->exp_avg_sq, ".exp_avg_sq", error));
     }
@@ -94,6 +120,7 @@ static tide_status update_parameters(tide_optimizer *optimizer, tide_error *erro
     const tide_adamw call = {
         .settings = optimizer->adamw,
         .t = optimizer->n_steps,
+        .found_inf = optimizer->found_inf.array.data,
         .parameters = optimizer->arrays,
         .n_parameters = optimizer->n_parameters,
     };
@@ -103,10 +130,30 @@ static tide_status update_parameters(tide_optimizer *optimizer, tide_error *erro
 }
 
 tide_status tide_optimizer_step(tide_optimizer *optimizer, tide_error *error) {
+    if (optimizer->scaler.is_on) {
+        TIDE_TRY(unscale_gradients(optimizer, error));
+    }
     if (optimizer->clip_grad_norm > 0) {
         TIDE_TRY(clip_gradients(optimizer, error));
     }
     return update_parameters(optimizer, error);
+}
+
+tide_status tide_optimizer_end_step(tide_optimizer *optimizer, tide_error *error) {
+    tide_device *device = tide_cache_device(optimizer->cache);
+    float found_inf = 0;
+    if (optimizer->found_inf.address == 0) {
+        return TIDE_OK;
+    }
+    if (tide_device_get_info(device)->computes) {
+        TIDE_TRY(tide_device_copy(device, &found_inf, optimizer->found_inf.array.data,
+                                  sizeof(found_inf), TIDE_COPY_TO_HOST, optimizer->ops->stream,
+                                  error));
+        TIDE_TRY(tide_device_synchronize(device, error));
+    }
+    optimizer->n_steps -= found_inf != 0;
+    tide_loss_scaler_update(&optimizer->scaler, found_inf != 0);
+    return tide_tensor_release(optimizer->cache, &optimizer->found_inf, error);
 }
 
 tide_status tide_optimizer_release_gradients(tide_optimizer *optimizer, tide_error *error) {

@@ -1,4 +1,5 @@
-/* optimizer.h - gradient clipping and AdamW over a table of parameters, and the memory for both. */
+/* optimizer.h - the scale of the loss, gradient clipping and AdamW over a table of parameters, and
+ * the memory for them. */
 #ifndef TIDE_MODEL_OPTIMIZER_H
 #define TIDE_MODEL_OPTIMIZER_H
 
@@ -6,6 +7,7 @@
 
 #include "allocator/cache.h"
 #include "common/status.h"
+#include "model/loss_scaler.h"
 #include "model/ops.h"
 #include "model/parameters.h"
 #include "model/tensor.h"
@@ -20,7 +22,8 @@ typedef struct tide_optimizer {
     tide_recorder *recorder;       /* borrowed; NULL: no scopes */
     tide_ops *ops;                 /* borrowed; outlives the optimizer */
     tide_adamw_settings adamw;     /* the constants of its formula */
-    int64_t n_steps;               /* steps taken so far */
+    tide_loss_scaler scaler;       /* of the loss; where it is on, steps can be skipped */
+    int64_t n_steps;               /* steps taken so far, without those that were skipped */
     double clip_grad_norm;         /* largest L2 norm of all gradients together; 0: no clipping */
     tide_parameter *parameters;    /* borrowed; gradient and state of each are released here and in
                                       their owner's destructor */
@@ -28,18 +31,23 @@ typedef struct tide_optimizer {
     tide_parameter_arrays *arrays; /* owned; one per parameter, filled again in each step */
     tide_tensor norm_scratch;      /* owned; allocated during clipping alone */
     tide_tensor norm;              /* owned; (1) fp32, likewise */
+    tide_tensor found_inf;         /* owned; (1) fp32: this step is skipped; allocated from the
+                                      optimizer to the end of a step whose loss is scaled */
 } tide_optimizer;
 
-/* cache, recorder, ops, adamw, clip_grad_norm, parameters and n_parameters are set by the caller;
- * n_steps starts at 0;
- * allocates nothing on the device. TIDE_NO_MEMORY. */
+/* cache, recorder, ops, adamw, clip_grad_norm, scaler, parameters and n_parameters are set by
+ * the caller; n_steps starts at 0; allocates nothing on the device. TIDE_NO_MEMORY. */
 TIDE_NODISCARD tide_status tide_optimizer_init(tide_optimizer *optimizer, tide_error *error);
 void tide_optimizer_fini(tide_optimizer *optimizer);
 
-/* Scopes "clip" (if asked for) and "adamw". Every gradient must be allocated. The first call
- * allocates the optimizer state and fills it with zeros, so the first step peaks lower than the
- * later ones. Gradients stay allocated. */
+/* Scopes "unscale" (if the loss is scaled), "clip" (if asked for) and "adamw". Every gradient must
+ * be allocated. The first call allocates the optimizer state and fills it with zeros, so the first
+ * step peaks lower than the later ones. Gradients stay allocated. */
 TIDE_NODISCARD tide_status tide_optimizer_step(tide_optimizer *optimizer, tide_error *error);
+/* Behind the last operator of a step: learns whether the step was skipped, for which it waits for
+ * the device, and sets the scale of the next one. A device that computes nothing skips none. Does
+ * nothing if the loss is not scaled or there was no optimizer step. */
+TIDE_NODISCARD tide_status tide_optimizer_end_step(tide_optimizer *optimizer, tide_error *error);
 /* Releases every gradient that is allocated, in the table's order. */
 TIDE_NODISCARD tide_status tide_optimizer_release_gradients(tide_optimizer *optimizer,
                                                             tide_error *error);

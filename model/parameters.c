@@ -42,6 +42,14 @@ void tide_parameter_set_linear(tide_parameter *parameter, size_t n_out, size_t n
     parameter->is_gemm_weight = true;
 }
 
+void tide_parameter_set_bias(tide_parameter *parameter, size_t n_out, size_t n_in) {
+    parameter->shape[0] = n_out;
+    parameter->shape[1] = 1;
+    parameter->n_dims = 1;
+    parameter->n_elements = n_out;
+    parameter->sigma = sqrt(1.0 / (3.0 * (double)n_in));
+}
+
 static void set_layer_parameter(tide_parameter *parameter, const tide_model_config *config,
                                 size_t layer, tide_layer_parameter which) {
     size_t C = config->d_model;
@@ -92,9 +100,11 @@ tide_status tide_parameters_create(const tide_hostmem *mem, const tide_model_con
     tide_parameter *ln_final = &parameters[tide_parameter_ln_final(config)];
     set_norm(ln_final, config->d_model);
     (void)snprintf(ln_final->name, sizeof(ln_final->name), "ln_final.weight");
-    tide_parameter *lm_head = &parameters[tide_parameter_lm_head(config)];
-    tide_parameter_set_linear(lm_head, config->vocab_size, config->d_model);
-    (void)snprintf(lm_head->name, sizeof(lm_head->name), "lm_head.weight");
+    if (!config->no_head) {
+        tide_parameter *lm_head = &parameters[tide_parameter_lm_head(config)];
+        tide_parameter_set_linear(lm_head, config->vocab_size, config->d_model);
+        (void)snprintf(lm_head->name, sizeof(lm_head->name), "lm_head.weight");
+    }
     *ret_parameters = parameters;
     return TIDE_OK;
 }

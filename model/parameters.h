@@ -2,8 +2,8 @@
  * and how each is initialised.
  *
  * Order: token_embeddings; per layer q, k, v, output, w1, w2, w3, ln1, ln2; ln_final; lm_head:
- * 9 L + 3 tensors. The order is part of the contract: initial values, events and addresses follow
- * it.
+ * 9 L + 3 tensors, or without a head 9 L + 2. The order is part of the contract: initial values,
+ * events and addresses follow it.
  */
 #ifndef TIDE_MODEL_PARAMETERS_H
 #define TIDE_MODEL_PARAMETERS_H
@@ -42,9 +42,9 @@ typedef struct tide_parameter {
     size_t n_dims;                  /* 2: matrix, 1: vector */
     size_t n_elements;              /* shape[0] * shape[1] */
     double sigma;           /* normal, truncated at +-3 sigma; 0: filled with ones (norms) */
-    bool is_gemm_weight;    /* read by GEMMs, so bf16-mixed makes a bf16 copy of it */
+    bool is_gemm_weight;    /* read by GEMMs, so bf16-mixed and fp16-mixed make a copy of it */
     tide_tensor value;      /* owned by the transformer, as all below */
-    tide_tensor bf16;       /* the copy; allocated while it lives */
+    tide_tensor copy;       /* the copy; allocated while it lives */
     tide_tensor gradient;   /* allocated from its first use to the end of the optimizer phase */
     tide_tensor exp_avg;    /* AdamW's first moment; allocated from the first optimizer phase on */
     tide_tensor exp_avg_sq; /* AdamW's second moment; likewise */
@@ -52,11 +52,15 @@ typedef struct tide_parameter {
 
 /* Shape and initial values of W (n_out, n_in), y = W x: sigma = sqrt(2 / (in + out)). */
 void tide_parameter_set_linear(tide_parameter *parameter, size_t n_out, size_t n_in);
+/* The same of its bias (n_out): sigma is the standard deviation of PyTorch's uniform numbers within
+ * 1 / sqrt(in). */
+void tide_parameter_set_bias(tide_parameter *parameter, size_t n_out, size_t n_in);
 
 /* Index of a parameter in the table. `layer` is below L. */
 size_t tide_parameter_of_layer(size_t layer, tide_layer_parameter which);
 size_t tide_parameter_token_embeddings(void);
 size_t tide_parameter_ln_final(const tide_model_config *config);
+/* The config has a head. */
 size_t tide_parameter_lm_head(const tide_model_config *config);
 
 /* The table of tide_model_n_tensors(config) rows, nothing allocated on a device. The config must

@@ -15,6 +15,8 @@ double tide_stated_peak_flops(const char *device_name, tide_precision precision)
     case TIDE_PRECISION_BF16_MIXED:
     case TIDE_PRECISION_BF16_TRUE:
         return peak->bf16_flops;
+    case TIDE_PRECISION_FP16_MIXED:
+        return peak->fp16_flops;
     case TIDE_N_PRECISIONS:
         break;
     }

@@ -5,6 +5,7 @@
 
 #include "allocator/cache.h"
 #include "model/bf16.h"
+#include "model/fp16.h"
 #include "model/reference_internal.h"
 
 /* One run of a file. */
@@ -15,7 +16,7 @@ typedef struct check {
     tide_reference_report *report;        /* borrowed; being filled */
     size_t max_rows;                      /* room in the report */
     float *got;                           /* owned; room for the largest result */
-    uint16_t *bf16;                       /* owned; the same as it is stored in bf16 */
+    uint16_t *narrow;                     /* owned; the same as it is stored in two bytes */
     tide_precision precision;             /* of the run */
     tide_reference_tolerances tolerances; /* of the file and the run */
 } check;
@@ -33,36 +34,38 @@ static void add_row(check *c, const char *prefix, const char *name, double error
     c->report->n_failed += row->ok ? 0 : 1;
 }
 
-/* `from` has 4-byte elements, which are rounded here if the tensor is bf16. */
+/* `from` has 4-byte elements, which are rounded here if the tensor's have two. */
 static tide_status copy_in(const check *c, const tide_tensor *tensor, const void *from,
                            tide_error *error) {
     size_t n = tensor->n_elements;
-    bool narrow = tensor->array.dtype == TIDE_BF16;
+    bool narrow = tide_dtype_bytes(tensor->array.dtype) == 2;
+    bool is_fp16 = tensor->array.dtype == TIDE_FP16;
     if (narrow) {
         const float *values = from;
         for (size_t i = 0; i < n; i++) {
-            c->bf16[i] = tide_fp32_to_bf16(values[i]);
+            c->narrow[i] = is_fp16 ? tide_fp32_to_fp16(values[i]) : tide_fp32_to_bf16(values[i]);
         }
-        from = c->bf16;
+        from = c->narrow;
     }
     TIDE_TRY(tide_device_copy(c->device, tensor->array.data, from,
                               n * tide_dtype_bytes(tensor->array.dtype), TIDE_COPY_TO_DEVICE, 0,
                               error));
     return narrow ? tide_device_synchronize(c->device, error)
-                  : TIDE_OK; /* the buffer of bf16 numbers is used again */
+                  : TIDE_OK; /* the buffer of rounded numbers is used again */
 }
 
 /* The tensor's values on the host, valid until the next call. */
 static tide_status copy_out(const check *c, const tide_tensor *tensor, tide_error *error) {
     size_t n = tensor->n_elements;
-    bool narrow = tensor->array.dtype == TIDE_BF16;
-    void *to = narrow ? (void *)c->bf16 : (void *)c->got;
+    bool narrow = tide_dtype_bytes(tensor->array.dtype) == 2;
+    bool is_fp16 = tensor->array.dtype == TIDE_FP16;
+    void *to = narrow ? (void *)c->narrow : (void *)c->got;
     TIDE_TRY(tide_device_copy(c->device, to, tensor->array.data,
                               n * tide_dtype_bytes(tensor->array.dtype), TIDE_COPY_TO_HOST, 0,
                               error));
     TIDE_TRY(tide_device_synchronize(c->device, error));
     for (size_t i = 0; narrow && i < n; i++) {
-        c->got[i] = tide_bf16_to_fp32(c->bf16[i]);
+        c->got[i] = is_fp16 ? tide_fp16_to_fp32(c->narrow[i]) : tide_bf16_to_fp32(c->narrow[i]);
     }
     return TIDE_OK;
 }
@@ -90,6 +93,7 @@ static tide_status compare_loss(check *c, const char *name, double want, double 
 static tide_status compare_first_step(check *c, tide_error *error) {
     const tide_reference *reference = c->reference;
     const tide_tensor *logits = tide_transformer_logits(c->transformer);
+    const float scale = tide_transformer_loss_scaler(c->transformer)->scale;
     TIDE_TRY(tide_transformer_forward(c->transformer, error));
     TIDE_TRY(copy_out(c, logits, error));
     size_t n = logits->n_elements;
@@ -104,6 +108,9 @@ static tide_status compare_first_step(check *c, tide_error *error) {
     for (size_t i = 0; i < reference->n_parameters; i++) {
         const tide_reference_parameter *parameter = &reference->parameters[i];
         TIDE_TRY(copy_out(c, &tide_transformer_parameter(c->transformer, i)->gradient, error));
+        for (size_t k = 0; k < parameter->n_elements; k++) { /* a power of two: exact */
+            c->got[k] /= scale;
+        }
         add_row(c, "grad/", parameter->name,
                 tide_reference_shrunk_error(c->got, parameter->gradient, parameter->n_elements,
                                             tide_reference_gradient_scale(reference, i),
@@ -187,8 +194,8 @@ static tide_status alloc_room(check *c, tide_error *error) {
     c->max_rows = 3 + 3 * reference->n_parameters;
     c->report->rows = tide_hostmem_zeroed(mem, c->max_rows, sizeof(*c->report->rows));
     c->got = tide_hostmem_zeroed(mem, n_largest, sizeof(*c->got));
-    c->bf16 = tide_hostmem_zeroed(mem, n_largest, sizeof(*c->bf16));
-    if (c->report->rows == NULL || c->got == NULL || c->bf16 == NULL) {
+    c->narrow = tide_hostmem_zeroed(mem, n_largest, sizeof(*c->narrow));
+    if (c->report->rows == NULL || c->got == NULL || c->narrow == NULL) {
         return tide_fail(error, TIDE_NO_MEMORY, "the host has no memory left for the comparison");
     }
     return TIDE_OK;
@@ -262,7 +269,7 @@ tide_status tide_reference_check(const tide_reference *reference, const tide_ref
     tide_transformer_destroy(c.transformer);
     tide_cache_destroy(cache);
     mem->release(mem->ctx, c.got);
-    mem->release(mem->ctx, c.bf16);
+    mem->release(mem->ctx, c.narrow);
     if (status != TIDE_OK) {
         tide_reference_report_fini(&report);
         return status;

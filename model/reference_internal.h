@@ -36,6 +36,7 @@ typedef enum tide_reference_arithmetic {
     TIDE_REFERENCE_MIXED,    /* the roundings of bf16-mixed, against an exact result */
     TIDE_REFERENCE_MIXED_PAIR, /* those of bf16-mixed and of PyTorch's autocast */
     TIDE_REFERENCE_TRUE,       /* the roundings of bf16-true, against an exact result */
+    TIDE_REFERENCE_HALF,       /* the roundings of fp16-mixed, against an exact result */
     TIDE_REFERENCE_TF32        /* products of TF32 operands, against an exact result */
 } tide_reference_arithmetic;
 
@@ -52,7 +53,7 @@ typedef struct tide_reference_tolerances {
 tide_reference_tolerances tide_reference_get_tolerances(const tide_reference *reference,
                                                         tide_precision precision,
                                                         tide_attention attention);
-/* The same for one of the bf16 arithmetics, and for TF32. */
+/* The same for one of the arithmetics in two bytes, and for TF32. */
 tide_reference_tolerances tide_reference_bf16_tolerances(const tide_reference *reference,
                                                          tide_reference_arithmetic arithmetic);
 tide_reference_tolerances tide_reference_tf32_tolerances(const tide_reference *reference,

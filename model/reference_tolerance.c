@@ -63,6 +63,8 @@ static tide_reference_arithmetic arithmetic_of(const tide_reference_info *info,
                    : TIDE_REFERENCE_MIXED_PAIR;
     case TIDE_PRECISION_BF16_TRUE:
         return TIDE_REFERENCE_TRUE;
+    case TIDE_PRECISION_FP16_MIXED:
+        return TIDE_REFERENCE_HALF;
     case TIDE_PRECISION_FP32:
     case TIDE_PRECISION_TF32:
     case TIDE_N_PRECISIONS:
@@ -83,6 +85,7 @@ tide_reference_tolerances tide_reference_get_tolerances(const tide_reference *re
     case TIDE_REFERENCE_MIXED:
     case TIDE_REFERENCE_MIXED_PAIR:
     case TIDE_REFERENCE_TRUE:
+    case TIDE_REFERENCE_HALF:
         break;
     }
     return tide_reference_bf16_tolerances(reference, arithmetic);

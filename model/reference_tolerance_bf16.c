@@ -1,5 +1,5 @@
-/* reference_tolerance_bf16.c - how far results in bf16 may be from exact ones, and from those of
- * PyTorch's autocast.
+/* reference_tolerance_bf16.c - how far results in bf16 and in fp16 may be from exact ones, and
+ * those in bf16 from those of PyTorch's autocast.
  *
  * bf16 has 8 significant bits: a rounding errs by at most u = 2^-8 of the number, evenly spread.
  * Over many numbers of all mantissas that is 0.39 u in the L2 norm; r = u / 2 = 2^-9 stands for it.
@@ -20,6 +20,9 @@
  * bf16-true stores norm weights too (attention 1, FFN 4) and the outputs of both branches (1 each),
  * (9 + 15) / 2, and the stream twice a layer, which counts in full: 14; then 4, and 1 for the
  * embedding.
+ *
+ * fp16-mixed rounds where bf16-mixed does, to 11 significant bits: u = 2^-11, r = 2^-12. The scale
+ * of the loss keeps gradients away from the subnormal numbers, which have fewer bits.
  *
  * Autocast uses the same bf16 weights, which therefore cancel: ours 5 and 7. It rounds the norm, v,
  * P, out, W_o's output, and for P both q and k twice, scores and scaled scores, whose error enters
@@ -59,7 +62,8 @@
 
 #include "model/reference_internal.h"
 
-static const double ROUNDING = 1.0 / 512;
+static const double ROUNDING = 1.0 / 512;       /* r of bf16 */
+static const double HALF_ROUNDING = 1.0 / 4096; /* r of fp16 */
 static const double CANCELLATION = 1.25;
 static const double FEW_CHANNELS = 16;
 static const double LOSS_DEVIATIONS = 2;
@@ -71,10 +75,9 @@ typedef struct roundings {
 } roundings;
 
 static const roundings ROUNDINGS[] = {
-    [TIDE_REFERENCE_FP32] = {0, 0, 0, 0},
-    [TIDE_REFERENCE_MIXED] = {8.5, 3, 8.5, 4},
-    [TIDE_REFERENCE_MIXED_PAIR] = {15, 4, 16, 6},
-    [TIDE_REFERENCE_TRUE] = {14, 5, 11.5, 6},
+    [TIDE_REFERENCE_FP32] = {0, 0, 0, 0},         [TIDE_REFERENCE_MIXED] = {8.5, 3, 8.5, 4},
+    [TIDE_REFERENCE_MIXED_PAIR] = {15, 4, 16, 6}, [TIDE_REFERENCE_TRUE] = {14, 5, 11.5, 6},
+    [TIDE_REFERENCE_HALF] = {8.5, 3, 8.5, 4},
 };
 
 /* Of the V logits x of one row, with e = exp(x - x_0): the difference keeps exp in range. */
@@ -139,12 +142,13 @@ tide_reference_tolerances tide_reference_bf16_tolerances(const tide_reference *r
     double L = (double)model->n_layers;
     double K_forward = L * count->forward_layer + count->forward_end;
     double K_backward = L * count->backward_layer + count->backward_end;
-    double forward = ROUNDING * sqrt(K_forward);
+    double rounding = arithmetic == TIDE_REFERENCE_HALF ? HALF_ROUNDING : ROUNDING;
+    double forward = rounding * sqrt(K_forward);
     return (tide_reference_tolerances){
         .arithmetic = arithmetic,
         .forward = forward,
         .loss = tide_reference_loss_tolerance(reference, forward),
-        .gradient = CANCELLATION * sqrt(1 + FEW_CHANNELS / (double)model->d_model) * ROUNDING *
+        .gradient = CANCELLATION * sqrt(1 + FEW_CHANNELS / (double)model->d_model) * rounding *
                     sqrt(K_forward + K_backward),
     };
 }

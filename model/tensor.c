@@ -1,11 +1,11 @@
 #include "model/tensor.h"
 
 size_t tide_dtype_bytes(tide_dtype dtype) {
-    return dtype == TIDE_INT8 ? 1 : dtype == TIDE_BF16 ? 2 : 4;
+    return dtype == TIDE_INT8 ? 1 : dtype == TIDE_BF16 || dtype == TIDE_FP16 ? 2 : 4;
 }
 
 const char *tide_dtype_name(tide_dtype dtype) {
-    static const char *const NAMES[] = {"fp32", "bf16", "int32", "int8"};
+    static const char *const NAMES[] = {"fp32", "bf16", "int32", "int8", "fp16"};
     return NAMES[dtype];
 }
 

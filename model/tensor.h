@@ -14,11 +14,11 @@
 extern "C" {
 #endif
 
-typedef enum tide_dtype { TIDE_FP32 = 0, TIDE_BF16, TIDE_INT32, TIDE_INT8 } tide_dtype;
+typedef enum tide_dtype { TIDE_FP32 = 0, TIDE_BF16, TIDE_INT32, TIDE_INT8, TIDE_FP16 } tide_dtype;
 
-/* 4, 2, 4, 1. */
+/* 4, 2, 4, 1, 2. */
 size_t tide_dtype_bytes(tide_dtype dtype);
-/* "fp32", "bf16", "int32", "int8". */
+/* "fp32", "bf16", "int32", "int8", "fp16". */
 const char *tide_dtype_name(tide_dtype dtype);
 
 /* What operators work on: a typed pointer on the device. On virtual it must never be dereferenced.

@@ -2,6 +2,7 @@
 
 #include <math.h>
 
+#include "model/precision.h"
 #include "model/transformer_internal.h"
 
 /* Random streams of the inputs. Parameters use their index as stream, which is far smaller. */
@@ -44,6 +45,7 @@ static tide_status build(tide_transformer *t, tide_error *error) {
                                 .R = t->R,
                                 .parameter_type = t->parameter_type,
                                 .copies_weights = t->copies_weights,
+                                .copy_type = tide_precision_activation_type(config->precision),
                                 .keeps_copies = config->keep_for_backward};
     t->optimizer = (tide_optimizer){
         .cache = t->cache,
@@ -51,6 +53,7 @@ static tide_status build(tide_transformer *t, tide_error *error) {
         .ops = t->ops,
         .adamw = config->adamw,
         .clip_grad_norm = config->clip_grad_norm,
+        .scaler = tide_loss_scaler_make(tide_precision_scales_loss(config->precision)),
         .parameters = t->parameters,
         .n_parameters = t->n_parameters,
     };
@@ -70,8 +73,8 @@ tide_status tide_transformer_create(const tide_transformer_config *config, tide_
     t->cache = cache;
     t->recorder = recorder;
     t->R = config->model.batch_size * config->model.context_length;
-    t->copies_weights = config->precision == TIDE_PRECISION_BF16_MIXED;
-    t->parameter_type = config->precision == TIDE_PRECISION_BF16_TRUE ? TIDE_BF16 : TIDE_FP32;
+    t->copies_weights = tide_precision_is_mixed(config->precision);
+    t->parameter_type = tide_precision_parameter_type(config->precision);
     tide_status status = build(t, error);
     if (status != TIDE_OK) {
         tide_transformer_destroy(t);
@@ -83,7 +86,7 @@ tide_status tide_transformer_create(const tide_transformer_config *config, tide_
 
 static void drop_parameter(tide_cache *cache, tide_parameter *parameter) {
     tide_tensor_drop(cache, &parameter->gradient);
-    tide_tensor_drop(cache, &parameter->bf16);
+    tide_tensor_drop(cache, &parameter->copy);
     tide_tensor_drop(cache, &parameter->exp_avg);
     tide_tensor_drop(cache, &parameter->exp_avg_sq);
     tide_tensor_drop(cache, &parameter->value);
@@ -181,9 +184,10 @@ tide_status tide_transformer_optimize(tide_transformer *t, tide_error *error) {
 }
 
 tide_status tide_transformer_end_step(tide_transformer *t, tide_error *error) {
+    TIDE_TRY(tide_optimizer_end_step(&t->optimizer, error));
     TIDE_TRY(tide_activations_release_all(&t->activations, error));
     for (size_t i = 0; i < t->n_parameters; i++) {
-        TIDE_TRY(tide_tensor_release(t->cache, &t->parameters[i].bf16, error));
+        TIDE_TRY(tide_tensor_release(t->cache, &t->parameters[i].copy, error));
     }
     return tide_optimizer_release_gradients(&t->optimizer, error);
 }
@@ -214,4 +218,8 @@ const tide_tensor *tide_transformer_logits(const tide_transformer *t) {
 
 const tide_tensor *tide_transformer_loss_value(const tide_transformer *t) {
     return tide_activation(&t->activations, TIDE_SLOT_LOSS, 0);
+}
+
+const tide_loss_scaler *tide_transformer_loss_scaler(const tide_transformer *t) {
+    return &t->optimizer.scaler;
 }

@@ -25,6 +25,7 @@
 #include "allocator/cache.h"
 #include "common/status.h"
 #include "model/config.h"
+#include "model/loss_scaler.h"
 #include "model/ops.h"
 #include "model/parameters.h"
 #include "model/tensor.h"
@@ -68,18 +69,21 @@ TIDE_NODISCARD tide_status tide_transformer_setup(tide_transformer *transformer,
  */
 TIDE_NODISCARD tide_status tide_transformer_fill(tide_transformer *transformer, tide_error *error);
 
-/* tokens -> logits. */
+/* tokens -> logits; of a model without a head -> the output of ln_final. */
 TIDE_NODISCARD tide_status tide_transformer_forward(tide_transformer *transformer,
                                                     tide_error *error);
-/* logits, targets -> loss; overwrites the logits by their gradient. */
+/* logits, targets -> loss; overwrites the logits by their gradient, times the scale of
+ * the loss. */
 TIDE_NODISCARD tide_status tide_transformer_loss(tide_transformer *transformer, tide_error *error);
-/* Gradients of all parameters; the logits and all kept activations are released on the way. */
+/* Gradients of all parameters, times the scale of the loss; the logits and all kept activations are
+ * released on the way. */
 TIDE_NODISCARD tide_status tide_transformer_backward(tide_transformer *transformer,
                                                      tide_error *error);
-/* Clips if configured, takes one AdamW step and releases the gradients. */
+/* Divides the gradients by the scale of the loss, clips if configured, takes one AdamW step and
+ * releases the gradients. */
 TIDE_NODISCARD tide_status tide_transformer_optimize(tide_transformer *transformer,
                                                      tide_error *error);
-/* Releases what is left of the step: logits, kept activations, bf16 copies, gradients, loss. */
+/* Releases what is left of the step: logits, kept activations, weight copies, gradients, loss. */
 TIDE_NODISCARD tide_status tide_transformer_end_step(tide_transformer *transformer,
                                                      tide_error *error);
 
@@ -97,6 +101,8 @@ const tide_tensor *tide_transformer_targets(const tide_transformer *transformer)
 const tide_tensor *tide_transformer_logits(const tide_transformer *transformer);
 /* (1) fp32, from loss to end_step. */
 const tide_tensor *tide_transformer_loss_value(const tide_transformer *transformer);
+/* Off where the precision needs no scale. end_step sets it for the next step. */
+const tide_loss_scaler *tide_transformer_loss_scaler(const tide_transformer *transformer);
 
 #ifdef __cplusplus
 }

@@ -14,9 +14,9 @@ struct tide_transformer {
     tide_ops *ops;                  /* owned */
     size_t R;                       /* rows: B * T */
     tide_dtype parameter_type;      /* of parameters, gradients and optimizer state */
-    bool copies_weights;            /* bf16-mixed: GEMMs read bf16 copies of the weights */
+    bool copies_weights;            /* bf16-mixed, fp16-mixed: GEMMs read copies of them */
     tide_parameter *parameters;     /* owned; n_parameters rows, each with its tensors */
-    size_t n_parameters;            /* 9 L + 3 */
+    size_t n_parameters;            /* 9 L + 3, or 9 L + 2 without a head */
     tide_linears linears;           /* borrows the parameters */
     tide_optimizer optimizer;       /* the same */
     tide_activations activations;   /* what a step makes */

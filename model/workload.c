@@ -42,6 +42,12 @@ static tide_status check_config(const tide_workload_config *config, const tide_r
                          "a language model that decodes has mode forward only, not %s",
                          tide_mode_name((int)config->mode));
     }
+    if (config->model.no_head && config->mode != TIDE_FORWARD) {
+        return tide_fail(error, TIDE_INVALID,
+                         "a model without its head has no logits and so no loss: it has mode "
+                         "forward only, not %s",
+                         tide_mode_name((int)config->mode));
+    }
     if (config->keep_graph && config->mode != TIDE_FORWARD) {
         return tide_fail(error, TIDE_INVALID,
                          "keep_graph goes with mode forward only: mode %s keeps what backward "
@@ -377,6 +383,17 @@ static tide_status run_steps(tide_workload *workload, tide_workload_result *resu
     return end_measuring(workload, error);
 }
 
+static void note_loss_scale(const tide_workload *workload, tide_workload_result *result) {
+    const tide_loss_scaler *scaler =
+        workload->driver->loss_scaler == NULL ? NULL : workload->driver->loss_scaler(workload);
+    if (scaler != NULL && scaler->is_on && workload->computes &&
+        workload->config.mode == TIDE_TRAIN) {
+        result->scales_loss = true;
+        result->loss_scale = (double)scaler->scale;
+        result->n_skipped_steps = scaler->n_skipped;
+    }
+}
+
 tide_status tide_workload_run(tide_workload *workload, tide_workload_result *ret_result,
                               tide_error *error) {
     *ret_result = (tide_workload_result){.mem = workload->mem, .loss = (double)NAN};
@@ -387,6 +404,7 @@ tide_status tide_workload_run(tide_workload *workload, tide_workload_result *ret
         TIDE_TRY(tide_kernel_trace_create(workload->recorder, &workload->kernels, error));
     }
     tide_status status = run_steps(workload, ret_result, error);
+    note_loss_scale(workload, ret_result);
     if (workload->scope_times != NULL) {
         /* A failed run has them too: its snapshot shows how far it came. */
         tide_status timed =
@@ -410,7 +428,7 @@ void tide_workload_result_fini(tide_workload_result *result) {
 
 const char *tide_workload_computed_by(const tide_workload *workload) {
     if (workload->decode != NULL && workload->computes) {
-        return "plain loops, 1 thread";
+        return tide_decode_computed_by(workload->decode);
     }
     if (workload->driver->ops == NULL || !workload->computes) {
         return "";

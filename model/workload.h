@@ -80,9 +80,12 @@ typedef struct tide_workload_result {
     size_t n_samples;                /* measured steps that were completed */
     double *host_ms[TIDE_N_TIMED];   /* owned; n_samples each */
     double *device_ms[TIDE_N_TIMED]; /* owned; n_samples each */
-    double *losses;  /* owned; n_losses: of every completed step, those of the warm-up first */
-    size_t n_losses; /* 0 where there are none (forward, virtual) */
-    double loss;     /* of the last step; NAN when there is none */
+    double *losses;    /* owned; n_losses: of every completed step, those of the warm-up first */
+    size_t n_losses;   /* 0 where there are none (forward, virtual) */
+    double loss;       /* of the last step; NAN when there is none */
+    bool scales_loss;  /* the loss is scaled, something is computed, and the mode is train */
+    double loss_scale; /* then: of the step after the last */
+    int64_t n_skipped_steps; /* then: because of an infinity or a NaN in a gradient */
 } tide_workload_result;
 
 typedef struct tide_workload tide_workload;

@@ -33,6 +33,8 @@ typedef struct tide_driver {
     /* NULL: nothing is computed. */
     const tide_tensor *(*loss_value)(const tide_workload *workload);
     const tide_ops *(*ops)(const tide_workload *workload);
+    /* Of the loss; NULL: it is never scaled. */
+    const tide_loss_scaler *(*loss_scaler)(const tide_workload *workload);
 } tide_driver;
 
 /* workload_models.c */

@@ -18,7 +18,8 @@
     .forward = model##_forward, .loss = model##_loss, .backward = model##_backward,                \
     .optimize = model##_optimize, .end_step = model##_end_step
 
-/* What only a model that computes has: weights to fill, a loss, and operators. */
+/* What only a model that computes has: weights to fill, a loss and its
+ * scale, and operators. */
 #define DRIVER_VALUES(model)                                                                       \
     static tide_status model##_setup(tide_workload *workload, tide_error *error) {                 \
         TIDE_TRY(tide_##model##_setup(workload->model, error));                                    \
@@ -29,9 +30,13 @@
     }                                                                                              \
     static const tide_ops *model##_ops(const tide_workload *workload) {                            \
         return tide_##model##_ops(workload->model);                                                \
+    }                                                                                              \
+    static const tide_loss_scaler *model##_loss_scaler(const tide_workload *workload) {            \
+        return tide_##model##_loss_scaler(workload->model);                                        \
     }
 #define DRIVER_VALUE_ENTRIES(model)                                                                \
-    .setup = model##_setup, .loss_value = model##_loss_value, .ops = model##_ops
+    .setup = model##_setup, .loss_value = model##_loss_value, .ops = model##_ops,                  \
+    .loss_scaler = model##_loss_scaler
 
 /* ---- our own transformer ---- */
 

@@ -12,11 +12,11 @@ static const struct {
     uint8_t category;
     const char *label;
 } ORDER[] = {
-    {TIDE_PARAMETER, "parameters"},   {TIDE_OPTIMIZER_STATE, "optimizer state"},
-    {TIDE_GRADIENT, "gradients"},     {TIDE_INPUT, "inputs"},
-    {TIDE_WORKSPACE, "workspace"},    {TIDE_WEIGHT_COPY, "weight copies"},
-    {TIDE_ACTIVATION, "activations"}, {TIDE_TEMPORARY, "temporaries"},
-    {TIDE_UNKNOWN, "unknown"},
+    {TIDE_PARAMETER, "parameters"},  {TIDE_OPTIMIZER_STATE, "optimizer state"},
+    {TIDE_GRADIENT, "gradients"},    {TIDE_INPUT, "inputs"},
+    {TIDE_WORKSPACE, "workspace"},   {TIDE_WEIGHT_COPY, "weight copies"},
+    {TIDE_KV_CACHE, "KV cache"},     {TIDE_ACTIVATION, "activations"},
+    {TIDE_TEMPORARY, "temporaries"}, {TIDE_UNKNOWN, "unknown"},
 };
 
 _Static_assert(sizeof(ORDER) / sizeof(ORDER[0]) == TIDE_N_CATEGORIES,

@@ -13,15 +13,17 @@ static const uint32_t RANKED[] = {
     0xa29c4b, 0xfdb533, 0x3e99dc, 0xa5603c, 0xe7b2ce, 0x74b499, 0xb4af5e, 0xb8724e,
 };
 
-enum { N_RANKED = sizeof(RANKED) / sizeof(RANKED[0]), N_TAKEN = 8 };
+enum { N_RANKED = sizeof(RANKED) / sizeof(RANKED[0]), N_TAKEN = 9 };
 
 static const struct {
     const char *name;
     uint32_t colour;
 } BUILT_IN[] = {
-    {"parameter", 0x0072b2},  {"optimizer_state", 0xcc79a7}, {"gradient", 0xe69f00},
-    {"input", 0x56b4e9},      {"workspace", 0xd55e00},       {"weight_copy", 0x651b4a},
-    {"activation", 0x009e73}, {"temporary", 0xf0e442},       {"unknown", TIDE_PICTURE_NO_COLOUR},
+    {"parameter", 0x0072b2}, {"optimizer_state", 0xcc79a7},
+    {"gradient", 0xe69f00},  {"input", 0x56b4e9},
+    {"workspace", 0xd55e00}, {"weight_copy", 0x651b4a},
+    {"kv_cache", 0x73ecbd},  {"activation", 0x009e73},
+    {"temporary", 0xf0e442}, {"unknown", TIDE_PICTURE_NO_COLOUR},
 };
 
 uint32_t tide_picture_colour_ranked(size_t rank) {

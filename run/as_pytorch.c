@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "device/cards.h"
+#include "model/eager/eager.h"
 #include "run/run.h"
 
 /* Finds the card by the device's name, because the workspaces of its libraries count. */
@@ -16,6 +17,14 @@ static const char *spec_of(const tide_snapshot *snapshot) {
         }
     }
     return "virtual";
+}
+
+/* Whether the file has as many parameters as the model without its head. */
+static bool has_no_head(const tide_snapshot_model *model, const tide_model_config *config) {
+    tide_model_config without = *config;
+    without.no_head = true;
+    return tide_model_config_check(config, NULL) == TIDE_OK && model->n_parameters > 0 &&
+           (uint64_t)model->n_parameters == tide_model_n_parameters(&without);
 }
 
 /* What the snapshot says of it; all else is the default. */
@@ -44,6 +53,7 @@ static tide_status read_workload(const tide_snapshot_run *run, tide_workload_con
     workload->model.batch_size = (size_t)run->batch_size;
     workload->model.context_length = (size_t)run->context_length;
     workload->mode = (tide_mode)mode;
+    workload->model.no_head = has_no_head(model, &workload->model);
     workload->precision = (tide_precision)precision;
     workload->keep_graph = run->keep_graph;
     workload->warmup_steps = 0;
@@ -54,10 +64,11 @@ static tide_status read_workload(const tide_snapshot_run *run, tide_workload_con
 /* Makes it PyTorch's. */
 static tide_status change_to_pytorch(tide_workload_config *workload, tide_edition edition,
                                      tide_error *error) {
-    if (workload->precision == TIDE_PRECISION_BF16_TRUE) {
+    if (!tide_eager_knows(workload->precision)) {
         return tide_fail(error, TIDE_INVALID,
-                         "PyTorch's allocations are known only for fp32, tf32 and bf16-mixed, not "
-                         "for bf16-true");
+                         "PyTorch's allocations are known only for fp32, tf32, bf16-mixed and "
+                         "fp16-mixed, not for %s",
+                         tide_precision_name((int)workload->precision));
     }
     workload->emulate = TIDE_EMULATE_PYTORCH;
     workload->edition = edition;

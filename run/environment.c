@@ -18,6 +18,8 @@ const tide_json_field tide_run_environment_fields[TIDE_N_ENVIRONMENT_FIELDS] = {
     PLACE("driver", TIDE_JSON_FIELD_TEXT, driver),
     PLACE("sm_clock_khz", TIDE_JSON_FIELD_INT, sm_clock_khz),
     PLACE("memory_clock_khz", TIDE_JSON_FIELD_INT, memory_clock_khz),
+    TIDE_JSON_FIELD_OPTIONAL(tide_run_environment, TIDE_JSON_FIELD_INT, "memory_bus_bits",
+                             memory_bus_bits),
     PLACE("computed_by", TIDE_JSON_FIELD_TEXT, computed_by),
     PLACE("tool", TIDE_JSON_FIELD_TEXT, tool),
     PLACE("build", TIDE_JSON_FIELD_TEXT, build),
@@ -35,6 +37,7 @@ void tide_run_environment_init(tide_run_environment *environment) {
                                           .runtime_version = -1,
                                           .sm_clock_khz = -1,
                                           .memory_clock_khz = -1,
+                                          .memory_bus_bits = -1,
                                           .host = {.n_cpus = -1, .total_bytes = -1}};
 }
 
@@ -51,6 +54,7 @@ void tide_run_environment_set_device(tide_run_environment *environment,
     environment->runtime_version = device->runtime_version;
     environment->sm_clock_khz = device->sm_clock_khz;
     environment->memory_clock_khz = device->memory_clock_khz;
+    environment->memory_bus_bits = device->memory_bus_bits;
     if (device->kind == TIDE_DEVICE_CUDA) {
         (void)tide_text_file_value("/proc/driver/nvidia/version", "NVRM version", ':',
                                    environment->driver, sizeof(environment->driver));

@@ -24,6 +24,7 @@ typedef struct tide_run_environment {
     char driver[64];                  /* the driver's own version: "570.86.15" */
     int sm_clock_khz;                 /* highest */
     int memory_clock_khz;             /* highest */
+    int memory_bus_bits;              /* width of the bus to the memory */
     char computed_by[TIDE_HOST_TEXT]; /* kernels, libraries, threads; "" if nothing computes */
     char tool[64];                    /* "tidemark 0.1.0" */
     char build[128];                  /* build type and compiler */

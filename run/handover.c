@@ -47,6 +47,7 @@ static const tide_json_field MODEL_FIELDS[] = {
     OF_MODEL("context_length", TIDE_JSON_FIELD_COUNT, model.context_length),
     OF_MODEL("batch_size", TIDE_JSON_FIELD_COUNT, model.batch_size),
     OF_MODEL("rope_theta", TIDE_JSON_FIELD_REAL, model.rope_theta),
+    OF_MODEL("no_head", TIDE_JSON_FIELD_FLAG, model.no_head),
     OF_MODEL("new_tokens", TIDE_JSON_FIELD_COUNT, new_tokens),
     OF_MODEL_CHOICE("mode", mode, TIDE_N_MODES),
     OF_MODEL("keep_graph", TIDE_JSON_FIELD_FLAG, keep_graph),

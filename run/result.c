@@ -29,6 +29,8 @@ void tide_run_result_init(tide_run_result *result) {
         .device_used_before_bytes = -1,
         .host_peak_bytes = -1,
         .loss = NAN,
+        .loss_scale = -1.0,
+        .n_skipped_steps = -1,
         .flops = -1.0,
         .stated_peak_flops = -1.0,
         .started_unix_us = -1,

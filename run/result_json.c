@@ -44,6 +44,9 @@ static const tide_json_field FIELDS[] = {
     OF_PROGRAM("growing_bytes", growing_bytes),
     OF_PROGRAM("margin_bytes", margin_bytes),
     OF_PROGRAM("inexact_calls", n_inexact),
+    TIDE_JSON_FIELD_OPTIONAL(tide_run_result, TIDE_JSON_FIELD_REAL, "loss_scale", loss_scale),
+    TIDE_JSON_FIELD_OPTIONAL(tide_run_result, TIDE_JSON_FIELD_INT64, "skipped_steps",
+                             n_skipped_steps),
 };
 
 enum { N_FIELDS = sizeof(FIELDS) / sizeof(FIELDS[0]) };

@@ -154,6 +154,8 @@ typedef struct tide_run_result {
     double *device_ms[TIDE_N_TIMED];  /* the same by the device's clock */
     tide_statistics ms[TIDE_N_TIMED]; /* by the device's clock, else the host's */
     double loss;                      /* loss of the last step; NAN: there is none */
+    double loss_scale;                /* after the last step; -1: no loss was scaled */
+    int64_t n_skipped_steps;          /* for an infinity or a NaN in a gradient; -1: likewise */
     int64_t n_tokens;                 /* of a step */
     double flops;             /* of the matrix products of a step, closed form, without recompute */
     double stated_peak_flops; /* stated peak of the device for this precision (model/peak.h) */

@@ -6,7 +6,7 @@
 #include "run/fields.h"
 #include "run/run.h"
 
-enum { TIDE_N_ENVIRONMENT_FIELDS = 17 };
+enum { TIDE_N_ENVIRONMENT_FIELDS = 18 };
 extern const tide_json_field tide_run_environment_fields[TIDE_N_ENVIRONMENT_FIELDS];
 
 /* ---- results ---- */

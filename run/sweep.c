@@ -1,6 +1,7 @@
 /* A grid of runs: reads its description, and keeps its known rows. */
 #include "run/sweep.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* Reads a whole number from 1 to `limit`; 0 if it is not one. */
@@ -43,8 +44,11 @@ tide_status tide_sweep_init(tide_sweep *sweep, cJSON *header, tide_error *error)
                                        : (int)count_of(header, "cells", TIDE_SWEEP_MAX_CELLS);
     sweep->n_shards = count_of(header, "shards", 1 << 30);
     sweep->shard = count_of(header, "shard", sweep->n_shards);
+    sweep->n_repeats =
+        cJSON_HasObjectItem(grid, "repeats") ? count_of(grid, "repeats", TIDE_SWEEP_MAX_CELLS) : 1;
     if (!cJSON_IsObject(grid) || sweep->shard == 0 || n_cells < 1 ||
-        n_cells > TIDE_SWEEP_MAX_CELLS) {
+        n_cells > TIDE_SWEEP_MAX_CELLS || sweep->n_repeats == 0 ||
+        (size_t)n_cells % sweep->n_repeats != 0) {
         return tide_fail(error, TIDE_FORMAT, "its first line does not describe a grid");
     }
     const tide_hostmem *mem = tide_hostmem_default();
@@ -69,6 +73,28 @@ void tide_sweep_fini(tide_sweep *sweep) {
 
 bool tide_sweep_owns(const tide_sweep *sweep, size_t cell) {
     return cell % sweep->n_shards + 1 == sweep->shard;
+}
+
+size_t tide_sweep_n_distinct(const tide_sweep *sweep) {
+    return sweep->n_cells / sweep->n_repeats;
+}
+
+void tide_sweep_name_repeat(char name[TIDE_RUN_NAME_BYTES], size_t repeat) {
+    char end[32];
+    int n_end = snprintf(end, sizeof(end), "-repeat-%zu", repeat);
+    size_t n = strlen(name);
+    size_t room = TIDE_RUN_NAME_BYTES - 1 - (size_t)(n_end > 0 ? n_end : 0);
+    memcpy(name + (n < room ? n : room), end, strlen(end) + 1);
+}
+
+void tide_sweep_name_once(const tide_sweep *sweep, size_t cell, char name[TIDE_RUN_NAME_BYTES]) {
+    char end[TIDE_RUN_NAME_BYTES] = "";
+    size_t n = strlen(name);
+    tide_sweep_name_repeat(end, cell / tide_sweep_n_distinct(sweep) + 1);
+    size_t n_end = strlen(end);
+    if (sweep->n_repeats > 1 && n > n_end && strcmp(name + n - n_end, end) == 0) {
+        name[n - n_end] = '\0';
+    }
 }
 
 const char *tide_sweep_cell_name(const tide_sweep *sweep, size_t cell) {
@@ -115,25 +141,35 @@ size_t tide_sweep_n_missing(const tide_sweep *sweep) {
     return n;
 }
 
+/* TIDE_INVALID names the first thing that only one grid has, or that differs. */
+static tide_status check_items(const cJSON *grid, const cJSON *other, bool is_swapped,
+                               tide_error *error) {
+    const cJSON *item = NULL;
+    cJSON_ArrayForEach(item, grid) {
+        const cJSON *match = cJSON_GetObjectItemCaseSensitive(other, item->string);
+        if (cJSON_Compare(item, match, true)) {
+            continue;
+        }
+        char *own = cJSON_PrintUnformatted(item);
+        char *its = match != NULL ? cJSON_PrintUnformatted(match) : NULL;
+        const char *here = own != NULL ? own : "?";
+        const char *there = its != NULL ? its : "missing";
+        tide_status status =
+            tide_fail(error, TIDE_INVALID, "%s is %.200s there and %.200s here", item->string,
+                      is_swapped ? here : there, is_swapped ? there : here);
+        cJSON_free(own);
+        cJSON_free(its);
+        return status;
+    }
+    return TIDE_OK;
+}
+
 tide_status tide_sweep_check_same(const tide_sweep *sweep, const tide_sweep *other,
                                   tide_error *error) {
     const cJSON *grid = cJSON_GetObjectItemCaseSensitive(sweep->header, "grid");
     const cJSON *second = cJSON_GetObjectItemCaseSensitive(other->header, "grid");
-    const cJSON *item = NULL;
-    cJSON_ArrayForEach(item, grid) {
-        const cJSON *match = cJSON_GetObjectItemCaseSensitive(second, item->string);
-        if (cJSON_Compare(item, match, true)) {
-            continue;
-        }
-        char *here = cJSON_PrintUnformatted(item);
-        char *there = match != NULL ? cJSON_PrintUnformatted(match) : NULL;
-        tide_status status =
-            tide_fail(error, TIDE_INVALID, "%s is %.200s there and %.200s here", item->string,
-                      there != NULL ? there : "missing", here != NULL ? here : "?");
-        cJSON_free(here);
-        cJSON_free(there);
-        return status;
-    }
+    TIDE_TRY(check_items(grid, second, false, error));
+    TIDE_TRY(check_items(second, grid, true, error)); /* some keys are left out at their default */
     if (sweep->n_cells != other->n_cells) {
         return tide_fail(error, TIDE_INVALID, "it has %zu cells there and %zu here", other->n_cells,
                          sweep->n_cells);

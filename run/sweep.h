@@ -41,7 +41,10 @@ typedef struct tide_sweep_row {
 typedef struct tide_sweep {
     cJSON *header;         /* owned: the first line of the file */
     const char **names;    /* owned, n_cells; the texts are the header's; NULL: it has none */
-    size_t n_cells;        /* of the whole grid */
+    size_t n_cells;        /* of the whole grid, repeats included */
+    size_t n_repeats;      /* how often each cell of the grid is run; the whole grid is run once
+                              before any cell is run again: cell i is repeat i / (n_cells /
+                              n_repeats) + 1 */
     size_t shard;          /* which part this is, 1 .. n_shards */
     size_t n_shards;       /* cell i belongs to part i % n_shards + 1 */
     tide_sweep_row **rows; /* owned, n_cells in grid order; NULL: no row yet */
@@ -53,6 +56,13 @@ typedef struct tide_sweep {
 TIDE_NODISCARD tide_status tide_sweep_init(tide_sweep *sweep, cJSON *header, tide_error *error);
 void tide_sweep_fini(tide_sweep *sweep);
 bool tide_sweep_owns(const tide_sweep *sweep, size_t cell);
+/* The number of cells without repeats. */
+size_t tide_sweep_n_distinct(const tide_sweep *sweep);
+/* Says in the name of a cell which repeat it is: "small-train-c128-b4-fp32-repeat-2". A name that
+ * leaves no room for it is cut. */
+void tide_sweep_name_repeat(char name[TIDE_RUN_NAME_BYTES], size_t repeat);
+/* Takes that off the name of a cell of the sweep. */
+void tide_sweep_name_once(const tide_sweep *sweep, size_t cell, char name[TIDE_RUN_NAME_BYTES]);
 /* The name of a cell, from the header or else from its row; "": neither is there. */
 const char *tide_sweep_cell_name(const tide_sweep *sweep, size_t cell);
 /* Whether the header has the names of all cells. */

@@ -129,6 +129,8 @@ static tide_status set_preset(tide_model_config *model, uint64_t value, tide_err
     TIDE_TRY(tide_model_config_preset(name, &preset, error));
     preset.context_length = model->context_length;
     preset.batch_size = model->batch_size;
+    preset.no_head = model->no_head;
+    tide_model_config_name(&preset, name);
     *model = preset;
     return TIDE_OK;
 }
@@ -161,7 +163,7 @@ static tide_status set_in_model(tide_workload_config *workload, tide_run_quantit
         break;
     case TIDE_RUN_QUANTITY_LAYERS:
         model->n_layers = value;
-        snprintf(model->size, sizeof(model->size), "custom");
+        tide_model_config_name(model, "custom");
         break;
     default:
         TIDE_TRY(set_preset(model, value, error));

@@ -17,7 +17,7 @@ static int width_of(const char *precision) {
     static const struct {
         const char *name;
         int width; /* only their order counts */
-    } WIDTHS[] = {{"bf16-true", 1}, {"bf16-mixed", 2}, {"fp32", 3}, {"tf32", 3}};
+    } WIDTHS[] = {{"bf16-true", 1}, {"bf16-mixed", 2}, {"fp16-mixed", 2}, {"fp32", 3}, {"tf32", 3}};
     for (size_t i = 0; i < sizeof(WIDTHS) / sizeof(WIDTHS[0]); i++) {
         if (strcmp(precision, WIDTHS[i].name) == 0) {
             return WIDTHS[i].width;
@@ -108,6 +108,7 @@ static const char *const CATEGORY_WORDS[] = {
     [TIDE_WORKSPACE] = "library workspaces",
     [TIDE_INPUT] = "inputs",
     [TIDE_WEIGHT_COPY] = "copies of weights",
+    [TIDE_KV_CACHE] = "cache of keys and values",
 };
 /* A category without words must not build. */
 _Static_assert(sizeof(CATEGORY_WORDS) / sizeof(CATEGORY_WORDS[0]) == TIDE_N_CATEGORIES,

@@ -169,6 +169,7 @@ static const struct {
     {"timing", tide_read_timing},
     {"forecast", tide_read_forecast},
     {"loss", tide_read_loss},
+    {"loss_scaling", tide_read_loss_scaling},
     {"kernels", tide_read_kernels},
     {"summary", tide_read_summary},
     {"oom", tide_read_oom},

@@ -66,6 +66,7 @@ void tide_read_user_path(tide_reader *reader);
 void tide_read_log(tide_reader *reader);
 void tide_read_timing(tide_reader *reader);
 void tide_read_loss(tide_reader *reader);
+void tide_read_loss_scaling(tide_reader *reader);
 void tide_read_summary(tide_reader *reader);
 void tide_read_oom(tide_reader *reader);
 

@@ -375,6 +375,20 @@ void tide_read_loss(tide_reader *reader) {
     timing->losses = read_reals(reader, get_loss, &timing->n_losses);
 }
 
+void tide_read_loss_scaling(tide_reader *reader) {
+    static const char *const KEYS[] = {"scale", "skipped_steps"};
+    tide_snapshot_timing *timing = &reader->snapshot->timing;
+    int field = -1;
+    tide_json_enter_object(&reader->json);
+    while ((field = tide_json_next_field(&reader->json, KEYS, N_KEYS(KEYS), 3)) >= 0) {
+        if (field == 0) {
+            timing->loss_scale = tide_json_get_odd_real(&reader->json);
+        } else {
+            timing->n_skipped_steps = tide_json_get_integer(&reader->json, 0, INT64_MAX);
+        }
+    }
+}
+
 static tide_snapshot_phase read_phase(tide_reader *reader) {
     static const char *const KEYS[] = {"name", "host_ms", "device_ms"};
     tide_snapshot_phase row = {.name = ""};

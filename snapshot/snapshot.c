@@ -48,6 +48,8 @@ static void init_numbers(tide_snapshot *snapshot) {
     forecast->gpu_ms = forecast->host_ms = forecast->utilisation = -1.0;
     forecast->guessed_share = forecast->uncompared_share = forecast->host_factor = -1.0;
     forecast->n_steps = forecast->step = -1;
+    snapshot->timing.loss_scale = -1.0;
+    snapshot->timing.n_skipped_steps = -1;
 }
 
 tide_status tide_snapshot_create(const tide_hostmem *mem, tide_snapshot **ret_snapshot) {

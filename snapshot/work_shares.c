@@ -26,9 +26,10 @@ bool tide_work_is_product(const char *kernel) {
 }
 
 /* Operators in which most of the time goes into products: the projections of attention, whose
- * other parts are operators of their own in naive attention, the FFN, and lm_head. */
+ * other parts are operators of their own in naive attention, the FFN, lm_head, and the linear
+ * layers of an MLP. */
 static bool is_product_operator(const char *path) {
-    static const char *const ENDS[] = {"attention", "scores", "value", "ffn", "lm_head"};
+    static const char *const ENDS[] = {"attention", "scores", "value", "ffn", "lm_head", "linear"};
     const char *last = strrchr(path, ' ');
     last = last != NULL ? last + 1 : path;
     for (size_t i = 0; i < sizeof(ENDS) / sizeof(ENDS[0]); i++) {

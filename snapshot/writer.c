@@ -279,6 +279,19 @@ static void write_losses(tide_json_writer *json, const tide_snapshot_timing *tim
     tide_json_line(json);
 }
 
+/* The key is absent where the loss is not scaled. */
+static void write_loss_scaling(tide_json_writer *json, const tide_snapshot_timing *timing) {
+    if (timing->n_skipped_steps < 0) {
+        return;
+    }
+    tide_json_key(json, "loss_scaling");
+    tide_json_begin_object(json);
+    tide_json_key_real(json, "scale", timing->loss_scale);
+    tide_json_key_integer(json, "skipped_steps", timing->n_skipped_steps);
+    tide_json_end_object(json);
+    tide_json_line(json);
+}
+
 /* 512 if every address is a multiple of it, else 1. */
 static uint64_t address_unit_bytes(const tide_snapshot *snapshot) {
     uint64_t bits = 0;
@@ -333,6 +346,7 @@ static void write_document(tide_json_writer *json, const tide_snapshot *snapshot
     write_timing(json, &snapshot->timing);
     tide_write_forecast(json, &snapshot->forecast);
     write_losses(json, &snapshot->timing);
+    write_loss_scaling(json, &snapshot->timing);
     tide_write_summary(json, summary);
     tide_write_tables(json, snapshot, unit_bytes);
     tide_json_end_object(json);

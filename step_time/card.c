@@ -58,8 +58,8 @@ double tide_time_card_flops(const tide_time_card *card, tide_run_type type) {
         return card->peak->tf32_flops > 0.0 ? card->peak->tf32_flops : card->peak->fp32_flops;
     case TIDE_RUN_BF16:
         return card->peak->bf16_flops;
-    case TIDE_RUN_FP16: /* the tensor cores of a card that has both are as fast in either */
-        return card->peak->bf16_flops;
+    case TIDE_RUN_FP16:
+        return card->peak->fp16_flops;
     default:
         return -1.0;
     }

@@ -5,6 +5,7 @@
 #include "bench/bench.h"
 #include "cli/bench/internal.h"
 #include "cli/cli.h"
+#include "cli/files.h"
 #include "cli/outputs.h"
 #include "cli/progress.h"
 #include "cli/record_file.h"
@@ -14,8 +15,6 @@
 #include "common/nearest.h"
 #include "common/plural.h"
 #include "model/timing.h"
-
-enum { DEFAULT_ROUNDS = 15, DEFAULT_WARMUP = 3 };
 
 typedef struct bench_options {
     tide_bench_settings settings;         /* what is measured */
@@ -41,8 +40,9 @@ static const char *vary_at(size_t i) {
 
 static const tide_option OPTIONS[] = {
     TIDE_REPORT_ROWS(AT(report)),
-    TIDE_OPTION(COUNT, "rounds", "N", AT(rounds),
-                "number of samples of each variant, 1 to 101; default 15"),
+    TIDE_OPTION(
+        COUNT, "rounds", "N", AT(rounds),
+        "number of samples of each variant, 1 to 101; default 15, of mlp and mlp-scaling 3"),
     TIDE_OPTION(FLAG, "samples", NULL, AT(samples), "print every sample, too"),
     TIDE_OPTION(FLAG, "gate", NULL, AT(gate),
                 "end with exit status 4 if allocator, recorder or symbols misses a target"),
@@ -68,7 +68,7 @@ static const tide_option OPTIONS[] = {
     TIDE_OPTION_OF(CHOICES, "vary", NULL, vary_at, AT(vary),
                    "mlp-scaling: what is made 2 to 5 times as much; default each of them"),
     TIDE_OPTION(COUNT, "warmup", "N", AT(settings.warmup),
-                "number of calls before the first sample; default 3"),
+                "number of calls before the first sample; default 3, of mlp and mlp-scaling 1"),
     TIDE_OPTION(
         COUNT, "calls", "N", AT(settings.calls),
         "number of calls in a sample, whose time is divided by N: best us is then the best of "
@@ -77,7 +77,8 @@ static const tide_option OPTIONS[] = {
         FLAG, "no-flush", NULL, AT(settings.no_flush),
         "leave the caches as they are between samples; by default a buffer of twice the size of "
         "the "
-        "last cache is written before each sample of layernorm, gemv, gather-gemv and copy"),
+        "last cache is written before each sample of mlp-norm, layernorm, gemv, gather-gemv and "
+        "copy"),
     TIDE_OPTION(REAL, "peak-tflops", "X", AT(settings.peak_tflops),
                 "mlp-norm: peak rate of which the share is computed; default: the rate that the "
                 "card's vendor "
@@ -87,7 +88,7 @@ static const tide_option OPTIONS[] = {
         "end with exit status 4 if the figure, or its mean over several sizes, does not reach X"),
     TIDE_OPTION(TEXT, "record", "FILE.csv", AT(record_path),
                 "append the figures to this file as experiment records, adding columns where they "
-                "are needed"),
+                "are needed; folders that do not exist are made"),
 };
 
 static const tide_option_table TABLE = {
@@ -108,7 +109,8 @@ static const tide_option_table TABLE = {
         "  mlp-scaling  the first of these with 2 to 5 times the steps, layers, batch or width: "
         "ratios\n"
         "               of times, and the exponent that fits them\n"
-        "  mlp-norm     linear, layer norm, GELU, linear, D -> 14336 -> D: FLOP / time / peak\n"
+        "  mlp-norm     linear, layer norm, linear, layer norm of a vector, D -> 14336 -> D:\n"
+        "               FLOP / time / peak\n"
         "  layernorm    4096 rows of D 1024 to 16384: GB/s\n"
         "  gemv         D x D matrix times vector, weights bf16 and int8: GB/s\n"
         "  gather-gemv  the same with two of eight matrices, chosen by number\n"
@@ -118,7 +120,10 @@ static const tide_option_table TABLE = {
         "               rows: TFLOP/s that a step's products can reach\n"
         "  copy         copies of 64 MiB to 4 GiB within device memory: GB/s, which no operator "
         "that is\n"
-        "               bound by memory exceeds\n",
+        "               bound by memory exceeds\n"
+        "  suite        mlp-norm, layernorm, gather-gemv and gemv, one after the other; one that "
+        "fails\n"
+        "               does not stop the others\n",
     .options = OPTIONS,
     .n_options = sizeof(OPTIONS) / sizeof(OPTIONS[0]),
     .min_operands = 1,
@@ -134,7 +139,9 @@ static const tide_option_table TABLE = {
         "\n"
         "A size for which the device has no memory has a row that says so, and the others are "
         "still\n"
-        "measured: exit status 3. A missed target gives exit status 4.\n",
+        "measured: exit status 3. A missed target gives exit status 4. If a benchmark of the suite "
+        "fails,\n"
+        "the exit status is 1.\n",
 };
 
 /* Options that only some benchmarks take. */
@@ -156,6 +163,12 @@ static const taken_option TAKEN[] = {
 
 /* Refuses an option that the benchmark does not use. False: a message was printed. */
 static bool check_taken(const tide_bench *bench, const tide_operands *operands) {
+    if (bench->parts != NULL && tide_options_is_given(&TABLE, operands, "samples")) {
+        tide_cli_note("bench",
+                      "--samples has no effect on %s: measure one of its benchmarks, as %s",
+                      bench->name, bench->parts[0]->name);
+        return false;
+    }
     for (size_t i = 0; i < sizeof(TAKEN) / sizeof(TAKEN[0]); i++) {
         if ((tide_bench_takes(bench) & TAKEN[i].taken) != 0 ||
             !tide_options_is_given(&TABLE, operands, TAKEN[i].name)) {
@@ -180,11 +193,16 @@ static bool check_taken(const tide_bench *bench, const tide_operands *operands) 
 static bool check_numbers(const tide_bench *bench, const tide_operands *operands,
                           bench_options *options) {
     tide_bench_settings *is = &options->settings;
+    options->rounds = options->rounds != TIDE_BENCH_NOT_GIVEN ? options->rounds
+                      : bench->n_rounds > 0                   ? bench->n_rounds
+                                                              : TIDE_BENCH_ROUNDS;
     if (options->rounds == 0 || options->rounds > TIDE_BENCH_MAX_ROUNDS) {
         tide_cli_note("bench", "--rounds must be between 1 and %d", (int)TIDE_BENCH_MAX_ROUNDS);
         return false;
     }
-    is->warmup = is->warmup != TIDE_BENCH_NOT_GIVEN ? is->warmup : DEFAULT_WARMUP;
+    is->warmup = is->warmup != TIDE_BENCH_NOT_GIVEN ? is->warmup
+                 : bench->n_warmup > 0              ? bench->n_warmup
+                                                    : TIDE_BENCH_WARMUP;
     is->calls = is->calls != TIDE_BENCH_NOT_GIVEN ? is->calls : 1;
     if (is->calls == 0 || is->calls > TIDE_TIMING_MAX_CALLS || is->warmup > TIDE_TIMING_MAX_CALLS) {
         tide_cli_note("bench", "--calls must be between 1 and %d, --warmup between 0 and %d",
@@ -251,7 +269,7 @@ static tide_status report_run(const tide_bench *bench, const bench_options *opti
                                             : "; best on a machine with nothing else to do");
     tide_bench_report_results(&report, run, options->samples);
     if (run->settings->target > 0.0 || options->record_path != NULL) {
-        tide_bench_report_records(&report, run);
+        tide_bench_report_records(&report, &run, 1);
     }
     if (run->n_records > 0 || run->n_unfit > 0) {
         tide_bench_report_environment(&report, run);
@@ -262,19 +280,25 @@ static tide_status report_run(const tide_bench *bench, const bench_options *opti
     return tide_report_end(&report, TIDE_OK, tide_format_chosen(&options->report), error);
 }
 
+tide_status tide_bench_measure_shown(const tide_bench *bench, tide_bench_settings *settings,
+                                     tide_bench_run **ret_run, tide_error *error) {
+    tide_progress progress;
+    settings->show = show_case;
+    settings->show_ctx = &progress;
+    if (tide_bench_run_create(tide_hostmem_default(), settings, ret_run) != TIDE_OK) {
+        return tide_fail(error, TIDE_NO_MEMORY, "no host memory for the results");
+    }
+    tide_progress_begin(&progress, bench->name);
+    tide_status status = tide_bench_run_measure(*ret_run, bench, error);
+    tide_progress_end(&progress);
+    return status;
+}
+
 /* Measures, prints the report whatever the targets say, and keeps the records. */
 static tide_status measure(const tide_bench *bench, bench_options *options, verdicts *ret,
                            tide_error *error) {
     tide_bench_run *run = NULL;
-    tide_progress progress;
-    options->settings.show = show_case;
-    options->settings.show_ctx = &progress;
-    if (tide_bench_run_create(tide_hostmem_default(), &options->settings, &run) != TIDE_OK) {
-        return tide_fail(error, TIDE_NO_MEMORY, "no host memory for the results");
-    }
-    tide_progress_begin(&progress, bench->name);
-    tide_status status = tide_bench_run_measure(run, bench, error);
-    tide_progress_end(&progress);
+    tide_status status = tide_bench_measure_shown(bench, &options->settings, &run, error);
     if (status == TIDE_OK) {
         *ret = (verdicts){.bound_is_missed = tide_bench_some_target_is_missed(run),
                           .target_is_missed = tide_bench_some_record_is_missed(run),
@@ -317,6 +341,7 @@ static tide_status prepare(const tide_bench *bench, bench_options *options, char
     if (options->record_path != NULL) {
         const tide_output records = {.path = options->record_path, .content = TIDE_CONTENT_CSV};
         TIDE_TRY(tide_output_check_name(&records, error));
+        TIDE_TRY(tide_file_make_parents(options->record_path, error));
         TIDE_TRY(tide_record_check(options->record_path, error));
     }
     const char *asked = options->settings.device != NULL ? options->settings.device : "auto";
@@ -325,8 +350,32 @@ static tide_status prepare(const tide_bench *bench, bench_options *options, char
     return TIDE_OK;
 }
 
+static int run_one(const tide_bench *bench, bench_options *options) {
+    tide_error error = {""};
+    verdicts found = {false, false, false};
+    const tide_status status = measure(bench, options, &found, &error);
+    if (status != TIDE_OK) {
+        return tide_cli_fail("bench", status, &error);
+    }
+    if ((options->gate && found.bound_is_missed) || found.target_is_missed) {
+        tide_cli_note("bench", "a target was missed");
+        return tide_cli_finish("bench", TIDE_EXIT_GATE);
+    }
+    return tide_cli_finish("bench",
+                           found.some_do_not_fit ? TIDE_EXIT_DEVICE_OOM : TIDE_EXIT_SUCCESS);
+}
+
+static int run_parts(const tide_bench *bench, bench_options *options) {
+    tide_error error = {""};
+    int exit_status = TIDE_EXIT_SUCCESS;
+    const tide_status status =
+        tide_bench_measure_parts(bench, &options->settings, options->record_path,
+                                 tide_format_chosen(&options->report), &exit_status, &error);
+    return tide_cli_end("bench", status, &error, exit_status);
+}
+
 static int run_command(int argc, char **argv) {
-    bench_options options = {.rounds = DEFAULT_ROUNDS,
+    bench_options options = {.rounds = TIDE_BENCH_NOT_GIVEN,
                              .settings = {.batch = TIDE_BENCH_NOT_GIVEN,
                                           .dim = TIDE_BENCH_NOT_GIVEN,
                                           .layers = TIDE_BENCH_NOT_GIVEN,
@@ -345,21 +394,12 @@ static int run_command(int argc, char **argv) {
         return TIDE_EXIT_USAGE;
     }
     tide_error error = {""};
-    verdicts found = {false, false, false};
     complete_settings(&options);
     tide_status status = prepare(bench, &options, device, &error);
-    if (status == TIDE_OK) {
-        status = measure(bench, &options, &found, &error);
-    }
     if (status != TIDE_OK) {
         return tide_cli_fail("bench", status, &error);
     }
-    if ((options.gate && found.bound_is_missed) || found.target_is_missed) {
-        tide_cli_note("bench", "a target was missed");
-        return tide_cli_finish("bench", TIDE_EXIT_GATE);
-    }
-    return tide_cli_finish("bench",
-                           found.some_do_not_fit ? TIDE_EXIT_DEVICE_OOM : TIDE_EXIT_SUCCESS);
+    return bench->parts != NULL ? run_parts(bench, &options) : run_one(bench, &options);
 }
 
 const tide_command tide_command_bench = {

@@ -80,13 +80,7 @@ static const char *yes_or_no(bool is_so) {
     return is_so ? "True" : "False"; /* as Python's programs write and read it */
 }
 
-void tide_bench_report_records(tide_report *report, const tide_bench_run *run) {
-    tide_table *table = tide_report_table(report, "records", "Records");
-    TIDE_COLUMNS(table, TIDE_TEXT("name", "name"), TIDE_TEXT("case", "case"),
-                 TIDE_TEXT("metric", "metric"), TIDE_NUMBER("target", "target"),
-                 TIDE_NUMBER("actual", "actual"), TIDE_TEXT("dtype", "dtype"),
-                 TIDE_TEXT("device", "device"), TIDE_TEXT("is_model", "model"),
-                 TIDE_TEXT("target_card", "target's card"), TIDE_TEXT("result", "result"));
+static void add_records(tide_table *table, const tide_bench_run *run) {
     for (size_t i = 0; i < run->n_records; i++) {
         const tide_bench_record *record = &run->records[i];
         const double target = tide_bench_record_target(run, record);
@@ -96,6 +90,19 @@ void tide_bench_report_records(tide_report *report, const tide_bench_run *run) {
                  tide_as_text(run->environment.device_kind),
                  tide_as_text(yes_or_no(record->is_model)), tide_as_text(target_card(run, record)),
                  tide_as_text(result_of(run, record)));
+    }
+}
+
+void tide_bench_report_records(tide_report *report, const tide_bench_run *const *runs,
+                               size_t n_runs) {
+    tide_table *table = tide_report_table(report, "records", "Records");
+    TIDE_COLUMNS(table, TIDE_TEXT("name", "name"), TIDE_TEXT("case", "case"),
+                 TIDE_TEXT("metric", "metric"), TIDE_NUMBER("target", "target"),
+                 TIDE_NUMBER("actual", "actual"), TIDE_TEXT("dtype", "dtype"),
+                 TIDE_TEXT("device", "device"), TIDE_TEXT("is_model", "model"),
+                 TIDE_TEXT("target_card", "target's card"), TIDE_TEXT("result", "result"));
+    for (size_t i = 0; i < n_runs; i++) {
+        add_records(table, runs[i]);
     }
 }
 

@@ -261,9 +261,7 @@ static void say_warnings(tide_report *report, const tide_compare *compare) {
             tide_report_say(report, "dropped", "warning: %s: %s: its figures may be too low", name,
                             words);
         }
-        if (tide_words_is_emulated(snapshot)) {
-            tide_say_emulated(report, name);
-        }
+        tide_say_emulated(report, tide_words_emulated(snapshot), name);
     }
 }
 

@@ -95,8 +95,8 @@ static void describe_cpu(part *ret_part) {
     char unused[TIDE_BYTES_TEXT];
     tide_host_get_info(&host);
     snprintf(ret_part->detail, DETAIL_BYTES,
-             "%.128s, %" PRId64 " core%s, %s of memory, %s free; computes fp32 and bf16 "
-             "with %s kernels",
+             "%.128s, %" PRId64 " core%s, %s of memory, %s free; computes fp32, bf16 "
+             "and fp16 with %s kernels",
              host.cpu[0] != '\0' ? host.cpu : "unknown processor", host.n_cpus,
              tide_plural((uint64_t)host.n_cpus, "", "s"),
              tide_bytes_format(host.total_bytes, total),

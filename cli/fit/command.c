@@ -7,6 +7,7 @@
 #include "cli/fit/internal.h"
 #include "cli/report_options.h"
 #include "cli/run_options.h"
+#include "model/eager/eager.h"
 
 enum { MAX_ROWS = 256 };
 
@@ -38,7 +39,8 @@ static const tide_option OPTIONS[] = {
     TIDE_OPTION_ROW_MODE(RUN, "; default train"),
     TIDE_OPTION_ROW_ONLY_FORWARD(RUN),
     TIDE_OPTION_ROW_KEEP_GRAPH(RUN),
-    TIDE_OPTION_ROW_PRECISION(RUN, "types of the numbers; bf16 means bf16-mixed; default fp32"),
+    TIDE_OPTION_ROW_PRECISION(
+        RUN, "types of the numbers; bf16 means bf16-mixed, fp16 means fp16-mixed; default fp32"),
     TIDE_OPTION_ROW_MIXED_PRECISION(RUN),
     TIDE_OPTION_ROW_ATTENTION(
         RUN, "attention operator; default: both naive and flash for PyTorch, flash "
@@ -200,18 +202,20 @@ static void name_row(tide_fit_row *row) {
     if (what != TIDE_RUN_QUANTITY_BATCH) {
         snprintf(batch, sizeof(batch), "-b%zu", workload->model.batch_size);
     }
-    snprintf(row->name, sizeof(row->name), "%s%s%s%s%s-%s%s%s",
+    snprintf(row->name, sizeof(row->name), "%s%s%s%s%s-%s%s%s%s",
              what == TIDE_RUN_QUANTITY_PRESET ? "" : workload->model.size,
              what == TIDE_RUN_QUANTITY_PRESET ? "" : "-", tide_mode_name((int)workload->mode),
              context, batch, tide_precision_name((int)workload->precision),
              workload->recompute == TIDE_RECOMPUTE_BLOCK ? "-recompute" : "",
-             workload->keep_graph ? "-keep-graph" : "");
+             workload->keep_graph ? "-keep-graph" : "",
+             what == TIDE_RUN_QUANTITY_PRESET && workload->model.no_head ? "-no-head" : "");
 }
 
 /* Why PyTorch's run cannot be forecast; NULL if it can. */
 static const char *why_unknown(const tide_workload_config *workload) {
-    if (workload->precision == TIDE_PRECISION_BF16_TRUE) {
-        return "what PyTorch allocates is known for fp32, tf32 and bf16-mixed, not for bf16-true";
+    if (!tide_eager_knows(workload->precision)) {
+        return "what PyTorch allocates is known for fp32, tf32, bf16-mixed and fp16-mixed, not for "
+               "bf16-true";
     }
     return workload->clip_grad_norm > 0.0
                ? "the step of PyTorch that is known clips no gradients (--clip-grad-norm)"

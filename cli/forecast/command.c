@@ -28,7 +28,8 @@ static const tide_option OPTIONS[] = {
     TIDE_OPTION_ROW_MODE(RUN, "; default train"),
     TIDE_OPTION_ROW_ONLY_FORWARD(RUN),
     TIDE_OPTION_ROW_KEEP_GRAPH(RUN),
-    TIDE_OPTION_ROW_PRECISION(RUN, "types of the numbers; bf16 means bf16-mixed; default fp32"),
+    TIDE_OPTION_ROW_PRECISION(
+        RUN, "types of the numbers; bf16 means bf16-mixed, fp16 means fp16-mixed; default fp32"),
     TIDE_OPTION_ROW_MIXED_PRECISION(RUN),
     TIDE_OPTION_ROW_ATTENTION(RUN,
                               "attention operator; flash is scaled_dot_product_attention; default "

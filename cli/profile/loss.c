@@ -38,6 +38,11 @@ void tide_profile_say_loss(const tide_profile_plan *plan, tide_report *report) {
             tide_report_say(report, "loss", "%s%s%s", plan->n_runs > 1 ? run->name : "",
                             plan->n_runs > 1 ? ": " : "", words);
         }
+        tide_words_loss_scale(&run->result.snapshot->timing, words, sizeof(words));
+        if (words[0] != '\0') {
+            tide_report_say(report, "loss_scale", "%s%s%s", plan->n_runs > 1 ? run->name : "",
+                            plan->n_runs > 1 ? ": " : "", words);
+        }
         say_odd_first(run, &run->result.snapshot->timing, report);
     }
 }

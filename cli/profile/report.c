@@ -83,13 +83,13 @@ static void add_timing(const tide_profile_run *run, bool computes, tide_report *
 }
 
 static void say_emulated(const tide_profile_plan *plan, tide_report *report) {
+    unsigned types = 0;
     for (size_t i = 0; i < plan->n_runs; i++) {
-        if (plan->runs[i].result.snapshot != NULL &&
-            tide_words_is_emulated(plan->runs[i].result.snapshot)) {
-            tide_say_emulated(report, NULL);
-            return;
+        if (plan->runs[i].result.snapshot != NULL) {
+            types |= tide_words_emulated(plan->runs[i].result.snapshot);
         }
     }
+    tide_say_emulated(report, types, NULL);
 }
 
 /* ---- a single run ---- */
@@ -156,6 +156,10 @@ static void add_figures(const tide_run_result *result, tide_report *report) {
     tide_report_figure_ns_of_ms(report, "step_ns", result->ms[TIDE_TIMED_STEP].mean);
     tide_report_figure_real(report, "tokens_per_second", result->tokens_per_second);
     tide_report_figure_real(report, "loss", result->loss);
+    if (result->n_skipped_steps >= 0) {
+        tide_report_figure_real(report, "loss_scale", result->loss_scale);
+        tide_report_figure_count(report, "skipped_steps", result->n_skipped_steps);
+    }
 }
 
 /* For a list, whose table has the figures of each run. */

@@ -28,15 +28,25 @@ enum { RUN = offsetof(tide_study_options, run) };
 
 #define AT(member) offsetof(tide_study_options, member)
 
+/* The models that a study may be about. */
+static const char *workload_at(size_t i) {
+    static const char *const NAMES[] = {"transformer", "mlp"};
+    return i < sizeof(NAMES) / sizeof(NAMES[0]) ? NAMES[i] : NULL;
+}
+
 static const tide_option OPTIONS[] = {
     {.kind = TIDE_OPTION_HEADING, .help = "Options that replace values of the study"},
+    TIDE_OPTION_ROW(TIDE_OPTION_CHOICE, RUN, workload, .name = "workload", .choice_at = workload_at,
+                    .help = "study kernels: mlp is about linear layers with GELU, of the shape "
+                            "--d-model 256, --layers 4 and --batch 256; default transformer"),
     TIDE_OPTION_ROW_SIZE(RUN, ""),
     TIDE_OPTION_ROW_DIMENSIONS(RUN),
     TIDE_OPTION_ROW_BATCH(RUN, ""),
     TIDE_OPTION_ROW_CONTEXT(RUN, ""),
     TIDE_OPTION_ROW_MODE(RUN, ""),
     TIDE_OPTION_ROW_ONLY_FORWARD(RUN),
-    TIDE_OPTION_ROW_PRECISION(RUN, "types of the numbers; bf16 means bf16-mixed"),
+    TIDE_OPTION_ROW_PRECISION(RUN,
+                              "types of the numbers; bf16 means bf16-mixed, fp16 means fp16-mixed"),
     TIDE_OPTION_ROW_MIXED_PRECISION(RUN),
     TIDE_OPTION_ROW_ATTENTION(RUN, "attention operator"),
     TIDE_OPTION_ROW_RECOMPUTE(RUN, "block keeps only the input of each block for backward"),
@@ -125,6 +135,13 @@ static tide_status check_used(const tide_study *study, const tide_operands *oper
                    : tide_fail(error, TIDE_INVALID,
                                "--%s needs the name of a study: tidemark study lists them",
                                other->name);
+    }
+    if (!study->takes_workload && tide_options_is_given(&TABLE, operands, "workload")) {
+        return tide_fail(
+            error, TIDE_INVALID,
+            "--workload has no effect on study %s, which is about a transformer: study "
+            "kernels takes it",
+            study->name);
     }
     if (study->takes == NULL) {
         return !tide_options_is_given(&TABLE, operands, "output")

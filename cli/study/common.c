@@ -86,12 +86,30 @@ static bool has(tide_study_columns columns, int column) {
     return (columns & TIDE_STUDY_SET(column)) != 0;
 }
 
+/* Whether a run differs in it from the first one: files of models may differ in batch and context,
+ * which then have no list. */
+static bool differs(const tide_study_work *work, const tide_run_labels *first, int column) {
+    const tide_cell value = tide_as_field(&COLUMNS[column].field, first);
+    for (size_t i = 1; i < work->n_cells; i++) {
+        tide_run_labels labels;
+        tide_run_workload_labels(&work->cells[i].config.workload, &labels);
+        const tide_cell other = tide_as_field(&COLUMNS[column].field, &labels);
+        if (value.kind == TIDE_CELL_TEXT ? strcmp(value.text, other.text) != 0
+                                         : value.integer != other.integer) {
+            return true;
+        }
+    }
+    return false;
+}
+
 tide_study_columns tide_study_columns_of(const tide_study_work *work) {
     const char *options = (const char *)&work->options->run;
     tide_study_columns varied = work->study->takes_warmups ? TIDE_STUDY_SET(TIDE_STUDY_WARMUP) : 0U;
+    tide_run_labels first;
+    tide_run_workload_labels(&work->cells[0].config.workload, &first);
     for (int i = 0; i < TIDE_STUDY_WARMUP; i++) {
         const tide_option_list *list = (const void *)(options + COLUMNS[i].list);
-        varied |= list->n > 1 ? TIDE_STUDY_SET(i) : 0U;
+        varied |= list->n > 1 || differs(work, &first, i) ? TIDE_STUDY_SET(i) : 0U;
     }
     return varied;
 }
@@ -116,12 +134,18 @@ void tide_study_row_begin(const tide_study_table *to, const tide_study_cell *cel
 
 /* ---- words ---- */
 
+/* Whether the model has what the column is about: an MLP has no context and no attention. */
+static bool has_value(int column, const tide_cell *value) {
+    return value->kind == TIDE_CELL_TEXT ? value->text[0] != '\0'
+                                         : column != TIDE_STUDY_CONTEXT || value->integer > 0;
+}
+
 static void add_parts(tide_text *to, tide_study_columns wanted, const tide_study_cell *cell) {
     tide_run_labels labels;
     tide_run_workload_labels(&cell->config.workload, &labels);
     for (int i = 0; i < TIDE_N_STUDY_COLUMNS; i++) {
         tide_cell value = tide_as_field(&COLUMNS[i].field, &labels);
-        if (!has(wanted, i)) {
+        if (!has(wanted, i) || !has_value(i, &value)) {
             continue;
         }
         tide_text_add_item(to, ", ", "%s", COLUMNS[i].before);
@@ -196,13 +220,14 @@ void tide_study_say_setting(tide_study_work *work) {
 }
 
 static void say_emulated(tide_study_work *work) {
+    unsigned types = 0;
     for (size_t i = 0; work->kind == TIDE_DEVICE_CPU && i < work->n_run; i++) {
-        if (tide_study_model(&work->cells[i])->precision >= TIDE_PRECISION_BF16_MIXED &&
-            work->cells[i].result.n_samples > 0) {
-            tide_say_emulated(&work->report, NULL);
-            return;
+        if (work->cells[i].result.n_samples > 0) {
+            types |= tide_emulated_types(
+                tide_precision_name((int)tide_study_model(&work->cells[i])->precision));
         }
     }
+    tide_say_emulated(&work->report, types, NULL);
 }
 
 void tide_study_say_failures(tide_study_work *work) {

@@ -60,6 +60,7 @@ struct tide_study {
     const char *takes;  /* names of the options it uses beside those of the report, space-separated;
                            NULL: all */
     bool takes_warmups; /* several values of --warmup, each a cell */
+    bool takes_workload;    /* --workload mlp, too; else the model is a transformer */
     bool traces_kernels;    /* only if the device is a GPU */
     bool needs_backward;    /* no mode forward */
     bool needs_times;       /* no virtual device */

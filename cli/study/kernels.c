@@ -10,11 +10,14 @@
 enum { N_TOP = 12 };
 
 static void fill(tide_study_options *options) {
-    tide_study_fill_size(options, "large");
     tide_study_fill(&options->run.modes, "train");
+    tide_study_fill(&options->warmups, "5");
+    if (strcmp(options->run.workload, "mlp") == 0) {
+        return; /* it has neither sizes nor contexts nor attention */
+    }
+    tide_study_fill_size(options, "large");
     tide_study_fill(&options->run.contexts, "512");
     tide_study_fill(&options->run.attentions, "naive");
-    tide_study_fill(&options->warmups, "5");
 }
 
 /* ---- tables ---- */
@@ -221,6 +224,7 @@ const tide_study tide_study_kernels = {
     .summary = "where the time of a step goes, by operator, and by CUDA kernel on a GPU",
     .device = "auto",
     .kind = TIDE_STUDY_RECORDED,
+    .takes_workload = true,
     .traces_kernels = true,
     .needs_times = true,
     .fill = fill,

@@ -8,6 +8,7 @@
 #include "cli/snapshot_words.h"
 #include "cli/study/conclusions.h"
 #include "cli/study/internal.h"
+#include "model/eager/eager.h"
 #include "run/run.h"
 #include "snapshot/implementation.h"
 #include "snapshot/scope_paths.h"
@@ -132,7 +133,7 @@ static tide_status run_eager(const tide_study_work *work, const tide_study_cell 
     bool fits = false;
     *ret_memory = (tide_run_memory)TIDE_RUN_MEMORY_UNKNOWN;
     if (work->kind != TIDE_DEVICE_VIRTUAL ||
-        config.workload.of.model.precision == TIDE_PRECISION_BF16_TRUE) {
+        !tide_eager_knows(config.workload.of.model.precision)) {
         return TIDE_OK;
     }
     TIDE_TRY(tide_run_try(&config, &fits, &memory, error));
@@ -296,21 +297,23 @@ static tide_status add_difference(tide_study_work *work, const tide_conclusion_p
 
 /* Says what the columns of PyTorch are, or why they are empty. */
 static void say_pytorch(tide_study_work *work) {
-    bool is_true = false;
+    const char *unknown = NULL;
     for (size_t i = 0; i < work->n_cells; i++) {
-        is_true =
-            is_true || tide_study_model(&work->cells[i])->precision == TIDE_PRECISION_BF16_TRUE;
+        tide_precision precision = tide_study_model(&work->cells[i])->precision;
+        if (!tide_eager_knows(precision)) {
+            unknown = tide_precision_name((int)precision);
+        }
     }
     if (work->kind != TIDE_DEVICE_VIRTUAL) {
         tide_report_say(&work->report, "pytorch",
                         "%s: not known here: its peaks are forecast on the virtual device "
                         "(--device virtual)",
                         TIDE_WORDS_PYTORCH);
-    } else if (is_true) {
+    } else if (unknown != NULL) {
         tide_report_say(&work->report, "pytorch",
-                        "%s: no forecast is possible of bf16-true, only of fp32, tf32 and "
-                        "bf16-mixed",
-                        TIDE_WORDS_PYTORCH);
+                        "%s: no forecast is possible of %s, only of fp32, tf32, "
+                        "bf16-mixed and fp16-mixed",
+                        TIDE_WORDS_PYTORCH, unknown);
     }
     if (work->kind == TIDE_DEVICE_VIRTUAL) {
         tide_report_say(&work->report, "whose",

@@ -6,6 +6,7 @@
 
 static void fill(tide_study_options *options) {
     tide_study_fill_sizes(options, true);
+    tide_study_fill(&options->run.modes, "forward"); /* in which any model may be run */
 }
 
 /* Embedding and lm_head, which is not tied to it. */
@@ -82,7 +83,7 @@ const tide_study tide_study_parameters = {
     .summary = "how many parameters each size has, and the bytes of them and of their training",
     .device = "virtual",
     .kind = TIDE_STUDY_NOT_RUN,
-    .takes = "size d-model layers heads d-ff vocab config",
+    .takes = "size d-model layers heads d-ff vocab config no-head",
     .fill = fill,
     .report = report,
 };

@@ -103,9 +103,7 @@ static void say_warnings(const tide_summary_view *of) {
             "top of another): bytes below may be wrong",
             of->device->n_unmatched, one ? " contradicts" : "s contradict", one ? "it" : "them");
     }
-    if (tide_words_is_emulated(snapshot)) {
-        tide_say_emulated(of->report, NULL);
-    }
+    tide_say_emulated(of->report, tide_words_emulated(snapshot), NULL);
 }
 
 static void say_peak(const tide_summary_view *of) {

@@ -40,6 +40,10 @@ static void say_losses(const tide_summary_view *of) {
     if (words[0] != '\0') {
         tide_report_say(of->report, "loss", "%s", words);
     }
+    tide_words_loss_scale(&of->snapshot->timing, words, sizeof(words));
+    if (words[0] != '\0') {
+        tide_report_say(of->report, "loss_scale", "%s", words);
+    }
 }
 
 /* What was forecast, with its range and what of it is guessed. */

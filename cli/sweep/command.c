@@ -76,7 +76,7 @@ static tide_status check_files(const tide_sweep_options *options, const char *pa
             continue;
         }
         (void)!tide_sweep_configure(options, i, "", &config, NULL); /* a refused one has a name */
-        tide_run_workload_name(&config.workload, name);
+        tide_sweep_name_cell(options, i, &config.workload, name);
         TIDE_TRY(tide_sweep_name_snapshot(options, name, snapshot, error));
         TIDE_TRY(tide_output_check_name(&cell, error));
     }
@@ -143,6 +143,7 @@ static tide_status choose_part(const tide_sweep_options *options, size_t *ret_sh
     if (options->cell != NULL && options->shard != NULL) {
         return tide_fail(error, TIDE_INVALID, "--cell and --shard exclude each other");
     }
+    TIDE_TRY(tide_sweep_check_repeats(tide_sweep_n_once(options), options->n_repeats, error));
     TIDE_TRY(options->cell != NULL
                  ? tide_sweep_parse_cell(options->cell, tide_sweep_n_cells(options), ret_shard,
                                          ret_n_shards, error)
@@ -226,12 +227,12 @@ static int run_grid(const tide_sweep_options *options) {
 
 static tide_status check_merge(const tide_sweep_options *options, const tide_operands *operands,
                                tide_error *error) {
-    const tide_option *other = tide_options_find_unused(&tide_sweep_option_table, operands,
-                                                        "merge list retry o " TIDE_REPORT_OPTIONS);
+    const tide_option *other = tide_options_find_unused(
+        &tide_sweep_option_table, operands, "merge list retry repeat o " TIDE_REPORT_OPTIONS);
     if (other != NULL) {
         return tide_fail(error, TIDE_INVALID,
-                         "--%s has no effect on --merge, which runs nothing: it takes -o, --list "
-                         "and --format, and its rows come from the files",
+                         "--%s has no effect on --merge, which runs nothing: it takes -o, --list, "
+                         "--repeat and --format, and its rows come from the files",
                          other->name);
     }
     if (options->retries && !options->lists) {
@@ -283,7 +284,10 @@ static int merge(const tide_sweep_options *options, const tide_operands *operand
     tide_status status = check_merge(options, operands, &error);
     int exit_status = TIDE_EXIT_SUCCESS;
     if (status == TIDE_OK) {
-        status = tide_sweep_merge(operands->texts, operands->n, &sweep, &error);
+        status = tide_options_is_given(&tide_sweep_option_table, operands, "repeat")
+                     ? tide_sweep_merge_repeats(operands->texts, operands->n, options->n_repeats,
+                                                &sweep, &error)
+                     : tide_sweep_merge(operands->texts, operands->n, &sweep, &error);
     }
     if (status == TIDE_OK && options->grid.output != NULL) {
         const tide_output output = {.path = options->grid.output,
@@ -332,7 +336,8 @@ static int run(int argc, char **argv) {
     for (int i = 1; i < n_own; i++) {
         n_own = strcmp(argv[i], "--merge") == 0 ? argc : n_own; /* files may stand behind "--" */
     }
-    tide_sweep_options options = {.n_jobs = 1, .behind = TIDE_PROGRAM_OPTIONS_DEFAULT};
+    tide_sweep_options options = {
+        .n_jobs = 1, .n_repeats = 1, .behind = TIDE_PROGRAM_OPTIONS_DEFAULT};
     tide_operands operands = {.n = 0};
     int exit_status = TIDE_EXIT_SUCCESS;
     tide_run_options_init(&options.grid);

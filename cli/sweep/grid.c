@@ -36,9 +36,34 @@ tide_status tide_sweep_parse_cell(const char *text, size_t n_cells, size_t *ret_
     return TIDE_OK;
 }
 
-size_t tide_sweep_n_cells(const tide_sweep_options *options) {
+size_t tide_sweep_n_once(const tide_sweep_options *options) {
     return options->program.arguments != NULL ? tide_program_n_cells(&options->program)
                                               : tide_run_options_n_runs(&options->grid);
+}
+
+size_t tide_sweep_n_cells(const tide_sweep_options *options) {
+    return tide_sweep_n_once(options) * (size_t)options->n_repeats; /* both were checked */
+}
+
+tide_status tide_sweep_check_repeats(size_t n_once, uint64_t n_repeats, tide_error *error) {
+    if (n_repeats == 0) {
+        return tide_fail(error, TIDE_INVALID, "--repeat 0: must be at least 1");
+    }
+    if (n_repeats > 1 && n_repeats > TIDE_SWEEP_MAX_CELLS / n_once) {
+        return tide_fail(error, TIDE_LIMIT,
+                         "--repeat %llu: %zu cells, each run so often, are more than the limit "
+                         "of %d: split the grid",
+                         (unsigned long long)n_repeats, n_once, (int)TIDE_SWEEP_MAX_CELLS);
+    }
+    return TIDE_OK;
+}
+
+void tide_sweep_name_cell(const tide_sweep_options *options, size_t cell,
+                          const tide_run_workload *workload, char ret_name[TIDE_RUN_NAME_BYTES]) {
+    tide_run_workload_name(workload, ret_name);
+    if (options->n_repeats > 1) {
+        tide_sweep_name_repeat(ret_name, cell / tide_sweep_n_once(options) + 1);
+    }
 }
 
 /* ---- the header ---- */
@@ -110,6 +135,10 @@ static bool add_lists(cJSON *json, const tide_run_options *grid, const tide_run_
                        add_texts(json, "recomputes", &grid->recomputes, first->recompute)));
 }
 
+bool tide_sweep_add_repeats(cJSON *grid, uint64_t n_repeats) {
+    return n_repeats == 1 || add_number(grid, "repeats", (double)n_repeats);
+}
+
 static bool add_settings(cJSON *json, const tide_sweep_options *options, const char *device) {
     const tide_run_options *grid = &options->grid;
     const char *environment = getenv("TIDEMARK_ALLOC_CONF");
@@ -132,40 +161,42 @@ static bool add_settings(cJSON *json, const tide_sweep_options *options, const c
            add_number(json, "seed", (double)grid->seed) &&
            add_number(json, "clip_grad_norm", grid->clip_grad_norm) &&
            cJSON_AddBoolToObject(json, "keep_graph", grid->keep_graph) != NULL &&
-           cJSON_AddBoolToObject(json, "recorded", options->snapshots != NULL) != NULL;
+           cJSON_AddBoolToObject(json, "recorded", options->snapshots != NULL) != NULL &&
+           tide_sweep_add_repeats(json, options->n_repeats);
 }
 
 /* Adds the number of cells for a file of a single one. If no cell is valid, fails with the reason
  * of the first one. */
-static tide_status add_number_of_cells(cJSON *json, const tide_run_options *grid, size_t n_cells,
+static tide_status add_number_of_cells(cJSON *json, const tide_sweep_options *options,
                                        tide_error *error) {
+    const tide_run_options *grid = &options->grid;
     tide_status refusal = TIDE_OK;
-    for (size_t i = 0; i < n_cells; i++) {
+    for (size_t i = 0; i < tide_sweep_n_once(options); i++) {
         tide_run_config config;
         tide_status status =
             tide_run_options_configure(grid, i, "", &config, i == 0 ? error : NULL);
         refusal = i == 0 ? status : refusal;
         if (status == TIDE_OK) {
-            return add_number(json, "cells", (double)n_cells) ? TIDE_OK : TIDE_NO_MEMORY;
+            return add_number(json, "cells", (double)tide_sweep_n_cells(options)) ? TIDE_OK
+                                                                                  : TIDE_NO_MEMORY;
         }
     }
     return refusal;
 }
 
 /* Adds the names of all cells. If no cell is valid, fails with the reason of the first one. */
-static tide_status add_names(cJSON *json, const tide_run_options *grid, size_t n_cells,
-                             tide_error *error) {
+static tide_status add_names(cJSON *json, const tide_sweep_options *options, tide_error *error) {
+    size_t n_cells = tide_sweep_n_cells(options);
     cJSON *array = cJSON_AddArrayToObject(json, "cells");
     tide_status refusal = TIDE_OK;
     bool some_make_sense = false;
     for (size_t i = 0; array != NULL && i < n_cells; i++) {
         tide_run_config config;
         char name[TIDE_RUN_NAME_BYTES];
-        tide_status status =
-            tide_run_options_configure(grid, i, "", &config, i == 0 ? error : NULL);
+        tide_status status = tide_sweep_configure(options, i, "", &config, i == 0 ? error : NULL);
         refusal = i == 0 ? status : refusal;
         some_make_sense = some_make_sense || status == TIDE_OK;
-        tide_run_workload_name(&config.workload, name);
+        tide_sweep_name_cell(options, i, &config.workload, name);
         cJSON *item = cJSON_CreateString(name);
         if (item == NULL || !cJSON_AddItemToArray(array, item)) {
             return TIDE_NO_MEMORY;
@@ -212,8 +243,8 @@ tide_status tide_sweep_header(const tide_sweep_options *options, const char *dev
                   add_settings(json, options, device);
     tide_status status = TIDE_NO_MEMORY;
     if (is_complete) {
-        status = options->cell != NULL ? add_number_of_cells(header, grid, n_cells, error)
-                                       : add_names(header, grid, n_cells, error);
+        status = options->cell != NULL ? add_number_of_cells(header, options, error)
+                                       : add_names(header, options, error);
     }
     if (status != TIDE_OK) {
         cJSON_Delete(header);

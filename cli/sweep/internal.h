@@ -31,6 +31,7 @@ typedef struct tide_sweep_options {
     const char *shard;           /* "I/N"; NULL: the whole grid */
     const char *cell;            /* the number of the only one to run; NULL: the whole grid */
     uint64_t n_jobs;             /* cells that run at once */
+    uint64_t n_repeats;          /* how often the grid is run; with merges: of the joined sweep */
     const char *snapshots;       /* folder; NULL: nothing is recorded */
     tide_option_texts sets;      /* of a command: "batch=8,16" */
     tide_program_options behind; /* of a command */
@@ -47,8 +48,19 @@ TIDE_NODISCARD tide_status tide_sweep_parse_shard(const char *text, size_t *ret_
 TIDE_NODISCARD tide_status tide_sweep_parse_cell(const char *text, size_t n_cells,
                                                  size_t *ret_shard, size_t *ret_n_shards,
                                                  tide_error *error);
-/* The number of cells of the whole grid. */
+/* The number of cells of the whole grid, without repeats, and with them. */
+size_t tide_sweep_n_once(const tide_sweep_options *options);
 size_t tide_sweep_n_cells(const tide_sweep_options *options);
+/* Refuses a number of repeats that is 0 or makes too many cells. */
+TIDE_NODISCARD tide_status tide_sweep_check_repeats(size_t n_once, uint64_t n_repeats,
+                                                    tide_error *error);
+/* The name of a cell, which says the repeat if there are several. */
+void tide_sweep_name_cell(const tide_sweep_options *options, size_t cell,
+                          const tide_run_workload *workload, char ret_name[TIDE_RUN_NAME_BYTES]);
+
+/* Adds the number of repeats to the description of a grid, if there are several. False: there is no
+ * host memory. */
+bool tide_sweep_add_repeats(cJSON *grid, uint64_t n_repeats);
 
 /* The first line for this grid on that device (never "auto"). TIDE_INVALID, TIDE_LIMIT: no cell of
  * the grid is valid, or there are too many. The caller deletes it. */
@@ -105,6 +117,34 @@ void tide_sweep_file_close(tide_sweep_file *file);
 TIDE_NODISCARD tide_status tide_sweep_write(const char *path, const tide_sweep *sweep,
                                             tide_error *error);
 
+/* The files that the operands of --merge name. */
+typedef struct tide_sweep_paths {
+    char **paths; /* owned, and so is each of them */
+    size_t n;
+    size_t capacity; /* of paths */
+} tide_sweep_paths;
+
+/* A folder stands for the files in it whose names end in .jsonl. The caller calls fini in any case.
+ */
+TIDE_NODISCARD tide_status tide_sweep_paths_init(const char *const *paths, size_t n_paths,
+                                                 tide_sweep_paths *ret, tide_error *error);
+void tide_sweep_paths_fini(tide_sweep_paths *files);
+
+/* Reads a file to be joined; of a row without its end a note goes to stderr. The caller calls fini
+ * in any case. */
+TIDE_NODISCARD tide_status tide_sweep_read_part(const char *path, tide_sweep *ret_part,
+                                                tide_error *error);
+/* Whether a row is kept before another one of its cell, one rule for any order of both: one that
+ * failed gives way to one that did not, and an earlier failure to a later one; of two that did not
+ * fail the earlier one stays. */
+bool tide_sweep_is_preferred(const tide_sweep_row *row, const tide_sweep_row *other);
+/* Takes over the names of all cells, which not every file has. */
+TIDE_NODISCARD tide_status tide_sweep_take_names(tide_sweep *into, const tide_sweep *from,
+                                                 tide_error *error);
+/* Once all cells have rows, their names are known, so that the joined file is that of a sweep in
+ * one process. */
+TIDE_NODISCARD tide_status tide_sweep_complete_names(tide_sweep *sweep, tide_error *error);
+
 /* Joins the rows of all files in one sweep of the whole grid. A folder stands for the files in it
  * whose names end in .jsonl. The sweep does not depend on the order of the paths. Of several rows
  * of a cell that agree, one is kept, and one that failed or crashed gives way to one that did not.
@@ -112,6 +152,15 @@ TIDE_NODISCARD tide_status tide_sweep_write(const char *path, const tide_sweep *
  * differ in two files. The caller calls fini in any case. */
 TIDE_NODISCARD tide_status tide_sweep_merge(const char *const *paths, size_t n_paths,
                                             tide_sweep *ret_sweep, tide_error *error);
+
+/* Joins the rows of all files in one sweep that runs each cell n_repeats times. The files may have
+ * repeats themselves. The rows of a cell are its repeats in the order in which they were begun; the
+ * same row in two files counts once, and rows that failed are kept only if there are too few
+ * others. TIDE_INVALID names a file of another grid, or the cell that has more rows than repeats.
+ * The caller calls fini in any case. */
+TIDE_NODISCARD tide_status tide_sweep_merge_repeats(const char *const *paths, size_t n_paths,
+                                                    uint64_t n_repeats, tide_sweep *ret_sweep,
+                                                    tide_error *error);
 
 /* Prints number and name of each cell of this part that has no row, a line each, with a tab between
  * them. */
@@ -174,6 +223,13 @@ bool tide_sweep_varies(const tide_sweep *sweep, const char *list);
 /* Says above the table what was run and how to read the figures. `for_people` adds what all rows
  * have in common, because people see no column for it. */
 void tide_sweep_say(const tide_sweep *sweep, bool for_people, tide_report *report);
+/* Says whether the repeats of each cell agree in their peaks. */
+void tide_sweep_say_repeats(const tide_sweep *sweep, tide_report *report);
+/* The average of the repeats of a cell without repeats in its number, 0 .. n_distinct - 1: the
+ * samples of all in a row, or the first that did not complete. Figures that are no times are those
+ * in which the repeats agree, and the others are unknown. NULL: no repeat has a row, or there is no
+ * host memory. The caller destroys it. */
+tide_sweep_row *tide_sweep_average(const tide_sweep *sweep, size_t cell);
 /* Says below the table why cells were not supported, failed or crashed. */
 void tide_sweep_say_reasons(const tide_sweep *sweep, tide_report *report);
 

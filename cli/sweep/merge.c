@@ -1,97 +1,9 @@
 /* Joins the parts of a sweep. What comes out does not depend on the order of the files. */
-#define _POSIX_C_SOURCE 200809L
-#include <dirent.h>
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "cli/cli.h"
 #include "cli/sweep/internal.h"
 #include "common/plural.h"
-
-/* ---- the files ---- */
-
-/* The files that the operands name. */
-typedef struct file_list {
-    char **paths; /* owned, and so is each of them */
-    size_t n;
-    size_t capacity; /* of paths */
-} file_list;
-
-static void file_list_fini(file_list *files) {
-    const tide_hostmem *mem = tide_hostmem_default();
-    for (size_t i = 0; i < files->n; i++) {
-        mem->release(mem->ctx, files->paths[i]);
-    }
-    mem->release(mem->ctx, files->paths);
-}
-
-static tide_status add_path(file_list *files, const char *path, tide_error *error) {
-    const tide_hostmem *mem = tide_hostmem_default();
-    char **grown =
-        tide_hostmem_grow(mem, files->paths, &files->capacity, files->n + 1, sizeof(*grown));
-    char *copy = tide_hostmem_text(mem, path);
-    files->paths = grown != NULL ? grown : files->paths;
-    if (grown == NULL || copy == NULL) {
-        mem->release(mem->ctx, copy);
-        return tide_fail(error, TIDE_NO_MEMORY, "there is no host memory for the names of files");
-    }
-    files->paths[files->n++] = copy;
-    return TIDE_OK;
-}
-
-static int by_text(const void *a, const void *b) {
-    const char *const *first = a;
-    const char *const *second = b;
-    return strcmp(*first, *second);
-}
-
-/* Adds the files of the folder whose names end in .jsonl, in the order of their names. */
-static tide_status add_folder(file_list *files, const char *folder, tide_error *error) {
-    static const char END[] = ".jsonl";
-    tide_status status = TIDE_OK;
-    size_t n_before = files->n;
-    DIR *entries = opendir(folder);
-    if (entries == NULL) {
-        return tide_fail(error, TIDE_IO, "%s: %s", folder, strerror(errno));
-    }
-    const struct dirent *entry = NULL;
-    while (status == TIDE_OK && (entry = readdir(entries)) != NULL) {
-        char path[TIDE_PATH_BYTES];
-        size_t n = strlen(entry->d_name);
-        if (n < sizeof(END) || entry->d_name[0] == '.' ||
-            strcmp(entry->d_name + n - strlen(END), END) != 0) {
-            continue;
-        }
-        int n_written = snprintf(path, sizeof(path), "%s/%s", folder, entry->d_name);
-        status = n_written > 0 && n_written < TIDE_PATH_BYTES
-                     ? add_path(files, path, error)
-                     : tide_fail(error, TIDE_LIMIT, "%s: the path of a file is too long", folder);
-    }
-    (void)closedir(entries);
-    if (status == TIDE_OK && files->n == n_before) {
-        status =
-            tide_fail(error, TIDE_INVALID, "%s has no files whose names end in %s", folder, END);
-    }
-    if (status == TIDE_OK && files->paths != NULL) {
-        qsort(files->paths + n_before, files->n - n_before, sizeof(*files->paths), by_text);
-    }
-    return status;
-}
-
-static tide_status list_files(const char *const *paths, size_t n_paths, file_list *ret,
-                              tide_error *error) {
-    for (size_t i = 0; i < n_paths; i++) {
-        struct stat there;
-        bool is_folder = stat(paths[i], &there) == 0 && S_ISDIR(there.st_mode);
-        TIDE_TRY(is_folder ? add_folder(ret, paths[i], error) : add_path(ret, paths[i], error));
-    }
-    return TIDE_OK;
-}
-
-/* ---- the rows ---- */
 
 /* A merge that goes on. */
 typedef struct merger {
@@ -101,10 +13,7 @@ typedef struct merger {
     size_t n_again;     /* rows that were left out because their cell had an equal one */
 } merger;
 
-/* Whether the new row of a cell is kept instead of the one that is there; one rule for any order of
- * both. A row that failed gives way to one that did not, and an earlier failure to a later one; of
- * two that agree the earlier one stays. */
-static bool is_preferred(const tide_sweep_row *row, const tide_sweep_row *there) {
+bool tide_sweep_is_preferred(const tide_sweep_row *row, const tide_sweep_row *there) {
     bool has_failed = tide_sweep_is_failed(row);
     if (has_failed != tide_sweep_is_failed(there)) {
         return !has_failed;
@@ -131,11 +40,12 @@ static tide_status move_row(merger *to, tide_sweep *from, size_t cell, const cha
         if (!some_failed && !tide_sweep_row_agrees(row, there)) {
             return tide_fail(error, TIDE_INVALID,
                              "%s: the cell %s has another row in %s, with other figures: leave one "
-                             "of the files out",
+                             "of the files out, or say --repeat N if they are repeats of a grid "
+                             "that was run N times",
                              path, row->name, to->paths[cell]);
         }
         to->n_again++;
-        if (!is_preferred(row, there)) {
+        if (!tide_sweep_is_preferred(row, there)) {
             return TIDE_OK;
         }
         into->rows[cell] = NULL;
@@ -149,8 +59,7 @@ static tide_status move_row(merger *to, tide_sweep *from, size_t cell, const cha
     return TIDE_OK;
 }
 
-/* The names of all cells, which not every file has. */
-static tide_status take_names(tide_sweep *into, const tide_sweep *from, tide_error *error) {
+tide_status tide_sweep_take_names(tide_sweep *into, const tide_sweep *from, tide_error *error) {
     if (tide_sweep_has_names(into) || !tide_sweep_has_names(from)) {
         return TIDE_OK;
     }
@@ -187,7 +96,7 @@ static tide_status add_rows(merger *to, tide_sweep *part, const char *path, tide
         tide_error_prefix(error, "%s is of another grid than %s", path, to->first);
         return status;
     }
-    TIDE_TRY(take_names(to->into, part, error));
+    TIDE_TRY(tide_sweep_take_names(to->into, part, error));
     for (size_t i = 0; i < part->n_cells; i++) {
         if (part->rows[i] != NULL) {
             TIDE_TRY(move_row(to, part, i, path, error));
@@ -196,17 +105,22 @@ static tide_status add_rows(merger *to, tide_sweep *part, const char *path, tide
     return TIDE_OK;
 }
 
-static tide_status add_part(merger *to, const char *path, tide_error *error) {
-    tide_sweep part;
+tide_status tide_sweep_read_part(const char *path, tide_sweep *ret_part, tide_error *error) {
     size_t n_good_bytes = 0;
     bool was_cut = false;
-    tide_status status = tide_sweep_read(path, &part, &n_good_bytes, &was_cut, error);
+    tide_status status = tide_sweep_read(path, ret_part, &n_good_bytes, &was_cut, error);
     if (status == TIDE_OK && was_cut) {
         tide_cli_note(
             "sweep",
             "%s: the incomplete row at its end is left out, because its writer was interrupted",
             path);
     }
+    return status;
+}
+
+static tide_status add_part(merger *to, const char *path, tide_error *error) {
+    tide_sweep part;
+    tide_status status = tide_sweep_read_part(path, &part, error);
     if (status == TIDE_OK) {
         status = add_rows(to, &part, path, error);
     }
@@ -214,9 +128,7 @@ static tide_status add_part(merger *to, const char *path, tide_error *error) {
     return status;
 }
 
-/* Once all cells have rows, the names of files of single cells are known, so that the joined file
- * is that of a sweep in one process. */
-static tide_status complete_names(tide_sweep *sweep, tide_error *error) {
+tide_status tide_sweep_complete_names(tide_sweep *sweep, tide_error *error) {
     if (tide_sweep_has_names(sweep) || sweep->n_rows < sweep->n_cells) {
         return TIDE_OK;
     }
@@ -230,15 +142,15 @@ static tide_status complete_names(tide_sweep *sweep, tide_error *error) {
 tide_status tide_sweep_merge(const char *const *paths, size_t n_paths, tide_sweep *ret_sweep,
                              tide_error *error) {
     const tide_hostmem *mem = tide_hostmem_default();
-    file_list files = {.paths = NULL};
+    tide_sweep_paths files;
     merger to = {.into = ret_sweep};
     *ret_sweep = (tide_sweep){.header = NULL};
-    tide_status status = list_files(paths, n_paths, &files, error);
+    tide_status status = tide_sweep_paths_init(paths, n_paths, &files, error);
     for (size_t i = 0; status == TIDE_OK && i < files.n; i++) {
         status = add_part(&to, files.paths[i], error);
     }
     if (status == TIDE_OK) {
-        status = complete_names(ret_sweep, error);
+        status = tide_sweep_complete_names(ret_sweep, error);
     }
     if (status == TIDE_OK && to.n_again > 0) {
         tide_cli_note("sweep", "%zu %s left out, because another row of %s is kept", to.n_again,
@@ -246,6 +158,6 @@ tide_status tide_sweep_merge(const char *const *paths, size_t n_paths, tide_swee
                       tide_plural(to.n_again, "its cell", "their cells"));
     }
     mem->release(mem->ctx, to.paths);
-    file_list_fini(&files);
+    tide_sweep_paths_fini(&files);
     return status;
 }

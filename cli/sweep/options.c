@@ -14,7 +14,8 @@ static const tide_option OPTIONS[] = {
     TIDE_OPTION_ROW_ONLY_FORWARD(GRID),
     TIDE_OPTION_ROW_CONTEXT(GRID, "; default 128"),
     TIDE_OPTION_ROW_BATCH(GRID, "; default 4"),
-    TIDE_OPTION_ROW_PRECISION(GRID, "types of the numbers; bf16 means bf16-mixed; default fp32"),
+    TIDE_OPTION_ROW_PRECISION(
+        GRID, "types of the numbers; bf16 means bf16-mixed, fp16 means fp16-mixed; default fp32"),
     TIDE_OPTION_ROW_MIXED_PRECISION(GRID),
     TIDE_OPTION_ROW_ATTENTION(GRID,
                               "attention operator; default flash, with --emulate pytorch naive"),
@@ -54,6 +55,10 @@ static const tide_option OPTIONS[] = {
                 "with --resume, run cells that failed or crashed once more"),
     TIDE_OPTION(COUNT, "jobs", "N", AT(n_jobs),
                 "run N cells at once, on virtual devices only; default 1"),
+    TIDE_OPTION(COUNT, "repeat", "R", AT(n_repeats),
+                "run the grid R times, with a row for each repeat of a cell and one for their "
+                "average; with --merge, rows of one cell in several files are its repeats; "
+                "default 1"),
     TIDE_OPTION(TEXT, "shard", "I/N", AT(shard), "run part I of N of the grid: 1/4 to 4/4"),
     TIDE_OPTION(TEXT, "cell", "K", AT(cell),
                 "run only the cell of that number, from 0; its file is sweep-cell-K.jsonl"),
@@ -86,7 +91,7 @@ const tide_option_table tide_sweep_option_table = {
         "\n"
         "--merge runs no cell: it joins the files of parts in the order of the grid, and -o keeps\n"
         "the joined rows. Of rows of a cell that agree one is kept, and --list names the cells\n"
-        "without a row.\n"
+        "without a row. With --repeat R the rows of a cell are its repeats, R at most.\n"
         "\n"
         "With -- COMMAND each cell is a run of that command on a virtual card, as tidemark run\n"
         "makes it: --set batch=8,16 -- python train.py --batch {batch}. Only declared names in\n"

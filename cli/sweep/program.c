@@ -15,8 +15,8 @@
 static tide_status check_options(const tide_operands *operands, tide_error *error) {
     const tide_option *other = tide_options_find_unused(
         &tide_sweep_option_table, operands,
-        "set device memory-limit spill steps o resume retry shard cell jobs list snapshots "
-        "strip-private " TIDE_PROGRAM_OPTIONS " " TIDE_REPORT_OPTIONS);
+        "set device memory-limit spill steps o resume retry repeat shard cell jobs list "
+        "snapshots strip-private " TIDE_PROGRAM_OPTIONS " " TIDE_REPORT_OPTIONS);
     return other == NULL ? TIDE_OK
                          : tide_fail(error, TIDE_INVALID,
                                      "--%s is about tidemark's own model, and a command stands "
@@ -56,13 +56,13 @@ static tide_status check_names(const cJSON *names, size_t n_cells, tide_error *e
     return status;
 }
 
-static tide_status add_names(const tide_program_grid *grid, cJSON *names, size_t n_cells,
+static tide_status add_names(const tide_sweep_options *options, cJSON *names, size_t n_cells,
                              tide_error *error) {
     for (size_t i = 0; i < n_cells; i++) {
         tide_run_config config;
         char name[TIDE_RUN_NAME_BYTES];
-        tide_program_configure(grid, i, &config);
-        tide_run_workload_name(&config.workload, name);
+        TIDE_TRY(tide_sweep_configure(options, i, "", &config, error));
+        tide_sweep_name_cell(options, i, &config.workload, name);
         cJSON *item = cJSON_CreateString(name);
         if (item == NULL || !cJSON_AddItemToArray(names, item)) {
             return TIDE_NO_MEMORY;
@@ -140,7 +140,7 @@ static bool add_grid(cJSON *json, const tide_sweep_options *options) {
 
 tide_status tide_sweep_program_header(const tide_sweep_options *options, size_t shard,
                                       size_t n_shards, cJSON **ret_header, tide_error *error) {
-    size_t n_cells = tide_program_n_cells(&options->program);
+    size_t n_cells = tide_sweep_n_cells(options);
     if (n_cells > TIDE_SWEEP_MAX_CELLS) {
         return tide_fail(error, TIDE_LIMIT,
                          "the grid has %zu cells, more than the limit of %d: split it", n_cells,
@@ -154,7 +154,8 @@ tide_status tide_sweep_program_header(const tide_sweep_options *options, size_t 
                        cJSON_AddNumberToObject(header, "shard", (double)shard) != NULL &&
                        cJSON_AddNumberToObject(header, "shards", (double)n_shards) != NULL;
     json = is_complete ? cJSON_AddObjectToObject(header, "grid") : NULL;
-    is_complete = json != NULL && add_grid(json, options);
+    is_complete =
+        json != NULL && add_grid(json, options) && tide_sweep_add_repeats(json, options->n_repeats);
     tide_status status = TIDE_NO_MEMORY;
     if (is_complete && options->cell != NULL) {
         status = cJSON_AddNumberToObject(header, "cells", (double)n_cells) != NULL ? TIDE_OK
@@ -163,7 +164,7 @@ tide_status tide_sweep_program_header(const tide_sweep_options *options, size_t 
         names = cJSON_AddArrayToObject(header, "cells");
     }
     if (names != NULL) {
-        status = add_names(&options->program, names, n_cells, error);
+        status = add_names(options, names, n_cells, error);
     }
     if (status != TIDE_OK) {
         cJSON_Delete(header);
@@ -175,6 +176,7 @@ tide_status tide_sweep_program_header(const tide_sweep_options *options, size_t 
 
 tide_status tide_sweep_configure(const tide_sweep_options *options, size_t cell, const char *device,
                                  tide_run_config *ret_config, tide_error *error) {
+    cell %= tide_sweep_n_once(options);
     if (options->program.arguments == NULL) {
         return tide_run_options_configure(&options->grid, cell, device, ret_config, error);
     }

@@ -13,12 +13,18 @@ enum { DATE_BYTES = 32 };
 /* What the cells of a row are made of. */
 typedef struct source {
     const tide_sweep_row *row;
-    size_t place;             /* number of its environment; 0: none */
+    tide_sweep_row *average;  /* owned by the rows of the table; NULL: the row is no average */
+    size_t place;             /* number of its environment; 0: none, or several */
+    char repeat[24];          /* its number, or "average"; "": the grid has no repeats */
     char started[DATE_BYTES]; /* 2026-01-31T12:00:00Z; "": not known */
 } source;
 
 static tide_cell outcome_cell(const source *from) {
     return tide_as_text(tide_outcome_name((int)from->row->result.outcome));
+}
+
+static tide_cell repeat_cell(const source *from) {
+    return tide_as_words(from->repeat);
 }
 
 static tide_cell place_cell(const source *from) {
@@ -79,6 +85,7 @@ static const struct {
     LISTED(precision, "precisions"),
     LISTED(attention, "attentions"),
     LISTED(recompute, "recomputes"),
+    {{"repeat", "repeat", TIDE_FIELD_TEXT, 0}, USE_VARIED, NULL, repeat_cell, OF_BOTH},
     {{"outcome", "outcome", TIDE_FIELD_TEXT, 0}, USE_ALWAYS, NULL, outcome_cell, OF_BOTH},
     TIMES("forward", TIDE_TIMED_FORWARD),
     TIMES("backward", TIDE_TIMED_BACKWARD),
@@ -118,6 +125,21 @@ static bool has_column(const tide_sweep *sweep, size_t column) {
            tide_sweep_is_program(sweep) == (COLUMNS[column].of == OF_PROGRAMS);
 }
 
+/* ---- rows ---- */
+
+/* The rows of the table: of each cell its repeats, and then their average. */
+typedef struct lines {
+    source *items; /* owned, with their averages */
+    size_t n;
+} lines;
+
+static void lines_fini(lines *all) {
+    for (size_t i = 0; i < all->n; i++) {
+        tide_sweep_row_destroy(all->items[i].average);
+    }
+    tide_hostmem_default()->release(tide_hostmem_default()->ctx, all->items);
+}
+
 static source source_of(const tide_sweep *sweep, const tide_sweep_places *found, size_t cell) {
     source from = {.row = sweep->rows[cell], .place = found->of_cell[cell], .started = ""};
     int64_t unix_us = from.row->result.started_unix_us;
@@ -129,13 +151,55 @@ static source source_of(const tide_sweep *sweep, const tide_sweep_places *found,
     return from;
 }
 
+static tide_status add_average(const tide_sweep *sweep, size_t cell, lines *to) {
+    tide_sweep_row *average = tide_sweep_average(sweep, cell);
+    if (average == NULL) {
+        return TIDE_NO_MEMORY;
+    }
+    source from = {.row = average, .average = average, .repeat = "average"};
+    for (size_t i = to->n;
+         i > 0 && to->items[i - 1].row->cell % tide_sweep_n_distinct(sweep) == cell; i--) {
+        size_t place = to->items[i - 1].place;
+        from.place = i == to->n || from.place == place ? place : 0;
+    }
+    to->items[to->n++] = from;
+    return TIDE_OK;
+}
+
+static tide_status lines_init(const tide_sweep *sweep, const tide_sweep_places *found, lines *ret) {
+    size_t n_distinct = tide_sweep_n_distinct(sweep);
+    ret->items = tide_hostmem_zeroed(tide_hostmem_default(), sweep->n_cells + n_distinct,
+                                     sizeof(*ret->items));
+    if (ret->items == NULL) {
+        return TIDE_NO_MEMORY;
+    }
+    for (size_t cell = 0; cell < n_distinct; cell++) {
+        size_t n_before = ret->n;
+        for (size_t r = 0; r < sweep->n_repeats; r++) {
+            size_t at = cell + r * n_distinct;
+            if (sweep->rows[at] == NULL) {
+                continue;
+            }
+            source from = source_of(sweep, found, at);
+            if (sweep->n_repeats > 1) {
+                (void)snprintf(from.repeat, sizeof(from.repeat), "%zu", r + 1);
+            }
+            ret->items[ret->n++] = from;
+        }
+        if (ret->n > n_before + 1) { /* of one row there is no average */
+            TIDE_TRY(add_average(sweep, cell, ret));
+        }
+    }
+    return TIDE_OK;
+}
+
 static tide_cell cell_of(size_t column, const source *from) {
     return COLUMNS[column].cell != NULL ? COLUMNS[column].cell(from)
                                         : tide_as_field(&COLUMNS[column].field, from->row);
 }
 
 /* Fills a table with the columns that are shown. */
-static void fill(const tide_sweep *sweep, const tide_sweep_places *found,
+static void fill(const tide_sweep *sweep, const tide_sweep_places *found, const lines *all,
                  const bool is_shown[N_COLUMNS], bool with_places, tide_table *table) {
     for (size_t c = 0; c < N_COLUMNS; c++) {
         tide_field field = COLUMNS[c].field;
@@ -149,22 +213,19 @@ static void fill(const tide_sweep *sweep, const tide_sweep_places *found,
     if (with_places) {
         tide_sweep_place_columns(table);
     }
-    for (size_t i = 0; i < sweep->n_cells; i++) {
-        if (sweep->rows[i] == NULL) {
-            continue;
-        }
-        source from = source_of(sweep, found, i);
+    for (size_t i = 0; i < all->n; i++) {
+        const source *from = &all->items[i];
         tide_table_row_begin(table);
         for (size_t c = 0; c < N_COLUMNS; c++) {
             if (is_shown[c]) {
-                TIDE_CELLS(table, cell_of(c, &from));
+                TIDE_CELLS(table, cell_of(c, from));
             }
             if (c == LAST_NAME && tide_sweep_is_program(sweep)) {
-                tide_sweep_value_cells(sweep, from.row, table);
+                tide_sweep_value_cells(sweep, from->row, table);
             }
         }
-        if (with_places && from.place > 0) {
-            tide_sweep_place_cells(table, &found->places[from.place - 1]);
+        if (with_places && from->place > 0) {
+            tide_sweep_place_cells(table, &found->places[from->place - 1]);
         }
     }
 }
@@ -175,25 +236,18 @@ static bool is_same_cell(tide_cell a, tide_cell b) {
 }
 
 /* Chooses the columns that people see, by the cells of all rows and by what the grid varies. */
-static void choose(const tide_sweep *sweep, const tide_sweep_places *found,
-                   bool is_shown[N_COLUMNS]) {
-    source first = {.row = NULL};
+static void choose(const tide_sweep *sweep, const lines *all, bool is_shown[N_COLUMNS]) {
     for (size_t c = 0; c < N_COLUMNS; c++) {
         is_shown[c] = COLUMNS[c].use == USE_ALWAYS ||
                       (COLUMNS[c].use == USE_VARIED && COLUMNS[c].list != NULL &&
                        tide_sweep_varies(sweep, COLUMNS[c].list));
     }
-    for (size_t i = 0; i < sweep->n_cells; i++) {
-        if (sweep->rows[i] == NULL) {
-            continue;
-        }
-        source from = source_of(sweep, found, i);
-        first = first.row == NULL ? from : first;
+    for (size_t i = 0; i < all->n; i++) {
         for (size_t c = 0; c < N_COLUMNS; c++) {
-            tide_cell cell = cell_of(c, &from);
-            is_shown[c] = is_shown[c] ||
-                          (COLUMNS[c].use == USE_KNOWN && cell.kind != TIDE_CELL_NONE) ||
-                          (COLUMNS[c].use == USE_VARIED && !is_same_cell(cell, cell_of(c, &first)));
+            tide_cell cell = cell_of(c, &all->items[i]);
+            is_shown[c] =
+                is_shown[c] || (COLUMNS[c].use == USE_KNOWN && cell.kind != TIDE_CELL_NONE) ||
+                (COLUMNS[c].use == USE_VARIED && !is_same_cell(cell, cell_of(c, &all->items[0])));
         }
     }
 }
@@ -205,9 +259,13 @@ tide_status tide_sweep_print(const tide_sweep *sweep, tide_format format, FILE *
     bool is_for_programs = tide_format_is_for_programs(format);
     bool is_shown[N_COLUMNS];
     tide_sweep_places found;
+    lines all = {.n = 0};
     tide_report report;
     tide_report_init(&report, "sweep");
     tide_status status = tide_sweep_places_init(sweep, &found);
+    if (status == TIDE_OK) {
+        status = lines_init(sweep, &found, &all);
+    }
     for (size_t c = 0; c < N_COLUMNS; c++) {
         is_shown[c] = true;
     }
@@ -217,17 +275,19 @@ tide_status tide_sweep_print(const tide_sweep *sweep, tide_format format, FILE *
             tide_sweep_say_places(&found, &report);
         }
         if (!is_for_programs && sweep->n_rows > 0) {
-            choose(sweep, &found, is_shown);
+            choose(sweep, &all, is_shown);
         }
         for (size_t c = 0; c < N_COLUMNS; c++) {
             is_shown[c] = is_shown[c] && has_column(sweep, c);
         }
-        fill(sweep, &found, is_shown, is_for_programs,
+        fill(sweep, &found, &all, is_shown, is_for_programs,
              tide_report_table(&report, "cells", "cells"));
+        tide_sweep_say_repeats(sweep, &report);
         tide_sweep_say_reasons(sweep, &report);
         status = tide_report_print(&report, format, out, stderr, error);
     }
     tide_report_fini(&report);
+    lines_fini(&all);
     tide_sweep_places_fini(&found);
     return status == TIDE_NO_MEMORY
                ? tide_fail(error, status, "the host has no memory left for a table")

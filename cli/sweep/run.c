@@ -139,6 +139,7 @@ static tide_status begin_cell(runner *run, size_t cell, job *ret, tide_error *er
     if (row == NULL) {
         return TIDE_NO_MEMORY;
     }
+    tide_sweep_name_cell(run->options, cell, &config.workload, row->name);
     if (config.workload.kind == TIDE_RUN_PROGRAM) {
         (void)snprintf(row->device, sizeof(row->device), "%s", config.limits.device);
     }

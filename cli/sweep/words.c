@@ -138,7 +138,7 @@ void tide_sweep_say(const tide_sweep *sweep, bool for_people, tide_report *repor
     char outcomes[WORDS_BYTES];
     bool has_times = false;
     bool has_use = false;
-    bool is_emulated = false;
+    unsigned emulated = 0;
     int64_t n_completed = 0;
     int64_t n_oom = 0;
     for (size_t i = 0; i < sweep->n_cells; i++) {
@@ -151,8 +151,9 @@ void tide_sweep_say(const tide_sweep *sweep, bool for_people, tide_report *repor
         n_oom += row->result.outcome == TIDE_OUTCOME_OOM;
         has_times = has_times || is_timed;
         has_use = has_use || row->result.device_used_bytes >= 0;
-        is_emulated = is_emulated || (is_timed && strncmp(row->precision, "bf16", 4) == 0 &&
-                                      strcmp(row->result.environment.device_kind, "cpu") == 0);
+        if (is_timed && strcmp(row->result.environment.device_kind, "cpu") == 0) {
+            emulated |= tide_emulated_types(row->precision);
+        }
     }
     tide_report_figure_count(report, "cells", (int64_t)sweep->n_cells);
     tide_report_figure_count(report, "rows", (int64_t)sweep->n_rows);
@@ -162,10 +163,16 @@ void tide_sweep_say(const tide_sweep *sweep, bool for_people, tide_report *repor
     tide_report_say(report, "sweep", "%zu of %zu %s on %s%s%s", sweep->n_rows, sweep->n_cells,
                     tide_plural(sweep->n_cells, "cell", "cells"), grid_text(sweep, "device"),
                     outcomes[0] != '\0' ? ": " : "", outcomes);
-    say_kind(sweep, for_people, has_times, report);
-    if (is_emulated) {
-        tide_say_emulated(report, NULL);
+    if (sweep->n_repeats > 1) {
+        tide_report_figure_count(report, "repeats", (int64_t)sweep->n_repeats);
+        tide_report_say(report, "repeats",
+                        "%zu repeats of %zu %s: a row for each, and then their average, which is "
+                        "that of all their measured steps",
+                        sweep->n_repeats, tide_sweep_n_distinct(sweep),
+                        tide_plural(tide_sweep_n_distinct(sweep), "cell", "cells"));
     }
+    say_kind(sweep, for_people, has_times, report);
+    tide_say_emulated(report, emulated, NULL);
     if (has_use) {
         bool is_cpu = strcmp(grid_text(sweep, "device"), "cpu") == 0;
         tide_report_say(

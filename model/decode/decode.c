@@ -6,30 +6,37 @@
 
 enum { NAME_BYTES = 64 };
 
-/* The operators for this device and these types. */
-static tide_status find_ops(const tide_decode_config *config, const tide_device_info *device,
-                            const tide_decode_ops **ret_ops, tide_error *error) {
-    bool is_known = config->type == TIDE_FP32 && config->weight_type != TIDE_BF16;
-    if (!device->computes) {
-        *ret_ops = NULL;
+/* The operators of the device; none where nothing is computed. */
+static tide_status open_ops(tide_decode *decode, tide_error *error) {
+    tide_device *device = tide_cache_device(decode->cache);
+    const tide_device_info *info = tide_device_get_info(device);
+    if (!info->computes) {
         return TIDE_OK;
     }
-    if (device->kind == TIDE_DEVICE_CPU && is_known) {
-        *ret_ops = &tide_decode_ops_cpu;
+    TIDE_TRY(tide_decode_find_table(info, &decode->table, error));
+    return tide_ops_open(decode->mem, device, TIDE_PRECISION_FP32, &decode->ops, error);
+}
+
+/* The loops of the cpu device take minutes for a token of more. */
+static tide_status check_device(const tide_decode_config *config, const tide_device_info *device,
+                                tide_error *error) {
+    static const uint64_t MOST_PARAMETERS = 100000000;
+    uint64_t n_parameters = tide_decode_n_parameters(config);
+    if (device->kind != TIDE_DEVICE_CPU || n_parameters <= MOST_PARAMETERS) {
         return TIDE_OK;
     }
     return tide_fail(error, TIDE_UNSUPPORTED,
-                     "--workload decode with model %s cannot be computed on this device: cpu "
-                     "computes the tiny models, and a virtual device makes the allocations of all",
-                     config->name);
+                     "%s has %.1f million parameters, and the cpu device computes language models "
+                     "of at most %.0f million: choose a tiny one, cuda, or virtual, which makes "
+                     "the allocations of all",
+                     config->name, (double)n_parameters * 1e-6, (double)MOST_PARAMETERS * 1e-6);
 }
 
 tide_status tide_decode_create(const tide_decode_config *config, tide_cache *cache,
                                tide_recorder *recorder, tide_decode **ret_decode,
                                tide_error *error) {
-    const tide_decode_ops *ops = NULL;
     TIDE_TRY(tide_decode_check(config, error));
-    TIDE_TRY(find_ops(config, tide_device_get_info(tide_cache_device(cache)), &ops, error));
+    TIDE_TRY(check_device(config, tide_device_get_info(tide_cache_device(cache)), error));
     const tide_hostmem *mem = tide_cache_get_config(cache)->mem;
     tide_decode *decode = tide_hostmem_zeroed(mem, 1, sizeof(*decode));
     if (decode == NULL) {
@@ -39,12 +46,17 @@ tide_status tide_decode_create(const tide_decode_config *config, tide_cache *cac
     decode->config = *config;
     decode->cache = cache;
     decode->recorder = recorder;
-    decode->ops = ops;
     decode->layers = tide_hostmem_zeroed(mem, config->L, sizeof(*decode->layers));
+    tide_status status = TIDE_OK;
     if (decode->layers == NULL) {
+        status = tide_fail(error, TIDE_NO_MEMORY, "the host has no memory left for %zu layers",
+                           config->L);
+    } else {
+        status = open_ops(decode, error);
+    }
+    if (status != TIDE_OK) {
         tide_decode_destroy(decode);
-        return tide_fail(error, TIDE_NO_MEMORY, "the host has no memory left for %zu layers",
-                         config->L);
+        return status;
     }
     *ret_decode = decode;
     return TIDE_OK;
@@ -79,6 +91,7 @@ void tide_decode_destroy(tide_decode *decode) {
     tide_tensor_drop(decode->cache, &decode->final_norm);
     tide_tensor_drop(decode->cache, &decode->tokens);
     tide_tensor_drop(decode->cache, &decode->rope);
+    tide_ops_close(decode->ops);
     decode->mem->release(decode->mem->ctx, decode->layers);
     decode->mem->release(decode->mem->ctx, decode);
 }
@@ -151,8 +164,8 @@ static tide_status alloc_layer(tide_decode *decode, size_t l, tide_error *error)
     } all[] = {
         {&layer->attention_norm, "attn.norm.weight", config->C, TIDE_PARAMETER},
         {&layer->ffn_norm, "ffn.norm.weight", config->C, TIDE_PARAMETER},
-        {&layer->k_cache, "k_cache", n_cached, TIDE_ACTIVATION},
-        {&layer->v_cache, "v_cache", n_cached, TIDE_ACTIVATION},
+        {&layer->k_cache, "k_cache", n_cached, TIDE_KV_CACHE},
+        {&layer->v_cache, "v_cache", n_cached, TIDE_KV_CACHE},
     };
     TIDE_TRY(alloc_linears(decode, l, error));
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
@@ -180,10 +193,7 @@ tide_status tide_decode_setup(tide_decode *decode, tide_error *error) {
     decode->head.m = config->V;
     decode->head.k = config->C;
     TIDE_TRY(alloc_linear(decode, &decode->head, config->weight_type, "lm_head", error));
-    if (decode->ops != NULL) {
-        decode->ops->fill(decode);
-    }
-    return TIDE_OK;
+    return tide_decode_fill_model(decode, error);
 }
 
 /* ---- generation ---- */
@@ -201,6 +211,11 @@ tide_status tide_decode_generate(tide_decode *decode, tide_error *error) {
         tide_scope_end(decode->recorder, scope);
     }
     return TIDE_OK;
+}
+
+const char *tide_decode_computed_by(const tide_decode *decode) {
+    const tide_device_info *info = tide_device_get_info(tide_cache_device(decode->cache));
+    return info->kind == TIDE_DEVICE_CPU ? "plain loops, 1 thread" : info->name;
 }
 
 const tide_tensor *tide_decode_tokens(const tide_decode *decode) {

@@ -9,8 +9,8 @@
  *   next token = the largest of norm(x of the last token) Whead^T
  *
  * Everything on the device goes through the cache, with a name and a category: weights and scales
- * are parameters; the cache of keys and values ("layers.N.k_cache", "layers.N.v_cache") is an
- * activation, the category closest to it, and lives as long as the model. Order of calls: create,
+ * are parameters; the cache of keys and values ("layers.N.k_cache", "layers.N.v_cache") has the
+ * category of its own kind, TIDE_KV_CACHE, and lives as long as the model. Order of calls: create,
  * setup, then any number of generate. After a failure only destroy may be called.
  */
 #ifndef TIDE_MODEL_DECODE_DECODE_H
@@ -28,8 +28,8 @@ extern "C" {
 typedef struct tide_decode tide_decode;
 
 /* Cache and recorder (NULL: no scopes) are borrowed and outlive the model. TIDE_INVALID, TIDE_LIMIT
- * as for tide_decode_check. TIDE_UNSUPPORTED on a device that computes but has no operators for
- * these types; the message names them. The caller destroys the model. */
+ * as for tide_decode_check. TIDE_UNSUPPORTED on a device that computes but not this model. The
+ * caller destroys the model. */
 TIDE_NODISCARD tide_status tide_decode_create(const tide_decode_config *config, tide_cache *cache,
                                               tide_recorder *recorder, tide_decode **ret_decode,
                                               tide_error *error);
@@ -38,6 +38,9 @@ void tide_decode_destroy(tide_decode *decode);
 TIDE_NODISCARD tide_status tide_decode_setup(tide_decode *decode, tide_error *error);
 /* Prefill and N - 1 passes: N new tokens of each sequence. */
 TIDE_NODISCARD tide_status tide_decode_generate(tide_decode *decode, tide_error *error);
+
+/* What computes, on a device that does, for people. Valid as long as the device. */
+const char *tide_decode_computed_by(const tide_decode *decode);
 
 /* (B, P + N) int32: prompts and what was generated. Valid until the model is destroyed. */
 const tide_tensor *tide_decode_tokens(const tide_decode *decode);

@@ -1,11 +1,12 @@
 /* decode_internal.h - the state of a language model: decode.c owns it, pass.c runs it over tokens,
- * compute_cpu.c computes on the host. */
+ * compute.c calls the operators of the device. */
 #ifndef TIDE_MODEL_DECODE_DECODE_INTERNAL_H
 #define TIDE_MODEL_DECODE_DECODE_INTERNAL_H
 
 #include <stdbool.h>
 
 #include "model/decode/decode.h"
+#include "model/decode/operators.h"
 
 /* A linear layer, or one of each expert: weight (matrices, m, k). */
 typedef struct tide_decode_linear {
@@ -29,54 +30,19 @@ typedef struct tide_decode_range {
     size_t n_tokens; /* P, or 1 */
 } tide_decode_range;
 
-/* What a device computes; a device that does not compute has none. x and out are arrays of the
- * activations' type. `rows` are B times the tokens of the range. */
-typedef struct tide_decode_ops {
-    void (*fill)(tide_decode *decode);
-    /* out (rows, C) = the embedding at the tokens of the range */
-    void (*embed)(const tide_decode *decode, const tide_decode_range *range, tide_tensor *out);
-    /* out (n, C) = x * weight / sqrt(mean(x^2) + 1e-5), of every `stride`-th row of x from row
-     * stride - 1 on */
-    void (*norm)(const tide_decode *decode, const tide_tensor *x, const tide_tensor *weight,
-                 size_t stride, tide_tensor *out);
-    /* out (rows, m) (= or +=) x (rows, k) W^T */
-    void (*linear)(const tide_decode_linear *linear, const tide_tensor *x, bool accumulate,
-                   tide_tensor *out);
-    /* out (rows, A, m) = x W^T of the chosen expert; x (rows, k), or (rows, A, k) if it has as many
-     * rows as `chosen` */
-    void (*expert)(const tide_decode_linear *linear, const tide_tensor *x,
-                   const tide_tensor *chosen, size_t A, tide_tensor *out);
-    /* Rotates q and k of qkv (rows, H + 2 K, D), and writes k and v into the cache. */
-    void (*rotate)(const tide_decode *decode, const tide_decode_range *range,
-                   tide_decode_layer *layer, tide_tensor *qkv);
-    /* out (rows, C) = attention of q over the cache up to each row's own position */
-    void (*attend)(const tide_decode *decode, const tide_decode_range *range,
-                   const tide_decode_layer *layer, const tide_tensor *qkv, tide_tensor *out);
-    /* gate = silu(gate) * up */
-    void (*swiglu)(tide_tensor *gate, const tide_tensor *up);
-    /* chosen (rows, A) = the numbers of the A largest scores (rows, E); shares (rows, A) fp32 = the
-     * softmax of these scores */
-    void (*choose)(const tide_decode *decode, const tide_tensor *scores, tide_tensor *chosen,
-                   tide_tensor *shares);
-    /* x (rows, C) += the sum of shares times outs (rows, A, C) */
-    void (*combine)(const tide_decode *decode, const tide_tensor *outs, const tide_tensor *shares,
-                    tide_tensor *x);
-    /* The tokens behind the range = the largest of logits (B, V) */
-    void (*next)(tide_decode *decode, const tide_decode_range *range, const tide_tensor *logits);
-} tide_decode_ops;
-
 struct tide_decode {
-    tide_decode_config config;  /* as given */
-    const tide_hostmem *mem;    /* borrowed; the cache's */
-    tide_cache *cache;          /* borrowed; outlives the model */
-    tide_recorder *recorder;    /* borrowed; NULL: no scopes */
-    const tide_decode_ops *ops; /* static; NULL: nothing is computed */
-    tide_tensor embedding;      /* owned; (V, C) */
-    tide_tensor final_norm;     /* owned; (C) */
-    tide_decode_linear head;    /* (V, C) */
-    tide_decode_layer *layers;  /* owned; L */
-    tide_tensor tokens;         /* owned; (B, P + N) int32 */
-    tide_tensor rope;           /* owned; (2, S, D / 2) fp32: cosines, then sines */
+    tide_decode_config config;      /* as given */
+    const tide_hostmem *mem;        /* borrowed; the cache's */
+    tide_cache *cache;              /* borrowed; outlives the model */
+    tide_recorder *recorder;        /* borrowed; NULL: no scopes */
+    tide_ops *ops;                  /* owned; NULL: nothing is computed */
+    const tide_decode_table *table; /* static; of the same device; NULL without ops */
+    tide_tensor embedding;          /* owned; (V, C) */
+    tide_tensor final_norm;         /* owned; (C) */
+    tide_decode_linear head;        /* (V, C) */
+    tide_decode_layer *layers;      /* owned; L */
+    tide_tensor tokens;             /* owned; (B, P + N) int32 */
+    tide_tensor rope;               /* owned; (2, S, D / 2) fp32: cosines, then sines */
     /* Called with the logits (B, V) of each pass. NULL: nobody asks; a test sets it. */
     void (*see_logits)(void *ctx, const tide_tensor *logits);
     void *see_logits_ctx; /* borrowed; see_logits' first */
@@ -86,7 +52,50 @@ struct tide_decode {
 TIDE_NODISCARD tide_status tide_decode_pass(tide_decode *decode, const tide_decode_range *range,
                                             tide_error *error);
 
-/* compute_cpu.c */
-extern const tide_decode_ops tide_decode_ops_cpu;
+/* fill.c: prompts, weights, and caches of zeros. */
+TIDE_NODISCARD tide_status tide_decode_fill_model(tide_decode *decode, tide_error *error);
+
+/* compute.c: each calls one operator, or nothing on a device that does not compute. */
+/* out (R, C) = the embedding at the tokens of the range */
+TIDE_NODISCARD tide_status tide_decode_run_embed(const tide_decode *decode,
+                                                 const tide_decode_range *range, tide_tensor *out,
+                                                 tide_error *error);
+/* out (n, C) = x * weight / sqrt(mean(x^2) + 1e-5), of every `stride`-th row of x from row
+ * stride - 1 on */
+TIDE_NODISCARD tide_status tide_decode_run_norm(const tide_decode *decode, const tide_tensor *x,
+                                                const tide_tensor *weight, size_t stride,
+                                                tide_tensor *out, tide_error *error);
+/* out (rows, m) (= or +=) x (rows, k) W^T */
+TIDE_NODISCARD tide_status tide_decode_run_linear(const tide_decode *decode,
+                                                  const tide_decode_linear *linear,
+                                                  const tide_tensor *x, bool accumulate,
+                                                  tide_tensor *out, tide_error *error);
+/* out (R, A, m) = x W^T of the chosen expert; x (R, k), or (R, A, k) */
+TIDE_NODISCARD tide_status tide_decode_run_expert(const tide_decode *decode,
+                                                  const tide_decode_linear *linear,
+                                                  const tide_tensor *x, const tide_tensor *chosen,
+                                                  tide_tensor *out, tide_error *error);
+TIDE_NODISCARD tide_status tide_decode_run_rotate(const tide_decode *decode,
+                                                  const tide_decode_range *range,
+                                                  tide_decode_layer *layer, tide_tensor *qkv,
+                                                  tide_error *error);
+TIDE_NODISCARD tide_status tide_decode_run_attention(const tide_decode *decode,
+                                                     const tide_decode_range *range,
+                                                     const tide_decode_layer *layer,
+                                                     const tide_tensor *qkv, tide_tensor *out,
+                                                     tide_error *error);
+/* gate = silu(gate) * up */
+TIDE_NODISCARD tide_status tide_decode_run_swiglu(const tide_decode *decode, tide_tensor *gate,
+                                                  const tide_tensor *up, tide_error *error);
+TIDE_NODISCARD tide_status tide_decode_run_choose(const tide_decode *decode,
+                                                  const tide_tensor *scores, tide_tensor *chosen,
+                                                  tide_tensor *shares, tide_error *error);
+TIDE_NODISCARD tide_status tide_decode_run_combine(const tide_decode *decode,
+                                                   const tide_tensor *outs,
+                                                   const tide_tensor *shares, tide_tensor *x,
+                                                   tide_error *error);
+/* Writes the tokens behind the range, and shows the logits to see_logits. */
+TIDE_NODISCARD tide_status tide_decode_run_next(tide_decode *decode, const tide_decode_range *range,
+                                                const tide_tensor *logits, tide_error *error);
 
 #endif

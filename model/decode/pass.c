@@ -1,5 +1,5 @@
 /* pass.c - one pass of a language model over the tokens of a range: what is allocated, and when it
- * is released. Without operators the allocations are all that happens. */
+ * is released. Where nothing is computed, the allocations are all that happens. */
 #include <stdio.h>
 
 #include "model/decode/decode_internal.h"
@@ -28,24 +28,19 @@ static tide_status release(pass *of, tide_tensor *tensor, tide_error *error) {
 static tide_status attention(pass *of, tide_tensor tensors[3], tide_error *error) {
     tide_decode *decode = of->decode;
     const tide_decode_config *config = &decode->config;
-    const tide_decode_ops *ops = decode->ops;
     tide_decode_layer *layer = &decode->layers[of->l];
     tide_tensor *norm = &tensors[0];
     tide_tensor *qkv = &tensors[1];
     tide_tensor *out = &tensors[2];
     TIDE_TRY(alloc(of, norm, of->R * config->C, config->type, "attn.norm", error));
     TIDE_TRY(alloc(of, qkv, of->R * layer->qkv.m, config->type, "attn.qkv", error));
-    if (ops != NULL) {
-        ops->norm(decode, &of->x, &layer->attention_norm, 1, norm);
-        ops->linear(&layer->qkv, norm, false, qkv);
-        ops->rotate(decode, of->range, layer, qkv);
-    }
+    TIDE_TRY(tide_decode_run_norm(decode, &of->x, &layer->attention_norm, 1, norm, error));
+    TIDE_TRY(tide_decode_run_linear(decode, &layer->qkv, norm, false, qkv, error));
+    TIDE_TRY(tide_decode_run_rotate(decode, of->range, layer, qkv, error));
     TIDE_TRY(release(of, norm, error));
     TIDE_TRY(alloc(of, out, of->R * config->C, config->type, "attn.out", error));
-    if (ops != NULL) {
-        ops->attend(decode, of->range, layer, qkv, out);
-        ops->linear(&layer->wo, out, true, &of->x);
-    }
+    TIDE_TRY(tide_decode_run_attention(decode, of->range, layer, qkv, out, error));
+    TIDE_TRY(tide_decode_run_linear(decode, &layer->wo, out, true, &of->x, error));
     TIDE_TRY(release(of, qkv, error));
     return release(of, out, error);
 }
@@ -54,7 +49,6 @@ static tide_status attention(pass *of, tide_tensor tensors[3], tide_error *error
 static tide_status dense(pass *of, tide_tensor tensors[3], tide_error *error) {
     tide_decode *decode = of->decode;
     const tide_decode_config *config = &decode->config;
-    const tide_decode_ops *ops = decode->ops;
     const tide_decode_layer *layer = &decode->layers[of->l];
     tide_tensor *norm = &tensors[0];
     tide_tensor *gate = &tensors[1];
@@ -62,13 +56,11 @@ static tide_status dense(pass *of, tide_tensor tensors[3], tide_error *error) {
     TIDE_TRY(alloc(of, norm, of->R * config->C, config->type, "ffn.norm", error));
     TIDE_TRY(alloc(of, gate, of->R * config->F, config->type, "ffn.w1", error));
     TIDE_TRY(alloc(of, up, of->R * config->F, config->type, "ffn.w3", error));
-    if (ops != NULL) {
-        ops->norm(decode, &of->x, &layer->ffn_norm, 1, norm);
-        ops->linear(&layer->w1, norm, false, gate);
-        ops->linear(&layer->w3, norm, false, up);
-        ops->swiglu(gate, up);
-        ops->linear(&layer->w2, gate, true, &of->x);
-    }
+    TIDE_TRY(tide_decode_run_norm(decode, &of->x, &layer->ffn_norm, 1, norm, error));
+    TIDE_TRY(tide_decode_run_linear(decode, &layer->w1, norm, false, gate, error));
+    TIDE_TRY(tide_decode_run_linear(decode, &layer->w3, norm, false, up, error));
+    TIDE_TRY(tide_decode_run_swiglu(decode, gate, up, error));
+    TIDE_TRY(tide_decode_run_linear(decode, &layer->w2, gate, true, &of->x, error));
     TIDE_TRY(release(of, norm, error));
     TIDE_TRY(release(of, up, error));
     return release(of, gate, error);
@@ -84,18 +76,15 @@ static tide_status choose(pass *of, tide_tensor tensors[6], tide_error *error) {
     TIDE_TRY(alloc(of, scores, of->R * config->E, config->type, "ffn.scores", error));
     TIDE_TRY(alloc(of, &tensors[1], of->R * config->A, TIDE_INT32, "ffn.chosen", error));
     TIDE_TRY(alloc(of, &tensors[2], of->R * config->A, TIDE_FP32, "ffn.shares", error));
-    if (decode->ops != NULL) {
-        decode->ops->norm(decode, &of->x, &layer->ffn_norm, 1, &tensors[0]);
-        decode->ops->linear(&layer->gate, &tensors[0], false, scores);
-        decode->ops->choose(decode, scores, &tensors[1], &tensors[2]);
-    }
+    TIDE_TRY(tide_decode_run_norm(decode, &of->x, &layer->ffn_norm, 1, &tensors[0], error));
+    TIDE_TRY(tide_decode_run_linear(decode, &layer->gate, &tensors[0], false, scores, error));
+    TIDE_TRY(tide_decode_run_choose(decode, scores, &tensors[1], &tensors[2], error));
     return release(of, scores, error);
 }
 
 static tide_status experts(pass *of, tide_tensor tensors[6], tide_error *error) {
     tide_decode *decode = of->decode;
     const tide_decode_config *config = &decode->config;
-    const tide_decode_ops *ops = decode->ops;
     const tide_decode_layer *layer = &decode->layers[of->l];
     tide_tensor *norm = &tensors[0];
     tide_tensor *chosen = &tensors[1];
@@ -106,18 +95,14 @@ static tide_status experts(pass *of, tide_tensor tensors[6], tide_error *error) 
     TIDE_TRY(choose(of, tensors, error));
     TIDE_TRY(alloc(of, gate, n * config->F, config->type, "ffn.w1", error));
     TIDE_TRY(alloc(of, up, n * config->F, config->type, "ffn.w3", error));
-    if (ops != NULL) {
-        ops->expert(&layer->w1, norm, chosen, config->A, gate);
-        ops->expert(&layer->w3, norm, chosen, config->A, up);
-        ops->swiglu(gate, up);
-    }
+    TIDE_TRY(tide_decode_run_expert(decode, &layer->w1, norm, chosen, gate, error));
+    TIDE_TRY(tide_decode_run_expert(decode, &layer->w3, norm, chosen, up, error));
+    TIDE_TRY(tide_decode_run_swiglu(decode, gate, up, error));
     TIDE_TRY(release(of, norm, error));
     TIDE_TRY(release(of, up, error));
     TIDE_TRY(alloc(of, outs, n * config->C, config->type, "ffn.w2", error));
-    if (ops != NULL) {
-        ops->expert(&layer->w2, gate, chosen, config->A, outs);
-        ops->combine(decode, outs, &tensors[2], &of->x);
-    }
+    TIDE_TRY(tide_decode_run_expert(decode, &layer->w2, gate, chosen, outs, error));
+    TIDE_TRY(tide_decode_run_combine(decode, outs, &tensors[2], &of->x, error));
     TIDE_TRY(release(of, gate, error));
     TIDE_TRY(release(of, outs, error));
     TIDE_TRY(release(of, chosen, error));
@@ -149,22 +134,15 @@ static tide_status run_layer(pass *of, tide_error *error) {
 static tide_status run_head(pass *of, tide_tensor *last, tide_tensor *logits, tide_error *error) {
     tide_decode *decode = of->decode;
     const tide_decode_config *config = &decode->config;
-    const tide_decode_ops *ops = decode->ops;
     TIDE_TRY(tide_tensor_alloc(decode->cache, last, config->B * config->C, config->type,
                                TIDE_ACTIVATION, "norm", error));
-    if (ops != NULL) {
-        ops->norm(decode, &of->x, &decode->final_norm, of->range->n_tokens, last);
-    }
+    TIDE_TRY(tide_decode_run_norm(decode, &of->x, &decode->final_norm, of->range->n_tokens, last,
+                                  error));
     TIDE_TRY(release(of, &of->x, error));
     TIDE_TRY(tide_tensor_alloc(decode->cache, logits, config->B * config->V, config->type,
                                TIDE_ACTIVATION, "logits", error));
-    if (ops != NULL) {
-        ops->linear(&decode->head, last, false, logits);
-        ops->next(decode, of->range, logits);
-        if (decode->see_logits != NULL) {
-            decode->see_logits(decode->see_logits_ctx, logits);
-        }
-    }
+    TIDE_TRY(tide_decode_run_linear(decode, &decode->head, last, false, logits, error));
+    TIDE_TRY(tide_decode_run_next(decode, of->range, logits, error));
     TIDE_TRY(release(of, last, error));
     return release(of, logits, error);
 }
@@ -175,9 +153,7 @@ static tide_status run_pass(pass *of, tide_error *error) {
     tide_tensor logits = {.address = 0};
     TIDE_TRY(tide_tensor_alloc(decode->cache, &of->x, of->R * decode->config.C, decode->config.type,
                                TIDE_ACTIVATION, "x", error));
-    if (decode->ops != NULL) {
-        decode->ops->embed(decode, of->range, &of->x);
-    }
+    TIDE_TRY(tide_decode_run_embed(decode, of->range, &of->x, error));
     for (of->l = 0; of->l < decode->config.L; of->l++) {
         TIDE_TRY(run_layer(of, error));
     }

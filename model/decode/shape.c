@@ -85,6 +85,10 @@ tide_status tide_decode_check(const tide_decode_config *config, tide_error *erro
                          "heads must divide the heads",
                          config->H, config->C, config->K);
     }
+    if (config->C / config->H > TIDE_DECODE_MAX_HEAD) {
+        return tide_fail(error, TIDE_INVALID, "heads have %zu channels: the limit is %d",
+                         config->C / config->H, (int)TIDE_DECODE_MAX_HEAD);
+    }
     if (config->A == 0 || (config->E > 0 && config->A > config->E)) {
         return tide_fail(error, TIDE_INVALID, "a token uses %zu of %zu experts", config->A,
                          config->E);

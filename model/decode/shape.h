@@ -17,6 +17,8 @@
 extern "C" {
 #endif
 
+enum { TIDE_DECODE_MAX_HEAD = 256 }; /* channels of a head */
+
 typedef struct tide_decode_config {
     char name[32];           /* the preset's */
     size_t V, C, F, L, H, K; /* vocabulary, channels, hidden channels, layers, heads */

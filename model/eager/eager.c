@@ -2,13 +2,19 @@
 
 #include "model/eager/internal.h"
 
+bool tide_eager_knows(tide_precision precision) {
+    return precision != TIDE_PRECISION_BF16_TRUE;
+}
+
 static tide_status check_config(const tide_eager_config *config, const tide_cache *cache,
                                 tide_error *error) {
     TIDE_TRY(tide_model_config_check(&config->model, error));
-    if (config->precision == TIDE_PRECISION_BF16_TRUE) {
-        return tide_fail(error, TIDE_UNSUPPORTED,
-                         "what PyTorch keeps is known for fp32, tf32 and bf16-mixed, not for "
-                         "bf16-true: choose one of them");
+    if (!tide_eager_knows(config->precision)) {
+        return tide_fail(
+            error, TIDE_UNSUPPORTED,
+            "what PyTorch keeps is known for fp32, tf32, bf16-mixed and fp16-mixed, not "
+            "for %s: choose one of them",
+            tide_precision_name((int)config->precision));
     }
     if (tide_device_get_info(tide_cache_device(cache))->computes) {
         return tide_fail(
@@ -158,32 +164,37 @@ tide_status tide_eager_loss(tide_eager *e, tide_error *error) {
 
 tide_status tide_eager_backward(tide_eager *e, tide_error *error) {
     tide_eager_enter(e, -1, "loss");
+    tide_eager_tensor root = tide_eager_scaled_loss(e);
     if (e->status == TIDE_OK) {
-        e->root_gradient = tide_eager_new(e, &e->loss.shape, TIDE_TEMPORARY, "loss", ".grad");
+        e->root_gradient = tide_eager_new(e, &root.shape, TIDE_TEMPORARY, root.name, ".grad");
     }
     e->in_backward = true;
-    if (e->loss.node != NULL) {
+    if (root.node != NULL) {
         tide_eager_tensor grad = tide_eager_retain(&e->root_gradient);
-        tide_eager_send(e, e->loss.node, e->loss.output, &grad);
+        tide_eager_send(e, root.node, root.output, &grad);
     }
     tide_eager_run_backward(e, 0);
     e->logits.node = NULL;
     e->loss.node = NULL;
     tide_eager_drop(e, &e->root_gradient);
+    tide_eager_drop(e, &root);
     e->in_backward = false;
     return finish(e, error);
 }
 
 tide_status tide_eager_optimize(tide_eager *e, tide_error *error) {
+    tide_eager_unscale(e);
     tide_eager_adamw(e);
+    tide_eager_update_scale(e);
     return finish(e, error);
 }
 
 tide_status tide_eager_end_step(tide_eager *e, tide_error *error) {
     if (e->n_tape > 0 || !e->config.keeps_graph) {
-        tide_eager_drop(e, &e->logits);
-        tide_eager_forget(e, 0);
+        /* A tensor's end releases its graph before its memory. */
         tide_eager_end_autocast(e);
+        tide_eager_forget(e, 0);
+        tide_eager_drop(e, &e->logits);
     }
     return finish(e, error);
 }
@@ -202,7 +213,7 @@ static uint64_t least_kept(const tide_eager_config *config) {
     if (config->recompute == TIDE_RECOMPUTE_BLOCK) {
         return m->n_layers * 4 * N;
     }
-    return config->precision == TIDE_PRECISION_BF16_MIXED
+    return tide_precision_is_mixed(config->precision)
                ? m->n_layers * (34 * N + 10 * F + 6 * scores + 2 * (4 * d * d + 3 * d * m->d_ff))
                : m->n_layers * (40 * N + 20 * F + 8 * scores);
 }

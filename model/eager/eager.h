@@ -29,16 +29,20 @@ typedef struct tide_eager tide_eager;
 typedef struct tide_eager_config {
     tide_model_config model;  /* with batch and context */
     tide_edition edition;     /* of the assignment's code */
-    tide_precision precision; /* fp32, tf32 (the same bytes) or bf16-mixed: autocast around forward
-                                 and loss */
+    tide_precision precision; /* fp32, tf32 (the same bytes), bf16-mixed: autocast around forward
+                                 and loss, or fp16-mixed: with a GradScaler as well */
     tide_attention attention; /* naive: as the assignment's code has it; flash:
                                  scaled_dot_product_attention in its place */
     tide_recompute recompute; /* block: torch.utils.checkpoint around each block */
     bool keeps_graph; /* false: under no_grad, and only forward and end_step may be called */
 } tide_eager_config;
 
-/* Checks the configuration; allocates nothing on the device. TIDE_UNSUPPORTED: bf16-true, and a
- * device that computes. `recorder` NULL: no scopes. Both are borrowed and outlive it. */
+/* Whether it is known what PyTorch allocates in the precision. */
+bool tide_eager_knows(tide_precision precision);
+
+/* Checks the configuration; allocates nothing on the device. TIDE_UNSUPPORTED: a precision that is
+ * not known, and a device that computes. `recorder` NULL: no scopes. Both are borrowed and outlive
+ * it. */
 TIDE_NODISCARD tide_status tide_eager_create(const tide_eager_config *config, tide_cache *cache,
                                              tide_recorder *recorder, tide_eager **ret_eager,
                                              tide_error *error);
@@ -48,11 +52,13 @@ void tide_eager_destroy(tide_eager *eager);
 /* Parameters and the RoPE table in the order of the modules, then tokens and targets. Call it once,
  * before anything else. */
 TIDE_NODISCARD tide_status tide_eager_setup(tide_eager *eager, tide_error *error);
-/* Drops the gradients of the step before (zero_grad), then tokens -> logits. */
+/* Drops the gradients of the step before (zero_grad), then tokens -> logits, or to the output of
+ * ln_final of a model without a head, which counts as logits below. */
 TIDE_NODISCARD tide_status tide_eager_forward(tide_eager *eager, tide_error *error);
 TIDE_NODISCARD tide_status tide_eager_loss(tide_eager *eager, tide_error *error);
 TIDE_NODISCARD tide_status tide_eager_backward(tide_eager *eager, tide_error *error);
-/* One AdamW step as the assignment's loop takes it. */
+/* One AdamW step as the assignment's loop takes it; in fp16-mixed through the GradScaler, and no
+ * step is skipped. */
 TIDE_NODISCARD tide_status tide_eager_optimize(tide_eager *eager, tide_error *error);
 /* Logits and loss stay, as the variables of a training loop do, until the next ones take their
  * place; of a step that ends at the logits, logits and graph go. */

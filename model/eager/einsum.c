@@ -141,9 +141,10 @@ tide_eager_tensor tide_eager_einsum(tide_eager *e, const tide_eager_tensor *a,
     tide_eager_tensor a_ordered = in_order(e, &a_cast, a_letters, letters);
     tide_eager_tensor b_ordered = in_order(e, &b_cast, b_letters, letters);
     tide_eager_tensor out = sum_of_products(e, &a_ordered, &b_ordered, strlen(out_letters), label);
-    tide_eager_drop(e, &b_ordered);
+    /* PyTorch holds the operands in vectors, which release the first one first. */
     tide_eager_drop(e, &a_ordered);
-    tide_eager_drop(e, &b_cast);
+    tide_eager_drop(e, &b_ordered);
     tide_eager_drop(e, &a_cast);
+    tide_eager_drop(e, &b_cast);
     return out;
 }

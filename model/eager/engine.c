@@ -86,8 +86,7 @@ static void validate(tide_eager *e, const tide_eager_edge *edge, tide_eager_tens
         tide_eager_assign(
             e, grad,
             tide_eager_new_like(e, grad, edge->shape.n_bytes, TIDE_TEMPORARY, edge->name,
-                                edge->shape.n_bytes == TIDE_EAGER_BF16 ? ".grad.bf16"
-                                                                       : ".grad.fp32"));
+                                tide_eager_cast_suffix(e, edge->shape.n_bytes, true)));
     }
 }
 

@@ -15,6 +15,7 @@
 #include "common/arena.h"
 #include "model/eager/eager.h"
 #include "model/parameters.h"
+#include "model/precision.h"
 
 enum {
     TIDE_EAGER_DIMS = 5,
@@ -24,8 +25,16 @@ enum {
     TIDE_EAGER_NO_DIM = 255
 };
 
-/* The size of an element in bytes identifies its type. */
-enum { TIDE_EAGER_BOOL = 1, TIDE_EAGER_BF16 = 2, TIDE_EAGER_FP32 = 4, TIDE_EAGER_INT64 = 8 };
+/* The size of an element in bytes identifies its type. One of 16 bits has the type that autocast
+ * casts to: bf16 in bf16-mixed, fp16 in fp16-mixed. */
+enum {
+    TIDE_EAGER_BOOL = 1,
+    TIDE_EAGER_16BIT = 2,
+    TIDE_EAGER_FP32 = 4,
+    TIDE_EAGER_INT32 = 4,
+    TIDE_EAGER_FP64 = 8,
+    TIDE_EAGER_INT64 = 8
+};
 
 /* One allocation, which is released with the last tensor that refers to it. */
 typedef struct tide_eager_storage tide_eager_storage;
@@ -129,7 +138,7 @@ struct tide_eager {
     size_t n_tape, tape_capacity;             /* used and room, in nodes */
     uint64_t alive_bytes, peak_bytes;         /* requested */
     bool records;                             /* operators make nodes */
-    bool autocast;                            /* bf16-mixed, and within autocast's context */
+    bool autocast;                            /* mixed precision, and within autocast's context */
     bool makes_kept;                          /* new storages belong to forward or loss */
     bool in_backward; /* on autograd's own thread, which has its own cuBLAS handle */
     tide_scope layer_scope, operator_scope; /* TIDE_NONE: not open */
@@ -145,8 +154,12 @@ struct tide_eager {
     tide_eager_tensor rope;                 /* (2, T, D / 2) fp32 */
     tide_eager_tensor tokens, targets;      /* (B, T) int64 */
     tide_eager_tensor workspaces[2];        /* of the program's thread and of autograd's */
-    tide_eager_tensor logits, loss;         /* the loop's variables */
-    tide_eager_tensor root_gradient;        /* of the loss */
+    tide_eager_tensor logits, loss;  /* the loop's variables; of a model without a head logits
+                                        is the output of ln_final */
+    tide_eager_tensor root_gradient; /* of the loss */
+    tide_eager_tensor scale,
+        growth_tracker;          /* GradScaler's state; undefined before the first loss */
+    tide_eager_tensor found_inf; /* GradScaler's, from unscale_ to update; else undefined */
 };
 
 /* ---- tensor.c ---- */
@@ -177,6 +190,9 @@ bool tide_eager_is_dense(const tide_eager_tensor *tensor);
 /* The strides of `tensor` viewed with other sizes; false if that needs a copy. */
 bool tide_eager_view_strides(const tide_eager_tensor *tensor, const tide_eager_shape *shape,
                              size_t *ret_strides);
+/* The suffix of a cast tensor's name: ".fp32", ".bf16" or ".fp16"; of a gradient's, ".grad.bf16".
+ */
+const char *tide_eager_cast_suffix(const tide_eager *e, uint8_t n_bytes, bool is_gradient);
 /* Opens the scope of what follows (NULL: none). It stays open until the next call. */
 void tide_eager_enter(tide_eager *e, int32_t layer, const char *scope);
 
@@ -217,8 +233,8 @@ tide_eager_tensor tide_eager_bmm(tide_eager *e, const tide_eager_tensor *a,
                                  const tide_eager_tensor *b, tide_eager_label label);
 tide_eager_tensor tide_eager_cast(tide_eager *e, const tide_eager_tensor *a, uint8_t n_bytes,
                                   const char *name);
-/* Casts as autocast does: to bf16 if it is on; the copy of a parameter comes from autocast's cache.
- */
+/* Casts as autocast does: to 16 bits if it is on; the copy of a parameter comes from autocast's
+ * cache. */
 tide_eager_tensor tide_eager_autocast(tide_eager *e, const tide_eager_tensor *a, const char *name);
 tide_eager_tensor tide_eager_view(tide_eager *e, const tide_eager_tensor *a,
                                   const tide_eager_shape *shape);
@@ -296,6 +312,15 @@ void tide_eager_model_forward(tide_eager *e);
 void tide_eager_model_loss(tide_eager *e);
 /* Ends autocast's context and releases its cache. */
 void tide_eager_end_autocast(tide_eager *e);
+
+/* ---- scaler.c: GradScaler, in fp16-mixed; otherwise these change nothing ---- */
+
+/* scaler.scale(loss), or the loss itself. */
+tide_eager_tensor tide_eager_scaled_loss(tide_eager *e);
+/* What scaler.step(optimizer) does before the optimizer's step. */
+void tide_eager_unscale(tide_eager *e);
+/* scaler.update() */
+void tide_eager_update_scale(tide_eager *e);
 
 /* ---- adamw.c ---- */
 

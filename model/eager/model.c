@@ -16,14 +16,11 @@ static const norm_names LN2 = {"ln2",          "ln2.square", "ln2.mean",
 static const norm_names LN_FINAL = {"ln_final",          "ln_final.square", "ln_final.mean",
                                     "ln_final.mean_eps", "ln_final.rstd",   "ln_final.normed"};
 
-static bool is_mixed(const tide_eager *e) {
-    return e->config.precision == TIDE_PRECISION_BF16_MIXED;
-}
-
-/* Whether only matrix products read the result. In mixed precision those keep bf16 copies instead
- * of it. */
+/* Whether only matrix products read the result. In mixed precision those keep copies of 16 bits
+ * instead of it. */
 static tide_eager_label kept_in_fp32(const tide_eager *e, const char *name) {
-    return is_mixed(e) ? tide_eager_passing(name) : tide_eager_kept(name);
+    return tide_precision_is_mixed(e->config.precision) ? tide_eager_passing(name)
+                                                        : tide_eager_kept(name);
 }
 
 /* weight * (x * rsqrt(mean(x ** 2) + eps)) */
@@ -304,7 +301,7 @@ void tide_eager_model_forward(tide_eager *e) {
     const tide_model_config *m = &e->config.model;
     bool is_2025 = e->config.edition == TIDE_EDITION_2025;
     bool recomputes = e->config.recompute == TIDE_RECOMPUTE_BLOCK && e->records;
-    e->autocast = is_mixed(e);
+    e->autocast = tide_precision_is_mixed(e->config.precision);
     tide_eager_enter(e, -1, "embedding");
     tide_eager_tensor x = tide_eager_index(e, &e->values[tide_parameter_token_embeddings()],
                                            &e->tokens, is_2025, tide_eager_kept("embedded"));
@@ -317,11 +314,13 @@ void tide_eager_model_forward(tide_eager *e) {
     }
     tide_eager_enter(e, -1, "ln_final");
     tide_eager_assign(e, &x, rms_norm(e, &x, tide_parameter_ln_final(m), &LN_FINAL));
-    tide_eager_enter(e, -1, "lm_head");
-    tide_eager_tensor logits = linear(e, &x, tide_parameter_lm_head(m), tide_eager_kept("logits"));
-    tide_eager_drop(e, &x);
+    if (!m->no_head) {
+        tide_eager_enter(e, -1, "lm_head");
+        tide_eager_assign(e, &x,
+                          linear(e, &x, tide_parameter_lm_head(m), tide_eager_kept("logits")));
+    }
     tide_eager_drop(e, &embedded);
-    tide_eager_assign(e, &e->logits, logits);
+    tide_eager_assign(e, &e->logits, x);
 }
 
 /* mean(gather(-log_softmax(logits), targets)) */

@@ -211,26 +211,27 @@ tide_eager_tensor tide_eager_cast(tide_eager *e, const tide_eager_tensor *a, uin
     if (!is_fine(e, a) || a->shape.n_bytes == n_bytes) {
         return tide_eager_retain(a);
     }
-    tide_category category = n_bytes == TIDE_EAGER_BF16 ? TIDE_ACTIVATION : TIDE_TEMPORARY;
+    tide_category category = n_bytes == TIDE_EAGER_16BIT ? TIDE_ACTIVATION : TIDE_TEMPORARY;
     tide_eager_tensor out = tide_eager_new_like(e, a, n_bytes, category, name,
-                                                n_bytes == TIDE_EAGER_BF16 ? ".bf16" : ".fp32");
+                                                tide_eager_cast_suffix(e, n_bytes, false));
     out.node = tide_eager_record(e, TIDE_EAGER_CAST, a, NULL, name);
     return out;
 }
 
 tide_eager_tensor tide_eager_autocast(tide_eager *e, const tide_eager_tensor *a, const char *name) {
-    if (!is_fine(e, a) || !e->autocast || a->shape.n_bytes == TIDE_EAGER_BF16) {
+    if (!is_fine(e, a) || !e->autocast || a->shape.n_bytes == TIDE_EAGER_16BIT) {
         return tide_eager_retain(a);
     }
     if (a->is_view || a->node == NULL || a->node->kind != TIDE_EAGER_ACCUMULATE) {
-        return tide_eager_cast(e, a, TIDE_EAGER_BF16, name);
+        return tide_eager_cast(e, a, TIDE_EAGER_16BIT, name);
     }
     size_t i = a->node->parameter;
     if (e->casts[i].storage == NULL) {
         int32_t layer = e->layer;
         e->layer = -1; /* a parameter's name has no layer prefix */
-        tide_eager_tensor copy = tide_eager_new_like(e, a, TIDE_EAGER_BF16, TIDE_WEIGHT_COPY,
-                                                     e->parameters[i].name, ".bf16");
+        tide_eager_tensor copy =
+            tide_eager_new_like(e, a, TIDE_EAGER_16BIT, TIDE_WEIGHT_COPY, e->parameters[i].name,
+                                tide_eager_cast_suffix(e, TIDE_EAGER_16BIT, false));
         e->layer = layer;
         copy.name = a->name;
         copy.node = tide_eager_record(e, TIDE_EAGER_CAST, a, NULL, a->name);

@@ -153,9 +153,9 @@ static void back_bmm(tide_eager *e, tide_eager_node *node, tide_eager_tensor *re
 
 static void back_cast(tide_eager *e, tide_eager_node *node, tide_eager_tensor *ret) {
     if (e->status == TIDE_OK) {
-        ret[0] = tide_eager_new_like(
-            e, &node->grads[0], node->edges[0].shape.n_bytes, TIDE_TEMPORARY, node->edges[0].name,
-            node->edges[0].shape.n_bytes == TIDE_EAGER_FP32 ? ".grad.fp32" : ".grad.bf16");
+        uint8_t n_bytes = node->edges[0].shape.n_bytes;
+        ret[0] = tide_eager_new_like(e, &node->grads[0], n_bytes, TIDE_TEMPORARY,
+                                     node->edges[0].name, tide_eager_cast_suffix(e, n_bytes, true));
     }
 }
 

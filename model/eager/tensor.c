@@ -240,6 +240,14 @@ tide_eager_tensor tide_eager_new_like(tide_eager *e, const tide_eager_tensor *li
     return tensor;
 }
 
+const char *tide_eager_cast_suffix(const tide_eager *e, uint8_t n_bytes, bool is_gradient) {
+    if (n_bytes != TIDE_EAGER_16BIT) {
+        return is_gradient ? ".grad.fp32" : ".fp32";
+    }
+    bool is_fp16 = tide_precision_activation_type(e->config.precision) == TIDE_FP16;
+    return is_gradient ? (is_fp16 ? ".grad.fp16" : ".grad.bf16") : (is_fp16 ? ".fp16" : ".bf16");
+}
+
 /* ---- scopes ---- */
 
 void tide_eager_enter(tide_eager *e, int32_t layer, const char *scope) {

@@ -61,7 +61,8 @@ tide_eager_tensor tide_eager_flash(tide_eager *e, const tide_eager_tensor *q,
     return out;
 }
 
-/* Gradients of q, k and v. In between it allocates the row sums and, in bf16, an fp32 sum of dq. */
+/* Gradients of q, k and v. In between it allocates the row sums and, in 16 bits, an fp32 sum of dq.
+ */
 void tide_eager_back_flash(tide_eager *e, tide_eager_node *node, tide_eager_tensor *ret) {
     const tide_eager_shape *shape = &node->edges[0].shape;
     uint8_t n_bytes = shape->n_bytes;
@@ -73,7 +74,7 @@ void tide_eager_back_flash(tide_eager *e, tide_eager_node *node, tide_eager_tens
     tide_eager_shape padded = *shape;
     padded.sizes[2] = rows;
     tide_eager_tensor dq =
-        n_bytes == TIDE_EAGER_BF16
+        n_bytes == TIDE_EAGER_16BIT
             ? token_major(e, &padded, TIDE_EAGER_FP32, TIDE_TEMPORARY, "attn.q", ".grad.fp32")
             : (tide_eager_tensor){0};
     tide_eager_drop(e, &dq);
@@ -106,7 +107,7 @@ void tide_eager_back_checkpoint(tide_eager *e, tide_eager_node *node, tide_eager
     tide_eager_tensor x = tide_eager_retain(&node->saved[0]);
     x.node = leaf;
     x.output = 0;
-    e->autocast = e->config.precision == TIDE_PRECISION_BF16_MIXED;
+    e->autocast = tide_precision_is_mixed(e->config.precision);
     tide_eager_tensor out = tide_eager_block(e, node->layer, &x);
     tide_eager_end_autocast(e);
     if (out.node != NULL) {

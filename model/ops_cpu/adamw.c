@@ -4,8 +4,8 @@
  *   p = p - lr sqrt(1 - beta2^t) / (1 - beta1^t) m / (sqrt(v) + eps)
  *   p = p - lr weight_decay p
  *
- * The arithmetic is fp32, and a bf16 result is rounded once: p moves by m and v as they are before
- * their own rounding, so that the step does not see those rounding errors. */
+ * The arithmetic is fp32, and a narrower result is rounded once: p moves by m and v as they are
+ * before their own rounding, so that the step does not see those rounding errors. */
 #include <math.h>
 
 #include "model/ops_cpu/pieces.h"
@@ -46,11 +46,15 @@ tide_status tide_cpu_adamw(tide_ops *ops, const tide_adamw *call, tide_error *er
     const tide_ops_cpu *cpu = tide_ops_cpu_of(ops);
     const tide_adamw_factors factors = make_factors(call);
     size_t n_elements = 0;
+    bool is_skipped = call->found_inf != NULL && *call->found_inf != 0;
     for (size_t p = 0; p < call->n_parameters; p++) {
         const tide_array arrays[] = {call->parameters[p].parameter, call->parameters[p].gradient,
                                      call->parameters[p].exp_avg, call->parameters[p].exp_avg_sq};
         TIDE_TRY(tide_ops_cpu_need_floats("adamw", arrays, 4, error));
         n_elements += call->parameters[p].n_elements;
+    }
+    if (is_skipped) {
+        return TIDE_OK;
     }
 #pragma omp parallel num_threads(cpu->n_threads) if (n_elements > TIDE_OPS_CPU_SERIAL)
     for (size_t p = 0; p < call->n_parameters; p++) {

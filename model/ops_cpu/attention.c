@@ -48,19 +48,21 @@ void tide_attention_store_rows(const tide_ops_cpu *cpu, const tide_attention_sto
         if (store->x.dtype == TIDE_FP32) {
             memcpy((float *)store->x.data + i * store->x_stride, row, store->n * sizeof(*row));
         } else {
-            cpu->kernels->narrow((uint16_t *)store->x.data + i * store->x_stride, row, store->n);
+            tide_narrow(cpu, store->x, i * store->x_stride, row, store->n);
         }
     }
 }
 
-/* Checks that the arrays are of one type, fp32 or bf16, and that the dimensions fit a matrix
+/* Checks that the arrays are of one type, fp32, bf16 or fp16, and that the dimensions fit a matrix
  * product. */
 static tide_status check(const tide_array *arrays, size_t n_arrays, size_t T, size_t C,
                          tide_error *error) {
     for (size_t i = 0; i < n_arrays; i++) {
         if (arrays[i].dtype != arrays[0].dtype || arrays[i].dtype == TIDE_INT32) {
-            return tide_fail(error, TIDE_UNSUPPORTED,
-                             "attention: device cpu takes arrays that are all fp32 or all bf16");
+            return tide_fail(
+                error, TIDE_UNSUPPORTED,
+                "attention: device cpu takes arrays that are all fp32, all bf16 or all "
+                "fp16");
         }
     }
     if (T > INT_MAX || C > INT_MAX) {

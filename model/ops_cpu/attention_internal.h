@@ -3,7 +3,7 @@
  *
  * All work is cut into tiles of TIDE_ATTENTION_TILE tokens, and results into blocks of
  * TIDE_ATTENTION_CHANNELS channels, so that a thread's sums fit its stack for every shape. Arrays
- * are fp32 or bf16; products read either type and sum in fp32. */
+ * are fp32, bf16 or fp16; products read each type and sum in fp32. */
 #ifndef TIDE_MODEL_OPS_CPU_ATTENTION_INTERNAL_H
 #define TIDE_MODEL_OPS_CPU_ATTENTION_INTERNAL_H
 

@@ -129,7 +129,7 @@ static void softmax(const tide_ops_cpu *cpu, tide_array x, size_t at, size_t n) 
     for (size_t i = at; i < end; i += TIDE_PIECE) {
         n = tide_piece_length(i, end);
         float *piece = tide_piece_update(cpu, x, i, n, buffer);
-        if (x.dtype == TIDE_BF16) {
+        if (x.dtype != TIDE_FP32) {
             (void)kernels->exponentials(piece, n, max);
         }
         kernels->scale(piece, (float)(1 / sum), n);

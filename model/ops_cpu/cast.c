@@ -1,7 +1,18 @@
-/* out (n) = x (n), each fp32 or bf16; to nearest, ties to even, where the type narrows. */
+/* out (n) = x (n), each fp32, bf16 or fp16; to nearest, ties to even, where the type narrows. */
 #include <string.h>
 
 #include "model/ops_cpu/pieces.h"
+
+/* Elements [begin, end), from one type of two bytes to another. */
+static void cast_narrow(const tide_ops_cpu *cpu, const tide_cast *call, size_t begin, size_t end) {
+    float buffer[TIDE_PIECE];
+    size_t n;
+    for (size_t at = begin; at < end; at += n) {
+        n = tide_piece_length(at, end);
+        tide_widen(cpu, buffer, call->x, at, n);
+        tide_narrow(cpu, call->out, at, buffer, n);
+    }
+}
 
 /* Elements [begin, begin + n). */
 static void cast(const tide_ops_cpu *cpu, const tide_cast *call, size_t begin, size_t n) {
@@ -10,10 +21,12 @@ static void cast(const tide_ops_cpu *cpu, const tide_cast *call, size_t begin, s
     size_t bytes = tide_dtype_bytes(out.dtype);
     if (out.dtype == x.dtype) {
         memcpy((char *)out.data + begin * bytes, (const char *)x.data + begin * bytes, n * bytes);
-    } else if (out.dtype == TIDE_BF16) {
-        cpu->kernels->narrow((uint16_t *)out.data + begin, (const float *)x.data + begin, n);
+    } else if (x.dtype == TIDE_FP32) {
+        tide_narrow(cpu, out, begin, (const float *)x.data + begin, n);
+    } else if (out.dtype == TIDE_FP32) {
+        tide_widen(cpu, (float *)out.data + begin, x, begin, n);
     } else {
-        cpu->kernels->widen((float *)out.data + begin, (const uint16_t *)x.data + begin, n);
+        cast_narrow(cpu, call, begin, begin + n);
     }
 }
 

@@ -1,9 +1,9 @@
 /* row_losses (R) = log(sum_v exp(logits (R, V))) - logits at targets (R); loss (1) = their mean;
- * logits = (softmax - onehot) / R in their own place.
+ * logits = scale (softmax - onehot) / R in their own place.
  *
  * Three passes over a row: its maximum, the sum of exponentials, the gradient. In between, fp32
- * rows keep the exponentials in place of the logits; bf16 rows would round them, so the third pass
- * computes them again. */
+ * rows keep the exponentials in place of the logits; narrower rows would round them, so the third
+ * pass computes them again. */
 #include <math.h>
 
 #include "model/ops_cpu/pieces.h"
@@ -49,7 +49,7 @@ static void write_gradient(const tide_ops_cpu *cpu, const logits_row *row, float
     for (size_t at = row->begin; at < row->end; at += n) {
         n = tide_piece_length(at, row->end);
         float *piece = tide_piece_update(cpu, row->logits, at, n, buffer);
-        if (row->logits.dtype == TIDE_BF16) {
+        if (row->logits.dtype != TIDE_FP32) {
             (void)cpu->kernels->exponentials(piece, n, max);
         }
         cpu->kernels->scale(piece, scale, n);
@@ -76,7 +76,7 @@ tide_status tide_cpu_cross_entropy(tide_ops *ops, const tide_cross_entropy *call
                                    tide_error *error) {
     const tide_ops_cpu *cpu = tide_ops_cpu_of(ops);
     TIDE_TRY(tide_ops_cpu_need_floats("cross_entropy", &call->logits, 1, error));
-    float inverse_R = (float)(1 / (double)call->R);
+    float inverse_R = (float)(call->scale / (double)call->R); /* with the scale of the loss */
     size_t n = call->R * call->V;
 #pragma omp parallel for num_threads(cpu->n_threads) if (n > TIDE_OPS_CPU_SERIAL) schedule(static)
     for (size_t r = 0; r < call->R; r++) { /* logits[r][:], row_losses[r] */

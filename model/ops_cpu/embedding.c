@@ -4,10 +4,10 @@
  * Backward goes by blocks of the table, each of BAND words. One thread clears a block, goes through
  * all tokens, and adds the rows whose token is in the band, in fp32 and in the order of rows. So
  * the result does not depend on the number of threads, and no two threads write to one row. An fp32
- * table is the accumulator itself, over all channels; a bf16 table is accumulated on the stack,
- * CHANNELS of them at a time, and each of its numbers is rounded once. So the scratch has a fixed
- * size. Going through the tokens costs a bf16 table R V C / (BAND CHANNELS) comparisons, which are
- * fewer than the R C additions as long as V < 16384, and cheaper. */
+ * table is the accumulator itself, over all channels; a bf16 or fp16 table is accumulated on the
+ * stack, CHANNELS of them at a time, and each of its numbers is rounded once. So the scratch has a
+ * fixed size. Going through the tokens costs such a table R V C / (BAND CHANNELS) comparisons,
+ * which are fewer than the R C additions as long as V < 16384, and cheaper. */
 #include <string.h>
 
 #include "model/ops_cpu/pieces.h"
@@ -26,7 +26,7 @@ static void copy_row(const tide_ops_cpu *cpu, tide_array out, size_t at, tide_ar
         if (out.dtype == TIDE_FP32) {
             memcpy((float *)out.data + at + c, piece, n * sizeof(float));
         } else {
-            cpu->kernels->narrow((uint16_t *)out.data + at + c, piece, n);
+            tide_narrow(cpu, out, at + c, piece, n);
         }
     }
 }
@@ -48,7 +48,7 @@ tide_status tide_cpu_embedding_forward(tide_ops *ops, const tide_embedding_forwa
 /* Words v0 .. v1, channels c0 .. c1. */
 typedef struct table_block {
     size_t v0, v1; /* at most BAND */
-    size_t c0, c1; /* at most CHANNELS where the table is bf16 */
+    size_t c0, c1; /* at most CHANNELS where the table is not fp32 */
 } table_block;
 
 /* sums (c1 - c0) += dout[r][c0 .. c1) */
@@ -90,8 +90,8 @@ static void write_block(const tide_ops_cpu *cpu, const tide_embedding_backward *
     float sums[BAND * CHANNELS];
     sum_block(cpu, call, block, sums, CHANNELS);
     for (size_t v = 0; v < block->v1 - block->v0; v++) {
-        cpu->kernels->narrow((uint16_t *)call->dtable.data + at + v * call->C, sums + v * CHANNELS,
-                             block->c1 - block->c0);
+        tide_narrow(cpu, call->dtable, at + v * call->C, sums + v * CHANNELS,
+                    block->c1 - block->c0);
     }
 }
 

@@ -7,7 +7,7 @@ tide_status tide_cpu_fill(tide_ops *ops, const tide_fill *call, tide_error *erro
     const tide_array out = call->out;
     const size_t n = call->n;
     float wide = (float)call->value;
-    uint16_t narrow = tide_fp32_to_bf16(wide);
+    uint16_t narrow = out.dtype == TIDE_FP16 ? tide_fp32_to_fp16(wide) : tide_fp32_to_bf16(wide);
 #pragma omp parallel for num_threads(cpu->n_threads) if (n > TIDE_OPS_CPU_SERIAL) schedule(static)
     for (size_t chunk = 0; chunk < tide_ops_cpu_n_chunks(n); chunk++) {
         size_t begin = chunk * TIDE_OPS_CPU_CHUNK;

@@ -5,8 +5,8 @@
  * unlike rejection sampling. F^-1 by Wichura, "Algorithm AS 241: the percentage points of the
  * normal distribution", Applied Statistics 37 (1988), routine PPND16: relative error about 1e-16.
  *
- * A bf16 number is the rounding of the fp32 number of the same element: the weights of a run in
- * bf16 are those of the run in fp32, rounded. */
+ * A bf16 or fp16 number is the rounding of the fp32 number of the same element: the weights of a
+ * run in bf16 are those of the run in fp32, rounded. */
 #include <math.h>
 
 #include "model/ops_cpu/ops_cpu_internal.h"
@@ -89,7 +89,8 @@ tide_status tide_cpu_fill_normal(tide_ops *ops, const tide_fill_normal *call, ti
             if (out.dtype == TIDE_FP32) {
                 ((float *)out.data)[i] = value;
             } else {
-                ((uint16_t *)out.data)[i] = tide_fp32_to_bf16(value);
+                ((uint16_t *)out.data)[i] =
+                    out.dtype == TIDE_FP16 ? tide_fp32_to_fp16(value) : tide_fp32_to_bf16(value);
             }
         }
     }

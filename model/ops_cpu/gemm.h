@@ -53,7 +53,7 @@ typedef struct tide_gemm {
     tide_matmul_kind kind; /* which of a and b is transposed */
     size_t m, n, k;        /* of the product: (m, k) times (k, n) */
     float alpha;           /* factor of the product */
-    tide_array a;          /* fp32 or bf16; borrowed, as b and c */
+    tide_array a;          /* fp32, bf16 or fp16; borrowed, as b and c */
     size_t lda;            /* elements from row to row of a as stored */
     tide_array b;          /* likewise; must not overlap c */
     size_t ldb;            /* of b, likewise */

@@ -1,5 +1,6 @@
-/* out (A, m) = weight (matrix chosen (A), m, k) x (k); weights fp32, bf16 or int8, cast to fp32
- * where they are used. A row's products are summed in double, in the order of its pieces. */
+/* out (A, m) = weight (matrix chosen (A), m, k) x (k) + bias (matrix chosen (A), m); weights fp32,
+ * bf16, fp16 or int8, cast to fp32 where they are used. A row's products are summed in double, in
+ * the order of its pieces, and its bias is added to the sum. */
 #include "model/ops_cpu/pieces.h"
 
 /* Rows that are multiplied together, so that x is widened to fp32 once for all of them. */
@@ -15,6 +16,16 @@ static const float *read_weights(const tide_ops_cpu *cpu, tide_array weight, siz
     return tide_piece_read(cpu, weight, at, n, buffer);
 }
 
+/* sums[0 .. n) = bias[at .. at + n) */
+static void read_bias(const tide_ops_cpu *cpu, tide_array bias, size_t at, size_t n,
+                      double sums[ROWS]) {
+    float buffer[ROWS];
+    const float *from = tide_piece_read(cpu, bias, at, n, buffer);
+    for (size_t r = 0; r < n; r++) {
+        sums[r] = (double)from[r];
+    }
+}
+
 /* out[a][row .. row + n_rows) */
 static void multiply_rows(const tide_ops_cpu *cpu, const tide_gemv *call, size_t a, size_t row,
                           size_t n_rows) {
@@ -24,6 +35,9 @@ static void multiply_rows(const tide_ops_cpu *cpu, const tide_gemv *call, size_t
     size_t matrix = call->chosen != NULL ? (size_t)call->chosen[a] : a;
     size_t begin = (matrix * call->m + row) * call->k;
     size_t n;
+    if (call->bias.data != NULL) {
+        read_bias(cpu, call->bias, matrix * call->m + row, n_rows, sums);
+    }
     for (size_t at = 0; at < call->k; at += n) {
         n = tide_piece_length(at, call->k);
         const float *x = tide_piece_read(cpu, call->x, at, n, buffers[0]);
@@ -45,6 +59,9 @@ tide_status tide_cpu_gemv(tide_ops *ops, const tide_gemv *call, tide_error *erro
     TIDE_TRY(tide_ops_cpu_need_floats("gemv", (const tide_array[]){call->out, call->x}, 2, error));
     if (call->weight.dtype != TIDE_INT8) {
         TIDE_TRY(tide_ops_cpu_need_floats("gemv's weight", &call->weight, 1, error));
+    }
+    if (call->bias.data != NULL) {
+        TIDE_TRY(tide_ops_cpu_need_floats("gemv's bias", &call->bias, 1, error));
     }
 #pragma omp parallel for num_threads(cpu->n_threads) if (call->m * call->k > TIDE_OPS_CPU_SERIAL)  \
     schedule(static)

@@ -2,8 +2,8 @@
  * threads, types or errors. Each is compiled once per instruction set, and the best table that the
  * machine has is chosen when the operators are opened.
  *
- * Kernels know no storage types: an operator widens a piece of a bf16 array into a buffer on its
- * stack, calls the kernel, and narrows what it wrote (pieces.h).
+ * Kernels know no storage types: an operator widens a piece of a bf16 or fp16 array into a buffer
+ * on its stack, calls the kernel, and narrows what it wrote (pieces.h).
  *
  * Products and sums may be fused where the instruction set can, and sums are taken in as many lanes
  * as a register has: the last bits of a result may differ between two tables. Within a table the
@@ -43,10 +43,12 @@ typedef struct tide_cpu_kernels {
     const char *name;                     /* of the instruction set: "AVX-512", "AVX2", "generic" */
     const struct tide_gemm_kernels *gemm; /* static; matrix products, see gemm.h */
 
-    /* out (n) = x (n), bf16 to fp32; exact. */
-    void (*widen)(float *out, const uint16_t *x, size_t n);
-    /* out (n) = x (n), fp32 to bf16, to nearest, ties to even; NaN stays NaN. */
-    void (*narrow)(uint16_t *out, const float *x, size_t n);
+    /* out (n) = x (n), bf16 or fp16 to fp32; exact. */
+    void (*widen_bf16)(float *out, const uint16_t *x, size_t n);
+    void (*widen_fp16)(float *out, const uint16_t *x, size_t n);
+    /* out (n) = x (n), fp32 to bf16 or fp16, to nearest, ties to even; NaN stays NaN. */
+    void (*narrow_bf16)(uint16_t *out, const float *x, size_t n);
+    void (*narrow_fp16)(uint16_t *out, const float *x, size_t n);
 
     /* out (n) = x (n), int8 to fp32; exact. */
     void (*widen_int8)(float *out, const int8_t *x, size_t n);

@@ -6,14 +6,28 @@
 #include "model/ops_cpu/kernels.h"
 #include "model/ops_cpu/ops_cpu_internal.h"
 
-static void widen(float *out, const uint16_t *x, size_t n) {
+static void widen_bf16(float *out, const uint16_t *x, size_t n) {
 #pragma omp simd
     for (size_t i = 0; i < n; i++) {
         out[i] = tide_bf16_to_fp32(x[i]);
     }
 }
 
-static void narrow(uint16_t *out, const float *x, size_t n) {
+static void widen_fp16(float *out, const uint16_t *x, size_t n) {
+#pragma omp simd
+    for (size_t i = 0; i < n; i++) {
+        out[i] = tide_fp16_to_fp32(x[i]);
+    }
+}
+
+static void narrow_fp16(uint16_t *out, const float *x, size_t n) {
+#pragma omp simd
+    for (size_t i = 0; i < n; i++) {
+        out[i] = tide_fp32_to_fp16(x[i]);
+    }
+}
+
+static void narrow_bf16(uint16_t *out, const float *x, size_t n) {
 #pragma omp simd
     for (size_t i = 0; i < n; i++) {
         out[i] = tide_fp32_to_bf16(x[i]);
@@ -237,8 +251,10 @@ extern const tide_cpu_kernels TIDE_KERNELS;
 const tide_cpu_kernels TIDE_KERNELS = {
     .name = TIDE_KERNELS_NAME,
     .gemm = &TIDE_GEMM_KERNELS,
-    .widen = widen,
-    .narrow = narrow,
+    .widen_bf16 = widen_bf16,
+    .widen_fp16 = widen_fp16,
+    .narrow_bf16 = narrow_bf16,
+    .narrow_fp16 = narrow_fp16,
     .widen_int8 = widen_int8,
     .add = add,
     .scale = scale,

@@ -60,8 +60,20 @@ static const float *fp32_at(const tide_gemm_operand *x, size_t element) {
     return (const float *)x->array.data + element;
 }
 
-static const uint16_t *bf16_at(const tide_gemm_operand *x, size_t element) {
-    return (const uint16_t *)x->array.data + element;
+/* n numbers of two bytes from an element on, as fp32. */
+static inline void widen_run(float *wide, const tide_gemm_operand *x, size_t element, size_t n) {
+    const uint16_t *run = (const uint16_t *)x->array.data + element;
+    if (x->array.dtype == TIDE_FP16) {
+#pragma omp simd
+        for (size_t i = 0; i < n; i++) {
+            wide[i] = tide_fp16_to_fp32(run[i]);
+        }
+        return;
+    }
+#pragma omp simd
+    for (size_t i = 0; i < n; i++) {
+        wide[i] = tide_bf16_to_fp32(run[i]);
+    }
 }
 
 /* Four numbers: half of the smallest vector register that there is. */
@@ -102,11 +114,7 @@ static const float *row_of(const tide_gemm_operand *x, size_t i, size_t l, size_
     if (x->array.dtype == TIDE_FP32) {
         return fp32_at(x, at);
     }
-    const uint16_t *row = bf16_at(x, at);
-#pragma omp simd
-    for (size_t j = 0; j < n_l; j++) {
-        wide[j] = tide_bf16_to_fp32(row[j]);
-    }
+    widen_run(wide, x, at, n_l);
     return wide;
 }
 
@@ -151,11 +159,7 @@ static inline void copy_run(float *packed, const tide_gemm_operand *x, size_t at
         memcpy(packed, fp32_at(x, at), width * sizeof(float));
         return;
     }
-    const uint16_t *run = bf16_at(x, at);
-#pragma omp simd
-    for (size_t i = 0; i < width; i++) {
-        packed[i] = tide_bf16_to_fp32(run[i]);
-    }
+    widen_run(packed, x, at, width);
 }
 
 /* Copies an operand whose stored rows run across the panels: each row is cut into one run per

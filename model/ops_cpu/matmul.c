@@ -2,11 +2,12 @@
  * out += .
  *
  * Block by block of out and of k, the threads first copy both operands into panels in shared
- * scratch, then multiply tiles of panels. A bf16 out is summed up in fp32 scratch and rounded once.
+ * scratch, then multiply tiles of panels. A bf16 or fp16 out is summed up in fp32 scratch and
+ * rounded once.
  */
 #include <limits.h>
 
-#include "model/ops_cpu/ops_cpu_internal.h"
+#include "model/ops_cpu/pieces.h"
 
 /* How the work is divided. */
 enum {
@@ -97,22 +98,20 @@ static void multiply(const tide_ops_cpu *cpu, const product *p) {
     }
 }
 
-/* The block's elements of a bf16 out into fp32 scratch, or back. */
+/* The block's elements of such an out into fp32 scratch, or back. */
 static void widen_block(const tide_ops_cpu *cpu, const product *p) {
 #pragma omp for schedule(static)
     for (size_t i = 0; i < p->part_a.n_i; i++) { /* c[i][:] */
-        const uint16_t *row =
-            (const uint16_t *)p->call->out.data + (p->part_a.i0 + i) * p->call->n + p->part_b.i0;
-        cpu->kernels->widen(p->c + i * p->ldc, row, p->part_b.n_i);
+        tide_widen(cpu, p->c + i * p->ldc, p->call->out,
+                   (p->part_a.i0 + i) * p->call->n + p->part_b.i0, p->part_b.n_i);
     }
 }
 
 static void narrow_block(const tide_ops_cpu *cpu, const product *p) {
 #pragma omp for schedule(static)
     for (size_t i = 0; i < p->part_a.n_i; i++) { /* out[i0 + i][j0 ..) */
-        uint16_t *row =
-            (uint16_t *)p->call->out.data + (p->part_a.i0 + i) * p->call->n + p->part_b.i0;
-        cpu->kernels->narrow(row, p->c + i * p->ldc, p->part_b.n_i);
+        tide_narrow(cpu, p->call->out, (p->part_a.i0 + i) * p->call->n + p->part_b.i0,
+                    p->c + i * p->ldc, p->part_b.n_i);
     }
 }
 
@@ -120,15 +119,15 @@ static void narrow_block(const tide_ops_cpu *cpu, const product *p) {
 static void make_block(const tide_ops_cpu *cpu, product *p) {
     size_t k = p->call->k;
     size_t n_l = block_length(k, TIDE_GEMM_K);
-    bool is_bf16 = p->call->out.dtype == TIDE_BF16;
-    if (is_bf16) {
+    bool is_narrow = p->call->out.dtype != TIDE_FP32;
+    if (is_narrow) {
         p->c = cpu->sums;
         p->ldc = p->part_b.n_i;
     } else {
         p->c = (float *)p->call->out.data + p->part_a.i0 * p->call->n + p->part_b.i0;
         p->ldc = p->call->n;
     }
-    if (is_bf16 && p->call->accumulate) {
+    if (is_narrow && p->call->accumulate) {
         widen_block(cpu, p);
     }
     for (size_t l = 0; l < k; l += n_l) {
@@ -137,7 +136,7 @@ static void make_block(const tide_ops_cpu *cpu, product *p) {
         pack(cpu, p);
         multiply(cpu, p);
     }
-    if (is_bf16) {
+    if (is_narrow) {
         narrow_block(cpu, p);
     }
 }

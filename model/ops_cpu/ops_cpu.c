@@ -8,11 +8,12 @@
 tide_status tide_ops_cpu_need_floats(const char *operator_name, const tide_array *arrays,
                                      size_t n_arrays, tide_error *error) {
     for (size_t i = 0; i < n_arrays; i++) {
-        if (arrays[i].dtype != TIDE_FP32 && arrays[i].dtype != TIDE_BF16) {
+        tide_dtype dtype = arrays[i].dtype;
+        if (dtype != TIDE_FP32 && dtype != TIDE_BF16 && dtype != TIDE_FP16) {
             return tide_fail(error, TIDE_UNSUPPORTED,
-                             "%s: array %zu of %zu is %s, and device cpu computes on fp32 and "
-                             "bf16 only: pass it as one of these",
-                             operator_name, i + 1, n_arrays, tide_dtype_name(arrays[i].dtype));
+                             "%s: array %zu of %zu is %s, and device cpu computes on fp32, "
+                             "bf16 and fp16 only: pass it as one of these",
+                             operator_name, i + 1, n_arrays, tide_dtype_name(dtype));
         }
     }
     return TIDE_OK;
@@ -37,19 +38,22 @@ static tide_status check_precision(tide_precision precision, tide_error *error) 
     case TIDE_PRECISION_FP32:
     case TIDE_PRECISION_BF16_MIXED:
     case TIDE_PRECISION_BF16_TRUE:
+    case TIDE_PRECISION_FP16_MIXED:
         return TIDE_OK;
     case TIDE_PRECISION_TF32:
     case TIDE_N_PRECISIONS:
         break;
     }
-    return tide_fail(error, TIDE_UNSUPPORTED,
-                     "precision %s needs the tensor cores of a GPU, and device cpu has none: it "
-                     "computes fp32, bf16-mixed and bf16-true; --device virtual answers for memory",
-                     tide_precision_name((int)precision));
+    return tide_fail(
+        error, TIDE_UNSUPPORTED,
+        "precision %s needs the tensor cores of a GPU, and device cpu has none: it "
+        "computes fp32, bf16-mixed, bf16-true and fp16-mixed; --device virtual answers for "
+        "memory",
+        tide_precision_name((int)precision));
 }
 
-/* Allocates matmul's panels and the sums of a block of a bf16 out. Pages that no call touches take
- * no memory. */
+/* Allocates matmul's panels and the sums of a block of a bf16 or fp16 out. Pages that no call
+ * touches take no memory. */
 static bool alloc_scratch(tide_ops_cpu *cpu) {
     const tide_hostmem *mem = cpu->ops.mem;
     size_t n_a = (size_t)(TIDE_OPS_CPU_GEMM_M + TIDE_GEMM_MAX_ROWS) * TIDE_GEMM_K;

@@ -1,11 +1,12 @@
 /* ops_cpu_internal.h - what the operators of the cpu device share: their state, and small functions
  * on numbers.
  *
- * Every operator is the readable reference of its contract in ops.h. Each array is fp32 or bf16;
- * arithmetic is fp32, sums over rows are taken in double, and a bf16 result is rounded once
- * (pieces.h). bf16 is emulated: its bytes are real, but its times are not representative. Loops are
- * parallel over chunks that write different elements and whose number and order depend on shapes
- * alone, so the results are the same, to the bit, for any number of threads. */
+ * Every operator is the readable reference of its contract in ops.h. Each array is fp32, bf16 or
+ * fp16; arithmetic is fp32, sums over rows are taken in double, and a narrower result is rounded
+ * once (pieces.h). bf16 and fp16 are emulated: their bytes are real, but their times are not
+ * representative. Loops are parallel over chunks that write different elements and whose number and
+ * order depend on shapes alone, so the results are the same, to the bit, for any number of threads.
+ */
 #ifndef TIDE_MODEL_OPS_CPU_OPS_CPU_INTERNAL_H
 #define TIDE_MODEL_OPS_CPU_OPS_CPU_INTERNAL_H
 
@@ -14,6 +15,7 @@
 
 #include "common/hostmem.h"
 #include "model/bf16.h"
+#include "model/fp16.h"
 #include "model/ops.h"
 #include "model/ops_cpu/gemm.h"
 #include "model/ops_cpu/kernels.h"
@@ -38,7 +40,8 @@ static inline const tide_ops_cpu *tide_ops_cpu_of(const tide_ops *ops) {
     return (const tide_ops_cpu *)(const void *)ops;
 }
 
-/* TIDE_UNSUPPORTED, naming the operator and the array, unless every array is fp32 or bf16. */
+/* TIDE_UNSUPPORTED, naming the operator and the array, unless every array is fp32, bf16 or
+ * fp16. */
 TIDE_NODISCARD tide_status tide_ops_cpu_need_floats(const char *operator_name,
                                                     const tide_array *arrays, size_t n_arrays,
                                                     tide_error *error);

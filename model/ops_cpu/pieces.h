@@ -1,6 +1,7 @@
-/* pieces.h - how operators read and write arrays of either type: in pieces of at most TIDE_PIECE
- * elements, as fp32 numbers. A piece of an fp32 array is the array itself; a piece of a bf16 array
- * is a buffer on the caller's stack, widened on the way in and rounded once on the way out.
+/* pieces.h - how operators read and write arrays of any type: in pieces of at most TIDE_PIECE
+ * elements, as fp32 numbers. A piece of an fp32 array is the array itself; a piece of a bf16 or
+ * fp16 array is a buffer on the caller's stack, widened on the way in and rounded once on the way
+ * out.
  *
  *   float buffer[TIDE_PIECE];
  *   for (size_t at = begin; at < end; at += n) {
@@ -26,13 +27,35 @@ static inline size_t tide_piece_length(size_t at, size_t end) {
     return end - at < TIDE_PIECE ? end - at : TIDE_PIECE;
 }
 
+/* out (n) = x[at .. at + n); x is bf16 or fp16. */
+static inline void tide_widen(const tide_ops_cpu *cpu, float *out, tide_array x, size_t at,
+                              size_t n) {
+    const uint16_t *from = (const uint16_t *)x.data + at;
+    if (x.dtype == TIDE_FP16) {
+        cpu->kernels->widen_fp16(out, from, n);
+    } else {
+        cpu->kernels->widen_bf16(out, from, n);
+    }
+}
+
+/* x[at .. at + n) = in (n), rounded once; x is bf16 or fp16. */
+static inline void tide_narrow(const tide_ops_cpu *cpu, tide_array x, size_t at, const float *in,
+                               size_t n) {
+    uint16_t *to = (uint16_t *)x.data + at;
+    if (x.dtype == TIDE_FP16) {
+        cpu->kernels->narrow_fp16(to, in, n);
+    } else {
+        cpu->kernels->narrow_bf16(to, in, n);
+    }
+}
+
 /* x[at .. at + n), for reading. `buffer` holds n elements and must live as long as the result. */
 static inline const float *tide_piece_read(const tide_ops_cpu *cpu, tide_array x, size_t at,
                                            size_t n, float *buffer) {
     if (x.dtype == TIDE_FP32) {
         return (const float *)x.data + at;
     }
-    cpu->kernels->widen(buffer, (const uint16_t *)x.data + at, n);
+    tide_widen(cpu, buffer, x, at, n);
     return buffer;
 }
 
@@ -47,15 +70,15 @@ static inline float *tide_piece_update(const tide_ops_cpu *cpu, tide_array x, si
     if (x.dtype == TIDE_FP32) {
         return (float *)x.data + at;
     }
-    cpu->kernels->widen(buffer, (const uint16_t *)x.data + at, n);
+    tide_widen(cpu, buffer, x, at, n);
     return buffer;
 }
 
 /* x[at .. at + n) = piece; `piece` is the result of tide_piece_write or tide_piece_update. */
 static inline void tide_piece_store(const tide_ops_cpu *cpu, tide_array x, size_t at, size_t n,
                                     const float *piece) {
-    if (x.dtype == TIDE_BF16) {
-        cpu->kernels->narrow((uint16_t *)x.data + at, piece, n);
+    if (x.dtype != TIDE_FP32) {
+        tide_narrow(cpu, x, at, piece, n);
     }
 }
 

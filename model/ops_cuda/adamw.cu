@@ -58,8 +58,11 @@ static __device__ __forceinline__ void update(const parameter<T> &arrays, const 
 
 template <typename T>
 static __global__ void __launch_bounds__(TIDE_BLOCK)
-    tide_adamw_kernel(const tensor_list list, const factors f) {
+    tide_adamw_kernel(const tensor_list list, const factors f, const float *found_inf) {
     constexpr size_t N = TIDE_COMMON_PACK<T>;
+    if (found_inf != nullptr && *found_inf != 0) {
+        return; /* the step is skipped */
+    }
     const tide_list_item item = tide_list_find(list, blockIdx.x);
     const tide_list_share share = tide_list_share_of(list, item, CHUNK, N);
     const parameter<T> arrays = {
@@ -90,9 +93,10 @@ static tide_status update_all(const tide_ops *ops, const tide_adamw *call, unsig
             const bool is_mixed = types != ALL_FP32 && types != ALL_BF16;
             return is_mixed ? kind == MIXED : kind == types;
         },
-        [ops, &f, error](const tensor_list &list) {
-            const int result = TIDE_LAUNCH((tide_adamw_kernel<T>), tide_list_n_blocks(list),
-                                           TIDE_BLOCK, 0, tide_cuda_stream(ops), list, f);
+        [ops, call, &f, error](const tensor_list &list) {
+            const int result =
+                TIDE_LAUNCH((tide_adamw_kernel<T>), tide_list_n_blocks(list), TIDE_BLOCK, 0,
+                            tide_cuda_stream(ops), list, f, call->found_inf);
             return tide_cuda_launched(ops, "adamw", result, error);
         });
 }

@@ -114,10 +114,10 @@ static __device__ __forceinline__ exponentials read_row(const logits_row<T> &row
 
 /* The factors of a row's gradient. */
 struct gradient_factors {
-    float max;       /* of the row */
-    float scale;     /* 1 / (sum of exponentials R) */
-    float inverse_R; /* subtracted from the target's element */
-    size_t target;   /* element of the row */
+    float max;     /* of the row */
+    float scale;   /* factor / sum of exponentials */
+    float factor;  /* subtracted from the target's element */
+    size_t target; /* element of the row */
 };
 
 template <size_t N, typename T>
@@ -128,7 +128,7 @@ static __device__ __forceinline__ void write_gradient(const logits_row<T> &row, 
 #pragma unroll
     for (size_t k = 0; k < N; k++) {
         x[k] = expf(x[k] - factors.max) * factors.scale;
-        x[k] -= at + k == factors.target ? factors.inverse_R : 0.0F;
+        x[k] -= at + k == factors.target ? factors.factor : 0.0F;
     }
     tide_store(row.x, at, x);
 }
@@ -149,7 +149,7 @@ static __device__ __forceinline__ void write_row(const logits_row<T> &row,
 template <typename T>
 static __global__ void __launch_bounds__(BLOCK)
     tide_cross_entropy_rows_kernel(tide_view<T> logits, float *row_losses, const int32_t *targets,
-                                   float inverse_R, size_t R, size_t V) {
+                                   float factor, size_t R, size_t V) {
     for (size_t r = blockIdx.x; r < R; r += gridDim.x) {
         const logits_row<T> row = row_of(logits, r, V);
         const size_t target = static_cast<size_t>(targets[r]);
@@ -159,9 +159,9 @@ static __global__ void __launch_bounds__(BLOCK)
             row_losses[r] = static_cast<float>(
                 log(all.sum) - (static_cast<double>(target_logit) - static_cast<double>(all.max)));
         }
-        /* logits - max <= 0, so no exponential overflows; dividing by the sum and by R is one
-         * factor. */
-        write_row(row, {all.max, static_cast<float>(1 / all.sum) * inverse_R, inverse_R, target});
+        /* logits - max <= 0, so no exponential overflows; dividing by the sum and by R, and
+         * the scale, are one factor. */
+        write_row(row, {all.max, static_cast<float>(1 / all.sum) * factor, factor, target});
     }
 }
 
@@ -181,7 +181,8 @@ template <typename T> static int launch_rows(const tide_ops *ops, const tide_cro
     return TIDE_LAUNCH((tide_cross_entropy_rows_kernel<T>), tide_cuda_grid(ops, call->R, 1),
                        tide_row_threads(call->V / TIDE_PACK<T>, BLOCK), 0, tide_cuda_stream(ops),
                        tide_view_of<T>(call->logits), call->row_losses, call->targets,
-                       static_cast<float>(1 / static_cast<double>(call->R)), call->R, call->V);
+                       static_cast<float>(call->scale / static_cast<double>(call->R)), call->R,
+                       call->V);
 }
 
 extern "C" tide_status tide_cuda_cross_entropy(tide_ops *ops, const tide_cross_entropy *call,

@@ -1,5 +1,5 @@
-/* out (A, m) = weight (matrix chosen (A), m, k) x (k); weights fp32, bf16 or int8, cast to fp32
- * where they are used.
+/* out (A, m) = weight (matrix chosen (A), m, k) x (k) + bias (matrix chosen (A), m); weights fp32,
+ * bf16 or int8, cast to fp32 where they are used.
  *
  * A warp per row: its lanes take the row's packs of 16 bytes in turn, so that the weights arrive in
  * whole cache lines: they are read once and their bandwidth bounds the operator. x stays in the
@@ -9,57 +9,25 @@
 #include "model/ops_cuda/ops_cuda_internal.h"
 #include "model/ops_cuda/reduce.h"
 #include "model/ops_cuda/vector.h"
+#include "model/ops_cuda/weights.h"
 
 enum { WARPS = 8, BLOCK = WARPS * TIDE_WARP };
 
-/* The numbers of a matrix, and how many of them a pack of 16 bytes has. */
-template <typename W> struct weights {
-    static constexpr size_t PACK = TIDE_PACK<W>;
-    const W *data; /* (matrices, m, k) */
-
-    __device__ __forceinline__ void load(float (&to)[PACK], size_t at) const {
-        tide_read_pack(data + at, to);
-    }
-    __device__ __forceinline__ float one(size_t at) const {
-        return tide_read(data + at);
-    }
-};
-
-template <> struct weights<int8_t> {
-    static constexpr size_t PACK = 16;
-    const int8_t *data; /* (matrices, m, k) */
-
-    __device__ __forceinline__ void load(float (&to)[PACK], size_t at) const {
-        const uint4 bits = tide_load16(data + at);
-        const unsigned words[4] = {bits.x, bits.y, bits.z, bits.w};
-#pragma unroll
-        for (size_t i = 0; i < PACK; i++) {
-            to[i] = static_cast<float>(static_cast<int8_t>(words[i / 4] >> 8 * (i % 4)));
-        }
-    }
-    __device__ __forceinline__ float one(size_t at) const {
-        return static_cast<float>(data[at]);
-    }
-};
-
-/* Products that a lane takes at a time: whole packs of either array. */
-template <typename W, typename X>
-constexpr size_t PRODUCTS = weights<W>::PACK > TIDE_PACK<X> ? weights<W>::PACK : TIDE_PACK<X>;
-
 template <typename W> struct shape {
-    tide_view<tide_any> out; /* (n_chosen, m) */
-    weights<W> weight;       /* (matrices, m, k) */
-    const int32_t *chosen;   /* (n_chosen); NULL: 0, 1, ... */
-    size_t n_chosen, m, k;   /* as in tide_gemv */
-    size_t n_whole;          /* PRODUCTS of a row; 0 unless k is a multiple and all is aligned */
+    tide_view<tide_any> out;  /* (n_chosen, m) */
+    tide_view<tide_any> bias; /* (matrices, m); data null: none */
+    tide_weights<W> weight;   /* (matrices, m, k) */
+    const int32_t *chosen;    /* (n_chosen); NULL: 0, 1, ... */
+    size_t n_chosen, m, k;    /* as in tide_gemv */
+    size_t n_whole; /* TIDE_PRODUCTS of a row; 0 unless k is a multiple and all is aligned */
 };
 
 /* The products of weights at .. at + N with x. */
 template <typename W, typename X>
-static __device__ __forceinline__ float multiply(const weights<W> &weight, tide_view<X> x,
+static __device__ __forceinline__ float multiply(const tide_weights<W> &weight, tide_view<X> x,
                                                  size_t at, size_t of_x) {
-    constexpr size_t N = PRODUCTS<W, X>;
-    constexpr size_t PACK = weights<W>::PACK;
+    constexpr size_t N = TIDE_PRODUCTS<W, X>;
+    constexpr size_t PACK = tide_weights<W>::PACK;
     float number[N];
     float sum = 0;
     tide_load(number, x, of_x);
@@ -79,7 +47,7 @@ static __device__ __forceinline__ float multiply(const weights<W> &weight, tide_
 template <typename W, typename X>
 static __device__ __forceinline__ float multiply_row(const shape<W> &given, tide_view<X> x,
                                                      size_t begin) {
-    constexpr size_t N = PRODUCTS<W, X>;
+    constexpr size_t N = TIDE_PRODUCTS<W, X>;
     float sum = 0;
 #pragma unroll 4
     for (size_t i = tide_lane(); i < given.n_whole; i += TIDE_WARP) {
@@ -100,18 +68,25 @@ static __global__ void __launch_bounds__(BLOCK) tide_gemv_kernel(shape<W> given,
     for (; row < n_rows; row += n_warps) {
         const size_t a = row / given.m;
         const size_t matrix = given.chosen != nullptr ? static_cast<size_t>(given.chosen[a]) : a;
-        const float sum[1] = {multiply_row(given, x, (matrix * given.m + row % given.m) * given.k)};
+        const size_t of_matrices = matrix * given.m + row % given.m;
+        float sum[1] = {multiply_row(given, x, of_matrices * given.k)};
         if (tide_lane() == 0) {
+            if (given.bias.data != nullptr) {
+                float bias[1];
+                tide_load(bias, given.bias, of_matrices);
+                sum[0] += bias[0];
+            }
             tide_store(given.out, row, sum);
         }
     }
 }
 
 template <typename W, typename X> static int launch(const tide_ops *ops, const tide_gemv *call) {
-    constexpr size_t N = PRODUCTS<W, X>;
+    constexpr size_t N = TIDE_PRODUCTS<W, X>;
     const bool is_whole =
         call->k % N == 0 && tide_is_aligned(call->weight.data) && tide_is_aligned(call->x.data);
     const shape<W> given = {tide_view_of<tide_any>(call->out),
+                            tide_view_of<tide_any>(call->bias),
                             {static_cast<const W *>(call->weight.data)},
                             call->chosen,
                             call->n_chosen,
@@ -133,6 +108,9 @@ extern "C" tide_status tide_cuda_gemv(tide_ops *ops, const tide_gemv *call, tide
     TIDE_TRY(tide_cuda_need_floats("gemv", arrays, 2, error));
     if (call->weight.dtype != TIDE_INT8) {
         TIDE_TRY(tide_cuda_need_floats("gemv's weight", &call->weight, 1, error));
+    }
+    if (call->bias.data != nullptr) {
+        TIDE_TRY(tide_cuda_need_floats("gemv's bias", &call->bias, 1, error));
     }
     if (call->n_chosen * call->m == 0) {
         return TIDE_OK;

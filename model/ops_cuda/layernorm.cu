@@ -48,9 +48,9 @@ template <typename X, int power> struct sum_of_powers {
     }
 };
 
-template <typename T> struct normalise {
-    tide_view<T> out, x;       /* (R, C) */
-    tide_view<T> weight, bias; /* (C) */
+template <typename X, typename W> struct normalise {
+    tide_view<X> out, x;       /* (R, C) */
+    tide_view<W> weight, bias; /* (C) */
     size_t begin;              /* of the row */
     float mean, rstd;          /* of the row */
 
@@ -68,44 +68,53 @@ template <typename T> struct normalise {
 };
 
 /* A block takes rows blockIdx.x, blockIdx.x + gridDim.x, ... */
-template <typename T>
+template <typename X, typename W>
 static __global__ void __launch_bounds__(ROW_BLOCK)
-    tide_layernorm_forward_kernel(tide_view<T> out, tide_view<T> x, tide_view<T> weight,
-                                  tide_view<T> bias, row_shape shape) {
-    constexpr size_t N = TIDE_COMMON_PACK<T>;
+    tide_layernorm_forward_kernel(tide_view<X> out, tide_view<X> x, tide_view<W> weight,
+                                  tide_view<W> bias, row_shape shape) {
+    constexpr size_t N = TIDE_COMMON_PACK<X, W>;
     const double n = static_cast<double>(shape.C);
     for (size_t r = blockIdx.x; r < shape.R; r += gridDim.x) {
         const size_t begin = r * shape.C;
         double sum = 0;
         double squares = 0;
-        each<N>(shape, sum_of_powers<T, 1>{x, begin, 0, &sum});
+        each<N>(shape, sum_of_powers<X, 1>{x, begin, 0, &sum});
         const double mean = tide_block_sum(sum) / n;
-        each<N>(shape, sum_of_powers<T, 2>{x, begin, mean, &squares});
+        each<N>(shape, sum_of_powers<X, 2>{x, begin, mean, &squares});
         const double rstd = 1 / sqrt(tide_block_sum(squares) / n + EPSILON);
-        each<N>(shape, normalise<T>{out, x, weight, bias, begin, static_cast<float>(mean),
-                                    static_cast<float>(rstd)});
+        each<N>(shape, normalise<X, W>{out, x, weight, bias, begin, static_cast<float>(mean),
+                                       static_cast<float>(rstd)});
     }
 }
 
-template <typename T> static int launch(const tide_ops *ops, const tide_layernorm_forward *call) {
-    constexpr size_t N = TIDE_COMMON_PACK<T>;
+template <typename X, typename W>
+static int launch(const tide_ops *ops, const tide_layernorm_forward *call) {
+    constexpr size_t N = TIDE_COMMON_PACK<X, W>;
     const size_t n_packs =
         tide_n_common_packs(call->C, N, call->out, call->x, call->weight, call->bias);
     const row_shape shape = {call->C % N == 0 ? n_packs : 0, call->R, call->C};
-    return TIDE_LAUNCH((tide_layernorm_forward_kernel<T>), tide_cuda_grid(ops, call->R, 1),
+    return TIDE_LAUNCH((tide_layernorm_forward_kernel<X, W>), tide_cuda_grid(ops, call->R, 1),
                        tide_row_threads(shape.n_packs > 0 ? shape.n_packs : call->C, ROW_BLOCK), 0,
-                       tide_cuda_stream(ops), tide_view_of<T>(call->out), tide_view_of<T>(call->x),
-                       tide_view_of<T>(call->weight), tide_view_of<T>(call->bias), shape);
+                       tide_cuda_stream(ops), tide_view_of<X>(call->out), tide_view_of<X>(call->x),
+                       tide_view_of<W>(call->weight), tide_view_of<W>(call->bias), shape);
+}
+
+template <typename X>
+static int launch_for_weight(const tide_ops *ops, const tide_layernorm_forward *call) {
+    return call->weight.dtype == TIDE_FP32 ? launch<X, float>(ops, call)
+                                           : launch<X, __nv_bfloat16>(ops, call);
 }
 
 extern "C" tide_status
 tide_cuda_layernorm_forward(tide_ops *ops, const tide_layernorm_forward *call, tide_error *error) {
-    const tide_array arrays[] = {call->out, call->x, call->weight, call->bias};
-    TIDE_TRY(tide_cuda_need_one_type("layernorm", arrays, 4, error));
+    const tide_array rows[] = {call->out, call->x};
+    const tide_array weights[] = {call->weight, call->bias};
+    TIDE_TRY(tide_cuda_need_one_type("layernorm", rows, 2, error));
+    TIDE_TRY(tide_cuda_need_one_type("layernorm's weight and bias", weights, 2, error));
     if (call->R * call->C == 0) {
         return TIDE_OK;
     }
-    const int result =
-        call->x.dtype == TIDE_FP32 ? launch<float>(ops, call) : launch<__nv_bfloat16>(ops, call);
+    const int result = call->x.dtype == TIDE_FP32 ? launch_for_weight<float>(ops, call)
+                                                  : launch_for_weight<__nv_bfloat16>(ops, call);
     return tide_cuda_launched(ops, "layernorm_forward", result, error);
 }

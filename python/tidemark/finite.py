@@ -39,7 +39,7 @@ def _check(function, answer):
 
     @functools.wraps(function)
     def call(tensor, *args, **kwargs):
-        if args or kwargs or not _is_of_card(tensor):
+        if args or kwargs or not is_of_card(tensor):
             return function(tensor, *args, **kwargs)
         held = _look(tensor)
         result = function(tensor)
@@ -54,7 +54,7 @@ def _check(function, answer):
 def _reduction(function):
     @functools.wraps(function)
     def call(*args, **kwargs):
-        if not args or not _is_of_card(args[0]) or "out" in kwargs:
+        if not args or not is_of_card(args[0]) or "out" in kwargs:
             return function(*args, **kwargs)
         held = _look(args[0])
         result = function(*args, **kwargs)
@@ -68,7 +68,7 @@ def _reduction(function):
     return call
 
 
-def _is_of_card(tensor):
+def is_of_card(tensor):
     """Whether a program may read what is made of it: no compiler and no graph makes it again."""
     if torch.compiler.is_compiling() or type(tensor) not in (torch.Tensor, torch.nn.Parameter):
         return False

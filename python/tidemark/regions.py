@@ -1,14 +1,14 @@
 """Functions that read values of the card in order to decide, and what is changed around them.
 
 `generate` of transformers ends when a tensor says so; distributions, repeat_interleave and eig
-check their arguments. Within these, shadows.py sees every operator. A module that is imported later
+check their arguments; a program asks its GradScaler for the scale. Within these, shadows.py sees every operator. A module that is imported later
 is changed when it comes.
 """
 import functools
 
 import torch
 
-from . import card, finite, masks
+from . import card, finite, masks, scaling
 from .imports import when_imported
 
 _GENERATION = "transformers.generation.utils"
@@ -39,6 +39,7 @@ def watch(region):
     torch.Tensor.repeat_interleave = _within(region, torch.Tensor.repeat_interleave)
     for name in ("eig", "eigvals"):
         setattr(torch.linalg, name, _within(region, getattr(torch.linalg, name)))
+    scaling.watch()
     watch_checks()
 
 

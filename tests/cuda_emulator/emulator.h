@@ -308,6 +308,10 @@ inline int __ffs(int bits) {
     return __builtin_ffs(bits);
 }
 
+inline int __popc(unsigned bits) {
+    return __builtin_popcount(bits);
+}
+
 template <typename T> inline T min(T x, tide_same<T> y) {
     return y < x ? y : x;
 }

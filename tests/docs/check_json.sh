@@ -82,6 +82,7 @@ virtual="--device virtual --steps 3"
     report forecast --size small --memory-limit 1GiB
     report forecast --size large --device virtual:rtx4060 --spill 16GiB
     report sweep $tiny $virtual --precision fp32,bf16-mixed -o virtual.jsonl
+    report sweep $tiny $virtual --repeat 2 -o repeated.jsonl
     "$program" profile $tiny $virtual --log run.log -o logged.json.gz >/dev/null 2>&1
     report top run.log
     report study
@@ -103,6 +104,7 @@ virtual="--device virtual --steps 3"
         report bench $bench --device cpu --brief --rounds 2 --samples --target 1e9
     done
     report bench mlp-norm --device cpu --brief --rounds 2 --peak-tflops 1
+    report bench suite --device cpu --brief --rounds 2
     report bench mlp-scaling --device cpu --brief --rounds 2 --samples
     report check-reference "$sources/tests/reference/tiny_fp32.safetensors"
     report devices

@@ -3,20 +3,22 @@
 # A table stands between "<!-- made by: COMMAND -->" and "<!-- end -->". The COMMANDs of a page are bash and share a folder.
 # In them, "pivot ROWS COLUMN BYTES" turns the first table of a CSV report into Markdown: a row for each distinct value
 # of the columns ROWS (separated by commas), a column for each value of COLUMN, and BYTES in GiB in the cells.
+# The fenced block behind "<!-- output -->" is a terminal: its lines that begin with "$ " are commands, and what follows each is what it prints.
+# Behind "<!-- sample -->" the numbers may be others, because they are times or depend on the machine; the words, rows and columns may not.
 set -u
 update=
 if [ "${1:-}" = --update ]; then
     update=1
     shift
 fi
-[ $# -eq 2 ] || { sed -n '2,5s/^# //p' "$0" >&2; exit 2; }
+[ $# -eq 2 ] || { sed -n '2,7s/^# //p' "$0" >&2; exit 2; }
 page=$(realpath "$1")
 program=$(realpath "$2")
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 mkdir "$scratch/bin" "$scratch/work"
 ln -s "$program" "$scratch/bin/tidemark"
-export PATH="$scratch/bin:$PATH" LC_ALL=C
+export PATH="$scratch/bin:$PATH" LC_ALL=C OMP_NUM_THREADS=1 # one thread, so that other tests disturb no time much
 
 pivot() {
     awk -F, -v rows="$1" -v column="$2" -v bytes="$3" '
@@ -47,6 +49,36 @@ pivot() {
 }
 export -f pivot
 
+# What is compared of a sample: its words, with every number as # and every run of spaces as one.
+shape() {
+    sed -E 's/[0-9]+([.,][0-9]+)*(e[+-]?[0-9]+)?/#/g; s/ +/ /g; s/ $//' "$1"
+}
+
+# Prints the fenced block that stands behind the marker on stdin, made again: make_block MARKER
+make_block() {
+    local line old=$scratch/old new=$scratch/new
+    : >"$old"
+    : >"$new"
+    IFS= read -r line
+    [ "$line" = '```' ] || { echo "$page: no block begins behind $1" >&2; return 1; }
+    while IFS= read -r line && [ "$line" != '```' ]; do
+        printf '%s\n' "$line" >>"$old"
+        case "$line" in
+        '$ '*)
+            printf '%s\n' "$line" >>"$new"
+            (cd "$scratch/work" && bash -o pipefail -c "${line#"$ "}" </dev/null) >>"$new" 2>&1 ||
+                { echo "$page: $line" >&2; tail -n 5 "$new" >&2; return 1; }
+            ;;
+        esac
+    done
+    if [ -z "$update" ] && [ "$1" = '<!-- sample -->' ] && [ "$(shape "$old")" = "$(shape "$new")" ]; then
+        new=$old
+    fi
+    printf '```\n'
+    cat "$new"
+    printf '```\n'
+}
+
 # Prints the page with its tables made again.
 make_page() {
     local inside= line command
@@ -56,6 +88,9 @@ make_page() {
         fi
         [ -n "$inside" ] || printf '%s\n' "$line"
         case "$line" in
+        '<!-- output -->' | '<!-- sample -->')
+            make_block "$line" || return 1
+            ;;
         '<!-- made by: '*' -->')
             inside=1
             command=${line#<!-- made by: }
@@ -68,7 +103,7 @@ make_page() {
     done <"$page"
 }
 
-grep -q '^<!-- made by: ' "$page" || { echo "$page: no tables found" >&2; exit 1; }
+grep -qE '^<!-- (made by: |output -->|sample -->)' "$page" || { echo "$page: no tables found" >&2; exit 1; }
 make_page >"$scratch/page" || { echo "$page: a table could not be made" >&2; exit 1; }
 if [ -n "$update" ]; then
     cp "$scratch/page" "$page"

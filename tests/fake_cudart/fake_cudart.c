@@ -336,6 +336,9 @@ cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attr, int dev
         case cudaDevAttrMemoryClockRate:
             *value = 2619000;
             break;
+        case cudaDevAttrGlobalMemoryBusWidth:
+            *value = 5120;
+            break;
         case cudaDevAttrL2CacheSize:
             *value = 50 << 20;
             break;

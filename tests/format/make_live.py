@@ -44,6 +44,7 @@ document["owners"] = {
 document["software"] = {"python": "3.12.1", "torch": "2.14.1", "cuda": "13.0"}
 document["inexact"] = [{"call": "cufftMakePlanMany", "what": "its work area is not known", "bound_bytes": 4096, "refused": False}]
 document["loss"] = [9.25, "nan", "inf", "-inf"]
+document["loss_scaling"] = {"scale": 16384.0, "skipped_steps": 2}
 
 if __name__ == "__main__":
     json.dump(document, sys.stdout)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 NAMES = {
     "actions": "alloc free free_requested free_completed segment_alloc segment_free segment_map segment_unmap oom mark",
-    "categories": "unknown parameter gradient optimizer_state activation temporary workspace input weight_copy",
+    "categories": "unknown parameter gradient optimizer_state activation temporary workspace input weight_copy kv_cache",
     "scope_kinds": "step phase layer operator user",
     "block_states": "free allocated pending_free",
 }

@@ -21,6 +21,7 @@ COLOURS = {
     "input": "#56b4e9",
     "workspace": "#d55e00",
     "weight_copy": "#651b4a",
+    "kv_cache": "#73ecbd",
     "activation": "#009e73",
     "temporary": "#f0e442",
     "unknown": "#696969",

@@ -21,6 +21,9 @@ on_card() { LD_PRELOAD=$library LD_LIBRARY_PATH=$scratch/lib TIDEMARK_VIRTUAL_CA
 echo "what is kept for the backward pass:"
 on_card "$here/kept_for_backward.py"
 
+echo "what autocast casts:"
+on_card "$here/autocast_lists.py"
+
 echo "a program's own memory history, alone and by tidemark run:"
 on_card "$here/history.py" | tee "$scratch/alone"
 "$tidemark" run --device virtual:h100-80 -o "$scratch/history.json.gz" --html "$scratch/history.html" \

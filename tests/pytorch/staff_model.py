@@ -142,14 +142,14 @@ class Block(nn.Module):
 
 
 class Model(nn.Module):
-    def __init__(self, size, context, edition, n_tokens=VOCABULARY):
+    def __init__(self, size, context, edition, n_tokens=VOCABULARY, has_head=True):
         super().__init__()
         width, width_inside, n_blocks, n_heads = SIZES[size] if isinstance(size, str) else size
         self.embedding = Embedding(n_tokens, width, edition)
         self.rotary = RotaryTable(context, width // n_heads, edition)
         self.blocks = nn.ModuleList(Block(width, width_inside, n_heads, self.rotary) for _ in range(n_blocks))
         self.norm = RMSNorm(width)
-        self.head = Linear(width, n_tokens)
+        self.head = Linear(width, n_tokens) if has_head else None  # without: the base model
 
     def forward(self, tokens):
         x = self.embedding(tokens)
@@ -158,7 +158,7 @@ class Model(nn.Module):
         for block in self.blocks:
             x = block(x)
         x = self.norm(x)
-        return self.head(x)
+        return self.head(x) if self.head is not None else x
 
 
 def make_model(size, context, edition, **more):

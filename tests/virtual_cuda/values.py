@@ -133,8 +133,8 @@ def in_a_thread(d):
     return found
 
 
-def scaler(d):
-    """Steps are not skipped, and the scale grows every second step."""
+def scaled(d, fourth):
+    """Five steps with a scale that grows every second step. `fourth`: what the fourth step's input holds."""
     layer = torch.nn.Linear(4, 1, bias=False)
     with torch.no_grad():
         layer.weight.fill_(0.5)
@@ -145,11 +145,21 @@ def scaler(d):
     optimizer.register_step_post_hook(lambda *_: taken.append(1))
     for i in range(5):
         optimizer.zero_grad()
-        x = torch.full((2, 4), float("inf") if i == 3 else 1.0, device=d)
+        x = torch.full((2, 4), fourth if i == 3 else 1.0, device=d)
         scale.scale(layer(x).sum()).backward()
         scale.step(optimizer)
         scale.update()
-    return len(taken), scale.get_scale(), scale.state_dict()["_growth_tracker"], layer.weight.tolist()
+    return layer, (len(taken), scale.get_scale(), scale.state_dict()["_growth_tracker"])
+
+
+def scaler(d):
+    """The step whose gradients overflow is skipped, and the scale shrinks."""
+    layer, seen = scaled(d, float("inf"))
+    return seen, layer.weight.tolist()
+
+
+def healthy_scaler(d):
+    return scaled(d, 1.0)[1]
 
 
 def generated(d):
@@ -293,7 +303,7 @@ def automatic(folder):
     assert shadow.shadows().n_operators > n_before
     assert torch.linalg.eigvals(torch.eye(3, device="cuda")).shape == (3,)
     assert torch.repeat_interleave(torch.arange(3).cuda(), torch.tensor([1, 0, 4]).cuda()).shape == (5,)
-    for part in (given_numbers, unknown_numbers):
+    for part in (given_numbers, unknown_numbers, healthy_scaler):
         assert part("cpu") == part("cuda"), part("cuda")
     assert torch.ones(3, device="cuda").tolist() == [1.0, 1.0, 1.0], "fills are known to the card itself"
     print("automatic")

@@ -23,6 +23,7 @@ export const BUILT_IN = Object.freeze([
   { name: 'input', colour: '#56b4e9', text: 'inputs' },
   { name: 'workspace', colour: '#d55e00', text: 'workspace' },
   { name: 'weight_copy', colour: '#651b4a', text: 'weight copies', short: 'copies' },
+  { name: 'kv_cache', colour: '#73ecbd', text: 'KV cache' },
   { name: 'activation', colour: '#009e73', text: 'activations' },
   { name: 'temporary', colour: '#f0e442', text: 'temporaries' },
   { name: 'unknown', colour: NO_COLOUR, text: 'unknown' },

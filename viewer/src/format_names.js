@@ -22,6 +22,7 @@ export const CATEGORY_NAMES = [
   'workspace',
   'input',
   'weight_copy',
+  'kv_cache',
 ];
 /** How a category became known, in words, numbered as in the files. */
 export const CERTAINTY_NAMES = ['unknown', 'by rule', 'named'];

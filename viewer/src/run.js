@@ -245,8 +245,9 @@ function buildWarnings(snapshot, { index, reserved, devices }, device) {
       `The file holds ${formatPlural(snapshot.devices.length, 'device')}; device ${blocks.device} is shown, ${formatCount(blocks.nOtherEvents)} events of the others are not.${devices.length > 1 ? ' Choose another below.' : ''}`,
     );
   }
-  if (device?.kind === 'cpu' && String(snapshot.run.precision).startsWith('bf16')) {
-    warnings.push('bf16 is emulated on the cpu: the bytes are real, the times are not representative.');
+  const type = String(snapshot.run.precision).slice(0, 4);
+  if (device?.kind === 'cpu' && (type === 'bf16' || type === 'fp16')) {
+    warnings.push(`${type} is emulated on the cpu: the bytes are real, the times are not representative.`);
   }
   return warnings;
 }

@@ -431,6 +431,7 @@ export const PARTS = {
     }),
   ),
   loss: aList(aLoss, MOST_SAMPLES),
+  loss_scaling: anObject({ scale: anOddReal, skipped_steps: aCount }, ['scale', 'skipped_steps']),
   summary: aList(anObject({})),
   oom: aList(
     anObject({ event: aCount, requested_bytes: aCount, free_bytes: aNumber }, [

@@ -60,11 +60,33 @@ tidemark bench matmul --device cpu --brief --gate
 tidemark bench gemv --device cpu --brief --peak-tflops 0
 tidemark bench gemv --device cpu --brief --target 0
 tidemark bench matmul --device cpu --sizes 0
-tidemark bench matmul --device cpu --record folder/all.csv
+tidemark bench matmul --device cpu --record all.csv/more.csv
 echo "exit status $?"
+tidemark bench suite --device cpu --dtype bf16
+tidemark bench suite --device cpu --samples
 echo 'a,"b' >bad.csv
 tidemark bench gemv --device cpu --brief --rounds 1 --record bad.csv >bad.txt
 echo "exit status $?"
+
+# The suite runs the four benchmarks of gpt_fast, whatever becomes of the others, and makes the folders of its file. It
+# adds to a file that is there.
+suite() {
+    tidemark bench suite --device cpu --brief --rounds 1 --no-flush --record new/folder/suite.csv --format json "$@" >suite.json
+    echo "exit status $?"
+    jq -r '.tables.figures.rows[] | "\(.benchmark) \(.case) \(.dtype) \(.outcome) \(.median_us > 0)"' suite.json
+    jq -r '.figures | "\(.rounds) \(.unfit_cases) \(.failed_benchmarks)"' suite.json
+    jq -r '.tables.records.rows[] | "\(.name) \(.dtype) \(.metric) \(.target) \(.target_card)"' suite.json
+    jq -r '.. | strings | select(test("not measured|rows of"))' suite.json
+}
+suite
+suite --peak-tflops 1 --sizes 100000
+cut -d, -f1-3,5-10 new/folder/suite.csv
+
+# The MLP has one call of warm-up and three samples unless told otherwise, the others three and fifteen.
+for name in mlp mlp-scaling matmul; do
+    tidemark bench "$name" --device cpu --brief --samples --format json >samples.json
+    jq -r '(.figures.rounds | tostring) + " " + ([.tables.samples.rows[].round] | max | tostring)' samples.json
+done
 
 # A single sample has no spread.
 tidemark bench gemv --device cpu --brief --rounds 1 --format json |

@@ -17,7 +17,7 @@ rm -f *.svg *.png
 tidemark picture run.json.gz
 tidemark picture run.json.gz -o picture.pdf
 tidemark picture run.json.gz -o picture.html
-tidemark picture run.json.gz -o picture.svg --hide activations,gradient,kv_cache
+tidemark picture run.json.gz -o picture.svg --hide activations,gradient,rope_table
 tidemark picture run.json.gz -o picture.svg --width 100
 tidemark picture run.json.gz -o picture.svg --width 9000
 tidemark picture run.json.gz -o picture.svg --height 10

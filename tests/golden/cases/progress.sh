@@ -17,6 +17,6 @@ shape="--d-model 64 --layers 2 --heads 2 --vocab 100 --context 16 --device cpu -
     shown "custom-train-c16-b4-fp32 (1 of 1): " tidemark profile $shape
     shown "memory: 0 of " tidemark study memory $shape --mode train --precision fp32
 }
-for name in layernorm mlp mlp-scaling; do
+for name in matmul mlp mlp-scaling; do
     shown "$name .*, \(fp32\|bf16\)$" tidemark bench "$name" --device cpu --brief --rounds 1
 done

@@ -5,6 +5,8 @@ echo '{"d_model": 128, "n_heads": 4, "d_ff": 256, "n_layers": 1, "vocab_size": 1
 tidemark sweep --device virtual --config models/narrow.json,models/wide.json --mode forward,train --context 32 --warmup 0 --steps 1 -o rows.jsonl --format csv | cut -d, -f1-6
 head -1 rows.jsonl | jq -c '.. | .models? // empty'
 tidemark study parameters --config models/narrow.json,models/wide.json --format markdown
+tidemark study memory --device virtual --config models/narrow.json,models/wide.json --context 32 --mode forward --precision fp32 --table peaks --format csv 2>/dev/null | cut -d, -f1-4
+tidemark study end-to-end --device virtual --config models/narrow.json,models/wide.json --context 32
 tidemark profile --device virtual --config models/narrow.json,models/wide.json --context 32 --warmup 0 --steps 1 >profile.txt; echo "exit $?" >&2
 ls
 # Names must tell the models apart, and no result may replace a model.

@@ -18,6 +18,15 @@ tidemark study kernels $shape --device cpu --warmup 1 --steps 2 --format json >p
 jq -r '.tables.operators.rows[] | keys_unsorted[0:3] as $keys | [.[$keys[]]] | join(",")' printed | sort
 jq -r '.tables.operator_products.rows[].phase' printed
 grep -c 'the operator with most time in forward is .* of the full step; in attention softmax takes' printed
+# The MLP has other operators, and its linear layers are the products.
+tidemark study kernels --workload mlp --d-model 32 --layers 2 --batch 8 --device cpu --warmup 1 --steps 2 --format json >printed
+jq -r '.tables.operators.rows[] | keys_unsorted[0:3] as $keys | [.[$keys[]]] | join(",")' printed | sort
+jq -r '.tables.operator_products.rows[] | "\(.phase) \(.product_ms > 0)"' printed
+grep -o 'mlp, train, batch 8, fp32, 1 step of warm-up' printed
+run kernels --workload mlp --device cpu --context 32
+run kernels --workload decode --device cpu
+run memory --workload mlp
+run parameters --workload transformer
 # The virtual device has no times, so studies that only report times refuse to run on it.
 run end-to-end --device virtual --size small,2.7B --memory-limit 4GiB
 run kernels $shape --device virtual

@@ -95,7 +95,7 @@ static void a_subject_takes_what_it_can_use(void **state) {
     assert_int_equal(tide_bench_takes(find("copy")), always | TIDE_BENCH_TAKES_FLUSH);
     assert_int_equal(tide_bench_takes(find("matmul")), always | TIDE_BENCH_TAKES_DTYPE);
     assert_int_equal(tide_bench_takes(find("mlp-norm")), always | TIDE_BENCH_TAKES_DTYPE |
-                                                             TIDE_BENCH_TAKES_BATCH |
+                                                             TIDE_BENCH_TAKES_FLUSH |
                                                              TIDE_BENCH_TAKES_PEAK);
     assert_int_equal(tide_bench_takes(find("allocator")), TIDE_BENCH_TAKES_GATE);
 }
@@ -182,6 +182,42 @@ static void other_sizes_have_no_stated_target(void **state) {
     tide_bench_run_destroy(run);
 }
 
+/* Two products of a vector, 64 -> 128 -> 64 in a brief run; 0.8 of the peak is asked of bf16. */
+static void mlp_norm_is_a_share_of_the_peak(void **state) {
+    (void)state;
+    tide_bench_settings settings = brief("bf16");
+    settings.peak_tflops = 0.5;
+    tide_bench_run *run = NULL;
+    assert_int_equal(tide_bench_run_create(tide_hostmem_default(), &settings, &run), TIDE_OK);
+    assert_int_equal(tide_bench_run_measure(run, find("mlp-norm"), NULL), TIDE_OK);
+    const double share = 4.0 * 64 * 128 / run->rows[0].us.median / 1e6 / 0.5;
+    const tide_bench_record *record = &run->records[0];
+    assert_true(record->actual > 0.999 * share && record->actual < 1.001 * share);
+    assert_string_equal(record->name, "mlp_layer_norm_gelu");
+    assert_string_equal(record->metric, "flops_utilization");
+    assert_true(tide_bench_record_target(run, record) == 0.8);
+    tide_bench_run_destroy(run);
+    settings.peak_tflops = 0.0; /* nobody states one for a processor: 0.8 is no TFLOP/s */
+    assert_int_equal(tide_bench_run_create(tide_hostmem_default(), &settings, &run), TIDE_OK);
+    assert_int_equal(tide_bench_run_measure(run, find("mlp-norm"), NULL), TIDE_OK);
+    assert_true(tide_bench_record_target(run, &run->records[0]) == 0.0);
+    tide_bench_run_destroy(run);
+}
+
+static void the_suite_is_that_of_gpt_fast(void **state) {
+    (void)state;
+    static const char *const NAMES[] = {"mlp-norm", "layernorm", "gather-gemv", "gemv"};
+    const tide_bench *suite = find("suite");
+    const unsigned takes = tide_bench_takes(suite);
+    unsigned taken_by_parts = 0;
+    for (size_t i = 0; i < 4; i++) {
+        assert_string_equal(suite->parts[i]->name, NAMES[i]);
+        taken_by_parts |= tide_bench_takes(suite->parts[i]);
+    }
+    assert_null(suite->parts[4]);
+    assert_int_equal(takes & ~taken_by_parts, 0); /* no setting without an effect */
+}
+
 static void the_card_of_stated_targets_is_known_by_its_name(void **state) {
     (void)state;
     assert_true(tide_bench_is_stated_card("NVIDIA A100-SXM4-40GB"));
@@ -213,6 +249,8 @@ int main(void) {
         cmocka_unit_test(a_run_leaves_rows_and_records),
         cmocka_unit_test(a_stated_target_is_shown_and_decides_nothing),
         cmocka_unit_test(other_sizes_have_no_stated_target),
+        cmocka_unit_test(mlp_norm_is_a_share_of_the_peak),
+        cmocka_unit_test(the_suite_is_that_of_gpt_fast),
         cmocka_unit_test(the_card_of_stated_targets_is_known_by_its_name),
         cmocka_unit_test(a_setting_that_makes_no_sense_is_named),
     };

@@ -10,7 +10,7 @@
 void sweep_parse(int argc, char **argv, tide_sweep_options *ret) {
     tide_operands operands;
     tide_error error = {""};
-    *ret = (tide_sweep_options){.resumes = false};
+    *ret = (tide_sweep_options){.n_repeats = 1};
     tide_run_options_init(&ret->grid);
     tide_status status =
         tide_options_parse(&tide_sweep_option_table, argc, argv, ret, &operands, &error);

@@ -50,6 +50,31 @@ static void cells_stand_in_the_order_of_the_lists(void **state) {
     tide_sweep_fini(&sweep);
 }
 
+static void repeats_are_cells_with_their_number_in_the_name(void **state) {
+    (void)state;
+    tide_sweep_options options;
+    tide_sweep sweep;
+    char name[TIDE_RUN_NAME_BYTES];
+    sweep_small_grid(&options);
+    options.n_repeats = 3;
+    sweep_begin(&options, 1, 1, &sweep);
+    assert_int_equal(sweep.n_cells, 36);
+    assert_int_equal(sweep.n_repeats, 3);
+    assert_int_equal(tide_sweep_n_distinct(&sweep), 12);
+    assert_string_equal(sweep.names[11], "medium-train-c32-b4-fp32-repeat-1");
+    assert_string_equal(sweep.names[12], "small-forward-c16-b4-fp32-repeat-2");
+    (void)snprintf(name, sizeof(name), "%s", sweep.names[12]);
+    tide_sweep_name_once(&sweep, 12, name);
+    assert_string_equal(name, "small-forward-c16-b4-fp32");
+    /* A name that is as long as it may be is cut, so that the number of the repeat stays. */
+    memset(name, 'x', sizeof(name) - 1);
+    name[sizeof(name) - 1] = '\0';
+    tide_sweep_name_repeat(name, 12);
+    assert_int_equal(strlen(name), sizeof(name) - 1);
+    assert_string_equal(name + sizeof(name) - 1 - strlen("x-repeat-12"), "x-repeat-12");
+    tide_sweep_fini(&sweep);
+}
+
 static void every_cell_belongs_to_one_part(void **state) {
     (void)state;
     tide_sweep_options options;
@@ -112,6 +137,14 @@ static void different_grids_are_distinguished(void **state) {
     sweep_begin(&options, 1, 3, &other);
     assert_int_equal(tide_sweep_check_same(&sweep, &other, &error), TIDE_INVALID);
     tide_sweep_fini(&other);
+    sweep_small_grid(&options);
+    options.grid.spill_bytes = 4096; /* the grid has this key only if it is not 0 */
+    sweep_begin(&options, 1, 3, &other);
+    assert_int_equal(tide_sweep_check_same(&sweep, &other, &error), TIDE_INVALID);
+    assert_true(strstr(error.message, "spill_bytes is 4096 there and missing here") != NULL);
+    assert_int_equal(tide_sweep_check_same(&other, &sweep, &error), TIDE_INVALID);
+    assert_true(strstr(error.message, "spill_bytes is missing there and 4096 here") != NULL);
+    tide_sweep_fini(&other);
     tide_sweep_fini(&sweep);
 }
 
@@ -129,6 +162,10 @@ static void invalid_headers_are_refused(void **state) {
         "\"cells\":[]}",
         "{\"format\":\"tidemark-sweep\",\"version\":1,\"shard\":1,\"shards\":1,\"grid\":{},"
         "\"cells\":[7]}",
+        "{\"format\":\"tidemark-sweep\",\"version\":1,\"shard\":1,\"shards\":1,"
+        "\"grid\":{\"repeats\":2},\"cells\":[\"a\",\"b\",\"c\"]}",
+        "{\"format\":\"tidemark-sweep\",\"version\":1,\"shard\":1,\"shards\":1,"
+        "\"grid\":{\"repeats\":0},\"cells\":[\"a\"]}",
         "{\"format\":\"tidemark-sweep\",\"version\":1,\"shard\":1,\"shards\":1,\"cells\":[\"a\"]}"};
     for (size_t i = 0; i < sizeof(BAD) / sizeof(BAD[0]); i++) {
         tide_sweep sweep;
@@ -241,6 +278,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(shards_are_numbered_from_one),
         cmocka_unit_test(cells_stand_in_the_order_of_the_lists),
+        cmocka_unit_test(repeats_are_cells_with_their_number_in_the_name),
         cmocka_unit_test(every_cell_belongs_to_one_part),
         cmocka_unit_test(a_grid_without_valid_cells_is_refused),
         cmocka_unit_test(different_grids_are_distinguished),

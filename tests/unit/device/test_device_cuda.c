@@ -86,6 +86,7 @@ static void it_says_what_it_is(void **state) {
     assert_int_equal(info->runtime_version, CUDART_VERSION);
     assert_int_equal(info->sm_clock_khz, 1980000);
     assert_int_equal(info->memory_clock_khz, 2619000);
+    assert_int_equal(info->memory_bus_bits, 5120);
     assert_int_equal(info->cache_bytes, 50 << 20);
     assert_int_equal(info->workspace_bytes, 8519680);
     assert_true(info->computes);

@@ -301,7 +301,9 @@ static void a_category_says_how_it_is_known(void **state) {
     label(&log, 1, "workspace", "", TIDE_CERTAINTY_RULE);
     alloc(&log, 2);
     alloc(&log, 3);
-    label(&log, 3, "kv cache", "k", TIDE_CERTAINTY_NAMED); /* the program's own */
+    label(&log, 3, "kv cache", "k", TIDE_CERTAINTY_NAMED); /* tidemark's, with a space */
+    alloc(&log, 6);
+    label(&log, 6, "rope table", "r", TIDE_CERTAINTY_NAMED); /* the program's own */
     made_log_mark(&log, "step begins", 0);
     alloc(&log, 4);
     alloc(&log, 5);
@@ -312,10 +314,12 @@ static void a_category_says_how_it_is_known(void **state) {
     made_log_mark(&log, "optimizer begins", 0);
     made_log_mark(&log, "step ends", 0);
     tide_snapshot *snapshot = close_and_read(&log);
-    expect_categories(snapshot, "parameter! w, workspace?, unknown, kv cache! k, activation?, "
-                                "temporary?");
+    expect_categories(snapshot,
+                      "parameter! w, workspace?, unknown, kv_cache! k, rope table! r, activation?, "
+                      "temporary?");
     expect_blocks(snapshot, snapshot->end_blocks, snapshot->end_block_certainty,
-                  snapshot->n_end_blocks, "parameter! w, workspace?, unknown, kv cache! k");
+                  snapshot->n_end_blocks,
+                  "parameter! w, workspace?, unknown, kv_cache! k, rope table! r");
     tide_snapshot_destroy(snapshot);
 }
 

@@ -18,6 +18,25 @@ static tide_model_config preset(const char *size) {
     return config;
 }
 
+/* Without its head a model has one matrix (V, C) less, and its name says so. */
+static void expect_head(const tide_model_config *config) {
+    tide_model_config base = *config;
+    size_t VC = config->vocab_size * config->d_model;
+    size_t R = config->batch_size * config->context_length;
+    base.no_head = true;
+    tide_model_config_name(&base, base.size);
+    assert_int_equal(strncmp(base.size, config->size, strlen(config->size)), 0);
+    assert_string_equal(base.size + strlen(config->size), "-no-head");
+    assert_int_equal(tide_model_config_check(&base, NULL), TIDE_OK);
+    assert_true(tide_model_n_parameters(&base) == tide_model_n_parameters(config) - VC);
+    assert_int_equal(tide_model_n_component_parameters(&base, TIDE_COMPONENT_HEAD), 0);
+    assert_int_equal(tide_model_n_tensors(&base), tide_model_n_tensors(config) - 1);
+    assert_true(tide_model_forward_flops(config) - tide_model_forward_flops(&base) ==
+                2.0 * (double)R * (double)VC);
+    tide_model_config_name(&base, "a-name-as-long-as-it-may-be----");
+    assert_string_equal(base.size, "a-name-as-long-as-it-ma-no-head");
+}
+
 static void presets_have_their_parameter_counts(void **state) {
     (void)state;
     static const struct {
@@ -47,6 +66,7 @@ static void presets_have_their_parameter_counts(void **state) {
         assert_int_equal(tide_model_config_check(&config, NULL), TIDE_OK);
         assert_true(tide_model_n_parameters(&config) == SIZES[i].total);
         assert_int_equal(tide_model_n_tensors(&config), SIZES[i].n_tensors);
+        expect_head(&config);
         config.n_layers++;
         assert_true(tide_model_n_parameters(&config) == SIZES[i].total + SIZES[i].per_block);
     }
@@ -150,6 +170,8 @@ static void names_go_both_ways(void **state) {
     assert_string_equal(tide_mode_name(-1), "?");
     assert_int_equal(tide_mode_from_name("train"), TIDE_TRAIN);
     assert_int_equal(tide_precision_from_name("bf16"), TIDE_PRECISION_BF16_MIXED);
+    assert_int_equal(tide_precision_from_name("fp16"), TIDE_PRECISION_FP16_MIXED);
+    assert_int_equal(tide_precision_from_name("fp16-mixed"), TIDE_PRECISION_FP16_MIXED);
     assert_int_equal(tide_precision_from_name("tf32"), TIDE_PRECISION_TF32);
     assert_int_equal(tide_attention_from_name("flash"), TIDE_ATTENTION_FLASH);
     assert_int_equal(tide_recompute_from_name("none"), TIDE_RECOMPUTE_NONE);

@@ -16,6 +16,7 @@
 #include "device/device.h"
 #include "eager_run.h"
 #include "model/eager/eager.h"
+#include "model/precision.h"
 #include "recorder/recorder.h"
 #include "support/hostmem_fault.h"
 
@@ -34,7 +35,7 @@ static uint64_t kept_by_forward(const tide_eager_config *config) {
     const uint64_t d = m->d_model;
     const uint64_t gathered = config->edition == TIDE_EDITION_2025 ? 8 * S * (d / m->n_heads) : 0;
     const uint64_t statistics = 8 * T + S * S + 12 * rows + gathered;
-    if (config->precision == TIDE_PRECISION_BF16_MIXED) {
+    if (tide_precision_is_mixed(config->precision)) {
         uint64_t block = 34 * N + 10 * F + 6 * A + statistics + 2 * (4 * d * d + 3 * d * m->d_ff);
         return m->n_layers * block + 10 * N + 4 * T + 2 * T * V + 2 * V * d;
     }
@@ -67,11 +68,12 @@ static void test_forward_keeps_the_closed_forms(void **state) {
     (void)state;
     static const size_t CONTEXTS[] = {128, 256, 512, 1024, 2048};
     static const size_t BATCHES[] = {1, 4, 7};
-    static const tide_precision PRECISIONS[] = {TIDE_PRECISION_FP32, TIDE_PRECISION_BF16_MIXED};
+    static const tide_precision PRECISIONS[] = {TIDE_PRECISION_FP32, TIDE_PRECISION_BF16_MIXED,
+                                                TIDE_PRECISION_FP16_MIXED};
     for (size_t s = 0; tide_model_preset_name(s) != NULL; s++) {
         for (size_t c = 0; c < 5; c++) {
             for (size_t b = 0; b < 3; b++) {
-                for (size_t p = 0; p < 2; p++) {
+                for (size_t p = 0; p < 3; p++) {
                     for (int edition = 0; edition < TIDE_N_EDITIONS; edition++) {
                         tide_eager_config config =
                             eager_run_config(tide_model_preset_name(s), CONTEXTS[c], BATCHES[b],
@@ -97,7 +99,7 @@ static uint64_t kept_by_variant(const tide_eager_config *config) {
     const uint64_t L = m->n_layers;
     const uint64_t gathered =
         config->edition == TIDE_EDITION_2025 ? 8 * m->context_length * (d / m->n_heads) : 0;
-    bool is_mixed = config->precision == TIDE_PRECISION_BF16_MIXED;
+    bool is_mixed = tide_precision_is_mixed(config->precision);
     uint64_t ends = is_mixed ? 10 * N + 4 * T + 2 * T * V + 2 * V * d : 12 * N + 4 * T + 4 * T * V;
     uint64_t copies = is_mixed ? 2 * (4 * d * d + 3 * d * m->d_ff) : 0;
     if (config->recompute == TIDE_RECOMPUTE_BLOCK) {
@@ -109,12 +111,13 @@ static uint64_t kept_by_variant(const tide_eager_config *config) {
 
 static void test_variants_keep_what_they_define(void **state) {
     (void)state;
-    static const tide_precision PRECISIONS[] = {TIDE_PRECISION_FP32, TIDE_PRECISION_BF16_MIXED};
-    for (size_t i = 0; i < 12; i++) {
-        tide_eager_config config = eager_run_config("medium", 256, 4, PRECISIONS[i % 2],
-                                                    (tide_edition)(i / 2 % TIDE_N_EDITIONS));
-        config.recompute = i >= 4 ? TIDE_RECOMPUTE_BLOCK : TIDE_RECOMPUTE_NONE;
-        config.attention = i < 8 ? TIDE_ATTENTION_FLASH : TIDE_ATTENTION_NAIVE;
+    static const tide_precision PRECISIONS[] = {TIDE_PRECISION_FP32, TIDE_PRECISION_BF16_MIXED,
+                                                TIDE_PRECISION_FP16_MIXED};
+    for (size_t i = 0; i < 18; i++) {
+        tide_eager_config config = eager_run_config("medium", 256, 4, PRECISIONS[i % 3],
+                                                    (tide_edition)(i / 3 % TIDE_N_EDITIONS));
+        config.recompute = i >= 6 ? TIDE_RECOMPUTE_BLOCK : TIDE_RECOMPUTE_NONE;
+        config.attention = i < 12 ? TIDE_ATTENTION_FLASH : TIDE_ATTENTION_NAIVE;
         eager_run r = eager_run_open("virtual:h100-80", &config);
         tide_error error = {""};
         assert_int_equal(tide_eager_forward(r.eager, &error), TIDE_OK);
@@ -205,7 +208,7 @@ static tide_status run_steps(tide_eager *eager, tide_error *error) {
 static void test_each_failing_host_allocation_is_told(void **state) {
     (void)state;
     tide_eager_config config =
-        eager_run_config("small", 16, 1, TIDE_PRECISION_BF16_MIXED, TIDE_EDITION_2025);
+        eager_run_config("small", 16, 1, TIDE_PRECISION_FP16_MIXED, TIDE_EDITION_2025);
     config.model.n_layers = 2;
     config.recompute = TIDE_RECOMPUTE_BLOCK;
     tide_device *device = NULL;

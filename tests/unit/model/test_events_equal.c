@@ -59,6 +59,10 @@ static void expect_same_modes_in(const tide_model_config *model, tide_precision 
         config.warmup_steps = 1;
         config.steps = 2;
         expect_same_runs(&config);
+        if (config.mode == TIDE_FORWARD) {
+            config.model.no_head = true;
+            expect_same_runs(&config);
+        }
     }
 }
 
@@ -79,6 +83,7 @@ static void expect_same_modes(const tide_model_config *model) {
     expect_same_modes_in(model, TIDE_PRECISION_FP32);
     expect_same_modes_in(model, TIDE_PRECISION_BF16_MIXED);
     expect_same_modes_in(model, TIDE_PRECISION_BF16_TRUE);
+    expect_same_modes_in(model, TIDE_PRECISION_FP16_MIXED);
 }
 
 static void tiny_runs_are_the_same(void **state) {
@@ -98,17 +103,18 @@ static void larger_runs_are_the_same(void **state) {
 static void mlps_are_the_same(void **state) {
     (void)state;
     static const tide_precision PRECISIONS[] = {TIDE_PRECISION_FP32, TIDE_PRECISION_BF16_MIXED,
-                                                TIDE_PRECISION_BF16_TRUE};
+                                                TIDE_PRECISION_BF16_TRUE,
+                                                TIDE_PRECISION_FP16_MIXED};
     static const size_t SHAPES[][3] = {{7, 2, 3}, {24, 4, 10}, {600, 3, 33}};
-    for (size_t i = 0; i < 3 * 3 * 4; i++) {
+    for (size_t i = 0; i < 3 * 4 * 4; i++) {
         tide_workload_config config;
         tide_workload_config_init(&config);
         config.architecture = TIDE_MLP;
         config.model = (tide_model_config){.size = "mlp",
-                                           .d_model = SHAPES[i / 12][0],
-                                           .n_layers = SHAPES[i / 12][1],
-                                           .batch_size = SHAPES[i / 12][2]};
-        config.precision = PRECISIONS[i / 4 % 3];
+                                           .d_model = SHAPES[i / 16][0],
+                                           .n_layers = SHAPES[i / 16][1],
+                                           .batch_size = SHAPES[i / 16][2]};
+        config.precision = PRECISIONS[i / 4 % 4];
         config.mode = i % 4 == 3 ? TIDE_FORWARD : (tide_mode)(i % 4);
         config.keep_graph = i % 4 == 3;
         config.clip_grad_norm = i % 8 == 2 ? 1 : 0;

@@ -116,6 +116,15 @@ static const life TRAIN_MIXED[] = {
     {"layers.1.ffn.w1.weight.grad", G, CF4, "backward/layer 1/ffn", "optimizer"},
 };
 
+static const life TRAIN_FP16[] = {
+    {"logits", A, LOGITS4 / 2, "forward/lm_head", "backward/lm_head"},
+    {"lm_head.weight.fp16", TIDE_WEIGHT_COPY, VC4 / 2, "forward/lm_head", "backward/lm_head"},
+    {"layers.1.mid", A, N4, "forward/layer 1/attention", "backward/layer 1/ln2"},
+    {"residual.grad.fp16", T, N4 / 2, "backward/layer 1/ffn", "backward/layer 1/ffn"},
+    {"layers.1.ffn.w1.weight.grad", G, CF4, "backward/layer 1/ffn", "optimizer"},
+    {"scaler.found_inf", T, 4, "optimizer/unscale", ""},
+};
+
 static const life TRAIN_BF16[] = {
     {"layers.1.mid", A, N4 / 2, "forward/layer 1/attention", "backward/layer 1/ln2"},
     {"layers.1.ln1.rstd", A, ROWS4, "forward/layer 1/ln1", "backward/layer 1/ln1"},
@@ -245,6 +254,13 @@ static void training_in_bf16(void **state) {
     CHECK(&config, TRAIN_BF16);
 }
 
+static void training_in_fp16(void **state) {
+    (void)state;
+    tide_workload_config config = tiny_run(TIDE_TRAIN);
+    config.precision = TIDE_PRECISION_FP16_MIXED;
+    CHECK(&config, TRAIN_FP16);
+}
+
 static void training_with_recompute(void **state) {
     (void)state;
     tide_workload_config config = tiny_run(TIDE_TRAIN);
@@ -352,6 +368,7 @@ int main(void) {
         cmocka_unit_test(training_with_flash_attention),
         cmocka_unit_test(training_with_naive_attention),
         cmocka_unit_test(training_in_bf16),
+        cmocka_unit_test(training_in_fp16),
         cmocka_unit_test(training_with_recompute),
         cmocka_unit_test(forward_modes),
         cmocka_unit_test(forward_makes_nothing_for_backward),

@@ -51,13 +51,14 @@ static void describe(const tide_workload_config *config, char text[256]) {
     const tide_model_config *model = &config->model;
     (void)snprintf(text, 256,
                    "%s C %zu F %zu L %zu H %zu V %zu, context %zu, batch %zu, %s%s, %s, "
-                   "%s, recompute %s, clip %g",
+                   "%s, recompute %s, clip %g%s",
                    model->size, model->d_model, model->d_ff, model->n_layers, model->n_heads,
                    model->vocab_size, model->context_length, model->batch_size,
                    tide_mode_name((int)config->mode), config->keep_graph ? " --keep-graph" : "",
                    tide_precision_name((int)config->precision),
                    tide_attention_name((int)config->attention),
-                   tide_recompute_name((int)config->recompute), config->clip_grad_norm);
+                   tide_recompute_name((int)config->recompute), config->clip_grad_norm,
+                   model->no_head ? ", no head" : "");
 }
 
 /* Instants that set a peak somewhere, so that the tests can name those that never did. */
@@ -118,12 +119,17 @@ static void check_modes(tide_device *device, const tide_model_config *model,
         tide_workload_config config;
         tide_workload_config_init(&config);
         config.model = *model;
+        config.model.no_head = false;
         config.precision = precision;
         config.mode = (variant & 3) == 3 ? TIDE_FORWARD : (tide_mode)(variant & 3);
         config.keep_graph = (variant & 3) == 3;
         config.attention = (variant & 4) != 0 ? TIDE_ATTENTION_NAIVE : TIDE_ATTENTION_FLASH;
         config.recompute = (variant & 8) != 0 ? TIDE_RECOMPUTE_BLOCK : TIDE_RECOMPUTE_NONE;
         check_run(device, &config, seen_so_far);
+        if (config.mode == TIDE_FORWARD) {
+            config.model.no_head = true;
+            check_run(device, &config, seen_so_far);
+        }
         if (config.mode == TIDE_TRAIN) {
             config.clip_grad_norm = 1;
             check_run(device, &config, seen_so_far);
@@ -239,7 +245,8 @@ static int64_t kept_by_forward(tide_device *device, tide_transformer_config conf
 /* The formula of the page, written out: e (8N + 3F) + 8T + 4BHS and so on. */
 static int64_t per_block(const tide_transformer_config *config) {
     const tide_model_config *m = &config->model;
-    bool mixed = config->precision == TIDE_PRECISION_BF16_MIXED;
+    bool mixed = config->precision == TIDE_PRECISION_BF16_MIXED ||
+                 config->precision == TIDE_PRECISION_FP16_MIXED;
     int64_t e = mixed || config->precision == TIDE_PRECISION_BF16_TRUE ? 2 : 4;
     int64_t rows = (int64_t)(m->batch_size * m->context_length);
     int64_t N = rows * (int64_t)m->d_model;
@@ -275,14 +282,14 @@ static int64_t after_forward(const tide_transformer_config *config, bool keep_gr
 static void blocks_keep_what_the_page_says(void **state) {
     (void)state;
     tide_device *device = open_virtual();
-    for (int variant = 0; variant < 16; variant++) {
+    for (int variant = 0; variant < 4 * TIDE_N_PRECISIONS; variant++) {
         tide_transformer_config config;
         tide_transformer_config_init(&config);
         assert_int_equal(tide_model_config_preset("medium", &config.model, NULL), TIDE_OK);
         config.model.context_length = 256;
-        config.precision = (tide_precision)(variant & 3);
-        config.attention = (variant & 4) != 0 ? TIDE_ATTENTION_NAIVE : TIDE_ATTENTION_FLASH;
-        config.recompute = (variant & 8) != 0 ? TIDE_RECOMPUTE_BLOCK : TIDE_RECOMPUTE_NONE;
+        config.precision = (tide_precision)(variant / 4);
+        config.attention = (variant & 1) != 0 ? TIDE_ATTENTION_NAIVE : TIDE_ATTENTION_FLASH;
+        config.recompute = (variant & 2) != 0 ? TIDE_RECOMPUTE_BLOCK : TIDE_RECOMPUTE_NONE;
         int64_t one = kept_by_forward(device, config, 1);
         int64_t three = kept_by_forward(device, config, 3);
         assert_true(three - one == 2 * per_block(&config));
@@ -291,6 +298,10 @@ static void blocks_keep_what_the_page_says(void **state) {
         config.keep_for_backward = false;
         int64_t logits = kept_by_forward(device, config, 3);
         assert_true(logits == after_forward(&config, false));
+        config.model.no_head = true; /* the output of the last norm is alive in their place */
+        assert_true(kept_by_forward(device, config, 3) == after_forward(&config, false));
+        config.keep_for_backward = true;
+        assert_true(kept_by_forward(device, config, 3) == after_forward(&config, true));
         int64_t e = config.precision >= TIDE_PRECISION_BF16_MIXED ? 2 : 4;
         assert_true(logits == e * 4 * 256 * 10000);
     }

@@ -14,11 +14,14 @@
 #include "recorded_run.h"
 #include "support/hostmem_fault.h"
 
-enum { C = 19, L = 3, R = 11, N_WEIGHTS = L * C * C };
+enum { C = 19, L = 3, R = 11, N_LAYER = C * C + C, N_PARAMETERS = L * N_LAYER };
 
 /* One small model, computed in double. */
 typedef struct reference {
-    double weights[L][C][C];
+    struct {
+        double weight[C][C];
+        double bias[C];
+    } layers[L];
     double x[L + 1][R][C]; /* the input of each layer; the last one is the output */
     double h[L][R][C];     /* products */
 } reference;
@@ -34,9 +37,9 @@ static double forward(reference *of) {
         for (size_t i = 0; i < (size_t)R * C; i++) {
             size_t r = i / C;
             size_t c = i % C;
-            of->h[l][r][c] = 0;
+            of->h[l][r][c] = of->layers[l].bias[c];
             for (size_t k = 0; k < C; k++) {
-                of->h[l][r][c] += of->x[l][r][k] * of->weights[l][c][k];
+                of->h[l][r][c] += of->x[l][r][k] * of->layers[l].weight[c][k];
             }
             of->x[l + 1][r][c] = of->h[l][r][c] * below(of->h[l][r][c]);
             loss += l + 1 == L ? of->x[L][r][c] / (R * C) : 0;
@@ -73,7 +76,8 @@ static void set_up(fixture *on) {
     on->want = calloc(1, sizeof(*on->want));
     assert_non_null(on->want);
     for (size_t l = 0; l < L; l++) {
-        read_into(&on->want->weights[l][0][0], &tide_mlp_parameter(on->mlp, l)->value);
+        read_into(&on->want->layers[l].weight[0][0], &tide_mlp_parameter(on->mlp, 2 * l)->value);
+        read_into(on->want->layers[l].bias, &tide_mlp_parameter(on->mlp, 2 * l + 1)->value);
     }
     read_into(&on->want->x[0][0][0], tide_mlp_input(on->mlp));
 }
@@ -86,6 +90,13 @@ static void tear_down(fixture *on) {
     assert_int_equal(stats.allocated_bytes[TIDE_POOL_ALL].current, 0);
     tide_cache_destroy(on->cache);
     tide_device_close(on->device);
+}
+
+/* Number i of the layers: a weight, row after row, or a bias. */
+static double *number_at(reference *of, size_t i) {
+    const size_t at = i % N_LAYER;
+    return at < C * C ? &of->layers[i / N_LAYER].weight[at / C][at % C]
+                      : &of->layers[i / N_LAYER].bias[at - C * C];
 }
 
 /* Slopes of the loss by differences in double, with an error of h^2, which is 1e-8 here. */
@@ -101,18 +112,22 @@ static void gradients_are_slopes(void **state) {
     assert_true(fabs(loss) > 1e-3);
     assert_true(fabs(got - loss) < 1e-6 * fabs(loss) + 1e-7);
     assert_int_equal(tide_mlp_backward(on.mlp, NULL), TIDE_OK);
-    double *weights = &on.want->weights[0][0][0];
-    for (size_t i = 0; i < N_WEIGHTS; i += 5) {
-        const tide_tensor *gradient = &tide_mlp_parameter(on.mlp, i / (C * C))->gradient;
-        double kept = weights[i];
-        weights[i] = kept + H;
+    for (size_t i = 0; i < N_PARAMETERS; i += 3) { /* C * C is no multiple of 3: biases, too */
+        const size_t at = i % N_LAYER;
+        const bool is_bias = at >= C * C;
+        const size_t parameter = 2 * (i / N_LAYER) + (is_bias ? 1 : 0);
+        const tide_tensor *gradient = &tide_mlp_parameter(on.mlp, parameter)->gradient;
+        double *number = number_at(on.want, i);
+        double kept = *number;
+        *number = kept + H;
         double more = forward(on.want);
-        weights[i] = kept - H;
+        *number = kept - H;
         double less = forward(on.want);
-        weights[i] = kept;
+        *number = kept;
         double slope = (more - less) / (2 * H);
-        assert_true(fabs((double)((const float *)gradient->array.data)[i % (C * C)] - slope) <
-                    1e-5 * fabs(slope) + 2e-8);
+        const double got_slope =
+            (double)((const float *)gradient->array.data)[is_bias ? at - C * C : at];
+        assert_true(fabs(got_slope - slope) < 1e-5 * fabs(slope) + 2e-8);
     }
     assert_int_equal(tide_mlp_end_step(on.mlp, NULL), TIDE_OK);
     tear_down(&on);
@@ -175,14 +190,14 @@ static void peaks_are_those_on_paper(void **state) {
     (void)state;
     static const size_t SHAPES[][3] = {{1, 1, 1},      {8, 1, 1000}, {300, 1, 2},   {256, 4, 256},
                                        {128, 16, 128}, {512, 5, 3},  {16, 7, 3000}, {700, 2, 1}};
-    for (size_t i = 0; i < 8 * 4 * 4 * 4; i++) {
+    for (size_t i = 0; i < 8 * TIDE_N_PRECISIONS * 4 * 4; i++) {
         tide_workload_config config;
         tide_workload_config_init(&config);
         config.architecture = TIDE_MLP;
-        config.model.d_model = SHAPES[i / 64][0];
-        config.model.n_layers = SHAPES[i / 64][1];
-        config.model.batch_size = SHAPES[i / 64][2];
-        config.precision = (tide_precision)(i / 16 % 4);
+        config.model.d_model = SHAPES[i / (16 * TIDE_N_PRECISIONS)][0];
+        config.model.n_layers = SHAPES[i / (16 * TIDE_N_PRECISIONS)][1];
+        config.model.batch_size = SHAPES[i / (16 * TIDE_N_PRECISIONS)][2];
+        config.precision = (tide_precision)(i / 16 % TIDE_N_PRECISIONS);
         config.mode = i / 4 % 4 == 3 ? TIDE_FORWARD : (tide_mode)(i / 4 % 4);
         config.keep_graph = i / 4 % 4 == 3;
         config.warmup_steps = 0;
@@ -247,6 +262,12 @@ static void tensors_live_where_they_should(void **state) {
         {TIDE_ACTION_ALLOC, "layers.1.linear.weight.grad", "step 0/backward/layer 1/linear",
          TIDE_GRADIENT},
         {TIDE_ACTION_FREE, "layers.1.linear.weight.grad", "step 0/optimizer", TIDE_GRADIENT},
+        {TIDE_ACTION_ALLOC, "layers.1.linear.bias", "setup", TIDE_PARAMETER},
+        {TIDE_ACTION_ALLOC, "layers.1.linear.bias.grad", "step 0/backward/layer 1/linear",
+         TIDE_GRADIENT},
+        {TIDE_ACTION_FREE, "layers.1.linear.bias.grad", "step 0/optimizer", TIDE_GRADIENT},
+        {TIDE_ACTION_ALLOC, "layers.1.linear.bias.exp_avg_sq", "step 0/optimizer/adamw",
+         TIDE_OPTIMIZER_STATE},
         {TIDE_ACTION_ALLOC, "layers.1.linear.weight.exp_avg", "step 0/optimizer/adamw",
          TIDE_OPTIMIZER_STATE},
         {TIDE_ACTION_FREE, "loss", "step 0", TIDE_ACTIVATION},
@@ -278,12 +299,12 @@ static void flops(void **state) {
     tide_mlp_config_init(&config); /* 256 x 4 layers x batch 256 */
     assert_true(tide_mlp_forward_flops(&config) == 2.0 * 256 * 256 * 256 * 4);
     assert_true(tide_mlp_backward_flops(&config) == 2.0 * 256 * 256 * 256 * 7);
-    assert_int_equal(tide_mlp_n_parameters(&config), 4 * 256 * 256);
+    assert_int_equal(tide_mlp_n_parameters(&config), 4 * (256 * 256 + 256));
     tide_workload_config run = small_run(TIDE_TRAIN, TIDE_PRECISION_FP32);
     assert_true(tide_workload_step_flops(&run) == 2.0 * R * C * C * (3 * L - 1));
     run.mode = TIDE_FORWARD;
     assert_true(tide_workload_step_flops(&run) == 2.0 * R * C * C * L);
-    assert_int_equal(tide_workload_n_parameters(&run), N_WEIGHTS);
+    assert_int_equal(tide_workload_n_parameters(&run), N_PARAMETERS);
 }
 
 static void shapes_that_cannot_be_are_refused(void **state) {

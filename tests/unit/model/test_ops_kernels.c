@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/fp16.h"
 #include "model/ops_cpu/kernels.h"
 
 /* Sizes around the lanes of a register and a piece of an operator, and beyond. */
@@ -404,7 +405,7 @@ static void all_of_bf16(const tide_cpu_kernels *kernels) {
     for (uint32_t i = 0; i < N; i++) {
         narrow[i] = (uint16_t)i;
     }
-    kernels->widen(wide, narrow, N);
+    kernels->widen_bf16(wide, narrow, N);
     for (uint32_t i = 0; i < N; i++) {
         float want = float_of(i << 16);
         assert_memory_equal(&wide[i], &want, sizeof(want));
@@ -413,7 +414,7 @@ static void all_of_bf16(const tide_cpu_kernels *kernels) {
         for (uint32_t i = 0; i < N; i++) {
             wide[i] = float_of((i << 16) + BEYOND[b]);
         }
-        kernels->narrow(narrow, wide, N);
+        kernels->narrow_bf16(narrow, wide, N);
         for (uint32_t i = 0; i < N; i++) {
             bool both_nan = isnan(wide[i]) && (narrow[i] & 0x7F80) == 0x7F80 &&
                             (narrow[i] & 0x7F) != 0 && narrow[i] >> 15 == i >> 15;
@@ -428,13 +429,42 @@ static void all_of_bf16(const tide_cpu_kernels *kernels) {
     free(narrow);
 }
 
+/* Every fp16 number, and fp32 numbers of all sizes: as the functions of fp16.h, which test_fp16.c
+ * checks, to the bit. */
+static void all_of_fp16(const tide_cpu_kernels *kernels) {
+    enum { N = 1 << 16 };
+    uint16_t *narrow = calloc(N, sizeof(*narrow));
+    float *wide = calloc(N, sizeof(*wide));
+    assert_non_null(narrow);
+    assert_non_null(wide);
+    for (uint32_t i = 0; i < N; i++) {
+        narrow[i] = (uint16_t)i;
+    }
+    kernels->widen_fp16(wide, narrow, N);
+    for (uint32_t i = 0; i < N; i++) {
+        float want = tide_fp16_to_fp32((uint16_t)i);
+        assert_memory_equal(&wide[i], &want, sizeof(want));
+    }
+    for (uint32_t below = 0; below < N; below += 0x0FFF) {
+        for (uint32_t i = 0; i < N; i++) {
+            wide[i] = float_of((i << 16) + below);
+        }
+        kernels->narrow_fp16(narrow, wide, N);
+        for (uint32_t i = 0; i < N; i++) {
+            assert_int_equal(narrow[i], tide_fp32_to_fp16(wide[i]));
+        }
+    }
+    free(wide);
+    free(narrow);
+}
+
 static void check_storage(runs *made) {
     uint16_t *narrow = calloc(made->n + 2, sizeof(*narrow));
     assert_non_null(narrow);
-    made->kernels->narrow(narrow + 1, made->x[0], made->n);
+    made->kernels->narrow_bf16(narrow + 1, made->x[0], made->n);
     assert_int_equal(narrow[0], 0);
     assert_int_equal(narrow[made->n + 1], 0);
-    made->kernels->widen(made->x[0], narrow + 1, made->n);
+    made->kernels->widen_bf16(made->x[0], narrow + 1, made->n);
     for (size_t i = 0; i < made->n; i++) {
         assert_int_equal(narrow[i + 1], nearest_bf16(made->before[0][i]));
         made->want[0][i] = (double)float_of((uint32_t)narrow[i + 1] << 16);
@@ -447,6 +477,7 @@ static void storage(void **state) {
     (void)state;
     for (const tide_cpu_kernels *const *k = tide_cpu_kernels_available(); *k != NULL; k++) {
         all_of_bf16(*k);
+        all_of_fp16(*k);
     }
     for_all_tables(check_storage);
 }

@@ -1,5 +1,6 @@
-/* test_ops_micro.c - the operators of the micro-benchmarks on the cpu device: GELU, LayerNorm, and
- * products of matrices with one vector; compared with double, computed from the stored numbers. */
+/* test_ops_micro.c - the operators of the micro-benchmarks on the cpu device: GELU, LayerNorm, the
+ * bias of linear layers, and products of matrices with one vector; compared with double, computed
+ * from the stored numbers. */
 #include "ops_support.h"
 
 #include <math.h>
@@ -202,6 +203,56 @@ static void layernorm_of_equal_numbers_is_the_bias(void **state) {
 
 enum { MATRICES = 5, MOST_CHOSEN = 3 };
 
+/* A copy, rounded to out's type: what it takes is exact in fp32. */
+static void check_bias_forward(tide_ops *ops, size_t R, size_t C, unsigned combination) {
+    tide_array bias = random_stored(type_of(combination, 0), C, 1, 1);
+    tide_array out = random_stored(type_of(combination, 1), R * C, 2, 1);
+    double *wide = widen_stored(bias, C);
+    double *want = widen_stored(out, R * C);
+    for (size_t i = 0; i < R * C; i++) {
+        want[i] = wide[i % C];
+    }
+    const tide_bias_forward call = {.out = out, .bias = bias, .R = R, .C = C};
+    assert_int_equal(ops->table->bias_forward(ops, &call, NULL), TIDE_OK);
+    assert_stored("bias", out, want, R * C, 0);
+    free(want);
+    free(wide);
+    free(out.data);
+    free(bias.data);
+}
+
+/* Sums are taken in double and rounded once. */
+static void check_bias_backward(tide_ops *ops, size_t R, size_t C, unsigned combination) {
+    tide_array dout = random_stored(type_of(combination, 0), R * C, 1, 1);
+    tide_array dbias = random_stored(type_of(combination, 1), C, 2, 1);
+    double *wide = widen_stored(dout, R * C);
+    double *want = widen_stored(dbias, C);
+    for (size_t c = 0; c < C; c++) {
+        want[c] = 0;
+        for (size_t r = 0; r < R; r++) {
+            want[c] += wide[r * C + c];
+        }
+    }
+    const tide_bias_backward call = {.dbias = dbias, .dout = dout, .R = R, .C = C};
+    assert_int_equal(ops->table->bias_backward(ops, &call, NULL), TIDE_OK);
+    assert_stored("dbias", dbias, want, C, 2 * UNIT_ROUNDOFF);
+    free(want);
+    free(wide);
+    free(dbias.data);
+    free(dout.data);
+}
+
+/* Less and more than a piece, and than the channels that a thread sums up at a time. */
+static void bias(void **state) {
+    static const size_t SHAPES[][2] = {{1, 1}, {31, 33}, {65, 1000}, {300, 130}};
+    for (size_t s = 0; s < 4; s++) {
+        for (unsigned combination = 0; combination < 4; combination++) {
+            check_bias_forward(fixture_ops(state), SHAPES[s][0], SHAPES[s][1], combination);
+            check_bias_backward(fixture_ops(state), SHAPES[s][0], SHAPES[s][1], combination);
+        }
+    }
+}
+
 /* Matrices of one call, in storage and in double. */
 typedef struct gemv_case {
     tide_gemv call; /* data owned */
@@ -228,6 +279,7 @@ static tide_array random_weights(tide_dtype dtype, size_t n) {
     return weight;
 }
 
+/* Bit 0 of the combination: out is bf16; 1: x; 2: the bias; 3: there is one. */
 static gemv_case make_gemv(tide_dtype dtype, unsigned combination, size_t m, size_t k,
                            const int32_t *chosen, size_t n_chosen) {
     gemv_case made = {.n = n_chosen * m};
@@ -239,23 +291,33 @@ static gemv_case make_gemv(tide_dtype dtype, unsigned combination, size_t m, siz
                             .m = m,
                             .k = k};
     made.want = widen_stored(made.call.out, made.n);
+    const tide_dtype of_bias = type_of(combination, 2);
+    tide_array bias = random_stored(of_bias, MATRICES * m, 7, dtype == TIDE_INT8 ? 1000 : 10);
+    double *offsets = widen_stored(bias, MATRICES * m);
     double *x = widen_stored(made.call.x, k);
     double *wide = dtype == TIDE_INT8 ? NULL : widen_stored(made.call.weight, MATRICES * m * k);
     for (size_t i = 0; i < made.n; i++) {
         size_t matrix = chosen != NULL ? (size_t)chosen[i / m] : i / m;
-        made.want[i] = 0;
+        made.want[i] = (combination & 8U) != 0 ? offsets[matrix * m + i % m] : 0;
         for (size_t j = 0; j < k; j++) {
             made.want[i] += weight_at(made.call.weight, wide, (matrix * m + i % m) * k + j) * x[j];
         }
     }
+    if ((combination & 8U) != 0) {
+        made.call.bias = bias;
+    } else {
+        free(bias.data);
+    }
     free(wide);
     free(x);
+    free(offsets);
     return made;
 }
 
 static void free_gemv(gemv_case *made) {
     free(made->call.out.data);
     free(made->call.weight.data);
+    free(made->call.bias.data);
     free(made->call.x.data);
     free(made->want);
 }
@@ -268,12 +330,12 @@ static void gemv(void **state) {
     static const tide_dtype DTYPES[] = {TIDE_FP32, TIDE_BF16, TIDE_INT8};
     static const size_t SHAPES[][2] = {{1, 1}, {17, 33}, {33, 16}, {130, 1000}};
     static const int32_t CHOSEN[] = {3, 0, 3};
-    for (size_t i = 0; i < 3 * 4 * 4 * 3; i++) {
+    for (size_t i = 0; i < 3 * 4 * 16 * 3; i++) {
         const size_t *shape = SHAPES[i / 3 % 4];
-        const int32_t *chosen = i / 48 % 3 == 0 ? NULL : CHOSEN;
-        size_t n_chosen = i / 48 % 3 == 2 ? 3 : 1 + i / 48 % 3;
-        gemv_case made =
-            make_gemv(DTYPES[i % 3], (unsigned)(i / 12 % 4), shape[0], shape[1], chosen, n_chosen);
+        const size_t which = i / (3 * 4 * 16);
+        const int32_t *chosen = which == 0 ? NULL : CHOSEN;
+        gemv_case made = make_gemv(DTYPES[i % 3], (unsigned)(i / 12 % 16), shape[0], shape[1],
+                                   chosen, which + 1);
         assert_int_equal(ops->table->gemv(ops, &made.call, NULL), TIDE_OK);
         assert_stored("gemv", made.call.out, made.want, made.n, GEMV_TOLERANCE);
         free_gemv(&made);
@@ -317,6 +379,15 @@ static void other_types_are_refused(void **state) {
     product.weight.dtype = TIDE_INT32;
     assert_int_equal(ops->table->gemv(ops, &product, &error), TIDE_UNSUPPORTED);
     assert_non_null(strstr(error.message, "gemv's weight: array 1 of 1 is int32"));
+    product.weight.dtype = TIDE_INT8;
+    product.bias = (tide_array){&error, TIDE_INT8}; /* not looked at */
+    assert_int_equal(ops->table->gemv(ops, &product, &error), TIDE_UNSUPPORTED);
+    assert_non_null(strstr(error.message, "gemv's bias: array 1 of 1 is int8"));
+    const tide_bias_forward forward = {.out = wide, .bias = whole, .R = 1, .C = 1};
+    assert_int_equal(ops->table->bias_forward(ops, &forward, &error), TIDE_UNSUPPORTED);
+    assert_non_null(strstr(error.message, "bias: array 2 of 2 is int8"));
+    const tide_bias_backward backward = {.dbias = whole, .dout = wide, .R = 1, .C = 1};
+    assert_int_equal(ops->table->bias_backward(ops, &backward, &error), TIDE_UNSUPPORTED);
 }
 
 int main(void) {
@@ -326,6 +397,7 @@ int main(void) {
         cmocka_unit_test(gelu_backward_is_the_slope),
         cmocka_unit_test(layernorm),
         cmocka_unit_test(layernorm_of_equal_numbers_is_the_bias),
+        cmocka_unit_test(bias),
         cmocka_unit_test(gemv),
         cmocka_unit_test(gemv_takes_the_chosen_matrix),
         cmocka_unit_test(other_types_are_refused),

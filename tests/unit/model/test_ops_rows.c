@@ -302,7 +302,7 @@ static void check_cross_entropy(tide_ops *ops, size_t R, size_t V, double scale)
         }
         row[targets[r]] -= 1 / (double)R;
     }
-    tide_cross_entropy call = {fp32(logits), row_losses, &loss, targets, R, V};
+    tide_cross_entropy call = {fp32(logits), row_losses, &loss, targets, R, V, 1};
     assert_int_equal(ops->table->cross_entropy(ops, &call, NULL), TIDE_OK);
     /* exp of a difference up to 2 scale, which one rounding moves by 2 scale u; exp itself 2 u. */
     double tolerance = sum_tolerance(0, 6 + (size_t)(2 * scale));

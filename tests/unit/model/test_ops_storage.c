@@ -334,7 +334,7 @@ static void check_cross_entropy(tide_ops *ops, size_t R, size_t V, unsigned comb
     }
     float *row_losses = zeros(R);
     float loss = NAN;
-    const tide_cross_entropy call = {all.array[0], row_losses, &loss, targets, R, V};
+    const tide_cross_entropy call = {all.array[0], row_losses, &loss, targets, R, V, 1};
     assert_int_equal(ops->table->cross_entropy(ops, &call, NULL), TIDE_OK);
     /* exp of a difference up to 10, which one rounding moves by 10 u; exp itself 4 u. */
     double tolerance = sum_tolerance(0, 20);
@@ -374,7 +374,7 @@ static void integers_are_refused(void **state) {
     const tide_parameter_arrays parameter = {f, i, f, f, 1};
     const tide_rmsnorm_forward forward = {f, NULL, i, f, 1, 1};
     const tide_rmsnorm_backward backward = {f, f, f, f, i, &number, &number, 1, 1, false};
-    const tide_cross_entropy loss = {i, &number, &number, &token, 1, 1};
+    const tide_cross_entropy loss = {i, &number, &number, &token, 1, 1, 1};
     assert_refused(
         "embedding",
         table->embedding_forward(

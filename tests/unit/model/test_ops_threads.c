@@ -124,7 +124,7 @@ static void run_rows(tide_ops *ops, results *all) {
                          NULL),
                      TIDE_OK);
     tide_cross_entropy loss = {
-        part(all, 11, (size_t)R * V), rstd, part(all, 12, 1).data, tokens, R, V};
+        part(all, 11, (size_t)R * V), rstd, part(all, 12, 1).data, tokens, R, V, 1};
     assert_int_equal(ops->table->cross_entropy(ops, &loss, NULL), TIDE_OK);
     const tide_rmsnorm_forward forward = {
         part(all, 24, (size_t)R * C), rstd, from(all, 0), from(all, 5), R, C};

@@ -24,6 +24,13 @@ static void cards_are_found_by_the_drivers_name(void **state) {
                        15.1e12, 1e9);
     assert_float_equal(tide_stated_peak_flops("NVIDIA GeForce RTX 4060", TIDE_PRECISION_BF16_MIXED),
                        30.2e12, 1e9);
+    assert_float_equal(tide_stated_peak_flops("NVIDIA A40", TIDE_PRECISION_FP16_MIXED), 149.7e12,
+                       1e9);
+    /* Cards with fp16 and without bf16. */
+    assert_float_equal(tide_stated_peak_flops("Tesla V100-SXM2-16GB", TIDE_PRECISION_FP16_MIXED),
+                       125e12, 1e9);
+    assert_float_equal(tide_stated_peak_flops("Tesla T4", TIDE_PRECISION_FP16_MIXED), 65e12, 1e9);
+    assert_true(tide_stated_peak_flops("Tesla T4", TIDE_PRECISION_BF16_MIXED) < 0.0);
 }
 
 static void other_cards_have_none(void **state) {

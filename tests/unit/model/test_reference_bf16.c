@@ -40,6 +40,9 @@ static const golden GOLDENS[] = {
     {GOLDEN("tiny_fp32"), TIDE_PRECISION_BF16_TRUE},
     {GOLDEN("odd_fp32"), TIDE_PRECISION_BF16_TRUE},
     {GOLDEN("edge_fp32"), TIDE_PRECISION_BF16_TRUE},
+    {GOLDEN("tiny_fp32"), TIDE_PRECISION_FP16_MIXED},
+    {GOLDEN("odd_fp32"), TIDE_PRECISION_FP16_MIXED},
+    {GOLDEN("edge_fp32"), TIDE_PRECISION_FP16_MIXED},
 };
 
 static bool is_kind(const tide_reference_row *row, const char *kind) {

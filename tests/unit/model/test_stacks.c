@@ -41,7 +41,7 @@ static void a_run_that_computes(void **state) {
     config.warmup_steps = 1;
     config.steps = 2;
     static const tide_precision COMPUTED[] = {TIDE_PRECISION_FP32, TIDE_PRECISION_BF16_MIXED,
-                                              TIDE_PRECISION_BF16_TRUE};
+                                              TIDE_PRECISION_BF16_TRUE, TIDE_PRECISION_FP16_MIXED};
     for (size_t i = 0; i < sizeof(COMPUTED) / sizeof(COMPUTED[0]); i++) {
         config.precision = COMPUTED[i];
         walks_agree("cpu", &config);

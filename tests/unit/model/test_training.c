@@ -33,7 +33,7 @@ static double loss_after(const tide_workload_config *config) {
 static void training_learns(void **state) {
     (void)state;
     static const tide_precision COMPUTED[] = {TIDE_PRECISION_FP32, TIDE_PRECISION_BF16_MIXED,
-                                              TIDE_PRECISION_BF16_TRUE};
+                                              TIDE_PRECISION_BF16_TRUE, TIDE_PRECISION_FP16_MIXED};
     for (size_t i = 0; i < sizeof(COMPUTED) / sizeof(COMPUTED[0]); i++) {
         tide_workload_config config = tiny_training(1);
         config.precision = COMPUTED[i];
@@ -84,7 +84,7 @@ static void variants_agree(void **state) {
 static void runs_repeat_themselves(void **state) {
     (void)state;
     static const tide_precision COMPUTED[] = {TIDE_PRECISION_FP32, TIDE_PRECISION_BF16_MIXED,
-                                              TIDE_PRECISION_BF16_TRUE};
+                                              TIDE_PRECISION_BF16_TRUE, TIDE_PRECISION_FP16_MIXED};
     for (size_t i = 0; i < sizeof(COMPUTED) / sizeof(COMPUTED[0]); i++) {
         tide_workload_config config = tiny_training(3);
         config.precision = COMPUTED[i];

@@ -1,5 +1,5 @@
 /* test_micro.c - the operators of the micro-benchmarks on the cuda device, beside their twins:
- * GELU, LayerNorm, and products of matrices with one vector. */
+ * GELU, LayerNorm, the bias of linear layers, and products of matrices with one vector. */
 #include "twin.h"
 
 #include <string.h>
@@ -125,13 +125,14 @@ static tide_status norm(const twin_side *side, const void *shape, tide_error *er
     return TWIN(side, layernorm_forward)(side->ops, &call, error);
 }
 
-static twin_case *norm_case(const norm_shape *shape, tide_dtype dtype, size_t shift) {
+/* Bit 0 of the combination: rows are bf16; 1: weight and bias are. */
+static twin_case *norm_case(const norm_shape *shape, unsigned combination, size_t shift) {
     twin_case *test = twin_begin("layernorm_forward");
     twin_shift(test, shift);
-    (void)twin_written(test, dtype, shape->R * shape->C);
-    (void)twin_read(test, dtype, shape->R * shape->C, 2);
-    (void)twin_read(test, dtype, shape->C, 1);
-    (void)twin_read(test, dtype, shape->C, 1);
+    (void)twin_written(test, type_of(combination, 0), shape->R * shape->C);
+    (void)twin_read(test, type_of(combination, 0), shape->R * shape->C, 2);
+    (void)twin_read(test, type_of(combination, 1), shape->C, 1);
+    (void)twin_read(test, type_of(combination, 1), shape->C, 1);
     return test;
 }
 
@@ -144,22 +145,86 @@ static void layernorm(void **state) {
     static const norm_shape SHAPES[] = {{1, 2, false},   {33, 33, false}, {65, 24, false},
                                         {130, 8, false}, {3, 999, false}, {2, 2056, false}};
     for (size_t s = 0; s < sizeof(SHAPES) / sizeof(SHAPES[0]); s++) {
-        for (size_t shift = 0; shift < 2; shift++) {
-            twin_check(norm_case(&SHAPES[s], TIDE_FP32, shift), norm, &SHAPES[s], NORM_TOLERANCE);
-            twin_check(norm_case(&SHAPES[s], TIDE_BF16, shift), norm, &SHAPES[s], NORM_TOLERANCE);
+        for (unsigned i = 0; i < 8; i++) {
+            twin_check(norm_case(&SHAPES[s], i % 4, i / 4), norm, &SHAPES[s], NORM_TOLERANCE);
         }
     }
     const norm_shape wrong = {4, 64, true};
-    twin_reject(norm_case(&wrong, TIDE_FP32, 0), norm, &wrong, NORM_TOLERANCE);
-    twin_reject(norm_case(&wrong, TIDE_BF16, 0), norm, &wrong, NORM_TOLERANCE);
+    for (unsigned combination = 0; combination < 4; combination++) {
+        twin_reject(norm_case(&wrong, combination, 0), norm, &wrong, NORM_TOLERANCE);
+    }
+}
+
+typedef struct bias_shape {
+    size_t R, C;   /* rows, channels */
+    bool is_wrong; /* the cuda side lacks the last row, or has rows half as long */
+} bias_shape;
+
+static tide_status bias_forward(const twin_side *side, const void *shape, tide_error *error) {
+    const bias_shape *given = shape;
+    const size_t factor = given->is_wrong && side->is_cuda ? 2 : 1;
+    const tide_bias_forward call = {.out = side->arrays[0],
+                                    .bias = side->arrays[1],
+                                    .R = given->R * factor,
+                                    .C = given->C / factor};
+    return TWIN(side, bias_forward)(side->ops, &call, error);
+}
+
+static tide_status bias_backward(const twin_side *side, const void *shape, tide_error *error) {
+    const bias_shape *given = shape;
+    const tide_bias_backward call = {.dbias = side->arrays[0],
+                                     .dout = side->arrays[1],
+                                     .R = given->R - (given->is_wrong && side->is_cuda ? 1 : 0),
+                                     .C = given->C};
+    return TWIN(side, bias_backward)(side->ops, &call, error);
+}
+
+/* Bit 0 of the combination: what is written is bf16; 1: what is read. */
+static twin_case *bias_case(const char *name, size_t n_written, size_t n_read, unsigned combination,
+                            size_t shift) {
+    twin_case *test = twin_begin(name);
+    twin_shift(test, shift);
+    (void)twin_written(test, type_of(combination, 0), n_written);
+    (void)twin_read(test, type_of(combination, 1), n_read, 1);
+    return test;
+}
+
+/* Both sides sum in double and round once. */
+static const double BIAS_TOLERANCE = 2 * 0x1p-24;
+
+/* Forward is a copy, which is exact but for the rounding of a bf16 out. */
+static void check_bias(const bias_shape *shape, unsigned combination, size_t shift) {
+    const size_t n = shape->R * shape->C;
+    twin_check(bias_case("bias_forward", n, shape->C, combination, shift), bias_forward, shape, 0);
+    twin_check(bias_case("bias_backward", shape->C, n, combination, shift), bias_backward, shape,
+               BIAS_TOLERANCE);
+}
+
+/* C: no, some and only whole packs, and more channels than the grid's blocks have. */
+static void bias(void **state) {
+    (void)state;
+    static const bias_shape SHAPES[] = {{1, 1, false},   {33, 33, false}, {65, 24, false},
+                                        {8, 130, false}, {3, 999, false}, {130, 64, false}};
+    for (size_t s = 0; s < sizeof(SHAPES) / sizeof(SHAPES[0]); s++) {
+        for (unsigned i = 0; i < 8; i++) {
+            check_bias(&SHAPES[s], i % 4, i / 4);
+        }
+    }
+    const bias_shape wrong = {9, 64, true};
+    for (unsigned combination = 0; combination < 4; combination++) {
+        twin_reject(bias_case("bias_forward", 9 * 64, 64, combination, 0), bias_forward, &wrong, 0);
+        twin_reject(bias_case("bias_backward", 64, 9 * 64, combination, 0), bias_backward, &wrong,
+                    BIAS_TOLERANCE);
+    }
 }
 
 enum { MATRICES = 4 };
 
 typedef struct gemv_shape {
     size_t n_chosen, m, k;
-    bool gathers;  /* the matrices that array 3 names; else the first ones */
+    bool gathers;  /* the matrices that array 4 names; else the first ones */
     bool is_wrong; /* the cuda side takes the first ones */
+    bool has_bias; /* array 3 */
 } gemv_shape;
 
 static tide_status gemv(const twin_side *side, const void *shape, tide_error *error) {
@@ -168,7 +233,8 @@ static tide_status gemv(const twin_side *side, const void *shape, tide_error *er
     const tide_gemv call = {.out = side->arrays[0],
                             .weight = side->arrays[1],
                             .x = side->arrays[2],
-                            .chosen = gathers ? twin_int32(side, 3) : NULL,
+                            .bias = given->has_bias ? side->arrays[3] : (tide_array){.data = NULL},
+                            .chosen = gathers ? twin_int32(side, 4) : NULL,
                             .n_chosen = given->n_chosen,
                             .m = given->m,
                             .k = given->k};
@@ -182,6 +248,7 @@ static twin_case *gemv_case(const gemv_shape *shape, tide_dtype weights, unsigne
     (void)twin_written(test, type_of(combination, 0), shape->n_chosen * shape->m);
     (void)twin_read(test, weights, MATRICES * shape->m * shape->k, weights == TIDE_INT8 ? 128 : 1);
     (void)twin_read(test, type_of(combination, 1), shape->k, 1);
+    (void)twin_read(test, type_of(combination, 2), MATRICES * shape->m, 1);
     twin_shift(test, 0);
     (void)twin_tokens(test, shape->n_chosen, MATRICES);
     return test;
@@ -202,22 +269,27 @@ static const tide_dtype WEIGHTS[] = {TIDE_FP32, TIDE_BF16, TIDE_INT8};
 /* k: no, some and only whole packs; m: more rows than the grid has warps. */
 static void products(void **state) {
     (void)state;
-    static const gemv_shape SHAPES[] = {{1, 1, 1, false, false},    {2, 31, 33, true, false},
-                                        {1, 33, 64, false, false},  {3, 9, 257, true, false},
-                                        {2, 13, 1040, true, false}, {1, 5, 2048, true, false}};
-    for (size_t s = 0; s < sizeof(SHAPES) / sizeof(SHAPES[0]); s++) {
-        for (size_t w = 0; w < 3; w++) {
-            for (unsigned combination = 0; combination < 4; combination++) {
-                twin_check(gemv_case(&SHAPES[s], WEIGHTS[w], combination, combination == 3), gemv,
-                           &SHAPES[s], gemv_tolerance(SHAPES[s].k));
-            }
+    static const size_t SHAPES[][3] = {{1, 1, 1},   {2, 31, 33},   {1, 33, 64},
+                                       {3, 9, 257}, {2, 13, 1040}, {1, 5, 2048}};
+    for (size_t i = 0; i < 6 * 3 * 4; i++) {
+        const size_t *of = SHAPES[i / 12];
+        const unsigned combination = (unsigned)(i % 4);
+        const gemv_shape plain = {of[0], of[1], of[2], i / 12 % 2 == 1 || i / 12 > 3, false, false};
+        gemv_shape biased = plain;
+        biased.has_bias = true;
+        const size_t shift = combination == 3;
+        twin_check(gemv_case(&plain, WEIGHTS[i / 4 % 3], combination, shift), gemv, &plain,
+                   gemv_tolerance(of[2]));
+        for (unsigned of_bias = 0; of_bias < 2; of_bias++) {
+            twin_check(gemv_case(&biased, WEIGHTS[i / 4 % 3], combination | of_bias << 2U, shift),
+                       gemv, &biased, gemv_tolerance(of[2]));
         }
     }
 }
 
 static void another_matrix_is_seen(void **state) {
     (void)state;
-    const gemv_shape wrong = {3, 9, 48, true, true};
+    const gemv_shape wrong = {3, 9, 48, true, true, true};
     for (size_t w = 0; w < 3; w++) {
         twin_reject(gemv_case(&wrong, WEIGHTS[w], 0, 0), gemv, &wrong, gemv_tolerance(48));
         twin_reject(gemv_case(&wrong, WEIGHTS[w], 3, 0), gemv, &wrong, gemv_tolerance(48));
@@ -246,6 +318,9 @@ static void other_types_are_refused(void **state) {
         TIDE_OK);
     const tide_layernorm_forward mixed = {wide, narrow, wide, wide, 1, 1};
     assert_int_equal(tide_cuda_layernorm_forward(&cuda.ops, &mixed, &error), TIDE_UNSUPPORTED);
+    const tide_layernorm_forward weights = {narrow, narrow, wide, narrow, 1, 1};
+    assert_int_equal(tide_cuda_layernorm_forward(&cuda.ops, &weights, &error), TIDE_UNSUPPORTED);
+    assert_non_null(strstr(error.message, "layernorm's weight and bias: array 2 of 2"));
     const tide_layernorm_forward none = {wide, wide, wide, wide, 0, 1};
     assert_int_equal(tide_cuda_layernorm_forward(&cuda.ops, &none, &error), TIDE_OK);
     tide_gemv product = {.out = wide, .weight = whole, .x = whole, .n_chosen = 1, .m = 1, .k = 1};
@@ -255,14 +330,26 @@ static void other_types_are_refused(void **state) {
     assert_int_equal(tide_cuda_gemv(&cuda.ops, &product, &error), TIDE_UNSUPPORTED);
     assert_non_null(strstr(error.message, "gemv's weight"));
     product.weight.dtype = TIDE_BF16;
+    product.bias = (tide_array){&error, TIDE_INT8}; /* not looked at */
+    assert_int_equal(tide_cuda_gemv(&cuda.ops, &product, &error), TIDE_UNSUPPORTED);
+    assert_non_null(strstr(error.message, "gemv's bias"));
+    product.bias.data = NULL;
     product.m = 0;
     assert_int_equal(tide_cuda_gemv(&cuda.ops, &product, &error), TIDE_OK);
+    const tide_bias_forward forward = {.out = wide, .bias = whole, .R = 1, .C = 1};
+    assert_int_equal(tide_cuda_bias_forward(&cuda.ops, &forward, &error), TIDE_UNSUPPORTED);
+    assert_non_null(strstr(error.message, "bias: array 2 of 2 is int8"));
+    const tide_bias_backward backward = {.dbias = wide, .dout = whole, .R = 1, .C = 1};
+    assert_int_equal(tide_cuda_bias_backward(&cuda.ops, &backward, &error), TIDE_UNSUPPORTED);
+    const tide_bias_backward nothing = {.dbias = wide, .dout = wide, .R = 1, .C = 0};
+    assert_int_equal(tide_cuda_bias_backward(&cuda.ops, &nothing, &error), TIDE_OK);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(gelu),
         cmocka_unit_test(layernorm),
+        cmocka_unit_test(bias),
         cmocka_unit_test(products),
         cmocka_unit_test(another_matrix_is_seen),
         cmocka_unit_test(other_types_are_refused),

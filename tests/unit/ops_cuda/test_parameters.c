@@ -1,7 +1,8 @@
 /* test_parameters.c - the operators of the cuda device over all parameters, beside their twins:
- * AdamW, global norm, clipping. */
+ * AdamW, global norm, clipping, unscaling. */
 #include "twin.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -241,6 +242,59 @@ static void clips(void **state) {
     }
 }
 
+/* Arrays: gradients of two types, found_inf, and what the first gradients are before. */
+static tide_status unscale(const twin_side *side, const void *shape, tide_error *error) {
+    const list_shape *given = shape;
+    tide_parameter_arrays list[MOST];
+    const size_t n = gradients(side, given, list);
+    const double wrong = side->is_cuda ? given->wrong : 0;
+    const tide_cast before = {side->arrays[0], side->arrays[3], n_total(given)};
+    TIDE_TRY(TWIN(side, cast)(side->ops, &before, error));
+    TIDE_TRY(TWIN(side, fill)(side->ops, &(tide_fill){side->arrays[2], 0, 1}, error));
+    return TWIN(side, unscale)(side->ops,
+                               &(tide_unscale){.parameters = list,
+                                               .n_parameters = n,
+                                               .factor = 0x1p-16 * (1 + wrong),
+                                               .found_inf = twin_fp32(side, 2)},
+                               error);
+}
+
+/* Random gradients, one of which is `odd` at element `at` of the first set, if at >= 0. */
+static twin_case *unscale_case(const list_shape *shape, unsigned combination, int at, float odd) {
+    const size_t n = n_total(shape);
+    twin_case *test = twin_begin("unscale");
+    float *numbers = malloc(n * sizeof(*numbers));
+    assert_non_null(numbers);
+    for (size_t i = 0; i < n; i++) {
+        numbers[i] = (float)(i * 53 % 211) - 105;
+    }
+    if (at >= 0) {
+        numbers[at] = odd;
+    }
+    (void)twin_written(test, type_of(combination, 0), n);
+    (void)twin_updated(test, type_of(combination, 1), n, 1);
+    (void)twin_written(test, TIDE_FP32, 1);
+    (void)twin_given(test, TIDE_FP32, numbers, n);
+    free(numbers);
+    return test;
+}
+
+/* One product with a power of two: the same bits on both sides. */
+static void unscales(void **state) {
+    (void)state;
+    const list_shape shapes[] = {FEW, many_parameters(MANY)};
+    for (unsigned combination = 0; combination < 4; combination++) {
+        for (size_t i = 0; i < 2; i++) {
+            twin_check(unscale_case(&shapes[i], combination, -1, 0), unscale, &shapes[i], 0);
+            twin_check(unscale_case(&shapes[i], combination, 3, INFINITY), unscale, &shapes[i], 0);
+            twin_check(unscale_case(&shapes[i], combination, 0, -INFINITY), unscale, &shapes[i], 0);
+        }
+        list_shape wrong = shapes[0];
+        wrong.wrong = 1;
+        twin_reject(unscale_case(&wrong, combination, -1, 0), unscale, &wrong, 0);
+    }
+}
+
 static void integers_are_refused(void **state) {
     (void)state;
     tide_ops_cuda cuda = {.max_blocks = 1};
@@ -274,11 +328,9 @@ static void integers_are_refused(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(adamw),
-        cmocka_unit_test(adamw_of_several_types),
-        cmocka_unit_test(global_norms),
-        cmocka_unit_test(clips),
-        cmocka_unit_test(integers_are_refused),
+        cmocka_unit_test(adamw),        cmocka_unit_test(adamw_of_several_types),
+        cmocka_unit_test(global_norms), cmocka_unit_test(clips),
+        cmocka_unit_test(unscales),     cmocka_unit_test(integers_are_refused),
     };
     return cmocka_run_group_tests_name("ops_cuda.parameters", tests, NULL, NULL);
 }

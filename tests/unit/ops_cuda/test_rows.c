@@ -248,7 +248,8 @@ static tide_status cross_entropy(const twin_side *side, const void *shape, tide_
                                      .loss = twin_fp32(side, 2),
                                      .targets = twin_int32(side, 3),
                                      .R = given->R,
-                                     .V = given->V};
+                                     .V = given->V,
+                                     .scale = 1};
     return TWIN(side, cross_entropy)(side->ops, &call, error);
 }
 

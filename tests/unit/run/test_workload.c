@@ -124,6 +124,8 @@ static void a_result_without_the_newer_keys_is_read(void **state) {
     result.memory.spill_peak_bytes = 5;
     result.memory.n_spilled = 6;
     result.memory.spill_step = 7;
+    result.loss_scale = 1024.0;
+    result.n_skipped_steps = 3;
     cJSON *json = tide_run_result_to_json(&result);
     assert_int_equal(tide_run_result_from_json(json, &back, NULL), TIDE_OK);
     assert_int_equal(back.outcome, TIDE_OUTCOME_OOM);
@@ -132,11 +134,16 @@ static void a_result_without_the_newer_keys_is_read(void **state) {
     assert_int_equal(back.memory.n_spilled, 6);
     assert_int_equal(back.memory.spill_step, 7);
     assert_true(back.loss > 2.4 && back.loss < 2.6);
+    assert_true(back.loss_scale > 1023.0 && back.loss_scale < 1025.0);
+    assert_int_equal(back.n_skipped_steps, 3);
     tide_run_result_fini(&back);
     cJSON_DeleteItemFromObject(json, "retries");
     cJSON_DeleteItemFromObject(json, "loss");
+    cJSON_DeleteItemFromObject(json, "loss_scale");
+    cJSON_DeleteItemFromObject(json, "skipped_steps");
     assert_int_equal(tide_run_result_from_json(json, &back, NULL), TIDE_OK);
     assert_int_equal(back.memory.n_retries, -1);
+    assert_int_equal(back.n_skipped_steps, -1);
     tide_run_result_fini(&back);
     cJSON_DeleteItemFromObject(json, "asked_bytes");
     assert_int_equal(tide_run_result_from_json(json, &back, NULL), TIDE_FORMAT);

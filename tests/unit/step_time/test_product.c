@@ -26,7 +26,7 @@ static const tide_time_constants PLAIN = {.vectorised_share = 1.0,
                                           .layout_factor = 0.5};
 
 /* 100 multiprocessors of 1 FLOP a microsecond each in fp32; 1000 bytes a microsecond. */
-static const tide_stated_peak PEAK = {"made", 1e8, 2e8, 4e8, "made"};
+static const tide_stated_peak PEAK = {"made", 1e8, 2e8, 4e8, 4e8, "made"};
 static const tide_time_card CARD = {.peak = &PEAK,
                                     .bandwidth = 1e9,
                                     .cache_bytes = 100.0,

@@ -1,0 +1,41 @@
+/* precision.h - what a precision means for storage. */
+#ifndef TIDE_MODEL_PRECISION_H
+#define TIDE_MODEL_PRECISION_H
+
+#include <stdbool.h>
+
+#include "model/config.h"
+#include "model/tensor.h"
+
+/* Of activations and of what GEMMs read. */
+static inline tide_dtype tide_precision_activation_type(tide_precision precision) {
+    switch (precision) {
+    case TIDE_PRECISION_BF16_MIXED:
+    case TIDE_PRECISION_BF16_TRUE:
+        return TIDE_BF16;
+    case TIDE_PRECISION_FP16_MIXED:
+        return TIDE_FP16;
+    case TIDE_PRECISION_FP32:
+    case TIDE_PRECISION_TF32:
+    case TIDE_N_PRECISIONS:
+        break;
+    }
+    return TIDE_FP32;
+}
+
+/* Of parameters, their gradients, the optimizer state and the residual stream. */
+static inline tide_dtype tide_precision_parameter_type(tide_precision precision) {
+    return precision == TIDE_PRECISION_BF16_TRUE ? TIDE_BF16 : TIDE_FP32;
+}
+
+/* Whether GEMMs read copies of the weights, in the type of the activations. */
+static inline bool tide_precision_is_mixed(tide_precision precision) {
+    return tide_precision_activation_type(precision) != tide_precision_parameter_type(precision);
+}
+
+/* Whether the loss is scaled, so that small gradients do not round to 0. */
+static inline bool tide_precision_scales_loss(tide_precision precision) {
+    return precision == TIDE_PRECISION_FP16_MIXED;
+}
+
+#endif
