@@ -1,8 +1,9 @@
-/* reduction.c - PyTorch's reduce_kernel<threads, width, ReduceOp<in, operation, index, out, ...>>(R).
+/* reduction.c - PyTorch's reduce_kernel<threads, width, ReduceOp<in, operation, index, out,
+ * ...>>(R).
  *
- * The ReduceOp begins with the operation and the value that a sum begins with, whose sizes differ, and
- * then has a ReduceConfig: bytes of an accumulator, inputs of each output, outputs, the steps of both
- * in memory, and blocks for an output; ints. It is found by what these can be. */
+ * The ReduceOp begins with the operation and the value that a sum begins with, whose sizes differ,
+ * and then has a ReduceConfig: bytes of an accumulator, inputs of each output, outputs, the steps
+ * of both in memory, and blocks for an output; ints. It is found by what these can be. */
 #include "virtual_cuda/work/families_internal.h"
 #include "virtual_cuda/work/symbol_internal.h"
 
@@ -20,7 +21,11 @@ void tide_vc_parse_reduction(const char *symbol, tide_vc_parsed *ret_parsed) {
     uint32_t in = tide_vc_type_bytes(tide_vc_symbol_argument(text, "ReduceOp", 0));
     uint32_t out = tide_vc_type_bytes(tide_vc_symbol_argument(text, "ReduceOp", 3));
     ret_parsed->number[BYTES_IN] = in > 0 ? in : UNKNOWN_BYTES;
-    ret_parsed->number[BYTES_OUT] = out > 0 ? out : UNKNOWN_BYTES;
+    tide_vc_text operation = tide_vc_symbol_argument(text, "ReduceOp", 1);
+    bool gives_places = tide_vc_text_has(operation, "::MaxOps<") ||
+                        tide_vc_text_has(operation, "::MinOps<"); /* int64, with the values */
+    ret_parsed->number[BYTES_OUT] =
+        (out > 0 ? out : UNKNOWN_BYTES) + (gives_places ? (uint32_t)sizeof(int64_t) : 0);
     ret_parsed->flags = in > 0 && out > 0 ? 0 : TIDE_RUN_ESTIMATED;
 }
 

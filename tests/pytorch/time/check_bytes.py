@@ -1,0 +1,57 @@
+#!/usr/bin/env python3
+"""Compares what launch logs say kernels move with the sizes of their tensors: check_bytes.py TIDEMARK PYTHON.
+
+PYTHON has the PyTorch whose operations run, on a virtual card; byte_cases.py has them. An expectation of None means that the
+bytes depend on values, or that nobody worked them out: it is only checked that nothing is guessed.
+"""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import launch_log
+
+MARK = 1 << 20  # as in byte_cases.py
+
+
+def sections(rows, n):
+    """The rows of each operation."""
+    found, current = [[] for _ in range(n)], None
+    for row in rows:
+        if "FillFunctorIhE" in row.name and MARK - 1 <= row.elements < MARK + n:
+            current = row.elements - MARK if row.elements >= MARK else None
+        elif current is not None:
+            found[current].append(row)
+    return found
+
+
+def main(tidemark, python):
+    here = os.path.dirname(os.path.abspath(__file__))
+    with tempfile.TemporaryDirectory() as folder:
+        log = os.path.join(folder, "x.launches")
+        run = subprocess.run([tidemark, "run", "--device", "virtual:h100-80", "--launch-log", log, "-o",
+                              os.path.join(folder, "s.json.gz"), "--", python, os.path.join(here, "byte_cases.py")],
+                             capture_output=True, text=True)
+        if run.returncode != 0:
+            sys.exit(f"the operations did not run: {run.stderr}")
+        cases = json.loads(run.stdout.splitlines()[-1])
+        rows = launch_log.rows(log)
+    n_wrong = 0
+    for case, launches in zip(cases, sections(rows, len(cases))):
+        guessed = [row for row in launches if row.flags & launch_log.GUESSED]
+        moved = sum(row.bytes for row in launches if row.kind == "kernel" and row.family == case["family"])
+        is_wrong = case["bytes"] is not None and moved != case["bytes"]
+        if is_wrong or guessed:
+            n_wrong += 1
+            print(f"{case['name']}: {case['family']} kernels move {moved} bytes, not {case['bytes']}")
+            for row in launches:
+                print(f"    {row.kind} {row.family} {row.bytes} bytes {'guessed ' if row in guessed else ''}{row.name[:200]}")
+    n_exact = sum(case["bytes"] is not None for case in cases)
+    print(f"{len(cases)} operations, {n_exact} with a known number of bytes: {n_wrong} wrong")
+    return 1 if n_wrong or n_exact == 0 else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
