@@ -99,6 +99,8 @@ static const tide_vc_operand_family FAMILIES[] = {
     /* (sums of chunks, results, chunks of a tensor); a block has a tensor */
     {"14lpnorm_cleanupI", TIDE_RUN_MULTI_TENSOR, 3, "a:cX"},
     {"13lpmax_cleanupI", TIDE_RUN_MULTI_TENSOR, 3, "a:cX"},
+    /* (scale, steps without infinity, whether one is infinite, ...) */
+    {"28amp_update_scale_cuda_kernelP", TIDE_RUN_MULTI_TENSOR, 6, "a:2 b:2 c:1"},
     {"25_assert_async_cuda_kernel", LOSS, 2, "a:1"},
 
     /* dropout: (in, out, mask, elements, kept, seed) */

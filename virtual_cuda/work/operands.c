@@ -15,6 +15,7 @@
  * kernel moves depends on values, such as indices that are equal, and this is the most. */
 #define _GNU_SOURCE /* memmem */
 #include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "virtual_cuda/known.h"
@@ -24,11 +25,9 @@
 
 /* "softmax" of "7softmaxI*Lb1EEEv". */
 static void function_of(const char *part, char *ret, size_t n_bytes) {
-    while (isdigit((unsigned char)*part)) {
-        part++;
-    }
-    size_t n = strcspn(part, "*");
-    n -= n > 0 && part[n - 1] == 'I';
+    char *name = NULL;
+    size_t n = strtoul(part, &name, 10);
+    part = name;
     n = n < n_bytes ? n : n_bytes - 1;
     memcpy(ret, part, n);
     ret[n] = 0;

@@ -1,18 +1,17 @@
 """Operations for check_bytes.py, each with the bytes that its kernels of one family must move, from the sizes of tensors.
 
-It runs on a virtual card. Before each operation it fills MARK + its number bytes, and MARK - 1 after it, by which the check finds
-the operation in the launch log; it prints the expectations as JSON.
+It runs on a virtual card. Marks of the launch log are around each operation: "case N" before it, and "between" after it. It
+prints the expectations as JSON.
 """
 import json
 
 import torch
 import torch.nn.functional as F
+from tidemark import card
 
-MARK = 1 << 20
 SECTOR = 32  # bytes that a card reads at least
 TYPES = [torch.float32, torch.bfloat16, torch.float16]
 cases = []
-begin = torch.empty(2 * MARK, dtype=torch.uint8, device="cuda")
 
 
 def size(*tensors):
@@ -21,10 +20,9 @@ def size(*tensors):
 
 def case(name, family, expected, call):
     """Runs `call`; the kernels of the family in it move `expected` bytes, a number or what a function of its result says."""
-    torch.cuda.synchronize()
-    begin[:MARK + len(cases)].zero_()
+    card.mark(f"case {len(cases)}")
     result = call()
-    begin[:MARK - 1].zero_()
+    card.mark("between")
     cases.append({"name": name, "family": family, "bytes": expected(result) if callable(expected) else expected})
 
 
@@ -114,7 +112,7 @@ def dropouts(dtype):
         x = tensor(*shape, dtype=dtype, grad=True)
         mask = x.numel()
         case(f"dropout {shape} {dtype}", "dropout", 2 * size(x) + mask, lambda: F.dropout(x, 0.1))
-        case(f"dropout {shape} {dtype} backward", "elementwise", 2 * size(x) + mask, backward(F.dropout(x, 0.1), x))
+        case(f"dropout {shape} {dtype} backward", "vectorised", 2 * size(x) + mask, backward(F.dropout(x, 0.1), x))
         x = x.detach()
         for name in ("normal_", "uniform_", "bernoulli_", "exponential_"):
             case(f"{name} {shape} {dtype}", "dropout", size(x), getattr(x, name))
@@ -145,32 +143,32 @@ def gathers(dtype):
     case(f"gather one of a row {dtype}", "gather", lambda r: size(index, r) + 64 * SECTOR, lambda: x.gather(1, index))
     case(f"scatter one of a row {dtype}", "scatter", None, lambda: x.scatter_(1, index, tensor(64, 1, dtype=dtype)))
     mask = torch.zeros(64, 1000, dtype=torch.bool, device="cuda")
-    case(f"masked_fill {dtype}", "elementwise", 2 * size(x) + size(mask), lambda: x.masked_fill(mask, 0.0))
-    case(f"where {dtype}", "elementwise", 3 * size(x) + size(mask), lambda: torch.where(mask, x, x))
+    case(f"masked_fill {dtype}", "vectorised", 2 * size(x) + size(mask), lambda: x.masked_fill(mask, 0.0))
+    case(f"where {dtype}", "vectorised", 3 * size(x) + size(mask), lambda: torch.where(mask, x, x))
     grid = tensor(49, 12, dtype=dtype)
     picks = torch.zeros(100, dtype=torch.int64, device="cuda")
     case(f"index {dtype}", "gather", lambda r: 100 * SECTOR + size(picks, r), lambda: grid[picks, picks])
-    case(f"flip {dtype}", "elementwise, strided", 2 * size(x), lambda: x.flip(1))
+    case(f"flip {dtype}", "strided", 2 * size(x), lambda: x.flip(1))
 
 
 def copies(dtype):
     a, b = tensor(33, 77, dtype=dtype), tensor(33, 5, dtype=dtype)
-    case(f"cat of columns {dtype}", "elementwise", 2 * size(a, b), lambda: torch.cat([a, b], 1))
+    case(f"cat of columns {dtype}", "vectorised", 2 * size(a, b), lambda: torch.cat([a, b], 1))
     c = tensor(64, 128, dtype=dtype)
-    case(f"cat of rows {dtype}", "elementwise", 4 * size(c), lambda: torch.cat([c, c]))
-    case(f"cat of the last dimension {dtype}", "elementwise", 4 * size(c), lambda: torch.cat([c, c], -1))
-    case(f"cat of parts {dtype}", "elementwise", 2 * size(c), lambda: torch.cat([c[:, 64:], c[:, :64]], -1))
-    case(f"stack of many {dtype}", "elementwise", 2 * 200 * size(b), lambda: torch.stack([b] * 200))
-    case(f"transpose copy {dtype}", "elementwise, strided", 2 * size(c), lambda: c.t().contiguous())
-    case(f"tril {dtype}", "elementwise, strided", 2 * size(c), lambda: c.tril())
-    case(f"roll {dtype}", "elementwise, strided", 2 * size(c), lambda: c.roll(3, 1))
-    case(f"pow {dtype}", "elementwise", 2 * size(c), lambda: c.pow(2))
+    case(f"cat of rows {dtype}", "vectorised", 4 * size(c), lambda: torch.cat([c, c]))
+    case(f"cat of the last dimension {dtype}", "vectorised", 4 * size(c), lambda: torch.cat([c, c], -1))
+    case(f"cat of parts {dtype}", "vectorised", 2 * size(c), lambda: torch.cat([c[:, 64:], c[:, :64]], -1))
+    case(f"stack of many {dtype}", "vectorised", 2 * 200 * size(b), lambda: torch.stack([b] * 200))
+    case(f"transpose copy {dtype}", "strided", 2 * size(c), lambda: c.t().contiguous())
+    case(f"tril {dtype}", "strided", 2 * size(c), lambda: c.tril())
+    case(f"roll {dtype}", "strided", 2 * size(c), lambda: c.roll(3, 1))
+    case(f"pow {dtype}", "vectorised", 2 * size(c), lambda: c.pow(2))
     case(f"argmax {dtype}", "reduction", lambda r: size(c, r), lambda: c.argmax(-1))
     case(f"norm {dtype}", "reduction", lambda r: size(c, r), lambda: c.norm(dim=-1))
     case(f"max {dtype}", "reduction", lambda r: size(c, *r), lambda: c.max(-1))
     for kind in (dtype, torch.int64, torch.int32):
-        case(f"arange {kind}", "elementwise", size, lambda: torch.arange(77, dtype=kind, device="cuda"))
-    case(f"linspace {dtype}", "elementwise", size, lambda: torch.linspace(0, 1, 77, dtype=dtype, device="cuda"))
+        case(f"arange {kind}", "vectorised", size, lambda: torch.arange(77, dtype=kind, device="cuda"))
+    case(f"linspace {dtype}", "vectorised", size, lambda: torch.linspace(0, 1, 77, dtype=dtype, device="cuda"))
 
 
 def lists(dtype):

@@ -10,44 +10,45 @@ import subprocess
 import sys
 import tempfile
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-import launch_log
-
-MARK = 1 << 20  # as in byte_cases.py
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.dirname(HERE))
+import launches
 
 
 def sections(rows, n):
     """The rows of each operation."""
     found, current = [[] for _ in range(n)], None
     for row in rows:
-        if "FillFunctorIhE" in row.name and MARK - 1 <= row.elements < MARK + n:
-            current = row.elements - MARK if row.elements >= MARK else None
+        if row.kind == "mark":
+            if row.name.startswith("case "):
+                current = int(row.name[5:])
+            elif row.name == "between":
+                current = None
         elif current is not None:
             found[current].append(row)
     return found
 
 
 def main(tidemark, python):
-    here = os.path.dirname(os.path.abspath(__file__))
     with tempfile.TemporaryDirectory() as folder:
         log = os.path.join(folder, "x.launches")
         run = subprocess.run([tidemark, "run", "--device", "virtual:h100-80", "--launch-log", log, "-o",
-                              os.path.join(folder, "s.json.gz"), "--", python, os.path.join(here, "byte_cases.py")],
+                              os.path.join(folder, "s.json.gz"), "--", python, os.path.join(HERE, "byte_cases.py")],
                              capture_output=True, text=True)
         if run.returncode != 0:
             sys.exit(f"the operations did not run: {run.stderr}")
         cases = json.loads(run.stdout.splitlines()[-1])
-        rows = launch_log.rows(log)
+        rows = launches.read(log)[1]
     n_wrong = 0
-    for case, launches in zip(cases, sections(rows, len(cases))):
-        guessed = [row for row in launches if row.flags & launch_log.GUESSED]
-        moved = sum(row.bytes for row in launches if row.kind == "kernel" and row.family == case["family"])
+    for case, rows_of_case in zip(cases, sections(rows, len(cases))):
+        guessed = [row for row in rows_of_case if row.flags & launches.GUESSED]
+        moved = sum(row.bytes for row in rows_of_case if row.kind == "kernel" and launches.FAMILIES[row.family] == case["family"])
         is_wrong = case["bytes"] is not None and moved != case["bytes"]
         if is_wrong or guessed:
             n_wrong += 1
             print(f"{case['name']}: {case['family']} kernels move {moved} bytes, not {case['bytes']}")
-            for row in launches:
-                print(f"    {row.kind} {row.family} {row.bytes} bytes {'guessed ' if row in guessed else ''}{row.name[:200]}")
+            for row in rows_of_case:
+                print(f"    {row.kind} {launches.FAMILIES[row.family]} {row.bytes} bytes {'guessed ' if row in guessed else ''}{row.name[:200]}")
     n_exact = sum(case["bytes"] is not None for case in cases)
     print(f"{len(cases)} operations, {n_exact} with a known number of bytes: {n_wrong} wrong")
     return 1 if n_wrong or n_exact == 0 else 0
