@@ -15,17 +15,18 @@ sys.path.insert(0, os.path.dirname(HERE))
 import launches
 
 
-def sections(rows, n):
+def sections(rows):
     """The rows of each operation."""
-    found, current = [[] for _ in range(n)], None
+    found, current = [], None
     for row in rows:
         if row.kind == "mark":
-            if row.name.startswith("case "):
-                current = int(row.name[5:])
+            if row.name == "case":
+                current = []
+                found.append(current)
             elif row.name == "between":
                 current = None
         elif current is not None:
-            found[current].append(row)
+            current.append(row)
     return found
 
 
@@ -40,7 +41,7 @@ def main(tidemark, python):
         cases = json.loads(run.stdout.splitlines()[-1])
         rows = launches.read(log)[1]
     n_wrong = 0
-    for case, rows_of_case in zip(cases, sections(rows, len(cases))):
+    for case, rows_of_case in zip(cases, sections(rows), strict=True):
         guessed = [row for row in rows_of_case if row.flags & launches.GUESSED]
         moved = sum(row.bytes for row in rows_of_case if row.kind == "kernel" and launches.FAMILIES[row.family] == case["family"])
         is_wrong = case["bytes"] is not None and moved != case["bytes"]
