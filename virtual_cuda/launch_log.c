@@ -164,8 +164,7 @@ tide_vc_entry tide_vc_launch_begin_logged(void) {
         }
     }
     entry.began_ns = tide_clock_now_ns();
-    entry.host_ns =
-        entry.began_ns - atomic_load_explicit(&n_logged_ns, memory_order_relaxed);
+    entry.host_ns = entry.began_ns - atomic_load_explicit(&n_logged_ns, memory_order_relaxed);
     return entry;
 }
 

@@ -36,7 +36,8 @@ static inline bool tide_vc_is_logged(tide_vc_entry entry) {
 }
 
 /* Adds a row: the caller gives what its kind has; time, thread, stream, device and capture are
- * filled in. `stream`: the handle. `name`: a text that stays where it is, such as a kernel's name or
+ * filled in. `stream`: the handle. `name`: a text that stays where it is, such as a kernel's name
+ * or
  * __func__; NULL: none. */
 void tide_vc_launch_end(tide_vc_entry entry, const tide_run_launch *row, void *stream,
                         const char *name);

@@ -14,9 +14,11 @@
  * that is asked for, so that rows never lie across two pieces. */
 enum { PAGE_BYTES = 65536, PIECE_BYTES = 16 * PAGE_BYTES };
 
-_Static_assert(PAGE_BYTES + TIDE_VC_ROW_FILE_MOST_BYTES <= PIECE_BYTES, "a piece holds any request");
+_Static_assert(PAGE_BYTES + TIDE_VC_ROW_FILE_MOST_BYTES <= PIECE_BYTES,
+               "a piece holds any request");
 
-/* Makes the file that long. Its blocks are taken now: a page of a full disk would end the program. */
+/* Makes the file that long. Its blocks are taken now: a page of a full disk would end the program.
+ */
 static bool extend(int fd, off_t end) {
     if (fallocate(fd, 0, 0, end) == 0) {
         return true;
@@ -37,8 +39,7 @@ static bool next_piece(tide_vc_row_file *file) {
     if (!extend(file->fd, (off_t)(at + PIECE_BYTES))) {
         return false;
     }
-    void *mapped =
-        mmap(NULL, PIECE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, file->fd, (off_t)at);
+    void *mapped = mmap(NULL, PIECE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, file->fd, (off_t)at);
     if (mapped == MAP_FAILED) {
         return false;
     }

@@ -29,6 +29,20 @@ EFFECT = re.compile(r'(\w+)(?:\((-?\d+)(?:, (\d+|""))?((?:, \w+)*)\))?')
 # Of a work area's effect, which of its numbers are arguments of the class of integers.
 ARGUMENTS = {"WORK_AREA": (4, 5), "WORK_AREAS": (4, 5, 6), "WORK_AREA_TYPED": (3, 4, 5), "WORK_AREAS_TYPED": (3, 4, 5, 6)}
 # By how a value travels and its size; M8 is cuFile's pair of two statuses, of which 0 says success.
+# What a launch log's effect names: by place, the meaning of an argument, which its name in the header shows.
+PRODUCT = ("transa", "transb", "m", "n", "k")
+LOGGED = {
+    "PRODUCT": PRODUCT,
+    "PRODUCTS": (*PRODUCT, None, "batchCount"),
+    "PRODUCT_TYPED": (*PRODUCT, "Atype", "Ctype", "computeType"),
+    "PRODUCTS_TYPED": (*PRODUCT, "Atype", "Ctype", "computeType", "batchCount"),
+    "PRODUCT_TYPED_BY_MODE": (*PRODUCT, "Atype", "Ctype"),
+    "PRODUCT_DESCRIBED": ("computeDesc", "Adesc", "Ddesc", "stream"),
+    "MOVES": ("n",),
+    "MOVES_MATRIX": ("m", "n"),
+}
+# The type of all three matrices, by the letter of a function's name.
+LETTERS = {"S": "FP32", "D": "FP64", "C": "COMPLEX64", "Z": "COMPLEX128"}
 RETURNS = {"I4": "STATUS", "M8": "STATUS", "V0": "VOID", "I8": "SIZE", "P8": "POINTER"}
 N_WORDS = 28
 
@@ -100,6 +114,22 @@ def check_target(name: str, effect: str, argument: Argument, size: int | None) -
     return faults
 
 
+def check_logged(prototype: Prototype, effect: str, words: list[str]) -> list[str]:
+    """The arguments of an effect of the launch log are those that its names say; each is read as 32 bits or an address."""
+    name, faults, integers = prototype.name, [], prototype.integers()
+    if effect in ("PRODUCT", "PRODUCTS") and words[5] != LETTERS.get(name[len("cublas")]):
+        faults.append(f"{name}: {effect}: the type {words[5]} is not the name's")
+    for word, meaning in zip(words, LOGGED[effect]):
+        if meaning is None:
+            continue
+        argument = integers.get(int(word))
+        if argument is None or argument.name.lower() != meaning.lower():
+            faults.append(f"{name}: {effect}: argument {word} is {argument.name if argument else 'none'}, not {meaning}")
+        elif argument.type.travels == "I" and argument.type.n_bytes != 4:
+            faults.append(f"{name}: {effect}: argument {word} has {argument.type.n_bytes} bytes")
+    return faults
+
+
 def verify(prototype: Prototype, returns: str, effects: str) -> list[str]:
     name, faults, named, refused = prototype.name, [], set(), False
     integers = prototype.integers()
@@ -113,7 +143,10 @@ def verify(prototype: Prototype, returns: str, effects: str) -> list[str]:
         faults.append(f"{name}: has floating arguments on the stack, where they would be counted")
     for found in EFFECT.finditer(re.sub(r'"[^"]*"', '""', effects)):
         effect, first, second = found[1], found[2], found[3]
-        if effect in ("HARMLESS", "REFUSED", "ANSWERS", "SAYS"):
+        if effect in LOGGED:
+            faults += check_logged(prototype, effect, re.findall(r"\w+", found[0])[1:])
+            continue
+        if effect in ("HARMLESS", "REFUSED", "ANSWERS", "SAYS", "WORKS"):
             refused |= effect == "REFUSED"
             continue
         if effect.startswith("WORK_AREA"):

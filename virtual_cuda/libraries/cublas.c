@@ -9,16 +9,13 @@ enum { FROM_HOST = 1, TO_HOST = 2 }; /* cudaMemcpyKind */
 /* cudaDataType of results that are not four bytes */
 enum { REAL_64 = 1, REAL_16 = 2, COMPLEX_32 = 4, COMPLEX_64 = 5, COMPLEX_16 = 6, BFLOAT_16 = 14 };
 
-/* In the handle, whose zeros are cuBLAS's defaults. */
-typedef struct modes {
-    int math;
-    int pointer;
-} modes;
+typedef tide_vc_blas_modes modes;
 
 /* The runtime's own copy, which this object defines too. */
 int cudaMemcpy2DAsync(void *target, size_t target_pitch, const void *source, size_t source_pitch,
                       size_t width, size_t height, int kind, void *stream);
 
+TIDE_VC_EXPORT int cublasSetStream_v2(modes *handle, void *stream);
 TIDE_VC_EXPORT int cublasSetMathMode(modes *handle, int mode);
 TIDE_VC_EXPORT int cublasGetMathMode(const modes *handle, int *ret_mode);
 TIDE_VC_EXPORT int cublasSetPointerMode_v2(modes *handle, int mode);
@@ -36,6 +33,13 @@ TIDE_VC_EXPORT int cublasSetMatrixAsync(int n_rows, int n_columns, int n_bytes, 
 TIDE_VC_EXPORT int cublasGetMatrixAsync(int n_rows, int n_columns, int n_bytes, const void *source,
                                         int source_rows, void *target, int target_rows,
                                         void *stream);
+
+int cublasSetStream_v2(modes *handle, void *stream) {
+    if (handle != NULL) {
+        handle->stream = stream;
+    }
+    return OK;
+}
 
 int cublasSetMathMode(modes *handle, int mode) {
     handle->math = mode;

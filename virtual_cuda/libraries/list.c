@@ -6,6 +6,15 @@
  * follow.
  */
 #define HARMLESS
+#define WORKS
+#define PRODUCT(...)
+#define PRODUCTS(...)
+#define PRODUCT_TYPED(...)
+#define PRODUCTS_TYPED(...)
+#define PRODUCT_TYPED_BY_MODE(...)
+#define PRODUCT_DESCRIBED(...)
+#define MOVES(...)
+#define MOVES_MATRIX(...)
 #define OUTPUT(i, n_bytes) | TIDE_VC_SIMULATED
 #define OUTPUT_OF(i, j) | TIDE_VC_SIMULATED
 #define WRITES(i) | TIDE_VC_SIMULATED

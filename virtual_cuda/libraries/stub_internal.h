@@ -30,6 +30,7 @@
 #include "virtual_cuda/handle.h"
 #include "virtual_cuda/inexact.h"
 #include "virtual_cuda/known.h"
+#include "virtual_cuda/libraries/products_internal.h"
 #include "virtual_cuda/workspaces.h"
 
 #if !defined(__x86_64__) || !defined(__linux__)
@@ -80,7 +81,53 @@ void tide_vc_stub_touch_described(uintptr_t descriptor, size_t n_data);
 /* a host output whose size in bytes is argument j */
 #define OUTPUT_OF(i, j) tide_vc_stub_output(a##i, a##j);
 /* the bytes on the card behind argument i become unknown */
-#define WRITES(i) tide_vc_touch((const void *)a##i);
+#define WRITES(i)                                                                                  \
+    tide_vc_touch((const void *)a##i);                                                             \
+    works = true;
+/* the card has work to do, of which nothing more is known; WRITES says so too */
+#define WORKS works = true;
+/* The work is a product of matrices, C = A B: transposes of A and B, m, n and k are arguments; then
+ * the type of all three, or as arguments the types of A and C and cuBLAS's kind of computation,
+ * which SgemmEx leaves to the handle; last, of PRODUCTS, how many products. Argument 0 is the
+ * handle. */
+#define PRODUCT(ta, tb, m, n, k, values)                                                           \
+    TIDE_VC_PRODUCT(ta, tb, m, n, k, .type = TIDE_RUN_##values, .out_type = TIDE_RUN_##values,     \
+                    .count = 1)
+#define PRODUCTS(ta, tb, m, n, k, values, n_products)                                              \
+    TIDE_VC_PRODUCT(ta, tb, m, n, k, .type = TIDE_RUN_##values, .out_type = TIDE_RUN_##values,     \
+                    .count = (int)a##n_products)
+#define PRODUCT_TYPED(ta, tb, m, n, k, a_type, c_type, how)                                        \
+    TIDE_VC_PRODUCT(ta, tb, m, n, k, .is_typed = true, .type = (int)a##a_type,                     \
+                    .out_type = (int)a##c_type, .computation = (int)a##how, .count = 1)
+#define PRODUCTS_TYPED(ta, tb, m, n, k, a_type, c_type, how, n_products)                           \
+    TIDE_VC_PRODUCT(ta, tb, m, n, k, .is_typed = true, .type = (int)a##a_type,                     \
+                    .out_type = (int)a##c_type, .computation = (int)a##how,                        \
+                    .count = (int)a##n_products)
+#define PRODUCT_TYPED_BY_MODE(ta, tb, m, n, k, a_type, c_type)                                     \
+    TIDE_VC_PRODUCT(ta, tb, m, n, k, .is_typed = true, .type = (int)a##a_type,                     \
+                    .out_type = (int)a##c_type, .count = 1)
+#define TIDE_VC_PRODUCT(transpose_a, transpose_b, of_m, of_n, of_k, ...)                           \
+    tide_vc_blas_product((const void *)a0, &(tide_vc_product){.ta = (int)a##transpose_a,           \
+                                                              .tb = (int)a##transpose_b,           \
+                                                              .m = (int)a##of_m,                   \
+                                                              .n = (int)a##of_n,                   \
+                                                              .k = (int)a##of_k,                   \
+                                                              __VA_ARGS__});                       \
+    is_logged = true;
+/* a product of cuBLASLt: arguments are its description, the layouts of A and D, and the stream */
+#define PRODUCT_DESCRIBED(description, a_layout, d_layout, stream)                                 \
+    tide_vc_described_product((const void *)a##description, (const void *)a##a_layout,             \
+                              (const void *)a##d_layout, (void *)a##stream);                       \
+    is_logged = true;
+/* The work is a kernel that reads and writes n_bytes for each element of a vector, whose length is
+ * an argument, or of a matrix. Argument 0 is the handle of cuBLAS. */
+#define MOVES(n, n_bytes)                                                                          \
+    tide_vc_blas_kernel((const void *)a0, __func__, (uint64_t)(uint32_t)a##n, n_bytes);            \
+    is_logged = true;
+#define MOVES_MATRIX(n_rows, n_columns, n_bytes)                                                   \
+    tide_vc_blas_kernel((const void *)a0, __func__,                                                \
+                        (uint64_t)(uint32_t)a##n_rows *(uint32_t)a##n_columns, n_bytes);           \
+    is_logged = true;
 /* argument i is memory of a##j bytes that the program lends to the library (workspaces.h) */
 #define LENDS(i, j, lent) tide_vc_workspace_add((const void *)a##i, a##j, lent);
 #define CREATES(i) tide_vc_stub_create(a##i);
@@ -105,7 +152,9 @@ void tide_vc_stub_touch_described(uintptr_t descriptor, size_t n_data);
 #define WORK_AREA_OF(i, n_bytes, j)                                                                \
     tide_vc_stub_work_area(__func__, a##i, n_bytes, tide_vc_stub_sparse_bytes(a##j));
 /* the first n_data arrays of the descriptor that argument i is become unknown */
-#define WRITES_DESCRIBED(i, n_data) tide_vc_stub_touch_described(a##i, n_data);
+#define WRITES_DESCRIBED(i, n_data)                                                                \
+    tide_vc_stub_touch_described(a##i, n_data);                                                    \
+    works = true;
 /* what an answer cannot mean; last */
 #define SAYS(what) tide_vc_inexact(__func__, what);
 /* the function ends with this status, which is not an error here */
@@ -118,8 +167,13 @@ void tide_vc_stub_touch_described(uintptr_t descriptor, size_t n_data);
 #define TIDE_VC_STUB(name, returns, effects)                                                       \
     TIDE_VC_EXPORT uintptr_t name(TIDE_VC_WORDS);                                                  \
     uintptr_t name(TIDE_VC_WORDS) {                                                                \
+        bool works = false;                                                                        \
+        bool is_logged = false;                                                                    \
         TIDE_VC_IGNORE_WORDS;                                                                      \
-        effects return (uintptr_t)(returns);                                                       \
+        effects if (works && !is_logged) {                                                         \
+            tide_vc_other_work(__func__);                                                          \
+        }                                                                                          \
+        return (uintptr_t)(returns);                                                               \
     }
 #define FUNCTION(name, returns, effects) TIDE_VC_STUB(name, returns, effects)
 #define HAND_WRITTEN(name)

@@ -1,8 +1,8 @@
 /* arguments.c - a kernel's arguments, of which CUDA is given nothing but the addresses.
  *
  * The compiler's launch function keeps them on its stack, so that an argument ends at the latest
- * where the next one or the stack does. Elsewhere the system copies them, which fails where there is
- * no memory. */
+ * where the next one or the stack does. Elsewhere the system copies them, which fails where there
+ * is no memory. */
 #define _GNU_SOURCE /* process_vm_readv */
 #include <string.h>
 #include <sys/uio.h>
@@ -22,7 +22,7 @@ static bool copy_from_anywhere(uintptr_t from, void *to, size_t n_bytes) {
 
 /* The bytes are those of another function's variables. */
 __attribute__((no_sanitize("address"))) static void copy_from_stack(uintptr_t from, void *to,
-                                                                   size_t n_bytes) {
+                                                                    size_t n_bytes) {
     const volatile unsigned char *bytes = (const volatile unsigned char *)from;
     for (size_t i = 0; i < n_bytes; i++) {
         ((unsigned char *)to)[i] = bytes[i];

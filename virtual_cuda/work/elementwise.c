@@ -1,11 +1,12 @@
 /* elementwise.c - PyTorch's kernels that go through contiguous tensors element by element:
  *
  *   vectorized_elementwise_kernel<width, F, array<char *, n>, ...>(int N, F, array)
- *   unrolled_elementwise_kernel<F, array<char *, n>, ..., loader, storer>(int N, F, array, offsets of
- *       what is read, of what is written, loader, storer)
+ *   unrolled_elementwise_kernel<F, array<char *, n>, ..., loader, storer>(int N, F, array, offsets
+ * of what is read, of what is written, loader, storer)
  *
  * n counts the result and the operands. A loader or storer with casts knows the bytes of each:
- * LoadWithCast<k> is an array of k types of one byte, and then an array of k sizes of four bytes. */
+ * LoadWithCast<k> is an array of k types of one byte, and then an array of k sizes of four bytes.
+ */
 #include "virtual_cuda/work/families_internal.h"
 #include "virtual_cuda/work/symbol_internal.h"
 

@@ -1,5 +1,5 @@
-/* families.c - the kernels whose work is known, by a part of their names. Names of C++ have the length
- * of each word before it, which keeps a word from being found in a longer one. */
+/* families.c - the kernels whose work is known, by a part of their names. Names of C++ have the
+ * length of each word before it, which keeps a word from being found in a longer one. */
 #include "virtual_cuda/work/families_internal.h"
 
 static const tide_vc_work_family FAMILIES[] = {

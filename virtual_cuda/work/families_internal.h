@@ -1,4 +1,5 @@
-/* families_internal.h - the functions that the table of families names, by the file that has them. */
+/* families_internal.h - the functions that the table of families names, by the file that has them.
+ */
 #ifndef TIDE_VIRTUAL_CUDA_WORK_FAMILIES_INTERNAL_H
 #define TIDE_VIRTUAL_CUDA_WORK_FAMILIES_INTERNAL_H
 

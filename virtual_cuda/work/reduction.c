@@ -1,8 +1,9 @@
-/* reduction.c - PyTorch's reduce_kernel<threads, width, ReduceOp<in, operation, index, out, ...>>(R).
+/* reduction.c - PyTorch's reduce_kernel<threads, width, ReduceOp<in, operation, index, out,
+ * ...>>(R).
  *
- * The ReduceOp begins with the operation and the value that a sum begins with, whose sizes differ, and
- * then has a ReduceConfig: bytes of an accumulator, inputs of each output, outputs, the steps of both
- * in memory, and blocks for an output; ints. It is found by what these can be. */
+ * The ReduceOp begins with the operation and the value that a sum begins with, whose sizes differ,
+ * and then has a ReduceConfig: bytes of an accumulator, inputs of each output, outputs, the steps
+ * of both in memory, and blocks for an output; ints. It is found by what these can be. */
 #include "virtual_cuda/work/families_internal.h"
 #include "virtual_cuda/work/symbol_internal.h"
 

@@ -1,5 +1,6 @@
-/* signature.c - what a function of PyTorch that is applied to elements takes and gives, by its type:
- * a lambda shows what it takes, a functor with a name has its types as a template's arguments. */
+/* signature.c - what a function of PyTorch that is applied to elements takes and gives, by its
+ * type: a lambda shows what it takes, a functor with a name has its types as a template's
+ * arguments. */
 #define _GNU_SOURCE /* memmem */
 #include <string.h>
 
@@ -11,12 +12,18 @@
 static const struct {
     const char *function;
     uint32_t output_bytes; /* 0: twice those of the first operand */
-} RESULTS[] = {{"logical_not_kernel_cuda", 1},    {"isposinf_kernel_impl", 1},
-               {"isneginf_kernel_impl", 1},       {"signbit_kernel_cuda", 1},
-               {"compare_scalar_kernel", 1},      {"float8_copy_kernel_cuda", 1},
-               {"bfloat16_copy_kernel_cuda", 2},  {"float16_copy_kernel_cuda", 2},
-               {"bfloat16tofloat32_copy_kernel", 4}, {"float16tofloat32_copy_kernel", 4},
-               {"dequantize_tensor", 4},          {"complex_kernel_cuda", 0},
+} RESULTS[] = {{"logical_not_kernel_cuda", 1},
+               {"isposinf_kernel_impl", 1},
+               {"isneginf_kernel_impl", 1},
+               {"signbit_kernel_cuda", 1},
+               {"compare_scalar_kernel", 1},
+               {"float8_copy_kernel_cuda", 1},
+               {"bfloat16_copy_kernel_cuda", 2},
+               {"float16_copy_kernel_cuda", 2},
+               {"bfloat16tofloat32_copy_kernel", 4},
+               {"float16tofloat32_copy_kernel", 4},
+               {"dequantize_tensor", 4},
+               {"complex_kernel_cuda", 0},
                {"polar_kernel_cuda", 0}};
 
 static uint32_t result_of(tide_vc_text lambda, const tide_vc_signature *of) {
@@ -28,7 +35,8 @@ static uint32_t result_of(tide_vc_text lambda, const tide_vc_signature *of) {
     return 0;
 }
 
-/* The parameters of the lambda that the text ends with: of "f()::{lambda(int, bool)#2}" "int, bool". */
+/* The parameters of the lambda that the text ends with: of "f()::{lambda(int, bool)#2}" "int,
+ * bool". */
 static tide_vc_text parameters_of(tide_vc_text text) {
     static const char BEGIN[] = "{lambda(";
     tide_vc_text found = {NULL, 0};

@@ -1,9 +1,9 @@
 /* strided.c - PyTorch's kernel for tensors with strides, elementwise_kernel<128, 4, L>(int N, L).
  *
- * The lambda L holds an OffsetCalculator<k, unsigned> and k addresses behind it, of the result and the
- * operands: an int with the number of dimensions, 25 divisors of 12 bytes whose first 4 are the
- * dimension's length, and 25 rows of k strides in bytes, 4 bytes each. k is not in the name: it is the
- * one that puts addresses of the card where they must be. */
+ * The lambda L holds an OffsetCalculator<k, unsigned> and k addresses behind it, of the result and
+ * the operands: an int with the number of dimensions, 25 divisors of 12 bytes whose first 4 are the
+ * dimension's length, and 25 rows of k strides in bytes, 4 bytes each. k is not in the name: it is
+ * the one that puts addresses of the card where they must be. */
 #include "virtual_cuda/known.h"
 #include "virtual_cuda/work/families_internal.h"
 

@@ -9,8 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The demangled name, which the caller releases with free(). NULL: it is no name of C++, or there is
- * no C++ library. */
+/* The demangled name, which the caller releases with free(). NULL: it is no name of C++, or there
+ * is no C++ library. */
 char *tide_vc_symbol(const char *name);
 
 /* A part of a symbol; it is not ended by a 0. NULL: none. */

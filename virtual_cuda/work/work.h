@@ -1,5 +1,5 @@
-/* work.h - what a kernel that is launched would do on a card: what it reads and writes, told from its
- * name and its arguments. Thread-safe.
+/* work.h - what a kernel that is launched would do on a card: what it reads and writes, told from
+ * its name and its arguments. Thread-safe.
  *
  * families.c has the kernels that are known; a new family is a file of its own and a line there.
  */

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/run_launches.h"
 #include "virtual_cuda/workspaces.h"
 
 extern unsigned char card[4096]; /* addresses in here are the device's */
@@ -17,6 +18,12 @@ extern const void *last_workspace;
 extern size_t last_workspace_bytes;
 extern tide_vc_lent last_lent;
 extern size_t copied_width, copied_height, copied_pitch;
+
+/* Rows of the launch log, with their streams and names. */
+extern tide_run_launch launches[8];
+extern void *launch_streams[8];
+extern const char *launch_names[8];
+extern size_t n_launches;
 
 /* Before each test. */
 int forget(void **state);

@@ -324,13 +324,124 @@ static int effects_of(const char *name) {
 static void test_the_list_tells_the_kinds_apart(void **state) {
     (void)state;
     assert_int_equal(effects_of("cublasSgemm_v2"), TIDE_VC_SIMULATED);
-    assert_int_equal(effects_of("cublasSetStream_v2"), 0);
+    assert_int_equal(effects_of("cublasSetSmCountTarget"), 0);
     assert_int_equal(effects_of("cusolverDnSgetrf_bufferSize"),
                      TIDE_VC_SIMULATED | TIDE_VC_INEXACT);
     assert_int_equal(effects_of("cuFileRead"), TIDE_VC_REFUSED);
     assert_int_equal(effects_of("cudnnGetVersion"), TIDE_VC_LEFT_TO_REAL);
     assert_int_equal(effects_of("ncclCommInitRank"), TIDE_VC_SIMULATED | TIDE_VC_BY_HAND);
     assert_int_equal(effects_of("no such function"), -1);
+}
+
+/* --- the launch log --- */
+
+int cublasSetStream_v2(void *handle, void *stream);
+int cublasSgemmBatched(void *handle, int ta, int tb, int m, int n, int k, const float *alpha,
+                       const float *const *a, int lda, const float *const *b, int ldb,
+                       const float *beta, float *const *c, int ldc, int count);
+int cublasGemmEx(void *handle, int ta, int tb, int m, int n, int k, const void *alpha,
+                 const void *a, int a_type, int lda, const void *b, int b_type, int ldb,
+                 const void *beta, void *c, int c_type, int ldc, int compute, int algorithm);
+int cublasSgemv_v2(void *handle, int trans, int m, int n, const float *alpha, const float *a,
+                   int lda, const float *x, int incx, const float *beta, float *y, int incy);
+int cublasLtMatrixLayoutCreate(void **layout, int type, uint64_t rows, uint64_t cols, int64_t ld);
+int cublasLtMatrixLayoutSetAttribute(void *layout, int attribute, const void *value, size_t bytes);
+int cublasLtMatrixLayoutDestroy(void *layout);
+int cublasLtMatmulDescCreate(void **description, int compute, int scale_type);
+int cublasLtMatmulDescSetAttribute(void *description, int attribute, const void *value,
+                                   size_t bytes);
+int cublasLtMatmulDescDestroy(void *description);
+
+static void check_product(size_t i, const tide_run_launch *wanted, void *stream) {
+    const tide_run_launch *row = &launches[i];
+    assert_true(i < n_launches);
+    assert_int_equal(row->kind, TIDE_RUN_PRODUCT);
+    assert_int_equal(row->m, wanted->m);
+    assert_int_equal(row->n, wanted->n);
+    assert_int_equal(row->k, wanted->k);
+    assert_int_equal(row->count, wanted->count);
+    assert_int_equal(row->type, wanted->type);
+    assert_int_equal(row->out_type, wanted->out_type);
+    assert_int_equal(row->flags, wanted->flags);
+    assert_ptr_equal(launch_streams[i], stream);
+}
+
+/* The upper halves of 32-bit arguments are the caller's, and what a handle was told counts. */
+static void test_products_are_logged(void **state) {
+    void *handle = NULL, *stream = &handle;
+    float *c = (float *)(void *)card;
+    (void)state;
+    (void)cublasCreate_v2(&handle);
+    (void)cublasSetStream_v2(handle, stream);
+    (void)cublasSgemm_v2(handle, 1, 0, 128, 16, 64, NULL, NULL, 64, NULL, 64, NULL, c, 128);
+    check_product(
+        0,
+        &(tide_run_launch){.m = 128, .n = 16, .k = 64, .count = 1, .flags = TIDE_RUN_TRANSPOSED_A},
+        stream);
+    (void)cublasSetMathMode(handle, 3);
+    (void)cublasSgemmBatched(handle, 0, 2, 5, 6, 7, NULL, NULL, 5, NULL, 6, NULL, NULL, 5, 9);
+    check_product(1,
+                  &(tide_run_launch){.m = 5,
+                                     .n = 6,
+                                     .k = 7,
+                                     .count = 9,
+                                     .type = TIDE_RUN_TF32,
+                                     .flags = TIDE_RUN_TRANSPOSED_B},
+                  stream);
+    (void)cublasGemmEx(handle, 0, 0, 1, 2, 3, NULL, NULL, 14, 1, NULL, 14, 3, NULL, c, 0, 1, 68,
+                       -1);
+    check_product(
+        2,
+        &(tide_run_launch){
+            .m = 1, .n = 2, .k = 3, .count = 1, .type = TIDE_RUN_BF16, .out_type = TIDE_RUN_FP32},
+        stream);
+    (void)cublasGemmStridedBatchedEx(handle, 0, 0, 1, 2, 3, NULL, NULL, 0, 1, 0, NULL, 0, 3, 0,
+                                     NULL, c, 0, 1, 0, 11, 69, -1);
+    check_product(3, &(tide_run_launch){.m = 1, .n = 2, .k = 3, .count = 11}, stream);
+    (void)cublasSgemm_v2(handle, 0, 0, 0, 16, 64, NULL, NULL, 64, NULL, 64, NULL, c, 128);
+    assert_int_equal(n_launches, 4); /* no rows: nothing to do */
+    (void)cublasDestroy_v2(handle);
+}
+
+static void test_described_products_are_logged(void **state) {
+    void *a = NULL, *d = NULL, *description = NULL, *stream = &a;
+    int32_t transposed = 1, count = 3;
+    uint64_t n_rows = 20;
+    (void)state;
+    (void)cublasLtMatrixLayoutCreate(&a, 14, 40, 10, 40);
+    (void)cublasLtMatrixLayoutCreate(&d, 0, 9, 30, 10);
+    (void)cublasLtMatrixLayoutSetAttribute(d, 5, &count, sizeof(count));
+    (void)cublasLtMatrixLayoutSetAttribute(d, 2, &n_rows, sizeof(n_rows));
+    (void)cublasLtMatrixLayoutSetAttribute(d, 3, &count, sizeof(count)); /* no such size */
+    (void)cublasLtMatmulDescCreate(&description, 68, 0);
+    (void)cublasLtMatmulDescSetAttribute(description, 3, &transposed, sizeof(transposed));
+    (void)cublasLtMatmul(NULL, description, NULL, NULL, a, NULL, a, NULL, NULL, d, card, d, NULL,
+                         NULL, 0, stream);
+    check_product(0,
+                  &(tide_run_launch){.m = 20,
+                                     .n = 30,
+                                     .k = 40,
+                                     .count = 3,
+                                     .type = TIDE_RUN_BF16,
+                                     .flags = TIDE_RUN_TRANSPOSED_A},
+                  stream);
+    assert_int_equal(n_launches, 1);
+    (void)cublasLtMatmulDescDestroy(description);
+    (void)cublasLtMatrixLayoutDestroy(d);
+    (void)cublasLtMatrixLayoutDestroy(a);
+}
+
+static void test_other_work_is_logged(void **state) {
+    (void)state;
+    (void)cublasSgemv_v2(NULL, 0, 30, 20, NULL, NULL, 30, NULL, 1, NULL, (float *)(void *)card, 1);
+    (void)cusparseSpMM(NULL, 0, 0, NULL, NULL, NULL, NULL, NULL, 0, 0, NULL);
+    assert_int_equal(n_launches, 2);
+    assert_int_equal(launches[0].family, TIDE_RUN_LIBRARY);
+    assert_int_equal(launches[0].bytes, 30 * 20 * 4);
+    assert_int_equal(launches[0].flags, 0);
+    assert_string_equal(launch_names[0], "cublasSgemv_v2");
+    assert_int_equal(launches[1].flags, TIDE_RUN_GUESSED);
+    assert_string_equal(launch_names[1], "cusparseSpMM");
 }
 
 #define TEST(name) cmocka_unit_test_setup(name, forget)
@@ -352,6 +463,9 @@ int main(void) {
         TEST(test_convolutions_and_dropout_say_what_is_not_known),
         TEST(test_attributes_of_a_graph_are_kept),
         TEST(test_the_list_tells_the_kinds_apart),
+        TEST(test_products_are_logged),
+        TEST(test_described_products_are_logged),
+        TEST(test_other_work_is_logged),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
