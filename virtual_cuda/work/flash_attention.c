@@ -30,7 +30,7 @@ typedef struct parameters {
     int n_all_queries; /* of sequences of different lengths, all together */
     float scale, scale_log2;
     const void *query_starts; /* NULL: all sequences have the same length */
-    const void *unused[3];
+    const void *unused[4];
     const void *new_keys, *new_values;
     int64_t new_strides[6];
     const void *rotary[2], *batch_indices, *block_table;
