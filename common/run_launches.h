@@ -53,8 +53,8 @@ typedef enum tide_run_launch_kind {
     TIDE_RUN_WAIT_EVENT,   /* the host waits for event `bytes` */
     TIDE_RUN_WAIT_STREAM,  /* the host waits for the stream */
     TIDE_RUN_WAIT_DEVICE,  /* the host waits for all streams of the device */
-    TIDE_RUN_LAUNCH_MARK, /* a place in the program: text `name`, such as "step begins" or "backward
-                             ends"; those of tidemark's Python package are in steps.py */
+    TIDE_RUN_LAUNCH_MARK,  /* a place in the program: text `name`, such as "step begins". Which of
+                              them  tell the steps, Marks.told of python/tidemark/steps.py says */
     TIDE_RUN_N_LAUNCH_KINDS
 } tide_run_launch_kind;
 

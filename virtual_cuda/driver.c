@@ -11,6 +11,7 @@
 #include "virtual_cuda/attributes.h"
 #include "virtual_cuda/export.h"
 #include "virtual_cuda/handle.h"
+#include "virtual_cuda/images.h"
 #include "virtual_cuda/inexact.h"
 #include "virtual_cuda/launched.h"
 #include "virtual_cuda/machine.h"
@@ -19,6 +20,7 @@
 #include "virtual_cuda/streams.h"
 #include "virtual_cuda/unknown.h"
 #include "virtual_cuda/uses.h"
+#include "virtual_cuda/work/work.h"
 
 enum { UUID_BYTES = 16 };
 
@@ -187,8 +189,8 @@ TIDE_VC_EXPORT int cuModuleUnload(void *module) {
 
 TIDE_VC_EXPORT int cuModuleGetFunction(void **ret_kernel, void *module, const char *name) {
     (void)module;
-    (void)name;
-    return give_handle(ret_kernel);
+    *ret_kernel = tide_vc_kernel_new(name);
+    return TIDE_VC_OK;
 }
 
 TIDE_VC_EXPORT int cuLinkCreate_v2(unsigned n_options, void *options, void *values,
@@ -242,14 +244,16 @@ TIDE_VC_EXPORT int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *ret_n, void 
 }
 
 /* Arguments come as a list of addresses, or packed into a buffer. */
-static int launch(void **arguments, void **packed, void *stream) {
+static int launch(const tide_vc_kernel_call *call, void **packed, void *stream) {
+    tide_vc_entry entry = tide_vc_launch_begin();
     tide_vc_unknown_generated();
     if (packed != NULL) {
         tide_vc_launched_packed(packed);
     } else {
-        tide_vc_launched("", arguments, stream);
+        tide_vc_launched("", call->arguments, stream);
     }
     tide_vc_stream_work(stream);
+    tide_vc_log_kernel(entry, call, stream);
     return TIDE_VC_OK;
 }
 
@@ -257,15 +261,13 @@ TIDE_VC_EXPORT int cuLaunchKernel(void *kernel, unsigned grid_x, unsigned grid_y
                                   unsigned block_x, unsigned block_y, unsigned block_z,
                                   unsigned shared_bytes, void *stream, void **arguments,
                                   void **packed) {
-    (void)kernel;
-    (void)grid_x;
-    (void)grid_y;
-    (void)grid_z;
-    (void)block_x;
-    (void)block_y;
-    (void)block_z;
     (void)shared_bytes;
-    return launch(arguments, packed, stream);
+    tide_vc_kernel_call call = {kernel,
+                                tide_vc_kernel_name(kernel),
+                                {grid_x, grid_y, grid_z},
+                                {block_x, block_y, block_z},
+                                arguments};
+    return launch(&call, packed, stream);
 }
 
 TIDE_VC_EXPORT int cuLaunchCooperativeKernel(void *kernel, unsigned grid_x, unsigned grid_y,
@@ -276,13 +278,21 @@ TIDE_VC_EXPORT int cuLaunchCooperativeKernel(void *kernel, unsigned grid_x, unsi
                           stream, arguments, NULL);
 }
 
-/* CUlaunchConfig: six extents and the shared memory, 32-bit each, then the stream. */
-TIDE_VC_EXPORT int cuLaunchKernelEx(const unsigned *config, void *kernel, void **arguments,
+/* CUlaunchConfig. An attribute of it has 72 bytes: its number, and at offset 8 what it says. */
+typedef struct driver_launch {
+    unsigned grid[3], block[3], shared_bytes;
+    void *stream;
+    const unsigned char *attributes;
+    unsigned n_attributes;
+} driver_launch;
+
+TIDE_VC_EXPORT int cuLaunchKernelEx(const driver_launch *config, void *kernel, void **arguments,
                                     void **packed) {
-    (void)kernel;
-    void *stream = NULL;
-    memcpy(&stream, config + 8, sizeof(stream));
-    return launch(arguments, packed, stream);
+    tide_vc_kernel_call call = {
+        .kernel = kernel, .name = tide_vc_kernel_name(kernel), .arguments = arguments};
+    memcpy(call.grid, config->grid, sizeof(call.grid));
+    memcpy(call.block, config->block, sizeof(call.block));
+    return launch(&call, packed, config->stream);
 }
 
 /* CUtensorMap is 128 bytes that only kernels read. */
@@ -294,14 +304,6 @@ TIDE_VC_EXPORT int cuTensorMapEncodeTiled(void *ret_map) {
 TIDE_VC_EXPORT int cuTensorMapEncodeIm2col(void *ret_map) {
     return cuTensorMapEncodeTiled(ret_map);
 }
-
-/* CUlaunchConfig. An attribute of it has 72 bytes: its number, and at offset 8 what it says. */
-typedef struct driver_launch {
-    unsigned grid[3], block[3], shared_bytes;
-    void *stream;
-    const unsigned char *attributes;
-    unsigned n_attributes;
-} driver_launch;
 
 enum { ATTRIBUTE_BYTES = 72, CLUSTER_DIMENSION = 4, CLUSTER_AT = 8, MULTIPROCESSORS = 16 };
 

@@ -1,3 +1,4 @@
+#define _GNU_SOURCE /* strdup */
 #include "virtual_cuda/images.h"
 
 #include <pthread.h>
@@ -8,6 +9,7 @@
 
 #include "virtual_cuda/export.h"
 #include "virtual_cuda/fork.h"
+#include "virtual_cuda/handle.h"
 #include "virtual_cuda/machine.h"
 
 /* ---- fat binaries ---- */
@@ -149,16 +151,29 @@ TIDE_VC_EXPORT void __cudaUnregisterFatBinary(void **handle) {
     (void)handle;
 }
 
+static void add(const kernel *made) {
+    pthread_mutex_lock(&lock);
+    if (2 * (n_kernels + 1) <= n_slots || grow()) {
+        size_t i = slot_of(made->host);
+        n_kernels += kernels[i].host == NULL;
+        kernels[i] = *made;
+    }
+    pthread_mutex_unlock(&lock);
+}
+
 TIDE_VC_EXPORT void __cudaRegisterFunction(void **handle, const char *host, char *device,
                                            const char *name) {
     (void)device;
-    pthread_mutex_lock(&lock);
-    if (2 * (n_kernels + 1) <= n_slots || grow()) {
-        size_t i = slot_of(host);
-        n_kernels += kernels[i].host == NULL;
-        kernels[i] = (kernel){host, (const module *)(const void *)handle, name};
+    add(&(kernel){host, (const module *)(const void *)handle, name});
+}
+
+void *tide_vc_kernel_new(const char *name) {
+    void *handle = tide_vc_handle_new();
+    const char *kept = name != NULL ? strdup(name) : NULL;
+    if (kept != NULL) {
+        add(&(kernel){handle, NULL, kept});
     }
-    pthread_mutex_unlock(&lock);
+    return handle;
 }
 
 TIDE_VC_EXPORT void __cudaRegisterVar(void **handle, char *host, char *device, const char *name) {

@@ -25,7 +25,11 @@ bool tide_vc_image_choose(const void *fat_binary, int capability, tide_vc_image 
 /* The image of a registered kernel on a device; that of the device itself for an unknown one. */
 tide_vc_image tide_vc_image_of(const void *kernel, int device);
 
-/* The name of a registered kernel as the compiler wrote it; "" for another. */
+/* The name of a registered kernel as the compiler wrote it; "" for another. It stays where it is.
+ */
 const char *tide_vc_kernel_name(const void *kernel);
+
+/* A new handle of a kernel that is loaded at run time, whose name is copied; as handle.h has it. */
+void *tide_vc_kernel_new(const char *name);
 
 #endif

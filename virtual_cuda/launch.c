@@ -207,8 +207,7 @@ TIDE_VC_EXPORT int cudaLibraryLoadData(void **ret_library) {
 
 TIDE_VC_EXPORT int cudaLibraryGetKernel(void **ret_kernel, void *library, const char *name) {
     (void)library;
-    (void)name;
-    *ret_kernel = tide_vc_handle_new();
+    *ret_kernel = tide_vc_kernel_new(name);
     return TIDE_VC_OK;
 }
 

@@ -9,6 +9,8 @@ def is_virtual():
     return hasattr(_library, "tidemark_values_read")
 
 
+_mark = getattr(_library, "tidemark_launches_mark", None)
+
 if is_virtual():
     _read = _library.tidemark_values_read
     _read.argtypes = (ctypes.c_void_p, ctypes.c_uint64, ctypes.c_size_t)
@@ -53,6 +55,12 @@ def announce_group(ranks, name=None):
     """The program makes a process group of these ranks of the world, which has PyTorch's name or none yet."""
     ranks = list(ranks)
     _group((ctypes.c_int64 * len(ranks))(*ranks), len(ranks), str(name).encode() if name is not None else None)
+
+
+def mark(name):
+    """Marks a place in the launch log, such as "step begins"; nothing without a card or a log."""
+    if _mark is not None:
+        _mark(name.encode())
 
 
 def end_step():

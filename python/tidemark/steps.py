@@ -47,6 +47,7 @@ class Marks:
         return self.n_forgotten.get(device, 0) + counted
 
     def add(self, name):
+        card.mark(name)
         if self.live is not None:
             self.live.mark(name)
         else:

@@ -34,7 +34,7 @@ static uint32_t known_bytes(uint32_t n_bytes, tide_vc_parsed *parsed) {
 
 /* The bytes of an element of all operands, and of the result. */
 static void parse_functor(tide_vc_text functor, uint32_t n_pointers, tide_vc_parsed *parsed) {
-    uint32_t n_inputs = n_pointers > 0 ? n_pointers - 1 : 0;
+    uint32_t n_inputs = n_pointers > 0 ? n_pointers - 1 : 1; /* most have one */
     tide_vc_signature of = tide_vc_signature_of(functor, n_inputs);
     for (uint32_t i = 0; i < n_inputs; i++) {
         uint32_t n_bytes = i < of.n_inputs && i < TIDE_VC_MOST_OPERANDS ? of.input_bytes[i] : 0;
