@@ -38,4 +38,8 @@ void tide_vc_parse_efficient(const char *symbol, tide_vc_parsed *ret_parsed);
 bool tide_vc_read_efficient_forward(const tide_vc_launched_kernel *launched, tide_run_launch *row);
 bool tide_vc_read_efficient_backward(const tide_vc_launched_kernel *launched, tide_run_launch *row);
 
+/* sorting.c: sorts, scans and selections */
+void tide_vc_parse_sorting(const char *symbol, tide_vc_parsed *ret_parsed);
+bool tide_vc_read_sorting(const tide_vc_launched_kernel *launched, tide_run_launch *row);
+
 #endif
