@@ -1,11 +1,15 @@
 /* Fused attention: two products of queries, keys and values that never leave the multiprocessor,
  * and five where the gradients are computed. A block of threads takes 128 queries of one head, and
- * the last wave of blocks takes as long as a full one. */
+ * for gradients 128 keys; the last wave of blocks takes as long as a full one. Where there are too
+ * few blocks for the card, the forward kernels cut the keys into parts. */
 #include <math.h>
 
 #include "step_time/work_internal.h"
 
-#define BLOCK_QUERIES 128.0
+#define BLOCK 128.0
+#define SMALL_BLOCK 64.0 /* for few queries, as where one token after the other is made */
+/* FlashAttention-2 cuts the keys where less than this share of the multiprocessors has a block. */
+#define FULL_SHARE 0.8
 /* Shares of the stated rate that the published kernels reach which PyTorch builds
  * (FlashAttention-2: 190 to 230 of 312 TFLOP/s on an A100, 335 to 350 of 989 on an H100, 128
  * channels, forward; backward some four fifths of that). */
@@ -14,27 +18,55 @@
 #define BACKWARD_SHARE 0.8
 #define FORWARD_PRODUCTS 2.0
 #define BACKWARD_PRODUCTS 5.0
+/* A product of fp32 is computed as three of TF32 (CUTLASS, OpMultiplyAddFastF32). */
+#define TF32_PRODUCTS 3.0
+
+/* FLOP a second of the whole card; 0: it states no rate of the type. */
+static double rate_of(const tide_time_card *card, const tide_run_launch *row) {
+    double stated = tide_time_card_flops(card, row->type);
+    double rounded = tide_time_card_flops(card, TIDE_RUN_TF32);
+    if (row->type == TIDE_RUN_FP32) {
+        stated = fmax(stated, rounded / TF32_PRODUCTS);
+    }
+    return fmax(stated, 0.0);
+}
+
+/* How many blocks one multiprocessor computes after each other, each of so many FLOP. */
+static double blocks_us(const tide_time_card *card, const tide_run_launch *row, double head_flops,
+                        double rate) {
+    bool is_backward = (row->flags & TIDE_RUN_BACKWARD) != 0;
+    double block = !is_backward && row->m <= SMALL_BLOCK ? SMALL_BLOCK : BLOCK;
+    double length = is_backward ? row->n : row->m; /* what is cut into blocks */
+    double n_blocks = ceil(length / block) * row->count;
+    double block_us = head_flops * block / length / (rate / card->n_multiprocessors);
+    double most_parts = ceil(row->n / BLOCK);
+    double parts = 1.0;
+    if (!is_backward && n_blocks < FULL_SHARE * card->n_multiprocessors) {
+        parts = fmin(most_parts, floor(card->n_multiprocessors / n_blocks));
+    }
+    return ceil(n_blocks * parts / card->n_multiprocessors) * block_us / parts;
+}
 
 tide_work_time tide_time_attention(const tide_time_constants *constants, const tide_time_card *card,
                                    const tide_run_launch *row) {
     bool is_backward = (row->flags & TIDE_RUN_BACKWARD) != 0;
     double products = is_backward ? BACKWARD_PRODUCTS : FORWARD_PRODUCTS;
     double half = (row->flags & TIDE_RUN_CAUSAL) != 0 ? 0.5 : 1.0;
-    double block_flops = products * 2.0 * BLOCK_QUERIES * row->n * row->k * half;
-    double n_blocks = ceil(row->m / BLOCK_QUERIES) * row->count;
+    double head_flops = products * 2.0 * row->m * row->n * row->k * half;
     double share = (card->is_old ? OLD_SHARE : NEW_SHARE) * (is_backward ? BACKWARD_SHARE : 1.0);
-    double stated = tide_time_card_flops(card, row->type);
-    tide_work_time time = {.flops = products * 2.0 * row->m * row->n * row->k * row->count * half,
-                           .basis = stated > 0.0 ? TIDE_TIME_UNCOMPARED : TIDE_TIME_GUESSED};
+    double stated = rate_of(card, row);
     double rate = fmax(stated, card->peak->fp32_flops) * 1e-6 * share; /* FLOP a microsecond */
-    double compute =
-        ceil(n_blocks / card->n_multiprocessors) * block_flops / (rate / card->n_multiprocessors);
+    bool is_guessed = stated <= 0.0 || (row->flags & TIDE_RUN_GUESSED) != 0;
+    tide_work_time time = {.flops = head_flops * row->count,
+                           .basis = is_guessed ? TIDE_TIME_GUESSED : TIDE_TIME_UNCOMPARED};
+    double compute = time.flops > 0.0 ? blocks_us(card, row, head_flops, rate) : 0.0;
     double memory =
         tide_time_memory_us(constants, card, (double)row->bytes, constants->reduction_share);
-    time.us = constants->product_us + fmax(compute, memory);
-    time.bound = constants->product_us > fmax(compute, memory) ? TIDE_TIME_BY_LAUNCH
-                 : compute > memory                            ? TIDE_TIME_BY_GEMM
-                                                               : TIDE_TIME_BY_MEMORY;
+    double work = fmax(compute, memory);
+    time.us = constants->product_us + work;
+    time.bound = constants->product_us > work ? TIDE_TIME_BY_LAUNCH
+                 : compute > memory           ? TIDE_TIME_BY_GEMM
+                                              : TIDE_TIME_BY_MEMORY;
     return time;
 }
 

@@ -4,30 +4,54 @@
  * all-reduce twice. Small buffers go over a tree, whose time is that of its steps. The time is
  * the smaller of the two. All ranks are taken to arrive at once. */
 #include <math.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 
 #include "step_time/work_internal.h"
 
 typedef struct card_link {
-    const char *card;  /* as device/cards.h names it */
-    double peer_bytes; /* a second and direction, to the other cards of the node */
-    double host_bytes; /* a second and direction, to the host */
+    const char *card;   /* as device/cards.h names it */
+    double peer_bytes;  /* a second and direction, to the other cards of the node */
+    double host_bytes;  /* a second and direction, to the host */
+    const char *source; /* of both: what the vendor states, of both directions together */
 } card_link;
 
-#define PCIE_3 15.75e9 /* 16 lanes, a direction */
+/* 16 lanes, a direction: 8, 16 and 32 GT/s and lane, of which 128 in 130 bits are data. */
+#define PCIE_3 15.75e9
 #define PCIE_4 31.5e9
 #define PCIE_5 63e9
 
-/* NVLink and PCIe as the vendor states them, halved where the vendor counts both directions. */
 static const card_link LINKS[] = {
-    {"b200", 900e9, PCIE_5},          {"gb200", 900e9, 450e9},    {"h200", 450e9, PCIE_5},
-    {"gh200-96", 450e9, 450e9},       {"h100-80", 450e9, PCIE_5}, {"h100-pcie", PCIE_5, PCIE_5},
-    {"a100-80", 300e9, PCIE_4},       {"a100-40", 300e9, PCIE_4}, {"a100-80-pcie", PCIE_4, PCIE_4},
-    {"a100-40-pcie", PCIE_4, PCIE_4}, {"v100-32", 150e9, PCIE_3}, {"v100-16", 150e9, PCIE_3},
-    {"t4-16", PCIE_3, PCIE_3},
+    {"b200", 900e9, PCIE_5,
+     "NVIDIA HGX B200 data sheet: fifth-generation NVLink, 1.8 TB/s a GPU; PCIe Gen5"},
+    {"gb200", 900e9, 225e9,
+     "NVIDIA GB200 NVL72 data sheet: NVLink 1.8 TB/s a GPU; NVLink-C2C 900 GB/s between the CPU "
+     "and its two GPUs, of which each is taken to have half"},
+    {"h200", 450e9, PCIE_5, "NVIDIA H200 data sheet, SXM: NVLink 900 GB/s; PCIe Gen5 128 GB/s"},
+    {"gh200-96", 450e9, 450e9,
+     "NVIDIA GH200 data sheet: NVLink 900 GB/s between superchips; NVLink-C2C 900 GB/s"},
+    {"h100-80", 450e9, PCIE_5, "NVIDIA H100 data sheet, SXM: NVLink 900 GB/s; PCIe Gen5 128 GB/s"},
+    {"h100-pcie", PCIE_5, PCIE_5,
+     "NVIDIA H100 data sheet, PCIe: PCIe Gen5 128 GB/s; no bridge of NVLink between pairs"},
+    {"h100-nvl", PCIE_5, PCIE_5,
+     "NVIDIA H100 data sheet, NVL: PCIe Gen5 128 GB/s; no bridge of NVLink between pairs"},
+    {"a100-80", 300e9, PCIE_4, "NVIDIA A100 data sheet, SXM: NVLink 600 GB/s; PCIe Gen4 64 GB/s"},
+    {"a100-40", 300e9, PCIE_4, "NVIDIA A100 data sheet, SXM: NVLink 600 GB/s; PCIe Gen4 64 GB/s"},
+    {"a100-80-pcie", PCIE_4, PCIE_4,
+     "NVIDIA A100 data sheet, PCIe: PCIe Gen4 64 GB/s; no bridge of NVLink between pairs"},
+    {"a100-40-pcie", PCIE_4, PCIE_4,
+     "NVIDIA A100 data sheet, PCIe: PCIe Gen4 64 GB/s; no bridge of NVLink between pairs"},
+    {"rtxpro6000", PCIE_5, PCIE_5, "NVIDIA RTX PRO 6000 Blackwell data sheet: PCIe 5.0 x16"},
+    {"rtx5090", PCIE_5, PCIE_5, "NVIDIA GeForce RTX 5090 specifications: PCIe Gen 5"},
+    {"rtx4060", PCIE_4 / 2.0, PCIE_4 / 2.0,
+     "NVIDIA GeForce RTX 4060 specifications: PCIe Gen 4 with 8 lanes"},
+    {"v100-32", 150e9, PCIE_3, "NVIDIA V100 data sheet, SXM2: NVLink 300 GB/s; PCIe 32 GB/s"},
+    {"v100-16", 150e9, PCIE_3, "NVIDIA V100 data sheet, SXM2: NVLink 300 GB/s; PCIe 32 GB/s"},
+    {"t4-16", PCIE_3, PCIE_3, "NVIDIA T4 data sheet: PCIe Gen3 x16, 32 GB/s"},
 };
-static const card_link OTHER = {"", PCIE_4, PCIE_4}; /* workstation cards since 2020 */
+static const card_link OTHER = {
+    "", PCIE_4, PCIE_4, "data sheets of cards since Ampere, but those above: PCIe Gen4 with 16 lanes"};
 
 /* The share of a link that large messages reach, and what a step of a message costs. */
 #define LINK_SHARE 0.78
@@ -45,8 +69,12 @@ static const card_link *link_of(const tide_time_card *card) {
     return &OTHER;
 }
 
-/* How often each rank sends its share of the buffer, and how many steps a message takes in a ring
- * and in a tree of n ranks. */
+const char *tide_time_link_source(const tide_time_card *card) {
+    return link_of(card)->source;
+}
+
+/* How much of its larger buffer the busiest rank of n sends or receives. A root keeps its own part
+ * of what it gathers or scatters. */
 static double ring_passes(const tide_run_launch *row, double n) {
     switch (row->family) {
     case TIDE_RUN_ALL_REDUCE:
@@ -54,6 +82,8 @@ static double ring_passes(const tide_run_launch *row, double n) {
     case TIDE_RUN_ALL_GATHER:
     case TIDE_RUN_REDUCE_SCATTER:
     case TIDE_RUN_ALL_TO_ALL:
+    case TIDE_RUN_GATHER:
+    case TIDE_RUN_SCATTER:
         return (n - 1.0) / n;
     default:
         return 1.0;
@@ -62,7 +92,8 @@ static double ring_passes(const tide_run_launch *row, double n) {
 
 tide_work_time tide_time_collective(const tide_time_constants *constants,
                                     const tide_time_card *card, const tide_run_launch *row) {
-    double n = row->count;
+    bool is_pair = row->family == TIDE_RUN_SEND || row->family == TIDE_RUN_RECEIVE;
+    double n = is_pair && row->count > 2 ? 2.0 : row->count;
     double bytes = (double)row->bytes;
     if (n <= 1.0) { /* a copy on the card, at most */
         return (tide_work_time){.us = constants->kernel_us,

@@ -52,6 +52,9 @@ double tide_product_us(const tide_time_constants *constants, const tide_time_car
 /* The bytes of a number of that type. */
 double tide_time_type_bytes(tide_run_type type);
 
+/* Where the rates of a card's links are stated. */
+const char *tide_time_link_source(const tide_time_card *card);
+
 /* What a family is called in tables: "elementwise", "softmax". */
 const char *tide_time_family_name(tide_run_family family);
 

@@ -40,6 +40,10 @@ LOGGED = {
     "PRODUCT_DESCRIBED": ("computeDesc", "Adesc", "Ddesc", "stream"),
     "MOVES": ("n",),
     "MOVES_MATRIX": ("m", "n"),
+    "CONVOLUTION": ("xDesc", "wDesc", "convDesc", "yDesc"),
+    "CONVOLUTION_DATA": ("dxDesc", "wDesc", "convDesc", "dyDesc"),
+    "CONVOLUTION_FILTER": ("xDesc", "dwDesc", "convDesc", "dyDesc"),
+    "PASSES": ("xDesc",),
 }
 # The type of all three matrices, by the letter of a function's name.
 LETTERS = {"S": "FP32", "D": "FP64", "C": "COMPLEX64", "Z": "COMPLEX128"}

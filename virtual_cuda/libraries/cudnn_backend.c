@@ -85,11 +85,19 @@ int cudnnBackendCreateDescriptor(int type, descriptor **ret_descriptor) {
     return CUDNN_OK;
 }
 
+static void release(attribute *set) {
+    free(set->work);
+    free(set);
+}
+
 int cudnnBackendDestroyDescriptor(descriptor *object) {
     while (object != NULL && object->first != NULL) {
         attribute *first = object->first;
         object->first = first->next;
-        free(first);
+        release(first);
+    }
+    if (object != NULL) {
+        free(object->work);
     }
     free(object);
     return CUDNN_OK;
@@ -110,7 +118,7 @@ int cudnnBackendSetAttribute(descriptor *object, int name, int type, int64_t n_v
         if ((*i)->name == name) {
             attribute *old = *i;
             *i = old->next;
-            free(old);
+            release(old);
             break;
         }
     }
@@ -119,6 +127,7 @@ int cudnnBackendSetAttribute(descriptor *object, int name, int type, int64_t n_v
         memcpy(made->values, values, n_bytes);
     }
     tide_vc_cudnn_note_named(made);
+    tide_vc_cudnn_note_work(made);
     object->first = made;
     return CUDNN_OK;
 }
@@ -133,6 +142,8 @@ int cudnnBackendFinalize(descriptor *object) {
         return CUDNN_BAD_PARAM;
     }
     keep_bound(object, tide_vc_cudnn_bound_now(object));
+    free(object->work);
+    object->work = tide_vc_cudnn_finish_work(object);
     return CUDNN_OK;
 }
 
@@ -145,6 +156,11 @@ static void note_results(const descriptor *heuristics, int64_t n_wanted, void *r
     }
     if (first != NULL) {
         keep_bound(first, tide_vc_cudnn_bound_kept(heuristics));
+        free(first->work);
+        first->work = heuristics->work != NULL ? malloc(sizeof(*first->work)) : NULL;
+        if (first->work != NULL) {
+            *first->work = *heuristics->work;
+        }
     }
 }
 
@@ -217,7 +233,6 @@ int cudnnBackendGetAttribute(const descriptor *object, int name, int type, int64
 
 int cudnnBackendExecute(void *handle, const descriptor *plan, const descriptor *pack) {
     static const int WRITTEN[] = {PACK_DATA_POINTERS, PACK_WORKSPACE};
-    (void)handle;
     if (plan == NULL || pack == NULL) {
         return CUDNN_BAD_PARAM;
     }
@@ -229,5 +244,6 @@ int cudnnBackendExecute(void *handle, const descriptor *plan, const descriptor *
             tide_vc_touch(address);
         }
     }
+    tide_vc_cudnn_log_plan(handle, plan);
     return CUDNN_OK;
 }

@@ -17,6 +17,14 @@ typedef struct performance {
 } performance;
 _Static_assert(sizeof(performance) == 48, "cudnnConvolutionFwdAlgoPerf_t has 48 bytes");
 
+TIDE_VC_EXPORT int cudnnSetConvolutionMathType(int *convolution, int math);
+
+/* It is the descriptor's first word, whose 0 is the library's default. */
+int cudnnSetConvolutionMathType(int *convolution, int math) {
+    *convolution = math;
+    return CUDNN_OK;
+}
+
 /* Which of the three descriptors is what: forward x, w, y; backward w, dy, dx and x, dy, dw. */
 typedef enum direction { FORWARD, BACKWARD_DATA, BACKWARD_FILTER } direction;
 

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "virtual_cuda/libraries/cudnn_internal.h"
+#include "virtual_cuda/libraries/cudnn_work_internal.h"
 
 /* What is kept of the descriptors that an attribute names: they may be destroyed afterwards. */
 typedef struct named {
@@ -18,6 +19,7 @@ typedef struct named {
 typedef struct attribute {
     struct attribute *next; /* owned */
     named named;
+    tide_vc_cudnn_work *work; /* owned; of the descriptors that it names; NULL: none */
     int name, type; /* cudnnBackendAttributeName_t, cudnnBackendAttributeType_t */
     int64_t n_values;
     unsigned char values[]; /* n_values, of the size of the type */
@@ -27,6 +29,7 @@ typedef struct attribute {
 typedef struct descriptor {
     int type;         /* cudnnBackendDescriptorType_t */
     attribute *first; /* owned; the latest first */
+    tide_vc_cudnn_work *work; /* owned; of one that is finalised; NULL: none */
 } descriptor;
 
 /* NULL: it was not set. */

@@ -15,6 +15,10 @@
 #define PRODUCT_DESCRIBED(...)
 #define MOVES(...)
 #define MOVES_MATRIX(...)
+#define CONVOLUTION(...)
+#define CONVOLUTION_DATA(...)
+#define CONVOLUTION_FILTER(...)
+#define PASSES(...)
 #define OUTPUT(i, n_bytes) | TIDE_VC_SIMULATED
 #define OUTPUT_OF(i, j) | TIDE_VC_SIMULATED
 #define WRITES(i) | TIDE_VC_SIMULATED

@@ -30,6 +30,7 @@
 #include "virtual_cuda/handle.h"
 #include "virtual_cuda/inexact.h"
 #include "virtual_cuda/known.h"
+#include "virtual_cuda/libraries/cudnn_work_internal.h"
 #include "virtual_cuda/libraries/products_internal.h"
 #include "virtual_cuda/workspaces.h"
 
@@ -127,6 +128,23 @@ void tide_vc_stub_touch_described(uintptr_t descriptor, size_t n_data);
 #define MOVES_MATRIX(n_rows, n_columns, n_bytes)                                                   \
     tide_vc_blas_kernel((const void *)a0, __func__,                                                \
                         (uint64_t)(uint32_t)a##n_rows *(uint32_t)a##n_columns, n_bytes);           \
+    is_logged = true;
+/* A convolution of cuDNN: arguments are the descriptors of input, filter, convolution and output.
+ * Argument 0 is the handle. */
+#define CONVOLUTION(x, w, convolution, y)                                                          \
+    TIDE_VC_CONVOLUTION(x, w, convolution, y, TIDE_VC_CUDNN_FORWARD)
+#define CONVOLUTION_DATA(x, w, convolution, y)                                                     \
+    TIDE_VC_CONVOLUTION(x, w, convolution, y, TIDE_VC_CUDNN_BACKWARD)
+#define CONVOLUTION_FILTER(x, w, convolution, y)                                                   \
+    TIDE_VC_CONVOLUTION(x, w, convolution, y, TIDE_VC_CUDNN_BACKWARD)
+#define TIDE_VC_CONVOLUTION(x, w, convolution, y, direction)                                       \
+    tide_vc_cudnn_log_convolution((const void *)a0, __func__, (const shape *)a##x,                 \
+                                  (const shape *)a##w, (const int *)a##convolution,                \
+                                  (const shape *)a##y, direction);                                 \
+    is_logged = true;
+/* a kernel of cuDNN that goes so many times over the tensor whose descriptor is an argument */
+#define PASSES(x, n_passes)                                                                        \
+    tide_vc_cudnn_log_passes((const void *)a0, __func__, (const shape *)a##x, n_passes);           \
     is_logged = true;
 /* argument i is memory of a##j bytes that the program lends to the library (workspaces.h) */
 #define LENDS(i, j, lent) tide_vc_workspace_add((const void *)a##i, a##j, lent);

@@ -21,7 +21,11 @@ void tide_vc_parse_reduction(const char *symbol, tide_vc_parsed *ret_parsed) {
     uint32_t in = tide_vc_type_bytes(tide_vc_symbol_argument(text, "ReduceOp", 0));
     uint32_t out = tide_vc_type_bytes(tide_vc_symbol_argument(text, "ReduceOp", 3));
     ret_parsed->number[BYTES_IN] = in > 0 ? in : UNKNOWN_BYTES;
-    ret_parsed->number[BYTES_OUT] = out > 0 ? out : UNKNOWN_BYTES;
+    tide_vc_text operation = tide_vc_symbol_argument(text, "ReduceOp", 1);
+    bool gives_places = tide_vc_text_has(operation, "::MaxOps<") ||
+                        tide_vc_text_has(operation, "::MinOps<"); /* int64, with the values */
+    ret_parsed->number[BYTES_OUT] =
+        (out > 0 ? out : UNKNOWN_BYTES) + (gives_places ? (uint32_t)sizeof(int64_t) : 0);
     ret_parsed->flags = in > 0 && out > 0 ? 0 : TIDE_RUN_ESTIMATED;
 }
 

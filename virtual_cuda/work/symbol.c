@@ -88,6 +88,40 @@ tide_vc_text tide_vc_symbol_argument(tide_vc_text symbol, const char *template_n
     return (tide_vc_text){NULL, 0};
 }
 
+/* Behind the bracket that closes the one that the text begins with; NULL: none does. */
+static const char *behind_bracket(tide_vc_text text) {
+    int depth = 0;
+    for (size_t i = 0; i < text.n; i++) {
+        char c = text.at[i];
+        depth += c == '<' || c == '(' || c == '{';
+        depth -= c == '>' || c == ')' || c == '}';
+        if (depth == 0) {
+            return text.at + i + 1;
+        }
+    }
+    return NULL;
+}
+
+tide_vc_text tide_vc_symbol_parameters(tide_vc_text symbol, const char *function) {
+    const char *end = symbol.at + symbol.n;
+    const char *at = find(symbol, function);
+    while (at != NULL) {
+        const char *from = at + strlen(function);
+        tide_vc_text rest = {from, (size_t)(end - from)};
+        if (tide_vc_text_begins(rest, "<")) {
+            from = behind_bracket(rest);
+        }
+        const char *to = from != NULL && from < end && *from == '('
+                             ? behind_bracket((tide_vc_text){from, (size_t)(end - from)})
+                             : NULL;
+        if (to != NULL) {
+            return trimmed(from + 1, to - 1);
+        }
+        at = find(rest, function);
+    }
+    return (tide_vc_text){NULL, 0};
+}
+
 uint32_t tide_vc_text_number(tide_vc_text text) {
     uint32_t number = 0;
     for (size_t i = 0; i < text.n && text.at[i] >= '0' && text.at[i] <= '9'; i++) {

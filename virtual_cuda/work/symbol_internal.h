@@ -28,6 +28,10 @@ tide_vc_text tide_vc_symbol_part(tide_vc_text list, size_t i);
 bool tide_vc_text_has(tide_vc_text text, const char *part);
 bool tide_vc_text_begins(tide_vc_text text, const char *part);
 
+/* The parameters of the function of that name, "f<...>(int, float*)" or "f(int, float*)": "int,
+ * float*". */
+tide_vc_text tide_vc_symbol_parameters(tide_vc_text symbol, const char *function);
+
 /* The bytes of a value of that type, as PyTorch's tensors have them; 0: another type. */
 uint32_t tide_vc_type_bytes(tide_vc_text type);
 

@@ -1,0 +1,108 @@
+/* test_link.c - times of collectives and copies, beside figures worked out by hand: 78 % of a link's
+ * stated rate, 5 us a step, 2.18 us a kernel, 4 us a copy. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "device/cards.h"
+#include "step_time/work.h"
+
+static tide_time_card card_of(const char *name) {
+    tide_time_card card;
+    tide_error error = {0};
+    assert_int_equal(tide_time_card_of(tide_card_find(name), &card, &error), TIDE_OK);
+    return card;
+}
+
+static tide_work_time time_of(const char *card_name, uint8_t kind, uint8_t family, uint32_t n_ranks,
+                              double bytes) {
+    tide_time_card card = card_of(card_name);
+    tide_run_launch row = {
+        .kind = kind, .family = family, .count = n_ranks, .bytes = (uint64_t)bytes};
+    tide_work_time time = tide_work_time_of(&TIDE_TIME_CONSTANTS, &card, &row);
+    return time;
+}
+
+/* The figures have four digits. */
+static void is(tide_work_time time, double us) {
+    if (fabs(time.us - us) > 1e-4 * us) {
+        fail_msg("%f us, and not %f", time.us, us);
+    }
+    assert_int_equal(time.bound, TIDE_TIME_BY_LINK);
+    assert_int_equal(time.basis, TIDE_TIME_UNCOMPARED);
+}
+
+static void test_rings(void **state) {
+    (void)state;
+    /* 1 GB over 8 H100: 351 GB/s; 14 steps; each rank sends 7/8 twice: 1.75e9 / 351e3 = 4985.8 us */
+    is(time_of("h100-80", TIDE_RUN_COLLECTIVE, TIDE_RUN_ALL_REDUCE, 8, 1e9), 2.18 + 70 + 4985.755);
+    is(time_of("h100-80", TIDE_RUN_COLLECTIVE, TIDE_RUN_ALL_GATHER, 8, 1e9), 2.18 + 35 + 2492.877);
+    is(time_of("h100-80", TIDE_RUN_COLLECTIVE, TIDE_RUN_REDUCE_SCATTER, 8, 1e9),
+       2.18 + 35 + 2492.877);
+    is(time_of("h100-80", TIDE_RUN_COLLECTIVE, TIDE_RUN_GATHER, 8, 1e9), 2.18 + 35 + 2492.877);
+    is(time_of("h100-80", TIDE_RUN_COLLECTIVE, TIDE_RUN_BROADCAST, 8, 1e9), 2.18 + 35 + 2849.003);
+    /* 4 A100: 234 GB/s, 1.5e9 / 234e3 */
+    is(time_of("a100-80", TIDE_RUN_COLLECTIVE, TIDE_RUN_ALL_REDUCE, 4, 1e9), 2.18 + 30 + 6410.256);
+}
+
+/* 1 KB over 8 H100: 3 levels up and 3 down, 6 x (5 + 0.00285) us; a ring takes 70 us. */
+static void test_trees(void **state) {
+    (void)state;
+    is(time_of("h100-80", TIDE_RUN_COLLECTIVE, TIDE_RUN_ALL_REDUCE, 8, 1e3), 2.18 + 30 + 0.017094);
+    is(time_of("h100-80", TIDE_RUN_COLLECTIVE, TIDE_RUN_BROADCAST, 8, 1e3), 2.18 + 15 + 0.008547);
+}
+
+/* One step between two ranks, however many the communicator has. */
+static void test_pairs(void **state) {
+    (void)state;
+    is(time_of("h100-80", TIDE_RUN_COLLECTIVE, TIDE_RUN_SEND, 8, 1e9), 2.18 + 5 + 2849.003);
+    is(time_of("h100-80", TIDE_RUN_COLLECTIVE, TIDE_RUN_RECEIVE, 2, 1e9), 2.18 + 5 + 2849.003);
+}
+
+static void test_nodes(void **state) {
+    (void)state;
+    assert_int_equal(
+        time_of("h100-80", TIDE_RUN_COLLECTIVE, TIDE_RUN_ALL_REDUCE, 16, 1e9).basis,
+        TIDE_TIME_GUESSED);
+    tide_work_time alone = time_of("h100-80", TIDE_RUN_COLLECTIVE, TIDE_RUN_ALL_REDUCE, 1, 1e9);
+    assert_float_equal(alone.us, 2.18, 1e-9);
+    assert_int_equal(alone.bound, TIDE_TIME_BY_LAUNCH);
+}
+
+static void test_copies(void **state) {
+    (void)state;
+    /* 63 GB/s x 0.78 = 49.14; 31.5 x 0.78 = 24.57; 15.75 x 0.78 = 12.285 */
+    is(time_of("h100-80", TIDE_RUN_COPY, TIDE_RUN_COPY_TO_CARD, 0, 1e9), 6.18 + 20350.02);
+    is(time_of("a100-80", TIDE_RUN_COPY, TIDE_RUN_COPY_FROM_CARD, 0, 1e9), 6.18 + 40700.04);
+    is(time_of("rtx4090", TIDE_RUN_COPY, TIDE_RUN_COPY_FROM_CARD, 0, 1e9), 6.18 + 40700.04);
+    is(time_of("h100-80", TIDE_RUN_COPY, TIDE_RUN_COPY_BETWEEN_CARDS, 0, 1e9), 6.18 + 2849.003);
+}
+
+/* Each card whose time is forecast has links with a source that says something. */
+static void test_sources(void **state) {
+    (void)state;
+    size_t n = 0;
+    const tide_card *cards = tide_cards(&n);
+    for (size_t i = 0; i < n; i++) {
+        tide_time_card card;
+        tide_error error = {0};
+        if (tide_time_card_of(&cards[i], &card, &error) == TIDE_OK) {
+            assert_true(strlen(tide_time_link_source(&card)) > 20);
+        }
+    }
+    tide_time_card card = card_of("h100-80");
+    assert_non_null(strstr(tide_time_link_source(&card), "H100"));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_rings), cmocka_unit_test(test_trees),
+                                       cmocka_unit_test(test_pairs), cmocka_unit_test(test_nodes),
+                                       cmocka_unit_test(test_copies),
+                                       cmocka_unit_test(test_sources)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
