@@ -7,6 +7,7 @@
 #include "virtual_cuda/fork.h"
 #include "virtual_cuda/work/family_internal.h"
 #include "virtual_cuda/work/symbol_internal.h"
+#include "virtual_cuda/work/triton.h"
 
 /* ---- what a kernel's name says, remembered by the kernel ---- */
 
@@ -81,6 +82,9 @@ static uint64_t threads_of(const tide_vc_kernel_call *call) {
 }
 
 void tide_vc_work_of(const tide_vc_kernel_call *call, tide_run_launch *ret_row) {
+    if (tide_vc_triton_work(call, ret_row)) {
+        return;
+    }
     const kind *of = kind_of(call);
     tide_vc_launched_kernel launched = {.call = call, .n_threads = threads_of(call)};
     *ret_row = (tide_run_launch){.kind = TIDE_RUN_KERNEL};
