@@ -4,7 +4,10 @@
  *   unrolled_elementwise_kernel<F, array<char *, n>, ..., loader, storer>(int N, F, array, offsets
  * of what is read, of what is written, loader, storer)
  *
- * n counts the result and the operands. A loader or storer with casts knows the bytes of each:
+ *   unrolled_elementwise_kernel_for_multi_outputs<results, F, array<char *, n>, ...>(int N, F,
+ * array, offsets of what is read, of what is written)
+ *
+ * n counts the results and the operands. A loader or storer with casts knows the bytes of each:
  * LoadWithCast<k> is an array of k types of one byte, and then an array of k sizes of four bytes.
  */
 #include "virtual_cuda/work/families_internal.h"
@@ -47,6 +50,18 @@ void tide_vc_parse_vectorised(const char *symbol, tide_vc_parsed *ret_parsed) {
     tide_vc_text text = {symbol, strlen(symbol)};
     tide_vc_text functor = tide_vc_symbol_argument(text, "vectorized_elementwise_kernel", 1);
     parse_functor(functor, pointers_of(text), ret_parsed);
+}
+
+/* Its first template argument is how many results there are. */
+void tide_vc_parse_several(const char *symbol, tide_vc_parsed *ret_parsed) {
+    static const char NAME[] = "unrolled_elementwise_kernel_for_multi_outputs";
+    tide_vc_text text = {symbol, strlen(symbol)};
+    uint32_t n_outputs = tide_vc_text_number(tide_vc_symbol_argument(text, NAME, 0));
+    uint32_t n_pointers = pointers_of(text);
+    uint32_t n_inputs = n_pointers > n_outputs ? n_pointers - n_outputs : 0;
+    parse_functor(tide_vc_symbol_argument(text, NAME, 1), n_inputs + 1, ret_parsed);
+    ret_parsed->number[BYTES_OUT] *= n_outputs;
+    ret_parsed->flags |= TIDE_RUN_ESTIMATED; /* the results' types are not in the name */
 }
 
 void tide_vc_parse_unrolled(const char *symbol, tide_vc_parsed *ret_parsed) {

@@ -10,6 +10,7 @@
 /* elementwise.c */
 void tide_vc_parse_vectorised(const char *symbol, tide_vc_parsed *ret_parsed);
 bool tide_vc_read_vectorised(const tide_vc_launched_kernel *launched, tide_run_launch *row);
+void tide_vc_parse_several(const char *symbol, tide_vc_parsed *ret_parsed);
 void tide_vc_parse_unrolled(const char *symbol, tide_vc_parsed *ret_parsed);
 bool tide_vc_read_unrolled(const tide_vc_launched_kernel *launched, tide_run_launch *row);
 

@@ -1,7 +1,9 @@
-/* operand_families.c - PyTorch's kernels whose operands are all told by their parameters. How a line
- * is written stands in operands.c; names are cut as in families.c, and a * stands for anything.
+/* operand_families.c - PyTorch's kernels whose operands are all told by their parameters. How a
+ * line is written stands in operands.c; names are cut as in families.c, and a * stands for
+ * anything.
  *
- * What is chosen by index is read or written in sectors of 32 bytes, however few of them are used. */
+ * What is chosen by index is read or written in sectors of 32 bytes, however few of them are used.
+ */
 #include "virtual_cuda/work/family_internal.h"
 
 #define SOFTMAX TIDE_RUN_SOFTMAX
@@ -54,8 +56,7 @@ static const tide_vc_operand_family FAMILIES[] = {
     /* (pixels, grad out, in, sums) */
     {"34ComputeInternalGradientsCUDAKernelI", NORM, 5, "b:aX c:aX d:X e:X"},
     /* (channels, pixels, groups, mean, rstd, gamma, sums, factors) */
-    {"36ComputeBackwardFusedParamsCUDAKernelI", NORM, 10,
-     "d:XY e:XY f:a g:aX h:aX i:XY j:XY"},
+    {"36ComputeBackwardFusedParamsCUDAKernelI", NORM, 10, "d:XY e:XY f:a g:aX h:aX i:XY j:XY"},
     /* (images, channels, groups, mean, rstd, sums, grad gamma, grad beta) */
     {"28GammaBetaBackwardCUDAKernel1I", NORM, 9, "d:ac e:ac f:ab g:ab h:b i:b"},
     {"28GammaBetaBackwardCUDAKernel2I", NORM, 9, "d:ac e:ac f:ab g:ab h:b i:b"},
@@ -76,7 +77,8 @@ static const tide_vc_operand_family FAMILIES[] = {
     /* (in, other, mean, rstd, gamma, beta, out, rows, channels, relu) */
     {"47batch_norm_transform_input_channels_last_kernelI", NORM, 10,
      "a:hi b:hi c:i d:i e:i f:i g:hi"},
-    /* (in, grad out, mean, rstd, sums, grad gamma, grad beta, staging, semaphores, rows, channels) */
+    /* (in, grad out, mean, rstd, sums, grad gamma, grad beta, staging, semaphores, rows, channels)
+     */
     {"47batch_norm_backward_reduce_channels_last_kernelI", NORM, 12,
      "a:kl b:kl c:l d:l e:l f:l g:l h:l"},
     /* (grad out, in, mean, rstd, gamma, sums, grad in, factor or counts, rows, channels) */
@@ -100,7 +102,7 @@ static const tide_vc_operand_family FAMILIES[] = {
     {"14lpnorm_cleanupI", TIDE_RUN_MULTI_TENSOR, 3, "a:cX"},
     {"13lpmax_cleanupI", TIDE_RUN_MULTI_TENSOR, 3, "a:cX"},
     /* (scale, steps without infinity, whether one is infinite, ...) */
-    {"28amp_update_scale_cuda_kernelP", TIDE_RUN_MULTI_TENSOR, 6, "a:2 b:2 c:1"},
+    {"28amp_update_scale_cuda_kernelE", TIDE_RUN_MULTI_TENSOR, 6, "a:2 b:2 c:1"},
     {"25_assert_async_cuda_kernel", LOSS, 2, "a:1"},
 
     /* dropout: (in, out, mask, elements, kept, seed) */
@@ -122,6 +124,8 @@ static const tide_vc_operand_family FAMILIES[] = {
     {"33embedding_backward_feature_kernelI", SCATTER, 6, "~a:d b:de c:2de"},
     /* (order, grad out, counts, indices, columns, segments, n, sums of segments, columns) */
     {"19compute_grad_weightI", SCATTER, 9, "~a:d b:de c:d f:d h:T =:de"},
+    /* (keys, values, their outs, how many there are, ..., keys, tiles, ...) */
+    {"28DeviceUniqueByKeySweepKernelI", TIDE_RUN_SCAN, 10, "~a:h c:h d:h"},
     /* (sorted, grad of the table, columns, segments, n, sums of segments, segments, n, padding,
      * columns) */
     {"15sum_and_scatterI", SCATTER, 10, "~b:T f:T =:T"},
@@ -132,6 +136,27 @@ static const tide_vc_operand_family FAMILIES[] = {
     {"24indexing_backward_kernelI", SCATTER, 9, "~a:e b:e c:efh d:2efh"},
     {"33indexing_backward_kernel_stride_1I", SCATTER, 9, "~a:e b:e c:efh d:2efh"},
     {"37indexing_backward_kernel_small_strideI", SCATTER, 9, "~a:e b:e c:efh d:2efh"},
+
+    /* bags: (indices, begins, table, out, bag of an index, indices, bags, columns, ...) */
+    {"40EmbeddingBag_updateOutputKernel_sum_meanI", GATHER, 16, "~a:f b:g c:fh d:gh e:f"},
+    {"24compute_grad_weight_bagsI", SCATTER, 14, "~a:e b:ef c:e m:T =:ef"},
+    /* (repeats, their sums, out, repeats, out) */
+    {"19compute_cuda_kernelI", GATHER, 5, "a:d b:d c:e"},
+    /* (out, in, boundaries, order, boundaries, boundaries, in, ...) */
+    {"24searchsorted_cuda_kernelI", GATHER, 9, "~a:g b:g c:f,g"},
+    /* (elements, tensors with lengths, ...) */
+    {"22grid_sampler_2d_kernelI", GATHER, 7, "~*"},
+    {"31grid_sampler_2d_backward_kernelI", SCATTER, 11, "~*"},
+    {"33transform_bias_rescale_qkv_kernelI", STRIDED, 4, "*"},
+    {"21kernelPointwiseApply2I", TIDE_RUN_DROPOUT, 4, "*"},
+    /* (in, out, height, width, ...); a layer of blocks has a plane */
+    {"27reflection_pad2d_out_kernelI", GATHER, 11, "~a:cdYZ b:T"},
+    {"32replication_pad_forward_kernel1dI", GATHER, 5, "*"},
+    {"32replication_pad_forward_kernel2dI", GATHER, 6, "*"},
+    /* depthwise convolutions, which are too thin for a product of matrices */
+    {"31conv_depthwise2d_forward_kernelI", GATHER, 20, "~*"},
+    {"32conv_depthwise2d_backward_kernelI", GATHER, 19, "~*"},
+    {"35conv_depthwise2d_grad_weight_kernelI", GATHER, 19, "~*"},
 
     {"16triu_tril_kernelI", STRIDED, 5, "~a:a b:b"},
     /* (in, out, elements, ...) */

@@ -226,7 +226,56 @@ def pictures(dtype):
     case(f"interpolate bilinear backward {dtype}", "scatter", 2 * size(x) + size(y), backward(y, x))
 
 
+def others(dtype):
+    x = tensor(2, 8, 12, 14, dtype=dtype, grad=True)
+    case(f"reflection padding {dtype}", "gather", None, lambda: F.pad(x, (2, 2, 1, 1), "reflect"))
+    case(f"replication padding {dtype}", "gather", lambda r: size(x, r), lambda: F.pad(x, (2, 2, 1, 1), "replicate"))
+    weight = tensor(8, dtype=dtype, grad=True)
+    case(f"prelu backward {dtype}", "casting", 5 * size(x), backward(F.prelu(x, weight), x, weight))
+    thin = tensor(8, 1, 3, 3, dtype=dtype, grad=True)
+    with torch.backends.cudnn.flags(enabled=False):
+        y = F.conv2d(x, thin, padding=1, groups=8)
+        case(f"depthwise convolution {dtype}", "gather", 2 * size(x) + size(thin),
+             lambda: F.conv2d(x, thin, padding=1, groups=8))
+        case(f"depthwise convolution {dtype} backward", "gather", 4 * size(x) + 2 * size(thin), backward(y, x, thin))
+    sides = tensor(2, 12, 14, 2, dtype=dtype)
+    case(f"grid_sample {dtype}", "gather", lambda r: size(x, sides, r), lambda: F.grid_sample(x, sides, align_corners=False))
+    table, index = tensor(100, 64, dtype=dtype), torch.zeros(30, dtype=torch.int64, device="cuda")
+    begins = torch.arange(0, 30, 5, device="cuda")
+    case(f"embedding_bag {dtype}", "gather", lambda r: size(index, begins, index, r) + 30 * 64 * table.element_size(),
+         lambda: F.embedding_bag(index, table, begins, mode="sum"))
+    edges, values = tensor(50), tensor(1000)
+    case("searchsorted", "gather", lambda r: size(edges, values, r), lambda: torch.searchsorted(edges, values))
+    chances = tensor(40, 50)
+    case(f"bernoulli of chances {dtype}", "dropout", lambda r: size(chances, r), lambda: torch.bernoulli(chances))
+    case("rand", "dropout", 5 * 4, lambda: torch.rand(5, device="cuda"))
+
+
+def by_value(dtype):
+    """What these move depends on values: the indices, or how many there are of what is asked for."""
+    x, index = tensor(1000, 64, dtype=dtype), torch.zeros(5000, dtype=torch.int64, device="cuda")
+    values = tensor(5000, 64, dtype=dtype)
+    table = tensor(1000, 64, dtype=dtype, grad=True)
+    wide = torch.zeros(1000, 64, dtype=torch.int64, device="cuda")
+    for name, family, call in [
+        ("index_put that adds", "scatter", lambda: x.index_put_((index,), values, accumulate=True)),
+        ("index_put in two dimensions", "scatter", lambda: x.index_put_((index, index), values[:, 0])),
+        ("index_copy", "scatter", lambda: x.index_copy_(0, index, values)),
+        ("index_fill", "scatter", lambda: x.index_fill_(0, index, 1.0)),
+        ("scatter of one value", "scatter", lambda: x.scatter_(0, wide, 1.0)),
+        ("scatter_add", "scatter", lambda: x.scatter_add_(0, wide, x.clone())),
+        ("take", "gather", lambda: x.take(index)),
+        ("put", "scatter", lambda: x.put_(index, values[:, 0].contiguous())),
+        ("take_along_dim", "gather", lambda: x.take_along_dim(wide, 0)),
+        ("embedding backward of many", "scatter", backward(F.embedding(index, table), table)),
+        ("index of rows and columns", "gather", lambda: x[index][:, :3]),
+        ("repeat_interleave", "gather", lambda: x.repeat_interleave(2, 0)),
+        ("cumsum", "scan", lambda: x.cumsum(1)), ("topk", "sort", lambda: x.topk(3)),
+    ]:
+        case(f"{name} {dtype}", family, None, call)
+
+
 for dtype in TYPES:
-    for part in (softmaxes, layer_norms, other_norms, losses, dropouts, gathers, copies, lists, pictures):
+    for part in (softmaxes, layer_norms, other_norms, losses, dropouts, gathers, copies, lists, pictures, others, by_value):
         part(dtype)
 print(json.dumps(cases))
