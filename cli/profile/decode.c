@@ -1,5 +1,7 @@
 /* What `tidemark profile` says of a language model that decodes: the bytes that it has and moves,
  * and rows as PyTorch's benchmark of generation writes them. */
+#include <math.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "cli/profile/internal.h"
@@ -50,8 +52,10 @@ static void say_bytes(const tide_profile_plan *plan, const tide_decode_config *d
                                  bandwidth * 1e-9, token_bytes / bandwidth * 1e3,
                                  (double)decode->B * bandwidth / token_bytes);
     }
-    if (bandwidth > 0.0 && measured >= 0.0) {
-        tide_report_figure_real(report, "bandwidth_share", measured / bandwidth);
+    const bool has_share = bandwidth > 0.0 && measured >= 0.0;
+    tide_report_figure_real(report, "bandwidth_share",
+                            has_share ? measured / bandwidth : (double)NAN);
+    if (has_share) {
         share = tide_report_text(report,
                                  "; read weights times tokens/s are %.1f GB/s, %.1f %% of these",
                                  measured * 1e-9, 100.0 * measured / bandwidth);

@@ -17,7 +17,7 @@ static tide_status open_ops(tide_decode *decode, tide_error *error) {
     return tide_ops_open(decode->mem, device, TIDE_PRECISION_FP32, &decode->ops, error);
 }
 
-/* The loops of the cpu device take minutes for a token of more. */
+/* For a token of one of the large models the loops of the cpu device take minutes. */
 static tide_status check_device(const tide_decode_config *config, const tide_device_info *device,
                                 tide_error *error) {
     static const uint64_t MOST_PARAMETERS = 100000000;

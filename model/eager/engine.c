@@ -71,6 +71,11 @@ static void sum_to(tide_eager *e, const tide_eager_edge *edge, tide_eager_tensor
                                 ? tide_eager_new(e, &shape, TIDE_GRADIENT,
                                                  e->parameters[edge->node->parameter].name, ".grad")
                                 : tide_eager_new(e, &shape, TIDE_TEMPORARY, edge->name, ".grad");
+    if (is_last && edge->shape.n_dims == 1) {
+        size_t n_columns = edge->shape.sizes[0];
+        tide_eager_sum_scratch(e, tide_eager_count(&grad->shape) / n_columns, n_columns,
+                               e->parameters[edge->node->parameter].name);
+    }
     e->layer = layer;
     tide_eager_assign(e, grad, sum);
 }

@@ -313,6 +313,11 @@ void tide_eager_model_loss(tide_eager *e);
 /* Ends autocast's context and releases its cache. */
 void tide_eager_end_autocast(tide_eager *e);
 
+/* ---- reduce.c ---- */
+
+/* What a sum of n_rows rows of n_columns fp32 numbers takes on the card while it runs. */
+void tide_eager_sum_scratch(tide_eager *e, size_t n_rows, size_t n_columns, const char *name);
+
 /* ---- scaler.c: GradScaler, in fp16-mixed; otherwise these change nothing ---- */
 
 /* scaler.scale(loss), or the loss itself. */

@@ -62,7 +62,7 @@ static __device__ __forceinline__ void multiply(const shape<W, X> &given, size_t
                                                 const size_t (&of_x)[ROWS], float (&sums)[ROWS]) {
     constexpr size_t N = TIDE_PRODUCTS<W, X>;
     constexpr size_t PACK = tide_weights<W>::PACK;
-#pragma unroll(TURNS<X, ROWS>)
+#pragma unroll(TURNS <X, ROWS>)
     for (size_t i = tide_lane(); i < given.n_whole; i += TIDE_WARP) {
         float w[N];
 #pragma unroll

@@ -44,6 +44,15 @@ for key in '"kind":"cuda"' '"name":"Fake GPU 0"' '"compute_capability":90' '"dri
     expect "$key" tf32.json
 done
 
+# A language model that decodes: PyTorch's rows, nothing compiled, and the bandwidth, 2 x 2619 MHz x 5120 bits.
+"$program" profile --workload decode --language-model tiny-moe-int8 --device cuda --new-tokens 3 --warmup 0 --steps 1 \
+    --overhead-pairs 0 -o decode.json.gz >profile 2>&1 || { cat profile >&2; exit 1; }
+expect "at the card's 3352 GB/s that takes" profile
+expect "computed by Fake GPU 0" profile
+for row in 'token_per_sec +- +[0-9.]+' 'memory_bandwidth\(GB/s\) +- +[0-9.]+' 'compilation_time\(s\) +- +-'; do
+    grep -Eq "^ *tiny-moe-int8 +$row +int8 +cuda:0 +True" profile || { echo "no row $row:" >&2; cat profile >&2; exit 1; }
+done
+
 "$program" check-reference --device cuda "$reference/tiny_fp32.safetensors" >check 2>&1 || { cat check >&2; exit 1; }
 "$program" check-reference --device cuda "$reference/odd_bf16_mixed.safetensors" >check 2>&1 || { cat check >&2; exit 1; }
 

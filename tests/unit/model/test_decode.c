@@ -367,7 +367,7 @@ static void bad_configurations_are_refused(void **state) {
     assert_int_equal(tide_decode_check(&config, NULL), TIDE_INVALID);
 }
 
-/* The cpu computes models in fp32 alone; an out of memory on the way leaves nothing behind. */
+/* The cpu refuses large models; an out of memory on the way leaves nothing behind. */
 static void devices_without_operators_are_refused(void **state) {
     (void)state;
     tide_device *device = NULL;
