@@ -245,7 +245,8 @@ void tide_program_configure(const tide_program_grid *grid, size_t cell,
                                   .n_calls = grid->options.n_calls,
                                   .reads = grid->options.values,
                                   .streams = grid->options.streams,
-                                  .writes_are_real = strcmp(grid->options.writes, "allow") == 0};
+                                  .writes_are_real = strcmp(grid->options.writes, "allow") == 0,
+                                  .forecasts_time = grid->options.wants_time};
     name_card(grid, cell, program);
     size_t n_used = 0;
     for (size_t i = 0; i < grid->n_sets; i++) {

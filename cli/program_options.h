@@ -4,6 +4,7 @@
 #ifndef TIDE_CLI_PROGRAM_OPTIONS_H
 #define TIDE_CLI_PROGRAM_OPTIONS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "cli/options.h"
@@ -19,13 +20,14 @@ typedef struct tide_program_options {
     const char *values; /* "auto", "zero", "shadow" */
     const char *streams;
     const char *writes; /* "scratch", "allow" */
+    bool wants_time;    /* a step's time is forecast */
 } tide_program_options;
 
 #define TIDE_PROGRAM_OPTIONS_DEFAULT                                                               \
     { .values = "auto", .streams = "now", .writes = "scratch" }
 
 /* The names of the options that these rows have, as tide_options_find_unused takes them. */
-#define TIDE_PROGRAM_OPTIONS "calls values streams writes"
+#define TIDE_PROGRAM_OPTIONS "calls values streams writes time"
 
 /* The i-th value, NULL past the last, as tide_option.choice_at wants it. */
 const char *tide_choice_values(size_t i);
@@ -50,6 +52,11 @@ const char *tide_choice_writes(size_t i);
     TIDE_OPTION_OF(CHOICE, "writes", NULL, tide_choice_writes,                                     \
                    (at) + offsetof(tide_program_options, writes),                                  \
                    "scratch keeps what the program writes away from your files; default scratch")
+
+#define TIDE_PROGRAM_ROW_TIME(at)                                                                  \
+    TIDE_OPTION(FLAG, "time", NULL, (at) + offsetof(tide_program_options, wants_time),             \
+                "forecast how long a step of the program takes on the card "                       \
+                "(docs/virtual-time.md)")
 
 /* TIDE_INVALID: steps and calls were both asked for. */
 TIDE_NODISCARD tide_status tide_program_options_check(const tide_program_options *options,

@@ -14,6 +14,23 @@ extern "C" {
 /* The name of the clock whose times a forecast has made. */
 #define TIDE_CLOCK_FORECAST "forecast"
 
+/* A launch log and all that is made of it, for one card. */
+typedef struct tide_launch_time {
+    tide_time_log log;
+    tide_time_ranges ranges;
+    tide_time_card card;
+    tide_time_model model;
+    tide_time_forecast forecast;
+} tide_launch_time;
+
+/* Forecasts from the log at the path. host_factor 0: the host was not measured. Fails as
+ * tide_time_card_of, tide_time_log_read and tide_time_forecast_init. `card` is borrowed. The
+ * caller finishes it, also after a failure. */
+TIDE_NODISCARD tide_status tide_launch_time_init(const char *path, const tide_card *card,
+                                                 double host_factor, tide_launch_time *ret,
+                                                 tide_error *error);
+void tide_launch_time_fini(tide_launch_time *time);
+
 /* Puts the forecast into the snapshot, which nobody else has seen yet: the answer, samples of steps
  * and phases, kernels, and the times of events and scopes, which become those of the forecast, the
  * card's included. Where only a lower bound is known, or the program has no steps, the answer

@@ -77,6 +77,7 @@ static const tide_json_field PROGRAM_FIELDS[] = {
     OF_PROGRAM("reads", TIDE_JSON_FIELD_BORROWED, reads),
     OF_PROGRAM("streams", TIDE_JSON_FIELD_BORROWED, streams),
     OF_PROGRAM("writes_are_real", TIDE_JSON_FIELD_FLAG, writes_are_real),
+    OF_PROGRAM("forecasts_time", TIDE_JSON_FIELD_FLAG, forecasts_time),
 };
 
 enum {

@@ -33,15 +33,25 @@ static tide_status try_multiple(search *at, uint64_t n, bool *ret_fits) {
     tide_run_result result;
     at->answer->n_runs++;
     at->question->run(at->question->ctx, value, &result);
-    *ret_fits = result.outcome == TIDE_OUTCOME_COMPLETED;
+    bool is_completed = result.outcome == TIDE_OUTCOME_COMPLETED;
+    if (is_completed && at->question->most_step_ms > 0.0 && result.program.step_ms < 0.0) {
+        at->answer->next_value = value;
+        return tide_fail(at->error, TIDE_UNSUPPORTED,
+                         "no time of a step can be forecast: more than 5 %% of it is guessed, or "
+                         "the program launches nothing; tidemark run --time says which");
+    }
+    bool is_slow = is_completed && at->question->most_step_ms > 0.0 &&
+                   result.program.step_ms > at->question->most_step_ms;
+    *ret_fits = is_completed && !is_slow;
     if (*ret_fits) {
         at->answer->fits = true;
         at->answer->value = value;
         at->answer->result = result;
         return TIDE_OK;
     }
-    if (result.outcome == TIDE_OUTCOME_OOM) {
+    if (is_slow || result.outcome == TIDE_OUTCOME_OOM) {
         at->answer->has_next = true;
+        at->answer->next_is_slow = is_slow;
         at->answer->next_value = value;
         at->answer->next_result = result;
         return TIDE_OK;

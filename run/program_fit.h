@@ -17,6 +17,8 @@ extern "C" {
 typedef struct tide_program_fit_question {
     uint64_t low, high;   /* the values, both among them */
     uint64_t multiple_of; /* only multiples of it are tried; at least 1 */
+    double most_step_ms;  /* a value whose step is forecast to take longer does not fit; 0: any
+                             time will do */
     /* Runs a value. `ret_result` owns nothing afterwards. */
     void (*run)(void *ctx, uint64_t value, tide_run_result *ret_result);
     void *ctx; /* borrowed */
@@ -29,6 +31,7 @@ typedef struct tide_program_fit_answer {
     bool has_next;          /* false: the last value fits, too */
     uint64_t next_value;    /* does not fit; after a failure: at which it came */
     tide_run_result next_result;
+    bool next_is_slow; /* it has the memory, but not the time */
     size_t n_runs;
 } tide_program_fit_answer;
 

@@ -11,6 +11,7 @@
 #include "launch/left.h"
 #include "launch/names.h"
 #include "launch/peaks.h"
+#include "launch/time.h"
 #include "run/program.h"
 #include "run/run_internal.h"
 
@@ -46,6 +47,7 @@ static void take_options(const tide_run_program *program, tide_launch_config *la
     launching->values = program->reads != NULL ? program->reads : launching->values;
     launching->streams = program->streams != NULL ? program->streams : launching->streams;
     launching->writes_are_real = program->writes_are_real;
+    launching->logs_launches = program->forecasts_time;
 }
 
 /* Starts the program and waits for its end. */
@@ -289,6 +291,26 @@ static void judge(program_run *run) {
     }
 }
 
+/* A step's time on the fullest card. A program that launched nothing has none. */
+static void read_time(program_run *run) {
+    tide_run_of_program *known = &run->result->program;
+    tide_card card;
+    tide_launch_time made;
+    const char *path =
+        run->left.n_processes > 0 ? run->left.processes[run->process].launches_path : NULL;
+    if (!run->launching.logs_launches || path == NULL ||
+        !tide_launch_card(run->cards, run->device, &card)) {
+        return;
+    }
+    if (tide_launch_time_init(path, &card, 0.0, &made, NULL) == TIDE_OK) {
+        bool is_known = !made.forecast.is_lower_bound;
+        known->step_low_ms = made.forecast.low.total_us * 1e-3;
+        known->step_ms = is_known ? made.forecast.likely.total_us * 1e-3 : -1.0;
+        known->step_high_ms = is_known ? made.forecast.high.total_us * 1e-3 : -1.0;
+    }
+    tide_launch_time_fini(&made);
+}
+
 static tide_status read_all(program_run *run, tide_error *error) {
     tide_run_of_program *known = &run->result->program;
     int64_t last_step = -1;
@@ -298,6 +320,7 @@ static tide_status read_all(program_run *run, tide_error *error) {
     }
     describe_place(run);
     read_spill(run);
+    read_time(run);
     judge(run);
     known->n_inexact = (int64_t)run->left.n_inexact;
     if (run->left.n_processes > 0) {

@@ -124,10 +124,16 @@ typedef struct tide_run_of_program {
     int64_t growing_bytes; /* that each step needs more then; -1: as above */
     int64_t margin_bytes;  /* of the fullest card, never used by any process; only if completed */
     int64_t n_inexact;     /* calls whose memory is not known exactly, and refused ones */
+    /* The forecast of a step's time on the fullest card, in ms, and its range (step_time/). Where
+     * too much is guessed only step_low_ms is known. */
+    double step_ms, step_low_ms, step_high_ms;
 } tide_run_of_program;
 /* Of other workloads. */
 #define TIDE_RUN_NO_PROGRAM                                                                        \
-    { .n_steps = -1, .growing_step = -1, .growing_bytes = -1, .margin_bytes = -1, .n_inexact = -1 }
+    {                                                                                              \
+        .n_steps = -1, .growing_step = -1, .growing_bytes = -1, .margin_bytes = -1,                \
+        .n_inexact = -1, .step_ms = -1.0, .step_low_ms = -1.0, .step_high_ms = -1.0                \
+    }
 
 /* Bytes and times are -1 if there are none. */
 typedef struct tide_run_result {

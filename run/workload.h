@@ -43,6 +43,7 @@ typedef struct tide_run_program {
                              of the card give; NULL: "auto" */
     const char *streams;  /* "now", "late": when work on streams completes; NULL: "now" */
     bool writes_are_real; /* what it writes reaches the user's files */
+    bool forecasts_time;  /* its launches are logged, and its steps' time is forecast */
 } tide_run_program;
 
 typedef struct tide_run_workload {

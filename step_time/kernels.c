@@ -58,7 +58,7 @@ static tide_status collect(const tide_time_model *model, const tide_time_range *
             to->n++;
         }
         add(&to->rows[number], &bounds[number], row, &model->work[i],
-            tide_launch_log_text(model->log, row));
+            tide_time_log_text(model->log, row));
     }
     qsort(to->rows, to->n, sizeof(*to->rows), by_time);
     return TIDE_OK;

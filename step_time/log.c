@@ -13,7 +13,7 @@ enum { MAX_TEXT_BYTES = 1 << 16, ROW_BYTES = sizeof(tide_run_launch) };
 typedef struct reader {
     FILE *file;
     const char *path;
-    tide_launch_log *log;
+    tide_time_log *log;
     uint32_t *numbers; /* of the file's texts in the table; owned */
     size_t n_numbers, numbers_room;
     size_t rows_room;
@@ -71,7 +71,7 @@ static const char *fault_of(const reader *from, const tide_run_launch *row) {
 }
 
 static tide_status add(reader *from, tide_run_launch row, tide_error *error) {
-    tide_launch_log *log = from->log;
+    tide_time_log *log = from->log;
     const char *fault = fault_of(from, &row);
     if (fault != NULL) {
         return nonsense(from, fault, error);
@@ -116,9 +116,9 @@ static tide_status read_file(reader *from, tide_error *error) {
     return read_rows(from, error);
 }
 
-tide_status tide_launch_log_read(const tide_hostmem *mem, const char *path,
-                                 tide_launch_log *ret_log, tide_error *error) {
-    *ret_log = (tide_launch_log){.mem = mem};
+tide_status tide_time_log_read(const tide_hostmem *mem, const char *path, tide_time_log *ret_log,
+                               tide_error *error) {
+    *ret_log = (tide_time_log){.mem = mem};
     tide_strings_init(&ret_log->texts, mem);
     reader from = {.file = fopen(path, "rbe"), .path = path, .log = ret_log};
     if (from.file == NULL) {
@@ -130,15 +130,15 @@ tide_status tide_launch_log_read(const tide_hostmem *mem, const char *path,
     return status;
 }
 
-void tide_launch_log_fini(tide_launch_log *log) {
+void tide_time_log_fini(tide_time_log *log) {
     if (log->mem != NULL) {
         log->mem->release(log->mem->ctx, log->rows);
         tide_strings_fini(&log->texts);
     }
-    *log = (tide_launch_log){.mem = NULL};
+    *log = (tide_time_log){.mem = NULL};
 }
 
-const char *tide_launch_log_text(const tide_launch_log *log, const tide_run_launch *row) {
+const char *tide_time_log_text(const tide_time_log *log, const tide_run_launch *row) {
     const char *text = tide_strings_text(&log->texts, row->name);
     return text != NULL ? text : "";
 }

@@ -18,23 +18,23 @@
 extern "C" {
 #endif
 
-typedef struct tide_launch_log {
+typedef struct tide_time_log {
     const tide_hostmem *mem; /* borrowed; outlives the log */
     tide_run_launch *rows;   /* owned; without the rows of texts, in order */
     size_t n_rows;
     tide_strings
         texts;     /* by a number of their own, which `name` of the rows has; equal ones once */
     char card[48]; /* the card that the program ran on */
-} tide_launch_log;
+} tide_time_log;
 
 /* Reads the file. TIDE_IO: it cannot be read. TIDE_FORMAT: it is no launch log, or a row makes no
  * sense; the message says which. The caller finishes the log, also after a failure. */
-TIDE_NODISCARD tide_status tide_launch_log_read(const tide_hostmem *mem, const char *path,
-                                                tide_launch_log *ret_log, tide_error *error);
-void tide_launch_log_fini(tide_launch_log *log);
+TIDE_NODISCARD tide_status tide_time_log_read(const tide_hostmem *mem, const char *path,
+                                              tide_time_log *ret_log, tide_error *error);
+void tide_time_log_fini(tide_time_log *log);
 
 /* The text that a row names; "" for none. Valid until the log is finished. */
-const char *tide_launch_log_text(const tide_launch_log *log, const tide_run_launch *row);
+const char *tide_time_log_text(const tide_time_log *log, const tide_run_launch *row);
 
 #ifdef __cplusplus
 }

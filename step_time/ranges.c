@@ -9,7 +9,7 @@ const char *tide_time_phase_name(tide_time_phase phase) {
 }
 
 typedef struct finder {
-    const tide_launch_log *log;
+    const tide_time_log *log;
     tide_time_ranges *to;
     const char *begin, *end; /* the marks that begin and end a step; NULL: the next one begins */
     tide_time_range step, phase;
@@ -20,10 +20,10 @@ static bool is(const char *mark, const char *name) {
     return name != NULL && strcmp(mark, name) == 0;
 }
 
-static bool has_mark(const tide_launch_log *log, const char *name) {
+static bool has_mark(const tide_time_log *log, const char *name) {
     for (size_t i = 0; i < log->n_rows; i++) {
         if (log->rows[i].kind == TIDE_RUN_LAUNCH_MARK &&
-            is(tide_launch_log_text(log, &log->rows[i]), name)) {
+            is(tide_time_log_text(log, &log->rows[i]), name)) {
             return true;
         }
     }
@@ -75,7 +75,7 @@ static tide_status begin_step(finder *of, size_t row) {
 }
 
 static tide_status take(finder *of, size_t row) {
-    const char *mark = tide_launch_log_text(of->log, &of->log->rows[row]);
+    const char *mark = tide_time_log_text(of->log, &of->log->rows[row]);
     if (is(mark, of->end) || (of->end == NULL && is(mark, "program ends"))) {
         return end_step(of, row);
     }
@@ -100,7 +100,7 @@ static tide_status take(finder *of, size_t row) {
     return TIDE_OK;
 }
 
-tide_status tide_time_ranges_init(const tide_launch_log *log, tide_time_ranges *ret_ranges) {
+tide_status tide_time_ranges_init(const tide_time_log *log, tide_time_ranges *ret_ranges) {
     *ret_ranges = (tide_time_ranges){.mem = log->mem};
     finder of = {.log = log, .to = ret_ranges};
     if (has_mark(log, "own step")) {

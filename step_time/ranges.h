@@ -42,7 +42,7 @@ typedef struct tide_time_ranges {
 } tide_time_ranges;
 
 /* The caller finishes the ranges, also after a failure. */
-TIDE_NODISCARD tide_status tide_time_ranges_init(const tide_launch_log *log,
+TIDE_NODISCARD tide_status tide_time_ranges_init(const tide_time_log *log,
                                                  tide_time_ranges *ret_ranges);
 void tide_time_ranges_fini(tide_time_ranges *ranges);
 

@@ -26,7 +26,7 @@ static tide_status number_of(tide_map *map, uint64_t key, size_t *n, uint32_t *r
 }
 
 static tide_status number_rows(tide_time_model *model, tide_map *streams, tide_map *events) {
-    const tide_launch_log *log = model->log;
+    const tide_time_log *log = model->log;
     for (size_t i = 0; i < log->n_rows; i++) {
         const tide_run_launch *row = &log->rows[i];
         uint64_t stream = tide_hash_u64(row->stream) ^ row->device;
@@ -57,7 +57,7 @@ static tide_work_time whole_graph(const graph_sum *sum) {
     tide_work_time whole = sum->work;
     double most = TIDE_TIME_MOST_GUESSED * whole.us;
     double guessed = sum->us[TIDE_TIME_GUESSED];
-    whole.basis = guessed > most                                  ? TIDE_TIME_GUESSED
+    whole.basis = guessed > most                                   ? TIDE_TIME_GUESSED
                   : guessed + sum->us[TIDE_TIME_UNCOMPARED] > most ? TIDE_TIME_UNCOMPARED
                                                                    : TIDE_TIME_COMPARED;
     return whole;
@@ -66,7 +66,7 @@ static tide_work_time whole_graph(const graph_sum *sum) {
 /* What a graph does when it is launched: the sum of what was captured under its number. The
  * times of its kernels are their own; a graph's kernels follow each other without the host. */
 static tide_status time_graphs(tide_time_model *model) {
-    const tide_launch_log *log = model->log;
+    const tide_time_log *log = model->log;
     tide_map numbers;
     size_t n_graphs = 0;
     tide_map_init(&numbers, log->mem);
@@ -95,7 +95,7 @@ static tide_status time_graphs(tide_time_model *model) {
     return status;
 }
 
-tide_status tide_time_model_init(const tide_launch_log *log, const tide_time_constants *constants,
+tide_status tide_time_model_init(const tide_time_log *log, const tide_time_constants *constants,
                                  const tide_time_card *card, tide_time_model *ret_model) {
     const tide_hostmem *mem = log->mem;
     size_t n = log->n_rows + 1;

@@ -19,7 +19,7 @@ extern "C" {
 
 /* A log on a card: what each row takes there. */
 typedef struct tide_time_model {
-    const tide_launch_log *log;           /* borrowed */
+    const tide_time_log *log;             /* borrowed */
     const tide_time_constants *constants; /* borrowed */
     const tide_time_card *card;           /* borrowed */
     tide_work_time *work;                 /* owned; by row */
@@ -29,7 +29,7 @@ typedef struct tide_time_model {
 } tide_time_model;
 
 /* The caller finishes the model, also after a failure. */
-TIDE_NODISCARD tide_status tide_time_model_init(const tide_launch_log *log,
+TIDE_NODISCARD tide_status tide_time_model_init(const tide_time_log *log,
                                                 const tide_time_constants *constants,
                                                 const tide_time_card *card,
                                                 tide_time_model *ret_model);

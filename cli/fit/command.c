@@ -59,6 +59,9 @@ static const tide_option OPTIONS[] = {
     TIDE_PROGRAM_ROW_VALUES(AT(program)),
     TIDE_PROGRAM_ROW_STREAMS(AT(program), tide_choice_streams, "or when the host waits"),
     TIDE_PROGRAM_ROW_WRITES(AT(program)),
+    TIDE_OPTION(REAL, "max-step-ms", "X", AT(most_step_ms),
+                "a value whose step is forecast to take longer than X ms does not fit either "
+                "(docs/virtual-time.md); default any time"),
     {.kind = TIDE_OPTION_HEADING, .help = "Output"},
     TIDE_REPORT_ROWS(AT(run.report)),
 };

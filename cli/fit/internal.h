@@ -17,6 +17,7 @@ typedef struct tide_fit_options {
     tide_option_texts devices;    /* specs; n 0: plain virtual */
     tide_option_texts varied;     /* of a command: "batch=1..4096" */
     tide_program_options program; /* of a command */
+    double most_step_ms;          /* of a command; 0: any time will do */
 } tide_fit_options;
 
 /* One row of the table: who runs the model, and what fits then. */

@@ -27,7 +27,7 @@ static tide_status check_options(const tide_fit_options *options, const tide_opt
                                  const tide_operands *operands, tide_error *error) {
     const tide_option *other = tide_options_find_unused(
         table, operands,
-        "vary device memory-limit spill multiple-of steps " TIDE_PROGRAM_OPTIONS
+        "vary device memory-limit spill multiple-of steps max-step-ms " TIDE_PROGRAM_OPTIONS
         " " TIDE_REPORT_OPTIONS);
     if (other != NULL) {
         return tide_fail(error, TIDE_INVALID,
@@ -39,6 +39,9 @@ static tide_status check_options(const tide_fit_options *options, const tide_opt
         return tide_fail(error, TIDE_INVALID,
                          "say once what is to be varied in the command: --vary batch=1..4096, with "
                          "{batch} where the value belongs");
+    }
+    if (options->most_step_ms < 0.0) {
+        return tide_fail(error, TIDE_INVALID, "--max-step-ms must be above 0");
     }
     if (options->multiple_of == 0) {
         return tide_fail(error, TIDE_INVALID, "--multiple-of 0: the step must be at least 1");
@@ -65,6 +68,8 @@ static tide_status read_grid(const tide_fit_options *options, const tide_option_
     TIDE_TRY(tide_program_take_options(grid, &options->program,
                                        tide_options_is_given(table, operands, "steps"),
                                        options->run.steps, error));
+    grid->options.wants_time = options->most_step_ms > 0.0;
+    question->most_step_ms = options->most_step_ms;
     return tide_program_take_command(grid, arguments, "vary", error);
 }
 
@@ -109,6 +114,15 @@ static void say_next(const card_search *at, const char *name, tide_report *repor
         *ret_text = "; nothing larger was asked for";
         return;
     }
+    if (at->answer.next_is_slow) {
+        *ret_text = tide_report_text(report,
+                                     "; %s %" PRIu64
+                                     " has the memory, but a step is forecast to take %.1f ms "
+                                     "(%.1f to %.1f)",
+                                     name, at->answer.next_value, next->program.step_ms,
+                                     next->program.step_low_ms, next->program.step_high_ms);
+        return;
+    }
     if (next->asked_bytes >= 0 && next->free_bytes >= 0) {
         why = tide_report_text(report, ": it asks for %s where %s are free",
                                tide_report_bytes(report, next->asked_bytes),
@@ -139,6 +153,11 @@ static void say_card(const card_search *at, tide_report *report) {
                     tide_report_bytes(report, result->memory.allocated_peak_bytes),
                     tide_report_bytes(report, result->memory.reserved_peak_bytes),
                     tide_report_bytes(report, result->program.margin_bytes), next, runs);
+    if (result->program.step_ms >= 0.0) {
+        tide_report_say(
+            report, "time", "%s: a step is forecast to take %.1f ms (%.1f to %.1f) then", card,
+            result->program.step_ms, result->program.step_low_ms, result->program.step_high_ms);
+    }
     if (result->program.growing_step >= 0) {
         tide_report_say(report, "growing",
                         "%s: memory is still growing at step %" PRId64
@@ -172,8 +191,9 @@ static void add_row(const card_search *at, tide_table *table) {
              tide_as_bytes(result->memory.reserved_peak_bytes),
              tide_as_bytes(result->program.margin_bytes),
              answer->has_next ? tide_as_count((int64_t)answer->next_value) : tide_as_none(),
-             tide_as_count(result->program.n_steps), tide_as_count(result->program.n_inexact),
-             tide_as_bytes(result->host_peak_bytes), tide_as_count((int64_t)answer->n_runs));
+             tide_as_count(result->program.n_steps), tide_as_ms(result->program.step_ms),
+             tide_as_count(result->program.n_inexact), tide_as_bytes(result->host_peak_bytes),
+             tide_as_count((int64_t)answer->n_runs));
 }
 
 static void add_figures(const card_search *first, tide_report *report) {
@@ -201,6 +221,7 @@ static tide_status print(const card_search *cards, size_t n_cards, tide_format f
         TIDE_NUMBER("allocated_peak_bytes", "allocated"),
         TIDE_NUMBER("reserved_peak_bytes", "reserved"), TIDE_NUMBER("margin_bytes", "left"),
         TIDE_NUMBER("next", "next"), TIDE_NUMBER("steps_done", "steps"),
+        TIDE_NUMBER("forecast_step_ms", "step, forecast"),
         TIDE_NUMBER("inexact_calls", "inexact calls"), TIDE_NUMBER("host_peak_bytes", "host peak"),
         TIDE_NUMBER("runs", "runs"));
     for (size_t i = 0; i < n_cards; i++) {

@@ -33,32 +33,6 @@ tide_status tide_run_check_time(const tide_run_command_options *options, const c
 
 /* ---- the answer ---- */
 
-/* A log and all that is made of it, for one card. */
-typedef struct timed {
-    tide_launch_log log;
-    tide_time_ranges ranges;
-    tide_time_card card;
-    tide_time_model model;
-    tide_time_forecast forecast;
-} timed;
-
-static tide_status forecast(const tide_run_command_options *options, const char *path,
-                            const tide_card *card, timed *to, tide_error *error) {
-    TIDE_TRY(tide_time_card_of(card, &to->card, error));
-    TIDE_TRY(tide_launch_log_read(tide_hostmem_default(), path, &to->log, error));
-    TIDE_TRY(tide_time_ranges_init(&to->log, &to->ranges));
-    TIDE_TRY(tide_time_model_init(&to->log, &TIDE_TIME_CONSTANTS, &to->card, &to->model));
-    return tide_time_forecast_init(&to->model, &to->ranges, options->host_factor, &to->forecast,
-                                   error);
-}
-
-static void release(timed *of) {
-    tide_time_forecast_fini(&of->forecast);
-    tide_time_model_fini(&of->model);
-    tide_time_ranges_fini(&of->ranges);
-    tide_launch_log_fini(&of->log);
-}
-
 static void tell(const tide_time_forecast *of) {
     char words[TIDE_TIME_WORDS];
     tide_time_words_step(of, words);
@@ -76,7 +50,7 @@ static void tell(const tide_time_forecast *of) {
 void tide_run_tell_time(const tide_run_answer *of, tide_run_place at) {
     tide_card card;
     tide_error error = {""};
-    timed made = {.log = {.mem = NULL}};
+    tide_launch_time made;
     const tide_left *process = of->processes[at.process].left;
     if (!of->options->wants_time || !tide_launch_card(of->config->cards, at.device, &card)) {
         return;
@@ -85,30 +59,32 @@ void tide_run_tell_time(const tide_run_answer *of, tide_run_place at) {
         tide_cli_note(TIDE_COMMAND_RUN, "no time is forecast: the program launched nothing");
         return;
     }
-    tide_status status = forecast(of->options, process->launches_path, &card, &made, &error);
+    tide_status status = tide_launch_time_init(process->launches_path, &card,
+                                               of->options->host_factor, &made, &error);
     if (status == TIDE_OK) {
         tell(&made.forecast);
     } else {
         tide_cli_note(TIDE_COMMAND_RUN, "no time is forecast: %s",
                       error.message[0] != '\0' ? error.message : tide_status_text(status));
     }
-    release(&made);
+    tide_launch_time_fini(&made);
 }
 
 tide_status tide_run_add_time(const tide_run_answer *of, size_t process, tide_snapshot *snapshot) {
     tide_card card;
-    timed made = {.log = {.mem = NULL}};
+    tide_launch_time made;
     const tide_left *left = of->processes[process].left;
     if (!of->options->wants_time || left->launches_path == NULL ||
         !tide_launch_card(of->config->cards, tide_run_fullest_card(of, process), &card)) {
         return TIDE_OK;
     }
-    tide_status status = forecast(of->options, left->launches_path, &card, &made, NULL);
+    tide_status status =
+        tide_launch_time_init(left->launches_path, &card, of->options->host_factor, &made, NULL);
     bool is_made = status == TIDE_OK;
     if (is_made) {
         status = tide_launch_add_time(snapshot, &made.model, &made.ranges, &made.forecast);
     }
-    release(&made);
+    tide_launch_time_fini(&made);
     return is_made || status == TIDE_NO_MEMORY ? status : TIDE_OK;
 }
 

@@ -108,7 +108,8 @@ static bool add_options(cJSON *json, const tide_program_options *options) {
     return cJSON_AddNumberToObject(json, "calls", (double)options->n_calls) != NULL &&
            cJSON_AddStringToObject(json, "values", options->values) != NULL &&
            cJSON_AddStringToObject(json, "streams", options->streams) != NULL &&
-           cJSON_AddStringToObject(json, "writes", options->writes) != NULL;
+           cJSON_AddStringToObject(json, "writes", options->writes) != NULL &&
+           (!options->wants_time || cJSON_AddTrueToObject(json, "time") != NULL);
 }
 
 static bool add_grid(cJSON *json, const tide_sweep_options *options) {

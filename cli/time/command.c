@@ -52,7 +52,7 @@ static const tide_option_table TABLE = {
 
 /* What is made for each card. */
 typedef struct made {
-    tide_launch_log log;
+    tide_time_log log;
     tide_time_ranges ranges;
     size_t n_cards;
     tide_time_card cards[MAX_CARDS];
@@ -81,7 +81,7 @@ static tide_status add_card(made *to, const char *name, double host_factor, tide
 
 static tide_status make(made *to, const time_options *options, const char *path,
                         tide_error *error) {
-    TIDE_TRY(tide_launch_log_read(tide_hostmem_default(), path, &to->log, error));
+    TIDE_TRY(tide_time_log_read(tide_hostmem_default(), path, &to->log, error));
     TIDE_TRY(tide_time_ranges_init(&to->log, &to->ranges));
     for (size_t i = 0; i < options->cards.n; i++) {
         TIDE_TRY(add_card(to, options->cards.texts[i], options->host_factor, error));
@@ -95,7 +95,7 @@ static void release(made *of) {
         tide_time_model_fini(&of->models[i]);
     }
     tide_time_ranges_fini(&of->ranges);
-    tide_launch_log_fini(&of->log);
+    tide_time_log_fini(&of->log);
 }
 
 static tide_status report_on(const made *of, const time_options *options, tide_error *error) {

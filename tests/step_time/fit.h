@@ -17,7 +17,7 @@ enum { FIT_MAX_ROWS = 512, FIT_MAX_TRACES = 128, FIT_MAX_SESSIONS = 64, FIT_TEXT
 /* The launches of one step of a configuration. */
 typedef struct fit_trace {
     char name[FIT_TEXT]; /* "small-128-fp32" */
-    tide_launch_log log;
+    tide_time_log log;
     tide_time_ranges ranges;
     size_t first[TIDE_TIME_N_PHASES], last[TIDE_TIME_N_PHASES]; /* rows of the step's phases */
     size_t *same; /* by row: the first row that does the same work */

@@ -59,7 +59,7 @@ static bool read_trace(fit_trace *trace, const char *folder) {
     char path[512];
     tide_error error = {""};
     (void)snprintf(path, sizeof(path), "%s/%s.launches", folder, trace->name);
-    if (tide_launch_log_read(tide_hostmem_default(), path, &trace->log, &error) != TIDE_OK ||
+    if (tide_time_log_read(tide_hostmem_default(), path, &trace->log, &error) != TIDE_OK ||
         tide_time_ranges_init(&trace->log, &trace->ranges) != TIDE_OK || trace->ranges.is_whole) {
         (void)fprintf(stderr, "fit: %s\n", error.message[0] != '\0' ? error.message : path);
         return false;

@@ -66,7 +66,7 @@ size_t made_launches_bytes(const made_launches *from) {
 }
 
 tide_status made_launches_read_cut(const made_launches *from, size_t n_bytes,
-                                   tide_launch_log *ret_log, tide_error *error) {
+                                   tide_time_log *ret_log, tide_error *error) {
     char path[] = "/tmp/tidemark-test-XXXXXX";
     int number = mkstemp(path);
     assert_true(number >= 0);
@@ -76,12 +76,12 @@ tide_status made_launches_read_cut(const made_launches *from, size_t n_bytes,
     assert_int_equal(fwrite(&from->header, 1, n_header, file), n_header);
     assert_int_equal(fwrite(from->rows, 1, n_bytes - n_header, file), n_bytes - n_header);
     assert_int_equal(fclose(file), 0);
-    tide_status status = tide_launch_log_read(tide_hostmem_default(), path, ret_log, error);
+    tide_status status = tide_time_log_read(tide_hostmem_default(), path, ret_log, error);
     (void)unlink(path);
     return status;
 }
 
-tide_status made_launches_read(const made_launches *from, tide_launch_log *ret_log,
+tide_status made_launches_read(const made_launches *from, tide_time_log *ret_log,
                                tide_error *error) {
     return made_launches_read_cut(from, made_launches_bytes(from), ret_log, error);
 }

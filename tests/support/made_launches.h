@@ -36,11 +36,11 @@ tide_run_launch made_kernel(tide_run_family family, uint64_t n_bytes);
 tide_run_launch made_product(tide_run_type type, uint32_t m, uint32_t n, uint32_t k);
 
 /* Writes the bytes to a file of its own and reads it back; the file is removed. */
-tide_status made_launches_read(const made_launches *from, tide_launch_log *ret_log,
+tide_status made_launches_read(const made_launches *from, tide_time_log *ret_log,
                                tide_error *error);
 /* The same of a file that ends after so many bytes. */
 tide_status made_launches_read_cut(const made_launches *from, size_t n_bytes,
-                                   tide_launch_log *ret_log, tide_error *error);
+                                   tide_time_log *ret_log, tide_error *error);
 size_t made_launches_bytes(const made_launches *from);
 
 #endif

@@ -20,7 +20,7 @@ static const tide_stated_peak PEAK = {"made", 1e8, 1e8, 1e8, 1e8, "made"};
 static const tide_time_card CARD = {.peak = &PEAK, .bandwidth = 1e6, .n_multiprocessors = 1.0};
 
 static made_launches made;
-static tide_launch_log read_log;
+static tide_time_log read_log;
 static tide_time_ranges ranges;
 static tide_time_model model;
 static tide_time_forecast forecast;
@@ -54,7 +54,7 @@ static int end(void **state) {
     tide_time_forecast_fini(&forecast);
     tide_time_model_fini(&model);
     tide_time_ranges_fini(&ranges);
-    tide_launch_log_fini(&read_log);
+    tide_time_log_fini(&read_log);
     return 0;
 }
 

@@ -10,7 +10,7 @@
 #include "support/made_launches.h"
 
 static made_launches made;
-static tide_launch_log read_log;
+static tide_time_log read_log;
 static tide_error error;
 
 static void rows_and_texts_come_back(void **state) {
@@ -32,12 +32,12 @@ static void rows_and_texts_come_back(void **state) {
     assert_int_equal(made_launches_read(&made, &read_log, &error), TIDE_OK);
     assert_string_equal(read_log.card, "h100-80");
     assert_int_equal(read_log.n_rows, 3);
-    assert_string_equal(tide_launch_log_text(&read_log, &read_log.rows[0]), "one");
+    assert_string_equal(tide_time_log_text(&read_log, &read_log.rows[0]), "one");
     assert_int_equal(read_log.rows[0].name, read_log.rows[1].name);
-    assert_string_equal(tide_launch_log_text(&read_log, &read_log.rows[2]), text);
+    assert_string_equal(tide_time_log_text(&read_log, &read_log.rows[2]), text);
     assert_int_equal(read_log.rows[2].bytes, 4096);
     assert_int_equal(read_log.rows[2].host_ns, 10000);
-    tide_launch_log_fini(&read_log);
+    tide_time_log_fini(&read_log);
 }
 
 static void the_first_unwritten_row_ends_the_log(void **state) {
@@ -48,14 +48,14 @@ static void the_first_unwritten_row_ends_the_log(void **state) {
     made_launches_add(&made, made_kernel(TIDE_RUN_VECTORISED, 8), 1);
     assert_int_equal(made_launches_read(&made, &read_log, &error), TIDE_OK);
     assert_int_equal(read_log.n_rows, 1);
-    tide_launch_log_fini(&read_log);
+    tide_time_log_fini(&read_log);
 }
 
 static void refuse(const char *part) {
     error.message[0] = '\0';
     assert_int_equal(made_launches_read(&made, &read_log, &error), TIDE_FORMAT);
     assert_non_null(strstr(error.message, part));
-    tide_launch_log_fini(&read_log);
+    tide_time_log_fini(&read_log);
 }
 
 static void begin_with(tide_run_launch row) {
@@ -95,7 +95,7 @@ static void a_log_may_end_anywhere(void **state) {
         tide_status status = made_launches_read_cut(&made, n, &read_log, &error);
         assert_true(status == TIDE_OK || status == TIDE_FORMAT);
         assert_true(read_log.n_rows <= 2);
-        tide_launch_log_fini(&read_log);
+        tide_time_log_fini(&read_log);
     }
 }
 

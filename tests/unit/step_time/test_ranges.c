@@ -11,7 +11,7 @@
 #include "support/made_launches.h"
 
 static made_launches made;
-static tide_launch_log read_log;
+static tide_time_log read_log;
 static tide_time_ranges ranges;
 
 /* Marks, and a kernel behind each. */
@@ -28,7 +28,7 @@ static void make(const char *const *marks) {
 static int end(void **state) {
     (void)state;
     tide_time_ranges_fini(&ranges);
-    tide_launch_log_fini(&read_log);
+    tide_time_log_fini(&read_log);
     return 0;
 }
 

@@ -17,7 +17,7 @@ static const tide_time_card CARD = {.bandwidth = 1e6};
 static const tide_time_factors AS_IT_IS = {1.0, 1.0, 1.0};
 
 static made_launches made;
-static tide_launch_log read_log;
+static tide_time_log read_log;
 static tide_time_model model;
 static tide_time_totals totals;
 static tide_time_place places[MADE_ROWS];
@@ -37,7 +37,7 @@ static tide_run_launch other(tide_run_launch_kind kind, uint64_t event) {
 
 static void replay(const tide_time_factors *factors) {
     tide_time_model_fini(&model);
-    tide_launch_log_fini(&read_log);
+    tide_time_log_fini(&read_log);
     assert_int_equal(made_launches_read(&made, &read_log, NULL), TIDE_OK);
     assert_int_equal(tide_time_model_init(&read_log, &CONSTANTS, &CARD, &model), TIDE_OK);
     assert_int_equal(tide_time_replay(&model, factors, 0, read_log.n_rows, places, &totals),
@@ -47,7 +47,7 @@ static void replay(const tide_time_factors *factors) {
 static int end(void **state) {
     (void)state;
     tide_time_model_fini(&model);
-    tide_launch_log_fini(&read_log);
+    tide_time_log_fini(&read_log);
     return 0;
 }
 
