@@ -73,7 +73,8 @@ tide_work_time tide_time_attention(const tide_time_constants *constants, const t
 /* The library's kernels for convolutions reach less of the rate than products do, and how much
  * depends on the algorithm that it chooses, which nobody here knows. */
 #define CONVOLUTION_SHARE 0.7
-/* Groups of fewer filters than a tensor core's smallest tile has columns are computed without it. */
+/* Groups of fewer filters than a tensor core's smallest tile has columns are computed without it.
+ */
 enum { LEAST_FILTERS = 8 };
 
 /* Below 0: the card states no rate for the type. */

@@ -57,7 +57,7 @@ static tide_work_time whole_graph(const graph_sum *sum) {
     tide_work_time whole = sum->work;
     double most = TIDE_TIME_MOST_GUESSED * whole.us;
     double guessed = sum->us[TIDE_TIME_GUESSED];
-    whole.basis = guessed > most                                  ? TIDE_TIME_GUESSED
+    whole.basis = guessed > most                                   ? TIDE_TIME_GUESSED
                   : guessed + sum->us[TIDE_TIME_UNCOMPARED] > most ? TIDE_TIME_UNCOMPARED
                                                                    : TIDE_TIME_COMPARED;
     return whole;

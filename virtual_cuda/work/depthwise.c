@@ -23,8 +23,8 @@ static uint32_t value_bytes(tide_vc_text type) {
     return n_bytes;
 }
 
-/* The accessor's type, dimensions and type of lengths are arguments 0, 1 and 3 of its template; behind
- * two others in PyTorch 2.14, which are classes. */
+/* The accessor's type, dimensions and type of lengths are arguments 0, 1 and 3 of its template;
+ * behind two others in PyTorch 2.14, which are classes. */
 void tide_vc_parse_depthwise(const char *symbol, tide_vc_parsed *ret_parsed) {
     static const char ACCESSOR[] = "GenericPackedTensorAccessor";
     tide_vc_text text = {symbol, strlen(symbol)};
