@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "virtual_cuda/export.h"
 #include "virtual_cuda/fork.h"
 #include "virtual_cuda/launch_log.h"
 #include "virtual_cuda/work/triton_internal.h"
@@ -71,6 +72,14 @@ void tide_vc_triton_add(const void *kernel, const char *machine_code) {
     atomic_fetch_add(&n_kernels, 1);
 }
 
+TIDE_VC_EXPORT void tidemark_launches_kernel(const void *kernel, const char *machine_code);
+
+/* For python/tidemark: Triton's own launcher hands over machine code without saying where it lies.
+ */
+void tidemark_launches_kernel(const void *kernel, const char *machine_code) {
+    tide_vc_triton_add(kernel, machine_code);
+}
+
 static const made_kernel *find(const void *kernel) {
     pthread_mutex_lock(&lock);
     const made_kernel *of = *bucket_of(kernel);
@@ -99,9 +108,9 @@ typedef struct reach {
 typedef struct machine {
     const tide_vc_launched_kernel *launched;
     const tide_triton_program *program;
-    value *values;                          /* owned; by number */
+    value *values;                           /* owned; by number */
     reach reaches[TIDE_TRITON_ARGUMENTS][2]; /* of loads, of stores */
-    uint64_t turns[16];                     /* of the loops that are open */
+    uint64_t turns[16];                      /* of the loops that are open */
     size_t n_loops;
 } machine;
 
@@ -251,12 +260,10 @@ static bool read_arguments(machine *of) {
         int64_t number = 0;
         uint32_t n_bytes = of->program->arguments[i].n_bytes;
         if (of->program->arguments[i].pointed_bytes > 0) {
-            of->values[i + 1] =
-                (value){.is_known = true, .pointer = (uint32_t)i + 1};
+            of->values[i + 1] = (value){.is_known = true, .pointer = (uint32_t)i + 1};
             continue;
         }
-        if (n_bytes > sizeof(number) ||
-            !tide_vc_argument(of->launched, i, 0, &number, n_bytes)) {
+        if (n_bytes > sizeof(number) || !tide_vc_argument(of->launched, i, 0, &number, n_bytes)) {
             return false;
         }
         number = n_bytes == 4 ? (int32_t)number : number;
@@ -302,9 +309,8 @@ bool tide_vc_triton_work(const tide_vc_kernel_call *call, tide_run_launch *ret_r
         return false;
     }
     tide_vc_launched_kernel launched = {.call = call, .n_threads = 1};
-    tide_run_launch row = {.kind = TIDE_RUN_KERNEL,
-                           .family = TIDE_RUN_GENERATED,
-                           .flags = TIDE_RUN_ESTIMATED};
+    tide_run_launch row = {
+        .kind = TIDE_RUN_KERNEL, .family = TIDE_RUN_GENERATED, .flags = TIDE_RUN_ESTIMATED};
     for (size_t i = 0; i < 3; i++) {
         launched.n_threads *= (uint64_t)call->grid[i] * call->block[i];
     }

@@ -12,8 +12,8 @@
 
 #include "virtual_cuda/work/work.h"
 
-/* A kernel that was made at run time. `machine_code`: the path of its file, "NAME.cubin", whose text
- * lies beside it as "NAME.ttir"; NULL: not known. Nothing happens without a launch log. */
+/* A kernel that was made at run time. `machine_code`: the path of its file, "NAME.cubin", whose
+ * text lies beside it as "NAME.ttir"; NULL: not known. Nothing happens without a launch log. */
 void tide_vc_triton_add(const void *kernel, const char *machine_code);
 
 /* False: the kernel was not made at run time. Without a text that can be followed, the row is a

@@ -47,8 +47,9 @@ typedef struct tide_triton_program {
     tide_triton_step *steps; /* owned */
 } tide_triton_program;
 
-/* From malloc; the caller releases the steps and then the program with free(). NULL: the text cannot
- * be followed, or multiplies matrices, which are counted in another way; or no host memory. */
+/* From malloc; the caller releases the steps and then the program with free(). NULL: the text
+ * cannot be followed, or multiplies matrices, which are counted in another way; or no host memory.
+ */
 tide_triton_program *tide_triton_parse(const char *text);
 
 #endif

@@ -26,21 +26,33 @@ typedef struct reader {
 static const struct {
     const char *operation;
     tide_triton_code code;
-} OPERATIONS[] = {
-    {"arith.addi", TIDE_TRITON_ADD},       {"arith.subi", TIDE_TRITON_SUBTRACT},
-    {"arith.muli", TIDE_TRITON_MULTIPLY},  {"arith.divsi", TIDE_TRITON_DIVIDE},
-    {"arith.divui", TIDE_TRITON_DIVIDE},   {"arith.remsi", TIDE_TRITON_REMAINDER},
-    {"arith.remui", TIDE_TRITON_REMAINDER}, {"arith.minsi", TIDE_TRITON_LEAST},
-    {"arith.maxsi", TIDE_TRITON_MOST},     {"arith.select", TIDE_TRITON_SELECT},
-    {"arith.extsi", TIDE_TRITON_SAME},     {"arith.extui", TIDE_TRITON_SAME},
-    {"arith.trunci", TIDE_TRITON_SAME},    {"arith.index_cast", TIDE_TRITON_SAME},
-    {"tt.splat", TIDE_TRITON_SAME},        {"tt.expand_dims", TIDE_TRITON_SAME},
-    {"tt.broadcast", TIDE_TRITON_SAME},    {"tt.reshape", TIDE_TRITON_SAME},
-    {"tt.addptr", TIDE_TRITON_ADD},        {"tt.load", TIDE_TRITON_LOAD},
-    {"tt.store", TIDE_TRITON_STORE},       {"tt.atomic_rmw", TIDE_TRITON_STORE},
-    {"arith.constant", TIDE_TRITON_CONSTANT}, {"tt.make_range", TIDE_TRITON_RANGE},
-    {"tt.get_program_id", TIDE_TRITON_PROGRAM}, {"tt.get_num_programs", TIDE_TRITON_PROGRAMS},
-    {"scf.for", TIDE_TRITON_FOR}};
+} OPERATIONS[] = {{"arith.addi", TIDE_TRITON_ADD},
+                  {"arith.subi", TIDE_TRITON_SUBTRACT},
+                  {"arith.muli", TIDE_TRITON_MULTIPLY},
+                  {"arith.divsi", TIDE_TRITON_DIVIDE},
+                  {"arith.divui", TIDE_TRITON_DIVIDE},
+                  {"arith.remsi", TIDE_TRITON_REMAINDER},
+                  {"arith.remui", TIDE_TRITON_REMAINDER},
+                  {"arith.minsi", TIDE_TRITON_LEAST},
+                  {"arith.maxsi", TIDE_TRITON_MOST},
+                  {"arith.select", TIDE_TRITON_SELECT},
+                  {"arith.extsi", TIDE_TRITON_SAME},
+                  {"arith.extui", TIDE_TRITON_SAME},
+                  {"arith.trunci", TIDE_TRITON_SAME},
+                  {"arith.index_cast", TIDE_TRITON_SAME},
+                  {"tt.splat", TIDE_TRITON_SAME},
+                  {"tt.expand_dims", TIDE_TRITON_SAME},
+                  {"tt.broadcast", TIDE_TRITON_SAME},
+                  {"tt.reshape", TIDE_TRITON_SAME},
+                  {"tt.addptr", TIDE_TRITON_ADD},
+                  {"tt.load", TIDE_TRITON_LOAD},
+                  {"tt.store", TIDE_TRITON_STORE},
+                  {"tt.atomic_rmw", TIDE_TRITON_STORE},
+                  {"arith.constant", TIDE_TRITON_CONSTANT},
+                  {"tt.make_range", TIDE_TRITON_RANGE},
+                  {"tt.get_program_id", TIDE_TRITON_PROGRAM},
+                  {"tt.get_num_programs", TIDE_TRITON_PROGRAMS},
+                  {"scf.for", TIDE_TRITON_FOR}};
 
 static uint32_t bits_of(const char *type) {
     unsigned bits = 0;

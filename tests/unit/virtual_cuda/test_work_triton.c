@@ -66,25 +66,30 @@ static tide_run_launch launch(const void *kernel, unsigned grid, int x, int r) {
     "} loc(#loc)\n"
 
 /* out[i] = in0[i] + in1[i % 512], in blocks of 1024. */
-static const char POINTWISE[] = HEAD("bf16", "f32", "bf16")
-    "    %cst = arith.constant dense<512> : tensor<1024xi32> loc(#loc1)\n"
-    "    %c1024 = arith.constant 1024 : i32 loc(#loc1)\n"
-    "    %xoffset = tt.get_program_id x : i32 loc(#loc2)\n"
-    "    %xoffset_0 = arith.muli %xoffset, %c1024 : i32 loc(#loc2)\n"
-    "    %xindex = tt.make_range {end = 1024 : i32, start = 0 : i32} : tensor<1024xi32> loc(#loc3)\n"
-    "    %xindex_1 = tt.splat %xoffset_0 : i32 -> tensor<1024xi32> loc(#loc3)\n"
-    "    %xindex_2 = arith.addi %xindex_1, %xindex : tensor<1024xi32> loc(#loc3)\n"
-    "    %x0 = arith.remsi %xindex_2, %cst : tensor<1024xi32> loc(#loc4)\n"
-    "    %t = tt.splat %in_ptr0 : !tt.ptr<bf16> -> tensor<1024x!tt.ptr<bf16>> loc(#loc5)\n"
-    "    %t_3 = tt.addptr %t, %xindex_2 : tensor<1024x!tt.ptr<bf16>>, tensor<1024xi32> loc(#loc5)\n"
-    "    %t_4 = tt.load %t_3 : tensor<1024x!tt.ptr<bf16>> loc(#loc5)\n"
-    "    %u = tt.splat %in_ptr1 : !tt.ptr<f32> -> tensor<1024x!tt.ptr<f32>> loc(#loc6)\n"
-    "    %u_5 = tt.addptr %u, %x0 : tensor<1024x!tt.ptr<f32>>, tensor<1024xi32> loc(#loc6)\n"
-    "    %u_6 = tt.load %u_5 : tensor<1024x!tt.ptr<f32>> loc(#loc6)\n"
-    "    %s = arith.addf %t_4, %u_6 : tensor<1024xf32> loc(#loc7)\n"
-    "    %0 = tt.splat %out_ptr0 : !tt.ptr<bf16> -> tensor<1024x!tt.ptr<bf16>> loc(#loc8)\n"
-    "    %1 = tt.addptr %0, %xindex_2 : tensor<1024x!tt.ptr<bf16>>, tensor<1024xi32> loc(#loc8)\n"
-    "    tt.store %1, %s : tensor<1024x!tt.ptr<bf16>> loc(#loc8)\n" TAIL;
+static const char POINTWISE[] = HEAD(
+    "bf16", "f32",
+    "bf16") "    %cst = arith.constant dense<512> : tensor<1024xi32> loc(#loc1)\n"
+            "    %c1024 = arith.constant 1024 : i32 loc(#loc1)\n"
+            "    %xoffset = tt.get_program_id x : i32 loc(#loc2)\n"
+            "    %xoffset_0 = arith.muli %xoffset, %c1024 : i32 loc(#loc2)\n"
+            "    %xindex = tt.make_range {end = 1024 : i32, start = 0 : i32} : tensor<1024xi32> "
+            "loc(#loc3)\n"
+            "    %xindex_1 = tt.splat %xoffset_0 : i32 -> tensor<1024xi32> loc(#loc3)\n"
+            "    %xindex_2 = arith.addi %xindex_1, %xindex : tensor<1024xi32> loc(#loc3)\n"
+            "    %x0 = arith.remsi %xindex_2, %cst : tensor<1024xi32> loc(#loc4)\n"
+            "    %t = tt.splat %in_ptr0 : !tt.ptr<bf16> -> tensor<1024x!tt.ptr<bf16>> loc(#loc5)\n"
+            "    %t_3 = tt.addptr %t, %xindex_2 : tensor<1024x!tt.ptr<bf16>>, tensor<1024xi32> "
+            "loc(#loc5)\n"
+            "    %t_4 = tt.load %t_3 : tensor<1024x!tt.ptr<bf16>> loc(#loc5)\n"
+            "    %u = tt.splat %in_ptr1 : !tt.ptr<f32> -> tensor<1024x!tt.ptr<f32>> loc(#loc6)\n"
+            "    %u_5 = tt.addptr %u, %x0 : tensor<1024x!tt.ptr<f32>>, tensor<1024xi32> "
+            "loc(#loc6)\n"
+            "    %u_6 = tt.load %u_5 : tensor<1024x!tt.ptr<f32>> loc(#loc6)\n"
+            "    %s = arith.addf %t_4, %u_6 : tensor<1024xf32> loc(#loc7)\n"
+            "    %0 = tt.splat %out_ptr0 : !tt.ptr<bf16> -> tensor<1024x!tt.ptr<bf16>> loc(#loc8)\n"
+            "    %1 = tt.addptr %0, %xindex_2 : tensor<1024x!tt.ptr<bf16>>, tensor<1024xi32> "
+            "loc(#loc8)\n"
+            "    tt.store %1, %s : tensor<1024x!tt.ptr<bf16>> loc(#loc8)\n" TAIL;
 
 static void test_pointwise(void **state) {
     (void)state;
@@ -96,40 +101,42 @@ static void test_pointwise(void **state) {
 
 /* A program adds up a row of r numbers, 64 at a time, with weights that all rows share; an if and a
  * reduction lie between. */
-static const char REDUCTION[] = HEAD("f32", "i1", "f32")
-    "    %c0 = arith.constant 0 : i32 loc(#loc1)\n"
-    "    %c64 = arith.constant 64 : i32 loc(#loc1)\n"
-    "    %zero = arith.constant dense<0.000000e+00> : tensor<64xf32> loc(#loc1)\n"
-    "    %x = tt.get_program_id x : i32 loc(#loc2)\n"
-    "    %row = arith.muli %x, %r0_numel : i32 loc(#loc2)\n"
-    "    %r = tt.make_range {end = 64 : i32, start = 0 : i32} : tensor<64xi32> loc(#loc3)\n"
-    "    %sum = scf.for %r0 = %c0 to %r0_numel step %c64 iter_args(%a = %zero) -> (tensor<64xf32>) "
-    " : i32 {\n"
-    "      %i = tt.splat %r0 : i32 -> tensor<64xi32> loc(#loc4)\n"
-    "      %i_1 = arith.addi %i, %r : tensor<64xi32> loc(#loc4)\n"
-    "      %p = tt.splat %in_ptr1 : !tt.ptr<i1> -> tensor<64x!tt.ptr<i1>> loc(#loc5)\n"
-    "      %p_1 = tt.addptr %p, %i_1 : tensor<64x!tt.ptr<i1>>, tensor<64xi32> loc(#loc5)\n"
-    "      %w = tt.load %p_1 : tensor<64x!tt.ptr<i1>> loc(#loc5)\n"
-    "      scf.if %w {\n"
-    "        %never = arith.constant 1 : i32 loc(#loc5)\n"
-    "      } else {\n"
-    "        %never_1 = arith.constant 1 : i32 loc(#loc5)\n"
-    "      } loc(#loc5)\n"
-    "      %j = tt.splat %row : i32 -> tensor<64xi32> loc(#loc6)\n"
-    "      %j_1 = arith.addi %j, %i_1 : tensor<64xi32> loc(#loc6)\n"
-    "      %q = tt.splat %in_ptr0 : !tt.ptr<f32> -> tensor<64x!tt.ptr<f32>> loc(#loc6)\n"
-    "      %q_1 = tt.addptr %q, %j_1 : tensor<64x!tt.ptr<f32>>, tensor<64xi32> loc(#loc6)\n"
-    "      %v = tt.load %q_1 : tensor<64x!tt.ptr<f32>> loc(#loc6)\n"
-    "      %b = arith.addf %a, %v : tensor<64xf32> loc(#loc7)\n"
-    "      scf.yield %b : tensor<64xf32> loc(#loc7)\n"
-    "    } loc(#loc7)\n"
-    "    %all = \"tt.reduce\"(%sum) <{axis = 0 : i32}> ({\n"
-    "    ^bb0(%l: f32, %m: f32):\n"
-    "      %n = arith.addf %l, %m : f32 loc(#loc8)\n"
-    "      tt.reduce.return %n : f32 loc(#loc8)\n"
-    "    }) : (tensor<64xf32>) -> f32 loc(#loc8)\n"
-    "    %o = tt.addptr %out_ptr0, %x : !tt.ptr<f32>, i32 loc(#loc9)\n"
-    "    tt.store %o, %all : !tt.ptr<f32> loc(#loc9)\n" TAIL;
+static const char REDUCTION[] = HEAD(
+    "f32", "i1",
+    "f32") "    %c0 = arith.constant 0 : i32 loc(#loc1)\n"
+           "    %c64 = arith.constant 64 : i32 loc(#loc1)\n"
+           "    %zero = arith.constant dense<0.000000e+00> : tensor<64xf32> loc(#loc1)\n"
+           "    %x = tt.get_program_id x : i32 loc(#loc2)\n"
+           "    %row = arith.muli %x, %r0_numel : i32 loc(#loc2)\n"
+           "    %r = tt.make_range {end = 64 : i32, start = 0 : i32} : tensor<64xi32> loc(#loc3)\n"
+           "    %sum = scf.for %r0 = %c0 to %r0_numel step %c64 iter_args(%a = %zero) -> "
+           "(tensor<64xf32>) "
+           " : i32 {\n"
+           "      %i = tt.splat %r0 : i32 -> tensor<64xi32> loc(#loc4)\n"
+           "      %i_1 = arith.addi %i, %r : tensor<64xi32> loc(#loc4)\n"
+           "      %p = tt.splat %in_ptr1 : !tt.ptr<i1> -> tensor<64x!tt.ptr<i1>> loc(#loc5)\n"
+           "      %p_1 = tt.addptr %p, %i_1 : tensor<64x!tt.ptr<i1>>, tensor<64xi32> loc(#loc5)\n"
+           "      %w = tt.load %p_1 : tensor<64x!tt.ptr<i1>> loc(#loc5)\n"
+           "      scf.if %w {\n"
+           "        %never = arith.constant 1 : i32 loc(#loc5)\n"
+           "      } else {\n"
+           "        %never_1 = arith.constant 1 : i32 loc(#loc5)\n"
+           "      } loc(#loc5)\n"
+           "      %j = tt.splat %row : i32 -> tensor<64xi32> loc(#loc6)\n"
+           "      %j_1 = arith.addi %j, %i_1 : tensor<64xi32> loc(#loc6)\n"
+           "      %q = tt.splat %in_ptr0 : !tt.ptr<f32> -> tensor<64x!tt.ptr<f32>> loc(#loc6)\n"
+           "      %q_1 = tt.addptr %q, %j_1 : tensor<64x!tt.ptr<f32>>, tensor<64xi32> loc(#loc6)\n"
+           "      %v = tt.load %q_1 : tensor<64x!tt.ptr<f32>> loc(#loc6)\n"
+           "      %b = arith.addf %a, %v : tensor<64xf32> loc(#loc7)\n"
+           "      scf.yield %b : tensor<64xf32> loc(#loc7)\n"
+           "    } loc(#loc7)\n"
+           "    %all = \"tt.reduce\"(%sum) <{axis = 0 : i32}> ({\n"
+           "    ^bb0(%l: f32, %m: f32):\n"
+           "      %n = arith.addf %l, %m : f32 loc(#loc8)\n"
+           "      tt.reduce.return %n : f32 loc(#loc8)\n"
+           "    }) : (tensor<64xf32>) -> f32 loc(#loc8)\n"
+           "    %o = tt.addptr %out_ptr0, %x : !tt.ptr<f32>, i32 loc(#loc9)\n"
+           "    tt.store %o, %all : !tt.ptr<f32> loc(#loc9)\n" TAIL;
 
 static void test_reduction(void **state) {
     (void)state;
@@ -139,17 +146,19 @@ static void test_reduction(void **state) {
 }
 
 /* out[i] = in0[in1[i]]: each access counts, of rows that nobody knows. */
-static const char GATHER[] = HEAD("bf16", "i64", "bf16")
-    "    %i = tt.make_range {end = 256 : i32, start = 0 : i32} : tensor<256xi32> loc(#loc1)\n"
-    "    %p = tt.splat %in_ptr1 : !tt.ptr<i64> -> tensor<256x!tt.ptr<i64>> loc(#loc2)\n"
-    "    %p_1 = tt.addptr %p, %i : tensor<256x!tt.ptr<i64>>, tensor<256xi32> loc(#loc2)\n"
-    "    %at = tt.load %p_1 : tensor<256x!tt.ptr<i64>> loc(#loc2)\n"
-    "    %q = tt.splat %in_ptr0 : !tt.ptr<bf16> -> tensor<256x!tt.ptr<bf16>> loc(#loc3)\n"
-    "    %q_1 = tt.addptr %q, %at : tensor<256x!tt.ptr<bf16>>, tensor<256xi64> loc(#loc3)\n"
-    "    %v = tt.load %q_1 : tensor<256x!tt.ptr<bf16>> loc(#loc3)\n"
-    "    %o = tt.splat %out_ptr0 : !tt.ptr<bf16> -> tensor<256x!tt.ptr<bf16>> loc(#loc4)\n"
-    "    %o_1 = tt.addptr %o, %i : tensor<256x!tt.ptr<bf16>>, tensor<256xi32> loc(#loc4)\n"
-    "    tt.store %o_1, %v : tensor<256x!tt.ptr<bf16>> loc(#loc4)\n" TAIL;
+static const char GATHER[] = HEAD(
+    "bf16", "i64",
+    "bf16") "    %i = tt.make_range {end = 256 : i32, start = 0 : i32} : tensor<256xi32> "
+            "loc(#loc1)\n"
+            "    %p = tt.splat %in_ptr1 : !tt.ptr<i64> -> tensor<256x!tt.ptr<i64>> loc(#loc2)\n"
+            "    %p_1 = tt.addptr %p, %i : tensor<256x!tt.ptr<i64>>, tensor<256xi32> loc(#loc2)\n"
+            "    %at = tt.load %p_1 : tensor<256x!tt.ptr<i64>> loc(#loc2)\n"
+            "    %q = tt.splat %in_ptr0 : !tt.ptr<bf16> -> tensor<256x!tt.ptr<bf16>> loc(#loc3)\n"
+            "    %q_1 = tt.addptr %q, %at : tensor<256x!tt.ptr<bf16>>, tensor<256xi64> loc(#loc3)\n"
+            "    %v = tt.load %q_1 : tensor<256x!tt.ptr<bf16>> loc(#loc3)\n"
+            "    %o = tt.splat %out_ptr0 : !tt.ptr<bf16> -> tensor<256x!tt.ptr<bf16>> loc(#loc4)\n"
+            "    %o_1 = tt.addptr %o, %i : tensor<256x!tt.ptr<bf16>>, tensor<256xi32> loc(#loc4)\n"
+            "    tt.store %o_1, %v : tensor<256x!tt.ptr<bf16>> loc(#loc4)\n" TAIL;
 
 static void test_gather(void **state) {
     (void)state;
@@ -177,9 +186,8 @@ static void test_texts_that_say_nothing(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_pointwise),
-                                       cmocka_unit_test(test_reduction),
-                                       cmocka_unit_test(test_gather),
-                                       cmocka_unit_test(test_texts_that_say_nothing)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_pointwise), cmocka_unit_test(test_reduction),
+        cmocka_unit_test(test_gather), cmocka_unit_test(test_texts_that_say_nothing)};
     return cmocka_run_group_tests(tests, begin, end);
 }
