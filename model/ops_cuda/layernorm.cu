@@ -105,7 +105,7 @@ tide_cuda_layernorm_forward(tide_ops *ops, const tide_layernorm_forward *call, t
     if (call->R * call->C == 0) {
         return TIDE_OK;
     }
-    const int result =
-        call->x.dtype == TIDE_FP32 ? launch<float>(ops, call) : launch<__nv_bfloat16>(ops, call);
+    const int result = tide_by_type(
+        call->x.dtype, [=](auto number) { return launch<decltype(number)>(ops, call); });
     return tide_cuda_launched(ops, "layernorm_forward", result, error);
 }
