@@ -41,8 +41,6 @@ static void init_numbers(tide_snapshot *snapshot) {
     snapshot->timing.flops = -1.0;
     snapshot->timing.stated_peak_flops = -1.0;
     snapshot->timing.recorder_ns_per_event = -1.0;
-    snapshot->timing.loss_scale = -1.0;
-    snapshot->timing.n_skipped_steps = -1;
 }
 
 tide_status tide_snapshot_create(const tide_hostmem *mem, tide_snapshot **ret_snapshot) {
