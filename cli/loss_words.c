@@ -53,7 +53,7 @@ void tide_words_losses(const tide_snapshot_timing *timing, char *ret_text, size_
 
 void tide_words_loss_scale(const tide_snapshot_timing *timing, char *ret_text, size_t n_room) {
     tide_text to = tide_text_in(ret_text, n_room);
-    if (timing->n_skipped_steps < 0) {
+    if (!timing->scales_loss) {
         return;
     }
     tide_text_add(&to, "loss scale: %.10g after the last step; ", timing->loss_scale);

@@ -106,6 +106,7 @@ void tide_run_describe_timing(const tide_workload_config *model, const tide_work
         .recorder_ns_per_event = recorder_ns_per_event,
         .losses = timed->losses,
         .n_losses = timed->n_losses,
-        .loss_scale = timed->scales_loss ? timed->loss_scale : -1.0,
-        .n_skipped_steps = timed->scales_loss ? timed->n_skipped_steps : -1};
+        .scales_loss = timed->scales_loss,
+        .loss_scale = timed->loss_scale,
+        .n_skipped_steps = timed->n_skipped_steps};
 }

@@ -231,8 +231,8 @@ static tide_status take_samples(tide_run_session *session) {
     result->mem = tide_hostmem_default();
     tide_run_describe_timing(&session->model, timed, tide_device_get_info(session->device), -1.0,
                              &timing);
-    result->loss_scale = timing.timing.loss_scale;
-    result->n_skipped_steps = timing.timing.n_skipped_steps;
+    result->loss_scale = timed->scales_loss ? timed->loss_scale : -1.0;
+    result->n_skipped_steps = timed->scales_loss ? timed->n_skipped_steps : -1;
     for (size_t i = 0; i < timing.timing.n_phases; i++) { /* the phases that the mode has */
         const tide_snapshot_phase *phase = &timing.phases[i];
         int timed_phase = tide_run_phase_from_name(phase->name);

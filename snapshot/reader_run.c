@@ -379,6 +379,7 @@ void tide_read_loss_scaling(tide_reader *reader) {
     static const char *const KEYS[] = {"scale", "skipped_steps"};
     tide_snapshot_timing *timing = &reader->snapshot->timing;
     int field = -1;
+    timing->scales_loss = true;
     tide_json_enter_object(&reader->json);
     while ((field = tide_json_next_field(&reader->json, KEYS, N_KEYS(KEYS), 3)) >= 0) {
         if (field == 0) {

@@ -172,8 +172,9 @@ typedef struct tide_snapshot_timing {
     const double *losses; /* of every step, those of the warm-up first; NaN and infinities are what
                              they are */
     size_t n_losses;      /* 0: not computed, or unknown */
-    double loss_scale;    /* after the last step; -1: the loss was not scaled, or unknown */
-    int64_t n_skipped_steps; /* because of an infinity or a NaN in a gradient; -1 likewise */
+    bool scales_loss;     /* the loss was scaled; else the next two mean nothing */
+    double loss_scale;    /* after the last step */
+    int64_t n_skipped_steps; /* because of an infinity or a NaN in a gradient */
 } tide_snapshot_timing;
 
 /* How long a step would take on the card: a model's answer, and no measurement. Where there is one,

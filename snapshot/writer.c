@@ -281,7 +281,7 @@ static void write_losses(tide_json_writer *json, const tide_snapshot_timing *tim
 
 /* The key is absent where the loss is not scaled. */
 static void write_loss_scaling(tide_json_writer *json, const tide_snapshot_timing *timing) {
-    if (timing->n_skipped_steps < 0) {
+    if (!timing->scales_loss) {
         return;
     }
     tide_json_key(json, "loss_scaling");

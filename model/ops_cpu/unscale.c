@@ -34,10 +34,9 @@ tide_status tide_cpu_unscale(tide_ops *ops, const tide_unscale *call, tide_error
         size_t n = call->parameters[p].n_elements;
 #pragma omp for schedule(static) nowait
         for (size_t chunk = 0; chunk < tide_ops_cpu_n_chunks(n); chunk++) {
-            is_finite =
-                unscale(cpu, call->parameters[p].gradient, factor, chunk * TIDE_OPS_CPU_CHUNK,
-                        tide_ops_cpu_chunk_end(chunk, n)) &&
-                is_finite;
+            is_finite = unscale(cpu, call->parameters[p].gradient, factor,
+                                chunk * TIDE_OPS_CPU_CHUNK, tide_ops_cpu_chunk_end(chunk, n)) &&
+                        is_finite;
         }
     }
     if (!is_finite) {

@@ -90,7 +90,8 @@ static tide_status update_all(const tide_ops *ops, const tide_adamw *call, unsig
             arrays[M] = given.exp_avg;
             arrays[V] = given.exp_avg_sq;
             const unsigned types = tide_types(arrays);
-            const bool is_mixed = types != ALL_FP32 && types != ALL_BF16;
+            const bool is_mixed =
+                (types != ALL_FP32 && types != ALL_BF16) || tide_types(arrays, TIDE_FP16) != 0;
             return is_mixed ? kind == MIXED : kind == types;
         },
         [ops, call, &f, error](const tensor_list &list) {

@@ -29,8 +29,8 @@ static tide_status check_flash(size_t D, tide_error *error) {
     return TIDE_OK;
 }
 
-/* Whether tensor cores can compute a call: all arrays are bf16, and every row of a head consists of
- * whole aligned accesses of 16 bytes. */
+/* Whether the kernels for tensor cores can compute a call: all arrays are bf16 (in fp16 they have
+ * no instance yet), and every row of a head consists of whole aligned accesses of 16 bytes. */
 static bool fits_matrices(const tide_array *arrays, size_t n_arrays, size_t D) {
     bool fits = arrays[0].dtype == TIDE_BF16 && D % 8 == 0;
     for (size_t i = 0; i < n_arrays; i++) {

@@ -3,7 +3,7 @@
 #include "model/ops_cuda/attention_internal.h"
 #include "model/ops_cuda/gpu.h"
 #include "model/ops_cuda/reduce.h"
-#include "model/ops_cuda/storage.h"
+#include "model/ops_cuda/vector.h"
 
 enum { BLOCK = 128, ROWS_OF_BLOCK = BLOCK / TIDE_WARP };
 
@@ -37,7 +37,7 @@ template <typename T> static int launch(const tide_ops *ops, const tide_attentio
 
 extern "C" tide_status tide_cuda_attention_delta(tide_ops *ops, const tide_attention_backward *call,
                                                  tide_error *error) {
-    const int result =
-        call->q.dtype == TIDE_FP32 ? launch<float>(ops, call) : launch<__nv_bfloat16>(ops, call);
+    const int result = tide_by_type(
+        call->q.dtype, [=](auto number) { return launch<decltype(number)>(ops, call); });
     return tide_cuda_launched(ops, "attention_delta", result, error);
 }

@@ -18,6 +18,7 @@
 #include "model/ops_cuda/attention_internal.h"
 #include "model/ops_cuda/attention_tiles.h"
 #include "model/ops_cuda/gpu.h"
+#include "model/ops_cuda/vector.h"
 
 /* Own tokens of a block. The backward pass has two sums for keys in registers: at 128 channels 64
  * rows would not fit. */
@@ -355,14 +356,14 @@ static int backward_by_size(const tide_ops *ops, const tide_attention_backward *
 
 extern "C" tide_status tide_cuda_flash_forward(tide_ops *ops, const tide_attention_forward *call,
                                                tide_error *error) {
-    const int result = call->q.dtype == TIDE_FP32 ? forward_by_size<float>(ops, call)
-                                                  : forward_by_size<__nv_bfloat16>(ops, call);
+    const int result = tide_by_type(
+        call->q.dtype, [=](auto number) { return forward_by_size<decltype(number)>(ops, call); });
     return tide_cuda_launched(ops, "flash_forward", result, error);
 }
 
 extern "C" tide_status tide_cuda_flash_backward(tide_ops *ops, const tide_attention_backward *call,
                                                 tide_error *error) {
-    const int result = call->q.dtype == TIDE_FP32 ? backward_by_size<float>(ops, call)
-                                                  : backward_by_size<__nv_bfloat16>(ops, call);
+    const int result = tide_by_type(
+        call->q.dtype, [=](auto number) { return backward_by_size<decltype(number)>(ops, call); });
     return tide_cuda_launched(ops, "flash_backward", result, error);
 }

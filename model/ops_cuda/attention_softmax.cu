@@ -8,7 +8,7 @@
 #include "model/ops_cuda/attention_internal.h"
 #include "model/ops_cuda/gpu.h"
 #include "model/ops_cuda/reduce.h"
-#include "model/ops_cuda/storage.h"
+#include "model/ops_cuda/vector.h"
 
 enum { BLOCK = 256, ROWS_OF_BLOCK = BLOCK / TIDE_WARP };
 
@@ -168,16 +168,17 @@ static int launch_backward(const tide_ops *ops, const tide_attention_backward *c
 extern "C" tide_status
 tide_cuda_attention_softmax(tide_ops *ops, const tide_attention_forward *call, tide_error *error) {
     const size_t n_rows = call->B * call->H * call->T;
-    const int result = call->probs.dtype == TIDE_FP32
-                           ? launch_forward<float>(ops, call->probs.data, n_rows, call->T)
-                           : launch_forward<__nv_bfloat16>(ops, call->probs.data, n_rows, call->T);
+    const int result = tide_by_type(call->probs.dtype, [=](auto number) {
+        return launch_forward<decltype(number)>(ops, call->probs.data, n_rows, call->T);
+    });
     return tide_cuda_launched(ops, "attention_softmax", result, error);
 }
 
 extern "C" tide_status tide_cuda_attention_softmax_backward(tide_ops *ops,
                                                             const tide_attention_backward *call,
                                                             tide_error *error) {
-    const int result = call->probs.dtype == TIDE_FP32 ? launch_backward<float>(ops, call)
-                                                      : launch_backward<__nv_bfloat16>(ops, call);
+    const int result = tide_by_type(call->probs.dtype, [=](auto number) {
+        return launch_backward<decltype(number)>(ops, call);
+    });
     return tide_cuda_launched(ops, "attention_softmax_backward", result, error);
 }

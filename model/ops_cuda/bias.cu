@@ -47,8 +47,9 @@ static int launch_forward(const tide_ops *ops, const tide_bias_forward *call) {
 
 template <typename Out>
 static int launch_forward_for_bias(const tide_ops *ops, const tide_bias_forward *call) {
-    return call->bias.dtype == TIDE_FP32 ? launch_forward<Out, float>(ops, call)
-                                         : launch_forward<Out, __nv_bfloat16>(ops, call);
+    return tide_by_type(call->bias.dtype, [=](auto number) {
+        return launch_forward<Out, decltype(number)>(ops, call);
+    });
 }
 
 extern "C" tide_status tide_cuda_bias_forward(tide_ops *ops, const tide_bias_forward *call,
@@ -58,9 +59,9 @@ extern "C" tide_status tide_cuda_bias_forward(tide_ops *ops, const tide_bias_for
     if (call->R * call->C == 0) {
         return TIDE_OK;
     }
-    const int result = call->out.dtype == TIDE_FP32
-                           ? launch_forward_for_bias<float>(ops, call)
-                           : launch_forward_for_bias<__nv_bfloat16>(ops, call);
+    const int result = tide_by_type(call->out.dtype, [=](auto number) {
+        return launch_forward_for_bias<decltype(number)>(ops, call);
+    });
     return tide_cuda_launched(ops, "bias_forward", result, error);
 }
 
@@ -108,7 +109,8 @@ extern "C" tide_status tide_cuda_bias_backward(tide_ops *ops, const tide_bias_ba
     if (call->C == 0) {
         return TIDE_OK;
     }
-    const int result = call->dout.dtype == TIDE_FP32 ? launch_backward<float>(ops, call)
-                                                     : launch_backward<__nv_bfloat16>(ops, call);
+    const int result = tide_by_type(call->dout.dtype, [=](auto number) {
+        return launch_backward<decltype(number)>(ops, call);
+    });
     return tide_cuda_launched(ops, "bias_backward", result, error);
 }

@@ -65,5 +65,6 @@ extern "C" tide_status tide_cuda_clip(tide_ops *ops, const tide_clip *call, tide
         TIDE_TRY(tide_cuda_need_floats("clip", &call->parameters[i].gradient, 1, error));
     }
     TIDE_TRY(clip_all<float>(ops, call, error));
+    TIDE_TRY(clip_all<__half>(ops, call, error));
     return clip_all<__nv_bfloat16>(ops, call, error);
 }

@@ -191,8 +191,8 @@ extern "C" tide_status tide_cuda_cross_entropy(tide_ops *ops, const tide_cross_e
     if (call->R * call->V == 0) {
         return TIDE_OK;
     }
-    const int result = tide_is<float>(call->logits) ? launch_rows<float>(ops, call)
-                                                    : launch_rows<__nv_bfloat16>(ops, call);
+    const int result = tide_by_type(
+        call->logits.dtype, [=](auto number) { return launch_rows<decltype(number)>(ops, call); });
     TIDE_TRY(tide_cuda_launched(ops, "cross_entropy", result, error));
     const int mean_result =
         TIDE_LAUNCH(tide_cross_entropy_mean_kernel, 1, MEAN_BLOCK, 0, tide_cuda_stream(ops),

@@ -25,6 +25,7 @@ typedef enum tide_cublas_constant {
     TIDE_CUBLAS_OP_N = 0,
     TIDE_CUBLAS_OP_T = 1,
     TIDE_CUBLAS_R_32F = 0,   /* cudaDataType_t */
+    TIDE_CUBLAS_R_16F = 2,   /* cudaDataType_t */
     TIDE_CUBLAS_R_16BF = 14, /* cudaDataType_t */
     TIDE_CUBLAS_COMPUTE_32F = 68,
     TIDE_CUBLAS_COMPUTE_32F_FAST_TF32 = 77,

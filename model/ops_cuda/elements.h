@@ -1,5 +1,5 @@
 /* elements.h - the kernel and launch of operators that compute each element of out (n) from the
- * same element of x (n); arrays are fp32 or bf16. For .cu files.
+ * same element of x (n); arrays are fp32, bf16 or fp16. For .cu files.
  *
  *   struct negate {
  *       template <size_t N, typename Out, typename X>
@@ -39,8 +39,9 @@ static int elements_launch(const tide_ops *ops, tide_array out, tide_array x, si
 
 template <typename Operator, typename Out>
 static int elements_launch_for_x(const tide_ops *ops, tide_array out, tide_array x, size_t n) {
-    return x.dtype == TIDE_BF16 ? elements_launch<Operator, Out, __nv_bfloat16>(ops, out, x, n)
-                                : elements_launch<Operator, Out, float>(ops, out, x, n);
+    return tide_by_type(x.dtype, [=](auto of_x) {
+        return elements_launch<Operator, Out, decltype(of_x)>(ops, out, x, n);
+    });
 }
 
 template <typename Operator>
@@ -51,9 +52,9 @@ static tide_status tide_cuda_elements(tide_ops *ops, const char *name, tide_arra
     if (n == 0) {
         return TIDE_OK;
     }
-    const int result = out.dtype == TIDE_BF16
-                           ? elements_launch_for_x<Operator, __nv_bfloat16>(ops, out, x, n)
-                           : elements_launch_for_x<Operator, float>(ops, out, x, n);
+    const int result = tide_by_type(out.dtype, [=](auto of_out) {
+        return elements_launch_for_x<Operator, decltype(of_out)>(ops, out, x, n);
+    });
     return tide_cuda_launched(ops, name, result, error);
 }
 

@@ -55,8 +55,9 @@ static int launch_forward(const tide_ops *ops, const tide_embedding_forward *cal
 
 template <typename Out>
 static int launch_forward_of(const tide_ops *ops, const tide_embedding_forward *call) {
-    return tide_is<float>(call->table) ? launch_forward<Out, float>(ops, call)
-                                       : launch_forward<Out, __nv_bfloat16>(ops, call);
+    return tide_by_type(call->table.dtype, [=](auto number) {
+        return launch_forward<Out, decltype(number)>(ops, call);
+    });
 }
 
 extern "C" tide_status
@@ -66,8 +67,9 @@ tide_cuda_embedding_forward(tide_ops *ops, const tide_embedding_forward *call, t
     if (call->R * call->C == 0) {
         return TIDE_OK;
     }
-    const int result = tide_is<float>(call->out) ? launch_forward_of<float>(ops, call)
-                                                 : launch_forward_of<__nv_bfloat16>(ops, call);
+    const int result = tide_by_type(call->out.dtype, [=](auto number) {
+        return launch_forward_of<decltype(number)>(ops, call);
+    });
     return tide_cuda_launched(ops, "embedding_forward", result, error);
 }
 
@@ -158,8 +160,9 @@ static int launch_backward(const tide_ops *ops, const tide_embedding_backward *c
 
 template <typename Dtable>
 static int launch_backward_of(const tide_ops *ops, const tide_embedding_backward *call) {
-    return tide_is<float>(call->dout) ? launch_backward<Dtable, float>(ops, call)
-                                      : launch_backward<Dtable, __nv_bfloat16>(ops, call);
+    return tide_by_type(call->dout.dtype, [=](auto number) {
+        return launch_backward<Dtable, decltype(number)>(ops, call);
+    });
 }
 
 extern "C" tide_status tide_cuda_embedding_backward(tide_ops *ops,
@@ -170,7 +173,8 @@ extern "C" tide_status tide_cuda_embedding_backward(tide_ops *ops,
     if (call->V * call->C == 0) {
         return TIDE_OK;
     }
-    const int result = tide_is<float>(call->dtable) ? launch_backward_of<float>(ops, call)
-                                                    : launch_backward_of<__nv_bfloat16>(ops, call);
+    const int result = tide_by_type(call->dtable.dtype, [=](auto number) {
+        return launch_backward_of<decltype(number)>(ops, call);
+    });
     return tide_cuda_launched(ops, "embedding_backward", result, error);
 }

@@ -98,7 +98,7 @@ extern "C" tide_status tide_cuda_fill_normal(tide_ops *ops, const tide_fill_norm
     if (call->n == 0) {
         return TIDE_OK;
     }
-    const int result =
-        call->out.dtype == TIDE_BF16 ? launch<__nv_bfloat16>(ops, call) : launch<float>(ops, call);
+    const int result = tide_by_type(
+        call->out.dtype, [=](auto number) { return launch<decltype(number)>(ops, call); });
     return tide_cuda_launched(ops, "fill_normal", result, error);
 }

@@ -74,7 +74,7 @@ extern "C" tide_status tide_cuda_gelu_backward(tide_ops *ops, const tide_gelu_ba
     if (call->n == 0) {
         return TIDE_OK;
     }
-    const int result = call->dx.dtype == TIDE_FP32 ? launch_backward<float>(ops, call)
-                                                   : launch_backward<__nv_bfloat16>(ops, call);
+    const int result = tide_by_type(
+        call->dx.dtype, [=](auto number) { return launch_backward<decltype(number)>(ops, call); });
     return tide_cuda_launched(ops, "gelu_backward", result, error);
 }

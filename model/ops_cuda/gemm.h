@@ -12,15 +12,15 @@ extern "C" {
 
 /* One operand, row by row in memory. */
 typedef struct tide_cuda_matrix {
-    tide_array array; /* borrowed; fp32 or bf16 */
+    tide_array array; /* borrowed; fp32, bf16 or fp16 */
     size_t ld;        /* elements from row to row */
     size_t stride;    /* elements from batch to batch */
 } tide_cuda_matrix;
 
 /* out (m, n) = alpha op(a) op(b) + beta out, n_batches times; op by the kind as in ops.h: a is (m,
- * k), of TN (k, m); b is (k, n), of NT (n, k). a and b are of one type; fp32 gives fp32, bf16 gives
- * either. Sums are fp32; fp32 operands are not shortened unless the precision is tf32. beta 0 does
- * not read out. */
+ * k), of TN (k, m); b is (k, n), of NT (n, k). a and b are of one type; fp32 gives fp32, bf16 and
+ * fp16 give their own type or fp32. Sums are fp32; fp32 operands are not shortened unless the
+ * precision is tf32. beta 0 does not read out. */
 typedef struct tide_cuda_gemm {
     tide_matmul_kind kind;      /* which of a and b is transposed */
     size_t m, n, k;             /* each in 1 .. INT_MAX, as are the leading dimensions */

@@ -99,8 +99,8 @@ template <typename W, typename X> static int launch(const tide_ops *ops, const t
 }
 
 template <typename W> static int launch_for_x(const tide_ops *ops, const tide_gemv *call) {
-    return call->x.dtype == TIDE_FP32 ? launch<W, float>(ops, call)
-                                      : launch<W, __nv_bfloat16>(ops, call);
+    return tide_by_type(call->x.dtype,
+                        [=](auto number) { return launch<W, decltype(number)>(ops, call); });
 }
 
 extern "C" tide_status tide_cuda_gemv(tide_ops *ops, const tide_gemv *call, tide_error *error) {
@@ -115,8 +115,10 @@ extern "C" tide_status tide_cuda_gemv(tide_ops *ops, const tide_gemv *call, tide
     if (call->n_chosen * call->m == 0) {
         return TIDE_OK;
     }
-    const int result = call->weight.dtype == TIDE_INT8   ? launch_for_x<int8_t>(ops, call)
-                       : call->weight.dtype == TIDE_BF16 ? launch_for_x<__nv_bfloat16>(ops, call)
-                                                         : launch_for_x<float>(ops, call);
+    const int result = call->weight.dtype == TIDE_INT8
+                           ? launch_for_x<int8_t>(ops, call)
+                           : tide_by_type(call->weight.dtype, [=](auto number) {
+                                 return launch_for_x<decltype(number)>(ops, call);
+                             });
     return tide_cuda_launched(ops, "gemv", result, error);
 }

@@ -23,6 +23,7 @@
 #else
 
 #include <cuda_bf16.h>
+#include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
 #define TIDE_SHARED(type, name, dimensions) __shared__ __align__(16) type name dimensions

@@ -23,10 +23,11 @@ unsigned tide_cuda_grid(const tide_ops *ops, size_t n_items, unsigned n_threads)
 tide_status tide_cuda_need_one_type(const char *operator_name, const tide_array *arrays,
                                     size_t n_arrays, tide_error *error) {
     for (size_t i = 0; i < n_arrays; i++) {
-        if (arrays[i].dtype != TIDE_FP32 && arrays[i].dtype != TIDE_BF16) {
+        if (arrays[i].dtype != TIDE_FP32 && arrays[i].dtype != TIDE_BF16 &&
+            arrays[i].dtype != TIDE_FP16) {
             return tide_fail(error, TIDE_UNSUPPORTED,
-                             "%s: array %zu of %zu is %s, and device cuda computes on fp32 and "
-                             "bf16 only: pass it as one of these",
+                             "%s: array %zu of %zu is %s, and device cuda computes on fp32, "
+                             "bf16 and fp16 only: pass it as one of these",
                              operator_name, i + 1, n_arrays, tide_dtype_name(arrays[i].dtype));
         }
         if (arrays[i].dtype != arrays[0].dtype) {

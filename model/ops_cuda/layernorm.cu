@@ -101,8 +101,8 @@ static int launch(const tide_ops *ops, const tide_layernorm_forward *call) {
 
 template <typename X>
 static int launch_for_weight(const tide_ops *ops, const tide_layernorm_forward *call) {
-    return call->weight.dtype == TIDE_FP32 ? launch<X, float>(ops, call)
-                                           : launch<X, __nv_bfloat16>(ops, call);
+    return tide_by_type(call->weight.dtype,
+                        [=](auto number) { return launch<X, decltype(number)>(ops, call); });
 }
 
 extern "C" tide_status
@@ -114,7 +114,7 @@ tide_cuda_layernorm_forward(tide_ops *ops, const tide_layernorm_forward *call, t
     if (call->R * call->C == 0) {
         return TIDE_OK;
     }
-    const int result = call->x.dtype == TIDE_FP32 ? launch_for_weight<float>(ops, call)
-                                                  : launch_for_weight<__nv_bfloat16>(ops, call);
+    const int result = tide_by_type(
+        call->x.dtype, [=](auto number) { return launch_for_weight<decltype(number)>(ops, call); });
     return tide_cuda_launched(ops, "layernorm_forward", result, error);
 }

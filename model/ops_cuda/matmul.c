@@ -12,12 +12,19 @@ static tide_status check_types(const char *name, const tide_cuda_gemm *gemm, tid
     const tide_dtype in = gemm->a.array.dtype;
     const tide_dtype out = gemm->out.array.dtype;
     if (in == TIDE_INT32 || out == TIDE_INT32 || gemm->b.array.dtype != in) {
-        return tide_fail(error, TIDE_UNSUPPORTED,
-                         "%s: device cuda multiplies two fp32 or two bf16 arrays: pass both as one "
-                         "of these",
-                         name);
+        return tide_fail(
+            error, TIDE_UNSUPPORTED,
+            "%s: device cuda multiplies two fp32, two bf16 or two fp16 arrays: pass both "
+            "as one of these",
+            name);
     }
-    if (in == TIDE_FP32 && out == TIDE_BF16) {
+    if (in != TIDE_FP32 && out != TIDE_FP32 && in != out) {
+        return tide_fail(
+            error, TIDE_UNSUPPORTED,
+            "%s: device cuda gives a product of two %s arrays as %s or fp32, not as %s", name,
+            tide_dtype_name(in), tide_dtype_name(in), tide_dtype_name(out));
+    }
+    if (in == TIDE_FP32 && out != TIDE_FP32) {
         return tide_fail(error, TIDE_UNSUPPORTED,
                          "%s: device cuda gives fp32 products as fp32: cast them afterwards", name);
     }
@@ -40,7 +47,9 @@ static tide_status check_sizes(const char *name, const tide_cuda_gemm *gemm, tid
 }
 
 static int type_of(tide_dtype dtype) {
-    return dtype == TIDE_BF16 ? TIDE_CUBLAS_R_16BF : TIDE_CUBLAS_R_32F;
+    return dtype == TIDE_BF16   ? TIDE_CUBLAS_R_16BF
+           : dtype == TIDE_FP16 ? TIDE_CUBLAS_R_16F
+                                : TIDE_CUBLAS_R_32F;
 }
 
 tide_status tide_cuda_gemm_run(tide_ops *ops, const char *name, const tide_cuda_gemm *gemm,

@@ -80,11 +80,6 @@ tide_status tide_ops_cuda_open(const tide_hostmem *mem, tide_device *device,
     int n_multiprocessors = 0;
     int ordinal = 0;
     TIDE_TRY(check_device(tide_device_get_info(device), error));
-    if (precision == TIDE_PRECISION_FP16_MIXED) {
-        return tide_fail(error, TIDE_UNSUPPORTED,
-                         "device cuda does not compute fp16-mixed: use bf16-mixed, or virtual:CARD "
-                         "for the memory of a card");
-    }
     TIDE_TRY(tide_device_synchronize(device, error)); /* makes the device the current one */
     TIDE_TRY(tide_device_cuda_answer(device, "cudaGetDevice", (int)cudaGetDevice(&ordinal), error));
     TIDE_TRY(tide_device_cuda_answer(

@@ -2,8 +2,8 @@
  * the result of a launch becomes a status. C and C++.
  *
  * Each operator is the fast twin of tide_cpu_X in model/ops_cpu/x.c; contracts in ops.h. Arithmetic
- * is fp32, a bf16 result is rounded once, and the order of every sum depends on shapes alone, so
- * results are the same, to the bit, in every run and on any number of multiprocessors. */
+ * is fp32, a narrower result is rounded once, and the order of every sum depends on shapes alone,
+ * so results are the same, to the bit, in every run and on any number of multiprocessors. */
 #ifndef TIDE_MODEL_OPS_CUDA_OPS_CUDA_INTERNAL_H
 #define TIDE_MODEL_OPS_CUDA_OPS_CUDA_INTERNAL_H
 
@@ -43,7 +43,8 @@ cudaStream_t tide_cuda_stream(const tide_ops *ops);
 /* The number of blocks of n_threads for a kernel that loops over n_items; at least 1. */
 unsigned tide_cuda_grid(const tide_ops *ops, size_t n_items, unsigned n_threads);
 
-/* TIDE_UNSUPPORTED, naming the operator, unless all arrays are of one type, fp32 or bf16. */
+/* TIDE_UNSUPPORTED, naming the operator, unless all arrays are of one type, fp32, bf16
+ * or fp16. */
 TIDE_NODISCARD tide_status tide_cuda_need_one_type(const char *operator_name,
                                                    const tide_array *arrays, size_t n_arrays,
                                                    tide_error *error);

@@ -114,7 +114,10 @@ extern "C" tide_status tide_cuda_rmsnorm_forward(tide_ops *ops, const tide_rmsno
         return TIDE_OK;
     }
     const unsigned types = tide_types(arrays);
-    const int result = types == 0   ? launch_forward<float, float, float>(ops, call)
+    const unsigned fp16 = tide_types(arrays, TIDE_FP16);
+    const int result = fp16 == 1 && types == 0 ? launch_forward<__half, float, float>(ops, call)
+                       : fp16 != 0  ? launch_forward<tide_any, tide_any, tide_any>(ops, call)
+                       : types == 0 ? launch_forward<float, float, float>(ops, call)
                        : types == 1 ? launch_forward<bf16, float, float>(ops, call) /* mixed */
                        : types == 7 ? launch_forward<bf16, bf16, bf16>(ops, call)
                                     : launch_forward<tide_any, tide_any, tide_any>(ops, call);
@@ -308,7 +311,15 @@ extern "C" tide_status tide_cuda_rmsnorm_backward(tide_ops *ops, const tide_rmsn
     }
     int groups_result;
     int rows_result;
-    switch (tide_types(arrays)) {
+    const unsigned FP16_DOUT = 16;
+    const unsigned OTHERS = 17;
+    const unsigned fp16 = tide_types(arrays, TIDE_FP16);
+    const unsigned bf16_arrays = tide_types(arrays);
+    switch (fp16 == 0 ? bf16_arrays : fp16 == 2 && bf16_arrays == 0 ? FP16_DOUT : OTHERS) {
+    case FP16_DOUT: /* fp16-mixed: dout alone */
+        groups_result = launch_groups_of<__half, float>(ops, call);
+        rows_result = launch_rows<float, __half, float, float>(ops, call);
+        break;
     case 0:
         groups_result = launch_groups_of<float, float>(ops, call);
         rows_result = launch_rows<float, float, float, float>(ops, call);
@@ -328,7 +339,7 @@ extern "C" tide_status tide_cuda_rmsnorm_backward(tide_ops *ops, const tide_rmsn
     }
     TIDE_TRY(tide_cuda_launched(ops, "rmsnorm_backward: groups", groups_result, error));
     TIDE_TRY(tide_cuda_launched(ops, "rmsnorm_backward: dx", rows_result, error));
-    const int sum_result =
-        tide_is<float>(call->dweight) ? launch_sum<float>(ops, call) : launch_sum<bf16>(ops, call);
+    const int sum_result = tide_by_type(
+        call->dweight.dtype, [=](auto number) { return launch_sum<decltype(number)>(ops, call); });
     return tide_cuda_launched(ops, "rmsnorm_backward: dweight", sum_result, error);
 }

@@ -84,7 +84,7 @@ extern "C" tide_status tide_cuda_rope(tide_ops *ops, const tide_rope *call, tide
     if (call->B * call->T * call->H * (call->D / 2) == 0) {
         return TIDE_OK;
     }
-    const int result =
-        tide_is<float>(call->x) ? launch_of<float>(ops, call) : launch_of<__nv_bfloat16>(ops, call);
+    const int result = tide_by_type(
+        call->x.dtype, [=](auto number) { return launch_of<decltype(number)>(ops, call); });
     return tide_cuda_launched(ops, "rope", result, error);
 }

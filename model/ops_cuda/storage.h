@@ -1,5 +1,6 @@
-/* storage.h - how kernels read and write elements of either storage type: as fp32 numbers, one at a
- * time or 16 bytes at a time (a pack). Writing bf16 rounds to nearest even, once. For .cu files.
+/* storage.h - how kernels read and write elements of every storage type: as fp32 numbers, one at a
+ * time or 16 bytes at a time (a pack). Writing bf16 or fp16 rounds to nearest even, once. For .cu
+ * files.
  */
 #ifndef TIDE_MODEL_OPS_CUDA_STORAGE_H
 #define TIDE_MODEL_OPS_CUDA_STORAGE_H
@@ -17,12 +18,20 @@ static __device__ __forceinline__ float tide_read(const __nv_bfloat16 *from) {
     return __bfloat162float(*from);
 }
 
+static __device__ __forceinline__ float tide_read(const __half *from) {
+    return __half2float(*from);
+}
+
 static __device__ __forceinline__ void tide_write(float *to, float x) {
     *to = x;
 }
 
 static __device__ __forceinline__ void tide_write(__nv_bfloat16 *to, float x) {
     *to = __float2bfloat16_rn(x);
+}
+
+static __device__ __forceinline__ void tide_write(__half *to, float x) {
+    *to = __float2half_rn(x);
 }
 
 /* The pack at `from`, which is aligned to 16 bytes. */
@@ -44,6 +53,16 @@ static __device__ __forceinline__ void tide_read_pack(const __nv_bfloat16 *from,
     }
 }
 
+static __device__ __forceinline__ void tide_read_pack(const __half *from, float (&to)[8]) {
+    const uint4 bits = tide_load16(from);
+    const unsigned words[4] = {bits.x, bits.y, bits.z, bits.w};
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+        to[2 * i] = __half2float(__ushort_as_half(static_cast<unsigned short>(words[i])));
+        to[2 * i + 1] = __half2float(__ushort_as_half(static_cast<unsigned short>(words[i] >> 16)));
+    }
+}
+
 static __device__ __forceinline__ void tide_write_pack(float *to, const float (&x)[4]) {
     tide_store16(to, make_uint4(__float_as_uint(x[0]), __float_as_uint(x[1]), __float_as_uint(x[2]),
                                 __float_as_uint(x[3])));
@@ -58,6 +77,17 @@ static __device__ __forceinline__ unsigned tide_two_bf16(float low, float high) 
 static __device__ __forceinline__ void tide_write_pack(__nv_bfloat16 *to, const float (&x)[8]) {
     tide_store16(to, make_uint4(tide_two_bf16(x[0], x[1]), tide_two_bf16(x[2], x[3]),
                                 tide_two_bf16(x[4], x[5]), tide_two_bf16(x[6], x[7])));
+}
+
+/* Two numbers as fp16 in one word, `low` in its lower half. */
+static __device__ __forceinline__ unsigned tide_two_fp16(float low, float high) {
+    return __half_as_ushort(__float2half_rn(low)) |
+           static_cast<unsigned>(__half_as_ushort(__float2half_rn(high))) << 16;
+}
+
+static __device__ __forceinline__ void tide_write_pack(__half *to, const float (&x)[8]) {
+    tide_store16(to, make_uint4(tide_two_fp16(x[0], x[1]), tide_two_fp16(x[2], x[3]),
+                                tide_two_fp16(x[4], x[5]), tide_two_fp16(x[6], x[7])));
 }
 
 /* For launchers: how many packs of T the n elements of each of these arrays have; 0 where one of

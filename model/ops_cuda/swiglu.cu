@@ -6,7 +6,7 @@
  * one, as are all elements if an array is not aligned. Outputs may share the memory of inputs. */
 #include "model/ops_cuda/gpu.h"
 #include "model/ops_cuda/ops_cuda_internal.h"
-#include "model/ops_cuda/storage.h"
+#include "model/ops_cuda/vector.h"
 
 enum { BLOCK = 256 };
 
@@ -52,8 +52,8 @@ extern "C" tide_status tide_cuda_swiglu_forward(tide_ops *ops, const tide_swiglu
     if (call->n == 0) {
         return TIDE_OK;
     }
-    const int result = call->out.dtype == TIDE_FP32 ? launch_forward<float>(ops, call)
-                                                    : launch_forward<__nv_bfloat16>(ops, call);
+    const int result = tide_by_type(
+        call->out.dtype, [=](auto number) { return launch_forward<decltype(number)>(ops, call); });
     return tide_cuda_launched(ops, "swiglu_forward", result, error);
 }
 
@@ -119,7 +119,8 @@ extern "C" tide_status tide_cuda_swiglu_backward(tide_ops *ops, const tide_swigl
     if (call->n == 0) {
         return TIDE_OK;
     }
-    const int result = call->dgate.dtype == TIDE_FP32 ? launch_backward<float>(ops, call)
-                                                      : launch_backward<__nv_bfloat16>(ops, call);
+    const int result = tide_by_type(call->dgate.dtype, [=](auto number) {
+        return launch_backward<decltype(number)>(ops, call);
+    });
     return tide_cuda_launched(ops, "swiglu_backward", result, error);
 }

@@ -14,11 +14,11 @@ enum { TIDE_LIST_TENSORS = 64 };
 
 /* The maker of the list numbers the arrays. */
 template <size_t N_ARRAYS> struct tide_tensor_list {
-    void *data[N_ARRAYS][TIDE_LIST_TENSORS]; /* device memory, borrowed */
-    uint64_t n_elements[TIDE_LIST_TENSORS];  /* of each array of the parameter, above 0 */
-    uint32_t end[TIDE_LIST_TENSORS];         /* one past the last block of the parameter */
-    uint8_t types[TIDE_LIST_TENSORS];        /* bit a: array a is bf16 */
-    uint32_t n_tensors;                      /* parameters in the list */
+    void *data[N_ARRAYS][TIDE_LIST_TENSORS];    /* device memory, borrowed */
+    uint64_t n_elements[TIDE_LIST_TENSORS];     /* of each array of the parameter, above 0 */
+    uint32_t end[TIDE_LIST_TENSORS];            /* one past the last block of the parameter */
+    uint8_t types[N_ARRAYS][TIDE_LIST_TENSORS]; /* of each array */
+    uint32_t n_tensors;                         /* parameters in the list */
 };
 
 /* What one block works on. */
@@ -48,7 +48,7 @@ template <typename T, size_t N_ARRAYS>
 static __device__ __forceinline__ tide_view<T>
 tide_list_view(const tide_tensor_list<N_ARRAYS> &list, size_t a, uint32_t tensor) {
     if constexpr (std::is_same<T, tide_any>::value) {
-        return {list.data[a][tensor], (list.types[tensor] >> a & 1) != 0};
+        return {list.data[a][tensor], list.types[a][tensor]};
     } else {
         return {static_cast<T *>(list.data[a][tensor])};
     }
@@ -80,10 +80,10 @@ static inline bool tide_list_add(tide_tensor_list<N_ARRAYS> &list,
     }
     for (size_t a = 0; a < N_ARRAYS; a++) {
         list.data[a][i] = arrays[a].data;
+        list.types[a][i] = static_cast<uint8_t>(arrays[a].dtype);
     }
     list.n_elements[i] = n_elements;
     list.end[i] = static_cast<uint32_t>(end);
-    list.types[i] = static_cast<uint8_t>(tide_types(arrays));
     list.n_tensors = i + 1;
     return true;
 }

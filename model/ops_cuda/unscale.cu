@@ -68,5 +68,6 @@ extern "C" tide_status tide_cuda_unscale(tide_ops *ops, const tide_unscale *call
         TIDE_TRY(tide_cuda_need_floats("unscale", &call->parameters[i].gradient, 1, error));
     }
     TIDE_TRY(unscale_all<float>(ops, call, error));
+    TIDE_TRY(unscale_all<__half>(ops, call, error));
     return unscale_all<__nv_bfloat16>(ops, call, error);
 }

@@ -1,7 +1,8 @@
-/* vector.h - how kernels read and write arrays of either type: in packs of N neighbours, as fp32
+/* vector.h - how kernels read and write arrays of every type: in packs of N neighbours, as fp32
  * numbers, widened on the way in and rounded once on the way out. For .cu files.
  *
- * A tide_view is an array whose type is known when the kernel is compiled, float or __nv_bfloat16;
+ * A tide_view is an array whose type is known when the kernel is compiled, float,
+ * __nv_bfloat16 or __half;
  * tide_view<tide_any> learns it from the array, at the price of a branch per pack that does not
  * diverge. Kernels of many arrays have an instance for each combination of types that the model
  * uses, and one of tide_any for all others.
@@ -21,14 +22,14 @@
 #include "model/ops_cuda/storage.h"
 #include "model/tensor.h"
 
-/* Either type. */
+/* Any type. */
 struct tide_any {};
 
 template <typename T> struct tide_view { T *data; /* device memory, borrowed */ };
 
 template <> struct tide_view<tide_any> {
-    void *data;   /* device memory, borrowed */
-    bool is_bf16; /* else fp32 */
+    void *data;    /* device memory, borrowed */
+    unsigned type; /* TIDE_FP32, TIDE_BF16 or TIDE_FP16 */
 };
 
 /* Elements that a kernel on arrays of these types takes at a time: accesses are 16 bytes each, and
@@ -38,7 +39,7 @@ constexpr size_t TIDE_COMMON_PACK = (std::is_same<T, float>::value && ...) ? 4 :
 
 template <typename T> static inline tide_view<T> tide_view_of(tide_array array) {
     if constexpr (std::is_same<T, tide_any>::value) {
-        return {array.data, array.dtype == TIDE_BF16};
+        return {array.data, static_cast<unsigned>(array.dtype)};
     } else {
         return {static_cast<T *>(array.data)};
     }
@@ -46,15 +47,26 @@ template <typename T> static inline tide_view<T> tide_view_of(tide_array array) 
 
 /* Whether the array has the type T. */
 template <typename T> static inline bool tide_is(tide_array array) {
-    return array.dtype == (std::is_same<T, float>::value ? TIDE_FP32 : TIDE_BF16);
+    return array.dtype == (std::is_same<T, float>::value    ? TIDE_FP32
+                           : std::is_same<T, __half>::value ? TIDE_FP16
+                                                            : TIDE_BF16);
 }
 
-/* Bit i: array i is bf16. (A shifted condition would be shorter, but gcc 12 with
+/* run(number), where the type of the number is that of an array of floats: how launchers choose an
+ * instance. */
+template <typename Run> static inline int tide_by_type(tide_dtype dtype, Run run) {
+    return dtype == TIDE_FP32   ? run(float())
+           : dtype == TIDE_FP16 ? run(__half())
+                                : run(__nv_bfloat16());
+}
+
+/* Bit i: array i is of the type. (A shifted condition would be shorter, but gcc 12 with
  * -fsanitize=undefined compiles it to all ones.) */
-template <size_t N> static inline unsigned tide_types(const tide_array (&arrays)[N]) {
+template <size_t N>
+static inline unsigned tide_types(const tide_array (&arrays)[N], tide_dtype dtype = TIDE_BF16) {
     unsigned types = 0;
     for (size_t i = 0; i < N; i++) {
-        if (arrays[i].dtype == TIDE_BF16) {
+        if (arrays[i].dtype == dtype) {
             types |= 1U << i;
         }
     }
@@ -71,14 +83,16 @@ static inline size_t tide_n_common_packs(size_t n, size_t N, Arrays... arrays) {
     return (tide_is_aligned(arrays.data) && ...) ? n / N : 0;
 }
 
-/* TIDE_UNSUPPORTED, naming the operator and the array, unless every array is fp32 or bf16. */
+/* TIDE_UNSUPPORTED, naming the operator and the array, unless every array is fp32, bf16 or fp16.
+ */
 static inline tide_status tide_cuda_need_floats(const char *operator_name, const tide_array *arrays,
                                                 size_t n_arrays, tide_error *error) {
     for (size_t i = 0; i < n_arrays; i++) {
-        if (arrays[i].dtype != TIDE_FP32 && arrays[i].dtype != TIDE_BF16) {
+        if (arrays[i].dtype != TIDE_FP32 && arrays[i].dtype != TIDE_BF16 &&
+            arrays[i].dtype != TIDE_FP16) {
             return tide_fail(error, TIDE_UNSUPPORTED,
-                             "%s: array %zu of %zu is %s, and device cuda computes on fp32 and "
-                             "bf16 only: pass it as one of these",
+                             "%s: array %zu of %zu is %s, and device cuda computes on fp32, "
+                             "bf16 and fp16 only: pass it as one of these",
                              operator_name, i + 1, n_arrays, tide_dtype_name(arrays[i].dtype));
         }
     }
@@ -124,7 +138,9 @@ static __device__ __forceinline__ void tide_store(tide_view<T> x, size_t at, con
 template <size_t N>
 static __device__ __forceinline__ void tide_load(float (&out)[N], tide_view<tide_any> x,
                                                  size_t at) {
-    if (x.is_bf16) {
+    if (x.type == TIDE_FP16) {
+        tide_load(out, tide_view<__half>{static_cast<__half *>(x.data)}, at);
+    } else if (x.type == TIDE_BF16) {
         tide_load(out, tide_view<__nv_bfloat16>{static_cast<__nv_bfloat16 *>(x.data)}, at);
     } else {
         tide_load(out, tide_view<float>{static_cast<float *>(x.data)}, at);
@@ -134,7 +150,9 @@ static __device__ __forceinline__ void tide_load(float (&out)[N], tide_view<tide
 template <size_t N>
 static __device__ __forceinline__ void tide_store(tide_view<tide_any> x, size_t at,
                                                   const float (&in)[N]) {
-    if (x.is_bf16) {
+    if (x.type == TIDE_FP16) {
+        tide_store(tide_view<__half>{static_cast<__half *>(x.data)}, at, in);
+    } else if (x.type == TIDE_BF16) {
         tide_store(tide_view<__nv_bfloat16>{static_cast<__nv_bfloat16 *>(x.data)}, at, in);
     } else {
         tide_store(tide_view<float>{static_cast<float *>(x.data)}, at, in);

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include <cuda_bf16.h>
+#include <cuda_fp16.h>
 #include <cuda_runtime_api.h>
 #include <vector_types.h>
 

@@ -53,6 +53,7 @@ virtual="--device virtual --steps 3"
     report profile --workload decode --language-model tiny-int8 --device virtual --steps 1 --warmup 0 -o decode.json.gz
     report profile $tiny --device virtual:rtx4060 --steps 1 --spill 1GiB -o spill.json.gz
     report profile $tiny --device cpu --steps 10 --sync-phases --overhead-pairs 2 -o cpu.json.gz
+    report profile $tiny --device cpu --steps 1 --precision fp16-mixed --overhead-pairs 0 -o half.json.gz
     report profile $tiny $virtual --precision fp32,bf16-mixed
     report profile $tiny --device cpu --steps 1 --precision fp32,bf16-mixed --overhead-pairs 0 -o listed/
     report profile --device virtual --steps 1 --warmup 0 --memory-limit 400MiB --mode forward,train -o some/

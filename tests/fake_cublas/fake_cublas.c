@@ -10,6 +10,7 @@
 #include "cuda_emulator/device_memory.h"
 #include "fake_cudart/fake_cudart.h"
 #include "model/bf16.h"
+#include "model/fp16.h"
 
 struct cublasContext {
     struct CUstream_st *stream; /* borrowed */
@@ -142,7 +143,7 @@ static const char *get_status_string(int status) {
 }
 
 static size_t bytes_of(int type) {
-    return type == TIDE_CUBLAS_R_16BF ? 2 : 4;
+    return type == TIDE_CUBLAS_R_32F ? 4 : 2;
 }
 
 static int check_operand(const char *name, const operand *x, int n_batches) {
@@ -174,8 +175,9 @@ static bool are_supported(const product *p) {
                (p->compute_type == TIDE_CUBLAS_COMPUTE_32F ||
                 p->compute_type == TIDE_CUBLAS_COMPUTE_32F_FAST_TF32);
     }
-    return p->a.type == TIDE_CUBLAS_R_16BF && p->compute_type == TIDE_CUBLAS_COMPUTE_32F &&
-           (p->c.type == TIDE_CUBLAS_R_32F || p->c.type == TIDE_CUBLAS_R_16BF);
+    return (p->a.type == TIDE_CUBLAS_R_16BF || p->a.type == TIDE_CUBLAS_R_16F) &&
+           p->compute_type == TIDE_CUBLAS_COMPUTE_32F &&
+           (p->c.type == TIDE_CUBLAS_R_32F || p->c.type == p->a.type);
 }
 
 static int check_product(const product *p) {
@@ -213,8 +215,9 @@ static float shorten_to_tf32(float x) {
 
 static float load(const operand *x, long long batch, int row, int column) {
     const long long i = batch * x->stride + (long long)column * x->ld + row;
-    return x->type == TIDE_CUBLAS_R_16BF ? tide_bf16_to_fp32(((const uint16_t *)x->data)[i])
-                                         : ((const float *)x->data)[i];
+    return x->type == TIDE_CUBLAS_R_16BF  ? tide_bf16_to_fp32(((const uint16_t *)x->data)[i])
+           : x->type == TIDE_CUBLAS_R_16F ? tide_fp16_to_fp32(((const uint16_t *)x->data)[i])
+                                          : ((const float *)x->data)[i];
 }
 
 /* Element (row, column) of op(X). */
@@ -237,6 +240,8 @@ static void multiply(const product *p, void *c, long long batch) {
             const long long at = batch * p->c.stride + (long long)j * p->c.ld + i;
             if (p->c.type == TIDE_CUBLAS_R_16BF) {
                 ((uint16_t *)c)[at] = tide_fp32_to_bf16(sum);
+            } else if (p->c.type == TIDE_CUBLAS_R_16F) {
+                ((uint16_t *)c)[at] = tide_fp32_to_fp16(sum);
             } else {
                 ((float *)c)[at] = sum;
             }

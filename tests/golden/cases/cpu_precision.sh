@@ -5,7 +5,7 @@ run() {
     echo "exit $?" >&2
 }
 run --precision fp32,tf32
-run --precision fp32,bf16,bf16-true >/dev/null
+run --precision fp32,bf16,bf16-true,half >/dev/null
 for file in *.gz; do
     gunzip -c "$file" | jq -c '[.run.precision, .summary[0].peak.requested_bytes]'
 done

@@ -58,7 +58,7 @@ staff_model.Attention.forward = attention
 
 size, context, precision = sys.argv[1], int(sys.argv[2]), sys.argv[3]
 train({
-    "size": size, "context": context, "batch": 4, "edition": 2025, "mode": "train",
+    "size": size, "context": context, "batch": 4, "edition": 2025, "mode": "train", "no_head": False,
     "precision": "bf16-mixed" if precision == "bf16" else "fp32",
     "steps": int(sys.argv[4]) if len(sys.argv) > 4 else 4,
 })

@@ -105,9 +105,28 @@ static void an_implausible_first_loss_is_reported(void **state) {
     assert_string_equal(text, "");
 }
 
+static void the_scale_of_the_loss_is_told(void **state) {
+    (void)state;
+    static const double LOSSES[] = {9.41, 9.2, 9.1};
+    tide_snapshot_timing timing = {.losses = LOSSES, .n_losses = 3};
+    char text[256];
+    tide_words_loss_scale(&timing, text, sizeof(text));
+    assert_string_equal(text, "");
+    timing.scales_loss = true;
+    timing.loss_scale = 65536;
+    tide_words_loss_scale(&timing, text, sizeof(text));
+    assert_string_equal(text, "loss scale: 65536 after the last step; no step was skipped");
+    timing.loss_scale = 16384;
+    timing.n_skipped_steps = 2;
+    tide_words_loss_scale(&timing, text, sizeof(text));
+    assert_string_equal(text, "loss scale: 16384 after the last step; 2 of 3 steps were skipped, "
+                              "because a gradient held an infinity or a NaN");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(steps_are_named),
+        cmocka_unit_test(the_scale_of_the_loss_is_told),
         cmocka_unit_test(runs_are_told_apart),
         cmocka_unit_test(an_implausible_first_loss_is_reported),
     };

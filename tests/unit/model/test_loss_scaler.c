@@ -104,9 +104,9 @@ static void step(const training *run) {
     assert_int_equal(tide_transformer_end_step(run->transformer, NULL), TIDE_OK);
 }
 
-/* One row of 5000 logits: the gradient of the target's is (p - 1) times the scale, and at 65536 that
- * rounds to infinity, because a probability p of a fresh model, about 1 / 5000, is below the 16 /
- * 65536 that would be needed. At 32768 it is a number. */
+/* One row of 5000 logits: the gradient of the target's is (p - 1) times the scale, and at 65536
+ * that rounds to infinity, because a probability p of a fresh model, about 1 / 5000, is below the
+ * 16 / 65536 that would be needed. At 32768 it is a number. */
 static tide_transformer_config overflowing(void) {
     tide_transformer_config config;
     tide_transformer_config_init(&config);
@@ -210,8 +210,8 @@ static void clipping_sees_unscaled_gradients(void **state) {
             squares += (double)moment[k] * (double)moment[k];
         }
     }
-    /* fp32: the norm, the factor, the product and the moment are rounded, 2^-24 each; and eps of the
-     * clipping, 1e-6 of a norm above 0.25, takes off 4e-6 at most. */
+    /* fp32: the norm, the factor, the product and the moment are rounded, 2^-24 each; and eps of
+     * the clipping, 1e-6 of a norm above 0.25, takes off 4e-6 at most. */
     assert_true(fabs(sqrt(squares) - 0.1 * 0.25) < 5e-6 * 0.1 * 0.25);
     end(&run);
 }

@@ -90,6 +90,7 @@ static void other_precisions(void **state) {
     every_variant(&model, TIDE_PRECISION_TF32, 5);
     every_variant(&model, TIDE_PRECISION_BF16_MIXED, 5);
     every_variant(&model, TIDE_PRECISION_BF16_TRUE, 5);
+    every_variant(&model, TIDE_PRECISION_FP16_MIXED, 5);
 }
 
 /* Blocks above and below 1 MiB, segments of both pools, splits and a reused cache. */
@@ -109,7 +110,7 @@ static void a_larger_run(void **state) {
 
 static void mlps(void **state) {
     (void)state;
-    for (int i = 0; i < 4 * 4; i++) {
+    for (int i = 0; i < 4 * TIDE_N_PRECISIONS; i++) {
         tide_workload_config config;
         tide_workload_config_init(&config);
         config.architecture = TIDE_MLP;

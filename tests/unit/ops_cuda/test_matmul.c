@@ -253,7 +253,7 @@ static void other_types_and_sizes_are_refused(void **state) {
     assert_int_equal(table->matmul(f->cuda_ops, &call, &error), TIDE_UNSUPPORTED);
     call = (tide_matmul){.a = {&x, TIDE_BF16}, .m = 1, .n = 1, .k = 1};
     assert_int_equal(table->matmul(f->cuda_ops, &call, &error), TIDE_UNSUPPORTED);
-    assert_non_null(strstr(error.message, "two fp32 or two bf16"));
+    assert_non_null(strstr(error.message, "two fp32, two bf16 or two fp16"));
     call = (tide_matmul){.out = {&x, TIDE_BF16}, .m = 1, .n = 1, .k = 1};
     assert_int_equal(table->matmul(f->cuda_ops, &call, &error), TIDE_UNSUPPORTED);
     assert_non_null(strstr(error.message, "as fp32"));

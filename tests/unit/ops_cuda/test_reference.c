@@ -108,10 +108,10 @@ static void files_of_our_storage(void **state) {
     check_all_ways(*state, GOLDEN("stored_true_naive"));
 }
 
-static void fp32_files_in_bf16(void **state) {
-    static const tide_precision PRECISIONS[] = {TIDE_PRECISION_BF16_MIXED,
-                                                TIDE_PRECISION_BF16_TRUE};
-    for (size_t i = 0; i < 2; i++) {
+static void fp32_files_in_two_bytes(void **state) {
+    static const tide_precision PRECISIONS[] = {TIDE_PRECISION_BF16_MIXED, TIDE_PRECISION_BF16_TRUE,
+                                                TIDE_PRECISION_FP16_MIXED};
+    for (size_t i = 0; i < 3; i++) {
         check(*state, GOLDEN("odd_fp32"), TIDE_ATTENTION_FLASH, TIDE_RECOMPUTE_NONE,
               &PRECISIONS[i]);
         check(*state, GOLDEN("tiny_fp32"), TIDE_ATTENTION_NAIVE, TIDE_RECOMPUTE_BLOCK,
@@ -160,7 +160,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(fp32_files, setup, teardown),
         cmocka_unit_test_setup_teardown(bf16_files, setup, teardown),
         cmocka_unit_test_setup_teardown(files_of_our_storage, setup, teardown),
-        cmocka_unit_test_setup_teardown(fp32_files_in_bf16, setup, teardown),
+        cmocka_unit_test_setup_teardown(fp32_files_in_two_bytes, setup, teardown),
         cmocka_unit_test_setup_teardown(fp32_files_in_tf32, setup, teardown),
         cmocka_unit_test_setup_teardown(operands_that_are_too_short_for_tf32_are_rejected, setup,
                                         teardown),

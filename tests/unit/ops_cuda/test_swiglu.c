@@ -3,7 +3,7 @@
 
 /* Odd ones, and one that several turns of the loop over the grid handle. */
 static const size_t SIZES[] = {1, 31, 33, 257, 5003};
-static const tide_dtype DTYPES[] = {TIDE_FP32, TIDE_BF16};
+static const tide_dtype DTYPES[] = {TIDE_FP32, TIDE_BF16, TIDE_FP16};
 
 /* A dozen roundings of 2^-24 and exp's error of a few more on either side. */
 static const double TOLERANCE = 4e-6;

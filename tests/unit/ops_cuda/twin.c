@@ -7,6 +7,7 @@
 
 #include "cuda_emulator.h"
 #include "model/bf16.h"
+#include "model/fp16.h"
 
 typedef struct twin_array {
     tide_dtype dtype;   /* of each element */
@@ -62,7 +63,8 @@ static void put(twin_array *array, size_t i, float x) {
     } else if (array->dtype == TIDE_INT8) {
         array->fed[i] = (unsigned char)(int8_t)x;
     } else {
-        const uint16_t narrow = tide_fp32_to_bf16(x);
+        const uint16_t narrow =
+            array->dtype == TIDE_FP16 ? tide_fp32_to_fp16(x) : tide_fp32_to_bf16(x);
         memcpy(array->fed + i * sizeof(narrow), &narrow, sizeof(narrow));
     }
 }
@@ -195,6 +197,9 @@ static double value(tide_array array, size_t i) {
     if (array.dtype == TIDE_FP32) {
         return (double)((const float *)array.data)[i];
     }
+    if (array.dtype == TIDE_FP16) {
+        return (double)tide_fp16_to_fp32(((const uint16_t *)array.data)[i]);
+    }
     if (array.dtype == TIDE_BF16) {
         return (double)tide_bf16_to_fp32(((const uint16_t *)array.data)[i]);
     }
@@ -210,7 +215,10 @@ static size_t first_wrong(const twin_array *array, tide_array got, tide_array wa
         const double x = fabs(value(want, i));
         largest = isfinite(x) && x > largest ? x : largest;
     }
-    const double ulp = array->dtype == TIDE_BF16 && tolerance > 0 ? 0x1p-7 : 0;
+    const double unit = array->dtype == TIDE_BF16   ? 0x1p-7
+                        : array->dtype == TIDE_FP16 ? 0x1p-10
+                                                    : 0;
+    const double ulp = tolerance > 0 ? unit : 0;
     for (size_t i = 0; i < array->n; i++) {
         const double x = value(got, i);
         const double y = value(want, i);

@@ -51,10 +51,16 @@ static void losses_are_kept(void **state) {
     tide_snapshot *snapshot = made(LOSSES, N_LOSSES);
     tide_snapshot *read = NULL;
     snapshot_path(path, "losses.json.gz");
+    snapshot->timing.scales_loss = true;
+    snapshot->timing.loss_scale = 0x1p-9;
+    snapshot->timing.n_skipped_steps = 25;
     assert_int_equal(tide_snapshot_strip_private(snapshot), TIDE_OK);
     assert_int_equal(tide_snapshot_save(snapshot, path, NULL), TIDE_OK);
     assert_int_equal(tide_snapshot_load(path, NULL, &read, NULL), TIDE_OK);
     assert_int_equal(read->timing.n_losses, N_LOSSES);
+    assert_true(read->timing.scales_loss);
+    assert_true(fabs(read->timing.loss_scale - 0x1p-9) <= 0);
+    assert_int_equal(read->timing.n_skipped_steps, 25);
     for (size_t i = 0; i < N_LOSSES; i++) {
         assert_true(read->timing.losses[i] == LOSSES[i] ||
                     (isnan(read->timing.losses[i]) && isnan(LOSSES[i])));
@@ -73,6 +79,7 @@ static void they_stand_as_documented(void **state) {
     release(text);
     text = written(NULL, 0, &n_bytes);
     assert_null(strstr(text, "\"loss\":[")); /* unknown */
+    assert_null(strstr(text, "loss_scaling"));
     release(text);
 }
 
