@@ -86,7 +86,8 @@ void tide_time_words_basis(const tide_time_forecast *of, char ret_words[TIDE_TIM
     tide_text_add(&to, "of %" PRIu64 " launches %" PRIu64 " are guessed, with %.1f %% of the time",
                   of->n_launches, of->n_guessed, 100.0 * of->guessed_share);
     if (of->is_lower_bound) {
-        tide_text_add(&to, ", which is more than 5 %%");
+        bool is_time = of->guessed_share > TIDE_TIME_MOST_GUESSED;
+        tide_text_add(&to, "; more than 5 %% of the %s is guessed", is_time ? "time" : "launches");
     }
     if (of->n_uncompared > 0) {
         tide_text_add(&to,

@@ -78,6 +78,8 @@ virtual="--device virtual --steps 3"
     report replay one.json.gz --alloc-conf expandable_segments:True --alloc-conf max_split_size_mb:32 --over-time 2
     report replay "$snapshots/three-devices.pickle" --grid
     report replay "$snapshots/three-devices.pickle" --memory-limit 1GiB
+    python3 "$sources/tests/golden/launches/make_launches.py" train.launches
+    report time train.launches --cards h100-80,a100-40
     report fit --size small --memory-limit 2GiB
     report fit --find model --device virtual:t4-16 --mode forward,train
     report forecast --size small --memory-limit 1GiB

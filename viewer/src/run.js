@@ -1,4 +1,5 @@
 /* run.js - one run with the values that are derived from its snapshot once. */
+import { hasClock, isSimulated } from './clock.js';
 import { eventAxis, timeAxis } from './axis.js';
 import { buildBlocks, buildReserved, devicesUsed } from './blocks.js';
 import { limitsOf } from './failures.js';
@@ -250,26 +251,6 @@ function buildWarnings(snapshot, { index, reserved, devices }, device) {
     warnings.push(`${type} is emulated on the cpu: the bytes are real, the times are not representative.`);
   }
   return warnings;
-}
-
-/**
- * True if the device, or the one that pinned memory belongs to, computes nothing, so that times mean nothing.
- * @param {import('./format.js').Snapshot} snapshot
- * @param {import('./format.js').Device | undefined} device
- */
-function isSimulated({ devices }, device) {
-  return device?.kind === 'pinned'
-    ? devices.some(({ kind }) => kind === 'virtual')
-    : device?.kind === 'virtual';
-}
-
-/**
- * A simulated device has no clock of its own, but it may have that of a forecast.
- * @param {import('./format.js').Snapshot} snapshot
- * @param {boolean} isVirtual
- */
-function hasClock({ clockSource }, isVirtual) {
-  return clockSource === 'forecast' || (!isVirtual && clockSource !== 'none');
 }
 
 /**

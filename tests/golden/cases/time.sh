@@ -1,0 +1,17 @@
+# A launch log, made here, on the card that it names and on others.
+tidemark time --help
+python3 "$golden/launches/make_launches.py" train.launches
+tidemark time train.launches
+tidemark time train.launches --cards h100-80,a100-40,v100-16 --kernels 0
+tidemark time train.launches --host-factor 0.5 --format csv | cut -d, -f 1-5
+# More than 5 % is guessed: a lower bound, and no figure beyond it.
+python3 "$golden/launches/make_launches.py" guessed.launches guessed
+tidemark time guessed.launches --kernels 0
+# What is no log, what is cut, and a card without sources.
+tidemark time train.json
+echo no log >train.json
+tidemark time train.json
+head -c 200 train.launches >cut.launches
+tidemark time cut.launches
+tidemark time train.launches --cards a10
+tidemark time train.launches --cards h100
