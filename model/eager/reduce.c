@@ -40,7 +40,8 @@ static size_t resident_blocks(const tide_eager *e, size_t n_threads) {
     const char *spec = tide_device_get_info(tide_cache_device(e->cache))->spec;
     bool is_named = strncmp(spec, PREFIX, sizeof(PREFIX) - 1) == 0;
     const tide_card *card = is_named ? tide_card_find(spec + sizeof(PREFIX) - 1) : NULL;
-    const tide_card_chip *chip = card != NULL ? tide_card_chip_find(card->compute_capability) : NULL;
+    const tide_card_chip *chip =
+        card != NULL ? tide_card_chip_find(card->compute_capability) : NULL;
     if (chip == NULL || card->board.n_multiprocessors < 0) {
         return SIZE_MAX;
     }
