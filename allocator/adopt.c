@@ -73,11 +73,11 @@ static tide_status check_overlap(const tide_cache *cache, uint64_t address, size
 
 /* Gives a block of an adopted segment, already in its place, the state of its row. */
 static void adopt_block(tide_cache *cache, tide_cache_block *block, const tide_block_row *row) {
-    int pool = block->segment->pool;
+    tide_cache_bins *bins = &cache->free[block->segment->bins];
     block->state = row->state;
     if (row->state == TIDE_BLOCK_FREE) {
-        block->freed_at_lookup = cache->free[pool].n_lookups;
-        tide_cache_bins_insert(&cache->free[pool], block);
+        block->freed_at_lookup = bins->n_lookups;
+        tide_cache_bins_insert(bins, block);
         if (tide_cache_is_split(block)) {
             tide_cache_count_split(cache, block->segment, 1, (int64_t)block->block_bytes);
         }
@@ -153,7 +153,7 @@ tide_status tide_cache_adopt_segment(tide_cache *cache, uint64_t address, size_t
 static tide_status adopt_range_locked(tide_cache *cache, tide_stream stream, int pool,
                                       uint64_t *ret_address, tide_error *error) {
     const tide_cache_request request = {
-        .block_bytes = cache->config.min_block_bytes, .stream = stream, .pool = pool};
+        .block_bytes = cache->config.min_block_bytes, .stream = stream, .pool = pool, .bins = pool};
     tide_cache_block *block = NULL;
     TIDE_TRY(reserve(cache, stream, pool, 1, error));
     TIDE_TRY(tide_cache_reserve_range(cache, &request, &block, error));
@@ -212,7 +212,7 @@ static tide_status adopt_mapped_locked(tide_cache *cache, uint64_t address, size
                          "the %zu bytes at 0x%" PRIx64 " touch another part of their range",
                          total_bytes, address);
     }
-    tide_cache_bins_remove(&cache->free[range->pool], block);
+    tide_cache_bins_remove(&cache->free[range->bins], block);
     carve(cache, block, blocks, n_blocks);
     return TIDE_OK;
 }

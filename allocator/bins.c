@@ -162,8 +162,8 @@ tide_cache_set *tide_cache_set_find(const tide_cache_bins *bins, tide_stream str
     return set;
 }
 
-tide_status tide_cache_bins_reserve(tide_cache *cache, int pool, tide_stream stream) {
-    tide_cache_bins *bins = &cache->free[pool];
+tide_status tide_cache_bins_reserve(tide_cache *cache, int number, tide_stream stream) {
+    tide_cache_bins *bins = &cache->free[number];
     if (tide_cache_set_of(bins, stream) != NULL) {
         return TIDE_OK;
     }

@@ -86,6 +86,7 @@ void tide_cache_destroy(tide_cache *cache) {
     tide_hostmem mem = cache->mem;
     tide_cache_table_fini(&cache->live, &mem);
     tide_cache_nodes_fini(cache);
+    mem.release(mem.ctx, cache->graph.calls);
     mem.release(mem.ctx, cache);
 }
 
@@ -133,7 +134,7 @@ static inline void take_note(const tide_cache *cache, const char *name, tide_not
 }
 
 static inline void make_free(tide_cache *cache, tide_cache_block *block) {
-    tide_cache_bins *bins = &cache->free[block->segment->pool];
+    tide_cache_bins *bins = &cache->free[block->segment->bins];
     block->state = TIDE_BLOCK_FREE;
     block->requested_bytes = 0;
     block->freed_at_lookup = bins->n_lookups;
@@ -198,7 +199,7 @@ static inline void hand_out(tide_cache *cache, const tide_cache_request *request
  * the table, and the bins of its stream. It is taken before anything changes, because a failure
  * half way would leave device memory that nobody knows of. */
 static inline bool is_ready(const tide_cache *cache, const tide_cache_request *request) {
-    const tide_cache_set *set = cache->free[request->pool].latest;
+    const tide_cache_set *set = cache->free[request->bins].latest;
     return cache->nodes.n_unused_blocks >= TIDE_CACHE_ALLOC_BLOCKS &&
            cache->nodes.n_unused_segments >= 1 && cache->live.n_blocks < cache->live.n_slots / 2 &&
            set != NULL && set->stream == request->stream;
@@ -207,7 +208,7 @@ static inline bool is_ready(const tide_cache *cache, const tide_cache_request *r
 static tide_status make_ready(tide_cache *cache, const tide_cache_request *request) {
     TIDE_TRY(tide_cache_nodes_reserve(cache, TIDE_CACHE_ALLOC_BLOCKS, 1));
     TIDE_TRY(tide_cache_table_reserve(&cache->live, &cache->mem, 1));
-    return tide_cache_bins_reserve(cache, request->pool, request->stream);
+    return tide_cache_bins_reserve(cache, request->bins, request->stream);
 }
 
 static tide_status alloc_locked(tide_cache *cache, const tide_cache_request *request,
@@ -215,7 +216,7 @@ static tide_status alloc_locked(tide_cache *cache, const tide_cache_request *req
     if (request->requested_bytes >= TOO_MUCH) {
         return tide_cache_out_of_memory(cache, request, error);
     }
-    if (cache->streams.n_waiting > 0) {
+    if (cache->streams.n_waiting > 0 && cache->graph.stage != TIDE_GRAPH_CAPTURES) {
         TIDE_TRY(tide_cache_poll_streams(cache, &request->note, error));
     }
     if (!is_ready(cache, request) && make_ready(cache, request) != TIDE_OK) {
@@ -254,7 +255,14 @@ tide_status tide_cache_alloc(tide_cache *cache, size_t n_bytes, tide_stream stre
     request.category = tag == NULL ? (uint8_t)TIDE_UNKNOWN : (uint8_t)tag->category;
     take_note(cache, tag == NULL ? NULL : tag->name, &request.note);
     tide_lock_acquire(cache->lock);
-    tide_status status = alloc_locked(cache, &request, ret_address, error);
+    bool captures = cache->graph.stage == TIDE_GRAPH_CAPTURES;
+    request.bins = request.pool + (captures ? TIDE_CACHE_OF_GRAPH : 0);
+    tide_status status = cache->graph.stage == TIDE_GRAPH_REPLAYS
+                             ? tide_cache_graph_answer(cache, n_bytes, ret_address, error)
+                             : alloc_locked(cache, &request, ret_address, error);
+    if (captures && status == TIDE_OK) {
+        status = tide_cache_graph_note(cache, *ret_address, n_bytes, error);
+    }
     tide_lock_release(cache->lock);
     if (status == TIDE_DEVICE_OOM) {
         tide_cache_call_oom_hook(cache);
@@ -270,7 +278,7 @@ static inline uint64_t merge(tide_cache *cache, tide_cache_block *block,
         return 0;
     }
     uint64_t n_bytes = neighbour->block_bytes;
-    tide_cache_bins_remove(&cache->free[block->segment->pool], neighbour);
+    tide_cache_bins_remove(&cache->free[block->segment->bins], neighbour);
     if (neighbour == block->before) {
         block->address = neighbour->address;
         block->before = neighbour->before;
@@ -353,7 +361,12 @@ tide_status tide_cache_release(tide_cache *cache, uint64_t address, tide_error *
     tide_note note;
     take_note(cache, NULL, &note);
     tide_lock_acquire(cache->lock);
-    tide_status status = release_locked(cache, address, &note, error);
+    tide_status status = cache->graph.stage == TIDE_GRAPH_REPLAYS
+                             ? tide_cache_graph_answer(cache, 0, &address, error)
+                             : release_locked(cache, address, &note, error);
+    if (cache->graph.stage == TIDE_GRAPH_CAPTURES && status == TIDE_OK) {
+        status = tide_cache_graph_note(cache, address, 0, error);
+    }
     tide_lock_release(cache->lock);
     return status;
 }

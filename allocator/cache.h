@@ -121,6 +121,20 @@ TIDE_NODISCARD tide_status tide_cache_release(tide_cache *cache, uint64_t addres
  * block to the device, and of expandable ones every whole granule without one. */
 TIDE_NODISCARD tide_status tide_cache_empty(tide_cache *cache, tide_error *error);
 
+/* A step as a graph, as torch.cuda.graph captures one. The begin of a capture empties the cache.
+ * Until its end, allocations come from a private pool, [1, 0] in snapshots: no other allocation
+ * gets its segments, nothing gives them back before the cache is destroyed, and memory that runs
+ * out meanwhile is not searched for in cached segments of other pools. One capture for each cache,
+ * and by one thread: TIDE_INVALID for a second one, and for calls in another order.
+ *
+ * In a replay the same calls must come again in the same order. They get the addresses of the
+ * capture; the blocks stay as the capture left them, and nothing is recorded. TIDE_INVALID, by the
+ * number of the call, for another call, and at the end for calls that are missing. */
+TIDE_NODISCARD tide_status tide_cache_begin_capture(tide_cache *cache, tide_error *error);
+TIDE_NODISCARD tide_status tide_cache_end_capture(tide_cache *cache, tide_error *error);
+TIDE_NODISCARD tide_status tide_cache_begin_replay(tide_cache *cache, tide_error *error);
+TIDE_NODISCARD tide_status tide_cache_end_replay(tide_cache *cache, tide_error *error);
+
 /* One quantity: now, the highest ever (since tide_cache_reset_peaks), and all that came and went.
  */
 typedef struct tide_stat {

@@ -59,6 +59,7 @@ struct tide_cache_segment {
     size_t n_unmapped;                /* expandable: unmapped blocks */
     uint64_t mapped_bytes;            /* expandable: with memory behind them, whole granules */
     uint8_t pool;                     /* TIDE_POOL_SMALL or TIDE_POOL_LARGE */
+    uint8_t bins;                     /* index in the cache's `free`: pool, or that of the graph */
     uint8_t stream_number;            /* of `stream` in the recording */
     bool is_expandable;               /* its blocks may be unmapped */
 };
@@ -140,6 +141,31 @@ typedef struct tide_cache_streams {
     size_t n_waiting;                /* uses in all queues */
 } tide_cache_streams;
 
+/* One call of a captured step. */
+typedef struct tide_cache_call {
+    uint64_t address;
+    size_t n_bytes; /* asked for; 0: a release */
+} tide_cache_call;
+
+typedef enum tide_cache_graph_stage {
+    TIDE_GRAPH_NONE = 0,
+    TIDE_GRAPH_CAPTURES, /* allocations come from the private pool */
+    TIDE_GRAPH_CAPTURED,
+    TIDE_GRAPH_REPLAYS /* allocations are answered from the list of calls */
+} tide_cache_graph_stage;
+
+/* The calls of a captured step in their order (graph.c). */
+typedef struct tide_cache_graph {
+    tide_cache_graph_stage stage;
+    tide_cache_call *calls; /* owned; room for `capacity` */
+    size_t n_calls, capacity;
+    size_t next; /* in a replay: the call that comes next */
+} tide_cache_graph;
+
+/* Places in tide_cache.free beside TIDE_POOL_SMALL and TIDE_POOL_LARGE: those of the private pool
+ * lie TIDE_CACHE_OF_GRAPH behind them. */
+enum { TIDE_CACHE_OF_GRAPH = TIDE_N_POOLS - 1, TIDE_N_CACHE_BINS = TIDE_N_POOLS + TIDE_CACHE_OF_GRAPH };
+
 struct tide_cache {
     tide_hostmem mem;         /* a copy of the configuration's */
     tide_cache_config config; /* effective settings; config.mem points to mem */
@@ -149,7 +175,9 @@ struct tide_cache {
                                  guards everything below */
     unsigned char apart[TIDE_LINES_APART]; /* unused: what stands above is read without the lock */
     tide_lock own_lock;                    /* for a cache without a recorder */
-    tide_cache_bins free[TIDE_N_POOLS];    /* [TIDE_POOL_SMALL] and [TIDE_POOL_LARGE] */
+    tide_cache_bins free[TIDE_N_CACHE_BINS]; /* [TIDE_POOL_SMALL] and [TIDE_POOL_LARGE], and the same
+                                                of the private pool */
+    tide_cache_graph graph;
     tide_cache_table live;                 /* blocks that are not free */
     tide_cache_nodes nodes;
     tide_cache_streams streams;
@@ -175,6 +203,7 @@ typedef struct tide_cache_request {
     size_t block_bytes;     /* rounded */
     tide_stream stream;
     int pool;         /* by block_bytes */
+    int bins;         /* index in the cache's `free` */
     uint8_t category; /* tide_category */
     tide_note note;   /* stack, scope and name of the caller */
 } tide_cache_request;
@@ -208,12 +237,21 @@ TIDE_NODISCARD tide_status tide_cache_wait_for_streams(tide_cache *cache, const 
 /* Gives all events back to the device. */
 void tide_cache_streams_fini(tide_cache *cache);
 
+/* graph.c. Enters a call of the step that is captured; called under the lock. */
+TIDE_NODISCARD tide_status tide_cache_graph_note(tide_cache *cache, uint64_t address,
+                                                 size_t n_bytes, tide_error *error);
+/* The answer to the next call of a replay; TIDE_INVALID where it is another one than in the
+ * capture. n_bytes 0: a release of *address. */
+TIDE_NODISCARD tide_status tide_cache_graph_answer(tide_cache *cache, size_t n_bytes,
+                                                   uint64_t *address, tide_error *error);
+
 /* config.c. The size of the segment to buy for a block (replay_friend.h: of the block). */
 size_t tide_cache_segment_bytes(const tide_cache_config *config, size_t block_bytes);
 
 /* bins.c. Blocks carry their stream in their segment. On TIDE_OK blocks of the stream can
  * be inserted. */
-TIDE_NODISCARD tide_status tide_cache_bins_reserve(tide_cache *cache, int pool, tide_stream stream);
+TIDE_NODISCARD tide_status tide_cache_bins_reserve(tide_cache *cache, int number,
+                                                   tide_stream stream);
 /* The bins' treaps; false when the block is not there. */
 void tide_cache_bin_insert(tide_cache_block **root, tide_cache_block *block);
 bool tide_cache_bin_remove(tide_cache_block **root, const tide_cache_block *block);
@@ -265,7 +303,11 @@ TIDE_NODISCARD tide_status tide_cache_find_block(tide_cache *cache,
                                                  tide_cache_block **ret_block, tide_error *error);
 /* Enters a segment of one free block, which is in no bin yet. Nodes must have been reserved. */
 tide_cache_block *tide_cache_enter_segment(tide_cache *cache, uint64_t address, size_t total_bytes,
-                                           tide_stream stream, int pool);
+                                           tide_stream stream, int bins);
+/* The pool to which these bins belong. */
+static inline int tide_cache_pool_of(int bins) {
+    return bins < TIDE_N_POOLS ? bins : bins - TIDE_CACHE_OF_GRAPH;
+}
 /* Waits for the streams that use released blocks, then returns every unsplit free block to the
  * device. Stops at the first failure, with the cache consistent. */
 TIDE_NODISCARD tide_status tide_cache_give_back_all(tide_cache *cache, const tide_note *note,
@@ -306,7 +348,7 @@ tide_cache_block *tide_cache_cut_unmapped(tide_cache *cache, tide_cache_block *b
 /* Enters a range of reserved addresses without memory. Nodes, a block and a segment, must have been
  * reserved. */
 tide_cache_segment *tide_cache_enter_range(tide_cache *cache, uint64_t address,
-                                           uint64_t total_bytes, tide_stream stream, int pool);
+                                           uint64_t total_bytes, tide_stream stream, int bins);
 /* The device has mapped memory behind the first n_bytes of an unmapped block, whole granules: it
  * becomes a free block of as many, and one with its free neighbours. Takes one node. */
 void tide_cache_note_mapped(tide_cache *cache, tide_cache_block *block, uint64_t n_bytes);

@@ -10,7 +10,7 @@ typedef struct recount {
     size_t n_ranges; /* expandable ones among them */
     size_t n_blocks;
     size_t n_live;
-    size_t n_free[TIDE_N_POOLS];
+    size_t n_free[TIDE_N_CACHE_BINS];
     size_t n_uses;    /* of all blocks by other streams */
     size_t n_waiting; /* of them, of blocks whose release is requested */
 } recount;
@@ -33,7 +33,7 @@ static void count_block(const tide_cache *cache, const tide_cache_block *block, 
         return;
     }
     if (block->state == TIDE_BLOCK_FREE) {
-        found->n_free[pool]++;
+        found->n_free[block->segment->bins]++;
         if (tide_cache_is_split(block) && !block->segment->is_expandable) {
             count(stats->inactive_split, pool, 1);
             count(stats->inactive_split_bytes, pool, block->block_bytes);
@@ -54,7 +54,7 @@ static void count_block(const tide_cache *cache, const tide_cache_block *block, 
 
 static tide_status check_free_block(const tide_cache *cache, const tide_cache_block *block,
                                     tide_error *error) {
-    const tide_cache_bins *bins = &cache->free[block->segment->pool];
+    const tide_cache_bins *bins = &cache->free[block->segment->bins];
     if (tide_cache_bins_at_least(bins, block->segment->stream, block->block_bytes,
                                  block->address) != block) {
         return VIOLATED(error, block, "free, but not found among the free blocks");
@@ -317,12 +317,12 @@ static tide_status check_streams(const tide_cache *cache, const recount *found, 
 }
 
 /* Visits the bins in order: keys rise, and the count is right. */
-static tide_status check_bins(const tide_cache *cache, int pool, size_t n_free, tide_error *error) {
-    const tide_cache_bins *bins = &cache->free[pool];
+static tide_status check_bins(const tide_cache *cache, int number, size_t n_free, tide_error *error) {
+    const tide_cache_bins *bins = &cache->free[number];
     size_t n_blocks = 0;
     const tide_cache_block *block = tide_cache_bins_at_least(bins, 0, 0, 0);
     while (block != NULL && n_blocks <= n_free) {
-        if (block->state != TIDE_BLOCK_FREE || block->segment->pool != pool) {
+        if (block->state != TIDE_BLOCK_FREE || block->segment->bins != number) {
             return VIOLATED(error, block, "among the free blocks of a pool that it is not in");
         }
         n_blocks++;
@@ -388,10 +388,10 @@ static tide_status check_locked(const tide_cache *cache, tide_error *error) {
     TIDE_TRY(check_number("blocks", cache->n_blocks, found.n_blocks, error));
     TIDE_TRY(check_number("live blocks by address", cache->live.n_blocks, found.n_live, error));
     TIDE_TRY(tide_cache_table_check(&cache->live, error));
-    TIDE_TRY(tide_cache_bins_check(&cache->free[TIDE_POOL_SMALL], error));
-    TIDE_TRY(tide_cache_bins_check(&cache->free[TIDE_POOL_LARGE], error));
-    TIDE_TRY(check_bins(cache, TIDE_POOL_SMALL, found.n_free[TIDE_POOL_SMALL], error));
-    TIDE_TRY(check_bins(cache, TIDE_POOL_LARGE, found.n_free[TIDE_POOL_LARGE], error));
+    for (int i = TIDE_POOL_SMALL; i < TIDE_N_CACHE_BINS; i++) {
+        TIDE_TRY(tide_cache_bins_check(&cache->free[i], error));
+        TIDE_TRY(check_bins(cache, i, found.n_free[i], error));
+    }
     TIDE_TRY(check_streams(cache, &found, error));
     tide_cache_settle_stats(cache, &believed);
     return check_stats(&believed, &found.stats, error);

@@ -138,12 +138,13 @@ static void record_range(tide_cache *cache, const tide_cache_segment *range, uin
 }
 
 tide_cache_segment *tide_cache_enter_range(tide_cache *cache, uint64_t address,
-                                           uint64_t total_bytes, tide_stream stream, int pool) {
+                                           uint64_t total_bytes, tide_stream stream, int bins) {
     tide_cache_segment *range = tide_cache_take_segment(cache);
     range->address = address;
     range->total_bytes = total_bytes;
     range->stream = stream;
-    range->pool = (uint8_t)pool;
+    range->pool = (uint8_t)tide_cache_pool_of(bins);
+    range->bins = (uint8_t)bins;
     range->is_expandable = true;
     tide_cache_link_segment(cache, range);
     tide_cache_segment **link = &cache->ranges;
@@ -174,7 +175,7 @@ static bool has_room(const tide_cache_block *block, uint64_t n_bytes) {
 static tide_cache_block *find_place(const tide_cache *cache, const tide_cache_request *request) {
     for (const tide_cache_segment *range = cache->ranges; range != NULL;
          range = range->next_range) {
-        if (range->stream != request->stream || range->pool != request->pool) {
+        if (range->stream != request->stream || range->bins != request->bins) {
             continue;
         }
         for (tide_cache_block *block = range->first_unmapped; block != NULL; block = block->right) {
@@ -203,7 +204,7 @@ tide_status tide_cache_reserve_range(tide_cache *cache, const tide_cache_request
         }
         return status;
     }
-    *ret_block = tide_cache_enter_range(cache, address, n_bytes, request->stream, request->pool)
+    *ret_block = tide_cache_enter_range(cache, address, n_bytes, request->stream, request->bins)
                      ->first_block;
     return TIDE_OK;
 }
@@ -289,7 +290,7 @@ tide_status tide_cache_grow(tide_cache *cache, const tide_cache_request *request
                            &request->note, error));
         block = next; /* mapping joined the free block with it */
     }
-    tide_cache_bins_remove(&cache->free[request->pool], block);
+    tide_cache_bins_remove(&cache->free[request->bins], block);
     *ret_block = block;
     return TIDE_OK;
 }
@@ -302,7 +303,7 @@ static uint64_t expandable_bytes(const tide_cache_block *block) {
 }
 
 tide_cache_block *tide_cache_best_expandable(const tide_cache *cache, tide_cache_block *block) {
-    const tide_cache_bins *bins = &cache->free[block->segment->pool];
+    const tide_cache_bins *bins = &cache->free[block->segment->bins];
     tide_cache_block *next = tide_cache_bins_next(bins, block);
     while (block->segment->is_expandable && next != NULL &&
            next->segment->stream == block->segment->stream &&
@@ -352,7 +353,7 @@ static void note_unmapped(tide_cache *cache, tide_cache_block *block, uint64_t b
                           uint64_t end) {
     tide_cache_segment *range = block->segment;
     uint64_t block_end = block->address + block->block_bytes;
-    tide_cache_bins_remove(&cache->free[range->pool], block);
+    tide_cache_bins_remove(&cache->free[range->bins], block);
     block->state = TIDE_BLOCK_UNMAPPED; /* before its rests become free, which would join it */
     if (begin > block->address) {
         tide_cache_settle_free(cache, add_block(cache, range, block->address,

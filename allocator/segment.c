@@ -70,7 +70,7 @@ void tide_cache_mark_spill(tide_cache *cache, uint64_t address, const tide_devic
 /* The smallest sufficient free block of the stream, the lowest address on ties. There is one
  * candidate: when a rule about oversize blocks rejects it, PyTorch looks no further either. */
 static tide_cache_block *find_cached(tide_cache *cache, const tide_cache_request *request) {
-    tide_cache_bins *bins = &cache->free[request->pool];
+    tide_cache_bins *bins = &cache->free[request->bins];
     if (collects_garbage(cache)) {
         bins->n_lookups++;
     }
@@ -112,7 +112,7 @@ void tide_cache_unlink_segment(tide_cache *cache, tide_cache_segment *segment) {
 }
 
 tide_cache_block *tide_cache_enter_segment(tide_cache *cache, uint64_t address, size_t total_bytes,
-                                           tide_stream stream, int pool) {
+                                           tide_stream stream, int bins) {
     tide_cache_segment *segment = tide_cache_take_segment(cache);
     tide_cache_block *block = tide_cache_take_block(cache);
     block->address = address;
@@ -122,7 +122,8 @@ tide_cache_block *tide_cache_enter_segment(tide_cache *cache, uint64_t address, 
     segment->address = address;
     segment->total_bytes = total_bytes;
     segment->stream = stream;
-    segment->pool = (uint8_t)pool;
+    segment->pool = (uint8_t)tide_cache_pool_of(bins);
+    segment->bins = (uint8_t)bins;
     segment->first_block = block;
     tide_cache_link_segment(cache, segment);
     cache->n_blocks++;
@@ -152,7 +153,7 @@ static tide_status buy(tide_cache *cache, const tide_cache_request *request,
     }
     cache->stats.num_device_alloc++;
     *ret_block =
-        tide_cache_enter_segment(cache, address, total_bytes, request->stream, request->pool);
+        tide_cache_enter_segment(cache, address, total_bytes, request->stream, request->bins);
     record_segment(cache, (*ret_block)->segment, TIDE_ACTION_SEGMENT_ALLOC, &request->note);
     tide_cache_mark_spill(cache, address, &before, &request->note);
     return TIDE_OK;
@@ -174,7 +175,7 @@ static tide_status give_back(tide_cache *cache, tide_cache_block *block, const t
         return status;
     }
     cache->stats.num_device_free++;
-    tide_cache_bins_remove(&cache->free[segment->pool], block);
+    tide_cache_bins_remove(&cache->free[segment->bins], block);
     record_segment(cache, segment, TIDE_ACTION_SEGMENT_FREE, note);
     tide_cache_count_segment(cache, segment, -1);
     tide_cache_unlink_segment(cache, segment);
@@ -215,7 +216,7 @@ static tide_status give_back_oversize(tide_cache *cache, const tide_cache_reques
     if (max_split_bytes == TIDE_UNLIMITED) {
         return TIDE_OK;
     }
-    tide_cache_bins *bins = &cache->free[request->pool];
+    tide_cache_bins *bins = &cache->free[request->bins];
     uint64_t wanted_bytes =
         request->block_bytes < max_split_bytes ? max_split_bytes : request->block_bytes;
     tide_cache_block *block = tide_cache_bins_at_least(bins, request->stream, wanted_bytes, 0);
@@ -307,7 +308,8 @@ tide_status tide_cache_find_block(tide_cache *cache, const tide_cache_request *r
         TIDE_TRY(collect_garbage(cache, &request->note, error));
     }
     tide_status status = buy(cache, request, ret_block, error);
-    if (status != TIDE_DEVICE_OOM) {
+    /* A capture may neither wait for streams nor give segments back, so it ends here. */
+    if (status != TIDE_DEVICE_OOM || cache->graph.stage == TIDE_GRAPH_CAPTURES) {
         return status;
     }
     bool enough = false;

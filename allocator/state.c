@@ -81,7 +81,8 @@ static void list_runs(listing *list, const tide_cache_segment *segment) {
                                       .first_block = list->n_blocks,
                                       .device = 0,
                                       .stream = segment->stream_number,
-                                      .is_expandable = segment->is_expandable};
+                                      .is_expandable = segment->is_expandable,
+                                      .pool_id = {segment->bins >= TIDE_N_POOLS ? 1 : 0, 0}};
         }
         list->blocks[list->n_blocks++] = row_of(block, row->address);
         row->total_bytes += block->block_bytes;

@@ -36,6 +36,7 @@ static const member RUN_MEMBERS[] = {
     {"run.recompute", MEMBER_TEXT, RUN(recompute)},
     {"run.implementation", MEMBER_TEXT, RUN(implementation)},
     {"run.keep_graph", MEMBER_FLAG, RUN(keep_graph)},
+    {"run.cuda_graph", MEMBER_FLAG, RUN(cuda_graph)},
     {"run.batch_size", MEMBER_INTEGER, RUN(batch_size)},
     {"run.context_length", MEMBER_INTEGER, RUN(context_length)},
     {"run.seed", MEMBER_INTEGER, RUN(seed)},

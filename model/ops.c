@@ -23,6 +23,16 @@ tide_status tide_ops_open(const tide_hostmem *mem, tide_device *device, tide_pre
                      tide_device_get_info(device)->spec);
 }
 
+void tide_ops_begin_capture(tide_ops *ops) {
+    ops->computing = ops->table;
+    ops->table = tide_ops_virtual_table();
+}
+
+void tide_ops_end_capture(tide_ops *ops) {
+    ops->table = ops->computing;
+    ops->computing = NULL;
+}
+
 void tide_ops_close(tide_ops *ops) {
     if (ops != NULL) {
         ops->table->close(ops);

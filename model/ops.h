@@ -370,6 +370,7 @@ struct tide_ops {
     tide_device *device;         /* borrowed; outlives the operators */
     tide_stream stream;          /* what the operators are ordered on */
     tide_recorder *recorder; /* borrowed; where operators open scopes for their parts; NULL: none */
+    const tide_ops_table *computing; /* static; the table while a step is captured; else NULL */
 };
 
 /* The operators of `device`'s kind. `mem` is borrowed and outlives them. The caller closes them
@@ -393,6 +394,16 @@ TIDE_NODISCARD tide_status tide_ops_cuda_open(const tide_hostmem *mem, tide_devi
                                               tide_error *error);
 TIDE_NODISCARD tide_status tide_ops_virtual_open(const tide_hostmem *mem, tide_device *device,
                                                  tide_ops **ret_ops, tide_error *error);
+
+/* While a step is captured its operators are not executed: their table is the virtual device's.
+ */
+void tide_ops_begin_capture(tide_ops *ops);
+void tide_ops_end_capture(tide_ops *ops);
+static inline bool tide_ops_is_captured(const tide_ops *ops) {
+    return ops->computing != NULL;
+}
+/* ops_virtual.c */
+const tide_ops_table *tide_ops_virtual_table(void);
 
 /* The parts of naive attention. On every device each part opens a scope, "scores", "softmax" and
  * "value", in this order forward and in the reverse order backward, around the computation of its

@@ -53,6 +53,10 @@ static const tide_ops_table TABLE = {
     .close = close_ops, .describe = describe, TIDE_OPERATORS(OPERATOR_ENTRY)};
 #undef OPERATOR_ENTRY
 
+const tide_ops_table *tide_ops_virtual_table(void) {
+    return &TABLE;
+}
+
 tide_status tide_ops_virtual_open(const tide_hostmem *mem, tide_device *device, tide_ops **ret_ops,
                                   tide_error *error) {
     tide_ops *ops = mem->alloc(mem->ctx, sizeof(*ops));

@@ -116,7 +116,7 @@ static tide_status update_parameters(tide_optimizer *optimizer, tide_error *erro
         TIDE_TRY(make_state(optimizer, parameter, &parameter->exp_avg_sq, ".exp_avg_sq", error));
     }
     collect(optimizer);
-    optimizer->n_steps++;
+    optimizer->n_steps += tide_ops_is_captured(ops) ? 0 : 1; /* a captured step does not run */
     const tide_adamw call = {
         .settings = optimizer->adamw,
         .t = optimizer->n_steps,

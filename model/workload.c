@@ -68,6 +68,7 @@ static tide_status create_timers(tide_workload *workload, tide_error *error) {
 
 static tide_status build(tide_workload *workload, tide_error *error) {
     const tide_workload_config *config = &workload->config;
+    TIDE_TRY(tide_workload_check_graph(config, tide_device_get_info(workload->device)->kind, error));
     TIDE_TRY(create_timers(workload, error));
     workload->driver = tide_driver_of(config);
     return workload->driver->create(workload, error);
@@ -182,7 +183,7 @@ static tide_status run_optimizer(tide_workload *workload, tide_error *error) {
     return status;
 }
 
-static tide_status run_phases(tide_workload *workload, tide_error *error) {
+tide_status tide_workload_phases(tide_workload *workload, tide_error *error) {
     TIDE_TRY(run_forward(workload, error));
     if (workload->config.mode != TIDE_FORWARD) {
         TIDE_TRY(run_backward(workload, error));
@@ -208,12 +209,13 @@ static tide_status fetch_loss(tide_workload *workload, tide_error *error) {
 
 /* The phases, the copy of the loss, one synchronisation, and last the releases, which are not
  * timed. */
-static tide_status timed_step(tide_workload *workload, double *ret_loss, tide_error *error) {
+tide_status tide_workload_timed_step(tide_workload *workload, double *ret_loss,
+                                     tide_error *error) {
     for (size_t i = 0; i < TIDE_N_TIMED; i++) {
         workload->timers[i].ran = false;
     }
     TIDE_TRY(timer_begin(workload, TIDE_TIMED_STEP, error));
-    TIDE_TRY(run_phases(workload, error));
+    TIDE_TRY(tide_workload_phases(workload, error));
     TIDE_TRY(timer_end(workload, TIDE_TIMED_STEP, error));
     if (has_loss(workload)) {
         TIDE_TRY(fetch_loss(workload, error));
@@ -236,7 +238,9 @@ static tide_status timed_step(tide_workload *workload, double *ret_loss, tide_er
 tide_status tide_workload_step(tide_workload *workload, const char *name, size_t index,
                                double *ret_loss, tide_error *error) {
     tide_scope scope = tide_scope_begin(workload->recorder, TIDE_SCOPE_STEP, name, (int32_t)index);
-    tide_status status = timed_step(workload, ret_loss, error);
+    tide_status status = workload->is_captured
+                             ? tide_workload_replay(workload, ret_loss, error)
+                             : tide_workload_timed_step(workload, ret_loss, error);
     tide_scope_end(workload->recorder, scope);
     return status;
 }
@@ -377,6 +381,9 @@ static tide_status run_steps(tide_workload *workload, tide_workload_result *resu
     }
     if (!goes_on) {
         return TIDE_OK;
+    }
+    if (workload->config.cuda_graph) {
+        TIDE_TRY(tide_workload_capture(workload, error));
     }
     TIDE_TRY(begin_measuring(workload, error));
     TIDE_TRY(run_group(workload, result, false, &goes_on, error));

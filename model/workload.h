@@ -46,6 +46,8 @@ typedef struct tide_workload_config {
     bool times_all_scopes; /* time every scope on the device, at any cost to the measured steps */
     bool trace_kernels;    /* which kernels ran in them (recorder/kernel_trace.h): a recorded run
                               on a cuda device */
+    bool cuda_graph;  /* the warm-up runs as ever, then one step is captured, and the measured steps
+                         are replays of it (tide_workload_check_graph) */
     bool sync_phases; /* wait for the device after each phase, so that host_ms is the time until
                          its work was done and not only until it was submitted */
     /* After each step or pair; false ends the run there, with TIDE_OK. NULL: none. */
@@ -55,6 +57,11 @@ typedef struct tide_workload_config {
 
 /* Defaults: size small, mode train, fp32, flash, 5 warm-up and 10 measured steps. */
 void tide_workload_config_init(tide_workload_config *config);
+
+/* TIDE_INVALID or TIDE_UNSUPPORTED, with the reason, where the configuration asks for a graph on
+ * such a device and cannot have it. */
+TIDE_NODISCARD tide_status tide_workload_check_graph(const tide_workload_config *config,
+                                                     tide_device_kind device, tide_error *error);
 
 #define TIDE_SCOPE_TIMES_SHARE 0.005
 

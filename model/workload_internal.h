@@ -32,7 +32,7 @@ typedef struct tide_driver {
     tide_status (*end_step)(tide_workload *workload, tide_error *error);
     /* NULL: nothing is computed. */
     const tide_tensor *(*loss_value)(const tide_workload *workload);
-    const tide_ops *(*ops)(const tide_workload *workload);
+    tide_ops *(*ops)(const tide_workload *workload);
     /* Of the loss; NULL: it is never scaled. */
     const tide_loss_scaler *(*loss_scaler)(const tide_workload *workload);
 } tide_driver;
@@ -57,6 +57,7 @@ struct tide_workload {
     tide_scope_times *scope_times; /* owned; NULL before the run, and where the host's clock is the
                                       only one or nothing is recorded */
     tide_kernel_trace *kernels;    /* owned; NULL: none is traced */
+    bool is_captured;              /* the step is a graph: further steps replay it */
     bool is_complete;              /* tide_workload_run came to its end */
     float loss; /* of the latest step; a field here because the copy arrives after the call that
                    started it */
@@ -65,5 +66,16 @@ struct tide_workload {
 /* A step in a scope of its own. Sets the timers, and *ret_loss if the step has a loss. */
 TIDE_NODISCARD tide_status tide_workload_step(tide_workload *workload, const char *name,
                                               size_t index, double *ret_loss, tide_error *error);
+/* The same without the scope. */
+TIDE_NODISCARD tide_status tide_workload_timed_step(tide_workload *workload, double *ret_loss,
+                                                    tide_error *error);
+/* Forward, backward and optimizer, as far as the mode has them. */
+TIDE_NODISCARD tide_status tide_workload_phases(tide_workload *workload, tide_error *error);
+
+/* workload_graph.c. Captures a step, in a scope of its own. */
+TIDE_NODISCARD tide_status tide_workload_capture(tide_workload *workload, tide_error *error);
+/* Replays it, without a scope: the caller has opened that of the step. */
+TIDE_NODISCARD tide_status tide_workload_replay(tide_workload *workload, double *ret_loss,
+                                                tide_error *error);
 
 #endif

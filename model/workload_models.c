@@ -28,7 +28,7 @@
     static const tide_tensor *model##_loss_value(const tide_workload *workload) {                  \
         return tide_##model##_loss_value(workload->model);                                         \
     }                                                                                              \
-    static const tide_ops *model##_ops(const tide_workload *workload) {                            \
+    static tide_ops *model##_ops(const tide_workload *workload) {                                  \
         return tide_##model##_ops(workload->model);                                                \
     }                                                                                              \
     static const tide_loss_scaler *model##_loss_scaler(const tide_workload *workload) {            \

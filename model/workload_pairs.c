@@ -39,6 +39,10 @@ tide_status tide_workload_run_pairs(tide_workload *workload, size_t n_pairs,
                          "recorded and unrecorded steps are compared after a run that was recorded "
                          "and completed, on a device that computes");
     }
+    if (workload->is_captured) {
+        return tide_fail(error, TIDE_INVALID,
+                         "the replay of a graph records nothing, so there is nothing to compare");
+    }
     ret_pairs->recorded_ms = tide_hostmem_zeroed(workload->mem, n_pairs, sizeof(double));
     ret_pairs->unrecorded_ms = tide_hostmem_zeroed(workload->mem, n_pairs, sizeof(double));
     if (ret_pairs->recorded_ms == NULL || ret_pairs->unrecorded_ms == NULL) {

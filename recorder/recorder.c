@@ -371,7 +371,13 @@ void tide_recorder_set_paused(tide_recorder *recorder, bool is_paused) {
                                        recorder->log.n_written);
         tide_lock_release(&recorder->log_lock);
     }
-    atomic_store_explicit(&recorder->is_paused, is_paused, memory_order_relaxed);
+    tide_recorder_set_quiet(recorder, is_paused);
+}
+
+void tide_recorder_set_quiet(tide_recorder *recorder, bool is_quiet) {
+    if (recorder != NULL) {
+        atomic_store_explicit(&recorder->is_paused, is_quiet, memory_order_relaxed);
+    }
 }
 
 static uint8_t find_stream(tide_recorder *recorder, uint8_t device, uint64_t handle) {

@@ -105,6 +105,11 @@ uint8_t tide_recorder_stream(tide_recorder *recorder, uint8_t device, uint64_t h
  * recording costs, after the last snapshot. */
 void tide_recorder_set_paused(tide_recorder *recorder, bool is_paused);
 
+/* While the recorder is quiet it records nothing either, but the log keeps no note of a gap: the
+ * caller promises that the cache changes nothing meanwhile (a replay of a captured step). NULL is
+ * allowed. */
+void tide_recorder_set_quiet(tide_recorder *recorder, bool is_quiet);
+
 /* How stacks were captured. All 0 when none are, and with a NULL recorder. For tests that expect
  * every stack of a run to be walked without libunwind. */
 void tide_recorder_get_unwinder_stats(tide_recorder *recorder, tide_unwinder_stats *ret_stats);

@@ -24,6 +24,7 @@ static void describe_workload(const tide_workload_config *workload, tide_snapsho
     bool is_mlp = workload->architecture == TIDE_MLP;
     ret_run->model = describe_model(workload);
     ret_run->keep_graph = workload->keep_graph;
+    ret_run->cuda_graph = workload->cuda_graph;
     ret_run->context_length = is_mlp ? -1 : (int64_t)workload->model.context_length;
     ret_run->seed = (int64_t)workload->seed;
     ret_run->clip_grad_norm = workload->clip_grad_norm > 0.0 ? workload->clip_grad_norm : -1.0;
@@ -68,8 +69,11 @@ void tide_run_describe(const tide_run_config *config, const tide_cache_config *c
     }
 }
 
-/* Whether a step in this mode has this phase. */
+/* Whether the measured steps have a time of this phase. */
 static bool has_phase(const tide_workload_config *workload, size_t phase) {
+    if (workload->cuda_graph && phase != TIDE_TIMED_STEP) {
+        return false; /* a graph is launched as a whole */
+    }
     switch (phase) {
     case TIDE_TIMED_BACKWARD:
         return workload->mode != TIDE_FORWARD;

@@ -62,6 +62,7 @@ static const tide_json_field MODEL_FIELDS[] = {
     OF_MODEL("steps", TIDE_JSON_FIELD_COUNT, steps),
     OF_MODEL("profiler_range", TIDE_JSON_FIELD_FLAG, profiler_range),
     OF_MODEL("times_all_scopes", TIDE_JSON_FIELD_FLAG, times_all_scopes),
+    OF_MODEL("cuda_graph", TIDE_JSON_FIELD_FLAG, cuda_graph),
     OF_MODEL("sync_phases", TIDE_JSON_FIELD_FLAG, sync_phases),
     OF_MODEL("trace_kernels", TIDE_JSON_FIELD_FLAG, trace_kernels),
 };

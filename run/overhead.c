@@ -35,6 +35,7 @@ static size_t pairs_by_time(const tide_workload_config *model, const tide_worklo
 static size_t n_pairs_of(const tide_run_session *session) {
     size_t n_asked = session->config->recording.overhead_pairs;
     if (session->result->outcome != TIDE_OUTCOME_COMPLETED || session->recorder == NULL ||
+        session->model.cuda_graph || /* a replay records nothing */
         tide_device_get_info(session->device)->kind == TIDE_DEVICE_VIRTUAL) {
         return 0;
     }

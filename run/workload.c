@@ -39,10 +39,10 @@ static tide_status check_model(const tide_workload_config *model, tide_error *er
 
 static void name_mlp(const tide_workload_config *workload, char ret_name[TIDE_RUN_NAME_BYTES]) {
     const tide_model_config *model = &workload->model;
-    snprintf(ret_name, TIDE_RUN_NAME_BYTES, "mlp-%s-d%zu-l%zu-b%zu-%s%s",
+    snprintf(ret_name, TIDE_RUN_NAME_BYTES, "mlp-%s-d%zu-l%zu-b%zu-%s%s%s",
              tide_mode_name((int)workload->mode), model->d_model, model->n_layers,
              model->batch_size, tide_precision_name((int)workload->precision),
-             workload->keep_graph ? "-keep-graph" : "");
+             workload->keep_graph ? "-keep-graph" : "", workload->cuda_graph ? "-graph" : "");
 }
 
 /* "llama-2-7B-int8-decode-p6-n200-b1": the types are the preset's. The layers are part of the name
@@ -70,14 +70,14 @@ static void name_model(const tide_workload_config *workload, char ret_name[TIDE_
     bool is_pytorch = workload->emulate == TIDE_EMULATE_PYTORCH;
     tide_attention usual = is_pytorch ? TIDE_ATTENTION_NAIVE : TIDE_ATTENTION_FLASH;
     const char *attention = workload->attention == TIDE_ATTENTION_NAIVE ? "-naive" : "-flash";
-    snprintf(ret_name, TIDE_RUN_NAME_BYTES, "%s-%s-c%zu-b%zu-%s%s%s%s%s%s", workload->model.size,
+    snprintf(ret_name, TIDE_RUN_NAME_BYTES, "%s-%s-c%zu-b%zu-%s%s%s%s%s%s%s", workload->model.size,
              tide_mode_name((int)workload->mode), workload->model.context_length,
              workload->model.batch_size, tide_precision_name((int)workload->precision),
              is_pytorch ? "-eager" : "",
              is_pytorch ? tide_edition_name((int)workload->edition) : "",
              workload->attention != usual ? attention : "",
              workload->recompute == TIDE_RECOMPUTE_BLOCK ? "-recompute" : "",
-             workload->keep_graph ? "-keep-graph" : "");
+             workload->keep_graph ? "-keep-graph" : "", workload->cuda_graph ? "-graph" : "");
 }
 
 static tide_run_labels label_model(const tide_workload_config *workload) {

@@ -132,7 +132,7 @@ static bool is_surprising(const tide_compare_run *narrow, const tide_compare_run
     const tide_snapshot_run *b = &wide->snapshot->run;
     return tide_precision_is_narrower(a->precision, b->precision) &&
            strcmp(a->attention, b->attention) == 0 && strcmp(a->recompute, b->recompute) == 0 &&
-           a->keep_graph == b->keep_graph &&
+           a->keep_graph == b->keep_graph && a->cuda_graph == b->cuda_graph &&
            narrow->allocated_bytes - wide->allocated_bytes >
                wide->allocated_bytes / 1000 * SURPRISING_PER_MILLE;
 }

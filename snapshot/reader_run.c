@@ -145,6 +145,7 @@ void tide_read_run(tide_reader *reader) {
         {"memory_limit_bytes", .odd_integer = &run->memory_limit_bytes},
         {"started_unix_us", .odd_integer = &run->started_unix_us},
         {"keep_graph", .odd_boolean = &run->keep_graph},
+        {"cuda_graph", .odd_boolean = &run->cuda_graph},
         {"clip_grad_norm", .odd_real = &run->clip_grad_norm},
         {"model", .read = read_model},
         {"host", .read = read_host},

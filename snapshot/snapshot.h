@@ -62,6 +62,7 @@ typedef struct tide_snapshot_run {
     const char *implementation; /* whose memory it is: "tidemark", our own model in C,
                                    "pytorch-eager-2026", PyTorch's as forecast; "" unknown */
     bool keep_graph;
+    bool cuda_graph; /* the measured steps are replays of a captured one */
     int64_t batch_size, context_length, seed;   /* -1: unknown */
     int64_t memory_limit_bytes;                 /* -1: none */
     double clip_grad_norm;                      /* -1: no clipping */

@@ -58,6 +58,10 @@ static void write_run(tide_json_writer *json, const tide_snapshot_run *run) {
     }
     tide_json_key(json, "keep_graph");
     tide_json_boolean(json, run->keep_graph);
+    if (run->cuda_graph) {
+        tide_json_key(json, "cuda_graph");
+        tide_json_boolean(json, true);
+    }
     tide_json_key_integer(json, "batch_size", run->batch_size);
     tide_json_key_integer(json, "context_length", run->context_length);
     tide_json_key_integer(json, "seed", run->seed);

@@ -26,6 +26,7 @@ typedef struct tide_profile_options {
     uint64_t log_bytes;          /* TIDE_NOT_GIVEN: the default */
     const char *log_full;        /* keep-newest, stop; NULL: the default */
     bool profiler_range;         /* the CUDA profiler around the measured steps; cuda only */
+    bool cuda_graph;             /* the measured steps are replays of a captured one */
     bool sync_phases;            /* wait for the device after each phase, and compare the clocks */
     bool kernels;                /* trace the kernels of the measured steps; cuda only */
     const char *snapshot_signal; /* the signal for a snapshot of the running program; NULL: none */

@@ -64,6 +64,12 @@ static tide_status check_device(const tide_profile_plan *plan, tide_error *error
                          "--overhead-pairs compares times, which the virtual device does not have: "
                          "use --device cpu");
     }
+    if (options->overhead_pairs != TIDE_NOT_GIVEN && options->overhead_pairs > 0 &&
+        options->cuda_graph) {
+        return tide_fail(error, TIDE_INVALID,
+                         "--overhead-pairs compares recorded steps with unrecorded ones, and the "
+                         "replay of a graph records nothing: leave one of the two out");
+    }
     if (strcmp(options->run.emulate, "pytorch") == 0 && plan->kind != TIDE_DEVICE_VIRTUAL) {
         return tide_fail(error, TIDE_INVALID,
                          "--emulate pytorch makes PyTorch's allocations without computing: use "
@@ -130,6 +136,7 @@ static tide_status configure_run(const tide_profile_plan *plan, size_t number, c
     model->times_all_scopes = strcmp(options->device_times, "all") == 0;
     model->trace_kernels = options->kernels;
     model->sync_phases = options->sync_phases;
+    model->cuda_graph = options->cuda_graph;
     tide_run_workload_name(&run->config.workload, run->name);
     return configure_recording(plan, command, &run->config.recording, error);
 }
@@ -165,8 +172,13 @@ tide_status tide_profile_plan_init(tide_profile_plan *plan, const tide_profile_o
     TIDE_TRY(tide_pick_device("profile", options->run.device, plan->device, &plan->kind, error));
     TIDE_TRY(check_device(plan, error));
     for (size_t i = 0; i < plan->n_runs; i++) {
-        TIDE_TRY(tide_check_precision(plan->kind, plan->runs[i].config.workload.of.model.precision,
-                                      error));
+        const tide_workload_config *model = &plan->runs[i].config.workload.of.model;
+        TIDE_TRY(tide_check_precision(plan->kind, model->precision, error));
+        tide_status status = tide_workload_check_graph(model, plan->kind, error);
+        if (status != TIDE_OK) {
+            tide_error_prefix(error, "--cuda-graph");
+            return status;
+        }
     }
     return tide_profile_name_files(plan, error);
 }

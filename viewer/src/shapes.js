@@ -187,6 +187,7 @@ const aRun = anOddObject({
     anOddInteger(-MOST_INTEGER - 1n),
   ),
   keep_graph: anOddBoolean,
+  cuda_graph: anOddBoolean,
   clip_grad_norm: anOddReal,
   host: aHost,
   model: (json) => {

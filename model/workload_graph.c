@@ -1,0 +1,76 @@
+/* workload_graph.c - a step as a graph: captured once after the warm-up, then replayed. */
+#include "model/precision.h"
+#include "model/workload_internal.h"
+#include "recorder/recorder_friend.h"
+
+tide_status tide_workload_check_graph(const tide_workload_config *config, tide_device_kind device,
+                                      tide_error *error) {
+    if (!config->cuda_graph) {
+        return TIDE_OK;
+    }
+    const struct {
+        bool is_so;
+        const char *reason;
+    } refusals[] = {
+        {device == TIDE_DEVICE_CUDA,
+         "a step cannot be captured on a cuda device yet: use virtual or cpu"},
+        {config->architecture == TIDE_DECODE,
+         "a language model that decodes runs a different number of tokens at each place, and one "
+         "graph has one: use a transformer or an MLP"},
+        {config->emulate == TIDE_EMULATE_PYTORCH,
+         "only tidemark's own step is captured, not PyTorch's allocations: leave out the emulation"},
+        {config->warmup_steps == 0,
+         "the first step makes the optimizer's state, which must not lie in the graph's pool: at "
+         "least 1 warm-up step is needed"},
+        {config->mode == TIDE_TRAIN && tide_precision_scales_loss(config->precision),
+         "fp16-mixed skips a step by a value that the host reads, which a replay cannot do: use "
+         "bf16-mixed"},
+        {config->sync_phases,
+         "a graph is launched as a whole, so the host cannot wait between its phases"},
+    };
+    for (size_t i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++) {
+        if (refusals[i].is_so) {
+            return tide_fail(error, device == TIDE_DEVICE_CUDA ? TIDE_UNSUPPORTED : TIDE_INVALID,
+                             "%s", refusals[i].reason);
+        }
+    }
+    return TIDE_OK;
+}
+
+static tide_status captured_step(tide_workload *workload, tide_error *error) {
+    TIDE_TRY(tide_workload_phases(workload, error));
+    return workload->driver->end_step(workload, error);
+}
+
+/* The step's allocations and releases happen, its operators do not run: a capture only notes them.
+ */
+static tide_status capture(tide_workload *workload, tide_error *error) {
+    tide_ops *ops = workload->driver->ops(workload);
+    TIDE_TRY(tide_device_synchronize(workload->device, error));
+    TIDE_TRY(tide_cache_begin_capture(workload->cache, error));
+    tide_ops_begin_capture(ops);
+    tide_status status = captured_step(workload, error);
+    tide_ops_end_capture(ops);
+    return status == TIDE_OK ? tide_cache_end_capture(workload->cache, error) : status;
+}
+
+tide_status tide_workload_capture(tide_workload *workload, tide_error *error) {
+    tide_scope scope = tide_scope_begin(workload->recorder, TIDE_SCOPE_STEP, "capture", -1);
+    tide_status status = capture(workload, error);
+    tide_scope_end(workload->recorder, scope);
+    workload->is_captured = status == TIDE_OK;
+    return status;
+}
+
+/* Neither cpu nor virtual has graphs: the host calls the operators again, with the addresses of the
+ * capture. Nothing of that is recorded, since the launch of a graph shows nothing of it either. */
+tide_status tide_workload_replay(tide_workload *workload, double *ret_loss, tide_error *error) {
+    TIDE_TRY(tide_cache_begin_replay(workload->cache, error));
+    tide_recorder_set_quiet(workload->recorder, true);
+    tide_status status = tide_workload_timed_step(workload, ret_loss, error);
+    tide_recorder_set_quiet(workload->recorder, false);
+    for (size_t i = 0; i < TIDE_N_TIMED; i++) {
+        workload->timers[i].ran = i == TIDE_TIMED_STEP;
+    }
+    return status == TIDE_OK ? tide_cache_end_replay(workload->cache, error) : status;
+}
