@@ -124,7 +124,11 @@ tide_status tide_activations_init(tide_activations *activations, const tide_mode
                                   tide_precision precision, tide_cache *cache, tide_error *error) {
     const tide_hostmem *mem = tide_cache_get_config(cache)->mem;
     tide_tensor *tensors = tide_hostmem_zeroed(mem, n_tensors(model), sizeof(*tensors));
-    if (tensors == NULL) {
+    char(*names)[TIDE_ACTIVATION_NAME] =
+        tide_hostmem_zeroed(mem, n_tensors(model), sizeof(*names));
+    if (tensors == NULL || names == NULL) {
+        mem->release(mem->ctx, names);
+        mem->release(mem->ctx, tensors);
         return tide_fail(error, TIDE_NO_MEMORY,
                          "the host has no memory left for a table of activations");
     }
@@ -134,6 +138,7 @@ tide_status tide_activations_init(tide_activations *activations, const tide_mode
         .model = *model,
         .activation_type = tide_precision_activation_type(precision),
         .residual_type = tide_precision_parameter_type(precision),
+        .names = names,
         .tensors = tensors,
     };
     return TIDE_OK;
@@ -146,29 +151,46 @@ void tide_activations_fini(tide_activations *activations) {
     for (size_t i = 0; i < n_tensors(&activations->model); i++) {
         tide_tensor_drop(activations->cache, &activations->tensors[i]);
     }
+    activations->mem->release(activations->mem->ctx, activations->names);
     activations->mem->release(activations->mem->ctx, activations->tensors);
+    activations->names = NULL;
     activations->tensors = NULL;
 }
 
-tide_tensor *tide_activation(const tide_activations *activations, tide_slot slot, size_t layer) {
+/* Of the slot's tensor and name. */
+static size_t index_of(const tide_activations *activations, tide_slot slot, size_t layer) {
     size_t row = slot < TIDE_SLOT_LAYER_SLOTS ? layer : activations->model.n_layers;
     size_t column = slot < TIDE_SLOT_LAYER_SLOTS ? (size_t)slot : slot - TIDE_SLOT_LAYER_SLOTS;
-    return &activations->tensors[row * TIDE_SLOT_LAYER_SLOTS + column];
+    return row * TIDE_SLOT_LAYER_SLOTS + column;
+}
+
+tide_tensor *tide_activation(const tide_activations *activations, tide_slot slot, size_t layer) {
+    return &activations->tensors[index_of(activations, slot, layer)];
+}
+
+/* Formatting the names of a step anew took more of the host's time than its allocations. */
+static const char *name_of(const tide_activations *activations, tide_slot slot, size_t layer) {
+    const description *row = &TABLE[slot];
+    char *name = activations->names[index_of(activations, slot, layer)];
+    if (name[0] != '\0') {
+        return name;
+    }
+    if (slot < TIDE_SLOT_LAYER_SLOTS) {
+        (void)snprintf(name, TIDE_ACTIVATION_NAME, "layers.%zu.%s", layer, row->name);
+    } else {
+        (void)snprintf(name, TIDE_ACTIVATION_NAME, "%s%s%s", row->name, row->names_type ? "." : "",
+                       row->names_type ? tide_dtype_name(dtype_of(activations, row->type)) : "");
+    }
+    return name;
 }
 
 tide_status tide_activation_alloc(tide_activations *activations, tide_slot slot, size_t layer,
                                   tide_error *error) {
     const description *row = &TABLE[slot];
-    char name[64];
-    if (slot < TIDE_SLOT_LAYER_SLOTS) {
-        (void)snprintf(name, sizeof(name), "layers.%zu.%s", layer, row->name);
-    } else {
-        (void)snprintf(name, sizeof(name), "%s%s%s", row->name, row->names_type ? "." : "",
-                       row->names_type ? tide_dtype_name(dtype_of(activations, row->type)) : "");
-    }
     return tide_tensor_alloc(activations->cache, tide_activation(activations, slot, layer),
                              n_elements_of(&activations->model, row->shape),
-                             dtype_of(activations, row->type), row->category, name, error);
+                             dtype_of(activations, row->type), row->category,
+                             name_of(activations, slot, layer), error);
 }
 
 tide_status tide_activation_release(tide_activations *activations, tide_slot slot, size_t layer,

@@ -64,12 +64,17 @@ typedef enum tide_slot {
     TIDE_N_SLOTS
 } tide_slot;
 
+enum { TIDE_ACTIVATION_NAME = 64 }; /* room for the name of any tensor */
+
 typedef struct tide_activations {
     const tide_hostmem *mem;    /* borrowed; outlives the activations */
     tide_cache *cache;          /* borrowed; outlives the activations */
     tide_model_config model;    /* gives the shapes */
     tide_dtype activation_type; /* of what operators read and write */
     tide_dtype residual_type;   /* of the residual stream and its gradient */
+    /* The tensors' names, made at their first use: each keeps its place, so that the recorder finds
+     * its number by its address (recorder/names.c). Owned; as many as tensors, in their order. */
+    char (*names)[TIDE_ACTIVATION_NAME];
     tide_tensor *tensors; /* owned: L rows of TIDE_SLOT_LAYER_SLOTS, then the model's; each owns its
                              block of the cache */
 } tide_activations;

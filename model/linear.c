@@ -12,11 +12,12 @@ static tide_status weight_operand(const tide_linears *on, size_t i, tide_array *
         return TIDE_OK;
     }
     if (parameter->copy.address == 0) {
-        char name[TIDE_PARAMETER_NAME + 16];
-        (void)snprintf(name, sizeof(name), "%s.%s", parameter->name,
-                       tide_dtype_name(on->copy_type));
+        if (parameter->copy_name[0] == '\0') {
+            (void)snprintf(parameter->copy_name, sizeof(parameter->copy_name), "%s.%s",
+                           parameter->name, tide_dtype_name(on->copy_type));
+        }
         TIDE_TRY(tide_tensor_alloc(on->cache, &parameter->copy, parameter->n_elements,
-                                   on->copy_type, TIDE_WEIGHT_COPY, name, error));
+                                   on->copy_type, TIDE_WEIGHT_COPY, parameter->copy_name, error));
         const tide_cast call = {
             .out = parameter->copy.array,
             .x = parameter->value.array,
@@ -30,10 +31,12 @@ static tide_status weight_operand(const tide_linears *on, size_t i, tide_array *
 
 tide_status tide_gradient_alloc(const tide_linears *on, size_t i, tide_error *error) {
     tide_parameter *parameter = &on->parameters[i];
-    char name[TIDE_PARAMETER_NAME + 16];
-    (void)snprintf(name, sizeof(name), "%s.grad", parameter->name);
+    if (parameter->gradient_name[0] == '\0') {
+        (void)snprintf(parameter->gradient_name, sizeof(parameter->gradient_name), "%s.grad",
+                       parameter->name);
+    }
     return tide_tensor_alloc(on->cache, &parameter->gradient, parameter->n_elements,
-                             on->parameter_type, TIDE_GRADIENT, name, error);
+                             on->parameter_type, TIDE_GRADIENT, parameter->gradient_name, error);
 }
 
 /* out = bias in every row; the product is then added. */

@@ -38,6 +38,10 @@ enum { TIDE_PARAMETER_NAME = 64 }; /* room for any parameter's name with its suf
 
 typedef struct tide_parameter {
     char name[TIDE_PARAMETER_NAME]; /* "layers.0.attn.q_proj.weight" */
+    /* Names of the copy and the gradient, made at their first use; they keep their place, so that
+     * the recorder finds their numbers by their addresses (recorder/names.c). */
+    char copy_name[TIDE_PARAMETER_NAME + 16];
+    char gradient_name[TIDE_PARAMETER_NAME + 16];
     size_t shape[2];                /* out, in; a vector has shape[1] = 1 */
     size_t n_dims;                  /* 2: matrix, 1: vector */
     size_t n_elements;              /* shape[0] * shape[1] */

@@ -135,7 +135,7 @@ static tide_scope open_scope(tide_recorder *recorder, tide_scope_kind kind, cons
     tide_scope_row row = {.duration_ns = -1,
                           .device_begin_ns = -1,
                           .device_duration_ns = -1,
-                          .name = tide_recorder_intern(recorder, name),
+                          .name = tide_recorder_name(recorder, name),
                           .index = index < 0 ? -1 : index,
                           .kind = (uint8_t)kind};
     tide_scope scope = TIDE_NONE;
