@@ -164,7 +164,10 @@ typedef struct tide_cache_graph {
 
 /* Places in tide_cache.free beside TIDE_POOL_SMALL and TIDE_POOL_LARGE: those of the private pool
  * lie TIDE_CACHE_OF_GRAPH behind them. */
-enum { TIDE_CACHE_OF_GRAPH = TIDE_N_POOLS - 1, TIDE_N_CACHE_BINS = TIDE_N_POOLS + TIDE_CACHE_OF_GRAPH };
+enum {
+    TIDE_CACHE_OF_GRAPH = TIDE_N_POOLS - 1,
+    TIDE_N_CACHE_BINS = TIDE_N_POOLS + TIDE_CACHE_OF_GRAPH
+};
 
 struct tide_cache {
     tide_hostmem mem;         /* a copy of the configuration's */
@@ -175,10 +178,10 @@ struct tide_cache {
                                  guards everything below */
     unsigned char apart[TIDE_LINES_APART]; /* unused: what stands above is read without the lock */
     tide_lock own_lock;                    /* for a cache without a recorder */
-    tide_cache_bins free[TIDE_N_CACHE_BINS]; /* [TIDE_POOL_SMALL] and [TIDE_POOL_LARGE], and the same
-                                                of the private pool */
+    tide_cache_bins free[TIDE_N_CACHE_BINS]; /* [TIDE_POOL_SMALL] and [TIDE_POOL_LARGE], and the
+                                                same of the private pool */
     tide_cache_graph graph;
-    tide_cache_table live;                 /* blocks that are not free */
+    tide_cache_table live; /* blocks that are not free */
     tide_cache_nodes nodes;
     tide_cache_streams streams;
     tide_cache_segment *newest; /* list of all segments, newest first */

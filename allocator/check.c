@@ -317,7 +317,8 @@ static tide_status check_streams(const tide_cache *cache, const recount *found, 
 }
 
 /* Visits the bins in order: keys rise, and the count is right. */
-static tide_status check_bins(const tide_cache *cache, int number, size_t n_free, tide_error *error) {
+static tide_status check_bins(const tide_cache *cache, int number, size_t n_free,
+                              tide_error *error) {
     const tide_cache_bins *bins = &cache->free[number];
     size_t n_blocks = 0;
     const tide_cache_block *block = tide_cache_bins_at_least(bins, 0, 0, 0);

@@ -87,12 +87,11 @@ tide_status tide_cache_graph_answer(tide_cache *cache, size_t n_bytes, uint64_t 
     }
     const tide_cache_call *call = &graph->calls[graph->next];
     if (call->n_bytes != n_bytes || (n_bytes == 0 && call->address != *address)) {
-        return tide_fail(error, TIDE_INVALID,
-                         "call %zu of a replay is about %zu bytes at 0x%" PRIx64
-                         ", that of the capture was about %zu at 0x%" PRIx64
-                         " (0 bytes: a release)",
-                         graph->next, n_bytes, n_bytes == 0 ? *address : 0, call->n_bytes,
-                         call->address);
+        return tide_fail(
+            error, TIDE_INVALID,
+            "call %zu of a replay is about %zu bytes at 0x%" PRIx64
+            ", that of the capture was about %zu at 0x%" PRIx64 " (0 bytes: a release)",
+            graph->next, n_bytes, n_bytes == 0 ? *address : 0, call->n_bytes, call->address);
     }
     *address = call->address;
     graph->next++;

@@ -68,7 +68,8 @@ static tide_status create_timers(tide_workload *workload, tide_error *error) {
 
 static tide_status build(tide_workload *workload, tide_error *error) {
     const tide_workload_config *config = &workload->config;
-    TIDE_TRY(tide_workload_check_graph(config, tide_device_get_info(workload->device)->kind, error));
+    TIDE_TRY(
+        tide_workload_check_graph(config, tide_device_get_info(workload->device)->kind, error));
     TIDE_TRY(create_timers(workload, error));
     workload->driver = tide_driver_of(config);
     return workload->driver->create(workload, error);
@@ -209,8 +210,7 @@ static tide_status fetch_loss(tide_workload *workload, tide_error *error) {
 
 /* The phases, the copy of the loss, one synchronisation, and last the releases, which are not
  * timed. */
-tide_status tide_workload_timed_step(tide_workload *workload, double *ret_loss,
-                                     tide_error *error) {
+tide_status tide_workload_timed_step(tide_workload *workload, double *ret_loss, tide_error *error) {
     for (size_t i = 0; i < TIDE_N_TIMED; i++) {
         workload->timers[i].ran = false;
     }

@@ -17,8 +17,8 @@ tide_status tide_workload_check_graph(const tide_workload_config *config, tide_d
         {config->architecture == TIDE_DECODE,
          "a language model that decodes runs a different number of tokens at each place, and one "
          "graph has one: use a transformer or an MLP"},
-        {config->emulate == TIDE_EMULATE_PYTORCH,
-         "only tidemark's own step is captured, not PyTorch's allocations: leave out the emulation"},
+        {config->emulate == TIDE_EMULATE_PYTORCH, "only tidemark's own step is captured, not "
+                                                  "PyTorch's allocations: leave out the emulation"},
         {config->warmup_steps == 0,
          "the first step makes the optimizer's state, which must not lie in the graph's pool: at "
          "least 1 warm-up step is needed"},

@@ -62,11 +62,11 @@ typedef struct tide_snapshot_run {
     const char *implementation; /* whose memory it is: "tidemark", our own model in C,
                                    "pytorch-eager-2026", PyTorch's as forecast; "" unknown */
     bool keep_graph;
-    bool cuda_graph; /* the measured steps are replays of a captured one */
-    int64_t batch_size, context_length, seed;   /* -1: unknown */
-    int64_t memory_limit_bytes;                 /* -1: none */
-    double clip_grad_norm;                      /* -1: no clipping */
-    const char *outcome;                        /* TIDE_SNAPSHOT_COMPLETED, ...; "" unknown */
+    bool cuda_graph;                          /* the measured steps are replays of a captured one */
+    int64_t batch_size, context_length, seed; /* -1: unknown */
+    int64_t memory_limit_bytes;               /* -1: none */
+    double clip_grad_norm;                    /* -1: no clipping */
+    const char *outcome;                      /* TIDE_SNAPSHOT_COMPLETED, ...; "" unknown */
     const char *host_name, *host_os, *host_cpu; /* "" when left out */
     const char *host_computed_by; /* kernels and threads; "" where nothing was computed */
     int64_t host_n_cpus, host_total_bytes;

@@ -1,6 +1,10 @@
-/* fit_step_time TIMES.csv FOLDER [--check]: fits the constants of step_time/constants.c and prints
- * them, and the errors by source, card and regime. With --check nothing is fitted: the constants
- * of the program are compared with the table. */
+/* fit_step_time TIMES.csv FOLDER [--measured-host]: fits the constants of step_time/constants.c and
+ * prints them, and the errors by source, card and regime, also of sources that are left out of the
+ * fit. The host's time of a launch is a stated one (fit_rows.c), unless that of the logs is asked
+ * for.
+ * fit_step_time TIMES.csv FOLDER --check MEDIAN P90: nothing is fitted. The constants of the
+ * program are compared with the table, with the stated host, so that the errors are the same on
+ * every machine; status 1 if they are larger than these, in percent. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,9 +21,10 @@ static int by_value(const void *a, const void *b) {
     return (*(const double *)a > *(const double *)b) - (*(const double *)a < *(const double *)b);
 }
 
-static void say(const char *title, errors *of) {
+/* Returns whether the errors are within those bounds. */
+static bool say(const char *title, errors *of, double most_median, double most_ninth) {
     if (of->n == 0) {
-        return;
+        return true;
     }
     qsort(of->percent, of->n, sizeof(of->percent[0]), by_value);
     double at = 0.9 * (double)(of->n - 1);
@@ -31,6 +36,7 @@ static void say(const char *title, errors *of) {
     double median = (of->percent[(of->n - 1) / 2] + of->percent[of->n / 2]) / 2.0;
     (void)printf("%-48s n %3zu  median %5.1f  p90 %5.1f  worst %5.1f\n", title, of->n, median,
                  ninth, of->percent[of->n - 1]);
+    return median <= most_median && ninth <= most_ninth;
 }
 
 static const char *regime_of(const fit_row *row) {
@@ -40,7 +46,8 @@ static const char *regime_of(const fit_row *row) {
 }
 
 /* The errors of the rows for which `wanted` is part of one of their words. */
-static void say_of(fit_data *data, const char *title, const char *wanted, bool left_out) {
+static bool say_of(fit_data *data, const char *title, const char *wanted, bool left_out,
+                   double most_median, double most_ninth) {
     errors of = {.n = 0};
     for (size_t i = 0; i < data->n_rows; i++) {
         const fit_row *row = &data->rows[i];
@@ -53,7 +60,7 @@ static void say_of(fit_data *data, const char *title, const char *wanted, bool l
     }
     char line[128];
     (void)snprintf(line, sizeof(line), "%s %s", title, wanted);
-    say(line, &of);
+    return say(line, &of, most_median, most_ninth);
 }
 
 static void predict_all(fit_data *data, const tide_time_constants *constants,
@@ -68,7 +75,7 @@ static void say_all(fit_data *data, const char *title, bool left_out) {
                                          "a100-40|", "fp32|",   "tf32|",   "bf16|", "fwd|",
                                          "bwd|",     "GPU|",    "mixed|",  "host|"};
     for (size_t i = 0; i < sizeof(GROUPS) / sizeof(GROUPS[0]); i++) {
-        say_of(data, title, GROUPS[i], left_out);
+        (void)say_of(data, title, GROUPS[i], left_out, INFINITY, INFINITY);
     }
 }
 
@@ -98,7 +105,7 @@ static void leave_out(fit_data *data) {
         fit_search(data, &constants, factors);
         fit_calibrate(data, &constants, true, factors);
         predict_all(data, &constants, factors);
-        say_of(data, "left out:", SOURCES[s], true);
+        (void)say_of(data, "left out:", SOURCES[s], true, INFINITY, INFINITY);
         for (size_t i = 0; i < data->n_rows; i++) {
             const fit_row *row = &data->rows[i];
             if (row->is_left_out && !row->is_used) {
@@ -107,7 +114,7 @@ static void leave_out(fit_data *data) {
             }
         }
     }
-    say("left out: all sources, each in turn", &all);
+    (void)say("left out: all sources, each in turn", &all, INFINITY, INFINITY);
 }
 
 static void clear_marks(fit_data *data) {
@@ -117,21 +124,35 @@ static void clear_marks(fit_data *data) {
     }
 }
 
+static int check(fit_data *data, double most_median, double most_ninth) {
+    double factors[FIT_MAX_SESSIONS] = {0};
+    fit_calibrate(data, &TIDE_TIME_CONSTANTS, false, factors);
+    predict_all(data, &TIDE_TIME_CONSTANTS, factors);
+    say_all(data, "one scalar a host:", false);
+    bool is_good = say_of(data, "all", "", false, most_median, most_ninth);
+    (void)printf("%s: a median of %.1f %% and %.1f %% for nine in ten are the most\n",
+                 is_good ? "within bounds" : "TOO LARGE", most_median, most_ninth);
+    return is_good ? 0 : 1;
+}
+
 int main(int argc, char **argv) {
     static fit_data data;
     double factors[FIT_MAX_SESSIONS] = {0};
-    bool only_checks = argc > 3 && strcmp(argv[3], "--check") == 0;
+    bool only_checks = argc == 6 && strcmp(argv[3], "--check") == 0;
+    bool is_measured = argc == 4 && strcmp(argv[3], "--measured-host") == 0;
     tide_time_constants constants = TIDE_TIME_CONSTANTS;
-    if (argc < 3 || !fit_read(argv[1], argv[2], &data)) {
-        (void)fprintf(stderr, "usage: fit_step_time TIMES.csv FOLDER [--check]\n");
+    if ((argc != 3 && !only_checks && !is_measured) ||
+        !fit_read(argv[1], argv[2], !is_measured, &data)) {
+        (void)fprintf(stderr, "usage: fit_step_time TIMES.csv FOLDER "
+                              "[--measured-host | --check MEDIAN P90]\n");
         return 2;
+    }
+    if (only_checks) {
+        return check(&data, atof(argv[4]), atof(argv[5]));
     }
     fit_calibrate(&data, &TIDE_TIME_CONSTANTS, false, factors);
     predict_all(&data, &TIDE_TIME_CONSTANTS, factors);
     say_all(&data, "constants of the program, one scalar a host:", false);
-    if (only_checks) {
-        return 0;
-    }
     clear_marks(&data);
     fit_search(&data, &constants, factors);
     predict_all(&data, &constants, factors);

@@ -45,8 +45,9 @@ typedef struct fit_data {
 } fit_data;
 
 /* Reads the table and the logs of its configurations; says on stderr what is missing. False: it
- * cannot. */
-bool fit_read(const char *times, const char *folder, fit_data *data);
+ * cannot. has_stated_host: the host's time of a launch is a stated one (fit_rows.c), so that errors
+ * do not depend on what else the machine does; else what the logs have. */
+bool fit_read(const char *times, const char *folder, bool has_stated_host, fit_data *data);
 
 /* Milliseconds of a row with the host's factor; fills row->last. */
 double fit_predict(fit_row *row, const tide_time_constants *constants, double factor);

@@ -1,6 +1,6 @@
-/* cuda_fp16.h - fp16 numbers and their conversions, under the toolkit's names, for builds on machines
- * without the toolkit: the part that kernels use. Conversions round to nearest, ties to even; every
- * NaN becomes 0x7FFF, as on the device.
+/* cuda_fp16.h - fp16 numbers and their conversions, under the toolkit's names, for builds on
+ * machines without the toolkit: the part that kernels use. Conversions round to nearest, ties to
+ * even; every NaN becomes 0x7FFF, as on the device.
  */
 #ifndef TIDE_TESTS_CUDA_FP16_H
 #define TIDE_TESTS_CUDA_FP16_H

@@ -2,15 +2,19 @@
 
 The published times in docs/virtual-time.md are of this model with batch 4: forward with its loss, backward, AdamW. Its
 program names dimensions in texts, which einops and einx (from pip) turn into PyTorch's operators. That is much of the
-host's time in the forward pass, so it is done here, too. What is launched is that of tests/pytorch/staff_model.py.
+host's time in the forward pass, so it is done here, too, where both are installed.
 """
 import math
 import os
 import sys
 
-import einx
 import torch
-from einops import einsum, rearrange
+
+try:
+    import einx
+    from einops import einsum, rearrange
+except ImportError:  # the same products and kernels, but for some copies, and a faster host
+    einx = None
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 import staff_model
@@ -52,9 +56,10 @@ def attention(self, x, positions=None):
     return self.output(rearrange(attended, "batch heads seq d -> batch seq (heads d)").contiguous())
 
 
-staff_model.Linear.forward = linear
-staff_model.RotaryTable.forward = rotate
-staff_model.Attention.forward = attention
+if einx is not None:
+    staff_model.Linear.forward = linear
+    staff_model.RotaryTable.forward = rotate
+    staff_model.Attention.forward = attention
 
 size, context, precision = sys.argv[1], int(sys.argv[2]), sys.argv[3]
 train({
