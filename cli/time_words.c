@@ -7,7 +7,7 @@
 #include "common/plural.h"
 #include "common/text.h"
 
-enum { MS_BYTES = 32 };
+enum { MS_BYTES = 32, MAX_TOLD = 4 };
 
 /* Three digits: "0.482", "4.82", "48.2", "482". */
 static const char *as_ms(double us, char ret[MS_BYTES]) {
@@ -64,21 +64,44 @@ void tide_time_words_phases(const tide_time_forecast *of, char ret_words[TIDE_TI
     }
 }
 
-/* "softmax, norm" */
+/* What a kernel is to people: its family, or its kind where that says more. */
+static const char *word_of(const tide_time_kernel *kernel) {
+    switch (kernel->kind) {
+    case TIDE_RUN_KERNEL:
+        return tide_time_family_name((tide_run_family)kernel->family);
+    case TIDE_RUN_ATTENTION:
+        return "attention";
+    case TIDE_RUN_CONVOLUTION:
+        return "convolutions";
+    case TIDE_RUN_COLLECTIVE:
+        return "collectives";
+    case TIDE_RUN_GRAPH_LAUNCH:
+        return "CUDA graphs";
+    default:
+        return "copies";
+    }
+}
+
+/* " (attention, softmax, norm and others)": those with most time. */
 static void add_families(tide_text *to, const tide_time_forecast *of, tide_time_basis basis) {
-    bool is_told[TIDE_RUN_N_FAMILIES] = {false};
-    bool is_first = true;
+    const char *told[MAX_TOLD] = {NULL};
+    size_t n_told = 0;
+    bool has_others = false;
     for (size_t i = 0; i < of->kernels.n; i++) {
         const tide_time_kernel *kernel = &of->kernels.rows[i];
-        if (kernel->basis != basis || kernel->kind != TIDE_RUN_KERNEL || is_told[kernel->family]) {
-            continue;
+        const char *word = word_of(kernel);
+        bool is_told = kernel->basis != basis;
+        for (size_t k = 0; k < n_told && !is_told; k++) {
+            is_told = strcmp(told[k], word) == 0;
         }
-        is_told[kernel->family] = true;
-        tide_text_add(to, "%s%s", is_first ? " (" : ", ",
-                      tide_time_family_name((tide_run_family)kernel->family));
-        is_first = false;
+        if (!is_told && n_told == MAX_TOLD) {
+            has_others = true;
+        } else if (!is_told) {
+            tide_text_add(to, "%s%s", n_told == 0 ? " (" : ", ", word);
+            told[n_told++] = word;
+        }
     }
-    tide_text_add(to, "%s", is_first ? "" : ")");
+    tide_text_add(to, "%s%s", has_others ? " and others" : "", n_told > 0 ? ")" : "");
 }
 
 void tide_time_words_basis(const tide_time_forecast *of, char ret_words[TIDE_TIME_WORDS]) {
