@@ -9,10 +9,9 @@ enum { ELEMENT_BYTES = 0, INDEX_BYTES = 1, MOST_INPUTS = 2 };
 enum { INPUTS = 1, ELEMENTS_MEMBER = 2 }; /* members behind the addresses, of n each */
 
 static tide_vc_text argument_of(tide_vc_text text, size_t i) {
-    static const char *const NAMES[] = {"CatArrayBatchedCopy", "CatArrayBatchedCopy_contig",
-                                        "CatArrayBatchedCopy_alignedK_contig",
-                                        "CatArrayBatchedCopy_vectorized",
-                                        "CatArrayBatchedCopy_aligned16_contig"};
+    static const char *const NAMES[] = {
+        "CatArrayBatchedCopy", "CatArrayBatchedCopy_contig", "CatArrayBatchedCopy_alignedK_contig",
+        "CatArrayBatchedCopy_vectorized", "CatArrayBatchedCopy_aligned16_contig"};
     tide_vc_text found = {NULL, 0};
     for (size_t k = 0; k < sizeof(NAMES) / sizeof(NAMES[0]) && found.at == NULL; k++) {
         found = tide_vc_symbol_argument(text, NAMES[k], i);

@@ -3,8 +3,8 @@
  *   distribution_elementwise_grid_stride_kernel<T, n, draw, write>(elements, seed, draw, write)
  *   elementwise_kernel_with_index<index, F>(elements, F, F's result *)
  *
- * The type of the tensor stands in `write`, a lambda of distribution_nullary_kernel<type, ...>. F is a
- * lambda in a switch over types, of which the name has only the number. */
+ * The type of the tensor stands in `write`, a lambda of distribution_nullary_kernel<type, ...>. F
+ * is a lambda in a switch over types, of which the name has only the number. */
 #define _GNU_SOURCE /* memmem */
 #include "virtual_cuda/work/families_internal.h"
 #include "virtual_cuda/work/parameters_internal.h"
@@ -21,7 +21,8 @@ void tide_vc_parse_random(const char *symbol, tide_vc_parsed *ret_parsed) {
                                    ret_parsed);
 }
 
-/* The types of a switch, in bytes, by the function that it is in; arange's is that of PyTorch 2.14. */
+/* The types of a switch, in bytes, by the function that it is in; arange's is that of PyTorch 2.14.
+ */
 static const struct {
     const char *begin;
     uint8_t n_bytes[9];

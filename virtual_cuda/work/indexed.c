@@ -4,8 +4,9 @@
  *   _scatter_gather_elementwise_kernel<threads, n, L>(N, L)    gather, scatter
  *
  * The lambda L begins with an OffsetCalculator<k, unsigned> of the result, the source, and the
- * indices, or of two of them, and has an address behind it. In the operand in which an index chooses
- * the place, the dimensions of the index have stride 0. What it moves depends on the indices. */
+ * indices, or of two of them, and has an address behind it. In the operand in which an index
+ * chooses the place, the dimensions of the index have stride 0. What it moves depends on the
+ * indices. */
 #include "virtual_cuda/known.h"
 #include "virtual_cuda/work/families_internal.h"
 #include "virtual_cuda/work/offsets_internal.h"
@@ -50,8 +51,7 @@ static size_t operands_of(const tide_vc_launched_kernel *launched) {
     size_t k = MOST_OPERANDS;
     for (; k > 0; k--) {
         const void *pointer = NULL;
-        if (tide_vc_argument(launched, LAMBDA, tide_vc_offsets_end(k), &pointer,
-                             sizeof(pointer)) &&
+        if (tide_vc_argument(launched, LAMBDA, tide_vc_offsets_end(k), &pointer, sizeof(pointer)) &&
             tide_vc_is_device(pointer)) {
             break;
         }
@@ -70,9 +70,9 @@ bool tide_vc_read_indexed(const tide_vc_launched_kernel *launched, tide_run_laun
     }
     row->elements = (uint64_t)n;
     for (size_t i = 0; i < k; i++) {
-        row->bytes += i == number[CHOSEN] ? tide_vc_offsets_chosen_bytes(&of, i, row->elements) *
-                                                number[TIMES]
-                                          : tide_vc_offsets_bytes(&of, i);
+        row->bytes += i == number[CHOSEN]
+                          ? tide_vc_offsets_chosen_bytes(&of, i, row->elements) * number[TIMES]
+                          : tide_vc_offsets_bytes(&of, i);
     }
     row->bytes += number[CHOSEN] == OUTSIDE ? row->elements * TIDE_VC_SECTOR_BYTES : 0;
     row->family = number[CHOSEN] == NOWHERE ? TIDE_RUN_STRIDED

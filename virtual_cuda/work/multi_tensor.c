@@ -1,4 +1,5 @@
-/* multi_tensor.c - PyTorch's kernels on lists of tensors: foreach functions, fused optimizers, norms.
+/* multi_tensor.c - PyTorch's kernels on lists of tensors: foreach functions, fused optimizers,
+ * norms.
  *
  *   multi_tensor_apply_kernel<TensorListMetadata<depth>, functor, ...>(metadata, functor, ...)
  *
@@ -10,9 +11,9 @@
  *   tensor of a block[blocks]      1 or 2
  *   chunk of a block[blocks]       4; a chunk has 65536 elements
  *
- * How many they can have depends on how much CUDA takes as arguments, which PyTorch decides when it is
- * built: 4 KiB before CUDA 13, 32 KiB from then on. The layout is the one by which every block has a
- * tensor and a chunk of it. */
+ * How many they can have depends on how much CUDA takes as arguments, which PyTorch decides when it
+ * is built: 4 KiB before CUDA 13, 32 KiB from then on. The layout is the one by which every block
+ * has a tensor and a chunk of it. */
 #include "virtual_cuda/known.h"
 #include "virtual_cuda/work/families_internal.h"
 #include "virtual_cuda/work/parameters_internal.h"
@@ -25,8 +26,8 @@ enum { MOST_DEPTH = 5, CHUNK = 65536, METADATA = 0, COMPLEX_DOUBLE_BYTES = 16 };
 
 /* ---- what the name says ---- */
 
-/* What functors move. The arguments of their templates are "T, depth, lists that are read, list that
- * is written" if nothing else is said. */
+/* What functors move. The arguments of their templates are "T, depth, lists that are read, list
+ * that is written" if nothing else is said. */
 typedef enum rule {
     READS_AND_WRITES, /* the lists that are read, and one that is written */
     ONLY_READS,       /* one list */
@@ -101,8 +102,8 @@ static void parse_functor(tide_vc_text text, size_t i, uint32_t *number) {
     }
 }
 
-/* FusedAdamMathFunctorMP<T, types of the parameters, the gradients, both averages, the maxima, ...>;
- * only amsgrad has a list of maxima. */
+/* FusedAdamMathFunctorMP<T, types of the parameters, the gradients, both averages, the maxima,
+ * ...>; only amsgrad has a list of maxima. */
 static void parse_mixed_adam(tide_vc_text text, uint32_t *number) {
     static const char NAME[] = "FusedAdamMathFunctorMP";
     enum { FIRST = 1, GRADIENT = 2 };
@@ -148,7 +149,7 @@ static uint32_t tensors_of(const layout *as, const uint32_t *number) {
         return as->n_tensors[i];
     }
     return number[SCALAR_BYTES] == COMPLEX_DOUBLE_BYTES && i < 2 ? as->n_complex_tensors[i]
-                                                                : as->n_scalar_tensors[i];
+                                                                 : as->n_scalar_tensors[i];
 }
 
 static bool word(const tide_vc_launched_kernel *launched, size_t at, size_t n_bytes,
@@ -187,8 +188,8 @@ static bool elements_of(const tide_vc_launched_kernel *launched, const layout *a
     return launched->call->grid[0] <= as->n_blocks;
 }
 
-/* A fused optimizer's last two arguments are the gradients' scale and whether one is infinite; with a
- * scale, it writes the gradients too. */
+/* A fused optimizer's last two arguments are the gradients' scale and whether one is infinite; with
+ * a scale, it writes the gradients too. */
 static bool has_scale(const tide_vc_launched_kernel *launched) {
     const void *scale = NULL;
     size_t n = launched->parsed->n_parameters;
@@ -203,8 +204,8 @@ bool tide_vc_read_multi_tensor(const tide_vc_launched_kernel *launched, tide_run
     for (size_t i = 0; i < sizeof(LAYOUTS) / sizeof(LAYOUTS[0]); i++) {
         if (elements_of(launched, &LAYOUTS[i], &row->elements)) {
             bool writes_gradients = number[GRADIENT_BYTES] > 0 && has_scale(launched);
-            row->bytes = row->elements *
-                         (number[BYTES] + (writes_gradients ? number[GRADIENT_BYTES] : 0U));
+            row->bytes =
+                row->elements * (number[BYTES] + (writes_gradients ? number[GRADIENT_BYTES] : 0U));
             return true;
         }
     }

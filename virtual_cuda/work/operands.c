@@ -170,8 +170,7 @@ static bool add_tensors(const tide_vc_launched_kernel *launched, tide_run_launch
     for (size_t i = 0; i < parsed->n_parameters; i++) {
         uint64_t n = 0;
         if (is_tensor(&parsed->parameters[i]) &&
-            (!tide_vc_parameter_count(launched, i, &n) ||
-             !add(launched, i, n, false, row))) {
+            (!tide_vc_parameter_count(launched, i, &n) || !add(launched, i, n, false, row))) {
             return false;
         }
     }

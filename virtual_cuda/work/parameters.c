@@ -1,8 +1,8 @@
 /* parameters.c - the parameters of a kernel, from its name.
  *
- * GenericPackedTensorAccessor<T, n, traits, index> is an address and then n lengths and n strides of
- * the type index; since PyTorch 2.9 it has two more template arguments before T. TensorInfo<T, index>
- * is an address, 25 lengths, 25 strides and the number of dimensions. */
+ * GenericPackedTensorAccessor<T, n, traits, index> is an address and then n lengths and n strides
+ * of the type index; since PyTorch 2.9 it has two more template arguments before T. TensorInfo<T,
+ * index> is an address, 25 lengths, 25 strides and the number of dimensions. */
 #define _GNU_SOURCE /* memmem */
 #include <string.h>
 
@@ -24,7 +24,7 @@ static tide_vc_text without(tide_vc_text text, const char *word) {
 }
 
 static tide_vc_text unqualified(tide_vc_text type) {
-    static const char *const QUALIFIERS[] = {"const ",  " const",     "volatile ",
+    static const char *const QUALIFIERS[] = {"const ",    " const",        "volatile ",
                                              " volatile", " __restrict__", " restrict"};
     for (size_t pass = 0; pass < 2; pass++) { /* "float const volatile" */
         for (size_t i = 0; i < sizeof(QUALIFIERS) / sizeof(QUALIFIERS[0]); i++) {
@@ -66,13 +66,12 @@ static tide_vc_parameter accessor(tide_vc_text type) {
         .bytes = (uint8_t)element_bytes(tide_vc_symbol_argument(type, NAME, first)),
         .n_dimensions =
             (uint8_t)tide_vc_text_number(tide_vc_symbol_argument(type, NAME, first + 1)),
-        .index_bytes =
-            (uint8_t)tide_vc_type_bytes(tide_vc_symbol_argument(type, NAME, first + 3))};
+        .index_bytes = (uint8_t)tide_vc_type_bytes(tide_vc_symbol_argument(type, NAME, first + 3))};
 }
 
 static bool is_integer(tide_vc_text type) {
-    static const char *const INTEGERS[] = {"int", "unsigned int", "long", "unsigned long",
-                                           "long long", "unsigned long long"};
+    static const char *const INTEGERS[] = {"int",           "unsigned int", "long",
+                                           "unsigned long", "long long",    "unsigned long long"};
     for (size_t i = 0; i < sizeof(INTEGERS) / sizeof(INTEGERS[0]); i++) {
         if (type.n == strlen(INTEGERS[i]) && tide_vc_text_begins(type, INTEGERS[i])) {
             return true;
@@ -114,8 +113,7 @@ static tide_vc_parameter parameter_of(tide_vc_text type) {
 
 bool tide_vc_parameters_parse(const char *symbol, const char *function,
                               tide_vc_parsed *ret_parsed) {
-    tide_vc_text list =
-        tide_vc_symbol_parameters((tide_vc_text){symbol, strlen(symbol)}, function);
+    tide_vc_text list = tide_vc_symbol_parameters((tide_vc_text){symbol, strlen(symbol)}, function);
     uint8_t n = 0;
     for (; n < TIDE_VC_MOST_ARGUMENTS && list.at != NULL; n++) {
         tide_vc_text type = tide_vc_symbol_part(list, n);
