@@ -50,6 +50,9 @@ int cuModuleGetFunction(void **kernel, void *module, const char *name);
 int cuLaunchKernel(void *kernel, unsigned grid_x, unsigned grid_y, unsigned grid_z,
                    unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
                    void *stream, void **arguments, void **packed);
+int ncclCommInitAll(void **comms, int n_devices, const int *devices);
+int ncclAllReduce(const void *from, void *to, size_t n, int type, int operation, void *comm,
+                  void *stream);
 void **__cudaRegisterFatBinary(const void *wrapper);
 void __cudaRegisterFunction(void **handle, const char *host, char *device, const char *name);
 void tidemark_launches_mark(const char *mark);
@@ -249,6 +252,25 @@ static void test_kernels_of_the_driver_have_names(void **state) {
     assert_int_equal(found.rows[0].elements, 1280);
 }
 
+static void a_collective(void) {
+    enum { FLOAT = 7, SUM = 0 };
+    void *comm = NULL;
+    float *values = on_card(4096);
+    (void)ncclCommInitAll(&comm, 1, NULL);
+    (void)ncclAllReduce(values, values, 100, FLOAT, SUM, comm, NULL);
+}
+
+static void test_collectives_have_their_ranks(void **state) {
+    (void)state;
+    in_child(a_collective);
+    size_t last = found.n - 1;
+    ROW(last, TIDE_RUN_COLLECTIVE);
+    assert_int_equal(found.rows[last].family, TIDE_RUN_ALL_REDUCE);
+    assert_int_equal(found.rows[last].bytes, 400);
+    assert_int_equal(found.rows[last].count, 1);
+    assert_true(found.rows[last].elements != 0); /* the communicator */
+}
+
 /* More rows than a piece of the file holds, and texts so long that some lie where a piece ends. */
 enum { MANY = 40000, N_TEXTS = 200, LONG = 20000 };
 
@@ -364,6 +386,7 @@ int main(void) {
         cmocka_unit_test(test_calls_are_rows_in_their_order),
         cmocka_unit_test(test_a_graph_has_what_was_captured),
         cmocka_unit_test(test_kernels_of_the_driver_have_names),
+        cmocka_unit_test(test_collectives_have_their_ranks),
         cmocka_unit_test(test_a_log_grows_by_pieces),
         cmocka_unit_test(test_a_killed_process_leaves_its_log),
         cmocka_unit_test(test_a_forked_process_has_its_own_log),
