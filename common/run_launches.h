@@ -60,24 +60,25 @@ typedef enum tide_run_launch_kind {
 
 /* What a kernel does, which tells how its time follows from its bytes. */
 typedef enum tide_run_family {
-    TIDE_RUN_OTHER = 0,    /* not known: `bytes` is 8 for each thread */
-    TIDE_RUN_VECTORISED,   /* elementwise, contiguous, 16 bytes a load */
-    TIDE_RUN_CASTING,      /* elementwise, contiguous, with casts between types */
-    TIDE_RUN_STRIDED,      /* elementwise with strides or broadcasts */
-    TIDE_RUN_REDUCTION,    /* sums, means, maxima, arg-maxima */
-    TIDE_RUN_SOFTMAX,      /* softmax and log-softmax, forward and backward */
-    TIDE_RUN_NORM,         /* layer, RMS, batch and group norms, forward and backward */
-    TIDE_RUN_LOSS,         /* negative log likelihood, forward and backward */
-    TIDE_RUN_DROPOUT,      /* dropout with its mask; random numbers */
-    TIDE_RUN_GATHER_ROWS,  /* rows chosen by index: embedding, index_select, gather */
-    TIDE_RUN_SCATTER_ROWS, /* rows written by index: embedding's backward, index_put, scatter */
-    TIDE_RUN_MULTI_TENSOR, /* lists of tensors: foreach and fused optimizers, clipping */
-    TIDE_RUN_SORT,         /* radix sorts and what belongs to them */
-    TIDE_RUN_SCAN,         /* prefix sums, selections */
-    TIDE_RUN_GENERATED,    /* made at run time: Triton */
-    TIDE_RUN_LIBRARY,      /* kernels that a library's call stands for: cuFFT, cuSOLVER, RNNs */
-    TIDE_RUN_OWN,          /* tidemark's own kernels */
+    TIDE_RUN_OTHER = 0,       /* not known: `bytes` is 8 for each thread */
+    TIDE_RUN_VECTORISED,      /* elementwise, contiguous, 16 bytes a load */
+    TIDE_RUN_CASTING,         /* elementwise, contiguous, with casts between types */
+    TIDE_RUN_STRIDED,         /* elementwise with strides or broadcasts */
+    TIDE_RUN_REDUCTION,       /* sums, means, maxima, arg-maxima */
+    TIDE_RUN_SOFTMAX,         /* softmax and log-softmax, forward and backward */
+    TIDE_RUN_NORM,            /* layer, RMS, batch and group norms, forward and backward */
+    TIDE_RUN_LOSS,            /* negative log likelihood, forward and backward */
+    TIDE_RUN_DROPOUT,         /* dropout with its mask; random numbers */
+    TIDE_RUN_GATHER_ROWS,     /* rows chosen by index: embedding, index_select, gather */
+    TIDE_RUN_SCATTER_ROWS,    /* rows written by index: embedding's backward, index_put, scatter */
+    TIDE_RUN_MULTI_TENSOR,    /* lists of tensors: foreach and fused optimizers, clipping */
+    TIDE_RUN_SORT,            /* radix sorts and what belongs to them */
+    TIDE_RUN_SCAN,            /* prefix sums, selections */
+    TIDE_RUN_GENERATED,       /* made at run time: Triton */
+    TIDE_RUN_LIBRARY,         /* kernels that a library's call stands for: cuFFT, cuSOLVER, RNNs */
+    TIDE_RUN_OWN,             /* tidemark's own kernels */
     TIDE_RUN_ATTENTION_PARTS, /* what goes before and behind a kernel of fused attention */
+    TIDE_RUN_DEPTHWISE,       /* PyTorch's convolutions with a filter for each channel */
     TIDE_RUN_N_FAMILIES
 } tide_run_family;
 

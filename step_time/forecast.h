@@ -2,8 +2,9 @@
  * is known.
  *
  * The figures are of one step of the program: of the complete steps behind the first, the one at
- * the lower quartile of their times, or the only one. Ends of ranges come from factors that held 99 % of
- * published times (docs/virtual-time.md), and are wider where kernels were never compared with any.
+ * the lower quartile of their times, or the only one. Ends of ranges come from factors that held 99
+ * % of published times (docs/virtual-time.md), and are wider where kernels were never compared with
+ * any.
  */
 #ifndef TIDE_STEP_TIME_FORECAST_H
 #define TIDE_STEP_TIME_FORECAST_H

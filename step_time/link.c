@@ -51,7 +51,8 @@ static const card_link LINKS[] = {
     {"t4-16", PCIE_3, PCIE_3, "NVIDIA T4 data sheet: PCIe Gen3 x16, 32 GB/s"},
 };
 static const card_link OTHER = {
-    "", PCIE_4, PCIE_4, "data sheets of cards since Ampere, but those above: PCIe Gen4 with 16 lanes"};
+    "", PCIE_4, PCIE_4,
+    "data sheets of cards since Ampere, but those above: PCIe Gen4 with 16 lanes"};
 
 /* The share of a link that large messages reach, and what a step of a message costs. */
 #define LINK_SHARE 0.78

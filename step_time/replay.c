@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "common/map.h"
+#include "step_time/forecast.h"
 
 /* ---- the model: each row's time, and dense numbers for streams and events ---- */
 
@@ -38,14 +39,38 @@ static tide_status number_rows(tide_time_model *model, tide_map *streams, tide_m
     return TIDE_OK;
 }
 
-/* What a graph does when it is launched: the sum of what was captured last under its number. The
+/* A graph, while its rows are added up. */
+typedef struct graph_sum {
+    tide_work_time work;
+    double us[TIDE_TIME_N_BASES]; /* of it, by how well it is known */
+} graph_sum;
+
+static void add_to_graph(graph_sum *sum, const tide_work_time *work) {
+    sum->work.us += work->us;
+    sum->work.flops += work->flops;
+    sum->us[work->basis] += work->us;
+    sum->work.bound = TIDE_TIME_BY_MEMORY;
+}
+
+/* As well known as all but the part that a forecast may have of worse. */
+static tide_work_time whole_graph(const graph_sum *sum) {
+    tide_work_time whole = sum->work;
+    double most = TIDE_TIME_MOST_GUESSED * whole.us;
+    double guessed = sum->us[TIDE_TIME_GUESSED];
+    whole.basis = guessed > most                                   ? TIDE_TIME_GUESSED
+                  : guessed + sum->us[TIDE_TIME_UNCOMPARED] > most ? TIDE_TIME_UNCOMPARED
+                                                                   : TIDE_TIME_COMPARED;
+    return whole;
+}
+
+/* What a graph does when it is launched: the sum of what was captured under its number. The
  * times of its kernels are their own; a graph's kernels follow each other without the host. */
 static tide_status time_graphs(tide_time_model *model) {
     const tide_launch_log *log = model->log;
     tide_map numbers;
     size_t n_graphs = 0;
     tide_map_init(&numbers, log->mem);
-    tide_work_time *sums = tide_hostmem_zeroed(log->mem, log->n_rows + 1, sizeof(*sums));
+    graph_sum *sums = tide_hostmem_zeroed(log->mem, log->n_rows + 1, sizeof(*sums));
     tide_status status = sums != NULL ? TIDE_OK : TIDE_NO_MEMORY;
     for (size_t i = 0; i < log->n_rows && status == TIDE_OK; i++) {
         const tide_run_launch *row = &log->rows[i];
@@ -59,12 +84,9 @@ static tide_status time_graphs(tide_time_model *model) {
         }
         tide_work_time *work = &model->work[i];
         if (row->kind == TIDE_RUN_GRAPH_LAUNCH) {
-            *work = sums[graph];
+            *work = whole_graph(&sums[graph]);
         } else if ((row->flags & TIDE_RUN_CAPTURED) != 0) {
-            sums[graph].us += work->us;
-            sums[graph].flops += work->flops;
-            sums[graph].basis = work->basis > sums[graph].basis ? work->basis : sums[graph].basis;
-            sums[graph].bound = TIDE_TIME_BY_MEMORY;
+            add_to_graph(&sums[graph], work);
             *work = (tide_work_time){.us = 0.0};
         }
     }

@@ -31,7 +31,8 @@ const char *tide_time_bound_name(tide_time_bound bound); /* "GEMM", "memory"; ""
 typedef enum tide_time_basis {
     TIDE_TIME_COMPARED = 0, /* kernels like it were in steps with published times */
     TIDE_TIME_UNCOMPARED,   /* its bytes and FLOP are known, its speed was never compared */
-    TIDE_TIME_GUESSED       /* what it does is not known */
+    TIDE_TIME_GUESSED,      /* what it does is not known */
+    TIDE_TIME_N_BASES
 } tide_time_basis;
 
 typedef struct tide_work_time {

@@ -20,6 +20,7 @@
 #include "virtual_cuda/streams.h"
 #include "virtual_cuda/unknown.h"
 #include "virtual_cuda/uses.h"
+#include "virtual_cuda/work/triton.h"
 #include "virtual_cuda/work/work.h"
 
 enum { UUID_BYTES = 16 };
@@ -167,9 +168,14 @@ static int give_handle(void **ret_handle) {
     return TIDE_VC_OK;
 }
 
+/* A module that was loaded from a file keeps its path, as far as a handle has room; "": no file, or
+ * a longer path. */
 TIDE_VC_EXPORT int cuModuleLoad(void **ret_module, const char *path) {
-    (void)path;
-    return give_handle(ret_module);
+    *ret_module = tide_vc_handle_new();
+    if (path != NULL && strlen(path) < TIDE_VC_HANDLE_BYTES) {
+        memcpy(*ret_module, path, strlen(path) + 1);
+    }
+    return TIDE_VC_OK;
 }
 
 TIDE_VC_EXPORT int cuModuleLoadData(void **ret_module, const void *image) {
@@ -188,8 +194,8 @@ TIDE_VC_EXPORT int cuModuleUnload(void *module) {
 }
 
 TIDE_VC_EXPORT int cuModuleGetFunction(void **ret_kernel, void *module, const char *name) {
-    (void)module;
     *ret_kernel = tide_vc_kernel_new(name);
+    tide_vc_triton_add(*ret_kernel, module);
     return TIDE_VC_OK;
 }
 

@@ -10,6 +10,7 @@ def is_virtual():
 
 
 _mark = getattr(_library, "tidemark_launches_mark", None)
+_kernel = getattr(_library, "tidemark_launches_kernel", None)
 
 if is_virtual():
     _read = _library.tidemark_values_read
@@ -61,6 +62,12 @@ def mark(name):
     """Marks a place in the launch log, such as "step begins"; nothing without a card or a log."""
     if _mark is not None:
         _mark(name.encode())
+
+
+def announce_kernel(handle, machine_code):
+    """A kernel of Triton's was loaded from that file, beside which its text lies; nothing without a card or a log."""
+    if _kernel is not None:
+        _kernel(ctypes.c_void_p(handle), machine_code.encode())
 
 
 def end_step():

@@ -13,7 +13,7 @@ import signal
 import sys
 import threading
 
-from . import groups, live, live_names, names, own_history, program, ranks, saving, settings, steps
+from . import generated, groups, live, live_names, names, own_history, program, ranks, saving, settings, steps
 
 MAX_ENTRIES = 1_000_000  # events that PyTorch keeps; older ones are dropped, and counted in the answer
 
@@ -49,6 +49,7 @@ def prepare(cuda):
     saving.keep_in_view()
     ranks.watch()
     groups.watch()
+    generated.watch()
     if threading.current_thread() is threading.main_thread():
         for number in (signal.SIGTERM, signal.SIGHUP):
             if signal.getsignal(number) is signal.SIG_DFL:

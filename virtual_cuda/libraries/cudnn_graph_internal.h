@@ -20,15 +20,15 @@ typedef struct attribute {
     struct attribute *next; /* owned */
     named named;
     tide_vc_cudnn_work *work; /* owned; of the descriptors that it names; NULL: none */
-    int name, type; /* cudnnBackendAttributeName_t, cudnnBackendAttributeType_t */
+    int name, type;           /* cudnnBackendAttributeName_t, cudnnBackendAttributeType_t */
     int64_t n_values;
     unsigned char values[]; /* n_values, of the size of the type */
 } attribute;
 
 /* cudnnBackendDescriptor_t */
 typedef struct descriptor {
-    int type;         /* cudnnBackendDescriptorType_t */
-    attribute *first; /* owned; the latest first */
+    int type;                 /* cudnnBackendDescriptorType_t */
+    attribute *first;         /* owned; the latest first */
     tide_vc_cudnn_work *work; /* owned; of one that is finalised; NULL: none */
 } descriptor;
 

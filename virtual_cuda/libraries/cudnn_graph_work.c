@@ -67,8 +67,8 @@ static void read_tensor(const descriptor *object, tide_vc_cudnn_work *to) {
     tensor->type = (int)number_in(object, TENSOR_TYPE, sizeof(int));
     tensor->n_dimensions = (int)lengths->n_values;
     memcpy(tensor->lengths, lengths->values, (size_t)lengths->n_values * sizeof(int64_t));
-    bool is_in_memory = number_in(object, TENSOR_IS_VIRTUAL, 1) == 0 &&
-                        number_in(object, TENSOR_IS_VALUE, 1) == 0;
+    bool is_in_memory =
+        number_in(object, TENSOR_IS_VIRTUAL, 1) == 0 && number_in(object, TENSOR_IS_VALUE, 1) == 0;
     tensor->n_bytes = is_in_memory ? tide_vc_cudnn_type_bytes(tensor->type) : 0;
     for (int i = 0; i < tensor->n_dimensions; i++) {
         tensor->n_bytes *= tensor->lengths[i] > 0 ? (uint64_t)tensor->lengths[i] : 0;

@@ -4,10 +4,10 @@ static const struct {
     uint32_t n_bytes;
     bool is_known;
     tide_run_type type;
-} TYPES[] = {[0] = {4, true, TIDE_RUN_TF32},  [1] = {8, true, TIDE_RUN_FP64},
-             [2] = {2, true, TIDE_RUN_FP16},  [3] = {1, true, TIDE_RUN_INT8},
-             [4] = {4, false, TIDE_RUN_FP32}, [6] = {1, true, TIDE_RUN_INT8},
-             [9] = {2, true, TIDE_RUN_BF16},  [10] = {8, false, TIDE_RUN_FP32},
+} TYPES[] = {[0] = {4, true, TIDE_RUN_TF32},   [1] = {8, true, TIDE_RUN_FP64},
+             [2] = {2, true, TIDE_RUN_FP16},   [3] = {1, true, TIDE_RUN_INT8},
+             [4] = {4, false, TIDE_RUN_FP32},  [6] = {1, true, TIDE_RUN_INT8},
+             [9] = {2, true, TIDE_RUN_BF16},   [10] = {8, false, TIDE_RUN_FP32},
              [11] = {1, false, TIDE_RUN_FP32}, [12] = {1, true, TIDE_RUN_FP8},
              [13] = {1, true, TIDE_RUN_FP8}};
 

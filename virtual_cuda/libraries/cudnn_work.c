@@ -1,4 +1,5 @@
-/* cudnn_work.c - rows of the launch log for cuDNN's convolutions, batch norms and executed plans. */
+/* cudnn_work.c - rows of the launch log for cuDNN's convolutions, batch norms and executed plans.
+ */
 #include "virtual_cuda/libraries/cudnn_work_internal.h"
 
 #include "virtual_cuda/launch_log.h"
@@ -75,8 +76,8 @@ static tide_vc_cudnn_tensor tensor_of(const shape *from) {
 }
 
 void tide_vc_cudnn_log_convolution(const void *handle, const char *call, const shape *input,
-                                   const shape *filter, const int *convolution,
-                                   const shape *output, tide_vc_cudnn_direction direction) {
+                                   const shape *filter, const int *convolution, const shape *output,
+                                   tide_vc_cudnn_direction direction) {
     tide_vc_entry entry = tide_vc_launch_begin();
     tide_run_launch row = {
         .kind = TIDE_RUN_KERNEL, .family = TIDE_RUN_LIBRARY, .flags = TIDE_RUN_GUESSED};

@@ -22,12 +22,12 @@ typedef struct tide_vc_cudnn_tensor {
 
 /* What a descriptor stands for: a tensor, an operation, or all operations of a graph. */
 typedef struct tide_vc_cudnn_work {
-    tide_vc_cudnn_tensor tensor; /* no dimensions: it is none */
+    tide_vc_cudnn_tensor tensor;                       /* no dimensions: it is none */
     unsigned n_convolutions, n_attentions, n_products; /* operations */
-    bool has_band;         /* scores are masked along their diagonal */
-    bool is_uncertain;     /* what is masked is not certain */
-    tide_run_launch row;   /* of the first convolution, attention or else product */
-    size_t n_tensors;      /* in memory, each once; the first TIDE_VC_CUDNN_TENSORS */
+    bool has_band;                                     /* scores are masked along their diagonal */
+    bool is_uncertain;                                 /* what is masked is not certain */
+    tide_run_launch row; /* of the first convolution, attention or else product */
+    size_t n_tensors;    /* in memory, each once; the first TIDE_VC_CUDNN_TENSORS */
     struct {
         int64_t id;
         uint64_t n_bytes;
@@ -55,8 +55,8 @@ typedef enum tide_vc_cudnn_direction {
 } tide_vc_cudnn_direction;
 /* `convolution`: its first word is the cudnnMathType_t. */
 void tide_vc_cudnn_log_convolution(const void *handle, const char *call, const shape *input,
-                                   const shape *filter, const int *convolution,
-                                   const shape *output, tide_vc_cudnn_direction direction);
+                                   const shape *filter, const int *convolution, const shape *output,
+                                   tide_vc_cudnn_direction direction);
 /* A kernel that goes over a tensor so many times. */
 void tide_vc_cudnn_log_passes(const void *handle, const char *call, const shape *tensor,
                               unsigned n_passes);

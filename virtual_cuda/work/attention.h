@@ -18,9 +18,9 @@ typedef enum tide_vc_mask {
 } tide_vc_mask;
 
 typedef struct tide_vc_attention {
-    uint64_t n_queries, n_keys;             /* of a sequence */
-    uint64_t n_channels, n_value_channels;  /* of a head: of queries and keys, and of values */
-    uint64_t n_heads;                       /* of all sequences together */
+    uint64_t n_queries, n_keys;            /* of a sequence */
+    uint64_t n_channels, n_value_channels; /* of a head: of queries and keys, and of values */
+    uint64_t n_heads;                      /* of all sequences together */
     tide_vc_mask mask;
     tide_run_type type;
 } tide_vc_attention;

@@ -10,7 +10,7 @@
 #include "virtual_cuda/work/families_internal.h"
 #include "virtual_cuda/work/symbol_internal.h"
 
-enum { TYPE = 0, TYPE_BYTES = 1 };                   /* tide_vc_parsed.number; 0 bytes: not known */
+enum { TYPE = 0, TYPE_BYTES = 1 }; /* tide_vc_parsed.number; 0 bytes: not known */
 enum { FLOAT_BYTES = 4, MOST_CHANNELS = 1 << 16 };
 
 typedef struct forward {
@@ -19,7 +19,7 @@ typedef struct forward {
     const void *key_lengths;
     uint32_t diagonal;
     const void *output, *accumulator, *sums; /* the last two may be NULL */
-    int window; /* the keys before a query that it sees; 0: all */
+    int window;                              /* the keys before a query that it sees; 0: all */
     float scale;
     int n_channels, n_value_channels, n_queries, n_keys, n_all_keys;
     uint8_t mask; /* as tide_vc_mask */
@@ -59,8 +59,8 @@ void tide_vc_parse_efficient(const char *symbol, tide_vc_parsed *ret_parsed) {
         const char *part;
         tide_run_type type;
         uint32_t n_bytes;
-    } TYPES[] = {{"_bf16_", TIDE_RUN_BF16, 2}, {"_f16_", TIDE_RUN_FP16, 2},
-                 {"_f32_", TIDE_RUN_FP32, 4}};
+    } TYPES[] = {
+        {"_bf16_", TIDE_RUN_BF16, 2}, {"_f16_", TIDE_RUN_FP16, 2}, {"_f32_", TIDE_RUN_FP32, 4}};
     tide_vc_text text = {symbol, strlen(symbol)};
     for (size_t i = 0; i < sizeof(TYPES) / sizeof(TYPES[0]); i++) {
         if (tide_vc_text_has(text, TYPES[i].part)) {
@@ -118,14 +118,14 @@ static uint64_t bias_values(const forward *of) {
     return n * (of->bias_batch_stride != 0 ? (uint64_t)of->n_batches : 1);
 }
 
-bool tide_vc_read_efficient_forward(const tide_vc_launched_kernel *launched,
-                                    tide_run_launch *row) {
+bool tide_vc_read_efficient_forward(const tide_vc_launched_kernel *launched, tide_run_launch *row) {
     forward of;
     if (!tide_vc_argument(launched, 0, 0, &of, sizeof(of))) {
         return false;
     }
-    sizes size = {of.queries,    of.n_batches,        of.n_heads, of.n_queries, of.n_keys,
-                  of.n_channels, of.n_value_channels, of.mask, of.window, of.query_starts != NULL};
+    sizes size = {of.queries, of.n_batches,           of.n_heads,          of.n_queries,
+                  of.n_keys,  of.n_channels,          of.n_value_channels, of.mask,
+                  of.window,  of.query_starts != NULL};
     if (!is_plausible(launched, &size)) {
         return false;
     }
@@ -147,8 +147,9 @@ bool tide_vc_read_efficient_backward(const tide_vc_launched_kernel *launched,
         !tide_vc_argument(launched, 0, BACKWARD_BATCHES_AT, &n_batches, sizeof(n_batches))) {
         return false;
     }
-    sizes size = {of.queries,    n_batches,           of.n_heads, of.n_queries, of.n_keys,
-                  of.n_channels, of.n_value_channels, of.mask, of.window, of.query_starts != NULL};
+    sizes size = {
+        of.queries,    n_batches,           of.n_heads, of.n_queries, of.n_keys,
+        of.n_channels, of.n_value_channels, of.mask,    of.window,    of.query_starts != NULL};
     if (!is_plausible(launched, &size)) {
         return false;
     }
@@ -156,10 +157,10 @@ bool tide_vc_read_efficient_backward(const tide_vc_launched_kernel *launched,
     row->flags |= TIDE_RUN_BACKWARD;
     uint64_t channels = (uint64_t)of.n_channels;
     uint64_t scores = heads_of(&size) * (uint64_t)of.n_queries * (uint64_t)of.n_keys;
-    uint64_t n = values_of(&size) + sums_of(&size) * channels +
-                 heads_of(&size) * (uint64_t)of.n_keys *
-                     (channels + (uint64_t)of.n_value_channels) +
-                 scores * ((of.bias != NULL ? 1U : 0U) + (of.bias_gradient != NULL ? 1U : 0U));
+    uint64_t n =
+        values_of(&size) + sums_of(&size) * channels +
+        heads_of(&size) * (uint64_t)of.n_keys * (channels + (uint64_t)of.n_value_channels) +
+        scores * ((of.bias != NULL ? 1U : 0U) + (of.bias_gradient != NULL ? 1U : 0U));
     uint64_t floats = sums_of(&size) * (of.accumulator != NULL ? 2 + 2 * channels : 2);
     row->bytes = n * launched->parsed->number[TYPE_BYTES] + floats * FLOAT_BYTES;
     return true;

@@ -80,6 +80,7 @@ static const tide_vc_work_family FAMILIES[] = {
     SORTING("23DeviceCompactInitKernel", SCAN, 1),
     SORTING("25DeviceScanByKeyInitKernel", SCAN, 1),
     SORTING("21DeviceScanByKeyKernel", SCAN, 1),
+    {"conv_depthwise", TIDE_RUN_DEPTHWISE, 3, tide_vc_parse_depthwise, tide_vc_read_depthwise},
 };
 
 const tide_vc_work_family *tide_vc_work_families(size_t *ret_n) {

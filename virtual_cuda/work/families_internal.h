@@ -60,4 +60,8 @@ bool tide_vc_read_efficient_backward(const tide_vc_launched_kernel *launched, ti
 void tide_vc_parse_sorting(const char *symbol, tide_vc_parsed *ret_parsed);
 bool tide_vc_read_sorting(const tide_vc_launched_kernel *launched, tide_run_launch *row);
 
+/* depthwise.c */
+void tide_vc_parse_depthwise(const char *symbol, tide_vc_parsed *ret_parsed);
+bool tide_vc_read_depthwise(const tide_vc_launched_kernel *launched, tide_run_launch *row);
+
 #endif

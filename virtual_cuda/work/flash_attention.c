@@ -44,8 +44,7 @@ typedef struct parameters {
 
 enum { N_PARTS_AT = 444, BLOCK = 128, MOST_CHANNELS = 256, MOST_PARTS = 128 };
 _Static_assert(offsetof(parameters, n_batches) == 176 && offsetof(parameters, scale) == 216 &&
-                   offsetof(parameters, dropout) == 372 &&
-                   offsetof(parameters, window_left) == 388,
+                   offsetof(parameters, dropout) == 372 && offsetof(parameters, window_left) == 388,
                "the members lie where PyTorch 2.14.1 has them");
 
 /* ---- names ---- */
@@ -78,8 +77,8 @@ void tide_vc_parse_flash_backward(const char *symbol, tide_vc_parsed *ret_parsed
 void tide_vc_parse_flash_helper(const char *symbol, tide_vc_parsed *ret_parsed) {
     tide_vc_text text = {symbol, strlen(symbol)};
     parse(symbol, "", 0, ret_parsed);
-    ret_parsed->number[CLEARS] = tide_vc_text_begins(
-        tide_vc_symbol_argument(text, "flash_bwd_dot_do_o_kernel", 0), "true");
+    ret_parsed->number[CLEARS] =
+        tide_vc_text_begins(tide_vc_symbol_argument(text, "flash_bwd_dot_do_o_kernel", 0), "true");
 }
 
 /* ---- arguments ---- */
@@ -126,17 +125,17 @@ static uint64_t keys_of(const tide_vc_launched_kernel *launched, const parameter
 
 static void fill(const tide_vc_launched_kernel *launched, const parameters *of,
                  tide_run_launch *row) {
-    uint64_t n_sequences = (rows_of_queries(of) + (uint64_t)of->n_queries - 1) /
-                           (uint64_t)of->n_queries;
-    tide_vc_attention attention = {
-        .n_queries = (uint64_t)of->n_queries,
-        .n_keys = keys_of(launched, of),
-        .n_channels = (uint64_t)of->n_channels,
-        .n_value_channels = (uint64_t)of->n_channels,
-        .n_heads = n_sequences * (uint64_t)of->n_heads,
-        .mask = launched->parsed->number[IS_CAUSAL] != 0 ? TIDE_VC_MASK_BOTTOM_RIGHT
-                                                         : TIDE_VC_MASK_NONE,
-        .type = (tide_run_type)launched->parsed->number[TYPE]};
+    uint64_t n_sequences =
+        (rows_of_queries(of) + (uint64_t)of->n_queries - 1) / (uint64_t)of->n_queries;
+    tide_vc_attention attention = {.n_queries = (uint64_t)of->n_queries,
+                                   .n_keys = keys_of(launched, of),
+                                   .n_channels = (uint64_t)of->n_channels,
+                                   .n_value_channels = (uint64_t)of->n_channels,
+                                   .n_heads = n_sequences * (uint64_t)of->n_heads,
+                                   .mask = launched->parsed->number[IS_CAUSAL] != 0
+                                               ? TIDE_VC_MASK_BOTTOM_RIGHT
+                                               : TIDE_VC_MASK_NONE,
+                                   .type = (tide_run_type)launched->parsed->number[TYPE]};
     tide_vc_attention_fill(&attention, row);
     row->flags |= of->query_starts != NULL ? TIDE_RUN_ESTIMATED : 0;
 }
@@ -161,9 +160,8 @@ static bool read_forward(const tide_vc_launched_kernel *launched, uint64_t n_par
     }
     fill(launched, &of, row);
     uint64_t channels = (uint64_t)of.n_channels;
-    uint64_t written =
-        n_parts > 1 ? n_parts * (uint64_t)of.n_channels_rounded * FLOAT_BYTES
-                    : channels * HALF_BYTES;
+    uint64_t written = n_parts > 1 ? n_parts * (uint64_t)of.n_channels_rounded * FLOAT_BYTES
+                                   : channels * HALF_BYTES;
     row->bytes = query_rows(&of) * (channels * HALF_BYTES + written + n_parts * FLOAT_BYTES) +
                  2 * key_rows(&of, of.n_key_heads) * channels * HALF_BYTES;
     return true;

@@ -1,6 +1,6 @@
-/* sorting.c - sorts, scans and selections, of the library CUB and of PyTorch. What such a kernel reads
- * and writes of each element follows from types in its name; how many elements there are, from one or
- * several of its arguments, multiplied. Both are in the table, by the kernel's name. */
+/* sorting.c - sorts, scans and selections, of the library CUB and of PyTorch. What such a kernel
+ * reads and writes of each element follows from types in its name; how many elements there are,
+ * from one or several of its arguments, multiplied. Both are in the table, by the kernel's name. */
 #include "virtual_cuda/work/families_internal.h"
 #include "virtual_cuda/work/symbol_internal.h"
 

@@ -7,6 +7,7 @@
 #include "virtual_cuda/fork.h"
 #include "virtual_cuda/work/family_internal.h"
 #include "virtual_cuda/work/symbol_internal.h"
+#include "virtual_cuda/work/triton.h"
 
 /* ---- what a kernel's name says, remembered by the kernel ---- */
 
@@ -118,6 +119,9 @@ static bool read_family(const kind *of, tide_vc_launched_kernel *launched, tide_
 }
 
 void tide_vc_work_of(const tide_vc_kernel_call *call, tide_run_launch *ret_row) {
+    if (tide_vc_triton_work(call, ret_row)) {
+        return;
+    }
     const kind *of = kind_of(call);
     tide_vc_launched_kernel launched = {.call = call, .n_threads = threads_of(call)};
     tide_run_launch row = {.kind = TIDE_RUN_KERNEL};

@@ -63,7 +63,8 @@ static void test_waves(void **state) {
 }
 
 /* One query of 4 heads over 8192 keys: the keys are cut into 33 parts of each head, and the time is
- * that of reading them, some 17 MB: an eighth of a millisecond if one multiprocessor did it alone. */
+ * that of reading them, some 17 MB: an eighth of a millisecond if one multiprocessor did it alone.
+ */
 static void test_one_token(void **state) {
     (void)state;
     tide_run_launch row = {.kind = TIDE_RUN_ATTENTION,

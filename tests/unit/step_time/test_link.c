@@ -1,5 +1,5 @@
-/* test_link.c - times of collectives and copies, beside figures worked out by hand: 78 % of a link's
- * stated rate, 5 us a step, 2.18 us a kernel, 4 us a copy. */
+/* test_link.c - times of collectives and copies, beside figures worked out by hand: 78 % of a
+ * link's stated rate, 5 us a step, 2.18 us a kernel, 4 us a copy. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -39,7 +39,8 @@ static void is(tide_work_time time, double us) {
 
 static void test_rings(void **state) {
     (void)state;
-    /* 1 GB over 8 H100: 351 GB/s; 14 steps; each rank sends 7/8 twice: 1.75e9 / 351e3 = 4985.8 us */
+    /* 1 GB over 8 H100: 351 GB/s; 14 steps; each rank sends 7/8 twice: 1.75e9 / 351e3 = 4985.8 us
+     */
     is(time_of("h100-80", TIDE_RUN_COLLECTIVE, TIDE_RUN_ALL_REDUCE, 8, 1e9), 2.18 + 70 + 4985.755);
     is(time_of("h100-80", TIDE_RUN_COLLECTIVE, TIDE_RUN_ALL_GATHER, 8, 1e9), 2.18 + 35 + 2492.877);
     is(time_of("h100-80", TIDE_RUN_COLLECTIVE, TIDE_RUN_REDUCE_SCATTER, 8, 1e9),
@@ -66,9 +67,8 @@ static void test_pairs(void **state) {
 
 static void test_nodes(void **state) {
     (void)state;
-    assert_int_equal(
-        time_of("h100-80", TIDE_RUN_COLLECTIVE, TIDE_RUN_ALL_REDUCE, 16, 1e9).basis,
-        TIDE_TIME_GUESSED);
+    assert_int_equal(time_of("h100-80", TIDE_RUN_COLLECTIVE, TIDE_RUN_ALL_REDUCE, 16, 1e9).basis,
+                     TIDE_TIME_GUESSED);
     tide_work_time alone = time_of("h100-80", TIDE_RUN_COLLECTIVE, TIDE_RUN_ALL_REDUCE, 1, 1e9);
     assert_float_equal(alone.us, 2.18, 1e-9);
     assert_int_equal(alone.bound, TIDE_TIME_BY_LAUNCH);
@@ -100,9 +100,9 @@ static void test_sources(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_rings), cmocka_unit_test(test_trees),
-                                       cmocka_unit_test(test_pairs), cmocka_unit_test(test_nodes),
-                                       cmocka_unit_test(test_copies),
-                                       cmocka_unit_test(test_sources)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_rings),  cmocka_unit_test(test_trees),
+        cmocka_unit_test(test_pairs),  cmocka_unit_test(test_nodes),
+        cmocka_unit_test(test_copies), cmocka_unit_test(test_sources)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

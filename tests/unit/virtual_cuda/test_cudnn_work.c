@@ -233,7 +233,8 @@ static void test_convolution_graphs(void **state) {
     (void)state;
     static const int NAMES[3][3] = {{704, 703, 705}, {716, 715, 717}, {710, 709, 711}};
     for (int way = 0; way < 3; way++) {
-        void *parts[] = {new_tensor(BFLOAT16, 4, 4, 12, 20, 24), new_tensor(BFLOAT16, 4, 18, 4, 3, 5),
+        void *parts[] = {new_tensor(BFLOAT16, 4, 4, 12, 20, 24),
+                         new_tensor(BFLOAT16, 4, 18, 4, 3, 5),
                          new_tensor(BFLOAT16, 4, 4, 18, 10, 11)};
         void *operation = new_operation(10 + way, NAMES[way], parts, 3);
         const tide_run_launch *row = execute(new_plan(&operation, 1));
@@ -324,12 +325,10 @@ static void test_other_plans(void **state) {
 #define TEST(test) cmocka_unit_test_setup(test, forget)
 
 int main(void) {
-    const struct CMUnitTest tests[] = {TEST(test_older_convolutions),
-                                       TEST(test_older_convolutions_without_sense),
-                                       TEST(test_batch_norm),
-                                       TEST(test_convolution_graphs),
-                                       TEST(test_attention_operation),
-                                       TEST(test_attention_of_products),
-                                       TEST(test_other_plans)};
+    const struct CMUnitTest tests[] = {
+        TEST(test_older_convolutions),  TEST(test_older_convolutions_without_sense),
+        TEST(test_batch_norm),          TEST(test_convolution_graphs),
+        TEST(test_attention_operation), TEST(test_attention_of_products),
+        TEST(test_other_plans)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,27 +17,27 @@
 #define BF16 "10bfloat16_t"
 #define HALF "6half_t"
 #define FORWARD(type, causal)                                                                      \
-    "_ZN13pytorch_flash16flash_fwd_kernel" TRAITS("fwd", type) "Lb0ELb" causal                     \
-    "ELb0ELb0ELb0ELb1ELb0ELb0EEEvNS_16Flash_fwd_paramsE"
+    "_ZN13pytorch_flash16flash_fwd_kernel" TRAITS(                                                 \
+        "fwd", type) "Lb0ELb" causal "ELb0ELb0ELb0ELb1ELb0ELb0EEEvNS_16Flash_fwd_paramsE"
 #define LOCAL                                                                                      \
-    "_ZN13pytorch_flash16flash_fwd_kernel" TRAITS("fwd", BF16)                                     \
-    "Lb0ELb0ELb1ELb0ELb0ELb1ELb0ELb0EEEvNS_16Flash_fwd_paramsE"
+    "_ZN13pytorch_flash16flash_fwd_kernel" TRAITS(                                                 \
+        "fwd", BF16) "Lb0ELb0ELb1ELb0ELb0ELb1ELb0ELb0EEEvNS_16Flash_fwd_paramsE"
 #define PARTS                                                                                      \
-    "_ZN13pytorch_flash24flash_fwd_splitkv_kernel" TRAITS("fwd", HALF)                             \
-    "Lb0ELb0ELb0ELb0ELb1ELb0ELb1ELb0EEEvNS_16Flash_fwd_paramsE"
+    "_ZN13pytorch_flash24flash_fwd_splitkv_kernel" TRAITS(                                         \
+        "fwd", HALF) "Lb0ELb0ELb0ELb0ELb1ELb0ELb1ELb0EEEvNS_16Flash_fwd_paramsE"
 #define JOIN                                                                                       \
-    "_ZN13pytorch_flash32flash_fwd_splitkv_combine_kernel" TRAITS("fwd", HALF)                     \
-    "Li8ELi3ELb1EEEvNS_16Flash_fwd_paramsE"
+    "_ZN13pytorch_flash32flash_fwd_splitkv_combine_kernel" TRAITS(                                 \
+        "fwd", HALF) "Li8ELi3ELb1EEEvNS_16Flash_fwd_paramsE"
 #define BACKWARD                                                                                   \
-    "_ZN13pytorch_flash44flash_bwd_dq_dk_dv_loop_seqk_parallel_kernel" TRAITS("bwd", HALF)         \
-    "Lb1ELb0ELb0ELb0ELb0ELb1ELb0EEEvNS_16Flash_bwd_paramsE"
+    "_ZN13pytorch_flash44flash_bwd_dq_dk_dv_loop_seqk_parallel_kernel" TRAITS(                     \
+        "bwd", HALF) "Lb1ELb0ELb0ELb0ELb0ELb1ELb0EEEvNS_16Flash_bwd_paramsE"
 #define DOT                                                                                        \
     "_ZN13pytorch_flash25flash_bwd_dot_do_o_kernelILb1E23Flash_bwd_kernel_traitsILi64ELi128ELi64E" \
     "Li8ELi4ELi4ELi4ELb0ELb0EN7cutlass6half_tE19Flash_kernel_traitsILi64ELi128ELi64ELi8ES3_EEEEv"  \
     "NS_16Flash_bwd_paramsE"
 #define CONVERT                                                                                    \
-    "_ZN13pytorch_flash27flash_bwd_convert_dq_kernel" TRAITS("bwd", HALF)                          \
-    "EEvNS_16Flash_bwd_paramsEi"
+    "_ZN13pytorch_flash27flash_bwd_convert_dq_kernel" TRAITS("bwd",                                \
+                                                             HALF) "EEvNS_16Flash_bwd_paramsEi"
 #define EFFICIENT                                                                                  \
     "_Z40fmha_cutlassF_f16_aligned_64x128_rf_sm80N22PyTorchMemEffAttention15AttentionKernelI"      \
     "N7cutlass6half_tENS1_4arch4Sm80ELb1ELi64ELi128ELi128ELb1ELb1EE6ParamsE"
@@ -145,8 +145,7 @@ static void test_flash_parts(void **state) {
     set(444, 5);
     tide_run_launch row = launch(PARTS, 6, 5, 30);
     is_of(row, 333, 1234, 64, 30);
-    assert_int_equal(row.bytes,
-                     30 * 333 * (64 * 2 + 5 * (64 + 1) * 4) + 2 * 30 * 1234 * 64 * 2);
+    assert_int_equal(row.bytes, 30 * 333 * (64 * 2 + 5 * (64 + 1) * 4) + 2 * 30 * 1234 * 64 * 2);
     row = launch(JOIN, 1249, 1, 1);
     assert_int_equal(row.kind, TIDE_RUN_KERNEL);
     assert_int_equal(row.family, TIDE_RUN_ATTENTION_PARTS);
@@ -246,8 +245,8 @@ static void test_efficient_backward(void **state) {
     assert_int_equal(row.type, TIDE_RUN_FP32);
     assert_int_equal(row.flags, TIDE_RUN_BACKWARD);
     /* reads q, k, v, the output's gradient and two sums, writes the gradients of q, k, v */
-    assert_int_equal(row.bytes, 4 * 30 * (333 * (64 + 48 + 64) + 2 * 1234 * (64 + 48)) +
-                                    30 * 333 * 2 * 4);
+    assert_int_equal(row.bytes,
+                     4 * 30 * (333 * (64 + 48 + 64) + 2 * 1234 * (64 + 48)) + 30 * 333 * 2 * 4);
     point(112);
     assert_int_equal(launch(EFFICIENT_BACKWARD, 20, 10, 3).bytes - row.bytes,
                      30 * 333 * 2 * 64 * 4);
@@ -282,10 +281,9 @@ static void test_pairs(void **state) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, take_card, leave_card)
 
 int main(void) {
-    const struct CMUnitTest tests[] = {TEST(test_flash_forward),      TEST(test_flash_masks),
-                                       TEST(test_flash_sequences),    TEST(test_flash_parts),
-                                       TEST(test_flash_backward),     TEST(test_flash_layouts),
-                                       TEST(test_efficient_forward),  TEST(test_efficient_backward),
-                                       cmocka_unit_test(test_pairs)};
+    const struct CMUnitTest tests[] = {
+        TEST(test_flash_forward),     TEST(test_flash_masks),        TEST(test_flash_sequences),
+        TEST(test_flash_parts),       TEST(test_flash_backward),     TEST(test_flash_layouts),
+        TEST(test_efficient_forward), TEST(test_efficient_backward), cmocka_unit_test(test_pairs)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,12 +13,11 @@
 #define RADIX CUB "10radix_sort"
 #define POLICY "INS1_5radix10policy_hubIf" OPAQUE "yE10Policy1000ELNS0_9SortOrderE0Ef"
 
-static const char HISTOGRAM[] =
-    RADIX "30DeviceRadixSortHistogramKernel" POLICY
-          "yNS1_21identity_decomposer_tEEEvPT2_PKT1_SG_iiT3_";
-static const char ONESWEEP[] = RADIX
-    "29DeviceRadixSortOnesweepKernel" POLICY
-    "SB_yiiNS1_21identity_decomposer_tEEEvPT5_SH_PT3_PKSI_PT1_PKSM_PT2_PKSQ_T4_iiT6_";
+static const char HISTOGRAM[] = RADIX "30DeviceRadixSortHistogramKernel" POLICY
+                                      "yNS1_21identity_decomposer_tEEEvPT2_PKT1_SG_iiT3_";
+static const char ONESWEEP[] =
+    RADIX "29DeviceRadixSortOnesweepKernel" POLICY
+          "SB_yiiNS1_21identity_decomposer_tEEEvPT5_SH_PT3_PKSI_PT1_PKSM_PT2_PKSQ_T4_iiT6_";
 static const char KEYS_ALONE[] = RADIX
     "29DeviceRadixSortOnesweepKernelINS1_5radix10policy_hubIlNS0_8NullTypeEyE10Policy1000ELNS0_"
     "9SortOrderE0ElS6_yiiNS1_21identity_decomposer_tEEEvPT5_SC_PT3_PKSD_PT1_PKSH_PT2_PKSL_T4_iiT6_";
@@ -33,8 +32,7 @@ static const char MERGE[] =
 static const char LARGEST[] =
     "_ZN2at6native6sbtopk10gatherTopKIfjLi2ELb0EEEvNS_4cuda6detail10TensorInfoIKT_T0_EES8_S8_bS8_"
     "S8_NS5_IS6_S8_EES8_NS5_IlS8_EES8_PS6_";
-static const char PREPARE[] =
-    CUB "4scan20DeviceScanInitKernelINS0_13ScanTileStateIfLb1EEEEEvT_i";
+static const char PREPARE[] = CUB "4scan20DeviceScanInitKernelINS0_13ScanTileStateIfLb1EEEEEvT_i";
 
 enum { N = 100000 };
 static uint64_t words[16]; /* the arguments; their address is that of each */

@@ -1,0 +1,193 @@
+/* test_work_triton.c - bytes of kernels that Triton makes, from a text of them beside their machine
+ * code and arguments that are given by hand. */
+#define _GNU_SOURCE /* setenv, mkdtemp */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "virtual_cuda/work/triton.h"
+#include "virtual_cuda/work/work.h"
+
+static char folder[] = "/tmp/triton.XXXXXX";
+
+static int begin(void **state) {
+    (void)state;
+    return mkdtemp(folder) == NULL || setenv("TIDEMARK_RUN_FOLDER", folder, 1) != 0 ||
+           setenv("TIDEMARK_LAUNCHES", "1", 1) != 0;
+}
+
+static int end(void **state) {
+    (void)state;
+    char command[64];
+    (void)snprintf(command, sizeof(command), "rm -rf %s", folder);
+    return system(command); /* NOLINT(cert-env33-c): the folder is our own */
+}
+
+/* A kernel whose text is written beside its machine code. */
+static const void *new_kernel(const char *text) {
+    static char kernels[16];
+    static size_t n;
+    char path[64];
+    (void)snprintf(path, sizeof(path), "%s/%zu.ttir", folder, n);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    assert_true(fputs(text, file) >= 0);
+    assert_int_equal(fclose(file), 0);
+    (void)snprintf(path, sizeof(path), "%s/%zu.cubin", folder, n);
+    tide_vc_triton_add(&kernels[n], path);
+    return &kernels[n++];
+}
+
+static tide_run_launch launch(const void *kernel, unsigned grid, int x, int r) {
+    uint64_t pointer = 0;
+    void *arguments[] = {&pointer, &pointer, &pointer, &x, &r};
+    tide_vc_kernel_call call = {kernel, "triton_poi_fused_0", {grid, 1, 1}, {128, 1, 1}, arguments};
+    tide_run_launch row;
+    tide_vc_work_of(&call, &row);
+    assert_int_equal(row.kind, TIDE_RUN_KERNEL);
+    assert_int_equal(row.family, TIDE_RUN_GENERATED);
+    return row;
+}
+
+#define HEAD(a, b, c)                                                                              \
+    "module {\n"                                                                                   \
+    "  tt.func public @k(%in_ptr0: !tt.ptr<" a "> {tt.divisibility = 16 : i32} loc(\"in_ptr0\"), " \
+    "%in_ptr1: !tt.ptr<" b "> loc(\"in_ptr1\"), %out_ptr0: !tt.ptr<" c "> loc(\"out_ptr0\"), "     \
+    "%xnumel: i32 loc(\"xnumel\"), %r0_numel: i32 loc(\"r0_numel\")) attributes {noinline = "      \
+    "false} {\n"
+#define TAIL                                                                                       \
+    "    tt.return loc(#loc)\n"                                                                    \
+    "  } loc(#loc)\n"                                                                              \
+    "} loc(#loc)\n"
+
+/* out[i] = in0[i] + in1[i % 512], in blocks of 1024. */
+static const char POINTWISE[] = HEAD(
+    "bf16", "f32",
+    "bf16") "    %cst = arith.constant dense<512> : tensor<1024xi32> loc(#loc1)\n"
+            "    %c1024 = arith.constant 1024 : i32 loc(#loc1)\n"
+            "    %xoffset = tt.get_program_id x : i32 loc(#loc2)\n"
+            "    %xoffset_0 = arith.muli %xoffset, %c1024 : i32 loc(#loc2)\n"
+            "    %xindex = tt.make_range {end = 1024 : i32, start = 0 : i32} : tensor<1024xi32> "
+            "loc(#loc3)\n"
+            "    %xindex_1 = tt.splat %xoffset_0 : i32 -> tensor<1024xi32> loc(#loc3)\n"
+            "    %xindex_2 = arith.addi %xindex_1, %xindex : tensor<1024xi32> loc(#loc3)\n"
+            "    %x0 = arith.remsi %xindex_2, %cst : tensor<1024xi32> loc(#loc4)\n"
+            "    %t = tt.splat %in_ptr0 : !tt.ptr<bf16> -> tensor<1024x!tt.ptr<bf16>> loc(#loc5)\n"
+            "    %t_3 = tt.addptr %t, %xindex_2 : tensor<1024x!tt.ptr<bf16>>, tensor<1024xi32> "
+            "loc(#loc5)\n"
+            "    %t_4 = tt.load %t_3 : tensor<1024x!tt.ptr<bf16>> loc(#loc5)\n"
+            "    %u = tt.splat %in_ptr1 : !tt.ptr<f32> -> tensor<1024x!tt.ptr<f32>> loc(#loc6)\n"
+            "    %u_5 = tt.addptr %u, %x0 : tensor<1024x!tt.ptr<f32>>, tensor<1024xi32> "
+            "loc(#loc6)\n"
+            "    %u_6 = tt.load %u_5 : tensor<1024x!tt.ptr<f32>> loc(#loc6)\n"
+            "    %s = arith.addf %t_4, %u_6 : tensor<1024xf32> loc(#loc7)\n"
+            "    %0 = tt.splat %out_ptr0 : !tt.ptr<bf16> -> tensor<1024x!tt.ptr<bf16>> loc(#loc8)\n"
+            "    %1 = tt.addptr %0, %xindex_2 : tensor<1024x!tt.ptr<bf16>>, tensor<1024xi32> "
+            "loc(#loc8)\n"
+            "    tt.store %1, %s : tensor<1024x!tt.ptr<bf16>> loc(#loc8)\n" TAIL;
+
+static void test_pointwise(void **state) {
+    (void)state;
+    tide_run_launch row = launch(new_kernel(POINTWISE), 100, 102400, 0);
+    assert_int_equal(row.bytes, 102400 * (2 + 2) + 512 * 4);
+    assert_int_equal(row.elements, 102400);
+    assert_int_equal(row.flags, TIDE_RUN_ESTIMATED);
+}
+
+/* A program adds up a row of r numbers, 64 at a time, with weights that all rows share; an if and a
+ * reduction lie between. */
+static const char REDUCTION[] = HEAD(
+    "f32", "i1",
+    "f32") "    %c0 = arith.constant 0 : i32 loc(#loc1)\n"
+           "    %c64 = arith.constant 64 : i32 loc(#loc1)\n"
+           "    %zero = arith.constant dense<0.000000e+00> : tensor<64xf32> loc(#loc1)\n"
+           "    %x = tt.get_program_id x : i32 loc(#loc2)\n"
+           "    %row = arith.muli %x, %r0_numel : i32 loc(#loc2)\n"
+           "    %r = tt.make_range {end = 64 : i32, start = 0 : i32} : tensor<64xi32> loc(#loc3)\n"
+           "    %sum = scf.for %r0 = %c0 to %r0_numel step %c64 iter_args(%a = %zero) -> "
+           "(tensor<64xf32>) "
+           " : i32 {\n"
+           "      %i = tt.splat %r0 : i32 -> tensor<64xi32> loc(#loc4)\n"
+           "      %i_1 = arith.addi %i, %r : tensor<64xi32> loc(#loc4)\n"
+           "      %p = tt.splat %in_ptr1 : !tt.ptr<i1> -> tensor<64x!tt.ptr<i1>> loc(#loc5)\n"
+           "      %p_1 = tt.addptr %p, %i_1 : tensor<64x!tt.ptr<i1>>, tensor<64xi32> loc(#loc5)\n"
+           "      %w = tt.load %p_1 : tensor<64x!tt.ptr<i1>> loc(#loc5)\n"
+           "      scf.if %w {\n"
+           "        %never = arith.constant 1 : i32 loc(#loc5)\n"
+           "      } else {\n"
+           "        %never_1 = arith.constant 1 : i32 loc(#loc5)\n"
+           "      } loc(#loc5)\n"
+           "      %j = tt.splat %row : i32 -> tensor<64xi32> loc(#loc6)\n"
+           "      %j_1 = arith.addi %j, %i_1 : tensor<64xi32> loc(#loc6)\n"
+           "      %q = tt.splat %in_ptr0 : !tt.ptr<f32> -> tensor<64x!tt.ptr<f32>> loc(#loc6)\n"
+           "      %q_1 = tt.addptr %q, %j_1 : tensor<64x!tt.ptr<f32>>, tensor<64xi32> loc(#loc6)\n"
+           "      %v = tt.load %q_1 : tensor<64x!tt.ptr<f32>> loc(#loc6)\n"
+           "      %b = arith.addf %a, %v : tensor<64xf32> loc(#loc7)\n"
+           "      scf.yield %b : tensor<64xf32> loc(#loc7)\n"
+           "    } loc(#loc7)\n"
+           "    %all = \"tt.reduce\"(%sum) <{axis = 0 : i32}> ({\n"
+           "    ^bb0(%l: f32, %m: f32):\n"
+           "      %n = arith.addf %l, %m : f32 loc(#loc8)\n"
+           "      tt.reduce.return %n : f32 loc(#loc8)\n"
+           "    }) : (tensor<64xf32>) -> f32 loc(#loc8)\n"
+           "    %o = tt.addptr %out_ptr0, %x : !tt.ptr<f32>, i32 loc(#loc9)\n"
+           "    tt.store %o, %all : !tt.ptr<f32> loc(#loc9)\n" TAIL;
+
+static void test_reduction(void **state) {
+    (void)state;
+    const void *kernel = new_kernel(REDUCTION);
+    assert_int_equal(launch(kernel, 300, 300, 640).bytes, 4 * 300 * 640 + 640 + 4 * 300);
+    assert_int_equal(launch(kernel, 3, 3, 640).bytes, 4 * 3 * 640 + 640 + 4 * 3);
+}
+
+/* out[i] = in0[in1[i]]: each access counts, of rows that nobody knows. */
+static const char GATHER[] = HEAD(
+    "bf16", "i64",
+    "bf16") "    %i = tt.make_range {end = 256 : i32, start = 0 : i32} : tensor<256xi32> "
+            "loc(#loc1)\n"
+            "    %p = tt.splat %in_ptr1 : !tt.ptr<i64> -> tensor<256x!tt.ptr<i64>> loc(#loc2)\n"
+            "    %p_1 = tt.addptr %p, %i : tensor<256x!tt.ptr<i64>>, tensor<256xi32> loc(#loc2)\n"
+            "    %at = tt.load %p_1 : tensor<256x!tt.ptr<i64>> loc(#loc2)\n"
+            "    %q = tt.splat %in_ptr0 : !tt.ptr<bf16> -> tensor<256x!tt.ptr<bf16>> loc(#loc3)\n"
+            "    %q_1 = tt.addptr %q, %at : tensor<256x!tt.ptr<bf16>>, tensor<256xi64> loc(#loc3)\n"
+            "    %v = tt.load %q_1 : tensor<256x!tt.ptr<bf16>> loc(#loc3)\n"
+            "    %o = tt.splat %out_ptr0 : !tt.ptr<bf16> -> tensor<256x!tt.ptr<bf16>> loc(#loc4)\n"
+            "    %o_1 = tt.addptr %o, %i : tensor<256x!tt.ptr<bf16>>, tensor<256xi32> loc(#loc4)\n"
+            "    tt.store %o_1, %v : tensor<256x!tt.ptr<bf16>> loc(#loc4)\n" TAIL;
+
+static void test_gather(void **state) {
+    (void)state;
+    assert_int_equal(launch(new_kernel(GATHER), 1, 256, 0).bytes, 256 * (8 + 2 + 2));
+}
+
+static void is_guessed(const void *kernel) {
+    tide_run_launch row = launch(kernel, 10, 1, 1);
+    assert_int_equal(row.flags, TIDE_RUN_GUESSED);
+    assert_int_equal(row.bytes, 8 * 10 * 128);
+}
+
+static void test_texts_that_say_nothing(void **state) {
+    (void)state;
+    static char kernel;
+    is_guessed(new_kernel(""));
+    is_guessed(new_kernel("module {\n  tt.func public @k("));
+    is_guessed(new_kernel(HEAD("bf16", "!tt.tensordesc", "bf16") TAIL));
+    is_guessed(new_kernel(HEAD("bf16", "f32", "bf16") "    %d = tt.dot %a, %b\n" TAIL));
+    is_guessed(new_kernel(HEAD("bf16", "f32", "bf16"))); /* it ends early */
+    tide_vc_triton_add(&kernel, NULL);
+    is_guessed(&kernel);
+    tide_vc_triton_add(&kernel, "/nowhere/k.cubin");
+    is_guessed(&kernel);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_pointwise), cmocka_unit_test(test_reduction),
+        cmocka_unit_test(test_gather), cmocka_unit_test(test_texts_that_say_nothing)};
+    return cmocka_run_group_tests(tests, begin, end);
+}
