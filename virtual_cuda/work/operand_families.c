@@ -153,10 +153,6 @@ static const tide_vc_operand_family FAMILIES[] = {
     {"27reflection_pad2d_out_kernelI", GATHER, 11, "~a:cdYZ b:T"},
     {"32replication_pad_forward_kernel1dI", GATHER, 5, "*"},
     {"32replication_pad_forward_kernel2dI", GATHER, 6, "*"},
-    /* depthwise convolutions, which are too thin for a product of matrices */
-    {"31conv_depthwise2d_forward_kernelI", GATHER, 20, "~*"},
-    {"32conv_depthwise2d_backward_kernelI", GATHER, 19, "~*"},
-    {"35conv_depthwise2d_grad_weight_kernelI", GATHER, 19, "~*"},
 
     {"16triu_tril_kernelI", STRIDED, 5, "~a:a b:b"},
     /* (in, out, elements, ...) */

@@ -235,9 +235,9 @@ def others(dtype):
     thin = tensor(8, 1, 3, 3, dtype=dtype, grad=True)
     with torch.backends.cudnn.flags(enabled=False):
         y = F.conv2d(x, thin, padding=1, groups=8)
-        case(f"depthwise convolution {dtype}", "gather", 2 * size(x) + size(thin),
+        case(f"depthwise convolution {dtype}", "depthwise", 2 * size(x) + size(thin),
              lambda: F.conv2d(x, thin, padding=1, groups=8))
-        case(f"depthwise convolution {dtype} backward", "gather", 4 * size(x) + 2 * size(thin), backward(y, x, thin))
+        case(f"depthwise convolution {dtype} backward", "depthwise", 4 * size(x) + 2 * size(thin), backward(y, x, thin))
     sides = tensor(2, 12, 14, 2, dtype=dtype)
     case(f"grid_sample {dtype}", "gather", lambda r: size(x, sides, r), lambda: F.grid_sample(x, sides, align_corners=False))
     table, index = tensor(100, 64, dtype=dtype), torch.zeros(30, dtype=torch.int64, device="cuda")
