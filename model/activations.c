@@ -124,8 +124,7 @@ tide_status tide_activations_init(tide_activations *activations, const tide_mode
                                   tide_precision precision, tide_cache *cache, tide_error *error) {
     const tide_hostmem *mem = tide_cache_get_config(cache)->mem;
     tide_tensor *tensors = tide_hostmem_zeroed(mem, n_tensors(model), sizeof(*tensors));
-    char(*names)[TIDE_ACTIVATION_NAME] =
-        tide_hostmem_zeroed(mem, n_tensors(model), sizeof(*names));
+    char(*names)[TIDE_ACTIVATION_NAME] = tide_hostmem_zeroed(mem, n_tensors(model), sizeof(*names));
     if (tensors == NULL || names == NULL) {
         mem->release(mem->ctx, names);
         mem->release(mem->ctx, tensors);

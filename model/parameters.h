@@ -42,9 +42,9 @@ typedef struct tide_parameter {
      * the recorder finds their numbers by their addresses (recorder/names.c). */
     char copy_name[TIDE_PARAMETER_NAME + 16];
     char gradient_name[TIDE_PARAMETER_NAME + 16];
-    size_t shape[2];                /* out, in; a vector has shape[1] = 1 */
-    size_t n_dims;                  /* 2: matrix, 1: vector */
-    size_t n_elements;              /* shape[0] * shape[1] */
+    size_t shape[2];        /* out, in; a vector has shape[1] = 1 */
+    size_t n_dims;          /* 2: matrix, 1: vector */
+    size_t n_elements;      /* shape[0] * shape[1] */
     double sigma;           /* normal, truncated at +-3 sigma; 0: filled with ones (norms) */
     bool is_gemm_weight;    /* read by GEMMs, so bf16-mixed and fp16-mixed make a copy of it */
     tide_tensor value;      /* owned by the transformer, as all below */
