@@ -50,7 +50,7 @@ typedef struct tide_time_forecast {
     size_t n_steps, step;       /* complete steps of the log; the one that the figures are of */
     bool is_whole;              /* the log has no steps: figures are of all of it */
     double host_factor;
-    bool is_calibrated;                  /* the host was measured: the factor is its own */
+    bool is_calibrated;                  /* the host is known: the factor is its own */
     tide_time_totals likely;             /* with the factors as fitted */
     tide_time_totals low, high;          /* ends of the range */
     double phase_us[TIDE_TIME_N_PHASES]; /* each as if the program waited before and behind it;
@@ -68,7 +68,7 @@ typedef struct tide_time_forecast {
 /* The most that may be guessed of a forecast, by launches or by time. */
 #define TIDE_TIME_MOST_GUESSED 0.05
 
-/* host_factor: this host's time over that of the machine of the constants, from `bench calibrate`;
+/* host_factor: this host's time over that of the machine of the constants, stated by the user;
  * 0: not measured. TIDE_INVALID: the log has no launches. The caller finishes the forecast, also
  * after a failure. */
 TIDE_NODISCARD tide_status tide_time_forecast_init(const tide_time_model *model,

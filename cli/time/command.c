@@ -33,8 +33,8 @@ static const tide_option OPTIONS[] = {
     TIDE_OPTION(COUNT, "kernels", "N", AT(n_kernels),
                 "show the N kernels with most time on each card; default 10, 0 for none"),
     TIDE_OPTION(REAL, "host-factor", "X", AT(host_factor),
-                "the host's time over that of the machine that the log was made on; default what "
-                "`tidemark bench calibrate` measured, else 0.54 with a wide range"),
+                "the host's time over that of the machine that the log was made on; default 0.54, "
+                "the middle of published hosts, with a wide range"),
     TIDE_REPORT_ROWS(AT(report)),
 };
 
