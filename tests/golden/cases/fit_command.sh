@@ -9,7 +9,7 @@ run --device virtual:h100-80,virtual:a100-40 --vary batch=1..4096 -- "$training"
 run --device virtual:h100-80 --memory-limit 2GiB --vary batch=1..64 --multiple-of 4 -- "$training" --batch {batch} --mib-per-token 50
 run --device virtual:h100-80 --memory-limit 2GiB --vary batch=1..4 -- "$training" --batch {batch}
 run --device virtual:h100-80 --memory-limit 2GiB --vary batch=1..4 --steps 7 --format csv -- "$training" --batch {batch} --ctx 9999 |
-    cut -d, -f1-6,10
+    cut -d, -f1-6,11
 tidemark fit --device virtual:h100-80 --vary batch=1..4096 --format json -- "$training" --batch {batch} --ctx 33 |
     jq -c '.figures | {largest, next, runs}'
 # A program that fails ends the search at once, with its own words. So does one that never used the card.
