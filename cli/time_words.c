@@ -20,8 +20,7 @@ static const char *as_ms(double us, char ret[MS_BYTES]) {
 static void add_bound(tide_text *to, const tide_time_forecast *of) {
     tide_text_add(to, "; bound by %s", tide_time_limit_name(of->limit));
     if (of->limit != TIDE_TIME_GPU_BOUND && !of->is_calibrated) {
-        tide_text_add(to,
-                      ", so that the range is wide: --host-factor states a host");
+        tide_text_add(to, ", so that the range is wide: --host-factor states a host");
     }
 }
 
@@ -127,8 +126,7 @@ void tide_time_words_basis(const tide_time_forecast *of, char ret_words[TIDE_TIM
 void tide_time_words_host(const tide_time_forecast *of, char ret_words[TIDE_TIME_WORDS]) {
     tide_text to = tide_text_in(ret_words, TIDE_TIME_WORDS);
     if (of->is_calibrated) {
-        tide_text_add(&to,
-                      "the host's time is that of this run times %.2f, as --host-factor says",
+        tide_text_add(&to, "the host's time is that of this run times %.2f, as --host-factor says",
                       of->host_factor);
     } else {
         tide_text_add(&to,
