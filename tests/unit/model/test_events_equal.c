@@ -124,6 +124,19 @@ static void mlps_are_the_same(void **state) {
     }
 }
 
+/* Steps as graphs, in each mode, with both kinds of attention, recompute and clipping. */
+static void captured_steps_are_the_same(void **state) {
+    (void)state;
+    const tide_model_config model = model_of((size_t[]){101, 24, 40, 3, 2, 7, 2});
+    for (int variant = 0; variant < 16; variant++) {
+        tide_workload_config config = workload_variant(&model, TIDE_PRECISION_BF16_MIXED, variant);
+        config.cuda_graph = true;
+        config.warmup_steps = 2;
+        config.steps = 2;
+        expect_same_runs(&config);
+    }
+}
+
 static void one_token_is_enough(void **state) {
     (void)state;
     const tide_model_config model = model_of((size_t[]){1, 2, 1, 1, 1, 1, 1});
@@ -136,6 +149,7 @@ int main(void) {
         cmocka_unit_test(larger_runs_are_the_same),
         cmocka_unit_test(one_token_is_enough),
         cmocka_unit_test(mlps_are_the_same),
+        cmocka_unit_test(captured_steps_are_the_same),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
