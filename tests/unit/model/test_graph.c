@@ -82,6 +82,13 @@ static void replays_record_nothing(void **state) {
         assert_false(lies_in(path, "step "));
     }
     assert_true(n_in_warmup > 0 && n_in_capture >= n_in_warmup);
+    size_t n_steps = 0;
+    for (uint32_t i = 0; i < recording->n_scopes; i++) {
+        char path[SCOPE_PATH];
+        scope_path(recording, i, path);
+        n_steps += lies_in(path, "step ");
+    }
+    assert_int_equal(n_steps, 3); /* a scope each, with none inside */
     assert_int_equal(run.result.n_samples, 3);
     for (size_t i = 0; i < TIDE_N_TIMED; i++) {
         for (size_t sample = 0; sample < 3; sample++) {
