@@ -97,6 +97,11 @@ static void replays_are_the_steps(void **state) {
         scope_path(recording, recording->events[i].scope, path);
         assert_true(strncmp(path, "step", 4) != 0);
     }
+    for (uint32_t i = 0; i < recording->n_scopes; i++) {
+        char path[SCOPE_PATH];
+        scope_path(recording, i, path);
+        assert_true(strncmp(path, "step", 4) != 0 || strchr(path, '/') == NULL);
+    }
     size_t n_private = 0;
     for (size_t i = 0; i < graph.state.n_segments; i++) {
         n_private += graph.state.segments[i].pool_id[0] == 1;
