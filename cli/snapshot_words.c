@@ -33,6 +33,7 @@ void tide_words_run(const tide_snapshot *snapshot, char *ret_text, size_t n_room
     if (strcmp(run->recompute, "none") != 0 && run->recompute[0] != '\0') {
         tide_text_add(&to, ", recompute %s", run->recompute);
     }
+    say_part(&to, run->cuda_graph ? "CUDA graph" : "");
     if (run->batch_size >= 0) {
         tide_text_add_item(&to, ", ", "batch %" PRId64, run->batch_size);
     }

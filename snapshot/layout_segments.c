@@ -190,25 +190,46 @@ static tide_status gather(const painter *on, tide_layout *layout) {
     return TIDE_OK;
 }
 
+/* The segment at the address; NULL: there is none. */
+static tide_layout_segment *segment_at(const tide_layout *layout, uint64_t address) {
+    size_t low = 0;
+    size_t high = layout->n_segments;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (layout->segments[middle].address < address) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    bool is_there = low < layout->n_segments && layout->segments[low].address == address;
+    return is_there ? &layout->segments[low] : NULL;
+}
+
+/* Whether memory is bought at the address after the instant: what is there at the end is then
+ * another segment, which may belong to another pool. */
+static bool is_bought_later(const tide_snapshot *snapshot, const tide_instant *at,
+                            uint64_t address) {
+    for (size_t i = (size_t)(at->event + 1); i < snapshot->n_events; i++) {
+        const tide_event *row = &snapshot->events[i];
+        if (row->address == address && row->device == at->device &&
+            (row->action == TIDE_ACTION_SEGMENT_ALLOC || row->action == TIDE_ACTION_SEGMENT_MAP)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* What the end of the recording says about the pool of segments whose purchase was seen. */
-static void find_pools(tide_layout *layout, const tide_snapshot *snapshot, size_t device) {
+static void find_pools(tide_layout *layout, const tide_snapshot *snapshot, const tide_instant *at) {
     for (size_t i = 0; i < snapshot->n_end_segments; i++) {
         const tide_segment_row *row = &snapshot->end_segments[i];
-        size_t low = 0;
-        size_t high = layout->n_segments;
-        while (low < high) {
-            size_t middle = low + (high - low) / 2;
-            if (layout->segments[middle].address < row->address) {
-                low = middle + 1;
-            } else {
-                high = middle;
-            }
-        }
-        if (row->device != device || low == layout->n_segments ||
-            layout->segments[low].address != row->address) {
+        bool is_private = row->pool_id[0] != 0 || row->pool_id[1] != 0;
+        tide_layout_segment *segment = segment_at(layout, row->address);
+        if (row->device != at->device || segment == NULL ||
+            (is_private && is_bought_later(snapshot, at, row->address))) {
             continue;
         }
-        tide_layout_segment *segment = &layout->segments[low];
         if (segment->pool == TIDE_SEGMENT_UNKNOWN) {
             segment->pool = row->pool;
         }
@@ -230,7 +251,7 @@ tide_status tide_layout_find_segments(tide_layout *layout, const tide_snapshot *
         }
     }
     if (status == TIDE_OK) {
-        find_pools(layout, snapshot, at->device);
+        find_pools(layout, snapshot, at);
     }
     on.mem->release(on.mem->ctx, on.strokes);
     on.mem->release(on.mem->ctx, on.edges);

@@ -6,6 +6,9 @@ run --memory-limit 0
 run --clip-grad-norm -1
 run --clip-grad-norm 1 --mode forward,forward-backward
 run --keep-graph
+run --cuda-graph --warmup 0
+run --cuda-graph --sync-phases
+run --cuda-graph --precision fp16
 run --alloc-conf max_split_size:20
 run --alloc-conf expandable_segments:true
 run --alloc-conf pinned_use_cuda_host_register:True

@@ -77,7 +77,8 @@ static void note_instant(seen *seen_so_far, const char *instant) {
     seen_so_far->instants[seen_so_far->n_instants++] = instant;
 }
 
-/* Two steps on the virtual device: the peak of the first, and of both. */
+/* Two steps on the virtual device: the peak of the first, and of both. As a graph the second one is
+ * captured and then replayed. */
 static void check_run(tide_device *device, tide_workload_config *config, seen *seen_so_far) {
     tide_cache *cache = NULL;
     tide_workload *workload = NULL;
@@ -85,8 +86,8 @@ static void check_run(tide_device *device, tide_workload_config *config, seen *s
     peaks measured = {0};
     assert_int_equal(tide_cache_create(device, NULL, NULL, &cache, NULL), TIDE_OK);
     measured.cache = cache;
-    config->warmup_steps = 0;
-    config->steps = N_STEPS;
+    config->warmup_steps = config->cuda_graph ? 1 : 0;
+    config->steps = N_STEPS - config->warmup_steps;
     config->progress = note_peak;
     config->progress_ctx = &measured;
     assert_int_equal(tide_workload_create(config, cache, NULL, &workload, NULL), TIDE_OK);
@@ -132,6 +133,10 @@ static void check_modes(tide_device *device, const tide_model_config *model,
         }
         if (config.mode == TIDE_TRAIN) {
             config.clip_grad_norm = 1;
+            check_run(device, &config, seen_so_far);
+        }
+        if (precision == TIDE_PRECISION_BF16_MIXED) {
+            config.cuda_graph = true;
             check_run(device, &config, seen_so_far);
         }
     }

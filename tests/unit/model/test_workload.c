@@ -70,6 +70,48 @@ static void scopes_are_nested_and_numbered(void **state) {
     recorded_run_end(&run);
 }
 
+/* A captured step runs no operator and its replays run all of them: the losses are those of the
+ * run without a graph, bit by bit, and the peak of what was asked for is the same. Replays record
+ * nothing, and the blocks of the private pool lie in its own segments. */
+static void replays_are_the_steps(void **state) {
+    (void)state;
+    tide_workload_config config = tiny_run(TIDE_TRAIN);
+    recorded_run eager;
+    recorded_run graph;
+    recorded_run_start(&eager, "cpu", &config, TIDE_UNLIMITED, TIDE_OK);
+    config.cuda_graph = true;
+    recorded_run_start(&graph, "cpu", &config, TIDE_UNLIMITED, TIDE_OK);
+    assert_int_equal(graph.result.n_losses, 5);
+    for (size_t i = 0; i < 5; i++) {
+        assert_true(graph.result.losses[i] == eager.result.losses[i]);
+    }
+    tide_cache_stats with;
+    tide_cache_stats without;
+    tide_cache_get_stats(graph.cache, &with);
+    tide_cache_get_stats(eager.cache, &without);
+    assert_int_equal(with.requested_bytes[TIDE_POOL_ALL].peak,
+                     without.requested_bytes[TIDE_POOL_ALL].peak);
+    const tide_recording *recording = &graph.state.recording;
+    for (size_t i = 0; i < recording->n_events; i++) {
+        char path[SCOPE_PATH];
+        scope_path(recording, recording->events[i].scope, path);
+        assert_true(strncmp(path, "step", 4) != 0);
+    }
+    for (uint32_t i = 0; i < recording->n_scopes; i++) {
+        char path[SCOPE_PATH];
+        scope_path(recording, i, path);
+        assert_true(strncmp(path, "step", 4) != 0 || strchr(path, '/') == NULL);
+    }
+    size_t n_private = 0;
+    for (size_t i = 0; i < graph.state.n_segments; i++) {
+        n_private += graph.state.segments[i].pool_id[0] == 1;
+    }
+    assert_true(n_private > 0 && n_private < graph.state.n_segments);
+    assert_int_equal(tide_cache_check(graph.cache, NULL), TIDE_OK);
+    recorded_run_end(&graph);
+    recorded_run_end(&eager);
+}
+
 static void bad_runs_are_refused(void **state) {
     (void)state;
     tide_device *device = NULL;
@@ -252,6 +294,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(virtual_runs_have_no_times),
         cmocka_unit_test(scopes_are_nested_and_numbered),
+        cmocka_unit_test(replays_are_the_steps),
         cmocka_unit_test(bad_runs_are_refused),
         cmocka_unit_test(out_of_memory_leaves_a_snapshot_and_no_leak),
         cmocka_unit_test(failing_host_memory_leaks_nothing),
