@@ -237,6 +237,23 @@ static tide_status alloc_locked(tide_cache *cache, const tide_cache_request *req
     return TIDE_OK;
 }
 
+/* The same for a cache that has or makes a graph. The place in its list is taken first, because a
+ * failure after the allocation would leave a block that nobody knows of. */
+static tide_status alloc_beside_graph(tide_cache *cache, tide_cache_request *request,
+                                      uint64_t *ret_address, tide_error *error) {
+    if (cache->graph.stage == TIDE_GRAPH_REPLAYS) {
+        return tide_cache_graph_answer(cache, request->requested_bytes, ret_address, error);
+    }
+    if (cache->graph.stage != TIDE_GRAPH_CAPTURES) {
+        return alloc_locked(cache, request, ret_address, error);
+    }
+    request->bins = request->pool + TIDE_CACHE_OF_GRAPH;
+    TIDE_TRY(tide_cache_graph_reserve(cache, error));
+    TIDE_TRY(alloc_locked(cache, request, ret_address, error));
+    tide_cache_graph_note(cache, *ret_address, request->requested_bytes);
+    return TIDE_OK;
+}
+
 tide_status tide_cache_alloc(tide_cache *cache, size_t n_bytes, tide_stream stream,
                              const tide_tag *tag, uint64_t *ret_address, tide_error *error) {
     if (n_bytes == 0) {
@@ -252,17 +269,13 @@ tide_status tide_cache_alloc(tide_cache *cache, size_t n_bytes, tide_stream stre
     request.pool = n_bytes < TOO_MUCH && request.block_bytes <= cache->config.small_bytes
                        ? TIDE_POOL_SMALL
                        : TIDE_POOL_LARGE;
+    request.bins = request.pool;
     request.category = tag == NULL ? (uint8_t)TIDE_UNKNOWN : (uint8_t)tag->category;
     take_note(cache, tag == NULL ? NULL : tag->name, &request.note);
     tide_lock_acquire(cache->lock);
-    bool captures = cache->graph.stage == TIDE_GRAPH_CAPTURES;
-    request.bins = request.pool + (captures ? TIDE_CACHE_OF_GRAPH : 0);
-    tide_status status = cache->graph.stage == TIDE_GRAPH_REPLAYS
-                             ? tide_cache_graph_answer(cache, n_bytes, ret_address, error)
-                             : alloc_locked(cache, &request, ret_address, error);
-    if (captures && status == TIDE_OK) {
-        status = tide_cache_graph_note(cache, *ret_address, n_bytes, error);
-    }
+    tide_status status = cache->graph.stage == TIDE_GRAPH_NONE
+                             ? alloc_locked(cache, &request, ret_address, error)
+                             : alloc_beside_graph(cache, &request, ret_address, error);
     tide_lock_release(cache->lock);
     if (status == TIDE_DEVICE_OOM) {
         tide_cache_call_oom_hook(cache);
@@ -354,6 +367,21 @@ static tide_status release_locked(tide_cache *cache, uint64_t address, const tid
     return TIDE_OK;
 }
 
+/* The same for a cache that has or makes a graph. */
+static tide_status release_beside_graph(tide_cache *cache, uint64_t address, const tide_note *note,
+                                        tide_error *error) {
+    if (cache->graph.stage == TIDE_GRAPH_REPLAYS) {
+        return tide_cache_graph_answer(cache, 0, &address, error);
+    }
+    if (cache->graph.stage != TIDE_GRAPH_CAPTURES) {
+        return release_locked(cache, address, note, error);
+    }
+    TIDE_TRY(tide_cache_graph_reserve(cache, error));
+    TIDE_TRY(release_locked(cache, address, note, error));
+    tide_cache_graph_note(cache, address, 0);
+    return TIDE_OK;
+}
+
 tide_status tide_cache_release(tide_cache *cache, uint64_t address, tide_error *error) {
     if (address == 0) {
         return TIDE_OK;
@@ -361,12 +389,9 @@ tide_status tide_cache_release(tide_cache *cache, uint64_t address, tide_error *
     tide_note note;
     take_note(cache, NULL, &note);
     tide_lock_acquire(cache->lock);
-    tide_status status = cache->graph.stage == TIDE_GRAPH_REPLAYS
-                             ? tide_cache_graph_answer(cache, 0, &address, error)
-                             : release_locked(cache, address, &note, error);
-    if (cache->graph.stage == TIDE_GRAPH_CAPTURES && status == TIDE_OK) {
-        status = tide_cache_graph_note(cache, address, 0, error);
-    }
+    tide_status status = cache->graph.stage == TIDE_GRAPH_NONE
+                             ? release_locked(cache, address, &note, error)
+                             : release_beside_graph(cache, address, &note, error);
     tide_lock_release(cache->lock);
     return status;
 }

@@ -240,9 +240,10 @@ TIDE_NODISCARD tide_status tide_cache_wait_for_streams(tide_cache *cache, const 
 /* Gives all events back to the device. */
 void tide_cache_streams_fini(tide_cache *cache);
 
-/* graph.c. Enters a call of the step that is captured; called under the lock. */
-TIDE_NODISCARD tide_status tide_cache_graph_note(tide_cache *cache, uint64_t address,
-                                                 size_t n_bytes, tide_error *error);
+/* graph.c; all called under the lock. Makes room for one more call of the step that is captured. */
+TIDE_NODISCARD tide_status tide_cache_graph_reserve(tide_cache *cache, tide_error *error);
+/* Enters a call, after tide_cache_graph_reserve. */
+void tide_cache_graph_note(tide_cache *cache, uint64_t address, size_t n_bytes);
 /* The answer to the next call of a replay; TIDE_INVALID where it is another one than in the
  * capture. n_bytes 0: a release of *address. */
 TIDE_NODISCARD tide_status tide_cache_graph_answer(tide_cache *cache, size_t n_bytes,

@@ -56,25 +56,29 @@ tide_status tide_cache_end_replay(tide_cache *cache, tide_error *error) {
     return status;
 }
 
-tide_status tide_cache_graph_note(tide_cache *cache, uint64_t address, size_t n_bytes,
-                                  tide_error *error) {
+tide_status tide_cache_graph_reserve(tide_cache *cache, tide_error *error) {
     tide_cache_graph *graph = &cache->graph;
-    if (graph->n_calls == graph->capacity) {
-        size_t capacity = graph->capacity == 0 ? FIRST_CALLS : 2 * graph->capacity;
-        tide_cache_call *calls = tide_hostmem_zeroed(&cache->mem, capacity, sizeof(*calls));
-        if (calls == NULL) {
-            return tide_fail(error, TIDE_NO_MEMORY,
-                             "no host memory for the %zu calls of a captured step", capacity);
-        }
-        if (graph->n_calls > 0) {
-            memcpy(calls, graph->calls, graph->n_calls * sizeof(*calls));
-        }
-        cache->mem.release(cache->mem.ctx, graph->calls);
-        graph->calls = calls;
-        graph->capacity = capacity;
+    if (graph->n_calls < graph->capacity) {
+        return TIDE_OK;
     }
-    graph->calls[graph->n_calls++] = (tide_cache_call){.address = address, .n_bytes = n_bytes};
+    size_t capacity = graph->capacity == 0 ? FIRST_CALLS : 2 * graph->capacity;
+    tide_cache_call *calls = tide_hostmem_zeroed(&cache->mem, capacity, sizeof(*calls));
+    if (calls == NULL) {
+        return tide_fail(error, TIDE_NO_MEMORY,
+                         "no host memory for the %zu calls of a captured step", capacity);
+    }
+    if (graph->n_calls > 0) {
+        memcpy(calls, graph->calls, graph->n_calls * sizeof(*calls));
+    }
+    cache->mem.release(cache->mem.ctx, graph->calls);
+    graph->calls = calls;
+    graph->capacity = capacity;
     return TIDE_OK;
+}
+
+void tide_cache_graph_note(tide_cache *cache, uint64_t address, size_t n_bytes) {
+    tide_cache_graph *graph = &cache->graph;
+    graph->calls[graph->n_calls++] = (tide_cache_call){.address = address, .n_bytes = n_bytes};
 }
 
 tide_status tide_cache_graph_answer(tide_cache *cache, size_t n_bytes, uint64_t *address,

@@ -6,7 +6,7 @@
 #include "snapshot/compare_internal.h"
 #include "snapshot/implementation.h"
 
-enum { N_SETTINGS = 11, SETTING_BYTES = 32, IMPLEMENTATION = 9, GRAPH = 10, MAX_TIMES = 16 };
+enum { N_SETTINGS = 11, SETTING_BYTES = 32, IMPLEMENTATION = 9, MAX_TIMES = 16 };
 
 /* The settings in which runs may differ, as texts; "" unknown. */
 static void settings_of(const tide_snapshot_run *run, char settings[N_SETTINGS][SETTING_BYTES]) {
@@ -32,7 +32,7 @@ static void settings_of(const tide_snapshot_run *run, char settings[N_SETTINGS][
     snprintf(settings[8], SETTING_BYTES, "%s", run->clip_grad_norm > 0.0 ? "clipping" : "");
     snprintf(settings[IMPLEMENTATION], SETTING_BYTES, "%s",
              tide_implementation_words(run->implementation));
-    snprintf(settings[GRAPH], SETTING_BYTES, "%s", run->cuda_graph ? "CUDA graph" : "");
+    snprintf(settings[10], SETTING_BYTES, "%s", run->cuda_graph ? "CUDA graph" : "no graph");
 }
 
 /* A file that does not name the implementation may be of either: that is no difference. */
