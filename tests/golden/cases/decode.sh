@@ -14,7 +14,7 @@ for device in cpu virtual; do
     tidemark dump $device.json.gz | cut -f1,3- >$device.txt # every column except the time
 done
 cmp cpu.txt virtual.txt && [ "$(wc -l <cpu.txt)" -gt 700 ] && echo "the same events"
-tidemark profile $options --device cpu
+tidemark profile $options --device cpu --memory-limit 1GiB # a limit: the answer is the same whatever the host has free
 tidemark profile $options --device virtual --size small
 tidemark profile $options --device virtual --mode train
 tidemark profile $options --device virtual --context 4000
