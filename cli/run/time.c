@@ -15,6 +15,8 @@ tide_status tide_run_check_time(const tide_run_command_options *options, const c
                                 tide_error *error) {
     if (options->wants_time) {
         tide_card card;
+        tide_host_choice host;
+        TIDE_TRY(tide_host_choose(&options->host, TIDE_COMMAND_RUN, &host, error));
         tide_time_card rates;
         for (size_t i = 0; tide_launch_card(cards, i, &card); i++) {
             tide_status status = tide_time_card_of(&card, &rates, error);
@@ -38,6 +40,8 @@ typedef struct timed {
     tide_launch_log log;
     tide_time_ranges ranges;
     tide_time_card card;
+    tide_host_choice host;
+    tide_time_constants constants; /* of the card, as it was calibrated */
     tide_time_model model;
     tide_time_forecast forecast;
 } timed;
@@ -45,11 +49,12 @@ typedef struct timed {
 static tide_status forecast(const tide_run_command_options *options, const char *path,
                             const tide_card *card, timed *to, tide_error *error) {
     TIDE_TRY(tide_time_card_of(card, &to->card, error));
+    TIDE_TRY(tide_host_choose(&options->host, NULL, &to->host, error));
+    to->constants = tide_time_constants_for(&TIDE_TIME_CONSTANTS, &to->host.host, &to->card);
     TIDE_TRY(tide_launch_log_read(tide_hostmem_default(), path, &to->log, error));
     TIDE_TRY(tide_time_ranges_init(&to->log, &to->ranges));
-    TIDE_TRY(tide_time_model_init(&to->log, &TIDE_TIME_CONSTANTS, &to->card, &to->model));
-    return tide_time_forecast_init(&to->model, &to->ranges, options->host_factor, &to->forecast,
-                                   error);
+    TIDE_TRY(tide_time_model_init(&to->log, &to->constants, &to->card, &to->model));
+    return tide_time_forecast_init(&to->model, &to->ranges, &to->host.host, &to->forecast, error);
 }
 
 static void release(timed *of) {
