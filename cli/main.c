@@ -46,6 +46,8 @@ static const tide_program_item ENVIRONMENT[] = {
     {"TIDEMARK_LOG",
      "file in which a recorder keeps its event log; %p in it becomes the process ID"},
     {"TIDEMARK_LIBUNWIND", "path of libunwind, for call stacks; default libunwind.so.8"},
+    {"XDG_CONFIG_HOME", "folder of tidemark/calibration.json, which `bench calibrate` writes"},
+    {"HOME", "its .config takes the place of XDG_CONFIG_HOME where that is not set"},
     {"TIDEMARK_CUBLAS", "path of cuBLAS, for the cuda device; by default tidemark searches for it"},
     {"TIDEMARK_CUPTI", "path of CUPTI, which traces kernels; default libcupti.so.13 or .12"},
     {"CUDA_HOME", "folder of a CUDA toolkit, in which tidemark also looks for cuBLAS and CUPTI"},

@@ -14,7 +14,7 @@
 extern "C" {
 #endif
 
-enum { TIDE_TIME_WORDS = 640 };
+enum { TIDE_TIME_WORDS = 1280 };
 
 /* "a step takes 372 ms (331 to 428): GPU busy 355 ms, host 48 ms; bound by the GPU; model FLOPs
  * utilisation 41 %". */
@@ -26,7 +26,7 @@ void tide_time_words_phases(const tide_time_forecast *forecast, char ret_words[T
 /* What was guessed, and what was never compared with published times. */
 void tide_time_words_basis(const tide_time_forecast *forecast, char ret_words[TIDE_TIME_WORDS]);
 
-/* What the host's time rests on. */
+/* What the host's time rests on: a calibration, of which machine and day, or none. */
 void tide_time_words_host(const tide_time_forecast *forecast, char ret_words[TIDE_TIME_WORDS]);
 
 #ifdef __cplusplus

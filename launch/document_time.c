@@ -184,7 +184,7 @@ static tide_status convert_clock(builder *of) {
 
 /* Samples of the steps behind the first: of a phase, or of the step (TIDE_TIME_N_PHASES). */
 static tide_status sample(const builder *of, tide_time_phase phase, double *samples, size_t n) {
-    const tide_time_factors factors = {of->forecast->host_factor, 1.0, 1.0};
+    const tide_time_factors factors = {of->forecast->host.factor, 1.0, 1.0};
     bool is_step = phase == TIDE_TIME_N_PHASES;
     const tide_time_range *ranges = is_step ? of->ranges->steps : of->ranges->phases;
     size_t n_ranges = is_step ? of->ranges->n_steps : of->ranges->n_phases;
@@ -324,15 +324,15 @@ static tide_status set_answer(builder *of) {
                                  .utilisation = is_known ? from->utilisation : -1.0,
                                  .guessed_share = from->guessed_share,
                                  .uncompared_share = from->uncompared_share,
-                                 .host_factor = from->host_factor,
-                                 .is_calibrated = from->is_calibrated,
+                                 .host_factor = from->host.factor,
+                                 .is_calibrated = tide_time_is_calibrated(from),
                                  .n_steps = (int64_t)from->n_steps,
                                  .step = (int64_t)from->step};
     return snapshot->forecast.card != NULL ? TIDE_OK : TIDE_NO_MEMORY;
 }
 
 static tide_status add(builder *of) {
-    const tide_time_factors factors = {of->forecast->host_factor, 1.0, 1.0};
+    const tide_time_factors factors = {of->forecast->host.factor, 1.0, 1.0};
     tide_time_totals totals;
     TIDE_TRY(set_answer(of));
     if (of->forecast->is_lower_bound || of->ranges->is_whole) {

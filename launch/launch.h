@@ -106,6 +106,11 @@ TIDE_NODISCARD tide_status tide_launch_check(const tide_launch_config *config, t
 TIDE_NODISCARD tide_status tide_launch_run(const tide_launch_config *config,
                                            tide_launch *ret_launch, tide_error *error);
 
+/* The folder that the Python package `tidemark` lies in. TIDE_UNSUPPORTED: it was not installed
+ * with this program. */
+TIDE_NODISCARD tide_status tide_launch_find_python(char ret_folder[TIDE_LAUNCH_PATH_BYTES],
+                                                   tide_error *error);
+
 /* Removes the folders, and ends processes of the run that are still there. */
 void tide_launch_close(tide_launch *launch);
 

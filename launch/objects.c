@@ -55,6 +55,13 @@ tide_status tide_launch_find_objects(tide_launch *launch, tide_error *error) {
     return TIDE_OK;
 }
 
+tide_status tide_launch_find_python(char ret_folder[TIDE_LAUNCH_PATH_BYTES], tide_error *error) {
+    tide_launch found = {.cleaner = -1};
+    TIDE_TRY(tide_launch_find_objects(&found, error));
+    memcpy(ret_folder, found.python, TIDE_LAUNCH_PATH_BYTES);
+    return TIDE_OK;
+}
+
 bool tide_launch_has_scratch(const tide_launch *launch) {
     char path[2 * TIDE_LAUNCH_PATH_BYTES];
     snprintf(path, sizeof(path), "%s/" SCRATCH, launch->objects);

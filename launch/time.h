@@ -19,15 +19,16 @@ typedef struct tide_launch_time {
     tide_time_log log;
     tide_time_ranges ranges;
     tide_time_card card;
+    tide_time_constants constants; /* of the card, as it was calibrated */
     tide_time_model model;
     tide_time_forecast forecast;
 } tide_launch_time;
 
-/* Forecasts from the log at the path. host_factor 0: the host was not measured. Fails as
- * tide_time_card_of, tide_time_log_read and tide_time_forecast_init. `card` is borrowed. The
- * caller finishes it, also after a failure. */
+/* Forecasts from the log at the path. Fails as tide_time_card_of, tide_time_log_read and
+ * tide_time_forecast_init. `card` and what `host` points to are borrowed. The caller finishes it,
+ * also after a failure. */
 TIDE_NODISCARD tide_status tide_launch_time_init(const char *path, const tide_card *card,
-                                                 double host_factor, tide_launch_time *ret,
+                                                 const tide_time_host *host, tide_launch_time *ret,
                                                  tide_error *error);
 void tide_launch_time_fini(tide_launch_time *time);
 

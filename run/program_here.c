@@ -291,18 +291,21 @@ static void judge(program_run *run) {
     }
 }
 
-/* A step's time on the fullest card. A program that launched nothing has none. */
+/* A step's time on the fullest card, on the middle of published hosts, so that rows of several
+ * machines compare. A program that launched nothing has none. */
 static void read_time(program_run *run) {
     tide_run_of_program *known = &run->result->program;
     tide_card card;
-    tide_launch_time made;
+    tide_launch_time made = {.log = {.mem = NULL}};
+    tide_time_host host;
     const char *path =
         run->left.n_processes > 0 ? run->left.processes[run->process].launches_path : NULL;
     if (!run->launching.logs_launches || path == NULL ||
         !tide_launch_card(run->cards, run->device, &card)) {
         return;
     }
-    if (tide_launch_time_init(path, &card, 0.0, &made, NULL) == TIDE_OK) {
+    if (tide_time_host_of(&TIDE_TIME_CONSTANTS, NULL, NULL, 0.0, &host, NULL) == TIDE_OK &&
+        tide_launch_time_init(path, &card, &host, &made, NULL) == TIDE_OK) {
         bool is_known = !made.forecast.is_lower_bound;
         known->step_low_ms = made.forecast.low.total_us * 1e-3;
         known->step_ms = is_known ? made.forecast.likely.total_us * 1e-3 : -1.0;

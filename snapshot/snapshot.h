@@ -191,7 +191,7 @@ typedef struct tide_snapshot_forecast {
     double guessed_share;    /* of the card's time in kernels that are not known, 0 to 1 */
     double uncompared_share; /* in kernels that were never compared with a published time */
     double host_factor;      /* the host's time over that of the machine that ran the program */
-    bool is_calibrated;      /* the factor was stated, with --host-factor */
+    bool is_calibrated;      /* the factor was measured or stated */
     int64_t n_steps, step;   /* complete steps; which one the figures are of */
 } tide_snapshot_forecast;
 

@@ -28,6 +28,8 @@ typedef struct tide_time_constants {
                                 dimension: the tensor cores take no other layout of TF32 */
     double launch_us;        /* what a launch takes of the host beyond its time on a virtual card,
                                 where no driver works; before the host's factor */
+    double reference_us;     /* what `tidemark bench calibrate` gives for a launch on the machine
+                                that they were fitted on, the mean of forward and backward */
     double host_factor;      /* the host's time over that of the machine that they were fitted on,
                                 for a host that was not measured */
 } tide_time_constants;

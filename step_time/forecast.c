@@ -2,15 +2,10 @@
 
 #include <math.h>
 
-/* With the host's factor from 0.19 to 0.99 and the card's time from 0.92 to 1.15 of the forecast,
- * the range held 99 % of 181 published times on which nothing was fitted. */
-#define LOW_HOST 0.19
-#define HIGH_HOST 0.99
+/* With the host's factor from 0.19 to 0.99 (calibrated.c) and the card's time from 0.92 to 1.15 of
+ * the forecast, the range held 99 % of 181 published times on which nothing was fitted. */
 #define LOW_CARD 0.92
 #define HIGH_CARD 1.15
-/* A host that was measured differs from session to session: nine in ten published times lay within
- * 12.5 % of a forecast with a measured host. */
-#define MEASURED_HOST 0.125
 /* Kernels that were never compared: no evidence, so half to twice. */
 #define LOW_UNCOMPARED 0.5
 #define HIGH_UNCOMPARED 2.0
@@ -66,11 +61,9 @@ static tide_status choose_step(const tide_time_model *model, const tide_time_ran
 static tide_status find_ends(const tide_time_model *model, const tide_time_range *range,
                              tide_time_forecast *to) {
     tide_time_factors factors;
-    double least = to->is_calibrated ? to->host_factor * (1.0 - MEASURED_HOST) : LOW_HOST;
-    double most = to->is_calibrated ? to->host_factor * (1.0 + MEASURED_HOST) : HIGH_HOST;
-    const tide_time_factors low = {least, LOW_CARD, LOW_UNCOMPARED};
-    const tide_time_factors high = {most, HIGH_CARD, HIGH_UNCOMPARED};
-    TIDE_TRY(replay_range(model, range, likely_factors(to->host_factor, &factors), &to->likely));
+    const tide_time_factors low = {to->host.least, LOW_CARD, LOW_UNCOMPARED};
+    const tide_time_factors high = {to->host.most, HIGH_CARD, HIGH_UNCOMPARED};
+    TIDE_TRY(replay_range(model, range, likely_factors(to->host.factor, &factors), &to->likely));
     TIDE_TRY(replay_range(model, range, &low, &to->low));
     TIDE_TRY(replay_range(model, range, &high, &to->high));
     to->limit = to->likely.busy_us > SURELY_GPU * to->likely.host_us ? TIDE_TIME_GPU_BOUND
@@ -90,7 +83,7 @@ static tide_status time_phases(const tide_time_model *model, const tide_time_ran
         tide_time_totals totals;
         if (range->step == to->step) {
             TIDE_TRY(
-                replay_range(model, range, likely_factors(to->host_factor, &factors), &totals));
+                replay_range(model, range, likely_factors(to->host.factor, &factors), &totals));
             to->phase_us[range->phase] = fmax(0.0, to->phase_us[range->phase]) + totals.total_us;
         }
     }
@@ -124,16 +117,15 @@ static void measure_work(const tide_time_model *model, const tide_time_range *ra
 }
 
 tide_status tide_time_forecast_init(const tide_time_model *model, const tide_time_ranges *ranges,
-                                    double host_factor, tide_time_forecast *ret_forecast,
+                                    const tide_time_host *host, tide_time_forecast *ret_forecast,
                                     tide_error *error) {
-    *ret_forecast = (tide_time_forecast){
-        .card = model->card,
-        .n_steps = ranges->is_whole ? 0 : ranges->n_steps,
-        .is_whole = ranges->is_whole,
-        .host_factor = host_factor > 0.0 ? host_factor : model->constants->host_factor,
-        .is_calibrated = host_factor > 0.0,
-        .mem = model->log->mem};
-    TIDE_TRY(choose_step(model, ranges, ret_forecast->host_factor, &ret_forecast->step));
+    *ret_forecast = (tide_time_forecast){.card = model->card,
+                                         .n_steps = ranges->is_whole ? 0 : ranges->n_steps,
+                                         .is_whole = ranges->is_whole,
+                                         .host = *host,
+                                         .has_own_card = tide_time_host_has_card(host, model->card),
+                                         .mem = model->log->mem};
+    TIDE_TRY(choose_step(model, ranges, ret_forecast->host.factor, &ret_forecast->step));
     const tide_time_range *range = &ranges->steps[ret_forecast->step];
     TIDE_TRY(find_ends(model, range, ret_forecast));
     TIDE_TRY(time_phases(model, ranges, ret_forecast));

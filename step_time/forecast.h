@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "step_time/calibration.h"
 #include "step_time/ranges.h"
 #include "step_time/replay.h"
 
@@ -49,10 +50,10 @@ typedef struct tide_time_forecast {
     const tide_time_card *card; /* borrowed */
     size_t n_steps, step;       /* complete steps of the log; the one that the figures are of */
     bool is_whole;              /* the log has no steps: figures are of all of it */
-    double host_factor;
-    bool is_calibrated;                  /* the host is known: the factor is its own */
-    tide_time_totals likely;             /* with the factors as fitted */
-    tide_time_totals low, high;          /* ends of the range */
+    tide_time_host host;        /* its factor, and where that comes from */
+    bool has_own_card;          /* shares of the card's rates were measured on one */
+    tide_time_totals likely;    /* with the factors as fitted */
+    tide_time_totals low, high; /* ends of the range */
     double phase_us[TIDE_TIME_N_PHASES]; /* each as if the program waited before and behind it;
                                             -1: the step has no such phase */
     tide_time_limit limit;
@@ -68,15 +69,19 @@ typedef struct tide_time_forecast {
 /* The most that may be guessed of a forecast, by launches or by time. */
 #define TIDE_TIME_MOST_GUESSED 0.05
 
-/* host_factor: this host's time over that of the machine of the constants, stated by the user;
- * 0: not measured. TIDE_INVALID: the log has no launches. The caller finishes the forecast, also
- * after a failure. */
+/* host: copied; its calibrations are borrowed as long as the forecast is used. TIDE_INVALID: the
+ * log has no launches. The caller finishes the forecast, also after a failure. */
 TIDE_NODISCARD tide_status tide_time_forecast_init(const tide_time_model *model,
                                                    const tide_time_ranges *ranges,
-                                                   double host_factor,
+                                                   const tide_time_host *host,
                                                    tide_time_forecast *ret_forecast,
                                                    tide_error *error);
 void tide_time_forecast_fini(tide_time_forecast *forecast);
+
+/* Whether the host is known well enough that a range around one time is narrow. */
+static inline bool tide_time_is_calibrated(const tide_time_forecast *forecast) {
+    return forecast->host.basis >= TIDE_TIME_HOST_GIVEN;
+}
 
 /* "the GPU", "the host" or "the GPU or the host". */
 const char *tide_time_limit_name(tide_time_limit limit);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "bench/bench.h"
+#include "cli/bench/calibrate.h"
 #include "cli/bench/internal.h"
 #include "cli/cli.h"
 #include "cli/files.h"
@@ -21,6 +22,8 @@ typedef struct bench_options {
     tide_option_list sizes, dtypes, vary; /* copied to the settings, which borrow the texts */
     tide_report_options report;           /* how the report is printed */
     const char *record_path;              /* of the CSV file; NULL: none */
+    const char *python;                   /* of calibrate; NULL: the usual one */
+    const char *output;                   /* the same: its file; NULL: that of this machine */
     uint64_t rounds;
     bool samples;
     bool gate;
@@ -89,6 +92,16 @@ static const tide_option OPTIONS[] = {
     TIDE_OPTION(TEXT, "record", "FILE.csv", AT(record_path),
                 "append the figures to this file as experiment records, adding columns where they "
                 "are needed; folders that do not exist are made"),
+    {.kind = TIDE_OPTION_HEADING, .help = "calibrate"},
+    TIDE_OPTION(TEXT, "python", "PYTHON", AT(python),
+                "the Python with your PyTorch; default that of $VIRTUAL_ENV, or else python3"),
+    {.kind = TIDE_OPTION_TEXT,
+     .letter = "o",
+     .value = "FILE.json",
+     .help =
+         "the calibration; default ~/.config/tidemark/calibration.json, which forecasts of time "
+         "use by themselves",
+     .offset = AT(output)},
 };
 
 static const tide_option_table TABLE = {
@@ -123,7 +136,11 @@ static const tide_option_table TABLE = {
         "               bound by memory exceeds\n"
         "  suite        mlp-norm, layernorm, gather-gemv and gemv, one after the other; one that "
         "fails\n"
-        "               does not stop the others\n",
+        "               does not stop the others\n"
+        "Measures what forecasts of time need to know of a machine (docs/virtual-time.md):\n"
+        "  calibrate    the host's time for a launch of PyTorch's, and the rates of the GPU, if "
+        "there is\n"
+        "               one; one to two minutes\n",
     .options = OPTIONS,
     .n_options = sizeof(OPTIONS) / sizeof(OPTIONS[0]),
     .min_operands = 1,
@@ -227,7 +244,9 @@ static bool check_numbers(const tide_bench *bench, const tide_operands *operands
 static const char *bench_at(const void *ctx, size_t i) {
     (void)ctx;
     const tide_bench *bench = tide_bench_at(i);
-    return bench != NULL ? bench->name : NULL;
+    return bench != NULL                           ? bench->name
+           : i > 0 && tide_bench_at(i - 1) != NULL ? TIDE_BENCH_CALIBRATE
+                                                   : NULL;
 }
 
 /* The benchmark of that name. NULL: there is none, and a message was printed. */
@@ -374,6 +393,19 @@ static int run_parts(const tide_bench *bench, bench_options *options) {
     return tide_cli_end("bench", status, &error, exit_status);
 }
 
+static int calibrate(const bench_options *options, const tide_operands *operands) {
+    tide_error error = {""};
+    const tide_option *unused =
+        tide_options_find_unused(&TABLE, operands, "python o " TIDE_REPORT_OPTIONS);
+    if (unused != NULL) {
+        tide_cli_note("bench", "--%s has no effect on " TIDE_BENCH_CALIBRATE, unused->name);
+        return TIDE_EXIT_USAGE;
+    }
+    tide_status status = tide_bench_calibrate(options->python, options->output,
+                                              tide_format_chosen(&options->report), &error);
+    return tide_cli_end("bench", status, &error, TIDE_EXIT_SUCCESS);
+}
+
 static int run_command(int argc, char **argv) {
     bench_options options = {.rounds = TIDE_BENCH_NOT_GIVEN,
                              .settings = {.batch = TIDE_BENCH_NOT_GIVEN,
@@ -387,6 +419,14 @@ static int run_command(int argc, char **argv) {
     char device[64] = "";
     if (!tide_cli_parse(&TABLE, argc, argv, &options, &operands, &exit_status)) {
         return exit_status;
+    }
+    if (strcmp(operands.texts[0], TIDE_BENCH_CALIBRATE) == 0) {
+        return calibrate(&options, &operands);
+    }
+    if (options.python != NULL || options.output != NULL) {
+        tide_cli_note("bench", "%s has no effect on %s: it applies to " TIDE_BENCH_CALIBRATE,
+                      options.python != NULL ? "--python" : "-o", operands.texts[0]);
+        return TIDE_EXIT_USAGE;
     }
     const tide_bench *bench = find(operands.texts[0]);
     if (bench == NULL || !check_taken(bench, &operands) ||

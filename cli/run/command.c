@@ -51,9 +51,7 @@ static const tide_option OPTIONS[] = {
     TIDE_OPTION(TEXT, "launch-log", "FILE", AT(launch_log),
                 "keep the log of all launches, from which `tidemark time FILE` forecasts for other "
                 "cards; with several processes the rank or process id is added to its name"),
-    TIDE_OPTION(REAL, "host-factor", "X", AT(host_factor),
-                "the host's time over this machine's; default 0.54, the middle of published "
-                "hosts, with a wide range"),
+    TIDE_HOST_ROWS(AT(host)),
     {.kind = TIDE_OPTION_HEADING, .help = "Recording"},
     TIDE_LIVE_ROWS(AT(live)),
     {.kind = TIDE_OPTION_HEADING, .help = "Output"},

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "cli/calibration.h"
 #include "cli/files.h"
 #include "cli/program_options.h"
 #include "cli/run/live_options.h"
@@ -35,7 +36,7 @@ typedef struct tide_run_command_options {
     bool wants_need;         /* --need */
     bool wants_time;         /* --time */
     const char *launch_log;  /* of --launch-log; NULL: it is not kept */
-    double host_factor;      /* of --host-factor; 0: not given */
+    tide_host_options host;  /* whose time is forecast */
 } tide_run_command_options;
 
 /* Names of the files that a run writes. */

@@ -15,6 +15,8 @@ tide_status tide_run_check_time(const tide_run_command_options *options, const c
                                 tide_error *error) {
     if (options->wants_time) {
         tide_card card;
+        tide_host_choice host;
+        TIDE_TRY(tide_host_choose(&options->host, TIDE_COMMAND_RUN, &host, error));
         tide_time_card rates;
         for (size_t i = 0; tide_launch_card(cards, i, &card); i++) {
             tide_status status = tide_time_card_of(&card, &rates, error);
@@ -47,10 +49,19 @@ static void tell(const tide_time_forecast *of) {
     tide_cli_note(TIDE_COMMAND_RUN, "%s", words);
 }
 
+/* The caller finishes `made`, also after a failure; it borrows from the host. */
+static tide_status make(const tide_run_answer *of, const tide_left *process, const tide_card *card,
+                        tide_host_choice *host, tide_launch_time *made, tide_error *error) {
+    *made = (tide_launch_time){.log = {.mem = NULL}};
+    TIDE_TRY(tide_host_choose(&of->options->host, NULL, host, error));
+    return tide_launch_time_init(process->launches_path, card, &host->host, made, error);
+}
+
 void tide_run_tell_time(const tide_run_answer *of, tide_run_place at) {
     tide_card card;
     tide_error error = {""};
     tide_launch_time made;
+    tide_host_choice host;
     const tide_left *process = of->processes[at.process].left;
     if (!of->options->wants_time || !tide_launch_card(of->config->cards, at.device, &card)) {
         return;
@@ -59,8 +70,7 @@ void tide_run_tell_time(const tide_run_answer *of, tide_run_place at) {
         tide_cli_note(TIDE_COMMAND_RUN, "no time is forecast: the program launched nothing");
         return;
     }
-    tide_status status = tide_launch_time_init(process->launches_path, &card,
-                                               of->options->host_factor, &made, &error);
+    tide_status status = make(of, process, &card, &host, &made, &error);
     if (status == TIDE_OK) {
         tell(&made.forecast);
     } else {
@@ -73,13 +83,13 @@ void tide_run_tell_time(const tide_run_answer *of, tide_run_place at) {
 tide_status tide_run_add_time(const tide_run_answer *of, size_t process, tide_snapshot *snapshot) {
     tide_card card;
     tide_launch_time made;
+    tide_host_choice host;
     const tide_left *left = of->processes[process].left;
     if (!of->options->wants_time || left->launches_path == NULL ||
         !tide_launch_card(of->config->cards, tide_run_fullest_card(of, process), &card)) {
         return TIDE_OK;
     }
-    tide_status status =
-        tide_launch_time_init(left->launches_path, &card, of->options->host_factor, &made, NULL);
+    tide_status status = make(of, left, &card, &host, &made, NULL);
     bool is_made = status == TIDE_OK;
     if (is_made) {
         status = tide_launch_add_time(snapshot, &made.model, &made.ranges, &made.forecast);

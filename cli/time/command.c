@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/calibration.h"
 #include "cli/cli.h"
 #include "cli/report_options.h"
 #include "cli/time/internal.h"
@@ -13,7 +14,7 @@ enum { MAX_CARDS = TIDE_OPTION_LIST_ITEMS, USUAL_KERNELS = 10 };
 typedef struct time_options {
     tide_option_list cards; /* names; none: the card of the log */
     uint64_t n_kernels;
-    double host_factor; /* 0: not given */
+    tide_host_options host;
     tide_report_options report;
 } time_options;
 
@@ -32,9 +33,7 @@ static const tide_option OPTIONS[] = {
         "the base of ratios; default the card that the program ran on"),
     TIDE_OPTION(COUNT, "kernels", "N", AT(n_kernels),
                 "show the N kernels with most time on each card; default 10, 0 for none"),
-    TIDE_OPTION(REAL, "host-factor", "X", AT(host_factor),
-                "the host's time over that of the machine that the log was made on; default 0.54, "
-                "the middle of published hosts, with a wide range"),
+    TIDE_HOST_ROWS(AT(host)),
     TIDE_REPORT_ROWS(AT(report)),
 };
 
@@ -54,8 +53,10 @@ static const tide_option_table TABLE = {
 typedef struct made {
     tide_time_log log;
     tide_time_ranges ranges;
+    tide_host_choice host;
     size_t n_cards;
     tide_time_card cards[MAX_CARDS];
+    tide_time_constants constants[MAX_CARDS]; /* of each card, as it was calibrated */
     tide_time_model models[MAX_CARDS];
     tide_time_forecast forecasts[MAX_CARDS];
 } made;
@@ -70,23 +71,25 @@ static tide_status find_card(const char *name, tide_time_card *ret_card, tide_er
     return tide_time_card_of(card, ret_card, error);
 }
 
-static tide_status add_card(made *to, const char *name, double host_factor, tide_error *error) {
+static tide_status add_card(made *to, const char *name, tide_error *error) {
     size_t i = to->n_cards;
     TIDE_TRY(find_card(name, &to->cards[i], error));
     to->n_cards++;
-    TIDE_TRY(tide_time_model_init(&to->log, &TIDE_TIME_CONSTANTS, &to->cards[i], &to->models[i]));
-    return tide_time_forecast_init(&to->models[i], &to->ranges, host_factor, &to->forecasts[i],
+    to->constants[i] = tide_time_constants_for(&TIDE_TIME_CONSTANTS, &to->host.host, &to->cards[i]);
+    TIDE_TRY(tide_time_model_init(&to->log, &to->constants[i], &to->cards[i], &to->models[i]));
+    return tide_time_forecast_init(&to->models[i], &to->ranges, &to->host.host, &to->forecasts[i],
                                    error);
 }
 
 static tide_status make(made *to, const time_options *options, const char *path,
                         tide_error *error) {
+    TIDE_TRY(tide_host_choose(&options->host, "time", &to->host, error));
     TIDE_TRY(tide_time_log_read(tide_hostmem_default(), path, &to->log, error));
     TIDE_TRY(tide_time_ranges_init(&to->log, &to->ranges));
     for (size_t i = 0; i < options->cards.n; i++) {
-        TIDE_TRY(add_card(to, options->cards.texts[i], options->host_factor, error));
+        TIDE_TRY(add_card(to, options->cards.texts[i], error));
     }
-    return options->cards.n > 0 ? TIDE_OK : add_card(to, to->log.card, options->host_factor, error);
+    return options->cards.n > 0 ? TIDE_OK : add_card(to, to->log.card, error);
 }
 
 static void release(made *of) {

@@ -84,12 +84,34 @@ static void add_kernels(tide_report *report, const tide_time_forecast *of, size_
     }
 }
 
+/* "published", "scaled", "given" or "measured": what the host's factor rests on. */
+static void add_figures(tide_report *report, const tide_time_host *host) {
+    static const char *const BASES[] = {[TIDE_TIME_HOST_PUBLISHED] = "published",
+                                        [TIDE_TIME_HOST_SCALED] = "scaled",
+                                        [TIDE_TIME_HOST_GIVEN] = "given",
+                                        [TIDE_TIME_HOST_MEASURED] = "measured"};
+    const tide_calibration *of = host->basis == TIDE_TIME_HOST_MEASURED ? host->target
+                                 : host->basis == TIDE_TIME_HOST_SCALED ? host->own
+                                                                        : NULL;
+    tide_report_figure_real(report, "host_factor", host->factor);
+    tide_report_figure_text(report, "host_source", BASES[host->basis]);
+    tide_report_figure_text(report, "calibrated_cpu", of != NULL ? of->cpu : NULL);
+    tide_report_figure_text(report, "calibrated_gpu",
+                            of != NULL && of->has_gpu ? of->gpu.name : NULL);
+    tide_report_figure_text(report, "calibrated_on", of != NULL ? of->made : NULL);
+}
+
 void tide_time_report(tide_report *report, const tide_time_forecast *forecasts, size_t n_cards,
                       size_t n_kernels) {
     for (size_t i = 0; i < n_cards; i++) {
         say_card(report, &forecasts[i]);
     }
-    say(report, "host", &forecasts[0], tide_time_words_host);
+    for (size_t i = 0; i < n_cards; i++) { /* of a calibrated card it says more */
+        if (i == 0 || forecasts[i].has_own_card) {
+            say(report, "host", &forecasts[i], tide_time_words_host);
+        }
+    }
+    add_figures(report, &forecasts[0].host);
     add_cards(report, forecasts, n_cards);
     for (size_t i = 0; i < n_cards && n_kernels > 0; i++) {
         add_kernels(report, &forecasts[i], n_kernels);

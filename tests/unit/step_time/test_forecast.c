@@ -37,10 +37,12 @@ static void add_step(tide_run_launch kernel, int64_t host_us) {
 }
 
 static tide_status make(double host_factor, tide_error *error) {
+    tide_time_host host;
+    assert_int_equal(tide_time_host_of(&CONSTANTS, NULL, NULL, host_factor, &host, error), TIDE_OK);
     assert_int_equal(made_launches_read(&made, &read_log, NULL), TIDE_OK);
     assert_int_equal(tide_time_ranges_init(&read_log, &ranges), TIDE_OK);
     assert_int_equal(tide_time_model_init(&read_log, &CONSTANTS, &CARD, &model), TIDE_OK);
-    return tide_time_forecast_init(&model, &ranges, host_factor, &forecast, error);
+    return tide_time_forecast_init(&model, &ranges, &host, &forecast, error);
 }
 
 static int begin(void **state) {
@@ -80,7 +82,7 @@ static void a_measured_host_narrows_the_range(void **state) {
     (void)state;
     add_step(made_kernel(TIDE_RUN_VECTORISED, 1000), 100);
     assert_int_equal(make(2.0, NULL), TIDE_OK);
-    assert_true(forecast.is_calibrated);
+    assert_true(tide_time_is_calibrated(&forecast));
     assert_int_equal(forecast.limit, TIDE_TIME_GPU_BOUND);
     assert_float_equal(forecast.likely.total_us, 1200.0, 1e-9);
     assert_float_equal(forecast.low.total_us, 175.0 + 920.0, 1e-9);
