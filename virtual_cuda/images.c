@@ -151,14 +151,17 @@ TIDE_VC_EXPORT void __cudaUnregisterFatBinary(void **handle) {
     (void)handle;
 }
 
-static void add(const kernel *made) {
+/* False: there is no host memory for it. */
+static bool add(const kernel *made) {
     pthread_mutex_lock(&lock);
-    if (2 * (n_kernels + 1) <= n_slots || grow()) {
+    bool has_room = 2 * (n_kernels + 1) <= n_slots || grow();
+    if (has_room) {
         size_t i = slot_of(made->host);
         n_kernels += kernels[i].host == NULL;
         kernels[i] = *made;
     }
     pthread_mutex_unlock(&lock);
+    return has_room;
 }
 
 TIDE_VC_EXPORT void __cudaRegisterFunction(void **handle, const char *host, char *device,
@@ -169,9 +172,9 @@ TIDE_VC_EXPORT void __cudaRegisterFunction(void **handle, const char *host, char
 
 void *tide_vc_kernel_new(const char *name) {
     void *handle = tide_vc_handle_new();
-    const char *kept = name != NULL ? strdup(name) : NULL;
-    if (kept != NULL) {
-        add(&(kernel){handle, NULL, kept});
+    char *kept = name != NULL ? strdup(name) : NULL;
+    if (kept != NULL && !add(&(kernel){handle, NULL, kept})) {
+        free(kept);
     }
     return handle;
 }

@@ -419,3 +419,47 @@ test('the panels below take the whole width where the column on the right has en
   assert.ok((await right('#dock')) < (await right('#side')));
   await closed(page);
 });
+
+test('a forecast is told with its range, and long names of kernels do not widen the page', async () => {
+  const document = structuredClone(DOCUMENT);
+  const id = (text) => document.strings.push(text) - 1;
+  document.kernels = {
+    name: [id(`elementwise_kernel<${'TrivialOffsetCalculator<1, unsigned int>, '.repeat(12)}>`)],
+    phase: [id('forward')],
+    path: [id('forward > layer')],
+    launches: [3],
+    total_ns: [30],
+    mean_ns: [10],
+    min_ns: [9],
+    max_ns: [12],
+  };
+  document.forecast = {
+    card: 'h100-80',
+    bound: 'the GPU',
+    is_calibrated: false,
+    n_steps: 20,
+    step: 4,
+    step_ms: 28.9,
+    low_ms: 21.8,
+    high_ms: 43.8,
+    gpu_ms: 28.3,
+    host_ms: 14.8,
+    utilisation: 0.23,
+    guessed_share: 0,
+    uncompared_share: 0.37,
+    host_factor: 0.54,
+  };
+  document.clock = { ...document.clock, source: 'forecast' };
+  const page = await opened([{ label: 'forecast', document }]);
+  const told = await text(page, '.timing');
+  assert.match(told, /^Forecast time per step/);
+  assert.match(told, /h100-80, by a model: a step takes 21\.8 ms to 43\.8 ms, likely 28\.9 ms/);
+  assert.match(told, /bound by the GPU\. 0 % of the card's time is guessed, 37 % is in kernels/);
+  assert.match(told, /the forecast's clock/);
+  const [card, side] = await page.evaluate(() =>
+    ['.timing', '#side'].map((at) => document.querySelector(at).getBoundingClientRect().right),
+  );
+  assert.ok(card <= side, `${card} > ${side}`);
+  assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth));
+  await closed(page);
+});

@@ -276,6 +276,26 @@ const anInexact = anObject({
   refused: anOddBoolean,
 });
 
+const forecast = anOddObject({
+  ...alike(['card', 'bound'], anOddText),
+  is_calibrated: anOddBoolean,
+  ...alike(['n_steps', 'step'], anOddNumber),
+  ...alike(
+    [
+      'step_ms',
+      'low_ms',
+      'high_ms',
+      'gpu_ms',
+      'host_ms',
+      'utilisation',
+      'guessed_share',
+      'uncompared_share',
+      'host_factor',
+    ],
+    anOddReal,
+  ),
+});
+
 const aDeviceNumber = anInteger(0, MOST_BYTE);
 const owners = anObject({
   accounts: aList(
@@ -431,6 +451,7 @@ export const PARTS = {
       recorder_pairs: pairs,
     }),
   ),
+  forecast,
   loss: aList(aLoss, MOST_SAMPLES),
   loss_scaling: anObject({ scale: anOddReal, skipped_steps: aCount }, ['scale', 'skipped_steps']),
   summary: aList(anObject({})),

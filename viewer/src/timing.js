@@ -167,7 +167,8 @@ export function recorderCost(snapshot) {
 function percentText(share) {
   const percent = 100 * share;
   const size = Math.abs(percent);
-  if (size > 0 && size < 0.001) return percent < 0 ? 'above -0.001 %' : 'below 0.001 %';
+  if (size === 0) return '0 %';
+  if (size < 0.001) return percent < 0 ? 'above -0.001 %' : 'below 0.001 %';
   return `${percent.toFixed(size >= 9.95 ? 0 : size >= 0.995 ? 1 : size >= 0.0995 ? 2 : 3)} %`;
 }
 

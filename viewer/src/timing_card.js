@@ -135,7 +135,11 @@ function kernelTable(kernels) {
     element(
       'tr',
       {},
-      element('th', { scope: 'row', title: `${name} in ${places.join(', ')}` }, name),
+      element(
+        'th',
+        { scope: 'row', title: `${name} in ${places.join(', ')}` },
+        element('span', { class: 'kernel-name' }, name),
+      ),
       ...[formatCount(launches), formatDuration(totalNs), formatDuration(meanNs), formatShare(share)].map(
         (text) => element('td', { class: 'number' }, text),
       ),

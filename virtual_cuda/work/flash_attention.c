@@ -211,7 +211,8 @@ bool tide_vc_read_flash_backward(const tide_vc_launched_kernel *launched, tide_r
     fill(launched, &of, row);
     row->flags |= TIDE_RUN_BACKWARD;
     uint64_t row_bytes = (uint64_t)of.n_channels * HALF_BYTES;
-    row->bytes = query_rows(&of) * (2 * row_bytes + 2 * FLOAT_BYTES) + 2 * accumulator_bytes(&of) +
+    row->bytes = query_rows(&of) * (2 * row_bytes + UINT64_C(2) * FLOAT_BYTES) +
+                 2 * accumulator_bytes(&of) +
                  2 * row_bytes * (key_rows(&of, of.n_key_heads) + key_rows(&of, of.n_heads));
     return true;
 }

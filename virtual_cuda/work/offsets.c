@@ -19,7 +19,7 @@ bool tide_vc_offsets_find(const tide_vc_launched_kernel *launched, size_t argume
 }
 
 size_t tide_vc_offsets_end(size_t k) {
-    return (STRIDES_AT + MAX_DIMENSIONS * 4 * k + 7) & ~(size_t)7;
+    return (STRIDES_AT + (size_t)MAX_DIMENSIONS * 4 * k + 7) & ~(size_t)7;
 }
 
 static uint32_t word(const tide_vc_offsets *of, size_t at) {

@@ -144,7 +144,7 @@ static bool elements_of(const tide_vc_launched_kernel *launched, size_t i,
                         const tide_vc_parameter *of, uint64_t *ret) {
     uint64_t n_dimensions = of->n_dimensions;
     if (of->kind == TIDE_VC_PARAMETER_TENSOR &&
-        !integer(launched, i, LENGTHS_AT + 2 * MAX_DIMENSIONS * (size_t)of->index_bytes,
+        !integer(launched, i, LENGTHS_AT + (size_t)2 * MAX_DIMENSIONS * of->index_bytes,
                  sizeof(int), &n_dimensions)) {
         return false;
     }
