@@ -53,10 +53,11 @@ double tide_product_us(const tide_time_constants *constants, const tide_time_car
     }
     for (size_t i = 0; i < n_tiles; i++) {
         double n_wanted = ceil(row->m / tiles[i].m) * ceil(row->n / tiles[i].n) * row->count;
-        for (double parts = 1; parts <= MOST_PARTS; parts *= 2) {
+        for (int n_parts = 1; n_parts <= MOST_PARTS; n_parts *= 2) {
+            double parts = n_parts;
             double us = ceil(n_wanted * parts / sms) * 2.0 * tiles[i].m * tiles[i].n *
                         ceil(row->k / parts) / (rate * tiles[i].rate);
-            if (parts > 1) {
+            if (n_parts > 1) {
                 double bytes = 2.0 * parts * row->m * row->n * row->count * sizeof(float);
                 us += bytes / (card->bandwidth * 1e-6 * PARTS_SHARE) + constants->kernel_us;
             }
