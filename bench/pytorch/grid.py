@@ -365,8 +365,19 @@ class Grid:
                 report.markdown_table(HEADER, times) + "\n",
                 "### Peaks of allocated memory, and the cost of recording\n",
                 report.markdown_table(MEMORY_HEADER, memory) + "\n",
+                "### Samples\n",
+                report.raw_samples(self.samples()),
             ]
         )
+
+    def samples(self) -> dict[str, dict[str, list[list[float]]]]:
+        """Every sample of each side of each cell that ran."""
+        return {
+            f"{cell.label()}, {name}": {phase: outcome.series(phase) for phase in report.MEASURED}
+            for cell, sides in self.outcomes.items()
+            for name, outcome in sides.items()
+            if outcome.rounds
+        }
 
 
 def names(valid: Sequence[str]) -> Callable[[str], list[str]]:

@@ -5,8 +5,16 @@
 #     scripts    the folder of initcheck.sh
 #     report     the file          logs       a folder: a log for each step there; or, if one_log is set, all in that file
 #     deadline   seconds since the epoch after which no step begins and the running one is stopped; 0: never
+# part.sh, which run_carried.sh starts, also sets:
+#     card       the virtual card that stands for the GPU; empty: no run is repeated on one
+#     pairs      pairs of steps with and without recording in each profile
+#     rehearsal  not empty: a tiny model takes the place of each size
 failures=0
 rows=()
+commands=() # of the steps so far
+card=
+pairs=0
+rehearsal=
 one_log=
 deadline=0
 details=() # sections behind the report's table
@@ -27,6 +35,7 @@ step() {
     local what=$1 log begin status=0 limit=0
     shift
     log=$logs/$(printf '%s' "$what" | tr -c 'A-Za-z0-9\n' -).log
+    commands+=("$*")
     begin=$(date +%s)
     if [ "$deadline" -gt 0 ]; then
         limit=$((deadline - begin))
@@ -38,7 +47,10 @@ step() {
     # timeout 0: no limit.
     timeout --kill-after=5 "$limit" "$@" >"$log" 2>&1 || status=$?
     local seconds=$(($(date +%s) - begin)) note=$log
-    [ "$status" -ne 124 ] || [ "$limit" -eq 0 ] || note="stopped: the time was up; $log"
+    # 137: it did not heed the signal, and was killed.
+    if [ "$limit" -gt 0 ] && [ "$seconds" -ge "$limit" ] && { [ "$status" -eq 124 ] || [ "$status" -eq 137 ]; }; then
+        note="stopped: the time was up; $log"
+    fi
     [ "$status" -eq 0 ] || tail -n 15 "$log" >&2
     [ -z "$shows" ] || details+=("## $what"$'\n\n```\n'"\$ ${*##*/}"$'\n'"$(cat "$log")"$'\n```\n')
     if [ -n "$one_log" ]; then
@@ -70,22 +82,34 @@ judge_loss() {
     esac
 }
 
-# profiles FOLDER: times, peaks and kernels of the largest size and of the smallest, without PyTorch. The
-# snapshots stay in the folder.
+# model_of SIZE CONTEXT: the options of a model, a line each.
+model_of() {
+    if [ -n "$rehearsal" ]; then
+        printf '%s\n' --d-model 16 --layers 2 --heads 2 --d-ff 24 --vocab 37 --context 8 --batch 2
+    else
+        printf '%s\n' --size "$1" --context "$2"
+    fi
+}
+
+# profiles FOLDER SIZE CONTEXT: times, peaks and kernels in three precisions, without PyTorch. The snapshots stay in the
+# folder; those of the same runs on the virtual card, too, which have the peaks alone.
 profiles() {
-    local size precision file
-    for size in 2.7B small; do
-        local run=("$program" profile --size "$size" --context 512 --device cuda --warmup 3 --steps 5 --overhead-pairs 0)
-        for precision in bf16-mixed tf32 fp32; do
-            show "profile $size $precision" "${run[@]}" --precision "$precision" -o "$1/$size-$precision.json.gz"
-            judge_loss "profile $size $precision"
-        done
-        # A second run: tracing costs the host time, so the times of phases above are taken without it.
-        file=$1/$size-bf16-mixed-kernels.json.gz
-        rm -f "$file"
-        step "kernels of $size bf16-mixed" "${run[@]}" --precision bf16-mixed --kernels -o "$file"
-        [ ! -e "$file" ] || show "kernel table of $size bf16-mixed" "$program" summary --top 60 "$file"
+    local size=$2 precision file model run
+    mapfile -t model < <(model_of "$2" "$3")
+    run=("$program" profile "${model[@]}" --device cuda --warmup 3 --steps 5)
+    for precision in bf16-mixed tf32 fp32; do
+        file=$1/$size-$precision.json.gz
+        rm -f "$file" # of an earlier run
+        show "profile $size $precision" "${run[@]}" --overhead-pairs "$pairs" --precision "$precision" -o "$file"
+        judge_loss "profile $size $precision"
+        [ -z "$card" ] || step "profile $size $precision on virtual:$card" "$program" profile "${model[@]}" --device "virtual:$card" \
+            --warmup 3 --steps 5 --precision "$precision" -o "$1/$size-$precision-virtual.json.gz"
     done
+    # A second run: tracing costs the host time, so the times of phases above are taken without it.
+    file=$1/$size-bf16-mixed-kernels.json.gz
+    rm -f "$file"
+    step "kernels of $size bf16-mixed" "${run[@]}" --overhead-pairs 0 --precision bf16-mixed --kernels -o "$file"
+    [ ! -e "$file" ] || show "kernel table of $size bf16-mixed" "$program" summary --top 60 "$file"
 }
 
 find_sanitizer() {

@@ -56,7 +56,8 @@ step "configure" cmake --preset cuda
 if [ "$failures" -eq 0 ]; then
     for part in "${parts[@]}"; do
         if [ "$part" = profile ]; then
-            profiles "$logs"
+            profiles "$logs" 2.7B 512
+            profiles "$logs" small 512
             continue
         fi
         if [ "$part" = live ]; then

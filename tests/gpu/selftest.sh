@@ -104,18 +104,16 @@ run "no time" 1 PARTS="--seconds 1"
 wants "| configure | NOT RUN | 0 | the time was up |" "$work/out" "the report"
 run "an unknown part" 2 PARTS="race"
 
-# A carried build.
+# A carried build; rehearsal.sh runs all of its parts on the fake runtime.
 carried=$work/carried
-mkdir -p "$carried/tests" "$carried/reference" "$carried/bench/pytorch" "$work/site/nvidia/cu13/lib"
-cp "$root/tests/gpu/run_carried.sh" "$carried/run.sh"
-cp "$root/tests/gpu/report.sh" "$root/tests/gpu/initcheck.sh" "$carried/tests/"
-cp "$work/bin/tidemark" "$carried/"
+bash "$root/tests/gpu/carry_scripts.sh" "$root" "$carried" || fail "the scripts cannot be carried"
+mkdir -p "$carried/bin" "$work/site/nvidia/cu13/lib"
+cp "$work/bin/tidemark" "$carried/bin/"
 cp "$work/bin/test_gpu" "$carried/tests/"
 cp "$work/bin/test_gpu" "$carried/tests/tide_gpu_probe"
-cp "$work/bin/test_gpu" "$carried/tests/training.sh"
-echo "commit abc" >"$carried/revision"
+cp "$work/bin/test_gpu" "$carried/tests/gpu/training.sh"
 printf 'import os, sys\nprint("bench", *sys.argv[1:], os.environ.get("TIDEMARK_CUBLAS", "none"))\n' >"$carried/bench/pytorch/beside_pytorch.py"
-touch "$work/site/nvidia/cu13/lib/libcublas.so.13"
+touch "$work/site/nvidia/cu13/lib/libcublas.so.13" "$work/site/torch.py"
 # carried NAME EXIT "ARGUMENT..." [VARIABLE=VALUE...]
 carried() {
     local name=$1 wanted=$2 arguments=$3 status
@@ -127,28 +125,31 @@ carried() {
     status=$?
     [ "$status" -eq "$wanted" ] || fail "carried, $name: exit $status instead of $wanted"
 }
-carried "all pass" 0 ""
-wants "- commit abc" "$work/out" "the report"
-for name in "kernels rows" "kernels swiglu" "kernels real_size" training "profile 2.7B tf32" "kernels of small bf16-mixed" "memcheck rows" "racecheck training step fp32" "initcheck swiglu"; do
-    wants "| $name | passed |" "$work/results/gpu-report.md" "the report"
+carried "parts by name" 0 "kernels training profile memcheck racecheck initcheck" TIDEMARK_GPU_CARD=h200
+for line in "kernels | kernels rows" "kernels | kernels real_size" "training | training" "profile | profile 2.7B tf32" \
+    "profile | profile small fp32 on virtual:h200" "profile | kernels of small bf16-mixed" "memcheck | memcheck rows" \
+    "racecheck | racecheck training step fp32" "initcheck | initcheck swiglu"; do
+    wants "| ${line#* | } | passed |" "$work/results/${line%% *}.md" "the page"
 done
-wants "== memcheck rows: " "$work/results/gpu.log" "the log"
-wants "## kernel table of 2.7B bf16-mixed" "$work/results/gpu-report.md" "the report"
-[ "$(find "$work/results" -name '*.json.gz' | wc -l)" -eq 8 ] || fail "carried: not every profile is there"
-[ "$(find "$work/results" -type f ! -name '*.json.gz' | wc -l)" -eq 2 ] || fail "carried: other files than the report, the log and profiles"
-carried "profiles alone" 0 "--seconds 100 profile"
-grep -q '^test_gpu' "$CALLS" && fail "carried: a part that was not named ran"
-carried "no kernels are traced" 1 "profile" FAIL_ON="--kernels"
-wants "| kernels of 2.7B bf16-mixed | FAILED |" "$work/out" "the report"
+wants "== memcheck rows: " "$work/results/memcheck.log" "the log"
+wants "### kernel table of 2.7B bf16-mixed" "$work/results/profile.md" "the page"
+wants "--size 2.7B --context 512 --device cuda --warmup 3 --steps 5 --overhead-pairs 10 --precision tf32" "$CALLS" "the calls"
+wants "--size small --context 128 --device virtual:h200" "$CALLS" "the calls"
+carried "kernels alone" 0 "--seconds 100 kernels"
+grep -q 'compute-sanitizer\|profile' "$CALLS" && fail "carried: a part that was not named ran"
+carried "no card of this name" 1 "profile"
+wants "| virtual card | NOT RUN |" "$work/results/profile.md" "the page"
+carried "no kernels are traced" 1 "profile" FAIL_ON="--kernels" TIDEMARK_GPU_CARD=h200
+wants "| kernels of 2.7B bf16-mixed | FAILED |" "$work/results/profile.md" "the page"
 grep -q 'tidemark summary' "$CALLS" && fail "carried: a table of a run that failed"
 carried "a failing kernel" 1 "kernels" FAIL_ON="test_gpu swiglu"
-wants "| kernels swiglu | FAILED |" "$work/out" "the report"
+wants "| kernels swiglu | FAILED |" "$work/results/kernels.md" "the page"
 carried "no GPU" 77 "" FAIL_ON="tide_gpu_probe"
 carried "no time" 1 "--seconds 2 kernels"
-wants "| kernels rows | NOT RUN | 0 | the time was up |" "$work/out" "the report"
+wants "| kernels | ran out of time |" "$work/out" "the summary"
 carried "an unknown part" 2 "kernel"
 carried "cuBLAS where only python finds it" 0 "bench -- --sizes small" MISSING=1 PYTHONPATH="$work/site"
-wants "bench.md --sizes small $work/site/nvidia/cu13/lib/libcublas.so.13" "$work/results/gpu.log" "the log"
+wants "bench-table.md --sizes small $work/site/nvidia/cu13/lib/libcublas.so.13" "$work/results/bench.log" "the log"
 
 mv "$work/bin/compute-sanitizer" "$work/off"
 run "no sanitizer" 1 CUDA_HOME=/nowhere CUDA_PATH=/nowhere
