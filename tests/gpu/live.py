@@ -79,7 +79,8 @@ def compare(tidemark, card, python, script):
     if not is_same:
         tell_first(real, virtual)
     adds_up = tell_account(document)
-    return document["devices"][0]["name"], is_same and adds_up
+    device = document["devices"][0]
+    return "a virtual card" if device["kind"] == "virtual" else device["name"], is_same and adds_up
 
 
 def tell_first(real, virtual):

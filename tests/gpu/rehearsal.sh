@@ -48,7 +48,7 @@ while [ "$1" != -- ]; do
     shift
 done
 "$MADE_LOG" "$log" "$steps" || exit 1
-echo '{"devices": [{"name": "Fake GPU 0"}], "owners": {"accounts": [{"used_at_peak_bytes": 100, "unexplained_at_peak_bytes": 1}]}}' |
+echo '{"devices": [{"kind": "cuda", "name": "Fake GPU 0"}], "owners": {"accounts": [{"used_at_peak_bytes": 100, "unexplained_at_peak_bytes": 1}]}}' |
     gzip >"$snapshot"
 TEXT
 cat >"$carried/tests/test_gpu" <<'TEXT'
