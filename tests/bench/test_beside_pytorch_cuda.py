@@ -29,7 +29,7 @@ class Run(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.folder = Path(folder.name)
-        self.program = self.script("tidemark", PROGRAM % os.environ["TIDEMARK_EMULATED"])
+        self.program = self.script("bin/tidemark", PROGRAM % os.environ["TIDEMARK_EMULATED"])
         self.variables = {
             **os.environ,
             "PYTHONPATH": str(HERE / "stub"),
@@ -83,9 +83,8 @@ class Run(unittest.TestCase):
         self.assertEqual(set(calls), {"profile /mine/libcublas.so.13"})
 
     def test_the_grid_runs_from_a_carried_build(self) -> None:
-        shutil.copytree(ROOT / "bench" / "pytorch", self.folder / "bench" / "pytorch")
-        shutil.copy(ROOT / "tests" / "gpu" / "run_carried.sh", self.folder / "run.sh")
-        self.script("tests/report.sh", (ROOT / "tests" / "gpu" / "report.sh").read_text())
+        carry = ROOT / "tests" / "gpu" / "carry_scripts.sh"
+        subprocess.run(["bash", carry, ROOT, self.folder], check=True)
         self.script("tests/tide_gpu_probe", "#!/bin/sh\n")
         bin_folder = self.folder / "bin"  # python3 is this interpreter
         self.script("bin/python3", f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')

@@ -93,16 +93,13 @@ need_card() {
 }
 
 smoke() {
-    local model name graph
+    local model name
     mapfile -t model < <(model_of small 128)
     local run=("$program" profile "${model[@]}" --precision bf16-mixed --device cuda --warmup 5 --steps 20 --overhead-pairs 0)
     rm -f "$out"/smoke*.json.gz
     show "devices" "$program" devices
     show "small, context 128" "${run[@]}" -o "$out/smoke.json.gz"
     judge_loss "small, context 128"
-    # An option that captures a step as a CUDA graph, once there is one; --keep-graph is autograd's.
-    graph=$("$program" profile --help | grep -oE -- '--(cuda-)?graphs?\b' | head -n 1)
-    [ -z "$graph" ] || show "small, context 128, $graph" "${run[@]}" "$graph" -o "$out/smoke-graph.json.gz"
     for name in tiny_fp32 tiny_bf16_mixed; do
         [ ! -e "$folder/reference/$name.safetensors" ] ||
             step "recorded result $name" "$program" check-reference "$folder/reference/$name.safetensors" --device cuda
@@ -132,11 +129,8 @@ profile() {
 }
 
 calibrate() {
-    if "$program" bench --help | grep -q '^ *calibrate'; then
-        show "calibrate" "$program" bench calibrate
-    else
-        row "calibrate" "NOT RUN" 0 "tidemark bench has no calibrate in this build"
-    fi
+    has_pytorch || return
+    show "calibrate" "$program" bench calibrate --python "$python" -o "$out/calibration.json"
 }
 
 bench() {
