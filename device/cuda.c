@@ -256,6 +256,10 @@ static const tide_device_table CUDA_TABLE = {
     .unreserve = tide_device_cuda_unreserve,
     .map = tide_device_cuda_map,
     .unmap = tide_device_cuda_unmap,
+    .graph_begin = tide_device_cuda_graph_begin,
+    .graph_end = tide_device_cuda_graph_end,
+    .graph_launch = tide_device_cuda_graph_launch,
+    .graph_destroy = tide_device_cuda_graph_destroy,
 };
 
 tide_device_cuda *tide_device_cuda_of(tide_device *device) {

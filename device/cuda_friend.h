@@ -76,6 +76,15 @@ TIDE_NODISCARD tide_status tide_device_cuda_map(tide_device *device, uint64_t ad
 TIDE_NODISCARD tide_status tide_device_cuda_unmap(tide_device *device, uint64_t address,
                                                   size_t granule_bytes, tide_error *error);
 
+/* cuda_graph.c. The same. */
+TIDE_NODISCARD tide_status tide_device_cuda_graph_begin(tide_device *device, tide_stream stream,
+                                                        tide_error *error);
+TIDE_NODISCARD tide_status tide_device_cuda_graph_end(tide_device *device, tide_stream stream,
+                                                      tide_graph *ret_graph, tide_error *error);
+TIDE_NODISCARD tide_status tide_device_cuda_graph_launch(tide_device *device, tide_graph graph,
+                                                         tide_stream stream, tide_error *error);
+void tide_device_cuda_graph_destroy(tide_device *device, tide_graph graph);
+
 /* Bytes in use on the GPU with that PCI bus id, by all processes, as the driver's management
  * library (libnvidia-ml.so.1, opened for this call) sees them; -1 where it cannot say. */
 int64_t tide_device_cuda_used_bytes(const char *pci_bus_id);

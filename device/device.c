@@ -152,6 +152,30 @@ tide_status tide_device_synchronize(tide_device *device, tide_error *error) {
     return device->table->synchronize(device, error);
 }
 
+tide_status tide_device_graph_begin(tide_device *device, tide_stream stream, tide_error *error) {
+    if (device->table->graph_begin == NULL) {
+        return tide_fail(error, TIDE_UNSUPPORTED, "the device %s has no graphs", device->info.spec);
+    }
+    return device->table->graph_begin(device, stream, error);
+}
+
+tide_status tide_device_graph_end(tide_device *device, tide_stream stream, tide_graph *ret_graph,
+                                  tide_error *error) {
+    return device->table->graph_end(device, stream, ret_graph, error);
+}
+
+tide_status tide_device_graph_launch(tide_device *device, tide_graph graph, tide_stream stream,
+                                     tide_error *error) {
+    tide_device_count_work(device);
+    return device->table->graph_launch(device, graph, stream, error);
+}
+
+void tide_device_graph_destroy(tide_device *device, tide_graph graph) {
+    if (graph != 0) {
+        device->table->graph_destroy(device, graph);
+    }
+}
+
 tide_status tide_device_profiler_range(tide_device *device, bool begins, tide_error *error) {
     if (device->table->profiler_range == NULL) {
         return tide_fail(error, TIDE_UNSUPPORTED,

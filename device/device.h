@@ -31,6 +31,7 @@ extern "C" {
 typedef struct tide_device tide_device;
 typedef struct tide_device_event tide_device_event; /* owned by its creator */
 typedef uint64_t tide_stream; /* a native stream handle; 0 is the default stream */
+typedef uint64_t tide_graph;  /* a native handle of a graph that can be launched; 0: none */
 
 typedef enum tide_device_kind {
     TIDE_DEVICE_CUDA = 0,
@@ -170,6 +171,20 @@ TIDE_NODISCARD tide_status tide_device_event_elapsed(tide_device *device,
                                                      const tide_device_event *end, double *ret_ms,
                                                      tide_error *error);
 TIDE_NODISCARD tide_status tide_device_synchronize(tide_device *device, tide_error *error);
+
+/* Graphs: what is submitted to `stream`, a created one, between begin and end is kept and not
+ * executed, and each launch executes all of it. Meanwhile nothing may wait for the stream or for
+ * the device, and segments may be allocated. TIDE_UNSUPPORTED on a device without graphs. After a
+ * begin that succeeded, end must be called; when it fails, as it does after a call that was not
+ * allowed, there is no graph and the stream is as before. The caller destroys the graph before the
+ * stream, and waits for its launches first. */
+TIDE_NODISCARD tide_status tide_device_graph_begin(tide_device *device, tide_stream stream,
+                                                   tide_error *error);
+TIDE_NODISCARD tide_status tide_device_graph_end(tide_device *device, tide_stream stream,
+                                                 tide_graph *ret_graph, tide_error *error);
+TIDE_NODISCARD tide_status tide_device_graph_launch(tide_device *device, tide_graph graph,
+                                                    tide_stream stream, tide_error *error);
+void tide_device_graph_destroy(tide_device *device, tide_graph graph); /* 0: does nothing */
 
 /* Begins or ends the range that a profiler records when it was told to wait for one, as nsys
  * profile

@@ -250,7 +250,8 @@ void tide_memory_model_derive(const tide_memory_model_run *run, tide_memory_mode
         .input_bytes = s.persistent - run->workspace_bytes - s.g * P,
         .parameter_bytes = s.g * P,
         .gradient_bytes = has_loss ? s.g * P : 0,
-        .optimizer_state_bytes = run->mode == TIDE_TRAIN ? 2 * s.g * P : 0,
+        .optimizer_state_bytes =
+            run->mode == TIDE_TRAIN ? 2 * s.g * P + (run->is_captured ? sizeof(float) : 0) : 0,
         .saved_per_block_bytes = keeps ? s.kept : 0,
         .after_forward_bytes = s.persistent +
                                (keeps        ? kept_at_end(&s)

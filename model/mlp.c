@@ -102,6 +102,9 @@ static tide_status build(tide_mlp *mlp, tide_error *error) {
     TIDE_TRY(
         tide_ops_open(mem, tide_cache_device(mlp->cache), config->precision, &mlp->ops, error));
     mlp->ops->recorder = mlp->recorder;
+    if (config->stream != 0) {
+        TIDE_TRY(tide_ops_use_stream(mlp->ops, config->stream, error));
+    }
     TIDE_TRY(make_parameters(mlp, error));
     mlp->linears =
         (tide_linears){.cache = mlp->cache,
@@ -118,6 +121,7 @@ static tide_status build(tide_mlp *mlp, tide_error *error) {
         .recorder = mlp->recorder,
         .ops = mlp->ops,
         .adamw = config->adamw,
+        .is_capturable = config->is_captured,
         .clip_grad_norm = config->clip_grad_norm,
         .scaler = tide_loss_scaler_make(tide_precision_scales_loss(config->precision)),
         .parameters = mlp->parameters,
@@ -387,6 +391,10 @@ tide_status tide_mlp_backward(tide_mlp *mlp, tide_error *error) {
 tide_status tide_mlp_optimize(tide_mlp *mlp, tide_error *error) {
     TIDE_TRY(tide_optimizer_step(&mlp->optimizer, error));
     return tide_optimizer_release_gradients(&mlp->optimizer, error);
+}
+
+tide_status tide_mlp_begin_replay(tide_mlp *mlp, tide_error *error) {
+    return tide_optimizer_begin_replay(&mlp->optimizer, error);
 }
 
 tide_status tide_mlp_end_step(tide_mlp *mlp, tide_error *error) {

@@ -40,6 +40,8 @@ typedef struct tide_mlp_config {
     double clip_grad_norm;     /* as the transformer's */
     uint64_t seed;             /* of tide_mlp_fill */
     tide_adamw_settings adamw; /* constants of the optimizer */
+    tide_stream stream;        /* of the device; all work is put on it; 0: the default one */
+    bool is_captured;          /* a step will be captured (tide_optimizer's is_capturable) */
 } tide_mlp_config;
 
 /* width 256, 4 layers, 256 rows, fp32, kept for backward, AdamW's defaults. */
@@ -71,6 +73,8 @@ TIDE_NODISCARD tide_status tide_mlp_forward(tide_mlp *mlp, tide_error *error);
 TIDE_NODISCARD tide_status tide_mlp_loss(tide_mlp *mlp, tide_error *error);
 TIDE_NODISCARD tide_status tide_mlp_backward(tide_mlp *mlp, tide_error *error);
 TIDE_NODISCARD tide_status tide_mlp_optimize(tide_mlp *mlp, tide_error *error);
+/* Before each launch of a graph that holds a captured step. */
+TIDE_NODISCARD tide_status tide_mlp_begin_replay(tide_mlp *mlp, tide_error *error);
 TIDE_NODISCARD tide_status tide_mlp_end_step(tide_mlp *mlp, tide_error *error);
 
 /* Valid until the model is destroyed. */

@@ -90,7 +90,7 @@ uint64_t tide_mlp_requested_peak_bytes(const tide_mlp_config *config, tide_mode 
     }
     /* The moments are allocated after the first clipping and stay for every later step. */
     uint64_t gradients = parameters + LOSS + of.found_inf;
-    uint64_t moments = 2 * parameters;
+    uint64_t moments = 2 * parameters + (config->is_captured ? sizeof(float) : 0);
     uint64_t before = n_steps > 1 ? moments : 0;
     uint64_t clipped = base + gradients + before + clipping(config, &of);
     return larger(larger(passes + before, clipped), base + gradients + moments);

@@ -1,5 +1,7 @@
 #include "model/ops.h"
 
+#include <math.h>
+
 #ifndef TIDEMARK_HAVE_CUDA
 #define TIDEMARK_HAVE_CUDA 0
 #endif
@@ -23,9 +25,16 @@ tide_status tide_ops_open(const tide_hostmem *mem, tide_device *device, tide_pre
                      tide_device_get_info(device)->spec);
 }
 
+tide_status tide_ops_use_stream(tide_ops *ops, tide_stream stream, tide_error *error) {
+    ops->stream = stream;
+    return ops->table->use_stream != NULL ? ops->table->use_stream(ops, stream, error) : TIDE_OK;
+}
+
 void tide_ops_begin_capture(tide_ops *ops) {
     ops->computing = ops->table;
-    ops->table = tide_ops_virtual_table();
+    if (tide_device_get_info(ops->device)->kind != TIDE_DEVICE_CUDA) {
+        ops->table = tide_ops_virtual_table();
+    }
 }
 
 void tide_ops_end_capture(tide_ops *ops) {
@@ -66,6 +75,11 @@ tide_scope tide_ops_part_begin(const tide_ops *ops, tide_attention_part part) {
 
 void tide_ops_part_end(const tide_ops *ops, tide_scope scope) {
     tide_scope_end(ops->recorder, scope);
+}
+
+double tide_adamw_step_size(const tide_adamw_settings *settings, int64_t t) {
+    return settings->lr * sqrt(1 - pow(settings->beta2, (double)t)) /
+           (1 - pow(settings->beta1, (double)t));
 }
 
 void tide_adamw_settings_init(tide_adamw_settings *settings) {

@@ -340,10 +340,16 @@ void tide_adamw_settings_init(tide_adamw_settings *settings);
 typedef struct tide_adamw {
     tide_adamw_settings settings;
     int64_t t;                               /* 1 in the first step */
+    const float *step_size; /* (1) of the device: what tide_adamw_step_size gives for t, where a
+                               captured step must find another value in each replay; NULL: t tells */
     const float *found_inf;                  /* (1) of tide_unscale; NULL: always update */
     const tide_parameter_arrays *parameters; /* (n_parameters); all but gradients are updated */
     size_t n_parameters;                     /* in the list */
 } tide_adamw;
+
+/* lr sqrt(1 - beta2^t) / (1 - beta1^t), in double, since at t = 1 the fp32 difference 1 - beta2^t
+ * would keep four digits. */
+double tide_adamw_step_size(const tide_adamw_settings *settings, int64_t t);
 
 /* The function of operator x has type tide_x_operator on every device. */
 #define TIDE_OPERATOR_TYPE(x)                                                                      \
@@ -353,6 +359,8 @@ TIDE_OPERATORS(TIDE_OPERATOR_TYPE)
 
 typedef struct tide_ops_table {
     void (*close)(tide_ops *ops);
+    /* Puts all later work on another stream; before use_workspace. NULL: the device has one. */
+    tide_status (*use_stream)(tide_ops *ops, tide_stream stream, tide_error *error);
     /* A line about what computes: "AVX-512 kernels, 2 threads". Valid until close. */
     const char *(*describe)(const tide_ops *ops);
     /* Gives the library for matrix products the memory it works in, aligned to 256 bytes. The
@@ -380,6 +388,11 @@ TIDE_NODISCARD tide_status tide_ops_open(const tide_hostmem *mem, tide_device *d
                                          tide_error *error);
 void tide_ops_close(tide_ops *ops);
 
+/* Puts the work of the operators on `stream`, which outlives them; before any of it, and before
+ * tide_ops_alloc_workspace. */
+TIDE_NODISCARD tide_status tide_ops_use_stream(tide_ops *ops, tide_stream stream,
+                                               tide_error *error);
+
 /* Allocates what the device's library for matrix products works in, as workspace, and hands it to
  * the operators; nothing happens where it wants none. The caller releases it after their last call.
  */
@@ -395,8 +408,8 @@ TIDE_NODISCARD tide_status tide_ops_cuda_open(const tide_hostmem *mem, tide_devi
 TIDE_NODISCARD tide_status tide_ops_virtual_open(const tide_hostmem *mem, tide_device *device,
                                                  tide_ops **ret_ops, tide_error *error);
 
-/* While a step is captured its operators are not executed: their table is the virtual device's.
- */
+/* While a step is captured its operators are not executed. On a device without graphs their table
+ * is the virtual device's meanwhile; on cuda the stream keeps what they launch. */
 void tide_ops_begin_capture(tide_ops *ops);
 void tide_ops_end_capture(tide_ops *ops);
 static inline bool tide_ops_is_captured(const tide_ops *ops) {

@@ -7,6 +7,7 @@ tide_status tide_optimizer_init(tide_optimizer *optimizer, tide_error *error) {
     optimizer->norm_scratch = (tide_tensor){0};
     optimizer->norm = (tide_tensor){0};
     optimizer->found_inf = (tide_tensor){0};
+    optimizer->step_size = (tide_tensor){0};
     optimizer->arrays =
         tide_hostmem_zeroed(mem, optimizer->n_parameters, sizeof(*optimizer->arrays));
     if (optimizer->arrays == NULL) {
@@ -20,6 +21,7 @@ void tide_optimizer_fini(tide_optimizer *optimizer) {
         return;
     }
     tide_tensor_drop(optimizer->cache, &optimizer->found_inf);
+    tide_tensor_drop(optimizer->cache, &optimizer->step_size);
     tide_tensor_drop(optimizer->cache, &optimizer->norm);
     tide_tensor_drop(optimizer->cache, &optimizer->norm_scratch);
     const tide_hostmem *mem = tide_cache_get_config(optimizer->cache)->mem;
@@ -104,6 +106,27 @@ static tide_status make_state(tide_optimizer *optimizer, const tide_parameter *p
         error);
 }
 
+tide_status tide_optimizer_begin_replay(tide_optimizer *optimizer, tide_error *error) {
+    optimizer->n_steps++;
+    if (optimizer->step_size.address == 0) {
+        return TIDE_OK;
+    }
+    optimizer->next_step_size = (float)tide_adamw_step_size(&optimizer->adamw, optimizer->n_steps);
+    return tide_device_copy(tide_cache_device(optimizer->cache), optimizer->step_size.array.data,
+                            &optimizer->next_step_size, sizeof(optimizer->next_step_size),
+                            TIDE_COPY_TO_DEVICE, optimizer->ops->stream, error);
+}
+
+/* A captured step does not run, so it does not count. */
+static tide_status count_step(tide_optimizer *optimizer, tide_error *error) {
+    if (optimizer->is_capturable && optimizer->step_size.address == 0) {
+        TIDE_TRY(tide_tensor_alloc(optimizer->cache, &optimizer->step_size, 1, TIDE_FP32,
+                                   TIDE_OPTIMIZER_STATE, "adamw.step_size", error));
+    }
+    return tide_ops_is_captured(optimizer->ops) ? TIDE_OK
+                                                : tide_optimizer_begin_replay(optimizer, error);
+}
+
 static tide_status update_parameters(tide_optimizer *optimizer, tide_error *error) {
     tide_ops *ops = optimizer->ops;
     tide_scope scope = tide_scope_begin(optimizer->recorder, TIDE_SCOPE_OPERATOR, "adamw", -1);
@@ -116,10 +139,11 @@ static tide_status update_parameters(tide_optimizer *optimizer, tide_error *erro
         TIDE_TRY(make_state(optimizer, parameter, &parameter->exp_avg_sq, ".exp_avg_sq", error));
     }
     collect(optimizer);
-    optimizer->n_steps += tide_ops_is_captured(ops) ? 0 : 1; /* a captured step does not run */
+    TIDE_TRY(count_step(optimizer, error));
     const tide_adamw call = {
         .settings = optimizer->adamw,
         .t = optimizer->n_steps,
+        .step_size = optimizer->step_size.array.data,
         .found_inf = optimizer->found_inf.array.data,
         .parameters = optimizer->arrays,
         .n_parameters = optimizer->n_parameters,

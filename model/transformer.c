@@ -35,6 +35,9 @@ static tide_status build(tide_transformer *t, tide_error *error) {
     const tide_transformer_config *config = &t->config;
     TIDE_TRY(tide_ops_open(mem, tide_cache_device(t->cache), config->precision, &t->ops, error));
     t->ops->recorder = t->recorder;
+    if (config->stream != 0) {
+        TIDE_TRY(tide_ops_use_stream(t->ops, config->stream, error));
+    }
     TIDE_TRY(tide_parameters_create(mem, &config->model, &t->parameters, error));
     t->n_parameters = tide_model_n_tensors(&config->model);
     TIDE_TRY(
@@ -52,6 +55,7 @@ static tide_status build(tide_transformer *t, tide_error *error) {
         .recorder = t->recorder,
         .ops = t->ops,
         .adamw = config->adamw,
+        .is_capturable = config->is_captured,
         .clip_grad_norm = config->clip_grad_norm,
         .scaler = tide_loss_scaler_make(tide_precision_scales_loss(config->precision)),
         .parameters = t->parameters,
@@ -181,6 +185,10 @@ tide_status tide_transformer_fill(tide_transformer *t, tide_error *error) {
 tide_status tide_transformer_optimize(tide_transformer *t, tide_error *error) {
     TIDE_TRY(tide_optimizer_step(&t->optimizer, error));
     return tide_optimizer_release_gradients(&t->optimizer, error);
+}
+
+tide_status tide_transformer_begin_replay(tide_transformer *t, tide_error *error) {
+    return tide_optimizer_begin_replay(&t->optimizer, error);
 }
 
 tide_status tide_transformer_end_step(tide_transformer *t, tide_error *error) {

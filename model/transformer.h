@@ -47,6 +47,8 @@ typedef struct tide_transformer_config {
     double clip_grad_norm;  /* largest L2 norm of all gradients together; 0: no clipping */
     uint64_t seed;          /* of tide_transformer_fill */
     tide_adamw_settings adamw; /* constants of the optimizer */
+    tide_stream stream;        /* of the device; all work is put on it; 0: the default one */
+    bool is_captured;          /* a step will be captured (tide_optimizer's is_capturable) */
 } tide_transformer_config;
 
 /* size small, fp32, flash, no recompute, kept for backward, no clipping, seed 0, AdamW's defaults.
@@ -84,6 +86,9 @@ TIDE_NODISCARD tide_status tide_transformer_backward(tide_transformer *transform
 TIDE_NODISCARD tide_status tide_transformer_optimize(tide_transformer *transformer,
                                                      tide_error *error);
 /* Releases what is left of the step: logits, kept activations, weight copies, gradients, loss. */
+/* Before each launch of a graph that holds a captured step. */
+TIDE_NODISCARD tide_status tide_transformer_begin_replay(tide_transformer *transformer,
+                                                         tide_error *error);
 TIDE_NODISCARD tide_status tide_transformer_end_step(tide_transformer *transformer,
                                                      tide_error *error);
 

@@ -68,8 +68,10 @@ static tide_status create_timers(tide_workload *workload, tide_error *error) {
 
 static tide_status build(tide_workload *workload, tide_error *error) {
     const tide_workload_config *config = &workload->config;
-    TIDE_TRY(
-        tide_workload_check_graph(config, tide_device_get_info(workload->device)->kind, error));
+    TIDE_TRY(tide_workload_check_graph(config, error));
+    if (config->cuda_graph && tide_device_get_info(workload->device)->kind == TIDE_DEVICE_CUDA) {
+        TIDE_TRY(tide_device_stream_create(workload->device, &workload->stream, error));
+    }
     TIDE_TRY(create_timers(workload, error));
     workload->driver = tide_driver_of(config);
     return workload->driver->create(workload, error);
@@ -103,6 +105,7 @@ void tide_workload_destroy(tide_workload *workload) {
     if (workload == NULL) {
         return;
     }
+    tide_device_graph_destroy(workload->device, workload->graph);
     tide_driver_destroy(workload);
     tide_kernel_trace_destroy(workload->kernels);
     tide_scope_times_destroy(workload->scope_times);
@@ -114,18 +117,22 @@ void tide_workload_destroy(tide_workload *workload) {
             tide_device_event_destroy(workload->device, workload->timers[i].end);
         }
     }
+    if (workload->stream != 0 &&
+        tide_device_stream_destroy(workload->device, workload->stream, NULL) != TIDE_OK) {
+        workload->stream = 0; /* no caller could act on it */
+    }
     workload->mem->release(workload->mem->ctx, workload);
 }
 
 static tide_status timer_begin(tide_workload *workload, size_t which, tide_error *error) {
     tide_interval *timer = &workload->timers[which];
     timer->host_begin_ns = tide_clock_now_ns();
-    return tide_device_event_record(workload->device, timer->begin, 0, error);
+    return tide_device_event_record(workload->device, timer->begin, workload->stream, error);
 }
 
 static tide_status timer_end(tide_workload *workload, size_t which, tide_error *error) {
     tide_interval *timer = &workload->timers[which];
-    TIDE_TRY(tide_device_event_record(workload->device, timer->end, 0, error));
+    TIDE_TRY(tide_device_event_record(workload->device, timer->end, workload->stream, error));
     if (workload->config.sync_phases && which != TIDE_TIMED_STEP) { /* a step's end is waited for */
         TIDE_TRY(tide_device_synchronize(workload->device, error));
     }
@@ -203,9 +210,11 @@ static bool has_loss(const tide_workload *workload) {
  * step's end. The copy follows the last device event of the step, so that no phase's time includes
  * it. */
 static tide_status fetch_loss(tide_workload *workload, tide_error *error) {
-    const tide_tensor *value = workload->driver->loss_value(workload);
-    return tide_device_copy(workload->device, &workload->loss, value->array.data,
-                            sizeof(workload->loss), TIDE_COPY_TO_HOST, 0, error);
+    const void *value = workload->graph != 0
+                            ? workload->loss_value
+                            : workload->driver->loss_value(workload)->array.data;
+    return tide_device_copy(workload->device, &workload->loss, value, sizeof(workload->loss),
+                            TIDE_COPY_TO_HOST, workload->stream, error);
 }
 
 /* The phases, the copy of the loss, one synchronisation, and last the releases, which are not
@@ -215,7 +224,8 @@ tide_status tide_workload_timed_step(tide_workload *workload, double *ret_loss, 
         workload->timers[i].ran = false;
     }
     TIDE_TRY(timer_begin(workload, TIDE_TIMED_STEP, error));
-    TIDE_TRY(tide_workload_phases(workload, error));
+    TIDE_TRY(workload->graph != 0 ? tide_workload_launch(workload, error)
+                                  : tide_workload_phases(workload, error));
     TIDE_TRY(timer_end(workload, TIDE_TIMED_STEP, error));
     if (has_loss(workload)) {
         TIDE_TRY(fetch_loss(workload, error));
@@ -232,7 +242,7 @@ tide_status tide_workload_timed_step(tide_workload *workload, double *ret_loss, 
     if (has_loss(workload)) {
         *ret_loss = (double)workload->loss;
     }
-    return workload->driver->end_step(workload, error);
+    return workload->graph != 0 ? TIDE_OK : workload->driver->end_step(workload, error);
 }
 
 tide_status tide_workload_step(tide_workload *workload, const char *name, size_t index,
@@ -299,8 +309,8 @@ static tide_status begin_scope_times(tide_workload *workload, tide_error *error)
     if (workload->recorder == NULL || !has_clock) {
         return TIDE_OK;
     }
-    return tide_scope_times_create(workload->recorder, workload->device, 0, &workload->scope_times,
-                                   error);
+    return tide_scope_times_create(workload->recorder, workload->device, workload->stream,
+                                   &workload->scope_times, error);
 }
 
 /* Called after the last warm-up step (the first measured step if there is no warm-up) and after

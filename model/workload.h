@@ -58,10 +58,9 @@ typedef struct tide_workload_config {
 /* Defaults: size small, mode train, fp32, flash, 5 warm-up and 10 measured steps. */
 void tide_workload_config_init(tide_workload_config *config);
 
-/* TIDE_INVALID or TIDE_UNSUPPORTED, with the reason, where the configuration asks for a graph on
- * such a device and cannot have it. */
+/* TIDE_INVALID, with the reason, where the configuration asks for a graph and cannot have it. */
 TIDE_NODISCARD tide_status tide_workload_check_graph(const tide_workload_config *config,
-                                                     tide_device_kind device, tide_error *error);
+                                                     tide_error *error);
 
 #define TIDE_SCOPE_TIMES_SHARE 0.005
 

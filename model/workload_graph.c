@@ -3,8 +3,7 @@
 #include "model/workload_internal.h"
 #include "recorder/recorder_friend.h"
 
-tide_status tide_workload_check_graph(const tide_workload_config *config, tide_device_kind device,
-                                      tide_error *error) {
+tide_status tide_workload_check_graph(const tide_workload_config *config, tide_error *error) {
     if (!config->cuda_graph) {
         return TIDE_OK;
     }
@@ -12,8 +11,6 @@ tide_status tide_workload_check_graph(const tide_workload_config *config, tide_d
         bool is_so;
         const char *reason;
     } refusals[] = {
-        {device == TIDE_DEVICE_CUDA,
-         "a step cannot be captured on a cuda device yet: use virtual or cpu"},
         {config->architecture == TIDE_DECODE,
          "a language model that decodes runs a different number of tokens at each place, and one "
          "graph has one: use a transformer or an MLP"},
@@ -30,8 +27,7 @@ tide_status tide_workload_check_graph(const tide_workload_config *config, tide_d
     };
     for (size_t i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++) {
         if (refusals[i].is_so) {
-            return tide_fail(error, device == TIDE_DEVICE_CUDA ? TIDE_UNSUPPORTED : TIDE_INVALID,
-                             "%s", refusals[i].reason);
+            return tide_fail(error, TIDE_INVALID, "%s", refusals[i].reason);
         }
     }
     return TIDE_OK;
@@ -39,17 +35,36 @@ tide_status tide_workload_check_graph(const tide_workload_config *config, tide_d
 
 static tide_status captured_step(tide_workload *workload, tide_error *error) {
     TIDE_TRY(tide_workload_phases(workload, error));
+    if (workload->config.mode != TIDE_FORWARD) { /* its block is given to nothing later */
+        workload->loss_value = workload->driver->loss_value(workload)->array.data;
+    }
     return workload->driver->end_step(workload, error);
 }
 
+/* On a device with graphs the stream keeps the step's work. A graph that ended with an error is no
+ * graph: the first failure is reported. */
+static tide_status kept_step(tide_workload *workload, tide_error *error) {
+    tide_device *device = workload->device;
+    if (workload->stream == 0) {
+        return captured_step(workload, error);
+    }
+    TIDE_TRY(tide_device_graph_begin(device, workload->stream, error));
+    tide_status status = captured_step(workload, error);
+    tide_status end = tide_device_graph_end(device, workload->stream, &workload->graph,
+                                            status == TIDE_OK ? error : NULL);
+    return status == TIDE_OK ? end : status;
+}
+
 /* The step's allocations and releases happen, its operators do not run: a capture only notes them.
- */
+ * Scopes in it are recorded without times of the device. */
 static tide_status capture(tide_workload *workload, tide_error *error) {
     tide_ops *ops = workload->driver->ops(workload);
     TIDE_TRY(tide_device_synchronize(workload->device, error));
     TIDE_TRY(tide_cache_begin_capture(workload->cache, error));
     tide_ops_begin_capture(ops);
-    tide_status status = captured_step(workload, error);
+    tide_scope_times_pause(workload->scope_times, true);
+    tide_status status = kept_step(workload, error);
+    tide_scope_times_pause(workload->scope_times, false);
     tide_ops_end_capture(ops);
     return status == TIDE_OK ? tide_cache_end_capture(workload->cache, error) : status;
 }
@@ -62,9 +77,16 @@ tide_status tide_workload_capture(tide_workload *workload, tide_error *error) {
     return status;
 }
 
+tide_status tide_workload_launch(tide_workload *workload, tide_error *error) {
+    if (workload->config.mode == TIDE_TRAIN) {
+        TIDE_TRY(workload->driver->begin_replay(workload, error));
+    }
+    return tide_device_graph_launch(workload->device, workload->graph, workload->stream, error);
+}
+
 /* Neither cpu nor virtual has graphs: the host calls the operators again, with the addresses of the
  * capture. Nothing of that is recorded, since the launch of a graph shows nothing of it either. */
-tide_status tide_workload_replay(tide_workload *workload, double *ret_loss, tide_error *error) {
+static tide_status call_again(tide_workload *workload, double *ret_loss, tide_error *error) {
     TIDE_TRY(tide_cache_begin_replay(workload->cache, error));
     tide_recorder_set_quiet(workload->recorder, true);
     tide_status status = tide_workload_timed_step(workload, ret_loss, error);
@@ -73,4 +95,9 @@ tide_status tide_workload_replay(tide_workload *workload, double *ret_loss, tide
         workload->timers[i].ran = i == TIDE_TIMED_STEP;
     }
     return status == TIDE_OK ? tide_cache_end_replay(workload->cache, error) : status;
+}
+
+tide_status tide_workload_replay(tide_workload *workload, double *ret_loss, tide_error *error) {
+    return workload->graph != 0 ? tide_workload_timed_step(workload, ret_loss, error)
+                                : call_again(workload, ret_loss, error);
 }

@@ -30,6 +30,8 @@ typedef struct tide_driver {
     tide_status (*backward)(tide_workload *workload, tide_error *error);
     tide_status (*optimize)(tide_workload *workload, tide_error *error);
     tide_status (*end_step)(tide_workload *workload, tide_error *error);
+    /* NULL: no step of it is captured. */
+    tide_status (*begin_replay)(tide_workload *workload, tide_error *error);
     /* NULL: nothing is computed. */
     const tide_tensor *(*loss_value)(const tide_workload *workload);
     tide_ops *(*ops)(const tide_workload *workload);
@@ -47,6 +49,9 @@ struct tide_workload {
     tide_cache *cache;                  /* borrowed; outlives the workload */
     tide_recorder *recorder;            /* borrowed; NULL: no scopes */
     tide_device *device;                /* borrowed; the cache's */
+    tide_stream stream;                 /* owned where it is not 0, the default one: a captured
+                                           step's work is on a stream of its own */
+    tide_graph graph;                   /* owned; the captured step, on a device with graphs */
     bool computes;                      /* the device's; without it nothing has a time */
     const tide_driver *driver;          /* static; of the one model below that is not NULL */
     tide_transformer *transformer;      /* owned, as the three below; NULL: another one is run */
@@ -59,6 +64,7 @@ struct tide_workload {
     tide_kernel_trace *kernels;    /* owned; NULL: none is traced */
     bool is_captured;              /* the step is a graph: further steps replay it */
     bool is_complete;              /* tide_workload_run came to its end */
+    const void *loss_value;        /* on the device, where a captured step leaves it */
     float loss; /* of the latest step; a field here because the copy arrives after the call that
                    started it */
 };
@@ -74,6 +80,8 @@ TIDE_NODISCARD tide_status tide_workload_phases(tide_workload *workload, tide_er
 
 /* workload_graph.c. Captures a step, in a scope of its own. */
 TIDE_NODISCARD tide_status tide_workload_capture(tide_workload *workload, tide_error *error);
+/* Submits the graph of it, on a device with graphs. */
+TIDE_NODISCARD tide_status tide_workload_launch(tide_workload *workload, tide_error *error);
 /* Replays it, without a scope: the caller has opened that of the step. */
 TIDE_NODISCARD tide_status tide_workload_replay(tide_workload *workload, double *ret_loss,
                                                 tide_error *error);

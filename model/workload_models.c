@@ -19,8 +19,9 @@
     .optimize = model##_optimize, .end_step = model##_end_step
 
 /* What only a model that computes has: weights to fill, a loss and its
- * scale, and operators. */
+ * scale, operators, and steps that can be captured. */
 #define DRIVER_VALUES(model)                                                                       \
+    DRIVER_PHASE(model, begin_replay)                                                              \
     static tide_status model##_setup(tide_workload *workload, tide_error *error) {                 \
         TIDE_TRY(tide_##model##_setup(workload->model, error));                                    \
         return tide_##model##_fill(workload->model, error);                                        \
@@ -35,7 +36,7 @@
         return tide_##model##_loss_scaler(workload->model);                                        \
     }
 #define DRIVER_VALUE_ENTRIES(model)                                                                \
-    .setup = model##_setup, .loss_value = model##_loss_value, .ops = model##_ops,                  \
+    .setup = model##_setup, .begin_replay = model##_begin_replay, .loss_value = model##_loss_value, .ops = model##_ops,                  \
     .loss_scaler = model##_loss_scaler
 
 /* ---- our own transformer ---- */
@@ -53,7 +54,9 @@ static tide_status transformer_create(tide_workload *workload, tide_error *error
                                                  .keep_for_backward = keeps_graph(config),
                                                  .clip_grad_norm = config->clip_grad_norm,
                                                  .seed = config->seed,
-                                                 .adamw = config->adamw};
+                                                 .adamw = config->adamw,
+                                                 .stream = workload->stream,
+                                                 .is_captured = config->cuda_graph};
     return tide_transformer_create(&transformer, workload->cache, workload->recorder,
                                    &workload->transformer, error);
 }
@@ -100,12 +103,14 @@ void tide_workload_mlp(const tide_workload_config *config, tide_mlp_config *ret_
                                  .keep_for_backward = keeps_graph(config),
                                  .clip_grad_norm = config->clip_grad_norm,
                                  .seed = config->seed,
-                                 .adamw = config->adamw};
+                                 .adamw = config->adamw,
+                                 .is_captured = config->cuda_graph};
 }
 
 static tide_status mlp_create(tide_workload *workload, tide_error *error) {
     tide_mlp_config mlp;
     tide_workload_mlp(&workload->config, &mlp);
+    mlp.stream = workload->stream;
     return tide_mlp_create(&mlp, workload->cache, workload->recorder, &workload->mlp, error);
 }
 
@@ -211,6 +216,7 @@ uint64_t tide_workload_requested_peak_bytes(const tide_workload_config *config) 
         .attention = config->attention,
         .recompute = config->recompute,
         .clips = config->clip_grad_norm > 0,
+        .is_captured = config->cuda_graph,
         .workspace_bytes = 0,
         .n_steps = config->warmup_steps + config->steps,
     };

@@ -55,6 +55,7 @@ struct tide_scope_times {
                                 collections: the runtime returns times in single precision, which
                                 is exact only for short ones */
     tide_device_event *spare; /* owned; for anchors */
+    bool is_paused;           /* scopes that begin now are not timed */
     tide_scope_kind deepest;  /* scopes up to this kind are timed, deeper ones are not */
     double mark_ns;           /* time that one mark costs, on the device or on the host */
     size_t n_marks_of[TIDE_N_SCOPE_KINDS]; /* marks of the last collection, by kind */
@@ -241,8 +242,15 @@ static tide_status begin_pending(tide_scope_times *times, tide_scope scope, tide
 }
 
 void tide_scope_times_begin(tide_scope_times *times, tide_scope scope, tide_scope_kind kind) {
-    if (times->status == TIDE_OK && kind <= times->deepest) {
+    if (times->status == TIDE_OK && kind <= times->deepest && !times->is_paused) {
         times->status = begin_pending(times, scope, kind, &times->error);
+    }
+}
+
+void tide_scope_times_pause(tide_scope_times *times, bool is_paused) {
+    if (times != NULL) {
+        times->is_paused = is_paused;
+        times->marked_ns = NEVER_NS; /* the next mark is an event of its own */
     }
 }
 

@@ -47,6 +47,9 @@ TIDE_NODISCARD tide_status tide_scope_times_create(tide_recorder *recorder, tide
  * most `share` of span_ns: all scopes; or steps, phases and layers; or steps and phases, which are
  * always timed. The depth never grows again. */
 void tide_scope_times_limit(tide_scope_times *times, int64_t span_ns, double share);
+/* Scopes that begin while it is paused get no times, as in a captured step, whose events have none.
+ * Call it in pairs, inside one scope. NULL: does nothing. */
+void tide_scope_times_pause(tide_scope_times *times, bool is_paused);
 
 /* Call it after a synchronisation of the device. Gives the scopes that have ended their times,
  * based on the first anchor alone, and frees their events for reuse. Returns the first failure

@@ -82,7 +82,8 @@ static const tide_option OPTIONS[] = {
                 "--capture-range=cudaProfilerApi"),
     TIDE_OPTION(FLAG, "cuda-graph", NULL, AT(cuda_graph),
                 "after the warm-up, capture one step in a private pool and replay it for the "
-                "measured steps; on the virtual device and on cpu"),
+                "measured steps: on cuda as a CUDA graph; cpu and virtual, which have none, call the "
+                "operators again with its addresses"),
     TIDE_OPTION(FLAG, "sync-phases", NULL, AT(sync_phases),
                 "wait for the device after each phase, as scripts with torch.cuda.synchronize() "
                 "do, and show its wall clock beside the device's time and the sum of its kernels"),

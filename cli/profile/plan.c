@@ -174,7 +174,7 @@ tide_status tide_profile_plan_init(tide_profile_plan *plan, const tide_profile_o
     for (size_t i = 0; i < plan->n_runs; i++) {
         const tide_workload_config *model = &plan->runs[i].config.workload.of.model;
         TIDE_TRY(tide_check_precision(plan->kind, model->precision, error));
-        tide_status status = tide_workload_check_graph(model, plan->kind, error);
+        tide_status status = tide_workload_check_graph(model, error);
         if (status != TIDE_OK) {
             tide_error_prefix(error, "--cuda-graph");
             return status;

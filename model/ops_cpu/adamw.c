@@ -6,20 +6,17 @@
  *
  * The arithmetic is fp32, and a narrower result is rounded once: p moves by m and v as they are
  * before their own rounding, so that the step does not see those rounding errors. */
-#include <math.h>
-
 #include "model/ops_cpu/pieces.h"
 
-/* Computed in double: at t = 1 the fp32 difference 1 - beta2^t would keep four digits. */
 static tide_adamw_factors make_factors(const tide_adamw *call) {
     const tide_adamw_settings *adamw = &call->settings;
-    double t = (double)call->t;
-    double step = adamw->lr * sqrt(1 - pow(adamw->beta2, t)) / (1 - pow(adamw->beta1, t));
+    float step = call->step_size != NULL ? *call->step_size
+                                         : (float)tide_adamw_step_size(adamw, call->t);
     return (tide_adamw_factors){(float)adamw->beta1,
                                 (float)(1 - adamw->beta1),
                                 (float)adamw->beta2,
                                 (float)(1 - adamw->beta2),
-                                (float)step,
+                                step,
                                 (float)adamw->eps,
                                 (float)(adamw->lr * adamw->weight_decay)};
 }

@@ -7,8 +7,6 @@
  * The arithmetic is fp32, and a bf16 result is rounded once: p moves by m and v as they are before
  * their own rounding. One launch updates up to TIDE_LIST_TENSORS parameters whose arrays are all
  * fp32, all bf16, or mixed: hundreds of small parameters would otherwise cost a launch each. */
-#include <math.h>
-
 #include "model/ops_cuda/gpu.h"
 #include "model/ops_cuda/ops_cuda_internal.h"
 #include "model/ops_cuda/tensor_list.h"
@@ -58,10 +56,14 @@ static __device__ __forceinline__ void update(const parameter<T> &arrays, const 
 
 template <typename T>
 static __global__ void __launch_bounds__(TIDE_BLOCK)
-    tide_adamw_kernel(const tensor_list list, const factors f, const float *found_inf) {
+    tide_adamw_kernel(const tensor_list list, factors f, const float *found_inf,
+                      const float *step_size) {
     constexpr size_t N = TIDE_COMMON_PACK<T>;
     if (found_inf != nullptr && *found_inf != 0) {
         return; /* the step is skipped */
+    }
+    if (step_size != nullptr) {
+        f.step = *step_size;
     }
     const tide_list_item item = tide_list_find(list, blockIdx.x);
     const tide_list_share share = tide_list_share_of(list, item, CHUNK, N);
@@ -97,22 +99,18 @@ static tide_status update_all(const tide_ops *ops, const tide_adamw *call, unsig
         [ops, call, &f, error](const tensor_list &list) {
             const int result =
                 TIDE_LAUNCH((tide_adamw_kernel<T>), tide_list_n_blocks(list), TIDE_BLOCK, 0,
-                            tide_cuda_stream(ops), list, f, call->found_inf);
+                            tide_cuda_stream(ops), list, f, call->found_inf, call->step_size);
             return tide_cuda_launched(ops, "adamw", result, error);
         });
 }
 
-/* Computed in double on the host, once per step: at t = 1 the fp32 difference 1 - beta2^t would
- * keep four digits. */
 static factors make_factors(const tide_adamw *call) {
     const tide_adamw_settings *adamw = &call->settings;
-    const double t = static_cast<double>(call->t);
-    const double step = adamw->lr * sqrt(1 - pow(adamw->beta2, t)) / (1 - pow(adamw->beta1, t));
     return {static_cast<float>(adamw->beta1),
             static_cast<float>(1 - adamw->beta1),
             static_cast<float>(adamw->beta2),
             static_cast<float>(1 - adamw->beta2),
-            static_cast<float>(step),
+            static_cast<float>(tide_adamw_step_size(adamw, call->t)),
             static_cast<float>(adamw->eps),
             static_cast<float>(adamw->lr * adamw->weight_decay)};
 }

@@ -27,10 +27,19 @@ static tide_status use_workspace(tide_ops *ops, void *workspace, size_t n_bytes,
                                 error);
 }
 
+static tide_status use_stream(tide_ops *ops, tide_stream stream, tide_error *error) {
+    const tide_ops_cuda *cuda = tide_ops_cuda_of(ops);
+    (void)stream; /* tide_ops_use_stream has set it */
+    return tide_cuda_multiplied(ops, "cublasSetStream",
+                                cuda->cublas.set_stream(cuda->handle, tide_cuda_stream(ops)),
+                                error);
+}
+
 #define OPERATOR_ENTRY(x) .x = tide_cuda_##x,
 static const tide_ops_table CUDA_TABLE = {.close = close_ops,
                                           .describe = describe,
                                           .use_workspace = use_workspace,
+                                          .use_stream = use_stream,
                                           TIDE_OPERATORS(OPERATOR_ENTRY)};
 #undef OPERATOR_ENTRY
 

@@ -26,6 +26,13 @@ bool tide_device_memory_holds(const void *address, size_t n_bytes);
  * every launch runs. */
 int tide_device_launches(const char *kernel);
 
+/* Called instead where the launch's stream may be captured: `run` is kept for the launches of the
+ * graph and called with `work`, which is owned and goes back to `release`. False: the stream is not
+ * captured, nothing is kept, and the caller launches now. By the same library, which otherwise
+ * captures nothing. */
+bool tide_device_captures(const void *stream, int (*run)(void *work), void (*release)(void *work),
+                          void *work);
+
 #ifdef __cplusplus
 }
 #endif

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -49,6 +50,8 @@ void check_argument(const char *kernel, unsigned position, const volatile void *
 int set_shared_limit(const void *function, int n_bytes);
 int run(const char *kernel, const void *function, dim3 grid, dim3 block, size_t shared_bytes,
         size_t argument_bytes, void (*body)(void *), void *argument);
+/* Runs the launch, or keeps it where the stream is captured. */
+int submit(cudaStream_t stream, std::function<int()> launch);
 
 template <typename T> void check_one(const char *kernel, unsigned position, const T &argument) {
     if constexpr (std::is_pointer_v<T>) {
@@ -68,18 +71,20 @@ int launch(const char *name, void (*kernel)(Parameters...), dim3 grid, dim3 bloc
         void (*kernel)(Parameters...);
         std::tuple<std::remove_const_t<Parameters>...> parameters;
     };
-    (void)stream;
-    call given = {kernel, {static_cast<Parameters>(std::forward<Arguments>(arguments))...}};
+    const call given = {kernel, {static_cast<Parameters>(std::forward<Arguments>(arguments))...}};
     unsigned position = 0;
     std::apply([&](const auto &...each) { (check_one(name, ++position, each), ...); },
                given.parameters);
-    return run(
-        name, reinterpret_cast<const void *>(kernel), grid, block, shared_bytes, sizeof(call),
-        [](void *argument) {
-            call *made = static_cast<call *>(argument);
-            std::apply(made->kernel, made->parameters);
-        },
-        &given);
+    return submit(stream, [=]() {
+        call made = given;
+        return run(
+            name, reinterpret_cast<const void *>(kernel), grid, block, shared_bytes, sizeof(call),
+            [](void *argument) {
+                call *passed = static_cast<call *>(argument);
+                std::apply(passed->kernel, passed->parameters);
+            },
+            &made);
+    });
 }
 
 template <typename T> struct shuffled {

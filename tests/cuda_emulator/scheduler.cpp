@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
 
 #include "device_memory.h"
 
@@ -341,6 +342,19 @@ int set_shared_limit(const void *function, int n_bytes) {
     }
     the.limits[function] = n_bytes;
     return cudaSuccess;
+}
+
+int submit(cudaStream_t stream, std::function<int()> launch) {
+    typedef std::function<int()> work;
+    auto kept = std::make_unique<work>(std::move(launch));
+    const bool captures = tide_device_captures(
+        stream, [](void *of) { return (*static_cast<work *>(of))(); },
+        [](void *of) { delete static_cast<work *>(of); }, kept.get());
+    if (captures) {
+        (void)kept.release();
+        return cudaSuccess;
+    }
+    return (*kept)();
 }
 
 int run(const char *kernel, const void *function, dim3 grid, dim3 block, size_t shared_bytes,

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cuda_emulator/device_memory.h"
+#include "fake_cudart/fake_graph.h"
 #include "fake_cudart/fake_internal.h"
 
 typedef struct late_copy {
@@ -85,6 +86,9 @@ static cudaError_t copy(void *dst, const void *src, size_t n_bytes, enum cudaMem
     bool to_device = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
     bool from_device = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
     cudaError_t result = tide_fake_check_stream(stream);
+    if (result == cudaSuccess && tide_fake_graph_has(stream)) {
+        result = tide_fake_mistake(cudaErrorNotSupported, "a copy on a captured stream");
+    }
     if (result == cudaSuccess) {
         result = check_range(dst, n_bytes, to_device);
     }
@@ -113,6 +117,9 @@ cudaError_t cudaMemsetAsync(void *devPtr, int value, size_t count, cudaStream_t 
     cudaError_t result = tide_fake_enter("cudaMemsetAsync");
     if (result == cudaSuccess) {
         result = tide_fake_check_stream(stream);
+    }
+    if (result == cudaSuccess && tide_fake_graph_has(stream)) {
+        result = tide_fake_mistake(cudaErrorNotSupported, "a fill on a captured stream");
     }
     if (result == cudaSuccess) {
         result = check_range(devPtr, count, true);

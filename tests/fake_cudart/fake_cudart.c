@@ -11,6 +11,7 @@
 #include "cuda_emulator/device_memory.h"
 #include "fake_cudart/fake_copies.h"
 #include "fake_cudart/fake_driver.h"
+#include "fake_cudart/fake_graph.h"
 #include "fake_cudart/fake_internal.h"
 #include "fake_cudart/fake_memory.h"
 
@@ -55,6 +56,7 @@ void tide_fake_cudart_reset(void) {
     tide_fake_memory_clear();
     tide_fake_driver_clear();
     tide_fake_clear_handles();
+    tide_fake_graph_clear();
     memset(runtime.used_bytes, 0, sizeof(runtime.used_bytes));
     runtime.sticky = cudaSuccess;
     runtime.is_told = false;
@@ -129,6 +131,10 @@ cudaError_t tide_fake_enter(const char *function) {
         }
     }
     return runtime.sticky;
+}
+
+void tide_fake_lock(void) {
+    pthread_mutex_lock(&runtime.lock);
 }
 
 static void keep_sticky(cudaError_t result) {
@@ -226,6 +232,11 @@ static const char *const NAMES[][2] = {
     [cudaErrorIllegalAddress] = {"cudaErrorIllegalAddress",
                                  "an illegal memory access was encountered"},
     [cudaErrorLaunchFailure] = {"cudaErrorLaunchFailure", "unspecified launch failure"},
+    [cudaErrorStreamCaptureUnsupported] = {"cudaErrorStreamCaptureUnsupported",
+                                           "operation not permitted when stream is capturing"},
+    [cudaErrorStreamCaptureInvalidated] = {"cudaErrorStreamCaptureInvalidated",
+                                           "operation failed due to a previous error during "
+                                           "capture"},
     [cudaErrorNotSupported] = {"cudaErrorNotSupported", "operation not supported"},
     [cudaErrorUnknown] = {"cudaErrorUnknown", "unknown error"},
 };
@@ -379,6 +390,9 @@ cudaError_t cudaFuncSetAttribute(const void *func, enum cudaFuncAttribute attr, 
 
 cudaError_t cudaDeviceSynchronize(void) {
     cudaError_t result = tide_fake_enter("cudaDeviceSynchronize");
+    if (result == cudaSuccess) {
+        result = tide_fake_graph_forbid(NULL, true);
+    }
     if (result == cudaSuccess) {
         tide_fake_reach(NULL, true);
     }

@@ -58,6 +58,8 @@ typedef struct tide_fake_cudart {
     size_t n_ranges;       /* of reserved addresses */
     size_t n_streams;      /* live */
     size_t n_events;       /* live */
+    size_t n_graphs;       /* live instances */
+    size_t n_graph_launches; /* so far */
     size_t n_mistakes;     /* double frees, foreign handles, ranges outside a segment */
     char mistake[256];     /* the last of them, for people */
 } tide_fake_cudart;

@@ -3,6 +3,7 @@
 #include <time.h>
 
 #include "fake_cudart/fake_copies.h"
+#include "fake_cudart/fake_graph.h"
 #include "fake_cudart/fake_internal.h"
 
 /* Both kinds of handles are in lists, so that foreign ones are found. */
@@ -100,6 +101,9 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
         result = tide_fake_check_stream(stream);
     }
     if (result == cudaSuccess) {
+        result = tide_fake_graph_forbid(stream, false);
+    }
+    if (result == cudaSuccess) {
         tide_fake_reach(stream, false);
     }
     return tide_fake_leave(result);
@@ -177,7 +181,7 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
     if (result == cudaSuccess) {
         event->stream = stream;
         event->n_queries_left = tide_fake_cudart_locked()->event_delay;
-        event->is_recorded = true;
+        event->is_recorded = !tide_fake_graph_has(stream); /* a captured one has no time */
         event->time_ms = now_ms();
     }
     return tide_fake_leave(result);

@@ -7,6 +7,8 @@
 
 /* What every call does first: takes the lock, counts, and says whether the call fails here. */
 cudaError_t tide_fake_enter(const char *function);
+/* Takes the lock alone; tide_fake_leave_beside gives it back. */
+void tide_fake_lock(void);
 /* What every call does last: keeps the result as the runtime does, gives the lock back, and returns
  * it. */
 cudaError_t tide_fake_leave(cudaError_t result);

@@ -43,6 +43,7 @@ static tide_memory_model_run run_of(const tide_workload_config *config, size_t n
         .attention = config->attention,
         .recompute = config->recompute,
         .clips = config->clip_grad_norm > 0,
+        .is_captured = config->cuda_graph,
         .n_steps = n_steps,
     };
 }

@@ -108,6 +108,23 @@ static void a_larger_run(void **state) {
     every_variant(&model, TIDE_PRECISION_FP32, 16);
 }
 
+/* A captured step: on cuda a graph, elsewhere the same calls once more. */
+static void captured_steps(void **state) {
+    (void)state;
+    const tide_model_config model = tiny_model();
+    for (int variant = 0; variant < 16; variant += 3) {
+        tide_workload_config config =
+            workload_variant(&model, TIDE_PRECISION_BF16_MIXED, variant);
+        config.warmup_steps = 1;
+        config.steps = 2;
+        config.cuda_graph = true;
+        expect_same_runs(&config);
+        assert_int_equal(tide_fake_cudart_state()->n_graph_launches, 2);
+        assert_int_equal(tide_fake_cudart_state()->n_graphs, 0);
+        assert_int_equal(tide_fake_cudart_state()->n_streams, 0);
+    }
+}
+
 static void mlps(void **state) {
     (void)state;
     for (int i = 0; i < 4 * TIDE_N_PRECISIONS; i++) {
@@ -131,6 +148,7 @@ int main(void) {
         cmocka_unit_test(fp32),
         cmocka_unit_test(other_precisions),
         cmocka_unit_test(a_larger_run),
+        cmocka_unit_test(captured_steps),
         cmocka_unit_test(mlps),
     };
     return cmocka_run_group_tests_name("ops_cuda.events_equal", tests, NULL, NULL);

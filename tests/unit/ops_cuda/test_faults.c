@@ -30,7 +30,10 @@ typedef struct run {
     tide_cache *cache;
     tide_workload *workload;
     tide_error error; /* of the call that failed first */
+    bool has_graph;   /* the measured step is the replay of a captured one */
 } run;
+
+static bool with_graph; /* of the runs of a sweep */
 
 static tide_status go(run *on) {
     const tide_device_options options = {.mem = &on->heap.mem};
@@ -45,7 +48,9 @@ static tide_status go(run *on) {
     tide_cache_config_init(&settings);
     settings.mem = &on->heap.mem;
     TIDE_TRY(tide_cache_create(on->device, on->recorder, &settings, &on->cache, &on->error));
-    const tide_workload_config config = tiny_workload(1);
+    tide_workload_config config = tiny_workload(1);
+    config.cuda_graph = on->has_graph;
+    config.warmup_steps = on->has_graph ? 1 : 0;
     TIDE_TRY(tide_workload_create(&config, on->cache, on->recorder, &on->workload, &on->error));
     tide_workload_result result;
     tide_status status = tide_workload_run(on->workload, &result, &on->error);
@@ -103,7 +108,7 @@ static void expect_lost(run *on) {
 static bool run_once(size_t n, const char *function, cudaError_t failure, tide_status expected) {
     static run on;
     const tide_fake_cudart *fake = tide_fake_cudart_state();
-    on = (run){.device = NULL};
+    on = (run){.has_graph = with_graph};
     tide_hostmem_fault_init(&on.heap, 0);
     tide_fake_cudart_reset();
     tide_fake_cublas_reset();
@@ -135,10 +140,11 @@ static bool run_once(size_t n, const char *function, cudaError_t failure, tide_s
                  tide_fake_cublas_state()->mistake);
     }
     if (fake->failed_in == NULL) {
-        assert_int_equal(fake->n_segments + fake->n_streams + fake->n_events, 0);
+        assert_int_equal(fake->n_segments + fake->n_streams + fake->n_events + fake->n_graphs, 0);
     } else if (expected != TIDE_DEVICE_LOST) {
         /* What could not be given back once is not tried again; all else was. */
-        const size_t n_left = fake->n_segments + fake->n_streams + fake->n_events;
+        const size_t n_left =
+            fake->n_segments + fake->n_streams + fake->n_events + fake->n_graphs;
         if (n_left > 2) {
             fail_msg("call %zu, %s: %zu things of the device are left", n, failed_in, n_left);
         }
@@ -186,12 +192,25 @@ static void calls_may_lose_the_device(void **state) {
     assert_true(sweep(NULL, cudaErrorIllegalAddress, TIDE_DEVICE_LOST) > 120);
 }
 
+/* The same with a captured step, whose capture must end whatever fails in it. */
+static void calls_of_a_captured_step_may_fail(void **state) {
+    (void)state;
+    with_graph = true;
+    assert_true(sweep("cudaMalloc", cudaErrorMemoryAllocation, TIDE_DEVICE_OOM) >= 2);
+    assert_true(sweep(NULL, cudaErrorUnknown, TIDE_DEVICE_FAILED) > 120);
+    assert_int_equal(sweep("cudaStreamBeginCapture", cudaErrorUnknown, TIDE_DEVICE_FAILED), 1);
+    assert_int_equal(sweep("cudaStreamEndCapture", cudaErrorUnknown, TIDE_DEVICE_FAILED), 1);
+    assert_int_equal(sweep("cudaGraphInstantiate", cudaErrorUnknown, TIDE_DEVICE_FAILED), 1);
+    assert_int_equal(sweep("cudaGraphLaunch", cudaErrorIllegalAddress, TIDE_DEVICE_LOST), 1);
+    with_graph = false;
+}
+
 /* Late events change which memory is reused, never a result. */
 static void events_may_be_late(void **state) {
     (void)state;
     for (size_t delay = 1; delay < 4; delay++) {
         static run on;
-        on = (run){.device = NULL};
+        on = (run){.has_graph = with_graph};
         tide_hostmem_fault_init(&on.heap, 0);
         tide_fake_cudart_reset();
         tide_fake_cublas_reset();
@@ -213,7 +232,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_segment_may_be_refused), cmocka_unit_test(every_release_may_fail),
         cmocka_unit_test(calls_may_run_out_of_memory),  cmocka_unit_test(calls_may_fail),
-        cmocka_unit_test(calls_may_lose_the_device),    cmocka_unit_test(events_may_be_late),
+        cmocka_unit_test(calls_may_lose_the_device),    cmocka_unit_test(calls_of_a_captured_step_may_fail),
+        cmocka_unit_test(events_may_be_late),
     };
     return cmocka_run_group_tests_name("ops_cuda.faults", tests, NULL, NULL);
 }

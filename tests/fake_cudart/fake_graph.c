@@ -1,0 +1,182 @@
+/* fake_graph.c - CUDA graphs of the fake runtime: launches on a stream that is captured are kept,
+ * not run; the launch of a graph runs them in their order.
+ *
+ * As in the real one, waiting for a captured stream, or for the whole device meanwhile, fails and
+ * ends the capture; a launch on another stream is no part of the graph and runs at once. Unlike the
+ * real one it captures launches alone: a copy on a captured stream fails. */
+#include "fake_cudart/fake_graph.h"
+
+#include <stdlib.h>
+
+#include "cuda_emulator/device_memory.h"
+#include "fake_cudart/fake_internal.h"
+
+typedef struct node {
+    struct node *next; /* owned list */
+    int (*run)(void *work);
+    void (*release)(void *work);
+    void *work; /* owned */
+} node;
+
+struct CUgraph_st {
+    node *first, **end; /* owned list, in the order of the calls */
+    int n_owners;       /* the graph's handle and those of its instances */
+};
+
+struct CUgraphExec_st {
+    struct CUgraph_st *graph; /* shared with its handle */
+};
+
+/* Guarded by the runtime's lock; one capture at a time. */
+static struct {
+    cudaStream_t stream;      /* borrowed; NULL: none is captured */
+    struct CUgraph_st *graph; /* owned, until the capture ends */
+    bool is_invalid;          /* a call that no capture permits was made */
+} capture;
+
+static void release_graph(struct CUgraph_st *graph) {
+    if (graph == NULL || --graph->n_owners > 0) {
+        return;
+    }
+    while (graph->first != NULL) {
+        node *first = graph->first;
+        graph->first = first->next;
+        first->release(first->work);
+        free(first);
+    }
+    free(graph);
+}
+
+void tide_fake_graph_clear(void) {
+    release_graph(capture.graph);
+    capture.stream = NULL;
+    capture.graph = NULL;
+    capture.is_invalid = false;
+}
+
+bool tide_fake_graph_has(cudaStream_t stream) {
+    return capture.stream != NULL && capture.stream == stream;
+}
+
+cudaError_t tide_fake_graph_forbid(cudaStream_t stream, bool all) {
+    if (capture.stream == NULL || (!all && capture.stream != stream)) {
+        return cudaSuccess;
+    }
+    capture.is_invalid = true;
+    return cudaErrorStreamCaptureUnsupported;
+}
+
+bool tide_device_captures(const void *stream, int (*run)(void *work), void (*release)(void *work),
+                          void *work) {
+    tide_fake_lock();
+    bool is_captured = capture.stream != NULL && capture.stream == stream;
+    node *made = is_captured ? malloc(sizeof(*made)) : NULL;
+    if (made != NULL) {
+        *made = (node){.run = run, .release = release, .work = work};
+        *capture.graph->end = made;
+        capture.graph->end = &made->next;
+    }
+    capture.is_invalid = capture.is_invalid || (is_captured && made == NULL);
+    (void)tide_fake_leave_beside(cudaSuccess);
+    return made != NULL;
+}
+
+static cudaError_t begin_capture(cudaStream_t stream) {
+    if (stream == NULL) { /* the legacy stream orders all others */
+        return cudaErrorStreamCaptureUnsupported;
+    }
+    if (capture.stream != NULL) {
+        return cudaErrorIllegalState;
+    }
+    struct CUgraph_st *graph = calloc(1, sizeof(*graph));
+    if (graph == NULL) {
+        return cudaErrorMemoryAllocation;
+    }
+    graph->end = &graph->first;
+    graph->n_owners = 1;
+    capture.stream = stream;
+    capture.graph = graph;
+    capture.is_invalid = false;
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamBeginCapture(cudaStream_t stream, enum cudaStreamCaptureMode mode) {
+    (void)mode;
+    cudaError_t result = tide_fake_enter("cudaStreamBeginCapture");
+    if (result == cudaSuccess) {
+        result = tide_fake_check_stream(stream);
+    }
+    return tide_fake_leave(result == cudaSuccess ? begin_capture(stream) : result);
+}
+
+static cudaError_t end_capture(cudaStream_t stream, cudaGraph_t *ret_graph) {
+    if (!tide_fake_graph_has(stream)) {
+        return cudaErrorIllegalState;
+    }
+    bool is_invalid = capture.is_invalid;
+    *ret_graph = is_invalid ? NULL : capture.graph;
+    if (!is_invalid) {
+        capture.graph = NULL;
+    }
+    tide_fake_graph_clear();
+    return is_invalid ? cudaErrorStreamCaptureInvalidated : cudaSuccess;
+}
+
+cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *pGraph) {
+    cudaError_t result = tide_fake_enter("cudaStreamEndCapture");
+    return tide_fake_leave(result == cudaSuccess ? end_capture(stream, pGraph) : result);
+}
+
+static cudaError_t instantiate(cudaGraphExec_t *ret_exec, cudaGraph_t graph) {
+    struct CUgraphExec_st *exec = malloc(sizeof(*exec));
+    if (exec == NULL) {
+        return cudaErrorMemoryAllocation;
+    }
+    exec->graph = graph;
+    graph->n_owners++;
+    tide_fake_cudart_locked()->n_graphs++;
+    *ret_exec = exec;
+    return cudaSuccess;
+}
+
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t *pGraphExec, cudaGraph_t graph,
+                                 unsigned long long flags) {
+    (void)flags;
+    cudaError_t result = tide_fake_enter("cudaGraphInstantiate");
+    return tide_fake_leave(result == cudaSuccess ? instantiate(pGraphExec, graph) : result);
+}
+
+/* The nodes take the lock themselves. */
+cudaError_t cudaGraphLaunch(cudaGraphExec_t graphExec, cudaStream_t stream) {
+    cudaError_t result = tide_fake_enter("cudaGraphLaunch");
+    if (result == cudaSuccess) {
+        result = tide_fake_check_stream(stream);
+    }
+    if (result == cudaSuccess) {
+        tide_fake_cudart_locked()->n_graph_launches++;
+    }
+    result = tide_fake_leave(result);
+    const node *next = result == cudaSuccess ? graphExec->graph->first : NULL;
+    for (; next != NULL && result == cudaSuccess; next = next->next) {
+        result = (cudaError_t)next->run(next->work);
+    }
+    return result;
+}
+
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t graphExec) {
+    cudaError_t result = tide_fake_enter("cudaGraphExecDestroy");
+    if (result == cudaSuccess) {
+        release_graph(graphExec->graph);
+        free(graphExec);
+        tide_fake_cudart_locked()->n_graphs--;
+    }
+    return tide_fake_leave(result);
+}
+
+cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
+    cudaError_t result = tide_fake_enter("cudaGraphDestroy");
+    if (result == cudaSuccess) {
+        release_graph(graph);
+    }
+    return tide_fake_leave(result);
+}

@@ -1,0 +1,138 @@
+/* test_device_cuda_graph.c - graphs of the cuda device on the fake runtime: what a capture keeps,
+ * what it does not permit, and what is left behind.
+ */
+#define _POSIX_C_SOURCE 200809L /* unsetenv */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "cuda_emulator/device_memory.h"
+#include "cuda_fixture.h"
+
+static int n_runs;
+static int n_releases;
+
+static int count_run(void *work) {
+    (void)work;
+    n_runs++;
+    return 0;
+}
+
+static void count_release(void *work) {
+    (void)work;
+    n_releases++;
+}
+
+/* As a kernel's launch: kept, or executed. */
+static void launch(tide_stream stream) {
+    if (!tide_device_captures((const void *)(uintptr_t)stream, count_run, count_release, NULL)) {
+        (void)count_run(NULL);
+    }
+}
+
+static int reset(void **state) {
+    n_runs = 0;
+    n_releases = 0;
+    return start(state);
+}
+
+static void launches_of_the_stream_are_kept(void **state) {
+    (void)state;
+    tide_device *device = open_device();
+    tide_stream stream = 0;
+    tide_graph graph = 0;
+    uint64_t address = 0;
+    assert_int_equal(tide_device_stream_create(device, &stream, NULL), TIDE_OK);
+    assert_int_equal(tide_device_graph_begin(device, stream, NULL), TIDE_OK);
+    launch(stream);
+    launch(0); /* is no part of it */
+    launch(stream);
+    assert_int_equal(n_runs, 1);
+    assert_int_equal(tide_device_alloc(device, MIB, &address, NULL), TIDE_OK);
+    assert_int_equal(tide_device_graph_end(device, stream, &graph, NULL), TIDE_OK);
+    for (int i = 1; i <= 3; i++) {
+        assert_int_equal(tide_device_graph_launch(device, graph, stream, NULL), TIDE_OK);
+        assert_int_equal(n_runs, 1 + 2 * i);
+    }
+    launch(stream); /* nothing is captured any more */
+    assert_int_equal(n_runs, 8);
+    assert_int_equal(n_releases, 0);
+    tide_device_graph_destroy(device, graph);
+    assert_int_equal(n_releases, 2);
+    assert_int_equal(tide_device_release(device, address, NULL), TIDE_OK);
+    assert_int_equal(tide_device_stream_destroy(device, stream, NULL), TIDE_OK);
+    tide_device_close(device);
+    assert_int_equal(tide_fake_cudart_state()->n_mistakes, 0);
+}
+
+/* The call fails and so does the end of the capture; the stream is as before. */
+static void waiting_ends_a_capture(void **state) {
+    (void)state;
+    tide_device *device = open_device();
+    tide_stream stream = 0;
+    tide_graph graph = 0;
+    tide_error error = {""};
+    assert_int_equal(tide_device_stream_create(device, &stream, NULL), TIDE_OK);
+    assert_int_equal(tide_device_graph_begin(device, stream, NULL), TIDE_OK);
+    assert_int_equal(tide_device_synchronize(device, &error), TIDE_DEVICE_FAILED);
+    assert_non_null(strstr(error.message, "operation not permitted when stream is capturing"));
+    assert_int_equal(tide_device_graph_end(device, stream, &graph, &error), TIDE_DEVICE_FAILED);
+    assert_non_null(strstr(error.message, "due to a previous error during capture"));
+    assert_int_equal(graph, 0);
+    assert_int_equal(tide_device_synchronize(device, NULL), TIDE_OK);
+    assert_int_equal(tide_device_graph_begin(device, stream, NULL), TIDE_OK);
+    assert_int_equal(tide_device_graph_end(device, stream, &graph, NULL), TIDE_OK);
+    tide_device_graph_destroy(device, graph);
+    assert_int_equal(tide_device_stream_destroy(device, stream, NULL), TIDE_OK);
+    tide_device_close(device);
+}
+
+static void captured_events_have_no_time(void **state) {
+    (void)state;
+    tide_device *device = open_device();
+    tide_stream stream = 0;
+    tide_graph graph = 0;
+    tide_device_event *begin = NULL;
+    tide_device_event *end = NULL;
+    double ms = 0;
+    assert_int_equal(tide_device_stream_create(device, &stream, NULL), TIDE_OK);
+    assert_int_equal(tide_device_event_create(device, &begin, NULL), TIDE_OK);
+    assert_int_equal(tide_device_event_create(device, &end, NULL), TIDE_OK);
+    assert_int_equal(tide_device_event_record(device, begin, stream, NULL), TIDE_OK);
+    assert_int_equal(tide_device_graph_begin(device, stream, NULL), TIDE_OK);
+    assert_int_equal(tide_device_event_record(device, end, stream, NULL), TIDE_OK);
+    assert_int_equal(tide_device_graph_end(device, stream, &graph, NULL), TIDE_OK);
+    assert_int_not_equal(tide_device_event_elapsed(device, begin, end, &ms, NULL), TIDE_OK);
+    tide_device_graph_destroy(device, graph);
+    tide_device_event_destroy(device, begin);
+    tide_device_event_destroy(device, end);
+    assert_int_equal(tide_device_stream_destroy(device, stream, NULL), TIDE_OK);
+    tide_device_close(device);
+}
+
+static void what_cannot_be_captured_is_refused(void **state) {
+    (void)state;
+    tide_device *device = open_device();
+    tide_error error = {""};
+    assert_int_equal(tide_device_graph_begin(device, 0, &error), TIDE_DEVICE_FAILED);
+    assert_non_null(strstr(error.message, "cudaStreamBeginCapture"));
+    tide_device_close(device);
+    assert_int_equal(tide_device_open("cpu", NULL, &device, NULL), TIDE_OK);
+    assert_int_equal(tide_device_graph_begin(device, 1, &error), TIDE_UNSUPPORTED);
+    assert_non_null(strstr(error.message, "the device cpu has no graphs"));
+    tide_device_close(device);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(launches_of_the_stream_are_kept, reset),
+        cmocka_unit_test_setup(waiting_ends_a_capture, reset),
+        cmocka_unit_test_setup(captured_events_have_no_time, reset),
+        cmocka_unit_test_setup(what_cannot_be_captured_is_refused, reset),
+    };
+    return cmocka_run_group_tests_name("device.cuda_graph", tests, NULL, NULL);
+}
