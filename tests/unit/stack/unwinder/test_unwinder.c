@@ -185,47 +185,6 @@ static void stacks_that_differ_in_a_saved_rbp_alone(void **state) {
     assert_int_equal(stats.n_remembered, 1);
 }
 
-static __attribute__((noinline)) void recurse_far(unsigned depth) {
-    if (depth == 0) {
-        capture(NULL);
-    } else {
-        recurse_far(depth - 1);
-    }
-    n_times = 2;
-}
-
-static volatile unsigned n_far[2];
-
-/* Two calls in one function: further in all frames are the same, at the same addresses. */
-static __attribute__((noinline)) void go_far(unsigned depth, bool is_second) {
-    if (is_second) {
-        recurse_far(depth);
-        n_far[1]++;
-    } else {
-        recurse_far(depth);
-        n_far[0]++; /* keeps the compiler from making one call of the two */
-    }
-}
-
-/* Only an address 20 frames further out tells the stacks apart, in an order that does not repeat
- * itself. Each of the two must be found again, and be taken for the other never. */
-static void stacks_that_differ_in_a_far_frame_alone(void **state) {
-    (void)state;
-    begin(128);
-    enum { N_STACKS = 200 };
-    uint64_t seed = 3;
-    for (unsigned i = 0; i < n_times * N_STACKS / 2; i++) {
-        go_far(20, random_bits(&seed) % 2 == 0);
-    }
-    size_t n_stacks = 0;
-    tide_stack_depot_get_stats(stacks.depot, &n_stacks, NULL);
-    assert_int_equal(n_stacks, 2);
-    tide_unwinder_stats stats = end();
-    assert_int_equal(stats.n_captures, N_STACKS);
-    assert_int_equal(stats.n_given_up, 0);
-    assert_int_equal(stats.n_remembered, N_STACKS - 2);
-}
-
 static jmp_buf back;
 
 static void jump(void *data) {
@@ -511,7 +470,6 @@ int main(void) {
         cmocka_unit_test(realigned_frames_are_left_to_libunwind),
         cmocka_unit_test(deep_and_cut_stacks),
         cmocka_unit_test(stacks_that_differ_in_a_saved_rbp_alone),
-        cmocka_unit_test(stacks_that_differ_in_a_far_frame_alone),
         cmocka_unit_test(jumps_over_frames),
         cmocka_unit_test(stacks_below_a_signal),
         cmocka_unit_test(stacks_of_coroutines),
