@@ -9,8 +9,8 @@
 #include "recorder/state_internal.h"
 
 /* Names are kept in sets of WAYS, by a hash of the pointer. A program with some hundred names has
- * more than one in many sets: with one place in each, a sixth of a training step's names was looked
- * up by its text every time. */
+ * more than one in many sets: with one place in each, 18 % of the names of a training step were
+ * looked up by its text every time. */
 enum { N_SETS = 512, SET_SHIFT = 55 /* 64 - log2(N_SETS) */, WAYS = 4 };
 
 /* A pointer that was given before. */

@@ -200,18 +200,20 @@ static void check(tide_unwinder *unwinder, uint32_t number, uint64_t innermost_p
     }
 }
 
-static uint32_t capture(tide_unwinder *unwinder, tide_walk_state start) {
+/* `start` comes by its address: it is read as a whole only if the walk is not known, and copying it
+ * would wait for the stores that made it. */
+static inline uint32_t capture(tide_unwinder *unwinder, const tide_walk_state *start) {
     tide_stack_walker *walker = unwinder->method == METHOD_LIBUNWIND ? NULL : walker_of(unwinder);
     if (walker == NULL) {
         atomic_fetch_add_explicit(&unwinder->n_unwalked, 1, memory_order_relaxed);
-        return capture_by_libunwind(unwinder, start.pc);
+        return capture_by_libunwind(unwinder, start->pc);
     }
     uint32_t number = TIDE_NONE;
     if (!tide_stack_walk(walker, &unwinder->order, start, &number)) {
-        return capture_by_libunwind(unwinder, start.pc);
+        return capture_by_libunwind(unwinder, start->pc);
     }
     if (unwinder->method == METHOD_CHECK && number != TIDE_NONE) {
-        check(unwinder, number, start.pc);
+        check(unwinder, number, start->pc);
     }
     return number;
 }
@@ -224,15 +226,16 @@ static uint32_t capture(tide_unwinder *unwinder, tide_walk_state start) {
 uint32_t tide_unwinder_capture(tide_unwinder *unwinder) {
     enum { RBP, RETURN_ADDRESS, CALLER };
     const uint64_t *frame = __builtin_frame_address(0);
-    return capture(unwinder, (tide_walk_state){.pc = frame[RETURN_ADDRESS],
-                                               .rsp = (uint64_t)(uintptr_t)(frame + CALLER),
-                                               .rbp = frame[RBP],
-                                               .rbp_at = (uint64_t)(uintptr_t)(frame + RBP)});
+    const tide_walk_state start = {.pc = frame[RETURN_ADDRESS],
+                                   .rsp = (uint64_t)(uintptr_t)(frame + CALLER),
+                                   .rbp = frame[RBP],
+                                   .rbp_at = (uint64_t)(uintptr_t)(frame + RBP)};
+    return capture(unwinder, &start);
 }
 #else
 uint32_t tide_unwinder_capture(tide_unwinder *unwinder) {
     void *return_address = __builtin_return_address(0);
-    return capture(unwinder, (tide_walk_state){.pc = (uint64_t)(uintptr_t)return_address});
+    return capture(unwinder, &(tide_walk_state){.pc = (uint64_t)(uintptr_t)return_address});
 }
 #endif
 

@@ -278,11 +278,11 @@ typedef enum outcome { REMEMBERED, WALKED, GIVEN_UP } outcome;
 
 /* One attempt. Afterwards w->may_go tells whether the outcome depends on rules that may go; that
  * includes giving up. */
-static outcome attempt(walk *w, tide_walk_state start, uint32_t epoch,
+static outcome attempt(walk *w, const tide_walk_state *start, uint32_t epoch,
                        tide_stack_memory **ret_memory) {
-    tide_packed_rule rule = rule_for(w->order->rules, start.pc);
+    tide_packed_rule rule = rule_for(w->order->rules, start->pc);
     w->may_go = (rule & TIDE_RULE_MAY_GO) != 0;
-    tide_walk_state second = start;
+    tide_walk_state second = *start;
     if (step_out(w->walker, rule, &second) != STEPPED) {
         return GIVEN_UP;
     }
@@ -292,11 +292,11 @@ static outcome attempt(walk *w, tide_walk_state start, uint32_t epoch,
     *ret_memory = memory;
     size_t n_unchanged = count_unchanged(memory);
     if (n_unchanged > 0 && n_unchanged == memory->n_frames && memory->number != TIDE_NONE &&
-        is_frame(memory, n_unchanged - 1, &start)) {
+        is_frame(memory, n_unchanged - 1, start)) {
         w->may_go = memory->frames[n_unchanged - 1].may_go;
         return REMEMBERED;
     }
-    w->walker->walked[0] = (tide_walked_frame){start, rule};
+    w->walker->walked[0] = (tide_walked_frame){*start, rule};
     w->n_new = 1;
     if (!walk_on(w, second, memory, memory->reaches_end ? n_unchanged : 0)) {
         return GIVEN_UP;
@@ -338,7 +338,7 @@ typedef enum answer { NUMBERED, REFUSED, OUTDATED } answer;
 /* A walk that is not known. Not inline, so that the others need not save all the registers that
  * this one uses. */
 static __attribute__((noinline)) answer
-walk_anew(tide_stack_walker *walker, const tide_walk_order *order, tide_walk_state start,
+walk_anew(tide_stack_walker *walker, const tide_walk_order *order, const tide_walk_state *start,
           uint32_t epoch, const tide_known_search *search, uint32_t *ret_number) {
     walk w; /* not initialised as a whole: that costs more than it is worth on this path */
     w.walker = walker;
@@ -362,13 +362,13 @@ walk_anew(tide_stack_walker *walker, const tide_walk_order *order, tide_walk_sta
 
 /* Repeats the walk until none of the rules it used had gone meanwhile. False: give up. */
 static inline bool walk_by_rules_that_hold(tide_stack_walker *walker, const tide_walk_order *order,
-                                           tide_walk_state start, uint32_t *ret_number) {
+                                           const tide_walk_state *start, uint32_t *ret_number) {
     for (int i = 0; i < MAX_ATTEMPTS; i++) {
         /* Before the first rule is looked up: tide_unwind_rules_hold checks all rules found since.
          */
         uint32_t epoch = atomic_load_explicit(&order->rules->epoch, memory_order_acquire);
         tide_known_search search;
-        tide_known_walks_find(&walker->known, start.rsp, epoch, &search);
+        tide_known_walks_find(&walker->known, start->rsp, epoch, &search);
         answer result = OUTDATED;
         if (search.run == NULL) {
             result = walk_anew(walker, order, start, epoch, &search, ret_number);
@@ -384,14 +384,14 @@ static inline bool walk_by_rules_that_hold(tide_stack_walker *walker, const tide
     return false;
 }
 
-bool tide_stack_walk(tide_stack_walker *walker, const tide_walk_order *order, tide_walk_state start,
-                     uint32_t *ret_number) {
+bool tide_stack_walk(tide_stack_walker *walker, const tide_walk_order *order,
+                     const tide_walk_state *start, uint32_t *ret_number) {
     bool is_walked = false;
     count(&walker->n_captures, 1);
     /* Not on the thread's own stack, but on that of a signal handler or a coroutine; or in a signal
      * handler that interrupted a walk of this thread, whose memory is half written. */
-    bool is_walkable = TIDE_HAVE_STACK_WALK && start.rsp >= walker->low &&
-                       start.rsp < walker->high && !walker->is_busy;
+    bool is_walkable = TIDE_HAVE_STACK_WALK && start->rsp >= walker->low &&
+                       start->rsp < walker->high && !walker->is_busy;
     if (is_walkable) {
         /* The fences keep the compiler from moving the walk's stores outside of the two flags. Only
          * a signal handler on this thread looks at them, so the processor needs no barrier. */

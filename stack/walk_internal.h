@@ -118,7 +118,7 @@ typedef struct tide_walk_order {
 
 /* The number of the stack that begins at `start`, whose rbp must lie in memory at rbp_at;
  * TIDE_NONE: no memory for it. False: the walk gave up. */
-bool tide_stack_walk(tide_stack_walker *walker, const tide_walk_order *order, tide_walk_state start,
-                     uint32_t *ret_number);
+bool tide_stack_walk(tide_stack_walker *walker, const tide_walk_order *order,
+                     const tide_walk_state *start, uint32_t *ret_number);
 
 #endif

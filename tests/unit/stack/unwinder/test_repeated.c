@@ -42,7 +42,8 @@ static void begin(void) {
     }
 }
 
-/* The unwinder compared each of the captures with libunwind, and unwinder_check with backtrace(). */
+/* The unwinder compared each of the captures with libunwind, and unwinder_check with backtrace().
+ */
 static void end(unsigned n_captures, unsigned n_distinct) {
     size_t n_stacks = 0;
     tide_stack_depot_get_stats(stacks.depot, &n_stacks, NULL);
