@@ -10,7 +10,7 @@
 
 /* Names are kept in sets of WAYS, by a hash of the pointer. A program with some hundred names has
  * more than one in many sets: with one place in each, 18 % of the names of a training step were
- * looked up by its text every time. */
+ * looked up by their text every time. */
 enum { N_SETS = 256, SET_SHIFT = 56 /* 64 - log2(N_SETS) */, WAYS = 4 };
 
 /* A pointer that was given before. */
