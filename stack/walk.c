@@ -108,6 +108,7 @@ static tide_stack_memory *memory_for(tide_stack_walker *walker, uint64_t key, ui
         memory->n_frames = 0;
         memory->n_words = 0;
         memory->reaches_end = false;
+        memory->ends_at_zero = false;
     }
     return memory;
 }
@@ -118,9 +119,10 @@ static inline uint64_t pc_of(const tide_stack_memory *memory, size_t frame) {
 
 /* How many of the remembered frames, counted from the outermost, still hold: a walk that starts at
  * any of them would load the same words as before. A frame holds if all
- * words loaded further out are unchanged; is_frame compares its own return address and rbp. */
+ * words loaded further out are unchanged; is_frame compares its own return address and rbp. A zero
+ * at the end is not among those words, so that such a walk is not trusted. */
 static inline size_t count_unchanged(const tide_stack_memory *memory) {
-    if (memory->n_frames == 0) {
+    if (memory->n_frames == 0 || memory->ends_at_zero) {
         return 0;
     }
     size_t innermost = memory->n_frames - 1;
@@ -175,7 +177,6 @@ static bool walk_on(walk *w, tide_walk_state state, const tide_stack_memory *mem
             w->n_kept = n;
             w->at_kept = state;
             w->reaches_end = true;
-            w->ends_at_zero = memory->ends_at_zero;
             return true;
         }
         if (w->n_new == w->order->max_frames) {
@@ -324,7 +325,7 @@ static uint32_t keep_walk(const walk *w, tide_stack_memory *memory,
     const tide_kept_frame *innermost = &memory->frames[memory->n_frames - 1];
     memory->number = tide_stack_depot_intern_hashed(
         w->order->depot, innermost->hash, tide_stack_memory_pcs(memory), memory->n_frames);
-    /* The zero is not among the remembered words, so nobody would notice that it changed. */
+    /* A zero at the end is not listed, so nobody would notice that it changed. */
     if (memory->number != TIDE_NONE && !memory->ends_at_zero && !search->is_resting) {
         size_t n_words = list_words(memory, walker->listed);
         tide_known_walks_add(&walker->known, search, walker->listed, n_words, memory->number,

@@ -68,7 +68,7 @@ typedef struct tide_stack_memory {
     size_t n_frames;   /* 0: nothing is remembered */
     size_t n_words;    /* of words */
     bool reaches_end;  /* frame 0 is the outermost of the stack; false: the walk was cut there */
-    bool ends_at_zero; /* frame 0's return address is 0, a word that is not remembered */
+    bool ends_at_zero; /* frame 0 returns to 0, a word that is not remembered */
     tide_kept_word words[TIDE_MAX_FRAMES]; /* outermost first */
     uint64_t pcs[TIDE_MAX_FRAMES];         /* frame 0's comes last */
     tide_kept_frame frames[TIDE_MAX_FRAMES];
