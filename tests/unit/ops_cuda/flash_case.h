@@ -1,8 +1,8 @@
-/* flash_case.h - calls of flash attention for test_attention.c: what both devices are given, and how
- * far their results may be from each other.
+/* flash_case.h - calls of flash attention for test_attention.c: what both devices are given, and
+ * how far their results may be from each other.
  *
- * Both devices read the same numbers; the backward pass reads what the cpu's forward pass wrote. Both
- * compute in fp32 and differ by the order of their sums, each of which is off by what
+ * Both devices read the same numbers; the backward pass reads what the cpu's forward pass wrote.
+ * Both compute in fp32 and differ by the order of their sums, each of which is off by what
  * test_ops_attention.c of the cpu device derives: so twice that is allowed, of the largest number.
  *
  * Tensor cores multiply numbers of 8 significant bits in bf16 and of 11 in TF32. They compute out
