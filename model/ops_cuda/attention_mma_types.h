@@ -7,13 +7,7 @@
  *
  * The columns of P and the rows of V, the tokens that a product sums over, may be in any order that
  * is the same for both. P lies as a sum does, so with TF32 a lane has tokens 2 t and 2 t + 1 in
- * place of t and t + 4 (mma.h), and reads the rows of those from V. The channels of two sums that
- * are neighbours are in turn the even and the odd ones of 16: a lane's numbers of V are then one
- * access of 8 bytes, 16 lanes at a time in different banks, and its sums four channels in a row.
- * So of sums (16, DIM), for even i, a lane has, with T = float
- *
- *   x[i][0], x[i + 1][0], x[i][1], x[i + 1][1] = row g, channels 8 i + 4 t .. 8 i + 4 t + 3
- *   x[i][2], x[i + 1][2], x[i][3], x[i + 1][3] = row g + 8 */
+ * place of t and t + 4 (mma.h), and reads those rows of V, the 32 lanes in different banks. */
 #ifndef TIDE_MODEL_OPS_CUDA_ATTENTION_MMA_TYPES_H
 #define TIDE_MODEL_OPS_CUDA_ATTENTION_MMA_TYPES_H
 
@@ -102,18 +96,17 @@ static __device__ __forceinline__ void mma_add(const float (&scores)[N][4], cons
                                                float (&sums)[DIM / 8][4]) {
     constexpr unsigned STRIDE = MMA_STRIDE<float, DIM>;
     const unsigned lane = mma_lane();
-    other += lane % 4 * 2 * STRIDE + lane / 4 * 2;
+    other += lane % 4 * 2 * STRIDE + lane / 4;
 #pragma unroll
     for (unsigned j = 0; j < N; j++) { /* tokens 8 j .. 8 j + 7 */
         const unsigned a[4] = {tide_to_tf32(scores[j][0]), tide_to_tf32(scores[j][2]),
                                tide_to_tf32(scores[j][1]), tide_to_tf32(scores[j][3])};
 #pragma unroll
-        for (unsigned i = 0; i < DIM / 8; i += 2) { /* channels 8 i .. 8 i + 15 */
+        for (unsigned i = 0; i < DIM / 8; i++) { /* channels 8 i .. 8 i + 7 */
+            /* One access for two channels would be fewer loads, but their numbers would have to
+             * be moved: the two operands of a product are neighbours among the registers. */
             const float *row = other + j * 8 * STRIDE + i * 8;
-            const uint2 even = *reinterpret_cast<const uint2 *>(row); /* token 2 t */
-            const uint2 odd = *reinterpret_cast<const uint2 *>(row + STRIDE);
-            tide_mma_tf32(sums[i], a, {even.x, odd.x});
-            tide_mma_tf32(sums[i + 1], a, {even.y, odd.y});
+            tide_mma_tf32(sums[i], a, {__float_as_uint(row[0]), __float_as_uint(row[STRIDE])});
         }
     }
 }
@@ -150,7 +143,7 @@ mma_store(__nv_bfloat16 *x, const tide_attention_shape &shape, const tide_attent
     }
 }
 
-/* The same for fp32, where a lane has whole packs. */
+/* The same for fp32, where four lanes have the 32 bytes of a sector. */
 template <unsigned DIM>
 static __device__ __forceinline__ void
 mma_store(float *x, const tide_attention_shape &shape, const tide_attention_place &place,
@@ -160,13 +153,11 @@ mma_store(float *x, const tide_attention_shape &shape, const tide_attention_plac
     for (unsigned r = 0; r < 2; r++) {
         const size_t t = place.own + mma_warp_row() + mma_lane() / 4 + r * 8;
 #pragma unroll
-        for (unsigned i = 0; i < DIM / 8; i += 2) {
-            const unsigned c = i * 8 + mma_lane() % 4 * 4;
+        for (unsigned i = 0; i < DIM / 8; i++) {
+            const unsigned c = i * 8 + mma_lane() % 4 * 2;
             if (t < shape.T && c < shape.D) {
-                const float pack[4] = {sums[i][2 * r] * factors[r], sums[i + 1][2 * r] * factors[r],
-                                       sums[i][2 * r + 1] * factors[r],
-                                       sums[i + 1][2 * r + 1] * factors[r]};
-                tide_write_pack(x + place.at + t * shape.C + c, pack);
+                *reinterpret_cast<float2 *>(x + place.at + t * shape.C + c) =
+                    make_float2(sums[i][2 * r] * factors[r], sums[i][2 * r + 1] * factors[r]);
             }
         }
     }
