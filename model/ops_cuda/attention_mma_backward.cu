@@ -28,7 +28,8 @@ statistic(const mma_backward_arrays<T> &arrays, const tide_attention_shape &shap
     return is_lse ? arrays.lse[place.row_at + t] * MMA_LOG2_E : arrays.delta[place.row_at + t];
 }
 
-/* lse and delta of the query in row `row` of a tile, behind its channels. */
+/* Behind the channels of row `row` of a tile, an even one: lse of the queries of this row and the
+ * next, then delta of both. */
 template <unsigned DIM, typename T>
 static __device__ __forceinline__ float *statistics_of(T *tile, unsigned row) {
     return reinterpret_cast<float *>(tile + row * MMA_STRIDE<T, DIM> + DIM);
@@ -42,10 +43,10 @@ template <typename T, unsigned DIM, bool KEYS> struct mma_query_rows {
 
     /* Of element i of column group j. */
     __device__ __forceinline__ float lse(unsigned j, unsigned i) const {
-        return KEYS ? statistics_of<DIM>(tile, j * 8 + mma_lane() % 4 * 2 + i % 2)[0] : own[i / 2];
+        return KEYS ? statistics_of<DIM>(tile, j * 8 + mma_lane() % 4 * 2)[i % 2] : own[i / 2];
     }
     __device__ __forceinline__ float delta(unsigned j, unsigned i) const {
-        return KEYS ? statistics_of<DIM>(tile, j * 8 + mma_lane() % 4 * 2 + i % 2)[1]
+        return KEYS ? statistics_of<DIM>(tile, j * 8 + mma_lane() % 4 * 2)[2 + i % 2]
                     : own[2 + i / 2];
     }
 };
@@ -119,8 +120,13 @@ finish_backward(const mma_backward_arrays<T> &arrays, const tide_attention_shape
     }
 }
 
+/* Blocks of a multiprocessor that its registers have to suffice for: three where the shared memory
+ * of 9.0 has room for them and no register is spilled. */
+template <typename T, unsigned DIM>
+static constexpr unsigned BACKWARD_BLOCKS = sizeof(T) == 4 && DIM <= 64 ? 3 : 2;
+
 template <typename T, unsigned DIM, bool KEYS>
-static __global__ void __launch_bounds__(MMA_THREADS, 2)
+static __global__ void __launch_bounds__(MMA_THREADS, BACKWARD_BLOCKS<T, DIM>)
     tide_flash_mma_backward_kernel(const mma_backward_arrays<T> arrays,
                                    const tide_attention_shape shape) {
     constexpr unsigned OTHER = MMA_OTHER<T, DIM>;
@@ -138,10 +144,10 @@ static __global__ void __launch_bounds__(MMA_THREADS, 2)
     const unsigned column = threadIdx.x % OTHER; /* of statistics */
     const bool is_lse = threadIdx.x < OTHER;
     const bool fetches = KEYS && threadIdx.x < 2 * OTHER;
+    float *fetched = statistics_of<DIM>(others, column / 2 * 2) + (is_lse ? 0 : 2) + column % 2;
     mma_query_rows<T, DIM, KEYS> queries;
     if (fetches) {
-        statistics_of<DIM>(others, column)[is_lse ? 0 : 1] =
-            statistic(arrays, shape, place, begin + column, is_lse);
+        *fetched = statistic(arrays, shape, place, begin + column, is_lse);
     } else if (!KEYS) {
         const size_t t = mma_tokens_of(place.own, 0).own;
 #pragma unroll
@@ -165,10 +171,9 @@ static __global__ void __launch_bounds__(MMA_THREADS, 2)
         __syncthreads(); /* the tiles have arrived, and all threads have read those before */
         queries.tile = other;
         stage = 1 - stage;
-        T *next_other = others + stage * 2 * TILE;
         float next = 0;
         if (o0 + OTHER < end) {
-            begin_others<DIM>(arrays, shape, place, o0 + OTHER, next_other);
+            begin_others<DIM>(arrays, shape, place, o0 + OTHER, others + stage * 2 * TILE);
             if (fetches) { /* arrives while this tile is computed */
                 next = statistic(arrays, shape, place, o0 + OTHER + column, is_lse);
             }
@@ -181,7 +186,7 @@ static __global__ void __launch_bounds__(MMA_THREADS, 2)
                                         queries, sums);
         }
         if (fetches) {
-            statistics_of<DIM>(next_other, column)[is_lse ? 0 : 1] = next;
+            fetched[stage * 2 * TILE * sizeof(T) / sizeof(float)] = next;
         }
     }
     finish_backward<DIM, KEYS>(arrays, shape, place, sums, own);

@@ -35,7 +35,7 @@ static constexpr unsigned MMA_OTHER = (DIM > 80 ? 64 : 128) / sizeof(T);
 template <typename T> static constexpr unsigned MMA_PACK = 16 / sizeof(T);
 /* Elements from row to row: the eight rows of a matrix that is loaded are in different banks,
  * because rows are an odd number of packs apart for every DIM that is a multiple of 16. In the
- * backward pass the last pack of a query's row, behind its channels, has its lse and delta. */
+ * backward pass the last pack of every other row of queries has their lse and delta. */
 template <typename T, unsigned DIM> static constexpr unsigned MMA_STRIDE = DIM + MMA_PACK<T>;
 
 /* Bytes of shared memory: n_own tiles of own tokens and two of others, twice. */
