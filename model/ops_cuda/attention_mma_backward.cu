@@ -28,6 +28,18 @@ statistic(const mma_backward_arrays<T> &arrays, const tide_attention_shape &shap
     return is_lse ? arrays.lse[place.row_at + t] * MMA_LOG2_E : arrays.delta[place.row_at + t];
 }
 
+/* Both of rows g and g + 8 of the warp's own queries. */
+template <typename T>
+static __device__ __forceinline__ void
+own_statistics(const mma_backward_arrays<T> &arrays, const tide_attention_shape &shape,
+               const tide_attention_place &place, float (&own)[4]) {
+    const size_t t = mma_tokens_of(place.own, 0).own;
+#pragma unroll
+    for (unsigned i = 0; i < 4; i++) {
+        own[i] = statistic(arrays, shape, place, t + i % 2 * 8, i < 2);
+    }
+}
+
 /* Behind the channels of row `row` of a tile, an even one: lse of the queries of this row and the
  * next, then delta of both. */
 template <unsigned DIM, typename T>
@@ -149,25 +161,19 @@ static __global__ void __launch_bounds__(MMA_THREADS, BACKWARD_BLOCKS<T, DIM>)
     if (fetches) {
         *fetched = statistic(arrays, shape, place, begin + column, is_lse);
     } else if (!KEYS) {
-        const size_t t = mma_tokens_of(place.own, 0).own;
-#pragma unroll
-        for (unsigned i = 0; i < 4; i++) {
-            queries.own[i] = statistic(arrays, shape, place, t + i % 2 * 8, i < 2);
-        }
+        own_statistics(arrays, shape, place, queries.own);
     }
     mma_backward_sums<DIM, KEYS> sums;
     mma_clear(sums.from_dscores);
     mma_clear(sums.from_probs);
     const size_t first = place.own + mma_warp_row();
     tide_copy_wait<0>();
-    mma_round_tile<MMA_ROWS, DIM>(own);
-    mma_round_tile<MMA_ROWS, DIM>(own + OWN_TILE);
+    mma_round_tile<2 * MMA_ROWS, DIM>(own);
     unsigned stage = 0;
     for (size_t o0 = begin; o0 < end; o0 += OTHER) {
         T *other = others + stage * 2 * TILE;
         tide_copy_wait<0>();
-        mma_round_tile<OTHER, DIM>(other);
-        mma_round_tile<OTHER, DIM>(other + TILE);
+        mma_round_tile<2 * OTHER, DIM>(other);
         __syncthreads(); /* the tiles have arrived, and all threads have read those before */
         queries.tile = other;
         stage = 1 - stage;

@@ -126,8 +126,7 @@ static __global__ void __launch_bounds__(MMA_THREADS, 2)
          * multiplied. */
         T *k = others + stage * 2 * TILE;
         tide_copy_wait<0>();
-        mma_round_tile<OTHER, DIM>(k);
-        mma_round_tile<OTHER, DIM>(k + TILE);
+        mma_round_tile<2 * OTHER, DIM>(k); /* and v behind it */
         __syncthreads(); /* the tile has arrived, and all threads have read the one before */
         stage = 1 - stage;
         if (s0 + OTHER < end) {

@@ -13,7 +13,8 @@
 
 #include "model/ops_cuda/attention_mma_tiles.h"
 
-/* Rounds to TF32 what this thread has copied of a tile, and waited for. */
+/* Rounds to TF32 what this thread has copied of a tile, and waited for; of two tiles that lie one
+ * behind the other if ROWS is that of both. */
 template <unsigned ROWS, unsigned DIM>
 static __device__ __forceinline__ void mma_round_tile(float *tile) {
 #pragma unroll
