@@ -85,7 +85,8 @@ tide_status tide_cuda_attention_backward(tide_ops *ops, const tide_attention_bac
     }
     TIDE_TRY(check_flash(call->D, error));
     tide_cuda_make_current(ops); /* the kernels' shared memory is granted per device */
-    TIDE_TRY(tide_cuda_attention_delta(ops, call, error));
-    return fits_matrices(ops, arrays, 7, call->D) ? tide_cuda_mma_backward(ops, call, error)
-                                                  : tide_cuda_flash_backward(ops, call, error);
+    const bool fits = fits_matrices(ops, arrays, 7, call->D);
+    TIDE_TRY(tide_cuda_attention_delta(ops, call, fits && call->q.dtype == TIDE_FP32, error));
+    return fits ? tide_cuda_mma_backward(ops, call, error)
+                : tide_cuda_flash_backward(ops, call, error);
 }

@@ -24,8 +24,10 @@ TIDE_NODISCARD tide_attention_forward_operator tide_cuda_mma_forward;
 TIDE_NODISCARD tide_attention_backward_operator tide_cuda_mma_backward;
 
 /* attention_delta.cu: call->scratch[b][h][t] = sum_d dout * out, the first step of the backward
- * pass of flash attention. */
-TIDE_NODISCARD tide_attention_backward_operator tide_cuda_attention_delta;
+ * pass of flash attention; in_tf32: with dout, of fp32, rounded to TF32. */
+TIDE_NODISCARD tide_status tide_cuda_attention_delta(tide_ops *ops,
+                                                     const tide_attention_backward *call,
+                                                     bool in_tf32, tide_error *error);
 
 /* attention_naive.c: products by cuBLAS, and the two below. */
 TIDE_NODISCARD tide_attention_forward_operator tide_cuda_naive_forward;

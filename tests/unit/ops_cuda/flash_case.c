@@ -54,7 +54,8 @@ static void round_numbers(const flash_shape *s, float *x) {
     }
 }
 
-void flash_round_on_cpu(const twin_side *side, const flash_shape *s, size_t first, size_t last) {
+/* Arrays first to last of the cpu side, where the cuda side rounds its operands. */
+static void round_on_cpu(const twin_side *side, const flash_shape *s, size_t first, size_t last) {
     for (size_t i = first; !side->is_cuda && i <= last; i++) {
         round_numbers(s, twin_fp32(side, i));
     }
@@ -76,7 +77,7 @@ double flash_backward_tolerance(const flash_shape *s) {
 
 tide_status flash_forward(const twin_side *side, const void *shape, tide_error *error) {
     const flash_shape *s = shape;
-    flash_round_on_cpu(side, s, FORWARD_Q, FORWARD_V);
+    round_on_cpu(side, s, FORWARD_Q, FORWARD_V);
     const tide_attention_forward call = {.kind = TIDE_ATTENTION_FLASH,
                                          .out = side->arrays[OUT],
                                          .q = side->arrays[FORWARD_Q],
@@ -123,7 +124,7 @@ static void assert_no_gradient(const twin_side *side, const flash_shape *s, size
 
 tide_status flash_backward(const twin_side *side, const void *shape, tide_error *error) {
     const flash_shape *s = shape;
-    flash_round_on_cpu(side, s, Q, V);
+    round_on_cpu(side, s, DOUT, V);
     const tide_attention_backward call = {.kind = TIDE_ATTENTION_FLASH,
                                           .dq = side->arrays[DQ],
                                           .dk = side->arrays[DK],
@@ -192,7 +193,6 @@ flash_inputs flash_make_inputs(const flash_shape *s) {
     for (size_t i = 0; i < flash_n_elements(s); i++) {
         made.x[0][i] /= 2;
     }
-    round_numbers(s, made.x[0]);
     return made;
 }
 

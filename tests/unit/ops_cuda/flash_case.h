@@ -10,10 +10,8 @@
  * at most u of the largest value, and that is about as large as the largest out, the first query's;
  * dv from rounded probabilities, and dq and dk from rounded dscores, which are sums of both signs
  * where single terms may be larger than the sum: 2 u. In TF32 they round q, k, v and dout besides.
- * That is not in the tolerance: the cpu side is given q, k and v that are rounded by other means,
- * and so scores agree as in fp32, and any other rounding of them, to eleven bits or fewer, is seen.
- * dout is given as TF32 numbers, because delta reads it in fp32; that it is rounded is seen with
- * one token.
+ * That is not in the tolerance: the cpu side is given what was rounded by other means, and so
+ * scores agree as in fp32, and any other rounding, to eleven bits or fewer, is seen.
  */
 #ifndef TIDE_TESTS_FLASH_CASE_H
 #define TIDE_TESTS_FLASH_CASE_H
@@ -56,11 +54,10 @@ double flash_lse_tolerance(const flash_shape *s);
 double flash_forward_tolerance(const flash_shape *s);
 double flash_backward_tolerance(const flash_shape *s);
 
-/* Calls of twin_check; the shape is a flash_shape. In TF32 the cpu side rounds q, k and v first. */
+/* Calls of twin_check; the shape is a flash_shape. In TF32 the cpu side first rounds
+ * what it reads of q, k, v and dout. */
 tide_status flash_forward(const twin_side *side, const void *shape, tide_error *error);
 tide_status flash_backward(const twin_side *side, const void *shape, tide_error *error);
-/* Rounds arrays first to last of the cpu side to TF32, where operands are rounded. */
-void flash_round_on_cpu(const twin_side *side, const flash_shape *s, size_t first, size_t last);
 
 /* A case in the way of the shape, still without arrays. */
 twin_case *flash_begin(const flash_shape *s, const char *name);
@@ -68,7 +65,7 @@ twin_case *flash_forward_case(const flash_shape *s, flash_compared what);
 twin_case *flash_backward_case(const flash_shape *s);
 /* The same with these inputs, which it frees. */
 twin_case *flash_backward_case_of(const flash_shape *s, flash_inputs inputs);
-/* q, k and v in [-2, 2), dout in [-1, 1), and of TF32 numbers where operands are. */
+/* q, k and v in [-2, 2), dout in [-1, 1). */
 flash_inputs flash_make_inputs(const flash_shape *s);
 /* n numbers in [-2, 2), each one of the type's; the caller frees them. */
 float *flash_numbers(tide_dtype dtype, size_t n, unsigned seed);
