@@ -68,7 +68,7 @@ static __device__ __forceinline__ mma_pack mma_pack_of(unsigned i) {
 
 /* Packs of a tile that each thread copies. */
 template <typename T, unsigned ROWS, unsigned DIM>
-static constexpr unsigned MMA_N_PACKS = ROWS *DIM / (MMA_PACK<T> * MMA_THREADS);
+static constexpr unsigned MMA_N_PACKS = (ROWS * DIM) / (MMA_PACK<T> * MMA_THREADS);
 
 /* Begins to copy tokens t0 .. t0 + ROWS of the place's head of x; zeros beyond T and D. */
 template <unsigned ROWS, unsigned DIM, typename T>
