@@ -32,13 +32,15 @@
  * Forward, a layer:
  *   attention: P's q and k (their products: 4), v and W_v (2), out and W_o (2) = 8
  *   FFN: norm and W_1, norm and W_3, the product and W_2 = 6
- * so 7; naive attention's own products, q k^T (2) and P v (2), besides: (8 + 4 + 6) / 2 = 9; at the
- * end lm_head: 2. Flash attention multiplies in fp32.
+ * and attention's own products, q k^T (2) and P v (2): (8 + 4 + 6) / 2 = 9; at the end lm_head: 2.
+ * Flash attention multiplies the same operands as naive attention, P before it is divided by its
+ * sum; it rounds them itself, so that nothing is cut off.
  *
  * Backward, a layer: W_2's (2), W_1's and W_3's, whose sum it is (2); W_o's (2), and of q, k, v,
- * whose sum it is (2): 8 / 2 = 4. Naive attention: P^T dout and dout v^T, dS k and dS^T q, one
- * behind the other: 4 / 2 = 2 more. At its begin lm_head (2), at its end the weight gradient's own
- * product (2).
+ * whose sum it is (2): 8 / 2 = 4. Attention: P^T dout and dout v^T, dS k and dS^T q, one behind the
+ * other: 4 / 2 = 2 more, so 6. The P that flash attention computes again is that of the forward
+ * pass, with the error that it has there. At its begin lm_head (2), at its end the weight
+ * gradient's own product (2).
  *
  * Sums: tensor cores cut off what they add up, by up to 2^-23 of it at each of n terms, in one
  * direction. n is the length of all reductions along the chain: forward L (3 C + D + T + F) + C, as
@@ -74,9 +76,9 @@ tide_reference_tolerances tide_reference_tf32_tolerances(const tide_reference *r
     const double D = C / (double)model->n_heads;
     const double R = T * (double)model->batch_size;
     const double L = (double)model->n_layers;
-    const bool is_naive = attention == TIDE_ATTENTION_NAIVE;
-    const double K_forward = L * (is_naive ? 9 : 7) + 2;
-    const double K_backward = L * (is_naive ? 6 : 4) + 4;
+    const double n_products = attention == TIDE_ATTENTION_NAIVE ? 7 : 5; /* N, but for layers */
+    const double K_forward = L * 9 + 2;
+    const double K_backward = L * 6 + 4;
     const double n_forward = L * (3 * C + D + T + F) + C;
     const double n_backward = (double)model->vocab_size + R + L * (5 * C + 2 * F + D + 2 * T);
     const double forward = both(ROUNDING * sqrt(K_forward), SUM_ROUNDING * n_forward);
@@ -86,7 +88,7 @@ tide_reference_tolerances tide_reference_tf32_tolerances(const tide_reference *r
         .forward = forward,
         .loss = loss + SHRINK * tide_reference_loss_growth(reference),
         .forward_shrink = SHRINK,
-        .gradient_shrink = SHRINK * (2 * L + (is_naive ? 7 : 5)),
+        .gradient_shrink = SHRINK * (2 * L + n_products),
         .gradient =
             CANCELLATION * sqrt(1 + FEW_CHANNELS / C) *
             both(ROUNDING * sqrt(K_forward + K_backward), SUM_ROUNDING * (n_forward + n_backward)),

@@ -22,16 +22,12 @@ enum { MORE_BASE = 65536 };
  */
 enum { TOUCHED_ROWS = 1024, PAGE_BYTES = 4096 };
 
-static tide_event *row_of(const tide_event_log *log, tide_event *rows, size_t i) {
-    return (tide_event *)(void *)((unsigned char *)rows + i * log->row_bytes);
-}
-
 static tide_event *row_at(const tide_event_log *log, size_t i) {
-    return row_of(log, log->rows, i);
+    return tide_event_log_row_of(log, log->rows, i);
 }
 
 static tide_event *base_at(const tide_event_log *log, size_t i) {
-    return row_of(log, log->base, i);
+    return tide_event_log_row_of(log, log->base, i);
 }
 
 void tide_event_log_init_in(tide_event_log *log, const tide_hostmem *mem,
@@ -318,8 +314,7 @@ static void touch_more(tide_event_log *log) {
     log->n_touched += n_rows;
 }
 
-tide_event *tide_event_log_row_begin(tide_event_log *log) {
-    log->n_appended++;
+tide_event *tide_event_log_make_room(tide_event_log *log) {
     if (log->n_written >= log->max_events && !drop_oldest(log)) {
         if (log->counters != NULL) {
             publish(&log->counters->n_refused, log->n_appended - log->n_written);
@@ -332,12 +327,8 @@ tide_event *tide_event_log_row_begin(tide_event_log *log) {
     return row_at(log, log->next);
 }
 
-void tide_event_log_row_end(tide_event_log *log) {
-    log->next++;
-    log->n_written++;
-    if (log->counters != NULL) {
-        atomic_store_explicit(&log->counters->n_written, log->n_written, memory_order_release);
-    }
+void tide_event_log_publish(tide_event_log *log) {
+    atomic_store_explicit(&log->counters->n_written, log->n_written, memory_order_release);
 }
 
 size_t tide_event_log_n_kept(const tide_event_log *log) {

@@ -80,10 +80,34 @@ void tide_event_log_init_in(tide_event_log *log, const tide_hostmem *mem,
                             const tide_event_log_memory *memory, bool keep_newest);
 void tide_event_log_fini(tide_event_log *log);
 
+/* Row `i` of an array of the log's rows. */
+static inline tide_event *tide_event_log_row_of(const tide_event_log *log, tide_event *rows,
+                                                size_t i) {
+    return (tide_event *)(void *)((unsigned char *)rows + i * log->row_bytes);
+}
+
+/* For the two functions below, which are inline because each event calls them: the place of the
+ * next row where the log is full or its pages are not there yet; and the number of rows to a log
+ * file. */
+tide_event *tide_event_log_make_room(tide_event_log *log);
+void tide_event_log_publish(tide_event_log *log);
+
 /* Counts the next event and returns its place. The caller writes the row there and ends it before
  * it does anything else with the log. NULL: there is no room, and the event is dropped. */
-tide_event *tide_event_log_row_begin(tide_event_log *log);
-void tide_event_log_row_end(tide_event_log *log);
+static inline tide_event *tide_event_log_row_begin(tide_event_log *log) {
+    log->n_appended++;
+    return log->n_written >= log->max_events || log->next >= log->n_touched
+               ? tide_event_log_make_room(log)
+               : tide_event_log_row_of(log, log->rows, log->next);
+}
+
+static inline void tide_event_log_row_end(tide_event_log *log) {
+    log->next++;
+    log->n_written++;
+    if (log->counters != NULL) {
+        tide_event_log_publish(log);
+    }
+}
 
 /* The number of rows that the log still has. */
 size_t tide_event_log_n_kept(const tide_event_log *log);

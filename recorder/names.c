@@ -8,11 +8,14 @@
 
 #include "recorder/state_internal.h"
 
-enum { N_KNOWN = 1024, KNOWN_SHIFT = 54 }; /* 2^(64 - KNOWN_SHIFT) */
+/* Names are kept in sets of WAYS, by a hash of the pointer. A program with some hundred names has
+ * more than one in many sets: with one place in each, 18 % of the names of a training step were
+ * looked up by their text every time. */
+enum { N_SETS = 256, SET_SHIFT = 56 /* 64 - log2(N_SETS) */, WAYS = 4 };
 
-/* A pointer that was given before. Pointers with the same hash replace each other. */
+/* A pointer that was given before. */
 typedef struct known_name {
-    const char *given; /* never dereferenced */
+    const char *given; /* never dereferenced; NULL: empty */
     const char *text;  /* the recorder's own copy of what stood there */
     uint32_t number;   /* of that text */
 } known_name;
@@ -21,10 +24,21 @@ typedef struct known_name {
 typedef struct name_cache {
     const tide_recorder *recorder; /* never dereferenced; NULL: the cache is empty */
     int64_t created_ns;            /* of the recorder: a later one may get its address */
-    known_name known[N_KNOWN];
+    known_name sets[N_SETS][WAYS]; /* in a set the newest comes first */
 } name_cache;
 
 static _Thread_local name_cache names;
+
+/* Puts a name at the front of its set, in the place of its pointer's older text or of the set's
+ * oldest name. */
+static void keep(known_name *set, known_name name) {
+    size_t place = 0;
+    while (place < WAYS - 1 && set[place].given != name.given) {
+        place++;
+    }
+    memmove(set + 1, set, place * sizeof(*set));
+    set[0] = name;
+}
 
 uint32_t tide_recorder_name(tide_recorder *recorder, const char *name) {
     if (names.recorder != recorder || names.created_ns != recorder->created_ns) {
@@ -33,14 +47,16 @@ uint32_t tide_recorder_name(tide_recorder *recorder, const char *name) {
         names.created_ns = recorder->created_ns;
     }
     uint64_t hash = (uint64_t)(uintptr_t)name * UINT64_C(0x9e3779b97f4a7c15);
-    known_name *known = &names.known[hash >> KNOWN_SHIFT];
-    if (known->given == name && known->text != NULL && strcmp(known->text, name) == 0) {
-        return known->number;
+    known_name *set = names.sets[hash >> SET_SHIFT];
+    for (size_t i = 0; i < WAYS; i++) {
+        if (set[i].given == name && strcmp(set[i].text, name) == 0) {
+            return set[i].number;
+        }
     }
     uint32_t number = tide_recorder_intern(recorder, name);
     const char *text = tide_recorder_text(recorder, number);
     if (text != NULL) {
-        *known = (known_name){name, text, number};
+        keep(set, (known_name){name, text, number});
     }
     return number;
 }

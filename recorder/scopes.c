@@ -101,8 +101,8 @@ uint32_t tide_recorder_innermost(tide_recorder *recorder) {
 }
 
 /* Called under the scopes lock. TIDE_NONE: there is no memory, or the table is full. */
-static tide_scope append_scope(tide_recorder *recorder, tide_scope_row row) {
-    tide_recorder_thread *thread = thread_of(recorder);
+static tide_scope append_scope(tide_recorder *recorder, tide_recorder_thread *thread,
+                               tide_scope_row row) {
     if (thread == NULL || recorder->n_scopes >= recorder->max_scopes) {
         return TIDE_NONE;
     }
@@ -142,8 +142,9 @@ static tide_scope open_scope(tide_recorder *recorder, tide_scope_kind kind, cons
     tide_scope_times *times = NULL;
     tide_kernel_trace *trace = NULL;
     pthread_mutex_lock(&recorder->scopes_lock);
+    tide_recorder_thread *thread = thread_of(recorder);
     if (row.name != TIDE_NONE) {
-        scope = append_scope(recorder, row);
+        scope = append_scope(recorder, thread, row);
     }
     if (scope == TIDE_NONE) {
         recorder->n_scopes_dropped++;
@@ -152,7 +153,6 @@ static tide_scope open_scope(tide_recorder *recorder, tide_scope_kind kind, cons
                          recorder->n_scopes_dropped);
         }
     } else {
-        const tide_recorder_thread *thread = thread_of(recorder);
         times = recorder->timed == thread ? recorder->times : NULL;
         trace = recorder->traced == thread ? recorder->trace : NULL;
     }

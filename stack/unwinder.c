@@ -103,6 +103,7 @@ tide_status tide_unwinder_create(const tide_hostmem *mem, tide_stack_depot *depo
     unwinder->identity = next_identity();
     unwinder->method = wanted;
     unwinder->order = (tide_walk_order){.rules = &unwinder->rules,
+                                        .depot = depot,
                                         .max_frames = (size_t)max_frames,
                                         .ends_at_unknown = unwinder->libunwind.backtrace == NULL};
     *ret_unwinder = unwinder;
@@ -186,39 +187,35 @@ static uint32_t capture_by_libunwind(tide_unwinder *unwinder, uint64_t innermost
     return tide_stack_depot_intern(unwinder->depot, pcs, n_pcs);
 }
 
-/* Compares the walk with what libunwind finds. */
-static void check(tide_unwinder *unwinder, const tide_stack_memory *memory) {
-    const uint64_t *found = tide_stack_memory_pcs(memory);
-    size_t n_found = memory->n_frames;
+/* Compares the walk, whose stack got the number, with what libunwind finds. */
+static void check(tide_unwinder *unwinder, uint32_t number, uint64_t innermost_pc) {
+    size_t n_found = 0;
+    const uint64_t *found = tide_stack_depot_get(unwinder->depot, number, &n_found);
     uint64_t pcs[TIDE_MAX_FRAMES];
     size_t n_pcs =
-        tide_libunwind_capture(&unwinder->libunwind, found[0], unwinder->order.max_frames, pcs);
+        tide_libunwind_capture(&unwinder->libunwind, innermost_pc, unwinder->order.max_frames, pcs);
     atomic_fetch_add_explicit(&unwinder->n_checked, 1, memory_order_relaxed);
-    if (n_pcs != n_found || memcmp(pcs, found, n_pcs * sizeof(*pcs)) != 0) {
+    if (found == NULL || n_pcs != n_found || memcmp(pcs, found, n_pcs * sizeof(*pcs)) != 0) {
         atomic_fetch_add_explicit(&unwinder->n_mismatched, 1, memory_order_relaxed);
     }
 }
 
-static uint32_t capture(tide_unwinder *unwinder, tide_walk_state start) {
+/* `start` comes by its address: it is read as a whole only if the walk is not known, and copying it
+ * would wait for the stores that made it. */
+static inline uint32_t capture(tide_unwinder *unwinder, const tide_walk_state *start) {
     tide_stack_walker *walker = unwinder->method == METHOD_LIBUNWIND ? NULL : walker_of(unwinder);
     if (walker == NULL) {
         atomic_fetch_add_explicit(&unwinder->n_unwalked, 1, memory_order_relaxed);
-        return capture_by_libunwind(unwinder, start.pc);
+        return capture_by_libunwind(unwinder, start->pc);
     }
-    bool is_known = false;
-    tide_stack_memory *memory = tide_stack_walk(walker, &unwinder->order, start, &is_known);
-    if (memory == NULL) {
-        return capture_by_libunwind(unwinder, start.pc);
+    uint32_t number = TIDE_NONE;
+    if (!tide_stack_walk(walker, &unwinder->order, start, &number)) {
+        return capture_by_libunwind(unwinder, start->pc);
     }
-    if (!is_known) {
-        memory->number = tide_stack_depot_intern_hashed(
-            unwinder->depot, memory->frames[memory->n_frames - 1].hash,
-            tide_stack_memory_pcs(memory), memory->n_frames);
+    if (unwinder->method == METHOD_CHECK && number != TIDE_NONE) {
+        check(unwinder, number, start->pc);
     }
-    if (unwinder->method == METHOD_CHECK) {
-        check(unwinder, memory);
-    }
-    return memory->number;
+    return number;
 }
 
 #if TIDE_HAVE_STACK_WALK
@@ -229,14 +226,16 @@ static uint32_t capture(tide_unwinder *unwinder, tide_walk_state start) {
 uint32_t tide_unwinder_capture(tide_unwinder *unwinder) {
     enum { RBP, RETURN_ADDRESS, CALLER };
     const uint64_t *frame = __builtin_frame_address(0);
-    return capture(unwinder, (tide_walk_state){.pc = frame[RETURN_ADDRESS],
-                                               .rsp = (uint64_t)(uintptr_t)(frame + CALLER),
-                                               .rbp = frame[RBP]});
+    const tide_walk_state start = {.pc = frame[RETURN_ADDRESS],
+                                   .rsp = (uint64_t)(uintptr_t)(frame + CALLER),
+                                   .rbp = frame[RBP],
+                                   .rbp_at = (uint64_t)(uintptr_t)(frame + RBP)};
+    return capture(unwinder, &start);
 }
 #else
 uint32_t tide_unwinder_capture(tide_unwinder *unwinder) {
     void *return_address = __builtin_return_address(0);
-    return capture(unwinder, (tide_walk_state){.pc = (uint64_t)(uintptr_t)return_address});
+    return capture(unwinder, &(tide_walk_state){.pc = (uint64_t)(uintptr_t)return_address});
 }
 #endif
 

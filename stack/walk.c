@@ -7,6 +7,7 @@
 
 #include "common/event.h"
 #include "stack/depot.h"
+#include "stack/stack_word_internal.h"
 
 /* Libraries would have to come or go during three walks in a row before libunwind is asked. */
 enum { WORD_BYTES = 8, MAX_ATTEMPTS = 3 };
@@ -26,6 +27,7 @@ void tide_stack_walker_begin_thread(tide_stack_walker *walker) {
     walker->is_busy = false;
     walker->n_memories = 0;
     walker->next_memory = 0;
+    tide_known_walks_init(&walker->known);
     pthread_attr_t attributes;
     if (pthread_getattr_np(pthread_self(), &attributes) != 0) {
         return;
@@ -39,26 +41,13 @@ void tide_stack_walker_begin_thread(tide_stack_walker *walker) {
     pthread_attr_destroy(&attributes);
 }
 
-/* Loads a word of the thread's own stack. The sanitizers would report it: it may lie between two
- * variables of another function (AddressSanitizer), and another thread may be writing to a variable
- * there (ThreadSanitizer). Such a word only makes the walk differ from the remembered one. */
-#if defined(__GNUC__)
-__attribute__((no_sanitize("address"), no_sanitize("thread")))
-#endif
-static inline uint64_t
-load(uint64_t address) {
-    const uint64_t *word = NULL;
-    memcpy(&word, &address, sizeof(word));
-    return *(const volatile uint64_t *)word;
-}
-
 /* Whether a load stays on the part of the stack that is in use: at or above `rsp`, which the walk
  * has reached. A wrong rule can lead to a wrong stack in this way, but never to a fault. */
 static inline bool may_load(const tide_stack_walker *walker, uint64_t rsp, uint64_t address) {
     return address >= rsp && address <= walker->high - WORD_BYTES && address % WORD_BYTES == 0;
 }
 
-typedef enum step { STEPPED, AT_END, UNKNOWN } step;
+typedef enum step { STEPPED, AT_END, AT_ZERO, UNKNOWN } step;
 
 /* Steps from `state` to the frame of its caller. */
 static inline step step_out(const tide_stack_walker *walker, tide_packed_rule rule,
@@ -74,17 +63,16 @@ static inline step step_out(const tide_stack_walker *walker, tide_packed_rule ru
     if (!may_load(walker, state->rsp, cfa - WORD_BYTES)) {
         return UNKNOWN;
     }
-    uint64_t pc = load(cfa - WORD_BYTES);
-    if (pc ==
-        0) { /* the bottom of a stack that its maker filled with zeros, such as a coroutine's */
-        return AT_END;
+    uint64_t pc = tide_stack_word(cfa - WORD_BYTES);
+    if (pc == 0) { /* the bottom of a stack that its maker filled with zeros, as for a coroutine */
+        return AT_ZERO;
     }
     if ((rule & TIDE_RULE_SAVES_RBP) != 0) {
         uint64_t at = cfa + tide_rule_rbp_offset(rule);
         if (!may_load(walker, state->rsp, at)) {
             return UNKNOWN;
         }
-        state->rbp = load(at);
+        state->rbp = tide_stack_word(at);
         state->rbp_at = at;
     } else {
         state->rbp_at = 0;
@@ -120,6 +108,7 @@ static tide_stack_memory *memory_for(tide_stack_walker *walker, uint64_t key, ui
         memory->n_frames = 0;
         memory->n_words = 0;
         memory->reaches_end = false;
+        memory->ends_at_zero = false;
     }
     return memory;
 }
@@ -130,18 +119,21 @@ static inline uint64_t pc_of(const tide_stack_memory *memory, size_t frame) {
 
 /* How many of the remembered frames, counted from the outermost, still hold: a walk that starts at
  * any of them would load the same words as before. A frame holds if all
- * words loaded further out are unchanged; is_frame compares its own return address and rbp. */
+ * words loaded further out are unchanged; is_frame compares its own return address and rbp. A zero
+ * at the end is not among those words, so that such a walk is not trusted. */
 static inline size_t count_unchanged(const tide_stack_memory *memory) {
-    if (memory->n_frames == 0) {
+    if (memory->n_frames == 0 || memory->ends_at_zero) {
         return 0;
     }
     size_t innermost = memory->n_frames - 1;
     size_t i = 0;
-    while (i < innermost && load(memory->frames[i].rsp - WORD_BYTES) == pc_of(memory, i)) {
+    while (i < innermost &&
+           tide_stack_word(memory->frames[i].rsp - WORD_BYTES) == pc_of(memory, i)) {
         i++;
     }
     size_t w = 0;
-    while (w < memory->n_words && load(memory->words[w].address) == memory->words[w].value) {
+    while (w < memory->n_words &&
+           tide_stack_word(memory->words[w].address) == memory->words[w].value) {
         w++;
     }
     /* A changed rbp breaks all frames further in than the one whose rbp it is. */
@@ -167,6 +159,7 @@ typedef struct walk {
     size_t n_kept;           /* remembered frames, counted from the outermost, that follow them */
     tide_walk_state at_kept; /* the state in which the walk met the innermost of those */
     bool reaches_end;        /* false: the walk was cut at max_frames */
+    bool ends_at_zero;       /* the last word that the walk loaded was 0 instead of an address */
     bool may_go;             /* one of the rules it used may go */
 } walk;
 
@@ -193,8 +186,9 @@ static bool walk_on(walk *w, tide_walk_state state, const tide_stack_memory *mem
         w->walker->walked[w->n_new++] = (tide_walked_frame){state, rule};
         w->may_go = w->may_go || (rule & TIDE_RULE_MAY_GO) != 0;
         step result = step_out(w->walker, rule, &state);
-        if (result == AT_END || (result == UNKNOWN && w->order->ends_at_unknown)) {
+        if (result != STEPPED && (result != UNKNOWN || w->order->ends_at_unknown)) {
             w->reaches_end = true;
+            w->ends_at_zero = result == AT_ZERO;
             return true;
         }
         if (result == UNKNOWN) {
@@ -238,17 +232,40 @@ static void remember(tide_stack_memory *memory, const walk *w) {
         may_go = may_go || (rule & TIDE_RULE_MAY_GO) != 0;
         hash = tide_stack_hash(hash, state->pc);
         memory->pcs[TIDE_MAX_FRAMES - 1 - i] = state->pc;
-        memory->frames[i] = (tide_kept_frame){.rsp = state->rsp,
-                                              .rbp = state->rbp,
-                                              .hash = hash,
-                                              .n_outer_words = (uint16_t)memory->n_words,
-                                              .uses_rbp = uses_rbp,
-                                              .may_go = may_go};
+        memory->frames[i] =
+            (tide_kept_frame){.rsp = state->rsp,
+                              .rbp = state->rbp,
+                              .hash = hash,
+                              .n_outer_words = (uint16_t)memory->n_words,
+                              .uses_rbp = uses_rbp,
+                              .steps_by_rbp = tide_rule_kind(rule) == TIDE_UNWIND_RBP,
+                              .may_go = may_go};
         keep_word(memory, i, state);
     }
     memory->n_frames = i;
     memory->reaches_end = w->reaches_end;
+    memory->ends_at_zero = w->ends_at_zero;
     memory->number = TIDE_NONE;
+}
+
+/* Lists the words that the remembered walk loaded, in its order (known_walks_internal.h). Of the
+ * words that rbp was loaded from, only those count that the walk then used. */
+static size_t list_words(const tide_stack_memory *memory, tide_walk_word *ret_words) {
+    size_t n = 0;
+    size_t w = memory->n_words;
+    const tide_kept_word *rbp = NULL; /* where rbp came from, until the walk uses it */
+    for (size_t i = memory->n_frames; i > 0; i--) {
+        const tide_kept_frame *frame = &memory->frames[i - 1];
+        ret_words[n++] = (tide_walk_word){frame->rsp - WORD_BYTES, pc_of(memory, i - 1)};
+        if (w > 0 && memory->words[w - 1].frame == i - 1) {
+            rbp = &memory->words[--w];
+        }
+        if (frame->steps_by_rbp && rbp != NULL) {
+            ret_words[n++] = (tide_walk_word){rbp->address, rbp->value};
+            rbp = NULL;
+        }
+    }
+    return n;
 }
 
 /* Only the walker's own thread adds; others read. A load and a store are enough then, and cheaper
@@ -262,11 +279,11 @@ typedef enum outcome { REMEMBERED, WALKED, GIVEN_UP } outcome;
 
 /* One attempt. Afterwards w->may_go tells whether the outcome depends on rules that may go; that
  * includes giving up. */
-static outcome attempt(walk *w, tide_walk_state start, uint32_t epoch,
+static outcome attempt(walk *w, const tide_walk_state *start, uint32_t epoch,
                        tide_stack_memory **ret_memory) {
-    tide_packed_rule rule = rule_for(w->order->rules, start.pc);
+    tide_packed_rule rule = rule_for(w->order->rules, start->pc);
     w->may_go = (rule & TIDE_RULE_MAY_GO) != 0;
-    tide_walk_state second = start;
+    tide_walk_state second = *start;
     if (step_out(w->walker, rule, &second) != STEPPED) {
         return GIVEN_UP;
     }
@@ -276,11 +293,11 @@ static outcome attempt(walk *w, tide_walk_state start, uint32_t epoch,
     *ret_memory = memory;
     size_t n_unchanged = count_unchanged(memory);
     if (n_unchanged > 0 && n_unchanged == memory->n_frames && memory->number != TIDE_NONE &&
-        is_frame(memory, n_unchanged - 1, &start)) {
+        is_frame(memory, n_unchanged - 1, start)) {
         w->may_go = memory->frames[n_unchanged - 1].may_go;
         return REMEMBERED;
     }
-    w->walker->walked[0] = (tide_walked_frame){start, rule};
+    w->walker->walked[0] = (tide_walked_frame){*start, rule};
     w->n_new = 1;
     if (!walk_on(w, second, memory, memory->reaches_end ? n_unchanged : 0)) {
         return GIVEN_UP;
@@ -299,59 +316,94 @@ static outcome attempt(walk *w, tide_walk_state start, uint32_t epoch,
     return WALKED;
 }
 
-/* Repeats the walk until none of the rules it used had gone meanwhile. */
-static tide_stack_memory *walk_by_rules_that_hold(tide_stack_walker *walker,
-                                                  const tide_walk_order *order,
-                                                  tide_walk_state start, bool *ret_is_known) {
+/* Gives the walk that was made a number, and adds it to those that are known. */
+static uint32_t keep_walk(const walk *w, tide_stack_memory *memory,
+                          const tide_known_search *search) {
+    tide_stack_walker *walker = w->walker;
+    count(&walker->n_frames_walked, w->n_new);
+    remember(memory, w);
+    const tide_kept_frame *innermost = &memory->frames[memory->n_frames - 1];
+    memory->number = tide_stack_depot_intern_hashed(
+        w->order->depot, innermost->hash, tide_stack_memory_pcs(memory), memory->n_frames);
+    /* A zero at the end is not listed, so nobody would notice that it changed. */
+    if (memory->number != TIDE_NONE && !memory->ends_at_zero && !search->is_resting) {
+        size_t n_words = list_words(memory, walker->listed);
+        tide_known_walks_add(&walker->known, search, walker->listed, n_words, memory->number,
+                             innermost->may_go);
+    }
+    return memory->number;
+}
+
+typedef enum answer { NUMBERED, REFUSED, OUTDATED } answer;
+
+/* A walk that is not known. Not inline, so that the others need not save all the registers that
+ * this one uses. */
+static __attribute__((noinline)) answer
+walk_anew(tide_stack_walker *walker, const tide_walk_order *order, const tide_walk_state *start,
+          uint32_t epoch, const tide_known_search *search, uint32_t *ret_number) {
+    walk w; /* not initialised as a whole: that costs more than it is worth on this path */
+    w.walker = walker;
+    w.order = order;
+    w.n_new = 0;
+    w.n_kept = 0;
+    w.reaches_end = false;
+    w.ends_at_zero = false;
+    tide_stack_memory *memory = NULL;
+    outcome result = attempt(&w, start, epoch, &memory);
+    if (w.may_go && !tide_unwind_rules_hold(order->rules, epoch)) {
+        return OUTDATED;
+    }
+    if (result == GIVEN_UP) {
+        return REFUSED;
+    }
+    count(&walker->n_remembered, result == REMEMBERED);
+    *ret_number = result == REMEMBERED ? memory->number : keep_walk(&w, memory, search);
+    return NUMBERED;
+}
+
+/* Repeats the walk until none of the rules it used had gone meanwhile. False: give up. */
+static inline bool walk_by_rules_that_hold(tide_stack_walker *walker, const tide_walk_order *order,
+                                           const tide_walk_state *start, uint32_t *ret_number) {
     for (int i = 0; i < MAX_ATTEMPTS; i++) {
         /* Before the first rule is looked up: tide_unwind_rules_hold checks all rules found since.
          */
         uint32_t epoch = atomic_load_explicit(&order->rules->epoch, memory_order_acquire);
-        walk w; /* not initialised as a whole: that costs more than it is worth on this path */
-        w.walker = walker;
-        w.order = order;
-        w.n_new = 0;
-        w.n_kept = 0;
-        w.reaches_end = false;
-        tide_stack_memory *memory = NULL;
-        outcome result = attempt(&w, start, epoch, &memory);
-        if (w.may_go && !tide_unwind_rules_hold(order->rules, epoch)) {
-            continue;
-        }
-        *ret_is_known = result == REMEMBERED;
-        if (result == REMEMBERED) {
+        tide_known_search search;
+        tide_known_walks_find(&walker->known, start->rsp, epoch, &search);
+        answer result = OUTDATED;
+        if (search.run == NULL) {
+            result = walk_anew(walker, order, start, epoch, &search, ret_number);
+        } else if (!search.run->may_go || tide_unwind_rules_hold(order->rules, epoch)) {
             count(&walker->n_remembered, 1);
-            return memory;
+            *ret_number = search.run->number;
+            return true;
         }
-        if (result == WALKED) {
-            count(&walker->n_frames_walked, w.n_new);
-            remember(memory, &w);
-            return memory;
+        if (result != OUTDATED) {
+            return result == NUMBERED;
         }
-        return NULL;
     }
-    return NULL;
+    return false;
 }
 
-tide_stack_memory *tide_stack_walk(tide_stack_walker *walker, const tide_walk_order *order,
-                                   tide_walk_state start, bool *ret_is_known) {
-    tide_stack_memory *memory = NULL;
+bool tide_stack_walk(tide_stack_walker *walker, const tide_walk_order *order,
+                     const tide_walk_state *start, uint32_t *ret_number) {
+    bool is_walked = false;
     count(&walker->n_captures, 1);
     /* Not on the thread's own stack, but on that of a signal handler or a coroutine; or in a signal
      * handler that interrupted a walk of this thread, whose memory is half written. */
-    bool is_walkable = TIDE_HAVE_STACK_WALK && start.rsp >= walker->low &&
-                       start.rsp < walker->high && !walker->is_busy;
+    bool is_walkable = TIDE_HAVE_STACK_WALK && start->rsp >= walker->low &&
+                       start->rsp < walker->high && !walker->is_busy;
     if (is_walkable) {
         /* The fences keep the compiler from moving the walk's stores outside of the two flags. Only
          * a signal handler on this thread looks at them, so the processor needs no barrier. */
         walker->is_busy = true;
         atomic_signal_fence(memory_order_seq_cst);
-        memory = walk_by_rules_that_hold(walker, order, start, ret_is_known);
+        is_walked = walk_by_rules_that_hold(walker, order, start, ret_number);
         atomic_signal_fence(memory_order_seq_cst);
         walker->is_busy = false;
     }
-    if (memory == NULL) {
+    if (!is_walked) {
         count(&walker->n_given_up, 1);
     }
-    return memory;
+    return is_walked;
 }

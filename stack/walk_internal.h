@@ -8,14 +8,17 @@
  * the stack is the same. Checking that is fast: the addresses of the words are known, so the loads
  * are independent of each other, while each step of a walk needs the result of the one before.
  *
- * A thread remembers a few walks, told apart by their second return address. That address stands
- * for the kind of event: the stack of an allocation differs from that of the release before it.
+ * Walks that repeat as a whole are known by the words they load (known_walks_internal.h). What is
+ * here helps the others: a thread remembers a few walks, told apart by their second return address.
+ * That address stands for the kind of event: the stack of an allocation differs from that of the
+ * release before it.
  *
  * x86-64 only; elsewhere every walk gives up.
  */
 #ifndef TIDE_STACK_WALK_INTERNAL_H
 #define TIDE_STACK_WALK_INTERNAL_H
 
+#include "stack/known_walks_internal.h"
 #include "stack/unwind_rules_internal.h"
 #include "stack/unwinder.h"
 
@@ -32,7 +35,8 @@ typedef struct tide_walk_state {
     uint64_t pc;  /* return address */
     uint64_t rsp; /* after the return */
     uint64_t rbp;
-    uint64_t rbp_at; /* address of the word that rbp was loaded from; 0: it was not loaded */
+    uint64_t rbp_at; /* address of the word that rbp was loaded from; 0: rbp is that of the frame
+                        further in */
 } tide_walk_state;
 
 /* A remembered frame; its return address is in the memory's pcs, loaded from rsp - 8. */
@@ -42,6 +46,7 @@ typedef struct tide_kept_frame {
     uint64_t hash;          /* of this return address and all further out (depot.h) */
     uint16_t n_outer_words; /* how many of the memory's words belong to frames further out */
     bool uses_rbp;          /* the rest of the walk depends on rbp */
+    bool steps_by_rbp;      /* the next step does: the frame's CFA is computed from it */
     bool may_go;            /* the rule of this frame, or of one further out, may go */
 } tide_kept_frame;
 
@@ -57,12 +62,13 @@ typedef struct tide_kept_word {
  * addresses innermost first; then the parts of the arrays that an ordinary stack uses are
  * neighbours. */
 typedef struct tide_stack_memory {
-    uint64_t key;     /* return address of the second frame */
-    uint32_t epoch;   /* of the rules that it was walked with */
-    uint32_t number;  /* of the whole stack in the depot; TIDE_NONE: it has none */
-    size_t n_frames;  /* 0: nothing is remembered */
-    size_t n_words;   /* of words */
-    bool reaches_end; /* frame 0 is the outermost of the stack; false: the walk was cut there */
+    uint64_t key;      /* return address of the second frame */
+    uint32_t epoch;    /* of the rules that it was walked with */
+    uint32_t number;   /* of the whole stack in the depot; TIDE_NONE: it has none */
+    size_t n_frames;   /* 0: nothing is remembered */
+    size_t n_words;    /* of words */
+    bool reaches_end;  /* frame 0 is the outermost of the stack; false: the walk was cut there */
+    bool ends_at_zero; /* frame 0 returns to 0, a word that is not remembered */
     tide_kept_word words[TIDE_MAX_FRAMES]; /* outermost first */
     uint64_t pcs[TIDE_MAX_FRAMES];         /* frame 0's comes last */
     tide_kept_frame frames[TIDE_MAX_FRAMES];
@@ -85,6 +91,8 @@ typedef struct tide_stack_walker {
     _Atomic(uint64_t) n_captures, n_remembered, n_frames_walked, n_given_up;
     tide_walked_frame walked[TIDE_MAX_FRAMES]; /* innermost first */
     tide_stack_memory memories[TIDE_STACK_MEMORIES];
+    tide_walk_word listed[TIDE_WALK_WORDS]; /* of the walk that is to be added to `known` */
+    tide_known_walks known;
 } tide_stack_walker;
 
 /* The return addresses of a memory, innermost first, n_frames of them. */
@@ -102,14 +110,15 @@ void tide_stack_walker_begin_thread(tide_stack_walker *walker);
 /* How a walk is to be made. */
 typedef struct tide_walk_order {
     tide_unwind_rules *rules; /* borrowed */
+    tide_stack_depot *depot;  /* borrowed; where stacks get their numbers */
     size_t max_frames;    /* 1..TIDE_MAX_FRAMES; of a deeper stack the innermost ones are kept */
     bool ends_at_unknown; /* the stack ends at a frame without a rule; false: the walk gives up,
                              because libunwind is there to do better */
 } tide_walk_order;
 
-/* The memory that holds the walk from `start`. If *ret_is_known is set its number is still right,
- * otherwise the caller sets the number. NULL: the walk gave up. */
-tide_stack_memory *tide_stack_walk(tide_stack_walker *walker, const tide_walk_order *order,
-                                   tide_walk_state start, bool *ret_is_known);
+/* The number of the stack that begins at `start`, whose rbp must lie in memory at rbp_at;
+ * TIDE_NONE: no memory for it. False: the walk gave up. */
+bool tide_stack_walk(tide_stack_walker *walker, const tide_walk_order *order,
+                     const tide_walk_state *start, uint32_t *ret_number);
 
 #endif

@@ -29,10 +29,15 @@ static tide_status check_flash(size_t D, tide_error *error) {
     return TIDE_OK;
 }
 
-/* Whether the kernels for tensor cores can compute a call: all arrays are bf16 (in fp16 they have
- * no instance yet), and every row of a head consists of whole aligned accesses of 16 bytes. */
-static bool fits_matrices(const tide_array *arrays, size_t n_arrays, size_t D) {
-    bool fits = arrays[0].dtype == TIDE_BF16 && D % 8 == 0;
+/* Whether the kernels for tensor cores can compute a call: arrays are bf16 (in fp16 they have no
+ * instance yet), or fp32 whose products may be TF32's, and every row of a head consists of whole
+ * aligned accesses of 16 bytes. */
+static bool fits_matrices(const tide_ops *ops, const tide_array *arrays, size_t n_arrays,
+                          size_t D) {
+    const bool is_tf32 = arrays[0].dtype == TIDE_FP32 && tide_ops_cuda_of(ops)->fp32_compute_type ==
+                                                             TIDE_CUBLAS_COMPUTE_32F_FAST_TF32;
+    bool fits = (arrays[0].dtype == TIDE_BF16 || is_tf32) &&
+                D * tide_dtype_bytes(arrays[0].dtype) % 16 == 0;
     for (size_t i = 0; i < n_arrays; i++) {
         fits = fits && (uintptr_t)arrays[i].data % 16 == 0;
     }
@@ -53,8 +58,8 @@ tide_status tide_cuda_attention_forward(tide_ops *ops, const tide_attention_forw
     }
     TIDE_TRY(check_flash(call->D, error));
     tide_cuda_make_current(ops); /* the kernels' shared memory is granted per device */
-    return fits_matrices(arrays, 4, call->D) ? tide_cuda_mma_forward(ops, call, error)
-                                             : tide_cuda_flash_forward(ops, call, error);
+    return fits_matrices(ops, arrays, 4, call->D) ? tide_cuda_mma_forward(ops, call, error)
+                                                  : tide_cuda_flash_forward(ops, call, error);
 }
 
 tide_status tide_cuda_attention_backward(tide_ops *ops, const tide_attention_backward *call,
@@ -80,7 +85,8 @@ tide_status tide_cuda_attention_backward(tide_ops *ops, const tide_attention_bac
     }
     TIDE_TRY(check_flash(call->D, error));
     tide_cuda_make_current(ops); /* the kernels' shared memory is granted per device */
-    TIDE_TRY(tide_cuda_attention_delta(ops, call, error));
-    return fits_matrices(arrays, 7, call->D) ? tide_cuda_mma_backward(ops, call, error)
-                                             : tide_cuda_flash_backward(ops, call, error);
+    const bool fits = fits_matrices(ops, arrays, 7, call->D);
+    TIDE_TRY(tide_cuda_attention_delta(ops, call, fits && call->q.dtype == TIDE_FP32, error));
+    return fits ? tide_cuda_mma_backward(ops, call, error)
+                : tide_cuda_flash_backward(ops, call, error);
 }

@@ -1,13 +1,15 @@
 /* delta (B, H, T) = sum over d of dout * out, both (B, T, H, D). A warp per row of D channels; rows
- * are read in memory order. */
+ * are read in memory order. Where products read TF32, dout is rounded here as it is there: what
+ * dP - delta cancels then has the same error on both sides. */
 #include "model/ops_cuda/attention_internal.h"
 #include "model/ops_cuda/gpu.h"
+#include "model/ops_cuda/mma.h"
 #include "model/ops_cuda/reduce.h"
 #include "model/ops_cuda/vector.h"
 
 enum { BLOCK = 128, ROWS_OF_BLOCK = BLOCK / TIDE_WARP };
 
-template <typename T>
+template <typename T, bool TF32>
 static __global__ void __launch_bounds__(BLOCK)
     tide_attention_delta_kernel(float *delta, const T *dout, const T *out,
                                 tide_attention_backward call) {
@@ -17,7 +19,9 @@ static __global__ void __launch_bounds__(BLOCK)
     for (size_t row = first; row < n_rows; row += step) { /* dout, out[b][t][h] */
         float sum = 0;
         for (size_t d = tide_lane(); d < call.D; d += TIDE_WARP) {
-            sum += tide_read(dout + row * call.D + d) * tide_read(out + row * call.D + d);
+            const float x = tide_read(dout + row * call.D + d);
+            sum +=
+                (TF32 ? __uint_as_float(tide_to_tf32(x)) : x) * tide_read(out + row * call.D + d);
         }
         sum = tide_warp_sum(sum);
         if (tide_lane() == 0) { /* [b][h][t] */
@@ -28,16 +32,20 @@ static __global__ void __launch_bounds__(BLOCK)
     }
 }
 
-template <typename T> static int launch(const tide_ops *ops, const tide_attention_backward *call) {
+template <typename T, bool TF32 = false>
+static int launch(const tide_ops *ops, const tide_attention_backward *call) {
     const unsigned n_blocks = tide_cuda_grid(ops, call->B * call->T * call->H, ROWS_OF_BLOCK);
-    return TIDE_LAUNCH((tide_attention_delta_kernel<T>), n_blocks, BLOCK, 0, tide_cuda_stream(ops),
-                       call->scratch, static_cast<const T *>(call->dout.data),
+    return TIDE_LAUNCH((tide_attention_delta_kernel<T, TF32>), n_blocks, BLOCK, 0,
+                       tide_cuda_stream(ops), call->scratch,
+                       static_cast<const T *>(call->dout.data),
                        static_cast<const T *>(call->out.data), *call);
 }
 
 extern "C" tide_status tide_cuda_attention_delta(tide_ops *ops, const tide_attention_backward *call,
-                                                 tide_error *error) {
-    const int result = tide_by_type(
-        call->q.dtype, [=](auto number) { return launch<decltype(number)>(ops, call); });
+                                                 bool in_tf32, tide_error *error) {
+    const int result =
+        in_tf32 ? launch<float, true>(ops, call) : tide_by_type(call->q.dtype, [=](auto number) {
+            return launch<decltype(number)>(ops, call);
+        });
     return tide_cuda_launched(ops, "attention_delta", result, error);
 }

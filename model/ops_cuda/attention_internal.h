@@ -18,14 +18,16 @@ enum { TIDE_CUDA_FLASH_CHANNELS = 128 };
 TIDE_NODISCARD tide_attention_forward_operator tide_cuda_flash_forward;
 TIDE_NODISCARD tide_attention_backward_operator tide_cuda_flash_backward;
 
-/* attention_mma_forward.cu, attention_mma_backward.cu: the same for bf16 on tensor cores, for heads
- * of whole packs of 8 channels in arrays aligned to 16 bytes. */
+/* attention_mma_forward.cu, attention_mma_backward.cu: the same on tensor cores, for bf16 and, with
+ * products in TF32, for fp32: of heads of whole packs of 16 bytes in arrays aligned to 16 bytes. */
 TIDE_NODISCARD tide_attention_forward_operator tide_cuda_mma_forward;
 TIDE_NODISCARD tide_attention_backward_operator tide_cuda_mma_backward;
 
 /* attention_delta.cu: call->scratch[b][h][t] = sum_d dout * out, the first step of the backward
- * pass of flash attention. */
-TIDE_NODISCARD tide_attention_backward_operator tide_cuda_attention_delta;
+ * pass of flash attention; in_tf32: with dout, of fp32, rounded to TF32. */
+TIDE_NODISCARD tide_status tide_cuda_attention_delta(tide_ops *ops,
+                                                     const tide_attention_backward *call,
+                                                     bool in_tf32, tide_error *error);
 
 /* attention_naive.c: products by cuBLAS, and the two below. */
 TIDE_NODISCARD tide_attention_forward_operator tide_cuda_naive_forward;

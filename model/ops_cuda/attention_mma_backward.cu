@@ -2,43 +2,64 @@
  * differences that attention_mma_tiles.h names. */
 #include "model/ops_cuda/attention_internal.h"
 #include "model/ops_cuda/attention_mma_tiles.h"
+#include "model/ops_cuda/attention_mma_types.h"
 #include "model/ops_cuda/gpu.h"
 
 /* One half of the backward pass. Own tokens are queries, for dq, or keys, for dk and dv; others are
  * the reverse. */
-struct mma_backward_arrays {
-    const __nv_bfloat16 *own[2];   /* queries: q, dout; keys: k, v */
-    const __nv_bfloat16 *other[2]; /* the reverse */
-    __nv_bfloat16 *from_dscores;   /* written: dq or dk */
-    __nv_bfloat16 *from_probs;     /* written: dv; queries: NULL */
-    const float *lse;              /* of queries */
-    const float *delta;            /* of queries */
+template <typename T> struct mma_backward_arrays {
+    const T *own[2];    /* queries: q, dout; keys: k, v */
+    const T *other[2];  /* the reverse */
+    T *from_dscores;    /* written: dq or dk */
+    T *from_probs;      /* written: dv; queries: NULL */
+    const float *lse;   /* of queries */
+    const float *delta; /* of queries */
 };
 
 /* lse, with log2 e, or delta of query t; Beyond the last query it is 0: q and dout are 0 there, so
  * whatever P is, it adds nothing. */
-static __device__ __forceinline__ float statistic(const mma_backward_arrays &arrays,
-                                                  const tide_attention_shape &shape,
-                                                  const tide_attention_place &place, size_t t,
-                                                  bool is_lse) {
+template <typename T>
+static __device__ __forceinline__ float
+statistic(const mma_backward_arrays<T> &arrays, const tide_attention_shape &shape,
+          const tide_attention_place &place, size_t t, bool is_lse) {
     if (t >= shape.T) {
         return 0.0F;
     }
     return is_lse ? arrays.lse[place.row_at + t] * MMA_LOG2_E : arrays.delta[place.row_at + t];
 }
 
-/* lse and delta of the queries of a tile: OTHER of each in shared memory where they are the others,
- * two of each in registers where they are own. */
-template <bool KEYS, unsigned OTHER> struct mma_query_rows {
-    const float *shared; /* KEYS */
-    float own[4];        /* lse of rows g and g + 8, then delta; else */
+/* Both of rows g and g + 8 of the warp's own queries. */
+template <typename T>
+static __device__ __forceinline__ void
+own_statistics(const mma_backward_arrays<T> &arrays, const tide_attention_shape &shape,
+               const tide_attention_place &place, float (&own)[4]) {
+    const size_t t = mma_tokens_of(place.own, 0).own;
+#pragma unroll
+    for (unsigned i = 0; i < 4; i++) {
+        own[i] = statistic(arrays, shape, place, t + i % 2 * 8, i < 2);
+    }
+}
+
+/* Behind the channels of row `row` of a tile, an even one: lse of the queries of this row and the
+ * next, then delta of both. */
+template <unsigned DIM, typename T>
+static __device__ __forceinline__ float *statistics_of(T *tile, unsigned row) {
+    return reinterpret_cast<float *>(tile + row * MMA_STRIDE<T, DIM> + DIM);
+}
+
+/* lse and delta of the queries of a tile: in shared memory where they are the others, two of each
+ * in registers where they are own. */
+template <typename T, unsigned DIM, bool KEYS> struct mma_query_rows {
+    T *tile;      /* KEYS: of q */
+    float own[4]; /* lse of rows g and g + 8, then delta; else */
 
     /* Of element i of column group j. */
     __device__ __forceinline__ float lse(unsigned j, unsigned i) const {
-        return KEYS ? shared[j * 8 + mma_lane() % 4 * 2 + i % 2] : own[i / 2];
+        return KEYS ? statistics_of<DIM>(tile, j * 8 + mma_lane() % 4 * 2)[i % 2] : own[i / 2];
     }
     __device__ __forceinline__ float delta(unsigned j, unsigned i) const {
-        return KEYS ? shared[OTHER + j * 8 + mma_lane() % 4 * 2 + i % 2] : own[2 + i / 2];
+        return KEYS ? statistics_of<DIM>(tile, j * 8 + mma_lane() % 4 * 2)[2 + i % 2]
+                    : own[2 + i / 2];
     }
 };
 
@@ -50,17 +71,15 @@ template <unsigned DIM, bool KEYS> struct mma_backward_sums {
 };
 
 /* Tiles in shared memory. */
-struct mma_backward_tiles {
-    const __nv_bfloat16 *own[2], *other[2];
-};
+template <typename T> struct mma_backward_tiles { const T *own[2], *other[2]; };
 
 /* Adds the contribution of a tile of other tokens to the warp's sums. */
-template <unsigned DIM, bool KEYS>
+template <typename T, unsigned DIM, bool KEYS>
 static __device__ __forceinline__ void
-add_gradients(float scale, const mma_tokens &at, bool is_diagonal, const mma_backward_tiles &tiles,
-              const mma_query_rows<KEYS, MMA_OTHER<DIM>> &queries,
+add_gradients(float scale, const mma_tokens &at, bool is_diagonal,
+              const mma_backward_tiles<T> &tiles, const mma_query_rows<T, DIM, KEYS> &queries,
               mma_backward_sums<DIM, KEYS> &sums) {
-    constexpr unsigned N = MMA_OTHER<DIM> / 8;
+    constexpr unsigned N = MMA_OTHER<T, DIM> / 8;
     float probs[N][4];
     mma_dots<DIM>(tiles.own[0], tiles.other[0], probs);
 #pragma unroll
@@ -89,21 +108,22 @@ add_gradients(float scale, const mma_tokens &at, bool is_diagonal, const mma_bac
 }
 
 /* Begins to copy both tiles of other tokens. */
-template <unsigned DIM>
+template <unsigned DIM, typename T>
 static __device__ __forceinline__ void
-begin_others(const mma_backward_arrays &arrays, const tide_attention_shape &shape,
-             const tide_attention_place &place, size_t o0, __nv_bfloat16 *tiles) {
-    constexpr unsigned OTHER = MMA_OTHER<DIM>;
+begin_others(const mma_backward_arrays<T> &arrays, const tide_attention_shape &shape,
+             const tide_attention_place &place, size_t o0, T *tiles) {
+    constexpr unsigned OTHER = MMA_OTHER<T, DIM>;
     mma_begin_tile<OTHER, DIM>(tiles, arrays.other[0], shape, place, o0);
-    mma_begin_tile<OTHER, DIM>(tiles + OTHER * MMA_STRIDE<DIM>, arrays.other[1], shape, place, o0);
+    mma_begin_tile<OTHER, DIM>(tiles + OTHER * MMA_STRIDE<T, DIM>, arrays.other[1], shape, place,
+                               o0);
     tide_copy_commit();
 }
 
-template <unsigned DIM, bool KEYS>
+template <unsigned DIM, bool KEYS, typename T>
 static __device__ __forceinline__ void
-finish_backward(const mma_backward_arrays &arrays, const tide_attention_shape &shape,
+finish_backward(const mma_backward_arrays<T> &arrays, const tide_attention_shape &shape,
                 const tide_attention_place &place, const mma_backward_sums<DIM, KEYS> &sums,
-                __nv_bfloat16 *tile) {
+                T *tile) {
     const float scales[2] = {shape.scale, shape.scale};
     mma_store<DIM>(arrays.from_dscores, shape, place, sums.from_dscores, scales, tile);
     if constexpr (KEYS) {
@@ -112,16 +132,20 @@ finish_backward(const mma_backward_arrays &arrays, const tide_attention_shape &s
     }
 }
 
-template <unsigned DIM, bool KEYS>
-static __global__ void __launch_bounds__(MMA_THREADS, 2)
-    tide_flash_mma_backward_kernel(const mma_backward_arrays arrays,
+/* Blocks of a multiprocessor that its registers have to suffice for: three where the shared memory
+ * of 9.0 has room for them and no register is spilled. */
+template <typename T, unsigned DIM>
+static constexpr unsigned BACKWARD_BLOCKS = sizeof(T) == 4 && DIM <= 64 ? 3 : 2;
+
+template <typename T, unsigned DIM, bool KEYS>
+static __global__ void __launch_bounds__(MMA_THREADS, BACKWARD_BLOCKS<T, DIM>)
+    tide_flash_mma_backward_kernel(const mma_backward_arrays<T> arrays,
                                    const tide_attention_shape shape) {
-    constexpr unsigned OTHER = MMA_OTHER<DIM>;
-    constexpr unsigned OWN_TILE = MMA_ROWS * MMA_STRIDE<DIM>;
-    constexpr unsigned TILE = OTHER * MMA_STRIDE<DIM>;
-    TIDE_DYNAMIC_SHARED(__nv_bfloat16, own);
-    __nv_bfloat16 *others = own + 2 * OWN_TILE;
-    float *statistics = reinterpret_cast<float *>(others + 4 * TILE); /* KEYS: as others, twice */
+    constexpr unsigned OTHER = MMA_OTHER<T, DIM>;
+    constexpr unsigned OWN_TILE = MMA_ROWS * MMA_STRIDE<T, DIM>;
+    constexpr unsigned TILE = OTHER * MMA_STRIDE<T, DIM>;
+    TIDE_DYNAMIC_SHARED(T, own);
+    T *others = own + 2 * OWN_TILE;
     const tide_attention_place place = tide_attention_place_of<MMA_ROWS>(shape, !KEYS);
     const size_t own_end = shape.T - place.own < MMA_ROWS ? shape.T : place.own + MMA_ROWS;
     const size_t begin = KEYS ? place.own : 0;
@@ -132,26 +156,26 @@ static __global__ void __launch_bounds__(MMA_THREADS, 2)
     const unsigned column = threadIdx.x % OTHER; /* of statistics */
     const bool is_lse = threadIdx.x < OTHER;
     const bool fetches = KEYS && threadIdx.x < 2 * OTHER;
-    mma_query_rows<KEYS, OTHER> queries;
+    float *fetched = statistics_of<DIM>(others, column / 2 * 2) + (is_lse ? 0 : 2) + column % 2;
+    mma_query_rows<T, DIM, KEYS> queries;
     if (fetches) {
-        statistics[threadIdx.x] = statistic(arrays, shape, place, begin + column, is_lse);
+        *fetched = statistic(arrays, shape, place, begin + column, is_lse);
     } else if (!KEYS) {
-        const size_t t = mma_tokens_of(place.own, 0).own;
-#pragma unroll
-        for (unsigned i = 0; i < 4; i++) {
-            queries.own[i] = statistic(arrays, shape, place, t + i % 2 * 8, i < 2);
-        }
+        own_statistics(arrays, shape, place, queries.own);
     }
     mma_backward_sums<DIM, KEYS> sums;
     mma_clear(sums.from_dscores);
     mma_clear(sums.from_probs);
     const size_t first = place.own + mma_warp_row();
+    tide_copy_wait<0>();
+    mma_round_tile<2 * MMA_ROWS, DIM>(own);
     unsigned stage = 0;
     for (size_t o0 = begin; o0 < end; o0 += OTHER) {
+        T *other = others + stage * 2 * TILE;
         tide_copy_wait<0>();
+        mma_round_tile<2 * OTHER, DIM>(other);
         __syncthreads(); /* the tiles have arrived, and all threads have read those before */
-        const __nv_bfloat16 *other = others + stage * 2 * TILE;
-        queries.shared = statistics + stage * 2 * OTHER;
+        queries.tile = other;
         stage = 1 - stage;
         float next = 0;
         if (o0 + OTHER < end) {
@@ -163,42 +187,50 @@ static __global__ void __launch_bounds__(MMA_THREADS, 2)
         const bool sees = KEYS ? o0 + OTHER > first : o0 < first + MMA_WARP_ROWS;
         const bool is_diagonal = KEYS ? o0 < first + MMA_WARP_ROWS : o0 + OTHER > first + 1;
         if (sees) {
-            add_gradients<DIM, KEYS>(shape.scale * MMA_LOG2_E, mma_tokens_of(place.own, o0),
-                                     is_diagonal, {{own, own + OWN_TILE}, {other, other + TILE}},
-                                     queries, sums);
+            add_gradients<T, DIM, KEYS>(shape.scale * MMA_LOG2_E, mma_tokens_of(place.own, o0),
+                                        is_diagonal, {{own, own + OWN_TILE}, {other, other + TILE}},
+                                        queries, sums);
         }
         if (fetches) {
-            statistics[stage * 2 * OTHER + threadIdx.x] = next;
+            fetched[stage * 2 * TILE * sizeof(T) / sizeof(float)] = next;
         }
     }
     finish_backward<DIM, KEYS>(arrays, shape, place, sums, own);
 }
 
-template <unsigned DIM, bool KEYS>
-static int launch_half(const tide_ops *ops, const mma_backward_arrays &arrays,
+template <typename T, unsigned DIM, bool KEYS>
+static int launch_half(const tide_ops *ops, const mma_backward_arrays<T> &arrays,
                        const tide_attention_shape &shape) {
-    constexpr size_t n_bytes = mma_shared_bytes<DIM>(2, true);
+    constexpr size_t n_bytes = mma_shared_bytes<T, DIM>(2);
     const int result =
-        tide_attention_allow_shared<n_bytes>(tide_flash_mma_backward_kernel<DIM, KEYS>);
+        tide_attention_allow_shared<n_bytes>(tide_flash_mma_backward_kernel<T, DIM, KEYS>);
     return result != 0 ? result
-                       : TIDE_LAUNCH((tide_flash_mma_backward_kernel<DIM, KEYS>),
+                       : TIDE_LAUNCH((tide_flash_mma_backward_kernel<T, DIM, KEYS>),
                                      tide_attention_n_blocks(shape, MMA_ROWS), MMA_THREADS, n_bytes,
                                      tide_cuda_stream(ops), arrays, shape);
 }
 
-template <unsigned DIM>
+template <typename T, unsigned DIM>
+static int launch_dim(const tide_ops *ops, const tide_attention_backward *call,
+                      const tide_attention_shape &shape) {
+    const T *q = mma_data<T>(call->q);
+    const T *k = mma_data<T>(call->k);
+    const T *v = mma_data<T>(call->v);
+    const T *dout = mma_data<T>(call->dout);
+    const mma_backward_arrays<T> queries = {{q, dout}, {k, v},    mma_data<T>(call->dq),
+                                            nullptr,   call->lse, call->scratch};
+    const mma_backward_arrays<T> keys = {
+        {k, v}, {q, dout}, mma_data<T>(call->dk), mma_data<T>(call->dv), call->lse, call->scratch};
+    const int result = launch_half<T, DIM, false>(ops, queries, shape);
+    return result != 0 ? result : launch_half<T, DIM, true>(ops, keys, shape);
+}
+
+template <typename T>
 static int launch_backward(const tide_ops *ops, const tide_attention_backward *call,
                            const tide_attention_shape &shape) {
-    const __nv_bfloat16 *q = mma_data(call->q);
-    const __nv_bfloat16 *k = mma_data(call->k);
-    const __nv_bfloat16 *v = mma_data(call->v);
-    const __nv_bfloat16 *dout = mma_data(call->dout);
-    const mma_backward_arrays queries = {{q, dout}, {k, v},    mma_data(call->dq),
-                                         nullptr,   call->lse, call->scratch};
-    const mma_backward_arrays keys = {
-        {k, v}, {q, dout}, mma_data(call->dk), mma_data(call->dv), call->lse, call->scratch};
-    const int result = launch_half<DIM, false>(ops, queries, shape);
-    return result != 0 ? result : launch_half<DIM, true>(ops, keys, shape);
+    return call->D <= 64   ? launch_dim<T, 64>(ops, call, shape)
+           : call->D <= 80 ? launch_dim<T, 80>(ops, call, shape)
+                           : launch_dim<T, 128>(ops, call, shape);
 }
 
 extern "C" tide_status tide_cuda_mma_backward(tide_ops *ops, const tide_attention_backward *call,
@@ -206,8 +238,8 @@ extern "C" tide_status tide_cuda_mma_backward(tide_ops *ops, const tide_attentio
     const tide_array arrays[] = {call->dq};
     const tide_attention_shape shape =
         tide_attention_shape_of(arrays, call->B, call->T, call->H, call->D);
-    const int result = call->D <= 64   ? launch_backward<64>(ops, call, shape)
-                       : call->D <= 80 ? launch_backward<80>(ops, call, shape)
-                                       : launch_backward<128>(ops, call, shape);
+    const int result = call->dq.dtype == TIDE_FP32
+                           ? launch_backward<float>(ops, call, shape)
+                           : launch_backward<__nv_bfloat16>(ops, call, shape);
     return tide_cuda_launched(ops, "flash_backward", result, error);
 }

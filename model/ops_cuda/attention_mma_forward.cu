@@ -1,16 +1,18 @@
-/* Causal attention that never stores its probabilities, forward, bf16 on tensor cores, for heads of
- * up to 128 channels that are whole packs of 8. The same as attention_flash.cu, which has the
- * formulas and their order; attention_mma_tiles.h names the differences. */
+/* Causal attention that never stores its probabilities, forward, on tensor cores, of bf16 or of
+ * fp32 with products in TF32, for heads of up to 128 channels that are whole packs of 16 bytes. The
+ * same as attention_flash.cu, which has the formulas and their order; attention_mma_tiles.h names
+ * the differences. */
 #include "model/ops_cuda/attention_internal.h"
 #include "model/ops_cuda/attention_mma_tiles.h"
+#include "model/ops_cuda/attention_mma_types.h"
 #include "model/ops_cuda/gpu.h"
 
 static constexpr float LN_2 = 0.693147181F;
 
-struct mma_forward_arrays {
-    __nv_bfloat16 *out;             /* written */
-    const __nv_bfloat16 *q, *k, *v; /* read */
-    float *lse;                     /* written; NULL: not wanted */
+template <typename T> struct mma_forward_arrays {
+    T *out;             /* written */
+    const T *q, *k, *v; /* read */
+    float *lse;         /* written; NULL: not wanted */
 };
 
 /* Running statistics of rows g and g + 8, the same in the four lanes of a row. */
@@ -59,11 +61,11 @@ static __device__ __forceinline__ void online_softmax(float scale, float (&score
 }
 
 /* Adds a tile of keys and values to the sums of the warp's queries. */
-template <unsigned DIM>
-static __device__ __forceinline__ void
-add_values(float scale, size_t own, size_t s0, const __nv_bfloat16 *q, const __nv_bfloat16 *k,
-           const __nv_bfloat16 *v, mma_running &rows, float (&sums)[DIM / 8][4]) {
-    constexpr unsigned OTHER = MMA_OTHER<DIM>;
+template <unsigned DIM, typename T>
+static __device__ __forceinline__ void add_values(float scale, size_t own, size_t s0, const T *q,
+                                                  const T *k, const T *v, mma_running &rows,
+                                                  float (&sums)[DIM / 8][4]) {
+    constexpr unsigned OTHER = MMA_OTHER<T, DIM>;
     const size_t first = own + mma_warp_row();
     if (s0 >= first + MMA_WARP_ROWS) {
         return; /* no query of this warp sees the tile */
@@ -80,11 +82,11 @@ add_values(float scale, size_t own, size_t s0, const __nv_bfloat16 *q, const __n
 }
 
 /* out and lse of the warp's queries. */
-template <unsigned DIM>
+template <unsigned DIM, typename T>
 static __device__ __forceinline__ void
-finish_forward(const mma_forward_arrays &arrays, const tide_attention_shape &shape,
+finish_forward(const mma_forward_arrays<T> &arrays, const tide_attention_shape &shape,
                const tide_attention_place &place, const mma_running &rows,
-               const float (&sums)[DIM / 8][4], __nv_bfloat16 *tile) {
+               const float (&sums)[DIM / 8][4], T *tile) {
     const float factors[2] = {1.0F / rows.sum[0], 1.0F / rows.sum[1]};
     if (arrays.lse != nullptr && mma_lane() % 4 == 0) {
 #pragma unroll
@@ -98,14 +100,14 @@ finish_forward(const mma_forward_arrays &arrays, const tide_attention_shape &sha
     mma_store<DIM>(arrays.out, shape, place, sums, factors, tile);
 }
 
-template <unsigned DIM>
+template <typename T, unsigned DIM>
 static __global__ void __launch_bounds__(MMA_THREADS, 2)
-    tide_flash_mma_forward_kernel(const mma_forward_arrays arrays,
+    tide_flash_mma_forward_kernel(const mma_forward_arrays<T> arrays,
                                   const tide_attention_shape shape) {
-    constexpr unsigned OTHER = MMA_OTHER<DIM>;
-    constexpr unsigned TILE = OTHER * MMA_STRIDE<DIM>;
-    TIDE_DYNAMIC_SHARED(__nv_bfloat16, q);
-    __nv_bfloat16 *others = q + MMA_ROWS * MMA_STRIDE<DIM>; /* k, v; k, v */
+    constexpr unsigned OTHER = MMA_OTHER<T, DIM>;
+    constexpr unsigned TILE = OTHER * MMA_STRIDE<T, DIM>;
+    TIDE_DYNAMIC_SHARED(T, q);
+    T *others = q + MMA_ROWS * MMA_STRIDE<T, DIM>; /* k, v; k, v */
     const tide_attention_place place = tide_attention_place_of<MMA_ROWS>(shape, true);
     mma_begin_tile<MMA_ROWS, DIM>(q, arrays.q, shape, place, place.own);
     mma_begin_tile<OTHER, DIM>(others, arrays.k, shape, place, 0);
@@ -116,16 +118,19 @@ static __global__ void __launch_bounds__(MMA_THREADS, 2)
     float sums[DIM / 8][4];
     mma_clear(sums);
     const size_t end = shape.T - place.own < MMA_ROWS ? shape.T : place.own + MMA_ROWS;
+    tide_copy_wait<0>();
+    mma_round_tile<MMA_ROWS, DIM>(q);
     unsigned stage = 0;
     for (size_t s0 = 0; s0 < end; s0 += OTHER) {
-        tide_copy_wait<0>();
-        __syncthreads(); /* the tile has arrived, and all threads have read the one before */
         /* Two stages of k and v alternate: the copy of the next tile runs while this one is
          * multiplied. */
-        __nv_bfloat16 *k = others + stage * 2 * TILE;
+        T *k = others + stage * 2 * TILE;
+        tide_copy_wait<0>();
+        mma_round_tile<2 * OTHER, DIM>(k); /* and v behind it */
+        __syncthreads(); /* the tile has arrived, and all threads have read the one before */
         stage = 1 - stage;
         if (s0 + OTHER < end) {
-            __nv_bfloat16 *next = others + stage * 2 * TILE;
+            T *next = others + stage * 2 * TILE;
             mma_begin_tile<OTHER, DIM>(next, arrays.k, shape, place, s0 + OTHER);
             mma_begin_tile<OTHER, DIM>(next + TILE, arrays.v, shape, place, s0 + OTHER);
             tide_copy_commit();
@@ -135,17 +140,25 @@ static __global__ void __launch_bounds__(MMA_THREADS, 2)
     finish_forward<DIM>(arrays, shape, place, rows, sums, q);
 }
 
-template <unsigned DIM>
-static int launch_forward(const tide_ops *ops, const tide_attention_forward *call,
-                          const tide_attention_shape &shape) {
-    constexpr size_t n_bytes = mma_shared_bytes<DIM>(1, false);
-    const mma_forward_arrays arrays = {mma_data(call->out), mma_data(call->q), mma_data(call->k),
-                                       mma_data(call->v), call->lse};
-    const int result = tide_attention_allow_shared<n_bytes>(tide_flash_mma_forward_kernel<DIM>);
+template <typename T, unsigned DIM>
+static int launch_dim(const tide_ops *ops, const tide_attention_forward *call,
+                      const tide_attention_shape &shape) {
+    constexpr size_t n_bytes = mma_shared_bytes<T, DIM>(1);
+    const mma_forward_arrays<T> arrays = {mma_data<T>(call->out), mma_data<T>(call->q),
+                                          mma_data<T>(call->k), mma_data<T>(call->v), call->lse};
+    const int result = tide_attention_allow_shared<n_bytes>(tide_flash_mma_forward_kernel<T, DIM>);
     return result != 0 ? result
-                       : TIDE_LAUNCH((tide_flash_mma_forward_kernel<DIM>),
+                       : TIDE_LAUNCH((tide_flash_mma_forward_kernel<T, DIM>),
                                      tide_attention_n_blocks(shape, MMA_ROWS), MMA_THREADS, n_bytes,
                                      tide_cuda_stream(ops), arrays, shape);
+}
+
+template <typename T>
+static int launch_forward(const tide_ops *ops, const tide_attention_forward *call,
+                          const tide_attention_shape &shape) {
+    return call->D <= 64   ? launch_dim<T, 64>(ops, call, shape)
+           : call->D <= 80 ? launch_dim<T, 80>(ops, call, shape)
+                           : launch_dim<T, 128>(ops, call, shape);
 }
 
 extern "C" tide_status tide_cuda_mma_forward(tide_ops *ops, const tide_attention_forward *call,
@@ -153,8 +166,8 @@ extern "C" tide_status tide_cuda_mma_forward(tide_ops *ops, const tide_attention
     const tide_array arrays[] = {call->out};
     const tide_attention_shape shape =
         tide_attention_shape_of(arrays, call->B, call->T, call->H, call->D);
-    const int result = call->D <= 64   ? launch_forward<64>(ops, call, shape)
-                       : call->D <= 80 ? launch_forward<80>(ops, call, shape)
-                                       : launch_forward<128>(ops, call, shape);
+    const int result = call->out.dtype == TIDE_FP32
+                           ? launch_forward<float>(ops, call, shape)
+                           : launch_forward<__nv_bfloat16>(ops, call, shape);
     return tide_cuda_launched(ops, "flash_forward", result, error);
 }

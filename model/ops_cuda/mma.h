@@ -1,29 +1,55 @@
-/* mma.h - tensor-core and copy instructions, each in a thin wrapper: products of bf16 matrices,
- * loads of their fragments, copies into shared memory that run while a kernel computes. For .cu
- * files; sm_80 and later. Under TIDE_CUDA_EMULATOR the same functions are in emulator_mma.h.
+/* mma.h - tensor-core and copy instructions, each in a thin wrapper: products of bf16 and TF32
+ * matrices, loads of their fragments, copies into shared memory that run while a kernel computes.
+ * For .cu files; sm_80 and later. Under TIDE_CUDA_EMULATOR the same functions are in
+ * emulator_mma.h.
  *
  *   tide_mma(d, a, b)                    d (16, 8) += a (16, 16) b (16, 8): bf16 in, fp32 sums
- *   tide_load_matrices(out, row)         2 or 4 matrices (8, 8) of 16-bit elements in shared memory
- *   tide_load_matrices_transposed(...)   the same, each transposed
+ *   tide_mma_tf32(d, a, b)               d (16, 8) += a (16, 8) b (8, 8): TF32 in, fp32 sums
+ *   tide_to_tf32(x)                      the TF32 number nearest to x, as tide_mma_tf32 takes it
+ *   tide_load_matrices(out, row)         2 or 4 matrices (8, 8) of 16-bit elements in shared
+ *                                        memory, or (8, 4) of 32-bit elements
+ *   tide_load_matrices_transposed(...)   the same, each transposed; of 16-bit elements alone
  *   tide_copy_begin(to, from, n_bytes)   16 bytes from global to shared memory; beyond n_bytes
- * zeros tide_copy_commit()                   makes a group of what this thread has begun
+ *                                        zeros
+ *   tide_copy_commit()                   makes a group of what this thread has begun
  *   tide_copy_wait<N>()                  until at most the N youngest groups of this thread are on
  *                                        their way; other threads see the bytes behind a barrier
  *   tide_exp2(x)                         2^x; 2 units in the last place, subnormals are 0
  *
- * The first three are for whole warps: all 32 lanes call them together. With g = lane / 4 and
- * t = lane % 4, two neighbours in a word, the first in its lower half (PTX ISA, "Matrix Fragments
- * for mma.m16n8k16" and "ldmatrix"):
+ * Products and loads are for whole warps: all 32 lanes call them together. With g = lane / 4 and
+ * t = lane % 4 (PTX ISA, "Matrix Fragments for mma.m16n8k16" and "for mma.m16n8k8", "ldmatrix"), a
+ * word has two neighbours of bf16, the first in its lower half:
  *
- *   a[0] = a (g, 2t..)   a[1] = a (g + 8, 2t..)   a[2] = a (g, 2t + 8..)   a[3] = a (g + 8, 2t
- * + 8..) b[0] = b (2t.., g)   b[1] = b (2t + 8.., g) d[0], d[1] = d (g, 2t..)   d[2], d[3] = d (g +
- * 8, 2t..) out[i] = matrix i at (g, 2t..); transposed: at (2t.., g) row = of lane 8i + r: the
- * address of row r of matrix i, a multiple of 16; with 2 matrices that of lanes 16 and up is not
- * used
+ *   a[0] = a (g, 2t..)      a[1] = a (g + 8, 2t..)
+ *   a[2] = a (g, 2t + 8..)  a[3] = a (g + 8, 2t + 8..)
+ *   b[0] = b (2t.., g)      b[1] = b (2t + 8.., g)
+ *   d[0], d[1] = d (g, 2t..)   d[2], d[3] = d (g + 8, 2t..)
+ *
+ * or one number of TF32, with d as above:
+ *
+ *   a[0] = a (g, t)         a[1] = a (g + 8, t)
+ *   a[2] = a (g, t + 4)     a[3] = a (g + 8, t + 4)
+ *   b[0] = b (t, g)         b[1] = b (t + 4, g)
+ *
+ * and of loads
+ *
+ *   out[i] = matrix i at (g, 2t..), or (g, t) of 32-bit elements; transposed: at (2t.., g)
+ *   row = of lane 8i + r: the address of row r of matrix i, a multiple of 16; with 2 matrices that
+ *         of lanes 16 and up is not used
  *
  * So tide_load_matrices of the quarters (upper left, lower left, upper right, lower right) of a
  * row-major a gives `a`; of the upper and lower half of b it gives `b` transposed where b lies
- * row-major (k, n), and untransposed where it lies as (n, k). */
+ * row-major (k, n), and untransposed where it lies as (n, k).
+ *
+ * How fp32 becomes TF32. TF32 has the 8 bits of exponent of fp32 and 10 bits of fraction. How it
+ * lies in a register is up to the implementation (PTX ISA, "Alternate Floating-Point Data
+ * Formats"): an operand has to be made by cvt. Without it the product takes the upper 19 bits on
+ * cards so far, which makes each operand too small, by up to 2^-10 of itself. tide_to_tf32 is
+ * cvt.rna, to nearest, ties away from zero: it errs by at most 2^-11, in either direction. (cvt.rn,
+ * with ties to even, needs compute capability 9.0; only one fp32 number in 8192 is a tie.) ptxas
+ * 13.0 compiles it for 8.0 and 9.0 to three instructions: 0x1000 is added to the bits of a finite
+ * number, and the lower 13 bits become 0. cuBLAS may round or cut off, as its kernels like
+ * (model/reference_tolerance_tf32.c). */
 #ifndef TIDE_MODEL_OPS_CUDA_MMA_H
 #define TIDE_MODEL_OPS_CUDA_MMA_H
 
@@ -41,6 +67,20 @@ static __device__ __forceinline__ void tide_mma(float (&d)[4], const unsigned (&
                  "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
                  : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+
+static __device__ __forceinline__ void tide_mma_tf32(float (&d)[4], const unsigned (&a)[4],
+                                                     const unsigned (&b)[2]) {
+    asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 "
+                 "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+
+static __device__ __forceinline__ unsigned tide_to_tf32(float x) {
+    unsigned bits;
+    asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(bits) : "f"(x));
+    return bits;
 }
 
 /* The address in shared memory's own space, as instructions take it. */

@@ -2,8 +2,10 @@
  * device, in bf16-mixed at batch 4 and context 128: operators return at once there, so it is that
  * of the model, the allocator, the recorder and the scopes.
  *
- * bench_host [STEPS]: for each way of recording, STEPS steps (3,000) after 50 unmeasured ones;
- * prints median, 10th and 90th percentile of forward, backward and optimizer, in us.
+ * bench_host [STEPS [WAY]]: for each way of recording, STEPS steps (3,000) after 50 unmeasured
+ * ones; prints median, 10th and 90th percentile of forward, backward and optimizer, in us. WAY
+ * measures one way alone, for programs that count instructions: 0 not recorded, 1 without stacks, 2
+ * with.
  */
 #define _POSIX_C_SOURCE 200809L
 #include <stdio.h>
@@ -87,14 +89,18 @@ static tide_status measure(const setup *on, size_t n_steps, double *samples, tid
 
 int main(int argc, char **argv) {
     size_t n_steps = argc > 1 ? (size_t)strtoull(argv[1], NULL, 10) : 3000;
+    int only = argc > 2 ? (int)strtol(argv[2], NULL, 10) : -1; /* -1: all ways */
     double *samples = calloc(n_steps * N_PHASES, sizeof(*samples));
-    if (n_steps < 10 || samples == NULL) {
-        fprintf(stderr, "usage: bench_host [STEPS, 10 at least]\n");
+    if (n_steps < 10 || only < -1 || only >= N_WAYS || samples == NULL) {
+        fprintf(stderr, "usage: bench_host [STEPS, 10 at least [WAY, 0 to 2]]\n");
         free(samples);
         return 2;
     }
     tide_status status = TIDE_OK;
     for (int way = 0; way < N_WAYS && status == TIDE_OK; way++) {
+        if (only >= 0 && way != only) {
+            continue;
+        }
         tide_error error = {""};
         setup on = {.device = NULL};
         status = open_setup(&on, way, &error);

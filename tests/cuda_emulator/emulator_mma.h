@@ -1,9 +1,10 @@
 /* emulator_mma.h - the emulated twins of model/ops_cuda/mma.h, which says what they do.
  *
- * Lanes really meet, and fragments have the device's layout. Products of bf16 numbers are exact on
- * both. The sixteen products of an element are added in double and rounded once; the device's own
- * order and rounding are not documented. A copy takes effect at the wait that covers it, not
- * before. */
+ * Lanes really meet, and fragments have the device's layout. Products of bf16 and of TF32 numbers
+ * are exact on both. The products of an element are added in double and rounded once; the device's
+ * own order and rounding are not documented. An operand of a product in TF32 that has not been
+ * rounded to TF32 is reported: PTX does not say what it counts as. A copy takes effect at the wait
+ * that covers it, not before. */
 #ifndef TIDE_TESTS_EMULATOR_MMA_H
 #define TIDE_TESTS_EMULATOR_MMA_H
 
@@ -12,6 +13,7 @@
 namespace tide_emulator {
 
 void mma(float *d, const unsigned *a, const unsigned *b, const char *file, int line);
+void mma_tf32(float *d, const unsigned *a, const unsigned *b, const char *file, int line);
 /* n_matrices: 2 or 4. */
 void load_matrices(unsigned *out, unsigned n_matrices, const void *row, bool transposed,
                    const char *file, int line);
@@ -24,6 +26,17 @@ void copy_wait(unsigned n_groups, const char *file, int line);
 inline void tide_mma(float (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2],
                      TIDE_EMULATOR_PLACE) {
     tide_emulator::mma(d, a, b, file, line);
+}
+
+inline void tide_mma_tf32(float (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2],
+                          TIDE_EMULATOR_PLACE) {
+    tide_emulator::mma_tf32(d, a, b, file, line);
+}
+
+/* cvt.rna.tf32.f32, as ptxas compiles it (mma.h): NaN and infinity lose their lower bits alone. */
+inline unsigned tide_to_tf32(float x) {
+    const unsigned bits = __float_as_uint(x);
+    return (fabsf(x) < INFINITY ? bits + 0x1000U : bits) & 0xFFFFE000U;
 }
 
 inline void tide_load_matrices(unsigned (&out)[4], const void *row, TIDE_EMULATOR_PLACE) {

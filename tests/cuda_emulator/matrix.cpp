@@ -67,6 +67,50 @@ void combine_product(void *const *data, unsigned mask) {
     }
 }
 
+void combine_tf32(void *const *data, unsigned mask) {
+    float a[16][8];
+    float b[8][8];
+    if (mask != ALL_LANES) {
+        return;
+    }
+    for (unsigned lane_index = 0; lane_index < 32; lane_index++) {
+        const product &part = *static_cast<product *>(data[lane_index]);
+        const unsigned g = lane_index / 4;
+        const unsigned t = lane_index % 4;
+        for (unsigned i = 0; i < 4; i++) {
+            a[g + i % 2 * 8][t + i / 2 * 4] = __uint_as_float(part.a[i]);
+        }
+        for (unsigned i = 0; i < 2; i++) {
+            b[t + i * 4][g] = __uint_as_float(part.b[i]);
+        }
+    }
+    for (unsigned lane_index = 0; lane_index < 32; lane_index++) {
+        const product &part = *static_cast<product *>(data[lane_index]);
+        for (unsigned i = 0; i < 4; i++) {
+            const unsigned row = lane_index / 4 + i / 2 * 8;
+            const unsigned column = lane_index % 4 * 2 + i % 2;
+            double sum = static_cast<double>(part.d[i]);
+            for (unsigned k = 0; k < 8; k++) {
+                sum += static_cast<double>(a[row][k]) * static_cast<double>(b[k][column]);
+            }
+            part.d[i] = static_cast<float>(sum);
+        }
+    }
+}
+
+/* Reports an operand that has more than TF32's 10 bits of fraction. */
+void check_tf32(const unsigned *words, unsigned n, const char *file, int line) {
+    for (unsigned i = 0; i < n; i++) {
+        if ((words[i] & 0x1FFFU) != 0) {
+            report(file, line,
+                   "multiplies %08x as TF32, which has no lower 13 bits: round it with "
+                   "tide_to_tf32",
+                   words[i]);
+            return;
+        }
+    }
+}
+
 void combine_load(void *const *data, unsigned mask) {
     unsigned short matrices[4][8][8];
     const unsigned n_matrices = static_cast<load *>(data[0])->n_matrices;
@@ -98,6 +142,13 @@ void combine_load(void *const *data, unsigned mask) {
 void mma(float *d, const unsigned *a, const unsigned *b, const char *file, int line) {
     product mine = {d, a, b};
     meet(meeting::matrix, ALL_LANES, &mine, combine_product, file, line);
+}
+
+void mma_tf32(float *d, const unsigned *a, const unsigned *b, const char *file, int line) {
+    product mine = {d, a, b};
+    check_tf32(a, 4, file, line);
+    check_tf32(b, 2, file, line);
+    meet(meeting::matrix, ALL_LANES, &mine, combine_tf32, file, line);
 }
 
 void load_matrices(unsigned *out, unsigned n_matrices, const void *row, bool transposed,

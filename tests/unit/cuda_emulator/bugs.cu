@@ -247,6 +247,17 @@ static __global__ void matrix_row_misaligned(float *out, const float *in, int n)
     out[t] = static_cast<float>(rows[0]);
 }
 
+static __global__ void matrix_not_rounded(float *out, const float *in, int n) {
+    const int t = static_cast<int>(threadIdx.x);
+    const unsigned third = __float_as_uint(in[t] / 3);
+    const unsigned a[4] = {third, third, third, third};
+    const unsigned b[2] = {tide_to_tf32(in[t]), tide_to_tf32(in[t])};
+    float d[4] = {0, 0, 0, 0};
+    (void)n;
+    tide_mma_tf32(d, a, b);
+    out[t] = d[0];
+}
+
 typedef void (*bug_kernel)(float *, const float *, int);
 
 struct bug_case {
@@ -288,6 +299,7 @@ extern "C" int bug_launch(bug planted, float *out, const float *in, const float 
         {copy_without_barrier, 1, BUG_THREADS, 0},
         {matrix_of_half_a_warp, 1, BUG_THREADS, 0},
         {matrix_row_misaligned, 1, BUG_THREADS, 0},
+        {matrix_not_rounded, 1, BUG_THREADS, 0},
     };
     const bug_case &given = cases[planted];
     if (planted == BUG_HOST_POINTER_IN_STRUCT) {

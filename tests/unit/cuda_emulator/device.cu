@@ -145,6 +145,46 @@ extern "C" int device_product_loaded(float *d, const uint16_t *a, const uint16_t
     return TIDE_LAUNCH(product_loaded, 1, 32, 0, nullptr, d, a, b, b_transposed, use_transposed);
 }
 
+static __global__ void product_tf32(float *d, const float *a, const float *b, int loaded) {
+    TIDE_SHARED(float, tile_a, [16][8]);
+    TIDE_SHARED(float, tile_bt, [8][8]);
+    const unsigned lane = threadIdx.x;
+    const unsigned g = lane / 4;
+    const unsigned t = lane % 4;
+    for (unsigned i = lane; i < 128; i += 32) {
+        tile_a[i / 8][i % 8] = __uint_as_float(tide_to_tf32(a[i]));
+    }
+    for (unsigned i = lane; i < 64; i += 32) {
+        tile_bt[i / 8][i % 8] = __uint_as_float(tide_to_tf32(b[i % 8 * 8 + i / 8]));
+    }
+    __syncwarp();
+    unsigned of_a[4] = {tide_to_tf32(a[g * 8 + t]), tide_to_tf32(a[(g + 8) * 8 + t]),
+                        tide_to_tf32(a[g * 8 + t + 4]), tide_to_tf32(a[(g + 8) * 8 + t + 4])};
+    unsigned of_b[2] = {tide_to_tf32(b[t * 8 + g]), tide_to_tf32(b[(t + 4) * 8 + g])};
+    if (loaded) {
+        tide_load_matrices(of_a, &tile_a[lane % 16][lane / 16 * 4]);
+        tide_load_matrices(of_b, &tile_bt[lane % 8][lane / 8 % 2 * 4]);
+    }
+    float sums[4] = {0, 0, 0, 0};
+    tide_mma_tf32(sums, of_a, of_b);
+    store_product(d, sums);
+}
+
+extern "C" int device_product_tf32(float *d, const float *a, const float *b, int loaded) {
+    return TIDE_LAUNCH(product_tf32, 1, 32, 0, nullptr, d, a, b, loaded);
+}
+
+static __global__ void tf32(uint32_t *out, const float *x, int n) {
+    const int t = static_cast<int>(threadIdx.x);
+    if (t < n) {
+        out[t] = tide_to_tf32(x[t]);
+    }
+}
+
+extern "C" int device_tf32(uint32_t *out, const float *x, int n) {
+    return TIDE_LAUNCH(tf32, 1, 64, 0, nullptr, out, x, n);
+}
+
 static __global__ void load(uint32_t *out, const uint16_t *matrices, int n_matrices,
                             int transposed) {
     TIDE_SHARED(uint16_t, tile, [32][8]);

@@ -26,7 +26,12 @@ int device_bf16(uint16_t *bits, float *back, const float *x, int n);
 
 /* d (16, 8) = a (16, 16) b (16, 8), by fragments that each lane reads by the layout in mma.h. */
 int device_product(float *d, const uint16_t *a, const uint16_t *b);
-/* The same through shared memory, with tide_load_matrices; b_transposed (8, 16). */
+/* d (16, 8) = a (16, 8) b (8, 8), rounded to TF32, in the same way; through shared memory with b
+ * transposed (8, 8) where loaded is not 0. */
+int device_product_tf32(float *d, const float *a, const float *b, int loaded);
+/* out (n) = the bits of x (n), rounded to TF32 */
+int device_tf32(uint32_t *out, const float *x, int n);
+/* device_product through shared memory, with tide_load_matrices; b_transposed (8, 16). */
 int device_product_loaded(float *d, const uint16_t *a, const uint16_t *b,
                           const uint16_t *b_transposed, int use_transposed);
 /* out (32, n_matrices): the part of matrices (n_matrices, 8, 8) that each lane gets. */

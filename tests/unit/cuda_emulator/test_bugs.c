@@ -64,6 +64,7 @@ static const expectation EXPECTED[] = {
     {BUG_COPY_WITHOUT_BARRIER, WRONG, WRONG, REPORT, "tile"},
     {BUG_MATRIX_OF_HALF_A_WARP, REPORT, REPORT, REPORT, "of which ffff0000 have returned"},
     {BUG_MATRIX_ROW_MISALIGNED, REPORT, REPORT, REPORT, "not aligned to 16"},
+    {BUG_MATRIX_NOT_ROUNDED, REPORT, REPORT, REPORT, "round it with tide_to_tf32"},
 };
 
 static int expected(const expectation *of) {

@@ -177,6 +177,62 @@ static void check_loads(void) {
     tide_emulator_release(matrices);
 }
 
+/* Numbers of up to seven bits, whose products and sums are exact, and of one bit more than TF32
+ * has, which are halfway and go away from 0: 1.0 + k 2^-10 + 2^-11. */
+static void check_products_tf32(void) {
+    float a[128];
+    float b[64];
+    for (int i = 0; i < 128; i++) {
+        a[i] = (float)((i * 37 + 11) % 101 - 50);
+    }
+    for (int i = 0; i < 64; i++) {
+        b[i] = (float)(i * 29 % 61 - 30);
+    }
+    a[5] = 1 + 0x1p-11F; /* row 0, column 5; row 12, column 2 */
+    a[98] = -1 - 0x3p-11F;
+    float *on_device[2] = {device_copy_of(a, sizeof(a)), device_copy_of(b, sizeof(b))};
+    float *d = tide_emulator_alloc(128 * sizeof(*d));
+    a[5] = 1 + 0x1p-10F;
+    a[98] = -1 - 0x1p-9F;
+    for (int loaded = 0; loaded < 2; loaded++) {
+        assert_fine(device_product_tf32(d, on_device[0], on_device[1], loaded));
+        for (size_t i = 0; i < 128; i++) {
+            float want = 0;
+            for (size_t k = 0; k < 8; k++) {
+                want += a[i / 8 * 8 + k] * b[k * 8 + i % 8];
+            }
+            assert_true(d[i] == want);
+        }
+    }
+    tide_emulator_release(d);
+    tide_emulator_release(on_device[0]);
+    tide_emulator_release(on_device[1]);
+}
+
+/* The bits of numbers and of the TF32 numbers nearest to them: of two as near the one further from
+ * 0. Infinity and NaN stay, but for the bits of a NaN that TF32 lacks. */
+static void check_tf32(void) {
+    static const uint32_t BITS[][2] = {
+        {0x00000000, 0x00000000}, {0x80000000, 0x80000000}, {0x3F800000, 0x3F800000},
+        {0x3F800FFF, 0x3F800000}, {0x3F801000, 0x3F802000}, {0x3F803000, 0x3F804000},
+        {0xBF801000, 0xBF802000}, {0xBF800FFF, 0xBF800000}, {0x3FFFF000, 0x40000000},
+        {0x00000FFF, 0x00000000}, {0x00001000, 0x00002000}, {0x7F7FFFFF, 0x7F800000},
+        {0x7F800000, 0x7F800000}, {0xFF800000, 0xFF800000}, {0x7FFFFFFF, 0x7FFFE000}};
+    enum { N = sizeof(BITS) / sizeof(BITS[0]) };
+    float numbers[N];
+    for (size_t i = 0; i < N; i++) {
+        memcpy(&numbers[i], &BITS[i][0], sizeof(numbers[i]));
+    }
+    float *x = device_copy_of(numbers, sizeof(numbers));
+    uint32_t *out = tide_emulator_alloc(N * sizeof(*out));
+    assert_fine(device_tf32(out, x, N));
+    for (size_t i = 0; i < N; i++) {
+        assert_int_equal(out[i], BITS[i][1]);
+    }
+    tide_emulator_release(out);
+    tide_emulator_release(x);
+}
+
 static void check_copies(void) {
     static const int SIZES[] = {4096, 4095, 1, 260, 1027};
     for (size_t s = 0; s < sizeof(SIZES) / sizeof(SIZES[0]); s++) {
@@ -218,6 +274,8 @@ IN_ALL_ORDERS(atomics)
 IN_ALL_ORDERS(indices)
 IN_ALL_ORDERS(bf16)
 IN_ALL_ORDERS(products)
+IN_ALL_ORDERS(products_tf32)
+IN_ALL_ORDERS(tf32)
 IN_ALL_ORDERS(loads)
 IN_ALL_ORDERS(copies)
 IN_ALL_ORDERS(exp2_of)
@@ -277,6 +335,8 @@ int main(void) {
         cmocka_unit_test(indices),
         cmocka_unit_test(bf16),
         cmocka_unit_test(products),
+        cmocka_unit_test(products_tf32),
+        cmocka_unit_test(tf32),
         cmocka_unit_test(loads),
         cmocka_unit_test(copies),
         cmocka_unit_test(exp2_of),

@@ -14,8 +14,12 @@
  * of flash attention P and out, of naive attention the scores, which enter P by (4/3)^2 of their
  * squares, P and out: K = 2 + 16/9 + 2. A row of a gradient, with dprobs, dscores and the delta
  * that is made of a rounded out: K = 2 + 1 + 16/9 + 4. A row is one sample of a few keys at worst:
- * six standard deviations, 6 r sqrt(K). In fp32 the sums of either side err like a random walk, as
- * in test_attention.c: the same tolerances, once for each side.
+ * six standard deviations, 6 r sqrt(K). In TF32 both operands of each product are rounded, in flash
+ * attention by us and in naive attention by cuBLAS, which may also cut them off: r = u = 2^-11, as
+ * in model/reference_tolerance_tf32.c. A row of out has, on either side, q and k, which enter P by
+ * (4/3)^2, P and v: K = 2 (2 * 16/9 + 2). A row of a gradient has q and k, dout and v, and dscores
+ * and the other operand: K = 2 (2 * 16/9 + 4). In fp32 the sums of either side err like a random
+ * walk, as in test_attention.c: the same tolerances, once for each side.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -35,6 +39,7 @@
 
 #define FP32_ROUNDOFF 5.9604644775390625e-8
 #define BF16_ROUNDING 0.001953125
+#define TF32_ROUNDING 0.00048828125
 
 #ifdef TIDE_TEST_REAL_SIZE
 /* Of 2.7B: heads, channels of a head, its width and its feed-forward width; four of its layers. */
@@ -48,6 +53,7 @@ enum { CHANNELS = 80, N = BATCH * TOKENS * HEADS * CHANNELS, N_ROWS = BATCH * TO
 typedef struct machine {
     tide_device *device; /* owned */
     tide_ops *ops;       /* owned; of strict fp32 */
+    tide_ops *tf32;      /* owned */
     uint64_t segment;    /* of the arrays; 0: none */
     size_t n_used;       /* bytes of it that are given out */
     uint64_t workspace;  /* cuBLAS' */
@@ -71,11 +77,13 @@ static int setup(void **state) {
     assert_non_null(m);
     must(tide_device_open("cuda", NULL, &m->device, &error), &error);
     must(tide_ops_open(mem, m->device, TIDE_PRECISION_FP32, &m->ops, &error), &error);
+    must(tide_ops_open(mem, m->device, TIDE_PRECISION_TF32, &m->tf32, &error), &error);
     must(tide_device_alloc(m->device, (SEGMENT_BYTES / granule + 1) * granule, &m->segment, &error),
          &error);
     must(tide_device_alloc(m->device, WORKSPACE_BYTES, &m->workspace, &error), &error);
     void *workspace = tide_device_pointer(m->device, m->workspace);
     must(m->ops->table->use_workspace(m->ops, workspace, WORKSPACE_BYTES, &error), &error);
+    must(m->ops->table->use_workspace(m->tf32, workspace, WORKSPACE_BYTES, &error), &error);
     *state = m;
     return 0;
 }
@@ -83,6 +91,7 @@ static int setup(void **state) {
 static int teardown(void **state) {
     machine *m = *state;
     tide_ops_close(m->ops);
+    tide_ops_close(m->tf32);
     assert_int_equal(tide_device_release(m->device, m->workspace, NULL), TIDE_OK);
     assert_int_equal(tide_device_release(m->device, m->segment, NULL), TIDE_OK);
     tide_device_close(m->device);
@@ -155,7 +164,7 @@ typedef struct attention_arrays {
     tide_array lse, scratch;       /* of flash attention, fp32, N_ROWS each */
 } attention_arrays;
 
-static void run_attention(machine *m, tide_attention kind, const attention_arrays *a) {
+static void run_attention(tide_ops *ops, tide_attention kind, const attention_arrays *a) {
     tide_error error = {""};
     const tide_attention_forward forward = {.kind = kind,
                                             .out = a->results[OUT],
@@ -168,7 +177,7 @@ static void run_attention(machine *m, tide_attention kind, const attention_array
                                             .T = TOKENS,
                                             .H = HEADS,
                                             .D = CHANNELS};
-    must(m->ops->table->attention_forward(m->ops, &forward, &error), &error);
+    must(ops->table->attention_forward(ops, &forward, &error), &error);
     const tide_attention_backward backward = {.kind = kind,
                                               .dq = a->results[DQ],
                                               .dk = a->results[DK],
@@ -186,7 +195,7 @@ static void run_attention(machine *m, tide_attention kind, const attention_array
                                               .T = TOKENS,
                                               .H = HEADS,
                                               .D = CHANNELS};
-    must(m->ops->table->attention_backward(m->ops, &backward, &error), &error);
+    must(ops->table->attention_backward(ops, &backward, &error), &error);
 }
 
 static double norm(const float *x, const float *y, size_t n) {
@@ -223,8 +232,11 @@ static double sum_error(size_t n, double roundings) {
     return FP32_ROUNDOFF * (sqrt((double)n) + roundings);
 }
 
-static double tolerance_of(tide_dtype dtype, int result) {
-    if (dtype == TIDE_BF16) {
+static double tolerance_of(tide_precision precision, int result) {
+    if (precision == TIDE_PRECISION_TF32) {
+        return 6 * TF32_ROUNDING * sqrt(2 * (2 * 16.0 / 9 + (result == OUT ? 2 : 4)));
+    }
+    if (precision == TIDE_PRECISION_BF16_TRUE) {
         const double K = result == OUT ? 2 + 16.0 / 9 + 2 : 2 + 1 + 16.0 / 9 + 4;
         return 6 * BF16_ROUNDING * sqrt(K);
     }
@@ -256,12 +268,14 @@ static attention_arrays take_arrays(machine *m, tide_dtype dtype) {
 
 /* Where `turn` is set, 64 keys of the middle head are negated for naive attention alone: what a
  * kernel computes that takes another tile for its own. Returns the results that agree, by bit. */
-static unsigned results_that_agree(machine *m, tide_dtype dtype, bool turn) {
+static unsigned results_that_agree(machine *m, tide_precision precision, bool turn) {
+    tide_ops *ops = precision == TIDE_PRECISION_TF32 ? m->tf32 : m->ops;
     m->n_used = 0;
-    const attention_arrays a = take_arrays(m, dtype);
+    const attention_arrays a =
+        take_arrays(m, precision == TIDE_PRECISION_BF16_TRUE ? TIDE_BF16 : TIDE_FP32);
     float *flash[N_RESULTS];
     unsigned agree = 0;
-    run_attention(m, TIDE_ATTENTION_FLASH, &a);
+    run_attention(ops, TIDE_ATTENTION_FLASH, &a);
     for (int i = 0; i < N_RESULTS; i++) {
         flash[i] = from_device(m->device, a.results[i], N);
     }
@@ -275,10 +289,11 @@ static unsigned results_that_agree(machine *m, tide_dtype dtype, bool turn) {
         to_device(m, a.k, k, N);
         free(k);
     }
-    run_attention(m, TIDE_ATTENTION_NAIVE, &a);
+    run_attention(ops, TIDE_ATTENTION_NAIVE, &a);
     for (int i = 0; i < N_RESULTS; i++) {
         float *naive = from_device(m->device, a.results[i], N);
-        const size_t n_off = n_rows_off(NAMES[i], flash[i], naive, tolerance_of(dtype, i), !turn);
+        const size_t n_off =
+            n_rows_off(NAMES[i], flash[i], naive, tolerance_of(precision, i), !turn);
         agree |= n_off == 0 ? 1U << i : 0U;
         free(naive);
         free(flash[i]);
@@ -286,14 +301,20 @@ static unsigned results_that_agree(machine *m, tide_dtype dtype, bool turn) {
     return agree;
 }
 
+static const tide_precision PRECISIONS[] = {TIDE_PRECISION_FP32, TIDE_PRECISION_TF32,
+                                            TIDE_PRECISION_BF16_TRUE};
+enum { N_PRECISIONS = sizeof(PRECISIONS) / sizeof(PRECISIONS[0]) };
+
 static void flash_equals_naive(void **state) {
-    assert_int_equal(results_that_agree(*state, TIDE_FP32, false), (1U << N_RESULTS) - 1);
-    assert_int_equal(results_that_agree(*state, TIDE_BF16, false), (1U << N_RESULTS) - 1);
+    for (int i = 0; i < N_PRECISIONS; i++) {
+        assert_int_equal(results_that_agree(*state, PRECISIONS[i], false), (1U << N_RESULTS) - 1);
+    }
 }
 
 static void tiles_of_another_head_are_seen_in_every_result(void **state) {
-    assert_int_equal(results_that_agree(*state, TIDE_FP32, true), 0);
-    assert_int_equal(results_that_agree(*state, TIDE_BF16, true), 0);
+    for (int i = 0; i < N_PRECISIONS; i++) {
+        assert_int_equal(results_that_agree(*state, PRECISIONS[i], true), 0);
+    }
 }
 
 /* ---- the first loss ---- */

@@ -23,6 +23,7 @@ struct twin_case {
     size_t n_arrays;                /* used of them */
     size_t shift;                   /* of the arrays that follow */
     unsigned max_blocks;            /* of a grid that loops */
+    int fp32_compute_type;          /* of the operators of the cuda side */
 };
 
 /* The result of one run of an operator: its arrays, copied to the host. */
@@ -36,6 +37,7 @@ twin_case *twin_begin(const char *name) {
     assert_non_null(test);
     test->name = name;
     test->max_blocks = 3;
+    test->fp32_compute_type = TIDE_CUBLAS_COMPUTE_32F;
     return test;
 }
 
@@ -45,6 +47,10 @@ void twin_shift(twin_case *test, size_t n_elements) {
 
 void twin_max_blocks(twin_case *test, unsigned max_blocks) {
     test->max_blocks = max_blocks;
+}
+
+void twin_in_tf32(twin_case *test) {
+    test->fp32_compute_type = TIDE_CUBLAS_COMPUTE_32F_FAST_TF32;
 }
 
 static size_t add(twin_case *test, tide_dtype dtype, size_t n, bool compared) {
@@ -284,7 +290,8 @@ static bool matches(const twin_case *test, twin_call call, const void *shape, do
         tide_ops_cpu_open(tide_hostmem_default(), device, TIDE_PRECISION_FP32, &cpu, NULL),
         TIDE_OK);
     tide_ops_cuda cuda = {.ops = {.mem = tide_hostmem_default(), .device = device},
-                          .max_blocks = test->max_blocks};
+                          .max_blocks = test->max_blocks,
+                          .fp32_compute_type = test->fp32_compute_type};
     twin_run want = {.side = {0}};
     twin_run first = {.side = {0}};
     tide_emulator_hide_memory(true);

@@ -89,6 +89,8 @@ size_t twin_given(twin_case *test, tide_dtype dtype, const float *values, size_t
 void twin_shift(twin_case *test, size_t n_elements);
 /* The blocks of a grid that loops, 1 by default 3: few, so that loops are run through. */
 void twin_max_blocks(twin_case *test, unsigned max_blocks);
+/* The cuda side may multiply fp32 arrays as TF32. */
+void twin_in_tf32(twin_case *test);
 
 /* Runs both sides and fails the test unless every written number is within tolerance * (|want| +
  * largest |want|), for bf16 one unit in its last place more: both sides round once, perhaps to

@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -394,6 +395,53 @@ static void a_pause_leaves_nothing_behind(void **state) {
     tide_recorder_destroy(recorder);
 }
 
+static void expect_name(tide_recorder *recorder, const char *name) {
+    tide_note note;
+    tide_recorder_take_note(recorder, name, &note);
+    assert_string_equal(tide_recorder_text(recorder, note.name), name);
+}
+
+/* A thread knows names by their place. There are more of them than it remembers, and the text in a
+ * place changes. */
+static void names_are_read_where_they_lie(void **state) {
+    (void)state;
+    enum { N_NAMES = 6000 };
+    static char names[N_NAMES][8];
+    tide_recorder *recorder = create(8, TIDE_FULL_KEEP_NEWEST, false);
+    for (unsigned i = 0; i < 4 * N_NAMES; i++) {
+        char *name = names[i % N_NAMES];
+        for (unsigned n = 0; n < 3; n++) {
+            (void)snprintf(name, sizeof(names[0]), "%u", n == 1 ? i / 7 : i % N_NAMES);
+            expect_name(recorder, name);
+            expect_name(recorder, name);
+        }
+    }
+    tide_recording recording = copy(recorder);
+    assert_int_equal(recording.n_strings, N_NAMES);
+    tide_recording_fini(&recording);
+    tide_recorder_destroy(recorder);
+}
+
+/* The same names at the same places have other numbers in another recorder. */
+static void recorders_do_not_mix_up_their_names(void **state) {
+    (void)state;
+    static const char *const names[] = {"a", "b", "c"};
+    tide_recorder *first = create(8, TIDE_FULL_KEEP_NEWEST, false);
+    tide_recorder *second = create(8, TIDE_FULL_KEEP_NEWEST, false);
+    for (unsigned i = 0; i < 9; i++) {
+        expect_name(first, names[i % 3]);
+        expect_name(second, names[2 - i % 3]);
+    }
+    tide_recorder_destroy(first);
+    tide_recorder_destroy(second);
+    for (unsigned i = 0; i < 3; i++) { /* each perhaps at the address of the one before */
+        tide_recorder *next = create(8, TIDE_FULL_KEEP_NEWEST, false);
+        expect_name(next, names[i]);
+        expect_name(next, names[(i + 1) % 3]);
+        tide_recorder_destroy(next);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_log_that_is_not_full_keeps_all),
@@ -411,6 +459,8 @@ int main(void) {
         cmocka_unit_test(stacks_are_walked_without_libunwind),
         cmocka_unit_test(an_unknown_unwinder_is_refused),
         cmocka_unit_test(a_pause_leaves_nothing_behind),
+        cmocka_unit_test(names_are_read_where_they_lie),
+        cmocka_unit_test(recorders_do_not_mix_up_their_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
