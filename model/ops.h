@@ -93,11 +93,12 @@ typedef struct tide_rmsnorm_forward {
     size_t R, C;       /* rows, channels */
 } tide_rmsnorm_forward;
 
-/* dx (= or +=) the gradient of x; dweight = sum_r dout * x * rstd. */
+/* dx (= or +=) the gradient of x; dweight = sum_r dout * x * rstd. dout is this operator's to use:
+ * a device may keep its partial sums there once it has read it. */
 typedef struct tide_rmsnorm_backward {
     tide_array dx;      /* (R, C) written or accumulated, x's type */
     tide_array dweight; /* (C) written, the gradients' type */
-    tide_array dout;    /* (R, C) */
+    tide_array dout;    /* (R, C) read; undefined afterwards */
     tide_array x;       /* (R, C) */
     tide_array weight;  /* (C) */
     const float *rstd;  /* (R) */

@@ -54,9 +54,9 @@ static int describe_product(const tide_ops_cuda *cuda, tide_cuda_plan *plan) {
     const uint64_t k = plan->key.k;
     const uint64_t ld_a = op_a == TIDE_CUBLAS_OP_T ? k : m; /* rows of A as it is stored */
     const uint64_t ld_b = op_b == TIDE_CUBLAS_OP_T ? n : k;
-    int result = cublas->lt_operation_create(
-        &plan->operation, tide_cuda_gemm_compute_type(&cuda->ops, plan->key.in),
-        TIDE_CUBLAS_R_32F); /* alpha and beta */
+    int result = cublas->lt_operation_create(&plan->operation,
+                                             tide_cuda_gemm_compute_type(&cuda->ops, plan->key.in),
+                                             TIDE_CUBLAS_R_32F); /* alpha and beta */
     if (result == 0) {
         result = cublas->lt_operation_set(plan->operation, TIDE_CUBLASLT_DESC_TRANSA, &op_a,
                                           sizeof(op_a));

@@ -22,12 +22,12 @@ typedef struct tide_fake_operand {
 } tide_fake_operand;
 
 typedef struct tide_fake_product {
-    int m, n, k;        /* C (m, n), op(A) (m, k), op(B) (k, n) */
-    int n_batches;      /* at least 0 */
-    const float *alpha; /* on the host */
-    const float *beta;  /* likewise */
-    tide_fake_operand a, b, c;    /* as given */
-    int compute_type;   /* TIDE_CUBLAS_COMPUTE_... */
+    int m, n, k;               /* C (m, n), op(A) (m, k), op(B) (k, n) */
+    int n_batches;             /* at least 0 */
+    const float *alpha;        /* on the host */
+    const float *beta;         /* likewise */
+    tide_fake_operand a, b, c; /* as given */
+    int compute_type;          /* TIDE_CUBLAS_COMPUTE_... */
 } tide_fake_product;
 
 /* Counts a mistake of the caller, keeps its text and returns the status. */

@@ -45,8 +45,8 @@ static int lt_operation_create(struct tide_cublaslt_operation_st **ret_operation
     if (*ret_operation == NULL) {
         return TIDE_CUBLAS_STATUS_ALLOC_FAILED;
     }
-    **ret_operation = (struct tide_cublaslt_operation_st){.compute_type = compute_type,
-                                                          .scale_type = scale_type};
+    **ret_operation =
+        (struct tide_cublaslt_operation_st){.compute_type = compute_type, .scale_type = scale_type};
     return 0;
 }
 
@@ -58,8 +58,8 @@ static int lt_operation_set(struct tide_cublaslt_operation_st *operation, int at
                             const void *value, size_t n_bytes) {
     if ((attribute != TIDE_CUBLASLT_DESC_TRANSA && attribute != TIDE_CUBLASLT_DESC_TRANSB) ||
         n_bytes != sizeof(int)) {
-        return tide_fake_cublas_mistake(TIDE_CUBLAS_STATUS_INVALID_VALUE, "attribute %d of %zu bytes", attribute,
-                       n_bytes);
+        return tide_fake_cublas_mistake(TIDE_CUBLAS_STATUS_INVALID_VALUE,
+                                        "attribute %d of %zu bytes", attribute, n_bytes);
     }
     memcpy(&operation->ops[attribute - TIDE_CUBLASLT_DESC_TRANSA], value, n_bytes);
     return 0;
@@ -96,31 +96,31 @@ static int lt_preference_destroy(struct tide_cublaslt_preference_st *preference)
 
 static int lt_preference_set(struct tide_cublaslt_preference_st *preference, int attribute,
                              const void *value, size_t n_bytes) {
-    void *member = attribute == TIDE_CUBLASLT_PREF_WORKSPACE_BYTES
-                       ? (void *)&preference->workspace_bytes
-                   : attribute == TIDE_CUBLASLT_PREF_REDUCTION_SCHEMES
-                       ? (void *)&preference->reductions
-                   : attribute >= TIDE_CUBLASLT_PREF_ALIGNMENT_A &&
-                           attribute < TIDE_CUBLASLT_PREF_ALIGNMENT_A + 4
-                       ? (void *)&preference->alignments[attribute - TIDE_CUBLASLT_PREF_ALIGNMENT_A]
-                       : NULL;
-    if (member == NULL || n_bytes != (attribute == TIDE_CUBLASLT_PREF_WORKSPACE_BYTES
-                                          ? sizeof(uint64_t)
-                                          : sizeof(uint32_t))) {
-        return tide_fake_cublas_mistake(TIDE_CUBLAS_STATUS_INVALID_VALUE, "preference %d of %zu bytes", attribute,
-                       n_bytes);
+    void *member =
+        attribute == TIDE_CUBLASLT_PREF_WORKSPACE_BYTES     ? (void *)&preference->workspace_bytes
+        : attribute == TIDE_CUBLASLT_PREF_REDUCTION_SCHEMES ? (void *)&preference->reductions
+        : attribute >= TIDE_CUBLASLT_PREF_ALIGNMENT_A &&
+                attribute < TIDE_CUBLASLT_PREF_ALIGNMENT_A + 4
+            ? (void *)&preference->alignments[attribute - TIDE_CUBLASLT_PREF_ALIGNMENT_A]
+            : NULL;
+    if (member == NULL ||
+        n_bytes != (attribute == TIDE_CUBLASLT_PREF_WORKSPACE_BYTES ? sizeof(uint64_t)
+                                                                    : sizeof(uint32_t))) {
+        return tide_fake_cublas_mistake(TIDE_CUBLAS_STATUS_INVALID_VALUE,
+                                        "preference %d of %zu bytes", attribute, n_bytes);
     }
     memcpy(member, value, n_bytes);
     return 0;
 }
 
-static tide_fake_operand operand_by(const struct tide_cublaslt_layout_st *layout, const void *data, int op) {
+static tide_fake_operand operand_by(const struct tide_cublaslt_layout_st *layout, const void *data,
+                                    int op) {
     return (tide_fake_operand){.data = data,
-                     .type = layout->type,
-                     .ld = (int)layout->ld,
-                     .is_transposed = op == TIDE_CUBLAS_OP_T,
-                     .n_rows = (int)layout->rows,
-                     .n_columns = (int)layout->columns};
+                               .type = layout->type,
+                               .ld = (int)layout->ld,
+                               .is_transposed = op == TIDE_CUBLAS_OP_T,
+                               .n_rows = (int)layout->rows,
+                               .n_columns = (int)layout->columns};
 }
 
 /* Sizes of the product that the layouts describe; n 0 if they do not fit together. */
@@ -152,10 +152,12 @@ static int lt_choose(struct cublasContext *handle, struct tide_cublaslt_operatio
     tide_fake_cublas_state()->n_lt_choices++;
     sizes_of(operation, a, b, c, sizes);
     if (sizes[1] == 0 || operation->scale_type != TIDE_CUBLAS_R_32F) {
-        return tide_fake_cublas_mistake(TIDE_CUBLAS_STATUS_INVALID_VALUE, "cuBLASLt: layouts that do not fit");
+        return tide_fake_cublas_mistake(TIDE_CUBLAS_STATUS_INVALID_VALUE,
+                                        "cuBLASLt: layouts that do not fit");
     }
     if (preference->reductions != TIDE_CUBLASLT_REDUCTION_COMPUTE_TYPE) {
-        (void)tide_fake_cublas_mistake(0, "cuBLASLt may round parts of a sum: %u", preference->reductions);
+        (void)tide_fake_cublas_mistake(0, "cuBLASLt may round parts of a sum: %u",
+                                       preference->reductions);
     }
     if (tide_fake_cublas_state()->lt_has_nothing) {
         return TIDE_CUBLAS_STATUS_NOT_SUPPORTED;
@@ -176,16 +178,18 @@ static int check_algorithm(const uint64_t *words, const uint64_t sizes[3],
     uint32_t alignments[4];
     memcpy(alignments, &words[WORD_ALIGNMENTS], sizeof(alignments));
     if (words[WORD_MARK] != MARK || memcmp(&words[WORD_M], sizes, 3 * sizeof(sizes[0])) != 0) {
-        return tide_fake_cublas_mistake(TIDE_CUBLAS_STATUS_INVALID_VALUE, "an algorithm for another product");
+        return tide_fake_cublas_mistake(TIDE_CUBLAS_STATUS_INVALID_VALUE,
+                                        "an algorithm for another product");
     }
     if (words[WORD_WORKSPACE] > workspace_bytes) {
-        return tide_fake_cublas_mistake(TIDE_CUBLAS_STATUS_INVALID_VALUE, "a workspace of %zu bytes is too small",
-                       workspace_bytes);
+        return tide_fake_cublas_mistake(TIDE_CUBLAS_STATUS_INVALID_VALUE,
+                                        "a workspace of %zu bytes is too small", workspace_bytes);
     }
     for (size_t i = 0; i < 4; i++) {
         if ((uintptr_t)addresses[i] % alignments[i] != 0) {
-            return tide_fake_cublas_mistake(TIDE_CUBLAS_STATUS_INVALID_VALUE, "%p is not a multiple of %u",
-                           addresses[i], alignments[i]);
+            return tide_fake_cublas_mistake(TIDE_CUBLAS_STATUS_INVALID_VALUE,
+                                            "%p is not a multiple of %u", addresses[i],
+                                            alignments[i]);
         }
     }
     return 0;
@@ -201,22 +205,23 @@ static int lt_matmul(struct cublasContext *handle, struct tide_cublaslt_operatio
     const void *const addresses[] = {a, b, c, d};
     sizes_of(operation, layout_a, layout_b, layout_c, sizes);
     const tide_fake_product p = {.m = (int)sizes[0],
-                       .n = (int)sizes[1],
-                       .k = (int)sizes[2],
-                       .n_batches = 1,
-                       .alpha = alpha,
-                       .beta = beta,
-                       .a = operand_by(layout_a, a, operation->ops[0]),
-                       .b = operand_by(layout_b, b, operation->ops[1]),
-                       .c = operand_by(layout_c, c, TIDE_CUBLAS_OP_N),
-                       .compute_type = operation->compute_type};
+                                 .n = (int)sizes[1],
+                                 .k = (int)sizes[2],
+                                 .n_batches = 1,
+                                 .alpha = alpha,
+                                 .beta = beta,
+                                 .a = operand_by(layout_a, a, operation->ops[0]),
+                                 .b = operand_by(layout_b, b, operation->ops[1]),
+                                 .c = operand_by(layout_c, c, TIDE_CUBLAS_OP_N),
+                                 .compute_type = operation->compute_type};
     const tide_fake_operand out = operand_by(layout_d, d, TIDE_CUBLAS_OP_N);
     int status = check_algorithm(algorithm, sizes, addresses, workspace_bytes);
     if (status == 0) {
         status = tide_fake_cublas_check("d", &out, 1);
     }
     if (status == 0 && (stream != handle->stream || workspace != handle->workspace)) {
-        status = tide_fake_cublas_mistake(TIDE_CUBLAS_STATUS_INVALID_VALUE, "cuBLASLt beside the handle's stream");
+        status = tide_fake_cublas_mistake(TIDE_CUBLAS_STATUS_INVALID_VALUE,
+                                          "cuBLASLt beside the handle's stream");
     }
     if (status != 0) {
         return status;
