@@ -122,13 +122,13 @@ static bool are_same(const tide_cuda_plan_key *x, const tide_cuda_plan_key *y) {
            memcmp(x->alignments, y->alignments, sizeof(x->alignments)) == 0;
 }
 
-/* The plan of the product, which is made if there is none yet. */
-static tide_status find_plan(tide_ops_cuda *cuda, const char *name, const tide_cuda_plan_key *key,
-                             const tide_cuda_plan **ret_plan, tide_error *error) {
+/* The plan of the product, which is made if there is none yet. Returns a cublasStatus_t. */
+static int find_plan(tide_ops_cuda *cuda, const tide_cuda_plan_key *key,
+                     const tide_cuda_plan **ret_plan) {
     for (size_t i = 0; i < TIDE_CUDA_PLANS && i < cuda->n_plans; i++) {
         if (are_same(&cuda->plans[i].key, key)) {
             *ret_plan = &cuda->plans[i];
-            return TIDE_OK;
+            return 0;
         }
     }
     tide_cuda_plan *plan = &cuda->plans[cuda->n_plans % TIDE_CUDA_PLANS];
@@ -143,10 +143,10 @@ static tide_status find_plan(tide_ops_cuda *cuda, const char *name, const tide_c
     }
     if (result != 0) {
         destroy_plan(&cuda->cublas, plan);
-        return tide_cuda_multiplied(&cuda->ops, name, result, error);
+        return result;
     }
     *ret_plan = plan;
-    return TIDE_OK;
+    return 0;
 }
 
 /* Without cuBLASLt. */
@@ -181,12 +181,14 @@ tide_status tide_cuda_gemm_add(tide_ops *ops, const char *name, const tide_cuda_
         .workspace_bytes = cuda->workspace_bytes,
     };
     cudaStream_t stream = tide_cuda_stream(ops); /* makes the GPU the current one */
-    TIDE_TRY(find_plan(cuda, name, &key, &plan, error));
-    if (!plan->has_choice) {
+    int result = find_plan(cuda, &key, &plan);
+    if (result == 0 && !plan->has_choice) {
         return copy_and_add(ops, name, gemm, addend, error);
     }
-    const int result = cuda->cublas.lt_matmul(
-        cuda->handle, plan->operation, &one, a, plan->a, b, plan->b, &one, addend, plan->c, out,
-        plan->c, plan->choice.algorithm, cuda->workspace, cuda->workspace_bytes, stream);
+    if (result == 0) {
+        result = cuda->cublas.lt_matmul(cuda->handle, plan->operation, &one, a, plan->a, b, plan->b,
+                                        &one, addend, plan->c, out, plan->c, plan->choice.algorithm,
+                                        cuda->workspace, cuda->workspace_bytes, stream);
+    }
     return tide_cuda_multiplied(ops, name, result, error);
 }
