@@ -3,12 +3,33 @@
  * Every tensor is released at its last use; tide_block_keep decides what the block keeps. */
 #include "model/transformer_internal.h"
 
+/* Where a branch joins the residual stream. */
+typedef struct branch_end {
+    tide_slot out;         /* the stream behind the branch */
+    tide_slot x;           /* what the branch's last layer reads */
+    tide_slot residual;    /* the stream before the branch */
+    size_t residual_layer; /* of that slot */
+} branch_end;
+
 /* out (R, n_out) = x W^T; allocates the slot of `out`. */
 static tide_status project(tide_transformer *t, size_t l, tide_layer_parameter which, tide_slot out,
                            tide_slot x, tide_error *error) {
     TIDE_TRY(tide_activation_alloc(&t->activations, out, l, error));
     return tide_linear_forward(&t->linears, tide_parameter_of_layer(l, which),
-                               tide_slot_array(t, out, l), tide_slot_array(t, x, l), error);
+                               tide_slot_array(t, out, l), tide_slot_array(t, x, l),
+                               (tide_array){.data = NULL}, error);
+}
+
+/* out (R, C) = residual (R, C) + x W^T, the end of a branch; allocates the slot of `out`. Both ends
+ * of the residual stream have the same type, fp32 in bf16-mixed and fp16-mixed too, so the fp32 sum
+ * of the product is never rounded to a narrow type on its own; in bf16-true the new stream is
+ * rounded once. */
+static tide_status project_onto(tide_transformer *t, size_t l, tide_layer_parameter which,
+                                const branch_end *end, tide_error *error) {
+    TIDE_TRY(tide_activation_alloc(&t->activations, end->out, l, error));
+    return tide_linear_forward(&t->linears, tide_parameter_of_layer(l, which),
+                               tide_slot_array(t, end->out, l), tide_slot_array(t, end->x, l),
+                               tide_slot_array(t, end->residual, end->residual_layer), error);
 }
 
 tide_status tide_block_rotate(tide_transformer *t, size_t l, tide_slot slot, bool inverse,
@@ -95,16 +116,11 @@ static tide_status attention_forward(tide_transformer *t, size_t l, bool keeps, 
         TIDE_TRY(tide_activation_release(&t->activations, TIDE_SLOT_V, l, error));
         TIDE_TRY(tide_activation_release(&t->activations, TIDE_SLOT_PROBS, l, error));
     }
-    TIDE_TRY(project(t, l, TIDE_OUTPUT_PROJ, TIDE_SLOT_MID, TIDE_SLOT_ATTENTION, error));
+    const branch_end end = {TIDE_SLOT_MID, TIDE_SLOT_ATTENTION, x, x_layer};
+    TIDE_TRY(project_onto(t, l, TIDE_OUTPUT_PROJ, &end, error));
     if (!keeps) {
         TIDE_TRY(tide_activation_release(&t->activations, TIDE_SLOT_ATTENTION, l, error));
     }
-    const tide_residual_add call = {
-        .out = tide_slot_array(t, TIDE_SLOT_MID, l),
-        .x = tide_slot_array(t, x, x_layer),
-        .n = t->R * t->config.model.d_model,
-    };
-    TIDE_TRY(t->ops->table->residual_add(t->ops, &call, error));
     if (!t->config.keep_for_backward) {
         TIDE_TRY(tide_activation_release(&t->activations, x, x_layer, error));
     }
@@ -114,16 +130,11 @@ static tide_status attention_forward(tide_transformer *t, size_t l, bool keeps, 
 
 /* out = mid + ffn_product W2^T. */
 static tide_status ffn_down(tide_transformer *t, size_t l, bool keeps, tide_error *error) {
-    TIDE_TRY(project(t, l, TIDE_W2, TIDE_SLOT_OUT, TIDE_SLOT_PRODUCT, error));
+    const branch_end end = {TIDE_SLOT_OUT, TIDE_SLOT_PRODUCT, TIDE_SLOT_MID, l};
+    TIDE_TRY(project_onto(t, l, TIDE_W2, &end, error));
     if (!keeps) {
         TIDE_TRY(tide_activation_release(&t->activations, TIDE_SLOT_PRODUCT, l, error));
     }
-    const tide_residual_add call = {
-        .out = tide_slot_array(t, TIDE_SLOT_OUT, l),
-        .x = tide_slot_array(t, TIDE_SLOT_MID, l),
-        .n = t->R * t->config.model.d_model,
-    };
-    TIDE_TRY(t->ops->table->residual_add(t->ops, &call, error));
     return keeps ? TIDE_OK : tide_activation_release(&t->activations, TIDE_SLOT_MID, l, error);
 }
 

@@ -31,7 +31,8 @@ static tide_status lm_head_forward(tide_transformer *t, tide_error *error) {
     TIDE_TRY(tide_activation_alloc(&t->activations, TIDE_SLOT_LOGITS, 0, error));
     TIDE_TRY(tide_linear_forward(&t->linears, tide_parameter_lm_head(&t->config.model),
                                  tide_slot_array(t, TIDE_SLOT_LOGITS, 0),
-                                 tide_slot_array(t, TIDE_SLOT_NORM_FINAL, 0), error));
+                                 tide_slot_array(t, TIDE_SLOT_NORM_FINAL, 0),
+                                 (tide_array){.data = NULL}, error));
     if (!t->config.keep_for_backward) {
         TIDE_TRY(tide_activation_release(&t->activations, TIDE_SLOT_NORM_FINAL, 0, error));
     }

@@ -50,7 +50,7 @@ static tide_status begin_with_bias(const tide_linears *on, size_t i, tide_array 
 }
 
 tide_status tide_linear_forward(const tide_linears *on, size_t i, tide_array out, tide_array x,
-                                tide_error *error) {
+                                tide_array addend, tide_error *error) {
     tide_parameter *parameter = &on->parameters[i];
     tide_matmul call = {.kind = TIDE_MATMUL_NT,
                         .out = out,
@@ -58,7 +58,8 @@ tide_status tide_linear_forward(const tide_linears *on, size_t i, tide_array out
                         .m = on->R,
                         .n = parameter->shape[0],
                         .k = parameter->shape[1],
-                        .accumulate = on->has_biases};
+                        .accumulate = on->has_biases,
+                        .addend = addend};
     TIDE_TRY(weight_operand(on, i, &call.b, error));
     if (on->has_biases) {
         TIDE_TRY(begin_with_bias(on, i, out, error));

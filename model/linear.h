@@ -32,10 +32,11 @@ typedef struct tide_linears {
 /* Parameter `i` is W (n_out, n_in). If weights are copied, its copy is made when there is
  * none yet. */
 
-/* out (R, n_out) = x (R, n_in) W^T + bias (n_out), if there are biases. The copy is released at
- * once when nothing is kept. */
+/* out (R, n_out) = x (R, n_in) W^T + bias (n_out), if there are biases, or + addend (R, n_out), if
+ * its data is not NULL; a layer with a bias takes no addend. The copy is released at once when
+ * nothing is kept. */
 TIDE_NODISCARD tide_status tide_linear_forward(const tide_linears *on, size_t i, tide_array out,
-                                               tide_array x, tide_error *error);
+                                               tide_array x, tide_array addend, tide_error *error);
 /* Allocates W's gradient (n_out, n_in) = dout (R, n_out)^T x (R, n_in), and then the bias' one
  * (n_out), the sum of dout over its rows, if there are biases. */
 TIDE_NODISCARD tide_status tide_linear_backward_weight(const tide_linears *on, size_t i,

@@ -250,7 +250,7 @@ static tide_status linear_forward(tide_mlp *mlp, size_t l, tide_error *error) {
     tide_scope scope = begin(mlp, TIDE_SCOPE_OPERATOR, "linear", l);
     TIDE_TRY(alloc_rows(mlp, &layer->linear, l, "linear", TIDE_ACTIVATION, error));
     TIDE_TRY(tide_linear_forward(&mlp->linears, weight_of(l), layer->linear.array,
-                                 input_of(mlp, l)->array, error));
+                                 input_of(mlp, l)->array, (tide_array){.data = NULL}, error));
     if (!mlp->config.keep_for_backward && l > 0) {
         TIDE_TRY(tide_tensor_release(mlp->cache, input_of(mlp, l), error));
     }

@@ -82,6 +82,23 @@ double tide_adamw_step_size(const tide_adamw_settings *settings, int64_t t) {
            (1 - pow(settings->beta1, (double)t));
 }
 
+tide_status tide_ops_check_addend(const tide_matmul *call, tide_error *error) {
+    if (call->addend.data == NULL) {
+        return TIDE_OK;
+    }
+    if (call->addend.dtype != call->out.dtype) {
+        return tide_fail(error, TIDE_UNSUPPORTED,
+                         "matmul: the addend is %s and out is %s: pass them as one type",
+                         tide_dtype_name(call->addend.dtype), tide_dtype_name(call->out.dtype));
+    }
+    if (call->accumulate || call->addend.data == call->out.data) {
+        return tide_fail(error, TIDE_UNSUPPORTED,
+                         "matmul: an addend comes beside out, and out is only written: to add to "
+                         "out itself, set accumulate and pass no addend");
+    }
+    return TIDE_OK;
+}
+
 void tide_adamw_settings_init(tide_adamw_settings *settings) {
     *settings = (tide_adamw_settings){
         .lr = 1e-3, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .weight_decay = 0.01};

@@ -53,7 +53,6 @@ typedef struct tide_ops tide_ops;
     OPERATOR(swiglu_backward)                                                                      \
     OPERATOR(gelu_forward)                                                                         \
     OPERATOR(gelu_backward)                                                                        \
-    OPERATOR(residual_add)                                                                         \
     OPERATOR(cross_entropy)                                                                        \
     OPERATOR(cast)                                                                                 \
     OPERATOR(fill)                                                                                 \
@@ -94,11 +93,12 @@ typedef struct tide_rmsnorm_forward {
     size_t R, C;       /* rows, channels */
 } tide_rmsnorm_forward;
 
-/* dx (= or +=) the gradient of x; dweight = sum_r dout * x * rstd. */
+/* dx (= or +=) the gradient of x; dweight = sum_r dout * x * rstd. dout is this operator's to use:
+ * a device may keep its partial sums there once it has read it. */
 typedef struct tide_rmsnorm_backward {
     tide_array dx;      /* (R, C) written or accumulated, x's type */
     tide_array dweight; /* (C) written, the gradients' type */
-    tide_array dout;    /* (R, C) */
+    tide_array dout;    /* (R, C) read; undefined afterwards */
     tide_array x;       /* (R, C) */
     tide_array weight;  /* (C) */
     const float *rstd;  /* (R) */
@@ -122,13 +122,16 @@ typedef enum tide_matmul_kind {
     TIDE_MATMUL_TN      /* out (m, n) = a (k, m)^T b (k, n): dW = dy^T x */
 } tide_matmul_kind;
 
-/* out (= or +=) the product of a and b, each transposed or not as the kind says. */
+/* out (= or +=) the product of a and b, each transposed or not as the kind says; with an addend,
+ * out = addend + the product: the fp32 sum over k is complete before the addend is added to it, and
+ * a bf16 or fp16 out is rounded once, after that. */
 typedef struct tide_matmul {
     tide_matmul_kind kind;
-    tide_array out;  /* (m, n) written or accumulated */
-    tide_array a, b; /* shapes by the kind */
-    size_t m, n, k;  /* each in 1 .. INT_MAX */
-    bool accumulate; /* out += instead of out = */
+    tide_array out;    /* (m, n) written or accumulated */
+    tide_array a, b;   /* shapes by the kind */
+    size_t m, n, k;    /* each in 1 .. INT_MAX */
+    bool accumulate;   /* out += instead of out = ; false if there is an addend */
+    tide_array addend; /* (m, n), of out's type, apart from out; data NULL: none */
 } tide_matmul;
 
 /* Products of matrices with one vector: out = weight x + bias, for each chosen matrix. Weights are
@@ -225,13 +228,6 @@ typedef struct tide_gelu_backward {
     tide_array x;    /* (n) */
     size_t n;        /* elements */
 } tide_gelu_backward;
-
-/* out += x. */
-typedef struct tide_residual_add {
-    tide_array out; /* (n) accumulated */
-    tide_array x;   /* (n) */
-    size_t n;       /* elements */
-} tide_residual_add;
 
 /* Mean cross-entropy over R rows, fused with its gradient: row_losses_r = log(sum_v exp(logits_rv))
  * - logits_r,target; then scale d(mean loss) / d logits = scale (softmax - onehot) / R overwrites
@@ -431,6 +427,10 @@ typedef enum tide_attention_part {
  * closes it. */
 tide_scope tide_ops_part_begin(const tide_ops *ops, tide_attention_part part);
 void tide_ops_part_end(const tide_ops *ops, tide_scope scope);
+
+/* For implementations of matmul: TIDE_UNSUPPORTED unless a product with an addend is one that
+ * tide_matmul describes. */
+TIDE_NODISCARD tide_status tide_ops_check_addend(const tide_matmul *call, tide_error *error);
 
 /* Scratch in fp32 elements; functions of shape alone, the same on every device. */
 enum { TIDE_RMSNORM_ROWS = 64, TIDE_RMSNORM_PARTIALS = 128, TIDE_NORM_CHUNK = 1 << 16 };

@@ -1,9 +1,9 @@
 /* out (m, n) = a (m, k) b (n, k)^T, or a (m, k) b (k, n), or a (k, m)^T b (k, n); with accumulate
- * out += .
+ * out += , with an addend out = addend + .
  *
  * Block by block of out and of k, the threads first copy both operands into panels in shared
  * scratch, then multiply tiles of panels. A bf16 or fp16 out is summed up in fp32 scratch and
- * rounded once.
+ * rounded once. The addend comes after the whole sum over k, while the block is in the cache.
  */
 #include <limits.h>
 
@@ -115,6 +115,20 @@ static void narrow_block(const tide_ops_cpu *cpu, const product *p) {
     }
 }
 
+static void add_block(const tide_ops_cpu *cpu, const product *p) {
+    float buffer[TIDE_PIECE];
+    size_t n;
+#pragma omp for schedule(static)
+    for (size_t i = 0; i < p->part_a.n_i; i++) { /* c[i][:] */
+        size_t begin = (p->part_a.i0 + i) * p->call->n + p->part_b.i0;
+        for (size_t j = 0; j < p->part_b.n_i; j += n) {
+            n = tide_piece_length(j, p->part_b.n_i);
+            cpu->kernels->add(p->c + i * p->ldc + j,
+                              tide_piece_read(cpu, p->call->addend, begin + j, n, buffer), n);
+        }
+    }
+}
+
 /* One block of out, over all of k. Every thread of the region runs it. */
 static void make_block(const tide_ops_cpu *cpu, product *p) {
     size_t k = p->call->k;
@@ -136,6 +150,9 @@ static void make_block(const tide_ops_cpu *cpu, product *p) {
         pack(cpu, p);
         multiply(cpu, p);
     }
+    if (p->call->addend.data != NULL) {
+        add_block(cpu, p);
+    }
     if (is_narrow) {
         narrow_block(cpu, p);
     }
@@ -144,6 +161,7 @@ static void make_block(const tide_ops_cpu *cpu, product *p) {
 static tide_status check(const tide_matmul *call, tide_error *error) {
     const tide_array arrays[] = {call->out, call->a, call->b};
     TIDE_TRY(tide_ops_cpu_need_floats("matmul", arrays, 3, error));
+    TIDE_TRY(tide_ops_check_addend(call, error));
     const size_t sizes[] = {call->m, call->n, call->k};
     for (size_t i = 0; i < 3; i++) {
         if (sizes[i] == 0 || sizes[i] > INT_MAX) {

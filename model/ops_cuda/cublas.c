@@ -46,6 +46,18 @@ tide_status tide_cublas_load(tide_cublas *ret_table, tide_error *error) {
         {"cublasGetStatusString", offsetof(tide_cublas, get_status_string)},
         {"cublasGemmEx", offsetof(tide_cublas, gemm_ex)},
         {"cublasGemmStridedBatchedEx", offsetof(tide_cublas, gemm_strided_batched_ex)},
+        /* dlsym looks into the libraries that cuBLAS depends on, so cuBLASLt is not opened itself.
+         */
+        {"cublasLtMatmulDescCreate", offsetof(tide_cublas, lt_operation_create)},
+        {"cublasLtMatmulDescDestroy", offsetof(tide_cublas, lt_operation_destroy)},
+        {"cublasLtMatmulDescSetAttribute", offsetof(tide_cublas, lt_operation_set)},
+        {"cublasLtMatrixLayoutCreate", offsetof(tide_cublas, lt_layout_create)},
+        {"cublasLtMatrixLayoutDestroy", offsetof(tide_cublas, lt_layout_destroy)},
+        {"cublasLtMatmulPreferenceCreate", offsetof(tide_cublas, lt_preference_create)},
+        {"cublasLtMatmulPreferenceDestroy", offsetof(tide_cublas, lt_preference_destroy)},
+        {"cublasLtMatmulPreferenceSetAttribute", offsetof(tide_cublas, lt_preference_set)},
+        {"cublasLtMatmulAlgoGetHeuristic", offsetof(tide_cublas, lt_choose)},
+        {"cublasLtMatmul", offsetof(tide_cublas, lt_matmul)},
     };
     tide_cublas table;
     void *library = open_library(error);

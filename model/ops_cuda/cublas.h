@@ -9,6 +9,7 @@
 #define TIDE_MODEL_OPS_CUDA_CUBLAS_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "common/status.h"
 
@@ -16,8 +17,11 @@
 extern "C" {
 #endif
 
-struct cublasContext; /* cublasHandle_t points to it */
-struct CUstream_st;   /* cudaStream_t points to it */
+struct cublasContext;               /* cublasHandle_t points to it; cuBLASLt takes it, too */
+struct CUstream_st;                 /* cudaStream_t points to it */
+struct tide_cublaslt_operation_st;  /* stands for what cublasLtMatmulDesc_t points to */
+struct tide_cublaslt_layout_st;     /* ... cublasLtMatrixLayout_t */
+struct tide_cublaslt_preference_st; /* ... cublasLtMatmulPreference_t */
 
 /* Values of cuBLAS' enumerations, which are part of its interface, under its names without CUBLAS_.
  */
@@ -36,8 +40,23 @@ typedef enum tide_cublas_constant {
     TIDE_CUBLAS_STATUS_ALLOC_FAILED = 3,
     TIDE_CUBLAS_STATUS_INVALID_VALUE = 7,
     TIDE_CUBLAS_STATUS_EXECUTION_FAILED = 13,
-    TIDE_CUBLAS_STATUS_NOT_SUPPORTED = 15
+    TIDE_CUBLAS_STATUS_NOT_SUPPORTED = 15,
+    TIDE_CUBLASLT_DESC_TRANSA = 3,            /* int, an operation */
+    TIDE_CUBLASLT_DESC_TRANSB = 4,            /* the same */
+    TIDE_CUBLASLT_PREF_WORKSPACE_BYTES = 1,   /* uint64_t, at most */
+    TIDE_CUBLASLT_PREF_REDUCTION_SCHEMES = 3, /* uint32_t, a mask */
+    TIDE_CUBLASLT_PREF_ALIGNMENT_A = 5,       /* uint32_t, bytes; B, C and D follow */
+    TIDE_CUBLASLT_REDUCTION_COMPUTE_TYPE = 2  /* in that mask */
 } tide_cublas_constant;
+
+/* A way to compute a product, as cuBLASLt chose it: cublasLtMatmulHeuristicResult_t. */
+typedef struct tide_cublaslt_choice {
+    uint64_t algorithm[8];  /* opaque */
+    size_t workspace_bytes; /* needed */
+    int status;             /* 0: the rest is valid */
+    float n_waves;          /* of blocks on the GPU */
+    int reserved[4];        /* of the library */
+} tide_cublaslt_choice;
 
 typedef struct tide_cublas {
     int (*create)(struct cublasContext **ret_handle);
@@ -61,6 +80,33 @@ typedef struct tide_cublas {
                                    long long stride_b, const void *beta, void *c, int type_c,
                                    int ldc, long long stride_c, int n_batches, int compute_type,
                                    int algorithm);
+    /* cuBLASLt, which cuBLAS itself is made of: its functions are found through the same library.
+     * An operation, layouts and a preference are created and destroyed by the caller. */
+    int (*lt_operation_create)(struct tide_cublaslt_operation_st **ret_operation, int compute_type,
+                               int scale_type);
+    int (*lt_operation_destroy)(struct tide_cublaslt_operation_st *operation);
+    int (*lt_operation_set)(struct tide_cublaslt_operation_st *operation, int attribute,
+                            const void *value, size_t n_bytes);
+    int (*lt_layout_create)(struct tide_cublaslt_layout_st **ret_layout, int type, uint64_t rows,
+                            uint64_t columns, int64_t ld);
+    int (*lt_layout_destroy)(struct tide_cublaslt_layout_st *layout);
+    int (*lt_preference_create)(struct tide_cublaslt_preference_st **ret_preference);
+    int (*lt_preference_destroy)(struct tide_cublaslt_preference_st *preference);
+    int (*lt_preference_set)(struct tide_cublaslt_preference_st *preference, int attribute,
+                             const void *value, size_t n_bytes);
+    /* The best n_wanted choices at most. */
+    int (*lt_choose)(struct cublasContext *handle, struct tide_cublaslt_operation_st *operation,
+                     struct tide_cublaslt_layout_st *a, struct tide_cublaslt_layout_st *b,
+                     struct tide_cublaslt_layout_st *c, struct tide_cublaslt_layout_st *d,
+                     struct tide_cublaslt_preference_st *preference, int n_wanted,
+                     tide_cublaslt_choice *ret_choices, int *ret_n_choices);
+    /* D (m, n) = alpha op(A) op(B) + beta C. The workspace is borrowed for this call. */
+    int (*lt_matmul)(struct cublasContext *handle, struct tide_cublaslt_operation_st *operation,
+                     const void *alpha, const void *a, struct tide_cublaslt_layout_st *layout_a,
+                     const void *b, struct tide_cublaslt_layout_st *layout_b, const void *beta,
+                     const void *c, struct tide_cublaslt_layout_st *layout_c, void *d,
+                     struct tide_cublaslt_layout_st *layout_d, const uint64_t *algorithm,
+                     void *workspace, size_t workspace_bytes, struct CUstream_st *stream);
 } tide_cublas;
 
 /* Opens the library and fills the table; the library stays open until the process ends. It is the

@@ -33,6 +33,20 @@ typedef struct tide_cuda_gemm {
 TIDE_NODISCARD tide_status tide_cuda_gemm_run(tide_ops *ops, const char *name,
                                               const tide_cuda_gemm *gemm, tide_error *error);
 
+/* out (m, n) = addend (m, n) + op(a) op(b); the rest of `gemm` is as above, with one batch, alpha
+ * 1, and matrices whose rows follow each other. The addend has out's type and does not overlap
+ * out. */
+TIDE_NODISCARD tide_status tide_cuda_gemm_add(tide_ops *ops, const char *name,
+                                              const tide_cuda_gemm *gemm, const void *addend,
+                                              tide_error *error);
+
+/* What cuBLAS calls a type, and how it computes products of operands of that type. */
+int tide_cuda_gemm_type(tide_dtype dtype);
+int tide_cuda_gemm_compute_type(const tide_ops *ops, tide_dtype in);
+/* TIDE_UNSUPPORTED or TIDE_LIMIT for types and sizes that cuBLAS has no product for. */
+TIDE_NODISCARD tide_status tide_cuda_gemm_check(const char *name, const tide_cuda_gemm *gemm,
+                                                tide_error *error);
+
 #ifdef __cplusplus
 }
 #endif

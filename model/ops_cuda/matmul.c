@@ -1,5 +1,5 @@
 /* out (m, n) = a (m, k) b (n, k)^T, or a (m, k) b (k, n), or a (k, m)^T b (k, n); with accumulate
- * out += .
+ * out += , with an addend out = addend + (matmul_addend.c).
  *
  * cuBLAS is column-major: a row-major (r, c) array is a column-major (c, r) array. So we ask it for
  * out^T = op(b)^T op(a)^T, with operands swapped and m and n swapped, and no element has to move.
@@ -46,26 +46,33 @@ static tide_status check_sizes(const char *name, const tide_cuda_gemm *gemm, tid
     return TIDE_OK;
 }
 
-static int type_of(tide_dtype dtype) {
+tide_status tide_cuda_gemm_check(const char *name, const tide_cuda_gemm *gemm, tide_error *error) {
+    TIDE_TRY(check_types(name, gemm, error));
+    return check_sizes(name, gemm, error);
+}
+
+int tide_cuda_gemm_type(tide_dtype dtype) {
     return dtype == TIDE_BF16   ? TIDE_CUBLAS_R_16BF
            : dtype == TIDE_FP16 ? TIDE_CUBLAS_R_16F
                                 : TIDE_CUBLAS_R_32F;
 }
 
+int tide_cuda_gemm_compute_type(const tide_ops *ops, tide_dtype in) {
+    return in == TIDE_FP32 ? tide_ops_cuda_of(ops)->fp32_compute_type : TIDE_CUBLAS_COMPUTE_32F;
+}
+
 tide_status tide_cuda_gemm_run(tide_ops *ops, const char *name, const tide_cuda_gemm *gemm,
                                tide_error *error) {
     const tide_ops_cuda *cuda = tide_ops_cuda_of(ops);
-    TIDE_TRY(check_types(name, gemm, error));
-    TIDE_TRY(check_sizes(name, gemm, error));
+    TIDE_TRY(tide_cuda_gemm_check(name, gemm, error));
     const tide_cuda_matrix *a = &gemm->b; /* cuBLAS' A and B: see above */
     const tide_cuda_matrix *b = &gemm->a;
     const tide_cuda_matrix *c = &gemm->out;
     const int op_a = gemm->kind == TIDE_MATMUL_NT ? TIDE_CUBLAS_OP_T : TIDE_CUBLAS_OP_N;
     const int op_b = gemm->kind == TIDE_MATMUL_TN ? TIDE_CUBLAS_OP_T : TIDE_CUBLAS_OP_N;
-    const int in = type_of(a->array.dtype);
-    const int out = type_of(c->array.dtype);
-    const int compute_type =
-        in == TIDE_CUBLAS_R_32F ? cuda->fp32_compute_type : TIDE_CUBLAS_COMPUTE_32F;
+    const int in = tide_cuda_gemm_type(a->array.dtype);
+    const int out = tide_cuda_gemm_type(c->array.dtype);
+    const int compute_type = tide_cuda_gemm_compute_type(ops, a->array.dtype);
     int result = 0;
     tide_cuda_make_current(ops); /* cuBLAS launches on it */
     if (gemm->n_batches == 1) {
@@ -96,5 +103,8 @@ tide_status tide_cuda_matmul(tide_ops *ops, const tide_matmul *call, tide_error 
         .a = {.array = call->a, .ld = call->kind == TIDE_MATMUL_TN ? call->m : call->k},
         .b = {.array = call->b, .ld = call->kind == TIDE_MATMUL_NT ? call->k : call->n},
     };
-    return tide_cuda_gemm_run(ops, "matmul", &gemm, error);
+    TIDE_TRY(tide_ops_check_addend(call, error));
+    return call->addend.data == NULL
+               ? tide_cuda_gemm_run(ops, "matmul", &gemm, error)
+               : tide_cuda_gemm_add(ops, "matmul", &gemm, call->addend.data, error);
 }

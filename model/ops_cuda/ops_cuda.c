@@ -9,6 +9,7 @@ enum { BLOCKS_PER_MULTIPROCESSOR = 16 };
 static void close_ops(tide_ops *ops) {
     tide_ops_cuda *cuda = (tide_ops_cuda *)(void *)ops;
     tide_cuda_make_current(ops);
+    tide_cuda_plans_fini(cuda);
     (void)cuda->cublas.destroy(cuda->handle); /* no caller could act on a failure */
     (void)cudaGetLastError();
     ops->mem->release(ops->mem->ctx, cuda);
@@ -20,11 +21,14 @@ static const char *describe(const tide_ops *ops) {
 
 static tide_status use_workspace(tide_ops *ops, void *workspace, size_t n_bytes,
                                  tide_error *error) {
-    const tide_ops_cuda *cuda = tide_ops_cuda_of(ops);
+    tide_ops_cuda *cuda = (tide_ops_cuda *)(void *)ops;
     tide_cuda_make_current(ops);
-    return tide_cuda_multiplied(ops, "cublasSetWorkspace",
-                                cuda->cublas.set_workspace(cuda->handle, workspace, n_bytes),
-                                error);
+    TIDE_TRY(tide_cuda_multiplied(ops, "cublasSetWorkspace",
+                                  cuda->cublas.set_workspace(cuda->handle, workspace, n_bytes),
+                                  error));
+    cuda->workspace = workspace;
+    cuda->workspace_bytes = n_bytes;
+    return TIDE_OK;
 }
 
 static tide_status use_stream(tide_ops *ops, tide_stream stream, tide_error *error) {

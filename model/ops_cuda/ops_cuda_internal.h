@@ -18,6 +18,27 @@ extern "C" {
 
 enum { TIDE_CUDA_LOWEST_CAPABILITY = 80 }; /* 8.0: bf16 and asynchronous copies */
 
+/* What a product with an addend is, apart from its numbers. */
+typedef struct tide_cuda_plan_key {
+    tide_matmul_kind kind;  /* as in ops.h, like m, n and k */
+    size_t m, n, k;         /* each in 1 .. INT_MAX; m 0: of no product */
+    tide_dtype in, out;     /* types of the operands, and of addend and out */
+    uint32_t alignments[4]; /* of the addresses of cuBLAS' A, B, C and D, in bytes */
+    size_t workspace_bytes; /* that cuBLAS was given */
+} tide_cuda_plan_key;
+
+/* A product with an addend as cuBLASLt runs it (matmul_addend.c). It takes several calls to prepare
+ * one, so each is kept for the next product of its shape: a transformer has two such shapes. */
+typedef struct tide_cuda_plan {
+    tide_cuda_plan_key key;                       /* what it was made for */
+    struct tide_cublaslt_operation_st *operation; /* owned, like the layouts */
+    struct tide_cublaslt_layout_st *a, *b, *c;    /* of cuBLAS' A, B, and of both C and D */
+    tide_cublaslt_choice choice;                  /* how it is computed; status 0 */
+    bool has_choice; /* false: cuBLASLt has no way to compute it, cublasGemmEx does */
+} tide_cuda_plan;
+
+enum { TIDE_CUDA_PLANS = 4 };
+
 typedef struct tide_ops_cuda {
     tide_ops ops;        /* first member */
     int ordinal;         /* the runtime's number of the GPU */
@@ -26,7 +47,11 @@ typedef struct tide_ops_cuda {
     tide_cublas cublas;  /* its functions */
     struct cublasContext *handle; /* owned */
     int fp32_compute_type;        /* how fp32 operands are multiplied: strictly, or as TF32 */
-    char description[160];        /* for people */
+    void *workspace;              /* borrowed; what cuBLAS was given; NULL: nothing yet */
+    size_t workspace_bytes;       /* of it */
+    tide_cuda_plan plans[TIDE_CUDA_PLANS]; /* the first n_plans, each made once */
+    size_t n_plans;                        /* so far; the oldest are replaced in turn */
+    char description[160];                 /* for people */
 } tide_ops_cuda;
 
 static inline const tide_ops_cuda *tide_ops_cuda_of(const tide_ops *ops) {
@@ -39,6 +64,9 @@ void tide_cuda_make_current(const tide_ops *ops);
 /* For a launch: the operators' stream. Makes their GPU the calling thread's current one, since the
  * thread may have launched on another. */
 cudaStream_t tide_cuda_stream(const tide_ops *ops);
+
+/* Destroys what products with an addend keep. */
+void tide_cuda_plans_fini(tide_ops_cuda *cuda);
 
 /* The number of blocks of n_threads for a kernel that loops over n_items; at least 1. */
 unsigned tide_cuda_grid(const tide_ops *ops, size_t n_items, unsigned n_threads);

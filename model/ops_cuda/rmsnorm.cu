@@ -1,13 +1,22 @@
 /* rstd (R) = 1 / sqrt(mean_c(x^2) + 1e-5); out (R, C) = x (R, C) * rstd * weight (C).
  *
  * Backward, with n = x * rstd and dn = dout * weight: dx (= or +=) rstd * (dn - n mean_c(dn * n));
- * dweight (C) = sum_r dout * n. Three launches: one partial sum of dweight per
- * group of rows, in scratch; dx, a block per row; the sum of the partial sums.
+ * dweight (C) = sum_r dout * n. Two launches: dx and, for each block's rows, a partial sum of
+ * dweight; then the sum of the partial sums.
+ *
+ * A block must have few rows if all multiprocessors are to have one: 256 blocks are about two for
+ * each of an H100. Scratch has room for one partial sum per 64 rows, and a larger one would show in
+ * the memory of a step. But the gradient dout is dead after this operator, and nobody but the block
+ * reads its rows: their memory takes the partial sum, for which two rows of two bytes are enough.
+ * Only the last block, which may have a single row, uses scratch. Where dout is not aligned to
+ * fp32, or a row's sums do not fit shared memory, which no model here does, blocks are the groups
+ * of 64 rows that scratch has room for.
  *
  * A row's sum is taken in double, over a tree that depends on C alone. That costs no time, because
  * memory bounds the operator, and rstd and mean differ from the cpu twin's at most in their last
- * rounding. A group's partial sum is fp32, over 64 rows as long as R <= 8192; the groups are added
- * in double, in their order, and rounded once. */
+ * rounding. A block's partial sum is fp32, over 64 rows as long as R <= 16384 (8192 in the last
+ * case); the partial sums are added in double, in an order that depends on shapes alone, and
+ * rounded once. */
 #include "model/ops_cuda/gpu.h"
 #include "model/ops_cuda/ops_cuda_internal.h"
 #include "model/ops_cuda/reduce.h"
@@ -15,8 +24,12 @@
 
 static constexpr double EPSILON = 1e-5;
 
-/* Rows: threads of a block. Groups: warps of a block, which take a group's rows in turn. */
-enum { ROW_BLOCK = 256, WARPS = 8, GROUP_BLOCK = WARPS * TIDE_WARP, SUM_BLOCK = 64 };
+/* Threads of a block: of a row forward, of rows backward, and of the sum of partial sums, in warps.
+ */
+enum { ROW_BLOCK = 256, BACKWARD_BLOCK = 512, WARPS = 8, SUM_BLOCK = WARPS * TIDE_WARP };
+/* Of backward: blocks at most where each has an even number of rows, and channels whose sums fit
+ * the 48 KiB of shared memory that every launch has, beside those of tide_block_sum. */
+enum { BACKWARD_BLOCKS = 256, SHARED_CHANNELS = 12 * 1024 - 64 };
 
 /* The packs of a row: n_packs of N elements; the rest goes one by one. */
 struct row_shape {
@@ -156,12 +169,57 @@ template <typename Dout, typename X, typename Weight> struct sum_of_products {
     }
 };
 
-template <typename Arrays> struct write_dx {
-    Arrays arrays;   /* of the call */
-    size_t begin;    /* of the row */
-    float rstd;      /* of the row */
-    float mean;      /* over the row, of dn * n */
-    bool accumulate; /* dx += instead of dx = */
+/* Where the rows of a block leave their sum of dout * x * rstd: (C) fp32 for each block. */
+struct partial_sums {
+    float *first;  /* of block 0 */
+    size_t stride; /* elements from block to block */
+    float *last;   /* of the last block, which may have too few rows for its own */
+    size_t n_rows; /* of a block, the last perhaps excepted */
+};
+
+/* A block's sums while they grow: each thread touches those of its own channels alone. In shared
+ * memory the numbers of a pack lie apart, so that the threads of a warp meet 32 banks. */
+template <bool IN_SHARED> struct channel_sums {
+    float *data; /* (C) */
+    size_t n;    /* packs of a row, or its channels where there are no packs */
+
+    template <size_t N> __device__ __forceinline__ float &at(size_t c, size_t k) const {
+        return data[IN_SHARED ? k * n + c / N : c + k];
+    }
+};
+
+template <bool IN_SHARED> struct clear_sums {
+    channel_sums<IN_SHARED> sums; /* of the block */
+
+    template <size_t N> __device__ __forceinline__ void at(size_t c) const {
+#pragma unroll
+        for (size_t k = 0; k < N; k++) {
+            sums.template at<N>(c, k) = 0;
+        }
+    }
+};
+
+template <bool IN_SHARED> struct store_sums {
+    channel_sums<IN_SHARED> sums; /* of the block */
+    float *partial;               /* (C) written */
+
+    template <size_t N> __device__ __forceinline__ void at(size_t c) const {
+        float number[N];
+#pragma unroll
+        for (size_t k = 0; k < N; k++) {
+            number[k] = sums.template at<N>(c, k);
+        }
+        tide_store(tide_view<float>{partial}, c, number);
+    }
+};
+
+template <bool IN_SHARED, typename Arrays> struct write_dx {
+    Arrays arrays;                /* of the call */
+    channel_sums<IN_SHARED> sums; /* of the block: dout * n is added */
+    size_t begin;                 /* of the row */
+    float rstd;                   /* of the row */
+    float mean;                   /* over the row, of dn * n */
+    bool accumulate;              /* dx += instead of dx = */
 
     template <size_t N> __device__ __forceinline__ void at(size_t c) const {
         float gradient[N];
@@ -176,170 +234,172 @@ template <typename Arrays> struct write_dx {
         tide_load(factor, arrays.weight, c);
 #pragma unroll
         for (size_t k = 0; k < N; k++) {
-            dx[k] += rstd * (gradient[k] * factor[k] - number[k] * rstd * mean);
+            const float n = number[k] * rstd;
+            dx[k] += rstd * (gradient[k] * factor[k] - n * mean);
+            sums.template at<N>(c, k) += gradient[k] * n;
         }
         tide_store(arrays.dx, begin + c, dx);
     }
 };
 
-/* dx. A block takes rows blockIdx.x, blockIdx.x + gridDim.x, ... */
-template <typename Dx, typename Dout, typename X, typename Weight>
-static __global__ void __launch_bounds__(ROW_BLOCK)
-    tide_rmsnorm_backward_dx_kernel(backward_arrays<Dx, Dout, X, Weight> arrays, bool accumulate,
-                                    row_shape shape) {
+template <bool IN_SHARED>
+static __device__ __forceinline__ float *memory_of_sums([[maybe_unused]] float *partial) {
+    if constexpr (IN_SHARED) {
+        TIDE_DYNAMIC_SHARED(float, shared);
+        return shared;
+    } else {
+        return partial;
+    }
+}
+
+/* dx, and the block's part of dweight. A block takes n_rows rows that follow each other. It reads a
+ * row twice, for the mean and then for dx and dweight, but the second time from the cache. */
+template <bool IN_SHARED, typename Dx, typename Dout, typename X, typename Weight>
+static __global__ void __launch_bounds__(BACKWARD_BLOCK)
+    tide_rmsnorm_backward_rows_kernel(backward_arrays<Dx, Dout, X, Weight> arrays,
+                                      partial_sums partials, bool accumulate, row_shape shape) {
     constexpr size_t N = TIDE_COMMON_PACK<Dx, Dout, X, Weight>;
-    for (size_t r = blockIdx.x; r < shape.R; r += gridDim.x) {
+    const size_t r0 = blockIdx.x * partials.n_rows;
+    const size_t end = r0 + partials.n_rows < shape.R ? r0 + partials.n_rows : shape.R;
+    float *partial =
+        blockIdx.x + 1 == gridDim.x ? partials.last : partials.first + blockIdx.x * partials.stride;
+    const channel_sums<IN_SHARED> sums = {memory_of_sums<IN_SHARED>(partial),
+                                          shape.n_packs > 0 ? shape.n_packs : shape.C};
+    each<N>(shape, clear_sums<IN_SHARED>{sums});
+    for (size_t r = r0; r < end; r++) {
         const size_t begin = r * shape.C;
         const float rstd = arrays.rstd[r];
         double sum = 0;
         each<N>(shape, sum_of_products<Dout, X, Weight>{arrays.dout, arrays.x, arrays.weight, begin,
                                                         rstd, &sum});
         const float mean = static_cast<float>(tide_block_sum(sum) / static_cast<double>(shape.C));
-        each<N>(shape, write_dx<decltype(arrays)>{arrays, begin, rstd, mean, accumulate});
+        each<N>(shape,
+                write_dx<IN_SHARED, decltype(arrays)>{arrays, sums, begin, rstd, mean, accumulate});
+    }
+    if constexpr (IN_SHARED) {
+        __syncthreads(); /* all threads have read dout, where the partial sum may go */
+        each<N>(shape, store_sums<IN_SHARED>{sums, partial});
     }
 }
 
-/* Channels of one block of the kernel below: a pack per lane. */
-template <size_t N> constexpr size_t CHANNELS = N *TIDE_WARP;
-
-/* scratch (n_groups, C): group g's sum of dout * x * rstd, over rows [g n_rows, (g + 1) n_rows). A
- * block takes some channels of a group; warp w takes rows w, w + WARPS, ... of it, and the warps'
- * sums are added in their order. N is 1, or C % N is 0 and all is aligned. */
-template <size_t N, typename Dout, typename X>
-static __global__ void __launch_bounds__(GROUP_BLOCK)
-    tide_rmsnorm_backward_groups_kernel(float *scratch, tide_view<Dout> dout, tide_view<X> x,
-                                        const float *rstd, size_t n_rows, size_t R, size_t C) {
-    TIDE_SHARED(float, sums, [WARPS][N][TIDE_WARP]);
-    const unsigned warp = threadIdx.x / TIDE_WARP;
-    const size_t c = static_cast<size_t>(blockIdx.x) * CHANNELS<N> + tide_lane() * N;
-    const size_t group = blockIdx.y;
-    const size_t end = (group + 1) * n_rows < R ? (group + 1) * n_rows : R;
-    float sum[N] = {};
-    for (size_t r = group * n_rows + warp; r < end && c < C; r += WARPS) {
-        float gradient[N];
-        float number[N];
-        tide_load(gradient, dout, r * C + c);
-        tide_load(number, x, r * C + c);
-#pragma unroll
-        for (size_t k = 0; k < N; k++) {
-            sum[k] += gradient[k] * (number[k] * rstd[r]);
-        }
-    }
-#pragma unroll
-    for (size_t k = 0; k < N; k++) {
-        sums[warp][k][tide_lane()] = sum[k];
-    }
-    __syncthreads();
-    /* One thread per channel, which are N k-slices of the lanes. */
-    for (unsigned i = threadIdx.x; i < CHANNELS<N>; i += GROUP_BLOCK) {
-        float total = 0;
-#pragma unroll
-        for (unsigned w = 0; w < WARPS; w++) {
-            total += sums[w][i % N][i / N];
-        }
-        const size_t channel = static_cast<size_t>(blockIdx.x) * CHANNELS<N> + i;
-        if (channel < C) {
-            scratch[group * C + channel] = total;
-        }
-    }
-}
-
-/* dweight (C) = the sum of scratch (n_groups, C), in the order of groups. */
+/* dweight (C) = the sum of n_partials. A block takes 32 channels; warp w adds partial sums w, w +
+ * WARPS, ..., and then the warps' sums are added in their order. */
 template <typename Dweight>
 static __global__ void __launch_bounds__(SUM_BLOCK)
-    tide_rmsnorm_backward_dweight_kernel(tide_view<Dweight> dweight, const float *scratch,
-                                         size_t n_groups, size_t C) {
-    for (size_t c = tide_thread(); c < C; c += tide_n_threads()) {
+    tide_rmsnorm_backward_dweight_kernel(tide_view<Dweight> dweight, partial_sums partials,
+                                         size_t n_partials, size_t C) {
+    TIDE_SHARED(double, sums, [WARPS][TIDE_WARP]);
+    const unsigned warp = threadIdx.x / TIDE_WARP;
+    for (size_t c0 = static_cast<size_t>(blockIdx.x) * TIDE_WARP; c0 < C;
+         c0 += static_cast<size_t>(gridDim.x) * TIDE_WARP) {
+        const size_t c = c0 + tide_lane();
         double sum = 0;
-        for (size_t group = 0; group < n_groups; group++) {
-            sum += static_cast<double>(scratch[group * C + c]);
+        if (c < C) {
+#pragma unroll 8
+            for (size_t i = warp; i < n_partials - 1; i += WARPS) {
+                sum += static_cast<double>(partials.first[i * partials.stride + c]);
+            }
+            if ((n_partials - 1) % WARPS == warp) {
+                sum += static_cast<double>(partials.last[c]);
+            }
         }
-        const float rounded[1] = {static_cast<float>(sum)};
-        tide_store(dweight, c, rounded);
+        __syncthreads(); /* warp 0 has read the sums of the channels before */
+        sums[warp][tide_lane()] = sum;
+        __syncthreads();
+        if (warp == 0 && c < C) {
+            double total = 0;
+#pragma unroll
+            for (unsigned w = 0; w < WARPS; w++) {
+                total += sums[w][tide_lane()];
+            }
+            const float rounded[1] = {static_cast<float>(total)};
+            tide_store(dweight, c, rounded);
+        }
     }
 }
 
-template <typename Dx, typename Dout, typename X, typename Weight>
+static bool fits_shared(size_t C) {
+    return C <= SHARED_CHANNELS;
+}
+
+/* How the rows are shared out, and where the partial sums go. */
+static partial_sums partials_of(const tide_rmsnorm_backward *call) {
+    const size_t n_even = (call->R + 2 * BACKWARD_BLOCKS - 1) / (2 * BACKWARD_BLOCKS) * 2;
+    if (fits_shared(call->C) && reinterpret_cast<uintptr_t>(call->dout.data) % sizeof(float) == 0) {
+        const size_t n_bytes = n_even * call->C * tide_dtype_bytes(call->dout.dtype);
+        return {static_cast<float *>(call->dout.data), n_bytes / sizeof(float), call->scratch,
+                n_even};
+    }
+    const size_t n_groups = tide_ops_rmsnorm_scratch_elements(call->R, 1);
+    const size_t n_rows = (call->R + n_groups - 1) / n_groups;
+    const size_t n_blocks = (call->R + n_rows - 1) / n_rows;
+    return {call->scratch, call->C, call->scratch + (n_blocks - 1) * call->C, n_rows};
+}
+
+static size_t n_blocks_of(const tide_rmsnorm_backward *call, partial_sums partials) {
+    return (call->R + partials.n_rows - 1) / partials.n_rows;
+}
+
+template <bool IN_SHARED, typename Dx, typename Dout, typename X, typename Weight>
 static int launch_rows(const tide_ops *ops, const tide_rmsnorm_backward *call) {
-    const row_shape shape = shape_of<Dx, Dout, X, Weight>(call->R, call->C, call->dx, call->dout,
-                                                          call->x, call->weight);
+    const row_shape shape =
+        shape_of<Dx, Dout, X, Weight>(call->R, call->C, call->dx, call->dout, call->x, call->weight,
+                                      tide_view<float>{call->scratch});
     const backward_arrays<Dx, Dout, X, Weight> arrays = {
         tide_view_of<Dx>(call->dx), tide_view_of<Dout>(call->dout), tide_view_of<X>(call->x),
         tide_view_of<Weight>(call->weight), call->rstd};
-    return TIDE_LAUNCH((tide_rmsnorm_backward_dx_kernel<Dx, Dout, X, Weight>),
-                       tide_cuda_grid(ops, call->R, 1),
-                       tide_row_threads(shape.n_packs > 0 ? shape.n_packs : call->C, ROW_BLOCK), 0,
-                       tide_cuda_stream(ops), arrays, call->accumulate, shape);
-}
-
-template <size_t N, typename Dout, typename X>
-static int launch_groups(const tide_ops *ops, const tide_rmsnorm_backward *call) {
-    const size_t n_groups = tide_ops_rmsnorm_scratch_elements(call->R, 1);
-    const size_t n_across = (call->C + CHANNELS<N> - 1) / CHANNELS<N>;
-    const dim3 grid(static_cast<unsigned>(n_across), static_cast<unsigned>(n_groups), 1);
-    return TIDE_LAUNCH((tide_rmsnorm_backward_groups_kernel<N, Dout, X>), grid, GROUP_BLOCK, 0,
-                       tide_cuda_stream(ops), call->scratch, tide_view_of<Dout>(call->dout),
-                       tide_view_of<X>(call->x), call->rstd, (call->R + n_groups - 1) / n_groups,
-                       call->R, call->C);
-}
-
-template <typename Dout, typename X>
-static int launch_groups_of(const tide_ops *ops, const tide_rmsnorm_backward *call) {
-    constexpr size_t N = TIDE_COMMON_PACK<Dout, X>;
-    return call->C % N == 0 && tide_is_aligned(call->dout.data) && tide_is_aligned(call->x.data)
-               ? launch_groups<N, Dout, X>(ops, call)
-               : launch_groups<1, Dout, X>(ops, call);
+    const partial_sums partials = partials_of(call);
+    return TIDE_LAUNCH(
+        (tide_rmsnorm_backward_rows_kernel<IN_SHARED, Dx, Dout, X, Weight>),
+        static_cast<unsigned>(n_blocks_of(call, partials)),
+        tide_row_threads(shape.n_packs > 0 ? shape.n_packs : call->C, BACKWARD_BLOCK),
+        IN_SHARED ? call->C * sizeof(float) : 0, tide_cuda_stream(ops), arrays, partials,
+        call->accumulate, shape);
 }
 
 template <typename Dweight>
 static int launch_sum(const tide_ops *ops, const tide_rmsnorm_backward *call) {
+    const partial_sums partials = partials_of(call);
     return TIDE_LAUNCH((tide_rmsnorm_backward_dweight_kernel<Dweight>),
-                       tide_cuda_grid(ops, call->C, SUM_BLOCK), SUM_BLOCK, 0, tide_cuda_stream(ops),
-                       tide_view_of<Dweight>(call->dweight),
-                       static_cast<const float *>(call->scratch),
-                       tide_ops_rmsnorm_scratch_elements(call->R, 1), call->C);
+                       tide_cuda_grid(ops, call->C, TIDE_WARP), SUM_BLOCK, 0, tide_cuda_stream(ops),
+                       tide_view_of<Dweight>(call->dweight), partials, n_blocks_of(call, partials),
+                       call->C);
+}
+
+/* One row kernel for each combination of types that the model uses, and one for all others. */
+static int launch_rows_of(const tide_ops *ops, const tide_rmsnorm_backward *call) {
+    typedef __nv_bfloat16 bf16;
+    const tide_array arrays[] = {call->dx, call->dout, call->x, call->weight};
+    const unsigned fp16 = tide_types(arrays, TIDE_FP16);
+    const unsigned bf16_arrays = tide_types(arrays);
+    if (!fits_shared(call->C)) {
+        return launch_rows<false, tide_any, tide_any, tide_any, tide_any>(ops, call);
+    }
+    if (fp16 == 2 && bf16_arrays == 0) { /* fp16-mixed: dout alone */
+        return launch_rows<true, float, __half, float, float>(ops, call);
+    }
+    switch (fp16 == 0 ? bf16_arrays : 1) {
+    case 0:
+        return launch_rows<true, float, float, float, float>(ops, call);
+    case 2: /* bf16-mixed: dout alone */
+        return launch_rows<true, float, bf16, float, float>(ops, call);
+    case 15:
+        return launch_rows<true, bf16, bf16, bf16, bf16>(ops, call);
+    default:
+        return launch_rows<true, tide_any, tide_any, tide_any, tide_any>(ops, call);
+    }
 }
 
 extern "C" tide_status tide_cuda_rmsnorm_backward(tide_ops *ops, const tide_rmsnorm_backward *call,
                                                   tide_error *error) {
-    typedef __nv_bfloat16 bf16;
     const tide_array arrays[] = {call->dx, call->dout, call->x, call->weight};
     TIDE_TRY(tide_cuda_need_floats("rmsnorm", arrays, 4, error));
     TIDE_TRY(tide_cuda_need_floats("rmsnorm's dweight", &call->dweight, 1, error));
     if (call->R * call->C == 0) {
         return TIDE_OK;
     }
-    int groups_result;
-    int rows_result;
-    const unsigned FP16_DOUT = 16;
-    const unsigned OTHERS = 17;
-    const unsigned fp16 = tide_types(arrays, TIDE_FP16);
-    const unsigned bf16_arrays = tide_types(arrays);
-    switch (fp16 == 0 ? bf16_arrays : fp16 == 2 && bf16_arrays == 0 ? FP16_DOUT : OTHERS) {
-    case FP16_DOUT: /* fp16-mixed: dout alone */
-        groups_result = launch_groups_of<__half, float>(ops, call);
-        rows_result = launch_rows<float, __half, float, float>(ops, call);
-        break;
-    case 0:
-        groups_result = launch_groups_of<float, float>(ops, call);
-        rows_result = launch_rows<float, float, float, float>(ops, call);
-        break;
-    case 2: /* bf16-mixed: dout alone */
-        groups_result = launch_groups_of<bf16, float>(ops, call);
-        rows_result = launch_rows<float, bf16, float, float>(ops, call);
-        break;
-    case 15:
-        groups_result = launch_groups_of<bf16, bf16>(ops, call);
-        rows_result = launch_rows<bf16, bf16, bf16, bf16>(ops, call);
-        break;
-    default:
-        groups_result = launch_groups_of<tide_any, tide_any>(ops, call);
-        rows_result = launch_rows<tide_any, tide_any, tide_any, tide_any>(ops, call);
-        break;
-    }
-    TIDE_TRY(tide_cuda_launched(ops, "rmsnorm_backward: groups", groups_result, error));
-    TIDE_TRY(tide_cuda_launched(ops, "rmsnorm_backward: dx", rows_result, error));
-    const int sum_result = tide_by_type(
+    TIDE_TRY(tide_cuda_launched(ops, "rmsnorm_backward: rows", launch_rows_of(ops, call), error));
+    const int result = tide_by_type(
         call->dweight.dtype, [=](auto number) { return launch_sum<decltype(number)>(ops, call); });
-    return tide_cuda_launched(ops, "rmsnorm_backward: dweight", sum_result, error);
+    return tide_cuda_launched(ops, "rmsnorm_backward: dweight", result, error);
 }

@@ -171,10 +171,12 @@ static __device__ __forceinline__ size_t tide_n_threads() {
 }
 
 /* Threads of a block that works on a row of n_packs: whole warps, one pack a thread where `most`,
- * a multiple of 32, allows. */
+ * a multiple of 32, allows, and otherwise as few turns as `most` threads need, with the packs
+ * spread evenly over them: 320 packs are two turns of 160 threads, not one of 256 and one of 64. */
 static inline unsigned tide_row_threads(size_t n_packs, unsigned most) {
-    const size_t n = (n_packs + 31) / 32 * 32;
-    return n == 0 ? 32 : n < most ? static_cast<unsigned>(n) : most;
+    const size_t n_turns = n_packs <= most ? 1 : (n_packs + most - 1) / most;
+    const size_t n = (n_packs + n_turns - 1) / n_turns;
+    return n == 0 ? 32 : static_cast<unsigned>((n + 31) / 32 * 32);
 }
 
 #endif

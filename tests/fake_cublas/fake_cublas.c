@@ -1,4 +1,4 @@
-#include "fake_cublas/fake_cublas.h"
+#include "fake_cublas/fake_cublas_internal.h"
 
 #include <stdarg.h>
 #include <stdbool.h>
@@ -12,30 +12,6 @@
 #include "model/bf16.h"
 #include "model/fp16.h"
 
-struct cublasContext {
-    struct CUstream_st *stream; /* borrowed */
-    void *workspace;            /* borrowed; NULL: none */
-};
-
-/* One column-major operand, or the result. */
-typedef struct operand {
-    const void *data;      /* of the first batch */
-    int type;              /* TIDE_CUBLAS_R_... */
-    int ld;                /* elements from column to column */
-    long long stride;      /* elements from batch to batch */
-    bool is_transposed;    /* op(X) = X^T */
-    int n_rows, n_columns; /* as stored */
-} operand;
-
-typedef struct product {
-    int m, n, k;        /* C (m, n), op(A) (m, k), op(B) (k, n) */
-    int n_batches;      /* at least 0 */
-    const float *alpha; /* on the host */
-    const float *beta;  /* likewise */
-    operand a, b, c;    /* as given */
-    int compute_type;   /* TIDE_CUBLAS_COMPUTE_... */
-} product;
-
 static tide_fake_cublas state;
 
 tide_fake_cublas *tide_fake_cublas_state(void) {
@@ -46,9 +22,7 @@ void tide_fake_cublas_reset(void) {
     state = (tide_fake_cublas){.math_mode = -1, .compute_type = -1};
 }
 
-static int mistake(int status, const char *format, ...) TIDE_PRINTF(2, 3);
-
-static int mistake(int status, const char *format, ...) {
+int tide_fake_cublas_mistake(int status, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
     (void)vsnprintf(state.mistake, sizeof(state.mistake), format, arguments);
@@ -111,8 +85,8 @@ static int set_workspace(struct cublasContext *handle, void *workspace, size_t n
         return status;
     }
     if ((uintptr_t)workspace % 256 != 0 || !tide_device_memory_holds(workspace, n_bytes)) {
-        return mistake(TIDE_CUBLAS_STATUS_INVALID_VALUE, "workspace %p of %zu bytes", workspace,
-                       n_bytes);
+        return tide_fake_cublas_mistake(TIDE_CUBLAS_STATUS_INVALID_VALUE,
+                                        "workspace %p of %zu bytes", workspace, n_bytes);
     }
     handle->workspace = workspace;
     state.workspace_bytes = n_bytes;
@@ -146,10 +120,10 @@ static size_t bytes_of(int type) {
     return type == TIDE_CUBLAS_R_32F ? 4 : 2;
 }
 
-static int check_operand(const char *name, const operand *x, int n_batches) {
+int tide_fake_cublas_check(const char *name, const tide_fake_operand *x, int n_batches) {
     if (x->ld < (x->n_rows > 1 ? x->n_rows : 1)) {
-        return mistake(TIDE_CUBLAS_STATUS_INVALID_VALUE, "ld%s = %d for %d rows", name, x->ld,
-                       x->n_rows);
+        return tide_fake_cublas_mistake(TIDE_CUBLAS_STATUS_INVALID_VALUE, "ld%s = %d for %d rows",
+                                        name, x->ld, x->n_rows);
     }
     if (x->n_rows == 0 || x->n_columns == 0) {
         return 0;
@@ -158,15 +132,16 @@ static int check_operand(const char *name, const operand *x, int n_batches) {
         const char *begin = (const char *)x->data + i * x->stride * (long long)bytes_of(x->type);
         size_t n_elements = (size_t)(x->n_columns - 1) * (size_t)x->ld + (size_t)x->n_rows;
         if (!tide_device_memory_holds(begin, n_elements * bytes_of(x->type))) {
-            return mistake(TIDE_CUBLAS_STATUS_EXECUTION_FAILED,
-                           "%s: %zu elements at %p, of batch %lld, are not device memory", name,
-                           n_elements, (const void *)begin, i);
+            return tide_fake_cublas_mistake(
+                TIDE_CUBLAS_STATUS_EXECUTION_FAILED,
+                "%s: %zu elements at %p, of batch %lld, are not device memory", name, n_elements,
+                (const void *)begin, i);
         }
     }
     return 0;
 }
 
-static bool are_supported(const product *p) {
+static bool are_supported(const tide_fake_product *p) {
     if (p->a.type != p->b.type) {
         return false;
     }
@@ -180,20 +155,21 @@ static bool are_supported(const product *p) {
            (p->c.type == TIDE_CUBLAS_R_32F || p->c.type == p->a.type);
 }
 
-static int check_product(const product *p) {
+static int check_product(const tide_fake_product *p) {
     if (p->m < 0 || p->n < 0 || p->k < 0 || p->n_batches < 0) {
-        return mistake(TIDE_CUBLAS_STATUS_INVALID_VALUE, "(%d, %d, %d) times %d", p->m, p->n, p->k,
-                       p->n_batches);
+        return tide_fake_cublas_mistake(TIDE_CUBLAS_STATUS_INVALID_VALUE, "(%d, %d, %d) times %d",
+                                        p->m, p->n, p->k, p->n_batches);
     }
     if (!are_supported(p)) {
-        return mistake(TIDE_CUBLAS_STATUS_NOT_SUPPORTED, "types %d, %d, %d computed as %d",
-                       p->a.type, p->b.type, p->c.type, p->compute_type);
+        return tide_fake_cublas_mistake(TIDE_CUBLAS_STATUS_NOT_SUPPORTED,
+                                        "types %d, %d, %d computed as %d", p->a.type, p->b.type,
+                                        p->c.type, p->compute_type);
     }
-    int status = check_operand("a", &p->a, p->n_batches);
+    int status = tide_fake_cublas_check("a", &p->a, p->n_batches);
     if (status == 0) {
-        status = check_operand("b", &p->b, p->n_batches);
+        status = tide_fake_cublas_check("b", &p->b, p->n_batches);
     }
-    return status == 0 ? check_operand("c", &p->c, p->n_batches) : status;
+    return status == 0 ? tide_fake_cublas_check("c", &p->c, p->n_batches) : status;
 }
 
 /* Rounds a number to TF32; infinity and NaN stay. */
@@ -213,7 +189,7 @@ static float shorten_to_tf32(float x) {
     return x;
 }
 
-static float load(const operand *x, long long batch, int row, int column) {
+static float load(const tide_fake_operand *x, long long batch, int row, int column) {
     const long long i = batch * x->stride + (long long)column * x->ld + row;
     return x->type == TIDE_CUBLAS_R_16BF  ? tide_bf16_to_fp32(((const uint16_t *)x->data)[i])
            : x->type == TIDE_CUBLAS_R_16F ? tide_fp16_to_fp32(((const uint16_t *)x->data)[i])
@@ -221,12 +197,13 @@ static float load(const operand *x, long long batch, int row, int column) {
 }
 
 /* Element (row, column) of op(X). */
-static float load_op(const product *p, const operand *x, long long batch, int row, int column) {
+static float load_op(const tide_fake_product *p, const tide_fake_operand *x, long long batch,
+                     int row, int column) {
     float number = x->is_transposed ? load(x, batch, column, row) : load(x, batch, row, column);
     return p->compute_type == TIDE_CUBLAS_COMPUTE_32F_FAST_TF32 ? shorten_to_tf32(number) : number;
 }
 
-static void multiply(const product *p, void *c, long long batch) {
+static void multiply(const tide_fake_product *p, void *c, long long batch) {
     for (int j = 0; j < p->n; j++) {
         for (int i = 0; i < p->m; i++) {
             float sum = 0;
@@ -253,21 +230,19 @@ static void multiply(const product *p, void *c, long long batch) {
 typedef struct kept_product {
     struct cublasContext *handle; /* borrowed */
     const char *function;         /* static */
-    product of;                   /* its factors are those below */
+    tide_fake_product of;                   /* its factors are those below */
     float alpha, beta;
     void *c; /* the result */
 } kept_product;
-
-static int run(struct cublasContext *handle, const char *function, const product *p, void *c);
 
 static int run_kept(void *work) {
     kept_product *kept = work;
     kept->of.alpha = &kept->alpha;
     kept->of.beta = &kept->beta;
-    return run(kept->handle, kept->function, &kept->of, kept->c);
+    return tide_fake_cublas_run(kept->handle, kept->function, &kept->of, kept->c);
 }
 
-static bool is_captured(struct cublasContext *handle, const char *function, const product *p,
+static bool is_captured(struct cublasContext *handle, const char *function, const tide_fake_product *p,
                         void *c) {
     kept_product *kept = malloc(sizeof(*kept));
     if (kept == NULL) {
@@ -281,7 +256,8 @@ static bool is_captured(struct cublasContext *handle, const char *function, cons
     return false;
 }
 
-static int run(struct cublasContext *handle, const char *function, const product *p, void *c) {
+int tide_fake_cublas_run(struct cublasContext *handle, const char *function,
+                         const tide_fake_product *p, void *c) {
     if (is_captured(handle, function, p, c)) {
         return check_product(p);
     }
@@ -301,16 +277,16 @@ static int run(struct cublasContext *handle, const char *function, const product
     return 0;
 }
 
-static operand operand_of(const void *data, int type, int ld, long long stride, int op, int n_rows,
-                          int n_columns) {
+static tide_fake_operand operand_of(const void *data, int type, int ld, long long stride, int op,
+                                    int n_rows, int n_columns) {
     const bool is_transposed = op == TIDE_CUBLAS_OP_T;
-    return (operand){.data = data,
-                     .type = type,
-                     .ld = ld,
-                     .stride = stride,
-                     .is_transposed = is_transposed,
-                     .n_rows = is_transposed ? n_columns : n_rows,
-                     .n_columns = is_transposed ? n_rows : n_columns};
+    return (tide_fake_operand){.data = data,
+                               .type = type,
+                               .ld = ld,
+                               .stride = stride,
+                               .is_transposed = is_transposed,
+                               .n_rows = is_transposed ? n_columns : n_rows,
+                               .n_columns = is_transposed ? n_rows : n_columns};
 }
 
 static int gemm_strided_batched_ex(struct cublasContext *handle, int op_a, int op_b, int m, int n,
@@ -320,17 +296,17 @@ static int gemm_strided_batched_ex(struct cublasContext *handle, int op_a, int o
                                    int ldc, long long stride_c, int n_batches, int compute_type,
                                    int algorithm) {
     (void)algorithm;
-    const product p = {.m = m,
-                       .n = n,
-                       .k = k,
-                       .n_batches = n_batches,
-                       .alpha = alpha,
-                       .beta = beta,
-                       .a = operand_of(a, type_a, lda, stride_a, op_a, m, k),
-                       .b = operand_of(b, type_b, ldb, stride_b, op_b, k, n),
-                       .c = operand_of(c, type_c, ldc, stride_c, TIDE_CUBLAS_OP_N, m, n),
-                       .compute_type = compute_type};
-    return run(handle, "cublasGemmStridedBatchedEx", &p, c);
+    const tide_fake_product p = {.m = m,
+                                 .n = n,
+                                 .k = k,
+                                 .n_batches = n_batches,
+                                 .alpha = alpha,
+                                 .beta = beta,
+                                 .a = operand_of(a, type_a, lda, stride_a, op_a, m, k),
+                                 .b = operand_of(b, type_b, ldb, stride_b, op_b, k, n),
+                                 .c = operand_of(c, type_c, ldc, stride_c, TIDE_CUBLAS_OP_N, m, n),
+                                 .compute_type = compute_type};
+    return tide_fake_cublas_run(handle, "cublasGemmStridedBatchedEx", &p, c);
 }
 
 static int gemm_ex(struct cublasContext *handle, int op_a, int op_b, int m, int n, int k,
@@ -338,17 +314,17 @@ static int gemm_ex(struct cublasContext *handle, int op_a, int op_b, int m, int 
                    int ldb, const void *beta, void *c, int type_c, int ldc, int compute_type,
                    int algorithm) {
     (void)algorithm;
-    const product p = {.m = m,
-                       .n = n,
-                       .k = k,
-                       .n_batches = 1,
-                       .alpha = alpha,
-                       .beta = beta,
-                       .a = operand_of(a, type_a, lda, 0, op_a, m, k),
-                       .b = operand_of(b, type_b, ldb, 0, op_b, k, n),
-                       .c = operand_of(c, type_c, ldc, 0, TIDE_CUBLAS_OP_N, m, n),
-                       .compute_type = compute_type};
-    return run(handle, "cublasGemmEx", &p, c);
+    const tide_fake_product p = {.m = m,
+                                 .n = n,
+                                 .k = k,
+                                 .n_batches = 1,
+                                 .alpha = alpha,
+                                 .beta = beta,
+                                 .a = operand_of(a, type_a, lda, 0, op_a, m, k),
+                                 .b = operand_of(b, type_b, ldb, 0, op_b, k, n),
+                                 .c = operand_of(c, type_c, ldc, 0, TIDE_CUBLAS_OP_N, m, n),
+                                 .compute_type = compute_type};
+    return tide_fake_cublas_run(handle, "cublasGemmEx", &p, c);
 }
 
 tide_status tide_cublas_load(tide_cublas *ret_table, tide_error *error) {
@@ -364,5 +340,6 @@ tide_status tide_cublas_load(tide_cublas *ret_table, tide_error *error) {
         .gemm_ex = gemm_ex,
         .gemm_strided_batched_ex = gemm_strided_batched_ex,
     };
+    tide_fake_cublaslt_fill(ret_table);
     return TIDE_OK;
 }

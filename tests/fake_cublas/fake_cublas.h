@@ -5,6 +5,7 @@
 #ifndef TIDE_TESTS_FAKE_CUBLAS_H
 #define TIDE_TESTS_FAKE_CUBLAS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "model/ops_cuda/cublas.h"
@@ -26,6 +27,10 @@ typedef struct tide_fake_cublas {
     size_t workspace_bytes;     /* last given */
     int math_mode;              /* last set */
     int compute_type;           /* of the last product */
+    bool lt_has_nothing;        /* cuBLASLt offers no way to compute a product */
+    size_t n_lt_objects;        /* live operations, layouts and preferences of cuBLASLt */
+    size_t n_lt_choices;        /* calls that asked for a way to compute a product */
+    size_t n_lt_products;       /* of n_products */
     char mistake[256];          /* the last of them, for people */
 } tide_fake_cublas;
 

@@ -12,6 +12,16 @@ const char *cublasGetStatusString(int status);
 int cublasGetProperty(int which, int *ret_value);
 int cublasGemmEx(void);
 int cublasGemmStridedBatchedEx(void);
+int cublasLtMatmulDescCreate(void);
+int cublasLtMatmulDescDestroy(void);
+int cublasLtMatmulDescSetAttribute(void);
+int cublasLtMatrixLayoutCreate(void);
+int cublasLtMatrixLayoutDestroy(void);
+int cublasLtMatmulPreferenceCreate(void);
+int cublasLtMatmulPreferenceDestroy(void);
+int cublasLtMatmulPreferenceSetAttribute(void);
+int cublasLtMatmulAlgoGetHeuristic(void);
+int cublasLtMatmul(void);
 
 int cublasCreate_v2(struct cublasContext **ret_handle) {
     *ret_handle = NULL;
@@ -66,4 +76,44 @@ int cublasGemmEx(void) {
 
 int cublasGemmStridedBatchedEx(void) {
     return 1009;
+}
+
+int cublasLtMatmulDescCreate(void) {
+    return 1010;
+}
+
+int cublasLtMatmulDescDestroy(void) {
+    return 1011;
+}
+
+int cublasLtMatmulDescSetAttribute(void) {
+    return 1012;
+}
+
+int cublasLtMatrixLayoutCreate(void) {
+    return 1013;
+}
+
+int cublasLtMatrixLayoutDestroy(void) {
+    return 1014;
+}
+
+int cublasLtMatmulPreferenceCreate(void) {
+    return 1015;
+}
+
+int cublasLtMatmulPreferenceDestroy(void) {
+    return 1016;
+}
+
+int cublasLtMatmulPreferenceSetAttribute(void) {
+    return 1017;
+}
+
+int cublasLtMatmulAlgoGetHeuristic(void) {
+    return 1018;
+}
+
+int cublasLtMatmul(void) {
+    return 1019;
 }

@@ -78,6 +78,28 @@ static cudaError_t check_range(const void *address, size_t n_bytes, bool is_devi
                                     n_bytes, is_device ? "device" : "host");
 }
 
+typedef struct kept_copy {
+    void *dst;
+    const void *src;
+    size_t n_bytes;
+} kept_copy;
+
+static int run_kept(void *work) {
+    const kept_copy *kept = work;
+    memmove(kept->dst, kept->src, kept->n_bytes);
+    return 0;
+}
+
+static cudaError_t keep_copy(void *dst, const void *src, size_t n_bytes,
+                             enum cudaMemcpyKind kind) {
+    kept_copy *kept = kind == cudaMemcpyDeviceToDevice ? malloc(sizeof(*kept)) : NULL;
+    if (kept == NULL) {
+        return tide_fake_mistake(cudaErrorNotSupported, "a copy from or to the host is captured");
+    }
+    *kept = (kept_copy){dst, src, n_bytes};
+    return tide_fake_graph_keep(run_kept, free, kept) ? cudaSuccess : cudaErrorMemoryAllocation;
+}
+
 static cudaError_t copy(void *dst, const void *src, size_t n_bytes, enum cudaMemcpyKind kind,
                         cudaStream_t stream) {
     if (kind > cudaMemcpyDeviceToDevice) {
@@ -86,9 +108,6 @@ static cudaError_t copy(void *dst, const void *src, size_t n_bytes, enum cudaMem
     bool to_device = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
     bool from_device = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
     cudaError_t result = tide_fake_check_stream(stream);
-    if (result == cudaSuccess && tide_fake_graph_has(stream)) {
-        result = tide_fake_mistake(cudaErrorNotSupported, "a copy on a captured stream");
-    }
     if (result == cudaSuccess) {
         result = check_range(dst, n_bytes, to_device);
     }
@@ -97,6 +116,9 @@ static cudaError_t copy(void *dst, const void *src, size_t n_bytes, enum cudaMem
     }
     if (result != cudaSuccess) {
         return result;
+    }
+    if (tide_fake_graph_has(stream)) {
+        return keep_copy(dst, src, n_bytes, kind);
     }
     if (tide_fake_cudart_locked()->late_copies && kind != cudaMemcpyDeviceToDevice) {
         return tide_fake_copies_add(dst, src, n_bytes, from_device) ? cudaSuccess

@@ -3,7 +3,8 @@
  *
  * As in the real one, waiting for a captured stream, or for the whole device meanwhile, fails and
  * ends the capture; a launch on another stream is no part of the graph and runs at once. Unlike the
- * real one it captures launches alone: a copy on a captured stream fails. */
+ * real one it captures launches and copies on the device alone: what reads or writes the host on a
+ * captured stream fails. */
 #include "fake_cudart/fake_graph.h"
 
 #include <stdlib.h>
@@ -66,19 +67,25 @@ cudaError_t tide_fake_graph_forbid(cudaStream_t stream, bool all) {
     return cudaErrorStreamCaptureUnsupported;
 }
 
+bool tide_fake_graph_keep(int (*run)(void *work), void (*release)(void *work), void *work) {
+    node *made = malloc(sizeof(*made));
+    if (made == NULL) {
+        capture.is_invalid = true;
+        return false;
+    }
+    *made = (node){.run = run, .release = release, .work = work};
+    *capture.graph->end = made;
+    capture.graph->end = &made->next;
+    return true;
+}
+
 bool tide_device_captures(const void *stream, int (*run)(void *work), void (*release)(void *work),
                           void *work) {
     tide_fake_lock();
     bool is_captured = capture.stream != NULL && capture.stream == stream;
-    node *made = is_captured ? malloc(sizeof(*made)) : NULL;
-    if (made != NULL) {
-        *made = (node){.run = run, .release = release, .work = work};
-        *capture.graph->end = made;
-        capture.graph->end = &made->next;
-    }
-    capture.is_invalid = capture.is_invalid || (is_captured && made == NULL);
+    bool is_kept = is_captured && tide_fake_graph_keep(run, release, work);
     (void)tide_fake_leave_beside(cudaSuccess);
-    return made != NULL;
+    return is_kept;
 }
 
 static cudaError_t begin_capture(cudaStream_t stream) {

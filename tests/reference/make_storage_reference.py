@@ -15,7 +15,8 @@ Which tensors are stored how (design: "Model", precisions):
                copies of GEMM weights and of the residual stream's gradient.
                fp32: the residual stream and its gradient, parameters, their gradients, the optimizer state.
   bf16-true    everything but row statistics and the loss.
-Sums are taken before their one rounding; `x +=` rounds once per call.
+Sums are taken before their one rounding, that of a projection and the residual stream it is added to
+included; `x +=` rounds once per call.
 
 The tensors are those of make_reference.py; the metadata have "storage": "tidemark" and "attention" besides.
 Needs numpy. --from FILE takes parameters, batch and shape from a file of make_reference.py instead of
@@ -167,14 +168,12 @@ class Step:
             s[c] = a.activation(a.matmul(s["norm1"], self.weight(n + f"attn.{c}_proj.weight").T))
         s["q"], s["k"] = self.rotate(s["q"], 1), self.rotate(s["k"], 1)
         s["attention"] = self.attend(s)
-        out = a.residual(a.matmul(s["attention"], self.weight(n + "attn.output_proj.weight").T))
-        s["mid"] = a.residual(out + x)
+        s["mid"] = a.residual(x + a.matmul(s["attention"], self.weight(n + "attn.output_proj.weight").T))
         s["norm2"], s["rstd2"] = self.norm(s["mid"], n + "ln2.weight")
         s["gate"] = a.activation(a.matmul(s["norm2"], self.weight(n + "ffn.w1.weight").T))
         s["up"] = a.activation(a.matmul(s["norm2"], self.weight(n + "ffn.w3.weight").T))
         s["product"] = a.activation(a.blur(s["gate"] / (1 + np.exp(-s["gate"])) * s["up"]))
-        out = a.residual(a.matmul(s["product"], self.weight(n + "ffn.w2.weight").T))
-        return a.residual(out + s["mid"]), s
+        return a.residual(s["mid"] + a.matmul(s["product"], self.weight(n + "ffn.w2.weight").T)), s
 
     def residual_operand(self, dx):                 # as GEMMs read it
         return dx if self.a.rounds_all else self.a.activation(dx)

@@ -98,27 +98,6 @@ static void swiglu(void **state) {
     }
 }
 
-static void residual_add(void **state) {
-    tide_ops *ops = fixture_ops(state);
-    for (size_t i = 0; i < N_SIZES; i++) {
-        size_t n = SIZES[i];
-        float *out = random_floats(n, 1, 1);
-        float *x = random_floats(n, 2, 1);
-        double *want = widen(out, n);
-        for (size_t j = 0; j < n; j++) {
-            want[j] += (double)x[j];
-        }
-        assert_int_equal(
-            ops->table->residual_add(
-                ops, &(tide_residual_add){.out = fp32(out), .x = fp32(x), .n = n}, NULL),
-            TIDE_OK);
-        assert_close("residual_add", out, want, n, sum_tolerance(0, 1));
-        free(want);
-        free(x);
-        free(out);
-    }
-}
-
 static void casts(void **state) {
     tide_ops *ops = fixture_ops(state);
     static const struct {
@@ -402,10 +381,13 @@ static void adamw(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(swiglu),         cmocka_unit_test(residual_add),
-        cmocka_unit_test(casts),          cmocka_unit_test(fill),
-        cmocka_unit_test(normal_numbers), cmocka_unit_test(random_numbers_are_keyed),
-        cmocka_unit_test(tokens),         cmocka_unit_test(norm_and_clip),
+        cmocka_unit_test(swiglu),
+        cmocka_unit_test(casts),
+        cmocka_unit_test(fill),
+        cmocka_unit_test(normal_numbers),
+        cmocka_unit_test(random_numbers_are_keyed),
+        cmocka_unit_test(tokens),
+        cmocka_unit_test(norm_and_clip),
         cmocka_unit_test(adamw),
     };
     return cmocka_run_group_tests(tests, ops_fixture_setup, ops_fixture_teardown);

@@ -53,10 +53,14 @@ static double element(const matrix *x, size_t row, size_t column, size_t n_colum
     return (double)x->values[row * n_columns + column];
 }
 
+/* What a product is added to. */
+typedef enum adds_to { ADDS_TO_NOTHING = 0, ADDS_TO_OUT, ADDS_TO_ANOTHER, N_ADDS_TO } adds_to;
+
 /* want (m, n) = before + op(a) op(b) */
 static double *reference(const tide_matmul *call, const matrix *a, const matrix *b,
                          const float *before) {
     double *want = widen(before, call->m * call->n);
+    const bool is_added = call->accumulate || call->addend.data != NULL;
     for (size_t i = 0; i < call->m; i++) {
         for (size_t j = 0; j < call->n; j++) {
             double sum = 0;
@@ -67,7 +71,7 @@ static double *reference(const tide_matmul *call, const matrix *a, const matrix 
                                                             : element(b, l, j, call->n);
                 sum += left * right;
             }
-            want[i * call->n + j] = sum + (call->accumulate ? want[i * call->n + j] : 0);
+            want[i * call->n + j] = sum + (is_added ? want[i * call->n + j] : 0);
         }
     }
     return want;
@@ -84,27 +88,35 @@ enum { N_TYPES = sizeof(TYPES) / sizeof(TYPES[0]) };
 static const double BF16_ROUNDOFF = 1.0 / 256;
 
 static void check(tide_ops *ops, tide_matmul_kind kind, const size_t size[3],
-                  const tide_dtype types[3], bool accumulate) {
+                  const tide_dtype types[3], adds_to adds) {
     size_t m = size[0];
     size_t n = size[1];
     size_t k = size[2];
     matrix out = make_matrix(m * n, 3, types[0]);
     matrix a = make_matrix(m * k, 1, types[1]);
     matrix b = make_matrix(k * n, 2, types[2]);
-    tide_matmul call = {kind, out.array, a.array, b.array, m, n, k, accumulate};
-    double *want = reference(&call, &a, &b, out.values);
-    if (!accumulate) { /* the old content must not be read */
+    matrix addend = make_matrix(m * n, 4, types[0]);
+    tide_matmul call = {kind, out.array, a.array, b.array, m, n, k, adds == ADDS_TO_OUT, {0}};
+    if (adds == ADDS_TO_ANOTHER) {
+        call.addend = addend.array;
+    }
+    double *want = reference(&call, &a, &b, adds == ADDS_TO_ANOTHER ? addend.values : out.values);
+    if (adds != ADDS_TO_OUT) { /* the old content must not be read */
         memset(out.array.data, 0xFF, m * n * tide_dtype_bytes(types[0]));
     }
     assert_int_equal(ops->table->matmul(ops, &call, NULL), TIDE_OK);
     char what[120];
     (void)snprintf(what, sizeof(what), "%s: matmul kind %d (%zu, %zu, %zu) types %d %d %d%s",
                    ops->table->describe(ops), (int)kind, m, n, k, (int)types[0], (int)types[1],
-                   (int)types[2], accumulate ? " accumulate" : "");
-    /* k products, and one rounding of the product and of the accumulated value each. */
+                   (int)types[2],
+                   adds == ADDS_TO_OUT       ? " accumulate"
+                   : adds == ADDS_TO_ANOTHER ? " addend"
+                                             : "");
+    /* k products, and one rounding of the product and of what is added each. */
     assert_close(what, read_matrix(&out), want, m * n,
                  sum_tolerance(k, 2) + (types[0] == TIDE_BF16 ? BF16_ROUNDOFF : 0));
     free(want);
+    free_matrix(&addend);
     free_matrix(&b);
     free_matrix(&a);
     free_matrix(&out);
@@ -114,8 +126,9 @@ static void check_all(tide_ops *ops) {
     for (size_t i = 0; i < sizeof(SIZES) / sizeof(SIZES[0]); i++) {
         for (int kind = 0; kind < 3; kind++) {
             for (size_t t = 0; t < N_TYPES; t++) {
-                check(ops, (tide_matmul_kind)kind, SIZES[i], TYPES[t], false);
-                check(ops, (tide_matmul_kind)kind, SIZES[i], TYPES[t], true);
+                for (int adds = 0; adds < N_ADDS_TO; adds++) {
+                    check(ops, (tide_matmul_kind)kind, SIZES[i], TYPES[t], (adds_to)adds);
+                }
             }
         }
     }
@@ -149,7 +162,8 @@ static void several_blocks(void **state) {
     static const size_t SHAPES[][3] = {{1030, 40, 50}, {20, 2060, 30}, {33, 30, 1200}};
     for (size_t i = 0; i < 3; i++) {
         for (size_t t = 0; t < N_TYPES; t++) {
-            check(fixture_ops(state), (tide_matmul_kind)i, SHAPES[i], TYPES[t], t % 2 == 1);
+            check(fixture_ops(state), (tide_matmul_kind)i, SHAPES[i], TYPES[t],
+                  (adds_to)((i + t) % N_ADDS_TO));
         }
     }
 }
@@ -161,7 +175,7 @@ static void wrong_transpose_is_rejected(void **state) {
     matrix a = make_matrix((size_t)N * N, 1, TIDE_FP32);
     matrix b = make_matrix((size_t)N * N, 2, TIDE_FP32);
     matrix out = make_matrix((size_t)N * N, 3, TIDE_FP32);
-    tide_matmul call = {TIDE_MATMUL_NT, out.array, a.array, b.array, N, N, N, false};
+    tide_matmul call = {TIDE_MATMUL_NT, out.array, a.array, b.array, N, N, N, false, {0}};
     double *want = reference(&call, &a, &b, out.values);
     call.kind = TIDE_MATMUL_NN;
     assert_int_equal(ops->table->matmul(ops, &call, NULL), TIDE_OK);
@@ -223,6 +237,16 @@ static void other_types_and_sizes_are_refused(void **state) {
     assert_non_null(strstr(error.message, "2147483648"));
     call = (tide_matmul){.m = 1, .n = 1, .k = 0};
     assert_int_equal(ops->table->matmul(ops, &call, &error), TIDE_LIMIT);
+    float x[2] = {0};
+    call = (tide_matmul){.out = {x, TIDE_FP32}, .m = 1, .n = 1, .k = 1, .addend = {x, TIDE_BF16}};
+    assert_int_equal(ops->table->matmul(ops, &call, &error), TIDE_UNSUPPORTED);
+    assert_non_null(strstr(error.message, "the addend is bf16 and out is fp32"));
+    call.addend.dtype = TIDE_FP32;
+    assert_int_equal(ops->table->matmul(ops, &call, &error), TIDE_UNSUPPORTED);
+    assert_non_null(strstr(error.message, "set accumulate"));
+    call.addend.data = &x[1];
+    call.accumulate = true;
+    assert_int_equal(ops->table->matmul(ops, &call, &error), TIDE_UNSUPPORTED);
 }
 
 int main(void) {

@@ -18,6 +18,7 @@
 #include "model/ops_cuda/cublas.h"
 
 #ifdef TIDE_TEST_TOOLKIT
+#include <cublasLt.h>
 #include <cublas_api.h>
 
 #define SAME(ours, theirs) _Static_assert((int)(ours) == (int)(theirs), #theirs)
@@ -36,6 +37,24 @@ SAME(TIDE_CUBLAS_STATUS_ALLOC_FAILED, CUBLAS_STATUS_ALLOC_FAILED);
 SAME(TIDE_CUBLAS_STATUS_INVALID_VALUE, CUBLAS_STATUS_INVALID_VALUE);
 SAME(TIDE_CUBLAS_STATUS_EXECUTION_FAILED, CUBLAS_STATUS_EXECUTION_FAILED);
 SAME(TIDE_CUBLAS_STATUS_NOT_SUPPORTED, CUBLAS_STATUS_NOT_SUPPORTED);
+SAME(TIDE_CUBLASLT_DESC_TRANSA, CUBLASLT_MATMUL_DESC_TRANSA);
+SAME(TIDE_CUBLASLT_DESC_TRANSB, CUBLASLT_MATMUL_DESC_TRANSB);
+SAME(TIDE_CUBLASLT_PREF_WORKSPACE_BYTES, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES);
+SAME(TIDE_CUBLASLT_PREF_REDUCTION_SCHEMES, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK);
+SAME(TIDE_CUBLASLT_PREF_ALIGNMENT_A, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES);
+SAME(TIDE_CUBLASLT_PREF_ALIGNMENT_A + 1, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES);
+SAME(TIDE_CUBLASLT_PREF_ALIGNMENT_A + 2, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES);
+SAME(TIDE_CUBLASLT_PREF_ALIGNMENT_A + 3, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES);
+SAME(TIDE_CUBLASLT_REDUCTION_COMPUTE_TYPE, CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE);
+SAME(sizeof(tide_cublaslt_choice), sizeof(cublasLtMatmulHeuristicResult_t));
+SAME(offsetof(tide_cublaslt_choice, algorithm), offsetof(cublasLtMatmulHeuristicResult_t, algo));
+SAME(sizeof(((tide_cublaslt_choice *)0)->algorithm), sizeof(cublasLtMatmulAlgo_t));
+SAME(offsetof(tide_cublaslt_choice, workspace_bytes),
+     offsetof(cublasLtMatmulHeuristicResult_t, workspaceSize));
+SAME(offsetof(tide_cublaslt_choice, status), offsetof(cublasLtMatmulHeuristicResult_t, state));
+SAME(offsetof(tide_cublaslt_choice, n_waves),
+     offsetof(cublasLtMatmulHeuristicResult_t, wavesCount));
+SAME(offsetof(tide_cublaslt_choice, reserved), offsetof(cublasLtMatmulHeuristicResult_t, reserved));
 /* Enumerations go as int, pointers as what they point to. */
 SAME(sizeof(int), sizeof(cublasStatus_t));
 SAME(sizeof(int), sizeof(cublasOperation_t));
@@ -63,6 +82,31 @@ TYPED(cublasGemmStridedBatchedEx,
                          int, const void *, const void *, cudaDataType, int, long long,
                          const void *, cudaDataType, int, long long, const void *, void *,
                          cudaDataType, int, long long, int, cublasComputeType_t, cublasGemmAlgo_t));
+/* Descriptors go as pointers to structs of our own. */
+TYPED(cublasLtMatmulDescCreate,
+      cublasStatus_t (*)(cublasLtMatmulDesc_t *, cublasComputeType_t, cudaDataType_t));
+TYPED(cublasLtMatmulDescDestroy, cublasStatus_t (*)(cublasLtMatmulDesc_t));
+TYPED(cublasLtMatmulDescSetAttribute,
+      cublasStatus_t (*)(cublasLtMatmulDesc_t, cublasLtMatmulDescAttributes_t, const void *,
+                         size_t));
+TYPED(cublasLtMatrixLayoutCreate,
+      cublasStatus_t (*)(cublasLtMatrixLayout_t *, cudaDataType, uint64_t, uint64_t, int64_t));
+TYPED(cublasLtMatrixLayoutDestroy, cublasStatus_t (*)(cublasLtMatrixLayout_t));
+TYPED(cublasLtMatmulPreferenceCreate, cublasStatus_t (*)(cublasLtMatmulPreference_t *));
+TYPED(cublasLtMatmulPreferenceDestroy, cublasStatus_t (*)(cublasLtMatmulPreference_t));
+TYPED(cublasLtMatmulPreferenceSetAttribute,
+      cublasStatus_t (*)(cublasLtMatmulPreference_t, cublasLtMatmulPreferenceAttributes_t,
+                         const void *, size_t));
+TYPED(cublasLtMatmulAlgoGetHeuristic,
+      cublasStatus_t (*)(cublasLtHandle_t, cublasLtMatmulDesc_t, cublasLtMatrixLayout_t,
+                         cublasLtMatrixLayout_t, cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
+                         cublasLtMatmulPreference_t, int, cublasLtMatmulHeuristicResult_t *,
+                         int *));
+TYPED(cublasLtMatmul,
+      cublasStatus_t (*)(cublasLtHandle_t, cublasLtMatmulDesc_t, const void *, const void *,
+                         cublasLtMatrixLayout_t, const void *, cublasLtMatrixLayout_t, const void *,
+                         const void *, cublasLtMatrixLayout_t, void *, cublasLtMatrixLayout_t,
+                         const cublasLtMatmulAlgo_t *, void *, size_t, cudaStream_t));
 #endif
 
 static char folder[] = "/tmp/tidemark-cublas-XXXXXX";
@@ -109,6 +153,19 @@ static void assert_fake(const tide_cublas *table) {
     assert_int_equal(table->gemm_strided_batched_ex(handle, 0, 0, 1, 1, 1, NULL, NULL, 0, 1, 0,
                                                     NULL, 0, 1, 0, NULL, NULL, 0, 1, 0, 1, 0, 0),
                      1009);
+    assert_int_equal(table->lt_operation_create(NULL, 0, 0), 1010);
+    assert_int_equal(table->lt_operation_destroy(NULL), 1011);
+    assert_int_equal(table->lt_operation_set(NULL, 0, NULL, 0), 1012);
+    assert_int_equal(table->lt_layout_create(NULL, 0, 1, 1, 1), 1013);
+    assert_int_equal(table->lt_layout_destroy(NULL), 1014);
+    assert_int_equal(table->lt_preference_create(NULL), 1015);
+    assert_int_equal(table->lt_preference_destroy(NULL), 1016);
+    assert_int_equal(table->lt_preference_set(NULL, 0, NULL, 0), 1017);
+    assert_int_equal(
+        table->lt_choose(handle, NULL, NULL, NULL, NULL, NULL, NULL, 1, NULL, &version), 1018);
+    assert_int_equal(table->lt_matmul(handle, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
+                                      NULL, NULL, NULL, NULL, 0, NULL),
+                     1019);
 }
 
 static void the_environment_names_the_file(void **state) {

@@ -57,6 +57,7 @@ static int teardown(void **state) {
     tide_device_close(f->cpu);
     free(f);
     assert_int_equal(tide_fake_cublas_state()->n_handles, 0);
+    assert_int_equal(tide_fake_cublas_state()->n_lt_objects, 0);
     assert_int_equal(tide_fake_cudart_state()->n_segments, 0);
     assert_int_equal(tide_fake_cudart_state()->n_mistakes, 0);
     return 0;
@@ -132,24 +133,36 @@ static const tide_dtype TYPES[][2] = {/* out, in */
                                       {TIDE_FP32, TIDE_BF16},
                                       {TIDE_BF16, TIDE_BF16}};
 
+/* What a product is added to. */
+typedef enum adds_to { ADDS_TO_NOTHING = 0, ADDS_TO_OUT, ADDS_TO_ANOTHER, N_ADDS_TO } adds_to;
+
 /* The difference of one product on both devices; `wrong` is the kind that the cuda device gets. */
 static double product(fixture *f, tide_matmul_kind kind, tide_matmul_kind wrong, shape s,
-                      const tide_dtype types[2], bool accumulate) {
+                      const tide_dtype types[2], adds_to adds) {
+    const bool accumulate = adds == ADDS_TO_OUT;
     twin a = make_twin(f, types[1], s.m * s.k, 1);
     twin b = make_twin(f, types[1], s.k * s.n, 2);
     twin out = make_twin(f, types[0], s.m * s.n, 3);
+    twin addend = make_twin(f, types[0], s.m * s.n, 4);
     if (!accumulate) { /* the old content must not be read */
         memset(out.cpu.data, 0xFF, out.n * tide_dtype_bytes(types[0]));
         memset(out.cuda.data, 0xFF, out.n * tide_dtype_bytes(types[0]));
     }
     tide_error error = {""};
-    tide_matmul call = {kind, out.cpu, a.cpu, b.cpu, s.m, s.n, s.k, accumulate};
+    tide_matmul call = {kind, out.cpu, a.cpu, b.cpu, s.m, s.n, s.k, accumulate, {0}};
+    if (adds == ADDS_TO_ANOTHER) {
+        call.addend = addend.cpu;
+    }
     assert_int_equal(f->cpu_ops->table->matmul(f->cpu_ops, &call, NULL), TIDE_OK);
-    call = (tide_matmul){wrong, out.cuda, a.cuda, b.cuda, s.m, s.n, s.k, accumulate};
+    call = (tide_matmul){wrong, out.cuda, a.cuda, b.cuda, s.m, s.n, s.k, accumulate, {0}};
+    if (adds == ADDS_TO_ANOTHER) {
+        call.addend = addend.cuda;
+    }
     if (f->cuda_ops->table->matmul(f->cuda_ops, &call, &error) != TIDE_OK) {
         fail_msg("%s: %s", error.message, tide_fake_cublas_state()->mistake);
     }
     double off = difference(&out);
+    free_twin(f, &addend);
     free_twin(f, &out);
     free_twin(f, &b);
     free_twin(f, &a);
@@ -162,14 +175,14 @@ static void products_equal_the_cpu_s(void **state) {
     for (size_t i = 0; i < sizeof(SHAPES) / sizeof(SHAPES[0]); i++) {
         for (int kind = 0; kind < 3; kind++) {
             for (size_t t = 0; t < sizeof(TYPES) / sizeof(TYPES[0]); t++) {
-                for (int accumulate = 0; accumulate < 2; accumulate++) {
+                for (int adds = 0; adds < N_ADDS_TO; adds++) {
                     double off = product(*state, (tide_matmul_kind)kind, (tide_matmul_kind)kind,
-                                         SHAPES[i], TYPES[t], accumulate != 0);
+                                         SHAPES[i], TYPES[t], (adds_to)adds);
                     double room = tolerance(SHAPES[i].k, TYPES[t][0]);
                     if (!(off <= room)) {
-                        fail_msg("kind %d, shape %zu, types %zu, accumulate %d: off by %.3g of "
+                        fail_msg("kind %d, shape %zu, types %zu, adds to %d: off by %.3g of "
                                  "%.3g",
-                                 kind, i, t, accumulate, off, room);
+                                 kind, i, t, adds, off, room);
                     }
                 }
             }
@@ -181,12 +194,106 @@ static void products_equal_the_cpu_s(void **state) {
                      TIDE_CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION);
 }
 
+/* out (m, n) of a product of bf16 operands on the cuda device; the addend's data may be NULL. */
+static void multiply(fixture *f, tide_array out, const twin *a, const twin *b, shape s,
+                     tide_array addend) {
+    tide_error error = {""};
+    const tide_matmul call = {.kind = TIDE_MATMUL_NT,
+                              .out = out,
+                              .a = a->cuda,
+                              .b = b->cuda,
+                              .m = s.m,
+                              .n = s.n,
+                              .k = s.k,
+                              .addend = addend};
+    if (f->cuda_ops->table->matmul(f->cuda_ops, &call, &error) != TIDE_OK) {
+        fail_msg("%s: %s", error.message, tide_fake_cublas_state()->mistake);
+    }
+}
+
+/* Elements of `addend` + product that differ from the fp32 product, added to `addend` in fp32 and
+ * rounded once to its type; `rounds_twice` rounds the product first. */
+static size_t n_unlike_separate(fixture *f, tide_dtype type, shape s, bool rounds_twice) {
+    const tide_array none = {NULL, TIDE_FP32};
+    size_t n_different = 0;
+    twin a = make_twin(f, TIDE_BF16, s.m * s.k, 1);
+    twin b = make_twin(f, TIDE_BF16, s.k * s.n, 2);
+    twin product = make_twin(f, TIDE_FP32, s.m * s.n, 3);
+    twin addend = make_twin(f, type, s.m * s.n, 4);
+    twin out = make_twin(f, type, s.m * s.n, 5);
+    multiply(f, product.cuda, &a, &b, s, none);
+    multiply(f, out.cuda, &a, &b, s, addend.cuda);
+    for (size_t i = 0; i < out.n; i++) {
+        const float term = number(product.cuda, i);
+        put(out.cpu, i,
+            number(addend.cuda, i) +
+                (rounds_twice ? tide_bf16_to_fp32(tide_fp32_to_bf16(term)) : term));
+        n_different += number(out.cpu, i) != number(out.cuda, i);
+    }
+    free_twin(f, &out);
+    free_twin(f, &addend);
+    free_twin(f, &product);
+    free_twin(f, &b);
+    free_twin(f, &a);
+    return n_different;
+}
+
+/* The same sum over k, one addition and one rounding: the same bits, whether cuBLASLt or
+ * cublasGemmEx adds. With a second rounding, of the product, some bits would differ. */
+static void an_addend_is_added_before_the_rounding(void **state) {
+    fixture *f = *state;
+    tide_fake_cublas *fake = tide_fake_cublas_state();
+    const shape s = {33, 24, 65};
+    for (int i = 0; i < 2; i++) {
+        fake->lt_has_nothing = i == 1;
+        tide_ops_close(f->cuda_ops); /* forgets how a product was computed */
+        f->cuda_ops = open_ops(f->cuda, TIDE_PRECISION_FP32);
+        const size_t n_before = fake->n_lt_products;
+        assert_int_equal(n_unlike_separate(f, TIDE_FP32, s, false), 0);
+        assert_int_equal(n_unlike_separate(f, TIDE_BF16, s, false), 0);
+        assert_int_equal(fake->n_lt_products - n_before, i == 1 ? 0 : 2);
+        assert_true(n_unlike_separate(f, TIDE_BF16, s, true) > 0);
+        assert_int_equal(fake->n_mistakes, 0);
+    }
+}
+
+/* cuBLASLt is asked once for each shape, and for a workspace that it got since. */
+static void a_product_is_prepared_once(void **state) {
+    fixture *f = *state;
+    tide_fake_cublas *fake = tide_fake_cublas_state();
+    const size_t n_bytes = 1 << 20;
+    uint64_t segment = 0;
+    for (int turn = 0; turn < 3; turn++) {
+        for (size_t k = 1; k <= TIDE_CUDA_PLANS; k++) {
+            (void)product(f, TIDE_MATMUL_NT, TIDE_MATMUL_NT, (shape){2, 3, k}, TYPES[0],
+                          ADDS_TO_ANOTHER);
+        }
+        assert_int_equal(fake->n_lt_choices, TIDE_CUDA_PLANS);
+    }
+    /* One more replaces the first, which then replaces the second, and so on. */
+    for (size_t k = 0; k <= TIDE_CUDA_PLANS; k++) {
+        (void)product(f, TIDE_MATMUL_NT, TIDE_MATMUL_NT, (shape){2, 3, k == 0 ? 99 : k}, TYPES[0],
+                      ADDS_TO_ANOTHER);
+    }
+    assert_int_equal(fake->n_lt_choices, 2 * TIDE_CUDA_PLANS + 1);
+    assert_int_equal(fake->n_lt_objects, 4 * TIDE_CUDA_PLANS);
+    assert_int_equal(tide_device_alloc(f->cuda, 2 * n_bytes, &segment, NULL), TIDE_OK);
+    assert_int_equal(f->cuda_ops->table->use_workspace(
+                         f->cuda_ops, tide_device_pointer(f->cuda, segment), n_bytes, NULL),
+                     TIDE_OK);
+    (void)product(f, TIDE_MATMUL_NT, TIDE_MATMUL_NT, (shape){2, 3, TIDE_CUDA_PLANS}, TYPES[0],
+                  ADDS_TO_ANOTHER);
+    assert_int_equal(fake->n_lt_choices, 2 * TIDE_CUDA_PLANS + 2);
+    assert_int_equal(tide_device_release(f->cuda, segment, NULL), TIDE_OK);
+    assert_int_equal(fake->n_mistakes, 0);
+}
+
 /* With square operands every wrong transpose passes the checks of arguments. */
 static void a_wrong_transpose_is_seen(void **state) {
     const shape square = {33, 33, 33};
     for (int kind = 0; kind < 3; kind++) {
         double off = product(*state, (tide_matmul_kind)kind, (tide_matmul_kind)((kind + 1) % 3),
-                             square, TYPES[0], false);
+                             square, TYPES[0], ADDS_TO_NOTHING);
         assert_true(off > 0.5);
     }
 }
@@ -194,16 +301,16 @@ static void a_wrong_transpose_is_seen(void **state) {
 static void tf32_is_a_precision_of_its_own(void **state) {
     fixture *f = *state;
     const shape s = {64, 48, 96};
-    const double strict = product(f, TIDE_MATMUL_NT, TIDE_MATMUL_NT, s, TYPES[0], false);
+    const double strict = product(f, TIDE_MATMUL_NT, TIDE_MATMUL_NT, s, TYPES[0], ADDS_TO_NOTHING);
     tide_ops_close(f->cuda_ops);
     f->cuda_ops = open_ops(f->cuda, TIDE_PRECISION_TF32);
-    const double tf32 = product(f, TIDE_MATMUL_NT, TIDE_MATMUL_NT, s, TYPES[0], false);
+    const double tf32 = product(f, TIDE_MATMUL_NT, TIDE_MATMUL_NT, s, TYPES[0], ADDS_TO_NOTHING);
     assert_int_equal(tide_fake_cublas_state()->compute_type, TIDE_CUBLAS_COMPUTE_32F_FAST_TF32);
     assert_true(strict <= tolerance(s.k, TIDE_FP32));
     /* Two operands with 10 bits of fraction: far from strict, near to 2^-11. */
     assert_true(tf32 > 100 * strict && tf32 < 1e-3);
     /* bf16 operands have nothing to lose by it and are computed as ever. */
-    assert_true(product(f, TIDE_MATMUL_NT, TIDE_MATMUL_NT, s, TYPES[1], false) <=
+    assert_true(product(f, TIDE_MATMUL_NT, TIDE_MATMUL_NT, s, TYPES[1], ADDS_TO_NOTHING) <=
                 tolerance(s.k, TIDE_FP32));
     assert_int_equal(tide_fake_cublas_state()->compute_type, TIDE_CUBLAS_COMPUTE_32F);
 }
@@ -272,7 +379,7 @@ static void the_workspace_is_given(void **state) {
     uint64_t segment = 0;
     tide_error error = {""};
     assert_int_equal(n_bytes, 33554432);
-    (void)product(f, TIDE_MATMUL_NT, TIDE_MATMUL_NT, one, TYPES[0], false);
+    (void)product(f, TIDE_MATMUL_NT, TIDE_MATMUL_NT, one, TYPES[0], ADDS_TO_NOTHING);
     assert_int_equal(fake->n_without_workspace, 1);
     assert_int_equal(tide_device_alloc(f->cuda, n_bytes, &segment, NULL), TIDE_OK);
     unsigned char *workspace = tide_device_pointer(f->cuda, segment);
@@ -282,7 +389,7 @@ static void the_workspace_is_given(void **state) {
         strstr(error.message, "cublasSetWorkspace: cuBLAS answers an invalid value was used (7)"));
     assert_int_equal(f->cuda_ops->table->use_workspace(f->cuda_ops, workspace, n_bytes, NULL),
                      TIDE_OK);
-    (void)product(f, TIDE_MATMUL_NT, TIDE_MATMUL_NT, one, TYPES[0], false);
+    (void)product(f, TIDE_MATMUL_NT, TIDE_MATMUL_NT, one, TYPES[0], ADDS_TO_NOTHING);
     assert_int_equal(fake->n_without_workspace, 1);
     assert_int_equal(fake->n_products, 2);
     assert_int_equal(tide_device_release(f->cuda, segment, NULL), TIDE_OK);
@@ -353,7 +460,7 @@ static void every_call_may_fail(void **state) {
             float *x = tide_device_pointer(device, segment);
             const tide_array array = {x, TIDE_FP32};
             const tide_matmul call = {TIDE_MATMUL_NN, {x + 2, TIDE_FP32}, array, array, 1, 1, 1,
-                                      false};
+                                      false,          {x + 4, TIDE_FP32}};
             tide_fake_cudart_fail(NULL, n, CASES[i].failure);
             status = tide_ops_open(&heap.mem, device, TIDE_PRECISION_FP32, &ops, NULL);
             if (status == TIDE_OK) {
@@ -367,7 +474,7 @@ static void every_call_may_fail(void **state) {
             tide_device_close(device);
         }
         assert_int_equal(n, 10); /* two of the device, its number and attribute, create, stream,
-                                     mode, product: each once */
+                                     mode, product with an addend: each once */
     }
     tide_fake_cudart_reset();
     (void)f;
@@ -376,6 +483,8 @@ static void every_call_may_fail(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(products_equal_the_cpu_s, setup, teardown),
+        cmocka_unit_test_setup_teardown(an_addend_is_added_before_the_rounding, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_product_is_prepared_once, setup, teardown),
         cmocka_unit_test_setup_teardown(a_wrong_transpose_is_seen, setup, teardown),
         cmocka_unit_test_setup_teardown(tf32_is_a_precision_of_its_own, setup, teardown),
         cmocka_unit_test_setup_teardown(batches_of_heads, setup, teardown),

@@ -1,7 +1,7 @@
 /* test_two_devices.c - two cuda devices and their operators in one thread, in turns: all work goes
  * to the GPU that owns its memory, although the runtime has one current GPU per thread. It covers
- * every way to submit work: a kernel, a kernel that requests more shared memory, a product of
- * cuBLAS, and a copy. */
+ * every way to submit work: a kernel, a kernel that requests more shared memory, products of cuBLAS
+ * and of cuBLASLt, and a copy. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -50,10 +50,9 @@ static tide_status fill(const side *on) {
         on->ops, &(tide_fill){.out = array_at(on, 0), .value = 1, .n = 4 * T * D}, NULL);
 }
 
-static tide_status add(const side *on) {
-    return on->ops->table->residual_add(
-        on->ops, &(tide_residual_add){.out = array_at(on, 0), .x = array_at(on, T * D), .n = T * D},
-        NULL);
+static tide_status cast(const side *on) {
+    return on->ops->table->cast(
+        on->ops, &(tide_cast){.out = array_at(on, 0), .x = array_at(on, T * D), .n = T * D}, NULL);
 }
 
 static tide_status multiply(const side *on) {
@@ -64,6 +63,18 @@ static tide_status multiply(const side *on) {
                               .m = N,
                               .n = N,
                               .k = N};
+    return on->ops->table->matmul(on->ops, &call, NULL);
+}
+
+static tide_status multiply_and_add(const side *on) {
+    const tide_matmul call = {.kind = TIDE_MATMUL_NT,
+                              .out = array_at(on, 8 * T * D),
+                              .a = array_at(on, 0),
+                              .b = array_at(on, T * D),
+                              .m = N,
+                              .n = N,
+                              .k = N,
+                              .addend = array_at(on, 2 * T * D)};
     return on->ops->table->matmul(on->ops, &call, NULL);
 }
 
@@ -82,7 +93,7 @@ static tide_status attend(const side *on) {
 
 static void work_goes_to_the_gpu_whose_it_is(void **state) {
     (void)state;
-    tide_status (*const WORK[])(const side *) = {fill, add, multiply, attend};
+    tide_status (*const WORK[])(const side *) = {fill, cast, multiply, multiply_and_add, attend};
     tide_fake_cudart_reset();
     tide_fake_cublas_reset();
     tide_fake_cudart *fake = tide_fake_cudart_state();
