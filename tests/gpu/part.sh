@@ -100,6 +100,7 @@ smoke() {
     show "devices" "$program" devices
     show "small, context 128" "${run[@]}" -o "$out/smoke.json.gz"
     judge_loss "small, context 128"
+    show "small, context 128, forward, with a graph" "${run[@]}" --mode forward --cuda-graph -o "$out/smoke-graph.json.gz"
     for name in tiny_fp32 tiny_bf16_mixed; do
         [ ! -e "$folder/reference/$name.safetensors" ] ||
             step "recorded result $name" "$program" check-reference "$folder/reference/$name.safetensors" --device cuda

@@ -136,6 +136,8 @@ nothing_invented
 [ "$(grep -oE '^\| (smoke|zoo|profile|calibrate|sanitizers|bench) ' "$out/summary.md" | tr -d '| \n')" = smokezooprofilecalibratesanitizersbench ] ||
     fail "the parts did not run in their order"
 wants "not measured: the device is Fake GPU 0, neither an H100 nor an H200" "$out/summary.md"
+wants "| small, context 128, forward, with a graph | passed |" "$out/smoke.md"
+wants "| smoke-graph.json.gz | Fake GPU 0 | step, device_ms | " "$out/smoke.md"
 wants "| 2.7B-bf16-mixed.json.gz | Fake GPU 0 | forward, device_ms | " "$out/profile.md"
 wants "| 2.7B-bf16-mixed.json.gz | Fake GPU 0 | recorded_ms | " "$out/profile.md"
 wants "### kernel table of small bf16-mixed" "$out/profile.md"

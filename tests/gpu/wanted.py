@@ -199,8 +199,8 @@ class Zoo:
         return card, int(found[2]) - int(found[1]), 0
 
 
-def phases(part, file, model, most, words=""):
-    return [Phase(part, file, model, name, {card: values[i] for card, values in most.items()}, words)
+def phases(part, file, model, most):
+    return [Phase(part, file, model, name, {card: values[i] for card, values in most.items()})
             for i, name in enumerate(("forward", "backward", "optimizer")) if i < len(next(iter(most.values())))]
 
 
@@ -209,7 +209,8 @@ SMALL = ("small", 128, "bf16-mixed")
 # The optimizer is AdamW. TF32's two and small's are stated without a card, and hold for both.
 WANTED = [
     *phases("smoke", "smoke.json.gz", SMALL, {"H100": (1.0,), "H200": (1.0,)}),
-    *phases("smoke", "smoke-graph.json.gz", SMALL, {"H100": (0.7,), "H200": (0.7,)}, ", with a graph"),
+    # The step is a forward pass, and a graph has no phases.
+    Phase("smoke", "smoke-graph.json.gz", SMALL, "step", {"H100": 0.7, "H200": 0.7}, " of forward alone, with a graph"),
     Zoo(),
     *phases("profile", "2.7B-bf16-mixed.json.gz", LARGE["bf16-mixed"], {"H200": (30, 52, 24), "H100": (32, 56, 33)}),
     *phases("profile", "2.7B-tf32.json.gz", LARGE["tf32"], {"H200": (48, 108), "H100": (48, 108)}),
