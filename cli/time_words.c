@@ -20,8 +20,10 @@ static const char *as_ms(double us, char ret[MS_BYTES]) {
 static void add_bound(tide_text *to, const tide_time_forecast *of) {
     tide_text_add(to, "; bound by %s", tide_time_limit_name(of->limit));
     if (of->limit != TIDE_TIME_GPU_BOUND && !tide_time_is_calibrated(of)) {
-        tide_text_add(to,
-                      ", so that the range is wide: `tidemark bench calibrate` measures a host");
+        tide_text_add(to, ", so that the range is wide%s",
+                      of->host.basis == TIDE_TIME_HOST_STATED
+                          ? ""
+                          : ": `tidemark bench calibrate` measures a host");
     }
 }
 
@@ -133,6 +135,14 @@ static void add_machine(tide_text *to, const tide_calibration *of) {
 void tide_time_words_host(const tide_time_forecast *of, char ret_words[TIDE_TIME_WORDS]) {
     const tide_time_host *host = &of->host;
     tide_text to = tide_text_in(ret_words, TIDE_TIME_WORDS);
+    if (host->basis == TIDE_TIME_HOST_STATED) {
+        tide_text_add(&to,
+                      "the host's time is stated, not measured: 2.6 us a kernel and 5.4 us a call of "
+                      "cuBLAS; ends of the range are for %.2f and %.2f of it; no calibration was "
+                      "used, since those are of PyTorch",
+                      host->least, host->most);
+        return;
+    }
     tide_text_add(&to, "the host's time is that of this run times %.2f, ", host->factor);
     switch (host->basis) {
     case TIDE_TIME_HOST_GIVEN:

@@ -1,0 +1,86 @@
+/* The forecast of time of our own model on a virtual card: its operators write what they would
+ * launch, and step_time/ forecasts from that. */
+#include <stdio.h>
+#include <string.h>
+
+#include "device/cards.h"
+#include "launch/time.h"
+#include "run/run_internal.h"
+
+/* The card that a virtual device is of; NULL: it is no card's. */
+static const tide_card *card_of(const tide_device *device) {
+    static const char VIRTUAL[] = "virtual:";
+    const tide_device_info *is = tide_device_get_info(device);
+    return is->kind == TIDE_DEVICE_VIRTUAL && strncmp(is->spec, VIRTUAL, sizeof(VIRTUAL) - 1) == 0
+               ? tide_card_find(is->spec + sizeof(VIRTUAL) - 1)
+               : NULL;
+}
+
+static void refuse(tide_run_session *session, const char *why) {
+    tide_run_result *result = session->result;
+    snprintf(result->no_forecast, sizeof(result->no_forecast), "%s", why);
+}
+
+void tide_run_time_begin(tide_run_session *session) {
+    tide_error error = {""};
+    tide_time_card rates;
+    const tide_workload_config *model = &session->model;
+    const tide_card *card = card_of(session->device);
+    tide_launch_list_init(&session->launches, tide_hostmem_default());
+    if (!session->config->recording.forecasts_time || card == NULL) {
+        return;
+    }
+    if (model->architecture == TIDE_DECODE) {
+        refuse(session, "of a model that decodes no time is forecast");
+    } else if (model->emulate == TIDE_EMULATE_PYTORCH) {
+        refuse(session, "what PyTorch launches is known only of a real program: `tidemark run "
+                        "--time` forecasts it");
+    } else if (tide_time_card_of(card, &rates, &error) != TIDE_OK) {
+        refuse(session, error.message);
+    } else {
+        session->model.launches = &session->launches;
+    }
+}
+
+tide_status tide_run_time_make(tide_run_session *session) {
+    const tide_hostmem *mem = tide_hostmem_default();
+    tide_run_result *result = session->result;
+    tide_error error = {""};
+    if (session->model.launches == NULL || result->outcome == TIDE_OUTCOME_OOM) {
+        return TIDE_OK;
+    }
+    result->time = tide_hostmem_zeroed(mem, 1, sizeof(*result->time));
+    if (result->time == NULL) {
+        return TIDE_NO_MEMORY;
+    }
+    tide_status status = tide_launch_time_init_own(
+        &session->launches, card_of(session->device), result->time, &error);
+    if (status != TIDE_OK) {
+        refuse(session, error.message[0] != '\0' ? error.message : tide_status_text(status));
+        tide_run_time_release(result);
+        return status == TIDE_NO_MEMORY ? status : TIDE_OK;
+    }
+    const tide_time_forecast *forecast = &result->time->forecast;
+    bool is_known = !forecast->is_lower_bound;
+    result->program.step_low_ms = forecast->low.total_us * 1e-3;
+    result->program.step_ms = is_known ? forecast->likely.total_us * 1e-3 : -1.0;
+    result->program.step_high_ms = is_known ? forecast->high.total_us * 1e-3 : -1.0;
+    return TIDE_OK;
+}
+
+tide_status tide_run_time_add(const tide_run_result *result) {
+    const tide_launch_time *time = result->time;
+    return time != NULL && result->snapshot != NULL
+               ? tide_launch_add_time(result->snapshot, &time->model, &time->ranges,
+                                      &time->forecast)
+               : TIDE_OK;
+}
+
+void tide_run_time_release(tide_run_result *result) {
+    const tide_hostmem *mem = tide_hostmem_default();
+    if (result->time != NULL) {
+        tide_launch_time_fini(result->time);
+        mem->release(mem->ctx, result->time);
+        result->time = NULL;
+    }
+}
