@@ -136,11 +136,12 @@ void tide_time_words_host(const tide_time_forecast *of, char ret_words[TIDE_TIME
     const tide_time_host *host = &of->host;
     tide_text to = tide_text_in(ret_words, TIDE_TIME_WORDS);
     if (host->basis == TIDE_TIME_HOST_STATED) {
-        tide_text_add(&to,
-                      "the host's time is stated, not measured: 2.6 us a kernel and 5.4 us a call of "
-                      "cuBLAS; ends of the range are for %.2f and %.2f of it; no calibration was "
-                      "used, since those are of PyTorch",
-                      host->least, host->most);
+        tide_text_add(
+            &to,
+            "the host's time is stated, not measured: 2.6 us a kernel and 5.4 us a call of "
+            "cuBLAS; ends of the range are for %.2f and %.2f of it; no calibration was "
+            "used, since those are of PyTorch",
+            host->least, host->most);
         return;
     }
     tide_text_add(&to, "the host's time is that of this run times %.2f, ", host->factor);

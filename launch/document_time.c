@@ -54,8 +54,8 @@ static size_t next_phase(const builder *of, size_t from, size_t step, const char
 static int64_t step_of(const builder *of, const tide_scope_row *scope) {
     const tide_snapshot *snapshot = of->snapshot;
     bool is_warmup = strcmp(tide_snapshot_text(snapshot, scope->name), "warmup") == 0;
-    int64_t n_before = is_warmup || snapshot->timing.warmup_steps < 0 ? 0
-                       : snapshot->timing.warmup_steps;
+    int64_t n_before =
+        is_warmup || snapshot->timing.warmup_steps < 0 ? 0 : snapshot->timing.warmup_steps;
     return scope->index < 0 || scope->duration_ns < 0 ? -1 : scope->index + n_before;
 }
 

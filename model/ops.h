@@ -1,8 +1,8 @@
 /* ops.h - the operators of the transformer, as a table with one implementation per device
- * (ops_cpu/, ops_cuda/, ops_virtual/). Operator x takes one `const tide_x *call`, a struct of device
- * arrays and dimensions, which it reads before it returns. No operator allocates device memory: one
- * that needs scratch says how much through a tide_ops_*_scratch_* function here, of shape and
- * precision alone, and the model allocates it on every device.
+ * (ops_cpu/, ops_cuda/, ops_virtual/). Operator x takes one `const tide_x *call`, a struct of
+ * device arrays and dimensions, which it reads before it returns. No operator allocates device
+ * memory: one that needs scratch says how much through a tide_ops_*_scratch_* function here, of
+ * shape and precision alone, and the model allocates it on every device.
  *
  * Arrays are row-major and contiguous. Storage is fp32, bf16 or fp16 as the array says; sums are
  * taken in fp32. An operator that a device does not have for a type returns TIDE_UNSUPPORTED with a

@@ -53,8 +53,8 @@ tide_status tide_run_time_make(tide_run_session *session) {
     if (result->time == NULL) {
         return TIDE_NO_MEMORY;
     }
-    tide_status status = tide_launch_time_init_own(
-        &session->launches, card_of(session->device), result->time, &error);
+    tide_status status = tide_launch_time_init_own(&session->launches, card_of(session->device),
+                                                   result->time, &error);
     if (status != TIDE_OK) {
         refuse(session, error.message[0] != '\0' ? error.message : tide_status_text(status));
         tide_run_time_release(result);

@@ -126,7 +126,8 @@ typedef struct tide_run_of_program {
     int64_t margin_bytes;  /* of the fullest card, never used by any process; only if completed */
     int64_t n_inexact;     /* calls whose memory is not known exactly, and refused ones */
     /* The forecast of a step's time on the fullest card, in ms, and its range (step_time/). Where
-     * too much is guessed only step_low_ms is known. Our own model on a virtual card has it, too. */
+     * too much is guessed only step_low_ms is known. Our own model on a virtual card has it, too.
+     */
     double step_ms, step_low_ms, step_high_ms;
 } tide_run_of_program;
 /* Of other workloads. */

@@ -64,9 +64,9 @@ typedef struct tide_run_session {
 void tide_run_model_here(const tide_run_config *config, const tide_run_hooks *hooks,
                          tide_run_result *result);
 
-/* model_time.c: the forecast of time on a virtual card. begin: before the workload is created; make:
- * after its run, of which it keeps the answer in the result; add: into the result's snapshot. Where
- * there is none, the result says why, and these do nothing. */
+/* model_time.c: the forecast of time on a virtual card. begin: before the workload is created;
+ * make: after its run, of which it keeps the answer in the result; add: into the result's snapshot.
+ * Where there is none, the result says why, and these do nothing. */
 void tide_run_time_begin(tide_run_session *session);
 TIDE_NODISCARD tide_status tide_run_time_make(tide_run_session *session);
 TIDE_NODISCARD tide_status tide_run_time_add(const tide_run_result *result);

@@ -7,10 +7,10 @@
 #include "step_time/work_internal.h"
 
 #define BLOCK 128.0
-/* Tidemark's own kernels take 64 queries or keys (attention_flash.cu has 32 of the gradients of more
- * than 80 channels), and never cut the keys. How fast they are was never measured: they are taken to
- * reach the share that published kernels of the same kind do, those in fp32 of the fp32 lanes, which
- * they compute with. */
+/* Tidemark's own kernels take 64 queries or keys (attention_flash.cu has 32 of the gradients of
+ * more than 80 channels), and never cut the keys. How fast they are was never measured: they are
+ * taken to reach the share that published kernels of the same kind do, those in fp32 of the fp32
+ * lanes, which they compute with. */
 #define OWN_BLOCK 64.0
 #define SMALL_BLOCK 64.0 /* for few queries, as where one token after the other is made */
 /* FlashAttention-2 cuts the keys where less than this share of the multiprocessors has a block. */
@@ -44,9 +44,9 @@ static double rate_of(const tide_time_card *card, const tide_run_launch *row) {
 static double blocks_us(const tide_time_card *card, const tide_run_launch *row, double head_flops,
                         double rate) {
     bool is_backward = (row->flags & TIDE_RUN_BACKWARD) != 0;
-    double block = is_own(row)                                ? OWN_BLOCK
+    double block = is_own(row)                             ? OWN_BLOCK
                    : !is_backward && row->m <= SMALL_BLOCK ? SMALL_BLOCK
-                                                            : BLOCK;
+                                                           : BLOCK;
     double length = is_backward ? row->n : row->m; /* what is cut into blocks */
     double n_blocks = ceil(length / block) * row->count;
     double block_us = head_flops * block / length / (rate / card->n_multiprocessors);

@@ -71,9 +71,9 @@ const char *tide_calibration_type_name(tide_run_type type);
 typedef enum tide_time_host_basis {
     TIDE_TIME_HOST_PUBLISHED = 0, /* nothing was measured: the middle of published hosts */
     TIDE_TIME_HOST_SCALED,        /* the same, by how fast the machine is that ran the program */
-    TIDE_TIME_HOST_STATED,        /* our own model: what a launch takes is stated, and nothing ran */
-    TIDE_TIME_HOST_GIVEN,         /* the user's own number */
-    TIDE_TIME_HOST_MEASURED       /* beside a GPU */
+    TIDE_TIME_HOST_STATED,  /* our own model: what a launch takes is stated, and nothing ran */
+    TIDE_TIME_HOST_GIVEN,   /* the user's own number */
+    TIDE_TIME_HOST_MEASURED /* beside a GPU */
 } tide_time_host_basis;
 
 /* The host's time over what a program's launch log says that it took. */

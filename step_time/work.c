@@ -51,12 +51,12 @@ static const family FAMILIES[TIDE_RUN_N_FAMILIES] = {
     [TIDE_RUN_SCAN] = {"scan", SHARE(reduction_share), false, TIDE_TIME_UNCOMPARED},
     [TIDE_RUN_GENERATED] = {"Triton", SHARE(vectorised_share), false, TIDE_TIME_UNCOMPARED},
     [TIDE_RUN_LIBRARY] = {"library", SHARE(reduction_share), false, TIDE_TIME_GUESSED},
-    [TIDE_RUN_OWN] = {"tidemark", SHARE(vectorised_share), false, TIDE_TIME_UNCOMPARED},
+    [TIDE_RUN_OWN] = {"tidemark elements", SHARE(vectorised_share), false, TIDE_TIME_UNCOMPARED},
     [TIDE_RUN_ATTENTION_PARTS] = {"attention, parts", SHARE(reduction_share), false,
                                   TIDE_TIME_UNCOMPARED},
     [TIDE_RUN_DEPTHWISE] = {"depthwise convolution", SHARE(strided_share), true,
                             TIDE_TIME_UNCOMPARED},
-    [TIDE_RUN_OWN_ROWS] = {"tidemark, rows", SHARE(reduction_share), false, TIDE_TIME_UNCOMPARED},
+    [TIDE_RUN_OWN_ROWS] = {"tidemark rows", SHARE(reduction_share), false, TIDE_TIME_UNCOMPARED},
 };
 
 const char *tide_time_family_name(tide_run_family which) {

@@ -282,7 +282,7 @@ tide_status tide_profile_print_list(const tide_profile_plan *plan, tide_error *e
     add_list_figures(plan, &report);
     tide_report_say(&report, "device", "%zu run%s on %s%s%s", plan->n_runs,
                     tide_plural(plan->n_runs, "", "s"), plan->device, whose(plan, &report),
-                    plan->kind != TIDE_DEVICE_VIRTUAL        ? ""
+                    plan->kind != TIDE_DEVICE_VIRTUAL ? ""
                     : tide_profile_has_forecast(plan) ? "; times: forecast, below"
                                                       : "; times: not computed");
     bool is_any_saved = add_runs(plan, &report);

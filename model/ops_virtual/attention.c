@@ -26,8 +26,8 @@ static bool uses_matrices(const sizes *s) {
 
 /* ---- flash ---- */
 
-static tide_status fused(const tide_ops *ops, const sizes *s, bool is_backward, const char *names[2],
-                         uint64_t n_products, uint64_t bytes) {
+static tide_status fused(const tide_ops *ops, const sizes *s, bool is_backward,
+                         const char *names[2], uint64_t n_products, uint64_t bytes) {
     const tide_launch_attention row = {.name = names[uses_matrices(s)],
                                        .is_backward = is_backward,
                                        .uses_matrices = uses_matrices(s),
@@ -47,9 +47,9 @@ static tide_status flash_forward(const tide_ops *ops, const sizes *s, bool has_l
     return fused(ops, s, false, names, 2, 4 * array_bytes(s) + (has_lse ? row_bytes(s) : 0));
 }
 
-/* attention_delta.cu: reads dout and out, writes a number a row. Then the queries' half: q k^T, dout
- * v^T and dscores k; reads q, k, v, dout, lse and delta, writes dq. The keys' half: the first two
- * again, probs^T dout and dscores^T q; reads the same, writes dk and dv. */
+/* attention_delta.cu: reads dout and out, writes a number a row. Then the queries' half: q k^T,
+ * dout v^T and dscores k; reads q, k, v, dout, lse and delta, writes dq. The keys' half: the first
+ * two again, probs^T dout and dscores^T q; reads the same, writes dk and dv. */
 static tide_status flash_backward(const tide_ops *ops, const sizes *s) {
     const char *names[2] = {"tide_flash_backward_kernel", "tide_flash_mma_backward_kernel"};
     uint64_t read = 4 * array_bytes(s) + 2 * row_bytes(s);
@@ -63,7 +63,7 @@ static tide_status flash_backward(const tide_ops *ops, const sizes *s) {
 
 /* (T, T) = (T, D) (T, D)^T of every head. */
 static tide_status multiply_tokens(const tide_ops *ops, const sizes *s) {
-    const tide_launch_gemm gemm = {TIDE_MATMUL_NT,   s->T, s->T, s->D, s->H, s->example.dtype,
+    const tide_launch_gemm gemm = {TIDE_MATMUL_NT,  s->T, s->T, s->D, s->H, s->example.dtype,
                                    s->example.dtype};
     for (size_t b = 0; b < s->B; b++) {
         TIDE_TRY(tide_launch_product(ops, &gemm));
@@ -73,8 +73,8 @@ static tide_status multiply_tokens(const tide_ops *ops, const sizes *s) {
 
 /* (T, D) = (T, T) (T, D) of every head; TN: the first is transposed. */
 static tide_status multiply_scores(const tide_ops *ops, const sizes *s, tide_matmul_kind kind) {
-    const tide_launch_gemm gemm = {kind, s->T, s->D, s->T, s->H, s->example.dtype,
-                                   s->example.dtype};
+    const tide_launch_gemm gemm = {
+        kind, s->T, s->D, s->T, s->H, s->example.dtype, s->example.dtype};
     for (size_t b = 0; b < s->B; b++) {
         TIDE_TRY(tide_launch_product(ops, &gemm));
     }
@@ -82,8 +82,8 @@ static tide_status multiply_scores(const tide_ops *ops, const sizes *s, tide_mat
 }
 
 /* attention_softmax.cu: reads the elements of n_read arrays (B, H, T, T) up to the diagonal, in
- * packs of 16 bytes where rows are whole packs, and writes all of one. Row t ends in the pack of its
- * element t, so that the rows of a head have T (T + pack) / 2 elements up to there. */
+ * packs of 16 bytes where rows are whole packs, and writes all of one. Row t ends in the pack of
+ * its element t, so that the rows of a head have T (T + pack) / 2 elements up to there. */
 static tide_status softmax(const tide_ops *ops, const char *name, const sizes *s, size_t n_read) {
     size_t in_pack = 16 / tide_dtype_bytes(s->example.dtype);
     size_t pack = s->T % in_pack == 0 ? in_pack : 1;

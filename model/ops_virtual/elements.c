@@ -18,9 +18,9 @@ tide_status tide_launches_of_bias_forward(const tide_ops *ops, const tide_bias_f
 tide_status tide_launches_of_rope(const tide_ops *ops, const tide_rope *call) {
     size_t n_pairs = call->D / 2;
     size_t n = 2 * n_pairs * call->B * call->T * call->H;
-    return elements(
-        ops, "tide_rope_kernel",
-        2 * tide_launch_bytes(call->x, n) + tide_launch_words(2 * call->T * n_pairs), n);
+    return elements(ops, "tide_rope_kernel",
+                    2 * tide_launch_bytes(call->x, n) + tide_launch_words(2 * call->T * n_pairs),
+                    n);
 }
 
 /* swiglu.cu: reads gate and up, writes out. */
@@ -38,9 +38,9 @@ tide_status tide_launches_of_swiglu_backward(const tide_ops *ops,
 
 /* gelu.cu, elements.h: reads x, writes out. */
 tide_status tide_launches_of_gelu_forward(const tide_ops *ops, const tide_gelu_forward *call) {
-    return elements(
-        ops, "tide_elements_kernel<gelu>",
-        tide_launch_bytes(call->x, call->n) + tide_launch_bytes(call->out, call->n), call->n);
+    return elements(ops, "tide_elements_kernel<gelu>",
+                    tide_launch_bytes(call->x, call->n) + tide_launch_bytes(call->out, call->n),
+                    call->n);
 }
 
 /* gelu.cu: reads dout and x, writes dx. */
@@ -51,16 +51,16 @@ tide_status tide_launches_of_gelu_backward(const tide_ops *ops, const tide_gelu_
 
 /* residual_add.cu, elements.h: reads out and x, writes out. */
 tide_status tide_launches_of_residual_add(const tide_ops *ops, const tide_residual_add *call) {
-    return elements(
-        ops, "tide_elements_kernel<residual_add>",
-        2 * tide_launch_bytes(call->out, call->n) + tide_launch_bytes(call->x, call->n), call->n);
+    return elements(ops, "tide_elements_kernel<residual_add>",
+                    2 * tide_launch_bytes(call->out, call->n) + tide_launch_bytes(call->x, call->n),
+                    call->n);
 }
 
 /* cast.cu, elements.h: reads x, writes out. */
 tide_status tide_launches_of_cast(const tide_ops *ops, const tide_cast *call) {
-    return elements(
-        ops, "tide_elements_kernel<cast>",
-        tide_launch_bytes(call->x, call->n) + tide_launch_bytes(call->out, call->n), call->n);
+    return elements(ops, "tide_elements_kernel<cast>",
+                    tide_launch_bytes(call->x, call->n) + tide_launch_bytes(call->out, call->n),
+                    call->n);
 }
 
 /* fill.cu, fill_normal.cu, fill_tokens.cu: write out. */
@@ -69,8 +69,7 @@ tide_status tide_launches_of_fill(const tide_ops *ops, const tide_fill *call) {
 }
 
 tide_status tide_launches_of_fill_normal(const tide_ops *ops, const tide_fill_normal *call) {
-    return elements(ops, "tide_fill_normal_kernel", tide_launch_bytes(call->out, call->n),
-                    call->n);
+    return elements(ops, "tide_fill_normal_kernel", tide_launch_bytes(call->out, call->n), call->n);
 }
 
 tide_status tide_launches_of_fill_tokens(const tide_ops *ops, const tide_fill_tokens *call) {

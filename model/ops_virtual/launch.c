@@ -9,10 +9,8 @@ enum { KERNEL_NS = 2200, PRODUCT_NS = 5000, OWN_NS = 430 };
 
 tide_status tide_launch_kernel(const tide_ops *ops, const char *name, tide_run_family family,
                                uint64_t bytes, uint64_t elements) {
-    const tide_run_launch row = {.kind = TIDE_RUN_KERNEL,
-                                 .family = (uint8_t)family,
-                                 .bytes = bytes,
-                                 .elements = elements};
+    const tide_run_launch row = {
+        .kind = TIDE_RUN_KERNEL, .family = (uint8_t)family, .bytes = bytes, .elements = elements};
     return tide_launch_list_add(ops->launches, name, KERNEL_NS + OWN_NS, row);
 }
 

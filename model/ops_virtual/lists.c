@@ -39,9 +39,9 @@ static tide_status launch_lists(const tide_ops *ops, const list *of,
         n_blocks += n_chunks;
         n_tensors++;
     }
-    return n_tensors > 0 ? tide_launch_kernel(ops, of->name, of->family, bytes + of->extra_bytes,
-                                              elements)
-                         : TIDE_OK;
+    return n_tensors > 0
+               ? tide_launch_kernel(ops, of->name, of->family, bytes + of->extra_bytes, elements)
+               : TIDE_OK;
 }
 
 /* A gradient of one type, read and written. */
@@ -57,7 +57,7 @@ enum { N_TYPES = sizeof(TYPES) / sizeof(TYPES[0]) };
 /* unscale.cu: reads and writes the gradients. found_inf is written only where one is infinite. */
 tide_status tide_launches_of_unscale(const tide_ops *ops, const tide_unscale *call) {
     for (size_t i = 0; i < N_TYPES; i++) {
-        const list of = {"tide_unscale_kernel", TIDE_RUN_OWN,   1 << 14, 0,
+        const list of = {"tide_unscale_kernel", TIDE_RUN_OWN, 1 << 14, 0,
                          gradient_twice,        (int)TYPES[i]};
         TIDE_TRY(launch_lists(ops, &of, call->parameters, call->n_parameters));
     }
@@ -68,8 +68,8 @@ tide_status tide_launches_of_unscale(const tide_ops *ops, const tide_unscale *ca
  * the kernels return at once, but nobody knows it here: the gradients are taken to be clipped. */
 tide_status tide_launches_of_clip(const tide_ops *ops, const tide_clip *call) {
     for (size_t i = 0; i < N_TYPES; i++) {
-        const list of = {"tide_clip_kernel", TIDE_RUN_OWN,   1 << 14, tide_launch_words(1),
-                         gradient_twice,     (int)TYPES[i]};
+        const list of = {"tide_clip_kernel",   TIDE_RUN_OWN,   1 << 14,
+                         tide_launch_words(1), gradient_twice, (int)TYPES[i]};
         TIDE_TRY(launch_lists(ops, &of, call->parameters, call->n_parameters));
     }
     return TIDE_OK;
@@ -109,9 +109,9 @@ static int kind_of(const tide_parameter_arrays *of) {
 static uint64_t adamw_bytes(const tide_parameter_arrays *of, int kind) {
     size_t n = of->n_elements;
     return kind_of(of) == kind
-               ? tide_launch_bytes(of->gradient, n) + 2 * (tide_launch_bytes(of->parameter, n) +
-                                                           tide_launch_bytes(of->exp_avg, n) +
-                                                           tide_launch_bytes(of->exp_avg_sq, n))
+               ? tide_launch_bytes(of->gradient, n) +
+                     2 * (tide_launch_bytes(of->parameter, n) + tide_launch_bytes(of->exp_avg, n) +
+                          tide_launch_bytes(of->exp_avg_sq, n))
                : 0;
 }
 

@@ -68,15 +68,13 @@ const tide_ops_table *tide_ops_virtual_table(void) {
 }
 
 tide_status tide_ops_virtual_open(const tide_hostmem *mem, tide_device *device,
-                                  tide_precision precision, tide_ops **ret_ops,
-                                  tide_error *error) {
+                                  tide_precision precision, tide_ops **ret_ops, tide_error *error) {
     tide_ops_virtual *own = mem->alloc(mem->ctx, sizeof(*own));
     if (own == NULL) {
         return tide_fail(error, TIDE_NO_MEMORY, "the host has no memory left for the operators");
     }
-    *own = (tide_ops_virtual){
-        .ops = {.table = &TABLE, .mem = mem, .device = device, .stream = 0},
-        .rounds_to_tf32 = precision == TIDE_PRECISION_TF32};
+    *own = (tide_ops_virtual){.ops = {.table = &TABLE, .mem = mem, .device = device, .stream = 0},
+                              .rounds_to_tf32 = precision == TIDE_PRECISION_TF32};
     *ret_ops = &own->ops;
     return TIDE_OK;
 }

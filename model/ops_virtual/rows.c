@@ -43,16 +43,15 @@ tide_status tide_launches_of_rmsnorm_forward(const tide_ops *ops,
 }
 
 /* rmsnorm.cu. Groups: reads dout, x (R, C) and rstd (R), writes the partial sums. dx: reads dout,
- * x, weight (C) and rstd, and dx too where it accumulates, and writes dx. dweight: reads the partial
- * sums, writes dweight (C). */
+ * x, weight (C) and rstd, and dx too where it accumulates, and writes dx. dweight: reads the
+ * partial sums, writes dweight (C). */
 tide_status tide_launches_of_rmsnorm_backward(const tide_ops *ops,
                                               const tide_rmsnorm_backward *call) {
     size_t n = call->R * call->C;
     if (n == 0) {
         return TIDE_OK;
     }
-    uint64_t partials =
-        tide_launch_words(tide_ops_rmsnorm_scratch_elements(call->R, call->C));
+    uint64_t partials = tide_launch_words(tide_ops_rmsnorm_scratch_elements(call->R, call->C));
     uint64_t read = tide_launch_bytes(call->dout, n) + tide_launch_bytes(call->x, n) +
                     tide_launch_words(call->R);
     TIDE_TRY(rows(ops, "tide_rmsnorm_backward_groups_kernel", read + partials, n));

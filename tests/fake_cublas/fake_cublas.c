@@ -249,7 +249,26 @@ static void multiply(const product *p, void *c, long long batch) {
     }
 }
 
+static const char *type_name(int type) {
+    return type == TIDE_CUBLAS_R_16BF ? "bf16" : type == TIDE_CUBLAS_R_16F ? "fp16" : "fp32";
+}
+
+/* "GEMM 128 x 64 x 32, 1 times, TN, tf32 to fp32". */
+static void tell(const product *p) {
+    const tide_fake_cudart *fake = tide_fake_cudart_state();
+    bool is_tf32 = p->compute_type == TIDE_CUBLAS_COMPUTE_32F_FAST_TF32;
+    char what[160];
+    if (fake->launched != NULL) {
+        (void)snprintf(what, sizeof(what), "GEMM %d x %d x %d, %d times, %c%c, %s to %s", p->m,
+                       p->n, p->k, p->n_batches, p->a.is_transposed ? 'T' : 'N',
+                       p->b.is_transposed ? 'T' : 'N', is_tf32 ? "tf32" : type_name(p->a.type),
+                       type_name(p->c.type));
+        fake->launched(fake->launched_ctx, what);
+    }
+}
+
 static int run(struct cublasContext *handle, const char *function, const product *p, void *c) {
+    tell(p);
     int status = enter(function);
     if (status == 0) {
         status = check_product(p);
