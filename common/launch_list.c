@@ -26,12 +26,8 @@ tide_status tide_launch_list_add(tide_launch_list *list, const char *name, int64
     if (rows == NULL) {
         return TIDE_NO_MEMORY;
     }
-    list->clock_ns += host_ns;
+    list->clock_ns += list->is_free ? 0 : host_ns;
     row.host_ns = list->clock_ns;
-    if (list->graph != 0) {
-        row.graph = list->graph;
-        row.flags |= TIDE_RUN_CAPTURED;
-    }
     list->rows = rows;
     list->rows[list->n_rows++] = row;
     return TIDE_OK;

@@ -27,9 +27,9 @@ typedef struct tide_launch_list {
     size_t room;        /* of rows */
     tide_strings texts; /* by the numbers that `name` of the rows has */
     int64_t clock_ns;   /* of the host, from 0 on: the sum of what the rows take of it */
-    uint32_t graph;     /* that the rows are captured into; 0: they run */
     size_t n_steps;     /* that were begun (tide_launch_list_begin_step) */
-    bool is_quiet;      /* rows are left out: a launched graph does again what it has captured */
+    bool is_quiet;      /* rows are left out: a capture launches nothing */
+    bool is_free;       /* the host does nothing for a row: a graph launches it */
     bool is_full;       /* rows are left out: there are enough of them */
 } tide_launch_list;
 

@@ -42,13 +42,9 @@ static tide_status captured_step(tide_workload *workload, tide_error *error) {
     return workload->driver->end_step(workload, error);
 }
 
-/* The number of the one graph that a workload has, in its log of launches. */
-enum { GRAPH = 1 };
-
 static void set_captured(tide_workload *workload, bool is_captured) {
-    tide_launch_list *launches = workload->config.launches;
-    if (launches != NULL) {
-        launches->graph = is_captured ? GRAPH : 0;
+    if (workload->config.launches != NULL) {
+        workload->config.launches->is_quiet = is_captured;
     }
 }
 
@@ -78,34 +74,35 @@ tide_status tide_workload_capture(tide_workload *workload, tide_error *error) {
  * (ops_virtual/launch.c), since the host of no GPU was measured. */
 enum { GRAPH_LAUNCH_NS = 2200 };
 
-/* The launch of the graph; what the host calls again in its place is left out. */
-static tide_status log_replay(tide_workload *workload, bool begins, tide_error *error) {
+/* The launch of the graph. What follows until the end of the replay runs without the host. */
+static tide_status begin_log(tide_workload *workload, tide_error *error) {
     tide_launch_list *launches = workload->config.launches;
+    const tide_run_launch row = {.kind = TIDE_RUN_GRAPH_LAUNCH};
     if (launches == NULL) {
         return TIDE_OK;
     }
-    launches->is_quiet = begins;
-    if (begins) {
-        return TIDE_OK;
-    }
-    const tide_run_launch row = {.kind = TIDE_RUN_GRAPH_LAUNCH, .graph = GRAPH};
     tide_status status = tide_launch_list_add(launches, NULL, GRAPH_LAUNCH_NS, row);
+    launches->is_free = true;
     return status == TIDE_OK
                ? TIDE_OK
                : tide_fail(error, status, "the host has no memory left for the log of launches");
+}
+
+static void end_log(tide_workload *workload) {
+    if (workload->config.launches != NULL) {
+        workload->config.launches->is_free = false;
+    }
 }
 
 /* Neither cpu nor virtual has graphs: the host calls the operators again, with the addresses of the
  * capture. Nothing of that is recorded, since the launch of a graph shows nothing of it either. */
 tide_status tide_workload_replay(tide_workload *workload, double *ret_loss, tide_error *error) {
     TIDE_TRY(tide_cache_begin_replay(workload->cache, error));
+    TIDE_TRY(begin_log(workload, error));
     tide_recorder_set_quiet(workload->recorder, true);
-    TIDE_TRY(log_replay(workload, true, error));
     tide_status status = tide_workload_timed_step(workload, ret_loss, error);
     tide_recorder_set_quiet(workload->recorder, false);
-    if (status == TIDE_OK) {
-        status = log_replay(workload, false, error);
-    }
+    end_log(workload);
     for (size_t i = 0; i < TIDE_N_TIMED; i++) {
         workload->timers[i].ran = i == TIDE_TIMED_STEP;
     }

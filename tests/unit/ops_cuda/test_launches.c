@@ -105,8 +105,8 @@ static void expect_same(const seen *cuda, const tide_launch_list *list,
         }
         size_t touched = cuda->launches[k].bytes;
         bool has_bytes = tide_emulator_detects_races() && row->kind != TIDE_RUN_PRODUCT;
-        if (has_bytes && (touched > row->bytes ||
-                          (touched < row->bytes && !depends_on_values(what, config)))) {
+        if (has_bytes &&
+            (touched > row->bytes || (touched < row->bytes && !depends_on_values(what, config)))) {
             fail_msg("launch %zu, %s: virtual has %zu bytes, cuda touches %zu", k, what,
                      (size_t)row->bytes, touched);
         }
@@ -158,10 +158,9 @@ static void every_precision(void **state) {
     (void)state;
     const tide_model_config model = tiny_model();
     for (int precision = 0; precision < TIDE_N_PRECISIONS; precision++) {
-        every_variant(&model, (tide_precision)precision,
-                      precision == TIDE_PRECISION_FP32 || precision == TIDE_PRECISION_BF16_MIXED
-                          ? 1
-                          : 3);
+        every_variant(
+            &model, (tide_precision)precision,
+            precision == TIDE_PRECISION_FP32 || precision == TIDE_PRECISION_BF16_MIXED ? 1 : 3);
     }
 }
 
@@ -213,8 +212,9 @@ static size_t n_launches_before(const tide_launch_list *list, const char *mark) 
     return 0;
 }
 
-/* The marks of phases: a step without its optimizer launches on cuda what a training step has before
- * that mark, and the loss of a step is the last that it launches before its backward pass. */
+/* The marks of phases: a step without its optimizer launches on cuda what a training step has
+ * before that mark, and the loss of a step is the last that it launches before its backward pass.
+ */
 static void marks(void **state) {
     (void)state;
     const tide_model_config model = tiny_model();
