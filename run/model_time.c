@@ -49,6 +49,11 @@ tide_status tide_run_time_make(tide_run_session *session) {
     if (session->model.launches == NULL || result->outcome == TIDE_OUTCOME_OOM) {
         return TIDE_OK;
     }
+    if (result->memory.spill_peak_bytes > 0) {
+        refuse(session, "a part of it lies in the host's memory, whose speed the model does not "
+                        "have");
+        return TIDE_OK;
+    }
     result->time = tide_hostmem_zeroed(mem, 1, sizeof(*result->time));
     if (result->time == NULL) {
         return TIDE_NO_MEMORY;
