@@ -1,6 +1,4 @@
 /* What `tidemark profile` says of the time of our own model on a virtual card: a forecast. */
-#include <math.h>
-
 #include "cli/profile/internal.h"
 #include "cli/time_kernels.h"
 #include "cli/time_words.h"
@@ -19,16 +17,15 @@ static void say(tide_report *report, const char *key, const char *intro,
     }
 }
 
-/* What is not known is no figure. */
+/* A figure below 0 is not known. */
 static double ms_unless(const tide_time_forecast *of, double us) {
-    return of->is_lower_bound || us < 0.0 ? (double)NAN : us * 1e-3;
+    return of->is_lower_bound || us < 0.0 ? -1.0 : us * 1e-3;
 }
 
-/* Names and units are those of `tidemark sweep` and `tidemark time`. */
 static void add_figures(const tide_time_forecast *of, tide_report *report) {
-    tide_report_figure_real(report, "forecast_step_ms", ms_unless(of, of->likely.total_us));
-    tide_report_figure_real(report, "forecast_step_low_ms", of->low.total_us * 1e-3);
-    tide_report_figure_real(report, "forecast_step_high_ms", ms_unless(of, of->high.total_us));
+    tide_report_figure_ns_of_ms(report, "forecast_step_ns", ms_unless(of, of->likely.total_us));
+    tide_report_figure_ns_of_ms(report, "forecast_step_low_ns", of->low.total_us * 1e-3);
+    tide_report_figure_ns_of_ms(report, "forecast_step_high_ns", ms_unless(of, of->high.total_us));
     tide_report_figure_text(report, "forecast_bound", tide_time_limit_name(of->limit));
     tide_report_figure_real(report, "forecast_guessed_percent", 100.0 * of->guessed_share);
     tide_report_figure_real(report, "forecast_uncompared_percent", 100.0 * of->uncompared_share);

@@ -55,6 +55,7 @@ virtual="--device virtual --steps 3"
     report profile $tiny --device cpu --steps 10 --sync-phases --overhead-pairs 2 -o cpu.json.gz
     report profile $tiny --device cpu --steps 1 --precision fp16-mixed --overhead-pairs 0 -o half.json.gz
     report profile $tiny $virtual --precision fp32,bf16-mixed
+    report profile $tiny --device virtual:h100-80 --steps 1 -o card.json.gz
     report profile $tiny --device cpu --steps 1 --precision fp32,bf16-mixed --overhead-pairs 0 -o listed/
     report profile --device virtual --steps 1 --warmup 0 --memory-limit 400MiB --mode forward,train -o some/
     # A virtual run has no kernels, and names its categories itself: these are made up.

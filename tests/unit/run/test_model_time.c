@@ -1,5 +1,5 @@
-/* test_model_time.c - the forecast of time of our own model on a virtual card: in the result, and in
- * the snapshot. */
+/* test_model_time.c - the forecast of time of our own model on a virtual card: in the result, and
+ * in the snapshot. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -32,8 +32,8 @@ static bool is_near(double a, double b) {
     return fabs(a - b) <= 1e-6 * fabs(b) + 1e-6;
 }
 
-/* Nobody measured: kernels are those of our model, each phase has its time, and a step is the sum of
- * its phases where the card is never idle. */
+/* Nobody measured: kernels are those of our model, each phase has its time, and a step is the sum
+ * of its phases where the card is never idle. */
 static void the_answer(void **state) {
     (void)state;
     tide_run_config config;
