@@ -21,6 +21,15 @@ static void refuse(tide_run_session *session, const char *why) {
     snprintf(result->no_forecast, sizeof(result->no_forecast), "%s", why);
 }
 
+void tide_run_time_figures(const tide_launch_time *time, tide_run_of_program *to) {
+    const tide_time_forecast *of = &time->forecast;
+    bool is_known = !of->is_lower_bound;
+    to->step_low_ms = of->low.total_us * 1e-3;
+    to->step_ms = is_known ? of->likely.total_us * 1e-3 : -1.0;
+    to->step_high_ms = is_known ? of->high.total_us * 1e-3 : -1.0;
+    snprintf(to->step_bound, sizeof(to->step_bound), "%s", tide_time_limit_name(of->limit));
+}
+
 void tide_run_time_begin(tide_run_session *session) {
     tide_error error = {""};
     tide_time_card rates;
@@ -65,11 +74,7 @@ tide_status tide_run_time_make(tide_run_session *session) {
         tide_run_time_release(result);
         return status == TIDE_NO_MEMORY ? status : TIDE_OK;
     }
-    const tide_time_forecast *forecast = &result->time->forecast;
-    bool is_known = !forecast->is_lower_bound;
-    result->program.step_low_ms = forecast->low.total_us * 1e-3;
-    result->program.step_ms = is_known ? forecast->likely.total_us * 1e-3 : -1.0;
-    result->program.step_high_ms = is_known ? forecast->high.total_us * 1e-3 : -1.0;
+    tide_run_time_figures(result->time, &result->program);
     return TIDE_OK;
 }
 

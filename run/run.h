@@ -118,6 +118,8 @@ typedef struct tide_run_memory {
         .n_retries = -1, .spill_peak_bytes = -1, .n_spilled = -1, .spill_step = -1                 \
     }
 
+enum { TIDE_RUN_BOUND_BYTES = 24 };
+
 /* What is known of a command of the user's; -1: unknown. */
 typedef struct tide_run_of_program {
     int64_t n_steps;       /* of its optimizer that it took */
@@ -129,12 +131,14 @@ typedef struct tide_run_of_program {
      * too much is guessed only step_low_ms is known. Our own model on a virtual card has it, too.
      */
     double step_ms, step_low_ms, step_high_ms;
+    char step_bound[TIDE_RUN_BOUND_BYTES]; /* "the GPU", "the host" or either; "": no forecast */
 } tide_run_of_program;
 /* Of other workloads. */
 #define TIDE_RUN_NO_PROGRAM                                                                        \
     {                                                                                              \
         .n_steps = -1, .growing_step = -1, .growing_bytes = -1, .margin_bytes = -1,                \
-        .n_inexact = -1, .step_ms = -1.0, .step_low_ms = -1.0, .step_high_ms = -1.0                \
+        .n_inexact = -1, .step_ms = -1.0, .step_low_ms = -1.0, .step_high_ms = -1.0,               \
+        .step_bound = ""                                                                           \
     }
 
 /* Bytes and times are -1 if there are none. */

@@ -71,6 +71,9 @@ void tide_run_time_begin(tide_run_session *session);
 TIDE_NODISCARD tide_status tide_run_time_make(tide_run_session *session);
 TIDE_NODISCARD tide_status tide_run_time_add(const tide_run_result *result);
 void tide_run_time_release(tide_run_result *result);
+/* The figures of a forecast, of our own model or of a command. */
+struct tide_launch_time;
+void tide_run_time_figures(const struct tide_launch_time *time, tide_run_of_program *to);
 
 /* The same for a command of the user's. */
 void tide_run_program_here(const tide_run_config *config, const tide_run_hooks *hooks,

@@ -11,6 +11,7 @@
 typedef struct forecast_options {
     tide_run_options run; /* the options that describe a run and its limits */
     bool details;         /* the tables in text, too */
+    bool wants_time;      /* which is refused */
 } forecast_options;
 
 enum { RUN = offsetof(forecast_options, run) };
@@ -45,6 +46,9 @@ static const tide_option OPTIONS[] = {
     {.kind = TIDE_OPTION_HEADING, .help = "Output"},
     TIDE_OPTION(FLAG, "details", NULL, AT(details),
                 "show also the changes that were tried and what is alive at the peak"),
+    TIDE_OPTION(FLAG, "time", NULL, AT(wants_time),
+                "refused: it is not modelled what PyTorch launches for this model; `tidemark run "
+                "--time` forecasts the time of a real PyTorch program"),
     TIDE_REPORT_ROWS(AT(run.report)),
 };
 
@@ -64,7 +68,15 @@ static const tide_option_table TABLE = {
         "Exit status 3: the step does not fit.\n",
 };
 
-static tide_status check(const tide_run_options *run, tide_error *error) {
+static tide_status check(const forecast_options *options, tide_error *error) {
+    const tide_run_options *run = &options->run;
+    if (options->wants_time) {
+        return tide_fail(error, TIDE_INVALID,
+                         "--time: forecast models what PyTorch allocates for this model and not "
+                         "what it launches, so it has no time: `tidemark run --device virtual:CARD "
+                         "--time -- python SCRIPT` forecasts the time of a PyTorch program, and "
+                         "`tidemark profile --device virtual:CARD` that of tidemark's own model");
+    }
     if (strcmp(run->device, "virtual") != 0 && strncmp(run->device, "virtual:", 8) != 0) {
         return tide_fail(error, TIDE_INVALID,
                          "--device %.64s: forecast runs on the virtual device only: name a card "
@@ -89,7 +101,7 @@ static tide_status make(const tide_run_options *run, tide_forecast *ret_forecast
 static int forecast(const forecast_options *options) {
     tide_error error = {""};
     tide_forecast made = {.usable_bytes = 0};
-    tide_status status = check(&options->run, &error);
+    tide_status status = check(options, &error);
     bool fits = true;
     if (status == TIDE_OK) {
         status = make(&options->run, &made, &error);

@@ -96,6 +96,7 @@ virtual="--device virtual --steps 3"
     report study residuals --size small --context 64
     report study memory --size small --context 64
     report study memory --size small,medium --context 64,128 --batch 1,2 --attention flash,naive --mode train
+    report study end-to-end --size small --device virtual:h100-80 --steps 1 --warmup 0
     for study in end-to-end precision; do
         report study $study --d-model 32 --layers 1 --heads 2 --d-ff 64 --vocab 50 --context 16 --device cpu --warmup 1 --steps 2
     done

@@ -11,3 +11,4 @@ status tidemark forecast --size xl --context 512 --batch 8 --device virtual:a100
 status tidemark forecast --size small,medium
 status tidemark forecast --device cpu
 status tidemark forecast --precision bf16-true
+status tidemark forecast --time --device virtual:h100-80
