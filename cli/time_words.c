@@ -6,6 +6,7 @@
 
 #include "common/plural.h"
 #include "common/text.h"
+#include "device/cards.h"
 
 enum { MS_BYTES = 32, MAX_TOLD = 4 };
 
@@ -174,4 +175,16 @@ void tide_time_words_host(const tide_time_forecast *of, char ret_words[TIDE_TIME
                            "card");
         add_machine(&to, host->target);
     }
+}
+
+void tide_time_words_none(const char *device, char ret_words[TIDE_TIME_WORDS]) {
+    static const char VIRTUAL[] = "virtual:";
+    tide_error error = {""};
+    tide_time_card rates;
+    const tide_card *card = strncmp(device, VIRTUAL, sizeof(VIRTUAL) - 1) == 0
+                                ? tide_card_find(device + sizeof(VIRTUAL) - 1)
+                                : NULL;
+    bool is_refused = card != NULL && tide_time_card_of(card, &rates, &error) != TIDE_OK;
+    (void)snprintf(ret_words, TIDE_TIME_WORDS, "times: not computed (%s)",
+                   is_refused ? error.message : "the virtual device has none");
 }

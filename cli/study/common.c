@@ -224,9 +224,11 @@ void tide_study_say_setting(tide_study_work *work) {
         environment != NULL ? environment->computed_by : "");
     tide_report_say(&work->report, "setting", "%s", text);
     if (!computes && work->study->kind == TIDE_STUDY_SUBPROCESS) {
-        tide_report_say(&work->report, "timing", "%s",
-                        has_forecast(work) ? TIDE_TIME_WORDS_TABLE
-                                           : "times: not computed (the virtual device has none)");
+        char words[TIDE_TIME_WORDS] = TIDE_TIME_WORDS_TABLE;
+        if (!has_forecast(work)) {
+            tide_time_words_none(work->device, words);
+        }
+        tide_report_say(&work->report, "timing", "%s", words);
     }
 }
 

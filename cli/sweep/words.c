@@ -119,9 +119,11 @@ static void say_times(const tide_sweep *sweep, bool has_times, tide_report *repo
         return;
     }
     if (!has_times) {
-        tide_report_say(report, "times", "times: %s",
-                        is_virtual(sweep) ? "not computed (the virtual device has none)"
-                                          : "none, because no cell completed");
+        char words[TIDE_TIME_WORDS] = "times: none, because no cell completed";
+        if (is_virtual(sweep)) {
+            tide_time_words_none(grid_text(sweep, "device"), words);
+        }
+        tide_report_say(report, "times", "%s", words);
         return;
     }
     double steps = grid_number(sweep, "steps");
