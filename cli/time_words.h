@@ -29,8 +29,8 @@ void tide_time_words_basis(const tide_time_forecast *forecast, char ret_words[TI
 /* What the host's time rests on: a calibration, of which machine and day, or none. */
 void tide_time_words_host(const tide_time_forecast *forecast, char ret_words[TIDE_TIME_WORDS]);
 
-/* "times: not computed (...)" for a virtual device, with the reason: its card has no sourced rates, or
- * it is no card's. */
+/* "times: not computed (...)" for a virtual device, with the reason: its card has no sourced rates,
+ * or it is no card's. */
 void tide_time_words_none(const char *device, char ret_words[TIDE_TIME_WORDS]);
 
 /* Beside a table of runs of tidemark's own model on a virtual card, whose columns have the likely

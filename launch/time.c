@@ -19,14 +19,18 @@ tide_status tide_launch_time_init(const char *path, const tide_card *card,
     return forecast(ret, host, error);
 }
 
-tide_status tide_launch_time_init_own(tide_launch_list *list, const tide_card *card,
-                                      tide_launch_time *ret, tide_error *error) {
-    const tide_time_host host = tide_time_host_stated(&TIDE_TIME_CONSTANTS);
+tide_status tide_launch_time_init_own(tide_launch_list *list, bool is_pytorch,
+                                      const tide_card *card, tide_launch_time *ret,
+                                      tide_error *error) {
+    const tide_time_host host = is_pytorch ? tide_time_host_modelled(&TIDE_TIME_CONSTANTS)
+                                           : tide_time_host_stated(&TIDE_TIME_CONSTANTS);
     *ret = (tide_launch_time){.log = {.mem = NULL}};
     TIDE_TRY(tide_time_card_of(card, &ret->card, error));
     tide_time_log_take(list, &ret->log);
     ret->constants = TIDE_TIME_CONSTANTS;
-    ret->constants.launch_us = 0.0; /* the list states the driver's time, too */
+    if (!is_pytorch) {
+        ret->constants.launch_us = 0.0; /* the list states the driver's time, too */
+    }
     return forecast(ret, &host, error);
 }
 

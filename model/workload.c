@@ -76,6 +76,9 @@ static tide_status build(tide_workload *workload, tide_error *error) {
     if (workload->driver->ops != NULL) {
         workload->driver->ops(workload)->launches = config->launches;
     }
+    if (workload->eager != NULL) {
+        tide_eager_log_to(workload->eager, config->launches);
+    }
     return TIDE_OK;
 }
 

@@ -30,6 +30,15 @@ void tide_run_time_figures(const tide_launch_time *time, tide_run_of_program *to
     snprintf(to->step_bound, sizeof(to->step_bound), "%s", tide_time_limit_name(of->limit));
 }
 
+/* Of which runs model/eager/launches.c was compared with what PyTorch launches. */
+static bool is_modelled(const tide_workload_config *model) {
+    bool has_precision = model->precision == TIDE_PRECISION_FP32 ||
+                         model->precision == TIDE_PRECISION_TF32 ||
+                         model->precision == TIDE_PRECISION_BF16_MIXED;
+    return has_precision && model->edition == TIDE_EDITION_2026 &&
+           model->attention == TIDE_ATTENTION_NAIVE && model->recompute == TIDE_RECOMPUTE_NONE;
+}
+
 void tide_run_time_begin(tide_run_session *session) {
     tide_error error = {""};
     tide_time_card rates;
@@ -41,9 +50,10 @@ void tide_run_time_begin(tide_run_session *session) {
     }
     if (model->architecture == TIDE_DECODE) {
         refuse(session, "of a model that decodes no time is forecast");
-    } else if (model->emulate == TIDE_EMULATE_PYTORCH) {
-        refuse(session, "what PyTorch launches is known only of a real program: `tidemark run "
-                        "--time` forecasts it");
+    } else if (model->emulate == TIDE_EMULATE_PYTORCH && !is_modelled(model)) {
+        refuse(session, "what PyTorch launches is modelled in edition 2026 alone, with naive "
+                        "attention, without recomputation, in fp32, tf32 and bf16-mixed; "
+                        "`tidemark run --time` forecasts the time of a real program");
     } else if (tide_time_card_of(card, &rates, &error) != TIDE_OK) {
         refuse(session, error.message);
     } else {
@@ -67,8 +77,9 @@ tide_status tide_run_time_make(tide_run_session *session) {
     if (result->time == NULL) {
         return TIDE_NO_MEMORY;
     }
-    tide_status status = tide_launch_time_init_own(&session->launches, card_of(session->device),
-                                                   result->time, &error);
+    tide_status status = tide_launch_time_init_own(&session->launches,
+                                                   session->model.emulate == TIDE_EMULATE_PYTORCH,
+                                                   card_of(session->device), result->time, &error);
     if (status != TIDE_OK) {
         refuse(session, error.message[0] != '\0' ? error.message : tide_status_text(status));
         tide_run_time_release(result);

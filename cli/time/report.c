@@ -53,11 +53,10 @@ static void add_cards(tide_report *report, const tide_time_forecast *forecasts, 
 
 /* "published", "scaled", "given" or "measured": what the host's factor rests on. */
 static void add_figures(tide_report *report, const tide_time_host *host) {
-    static const char *const BASES[] = {[TIDE_TIME_HOST_PUBLISHED] = "published",
-                                        [TIDE_TIME_HOST_SCALED] = "scaled",
-                                        [TIDE_TIME_HOST_STATED] = "stated",
-                                        [TIDE_TIME_HOST_GIVEN] = "given",
-                                        [TIDE_TIME_HOST_MEASURED] = "measured"};
+    static const char *const BASES[] = {
+        [TIDE_TIME_HOST_PUBLISHED] = "published", [TIDE_TIME_HOST_SCALED] = "scaled",
+        [TIDE_TIME_HOST_STATED] = "stated",       [TIDE_TIME_HOST_MODELLED] = "stated",
+        [TIDE_TIME_HOST_GIVEN] = "given",         [TIDE_TIME_HOST_MEASURED] = "measured"};
     const tide_calibration *of = host->basis == TIDE_TIME_HOST_MEASURED ? host->target
                                  : host->basis == TIDE_TIME_HOST_SCALED ? host->own
                                                                         : NULL;

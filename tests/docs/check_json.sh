@@ -83,6 +83,7 @@ virtual="--device virtual --steps 3"
     report time train.launches --cards h100-80,a100-40
     report fit --size small --memory-limit 2GiB
     report fit --find model --device virtual:t4-16 --mode forward,train
+    report forecast --time --size small --context 64 --device virtual:h100-80
     report forecast --size small --memory-limit 1GiB
     report forecast --size large --device virtual:rtx4060 --spill 16GiB
     report sweep $tiny $virtual --precision fp32,bf16-mixed -o virtual.jsonl

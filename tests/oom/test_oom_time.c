@@ -1,6 +1,6 @@
 /* test_oom_time.c - a run of our own model on a virtual card whose time is forecast, in which the
- * n-th host allocation fails, for every n: nothing leaks, and the run says why it has no forecast, or
- * fails with a message.
+ * n-th host allocation fails, for every n: nothing leaks, and the run says why it has no forecast,
+ * or fails with a message.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,7 +18,8 @@ enum { MAX_CALLS = 5000 };
 
 static tide_hostmem_fault heap;
 
-/* NOLINTBEGIN(readability-identifier-naming,bugprone-reserved-identifier): a name of the linker's */
+/* NOLINTBEGIN(readability-identifier-naming,bugprone-reserved-identifier): a name of the linker's
+ */
 const tide_hostmem *__wrap_tide_hostmem_default(void);
 
 const tide_hostmem *__wrap_tide_hostmem_default(void) {

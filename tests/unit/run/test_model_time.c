@@ -136,11 +136,34 @@ static void where_there_is_none(void **state) {
     expect_none(&config, "h100-nvl: its rate of floating point operations has no source");
     small_run(&config, "virtual:h100-80");
     config.workload.of.model.emulate = TIDE_EMULATE_PYTORCH;
-    expect_none(&config, "`tidemark run --time`");
-    small_run(&config, "virtual:h100-80"); /* 79 GiB fit, the rest spills */
+    expect_none(&config, "`tidemark run --time`"); /* flash attention */
+    small_run(&config, "virtual:h100-80");         /* 79 GiB fit, the rest spills */
     config.workload.of.model.model.batch_size = 4096;
     config.limits.spill_bytes = (uint64_t)1 << 36;
     expect_none(&config, "host's memory");
+}
+
+/* PyTorch's run of the model launches more, and its host takes longer. */
+static void pytorch(void **state) {
+    (void)state;
+    tide_run_config config;
+    tide_run_result own;
+    tide_run_result eager;
+    small_run(&config, "virtual:h100-80");
+    config.workload.of.model.attention = TIDE_ATTENTION_NAIVE;
+    tide_run_here(&config, NULL, &own);
+    config.workload.of.model.emulate = TIDE_EMULATE_PYTORCH;
+    config.workload.of.model.edition = TIDE_EDITION_2026;
+    tide_run_here(&config, NULL, &eager);
+    assert_non_null(eager.time);
+    const tide_time_forecast *of = &eager.time->forecast;
+    assert_int_equal(of->n_launches, 700); /* as in eager_launches/fp32-small.txt */
+    assert_int_equal(of->host.basis, TIDE_TIME_HOST_MODELLED);
+    assert_true(of->likely.busy_us > own.time->forecast.likely.busy_us);
+    assert_true(of->likely.host_us > own.time->forecast.likely.host_us);
+    assert_int_equal(of->n_guessed, 0);
+    tide_run_result_fini(&own);
+    tide_run_result_fini(&eager);
 }
 
 /* A graph takes one launch of the host, and the card as long as without it. */
@@ -168,6 +191,7 @@ int main(void) {
         cmocka_unit_test(the_answer),
         cmocka_unit_test(the_snapshot),
         cmocka_unit_test(where_there_is_none),
+        cmocka_unit_test(pytorch),
         cmocka_unit_test(a_graph),
     };
     return cmocka_run_group_tests_name("run.model_time", tests, NULL, NULL);
