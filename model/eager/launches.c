@@ -12,10 +12,10 @@ enum { SECTOR_BYTES = 32 }; /* the least that the card's memory reads */
 enum { FORWARD_NS = 42000, MIXED_FORWARD_NS = 35000, BACKWARD_NS = 18000, OPTIMIZER_NS = 7000 };
 
 static int64_t host_ns(const tide_eager *e) {
-    return e->in_backward                                  ? BACKWARD_NS
-           : e->in_optimizer                               ? OPTIMIZER_NS
+    return e->in_backward                                 ? BACKWARD_NS
+           : e->in_optimizer                              ? OPTIMIZER_NS
            : tide_precision_is_mixed(e->config.precision) ? MIXED_FORWARD_NS
-                                                           : FORWARD_NS;
+                                                          : FORWARD_NS;
 }
 
 static void add(tide_eager *e, const char *name, tide_run_launch row) {
@@ -76,8 +76,7 @@ void tide_eager_log_elements(tide_eager *e, const tide_eager_tensor *out,
     if (e->launches == NULL || out->storage == NULL) {
         return;
     }
-    bool is_strided =
-        (a != NULL && !same_layout(out, a)) || (b != NULL && !same_layout(out, b));
+    bool is_strided = (a != NULL && !same_layout(out, a)) || (b != NULL && !same_layout(out, b));
     /* Casts between fp32 and bf16 alone have vectorised kernels. */
     bool to_16bit = b == NULL && a != NULL && a->shape.n_bytes == TIDE_EAGER_FP32 &&
                     out->shape.n_bytes == TIDE_EAGER_16BIT;
@@ -126,14 +125,14 @@ void tide_eager_log_fill(tide_eager *e, uint64_t n_bytes) {
 
 static tide_run_type type_of(const tide_eager *e, uint8_t n_bytes) {
     tide_precision precision = e->config.precision;
-    return n_bytes != TIDE_EAGER_16BIT                ? (precision == TIDE_PRECISION_TF32 ? TIDE_RUN_TF32
-                                                                                          : TIDE_RUN_FP32)
+    return n_bytes != TIDE_EAGER_16BIT
+               ? (precision == TIDE_PRECISION_TF32 ? TIDE_RUN_TF32 : TIDE_RUN_FP32)
            : precision == TIDE_PRECISION_FP16_MIXED ? TIDE_RUN_FP16
-                                                      : TIDE_RUN_BF16;
+                                                    : TIDE_RUN_BF16;
 }
 
-void tide_eager_log_product(tide_eager *e, const tide_eager_matrix *a,
-                            const tide_eager_matrix *b, size_t n_batches, uint8_t n_bytes) {
+void tide_eager_log_product(tide_eager *e, const tide_eager_matrix *a, const tide_eager_matrix *b,
+                            size_t n_batches, uint8_t n_bytes) {
     tide_run_type type = type_of(e, n_bytes);
     /* cuBLAS is column-major: the factors change places. */
     unsigned flags = (b->is_transposed ? TIDE_RUN_TRANSPOSED_A : 0U) |

@@ -1,7 +1,7 @@
-/* test_eager_launches.c - what model/eager says that PyTorch launches in a step, beside what PyTorch
- * 2.14.1 launched on a virtual card: kernels by family, bytes and elements, products by shapes,
- * types and layouts, in order. tests/pytorch/time/eager_launches.py made the lists; the first line
- * of each has precision, vocabulary, d_model, d_ff, layers, heads, context and batch.
+/* test_eager_launches.c - what model/eager says that PyTorch launches in a step, beside what
+ * PyTorch 2.14.1 launched on a virtual card: kernels by family, bytes and elements, products by
+ * shapes, types and layouts, in order. tests/pytorch/time/eager_launches.py made the lists; the
+ * first line of each has precision, vocabulary, d_model, d_ff, layers, heads, context and batch.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,10 +19,9 @@
 enum { LINE_BYTES = 160, PATH_BYTES = 512 };
 
 static void say(const tide_run_launch *row, char line[LINE_BYTES]) {
-    static const char *const FAMILIES[] = {"other",   "vectorised", "casting",      "strided",
-                                           "reduction", "softmax",  "norm",         "loss",
-                                           "dropout", "gather",     "scatter",      "multi-tensor",
-                                           "sort"};
+    static const char *const FAMILIES[] = {
+        "other", "vectorised", "casting", "strided", "reduction",    "softmax", "norm",
+        "loss",  "dropout",    "gather",  "scatter", "multi-tensor", "sort"};
     static const char *const TYPES[] = {"fp32", "tf32", "bf16", "fp16"};
     switch (row->kind) {
     case TIDE_RUN_PRODUCT:
