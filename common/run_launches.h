@@ -40,8 +40,11 @@ typedef enum tide_run_launch_kind {
     TIDE_RUN_LAUNCH_NONE = 0,
     TIDE_RUN_TEXT,        /* `bytes` bytes of text follow */
     TIDE_RUN_KERNEL,      /* a kernel: `family`, `bytes`, `elements` */
-    TIDE_RUN_PRODUCT,     /* a product of matrices: `m`, `n`, `k`, `count`, types, layout */
-    TIDE_RUN_ATTENTION,   /* fused attention: `m` queries, `n` keys, `k` channels, `count` heads */
+    TIDE_RUN_PRODUCT,     /* a product of matrices: `m`, `n`, `k`, `count`, types, layout; `bytes`
+                             of what is read beside them, such as an addend */
+    TIDE_RUN_ATTENTION,   /* fused attention: `m` queries, `n` keys, `k` channels, `count` heads.
+                             Of tidemark's own kernels `family` is TIDE_RUN_OWN, and `elements` the
+                             number of products of m x n x k that the kernel computes of a head */
     TIDE_RUN_CONVOLUTION, /* as the product that it is: `m` outputs, `n` filters, `k` of a filter */
     TIDE_RUN_COPY,        /* a copy of `bytes`; `family` is a tide_run_copy */
     TIDE_RUN_FILL,        /* cudaMemset of `bytes` */
@@ -76,9 +79,10 @@ typedef enum tide_run_family {
     TIDE_RUN_SCAN,            /* prefix sums, selections */
     TIDE_RUN_GENERATED,       /* made at run time: Triton */
     TIDE_RUN_LIBRARY,         /* kernels that a library's call stands for: cuFFT, cuSOLVER, RNNs */
-    TIDE_RUN_OWN,             /* tidemark's own kernels */
+    TIDE_RUN_OWN,             /* tidemark's own kernels that go through elements */
     TIDE_RUN_ATTENTION_PARTS, /* what goes before and behind a kernel of fused attention */
     TIDE_RUN_DEPTHWISE,       /* PyTorch's convolutions with a filter for each channel */
+    TIDE_RUN_OWN_ROWS,        /* tidemark's own kernels that reduce, or work by rows */
     TIDE_RUN_N_FAMILIES
 } tide_run_family;
 
@@ -122,7 +126,8 @@ typedef struct tide_run_launch {
     uint64_t stream;   /* its number, from 1 on; 0: the null stream */
     uint64_t bytes;    /* of a kernel: read and written; else see the kind */
     uint64_t elements; /* of a kernel: what its threads go through; of a collective: the number of
-                          its communicator, the same in all its processes; else 0 */
+                          its communicator, the same in all its processes; of our own attention: see
+                          there; else 0 */
     uint32_t m, n, k, count; /* see the kinds; a batch of products has count > 1 */
     uint32_t name;           /* number of a text; UINT32_MAX: none */
     uint32_t graph;          /* of a capture and of its launches, from 1 on; 0: none */

@@ -49,15 +49,24 @@ static size_t next_phase(const builder *of, size_t from, size_t step, const char
     return of->ranges->n_phases;
 }
 
+/* Which step of the log a scope is; below 0: none. Our own runs count the steps of their warm-up by
+ * themselves. */
+static int64_t step_of(const builder *of, const tide_scope_row *scope) {
+    const tide_snapshot *snapshot = of->snapshot;
+    bool is_warmup = strcmp(tide_snapshot_text(snapshot, scope->name), "warmup") == 0;
+    int64_t n_before =
+        is_warmup || snapshot->timing.warmup_steps < 0 ? 0 : snapshot->timing.warmup_steps;
+    return scope->index < 0 || scope->duration_ns < 0 ? -1 : scope->index + n_before;
+}
+
 static void pair_scopes(builder *of) {
     const tide_snapshot *snapshot = of->snapshot;
     size_t phase = 0;
     for (size_t i = 0; i < snapshot->n_scopes; i++) {
         const tide_scope_row *scope = &of->scopes[i];
-        bool is_ours = scope->duration_ns >= 0 && scope->index >= 0 &&
-                       (size_t)scope->index < of->ranges->n_steps && !of->ranges->is_whole;
-        if (scope->kind == TIDE_SCOPE_STEP && is_ours) {
-            of->ranges_of[i] = (size_t)scope->index + 1;
+        int64_t step = scope->kind == TIDE_SCOPE_STEP ? step_of(of, scope) : -1;
+        if (step >= 0 && (size_t)step < of->ranges->n_steps && !of->ranges->is_whole) {
+            of->ranges_of[i] = (size_t)step + 1;
         } else if (scope->kind == TIDE_SCOPE_PHASE && scope->parent != TIDE_NONE &&
                    of->ranges_of[scope->parent] > 0 &&
                    of->scopes[scope->parent].kind == TIDE_SCOPE_STEP) {
@@ -202,12 +211,20 @@ static tide_status sample(const builder *of, tide_time_phase phase, double *samp
     return TIDE_OK;
 }
 
+/* The steps behind the warm-up; a program has none, but its first step is like it. */
+static size_t n_samples(const builder *of) {
+    size_t n_steps = of->ranges->n_steps;
+    int64_t warmup = of->snapshot->timing.warmup_steps;
+    size_t n_before = warmup > 0 ? (size_t)warmup : 1;
+    return n_steps > n_before ? n_steps - n_before : n_steps;
+}
+
 static tide_status set_samples(builder *of) {
     static const tide_time_phase PHASES[] = {TIDE_TIME_FORWARD, TIDE_TIME_BACKWARD,
                                              TIDE_TIME_OPTIMIZER, TIDE_TIME_N_PHASES};
     enum { N = sizeof(PHASES) / sizeof(PHASES[0]) };
     tide_snapshot *snapshot = of->snapshot;
-    size_t n = of->ranges->n_steps > 1 ? of->ranges->n_steps - 1 : of->ranges->n_steps;
+    size_t n = n_samples(of);
     tide_snapshot_phase *rows = tide_arena_alloc(&snapshot->arena, N, sizeof(*rows));
     size_t n_rows = 0;
     if (rows == NULL) {

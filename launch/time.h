@@ -32,6 +32,12 @@ TIDE_NODISCARD tide_status tide_launch_time_init(const char *path, const tide_ca
                                                  tide_error *error);
 void tide_launch_time_fini(tide_launch_time *time);
 
+/* The same from the list that the operators of our own model wrote, or those of PyTorch's run of
+ * it; the list is empty then. Fails as tide_time_card_of and tide_time_forecast_init. */
+TIDE_NODISCARD tide_status tide_launch_time_init_own(tide_launch_list *list, bool is_pytorch,
+                                                     const tide_card *card, tide_launch_time *ret,
+                                                     tide_error *error);
+
 /* Puts the forecast into the snapshot, which nobody else has seen yet: the answer, samples of steps
  * and phases, kernels, and the times of events and scopes, which become those of the forecast, the
  * card's included. Where only a lower bound is known, or the program has no steps, the answer

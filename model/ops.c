@@ -10,7 +10,7 @@ tide_status tide_ops_open(const tide_hostmem *mem, tide_device *device, tide_pre
                           tide_ops **ret_ops, tide_error *error) {
     switch (tide_device_get_info(device)->kind) {
     case TIDE_DEVICE_VIRTUAL:
-        return tide_ops_virtual_open(mem, device, ret_ops, error);
+        return tide_ops_virtual_open(mem, device, precision, ret_ops, error);
     case TIDE_DEVICE_CPU:
         return tide_ops_cpu_open(mem, device, precision, ret_ops, error);
     case TIDE_DEVICE_CUDA:

@@ -1,8 +1,8 @@
 /* ops.h - the operators of the transformer, as a table with one implementation per device
- * (ops_cpu/, ops_cuda/, virtual). Operator x takes one `const tide_x *call`, a struct of device
- * arrays and dimensions, which it reads before it returns. No operator allocates device memory: one
- * that needs scratch says how much through a tide_ops_*_scratch_* function here, of shape and
- * precision alone, and the model allocates it on every device.
+ * (ops_cpu/, ops_cuda/, ops_virtual/). Operator x takes one `const tide_x *call`, a struct of
+ * device arrays and dimensions, which it reads before it returns. No operator allocates device
+ * memory: one that needs scratch says how much through a tide_ops_*_scratch_* function here, of
+ * shape and precision alone, and the model allocates it on every device.
  *
  * Arrays are row-major and contiguous. Storage is fp32, bf16 or fp16 as the array says; sums are
  * taken in fp32. An operator that a device does not have for a type returns TIDE_UNSUPPORTED with a
@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "common/hostmem.h"
+#include "common/launch_list.h"
 #include "common/status.h"
 #include "device/device.h"
 #include "model/config.h"
@@ -374,6 +375,8 @@ struct tide_ops {
     tide_device *device;         /* borrowed; outlives the operators */
     tide_stream stream;          /* what the operators are ordered on */
     tide_recorder *recorder; /* borrowed; where operators open scopes for their parts; NULL: none */
+    tide_launch_list *launches; /* borrowed; where the virtual device's operators write what they
+                                   would launch on a card; NULL: nowhere */
     const tide_ops_table *computing; /* static; the table while a step is captured; else NULL */
 };
 
@@ -402,7 +405,8 @@ TIDE_NODISCARD tide_status tide_ops_cuda_open(const tide_hostmem *mem, tide_devi
                                               tide_precision precision, tide_ops **ret_ops,
                                               tide_error *error);
 TIDE_NODISCARD tide_status tide_ops_virtual_open(const tide_hostmem *mem, tide_device *device,
-                                                 tide_ops **ret_ops, tide_error *error);
+                                                 tide_precision precision, tide_ops **ret_ops,
+                                                 tide_error *error);
 
 /* While a step is captured its operators are not executed. On a device without graphs their table
  * is the virtual device's meanwhile; on cuda the stream keeps what they launch. */
@@ -411,7 +415,7 @@ void tide_ops_end_capture(tide_ops *ops);
 static inline bool tide_ops_is_captured(const tide_ops *ops) {
     return ops->computing != NULL;
 }
-/* ops_virtual.c */
+/* ops_virtual/ops_virtual.c */
 const tide_ops_table *tide_ops_virtual_table(void);
 
 /* The parts of naive attention. On every device each part opens a scope, "scores", "softmax" and

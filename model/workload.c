@@ -74,7 +74,14 @@ static tide_status build(tide_workload *workload, tide_error *error) {
     }
     TIDE_TRY(create_timers(workload, error));
     workload->driver = tide_driver_of(config);
-    return workload->driver->create(workload, error);
+    TIDE_TRY(workload->driver->create(workload, error));
+    if (workload->driver->ops != NULL) {
+        workload->driver->ops(workload)->launches = config->launches;
+    }
+    if (workload->eager != NULL) {
+        tide_eager_log_to(workload->eager, config->launches);
+    }
+    return TIDE_OK;
 }
 
 tide_status tide_workload_create(const tide_workload_config *config, tide_cache *cache,
@@ -157,6 +164,16 @@ static tide_status forward_and_loss(tide_workload *workload, tide_error *error) 
     return timer_end(workload, TIDE_TIMED_FORWARD, error);
 }
 
+static tide_status noted(tide_status status, tide_error *error) {
+    return status == TIDE_OK
+               ? TIDE_OK
+               : tide_fail(error, status, "the host has no memory left for the log of launches");
+}
+
+static tide_status mark(tide_workload *workload, const char *name, tide_error *error) {
+    return noted(tide_launch_list_mark(workload->config.launches, name), error);
+}
+
 /* The run_ functions end their scope on failure too, which ends every scope inside it. */
 static tide_status run_forward(tide_workload *workload, tide_error *error) {
     tide_scope scope = tide_scope_begin(workload->recorder, TIDE_SCOPE_PHASE, "forward", -1);
@@ -166,6 +183,7 @@ static tide_status run_forward(tide_workload *workload, tide_error *error) {
 }
 
 static tide_status timed_backward(tide_workload *workload, tide_error *error) {
+    TIDE_TRY(mark(workload, "backward begins", error));
     TIDE_TRY(timer_begin(workload, TIDE_TIMED_BACKWARD, error));
     TIDE_TRY(workload->driver->backward(workload, error));
     return timer_end(workload, TIDE_TIMED_BACKWARD, error);
@@ -179,6 +197,7 @@ static tide_status run_backward(tide_workload *workload, tide_error *error) {
 }
 
 static tide_status timed_optimizer(tide_workload *workload, tide_error *error) {
+    TIDE_TRY(mark(workload, "optimizer begins", error));
     TIDE_TRY(timer_begin(workload, TIDE_TIMED_OPTIMIZER, error));
     TIDE_TRY(workload->driver->optimize(workload, error));
     return timer_end(workload, TIDE_TIMED_OPTIMIZER, error);
@@ -245,12 +264,17 @@ tide_status tide_workload_timed_step(tide_workload *workload, double *ret_loss, 
     return workload->graph != 0 ? TIDE_OK : workload->driver->end_step(workload, error);
 }
 
+static tide_status marked_step(tide_workload *workload, double *ret_loss, tide_error *error) {
+    TIDE_TRY(noted(tide_launch_list_begin_step(workload->config.launches), error));
+    TIDE_TRY(workload->is_captured ? tide_workload_replay(workload, ret_loss, error)
+                                   : tide_workload_timed_step(workload, ret_loss, error));
+    return mark(workload, "step ends", error);
+}
+
 tide_status tide_workload_step(tide_workload *workload, const char *name, size_t index,
                                double *ret_loss, tide_error *error) {
     tide_scope scope = tide_scope_begin(workload->recorder, TIDE_SCOPE_STEP, name, (int32_t)index);
-    tide_status status = workload->is_captured
-                             ? tide_workload_replay(workload, ret_loss, error)
-                             : tide_workload_timed_step(workload, ret_loss, error);
+    tide_status status = marked_step(workload, ret_loss, error);
     tide_scope_end(workload->recorder, scope);
     return status;
 }

@@ -55,6 +55,12 @@ static tide_status kept_step(tide_workload *workload, tide_error *error) {
     return status == TIDE_OK ? end : status;
 }
 
+static void set_captured(tide_workload *workload, bool is_captured) {
+    if (workload->config.launches != NULL) {
+        workload->config.launches->is_quiet = is_captured;
+    }
+}
+
 /* The step's allocations and releases happen, its operators do not run: a capture only notes them.
  * Scopes in it are recorded without times of the device. */
 static tide_status capture(tide_workload *workload, tide_error *error) {
@@ -62,9 +68,11 @@ static tide_status capture(tide_workload *workload, tide_error *error) {
     TIDE_TRY(tide_device_synchronize(workload->device, error));
     TIDE_TRY(tide_cache_begin_capture(workload->cache, error));
     tide_ops_begin_capture(ops);
+    set_captured(workload, true);
     tide_scope_times_pause(workload->scope_times, true);
     tide_status status = kept_step(workload, error);
     tide_scope_times_pause(workload->scope_times, false);
+    set_captured(workload, false);
     tide_ops_end_capture(ops);
     return status == TIDE_OK ? tide_cache_end_capture(workload->cache, error) : status;
 }
@@ -84,13 +92,39 @@ tide_status tide_workload_launch(tide_workload *workload, tide_error *error) {
     return tide_device_graph_launch(workload->device, workload->graph, workload->stream, error);
 }
 
+/* What a launch of a graph takes of the host, in ns: stated, as that of any launch
+ * (ops_virtual/launch.c), since the host of no GPU was measured. */
+enum { GRAPH_LAUNCH_NS = 2200 };
+
+/* The launch of the graph. What follows until the end of the replay runs without the host. */
+static tide_status begin_log(tide_workload *workload, tide_error *error) {
+    tide_launch_list *launches = workload->config.launches;
+    const tide_run_launch row = {.kind = TIDE_RUN_GRAPH_LAUNCH};
+    if (launches == NULL) {
+        return TIDE_OK;
+    }
+    tide_status status = tide_launch_list_add(launches, NULL, GRAPH_LAUNCH_NS, row);
+    launches->is_free = true;
+    return status == TIDE_OK
+               ? TIDE_OK
+               : tide_fail(error, status, "the host has no memory left for the log of launches");
+}
+
+static void end_log(tide_workload *workload) {
+    if (workload->config.launches != NULL) {
+        workload->config.launches->is_free = false;
+    }
+}
+
 /* Neither cpu nor virtual has graphs: the host calls the operators again, with the addresses of the
  * capture. Nothing of that is recorded, since the launch of a graph shows nothing of it either. */
 static tide_status call_again(tide_workload *workload, double *ret_loss, tide_error *error) {
     TIDE_TRY(tide_cache_begin_replay(workload->cache, error));
+    TIDE_TRY(begin_log(workload, error));
     tide_recorder_set_quiet(workload->recorder, true);
     tide_status status = tide_workload_timed_step(workload, ret_loss, error);
     tide_recorder_set_quiet(workload->recorder, false);
+    end_log(workload);
     for (size_t i = 0; i < TIDE_N_TIMED; i++) {
         workload->timers[i].ran = i == TIDE_TIMED_STEP;
     }

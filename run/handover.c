@@ -30,6 +30,7 @@ static const tide_json_field FIELDS[] = {
     RECORDING("command", TIDE_JSON_FIELD_BORROWED, command),
     RECORDING("snapshot_signal", TIDE_JSON_FIELD_INT, snapshot_signal),
     RECORDING("snapshot_every", TIDE_JSON_FIELD_COUNT, snapshot_every),
+    RECORDING("forecasts_model_time", TIDE_JSON_FIELD_FLAG, forecasts_time),
 };
 
 #define OF_MODEL(key, kind, member) CONFIG(key, kind, workload.of.model.member)

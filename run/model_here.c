@@ -167,6 +167,7 @@ static tide_status take_snapshot(tide_run_session *session, tide_error *error) {
     const tide_capture_options options = {.run = &description, .timing = &timing.timing};
     TIDE_TRY(tide_capture(session->recorder, session->cache, &options, &result->snapshot, error));
     tide_run_compare_recording(session, result->snapshot);
+    TIDE_TRY(tide_run_time_add(result));
     return save_snapshot(session, error);
 }
 
@@ -271,6 +272,7 @@ static void end_session(tide_run_session *session) {
     tide_cache_destroy(session->cache);
     tide_recorder_destroy(session->recorder);
     tide_device_close(session->device);
+    tide_launch_list_fini(&session->launches);
 }
 
 void tide_run_model_here(const tide_run_config *config, const tide_run_hooks *hooks,
@@ -289,13 +291,17 @@ void tide_run_model_here(const tide_run_config *config, const tide_run_hooks *ho
         end_session(&session);
         return;
     }
+    tide_run_time_begin(&session);
     status = work(&session, &error);
     tide_run_dumps_end(&session);
     judge(&session, status, &error);
     if (result->outcome == TIDE_OUTCOME_COMPLETED || result->outcome == TIDE_OUTCOME_STOPPED ||
         result->outcome == TIDE_OUTCOME_OOM) {
         read_peaks(&session);
-        status = take_snapshot(&session, &error);
+        status = tide_run_time_make(&session);
+        if (status == TIDE_OK) {
+            status = take_snapshot(&session, &error);
+        }
         if (status == TIDE_OK) {
             status = take_samples(&session);
         }

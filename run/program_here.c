@@ -294,7 +294,6 @@ static void judge(program_run *run) {
 /* A step's time on the fullest card, on the middle of published hosts, so that rows of several
  * machines compare. A program that launched nothing has none. */
 static void read_time(program_run *run) {
-    tide_run_of_program *known = &run->result->program;
     tide_card card;
     tide_launch_time made = {.log = {.mem = NULL}};
     tide_time_host host;
@@ -306,10 +305,7 @@ static void read_time(program_run *run) {
     }
     if (tide_time_host_of(&TIDE_TIME_CONSTANTS, NULL, NULL, 0.0, &host, NULL) == TIDE_OK &&
         tide_launch_time_init(path, &card, &host, &made, NULL) == TIDE_OK) {
-        bool is_known = !made.forecast.is_lower_bound;
-        known->step_low_ms = made.forecast.low.total_us * 1e-3;
-        known->step_ms = is_known ? made.forecast.likely.total_us * 1e-3 : -1.0;
-        known->step_high_ms = is_known ? made.forecast.high.total_us * 1e-3 : -1.0;
+        tide_run_time_figures(&made, &run->result->program);
     }
     tide_launch_time_fini(&made);
 }

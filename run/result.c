@@ -46,6 +46,7 @@ void tide_run_result_fini(tide_run_result *result) {
         result->mem->release(result->mem->ctx, result->device_ms[i]);
     }
     tide_snapshot_destroy(result->snapshot);
+    tide_run_time_release(result);
     tide_run_result_init(result);
 }
 

@@ -60,6 +60,7 @@ typedef struct tide_run_recording {
     const char *command;       /* what the snapshot says of the command line; NULL: "" */
     const tide_snapshot_run *description; /* what the snapshot says of the run; NULL: what it is.
                                              Not in a subprocess */
+    bool forecasts_time; /* our own model on a virtual card: its steps' time is forecast */
     int snapshot_signal; /* signal on which the running program also writes a snapshot; 0: none */
     uint64_t snapshot_every; /* also write a snapshot after every so many steps; 0: none */
 } tide_run_recording;
@@ -117,6 +118,8 @@ typedef struct tide_run_memory {
         .n_retries = -1, .spill_peak_bytes = -1, .n_spilled = -1, .spill_step = -1                 \
     }
 
+enum { TIDE_RUN_BOUND_BYTES = 24 };
+
 /* What is known of a command of the user's; -1: unknown. */
 typedef struct tide_run_of_program {
     int64_t n_steps;       /* of its optimizer that it took */
@@ -125,14 +128,17 @@ typedef struct tide_run_of_program {
     int64_t margin_bytes;  /* of the fullest card, never used by any process; only if completed */
     int64_t n_inexact;     /* calls whose memory is not known exactly, and refused ones */
     /* The forecast of a step's time on the fullest card, in ms, and its range (step_time/). Where
-     * too much is guessed only step_low_ms is known. */
+     * too much is guessed only step_low_ms is known. Our own model on a virtual card has it, too.
+     */
     double step_ms, step_low_ms, step_high_ms;
+    char step_bound[TIDE_RUN_BOUND_BYTES]; /* "the GPU", "the host" or either; "": no forecast */
 } tide_run_of_program;
 /* Of other workloads. */
 #define TIDE_RUN_NO_PROGRAM                                                                        \
     {                                                                                              \
         .n_steps = -1, .growing_step = -1, .growing_bytes = -1, .margin_bytes = -1,                \
-        .n_inexact = -1, .step_ms = -1.0, .step_low_ms = -1.0, .step_high_ms = -1.0                \
+        .n_inexact = -1, .step_ms = -1.0, .step_low_ms = -1.0, .step_high_ms = -1.0,               \
+        .step_bound = ""                                                                           \
     }
 
 /* Bytes and times are -1 if there are none. */
@@ -175,6 +181,10 @@ typedef struct tide_run_result {
     char stacks_limited[512];                /* why stacks are short or absent; "" when whole */
     size_t n_steps_done, n_steps;            /* warm-up included; equal when completed */
     char snapshot_path[TIDE_RUN_PATH_BYTES]; /* "": none was saved */
+    struct tide_launch_time *time; /* owned; the forecast of our own model on a virtual card
+                                      (launch/time.h); NULL: none. Not from a subprocess */
+    char no_forecast[TIDE_RUN_REASON_BYTES]; /* why there is none where one was asked for; "": none
+                                                was, or there is one */
     tide_snapshot *snapshot; /* owned; NULL unless it was requested. A run that ran out of memory
                                 has one, too, and so has a run whose snapshot could not be saved */
 } tide_run_result;

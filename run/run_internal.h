@@ -53,6 +53,7 @@ typedef struct tide_run_session {
     tide_workload_result timed;  /* samples up to where the run ended */
     tide_dumper *dumper;         /* owned; NULL: no snapshots while it runs */
     tide_snapshot_run described; /* for the dumper: the description of the running run */
+    tide_launch_list launches;   /* owned; what the model's operators would launch on a card */
     tide_run_stage stage;
     bool has_spilled;   /* a segment was put into the host's memory */
     int64_t spill_step; /* of tide_run_memory, once one was */
@@ -62,6 +63,17 @@ typedef struct tide_run_session {
  * every kind. */
 void tide_run_model_here(const tide_run_config *config, const tide_run_hooks *hooks,
                          tide_run_result *result);
+
+/* model_time.c: the forecast of time on a virtual card. begin: before the workload is created;
+ * make: after its run, of which it keeps the answer in the result; add: into the result's snapshot.
+ * Where there is none, the result says why, and these do nothing. */
+void tide_run_time_begin(tide_run_session *session);
+TIDE_NODISCARD tide_status tide_run_time_make(tide_run_session *session);
+TIDE_NODISCARD tide_status tide_run_time_add(const tide_run_result *result);
+void tide_run_time_release(tide_run_result *result);
+/* The figures of a forecast, of our own model or of a command. */
+struct tide_launch_time;
+void tide_run_time_figures(const struct tide_launch_time *time, tide_run_of_program *to);
 
 /* The same for a command of the user's. */
 void tide_run_program_here(const tide_run_config *config, const tide_run_hooks *hooks,

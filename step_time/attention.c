@@ -7,6 +7,11 @@
 #include "step_time/work_internal.h"
 
 #define BLOCK 128.0
+/* Tidemark's own kernels take 64 queries or keys (attention_flash.cu has 32 of the gradients of
+ * more than 80 channels), and never cut the keys. How fast they are was never measured: they are
+ * taken to reach the share that published kernels of the same kind do, those in fp32 of the fp32
+ * lanes, which they compute with. */
+#define OWN_BLOCK 64.0
 #define SMALL_BLOCK 64.0 /* for few queries, as where one token after the other is made */
 /* FlashAttention-2 cuts the keys where less than this share of the multiprocessors has a block. */
 #define FULL_SHARE 0.8
@@ -21,11 +26,15 @@
 /* A product of fp32 is computed as three of TF32 (CUTLASS, OpMultiplyAddFastF32). */
 #define TF32_PRODUCTS 3.0
 
+static bool is_own(const tide_run_launch *row) {
+    return row->family == TIDE_RUN_OWN;
+}
+
 /* FLOP a second of the whole card; 0: it states no rate of the type. */
 static double rate_of(const tide_time_card *card, const tide_run_launch *row) {
     double stated = tide_time_card_flops(card, row->type);
     double rounded = tide_time_card_flops(card, TIDE_RUN_TF32);
-    if (row->type == TIDE_RUN_FP32) {
+    if (row->type == TIDE_RUN_FP32 && !is_own(row)) {
         stated = fmax(stated, rounded / TF32_PRODUCTS);
     }
     return fmax(stated, 0.0);
@@ -35,13 +44,15 @@ static double rate_of(const tide_time_card *card, const tide_run_launch *row) {
 static double blocks_us(const tide_time_card *card, const tide_run_launch *row, double head_flops,
                         double rate) {
     bool is_backward = (row->flags & TIDE_RUN_BACKWARD) != 0;
-    double block = !is_backward && row->m <= SMALL_BLOCK ? SMALL_BLOCK : BLOCK;
+    double block = is_own(row)                             ? OWN_BLOCK
+                   : !is_backward && row->m <= SMALL_BLOCK ? SMALL_BLOCK
+                                                           : BLOCK;
     double length = is_backward ? row->n : row->m; /* what is cut into blocks */
     double n_blocks = ceil(length / block) * row->count;
     double block_us = head_flops * block / length / (rate / card->n_multiprocessors);
     double most_parts = ceil(row->n / BLOCK);
     double parts = 1.0;
-    if (!is_backward && n_blocks < FULL_SHARE * card->n_multiprocessors) {
+    if (!is_backward && !is_own(row) && n_blocks < FULL_SHARE * card->n_multiprocessors) {
         parts = fmin(most_parts, floor(card->n_multiprocessors / n_blocks));
     }
     return ceil(n_blocks * parts / card->n_multiprocessors) * block_us / parts;
@@ -50,7 +61,9 @@ static double blocks_us(const tide_time_card *card, const tide_run_launch *row, 
 tide_work_time tide_time_attention(const tide_time_constants *constants, const tide_time_card *card,
                                    const tide_run_launch *row) {
     bool is_backward = (row->flags & TIDE_RUN_BACKWARD) != 0;
-    double products = is_backward ? BACKWARD_PRODUCTS : FORWARD_PRODUCTS;
+    double products = is_own(row)   ? (double)row->elements
+                      : is_backward ? BACKWARD_PRODUCTS
+                                    : FORWARD_PRODUCTS;
     double half = (row->flags & TIDE_RUN_CAUSAL) != 0 ? 0.5 : 1.0;
     double head_flops = products * 2.0 * row->m * row->n * row->k * half;
     double share = (card->is_old ? OLD_SHARE : NEW_SHARE) * (is_backward ? BACKWARD_SHARE : 1.0);

@@ -71,6 +71,20 @@ tide_status tide_time_host_of(const tide_time_constants *constants, const tide_c
     return TIDE_OK;
 }
 
+tide_time_host tide_time_host_stated(const tide_time_constants *constants) {
+    return (tide_time_host){.factor = 1.0,
+                            .least = LEAST_PUBLISHED / constants->host_factor,
+                            .most = MOST_PUBLISHED / constants->host_factor,
+                            .basis = TIDE_TIME_HOST_STATED};
+}
+
+tide_time_host tide_time_host_modelled(const tide_time_constants *constants) {
+    return (tide_time_host){.factor = constants->host_factor,
+                            .least = LEAST_PUBLISHED,
+                            .most = MOST_PUBLISHED,
+                            .basis = TIDE_TIME_HOST_MODELLED};
+}
+
 double tide_calibration_share_of_peak(const tide_calibration_gpu *gpu, const tide_time_card *card,
                                       tide_run_type type) {
     double us = gpu->product_us[type];

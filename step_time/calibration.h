@@ -71,8 +71,10 @@ const char *tide_calibration_type_name(tide_run_type type);
 typedef enum tide_time_host_basis {
     TIDE_TIME_HOST_PUBLISHED = 0, /* nothing was measured: the middle of published hosts */
     TIDE_TIME_HOST_SCALED,        /* the same, by how fast the machine is that ran the program */
-    TIDE_TIME_HOST_GIVEN,         /* the user's own number */
-    TIDE_TIME_HOST_MEASURED       /* beside a GPU */
+    TIDE_TIME_HOST_STATED,   /* our own model: what a launch takes is stated, and nothing ran */
+    TIDE_TIME_HOST_MODELLED, /* PyTorch's run of our model, likewise */
+    TIDE_TIME_HOST_GIVEN,    /* the user's own number */
+    TIDE_TIME_HOST_MEASURED  /* beside a GPU */
 } tide_time_host_basis;
 
 /* The host's time over what a program's launch log says that it took. */
@@ -90,6 +92,13 @@ TIDE_NODISCARD tide_status tide_time_host_of(const tide_time_constants *constant
                                              const tide_calibration *own,
                                              const tide_calibration *target, double factor,
                                              tide_time_host *ret_host, tide_error *error);
+
+/* The host of our own model, whose log states what a launch takes: the log's times, and the range
+ * that published hosts have around their middle. */
+tide_time_host tide_time_host_stated(const tide_time_constants *constants);
+/* The host of PyTorch's run of our model, whose log states what a launch takes on the machine that
+ * the constants were fitted on: the middle of published hosts, and their range. */
+tide_time_host tide_time_host_modelled(const tide_time_constants *constants);
 
 /* The share of the card's stated rate or bandwidth that was reached; -1: not measured. */
 double tide_calibration_share_of_peak(const tide_calibration_gpu *gpu, const tide_time_card *card,

@@ -102,6 +102,10 @@ void tide_time_kernel_name(const tide_time_kernel *kernel, char *ret_name, size_
         snprintf(ret_name, n_room, "GEMM %s", type_name(kernel->type));
         return;
     case TIDE_RUN_ATTENTION:
+        if (kernel->family == TIDE_RUN_OWN) {
+            snprintf(ret_name, n_room, "%s", kernel->name);
+            return;
+        }
         snprintf(ret_name, n_room, "attention %s", type_name(kernel->type));
         return;
     case TIDE_RUN_CONVOLUTION:

@@ -130,6 +130,12 @@ tide_status tide_time_log_read(const tide_hostmem *mem, const char *path, tide_t
     return status;
 }
 
+void tide_time_log_take(tide_launch_list *list, tide_time_log *ret_log) {
+    *ret_log = (tide_time_log){
+        .mem = list->mem, .rows = list->rows, .n_rows = list->n_rows, .texts = list->texts};
+    tide_launch_list_init(list, list->mem);
+}
+
 void tide_time_log_fini(tide_time_log *log) {
     if (log->mem != NULL) {
         log->mem->release(log->mem->ctx, log->rows);

@@ -1,4 +1,4 @@
-/* log.h - reads a launch log (common/run_launches.h).
+/* log.h - reads a launch log (common/run_launches.h), or takes one over that our own model made.
  *
  * A log is untrusted: whatever it holds, reading it fails with a message that names the row, or
  * gives rows in which every number is in its range.
@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "common/hostmem.h"
+#include "common/launch_list.h"
 #include "common/run_launches.h"
 #include "common/status.h"
 #include "common/strings.h"
@@ -32,6 +33,9 @@ typedef struct tide_time_log {
 TIDE_NODISCARD tide_status tide_time_log_read(const tide_hostmem *mem, const char *path,
                                               tide_time_log *ret_log, tide_error *error);
 void tide_time_log_fini(tide_time_log *log);
+
+/* Takes over the rows and texts of a list, which is empty then and may be finished. */
+void tide_time_log_take(tide_launch_list *list, tide_time_log *ret_log);
 
 /* The text that a row names; "" for none. Valid until the log is finished. */
 const char *tide_time_log_text(const tide_time_log *log, const tide_run_launch *row);

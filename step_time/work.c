@@ -51,11 +51,12 @@ static const family FAMILIES[TIDE_RUN_N_FAMILIES] = {
     [TIDE_RUN_SCAN] = {"scan", SHARE(reduction_share), false, TIDE_TIME_UNCOMPARED},
     [TIDE_RUN_GENERATED] = {"Triton", SHARE(vectorised_share), false, TIDE_TIME_UNCOMPARED},
     [TIDE_RUN_LIBRARY] = {"library", SHARE(reduction_share), false, TIDE_TIME_GUESSED},
-    [TIDE_RUN_OWN] = {"tidemark", SHARE(vectorised_share), false, TIDE_TIME_UNCOMPARED},
+    [TIDE_RUN_OWN] = {"tidemark elements", SHARE(vectorised_share), false, TIDE_TIME_UNCOMPARED},
     [TIDE_RUN_ATTENTION_PARTS] = {"attention, parts", SHARE(reduction_share), false,
                                   TIDE_TIME_UNCOMPARED},
     [TIDE_RUN_DEPTHWISE] = {"depthwise convolution", SHARE(strided_share), true,
                             TIDE_TIME_UNCOMPARED},
+    [TIDE_RUN_OWN_ROWS] = {"tidemark rows", SHARE(reduction_share), false, TIDE_TIME_UNCOMPARED},
 };
 
 const char *tide_time_family_name(tide_run_family which) {
@@ -100,7 +101,8 @@ static tide_work_time product(const tide_time_constants *constants, const tide_t
     double n = row->n;
     double k = row->k;
     double bytes = row->count * ((m * k + k * n) * tide_time_type_bytes(row->type) +
-                                 m * n * tide_time_type_bytes(row->out_type));
+                                 m * n * tide_time_type_bytes(row->out_type)) +
+                   (double)row->bytes;
     double memory = bytes / (card->bandwidth * 1e-6 * constants->vectorised_share);
     double compute = tide_product_us(constants, card, row);
     double work = fmax(memory, compute);

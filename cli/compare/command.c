@@ -216,12 +216,24 @@ static bool any_time(const tide_compare *compare) {
     return false;
 }
 
+static bool has_forecast(const tide_compare *compare) {
+    for (size_t i = 0; i < compare->n_runs; i++) {
+        if (compare->runs[i].snapshot->forecast.card[0] != '\0') {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void timing_table(tide_report *report, const tide_compare *compare) {
     if (!any_time(compare)) {
         tide_report_say(report, "timing", "timing: not computed in any of the runs");
         return;
     }
-    tide_table *table = tide_report_table(report, "timing", "Mean time of a step's phases");
+    const char *title = has_forecast(compare)
+                            ? "Mean time of a step's phases; of virtual cards it is forecast"
+                            : "Mean time of a step's phases";
+    tide_table *table = tide_report_table(report, "timing", title);
     tide_table_column(table, "phase", "phase", false);
     time_columns(table, compare);
     for (size_t i = 0; i < compare->n_times; i++) {

@@ -11,6 +11,7 @@
 typedef struct forecast_options {
     tide_run_options run; /* the options that describe a run and its limits */
     bool details;         /* the tables in text, too */
+    bool wants_time;      /* of a step */
 } forecast_options;
 
 enum { RUN = offsetof(forecast_options, run) };
@@ -43,6 +44,8 @@ static const tide_option OPTIONS[] = {
     TIDE_OPTION_ROW_SPILL(RUN),
     TIDE_OPTION_ROW_ALLOC_CONF(RUN),
     {.kind = TIDE_OPTION_HEADING, .help = "Output"},
+    TIDE_OPTION(FLAG, "time", NULL, AT(wants_time),
+                "forecast also how long a step takes on the card, by what PyTorch launches"),
     TIDE_OPTION(FLAG, "details", NULL, AT(details),
                 "show also the changes that were tried and what is alive at the peak"),
     TIDE_REPORT_ROWS(AT(run.report)),
@@ -64,7 +67,12 @@ static const tide_option_table TABLE = {
         "Exit status 3: the step does not fit.\n",
 };
 
-static tide_status check(const tide_run_options *run, tide_error *error) {
+static tide_status check(const forecast_options *options, tide_error *error) {
+    const tide_run_options *run = &options->run;
+    if (options->wants_time && strcmp(run->device, "virtual") == 0) {
+        return tide_fail(error, TIDE_INVALID,
+                         "--time: only a card has times: name one with --device virtual:CARD");
+    }
     if (strcmp(run->device, "virtual") != 0 && strncmp(run->device, "virtual:", 8) != 0) {
         return tide_fail(error, TIDE_INVALID,
                          "--device %.64s: forecast runs on the virtual device only: name a card "
@@ -79,27 +87,46 @@ static tide_status check(const tide_run_options *run, tide_error *error) {
     return tide_run_options_check(run, error);
 }
 
-static tide_status make(const tide_run_options *run, tide_forecast *ret_forecast,
-                        tide_error *error) {
+/* A step's time; the steps behind the first launch the same, so three are enough. */
+static void make_time(const tide_run_config *config, tide_run_result *ret_result) {
+    tide_run_config timed = *config;
+    timed.workload.of.model.steps = 3;
+    timed.recording = (tide_run_recording){.ns_per_event = -1.0, .forecasts_time = true};
+    tide_run_here(&timed, NULL, ret_result);
+}
+
+/* The caller finishes both, also after a failure. */
+static tide_status make(const forecast_options *options, tide_forecast *ret_forecast,
+                        tide_run_result *ret_result, tide_error *error) {
+    const tide_run_options *run = &options->run;
     tide_run_config config;
     TIDE_TRY(tide_run_options_configure(run, 0, run->device, &config, error));
-    return tide_forecast_make(&config, ret_forecast, error);
+    TIDE_TRY(tide_forecast_make(&config, ret_forecast, error));
+    if (options->wants_time && ret_forecast->fits) {
+        tide_run_result_fini(ret_result);
+        make_time(&config, ret_result);
+    }
+    return TIDE_OK;
 }
 
 static int forecast(const forecast_options *options) {
     tide_error error = {""};
     tide_forecast made = {.usable_bytes = 0};
-    tide_status status = check(&options->run, &error);
+    tide_run_result timed;
+    tide_run_result_init(&timed);
+    tide_status status = check(options, &error);
     bool fits = true;
     if (status == TIDE_OK) {
-        status = make(&options->run, &made, &error);
+        status = make(options, &made, &timed, &error);
         fits = made.fits;
         if (status == TIDE_OK) {
-            status = tide_forecast_print(&made, tide_format_chosen(&options->run.report),
-                                         options->details, &error);
+            status = tide_forecast_print(&made, options->wants_time ? &timed : NULL,
+                                         tide_format_chosen(&options->run.report), options->details,
+                                         &error);
         }
         tide_forecast_fini(&made);
     }
+    tide_run_result_fini(&timed);
     if (status != TIDE_OK) {
         return tide_cli_refuse("forecast", status, &error);
     }

@@ -6,8 +6,10 @@
 #include "report/table.h"
 #include "run/forecast.h"
 
-/* On stdout; `details`: the tables in text, too. */
-TIDE_NODISCARD tide_status tide_forecast_print(const tide_forecast *forecast, tide_format format,
+/* On stdout. timed: the run whose time was forecast; NULL: nobody asked. `details`: the tables in
+ * text, too. */
+TIDE_NODISCARD tide_status tide_forecast_print(const tide_forecast *forecast,
+                                               const tide_run_result *timed, tide_format format,
                                                bool details, tide_error *error);
 
 #endif

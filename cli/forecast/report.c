@@ -7,7 +7,9 @@
 #include "cli/report_options.h"
 #include "cli/snapshot_words.h"
 #include "cli/spill_words.h"
+#include "cli/time_kernels.h"
 #include "common/text.h"
+#include "launch/time.h"
 
 enum { N_CATEGORIES_SAID = 3, PART_BYTES = 512, TIMES_BYTES = 32 };
 
@@ -166,13 +168,17 @@ static void add_figures(const tide_forecast *f, tide_report *report) {
     tide_report_figure_bytes(report, "usable_bytes", is_bounded ? countable(f->usable_bytes) : -1);
 }
 
-tide_status tide_forecast_print(const tide_forecast *f, tide_format format, bool details,
-                                tide_error *error) {
+tide_status tide_forecast_print(const tide_forecast *f, const tide_run_result *timed,
+                                tide_format format, bool details, tide_error *error) {
     tide_report report;
     tide_report_init(&report, "forecast");
     add_figures(f, &report);
     say_line(f, &report);
     tide_say_spill(&report, NULL, &f->config.limits, &f->memory, NULL);
+    if (timed != NULL) {
+        tide_time_say(&report, timed->time != NULL ? &timed->time->forecast : NULL,
+                      f->fits ? timed->no_forecast : "it does not fit");
+    }
     if (details || format.kind != TIDE_FORMAT_TEXT || format.table != NULL) {
         add_changes(f, &report);
         tide_report_categories(&report, "alive at the peak, by category", f->peak.peak);

@@ -69,6 +69,13 @@ void tide_profile_plan_fini(tide_profile_plan *plan);
  */
 TIDE_NODISCARD tide_status tide_profile_name_files(tide_profile_plan *plan, tide_error *error);
 
+/* Reports the forecast of time of a run on a virtual card, or why there is none. */
+void tide_profile_say_forecast(const tide_profile_run *run, tide_report *report);
+/* The same in one sentence for each run of a list, and of one reason why there is none. */
+void tide_profile_say_forecasts(const tide_profile_plan *plan, tide_report *report);
+/* Whether some run has one. */
+bool tide_profile_has_forecast(const tide_profile_plan *plan);
+
 /* Reports what recording cost; nothing on a device without times. */
 void tide_profile_say_recorder(const tide_profile_plan *plan, tide_report *report);
 

@@ -98,6 +98,7 @@ static tide_status configure_recording(const tide_profile_plan *plan, const char
     const tide_profile_options *options = plan->options;
     recording->is_on = !options->no_record;
     recording->keeps_snapshot = true;
+    recording->forecasts_time = true;
     recording->command = command;
     recording->recorder.log_path = options->log_path;
     if (options->log_bytes != TIDE_NOT_GIVEN) {

@@ -48,7 +48,7 @@ static void add_timing(const tide_profile_run *run, bool computes, tide_report *
     const tide_snapshot *snapshot = run->result.snapshot;
     const tide_snapshot_timing *timing = &snapshot->timing;
     if (!computes) {
-        tide_report_say(report, "timing", "times: not computed (the virtual device has none)");
+        tide_profile_say_forecast(run, report);
         return;
     }
     tide_report_say(report, "timing",
@@ -282,8 +282,11 @@ tide_status tide_profile_print_list(const tide_profile_plan *plan, tide_error *e
     add_list_figures(plan, &report);
     tide_report_say(&report, "device", "%zu run%s on %s%s%s", plan->n_runs,
                     tide_plural(plan->n_runs, "", "s"), plan->device, whose(plan, &report),
-                    plan->kind == TIDE_DEVICE_VIRTUAL ? "; times: not computed" : "");
+                    plan->kind != TIDE_DEVICE_VIRTUAL ? ""
+                    : tide_profile_has_forecast(plan) ? "; times: forecast, below"
+                                                      : "; times: not computed");
     bool is_any_saved = add_runs(plan, &report);
+    tide_profile_say_forecasts(plan, &report);
     for (size_t i = 0; i < plan->n_runs; i++) {
         tide_say_spill(&report, plan->runs[i].name, &plan->runs[i].config.limits,
                        &plan->runs[i].result.memory, plan->runs[i].result.snapshot);

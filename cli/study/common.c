@@ -7,6 +7,7 @@
 #include "cli/snapshot_words.h"
 #include "cli/spill_words.h"
 #include "cli/study/internal.h"
+#include "cli/time_words.h"
 #include "common/plural.h"
 #include "common/strings.h"
 #include "common/text.h"
@@ -188,6 +189,15 @@ static const tide_run_environment *environment_of(const tide_study_work *work) {
     return NULL;
 }
 
+static bool has_forecast(const tide_study_work *work) {
+    for (size_t i = 0; i < work->n_run; i++) {
+        if (work->cells[i].result.program.step_low_ms >= 0.0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 void tide_study_say_setting(tide_study_work *work) {
     char text[512];
     tide_text to = tide_text_in(text, sizeof(text));
@@ -214,8 +224,11 @@ void tide_study_say_setting(tide_study_work *work) {
         environment != NULL ? environment->computed_by : "");
     tide_report_say(&work->report, "setting", "%s", text);
     if (!computes && work->study->kind == TIDE_STUDY_SUBPROCESS) {
-        tide_report_say(&work->report, "timing",
-                        "times: not computed (the virtual device has none)");
+        char words[TIDE_TIME_WORDS] = TIDE_TIME_WORDS_TABLE;
+        if (!has_forecast(work)) {
+            tide_time_words_none(work->device, words);
+        }
+        tide_report_say(&work->report, "timing", "%s", words);
     }
 }
 

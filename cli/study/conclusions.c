@@ -239,7 +239,7 @@ static const tide_conclusion_times *last_with_times(const tide_conclusion_times 
 }
 
 static void say_no_times(tide_text *to) {
-    tide_text_add(to, "there are no times: no run was computed");
+    tide_text_add(to, "no time was measured: no run was computed");
 }
 
 /* The phase of a run whose samples vary most. */

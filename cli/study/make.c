@@ -31,6 +31,7 @@ static tide_status configure_cell(tide_study_work *work, size_t number, tide_err
     model->times_all_scopes = work->study->traces_kernels;
     cell->config.recording.is_on = work->study->kind == TIDE_STUDY_RECORDED;
     cell->config.recording.keeps_snapshot = work->study->kind == TIDE_STUDY_RECORDED;
+    cell->config.recording.forecasts_time = work->study->kind == TIDE_STUDY_SUBPROCESS;
     tide_run_workload_name(&cell->config.workload, cell->name);
     return tide_study_repeats_init(work, cell, error);
 }

@@ -36,6 +36,10 @@ static void fill_precision(tide_study_options *options) {
 /* Shown if some cell has them. */
 static const tide_figure FIGURES[] = {
     TIDE_FIGURE_TIMES,
+    TIDE_FIGURE(MS, "forecast_step_ms", "step, forecast", program.step_ms, program.step_ms),
+    TIDE_FIGURE(MS, "forecast_step_low_ms", "at least", program.step_low_ms, program.step_low_ms),
+    TIDE_FIGURE(MS, "forecast_step_high_ms", "at most", program.step_high_ms, program.step_high_ms),
+    TIDE_FIGURE(CHARS, "forecast_bound", "bound by", program.step_bound, program.step_bound),
     TIDE_FIGURE(RATE, "tokens_per_second", "tokens/s", tokens_per_second, tokens_per_second),
     TIDE_FIGURE(TERA, "tflops", "TFLOP/s", achieved_flops, tokens_per_second),
     TIDE_FIGURE(SHARE, "peak_share", "of stated peak", peak_share, peak_share),

@@ -179,7 +179,10 @@ tide_status tide_sweep_configure(const tide_sweep_options *options, size_t cell,
                                  tide_run_config *ret_config, tide_error *error) {
     cell %= tide_sweep_n_once(options);
     if (options->program.arguments == NULL) {
-        return tide_run_options_configure(&options->grid, cell, device, ret_config, error);
+        TIDE_TRY(tide_run_options_configure(&options->grid, cell, device, ret_config, error));
+        ret_config->recording.forecasts_time =
+            ret_config->workload.of.model.emulate != TIDE_EMULATE_PYTORCH;
+        return TIDE_OK;
     }
     tide_program_configure(&options->program, cell, ret_config);
     ret_config->recording.strip_private = options->grid.strip_private;

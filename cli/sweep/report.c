@@ -59,6 +59,8 @@ typedef enum column_of { OF_BOTH = 0, OF_MODELS, OF_PROGRAMS } column_of;
     { FIELD(key, title, kind, result.member), USE_KNOWN, NULL, NULL, OF_BOTH }
 #define OF_COMMAND(key, title, kind, member)                                                       \
     { FIELD(key, title, kind, result.program.member), USE_KNOWN, NULL, NULL, OF_PROGRAMS }
+#define OF_MODEL(key, title, kind, member)                                                         \
+    { FIELD(key, title, kind, result.program.member), USE_KNOWN, NULL, NULL, OF_MODELS }
 #define TIMES(name, phase)                                                                         \
     KNOWN(name "_ms", name, MS, ms[phase].mean),                                                   \
         KNOWN(name "_std_ms", "± sample std", MS, ms[phase].std)
@@ -112,6 +114,11 @@ static const struct {
     KNOWN("asked_bytes", "asked", BYTES, asked_bytes),
     KNOWN("segment_bytes", "in a segment of", BYTES, segment_bytes),
     KNOWN("free_bytes", "free", BYTES, free_bytes),
+    /* Of our own models these came later, and programs count columns. */
+    OF_MODEL("forecast_step_ms", "step, forecast", MS, step_ms),
+    OF_MODEL("forecast_step_low_ms", "at least", MS, step_low_ms),
+    OF_MODEL("forecast_step_high_ms", "at most", MS, step_high_ms),
+    KNOWN("forecast_bound", "bound by", CHARS, program.step_bound),
     {{"environment", "environment", TIDE_FIELD_COUNT, 0}, USE_VARIED, NULL, place_cell, OF_BOTH},
     {{"started", "started", TIDE_FIELD_TEXT, 0}, USE_PROGRAMS, NULL, start_cell, OF_BOTH},
     KNOWN("snapshot", "snapshot", CHARS, snapshot_path),

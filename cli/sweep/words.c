@@ -5,6 +5,7 @@
 
 #include "cli/snapshot_words.h"
 #include "cli/sweep/internal.h"
+#include "cli/time_words.h"
 #include "common/bytes.h"
 #include "common/plural.h"
 #include "common/text.h"
@@ -103,11 +104,26 @@ static void say_common(const tide_sweep *sweep, tide_report *report) {
     }
 }
 
+static bool has_forecast(const tide_sweep *sweep) {
+    for (size_t i = 0; i < sweep->n_cells; i++) {
+        if (sweep->rows[i] != NULL && sweep->rows[i]->result.program.step_low_ms >= 0.0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void say_times(const tide_sweep *sweep, bool has_times, tide_report *report) {
+    if (!has_times && has_forecast(sweep)) {
+        tide_report_say(report, "times", TIDE_TIME_WORDS_TABLE);
+        return;
+    }
     if (!has_times) {
-        tide_report_say(report, "times", "times: %s",
-                        is_virtual(sweep) ? "not computed (the virtual device has none)"
-                                          : "none, because no cell completed");
+        char words[TIDE_TIME_WORDS] = "times: none, because no cell completed";
+        if (is_virtual(sweep)) {
+            tide_time_words_none(grid_text(sweep, "device"), words);
+        }
+        tide_report_say(report, "times", "%s", words);
         return;
     }
     double steps = grid_number(sweep, "steps");

@@ -15,9 +15,20 @@ static tide_eager_tensor scratch(tide_eager *e, size_t i, const char *suffix) {
     return alike(e, i, TIDE_TEMPORARY, suffix);
 }
 
+/* A kernel that makes a tensor of one like it, and of two. */
+static void once(tide_eager *e, const tide_eager_tensor *made) {
+    tide_eager_log_elements(e, made, made, NULL, "unary");
+}
+
+static void twice(tide_eager *e, const tide_eager_tensor *made) {
+    tide_eager_log_elements(e, made, made, made, "binary");
+}
+
 /* p -= lr * weight_decay * p */
 static void decay(tide_eager *e, size_t i) {
     tide_eager_tensor product = scratch(e, i, ".decay");
+    once(e, &product);  /* a product with a number */
+    twice(e, &product); /* subtracted in place */
     tide_eager_drop(e, &product);
 }
 
@@ -27,6 +38,7 @@ static void get_state(tide_eager *e, size_t i, const tide_eager_tensor *state, c
                       tide_eager_tensor *local) {
     bool is_first = state->storage == NULL;
     tide_eager_tensor zeros = alike(e, i, is_first ? TIDE_OPTIMIZER_STATE : TIDE_TEMPORARY, suffix);
+    tide_eager_log_elements(e, &zeros, NULL, NULL, "fill");
     if (!is_first) {
         tide_eager_drop(e, &zeros);
     }
@@ -36,8 +48,11 @@ static void get_state(tide_eager *e, size_t i, const tide_eager_tensor *state, c
 /* b1 * m + (1 - b1) * grad */
 static tide_eager_tensor first_moment(tide_eager *e, size_t i) {
     tide_eager_tensor a = scratch(e, i, ".exp_avg.scaled");
+    once(e, &a);
     tide_eager_tensor b = scratch(e, i, ".grad.scaled");
+    once(e, &b);
     tide_eager_tensor sum = alike(e, i, TIDE_OPTIMIZER_STATE, ".exp_avg");
+    twice(e, &sum);
     tide_eager_drop(e, &a);
     tide_eager_drop(e, &b);
     return sum;
@@ -46,10 +61,14 @@ static tide_eager_tensor first_moment(tide_eager *e, size_t i) {
 /* b2 * v + (1 - b2) * square(grad) */
 static tide_eager_tensor second_moment(tide_eager *e, size_t i) {
     tide_eager_tensor a = scratch(e, i, ".exp_avg_sq.scaled");
+    once(e, &a);
     tide_eager_tensor square = scratch(e, i, ".grad.square");
+    once(e, &square);
     tide_eager_tensor b = scratch(e, i, ".grad.square.scaled");
+    once(e, &b);
     tide_eager_drop(e, &square);
     tide_eager_tensor sum = alike(e, i, TIDE_OPTIMIZER_STATE, ".exp_avg_sq");
+    twice(e, &sum);
     tide_eager_drop(e, &a);
     tide_eager_drop(e, &b);
     return sum;
@@ -58,10 +77,15 @@ static tide_eager_tensor second_moment(tide_eager *e, size_t i) {
 /* p -= alpha * m / (sqrt(v) + eps) */
 static void update(tide_eager *e, size_t i) {
     tide_eager_tensor numerator = scratch(e, i, ".exp_avg.step");
+    once(e, &numerator);
     tide_eager_tensor root = scratch(e, i, ".exp_avg_sq.root");
+    once(e, &root);
     tide_eager_tensor denominator = scratch(e, i, ".exp_avg_sq.root_eps");
+    once(e, &denominator);
     tide_eager_drop(e, &root);
     tide_eager_tensor quotient = scratch(e, i, ".step");
+    twice(e, &quotient); /* a quotient of two */
+    twice(e, &quotient); /* subtracted in place */
     tide_eager_drop(e, &numerator);
     tide_eager_drop(e, &denominator);
     tide_eager_drop(e, &quotient);

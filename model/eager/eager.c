@@ -139,6 +139,10 @@ tide_status tide_eager_setup(tide_eager *e, tide_error *error) {
 
 /* ---- a step ---- */
 
+void tide_eager_log_to(tide_eager *e, tide_launch_list *launches) {
+    e->launches = launches;
+}
+
 tide_status tide_eager_forward(tide_eager *e, tide_error *error) {
     for (size_t i = 0; i < e->n_parameters; i++) {
         tide_eager_drop(e, &e->gradients[i]);
@@ -167,6 +171,7 @@ tide_status tide_eager_backward(tide_eager *e, tide_error *error) {
     tide_eager_tensor root = tide_eager_scaled_loss(e);
     if (e->status == TIDE_OK) {
         e->root_gradient = tide_eager_new(e, &root.shape, TIDE_TEMPORARY, root.name, ".grad");
+        tide_eager_log_elements(e, &e->root_gradient, NULL, NULL, "fill");
     }
     e->in_backward = true;
     if (root.node != NULL) {
@@ -183,9 +188,11 @@ tide_status tide_eager_backward(tide_eager *e, tide_error *error) {
 }
 
 tide_status tide_eager_optimize(tide_eager *e, tide_error *error) {
+    e->in_optimizer = true;
     tide_eager_unscale(e);
     tide_eager_adamw(e);
     tide_eager_update_scale(e);
+    e->in_optimizer = false;
     return finish(e, error);
 }
 

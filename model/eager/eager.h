@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "allocator/cache.h"
+#include "common/launch_list.h"
 #include "common/status.h"
 #include "model/config.h"
 #include "recorder/recorder.h"
@@ -47,6 +48,9 @@ TIDE_NODISCARD tide_status tide_eager_create(const tide_eager_config *config, ti
                                              tide_recorder *recorder, tide_eager **ret_eager,
                                              tide_error *error);
 /* Releases all it holds on the device. NULL is allowed. */
+/* Where what PyTorch launches is written (launches.c); borrowed; NULL: nowhere. Only for naive
+ * attention without recomputation, in fp32, TF32 and bf16-mixed. */
+void tide_eager_log_to(tide_eager *e, tide_launch_list *launches);
 void tide_eager_destroy(tide_eager *eager);
 
 /* Parameters and the RoPE table in the order of the modules, then tokens and targets. Call it once,

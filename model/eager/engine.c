@@ -21,7 +21,10 @@ static void add_up(tide_eager *e, tide_eager_tensor *sum, tide_eager_tensor *gra
     if (!adds_in_place(sum)) {
         tide_eager_tensor added =
             tide_eager_new(e, &sum->shape, TIDE_TEMPORARY, sum->name, ".grad.sum");
+        tide_eager_log_elements(e, &added, sum, grad, "add");
         tide_eager_assign(e, sum, added);
+    } else {
+        tide_eager_log_elements(e, sum, sum, grad, "add");
     }
     tide_eager_drop(e, grad);
 }
@@ -44,6 +47,7 @@ static void accumulate(tide_eager *e, size_t i, tide_eager_tensor *grad) {
     *gradient =
         tide_eager_new(e, &e->values[i].shape, TIDE_GRADIENT, e->parameters[i].name, ".grad");
     e->layer = layer;
+    tide_eager_log_elements(e, gradient, grad, NULL, "copy");
     tide_eager_drop(e, grad);
 }
 
@@ -77,6 +81,7 @@ static void sum_to(tide_eager *e, const tide_eager_edge *edge, tide_eager_tensor
                                e->parameters[edge->node->parameter].name);
     }
     e->layer = layer;
+    tide_eager_log_whole(e, TIDE_RUN_REDUCTION, grad, &sum, 0, "sum");
     tide_eager_assign(e, grad, sum);
 }
 
@@ -88,10 +93,11 @@ static void validate(tide_eager *e, const tide_eager_edge *edge, tide_eager_tens
         sum_to(e, edge, grad);
     }
     if (edge->shape.n_bytes != grad->shape.n_bytes && e->status == TIDE_OK) {
-        tide_eager_assign(
-            e, grad,
+        tide_eager_tensor cast =
             tide_eager_new_like(e, grad, edge->shape.n_bytes, TIDE_TEMPORARY, edge->name,
-                                tide_eager_cast_suffix(e, edge->shape.n_bytes, true)));
+                                tide_eager_cast_suffix(e, edge->shape.n_bytes, true));
+        tide_eager_log_elements(e, &cast, grad, NULL, "cast");
+        tide_eager_assign(e, grad, cast);
     }
 }
 

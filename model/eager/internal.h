@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "common/arena.h"
+#include "common/launch_list.h"
 #include "model/eager/eager.h"
 #include "model/parameters.h"
 #include "model/precision.h"
@@ -140,6 +141,8 @@ struct tide_eager {
     bool records;                             /* operators make nodes */
     bool autocast;                            /* mixed precision, and within autocast's context */
     bool makes_kept;                          /* new storages belong to forward or loss */
+    tide_launch_list *launches;               /* borrowed; NULL: launches are not logged */
+    bool in_optimizer;
     bool in_backward; /* on autograd's own thread, which has its own cuBLAS handle */
     tide_scope layer_scope, operator_scope; /* TIDE_NONE: not open */
     int32_t layer;                          /* current; -1: none */
@@ -161,6 +164,32 @@ struct tide_eager {
         growth_tracker;          /* GradScaler's state; undefined before the first loss */
     tide_eager_tensor found_inf; /* GradScaler's, from unscale_ to update; else undefined */
 };
+
+/* ---- launches.c: nothing happens where no launches are logged; names are static ---- */
+
+void tide_eager_log(tide_eager *e, tide_run_family family, uint64_t bytes, uint64_t elements,
+                    const char *name);
+/* A kernel that makes each element of `out` from those of `a` and `b`; NULL: it has none. */
+void tide_eager_log_elements(tide_eager *e, const tide_eager_tensor *out,
+                             const tide_eager_tensor *a, const tide_eager_tensor *b,
+                             const char *name);
+/* A kernel that goes through a, and moves a, b (NULL: none) and further bytes once. */
+void tide_eager_log_whole(tide_eager *e, tide_run_family family, const tide_eager_tensor *a,
+                          const tide_eager_tensor *b, uint64_t more_bytes, const char *name);
+void tide_eager_log_where(tide_eager *e, const tide_eager_tensor *out, const tide_eager_tensor *a,
+                          const tide_eager_tensor *condition);
+void tide_eager_log_copy(tide_eager *e, const tide_eager_tensor *a);
+void tide_eager_log_fill(tide_eager *e, uint64_t n_bytes); /* cudaMemset */
+
+/* A factor of a product: of each batch (n_rows, n_columns), of which either is contiguous. */
+typedef struct tide_eager_matrix {
+    size_t n_rows, n_columns;
+    bool is_transposed; /* the rows are contiguous in memory, and not the columns */
+} tide_eager_matrix;
+/* Of a tensor (batches, rows, columns), or of that with rows and columns exchanged. */
+tide_eager_matrix tide_eager_matrix_of(const tide_eager_tensor *tensor, bool transposes);
+void tide_eager_log_product(tide_eager *e, const tide_eager_matrix *a, const tide_eager_matrix *b,
+                            size_t n_batches, uint8_t n_bytes);
 
 /* ---- tensor.c ---- */
 

@@ -199,15 +199,25 @@ static tide_eager_tensor join_heads(tide_eager *e, const tide_eager_tensor *x) {
 static tide_eager_tensor positions(tide_eager *e, const char *name) {
     tide_eager_shape shape =
         tide_eager_shape_of(TIDE_EAGER_INT64, 1, &e->config.model.context_length);
-    return e->status == TIDE_OK ? tide_eager_new(e, &shape, TIDE_TEMPORARY, name, "")
-                                : (tide_eager_tensor){0};
+    if (e->status != TIDE_OK) {
+        return (tide_eager_tensor){0};
+    }
+    tide_eager_tensor out = tide_eager_new(e, &shape, TIDE_TEMPORARY, name, "");
+    tide_eager_log_elements(e, &out, NULL, NULL, "arange");
+    return out;
 }
 
 static tide_eager_tensor causal_mask(tide_eager *e) {
     const size_t T = e->config.model.context_length;
     tide_eager_shape shape = tide_eager_shape_of(TIDE_EAGER_BOOL, 2, (const size_t[]){T, T});
-    return e->status == TIDE_OK ? tide_eager_new(e, &shape, TIDE_ACTIVATION, "attn.mask", "")
-                                : (tide_eager_tensor){0};
+    if (e->status != TIDE_OK) {
+        return (tide_eager_tensor){0};
+    }
+    tide_eager_tensor mask = tide_eager_new(e, &shape, TIDE_ACTIVATION, "attn.mask", "");
+    /* The positions, as a row and as a column. */
+    tide_eager_log(e, TIDE_RUN_STRIDED, (uint64_t)T * T + 2 * T * TIDE_EAGER_INT64, (uint64_t)T * T,
+                   "compare");
+    return mask;
 }
 
 static tide_eager_tensor attention(tide_eager *e, const tide_eager_tensor *x) {

@@ -109,6 +109,7 @@ tide_eager_tensor tide_eager_unary(tide_eager *e, tide_eager_kind kind, const ti
     source = widens ? tide_eager_cast(e, a, TIDE_EAGER_FP32, a->name) : tide_eager_retain(a);
     tide_eager_tensor out =
         tide_eager_new_like(e, &source, source.shape.n_bytes, label.category, label.name, "");
+    tide_eager_log_elements(e, &out, &source, NULL, "unary");
     tide_eager_node *node = tide_eager_record(e, kind, &source, NULL, label.name);
     if (node != NULL) {
         out.node = node;
@@ -133,6 +134,7 @@ tide_eager_tensor tide_eager_binary(tide_eager *e, tide_eager_kind kind, const t
         tide_eager_same_sizes(&a->shape, &shape)
             ? tide_eager_new_like(e, a, shape.n_bytes, label.category, label.name, "")
             : tide_eager_new(e, &shape, label.category, label.name, "");
+    tide_eager_log_elements(e, &out, a, b, "binary");
     tide_eager_node *node = tide_eager_record(e, kind, a, b, label.name);
     if (node != NULL) {
         out.node = node;
@@ -155,6 +157,7 @@ tide_eager_tensor tide_eager_reduce(tide_eager *e, tide_eager_kind kind, const t
     tide_eager_shape shape = a->shape;
     shape.sizes[shape.n_dims - 1] = 1;
     tide_eager_tensor out = tide_eager_new(e, &shape, label.category, label.name, "");
+    tide_eager_log_whole(e, TIDE_RUN_REDUCTION, a, &out, 0, "reduce");
     out.node = tide_eager_record(e, kind, a, NULL, label.name);
     return out;
 }
@@ -166,6 +169,7 @@ tide_eager_tensor tide_eager_mean_all(tide_eager *e, const tide_eager_tensor *a,
     }
     tide_eager_shape shape = tide_eager_shape_of(a->shape.n_bytes, 0, NULL);
     tide_eager_tensor out = tide_eager_new(e, &shape, label.category, label.name, "");
+    tide_eager_log_whole(e, TIDE_RUN_REDUCTION, a, &out, 0, "mean");
     out.node = tide_eager_record(e, TIDE_EAGER_MEAN, a, NULL, label.name);
     return out;
 }
@@ -181,6 +185,8 @@ tide_eager_tensor tide_eager_max(tide_eager *e, const tide_eager_tensor *a, tide
     tide_eager_tensor out = tide_eager_new(e, &shape, label.category, label.name, "");
     shape.n_bytes = TIDE_EAGER_INT64;
     *ret_indices = tide_eager_new(e, &shape, TIDE_ACTIVATION, indices_name, "");
+    tide_eager_log_whole(e, TIDE_RUN_REDUCTION, a, &out,
+                         tide_eager_count(&shape) * TIDE_EAGER_INT64, "max");
     out.node = tide_eager_record(e, TIDE_EAGER_MAX, a, NULL, label.name);
     if (out.node != NULL) {
         save(out.node, 0, ret_indices);
@@ -198,6 +204,7 @@ tide_eager_tensor tide_eager_where(tide_eager *e, const tide_eager_tensor *condi
         tide_eager_new(e, &scalar_shape, TIDE_TEMPORARY, label.name, ".scalar");
     tide_eager_tensor out =
         tide_eager_new_like(e, a, a->shape.n_bytes, label.category, label.name, "");
+    tide_eager_log_where(e, &out, a, condition);
     out.node = tide_eager_record(e, TIDE_EAGER_WHERE, a, NULL, label.name);
     if (out.node != NULL) {
         save(out.node, 0, condition);
@@ -214,6 +221,7 @@ tide_eager_tensor tide_eager_cast(tide_eager *e, const tide_eager_tensor *a, uin
     tide_category category = n_bytes == TIDE_EAGER_16BIT ? TIDE_ACTIVATION : TIDE_TEMPORARY;
     tide_eager_tensor out = tide_eager_new_like(e, a, n_bytes, category, name,
                                                 tide_eager_cast_suffix(e, n_bytes, false));
+    tide_eager_log_elements(e, &out, a, NULL, "cast");
     out.node = tide_eager_record(e, TIDE_EAGER_CAST, a, NULL, name);
     return out;
 }
@@ -233,6 +241,7 @@ tide_eager_tensor tide_eager_autocast(tide_eager *e, const tide_eager_tensor *a,
             tide_eager_new_like(e, a, TIDE_EAGER_16BIT, TIDE_WEIGHT_COPY, e->parameters[i].name,
                                 tide_eager_cast_suffix(e, TIDE_EAGER_16BIT, false));
         e->layer = layer;
+        tide_eager_log_elements(e, &copy, a, NULL, "cast");
         copy.name = a->name;
         copy.node = tide_eager_record(e, TIDE_EAGER_CAST, a, NULL, a->name);
         e->casts[i] = copy;
@@ -267,6 +276,7 @@ tide_eager_tensor tide_eager_reshape(tide_eager *e, const tide_eager_tensor *a,
         return tide_eager_view(e, a, shape);
     }
     tide_eager_tensor copy = tide_eager_new(e, &a->shape, label.category, label.name, "");
+    tide_eager_log_elements(e, &copy, a, NULL, "copy");
     copy.node = tide_eager_record(e, TIDE_EAGER_CLONE, a, NULL, label.name);
     tide_eager_tensor out = tide_eager_view(e, &copy, shape);
     /* The view hides the copy (_unsafe_view): no other tensor refers to it. */
@@ -344,6 +354,9 @@ tide_eager_tensor tide_eager_bmm(tide_eager *e, const tide_eager_tensor *a,
     shape.sizes[2] = b->shape.sizes[2];
     tide_eager_tensor out = tide_eager_new(e, &shape, label.category, label.name, "");
     tide_eager_use_workspace(e);
+    const tide_eager_matrix factors[] = {tide_eager_matrix_of(a, false),
+                                         tide_eager_matrix_of(b, false)};
+    tide_eager_log_product(e, &factors[0], &factors[1], shape.sizes[0], shape.n_bytes);
     out.node = tide_eager_record(e, TIDE_EAGER_BMM, a, b, label.name);
     if (out.node != NULL && a->node != NULL) {
         save(out.node, 0, b);
@@ -362,8 +375,30 @@ tide_eager_tensor tide_eager_cat(tide_eager *e, const tide_eager_tensor *a,
     tide_eager_shape shape = a->shape;
     shape.sizes[shape.n_dims - 1] += b->shape.sizes[shape.n_dims - 1];
     tide_eager_tensor out = tide_eager_new(e, &shape, label.category, label.name, "");
+    tide_eager_log_whole(e, TIDE_RUN_VECTORISED, &out, &out, 0, "cat");
     out.node = tide_eager_record(e, TIDE_EAGER_CAT, a, b, label.name);
     return out;
+}
+
+/* Rows of the table once, the indices, and the result. The threads take packs of 16 bytes, up to
+ * 256 in a block, of whole warps (vectorized_gather_kernel). */
+static void log_index(tide_eager *e, const tide_eager_tensor *out, const tide_eager_tensor *table,
+                      const tide_eager_tensor *indices) {
+    uint64_t bytes = tide_eager_count(&out->shape) * out->shape.n_bytes;
+    uint64_t table_bytes = tide_eager_count(&table->shape) * table->shape.n_bytes;
+    uint64_t n_rows = tide_eager_count(&indices->shape);
+    uint64_t n_packs = (bytes / n_rows + 15) / 16;
+    uint64_t unit = n_packs > 256 ? 256 : 32;
+    tide_eager_log(e, TIDE_RUN_GATHER_ROWS,
+                   bytes + (bytes < table_bytes ? bytes : table_bytes) + n_rows * TIDE_EAGER_INT64,
+                   n_rows * ((n_packs + unit - 1) / unit * unit), "index");
+}
+
+/* An index, a sector of the table and the result, for each row. */
+static void log_gather(tide_eager *e, const tide_eager_tensor *out) {
+    uint64_t n = tide_eager_count(&out->shape);
+    tide_eager_log(e, TIDE_RUN_GATHER_ROWS, n * (TIDE_EAGER_INT64 + 32U + out->shape.n_bytes), n,
+                   "gather");
 }
 
 tide_eager_tensor tide_eager_index(tide_eager *e, const tide_eager_tensor *weight,
@@ -381,6 +416,7 @@ tide_eager_tensor tide_eager_index(tide_eager *e, const tide_eager_tensor *weigh
     shape.sizes[shape.n_dims++] = weight->shape.sizes[1];
     shape.n_bytes = weight->shape.n_bytes;
     tide_eager_tensor out = tide_eager_new(e, &shape, label.category, label.name, "");
+    log_index(e, &out, weight, indices);
     out.node = tide_eager_record(e, TIDE_EAGER_INDEX, &rows, NULL, label.name);
     if (out.node != NULL) {
         save(out.node, 0, indices);
@@ -397,6 +433,7 @@ tide_eager_tensor tide_eager_gather(tide_eager *e, const tide_eager_tensor *a,
     tide_eager_shape shape = a->shape;
     shape.sizes[shape.n_dims - 1] = 1;
     tide_eager_tensor out = tide_eager_new(e, &shape, label.category, label.name, "");
+    log_gather(e, &out);
     out.node = tide_eager_record(e, TIDE_EAGER_GATHER, a, NULL, label.name);
     if (out.node != NULL) {
         save(out.node, 0, indices);

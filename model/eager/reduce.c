@@ -101,6 +101,7 @@ void tide_eager_sum_scratch(tide_eager *e, size_t n_rows, size_t n_columns, cons
     if (e->status == TIDE_OK) {
         tide_eager_tensor ready =
             tide_eager_new(e, &semaphores, TIDE_TEMPORARY, name, ".grad.semaphores");
+        tide_eager_log_fill(e, n_bytes.semaphores);
         tide_eager_drop(e, &ready);
     }
     tide_eager_drop(e, &parts);

@@ -36,7 +36,13 @@ static tide_eager_tensor combined(tide_eager *e, const tide_eager_node *node, si
     if (other != NULL && other->shape.n_bytes > n_bytes) {
         n_bytes = other->shape.n_bytes;
     }
-    return tide_eager_new_like(e, grad, n_bytes, TIDE_TEMPORARY, node->edges[i].name, ".grad");
+    tide_eager_tensor out =
+        tide_eager_new_like(e, grad, n_bytes, TIDE_TEMPORARY, node->edges[i].name, ".grad");
+    if (node->kind != TIDE_EAGER_WHERE) {
+        bool is_scalar = other == NULL || other->storage == NULL;
+        tide_eager_log_elements(e, &out, grad, is_scalar ? NULL : other, "gradient");
+    }
+    return out;
 }
 
 /* ---- pointwise ---- */
@@ -70,8 +76,11 @@ static void back_mul(tide_eager *e, tide_eager_node *node, tide_eager_tensor *re
 static void back_div(tide_eager *e, tide_eager_node *node, tide_eager_tensor *ret) {
     if (wants(node, 1)) {
         tide_eager_tensor quotient = scratch(e, &node->saved[1], node->name);
+        tide_eager_log_elements(e, &quotient, &node->saved[1], &node->saved[0], "div");
         tide_eager_tensor again = scratch(e, &quotient, node->name);
+        tide_eager_log_elements(e, &again, &quotient, &node->saved[0], "div");
         tide_eager_tensor negated = scratch(e, &node->grads[0], node->name);
+        tide_eager_log_elements(e, &negated, &node->grads[0], NULL, "neg");
         ret[1] = combined(e, node, 1, &again);
         tide_eager_drop(e, &negated);
         tide_eager_drop(e, &again);
@@ -90,7 +99,9 @@ static void back_once(tide_eager *e, tide_eager_node *node, tide_eager_tensor *r
 /* -0.5 * grad * result.pow(3) */
 static void back_rsqrt(tide_eager *e, tide_eager_node *node, tide_eager_tensor *ret) {
     tide_eager_tensor power = scratch(e, &node->saved[0], node->name);
+    tide_eager_log_elements(e, &power, &node->saved[0], NULL, "pow");
     tide_eager_tensor scaled = scratch(e, &node->grads[0], node->name);
+    tide_eager_log_elements(e, &scaled, &node->grads[0], NULL, "mul");
     ret[0] = combined(e, node, 0, &power);
     tide_eager_drop(e, &scaled);
     tide_eager_drop(e, &power);
@@ -99,7 +110,9 @@ static void back_rsqrt(tide_eager *e, tide_eager_node *node, tide_eager_tensor *
 /* grad * (2 * self.pow(1)) */
 static void back_square(tide_eager *e, tide_eager_node *node, tide_eager_tensor *ret) {
     tide_eager_tensor power = scratch(e, &node->saved[0], node->name);
+    tide_eager_log_copy(e, &power); /* pow(1) is a copy */
     tide_eager_tensor scaled = scratch(e, &power, node->name);
+    tide_eager_log_elements(e, &scaled, &power, NULL, "mul");
     ret[0] = combined(e, node, 0, &scaled);
     tide_eager_drop(e, &scaled);
     tide_eager_drop(e, &power);
@@ -109,6 +122,7 @@ static void back_where(tide_eager *e, tide_eager_node *node, tide_eager_tensor *
     tide_eager_shape shape = tide_eager_shape_of(node->grads[0].shape.n_bytes, 0, NULL);
     tide_eager_tensor zero = tide_eager_new(e, &shape, TIDE_TEMPORARY, node->name, ".grad.scalar");
     ret[0] = combined(e, node, 0, NULL);
+    tide_eager_log_where(e, &ret[0], &node->grads[0], &node->saved[0]);
     tide_eager_drop(e, &zero);
 }
 
@@ -124,15 +138,27 @@ static void back_sum(tide_eager *e, tide_eager_node *node, tide_eager_tensor *re
     ret[0].strides[ret[0].shape.n_dims - 1] = 0;
 }
 
-static void back_mean(tide_eager *e, tide_eager_node *node, tide_eager_tensor *ret) {
+static void expand(tide_eager *e, tide_eager_node *node, tide_eager_tensor *ret) {
     tide_eager_shape shape = node->edges[0].shape;
     shape.n_bytes = node->grads[0].shape.n_bytes;
     ret[0] = fresh(e, &shape, node->edges[0].name);
 }
 
+static void back_mean(tide_eager *e, tide_eager_node *node, tide_eager_tensor *ret) {
+    expand(e, node, ret);
+    tide_eager_log_elements(e, &ret[0], &node->grads[0], NULL, "div");
+}
+
 /* max and gather: the gradient is scattered into zeros. */
 static void back_scatter(tide_eager *e, tide_eager_node *node, tide_eager_tensor *ret) {
-    back_mean(e, node, ret);
+    uint64_t n = tide_eager_count(&node->grads[0].shape);
+    uint64_t n_bytes = node->grads[0].shape.n_bytes;
+    /* max: an index, its gradient and a sector; gather adds to what is there. */
+    uint64_t n_sectors = node->kind == TIDE_EAGER_GATHER ? 2 : 1;
+    expand(e, node, ret);
+    tide_eager_log_elements(e, &ret[0], NULL, NULL, "fill");
+    tide_eager_log(e, TIDE_RUN_SCATTER_ROWS, n * (TIDE_EAGER_INT64 + n_bytes + n_sectors * 32U), n,
+                   "scatter");
 }
 
 /* ---- products ---- */
@@ -146,6 +172,12 @@ static void back_bmm(tide_eager *e, tide_eager_node *node, tide_eager_tensor *re
         shape.n_bytes = node->grads[0].shape.n_bytes;
         ret[i - 1] = fresh(e, &shape, node->edges[i - 1].name);
         tide_eager_use_workspace(e);
+        /* other: self^T grad; self: grad other^T */
+        const tide_eager_matrix a = i == 2 ? tide_eager_matrix_of(&node->saved[1], true)
+                                           : tide_eager_matrix_of(&node->grads[0], false);
+        const tide_eager_matrix b = i == 2 ? tide_eager_matrix_of(&node->grads[0], false)
+                                           : tide_eager_matrix_of(&node->saved[0], true);
+        tide_eager_log_product(e, &a, &b, shape.sizes[0], shape.n_bytes);
     }
 }
 
@@ -156,6 +188,7 @@ static void back_cast(tide_eager *e, tide_eager_node *node, tide_eager_tensor *r
         uint8_t n_bytes = node->edges[0].shape.n_bytes;
         ret[0] = tide_eager_new_like(e, &node->grads[0], n_bytes, TIDE_TEMPORARY,
                                      node->edges[0].name, tide_eager_cast_suffix(e, n_bytes, true));
+        tide_eager_log_elements(e, &ret[0], &node->grads[0], NULL, "cast");
     }
 }
 
@@ -175,6 +208,13 @@ static void back_view(tide_eager *e, tide_eager_node *node, tide_eager_tensor *r
         return;
     }
     ret[0] = fresh(e, &shape, node->edges[0].name);
+    tide_eager_tensor like = ret[0]; /* borrowed: the copy with the sizes of the gradient */
+    like.shape = grad->shape;
+    for (size_t i = grad->shape.n_dims, stride = 1; i > 0; i--) {
+        like.strides[i - 1] = stride;
+        stride *= grad->shape.sizes[i - 1];
+    }
+    tide_eager_log_elements(e, &like, grad, NULL, "copy");
 }
 
 static void back_permute(tide_eager *e, tide_eager_node *node, tide_eager_tensor *ret) {
@@ -197,6 +237,7 @@ static void back_unbind(tide_eager *e, tide_eager_node *node, tide_eager_tensor 
     tide_eager_shape shape = node->edges[0].shape;
     shape.n_bytes = node->grads[0].shape.n_bytes;
     ret[0] = fresh(e, &shape, node->edges[0].name);
+    tide_eager_log_whole(e, TIDE_RUN_VECTORISED, &ret[0], &ret[0], 0, "cat");
 }
 
 static void back_cat(tide_eager *e, tide_eager_node *node, tide_eager_tensor *ret) {
@@ -225,11 +266,31 @@ static tide_eager_tensor indices(tide_eager *e, const tide_eager_node *node) {
     return scratch(e, &node->saved[0], node->name);
 }
 
+/* The gradient is filled with zeros, the indices are wrapped, scaled to offsets and scaled back,
+ * and sorted together with their positions, which short lists are in one kernel; then the rows are
+ * added: each is read, and read and written in the table. */
+static void log_index_put(tide_eager *e, const tide_eager_node *node,
+                          const tide_eager_tensor *table) {
+    const tide_eager_tensor *index = &node->saved[0];
+    uint64_t n = tide_eager_count(&index->shape);
+    uint64_t n_elements = tide_eager_count(&node->grads[0].shape);
+    tide_eager_log_elements(e, table, NULL, NULL, "fill");
+    tide_eager_log_elements(e, index, index, NULL, "remainder");
+    tide_eager_log_elements(e, index, index, NULL, "mul");
+    tide_eager_log_elements(e, index, index, NULL, "div");
+    tide_eager_log_elements(e, index, NULL, NULL, "arange");
+    tide_eager_log(e, TIDE_RUN_SORT, n * 4 * TIDE_EAGER_INT64, n, "sort");
+    tide_eager_log(e, TIDE_RUN_SCATTER_ROWS,
+                   n * 2 * TIDE_EAGER_INT64 + n_elements * 3 * node->grads[0].shape.n_bytes,
+                   2 * n_elements, "indexing_backward");
+}
+
 /* index_put with accumulation: the indices are wrapped, scaled to offsets, and sorted together with
  * their positions. */
 static void back_index(tide_eager *e, tide_eager_node *node, tide_eager_tensor *ret) {
     const tide_eager_shape byte = {.n_dims = 0, .n_bytes = 1};
     ret[0] = table_gradient(e, &node->edges[0]);
+    log_index_put(e, node, &ret[0]);
     tide_eager_tensor wrapped = indices(e, node);
     tide_eager_tensor scaled = indices(e, node);
     tide_eager_drop(e, &wrapped);

@@ -38,6 +38,10 @@ void tide_emulator_set_quiet(bool quiet);
 /* Whether the kernels of this program were compiled for the race detector. */
 bool tide_emulator_detects_races(void);
 
+/* Bytes of device memory that the last launch has read, and that it has written, each byte counted
+ * once as either; 0 where nothing detects races. */
+size_t tide_emulator_touched_bytes(void);
+
 /* Fiber switches since the start. */
 unsigned long long tide_emulator_n_switches(void);
 

@@ -75,15 +75,16 @@ struct race_hooks {
 };
 
 struct machine {
-    tide_emulator_order order;          /* of blocks, warps and lanes */
-    unsigned seed;                      /* of the shuffled order */
-    unsigned random;                    /* its state */
-    const char *kernel;                 /* as its launch names it; nullptr outside launches */
-    void (*body)(void *);               /* calls the kernel */
-    char *argument;                     /* of the body: the launch's arguments */
-    size_t argument_bytes;              /* of the whole */
-    std::vector<thread> threads;        /* of the block that runs */
-    warp warps[32];                     /* of the block that runs */
+    tide_emulator_order order;   /* of blocks, warps and lanes */
+    unsigned seed;               /* of the shuffled order */
+    unsigned random;             /* its state */
+    const char *kernel;          /* as its launch names it; nullptr outside launches */
+    void (*body)(void *);        /* calls the kernel */
+    char *argument;              /* of the body: the launch's arguments */
+    size_t argument_bytes;       /* of the whole */
+    size_t touched_bytes;        /* of device memory by this launch; the race detector counts */
+    std::vector<thread> threads; /* of the block that runs */
+    warp warps[32];              /* of the block that runs */
     const char *stack_low, *stack_high; /* of the thread that runs */
     thread *current;                    /* nullptr outside kernels */
     bool combines;       /* a meeting's result is being made, which writes to the stacks of lanes */

@@ -91,6 +91,7 @@ cell &cell_of(uintptr_t address) {
 }
 
 void on_launch() {
+    the.touched_bytes = 0;
     now.launch_epoch = now.epoch + 1;
     now.blocks.clear();
     now.block_indices.clear();
@@ -241,6 +242,11 @@ void see(const void *address, size_t n_bytes, access kind, std::uint32_t place) 
         if (!said && writes && (by_other || clash(at.read, mine, is_shared))) {
             said = true;
             report_race(address, by_other ? at.read_other : at.read, "read", mine, verb);
+        }
+        const record &before = writes ? at.written : at.read;
+        if (!is_shared &&
+            before.epoch < now.launch_epoch) { /* the first of its kind in the launch */
+            the.touched_bytes += CELL_BYTES;
         }
         remember(at, mine, writes);
     }

@@ -102,6 +102,10 @@ bool tide_emulator_detects_races(void) {
     return the.race != nullptr;
 }
 
+size_t tide_emulator_touched_bytes(void) {
+    return the.touched_bytes;
+}
+
 unsigned long long tide_emulator_n_switches(void) {
     return the.n_switches;
 }

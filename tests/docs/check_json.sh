@@ -55,6 +55,7 @@ virtual="--device virtual --steps 3"
     report profile $tiny --device cpu --steps 10 --sync-phases --overhead-pairs 2 -o cpu.json.gz
     report profile $tiny --device cpu --steps 1 --precision fp16-mixed --overhead-pairs 0 -o half.json.gz
     report profile $tiny $virtual --precision fp32,bf16-mixed
+    report profile $tiny --device virtual:h100-80 --steps 1 -o card.json.gz
     report profile $tiny --device cpu --steps 1 --precision fp32,bf16-mixed --overhead-pairs 0 -o listed/
     report profile --device virtual --steps 1 --warmup 0 --memory-limit 400MiB --mode forward,train -o some/
     # A virtual run has no kernels, and names its categories itself: these are made up.
@@ -82,6 +83,7 @@ virtual="--device virtual --steps 3"
     report time train.launches --cards h100-80,a100-40
     report fit --size small --memory-limit 2GiB
     report fit --find model --device virtual:t4-16 --mode forward,train
+    report forecast --time --size small --context 64 --device virtual:h100-80
     report forecast --size small --memory-limit 1GiB
     report forecast --size large --device virtual:rtx4060 --spill 16GiB
     report sweep $tiny $virtual --precision fp32,bf16-mixed -o virtual.jsonl
@@ -95,6 +97,7 @@ virtual="--device virtual --steps 3"
     report study residuals --size small --context 64
     report study memory --size small --context 64
     report study memory --size small,medium --context 64,128 --batch 1,2 --attention flash,naive --mode train
+    report study end-to-end --size small --device virtual:h100-80 --steps 1 --warmup 0
     for study in end-to-end precision; do
         report study $study --d-model 32 --layers 1 --heads 2 --d-ff 64 --vocab 50 --context 16 --device cpu --warmup 1 --steps 2
     done

@@ -226,11 +226,29 @@ static void multiply(const tide_fake_product *p, void *c, long long batch) {
     }
 }
 
+static const char *type_name(int type) {
+    return type == TIDE_CUBLAS_R_16BF ? "bf16" : type == TIDE_CUBLAS_R_16F ? "fp16" : "fp32";
+}
+
+/* "GEMM 128 x 64 x 32, 1 times, TN, tf32 to fp32". */
+static void tell(const tide_fake_product *p) {
+    const tide_fake_cudart *fake = tide_fake_cudart_state();
+    bool is_tf32 = p->compute_type == TIDE_CUBLAS_COMPUTE_32F_FAST_TF32;
+    char what[160];
+    if (fake->launched != NULL) {
+        (void)snprintf(what, sizeof(what), "GEMM %d x %d x %d, %d times, %c%c, %s to %s", p->m,
+                       p->n, p->k, p->n_batches, p->a.is_transposed ? 'T' : 'N',
+                       p->b.is_transposed ? 'T' : 'N', is_tf32 ? "tf32" : type_name(p->a.type),
+                       type_name(p->c.type));
+        fake->launched(fake->launched_ctx, what);
+    }
+}
+
 /* A product on a captured stream, with the host's factors of that moment. */
 typedef struct kept_product {
     struct cublasContext *handle; /* borrowed */
     const char *function;         /* static */
-    tide_fake_product of;                   /* its factors are those below */
+    tide_fake_product of;         /* its factors are those below */
     float alpha, beta;
     void *c; /* the result */
 } kept_product;
@@ -242,8 +260,8 @@ static int run_kept(void *work) {
     return tide_fake_cublas_run(kept->handle, kept->function, &kept->of, kept->c);
 }
 
-static bool is_captured(struct cublasContext *handle, const char *function, const tide_fake_product *p,
-                        void *c) {
+static bool is_captured(struct cublasContext *handle, const char *function,
+                        const tide_fake_product *p, void *c) {
     kept_product *kept = malloc(sizeof(*kept));
     if (kept == NULL) {
         abort();
@@ -261,6 +279,7 @@ int tide_fake_cublas_run(struct cublasContext *handle, const char *function,
     if (is_captured(handle, function, p, c)) {
         return check_product(p);
     }
+    tell(p);
     int status = enter(function);
     if (status == 0) {
         status = check_product(p);

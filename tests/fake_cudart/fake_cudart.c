@@ -258,6 +258,9 @@ const char *cudaGetErrorString(cudaError_t error) {
 }
 
 int tide_device_launches(const char *kernel) {
+    if (state.launched != NULL) {
+        state.launched(state.launched_ctx, kernel);
+    }
     return (int)tide_fake_cudart_enter(kernel);
 }
 

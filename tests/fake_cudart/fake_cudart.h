@@ -51,6 +51,10 @@ typedef struct tide_fake_cudart {
 
     size_t n_launches[TIDE_FAKE_MAX_DEVICES]; /* while each was the calling thread's current one:
                                                  kernels, and calls of libraries */
+    void (*launched)(void *ctx, const char *what); /* called before each kernel with its name as in
+                                                      the source, and before each product with what
+                                                      it multiplies; NULL: by nobody */
+    void *launched_ctx;                            /* its first argument */
     size_t n_calls;        /* of what fail_function selects, failed ones included */
     const char *failed_in; /* the function that fail_call met; NULL: none yet */
     size_t used_bytes;     /* of segments and mapped memory on all devices */

@@ -40,6 +40,7 @@ static tide_run_launch row_of(const tide_vc_cudnn_work *of) {
     }
     if (is_single && row.m > 0) {
         row.kind = TIDE_RUN_PRODUCT;
+        row.bytes = 0; /* its matrices alone */
         return row;
     }
     uint64_t n_bytes = row.bytes;

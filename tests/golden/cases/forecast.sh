@@ -11,3 +11,9 @@ status tidemark forecast --size xl --context 512 --batch 8 --device virtual:a100
 status tidemark forecast --size small,medium
 status tidemark forecast --device cpu
 status tidemark forecast --precision bf16-true
+# Times of a step, by what PyTorch launches, and where there are none.
+status tidemark forecast --time --size small --context 512 --device virtual:h100-80
+status tidemark forecast --time --size 2.7B --precision bf16-mixed --batch 1 --device virtual:h200 --format csv
+status tidemark forecast --time --attention flash --device virtual:a100-80
+status tidemark forecast --time --size xl --device virtual:a10
+status tidemark forecast --time

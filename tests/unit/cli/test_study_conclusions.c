@@ -162,7 +162,7 @@ static void end_to_end(void **state) {
     tide_conclusion_of_end_to_end(runs, 2, text);
     assert_non_null(strstr(text, "4.67 times as long as one; backward"));
     tide_conclusion_of_end_to_end(&runs[2], 1, text);
-    assert_string_equal(text, "there are no times: no run was computed");
+    assert_string_equal(text, "no time was measured: no run was computed");
 }
 
 static void warmup(void **state) {
@@ -193,7 +193,7 @@ static void warmup(void **state) {
     runs[2] = untimed("5 steps");
     runs[2].step_ms = ms(-1, -1);
     tide_conclusion_of_warmup(&runs[2], 1, text);
-    assert_string_equal(text, "there are no times: no run was computed");
+    assert_string_equal(text, "no time was measured: no run was computed");
 }
 
 static void precision(void **state) {
@@ -213,7 +213,7 @@ static void precision(void **state) {
     assert_string_equal(text,
                         "tf32 takes 40.00 ms a step, and there is nothing to compare it with");
     tide_conclusion_of_precision(runs, 1, text);
-    assert_string_equal(text, "there are no times: no run was computed");
+    assert_string_equal(text, "no time was measured: no run was computed");
 }
 
 static void kernels(void **state) {
@@ -248,7 +248,7 @@ static void kernels(void **state) {
     assert_string_equal(text, "m: the kernel with most time in forward is gemm (50.0 %)");
     of.top_forward[0] = '\0';
     tide_conclusion_of_kernels(&of, text);
-    assert_string_equal(text, "there are no times: no run was computed");
+    assert_string_equal(text, "no time was measured: no run was computed");
 }
 
 /* More than fits is cut, not written past the end. */

@@ -91,9 +91,45 @@ static void test_fp32(void **state) {
     assert_int_equal(time_of(&row).basis, TIDE_TIME_GUESSED);
 }
 
+/* Kernels of our own: as many products as they say, in blocks of 64, never with the keys in parts,
+ * and those in fp32 with the fp32 lanes. */
+static void test_own(void **state) {
+    (void)state;
+    tide_time_card card;
+    tide_error error = {0};
+    assert_int_equal(tide_time_card_of(tide_card_find("h100-80"), &card, &error), TIDE_OK);
+    double half = 2.0 * 4096 * 4096 * 128 * 132 / 2.0; /* FLOP of a product, causal */
+    double rate = 0.35 * tide_time_card_flops(&card, TIDE_RUN_BF16) * 1e-6;
+    tide_run_launch row = whole_waves();
+    row.family = TIDE_RUN_OWN;
+    row.elements = 2;
+    row.flags = TIDE_RUN_CAUSAL;
+    is_us(time_of(&row).us, 3.05 + 2.0 * half / rate);
+    assert_int_equal(time_of(&row).basis, TIDE_TIME_UNCOMPARED);
+    row.flags = TIDE_RUN_CAUSAL | TIDE_RUN_BACKWARD;
+    row.elements = 3;
+    is_us(time_of(&row).us, 3.05 + 3.0 * half / (0.8 * rate));
+    is_us(time_of(&row).flops, 3.0 * half);
+    row.type = TIDE_RUN_FP32;
+    rate = 0.35 * tide_time_card_flops(&card, TIDE_RUN_FP32) * 1e-6;
+    is_us(time_of(&row).us, 3.05 + 3.0 * half / (0.8 * rate));
+    /* One head has 64 blocks, less than the card has multiprocessors, and is not cut further: each
+     * block takes a 64th of the head's work on one of 132. */
+    row = (tide_run_launch){.kind = TIDE_RUN_ATTENTION,
+                            .family = TIDE_RUN_OWN,
+                            .m = 4096,
+                            .n = 4096,
+                            .k = 128,
+                            .count = 1,
+                            .elements = 2,
+                            .type = TIDE_RUN_FP32};
+    is_us(time_of(&row).us, 3.05 + 2.0 * 2.0 * 4096 * 4096 * 128 / 64.0 / (rate / 132.0));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_forward_and_backward), cmocka_unit_test(test_waves),
-        cmocka_unit_test(test_one_token), cmocka_unit_test(test_fp32)};
+        cmocka_unit_test(test_own), cmocka_unit_test(test_forward_and_backward),
+        cmocka_unit_test(test_waves), cmocka_unit_test(test_one_token),
+        cmocka_unit_test(test_fp32)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -176,8 +176,22 @@ static void the_log_gives_the_hosts_time(void **state) {
     tide_time_log_fini(&log);
 }
 
+/* Of our own model: what the log states, and around it the range of published hosts, 0.19 to 0.99,
+ * whose middle is 0.54. */
+static void test_stated(void **state) {
+    (void)state;
+    tide_time_host host = tide_time_host_stated(&TIDE_TIME_CONSTANTS);
+    assert_true(host.factor == 1.0);
+    assert_true(host.least == 0.19 / 0.54);
+    assert_true(host.most == 0.99 / 0.54);
+    assert_int_equal(host.basis, TIDE_TIME_HOST_STATED);
+    assert_null(host.own);
+    assert_null(host.target);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_stated),
         cmocka_unit_test(what_is_written_is_read),
         cmocka_unit_test(bad_files_are_refused_with_the_place),
         cmocka_unit_test(the_hosts_factor_follows_from_launches),

@@ -99,8 +99,27 @@ static void a_log_may_end_anywhere(void **state) {
     }
 }
 
+/* A list in memory is taken over with its texts, and is empty then. */
+static void test_take(void **state) {
+    (void)state;
+    tide_launch_list list;
+    tide_time_log log;
+    tide_launch_list_init(&list, tide_hostmem_default());
+    assert_int_equal(
+        tide_launch_list_add(&list, "mine", 5, (tide_run_launch){.kind = TIDE_RUN_KERNEL}),
+        TIDE_OK);
+    tide_time_log_take(&list, &log);
+    assert_int_equal(list.n_rows, 0);
+    tide_launch_list_fini(&list);
+    assert_int_equal(log.n_rows, 1);
+    assert_int_equal(log.rows[0].host_ns, 5);
+    assert_string_equal(tide_time_log_text(&log, &log.rows[0]), "mine");
+    tide_time_log_fini(&log);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_take),
         cmocka_unit_test(rows_and_texts_come_back),
         cmocka_unit_test(the_first_unwritten_row_ends_the_log),
         cmocka_unit_test(rows_without_sense_are_refused_by_number),

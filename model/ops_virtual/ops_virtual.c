@@ -1,6 +1,7 @@
-/* ops_virtual.c - the operators of the virtual device. They compute nothing and return at once: its
- * arrays are addresses without memory behind them, so no operator looks at one. */
-#include "model/ops.h"
+/* ops_virtual.c - the operators of the virtual device. They compute nothing: its arrays are
+ * addresses without memory behind them, so no operator looks at one. Where somebody wants to know,
+ * they write what they would launch on a card. */
+#include "model/ops_virtual/launches_internal.h"
 
 static void close_ops(tide_ops *ops) {
     ops->mem->release(ops->mem->ctx, ops);
@@ -11,10 +12,15 @@ static const char *describe(const tide_ops *ops) {
     return "virtual: nothing is computed";
 }
 
+static tide_status noted(tide_status status, tide_error *error) {
+    return status == TIDE_OK
+               ? TIDE_OK
+               : tide_fail(error, status, "the host has no memory left for the log of launches");
+}
+
 #define VIRTUAL_TWIN(x)                                                                            \
     static tide_status x(tide_ops *ops, const tide_##x *call, tide_error *error) {                 \
-        (void)ops, (void)call, (void)error;                                                        \
-        return TIDE_OK;                                                                            \
+        return ops->launches != NULL ? noted(tide_launches_of_##x(ops, call), error) : TIDE_OK;    \
     }
 TIDE_OPERATORS_WITHOUT_PARTS(VIRTUAL_TWIN)
 #undef VIRTUAL_TWIN
@@ -27,7 +33,9 @@ static void pass_part(const tide_ops *ops, tide_attention_part part) {
 
 static tide_status attention_forward(tide_ops *ops, const tide_attention_forward *call,
                                      tide_error *error) {
-    (void)error;
+    if (ops->launches != NULL) {
+        return noted(tide_launches_of_attention_forward(ops, call), error);
+    }
     if (call->kind == TIDE_ATTENTION_NAIVE) {
         pass_part(ops, TIDE_PART_SCORES);
         pass_part(ops, TIDE_PART_SOFTMAX);
@@ -38,7 +46,9 @@ static tide_status attention_forward(tide_ops *ops, const tide_attention_forward
 
 static tide_status attention_backward(tide_ops *ops, const tide_attention_backward *call,
                                       tide_error *error) {
-    (void)error;
+    if (ops->launches != NULL) {
+        return noted(tide_launches_of_attention_backward(ops, call), error);
+    }
     if (call->kind == TIDE_ATTENTION_NAIVE) {
         pass_part(ops, TIDE_PART_VALUE);
         pass_part(ops, TIDE_PART_SOFTMAX);
@@ -57,13 +67,14 @@ const tide_ops_table *tide_ops_virtual_table(void) {
     return &TABLE;
 }
 
-tide_status tide_ops_virtual_open(const tide_hostmem *mem, tide_device *device, tide_ops **ret_ops,
-                                  tide_error *error) {
-    tide_ops *ops = mem->alloc(mem->ctx, sizeof(*ops));
-    if (ops == NULL) {
+tide_status tide_ops_virtual_open(const tide_hostmem *mem, tide_device *device,
+                                  tide_precision precision, tide_ops **ret_ops, tide_error *error) {
+    tide_ops_virtual *own = mem->alloc(mem->ctx, sizeof(*own));
+    if (own == NULL) {
         return tide_fail(error, TIDE_NO_MEMORY, "the host has no memory left for the operators");
     }
-    *ops = (tide_ops){.table = &TABLE, .mem = mem, .device = device, .stream = 0};
-    *ret_ops = ops;
+    *own = (tide_ops_virtual){.ops = {.table = &TABLE, .mem = mem, .device = device, .stream = 0},
+                              .rounds_to_tf32 = precision == TIDE_PRECISION_TF32};
+    *ret_ops = &own->ops;
     return TIDE_OK;
 }

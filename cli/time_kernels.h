@@ -1,0 +1,27 @@
+/* time_kernels.h - a forecast of time in a report: `tidemark time`, `profile` and `forecast` say
+ * the same.
+ */
+#ifndef TIDE_CLI_TIME_KERNELS_H
+#define TIDE_CLI_TIME_KERNELS_H
+
+#include <stddef.h>
+
+#include "report/table.h"
+#include "step_time/forecast.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The n_shown kernels of the step with the most time; 0: no table. */
+void tide_time_add_kernels(tide_report *report, const tide_time_forecast *of, size_t n_shown);
+
+/* The step, its phases, what they rest on, and figures. NULL: there is none, and `why` says why; ""
+ * stands for a virtual device that is no card's. */
+void tide_time_say(tide_report *report, const tide_time_forecast *of, const char *why);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
