@@ -3,8 +3,8 @@
 
 #include <time.h>
 
-/* In a program whose virtual card shows it a forecast's clock (virtual_cuda/program_clock.c), this is
- * the real one; elsewhere NULL. */
+/* In a program whose virtual card shows it a forecast's clock (virtual_cuda/program_clock.c), this
+ * is the real one; elsewhere NULL. */
 extern int tide_vc_real_clock(clockid_t clock, struct timespec *ret) __attribute__((weak));
 
 static int64_t read_ns(clockid_t clock) {

@@ -1,5 +1,5 @@
-/* captured.h - what a CUDA graph does when it is launched: the sum of what was captured into it. The
- * times of its kernels are their own; they follow each other without the host.
+/* captured.h - what a CUDA graph does when it is launched: the sum of what was captured into it.
+ * The times of its kernels are their own; they follow each other without the host.
  */
 #ifndef TIDE_STEP_TIME_CAPTURED_H
 #define TIDE_STEP_TIME_CAPTURED_H

@@ -44,8 +44,7 @@ tide_time_place tide_time_clock_do(tide_time_clock *clock, const tide_time_facto
     }
     tide_time_place place = {clock->host_us, clock->host_us, clock->host_us};
     if (work->us > 0.0) {
-        double factor =
-            work->basis == TIDE_TIME_COMPARED ? factors->compared : factors->uncompared;
+        double factor = work->basis == TIDE_TIME_COMPARED ? factors->compared : factors->uncompared;
         place.begin_us = fmax(*stream, clock->host_us);
         place.end_us = place.begin_us + work->us * factor;
         *stream = place.end_us;

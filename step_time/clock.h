@@ -1,5 +1,5 @@
-/* clock.h - the clocks of host and streams, row by row: a replay of a launch log and the virtual card
- * of a running program (virtual_cuda/forecast.c) advance them by the same functions.
+/* clock.h - the clocks of host and streams, row by row: a replay of a launch log and the virtual
+ * card of a running program (virtual_cuda/forecast.c) advance them by the same functions.
  *
  * The host's clock advances by the time that the host really took between two calls, and by what a
  * launch costs it beyond that, both times one factor. Work begins when the host has launched it and
@@ -48,9 +48,9 @@ static inline tide_time_clock tide_time_clock_at(int64_t host_ns) {
 void tide_time_clock_work(tide_time_clock *clock, const tide_time_factors *factors,
                           int64_t host_ns);
 
-/* Does a row at the time that the clock shows. `launch_us`: what a launch costs the host, before its
- * factor. `stream`: when the row's stream is done with what it was given; `event`: when the row's
- * event is complete, NULL where it has none. Both are 0 at first, and kept by the caller. */
+/* Does a row at the time that the clock shows. `launch_us`: what a launch costs the host, before
+ * its factor. `stream`: when the row's stream is done with what it was given; `event`: when the
+ * row's event is complete, NULL where it has none. Both are 0 at first, and kept by the caller. */
 tide_time_place tide_time_clock_do(tide_time_clock *clock, const tide_time_factors *factors,
                                    double launch_us, const tide_run_launch *row,
                                    const tide_work_time *work, double *stream, double *event);

@@ -9,7 +9,7 @@
 /* Sign, 17 digits, point, exponent and a space: 25 bytes hold each number. */
 enum { N = sizeof(tide_time_pace) / sizeof(double), NUMBER_BYTES = 25 };
 _Static_assert(sizeof(tide_time_pace) == N * sizeof(double), "a pace is numbers alone");
-_Static_assert((int)N * (int)NUMBER_BYTES < (int)TIDE_TIME_PACE_TEXT, "the text has room");
+_Static_assert((int)N *(int)NUMBER_BYTES < (int)TIDE_TIME_PACE_TEXT, "the text has room");
 
 void tide_time_pace_write(const tide_time_pace *pace, char ret_text[TIDE_TIME_PACE_TEXT]) {
     double numbers[N];

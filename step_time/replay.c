@@ -24,8 +24,8 @@ static tide_status number_rows(tide_time_model *model, tide_map *streams, tide_m
     const tide_time_log *log = model->log;
     for (size_t i = 0; i < log->n_rows; i++) {
         const tide_run_launch *row = &log->rows[i];
-        TIDE_TRY(number_of(streams, tide_time_stream_key(row), &model->n_lanes,
-                           &model->streams[i]));
+        TIDE_TRY(
+            number_of(streams, tide_time_stream_key(row), &model->n_lanes, &model->streams[i]));
         model->lanes[i] = model->streams[i];
         if (tide_time_is_of_event(row)) {
             TIDE_TRY(number_of(events, row->bytes, &model->n_events, &model->lanes[i]));

@@ -1,8 +1,8 @@
-/* Functions of the C library that wait until a time, or for one: a program computes it from the clock
- * that it sees, and the C library and the kernel wait by the real one.
+/* Functions of the C library that wait until a time, or for one: a program computes it from the
+ * clock that it sees, and the C library and the kernel wait by the real one.
  *
- * pthread_cond_timedwait is in nccl/watchdog.c. Waits for a file (poll, select, epoll_wait) are for a
- * span of real time: who waits so looks at the clock again. */
+ * pthread_cond_timedwait is in nccl/watchdog.c. Waits for a file (poll, select, epoll_wait) are for
+ * a span of real time: who waits so looks at the clock again. */
 #define _GNU_SOURCE /* RTLD_NEXT, the functions with a clock */
 #include <dlfcn.h>
 #include <errno.h>
@@ -50,8 +50,7 @@ TIDE_VC_EXPORT int sem_timedwait(sem_t *restrict semaphore, when *restrict until
     return real(semaphore, tide_vc_clock_real_until(CLOCK_REALTIME, until, &room));
 }
 
-TIDE_VC_EXPORT int sem_clockwait(sem_t *restrict semaphore, clockid_t clock,
-                                 when *restrict until) {
+TIDE_VC_EXPORT int sem_clockwait(sem_t *restrict semaphore, clockid_t clock, when *restrict until) {
     REAL(sem_clockwait, sem_t *, clockid_t, when *)
     return real(semaphore, clock, tide_vc_clock_real_until(clock, until, &room));
 }

@@ -29,8 +29,8 @@ static double factor;
 static int64_t start_ns;
 static int64_t starts[N_CLOCKS]; /* of each clock, when the program's clock began */
 
-/* The program's time since its start is factor * (the real time since then) + offset. One number, so
- * that a reader needs no lock. */
+/* The program's time since its start is factor * (the real time since then) + offset. One number,
+ * so that a reader needs no lock. */
 static atomic_llong offset_ns;
 static atomic_llong shown_ns; /* the latest that anyone has seen */
 
@@ -116,8 +116,8 @@ void tide_vc_clock_set(double program_us, int64_t real_at_ns) {
     atomic_store(&offset_ns, (long long)(program_us * 1e3 - scaled_ns));
 }
 
-/* Since the start. A call that has given back the time that it took may set the clock back a little:
- * it then stands still, because nobody may see less than anybody has seen. */
+/* Since the start. A call that has given back the time that it took may set the clock back a
+ * little: it then stands still, because nobody may see less than anybody has seen. */
 static int64_t passed_ns(void) {
     double scaled_ns = factor * (double)(real_ns(CLOCK_MONOTONIC) - start_ns);
     long long now = (long long)scaled_ns + atomic_load(&offset_ns);

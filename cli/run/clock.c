@@ -1,4 +1,5 @@
-/* The clock that the program sees: what --clock virtual needs, and what is said of it at the end. */
+/* The clock that the program sees: what --clock virtual needs, and what is said of it at the end.
+ */
 #include <inttypes.h>
 #include <string.h>
 
@@ -54,8 +55,8 @@ tide_status tide_run_set_clock(const tide_run_command_options *options,
     TIDE_TRY(check_cards(config->cards, &rates, &card, error));
     TIDE_TRY(tide_host_choose(&options->host, options->wants_time ? NULL : TIDE_COMMAND_RUN, &host,
                               error));
-    const tide_time_pace pace = {host.host.factor, tide_time_constants_for(&TIDE_TIME_CONSTANTS,
-                                                                           &host.host, &rates)};
+    const tide_time_pace pace = {host.host.factor,
+                                 tide_time_constants_for(&TIDE_TIME_CONSTANTS, &host.host, &rates)};
     tide_time_pace_write(&pace, text);
     config->clock = text;
     config->logs_launches = true; /* the clock goes by its rows */
@@ -103,6 +104,13 @@ void tide_run_tell_clock(const tide_run_answer *of) {
             tide_cli_note(TIDE_COMMAND_RUN, "the launches behind the program's clock: %s",
                           error.message);
         }
+    }
+    if (all.n_launches == 0) {
+        tide_cli_note(TIDE_COMMAND_RUN,
+                      "the program's clock was a forecast: this machine's time times %.2f; the "
+                      "program gave the card nothing to do",
+                      pace.host);
+        return;
     }
     bool is_low = (double)all.n_guessed > TIDE_TIME_MOST_GUESSED * (double)all.n_launches ||
                   all.guessed_us > TIDE_TIME_MOST_GUESSED * all.us;

@@ -25,6 +25,7 @@ END
 run() { tidemark run "$@" 2>&1 | grep -v 'there is no report' | sed 's/^tidemark run: //'; echo; }
 run --device virtual:h100-80x3+a100-40 -- sh program.sh cards
 run --device virtual:h100-80 -- sh program.sh inexact
+run --device virtual:h100-80 --clock virtual -- sh program.sh cards | grep clock
 for exception in "AssertionError: loss is nan" "" "ImportError: no module" "OSErrorX"; do
     run --device virtual:h100-80 -- sh program.sh fails "$exception" | tail -n 3
 done
