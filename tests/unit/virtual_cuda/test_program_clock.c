@@ -1,8 +1,8 @@
-/* test_program_clock.c - a program that sees the forecast's clock: its times are those of a replay of
- * its launch log, its clocks never go back, and nobody who waits for a time waits for ever.
+/* test_program_clock.c - a program that sees the forecast's clock: its times are those of a replay
+ * of its launch log, its clocks never go back, and nobody who waits for a time waits for ever.
  *
- * Every piece of work takes 10 s of the card and next to none of this machine, so that a forecast is
- * told from real time whatever else the machine does. */
+ * Every piece of work takes 10 s of the card and next to none of this machine, so that a forecast
+ * is told from real time whatever else the machine does. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <linux/futex.h>
@@ -89,7 +89,8 @@ static double elapsed_seconds(void) {
 
 /* ---- the model ---- */
 
-/* Work on two streams, one after the other by an event, then a graph of two, then a copy that waits. */
+/* Work on two streams, one after the other by an event, then a graph of two, then a copy that
+ * waits. */
 static void a_scene(void) {
     void *graph = NULL;
     void *executable = NULL;
@@ -111,17 +112,22 @@ static void a_scene(void) {
     assert_int_equal(cudaEventSynchronize(end_event), 0);
 }
 
-/* What a replay of this process' log says from the first record to the last wait. */
-static double replayed_seconds(void) {
+static tide_time_log read_log(void) {
     char path[128];
     tide_time_log log;
+    (void)snprintf(path, sizeof(path), "%s/%ld.launches", folder, (long)getpid());
+    assert_int_equal(tide_time_log_read(tide_hostmem_default(), path, &log, NULL), TIDE_OK);
+    return log;
+}
+
+/* What a replay of this process' log says from the first record to the last wait. */
+static double replayed_seconds(void) {
+    tide_time_log log = read_log();
     tide_time_model model;
     tide_time_card card;
     tide_time_totals totals;
     const tide_time_factors factors = {HOST, 1.0, 1.0};
-    (void)snprintf(path, sizeof(path), "%s/%ld.launches", folder, (long)getpid());
     assert_int_equal(tide_time_card_of(tide_card_find("h100-80"), &card, NULL), TIDE_OK);
-    assert_int_equal(tide_time_log_read(tide_hostmem_default(), path, &log, NULL), TIDE_OK);
     assert_int_equal(tide_time_model_init(&log, &PACE.constants, &card, &model), TIDE_OK);
     size_t first = 0;
     while (first < log.n_rows && log.rows[first].kind != TIDE_RUN_RECORD) {
@@ -146,9 +152,9 @@ static void events_have_the_times_of_a_replay(void **state) {
     double real = real_seconds() - real_before;
     double elapsed = elapsed_seconds();
     assert_float_equal(elapsed, replayed_seconds(), FLOAT_S);
-    /* By hand. Launches cost the host 0.5 s each. `other` begins at 1.0 s and ends at 11.0 s, and only
-     * then the second work of `stream`, to 21 s; the graph to 41 s. The copy goes over the link of
-     * another stream, which is done by then. */
+    /* By hand. Launches cost the host 0.5 s each. `other` begins at 1.0 s and ends at 11.0 s, and
+     * only then the second work of `stream`, to 21 s; the graph to 41 s. The copy goes over the
+     * link of another stream, which is done by then. */
     assert_true(elapsed >= 41.0 - FLOAT_S && elapsed < 41.0 + HOST * real + FLOAT_S);
     assert_true(program >= elapsed - FLOAT_S);
     assert_true(program < elapsed + HOST * real + FLOAT_S);
@@ -193,14 +199,47 @@ static void a_launch_alone_does_not_wait(void **state) {
     assert_true(seconds(CLOCK_MONOTONIC) - before >= LAUNCH_S * HOST + WORK_S - 1e-6);
 }
 
+/* How much more the program's clock counted for many calls than the log says of the host's time
+ * between them, over the time that the calls took: 0 but for what lies before the first and behind
+ * the last. */
+static double share_of_calls_counted(void) {
+    enum { N_CALLS = 5000 };
+    double before = seconds(CLOCK_MONOTONIC);
+    double real_before = real_seconds();
+    for (size_t i = 0; i < N_CALLS; i++) {
+        assert_int_equal(cudaEventRecord(begin_event, stream), 0);
+    }
+    double passed = seconds(CLOCK_MONOTONIC) - before;
+    double real = real_seconds() - real_before;
+    tide_time_log log = read_log();
+    double between =
+        1e-9 * (double)(log.rows[log.n_rows - 1].host_ns - log.rows[log.n_rows - N_CALLS].host_ns);
+    tide_time_log_fini(&log);
+    return (passed - HOST * between) / (HOST * (real - between));
+}
+
+/* What this machine takes for a call of the virtual card is no time of the program's. Another
+ * program may run just before the first or behind the last, so that the best of some tries counts.
+ */
+static void time_in_calls_does_not_count(void **state) {
+    double least = 1.0;
+    (void)state;
+    for (size_t i = 0; i < 5; i++) {
+        least = fmin(least, share_of_calls_counted());
+    }
+    assert_true(least < 0.5);
+}
+
 /* ---- threads ---- */
 
 enum { N_THREADS = 4, N_LOOKS = 20000 };
 static _Atomic int64_t latest_ns;
 static atomic_int n_back;
 
+/* `argument`: an event to record, which gives back the time that the call took; NULL: it looks
+ * only.
+ */
 static void *look(void *argument) {
-    bool launches = argument != NULL;
     for (int i = 0; i < N_LOOKS; i++) {
         struct timespec now;
         int64_t before = atomic_load(&latest_ns);
@@ -209,7 +248,10 @@ static void *look(void *argument) {
         atomic_fetch_add(&n_back, now_ns < before);
         while (before < now_ns && !atomic_compare_exchange_weak(&latest_ns, &before, now_ns)) {
         }
-        if (launches && i % 10 == 0) {
+        if (argument != NULL) {
+            (void)cudaEventRecord(argument, stream);
+        }
+        if (argument != NULL && i % 100 == 0) {
             (void)cudaMemsetAsync(memory, 0, 4, stream);
             (void)cudaStreamSynchronize(stream);
         }
@@ -219,9 +261,10 @@ static void *look(void *argument) {
 
 static void no_thread_sees_the_clock_go_back(void **state) {
     pthread_t threads[N_THREADS];
+    void *const events[N_THREADS] = {begin_event, end_event};
     (void)state;
     for (size_t i = 0; i < N_THREADS; i++) {
-        assert_int_equal(pthread_create(&threads[i], NULL, look, i < 2 ? &threads[i] : NULL), 0);
+        assert_int_equal(pthread_create(&threads[i], NULL, look, events[i]), 0);
     }
     for (size_t i = 0; i < N_THREADS; i++) {
         assert_int_equal(pthread_join(threads[i], NULL), 0);
@@ -294,7 +337,8 @@ static void locks_end_their_waits(void **state) {
     expect_waited(began);
     began = begin_wait();
     until = in_a_while(CLOCK_MONOTONIC);
-    assert_int_equal(pthread_cond_clockwait(&condition, &mutex, CLOCK_MONOTONIC, &until), ETIMEDOUT);
+    assert_int_equal(pthread_cond_clockwait(&condition, &mutex, CLOCK_MONOTONIC, &until),
+                     ETIMEDOUT);
     expect_waited(began);
     began = begin_wait();
     until = in_a_while(CLOCK_REALTIME);
@@ -343,8 +387,8 @@ static void the_kernel_is_asked_for_real_times(void **state) {
     (void)state;
     wait_begin began = begin_wait();
     struct timespec until = in_a_while(CLOCK_MONOTONIC);
-    assert_int_equal(syscall(SYS_futex, &word, FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG, 0, &until, NULL,
-                             FUTEX_BITSET_MATCH_ANY),
+    assert_int_equal(syscall(SYS_futex, &word, FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG, 0, &until,
+                             NULL, FUTEX_BITSET_MATCH_ANY),
                      -1);
     assert_int_equal(errno, ETIMEDOUT);
     expect_waited(began);
@@ -397,6 +441,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(events_have_the_times_of_a_replay), /* first: it reads the whole log */
         cmocka_unit_test(a_wait_moves_every_clock_and_real_time_stays_real),
         cmocka_unit_test(a_launch_alone_does_not_wait),
+        cmocka_unit_test(time_in_calls_does_not_count),
         cmocka_unit_test(no_thread_sees_the_clock_go_back),
         cmocka_unit_test(a_fork_goes_on),
         cmocka_unit_test(locks_end_their_waits),
