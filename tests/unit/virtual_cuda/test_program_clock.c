@@ -47,6 +47,10 @@ int cudaStreamBeginCapture(void *stream, int mode);
 int cudaStreamEndCapture(void *stream, void **graph);
 int cudaGraphInstantiate(void **executable, void *graph, unsigned long long flags);
 int cudaGraphLaunch(void *executable, void *stream);
+int cudaGraphExecDestroy(void *executable);
+int cudaGraphDestroy(void *graph);
+int cudaStreamDestroy(void *stream);
+int cudaFree(void *address);
 int cudaDeviceSynchronize(void);
 int cudaEventCreate(void **event);
 int cudaEventDestroy(void *event);
@@ -110,6 +114,8 @@ static void a_scene(void) {
     assert_int_equal(cudaMemcpy(host, memory, 4, 2), 0);
     assert_int_equal(cudaEventRecord(end_event, stream), 0);
     assert_int_equal(cudaEventSynchronize(end_event), 0);
+    assert_int_equal(cudaGraphExecDestroy(executable), 0);
+    assert_int_equal(cudaGraphDestroy(graph), 0);
 }
 
 static tide_time_log read_log(void) {
@@ -413,7 +419,8 @@ static int set_up(void **state) {
 static int tear_down(void **state) {
     (void)state;
     return cudaEventDestroy(begin_event) + cudaEventDestroy(end_event) +
-           cudaEventDestroy(between_event) + remove_folder(folder);
+           cudaEventDestroy(between_event) + cudaStreamDestroy(stream) + cudaStreamDestroy(other) +
+           cudaFree(memory) + remove_folder(folder);
 }
 
 /* The clock is chosen before main: the program begins again with it. */
