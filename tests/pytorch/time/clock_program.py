@@ -1,5 +1,7 @@
 """What a program sees of a forecast's clock: check_clock.py compares it with the forecast. Prints one line of JSON."""
+import asyncio
 import json
+import multiprocessing
 import queue
 import threading
 import time
@@ -36,9 +38,9 @@ def waits():
         function()
         took[name] = time.monotonic() - began
 
-    def empty_queue():
+    def get(of):
         try:
-            queue.Queue().get(timeout=SPAN_S)
+            of.get(timeout=SPAN_S)
         except queue.Empty:
             pass
 
@@ -49,7 +51,9 @@ def waits():
 
     wait("Event.wait", lambda: threading.Event().wait(SPAN_S))
     wait("sleep", lambda: time.sleep(SPAN_S))
-    wait("Queue.get", empty_queue)
+    wait("Queue.get", lambda: get(queue.Queue()))
+    wait("multiprocessing.Queue.get", lambda: get(multiprocessing.Queue()))
+    wait("asyncio.sleep", lambda: asyncio.run(asyncio.sleep(SPAN_S)))
     wait("Condition.wait", condition)
     wait("Lock.acquire", lambda: [lock.acquire() and lock.acquire(timeout=SPAN_S) for lock in [threading.Lock()]])
     return took
