@@ -54,3 +54,8 @@ const char *tide_choice_virtual_device(size_t i) {
     static const char *const KINDS[] = {"virtual"};
     return kind_or_card(KINDS, sizeof(KINDS) / sizeof(KINDS[0]), i);
 }
+
+const char *tide_choice_clock(size_t i) {
+    static const char *const NAMES[] = {"real", "virtual"};
+    return i < sizeof(NAMES) / sizeof(NAMES[0]) ? NAMES[i] : NULL;
+}

@@ -23,6 +23,8 @@ const char *tide_choice_edition(size_t i);
 const char *tide_choice_device(size_t i);
 /* Only those that need no hardware. */
 const char *tide_choice_virtual_device(size_t i);
+/* The clock that a program sees. */
+const char *tide_choice_clock(size_t i);
 
 #ifdef __cplusplus
 }

@@ -26,6 +26,9 @@ extern "C" {
 #define TIDE_RUN_LAUNCHES_MAGIC UINT64_C(0x3175616c65646974)
 /* Set to 1 in the environment of a process that is to write the log. */
 #define TIDE_RUN_LAUNCHES_VARIABLE "TIDEMARK_LAUNCHES"
+/* Where the program sees the forecast's clock: the text of step_time/pace.h. The log is written
+ * then, too. */
+#define TIDE_RUN_CLOCK_VARIABLE "TIDEMARK_CLOCK"
 /* Behind the process' number, in the run's folder. */
 #define TIDE_RUN_LAUNCHES_SUFFIX ".launches"
 

@@ -150,6 +150,10 @@ static void add_card(builder *to, const tide_launch *launch, const tide_launch_c
     set_number(to, "TIDEMARK_VIRTUAL_SPILL", config->spill_bytes);
     set_number(to, "TIDEMARK_NCCL_BYTES", config->nccl_bytes);
     set_number(to, TIDE_RUN_LAUNCHES_VARIABLE, config->logs_launches);
+    /* A run within a run has a clock of its own, or none. */
+    if (config->clock != NULL || find(to, TIDE_RUN_CLOCK_VARIABLE) != NULL) {
+        set(to, TIDE_RUN_CLOCK_VARIABLE, config->clock != NULL ? config->clock : "");
+    }
     snprintf(text, sizeof(text), "%s/lib", launch->folder);
     join(to, "LD_LIBRARY_PATH", text, NULL);
 }

@@ -70,6 +70,8 @@ typedef struct tide_launch_config {
     int asked_by;       /* number of a signal, which does nothing else to this process from then on;
                            0: none */
     bool logs_launches; /* each process writes a launch log (common/run_launches.h); with cards */
+    const char *clock;  /* what the program's clock goes by (step_time/pace.h), with logs_launches;
+                           NULL: the real one */
     bool tells_failures; /* processes tell of requests that failed (running.h) */
     void *ctx;           /* borrowed; the argument of shall_stop and watch */
 } tide_launch_config;

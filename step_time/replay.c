@@ -5,14 +5,9 @@
 #include <stdlib.h>
 
 #include "common/map.h"
-#include "step_time/forecast.h"
+#include "step_time/captured.h"
 
 /* ---- the model: each row's time, and dense numbers for streams and events ---- */
-
-static bool is_of_event(const tide_run_launch *row) {
-    return row->kind == TIDE_RUN_RECORD || row->kind == TIDE_RUN_STREAM_WAIT ||
-           row->kind == TIDE_RUN_WAIT_EVENT;
-}
 
 /* The number of a key, which is new the first time. */
 static tide_status number_of(tide_map *map, uint64_t key, size_t *n, uint32_t *ret_number) {
@@ -29,48 +24,23 @@ static tide_status number_rows(tide_time_model *model, tide_map *streams, tide_m
     const tide_time_log *log = model->log;
     for (size_t i = 0; i < log->n_rows; i++) {
         const tide_run_launch *row = &log->rows[i];
-        uint64_t stream = tide_hash_u64(row->stream) ^ row->device;
-        TIDE_TRY(number_of(streams, stream, &model->n_lanes, &model->streams[i]));
+        TIDE_TRY(
+            number_of(streams, tide_time_stream_key(row), &model->n_lanes, &model->streams[i]));
         model->lanes[i] = model->streams[i];
-        if (is_of_event(row)) {
+        if (tide_time_is_of_event(row)) {
             TIDE_TRY(number_of(events, row->bytes, &model->n_events, &model->lanes[i]));
         }
     }
     return TIDE_OK;
 }
 
-/* A graph, while its rows are added up. */
-typedef struct graph_sum {
-    tide_work_time work;
-    double us[TIDE_TIME_N_BASES]; /* of it, by how well it is known */
-} graph_sum;
-
-static void add_to_graph(graph_sum *sum, const tide_work_time *work) {
-    sum->work.us += work->us;
-    sum->work.flops += work->flops;
-    sum->us[work->basis] += work->us;
-    sum->work.bound = TIDE_TIME_BY_MEMORY;
-}
-
-/* As well known as all but the part that a forecast may have of worse. */
-static tide_work_time whole_graph(const graph_sum *sum) {
-    tide_work_time whole = sum->work;
-    double most = TIDE_TIME_MOST_GUESSED * whole.us;
-    double guessed = sum->us[TIDE_TIME_GUESSED];
-    whole.basis = guessed > most                                   ? TIDE_TIME_GUESSED
-                  : guessed + sum->us[TIDE_TIME_UNCOMPARED] > most ? TIDE_TIME_UNCOMPARED
-                                                                   : TIDE_TIME_COMPARED;
-    return whole;
-}
-
-/* What a graph does when it is launched: the sum of what was captured under its number. The
- * times of its kernels are their own; a graph's kernels follow each other without the host. */
+/* Launches of graphs get the sum of what was captured under their number. */
 static tide_status time_graphs(tide_time_model *model) {
     const tide_time_log *log = model->log;
     tide_map numbers;
     size_t n_graphs = 0;
     tide_map_init(&numbers, log->mem);
-    graph_sum *sums = tide_hostmem_zeroed(log->mem, log->n_rows + 1, sizeof(*sums));
+    tide_time_captured *sums = tide_hostmem_zeroed(log->mem, log->n_rows + 1, sizeof(*sums));
     tide_status status = sums != NULL ? TIDE_OK : TIDE_NO_MEMORY;
     for (size_t i = 0; i < log->n_rows && status == TIDE_OK; i++) {
         const tide_run_launch *row = &log->rows[i];
@@ -84,9 +54,9 @@ static tide_status time_graphs(tide_time_model *model) {
         }
         tide_work_time *work = &model->work[i];
         if (row->kind == TIDE_RUN_GRAPH_LAUNCH) {
-            *work = whole_graph(&sums[graph]);
+            *work = tide_time_captured_work(&sums[graph]);
         } else if ((row->flags & TIDE_RUN_CAPTURED) != 0) {
-            add_to_graph(&sums[graph], work);
+            tide_time_captured_add(&sums[graph], work);
             *work = (tide_work_time){.us = 0.0};
         }
     }
@@ -134,65 +104,11 @@ void tide_time_model_fini(tide_time_model *model) {
 typedef struct clocks {
     const tide_time_model *model;
     const tide_time_factors *factors;
+    tide_time_clock clock;
     double *streams; /* when each is done with what it was given; owned */
     double *events;  /* when the stream had come so far; owned */
     tide_time_place *places;
-    double host_us, worked_us;
-    double last_us; /* the latest end of any stream */
 } clocks;
-
-static bool is_launched(const tide_run_launch *row) {
-    return (row->kind >= TIDE_RUN_KERNEL && row->kind <= TIDE_RUN_GRAPH_LAUNCH) &&
-           (row->flags & TIDE_RUN_CAPTURED) == 0;
-}
-
-static double scaled_us(const clocks *at, const tide_work_time *work) {
-    return work->us *
-           (work->basis == TIDE_TIME_COMPARED ? at->factors->compared : at->factors->uncompared);
-}
-
-static void wait_until(clocks *at, double us) {
-    at->host_us = fmax(at->host_us, us);
-}
-
-static void do_row(clocks *at, size_t i, tide_time_place *place) {
-    const tide_run_launch *row = &at->model->log->rows[i];
-    const tide_work_time *work = &at->model->work[i];
-    double *stream = &at->streams[at->model->streams[i]];
-    if (is_launched(row)) {
-        double launch = at->model->constants->launch_us * at->factors->host;
-        at->host_us += launch;
-        at->worked_us += launch;
-    }
-    *place = (tide_time_place){at->host_us, at->host_us, at->host_us};
-    if (work->us > 0.0) {
-        place->begin_us = fmax(*stream, at->host_us);
-        place->end_us = place->begin_us + scaled_us(at, work);
-        *stream = place->end_us;
-        at->last_us = fmax(at->last_us, *stream);
-    }
-    switch (row->kind) {
-    case TIDE_RUN_RECORD:
-        at->events[at->model->lanes[i]] = fmax(*stream, at->host_us);
-        break;
-    case TIDE_RUN_STREAM_WAIT:
-        *stream = fmax(*stream, at->events[at->model->lanes[i]]);
-        break;
-    case TIDE_RUN_WAIT_EVENT:
-        wait_until(at, at->events[at->model->lanes[i]]);
-        break;
-    case TIDE_RUN_WAIT_STREAM:
-        wait_until(at, *stream);
-        break;
-    case TIDE_RUN_WAIT_DEVICE:
-        wait_until(at, at->last_us);
-        break;
-    default:
-        if ((row->flags & TIDE_RUN_WAITS) != 0) {
-            wait_until(at, *stream);
-        }
-    }
-}
 
 static int by_begin(const void *a, const void *b) {
     const tide_time_place *one = a;
@@ -221,18 +137,18 @@ static double joined_us(tide_time_place *places, size_t n) {
 }
 
 static void run(clocks *at, size_t first, size_t last) {
-    const tide_run_launch *rows = at->model->log->rows;
+    const tide_time_model *model = at->model;
+    const tide_run_launch *rows = model->log->rows;
+    at->clock = tide_time_clock_at(first < last ? rows[first].host_ns : 0);
     for (size_t i = first; i < last; i++) {
-        double passed = i > first ? (double)(rows[i].host_ns - rows[i - 1].host_ns) * 1e-3 : 0.0;
-        double worked = fmax(0.0, passed) * at->factors->host;
-        at->host_us += worked;
-        at->worked_us += worked;
-        do_row(at, i, &at->places[i - first]);
+        bool has_event = tide_time_is_of_event(&rows[i]);
+        tide_time_clock_work(&at->clock, at->factors, rows[i].host_ns);
+        at->places[i - first] = tide_time_clock_do(
+            &at->clock, at->factors, model->constants->launch_us, &rows[i], &model->work[i],
+            &at->streams[model->streams[i]], has_event ? &at->events[model->lanes[i]] : NULL);
     }
-    if (last < at->model->log->n_rows && last > first) { /* the host goes on to the next mark */
-        double passed = (double)(rows[last].host_ns - rows[last - 1].host_ns) * 1e-3;
-        at->host_us += fmax(0.0, passed) * at->factors->host;
-        at->worked_us += fmax(0.0, passed) * at->factors->host;
+    if (last < model->log->n_rows && last > first) { /* the host goes on to the next mark */
+        tide_time_clock_work(&at->clock, at->factors, rows[last].host_ns);
     }
 }
 
@@ -250,9 +166,9 @@ tide_status tide_time_replay(const tide_time_model *model, const tide_time_facto
         for (size_t i = 0; ret_places != NULL && i < last - first; i++) {
             ret_places[i] = at.places[i];
         }
-        *ret_totals = (tide_time_totals){.total_us = fmax(at.host_us, at.last_us),
+        *ret_totals = (tide_time_totals){.total_us = fmax(at.clock.host_us, at.clock.last_us),
                                          .busy_us = joined_us(at.places, last - first),
-                                         .host_us = at.worked_us};
+                                         .host_us = at.clock.worked_us};
         status = TIDE_OK;
     }
     mem->release(mem->ctx, at.places);

@@ -1,8 +1,5 @@
-/* replay.h - the clocks of host and streams, while the rows of a launch log are done on a card.
- *
- * The host's clock advances by the time that the host really took between two calls, and by what a
- * launch costs it beyond that, both times one factor. Work begins when the host has launched it and
- * its stream is free. Streams that share the card are taken to overlap wholly.
+/* replay.h - a launch log on a card: its rows, done one after the other on the clocks of host and
+ * streams (clock.h).
  */
 #ifndef TIDE_STEP_TIME_REPLAY_H
 #define TIDE_STEP_TIME_REPLAY_H
@@ -10,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "step_time/clock.h"
 #include "step_time/log.h"
 #include "step_time/work.h"
 
@@ -34,19 +32,6 @@ TIDE_NODISCARD tide_status tide_time_model_init(const tide_time_log *log,
                                                 const tide_time_card *card,
                                                 tide_time_model *ret_model);
 void tide_time_model_fini(tide_time_model *model);
-
-/* Factors of a replay. */
-typedef struct tide_time_factors {
-    double host;       /* of the host's time */
-    double compared;   /* of the card's time in kernels that were compared with published times */
-    double uncompared; /* in others whose work is known, and in guessed ones */
-} tide_time_factors;
-
-/* Where a row lies on the clocks, in microseconds since the first row. */
-typedef struct tide_time_place {
-    double host_us;          /* the host has made the call */
-    double begin_us, end_us; /* on the card; equal: it takes no time there */
-} tide_time_place;
 
 typedef struct tide_time_totals {
     double total_us; /* until the host and all streams are done */

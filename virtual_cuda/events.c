@@ -1,4 +1,5 @@
-/* Events. Their times are those of the host's clock when they were recorded. */
+/* Events. Their times are those of the host's clock when they were recorded, or of the card's where
+ * the program sees a forecast. */
 #include "virtual_cuda/events.h"
 
 #include <stdatomic.h>
@@ -9,6 +10,7 @@
 
 #include "common/clock.h"
 #include "virtual_cuda/account.h"
+#include "virtual_cuda/card_clock.h"
 #include "virtual_cuda/export.h"
 #include "virtual_cuda/graphs.h"
 #include "virtual_cuda/inexact.h"
@@ -76,6 +78,7 @@ TIDE_VC_EXPORT int cudaEventDestroy(void *which) {
     event *of = which;
     if (of != NULL) {
         tide_vc_mark_end(&of->mark);
+        tide_vc_card_clock_forget(of->number);
     }
     free(of);
     return TIDE_VC_OK;
@@ -155,6 +158,13 @@ TIDE_VC_EXPORT int cudaEventElapsedTime(float *ret_ms, void *begin, void *end) {
     const event *to = end;
     if (!tide_vc_mark_is_done(from->mark) || !tide_vc_mark_is_done(to->mark)) {
         return tide_vc_fail(TIDE_VC_NOT_READY);
+    }
+    double from_us = 0.0;
+    double to_us = 0.0;
+    if (tide_vc_card_clock_event(from->number, &from_us) &&
+        tide_vc_card_clock_event(to->number, &to_us)) {
+        *ret_ms = (float)((to_us - from_us) * 1e-3);
+        return TIDE_VC_OK;
     }
     tide_vc_inexact("cudaEventElapsedTime", "no kernel runs: times mean nothing, nor does what an "
                                             "autotuner chooses by them");

@@ -10,6 +10,7 @@
 
 #include "common/clock.h"
 #include "common/setting.h"
+#include "virtual_cuda/card_clock.h"
 #include "virtual_cuda/export.h"
 #include "virtual_cuda/fork.h"
 #include "virtual_cuda/graphs.h"
@@ -182,8 +183,10 @@ static void end(tide_vc_entry entry, tide_run_launch row, const char *name) {
         tide_vc_inexact(TIDE_RUN_LAUNCHES_VARIABLE,
                         "the launch log ends early: its file cannot be made any longer");
     }
+    tide_vc_card_clock_row(&row);
     int64_t took_ns = tide_clock_now_ns() - entry.began_ns;
-    atomic_fetch_add_explicit(&n_logged_ns, took_ns, memory_order_relaxed);
+    int64_t before_ns = atomic_fetch_add_explicit(&n_logged_ns, took_ns, memory_order_relaxed);
+    tide_vc_card_clock_settle(before_ns + took_ns);
 }
 
 void tide_vc_launch_end(tide_vc_entry entry, const tide_run_launch *row, void *stream,

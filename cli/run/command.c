@@ -51,6 +51,9 @@ static const tide_option OPTIONS[] = {
     TIDE_OPTION(TEXT, "launch-log", "FILE", AT(launch_log),
                 "keep the log of all launches, from which `tidemark time FILE` forecasts for other "
                 "cards; with several processes the rank or process id is added to its name"),
+    TIDE_OPTION_OF(CHOICE, "clock", NULL, tide_choice_clock, AT(clock),
+                   "the clock that the program sees, in its own timings too: virtual is the "
+                   "forecast's (docs/virtual-time.md); default real"),
     TIDE_HOST_ROWS(AT(host)),
     {.kind = TIDE_OPTION_HEADING, .help = "Recording"},
     TIDE_LIVE_ROWS(AT(live)),
@@ -111,6 +114,7 @@ static tide_status check_real(const tide_run_command_options *options, tide_erro
 static tide_status check_options(const tide_run_command_options *options, char *const *arguments,
                                  tide_error *error) {
     TIDE_TRY(tide_run_check_ranks(options, arguments, error));
+    TIDE_TRY(tide_run_check_clock(options, error));
     if (options->device == NULL) {
         TIDE_TRY(check_real(options, error));
     }
@@ -197,6 +201,7 @@ static int run_program(const tide_run_command_options *options, char *const *arg
     tide_error error = {""};
     tide_run_files files;
     char cards[TIDE_LAUNCH_CARDS_BYTES];
+    char clock[TIDE_TIME_PACE_TEXT];
     tide_launch launch = {.cleaner = -1};
     tide_launch_config config;
     tide_run_watch watch = {.options = options, .config = &config, .files = &files};
@@ -214,6 +219,9 @@ static int run_program(const tide_run_command_options *options, char *const *arg
     }
     if (status == TIDE_OK) {
         status = tide_run_check_time(options, config.cards, &error);
+    }
+    if (status == TIDE_OK) {
+        status = tide_run_set_clock(options, clock, &config, &error);
     }
     if (status == TIDE_OK) {
         status = tide_run_name_files(options, arguments, &files, &error);
@@ -249,7 +257,8 @@ static int run_program(const tide_run_command_options *options, char *const *arg
 
 /* What stands behind the first "--" is the program's, and not parsed. */
 static int run(int argc, char **argv) {
-    tide_run_command_options options = {.program = TIDE_PROGRAM_OPTIONS_DEFAULT,
+    tide_run_command_options options = {.clock = "real",
+                                        .program = TIDE_PROGRAM_OPTIONS_DEFAULT,
                                         .live = TIDE_LIVE_OPTIONS_DEFAULT};
     int exit_status = TIDE_EXIT_SUCCESS;
     int n_own = 0;

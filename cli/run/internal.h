@@ -17,6 +17,7 @@
 #include "launch/left.h"
 #include "snapshot/snapshot.h"
 #include "snapshot/summary.h"
+#include "step_time/pace.h"
 
 #define TIDE_COMMAND_RUN "run"
 
@@ -36,6 +37,7 @@ typedef struct tide_run_command_options {
     bool wants_need;         /* --need */
     bool wants_time;         /* --time */
     const char *launch_log;  /* of --launch-log; NULL: it is not kept */
+    const char *clock;       /* of --clock: "real" or "virtual" */
     tide_host_options host;  /* whose time is forecast */
 } tide_run_command_options;
 
@@ -110,6 +112,16 @@ TIDE_NODISCARD tide_status tide_run_add_time(const tide_run_answer *of, size_t p
                                              tide_snapshot *snapshot);
 /* Keeps the launch logs under the name of --launch-log. */
 TIDE_NODISCARD tide_status tide_run_keep_launches(const tide_run_answer *of, tide_error *error);
+
+/* clock.c. Whether --clock goes with the device. */
+TIDE_NODISCARD tide_status tide_run_check_clock(const tide_run_command_options *options,
+                                                tide_error *error);
+/* With --clock virtual: the config gets its clock, in `text`. TIDE_INVALID: the cards have none. */
+TIDE_NODISCARD tide_status tide_run_set_clock(const tide_run_command_options *options,
+                                              char text[TIDE_TIME_PACE_TEXT],
+                                              tide_launch_config *config, tide_error *error);
+/* The line that says that times of the program were a forecast. */
+void tide_run_tell_clock(const tide_run_answer *of);
 
 /* A line for each card of which more was in use than it has. */
 void tide_run_tell_spill(const tide_run_answer *of);

@@ -1,5 +1,6 @@
 """What the preloaded virtual card knows of its bytes, and what it answers (virtual_cuda/unknown.h)."""
 import ctypes
+import time
 
 _library = ctypes.CDLL(None)  # all that the process has loaded
 _kept = {}  # texts that the card keeps addresses of
@@ -11,6 +12,16 @@ def is_virtual():
 
 _mark = getattr(_library, "tidemark_launches_mark", None)
 _kernel = getattr(_library, "tidemark_launches_kernel", None)
+
+_real_unix_us = getattr(_library, "tidemark_real_unix_us", None)
+if _real_unix_us is not None:
+    _real_unix_us.restype = ctypes.c_int64
+
+
+def real_unix_us():
+    """The date in microseconds since 1970, whatever clock the program sees."""
+    return _real_unix_us() if _real_unix_us is not None else time.time_ns() // 1000
+
 
 if is_virtual():
     _read = _library.tidemark_values_read

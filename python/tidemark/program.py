@@ -3,7 +3,6 @@ import os
 import platform
 import resource
 import sys
-import time
 import traceback
 
 from . import card, groups, settings
@@ -22,7 +21,7 @@ def describe(torch, recording):
         "world_size": _integer(os.environ.get("WORLD_SIZE", "-1")),
         "node": _integer(settings.get("TIDEMARK_NODE", "0")),
         "groups": groups.described(_integer(os.environ.get("RANK", "-1"))),
-        "ended_unix_us": time.time_ns() // 1000,
+        "ended_unix_us": card.real_unix_us(),
         "command": getattr(sys, "orig_argv", sys.argv),
         "torch": str(torch.__version__),
         "cuda": str(torch.version.cuda),

@@ -34,7 +34,7 @@ knows() {
     model) echo "common device stack recorder allocator model" ;;
     run) echo "common device stack recorder allocator snapshot capture model launch run" ;;
     bench) echo "common device stack recorder allocator snapshot model run bench" ;;
-    virtual_cuda) echo "common device virtual_cuda" ;;
+    virtual_cuda) echo "common device step_time virtual_cuda" ;;
     step_time) echo "common device step_time" ;;
     launch) echo "common device snapshot capture step_time launch" ;;
     scratch) echo "scratch" ;;

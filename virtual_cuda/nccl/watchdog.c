@@ -15,6 +15,7 @@
 #include "virtual_cuda/export.h"
 #include "virtual_cuda/inexact.h"
 #include "virtual_cuda/order.h"
+#include "virtual_cuda/program_clock.h"
 
 static const char NAME[] = "pt_nccl_watchdg";
 
@@ -86,8 +87,10 @@ static watchdog *find_own(void) {
 
 TIDE_VC_EXPORT int pthread_cond_timedwait(pthread_cond_t *condition, pthread_mutex_t *mutex,
                                           const struct timespec *until) {
+    struct timespec room;
     pthread_once(&once, prepare);
     watchdog *of = find_own();
+    until = tide_vc_clock_real_until(tide_vc_clock_of_time(until), until, &room);
     if (of == NULL) {
         return real_wait(condition, mutex, until);
     }

@@ -19,12 +19,16 @@ inexact)
     printf 'refused\tcuX\tnot simulated\ninexact\ta\tsame\ninexact\tb\tsame\ninexact\tc\tsame\ninexact\td\tsame\ninexact\te\tsame\n' >>"$TIDEMARK_RUN_FOLDER/11.card"
     printf 'inexact\tf\tsame\ninexact\tlast\tnobody reads that\n' >>"$TIDEMARK_RUN_FOLDER/11.card"
     printf 'inexact\tcufftExecC2C\tits workspace is not known\t1048576\n' >"$TIDEMARK_RUN_FOLDER/12.card" ;;
+launches) leave 11 "" "$(card 10 20)"; python3 "$2" "$TIDEMARK_RUN_FOLDER/11.launches" ${3:+"$3"} ;;
 fails) leave 11 "$2" "$(card 10 20)"; exit 1 ;;
 esac
 END
 run() { tidemark run "$@" 2>&1 | grep -v 'there is no report' | sed 's/^tidemark run: //'; echo; }
 run --device virtual:h100-80x3+a100-40 -- sh program.sh cards
 run --device virtual:h100-80 -- sh program.sh inexact
+run --device virtual:h100-80 --clock virtual -- sh program.sh cards | grep clock
+run --device virtual:h100-80 --clock virtual -- sh program.sh launches "$golden/launches/make_launches.py" | grep clock
+run --device virtual:h100-80 --clock virtual --host-factor 0.7 -- sh program.sh launches "$golden/launches/make_launches.py" guessed | grep clock
 for exception in "AssertionError: loss is nan" "" "ImportError: no module" "OSErrorX"; do
     run --device virtual:h100-80 -- sh program.sh fails "$exception" | tail -n 3
 done

@@ -215,6 +215,25 @@ static void writes_are_kept_away_unless_they_are_real(void **state) {
     expect("WANDB_MODE", "offline");
 }
 
+/* A run within a run sees no clock but its own. */
+static void a_clock_is_that_of_this_run(void **state) {
+    (void)state;
+    tide_launch_config config = config_of(TIDE_LAUNCH_AUTO);
+    config.cards = "h100-80";
+    make(&config);
+    assert_null(value_of("TIDEMARK_CLOCK"));
+    config.clock = "0.5 1";
+    make(&config);
+    expect("TIDEMARK_CLOCK", "0.5 1");
+    assert_int_equal(setenv("TIDEMARK_CLOCK", "0.7 1", 1), 0);
+    make(&config);
+    expect("TIDEMARK_CLOCK", "0.5 1");
+    config.clock = NULL;
+    make(&config);
+    expect("TIDEMARK_CLOCK", "");
+    assert_int_equal(unsetenv("TIDEMARK_CLOCK"), 0);
+}
+
 #define PREPARED(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
 int main(void) {
@@ -225,6 +244,7 @@ int main(void) {
         PREPARED(pytorchs_history_needs_no_library),
         PREPARED(what_the_program_has_stays_around_ours),
         PREPARED(options_of_the_recording_are_handed_on),
+        PREPARED(a_clock_is_that_of_this_run),
         PREPARED(writes_are_kept_away_unless_they_are_real),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -109,6 +109,18 @@ static void streams_overlap_and_events_order_them(void **state) {
     assert_float_equal(places[4].begin_us, 51.0, 1e-9);
 }
 
+static void time_that_two_threads_spend_counts_once(void **state) {
+    (void)state;
+    made_launches_begin(&made, "h100-80");
+    made_launches_add(&made, kernel(2), 10);
+    made_launches_add(&made, kernel(2), -5); /* the next row is another thread's, and earlier */
+    made_launches_add(&made, kernel(2), 5);
+    made_launches_add(&made, kernel(2), 0);
+    replay(&AS_IT_IS);
+    /* 10 for the host's time and 4 launches. The card begins at 1, 12, 14 and 16. */
+    expect(18.0, 8.0, 14.0);
+}
+
 static void a_captured_kernel_runs_when_its_graph_is_launched(void **state) {
     (void)state;
     made_launches_begin(&made, "h100-80");
@@ -132,6 +144,7 @@ int main(void) {
         cmocka_unit_test_teardown(the_host_runs_ahead_of_the_card, end),
         cmocka_unit_test_teardown(waiting_is_no_work_of_the_host, end),
         cmocka_unit_test_teardown(streams_overlap_and_events_order_them, end),
+        cmocka_unit_test_teardown(time_that_two_threads_spend_counts_once, end),
         cmocka_unit_test_teardown(a_captured_kernel_runs_when_its_graph_is_launched, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

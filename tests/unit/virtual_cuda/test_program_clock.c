@@ -1,0 +1,460 @@
+/* test_program_clock.c - a program that sees the forecast's clock: its times are those of a replay
+ * of its launch log, its clocks never go back, and nobody who waits for a time waits for ever.
+ *
+ * Every piece of work takes 10 s of the card and next to none of this machine, so that a forecast
+ * is told from real time whatever else the machine does. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <linux/futex.h>
+#include <math.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/timerfd.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "common/clock.h"
+#include "common/hostmem.h"
+#include "common/run_launches.h"
+#include "device/cards.h"
+#include "step_time/log.h"
+#include "step_time/pace.h"
+#include "step_time/replay.h"
+#include "unit/virtual_cuda/test_folder.h"
+
+int cudaMalloc(void **address, size_t n_bytes);
+int cudaMemcpy(void *to, const void *from, size_t n_bytes, int kind);
+int cudaMemsetAsync(void *to, int value, size_t n_bytes, void *stream);
+int cudaStreamCreateWithFlags(void **stream, unsigned flags);
+int cudaStreamSynchronize(void *stream);
+int cudaStreamWaitEvent(void *stream, void *event, unsigned flags);
+int cudaStreamBeginCapture(void *stream, int mode);
+int cudaStreamEndCapture(void *stream, void **graph);
+int cudaGraphInstantiate(void **executable, void *graph, unsigned long long flags);
+int cudaGraphLaunch(void *executable, void *stream);
+int cudaGraphExecDestroy(void *executable);
+int cudaGraphDestroy(void *graph);
+int cudaStreamDestroy(void *stream);
+int cudaFree(void *address);
+int cudaDeviceSynchronize(void);
+int cudaEventCreate(void **event);
+int cudaEventDestroy(void *event);
+int cudaEventRecord(void *event, void *stream);
+int cudaEventSynchronize(void *event);
+int cudaEventElapsedTime(float *ret_ms, void *begin, void *end);
+
+#define WORK_S 10.0
+#define HOST 0.5     /* the host's factor */
+#define LAUNCH_S 1.0 /* of the host for each launch, before its factor */
+
+static const tide_time_pace PACE = {.host = HOST,
+                                    .constants = {.kernel_us = WORK_S * 1e6,
+                                                  .vectorised_share = 1.0,
+                                                  .cache_factor = 1.0,
+                                                  .launch_us = LAUNCH_S * 1e6}};
+
+static char folder[64];
+static void *memory, *stream, *other, *begin_event, *end_event, *between_event;
+
+static double seconds(clockid_t clock) {
+    struct timespec now;
+    assert_int_equal(clock_gettime(clock, &now), 0);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+static double real_seconds(void) {
+    return 1e-9 * (double)tide_clock_now_ns();
+}
+
+static void work(void *on) {
+    assert_int_equal(cudaMemsetAsync(memory, 0, 4, on), 0);
+}
+
+static double elapsed_seconds(void) {
+    float ms = 0.0f;
+    assert_int_equal(cudaEventElapsedTime(&ms, begin_event, end_event), 0);
+    return 1e-3 * (double)ms;
+}
+
+/* ---- the model ---- */
+
+/* Work on two streams, one after the other by an event, then a graph of two, then a copy that
+ * waits. */
+static void a_scene(void) {
+    void *graph = NULL;
+    void *executable = NULL;
+    char host[4];
+    assert_int_equal(cudaEventRecord(begin_event, stream), 0);
+    work(stream);
+    work(other);
+    assert_int_equal(cudaEventRecord(between_event, other), 0);
+    assert_int_equal(cudaStreamWaitEvent(stream, between_event, 0), 0);
+    work(stream);
+    assert_int_equal(cudaStreamBeginCapture(other, 0), 0);
+    work(other);
+    work(other);
+    assert_int_equal(cudaStreamEndCapture(other, &graph), 0);
+    assert_int_equal(cudaGraphInstantiate(&executable, graph, 0), 0);
+    assert_int_equal(cudaGraphLaunch(executable, stream), 0);
+    assert_int_equal(cudaMemcpy(host, memory, 4, 2), 0);
+    assert_int_equal(cudaEventRecord(end_event, stream), 0);
+    assert_int_equal(cudaEventSynchronize(end_event), 0);
+    assert_int_equal(cudaGraphExecDestroy(executable), 0);
+    assert_int_equal(cudaGraphDestroy(graph), 0);
+}
+
+static tide_time_log read_log(void) {
+    char path[128];
+    tide_time_log log;
+    (void)snprintf(path, sizeof(path), "%s/%ld.launches", folder, (long)getpid());
+    assert_int_equal(tide_time_log_read(tide_hostmem_default(), path, &log, NULL), TIDE_OK);
+    return log;
+}
+
+/* What a replay of this process' log says from the first record to the last wait. */
+static double replayed_seconds(void) {
+    tide_time_log log = read_log();
+    tide_time_model model;
+    tide_time_card card;
+    tide_time_totals totals;
+    const tide_time_factors factors = {HOST, 1.0, 1.0};
+    assert_int_equal(tide_time_card_of(tide_card_find("h100-80"), &card, NULL), TIDE_OK);
+    assert_int_equal(tide_time_model_init(&log, &PACE.constants, &card, &model), TIDE_OK);
+    size_t first = 0;
+    while (first < log.n_rows && log.rows[first].kind != TIDE_RUN_RECORD) {
+        first++;
+    }
+    assert_int_equal(log.rows[log.n_rows - 1].kind, TIDE_RUN_WAIT_EVENT);
+    assert_int_equal(tide_time_replay(&model, &factors, first, log.n_rows, NULL, &totals), TIDE_OK);
+    tide_time_model_fini(&model);
+    tide_time_log_fini(&log);
+    return 1e-6 * totals.total_us;
+}
+
+/* An elapsed time is a float: 24 bits of some 1e5 ms. */
+#define FLOAT_S (1e-3 * 1e5 / (1 << 23))
+
+static void events_have_the_times_of_a_replay(void **state) {
+    (void)state;
+    double before = seconds(CLOCK_MONOTONIC);
+    double real_before = real_seconds();
+    a_scene();
+    double program = seconds(CLOCK_MONOTONIC) - before;
+    double real = real_seconds() - real_before;
+    double elapsed = elapsed_seconds();
+    assert_float_equal(elapsed, replayed_seconds(), FLOAT_S);
+    /* By hand. Launches cost the host 0.5 s each. `other` begins at 1.0 s and ends at 11.0 s, and
+     * only then the second work of `stream`, to 21 s; the graph to 41 s. The copy goes over the
+     * link of another stream, which is done by then. */
+    assert_true(elapsed >= 41.0 - FLOAT_S && elapsed < 41.0 + HOST * real + FLOAT_S);
+    assert_true(program >= elapsed - FLOAT_S);
+    assert_true(program < elapsed + HOST * real + FLOAT_S);
+}
+
+static void a_wait_moves_every_clock_and_real_time_stays_real(void **state) {
+    static const clockid_t CLOCKS[] = {CLOCK_MONOTONIC, CLOCK_MONOTONIC_RAW, CLOCK_BOOTTIME,
+                                       CLOCK_REALTIME, CLOCK_REALTIME_COARSE};
+    enum { N = sizeof(CLOCKS) / sizeof(CLOCKS[0]) };
+    struct timeval day;
+    double before[N];
+    (void)state;
+    double real_before = real_seconds();
+    double processor = seconds(CLOCK_PROCESS_CPUTIME_ID);
+    int64_t date_us = tide_clock_unix_us();
+    for (size_t i = 0; i < N; i++) {
+        before[i] = seconds(CLOCKS[i]);
+    }
+    work(stream);
+    assert_int_equal(cudaStreamSynchronize(stream), 0);
+    for (size_t i = 0; i < N; i++) {
+        assert_true(seconds(CLOCKS[i]) - before[i] >= LAUNCH_S * HOST + WORK_S - 1e-6);
+    }
+    assert_int_equal(gettimeofday(&day, NULL), 0);
+    assert_true((double)day.tv_sec - before[3] >= WORK_S - 1.0);
+    assert_true((double)time(NULL) - before[3] >= WORK_S - 1.0);
+    /* The tool's own clocks are those of the machine. */
+    assert_true(real_seconds() - real_before < WORK_S);
+    assert_true((double)(tide_clock_unix_us() - date_us) < WORK_S * 1e6);
+    assert_true(seconds(CLOCK_PROCESS_CPUTIME_ID) - processor < WORK_S);
+}
+
+static void a_launch_alone_does_not_wait(void **state) {
+    (void)state;
+    double before = seconds(CLOCK_MONOTONIC);
+    double real_before = real_seconds();
+    work(stream);
+    double passed = seconds(CLOCK_MONOTONIC) - before;
+    double real = real_seconds() - real_before;
+    assert_true(passed >= LAUNCH_S * HOST - 1e-6 && passed <= LAUNCH_S * HOST + HOST * real + 1e-6);
+    assert_int_equal(cudaDeviceSynchronize(), 0);
+    assert_true(seconds(CLOCK_MONOTONIC) - before >= LAUNCH_S * HOST + WORK_S - 1e-6);
+}
+
+/* How much more the program's clock counted for many calls than the log says of the host's time
+ * between them, over the time that the calls took: 0 but for what lies before the first and behind
+ * the last. */
+static double share_of_calls_counted(void) {
+    enum { N_CALLS = 5000 };
+    double before = seconds(CLOCK_MONOTONIC);
+    double real_before = real_seconds();
+    for (size_t i = 0; i < N_CALLS; i++) {
+        assert_int_equal(cudaEventRecord(begin_event, stream), 0);
+    }
+    double passed = seconds(CLOCK_MONOTONIC) - before;
+    double real = real_seconds() - real_before;
+    tide_time_log log = read_log();
+    double between =
+        1e-9 * (double)(log.rows[log.n_rows - 1].host_ns - log.rows[log.n_rows - N_CALLS].host_ns);
+    tide_time_log_fini(&log);
+    return (passed - HOST * between) / (HOST * (real - between));
+}
+
+/* What this machine takes for a call of the virtual card is no time of the program's. Another
+ * program may run just before the first or behind the last, so that the best of some tries counts.
+ */
+static void time_in_calls_does_not_count(void **state) {
+    double least = 1.0;
+    (void)state;
+    for (size_t i = 0; i < 5; i++) {
+        least = fmin(least, share_of_calls_counted());
+    }
+    assert_true(least < 0.5);
+}
+
+/* ---- threads ---- */
+
+enum { N_THREADS = 4, N_LOOKS = 20000 };
+static _Atomic int64_t latest_ns;
+static atomic_int n_back;
+
+/* `argument`: an event to record, which gives back the time that the call took; NULL: it looks
+ * only.
+ */
+static void *look(void *argument) {
+    for (int i = 0; i < N_LOOKS; i++) {
+        struct timespec now;
+        int64_t before = atomic_load(&latest_ns);
+        (void)clock_gettime(CLOCK_MONOTONIC, &now);
+        int64_t now_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+        atomic_fetch_add(&n_back, now_ns < before);
+        while (before < now_ns && !atomic_compare_exchange_weak(&latest_ns, &before, now_ns)) {
+        }
+        if (argument != NULL) {
+            (void)cudaEventRecord(argument, stream);
+        }
+        if (argument != NULL && i % 100 == 0) {
+            (void)cudaMemsetAsync(memory, 0, 4, stream);
+            (void)cudaStreamSynchronize(stream);
+        }
+    }
+    return NULL;
+}
+
+static void no_thread_sees_the_clock_go_back(void **state) {
+    pthread_t threads[N_THREADS];
+    void *const events[N_THREADS] = {begin_event, end_event};
+    (void)state;
+    for (size_t i = 0; i < N_THREADS; i++) {
+        assert_int_equal(pthread_create(&threads[i], NULL, look, events[i]), 0);
+    }
+    for (size_t i = 0; i < N_THREADS; i++) {
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+    }
+    assert_int_equal(atomic_load(&n_back), 0);
+}
+
+static void a_fork_goes_on(void **state) {
+    int status = 1;
+    (void)state;
+    double before = seconds(CLOCK_MONOTONIC);
+    pid_t child = fork();
+    if (child == 0) {
+        double begun = seconds(CLOCK_MONOTONIC);
+        work(stream);
+        (void)cudaDeviceSynchronize();
+        _exit(begun >= before && seconds(CLOCK_MONOTONIC) - begun >= WORK_S ? 0 : 1);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+}
+
+/* ---- waits until a time ---- */
+
+#define SPAN_S 0.05
+
+static struct timespec in_a_while(clockid_t clock) {
+    double until = seconds(clock) + SPAN_S;
+    struct timespec time = {.tv_sec = (time_t)until};
+    time.tv_nsec = (long)((until - (double)time.tv_sec) * 1e9);
+    return time;
+}
+
+typedef struct wait_begin {
+    double program, real;
+} wait_begin;
+
+static wait_begin begin_wait(void) {
+    return (wait_begin){seconds(CLOCK_MONOTONIC), real_seconds()};
+}
+
+/* The wait ended at its time on the program's clock, which is far ahead of the real one by now. A
+ * date in seconds is a double that is good to 0.3 us. */
+static void expect_waited(wait_begin began) {
+    assert_true(seconds(CLOCK_MONOTONIC) - began.program >= SPAN_S - 1e-6);
+    assert_true(real_seconds() - began.real >= SPAN_S / HOST - 1e-6);
+    assert_true(real_seconds() - began.real < WORK_S);
+}
+
+static void locks_end_their_waits(void **state) {
+    pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+    pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
+    pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
+    sem_t semaphore;
+    (void)state;
+    assert_int_equal(sem_init(&semaphore, 0, 0), 0);
+    wait_begin began = begin_wait();
+    struct timespec until = in_a_while(CLOCK_REALTIME);
+    assert_int_equal(sem_timedwait(&semaphore, &until), -1);
+    assert_int_equal(errno, ETIMEDOUT);
+    expect_waited(began);
+    began = begin_wait();
+    until = in_a_while(CLOCK_MONOTONIC);
+    assert_int_equal(sem_clockwait(&semaphore, CLOCK_MONOTONIC, &until), -1);
+    expect_waited(began);
+    assert_int_equal(pthread_mutex_lock(&mutex), 0);
+    began = begin_wait();
+    until = in_a_while(CLOCK_REALTIME);
+    assert_int_equal(pthread_cond_timedwait(&condition, &mutex, &until), ETIMEDOUT);
+    expect_waited(began);
+    began = begin_wait();
+    until = in_a_while(CLOCK_MONOTONIC);
+    assert_int_equal(pthread_cond_clockwait(&condition, &mutex, CLOCK_MONOTONIC, &until),
+                     ETIMEDOUT);
+    expect_waited(began);
+    began = begin_wait();
+    until = in_a_while(CLOCK_REALTIME);
+    assert_int_equal(pthread_mutex_timedlock(&mutex, &until), ETIMEDOUT);
+    expect_waited(began);
+    assert_int_equal(pthread_mutex_unlock(&mutex), 0);
+    assert_int_equal(pthread_rwlock_rdlock(&lock), 0);
+    began = begin_wait();
+    until = in_a_while(CLOCK_REALTIME);
+    assert_int_equal(pthread_rwlock_timedwrlock(&lock, &until), ETIMEDOUT);
+    expect_waited(began);
+    assert_int_equal(pthread_rwlock_unlock(&lock), 0);
+    (void)sem_destroy(&semaphore);
+}
+
+static void a_time_that_is_over_is_not_waited_for(void **state) {
+    pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+    pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
+    struct timespec until = {.tv_sec = 1};
+    (void)state;
+    assert_int_equal(pthread_mutex_lock(&mutex), 0);
+    assert_int_equal(pthread_cond_timedwait(&condition, &mutex, &until), ETIMEDOUT);
+    until.tv_nsec = -1;
+    assert_int_equal(pthread_cond_timedwait(&condition, &mutex, &until), EINVAL);
+    assert_int_equal(pthread_mutex_unlock(&mutex), 0);
+}
+
+static void sleepers_wake(void **state) {
+    struct timespec span = {.tv_nsec = (long)(SPAN_S * 1e9)};
+    (void)state;
+    wait_begin began = begin_wait();
+    struct timespec until = in_a_while(CLOCK_MONOTONIC);
+    assert_int_equal(clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL), 0);
+    expect_waited(began);
+    began = begin_wait();
+    assert_int_equal(nanosleep(&span, NULL), 0);
+    expect_waited(began);
+    began = begin_wait();
+    assert_int_equal(usleep((useconds_t)(SPAN_S * 1e6)), 0);
+    expect_waited(began);
+}
+
+static void the_kernel_is_asked_for_real_times(void **state) {
+    uint32_t word = 0;
+    uint64_t n = 0;
+    (void)state;
+    wait_begin began = begin_wait();
+    struct timespec until = in_a_while(CLOCK_MONOTONIC);
+    assert_int_equal(syscall(SYS_futex, &word, FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG, 0, &until,
+                             NULL, FUTEX_BITSET_MATCH_ANY),
+                     -1);
+    assert_int_equal(errno, ETIMEDOUT);
+    expect_waited(began);
+    int file = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
+    began = begin_wait();
+    struct itimerspec timer = {.it_value = in_a_while(CLOCK_MONOTONIC)};
+    assert_int_equal(timerfd_settime(file, TFD_TIMER_ABSTIME, &timer, NULL), 0);
+    assert_int_equal(read(file, &n, sizeof(n)), sizeof(n));
+    expect_waited(began);
+    (void)close(file);
+}
+
+/* ---- */
+
+static int set_up(void **state) {
+    (void)state;
+    return cudaMalloc(&memory, 4096) + cudaStreamCreateWithFlags(&stream, 1) +
+           cudaStreamCreateWithFlags(&other, 1) + cudaEventCreate(&begin_event) +
+           cudaEventCreate(&end_event) + cudaEventCreate(&between_event);
+}
+
+static int tear_down(void **state) {
+    (void)state;
+    return cudaEventDestroy(begin_event) + cudaEventDestroy(end_event) +
+           cudaEventDestroy(between_event) + cudaStreamDestroy(stream) + cudaStreamDestroy(other) +
+           cudaFree(memory) + remove_folder(folder);
+}
+
+/* The clock is chosen before main: the program begins again with it. */
+static int begin_again(char **argv) {
+    char text[TIDE_TIME_PACE_TEXT];
+    char made[] = "/tmp/tidemark-clock-XXXXXX";
+    tide_time_pace_write(&PACE, text);
+    if (mkdtemp(made) == NULL || setenv("TIDEMARK_RUN_FOLDER", made, 1) != 0 ||
+        setenv("TIDEMARK_VIRTUAL_CARDS", "h100-80", 1) != 0 ||
+        setenv(TIDE_RUN_LAUNCHES_VARIABLE, "1", 1) != 0 ||
+        setenv(TIDE_RUN_CLOCK_VARIABLE, text, 1) != 0) {
+        return 1;
+    }
+    (void)execv("/proc/self/exe", argv);
+    return 1;
+}
+
+int main(int argc, char **argv) {
+    (void)argc;
+    if (getenv(TIDE_RUN_CLOCK_VARIABLE) == NULL) {
+        return begin_again(argv);
+    }
+    (void)snprintf(folder, sizeof(folder), "%s", getenv("TIDEMARK_RUN_FOLDER"));
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(events_have_the_times_of_a_replay), /* first: it reads the whole log */
+        cmocka_unit_test(a_wait_moves_every_clock_and_real_time_stays_real),
+        cmocka_unit_test(a_launch_alone_does_not_wait),
+        cmocka_unit_test(time_in_calls_does_not_count),
+        cmocka_unit_test(no_thread_sees_the_clock_go_back),
+        cmocka_unit_test(a_fork_goes_on),
+        cmocka_unit_test(locks_end_their_waits),
+        cmocka_unit_test(a_time_that_is_over_is_not_waited_for),
+        cmocka_unit_test(sleepers_wake),
+        cmocka_unit_test(the_kernel_is_asked_for_real_times),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
