@@ -90,8 +90,7 @@ static int run_kept(void *work) {
     return 0;
 }
 
-static cudaError_t keep_copy(void *dst, const void *src, size_t n_bytes,
-                             enum cudaMemcpyKind kind) {
+static cudaError_t keep_copy(void *dst, const void *src, size_t n_bytes, enum cudaMemcpyKind kind) {
     kept_copy *kept = kind == cudaMemcpyDeviceToDevice ? malloc(sizeof(*kept)) : NULL;
     if (kept == NULL) {
         return tide_fake_mistake(cudaErrorNotSupported, "a copy from or to the host is captured");
