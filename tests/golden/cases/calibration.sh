@@ -1,7 +1,7 @@
 # What a forecast says of calibrations, made ones: none, this machine's, another machine's, and files that are refused.
 export XDG_CONFIG_HOME=$PWD/config
 mkdir -p config/tidemark
-python3 "$golden/../support/made_launches.py" made.launches 1000000000
+python3 "$golden/launches/make_launches.py" made.launches one 1000000000
 . "$golden/../support/made_calibration.sh"
 say() { # [OPTION...]
     echo "-- $*"

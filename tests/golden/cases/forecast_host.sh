@@ -7,7 +7,7 @@ training=$golden/../support/fake_training.sh
 export XDG_CONFIG_HOME=$PWD/config
 mkdir -p config/tidemark
 for batch in 1 2 3 4; do # batch 2 moves twice the bytes of batch 1
-    python3 "$golden/../support/made_launches.py" "$batch.launches" $((batch * 1000000000))
+    python3 "$golden/launches/make_launches.py" "$batch.launches" one $((batch * 1000000000))
 done
 clean() { sed "s|$PWD|.|g; s|($cpu|(THIS PROCESSOR|g; s|$golden/../support/||"; }
 sweep() { # [OPTION...]
