@@ -104,6 +104,16 @@ static void add_families(tide_text *to, const tide_time_forecast *of, tide_time_
     tide_text_add(to, "%s%s", has_others ? " and others" : "", n_told > 0 ? ")" : "");
 }
 
+static bool guesses_collectives(const tide_time_forecast *of) {
+    for (size_t i = 0; i < of->kernels.n; i++) {
+        if (of->kernels.rows[i].kind == TIDE_RUN_COLLECTIVE &&
+            of->kernels.rows[i].basis == TIDE_TIME_GUESSED) {
+            return true;
+        }
+    }
+    return false;
+}
+
 void tide_time_words_basis(const tide_time_forecast *of, char ret_words[TIDE_TIME_WORDS]) {
     tide_text to = tide_text_in(ret_words, TIDE_TIME_WORDS);
     tide_text_add(&to, "of %" PRIu64 " launches %" PRIu64 " are guessed, with %.1f %% of the time",
@@ -118,6 +128,14 @@ void tide_time_words_basis(const tide_time_forecast *of, char ret_words[TIDE_TIM
                       "never compared with a published time",
                       100.0 * of->uncompared_share);
         add_families(&to, of, TIDE_TIME_UNCOMPARED);
+    }
+    if (guesses_collectives(of)) {
+        tide_text_add(
+            &to, "; collectives between nodes are guessed: %s",
+            tide_time_network_source(of->card) == NULL
+                ? "no source states the network between nodes of this card"
+                : "nobody knows which nodes the ranks of a group lie in, or which network "
+                  "cards a root uses");
     }
     if (!of->card->is_compared) {
         tide_text_add(&to, "; no published time of this card was compared");

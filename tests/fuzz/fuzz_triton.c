@@ -1,5 +1,5 @@
-/* fuzz_triton.c - any bytes as a text of Triton's are followed, or are not, and every launch of what
- * is followed has an answer.
+/* fuzz_triton.c - any bytes as a text of Triton's are followed, or are not, and every launch of
+ * what is followed has an answer.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -205,8 +205,7 @@ static void add_up(const machine *of, tide_run_launch *row) {
             uint64_t n = one->n_accesses;
             uint64_t extent = (uint64_t)(one->high - one->low) + 1;
             n = one->is_used && one->is_known && extent < n ? extent : n;
-            row->bytes =
-                sum(row->bytes, product(n, of->program->arguments[i].pointed_bytes));
+            row->bytes = sum(row->bytes, product(n, of->program->arguments[i].pointed_bytes));
             row->elements = n > row->elements ? n : row->elements;
         }
     }

@@ -5,6 +5,7 @@
     make_launches.py FILE guessed      # a tenth of the kernels is not known
     make_launches.py FILE one BYTES    # one step, in which a kernel that moves BYTES begins after 0.1 ms; the host ends it after 0.2
     make_launches.py FILE kinds        # rows of every kind, and a CUDA graph
+    make_launches.py FILE nodes RANKS  # a step of one of 16 ranks, which ends with all-reduces of all and of so many ranks
 """
 import struct
 import sys
@@ -14,6 +15,7 @@ ROW = struct.Struct("<qQQQIIIIIIHBBBBBB")
  WAIT_STREAM, WAIT_DEVICE, MARK) = range(1, 16)
 OTHER, VECTORISED, SOFTMAX = 0, 1, 5
 BF16 = 2
+ALL_REDUCE = 5
 NONE = 0xFFFFFFFF
 
 
@@ -83,7 +85,7 @@ def kinds(log):
         for family in range(5):
             log.row(COPY, family, 1 << 20, flags=16 * step)
         log.row(FILL, n_bytes=1 << 20)
-        for family in range(9):
+        for family in range(10):
             log.row(COLLECTIVE, family, 1 << 20, elements=7, shape=(0, 1, 0, 2), stream=2)
         log.row(GRAPH_LAUNCH, graph=graph, stream=1)
         log.row(RECORD, n_bytes=1, stream=1)
@@ -95,11 +97,21 @@ def kinds(log):
     log.mark("program ends")
 
 
+def nodes(log, n_ranks):
+    log.mark("step begins")
+    layers(log, 4, False)
+    for n in 16, n_ranks:
+        log.row(COLLECTIVE, ALL_REDUCE, 1 << 28, elements=n, shape=(0, 0, 0, n))
+    log.mark("step ends")
+
+
 def main():
     log = Log(sys.argv[1])
     kind = sys.argv[2] if len(sys.argv) > 2 else ""
     if kind == "one":
         one_step(log, int(sys.argv[3]))
+    elif kind == "nodes":
+        nodes(log, int(sys.argv[3]))
     elif kind == "kinds":
         kinds(log)
     else:
