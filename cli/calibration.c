@@ -8,6 +8,7 @@
 
 #include "cli/cli.h"
 #include "common/text_file.h"
+#include "launch/cards.h"
 
 tide_status tide_calibration_own_path(char ret_path[TIDE_PATH_BYTES], tide_error *error) {
     const char *config = getenv("XDG_CONFIG_HOME");
@@ -32,9 +33,8 @@ void tide_calibration_cpu(char ret_cpu[TIDE_CALIBRATION_TEXT]) {
 }
 
 /* *ret_has: there is one, and it is of this processor. */
-static tide_status read_own(const char *command, tide_calibration *ret, bool *ret_has,
-                            tide_error *error) {
-    char path[TIDE_PATH_BYTES];
+static tide_status read_own(const char *command, char path[TIDE_PATH_BYTES], tide_calibration *ret,
+                            bool *ret_has, tide_error *error) {
     char cpu[TIDE_CALIBRATION_TEXT];
     *ret_has = false;
     if (tide_calibration_own_path(path, NULL) != TIDE_OK || access(path, F_OK) != 0) {
@@ -66,7 +66,10 @@ tide_status tide_host_choose(const tide_host_options *options, const char *comma
     if (options->factor < 0.0) {
         return tide_fail(error, TIDE_INVALID, "--host-factor must be above 0");
     }
-    TIDE_TRY(read_own(command, &ret->own, &has_own, error));
+    TIDE_TRY(read_own(command, ret->own_path, &ret->own, &has_own, error));
+    if (!has_own) {
+        ret->own_path[0] = '\0';
+    }
     if (options->file != NULL) {
         TIDE_TRY(tide_calibration_read(options->file, &ret->target, error));
     }
@@ -77,4 +80,17 @@ tide_status tide_host_choose(const tide_host_options *options, const char *comma
         tide_error_prefix(error, "--host %s", options->file);
     }
     return status;
+}
+
+tide_status tide_host_check_cards(const char *option, const char *cards, tide_error *error) {
+    tide_card card;
+    tide_time_card rates;
+    for (size_t i = 0; tide_launch_card(cards, i, &card); i++) {
+        tide_status status = tide_time_card_of(&card, &rates, error);
+        if (status != TIDE_OK) {
+            tide_error_prefix(error, "%s", option);
+            return status;
+        }
+    }
+    return TIDE_OK;
 }

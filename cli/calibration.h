@@ -29,6 +29,7 @@ typedef struct tide_host_options {
 
 /* A host, and the calibrations that it points to: it must not be copied. */
 typedef struct tide_host_choice {
+    char own_path[TIDE_PATH_BYTES]; /* of the calibration of this machine; "": none is used */
     tide_calibration own, target;
     tide_time_host host;
 } tide_host_choice;
@@ -46,6 +47,11 @@ void tide_calibration_cpu(char ret_cpu[TIDE_CALIBRATION_TEXT]);
  * TIDE_FORMAT and TIDE_IO name the option or the file. */
 TIDE_NODISCARD tide_status tide_host_choose(const tide_host_options *options, const char *command,
                                             tide_host_choice *ret, tide_error *error);
+
+/* "h100-80,a100-40", as tide_launch_cards makes it: TIDE_INVALID names the option that asks for a
+ * forecast, and a card whose rates are not known. */
+TIDE_NODISCARD tide_status tide_host_check_cards(const char *option, const char *cards,
+                                                 tide_error *error);
 
 #ifdef __cplusplus
 }

@@ -200,10 +200,39 @@ tide_status tide_program_add_range(tide_program_grid *grid, const char *text, ui
 
 /* ---- options ---- */
 
-tide_status tide_program_take_options(tide_program_grid *grid, const tide_program_options *options,
-                                      bool has_steps, uint64_t n_steps, tide_error *error) {
+/* The option that asks for a forecast of time. */
+static const char *time_option(const char *command) {
+    return strcmp(command, "fit") == 0 ? "--max-step-ms" : "--time";
+}
+
+static tide_status take_host(tide_program_grid *grid, const char *command, tide_error *error) {
+    tide_host_choice chosen;
+    TIDE_TRY(tide_host_choose(&grid->options.host, command, &chosen, error));
+    (void)snprintf(grid->own_calibration, sizeof(grid->own_calibration), "%s", chosen.own_path);
+    if (grid->options.host.file != NULL) {
+        (void)snprintf(grid->host, sizeof(grid->host), "%s with %s, %s", chosen.target.cpu,
+                       chosen.target.gpu.name, chosen.target.made);
+    }
+    for (size_t i = 0; i < grid->n_cards; i++) {
+        char cards[TIDE_LAUNCH_CARDS_BYTES];
+        TIDE_TRY(tide_launch_cards(grid->cards[i], cards, error));
+        TIDE_TRY(tide_host_check_cards(time_option(command), cards, error));
+    }
+    return TIDE_OK;
+}
+
+tide_status tide_program_take_options(tide_program_grid *grid, const char *command,
+                                      const tide_program_options *options, bool has_steps,
+                                      uint64_t n_steps, tide_error *error) {
     TIDE_TRY(tide_program_options_check(options, has_steps ? n_steps : 0, error));
     grid->options = *options;
+    if (options->wants_time) {
+        TIDE_TRY(take_host(grid, command, error));
+    } else if (options->host.file != NULL || options->host.factor > 0.0) {
+        return tide_fail(error, TIDE_INVALID,
+                         "--host and --host-factor are for a forecast of time: add %s",
+                         time_option(command));
+    }
     grid->n_steps = has_steps ? n_steps : options->n_calls > 0 ? 0 : TIDE_PROGRAM_STEPS;
     return TIDE_OK;
 }
@@ -240,13 +269,17 @@ void tide_program_configure(const tide_program_grid *grid, size_t cell,
     ret_config->limits.spill_bytes = grid->spill_bytes;
     ret_config->workload.kind = TIDE_RUN_PROGRAM;
     tide_run_program *program = &ret_config->workload.of.program;
-    *program = (tide_run_program){.command = grid->command,
-                                  .n_steps = grid->n_steps,
-                                  .n_calls = grid->options.n_calls,
-                                  .reads = grid->options.values,
-                                  .streams = grid->options.streams,
-                                  .writes_are_real = strcmp(grid->options.writes, "allow") == 0,
-                                  .forecasts_time = grid->options.wants_time};
+    *program = (tide_run_program){
+        .command = grid->command,
+        .n_steps = grid->n_steps,
+        .n_calls = grid->options.n_calls,
+        .reads = grid->options.values,
+        .streams = grid->options.streams,
+        .writes_are_real = strcmp(grid->options.writes, "allow") == 0,
+        .forecasts_time = grid->options.wants_time,
+        .own_calibration = grid->own_calibration[0] != '\0' ? grid->own_calibration : NULL,
+        .calibration = grid->options.host.file,
+        .host_factor = grid->options.host.factor};
     name_card(grid, cell, program);
     size_t n_used = 0;
     for (size_t i = 0; i < grid->n_sets; i++) {

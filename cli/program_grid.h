@@ -21,6 +21,7 @@ enum {
     TIDE_PROGRAM_MAX_NAMES = 8,
     TIDE_PROGRAM_MAX_CARDS = 16,
     TIDE_PROGRAM_NAME_BYTES = 32,
+    TIDE_PROGRAM_HOST_BYTES = 3 * TIDE_CALIBRATION_TEXT + 16,
     TIDE_PROGRAM_STEPS = 3 /* unless told otherwise */
 };
 
@@ -40,8 +41,10 @@ typedef struct tide_program_grid {
     size_t n_sets;
     uint64_t n_steps; /* 0: each run goes to its end, or as far as the options say */
     tide_program_options options;
-    uint64_t memory_limit_bytes; /* of each card; TIDE_RUN_UNLIMITED: what it has */
-    uint64_t spill_bytes;        /* of each card, in the host's memory; 0: none */
+    char own_calibration[TIDE_PATH_BYTES]; /* of a forecast of time; "": none is used */
+    char host[TIDE_PROGRAM_HOST_BYTES];    /* the machine that --host names; "": none */
+    uint64_t memory_limit_bytes;           /* of each card; TIDE_RUN_UNLIMITED: what it has */
+    uint64_t spill_bytes;                  /* of each card, in the host's memory; 0: none */
 } tide_program_grid;
 
 /* The number of arguments before "--", which are the command's own. */
@@ -66,9 +69,9 @@ TIDE_NODISCARD tide_status tide_program_add_range(tide_program_grid *grid, const
                                                   uint64_t *ret_low, uint64_t *ret_high,
                                                   tide_error *error);
 
-/* Takes how far the runs go and what they read; without steps and calls they take
- * TIDE_PROGRAM_STEPS. `has_steps`: n_steps was given. */
-TIDE_NODISCARD tide_status tide_program_take_options(tide_program_grid *grid,
+/* Takes how far the runs go, what they read, and whose time is forecast, behind the cards; without
+ * steps and calls they take TIDE_PROGRAM_STEPS. `has_steps`: n_steps was given. */
+TIDE_NODISCARD tide_status tide_program_take_options(tide_program_grid *grid, const char *command,
                                                      const tide_program_options *options,
                                                      bool has_steps, uint64_t n_steps,
                                                      tide_error *error);

@@ -33,7 +33,8 @@ tide_status tide_program_options_check(const tide_program_options *options, uint
 
 tide_status tide_program_options_refuse(const tide_option_table *table,
                                         const tide_operands *operands, tide_error *error) {
-    static const char *const NAMES[] = {"calls", "values", "streams", "writes", "time"};
+    static const char *const NAMES[] = {"calls", "values", "streams",    "writes",
+                                        "time",  "host",   "host-factor"};
     for (size_t i = 0; i < sizeof(NAMES) / sizeof(NAMES[0]); i++) {
         if (tide_options_is_given(table, operands, NAMES[i])) {
             return tide_fail(error, TIDE_INVALID,

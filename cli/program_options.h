@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "cli/calibration.h"
 #include "cli/options.h"
 #include "common/status.h"
 
@@ -19,15 +20,16 @@ typedef struct tide_program_options {
     uint64_t n_calls;   /* 0: to the end, or as many steps as are asked for */
     const char *values; /* "auto", "zero", "shadow" */
     const char *streams;
-    const char *writes; /* "scratch", "allow" */
-    bool wants_time;    /* a step's time is forecast */
+    const char *writes;     /* "scratch", "allow" */
+    bool wants_time;        /* a step's time is forecast */
+    tide_host_options host; /* whose time that is */
 } tide_program_options;
 
 #define TIDE_PROGRAM_OPTIONS_DEFAULT                                                               \
     { .values = "auto", .streams = "now", .writes = "scratch" }
 
 /* The names of the options that these rows have, as tide_options_find_unused takes them. */
-#define TIDE_PROGRAM_OPTIONS "calls values streams writes time"
+#define TIDE_PROGRAM_OPTIONS "calls values streams writes time host host-factor"
 
 /* The i-th value, NULL past the last, as tide_option.choice_at wants it. */
 const char *tide_choice_values(size_t i);
@@ -57,6 +59,8 @@ const char *tide_choice_writes(size_t i);
     TIDE_OPTION(FLAG, "time", NULL, (at) + offsetof(tide_program_options, wants_time),             \
                 "forecast how long a step of the program takes on the card "                       \
                 "(docs/virtual-time.md)")
+
+#define TIDE_PROGRAM_ROWS_HOST(at) TIDE_HOST_ROWS((at) + offsetof(tide_program_options, host))
 
 /* TIDE_INVALID: steps and calls were both asked for. */
 TIDE_NODISCARD tide_status tide_program_options_check(const tide_program_options *options,

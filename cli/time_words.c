@@ -108,6 +108,16 @@ static void add_families(tide_text *to, const tide_time_forecast *of, tide_time_
     tide_text_add(to, "%s%s", has_others ? " and others" : "", n_told > 0 ? ")" : "");
 }
 
+static bool guesses_collectives(const tide_time_forecast *of) {
+    for (size_t i = 0; i < of->kernels.n; i++) {
+        if (of->kernels.rows[i].kind == TIDE_RUN_COLLECTIVE &&
+            of->kernels.rows[i].basis == TIDE_TIME_GUESSED) {
+            return true;
+        }
+    }
+    return false;
+}
+
 void tide_time_words_basis(const tide_time_forecast *of, char ret_words[TIDE_TIME_WORDS]) {
     tide_text to = tide_text_in(ret_words, TIDE_TIME_WORDS);
     tide_text_add(&to, "of %" PRIu64 " launches %" PRIu64 " are guessed, with %.1f %% of the time",
@@ -123,69 +133,21 @@ void tide_time_words_basis(const tide_time_forecast *of, char ret_words[TIDE_TIM
                       100.0 * of->uncompared_share);
         add_families(&to, of, TIDE_TIME_UNCOMPARED);
     }
+    if (guesses_collectives(of)) {
+        tide_text_add(
+            &to, "; collectives between nodes are guessed: %s",
+            tide_time_network_source(of->card) == NULL
+                ? "no source states the network between nodes of this card"
+                : "nobody knows which nodes the ranks of a group lie in, or which network "
+                  "cards a root uses");
+    }
     if (!of->card->is_compared) {
         tide_text_add(&to, "; no published time of this card was compared");
     }
 }
 
-/* "Xeon 8570, 2026-11-27" */
-static void add_machine(tide_text *to, const tide_calibration *of) {
-    tide_text_add(to, " (%s%s%s, %s)", of->cpu, of->has_gpu ? " with " : "",
-                  of->has_gpu ? of->gpu.name : "", of->made);
-}
-
 void tide_time_words_host(const tide_time_forecast *of, char ret_words[TIDE_TIME_WORDS]) {
-    const tide_time_host *host = &of->host;
-    tide_text to = tide_text_in(ret_words, TIDE_TIME_WORDS);
-    if (host->basis == TIDE_TIME_HOST_STATED) {
-        tide_text_add(
-            &to,
-            "the host's time is stated, not measured: 2.6 us a kernel and 5.4 us a call of "
-            "cuBLAS; ends of the range are for %.2f and %.2f of it; no calibration was "
-            "used, since those are of PyTorch",
-            host->least, host->most);
-        return;
-    }
-    if (host->basis == TIDE_TIME_HOST_MODELLED) {
-        tide_text_add(&to,
-                      "the host's time is stated, not measured: for a launch 42 us forward in fp32 "
-                      "and tf32, 35 in bf16-mixed, 18 backward and 7 in the optimizer, and 14 for "
-                      "the driver, as on the machine that the model was fitted on, times %.2f, the "
-                      "middle of published hosts; ends of the range are for %.2f and %.2f; no "
-                      "calibration was used",
-                      host->factor, host->least, host->most);
-        return;
-    }
-    tide_text_add(&to, "the host's time is that of this run times %.2f, ", host->factor);
-    switch (host->basis) {
-    case TIDE_TIME_HOST_GIVEN:
-        tide_text_add(&to, "as --host-factor says; no calibration was used for it");
-        break;
-    case TIDE_TIME_HOST_MEASURED:
-        tide_text_add(&to, "as launches take by the calibration of the machine to forecast for");
-        add_machine(&to, host->target);
-        if (host->target != host->own) {
-            tide_text_add(&to, " and by that of the machine of the run");
-            add_machine(&to, host->own);
-        }
-        tide_text_add(&to, "; how well that holds for a whole step was never compared");
-        break;
-    case TIDE_TIME_HOST_SCALED:
-        tide_text_add(&to, "the middle of published hosts by the calibration of this machine");
-        add_machine(&to, host->own);
-        tide_text_add(&to, "; ends of the range are for %.2f and %.2f", host->least, host->most);
-        break;
-    default:
-        tide_text_add(&to,
-                      "the middle of published hosts; ends of the range are for %.2f and %.2f; no "
-                      "calibration was used",
-                      host->least, host->most);
-    }
-    if (of->has_own_card) {
-        tide_text_add(&to, "; rates of products and memory are those that were measured on this "
-                           "card");
-        add_machine(&to, host->target);
-    }
+    tide_time_host_words(&of->host, of->has_own_card, ret_words);
 }
 
 void tide_time_words_none(const char *device, char ret_words[TIDE_TIME_WORDS]) {

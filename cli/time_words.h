@@ -14,7 +14,7 @@
 extern "C" {
 #endif
 
-enum { TIDE_TIME_WORDS = 1280 };
+enum { TIDE_TIME_WORDS = TIDE_TIME_HOST_WORDS };
 
 /* "a step takes 372 ms (331 to 428): GPU busy 355 ms, host 48 ms; bound by the GPU; model FLOPs
  * utilisation 41 %". */

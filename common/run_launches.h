@@ -81,11 +81,12 @@ typedef enum tide_run_family {
     TIDE_RUN_SORT,            /* radix sorts and what belongs to them */
     TIDE_RUN_SCAN,            /* prefix sums, selections */
     TIDE_RUN_GENERATED,       /* made at run time: Triton */
-    TIDE_RUN_LIBRARY,         /* kernels that a library's call stands for: cuFFT, cuSOLVER, RNNs */
+    TIDE_RUN_LIBRARY,         /* kernels that a library's call stands for: cuSOLVER, RNNs */
     TIDE_RUN_OWN,             /* tidemark's own kernels that go through elements */
     TIDE_RUN_ATTENTION_PARTS, /* what goes before and behind a kernel of fused attention */
     TIDE_RUN_DEPTHWISE,       /* PyTorch's convolutions with a filter for each channel */
     TIDE_RUN_OWN_ROWS,        /* tidemark's own kernels that reduce, or work by rows */
+    TIDE_RUN_FOURIER,         /* transforms of cuFFT */
     TIDE_RUN_N_FAMILIES
 } tide_run_family;
 

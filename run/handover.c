@@ -80,6 +80,9 @@ static const tide_json_field PROGRAM_FIELDS[] = {
     OF_PROGRAM("streams", TIDE_JSON_FIELD_BORROWED, streams),
     OF_PROGRAM("writes_are_real", TIDE_JSON_FIELD_FLAG, writes_are_real),
     OF_PROGRAM("forecasts_time", TIDE_JSON_FIELD_FLAG, forecasts_time),
+    OF_PROGRAM("own_calibration", TIDE_JSON_FIELD_BORROWED, own_calibration),
+    OF_PROGRAM("calibration", TIDE_JSON_FIELD_BORROWED, calibration),
+    OF_PROGRAM("host_factor", TIDE_JSON_FIELD_REAL, host_factor),
 };
 
 enum {

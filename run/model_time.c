@@ -28,6 +28,7 @@ void tide_run_time_figures(const tide_launch_time *time, tide_run_of_program *to
     to->step_ms = is_known ? of->likely.total_us * 1e-3 : -1.0;
     to->step_high_ms = is_known ? of->high.total_us * 1e-3 : -1.0;
     snprintf(to->step_bound, sizeof(to->step_bound), "%s", tide_time_limit_name(of->limit));
+    tide_time_host_words(&of->host, of->has_own_card, to->host);
 }
 
 /* Of which runs model/eager/launches.c was compared with what PyTorch launches. */

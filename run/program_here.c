@@ -17,6 +17,14 @@
 
 enum { ERROR_BYTES = 8192, FD_PATH_BYTES = 64 };
 
+_Static_assert((int)TIDE_RUN_HOST_BYTES == (int)TIDE_TIME_HOST_WORDS, "the sentence has room");
+
+/* The host whose time is forecast, and the calibrations that it points to. */
+typedef struct run_host {
+    tide_calibration own, target;
+    tide_time_host host;
+} run_host;
+
 /* One run on its way. */
 typedef struct program_run {
     const tide_run_config *config; /* borrowed, as the next two */
@@ -25,6 +33,7 @@ typedef struct program_run {
     char cards[TIDE_LAUNCH_CARDS_BYTES];
     tide_launch_config launching;
     tide_launch launch;
+    run_host host;
     FILE *errors; /* what the program wrote to its error output */
     tide_left_list left;
     size_t process, device;               /* the fullest; of the list */
@@ -48,6 +57,23 @@ static void take_options(const tide_run_program *program, tide_launch_config *la
     launching->streams = program->streams != NULL ? program->streams : launching->streams;
     launching->writes_are_real = program->writes_are_real;
     launching->logs_launches = program->forecasts_time;
+}
+
+/* Before the program runs, so that a calibration that cannot be read costs no time. */
+static tide_status read_host(program_run *run, tide_error *error) {
+    const tide_run_program *program = &run->config->workload.of.program;
+    run_host *to = &run->host;
+    bool has_own = program->own_calibration != NULL;
+    bool has_target = program->calibration != NULL;
+    if (has_own) {
+        TIDE_TRY(tide_calibration_read(program->own_calibration, &to->own, error));
+    }
+    if (has_target) {
+        TIDE_TRY(tide_calibration_read(program->calibration, &to->target, error));
+    }
+    return tide_time_host_of(&TIDE_TIME_CONSTANTS, has_own ? &to->own : NULL,
+                             has_target ? &to->target : NULL, program->host_factor, &to->host,
+                             error);
 }
 
 /* Starts the program and waits for its end. */
@@ -291,20 +317,17 @@ static void judge(program_run *run) {
     }
 }
 
-/* A step's time on the fullest card, on the middle of published hosts, so that rows of several
- * machines compare. A program that launched nothing has none. */
+/* A step's time on the fullest card. A program that launched nothing has none. */
 static void read_time(program_run *run) {
     tide_card card;
     tide_launch_time made = {.log = {.mem = NULL}};
-    tide_time_host host;
     const char *path =
         run->left.n_processes > 0 ? run->left.processes[run->process].launches_path : NULL;
     if (!run->launching.logs_launches || path == NULL ||
         !tide_launch_card(run->cards, run->device, &card)) {
         return;
     }
-    if (tide_time_host_of(&TIDE_TIME_CONSTANTS, NULL, NULL, 0.0, &host, NULL) == TIDE_OK &&
-        tide_launch_time_init(path, &card, &host, &made, NULL) == TIDE_OK) {
+    if (tide_launch_time_init(path, &card, &run->host.host, &made, NULL) == TIDE_OK) {
         tide_run_time_figures(&made, &run->result->program);
     }
     tide_launch_time_fini(&made);
@@ -346,6 +369,9 @@ void tide_run_program_here(const tide_run_config *config, const tide_run_hooks *
     char **arguments = NULL;
     tide_status status =
         tide_run_program_arguments(&config->workload.of.program, &arguments, &error);
+    if (status == TIDE_OK) {
+        status = read_host(&run, &error);
+    }
     if (status == TIDE_OK) {
         status = launch(&run, arguments, &error);
     }

@@ -52,6 +52,7 @@ static const tide_json_field FIELDS[] = {
                              program.step_high_ms),
     TIDE_JSON_FIELD_OPTIONAL(tide_run_result, TIDE_JSON_FIELD_TEXT, "forecast_bound",
                              program.step_bound),
+    TIDE_JSON_FIELD_OPTIONAL(tide_run_result, TIDE_JSON_FIELD_TEXT, "forecast_host", program.host),
     TIDE_JSON_FIELD_OPTIONAL(tide_run_result, TIDE_JSON_FIELD_REAL, "loss_scale", loss_scale),
     TIDE_JSON_FIELD_OPTIONAL(tide_run_result, TIDE_JSON_FIELD_INT64, "skipped_steps",
                              n_skipped_steps),

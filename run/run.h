@@ -35,6 +35,7 @@ extern "C" {
 
 enum {
     TIDE_RUN_REASON_BYTES = 512,
+    TIDE_RUN_HOST_BYTES = 1280, /* what the host of a forecast rests on */
     TIDE_RUN_PATH_BYTES = 4096, /* the longest file name, with its NUL */
     /* Steps of a run that only asks whether it fits, none of them warm-up: as many as a run with
      * the defaults has. The second step is the first with optimizer state, and the reserved bytes
@@ -132,6 +133,8 @@ typedef struct tide_run_of_program {
      */
     double step_ms, step_low_ms, step_high_ms;
     char step_bound[TIDE_RUN_BOUND_BYTES]; /* "the GPU", "the host" or either; "": no forecast */
+    char host[TIDE_RUN_HOST_BYTES]; /* a sentence: what the host's time of that rests on; "": no
+                                       time was forecast */
 } tide_run_of_program;
 /* Of other workloads. */
 #define TIDE_RUN_NO_PROGRAM                                                                        \

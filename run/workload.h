@@ -44,6 +44,10 @@ typedef struct tide_run_program {
     const char *streams;  /* "now", "late": when work on streams completes; NULL: "now" */
     bool writes_are_real; /* what it writes reaches the user's files */
     bool forecasts_time;  /* its launches are logged, and its steps' time is forecast */
+    /* The host whose time is forecast, as tide_time_host_of takes it. */
+    const char *own_calibration; /* path, borrowed, as the next; NULL: none of this machine */
+    const char *calibration;     /* of the machine to forecast for; NULL: none */
+    double host_factor;          /* the user's; 0: none */
 } tide_run_program;
 
 typedef struct tide_run_workload {

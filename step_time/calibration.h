@@ -20,7 +20,11 @@
 extern "C" {
 #endif
 
-enum { TIDE_CALIBRATION_TEXT = 96, TIDE_CALIBRATION_TYPES = TIDE_RUN_FP16 + 1 };
+enum {
+    TIDE_CALIBRATION_TEXT = 96,
+    TIDE_CALIBRATION_TYPES = TIDE_RUN_FP16 + 1,
+    TIDE_TIME_HOST_WORDS = 1280
+};
 
 /* Bytes that something moved, and how long it took. */
 typedef struct tide_calibration_copy {
@@ -99,6 +103,11 @@ tide_time_host tide_time_host_stated(const tide_time_constants *constants);
 /* The host of PyTorch's run of our model, whose log states what a launch takes on the machine that
  * the constants were fitted on: the middle of published hosts, and their range. */
 tide_time_host tide_time_host_modelled(const tide_time_constants *constants);
+
+/* host_words.c: what the factor rests on: a calibration, of which machine and day, or none.
+ * has_own_card: as tide_time_host_has_card says of the forecast's card. */
+void tide_time_host_words(const tide_time_host *host, bool has_own_card,
+                          char ret_words[TIDE_TIME_HOST_WORDS]);
 
 /* The share of the card's stated rate or bandwidth that was reached; -1: not measured. */
 double tide_calibration_share_of_peak(const tide_calibration_gpu *gpu, const tide_time_card *card,

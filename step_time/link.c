@@ -1,8 +1,16 @@
-/* Links of a card: to the host, and to the other cards of its node.
+/* Links of a card: to the host, to the other cards of its node, and to other nodes.
  *
  * NCCL moves data in a ring: each rank sends and receives (n - 1) / n of the buffer once, in an
- * all-reduce twice. Small buffers go over a tree, whose time is that of its steps. The time is
- * the smaller of the two. All ranks are taken to arrive at once. */
+ * all-reduce twice. That is the ratio of bus and algorithm bandwidth in nccl-tests' PERFORMANCE.md.
+ * Small buffers go over a tree, whose time is that of its steps. The time is the smaller of the
+ * two. All ranks are taken to arrive at once.
+ *
+ * Beyond a node of 8 cards NCCL makes a ring for each of the node's network cards, each of which
+ * carries a part of the buffer. The slowest link of the rings limits them: a card's links within
+ * the node, or all network cards of the node together. Its tree for an all-reduce is a double one
+ * there, which works in pieces at the full rate (NVIDIA, "Massively Scale Your Deep Learning
+ * Training with NCCL 2.4"). A message of one rank to another leaves by one network card, and so
+ * does what a rank sends to other nodes in an all-to-all. */
 #include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,6 +24,32 @@ typedef struct card_link {
     double host_bytes;  /* a second and direction, to the host */
     const char *source; /* of both: what the vendor states, of both directions together */
 } card_link;
+
+/* The network of the vendor's reference system with 8 such cards. */
+typedef struct node_network {
+    const char *card;   /* as device/cards.h names it */
+    double nic_bytes;   /* a second and direction, of one of its 8 network cards for this */
+    const char *source; /* what the vendor states */
+} node_network;
+
+/* Gb/s in bytes a second. */
+#define GBIT(n) ((n)*1e9 / 8.0)
+
+static const node_network NETWORKS[] = {
+    {"b200", GBIT(400.0),
+     "NVIDIA DGX BasePOD reference architecture, DGX B200: eight single-port ConnectX-7, up to "
+     "400 Gb/s InfiniBand"},
+    {"h200", GBIT(400.0),
+     "NVIDIA DGX BasePOD reference architecture, DGX H200: eight single-port ConnectX-7, up to "
+     "400 Gb/s InfiniBand"},
+    {"h100-80", GBIT(400.0),
+     "NVIDIA DGX BasePOD reference architecture, DGX H100: eight single-port ConnectX-7, up to "
+     "400 Gb/s InfiniBand"},
+    {"a100-80", GBIT(200.0),
+     "NVIDIA DGX A100 data sheet: eight single-port ConnectX-6, 200 Gb/s HDR InfiniBand"},
+    {"a100-40", GBIT(200.0),
+     "NVIDIA DGX A100 data sheet: eight single-port ConnectX-6, 200 Gb/s HDR InfiniBand"},
+};
 
 /* 16 lanes, a direction: 8, 16 and 32 GT/s and lane, of which 128 in 130 bits are data. */
 #define PCIE_3 15.75e9
@@ -59,7 +93,7 @@ static const card_link OTHER = {
 #define STEP_US 5.0
 /* What a copy to or from the host costs before its first byte. */
 #define COPY_US 4.0
-enum { NODE_RANKS = 8 }; /* beyond them data cross a network that nobody described */
+enum { NODE_RANKS = 8 }; /* of the reference systems; each has a network card for each of them */
 
 static const card_link *link_of(const tide_time_card *card) {
     for (size_t i = 0; i < sizeof(LINKS) / sizeof(LINKS[0]); i++) {
@@ -68,6 +102,20 @@ static const card_link *link_of(const tide_time_card *card) {
         }
     }
     return &OTHER;
+}
+
+static const node_network *network_of(const tide_time_card *card) {
+    for (size_t i = 0; i < sizeof(NETWORKS) / sizeof(NETWORKS[0]); i++) {
+        if (strcmp(NETWORKS[i].card, card->card->name) == 0) {
+            return &NETWORKS[i];
+        }
+    }
+    return NULL;
+}
+
+const char *tide_time_network_source(const tide_time_card *card) {
+    const node_network *network = network_of(card);
+    return network != NULL ? network->source : NULL;
 }
 
 const char *tide_time_link_source(const tide_time_card *card) {
@@ -80,9 +128,10 @@ static double ring_passes(const tide_run_launch *row, double n) {
     switch (row->family) {
     case TIDE_RUN_ALL_REDUCE:
         return 2.0 * (n - 1.0) / n;
+    case TIDE_RUN_ALL_TO_ALL: /* beyond a node, what goes to other nodes counts */
+        return (n > NODE_RANKS ? n - NODE_RANKS : n - 1.0) / n;
     case TIDE_RUN_ALL_GATHER:
     case TIDE_RUN_REDUCE_SCATTER:
-    case TIDE_RUN_ALL_TO_ALL:
     case TIDE_RUN_GATHER:
     case TIDE_RUN_SCATTER:
         return (n - 1.0) / n;
@@ -91,10 +140,31 @@ static double ring_passes(const tide_run_launch *row, double n) {
     }
 }
 
+static bool is_pair(const tide_run_launch *row) {
+    return row->family == TIDE_RUN_SEND || row->family == TIDE_RUN_RECEIVE;
+}
+
+/* Whether data leave a node, where ranks fill one node after the other. */
+static bool crosses_nodes(const tide_run_launch *row) {
+    return is_pair(row) ? row->m / NODE_RANKS != row->n / NODE_RANKS : row->count > NODE_RANKS;
+}
+
+/* Bytes a second and direction of the link that limits it between nodes. A root that gathers or
+ * scatters may use its own network card or those of its neighbours: not known, as without a source.
+ */
+static double rate_between_nodes(const tide_time_card *card, const tide_run_launch *row,
+                                 bool *ret_is_known) {
+    double peer = link_of(card)->peer_bytes;
+    const node_network *network = network_of(card);
+    bool has_root = row->family == TIDE_RUN_GATHER || row->family == TIDE_RUN_SCATTER;
+    bool uses_one = is_pair(row) || row->family == TIDE_RUN_ALL_TO_ALL;
+    *ret_is_known = network != NULL && !has_root;
+    return *ret_is_known ? fmin(peer, network->nic_bytes * (uses_one ? 1.0 : NODE_RANKS)) : peer;
+}
+
 tide_work_time tide_time_collective(const tide_time_constants *constants,
                                     const tide_time_card *card, const tide_run_launch *row) {
-    bool is_pair = row->family == TIDE_RUN_SEND || row->family == TIDE_RUN_RECEIVE;
-    double n = is_pair && row->count > 2 ? 2.0 : row->count;
+    double n = is_pair(row) && row->count > 2 ? 2.0 : row->count;
     double bytes = (double)row->bytes;
     if (n <= 1.0) { /* a copy on the card, at most */
         return (tide_work_time){.us = constants->kernel_us,
@@ -102,15 +172,33 @@ tide_work_time tide_time_collective(const tide_time_constants *constants,
                                 .basis = TIDE_TIME_UNCOMPARED};
     }
     bool is_two_way = row->family == TIDE_RUN_ALL_REDUCE;
-    double rate = link_of(card)->peer_bytes * 1e-6 * LINK_SHARE;
-    double passes = ring_passes(row, n);
-    double ring = (n - 1.0) * (is_two_way ? 2.0 : 1.0) * STEP_US + passes * bytes / rate;
+    bool crosses = crosses_nodes(row);
+    bool is_known = true;
+    double rate = (crosses ? rate_between_nodes(card, row, &is_known) : link_of(card)->peer_bytes) *
+                  1e-6 * LINK_SHARE;
+    double ring =
+        (n - 1.0) * (is_two_way ? 2.0 : 1.0) * STEP_US + ring_passes(row, n) * bytes / rate;
     double n_steps = ceil(log2(n)) * (is_two_way ? 2.0 : 1.0);
-    double tree = n_steps * STEP_US + n_steps * bytes / rate;
+    double tree_passes = crosses && is_two_way ? 2.0 : n_steps;
+    double tree = n_steps * STEP_US + tree_passes * bytes / rate;
     return (tide_work_time){.us = constants->kernel_us + fmin(ring, tree),
                             .bound = TIDE_TIME_BY_LINK,
-                            .basis =
-                                row->count > NODE_RANKS ? TIDE_TIME_GUESSED : TIDE_TIME_UNCOMPARED};
+                            .basis = is_known ? TIDE_TIME_UNCOMPARED : TIDE_TIME_GUESSED};
+}
+
+void tide_time_collectives_place(const tide_time_log *log, tide_work_time *work) {
+    uint32_t n_all = 0;
+    for (size_t i = 0; i < log->n_rows; i++) {
+        const tide_run_launch *row = &log->rows[i];
+        bool counts = row->kind == TIDE_RUN_COLLECTIVE && row->count > n_all;
+        n_all = counts ? row->count : n_all;
+    }
+    for (size_t i = 0; i < log->n_rows; i++) {
+        const tide_run_launch *row = &log->rows[i];
+        if (row->kind == TIDE_RUN_COLLECTIVE && row->count > NODE_RANKS && row->count < n_all) {
+            work[i].basis = TIDE_TIME_GUESSED;
+        }
+    }
 }
 
 tide_work_time tide_time_link_copy(const tide_time_constants *constants, const tide_time_card *card,

@@ -55,6 +55,9 @@ static const char *fault_of(const reader *from, const tide_run_launch *row) {
     if (row->kind >= TIDE_RUN_N_LAUNCH_KINDS) {
         return "its kind is not known; a newer tidemark may have written it";
     }
+    if (row->host_ns < 0) {
+        return "its time lies before the clock's begin";
+    }
     if (row->name != TIDE_NONE && row->name >= from->n_numbers) {
         return "it names a text that does not come before it";
     }

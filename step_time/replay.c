@@ -6,6 +6,7 @@
 
 #include "common/map.h"
 #include "step_time/captured.h"
+#include "step_time/work_internal.h"
 
 /* ---- the model: each row's time, and dense numbers for streams and events ---- */
 
@@ -79,6 +80,7 @@ tide_status tide_time_model_init(const tide_time_log *log, const tide_time_const
     for (size_t i = 0; i < log->n_rows; i++) {
         ret_model->work[i] = tide_work_time_of(constants, card, &log->rows[i]);
     }
+    tide_time_collectives_place(log, ret_model->work);
     tide_map streams;
     tide_map events;
     tide_map_init(&streams, mem);

@@ -57,6 +57,7 @@ static const family FAMILIES[TIDE_RUN_N_FAMILIES] = {
     [TIDE_RUN_DEPTHWISE] = {"depthwise convolution", SHARE(strided_share), true,
                             TIDE_TIME_UNCOMPARED},
     [TIDE_RUN_OWN_ROWS] = {"tidemark rows", SHARE(reduction_share), false, TIDE_TIME_UNCOMPARED},
+    [TIDE_RUN_FOURIER] = {"Fourier transform", SHARE(strided_share), false, TIDE_TIME_UNCOMPARED},
 };
 
 const char *tide_time_family_name(tide_run_family which) {

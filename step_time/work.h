@@ -55,6 +55,8 @@ double tide_time_type_bytes(tide_run_type type);
 
 /* Where the rates of a card's links are stated. */
 const char *tide_time_link_source(const tide_time_card *card);
+/* The same of the network between nodes of 8 such cards; NULL: no source states one. */
+const char *tide_time_network_source(const tide_time_card *card);
 
 /* What a family is called in tables: "elementwise", "softmax". */
 const char *tide_time_family_name(tide_run_family family);

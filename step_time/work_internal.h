@@ -2,6 +2,7 @@
 #ifndef TIDE_STEP_TIME_WORK_INTERNAL_H
 #define TIDE_STEP_TIME_WORK_INTERNAL_H
 
+#include "step_time/log.h"
 #include "step_time/work.h"
 
 /* Microseconds of so many bytes at that share of the bandwidth; what fits half of the L2 cache is
@@ -18,6 +19,9 @@ tide_work_time tide_time_convolution(const tide_time_constants *constants,
 /* link.c: collectives between cards, and copies between a card and something else. */
 tide_work_time tide_time_collective(const tide_time_constants *constants,
                                     const tide_time_card *card, const tide_run_launch *row);
+/* Which node the ranks lie in is not known of a communicator that has more than a node's ranks but
+ * not all: its rows become guesses. `work`: by row. */
+void tide_time_collectives_place(const tide_time_log *log, tide_work_time *work);
 tide_work_time tide_time_link_copy(const tide_time_constants *constants, const tide_time_card *card,
                                    const tide_run_launch *row);
 

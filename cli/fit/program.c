@@ -65,10 +65,11 @@ static tide_status read_grid(const tide_fit_options *options, const tide_option_
     grid->sets[0].values.n = 1;
     grid->memory_limit_bytes = options->run.memory_limit_bytes;
     grid->spill_bytes = options->run.spill_bytes;
-    TIDE_TRY(tide_program_take_options(grid, &options->program,
+    tide_program_options program = options->program;
+    program.wants_time = options->most_step_ms > 0.0;
+    TIDE_TRY(tide_program_take_options(grid, "fit", &program,
                                        tide_options_is_given(table, operands, "steps"),
                                        options->run.steps, error));
-    grid->options.wants_time = options->most_step_ms > 0.0;
     question->most_step_ms = options->most_step_ms;
     return tide_program_take_command(grid, arguments, "vary", error);
 }
@@ -157,6 +158,7 @@ static void say_card(const card_search *at, tide_report *report) {
         tide_report_say(
             report, "time", "%s: a step is forecast to take %.1f ms (%.1f to %.1f) then", card,
             result->program.step_ms, result->program.step_low_ms, result->program.step_high_ms);
+        tide_report_say(report, "host", "%s: %s", card, result->program.host);
     }
     if (result->program.growing_step >= 0) {
         tide_report_say(report, "growing",

@@ -14,17 +14,9 @@
 tide_status tide_run_check_time(const tide_run_command_options *options, const char *cards,
                                 tide_error *error) {
     if (options->wants_time) {
-        tide_card card;
         tide_host_choice host;
         TIDE_TRY(tide_host_choose(&options->host, TIDE_COMMAND_RUN, &host, error));
-        tide_time_card rates;
-        for (size_t i = 0; tide_launch_card(cards, i, &card); i++) {
-            tide_status status = tide_time_card_of(&card, &rates, error);
-            if (status != TIDE_OK) {
-                tide_error_prefix(error, "--time");
-                return status;
-            }
-        }
+        TIDE_TRY(tide_host_check_cards("--time", cards, error));
     }
     if (options->launch_log == NULL) {
         return TIDE_OK;

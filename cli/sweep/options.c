@@ -46,6 +46,7 @@ static const tide_option OPTIONS[] = {
     TIDE_PROGRAM_ROW_STREAMS(AT(behind), tide_choice_streams, "or when the host waits"),
     TIDE_PROGRAM_ROW_WRITES(AT(behind)),
     TIDE_PROGRAM_ROW_TIME(AT(behind)),
+    TIDE_PROGRAM_ROWS_HOST(AT(behind)),
     {.kind = TIDE_OPTION_HEADING, .help = "Output"},
     {TIDE_OPTION_TEXT, NULL, "o", "FILE.jsonl",
      "file with a line for each finished row; default sweep.jsonl, for a part sweep-I-of-N.jsonl",

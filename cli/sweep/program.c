@@ -86,8 +86,9 @@ tide_status tide_sweep_take_program(tide_sweep_options *options, const tide_oper
     grid->memory_limit_bytes = options->grid.memory_limit_bytes;
     grid->spill_bytes = options->grid.spill_bytes;
     TIDE_TRY(tide_program_take_options(
-        grid, &options->behind, tide_options_is_given(&tide_sweep_option_table, operands, "steps"),
-        options->grid.steps, error));
+        grid, "sweep", &options->behind,
+        tide_options_is_given(&tide_sweep_option_table, operands, "steps"), options->grid.steps,
+        error));
     if (grid->memory_limit_bytes == 0) {
         return tide_fail(error, TIDE_INVALID, "--memory-limit 0: the limit must be above 0");
     }
@@ -109,7 +110,9 @@ static bool add_options(cJSON *json, const tide_program_options *options) {
            cJSON_AddStringToObject(json, "values", options->values) != NULL &&
            cJSON_AddStringToObject(json, "streams", options->streams) != NULL &&
            cJSON_AddStringToObject(json, "writes", options->writes) != NULL &&
-           (!options->wants_time || cJSON_AddTrueToObject(json, "time") != NULL);
+           (!options->wants_time || cJSON_AddTrueToObject(json, "time") != NULL) &&
+           (options->host.factor <= 0.0 ||
+            cJSON_AddNumberToObject(json, "host_factor", options->host.factor) != NULL);
 }
 
 static bool add_grid(cJSON *json, const tide_sweep_options *options) {
@@ -125,6 +128,7 @@ static bool add_grid(cJSON *json, const tide_sweep_options *options) {
          cJSON_AddNumberToObject(json, "spill_bytes", (double)grid->spill_bytes) != NULL) &&
         cJSON_AddNumberToObject(json, "steps", (double)grid->n_steps) != NULL &&
         add_options(json, &grid->options) &&
+        (grid->host[0] == '\0' || cJSON_AddStringToObject(json, "host", grid->host) != NULL) &&
         cJSON_AddBoolToObject(json, "recorded", options->snapshots != NULL) != NULL;
     cJSON *cards = is_complete ? cJSON_AddArrayToObject(json, "devices") : NULL;
     is_complete = cards != NULL;
@@ -274,9 +278,30 @@ static void say_command(const tide_sweep *sweep, tide_report *report) {
                     list_options(sweep, report));
 }
 
+/* What the host's time of the forecasts rests on: once for each sentence, of each card where there
+ * are several. */
+static void say_hosts(const tide_sweep *sweep, tide_report *report) {
+    bool has_cards = tide_sweep_varies(sweep, "devices");
+    for (size_t i = 0; i < sweep->n_cells; i++) {
+        const tide_sweep_row *row = sweep->rows[i];
+        bool is_said = row == NULL || row->result.program.host[0] == '\0';
+        for (size_t k = 0; k < i && !is_said; k++) {
+            const tide_sweep_row *other = sweep->rows[k];
+            is_said = other != NULL &&
+                      strcmp(other->result.program.host, row->result.program.host) == 0 &&
+                      strcmp(other->device, row->device) == 0;
+        }
+        if (!is_said) {
+            tide_report_say(report, "host", "%s%s%s", has_cards ? row->device : "",
+                            has_cards ? ": " : "", row->result.program.host);
+        }
+    }
+}
+
 void tide_sweep_say_program(const tide_sweep *sweep, tide_report *report) {
     int64_t n_inexact = 0;
     say_command(sweep, report);
+    say_hosts(sweep, report);
     for (size_t i = 0; i < sweep->n_cells; i++) {
         const tide_sweep_row *row = sweep->rows[i];
         if (row == NULL) {

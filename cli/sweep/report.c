@@ -102,6 +102,8 @@ static const struct {
     OF_COMMAND("forecast_step_ms", "step, forecast", MS, step_ms),
     OF_COMMAND("forecast_step_low_ms", "at least", MS, step_low_ms),
     OF_COMMAND("forecast_step_high_ms", "at most", MS, step_high_ms),
+    {FIELD("forecast_host", "host of the forecast", CHARS, result.program.host), USE_PROGRAMS, NULL,
+     NULL, OF_PROGRAMS},
     KNOWN("requested_peak_bytes", "peak requested", BYTES, memory.requested_peak_bytes),
     KNOWN("allocated_peak_bytes", "peak allocated", BYTES, memory.allocated_peak_bytes),
     KNOWN("reserved_peak_bytes", "peak reserved", BYTES, memory.reserved_peak_bytes),

@@ -73,12 +73,21 @@ def operations():
         torch.backends.cuda.matmul.allow_tf32 = True
         wide @ wide.T
 
+    picture, filters = torch.empty(4, 12, 20, 24, device="cuda"), torch.empty(18, 12, 3, 5, device="cuda")
+
+    def convolve(allows_tf32, times_plans=False):
+        torch.backends.cudnn.allow_tf32, torch.backends.cudnn.benchmark = allows_tf32, times_plans
+        # PyTorch remembers the plans of a shape; another shape for those that it times
+        torch.nn.functional.conv2d(picture[:2] if times_plans else picture, filters)
+
     for name, operation in {
         "fill": lambda: wide.fill_(1), "add": lambda: wide + wide, "compare": lambda: wide > 0, "cast": lambda: wide.to(torch.bfloat16),
         "mixed": lambda: wide + half, "broadcast": lambda: wide + row, "turn": lambda: wide.T.contiguous(),
         "sum of rows": lambda: wide.sum(1), "sum of columns": lambda: half.sum(0), "sum of all": lambda: half.sum(dtype=torch.float32),
         "product": lambda: wide @ wide.T, "products": lambda: torch.bmm(many, many.mT), "bf16 product": lambda: half @ square,
         "rounded product": rounded, "read": lambda: wide[0, 0].item(), "graph": graph, "streams": on_two_streams,
+        "rounded convolution": lambda: convolve(True), "convolution": lambda: convolve(False),
+        "timed rounded convolution": lambda: convolve(True, True), "timed convolution": lambda: convolve(False, True),
     }.items():
         card.mark(name)
         operation()
@@ -185,6 +194,10 @@ def check_operations(checks, options):
     names = [r.name for r in rows if r.kind == "mark"]
     names = names[names.index("fill"):]
     of = {name: between(rows, name, after)[0] for name, after in zip(names, names[1:]) if after != "program ends"}
+    for name in of:
+        if name.endswith("convolution"):  # the plan of each of the engines that the program may take
+            types = {launches.TYPES[r.type] for r in of[name] if r.kind == "convolution"}
+            checks.equal(f"{name}'s types", types, {"tf32" if "rounded" in name else "fp32"})
     for name, (family, n_bytes) in KERNELS.items():
         checks.equal(name, [(launches.FAMILIES[r.family], r.bytes, r.flags) for r in of[name] if r.kind == "kernel"], [(family, n_bytes, 0)])
     for name, expected in PRODUCTS.items():

@@ -2,11 +2,12 @@
 # Stands in for a PyTorch program on a virtual card, where there is no PyTorch: it leaves the file that the package
 # tidemark would leave (launch/left.h), with peaks that follow from its arguments:
 #     fake_training.sh [--batch N] [--ctx N] [--mib-per-token N] [--die MESSAGE] [--die-at BATCH] [--steps-taken N]
+#                      [--launches FILE]
 # It takes 100 MiB, and ctx times batch times --mib-per-token MiB more. Beyond the limit of the card it is out of memory.
 # Its figures show what it was told: late streams take 1000 MiB more, shadows 2000, zeros 3000, and real writes 4000; and a
-# limit of calls takes 10000 MiB a call.
+# limit of calls takes 10000 MiB a call. FILE is its launch log.
 set -eu
-batch=1 ctx=1 per_token=1 die= die_at= steps=${TIDEMARK_STEPS:-0}
+batch=1 ctx=1 per_token=1 die= die_at= launches= steps=${TIDEMARK_STEPS:-0}
 while [ $# -gt 0 ]; do
     case "$1" in
     --batch) batch=$2 ;;
@@ -15,6 +16,7 @@ while [ $# -gt 0 ]; do
     --die) die=$2 ;;
     --die-at) die_at=$2 ;;
     --steps-taken) steps=$2 ;;
+    --launches) launches=$2 ;;
     *) echo "fake_training: unknown argument $1" >&2; exit 2 ;;
     esac
     shift 2
@@ -39,6 +41,7 @@ if [ $reserved -gt $limit ]; then
     oom=true status=1 reserved=$limit allocated=$((limit - mib))
     echo 'torch.OutOfMemoryError: CUDA out of memory.' >&2
 fi
+[ -z "$launches" ] || cp "$launches" "$TIDEMARK_RUN_FOLDER/$$.launches"
 cat > "$TIDEMARK_RUN_FOLDER/$$.json" <<END
 {"rank": -1, "n_steps": $steps, "n_calls": $steps, "host_peak_bytes": 1000, "is_out_of_memory": $oom,
  "ended_early": true, "torch": "0.0.0", "cuda": "0.0", "python": "0.0", "backend": "native", "exception": "",

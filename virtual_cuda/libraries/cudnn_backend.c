@@ -1,5 +1,6 @@
 /* cudnn_backend.c - cuDNN's graph interface. A descriptor is a set of attributes that can be read
  * back; every graph has one engine without knobs, whose workspace only the library knows. */
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,6 +48,9 @@ TIDE_VC_EXPORT int cudnnBackendGetAttribute(const descriptor *object, int name, 
                                             int64_t n_wanted, int64_t *ret_n, void *ret_values);
 TIDE_VC_EXPORT int cudnnBackendExecute(void *handle, const descriptor *plan,
                                        const descriptor *pack);
+
+enum { TYPE_PLAN = 5 };        /* cudnnBackendDescriptorType_t */
+enum { NOTE_TENSOR_CORE = 0 }; /* cudnnBackendNumericalNote_t, of 4 bytes */
 
 static size_t bytes_of(int type) {
     switch (type) {
@@ -137,6 +141,64 @@ static void keep_bound(descriptor *object, uint64_t bound_bytes) {
     (void)cudnnBackendSetAttribute(object, TIDE_VC_CUDNN_BOUND, TYPE_INT64, 1, &value);
 }
 
+/* A convolution of fp32 that may be rounded for tensor cores. */
+static bool is_rounded(const descriptor *object) {
+    const tide_vc_cudnn_work *work = object->work;
+    return work != NULL && work->n_convolutions > 0 && work->row.type == TIDE_RUN_TF32 &&
+           !work->is_plain;
+}
+
+/* One engine computes a graph. Of a convolution of fp32 there is one with tensor cores, which says
+ * so in its notes, and one without, which programs take that allow no TF32. */
+static int64_t n_engines(const descriptor *heuristics) {
+    return is_rounded(heuristics) ? 2 : 1;
+}
+
+/* The caller's descriptor stands for what another one stands for. */
+static void take_work(descriptor *to, const descriptor *from) {
+    free(to->work);
+    to->work = from->work != NULL ? malloc(sizeof(*to->work)) : NULL;
+    if (to->work != NULL) {
+        *to->work = *from->work;
+    }
+}
+
+/* The caller's descriptors for the results of the heuristics: each stands for one of the engines.
+ */
+static void note_results(const descriptor *heuristics, int64_t n_wanted, void *ret_values) {
+    static atomic_uint_least64_t n_choices;
+    uint64_t choice = is_rounded(heuristics) ? atomic_fetch_add(&n_choices, 1) + 1 : 0;
+    for (int64_t i = 0; ret_values != NULL && i < n_wanted && i < n_engines(heuristics); i++) {
+        descriptor *one = NULL;
+        memcpy(&one, (const char *)ret_values + (size_t)i * sizeof(one), sizeof(one));
+        if (one == NULL) {
+            continue;
+        }
+        keep_bound(one, tide_vc_cudnn_bound_kept(heuristics));
+        take_work(one, heuristics);
+        if (one->work != NULL && choice != 0) {
+            one->work->choice = choice;
+            one->work->is_plain = i > 0;
+        }
+    }
+}
+
+/* A program that allows TF32 makes a plan of the first engine, and one that times all of them makes
+ * one of the second as well. It would choose the first, which is faster, so both are taken for it:
+ * what is timed here means nothing. A program that allows no TF32 leaves the first engine out. */
+static void choose_type(descriptor *plan) {
+    static _Thread_local uint64_t rounded; /* the latest choice whose first engine has a plan */
+    tide_vc_cudnn_work *work = plan->work;
+    if (plan->type != TYPE_PLAN || work == NULL || work->choice == 0) {
+        return;
+    }
+    if (!work->is_plain) {
+        rounded = work->choice;
+    } else if (rounded != work->choice) {
+        work->row.type = work->row.out_type = TIDE_RUN_FP32;
+    }
+}
+
 int cudnnBackendFinalize(descriptor *object) {
     if (object == NULL) {
         return CUDNN_BAD_PARAM;
@@ -144,23 +206,18 @@ int cudnnBackendFinalize(descriptor *object) {
     keep_bound(object, tide_vc_cudnn_bound_now(object));
     free(object->work);
     object->work = tide_vc_cudnn_finish_work(object);
+    choose_type(object);
     return CUDNN_OK;
 }
 
-/* The caller's descriptors for the results of the heuristics: the first stands for the one engine.
- */
-static void note_results(const descriptor *heuristics, int64_t n_wanted, void *ret_values) {
-    descriptor *first = NULL;
+/* The caller's descriptor for the engine of a configuration. */
+static void note_engine(const descriptor *configuration, int64_t n_wanted, void *ret_values) {
+    descriptor *engine = NULL;
     if (ret_values != NULL && n_wanted > 0) {
-        memcpy(&first, ret_values, sizeof(first));
+        memcpy(&engine, ret_values, sizeof(engine));
     }
-    if (first != NULL) {
-        keep_bound(first, tide_vc_cudnn_bound_kept(heuristics));
-        free(first->work);
-        first->work = heuristics->work != NULL ? malloc(sizeof(*first->work)) : NULL;
-        if (first->work != NULL) {
-            *first->work = *heuristics->work;
-        }
+    if (engine != NULL && engine != configuration) {
+        take_work(engine, configuration);
     }
 }
 
@@ -171,6 +228,12 @@ static bool is_computed(const descriptor *object, int name, int64_t *ret_n, int6
     switch (name) {
     case ENGINEHEUR_RESULTS: /* the caller brings the descriptors, and this leaves them as they are
                               */
+        *ret_n = n_engines(object);
+        return true;
+    case ENGINE_NUMERICAL_NOTE:
+        *ret_n = is_rounded(object) ? 1 : 0;
+        *ret_value = NOTE_TENSOR_CORE;
+        return true;
     case ENGINECFG_ENGINE:
     case ENGINE_GLOBAL_INDEX:
         return true;
@@ -185,7 +248,6 @@ static bool is_computed(const descriptor *object, int name, int64_t *ret_n, int6
     case ENGINECFG_INTERMEDIATE_INFO:
     case ENGINECFG_KNOB_CHOICES:
     case ENGINE_KNOB_INFO:
-    case ENGINE_NUMERICAL_NOTE:
     case ENGINE_LAYOUT_INFO:
     case ENGINE_BEHAVIOR_NOTE:
         *ret_n = 0;
@@ -214,16 +276,23 @@ int cudnnBackendGetAttribute(const descriptor *object, int name, int type, int64
     if (name == ENGINEHEUR_RESULTS) {
         note_results(object, n_wanted, ret_values);
     }
+    if (name == ENGINECFG_ENGINE) {
+        note_engine(object, n_wanted, ret_values);
+    }
     if (name == PLAN_JSON || name == DEVICEPROP_JSON) {
         n = (int64_t)sizeof(EMPTY);
         give(EMPTY, n, TYPE_CHAR, n_wanted, ret_values);
     } else if (is_computed(object, name, &n, &value)) {
-        give(&value, n, type == TYPE_DESCRIPTOR ? type : TYPE_INT64, n_wanted, ret_values);
+        bool is_narrow = type == TYPE_DESCRIPTOR || name == ENGINE_NUMERICAL_NOTE;
+        give(&value, n, is_narrow ? type : TYPE_INT64, n_wanted, ret_values);
     } else if (set != NULL) {
         n = set->n_values;
         give(set->values, n, set->type, n_wanted, ret_values);
     } else if (ret_values != NULL && n_wanted > 0 && type != TYPE_DESCRIPTOR) {
         memset(ret_values, 0, (size_t)n_wanted * bytes_of(type));
+    }
+    if (name == ENGINEHEUR_RESULTS && n_wanted > 0 && n > n_wanted) {
+        n = n_wanted; /* callers keep as many of their descriptors as this says */
     }
     if (ret_n != NULL) {
         *ret_n = n;

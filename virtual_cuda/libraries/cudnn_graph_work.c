@@ -103,6 +103,8 @@ static void add(tide_vc_cudnn_work *to, const tide_vc_cudnn_work *from) {
     to->n_products += from->n_products;
     to->has_band |= from->has_band;
     to->is_uncertain |= from->is_uncertain;
+    to->is_plain |= from->is_plain;
+    to->choice = from->choice != 0 ? from->choice : to->choice;
     if (is_first && from->row.m > 0) {
         to->row = from->row;
     }

@@ -5,7 +5,7 @@
 #include "virtual_cuda/libraries/cudnn_work_internal.h"
 
 /* Of a cudnnDataType_t; 0 and false: another one. fp32 becomes TF32, which cuDNN computes in unless
- * it is told not to. */
+ * it is told not to, or an engine without tensor cores is chosen (cudnn_backend.c). */
 uint32_t tide_vc_cudnn_type_bytes(int type);
 bool tide_vc_cudnn_type(int type, tide_run_type *ret_type);
 

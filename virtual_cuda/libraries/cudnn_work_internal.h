@@ -26,6 +26,10 @@ typedef struct tide_vc_cudnn_work {
     unsigned n_convolutions, n_attentions, n_products; /* operations */
     bool has_band;                                     /* scores are masked along their diagonal */
     bool is_uncertain;                                 /* what is masked is not certain */
+    /* Of a convolution of fp32: the number of the heuristics whose engines compute it, from 1 on,
+     * and whether the engine is the one without tensor cores. 0: there is no choice. */
+    uint64_t choice;
+    bool is_plain;
     tide_run_launch row; /* of the first convolution, attention or else product */
     size_t n_tensors;    /* in memory, each once; the first TIDE_VC_CUDNN_TENSORS */
     struct {

@@ -52,4 +52,9 @@ typedef struct tide_triton_program {
  */
 tide_triton_program *tide_triton_parse(const char *text);
 
+/* Adds the bytes and elements of a launch to the row, which has none yet. False: the launch has not
+ * the arguments of the text, or no host memory; nothing is added then. */
+bool tide_triton_follow(const tide_vc_launched_kernel *launched, const tide_triton_program *program,
+                        tide_run_launch *row);
+
 #endif

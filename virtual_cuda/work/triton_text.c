@@ -4,6 +4,8 @@
  *     %3 = arith.addi %1, %2 : tensor<4xi32> loc(#loc3)
  *     %5 = tt.load %4, %mask : tensor<1x64x!tt.ptr<bf16>> loc(#loc4)
  *     %8 = scf.for %i = %0 to %n step %c64 iter_args(%x = %7) -> (...) : i32 {
+ *
+ * The file is untrusted: what is not written like this is not followed.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -92,9 +94,17 @@ static uint32_t new_value(reader *from, const char *at) {
 
 /* ---- lines ---- */
 
+/* Looks no farther than the end, as a text may have many lines. */
 static const char *find_in(const char *from, const char *end, const char *part) {
-    const char *found = strstr(from, part);
-    return found != NULL && found < end ? found : NULL;
+    size_t n = strlen(part);
+    while (from < end && (size_t)(end - from) >= n) {
+        from = memchr(from, part[0], (size_t)(end - from) - n + 1);
+        if (from == NULL || memcmp(from, part, n) == 0) {
+            return from;
+        }
+        from++;
+    }
+    return NULL;
 }
 
 /* Of "tensor<1x64x!tt.ptr<bf16>>", 64; of "!tt.ptr<bf16>", 1. */
@@ -118,7 +128,7 @@ static void read_operands(const reader *from, const char *at, const char *end,
     const char *types = find_in(at, end, " : ");
     const char *last = types != NULL ? types : end;
     for (size_t i = 0; i < TIDE_TRITON_OPERANDS; i++) {
-        at = memchr(at, '%', (size_t)(last - at));
+        at = find_in(at, last, "%");
         if (at == NULL) {
             return;
         }
@@ -143,6 +153,9 @@ static void read_numbers(const char *at, const char *end, tide_triton_step *step
     case TIDE_TRITON_RANGE:
         step->low = low != NULL ? strtoll(low + strlen("start = "), NULL, 10) : 0;
         step->high = high != NULL ? strtoll(high + strlen("end = "), NULL, 10) : 0;
+        if (step->high <= step->low) {
+            step->code = TIDE_TRITON_UNKNOWN;
+        }
         break;
     default:
         step->low = *number == 'y' ? 1 : *number == 'z' ? 2 : 0;
@@ -162,13 +175,12 @@ static tide_triton_code code_of(const char *operation, size_t n) {
 /* The loop's own variables are not known, as they change from turn to turn. */
 static void read_loop(reader *from, const char *at, const char *end, tide_triton_step *step) {
     const char *others = find_in(at, end, "iter_args(");
-    const char *equals = memchr(at, '=', (size_t)(end - at));
+    const char *equals = find_in(at, end, "=");
     if (equals != NULL) {
         read_operands(from, equals, others != NULL ? others : end, step);
     }
     step->result = new_value(from, at + strspn(at, " "));
-    for (at = others; at != NULL && at < end && (at = memchr(at, '%', (size_t)(end - at))) != NULL;
-         at += name_length(at)) {
+    for (at = others; at != NULL && (at = find_in(at, end, "%")) != NULL; at += name_length(at)) {
         if (strncmp(at + name_length(at), " = ", 3) == 0) {
             (void)new_value(from, at);
         }
@@ -180,8 +192,9 @@ static void read_line(reader *from, const char *at, const char *end) {
     const char *equals = find_in(at, end, " = ");
     const char *result = *at == '%' && equals != NULL ? at : NULL;
     const char *operation = result != NULL ? equals + strlen(" = ") : at;
-    operation += strncmp(operation, "\"", 1) == 0;
+    operation += operation < end && *operation == '"';
     size_t n = strcspn(operation, " (\"");
+    n = n < (size_t)(end - operation) ? n : (size_t)(end - operation);
     tide_triton_step step = {.code = code_of(operation, n)};
     const char *rest = operation + n;
     bool opens = end[-1] == '{';
@@ -222,10 +235,12 @@ static bool read_head(reader *from, const char *at) {
     if (open == NULL || end == NULL) {
         return false;
     }
-    for (at = open; (at = memchr(at, '%', (size_t)(end - at))) != NULL;) {
-        const char *type = at + name_length(at) + strlen(": ");
+    for (at = open; (at = find_in(at, end, "%")) != NULL;) {
+        const char *type = at + name_length(at);
+        bool has_type = strncmp(type, ": ", strlen(": ")) == 0;
+        type += has_type ? strlen(": ") : 0;
         bool is_pointer = strncmp(type, "!tt.ptr<", strlen("!tt.ptr<")) == 0;
-        if (to->n_arguments == TIDE_TRITON_ARGUMENTS) {
+        if (!has_type || to->n_arguments == TIDE_TRITON_ARGUMENTS) {
             return false;
         }
         uint32_t n_bytes = bits_of(is_pointer ? type + strlen("!tt.ptr<") : type) / 8;

@@ -275,6 +275,19 @@ def by_value(dtype):
         case(f"{name} {dtype}", family, None, call)
 
 
+def transforms():
+    """cuFFT: a pass for each dimension, in which all values are read and written."""
+    line, picture = tensor(64, 1000, dtype=torch.complex64), tensor(8, 96, 160)
+    half = torch.fft.rfft2(picture)
+    case("fft", "fourier", 2 * size(line), lambda: torch.fft.fft(line))
+    case("fft of 2^20", "fourier", 4 * (8 << 20), lambda: torch.fft.fft(tensor(1 << 20, dtype=torch.complex64)))
+    case("rfft2", "fourier", size(picture) + 3 * size(half), lambda: torch.fft.rfft2(picture))
+    case("irfft2", "fourier", size(picture) + 3 * size(half), lambda: torch.fft.irfft2(half, s=(96, 160)))
+    case("stft", "fourier", 2 * 98 * (400 * 4 + 201 * 8),
+         lambda: torch.stft(tensor(2, 16000), 400, 160, window=tensor(400), center=False, return_complex=True))
+
+
+transforms()
 for dtype in TYPES:
     for part in (softmaxes, layer_norms, other_norms, losses, dropouts, gathers, copies, lists, pictures, others, by_value):
         part(dtype)

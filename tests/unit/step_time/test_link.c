@@ -65,13 +65,47 @@ static void test_pairs(void **state) {
     is(time_of("h100-80", TIDE_RUN_COLLECTIVE, TIDE_RUN_RECEIVE, 2, 1e9), 2.18 + 5 + 2849.003);
 }
 
+/* Beyond 8 ranks: 8 network cards of 400 Gb/s are 400 GB/s, less than NVLink's 450, and 78 % of
+ * them 312 GB/s; of 200 Gb/s, 156; of one of 400 Gb/s, 39. */
 static void test_nodes(void **state) {
     (void)state;
-    assert_int_equal(time_of("h100-80", TIDE_RUN_COLLECTIVE, TIDE_RUN_ALL_REDUCE, 16, 1e9).basis,
+    /* 16 ranks: a double tree has 8 steps and 2 passes (6410.256), fewer than a ring's 30 steps and
+     * 15/8 passes (6009.615) */
+    is(time_of("h100-80", TIDE_RUN_COLLECTIVE, TIDE_RUN_ALL_REDUCE, 16, 1e9),
+       2.18 + 150 + 6009.615);
+    is(time_of("h100-80", TIDE_RUN_COLLECTIVE, TIDE_RUN_ALL_REDUCE, 16, 1e6), 2.18 + 40 + 6.410256);
+    is(time_of("h200", TIDE_RUN_COLLECTIVE, TIDE_RUN_ALL_GATHER, 16, 1e9), 2.18 + 75 + 3004.808);
+    is(time_of("a100-80", TIDE_RUN_COLLECTIVE, TIDE_RUN_REDUCE_SCATTER, 16, 1e9),
+       2.18 + 75 + 6009.615);
+    /* of 16 parts 8 leave the node, by one network card */
+    is(time_of("h100-80", TIDE_RUN_COLLECTIVE, TIDE_RUN_ALL_TO_ALL, 16, 1e9),
+       2.18 + 75 + 12820.513);
+    assert_int_equal(time_of("h100-80", TIDE_RUN_COLLECTIVE, TIDE_RUN_GATHER, 16, 1e9).basis,
                      TIDE_TIME_GUESSED);
+    tide_time_card card = card_of("rtx4090");
+    assert_null(tide_time_network_source(&card));
+    assert_int_equal(time_of("rtx4090", TIDE_RUN_COLLECTIVE, TIDE_RUN_ALL_REDUCE, 16, 1e9).basis,
+                     TIDE_TIME_GUESSED);
+    card = card_of("h100-80");
+    assert_non_null(strstr(tide_time_network_source(&card), "400 Gb/s"));
     tide_work_time alone = time_of("h100-80", TIDE_RUN_COLLECTIVE, TIDE_RUN_ALL_REDUCE, 1, 1e9);
     assert_float_equal(alone.us, 2.18, 1e-9);
     assert_int_equal(alone.bound, TIDE_TIME_BY_LAUNCH);
+}
+
+/* Rank 7 and rank 8 lie in two nodes, and one network card is between them: 1e9 / 39e3. */
+static void test_pairs_between_nodes(void **state) {
+    (void)state;
+    tide_time_card card = card_of("h100-80");
+    tide_run_launch row = {.kind = TIDE_RUN_COLLECTIVE,
+                           .family = TIDE_RUN_SEND,
+                           .m = 7,
+                           .n = 8,
+                           .count = 16,
+                           .bytes = 1000000000};
+    is(tide_work_time_of(&TIDE_TIME_CONSTANTS, &card, &row), 2.18 + 5 + 25641.026);
+    row.n = 6;
+    is(tide_work_time_of(&TIDE_TIME_CONSTANTS, &card, &row), 2.18 + 5 + 2849.003);
 }
 
 static void test_copies(void **state) {
@@ -100,9 +134,12 @@ static void test_sources(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rings),  cmocka_unit_test(test_trees),
-        cmocka_unit_test(test_pairs),  cmocka_unit_test(test_nodes),
-        cmocka_unit_test(test_copies), cmocka_unit_test(test_sources)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_rings),
+                                       cmocka_unit_test(test_trees),
+                                       cmocka_unit_test(test_pairs),
+                                       cmocka_unit_test(test_nodes),
+                                       cmocka_unit_test(test_pairs_between_nodes),
+                                       cmocka_unit_test(test_copies),
+                                       cmocka_unit_test(test_sources)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -153,6 +153,7 @@ static void test_batch_norm(void **state) {
 /* ---- graphs ---- */
 
 /* cudnnBackendDescriptorType_t, cudnnBackendAttributeType_t */
+enum { TYPE_NOTE = 11, ENGINE = 2 };
 enum { CONFIGURATION = 3, HEURISTICS = 4, PLAN = 5, GRAPH = 15, PACK = 16, TENSOR = 17 };
 enum { TYPE_DATA = 1, TYPE_BOOLEAN = 2, TYPE_INT64 = 3, TYPE_MODE = 14, TYPE_DESCRIPTOR = 15 };
 
@@ -200,16 +201,37 @@ static void *new_operation(int type, const int *attributes, void *const *named, 
     return made;
 }
 
-/* Makes the plan as PyTorch does, and destroys all that it was made from. */
+static bool allows_tf32 = true, times_plans;
+
+/* Whether the engine of a configuration says that it uses tensor cores, asked as PyTorch does. */
+static bool has_tensor_cores(void *configuration) {
+    int notes[9] = {-1};
+    int64_t n = 0;
+    void *engine = new_descriptor(ENGINE);
+    cudnnBackendGetAttribute(configuration, 300, TYPE_DESCRIPTOR, 1, &n, &engine);
+    cudnnBackendGetAttribute(engine, 1303, TYPE_NOTE, 9, &n, notes);
+    return n == 1 && notes[0] == 0;
+}
+
+/* Makes the plan as PyTorch does, and destroys all that it was made from. Of several engines it
+ * takes the first that it may, or times all and takes the last, as this chance has it. */
 static void *new_plan(void *const *operations, int64_t n) {
     void *graph = new_descriptor(GRAPH);
     cudnnBackendSetAttribute(graph, 801, TYPE_DESCRIPTOR, n, operations);
     cudnnBackendFinalize(graph);
     void *heuristics = new_operation(HEURISTICS, (const int[]){201}, &graph, 1);
-    void *configuration = new_descriptor(CONFIGURATION);
+    void *found[] = {new_descriptor(CONFIGURATION), new_descriptor(CONFIGURATION)};
     int64_t n_found = 0;
-    cudnnBackendGetAttribute(heuristics, 202, TYPE_DESCRIPTOR, 1, &n_found, &configuration);
-    void *plan = new_operation(PLAN, (const int[]){401}, &configuration, 1);
+    void *plan = NULL;
+    cudnnBackendGetAttribute(heuristics, 202, TYPE_DESCRIPTOR, 1, &n_found, found);
+    assert_int_equal(n_found, 1); /* as many as there is room for */
+    cudnnBackendGetAttribute(heuristics, 202, TYPE_DESCRIPTOR, 2, &n_found, found);
+    for (int64_t i = 0; i < n_found; i++) {
+        bool is_allowed = allows_tf32 || !has_tensor_cores(found[i]);
+        if (is_allowed && (plan == NULL || times_plans)) {
+            plan = new_operation(PLAN, (const int[]){401}, &found[i], 1);
+        }
+    }
     n_all--;
     destroy_all();
     return plan;
@@ -227,6 +249,25 @@ static const tide_run_launch *execute(void *plan) {
     cudnnBackendDestroyDescriptor(plan);
     cudnnDestroyTensorDescriptor(handle);
     return &launches[0];
+}
+
+/* The engine that a program takes tells whether it allows TF32. */
+static void test_convolution_graphs_of_fp32(void **state) {
+    (void)state;
+    for (int way = 0; way < 4; way++) {
+        void *parts[] = {new_tensor(FLOAT, 4, 4, 12, 20, 24), new_tensor(FLOAT, 4, 18, 4, 3, 5),
+                         new_tensor(FLOAT, 4, 4, 18, 10, 11)};
+        void *operation = new_operation(10, (const int[]){704, 703, 705}, parts, 3);
+        allows_tf32 = way < 2;
+        times_plans = way % 2 == 1;
+        const tide_run_launch *row = execute(new_plan(&operation, 1));
+        is_convolution(row, 440, 6, 60, 3);
+        assert_int_equal(row->type, allows_tf32 ? TIDE_RUN_TF32 : TIDE_RUN_FP32);
+        assert_int_equal(row->out_type, row->type);
+        assert_int_equal(row->bytes, CONVOLUTION_BYTES);
+    }
+    allows_tf32 = true;
+    times_plans = false;
 }
 
 static void test_convolution_graphs(void **state) {
@@ -325,10 +366,13 @@ static void test_other_plans(void **state) {
 #define TEST(test) cmocka_unit_test_setup(test, forget)
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        TEST(test_older_convolutions),  TEST(test_older_convolutions_without_sense),
-        TEST(test_batch_norm),          TEST(test_convolution_graphs),
-        TEST(test_attention_operation), TEST(test_attention_of_products),
-        TEST(test_other_plans)};
+    const struct CMUnitTest tests[] = {TEST(test_older_convolutions),
+                                       TEST(test_older_convolutions_without_sense),
+                                       TEST(test_batch_norm),
+                                       TEST(test_convolution_graphs),
+                                       TEST(test_convolution_graphs_of_fp32),
+                                       TEST(test_attention_operation),
+                                       TEST(test_attention_of_products),
+                                       TEST(test_other_plans)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -63,6 +63,9 @@ int cusparseDestroySpMat(const void *matrix);
 int cusparseSpMM_bufferSize(void *handle, int ta, int tb, const void *alpha, const void *a,
                             const void *b, const void *beta, void *c, int type, int algorithm,
                             size_t *bytes);
+int cufftCreate(int *plan);
+int cufftSetStream(int plan, void *stream);
+int cufftXtExec(int plan, void *input, void *output, int direction);
 int cufftXtMakePlanMany(int plan, int rank, long long *n, long long *inembed, long long istride,
                         long long idist, int in, long long *onembed, long long ostride,
                         long long odist, int out, long long batch, size_t *work, int execution);
@@ -218,6 +221,47 @@ static void test_a_transform_names_the_bound_of_the_manual(void **state) {
     assert_int_equal(last_bound, 7 * bytes);
 }
 
+/* The row of one execution of such a plan. cudaDataType: 0, 1 are real, 4, 5 complex, of 32 and 64
+ * bits. */
+static tide_run_launch fourier(int n_dimensions, long long *lengths, int in, int out, int with,
+                               long long n_transforms) {
+    int plan = 0;
+    size_t bytes = 0;
+    n_launches = 0;
+    assert_int_equal(cufftCreate(&plan), 0);
+    assert_int_equal(cufftXtMakePlanMany(plan, n_dimensions, lengths, NULL, 1, 0, in, NULL, 1, 0,
+                                         out, n_transforms, &bytes, with),
+                     0);
+    assert_int_equal(cufftSetStream(plan, card + 7), 0);
+    assert_int_equal(cufftXtExec(plan, card, card + 1, 1), 0);
+    assert_int_equal(n_launches, 1);
+    assert_ptr_equal(launch_streams[0], card + 7);
+    assert_int_equal(launches[0].kind, TIDE_RUN_KERNEL);
+    return launches[0];
+}
+
+static void test_transforms_move_their_values(void **state) {
+    (void)state;
+    long long line[] = {1024}, plane[] = {96, 160}, longer[] = {1 << 20}, prime[] = {131};
+    tide_run_launch row = fourier(1, line, 4, 4, 4, 3); /* in place of one pass: read and written */
+    assert_int_equal(row.family, TIDE_RUN_FOURIER);
+    assert_int_equal(row.flags, TIDE_RUN_ESTIMATED);
+    assert_int_equal(row.elements, 3 * 1024);
+    assert_int_equal(row.bytes, 3 * 1024 * (8 + 8));
+    row = fourier(1, line, 0, 4, 4, 3); /* real values, and 513 complex ones of each line */
+    assert_int_equal(row.bytes, 3 * (1024 * 4 + 513 * 8));
+    row = fourier(2, plane, 4, 0, 4, 1); /* back, in two passes */
+    assert_int_equal(row.bytes, 96 * 81 * 8 + 96 * 160 * 4 + 2 * 96 * 81 * 8);
+    row = fourier(1, longer, 4, 4, 4, 1); /* 4096 x 256: two passes */
+    assert_int_equal(row.bytes, (1 << 20) * (16 + 16));
+    assert_int_equal(fourier(1, prime, 4, 4, 4, 1).flags, TIDE_RUN_GUESSED);
+    assert_int_equal(fourier(1, line, 5, 5, 5, 1).flags, TIDE_RUN_GUESSED);
+    n_launches = 0;
+    assert_int_equal(cufftXtExec(-1, card, card, 1), 0); /* no plan: a guess */
+    assert_int_equal(launches[0].family, TIDE_RUN_LIBRARY);
+    assert_int_equal(launches[0].flags, TIDE_RUN_GUESSED);
+}
+
 /* Copies of the matrix, as LAPACK's own work areas are; upper halves of 32-bit arguments are not
  * looked at. */
 static void test_linear_algebra_names_a_bound(void **state) {
@@ -264,6 +308,7 @@ int main(void) {
         TEST(test_linear_algebra_names_a_bound),
         TEST(test_a_sparse_product_names_a_bound),
         TEST(test_a_transform_names_the_bound_of_the_manual),
+        TEST(test_transforms_move_their_values),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

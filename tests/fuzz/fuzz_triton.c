@@ -1,0 +1,66 @@
+/* fuzz_triton.c - any bytes as a text of Triton's are followed, or are not, and every launch of
+ * what is followed has an answer.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "fuzz/fuzz.h"
+#include "virtual_cuda/work/triton_internal.h"
+
+/* The last bytes are the grid and the arguments of the launch, and a part of the text as well, so
+ * that a text alone is an input. */
+enum { LAUNCH_BYTES = 16 };
+
+static void follow(const tide_triton_program *program, const uint8_t *data, size_t n_bytes) {
+    uint64_t numbers[TIDE_TRITON_ARGUMENTS] = {0};
+    void *addresses[TIDE_TRITON_ARGUMENTS];
+    uint8_t launch[LAUNCH_BYTES] = {0};
+    memcpy(launch, data + n_bytes - (n_bytes < LAUNCH_BYTES ? n_bytes : LAUNCH_BYTES),
+           n_bytes < LAUNCH_BYTES ? n_bytes : LAUNCH_BYTES);
+    tide_vc_kernel_call call = {.name = "triton", .block = {128, 1, 1}, .arguments = addresses};
+    memcpy(call.grid, launch, sizeof(call.grid));
+    for (size_t i = 0; i < TIDE_TRITON_ARGUMENTS; i++) {
+        memcpy(&numbers[i], launch + i % (LAUNCH_BYTES - sizeof(numbers[i]) + 1),
+               sizeof(numbers[i]));
+        addresses[i] = &numbers[i];
+    }
+    tide_vc_launched_kernel launched = {.call = &call, .n_threads = 1};
+    tide_vc_arguments_find(addresses, (unsigned)program->n_arguments, &launched.arguments);
+    tide_run_launch row = {.kind = TIDE_RUN_KERNEL};
+    bool is_followed = tide_triton_follow(&launched, program, &row);
+    if (!is_followed && (row.bytes != 0 || row.elements != 0)) {
+        abort();
+    }
+}
+
+/* Whatever the text says, the answer stays within the program's own tables. */
+static void check(const tide_triton_program *program) {
+    for (size_t i = 0; i < program->n_steps; i++) {
+        const tide_triton_step *step = &program->steps[i];
+        bool is_inside = step->result <= program->n_values;
+        for (size_t k = 0; k < TIDE_TRITON_OPERANDS; k++) {
+            is_inside = is_inside && step->operands[k] <= program->n_values;
+        }
+        if (!is_inside) {
+            abort();
+        }
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes) {
+    char *text = malloc(n_bytes + 1);
+    if (text == NULL) {
+        return 0;
+    }
+    memcpy(text, data, n_bytes);
+    text[n_bytes] = '\0';
+    tide_triton_program *program = tide_triton_parse(text);
+    free(text);
+    if (program != NULL) {
+        check(program);
+        follow(program, data, n_bytes);
+        free(program->steps);
+        free(program);
+    }
+    return 0;
+}
