@@ -49,7 +49,7 @@ uint32_t tide_recorder_name(tide_recorder *recorder, const char *name) {
     uint64_t hash = (uint64_t)(uintptr_t)name * UINT64_C(0x9e3779b97f4a7c15);
     known_name *set = names.sets[hash >> SET_SHIFT];
     for (size_t i = 0; i < WAYS; i++) {
-        if (set[i].given == name && strcmp(set[i].text, name) == 0) {
+        if (set[i].text != NULL && set[i].given == name && strcmp(set[i].text, name) == 0) {
             return set[i].number;
         }
     }

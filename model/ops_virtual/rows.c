@@ -45,11 +45,10 @@ tide_status tide_launches_of_rmsnorm_forward(const tide_ops *ops,
 /* How many partial sums of dweight rmsnorm.cu makes: partials_of there, whose dout is aligned here
  * as every tensor of the cache is. */
 static size_t n_partials(const tide_rmsnorm_backward *call) {
-    enum { MOST_BLOCKS = 256, SHARED_CHANNELS = 12224 }; /* its BACKWARD_BLOCKS, and its own */
+    enum { PAIRS = 2 * 256, SHARED_CHANNELS = 12224 }; /* twice its BACKWARD_BLOCKS, and its own */
     size_t n_groups = tide_ops_rmsnorm_scratch_elements(call->R, 1);
-    size_t n_rows = call->C <= SHARED_CHANNELS
-                        ? (call->R + 2 * MOST_BLOCKS - 1) / (2 * MOST_BLOCKS) * 2
-                        : (call->R + n_groups - 1) / n_groups;
+    size_t n_rows = call->C <= SHARED_CHANNELS ? (call->R + PAIRS - 1) / PAIRS * 2
+                                               : (call->R + n_groups - 1) / n_groups;
     return (call->R + n_rows - 1) / n_rows;
 }
 

@@ -140,7 +140,7 @@ static tide_run_launch row_of(int n_dimensions, const long long *lengths, int in
     }
     uint64_t n_bytes = (is_real(in_type) ? n_values : n_complex) * bytes_of(in_type) +
                        (is_real(out_type) ? n_values : n_complex) * bytes_of(out_type);
-    n_bytes += n_passes > 1 ? (n_passes - 1) * 2 * n_complex * complex_bytes(execution_type) : 0;
+    n_bytes += n_passes > 1 ? 2 * n_complex * (n_passes - 1) * complex_bytes(execution_type) : 0;
     return (tide_run_launch){.kind = TIDE_RUN_KERNEL,
                              .family = TIDE_RUN_FOURIER,
                              .bytes = n_bytes,
