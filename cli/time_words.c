@@ -25,7 +25,8 @@ static void add_bound(tide_text *to, const tide_time_forecast *of) {
                       of->host.basis == TIDE_TIME_HOST_STATED ||
                               of->host.basis == TIDE_TIME_HOST_MODELLED
                           ? ""
-                          : ": `tidemark bench calibrate` measures a host");
+                          : ": `tidemark bench calibrate`, on the machine with the GPU, measures "
+                            "its host");
     }
 }
 
