@@ -25,7 +25,8 @@ static void add_bound(tide_text *to, const tide_time_forecast *of) {
                       of->host.basis == TIDE_TIME_HOST_STATED ||
                               of->host.basis == TIDE_TIME_HOST_MODELLED
                           ? ""
-                          : ": `tidemark bench calibrate` measures a host");
+                          : ": `tidemark bench calibrate`, on the machine with the GPU, measures "
+                            "its host");
     }
 }
 
@@ -120,8 +121,9 @@ static bool guesses_collectives(const tide_time_forecast *of) {
 
 void tide_time_words_basis(const tide_time_forecast *of, char ret_words[TIDE_TIME_WORDS]) {
     tide_text to = tide_text_in(ret_words, TIDE_TIME_WORDS);
-    tide_text_add(&to, "of %" PRIu64 " launches %" PRIu64 " are guessed, with %.1f %% of the time",
-                  of->n_launches, of->n_guessed, 100.0 * of->guessed_share);
+    tide_text_add(&to, "of %" PRIu64 " launches %" PRIu64 " %s guessed, with %.1f %% of the time",
+                  of->n_launches, of->n_guessed, tide_plural(of->n_guessed, "is", "are"),
+                  100.0 * of->guessed_share);
     if (of->is_lower_bound) {
         bool is_time = of->guessed_share > TIDE_TIME_MOST_GUESSED;
         tide_text_add(&to, "; more than 5 %% of the %s is guessed", is_time ? "time" : "launches");

@@ -49,7 +49,7 @@ tide_status tide_launch_find_objects(tide_launch *launch, tide_error *error) {
         return tide_fail(error, TIDE_UNSUPPORTED,
                          "%s is missing: it belongs in ../lib/tidemark beside this program, with "
                          "the package in ../share/tidemark/python; it is built on Linux on x86-64 "
-                         "only",
+                         "only, with all targets of the build (cmake --build build)",
                          has_object ? PACKAGE : OBJECT);
     }
     return TIDE_OK;

@@ -17,8 +17,8 @@ tide_status tide_workload_check_graph(const tide_workload_config *config, tide_e
         {config->emulate == TIDE_EMULATE_PYTORCH, "only tidemark's own step is captured, not "
                                                   "PyTorch's allocations: leave out the emulation"},
         {config->warmup_steps == 0,
-         "the first step makes the optimizer's state, which must not lie in the graph's pool: at "
-         "least 1 warm-up step is needed"},
+         "the first step makes what must not lie in the graph's pool, such as the optimizer's "
+         "state: at least 1 warm-up step is needed"},
         {config->mode == TIDE_TRAIN && tide_precision_scales_loss(config->precision),
          "fp16-mixed skips a step by a value that the host reads, which a replay cannot do: use "
          "bf16-mixed"},

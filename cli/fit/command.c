@@ -329,6 +329,12 @@ static int run(int argc, char **argv) {
                              "{batch}");
         return TIDE_EXIT_USAGE;
     }
+    if (tide_options_is_given(&TABLE, &operands, "max-step-ms")) {
+        tide_cli_note("fit", "--max-step-ms needs --vary and a command behind --: -- python "
+                             "train.py --batch {batch}; tidemark sweep forecasts a step of "
+                             "tidemark's own model for each value of a list");
+        return TIDE_EXIT_USAGE;
+    }
     tide_status status = tide_program_options_refuse(&TABLE, &operands, &error);
     if (status == TIDE_OK) {
         status = check_varied(&options, &error);

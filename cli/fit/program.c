@@ -184,6 +184,11 @@ static void say_card(const card_search *at, tide_report *report) {
     }
 }
 
+/* A count of a run that was not made is below 0. */
+static tide_cell as_known_count(int64_t count) {
+    return count >= 0 ? tide_as_count(count) : tide_as_none();
+}
+
 static void add_row(const card_search *at, tide_table *table) {
     const tide_program_fit_answer *answer = &at->answer;
     const tide_run_result *result = &answer->result;
@@ -193,8 +198,8 @@ static void add_row(const card_search *at, tide_table *table) {
              tide_as_bytes(result->memory.reserved_peak_bytes),
              tide_as_bytes(result->program.margin_bytes),
              answer->has_next ? tide_as_count((int64_t)answer->next_value) : tide_as_none(),
-             tide_as_count(result->program.n_steps), tide_as_ms(result->program.step_ms),
-             tide_as_count(result->program.n_inexact), tide_as_bytes(result->host_peak_bytes),
+             as_known_count(result->program.n_steps), tide_as_ms(result->program.step_ms),
+             as_known_count(result->program.n_inexact), tide_as_bytes(result->host_peak_bytes),
              tide_as_count((int64_t)answer->n_runs));
 }
 

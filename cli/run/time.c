@@ -125,6 +125,7 @@ static tide_status copy_file(const char *from_path, const char *to_path, tide_er
 
 tide_status tide_run_keep_launches(const tide_run_answer *of, tide_error *error) {
     const char *wanted = of->options->launch_log;
+    char first[TIDE_PATH_BYTES] = "";
     size_t n_kept = 0;
     for (size_t i = 0; wanted != NULL && i < of->list->n_processes; i++) {
         char path[TIDE_PATH_BYTES];
@@ -134,12 +135,20 @@ tide_status tide_run_keep_launches(const tide_run_answer *of, tide_error *error)
         }
         TIDE_TRY(tide_launch_name_snapshot(wanted, of->list, i, path, sizeof(path), error));
         TIDE_TRY(copy_file(process->launches_path, path, error));
+        if (n_kept == 0) {
+            memcpy(first, path, sizeof(first));
+        }
         n_kept++;
     }
-    if (wanted != NULL) {
-        tide_cli_note(TIDE_COMMAND_RUN, "%s",
-                      n_kept == 0 ? "there is no launch log: the program launched nothing"
-                                  : "the launch log is kept; `tidemark time` reads it");
+    if (wanted != NULL && n_kept == 0) {
+        tide_cli_note(TIDE_COMMAND_RUN, "there is no launch log: the program launched nothing");
+    } else if (n_kept == 1) {
+        tide_cli_note(TIDE_COMMAND_RUN, "the launch log is kept; `tidemark time %s` reads it",
+                      first);
+    } else if (n_kept > 1) {
+        tide_cli_note(TIDE_COMMAND_RUN,
+                      "%zu launch logs are kept; `tidemark time %s` reads the first", n_kept,
+                      first);
     }
     return TIDE_OK;
 }

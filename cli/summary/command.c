@@ -257,7 +257,8 @@ static tide_status add_all(tide_summary_view *of, const char *path, const summar
         tide_report_say(
             of->report, "device", "device %zu of %zu%s", of->device_number, of->snapshot->n_devices,
             options->choice.device != TIDE_ANY_DEVICE ? ""
-            : has_pinned ? ", the card with the highest peak: --device shows the others"
+            : has_pinned ? ", the card with the highest peak; the last one is pinned memory of the "
+                           "host: --device shows the others"
                          : ", the one with the highest peak: --device shows the others");
     }
     add_figures(of);

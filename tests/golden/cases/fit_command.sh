@@ -12,6 +12,8 @@ run --device virtual:h100-80 --memory-limit 2GiB --vary batch=1..4 --steps 7 --f
     cut -d, -f1-6,11
 tidemark fit --device virtual:h100-80 --vary batch=1..4096 --format json -- "$training" --batch {batch} --ctx 33 |
     jq -c '.figures | {largest, next, runs}'
+# Nothing fits: what no run told stays empty.
+run --device virtual:h100-80 --memory-limit 1GiB --vary batch=1..4 -- "$training" --batch {batch} --ctx 99999
 # A program that fails ends the search at once, with its own words. So does one that never used the card.
 run --device virtual:h100-80 --vary batch=1..9 -- "$training" --batch {batch} --die "RuntimeError: {loss} is no number"
 run --device virtual:h100-80 --vary batch=1..9 -- "$training" --batch {batch} --die-at 2
@@ -29,6 +31,7 @@ run --device virtual:h100-80 --values zero
 for range in batch=1..a batch=5..1 batch batch=1.. =1..3 1b=1..3 batch=1..2..3 batch=8,16 batch=-1..4 other=1..2; do
     run --device virtual:h100-80 --vary "$range" -- "$training" --batch {batch}
 done
+run --device virtual:h100-80 --max-step-ms 60
 run --device virtual:h100-80 --vary batch=1..9
 run --device virtual:h100-80 --vary batch=1..9 --
 run --device virtual:h100-80 -- "$training"
