@@ -36,7 +36,9 @@ tide_status tide_device_cuda_graph_end(tide_device *device, tide_stream stream,
     tide_status status = tide_device_cuda_answer(device, "cudaGraphInstantiate",
                                                  (int)cudaGraphInstantiate(&made, graph, 0), error);
     (void)cudaGraphDestroy(graph); /* the instance stays; no caller could act on a failure */
-    *ret_graph = status == TIDE_OK ? (tide_graph)(uintptr_t)made : 0;
+    if (status == TIDE_OK) {
+        *ret_graph = (tide_graph)(uintptr_t)made;
+    }
     return status;
 }
 

@@ -168,6 +168,14 @@ static void add_figures(const tide_forecast *f, tide_report *report) {
     tide_report_figure_bytes(report, "usable_bytes", is_bounded ? countable(f->usable_bytes) : -1);
 }
 
+/* Why there is no forecast of time: the memory, a failure of the run that was timed, or the card.
+ */
+static const char *why_no_time(const tide_forecast *f, const tide_run_result *timed) {
+    return !f->fits                   ? "it does not fit"
+           : timed->reason[0] != '\0' ? timed->reason
+                                      : timed->no_forecast;
+}
+
 tide_status tide_forecast_print(const tide_forecast *f, const tide_run_result *timed,
                                 tide_format format, bool details, tide_error *error) {
     tide_report report;
@@ -177,7 +185,7 @@ tide_status tide_forecast_print(const tide_forecast *f, const tide_run_result *t
     tide_say_spill(&report, NULL, &f->config.limits, &f->memory, NULL);
     if (timed != NULL) {
         tide_time_say(&report, timed->time != NULL ? &timed->time->forecast : NULL,
-                      f->fits ? timed->no_forecast : "it does not fit");
+                      why_no_time(f, timed));
     }
     if (details || format.kind != TIDE_FORMAT_TEXT || format.table != NULL) {
         add_changes(f, &report);

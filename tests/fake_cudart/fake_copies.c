@@ -91,12 +91,19 @@ static int run_kept(void *work) {
 }
 
 static cudaError_t keep_copy(void *dst, const void *src, size_t n_bytes, enum cudaMemcpyKind kind) {
-    kept_copy *kept = kind == cudaMemcpyDeviceToDevice ? malloc(sizeof(*kept)) : NULL;
-    if (kept == NULL) {
+    if (kind != cudaMemcpyDeviceToDevice) {
         return tide_fake_mistake(cudaErrorNotSupported, "a copy from or to the host is captured");
     }
+    kept_copy *kept = malloc(sizeof(*kept));
+    if (kept == NULL) {
+        return cudaErrorMemoryAllocation;
+    }
     *kept = (kept_copy){dst, src, n_bytes};
-    return tide_fake_graph_keep(run_kept, free, kept) ? cudaSuccess : cudaErrorMemoryAllocation;
+    if (!tide_fake_graph_keep(run_kept, free, kept)) {
+        free(kept);
+        return cudaErrorMemoryAllocation;
+    }
+    return cudaSuccess;
 }
 
 static cudaError_t copy(void *dst, const void *src, size_t n_bytes, enum cudaMemcpyKind kind,
