@@ -2,7 +2,7 @@
  *
  * A row's bytes are those of the arrays that the kernel reads and writes, each element once: what
  * it reads a second time comes from a cache. They follow from the call's shapes and types alone.
- * cuda_emulated.race.launch_bytes compares them with the bytes that the kernels touch in the
+ * cuda_emulated.race.launches compares them with the bytes that the kernels touch in the
  * emulator, and cuda_emulated.ops.launches names and order with what ops_cuda/ launches.
  */
 #ifndef TIDE_MODEL_OPS_VIRTUAL_LAUNCHES_INTERNAL_H

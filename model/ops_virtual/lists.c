@@ -115,15 +115,13 @@ static uint64_t adamw_bytes(const tide_parameter_arrays *of, int kind) {
                : 0;
 }
 
-/* adamw.cu; each launch reads found_inf, if there is one. */
+/* adamw.cu; each launch reads found_inf and step_size, if there are such. */
 tide_status tide_launches_of_adamw(const tide_ops *ops, const tide_adamw *call) {
+    const uint64_t extra_bytes = (call->found_inf != NULL ? tide_launch_words(1) : 0) +
+                                 (call->step_size != NULL ? tide_launch_words(1) : 0);
     for (int kind = 0; kind < N_KINDS; kind++) {
-        const list of = {"tide_adamw_kernel",
-                         TIDE_RUN_OWN,
-                         1 << 13,
-                         call->found_inf != NULL ? tide_launch_words(1) : 0,
-                         adamw_bytes,
-                         kind};
+        const list of = {"tide_adamw_kernel", TIDE_RUN_OWN, 1 << 13,
+                         extra_bytes,         adamw_bytes,  kind};
         TIDE_TRY(launch_lists(ops, &of, call->parameters, call->n_parameters));
     }
     return TIDE_OK;
