@@ -85,10 +85,10 @@ TIDE_NODISCARD tide_status tide_transformer_backward(tide_transformer *transform
  * releases the gradients. */
 TIDE_NODISCARD tide_status tide_transformer_optimize(tide_transformer *transformer,
                                                      tide_error *error);
-/* Releases what is left of the step: logits, kept activations, weight copies, gradients, loss. */
 /* Before each launch of a graph that holds a captured step. */
 TIDE_NODISCARD tide_status tide_transformer_begin_replay(tide_transformer *transformer,
                                                          tide_error *error);
+/* Releases what is left of the step: logits, kept activations, weight copies, gradients, loss. */
 TIDE_NODISCARD tide_status tide_transformer_end_step(tide_transformer *transformer,
                                                      tide_error *error);
 

@@ -48,10 +48,11 @@ TIDE_NODISCARD tide_status tide_eager_create(const tide_eager_config *config, ti
                                              tide_recorder *recorder, tide_eager **ret_eager,
                                              tide_error *error);
 /* Releases all it holds on the device. NULL is allowed. */
+void tide_eager_destroy(tide_eager *eager);
+
 /* Where what PyTorch launches is written (launches.c); borrowed; NULL: nowhere. Only for naive
  * attention without recomputation, in fp32, TF32 and bf16-mixed. */
-void tide_eager_log_to(tide_eager *e, tide_launch_list *launches);
-void tide_eager_destroy(tide_eager *eager);
+void tide_eager_log_to(tide_eager *eager, tide_launch_list *launches);
 
 /* Parameters and the RoPE table in the order of the modules, then tokens and targets. Call it once,
  * before anything else. */
