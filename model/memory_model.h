@@ -22,7 +22,7 @@ typedef struct tide_memory_model_run {
     tide_attention attention; /* of every block */
     tide_recompute recompute; /* of every block */
     bool clips;               /* gradient clipping is on */
-    bool is_captured;         /* a step will be captured: the optimizer keeps the size of the step */
+    bool is_captured;         /* a step will be captured: the optimizer keeps the step's size */
     uint64_t workspace_bytes; /* of the GEMM library; 0: none */
     size_t n_steps;           /* warm-up and measured steps; from 2 on it makes no difference */
 } tide_memory_model_run;

@@ -336,9 +336,10 @@ void tide_adamw_settings_init(tide_adamw_settings *settings);
  * Nothing is updated where found_inf says that a gradient is infinite or NaN. */
 typedef struct tide_adamw {
     tide_adamw_settings settings;
-    int64_t t;                               /* 1 in the first step */
-    const float *step_size; /* (1) of the device: what tide_adamw_step_size gives for t, where a
-                               captured step must find another value in each replay; NULL: t tells */
+    int64_t t; /* 1 in the first step */
+    /* (1) of the device: what tide_adamw_step_size gives for t, where a captured step must find
+     * another value in each replay; NULL: t tells */
+    const float *step_size;
     const float *found_inf;                  /* (1) of tide_unscale; NULL: always update */
     const tide_parameter_arrays *parameters; /* (n_parameters); all but gradients are updated */
     size_t n_parameters;                     /* in the list */

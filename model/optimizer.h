@@ -18,29 +18,29 @@ extern "C" {
 #endif
 
 typedef struct tide_optimizer {
-    tide_cache *cache;             /* borrowed; outlives the optimizer */
-    tide_recorder *recorder;       /* borrowed; NULL: no scopes */
-    tide_ops *ops;                 /* borrowed; outlives the optimizer */
-    tide_adamw_settings adamw;     /* the constants of its formula */
-    tide_loss_scaler scaler;       /* of the loss; where it is on, steps can be skipped */
-    int64_t n_steps;               /* steps taken so far, without those that were skipped */
-    bool is_capturable;            /* its step may be captured: the size of the step is read from the
-                                      device, as with PyTorch's AdamW(capturable=True) */
-    double clip_grad_norm;         /* largest L2 norm of all gradients together; 0: no clipping */
-    tide_parameter *parameters;    /* borrowed; gradient and state of each are released here and in
-                                      their owner's destructor */
-    size_t n_parameters;           /* 9 L + 3 */
+    tide_cache *cache;          /* borrowed; outlives the optimizer */
+    tide_recorder *recorder;    /* borrowed; NULL: no scopes */
+    tide_ops *ops;              /* borrowed; outlives the optimizer */
+    tide_adamw_settings adamw;  /* the constants of its formula */
+    tide_loss_scaler scaler;    /* of the loss; where it is on, steps can be skipped */
+    int64_t n_steps;            /* steps taken so far, without those that were skipped */
+    bool is_capturable;         /* its step may be captured: the size of the step is read from the
+                                   device, as with PyTorch's AdamW(capturable=True) */
+    double clip_grad_norm;      /* largest L2 norm of all gradients together; 0: no clipping */
+    tide_parameter *parameters; /* borrowed; gradient and state of each are released here and in
+                                   their owner's destructor */
+    size_t n_parameters;        /* 9 L + 3 */
     tide_parameter_arrays *arrays; /* owned; one per parameter, filled again in each step */
     tide_tensor norm_scratch;      /* owned; allocated during clipping alone */
     tide_tensor norm;              /* owned; (1) fp32, likewise */
-    tide_tensor step_size;         /* owned; (1) fp32; of a capturable one, from the first step on */
-    float next_step_size;          /* what is being copied there */
-    tide_tensor found_inf;         /* owned; (1) fp32: this step is skipped; allocated from the
-                                      optimizer to the end of a step whose loss is scaled */
+    tide_tensor step_size; /* owned; (1) fp32; of a capturable one, from the first step on */
+    float next_step_size;  /* what is being copied there */
+    tide_tensor found_inf; /* owned; (1) fp32: this step is skipped; allocated from the
+                              optimizer to the end of a step whose loss is scaled */
 } tide_optimizer;
 
-/* cache, recorder, ops, adamw, is_capturable, clip_grad_norm, scaler, parameters and n_parameters are set by
- * the caller; n_steps starts at 0; allocates nothing on the device. TIDE_NO_MEMORY. */
+/* cache, recorder, ops, adamw, is_capturable, clip_grad_norm, scaler, parameters and n_parameters
+ * are set by the caller; n_steps starts at 0; allocates nothing on the device. TIDE_NO_MEMORY. */
 TIDE_NODISCARD tide_status tide_optimizer_init(tide_optimizer *optimizer, tide_error *error);
 void tide_optimizer_fini(tide_optimizer *optimizer);
 

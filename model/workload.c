@@ -229,9 +229,8 @@ static bool has_loss(const tide_workload *workload) {
  * step's end. The copy follows the last device event of the step, so that no phase's time includes
  * it. */
 static tide_status fetch_loss(tide_workload *workload, tide_error *error) {
-    const void *value = workload->graph != 0
-                            ? workload->loss_value
-                            : workload->driver->loss_value(workload)->array.data;
+    const void *value = workload->graph != 0 ? workload->loss_value
+                                             : workload->driver->loss_value(workload)->array.data;
     return tide_device_copy(workload->device, &workload->loss, value, sizeof(workload->loss),
                             TIDE_COPY_TO_HOST, workload->stream, error);
 }

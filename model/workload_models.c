@@ -36,8 +36,8 @@
         return tide_##model##_loss_scaler(workload->model);                                        \
     }
 #define DRIVER_VALUE_ENTRIES(model)                                                                \
-    .setup = model##_setup, .begin_replay = model##_begin_replay, .loss_value = model##_loss_value, .ops = model##_ops,                  \
-    .loss_scaler = model##_loss_scaler
+    .setup = model##_setup, .begin_replay = model##_begin_replay,                                  \
+    .loss_value = model##_loss_value, .ops = model##_ops, .loss_scaler = model##_loss_scaler
 
 /* ---- our own transformer ---- */
 

@@ -80,10 +80,11 @@ static const tide_option OPTIONS[] = {
     TIDE_OPTION(FLAG, "profiler-range", NULL, AT(profiler_range),
                 "start and stop the CUDA profiler around the measured steps, for nsys profile "
                 "--capture-range=cudaProfilerApi"),
-    TIDE_OPTION(FLAG, "cuda-graph", NULL, AT(cuda_graph),
-                "after the warm-up, capture one step in a private pool and replay it for the "
-                "measured steps: on cuda as a CUDA graph; cpu and virtual, which have none, call the "
-                "operators again with its addresses"),
+    TIDE_OPTION(
+        FLAG, "cuda-graph", NULL, AT(cuda_graph),
+        "after the warm-up, capture one step in a private pool and replay it for the "
+        "measured steps: on cuda as a CUDA graph; cpu and virtual, which have none, call the "
+        "operators again with its addresses"),
     TIDE_OPTION(FLAG, "sync-phases", NULL, AT(sync_phases),
                 "wait for the device after each phase, as scripts with torch.cuda.synchronize() "
                 "do, and show its wall clock beside the device's time and the sum of its kernels"),

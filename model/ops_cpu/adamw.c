@@ -10,8 +10,8 @@
 
 static tide_adamw_factors make_factors(const tide_adamw *call) {
     const tide_adamw_settings *adamw = &call->settings;
-    float step = call->step_size != NULL ? *call->step_size
-                                         : (float)tide_adamw_step_size(adamw, call->t);
+    float step =
+        call->step_size != NULL ? *call->step_size : (float)tide_adamw_step_size(adamw, call->t);
     return (tide_adamw_factors){(float)adamw->beta1,
                                 (float)(1 - adamw->beta1),
                                 (float)adamw->beta2,

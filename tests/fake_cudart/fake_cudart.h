@@ -55,17 +55,17 @@ typedef struct tide_fake_cudart {
                                                       the source, and before each product with what
                                                       it multiplies; NULL: by nobody */
     void *launched_ctx;                            /* its first argument */
-    size_t n_calls;        /* of what fail_function selects, failed ones included */
-    const char *failed_in; /* the function that fail_call met; NULL: none yet */
-    size_t used_bytes;     /* of segments and mapped memory on all devices */
-    size_t n_segments;     /* live */
-    size_t n_ranges;       /* of reserved addresses */
-    size_t n_streams;      /* live */
-    size_t n_events;       /* live */
-    size_t n_graphs;       /* live instances */
+    size_t n_calls;          /* of what fail_function selects, failed ones included */
+    const char *failed_in;   /* the function that fail_call met; NULL: none yet */
+    size_t used_bytes;       /* of segments and mapped memory on all devices */
+    size_t n_segments;       /* live */
+    size_t n_ranges;         /* of reserved addresses */
+    size_t n_streams;        /* live */
+    size_t n_events;         /* live */
+    size_t n_graphs;         /* live instances */
     size_t n_graph_launches; /* so far */
-    size_t n_mistakes;     /* double frees, foreign handles, ranges outside a segment */
-    char mistake[256];     /* the last of them, for people */
+    size_t n_mistakes;       /* double frees, foreign handles, ranges outside a segment */
+    char mistake[256];       /* the last of them, for people */
 } tide_fake_cudart;
 
 /* The one there is; a test reads and writes it while no call runs. */

@@ -113,8 +113,7 @@ static void captured_steps(void **state) {
     (void)state;
     const tide_model_config model = tiny_model();
     for (int variant = 0; variant < 16; variant += 3) {
-        tide_workload_config config =
-            workload_variant(&model, TIDE_PRECISION_BF16_MIXED, variant);
+        tide_workload_config config = workload_variant(&model, TIDE_PRECISION_BF16_MIXED, variant);
         config.warmup_steps = 1;
         config.steps = 2;
         config.cuda_graph = true;
@@ -145,10 +144,8 @@ static void mlps(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(fp32),
-        cmocka_unit_test(other_precisions),
-        cmocka_unit_test(a_larger_run),
-        cmocka_unit_test(captured_steps),
+        cmocka_unit_test(fp32),         cmocka_unit_test(other_precisions),
+        cmocka_unit_test(a_larger_run), cmocka_unit_test(captured_steps),
         cmocka_unit_test(mlps),
     };
     return cmocka_run_group_tests_name("ops_cuda.events_equal", tests, NULL, NULL);

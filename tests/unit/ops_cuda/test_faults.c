@@ -143,8 +143,7 @@ static bool run_once(size_t n, const char *function, cudaError_t failure, tide_s
         assert_int_equal(fake->n_segments + fake->n_streams + fake->n_events + fake->n_graphs, 0);
     } else if (expected != TIDE_DEVICE_LOST) {
         /* What could not be given back once is not tried again; all else was. */
-        const size_t n_left =
-            fake->n_segments + fake->n_streams + fake->n_events + fake->n_graphs;
+        const size_t n_left = fake->n_segments + fake->n_streams + fake->n_events + fake->n_graphs;
         if (n_left > 2) {
             fail_msg("call %zu, %s: %zu things of the device are left", n, failed_in, n_left);
         }
@@ -230,9 +229,12 @@ static void events_may_be_late(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_segment_may_be_refused), cmocka_unit_test(every_release_may_fail),
-        cmocka_unit_test(calls_may_run_out_of_memory),  cmocka_unit_test(calls_may_fail),
-        cmocka_unit_test(calls_may_lose_the_device),    cmocka_unit_test(calls_of_a_captured_step_may_fail),
+        cmocka_unit_test(every_segment_may_be_refused),
+        cmocka_unit_test(every_release_may_fail),
+        cmocka_unit_test(calls_may_run_out_of_memory),
+        cmocka_unit_test(calls_may_fail),
+        cmocka_unit_test(calls_may_lose_the_device),
+        cmocka_unit_test(calls_of_a_captured_step_may_fail),
         cmocka_unit_test(events_may_be_late),
     };
     return cmocka_run_group_tests_name("ops_cuda.faults", tests, NULL, NULL);
