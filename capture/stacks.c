@@ -45,11 +45,21 @@ static bool starts_with(const char *text, const char *prefix) {
     return strncmp(text, prefix, strlen(prefix)) == 0;
 }
 
+/* A compiler that was told relative paths, as a cache of compilations tells it, writes
+ * "../../recorder/recorder.c". */
+static const char *without_parents(const char *path) {
+    while (starts_with(path, "../")) {
+        path += strlen("../");
+    }
+    return path;
+}
+
 /* Whether the frame is of the allocator, the recorder or the tensors' thin wrappers, which end
  * every stack and tell nobody anything. Without line tables the names of functions decide. */
 static bool is_ours(const builder *b, const tide_frame_row *frame) {
     const char *file = tide_strings_text(b->strings, frame->file);
     if (file != NULL) {
+        file = without_parents(file);
         return starts_with(file, "allocator/") || starts_with(file, "recorder/") ||
                starts_with(file, "stack/") || starts_with(file, "live/") ||
                strcmp(file, "model/tensor.c") == 0 || strcmp(file, "model/activations.c") == 0;

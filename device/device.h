@@ -177,7 +177,7 @@ TIDE_NODISCARD tide_status tide_device_synchronize(tide_device *device, tide_err
  * the device, and segments may be allocated. TIDE_UNSUPPORTED on a device without graphs. After a
  * begin that succeeded, end must be called; when it fails, as it does after a call that was not
  * allowed, there is no graph and the stream is as before. The caller destroys the graph before the
- * stream, and waits for its launches first. */
+ * stream; a launch that still runs then comes to its end. */
 TIDE_NODISCARD tide_status tide_device_graph_begin(tide_device *device, tide_stream stream,
                                                    tide_error *error);
 TIDE_NODISCARD tide_status tide_device_graph_end(tide_device *device, tide_stream stream,

@@ -28,6 +28,7 @@ static struct {
     tide_map graphs;          /* from their numbers to places in `captured` */
     tide_time_captured *captured;
     size_t n_captured, captured_room;
+    int64_t calls_ns; /* the most that calls are known to have taken */
 } at;
 
 /* ---- the lock is held by all of these ---- */
@@ -138,8 +139,10 @@ void tide_vc_card_clock_settle(int64_t calls_ns) {
         return;
     }
     pthread_mutex_lock(&lock);
+    /* A thread that counted its call earlier may come here later. */
+    at.calls_ns = calls_ns > at.calls_ns ? calls_ns : at.calls_ns;
     if (at.is_ready) {
-        tide_vc_clock_set(at.clock.host_us, at.clock.seen_ns + calls_ns);
+        tide_vc_clock_set(at.clock.host_us, at.clock.seen_ns + at.calls_ns);
     }
     pthread_mutex_unlock(&lock);
 }

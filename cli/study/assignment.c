@@ -177,7 +177,7 @@ static tide_status make_part(const part *of, const tide_study_work *all, making 
                                       .pictures = ret->pictures};
     if (of->study->needs_times &&
         strncmp(ret->options.run.device, "virtual", strlen("virtual")) == 0) {
-        ret->answer.reason = "a virtual card has no times; use --device cuda, or cpu";
+        ret->answer.reason = "a virtual card runs no kernels; use --device cuda, or cpu";
         return TIDE_OK;
     }
     ret->is_made = true;
