@@ -20,25 +20,30 @@ typedef struct node {
 } node;
 
 struct CUgraph_st {
-    node *first, **end; /* owned list, in the order of the calls */
-    int n_owners;       /* the graph's handle and those of its instances */
+    struct CUgraph_st *next; /* owned list of the live ones */
+    node *first, **end;      /* owned list, in the order of the calls */
+    int n_owners;            /* the graph's handle and those of its instances */
 };
 
 struct CUgraphExec_st {
-    struct CUgraph_st *graph; /* shared with its handle */
+    struct CUgraphExec_st *next; /* likewise */
+    struct CUgraph_st *graph;    /* shared with its handle */
 };
 
-/* Guarded by the runtime's lock; one capture at a time. */
+/* Guarded by the runtime's lock. */
+static struct {
+    struct CUgraph_st *graphs;
+    struct CUgraphExec_st *execs;
+} live;
+
+/* Likewise; one capture at a time. */
 static struct {
     cudaStream_t stream;      /* borrowed; NULL: none is captured */
-    struct CUgraph_st *graph; /* owned, until the capture ends */
+    struct CUgraph_st *graph; /* borrowed; the capture is its one owner */
     bool is_invalid;          /* a call that no capture permits was made */
 } capture;
 
-static void release_graph(struct CUgraph_st *graph) {
-    if (graph == NULL || --graph->n_owners > 0) {
-        return;
-    }
+static void free_graph(struct CUgraph_st *graph) {
     while (graph->first != NULL) {
         node *first = graph->first;
         graph->first = first->next;
@@ -48,11 +53,36 @@ static void release_graph(struct CUgraph_st *graph) {
     free(graph);
 }
 
-void tide_fake_graph_clear(void) {
-    release_graph(capture.graph);
+static void release_graph(struct CUgraph_st *graph) {
+    struct CUgraph_st **link = &live.graphs;
+    if (graph == NULL || --graph->n_owners > 0) {
+        return;
+    }
+    while (*link != graph) {
+        link = &(*link)->next;
+    }
+    *link = graph->next;
+    free_graph(graph);
+}
+
+static void forget_capture(void) {
     capture.stream = NULL;
     capture.graph = NULL;
     capture.is_invalid = false;
+}
+
+void tide_fake_graph_clear(void) {
+    forget_capture();
+    while (live.execs != NULL) {
+        struct CUgraphExec_st *exec = live.execs;
+        live.execs = exec->next;
+        free(exec);
+    }
+    while (live.graphs != NULL) {
+        struct CUgraph_st *graph = live.graphs;
+        live.graphs = graph->next;
+        free_graph(graph);
+    }
 }
 
 bool tide_fake_graph_has(cudaStream_t stream) {
@@ -99,8 +129,9 @@ static cudaError_t begin_capture(cudaStream_t stream) {
     if (graph == NULL) {
         return cudaErrorMemoryAllocation;
     }
+    *graph = (struct CUgraph_st){.next = live.graphs, .n_owners = 1};
     graph->end = &graph->first;
-    graph->n_owners = 1;
+    live.graphs = graph;
     capture.stream = stream;
     capture.graph = graph;
     capture.is_invalid = false;
@@ -122,10 +153,10 @@ static cudaError_t end_capture(cudaStream_t stream, cudaGraph_t *ret_graph) {
     }
     bool is_invalid = capture.is_invalid;
     *ret_graph = is_invalid ? NULL : capture.graph;
-    if (!is_invalid) {
-        capture.graph = NULL;
+    if (is_invalid) {
+        release_graph(capture.graph);
     }
-    tide_fake_graph_clear();
+    forget_capture();
     return is_invalid ? cudaErrorStreamCaptureInvalidated : cudaSuccess;
 }
 
@@ -139,7 +170,8 @@ static cudaError_t instantiate(cudaGraphExec_t *ret_exec, cudaGraph_t graph) {
     if (exec == NULL) {
         return cudaErrorMemoryAllocation;
     }
-    exec->graph = graph;
+    *exec = (struct CUgraphExec_st){.next = live.execs, .graph = graph};
+    live.execs = exec;
     graph->n_owners++;
     tide_fake_cudart_locked()->n_graphs++;
     *ret_exec = exec;
@@ -173,6 +205,11 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t graphExec, cudaStream_t stream) {
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t graphExec) {
     cudaError_t result = tide_fake_enter("cudaGraphExecDestroy");
     if (result == cudaSuccess) {
+        struct CUgraphExec_st **link = &live.execs;
+        while (*link != graphExec) {
+            link = &(*link)->next;
+        }
+        *link = graphExec->next;
         release_graph(graphExec->graph);
         free(graphExec);
         tide_fake_cudart_locked()->n_graphs--;

@@ -15,7 +15,7 @@ bool tide_fake_graph_keep(int (*run)(void *work), void (*release)(void *work), v
 /* For calls that no capture permits: the error, which also ends the capture of the stream (or any,
  * where the call concerns all streams); cudaSuccess: go on. */
 cudaError_t tide_fake_graph_forbid(cudaStream_t stream, bool all);
-/* Forgets a capture that has not ended. */
+/* Takes all graphs back, and forgets a capture that has not ended. */
 void tide_fake_graph_clear(void);
 
 #endif
