@@ -1,17 +1,21 @@
 /* The folder of a run, and the process that removes it.
  *
  * This process can be killed at any instant. So a process of its own, in a session of its own,
- * waits until this one is gone: then the pipe between them ends. It ends the processes of the run,
- * which it knows by the folder's name in their environment, and removes the folder. */
+ * waits until this one is gone: then the socket between them ends. It ends the processes of the
+ * run, which it knows by the folder's name in their environment, and removes the folder. */
 #define _DEFAULT_SOURCE /* nftw, closefrom */
 #define _XOPEN_SOURCE 700
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -69,12 +73,18 @@ static int kill_rest(const char *marker, char *buffer) {
     return n_killed;
 }
 
-/* The cleaner. It keeps no file of the user's open, and hears no signal of the terminal. */
+/* What the parent sends to the cleaner where there is no folder to remove. */
+#define NOTHING_TO_REMOVE 'n'
+
+/* The cleaner. It keeps no file of the user's open, and hears no signal of the terminal. It says
+ * when a kill of the group does not meet it any more: the folder is made after that. */
 static void clean_up(const char *folder, int wait_fd) {
     static char buffer[ENVIRONMENT_BYTES];
     char marker[TIDE_LAUNCH_PATH_BYTES + sizeof("TIDEMARK_RUN_FOLDER=")];
     char byte = 0;
+    ssize_t n_read = -1;
     (void)setsid();
+    (void)send(wait_fd, &byte, 1, MSG_NOSIGNAL); /* if the parent is gone, it ends below */
     (void)chdir("/");
     for (int fd = 0; fd < 1024; fd++) {
         if (fd != wait_fd) {
@@ -82,7 +92,11 @@ static void clean_up(const char *folder, int wait_fd) {
         }
     }
     snprintf(marker, sizeof(marker), "TIDEMARK_RUN_FOLDER=%s", folder);
-    while (read(wait_fd, &byte, 1) < 0 && errno == EINTR) {
+    do {
+        n_read = read(wait_fd, &byte, 1);
+    } while (n_read < 0 && errno == EINTR);
+    if (n_read == 1 && byte == NOTHING_TO_REMOVE) {
+        _exit(0);
     }
     for (int i = 0; i < ROUNDS && kill_rest(marker, buffer) > 0; i++) {
         (void)usleep(ROUND_US); /* a process that is being killed may just have made another */
@@ -94,10 +108,11 @@ static void clean_up(const char *folder, int wait_fd) {
 /* Signals are blocked in the cleaner from its first instruction on: it ends by itself. */
 static tide_status start_cleaner(tide_launch *launch, tide_error *error) {
     int ends[2];
+    char byte = 0;
     sigset_t all;
     sigset_t before;
-    if (pipe(ends) != 0) {
-        return tide_fail(error, TIDE_IO, "no pipe for the process that cleans up: %s",
+    if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0) {
+        return tide_fail(error, TIDE_IO, "no socket for the process that cleans up: %s",
                          strerror(errno));
     }
     (void)fcntl(ends[0], F_SETFD, FD_CLOEXEC); /* both are open: it cannot fail */
@@ -117,6 +132,8 @@ static tide_status start_cleaner(tide_launch *launch, tide_error *error) {
     }
     launch->cleaner = pid;
     launch->alive_fd = ends[1];
+    while (read(launch->alive_fd, &byte, 1) < 0 && errno == EINTR) {
+    }
     return TIDE_OK;
 }
 
@@ -138,21 +155,43 @@ static tide_status make_links(const tide_launch *launch, tide_error *error) {
                           launch->folder, strerror(errno));
 }
 
+/* A name that no folder has: 64 random bits. */
+static bool choose_name(tide_launch *launch, const char *parent) {
+    uint64_t number = 0;
+    int n = getrandom(&number, sizeof(number), 0) == (ssize_t)sizeof(number)
+                ? snprintf(launch->folder, sizeof(launch->folder), "%s/tidemark-run-%016" PRIx64,
+                           parent, number)
+                : -1;
+    return n > 0 && n < (int)sizeof(launch->folder);
+}
+
+static void dismiss_cleaner(tide_launch *launch) {
+    const char byte = NOTHING_TO_REMOVE;
+    (void)send(launch->alive_fd, &byte, 1, MSG_NOSIGNAL); /* fails only where it was killed */
+    tide_launch_remove_folder(launch);
+}
+
+/* The cleaner runs before the folder is there, so that no kill can come between the two. */
 tide_status tide_launch_make_folder(tide_launch *launch, bool has_card, tide_error *error) {
     const char *parent = getenv("TMPDIR");
     parent = parent != NULL && parent[0] == '/' ? parent : "/tmp";
-    if (snprintf(launch->folder, sizeof(launch->folder), "%s/tidemark-run-XXXXXX", parent) >=
-            (int)sizeof(launch->folder) ||
-        mkdtemp(launch->folder) == NULL) {
+    if (!choose_name(launch, parent)) {
         launch->folder[0] = '\0';
         return tide_fail(error, TIDE_IO,
-                         "no folder for the run can be made in %s: %s; TMPDIR names another place",
-                         parent, strerror(errno));
+                         "no folder for the run has a name in %s; TMPDIR names another place",
+                         parent);
     }
     tide_status status = start_cleaner(launch, error);
     if (status != TIDE_OK) {
-        (void)rmdir(launch->folder); /* is empty */
         launch->folder[0] = '\0';
+        return status;
+    }
+    if (mkdir(launch->folder, S_IRWXU) != 0) {
+        status =
+            tide_fail(error, TIDE_IO,
+                      "no folder for the run can be made in %s: %s; TMPDIR names another place",
+                      parent, strerror(errno));
+        dismiss_cleaner(launch);
         return status;
     }
     return has_card ? make_links(launch, error) : TIDE_OK;
