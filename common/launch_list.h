@@ -46,6 +46,13 @@ TIDE_NODISCARD tide_status tide_launch_list_add(tide_launch_list *list, const ch
  * there is no list. */
 TIDE_NODISCARD tide_status tide_launch_list_begin_step(tide_launch_list *list);
 
+/* The result of these functions as one of a function that has an error: there was no memory. */
+static inline tide_status tide_launch_list_noted(tide_status status, tide_error *error) {
+    return status == TIDE_OK
+               ? TIDE_OK
+               : tide_fail(error, status, "the host has no memory left for the log of launches");
+}
+
 /* Appends a mark, such as "step begins" (step_time/ranges.h). NULL: there is no list. */
 TIDE_NODISCARD tide_status tide_launch_list_mark(tide_launch_list *list, const char *name);
 

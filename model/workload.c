@@ -164,14 +164,8 @@ static tide_status forward_and_loss(tide_workload *workload, tide_error *error) 
     return timer_end(workload, TIDE_TIMED_FORWARD, error);
 }
 
-static tide_status noted(tide_status status, tide_error *error) {
-    return status == TIDE_OK
-               ? TIDE_OK
-               : tide_fail(error, status, "the host has no memory left for the log of launches");
-}
-
 static tide_status mark(tide_workload *workload, const char *name, tide_error *error) {
-    return noted(tide_launch_list_mark(workload->config.launches, name), error);
+    return tide_launch_list_noted(tide_launch_list_mark(workload->config.launches, name), error);
 }
 
 /* The run_ functions end their scope on failure too, which ends every scope inside it. */
@@ -264,7 +258,7 @@ tide_status tide_workload_timed_step(tide_workload *workload, double *ret_loss, 
 }
 
 static tide_status marked_step(tide_workload *workload, double *ret_loss, tide_error *error) {
-    TIDE_TRY(noted(tide_launch_list_begin_step(workload->config.launches), error));
+    TIDE_TRY(tide_launch_list_noted(tide_launch_list_begin_step(workload->config.launches), error));
     TIDE_TRY(workload->is_captured ? tide_workload_replay(workload, ret_loss, error)
                                    : tide_workload_timed_step(workload, ret_loss, error));
     return mark(workload, "step ends", error);

@@ -105,9 +105,7 @@ static tide_status begin_log(tide_workload *workload, tide_error *error) {
     }
     tide_status status = tide_launch_list_add(launches, NULL, GRAPH_LAUNCH_NS, row);
     launches->is_free = true;
-    return status == TIDE_OK
-               ? TIDE_OK
-               : tide_fail(error, status, "the host has no memory left for the log of launches");
+    return tide_launch_list_noted(status, error);
 }
 
 static void end_log(tide_workload *workload) {

@@ -12,15 +12,11 @@ static const char *describe(const tide_ops *ops) {
     return "virtual: nothing is computed";
 }
 
-static tide_status noted(tide_status status, tide_error *error) {
-    return status == TIDE_OK
-               ? TIDE_OK
-               : tide_fail(error, status, "the host has no memory left for the log of launches");
-}
-
 #define VIRTUAL_TWIN(x)                                                                            \
     static tide_status x(tide_ops *ops, const tide_##x *call, tide_error *error) {                 \
-        return ops->launches != NULL ? noted(tide_launches_of_##x(ops, call), error) : TIDE_OK;    \
+        return ops->launches != NULL                                                               \
+                   ? tide_launch_list_noted(tide_launches_of_##x(ops, call), error)                \
+                   : TIDE_OK;                                                                      \
     }
 TIDE_OPERATORS_WITHOUT_PARTS(VIRTUAL_TWIN)
 #undef VIRTUAL_TWIN
@@ -34,7 +30,7 @@ static void pass_part(const tide_ops *ops, tide_attention_part part) {
 static tide_status attention_forward(tide_ops *ops, const tide_attention_forward *call,
                                      tide_error *error) {
     if (ops->launches != NULL) {
-        return noted(tide_launches_of_attention_forward(ops, call), error);
+        return tide_launch_list_noted(tide_launches_of_attention_forward(ops, call), error);
     }
     if (call->kind == TIDE_ATTENTION_NAIVE) {
         pass_part(ops, TIDE_PART_SCORES);
@@ -47,7 +43,7 @@ static tide_status attention_forward(tide_ops *ops, const tide_attention_forward
 static tide_status attention_backward(tide_ops *ops, const tide_attention_backward *call,
                                       tide_error *error) {
     if (ops->launches != NULL) {
-        return noted(tide_launches_of_attention_backward(ops, call), error);
+        return tide_launch_list_noted(tide_launches_of_attention_backward(ops, call), error);
     }
     if (call->kind == TIDE_ATTENTION_NAIVE) {
         pass_part(ops, TIDE_PART_VALUE);
