@@ -189,10 +189,20 @@ static tide_status cuda_event_record(tide_device *device, tide_device_event *eve
     return TIDE_OK;
 }
 
+static tide_status cuda_stream_wait(tide_device *device, tide_stream stream,
+                                    tide_device_event *event, tide_error *error) {
+    TIDE_TRY(begin(device, error));
+    if (!event->is_recorded) { /* a reused event still has the state of its former owner */
+        return TIDE_OK;
+    }
+    return answer(device, "cudaStreamWaitEvent",
+                  cudaStreamWaitEvent(native(stream), event->event, 0), error);
+}
+
 static tide_status cuda_event_query(tide_device *device, tide_device_event *event,
                                     tide_error *error) {
     TIDE_TRY(begin(device, error));
-    if (!event->is_recorded) { /* a reused event still has the state of its former owner */
+    if (!event->is_recorded) {
         return TIDE_OK;
     }
     return answer(device, "cudaEventQuery", cudaEventQuery(event->event), error);
@@ -246,6 +256,7 @@ static const tide_device_table CUDA_TABLE = {
     .event_create = cuda_event_create,
     .event_destroy = cuda_event_destroy,
     .event_record = cuda_event_record,
+    .stream_wait = cuda_stream_wait,
     .event_query = cuda_event_query,
     .event_synchronize = cuda_event_synchronize,
     .event_elapsed = cuda_event_elapsed,

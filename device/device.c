@@ -132,6 +132,11 @@ tide_status tide_device_event_record(tide_device *device, tide_device_event *eve
     return device->table->event_record(device, event, stream, error);
 }
 
+tide_status tide_device_stream_wait(tide_device *device, tide_stream stream,
+                                    tide_device_event *event, tide_error *error) {
+    return device->table->stream_wait(device, stream, event, error);
+}
+
 tide_status tide_device_event_query(tide_device *device, tide_device_event *event,
                                     tide_error *error) {
     return device->table->event_query(device, event, error);

@@ -157,6 +157,10 @@ TIDE_NODISCARD tide_status tide_device_event_create(tide_device *device,
 void tide_device_event_destroy(tide_device *device, tide_device_event *event);
 TIDE_NODISCARD tide_status tide_device_event_record(tide_device *device, tide_device_event *event,
                                                     tide_stream stream, tide_error *error);
+/* Later work of `stream` begins when the event is reached, as it was last recorded before this
+ * call. The host does not wait. An event that was never recorded counts as reached. */
+TIDE_NODISCARD tide_status tide_device_stream_wait(tide_device *device, tide_stream stream,
+                                                   tide_device_event *event, tide_error *error);
 /* TIDE_OK: reached. TIDE_NOT_READY: not yet. */
 TIDE_NODISCARD tide_status tide_device_event_query(tide_device *device, tide_device_event *event,
                                                    tide_error *error);

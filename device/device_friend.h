@@ -30,6 +30,8 @@ typedef struct tide_device_table {
     void (*event_destroy)(tide_device *device, tide_device_event *event);
     tide_status (*event_record)(tide_device *device, tide_device_event *event, tide_stream stream,
                                 tide_error *error);
+    tide_status (*stream_wait)(tide_device *device, tide_stream stream, tide_device_event *event,
+                               tide_error *error);
     tide_status (*event_query)(tide_device *device, tide_device_event *event, tide_error *error);
     tide_status (*event_synchronize)(tide_device *device, tide_device_event *event,
                                      tide_error *error);

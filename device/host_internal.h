@@ -47,6 +47,9 @@ void tide_device_host_event_destroy(tide_device *device, tide_device_event *even
 TIDE_NODISCARD tide_status tide_device_host_event_record(tide_device *device,
                                                          tide_device_event *event,
                                                          tide_stream stream, tide_error *error);
+TIDE_NODISCARD tide_status tide_device_host_stream_wait(tide_device *device, tide_stream stream,
+                                                        tide_device_event *event,
+                                                        tide_error *error);
 TIDE_NODISCARD tide_status tide_device_host_event_query(tide_device *device,
                                                         tide_device_event *event,
                                                         tide_error *error);
@@ -69,7 +72,8 @@ TIDE_NODISCARD tide_status tide_device_host_synchronize(tide_device *device, tid
     .stream_destroy = tide_device_host_stream_destroy,                                             \
     .event_create = tide_device_host_event_create,                                                 \
     .event_destroy = tide_device_host_event_destroy,                                               \
-    .event_record = tide_device_host_event_record, .event_query = tide_device_host_event_query,    \
+    .event_record = tide_device_host_event_record, .stream_wait = tide_device_host_stream_wait,    \
+    .event_query = tide_device_host_event_query,                                                   \
     .event_synchronize = tide_device_host_event_query,                                             \
     .event_elapsed = tide_device_host_event_elapsed, .synchronize = tide_device_host_synchronize,  \
     .map_granule = tide_device_host_map_granule, .reserve = tide_device_host_reserve,              \

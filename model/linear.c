@@ -2,28 +2,33 @@
 
 #include <stdio.h>
 
+tide_status tide_weight_copy_make(const tide_linears *on, size_t i, tide_error *error) {
+    tide_parameter *parameter = &on->parameters[i];
+    if (parameter->copy_name[0] == '\0') {
+        (void)snprintf(parameter->copy_name, sizeof(parameter->copy_name), "%s.%s", parameter->name,
+                       tide_dtype_name(on->copy_type));
+    }
+    TIDE_TRY(tide_tensor_alloc(on->cache, &parameter->copy, parameter->n_elements, on->copy_type,
+                               TIDE_WEIGHT_COPY, parameter->copy_name, error));
+    const tide_cast call = {
+        .out = parameter->copy.array,
+        .x = parameter->value.array,
+        .n = parameter->n_elements,
+    };
+    return on->ops->table->cast(on->ops, &call, error);
+}
+
 /* Sets the array that GEMMs read for W: the parameter itself, or in bf16-mixed and fp16-mixed its
- * copy, which is made on first use. */
+ * copy, which is made here unless it was made ahead. */
 static tide_status weight_operand(const tide_linears *on, size_t i, tide_array *ret_weight,
                                   tide_error *error) {
-    tide_parameter *parameter = &on->parameters[i];
+    const tide_parameter *parameter = &on->parameters[i];
     if (!on->copies_weights) {
         *ret_weight = parameter->value.array;
         return TIDE_OK;
     }
     if (parameter->copy.address == 0) {
-        if (parameter->copy_name[0] == '\0') {
-            (void)snprintf(parameter->copy_name, sizeof(parameter->copy_name), "%s.%s",
-                           parameter->name, tide_dtype_name(on->copy_type));
-        }
-        TIDE_TRY(tide_tensor_alloc(on->cache, &parameter->copy, parameter->n_elements,
-                                   on->copy_type, TIDE_WEIGHT_COPY, parameter->copy_name, error));
-        const tide_cast call = {
-            .out = parameter->copy.array,
-            .x = parameter->value.array,
-            .n = parameter->n_elements,
-        };
-        TIDE_TRY(on->ops->table->cast(on->ops, &call, error));
+        TIDE_TRY(tide_weight_copy_make(on, i, error));
     }
     *ret_weight = parameter->copy.array;
     return TIDE_OK;

@@ -32,6 +32,10 @@ typedef struct tide_linears {
 /* Parameter `i` is W (n_out, n_in). If weights are copied, its copy is made when there is
  * none yet. */
 
+/* Allocates W's copy, which there is none of yet, and casts W on the operators' stream. */
+TIDE_NODISCARD tide_status tide_weight_copy_make(const tide_linears *on, size_t i,
+                                                 tide_error *error);
+
 /* out (R, n_out) = x (R, n_in) W^T + bias (n_out), if there are biases, or + addend (R, n_out), if
  * its data is not NULL; a layer with a bias takes no addend. The copy is released at once when
  * nothing is kept. */

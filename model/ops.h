@@ -416,6 +416,12 @@ void tide_ops_end_capture(tide_ops *ops);
 static inline bool tide_ops_is_captured(const tide_ops *ops) {
     return ops->computing != NULL;
 }
+/* Appends to the log of launches that `stream` records event `number`, or waits for it, as
+ * tide_device_event_record and tide_device_stream_wait were told; `kind` is TIDE_RUN_RECORD or
+ * TIDE_RUN_STREAM_WAIT. Without a log it does nothing. */
+TIDE_NODISCARD tide_status tide_ops_note_event(tide_ops *ops, tide_run_launch_kind kind,
+                                               tide_stream stream, uint64_t number,
+                                               tide_error *error);
 /* ops_virtual/ops_virtual.c */
 const tide_ops_table *tide_ops_virtual_table(void);
 

@@ -50,6 +50,9 @@ static tide_status build(tide_transformer *t, tide_error *error) {
                                 .copies_weights = t->copies_weights,
                                 .copy_type = tide_precision_activation_type(config->precision),
                                 .keeps_copies = config->keep_for_backward};
+    if (t->copies_weights && config->keep_for_backward) {
+        TIDE_TRY(tide_copies_ahead_init(&t->copies, &t->linears, error));
+    }
     t->optimizer = (tide_optimizer){
         .cache = t->cache,
         .recorder = t->recorder,
@@ -101,6 +104,9 @@ void tide_transformer_destroy(tide_transformer *t) {
         return;
     }
     const tide_hostmem *mem = tide_cache_get_config(t->cache)->mem;
+    /* A step that failed may have left casts. There is no other remedy if this fails, too. */
+    tide_status status = tide_copies_ahead_wait(&t->copies, NULL);
+    (void)status;
     tide_optimizer_fini(&t->optimizer);
     tide_activations_fini(&t->activations);
     for (size_t i = t->n_parameters; i > 0; i--) {
@@ -111,6 +117,7 @@ void tide_transformer_destroy(tide_transformer *t) {
     tide_tensor_drop(t->cache, &t->tokens);
     tide_tensor_drop(t->cache, &t->workspace);
     mem->release(mem->ctx, t->parameters);
+    tide_copies_ahead_fini(&t->copies);
     tide_ops_close(t->ops);
     mem->release(mem->ctx, t);
 }
@@ -194,6 +201,7 @@ tide_status tide_transformer_begin_replay(tide_transformer *t, tide_error *error
 tide_status tide_transformer_end_step(tide_transformer *t, tide_error *error) {
     TIDE_TRY(tide_optimizer_end_step(&t->optimizer, error));
     TIDE_TRY(tide_activations_release_all(&t->activations, error));
+    TIDE_TRY(tide_copies_ahead_wait(&t->copies, error)); /* of a forward pass that failed */
     for (size_t i = 0; i < t->n_parameters; i++) {
         TIDE_TRY(tide_tensor_release(t->cache, &t->parameters[i].copy, error));
     }

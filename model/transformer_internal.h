@@ -3,6 +3,7 @@
 #define TIDE_MODEL_TRANSFORMER_INTERNAL_H
 
 #include "model/activations.h"
+#include "model/copies_ahead.h"
 #include "model/linear.h"
 #include "model/optimizer.h"
 #include "model/transformer.h"
@@ -18,6 +19,7 @@ struct tide_transformer {
     tide_parameter *parameters;     /* owned; n_parameters rows, each with its tensors */
     size_t n_parameters;            /* 9 L + 3, or 9 L + 2 without a head */
     tide_linears linears;           /* borrows the parameters */
+    tide_copies_ahead copies;       /* of the next layer's weights, where backward keeps them */
     tide_optimizer optimizer;       /* the same */
     tide_activations activations;   /* what a step makes */
     tide_tensor workspace;          /* owned; the GEMM library's; not allocated if it needs none */

@@ -164,6 +164,11 @@ static tide_status replay_event_record(tide_device *base, tide_device_event *eve
     return tide_device_event_record(inner_of(base), event, stream, error);
 }
 
+static tide_status replay_stream_wait(tide_device *base, tide_stream stream,
+                                      tide_device_event *event, tide_error *error) {
+    return tide_device_stream_wait(inner_of(base), stream, event, error);
+}
+
 /* Never ready, so that the cache's polls free nothing: the recording says when a free completes. */
 static tide_status replay_event_query(tide_device *base, tide_device_event *event,
                                       tide_error *error) {
@@ -272,6 +277,7 @@ static const tide_device_table REPLAY_TABLE = {
     .event_create = replay_event_create,
     .event_destroy = replay_event_destroy,
     .event_record = replay_event_record,
+    .stream_wait = replay_stream_wait,
     .event_query = replay_event_query,
     .event_synchronize = replay_event_synchronize,
     .event_elapsed = replay_event_elapsed,

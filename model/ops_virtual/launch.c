@@ -9,8 +9,11 @@ enum { KERNEL_NS = 2200, PRODUCT_NS = 5000, OWN_NS = 430 };
 
 tide_status tide_launch_kernel(const tide_ops *ops, const char *name, tide_run_family family,
                                uint64_t bytes, uint64_t elements) {
-    const tide_run_launch row = {
-        .kind = TIDE_RUN_KERNEL, .family = (uint8_t)family, .bytes = bytes, .elements = elements};
+    const tide_run_launch row = {.kind = TIDE_RUN_KERNEL,
+                                 .family = (uint8_t)family,
+                                 .stream = ops->stream,
+                                 .bytes = bytes,
+                                 .elements = elements};
     return tide_launch_list_add(ops->launches, name, KERNEL_NS + OWN_NS, row);
 }
 
@@ -28,6 +31,7 @@ tide_status tide_launch_product(const tide_ops *ops, const tide_launch_gemm *gem
     unsigned flags = (gemm->kind == TIDE_MATMUL_NT ? TIDE_RUN_TRANSPOSED_A : 0U) |
                      (gemm->kind == TIDE_MATMUL_TN ? TIDE_RUN_TRANSPOSED_B : 0U);
     const tide_run_launch row = {.kind = TIDE_RUN_PRODUCT,
+                                 .stream = ops->stream,
                                  .bytes = gemm->addend_bytes,
                                  .m = (uint32_t)gemm->n,
                                  .n = (uint32_t)gemm->m,
@@ -43,6 +47,7 @@ tide_status tide_launch_fused(const tide_ops *ops, const tide_launch_attention *
     unsigned flags = TIDE_RUN_CAUSAL | (attention->is_backward ? TIDE_RUN_BACKWARD : 0U);
     const tide_run_launch row = {.kind = TIDE_RUN_ATTENTION,
                                  .family = TIDE_RUN_OWN,
+                                 .stream = ops->stream,
                                  .bytes = attention->bytes,
                                  .elements = attention->n_products,
                                  .m = (uint32_t)attention->T,
@@ -53,4 +58,14 @@ tide_status tide_launch_fused(const tide_ops *ops, const tide_launch_attention *
                                  .out_type = (uint8_t)attention->type,
                                  .flags = (uint8_t)flags};
     return tide_launch_list_add(ops->launches, attention->name, KERNEL_NS + OWN_NS, row);
+}
+
+/* What the host takes for an event is stated as that of a kernel's launch, which takes longer. */
+tide_status tide_ops_note_event(tide_ops *ops, tide_run_launch_kind kind, tide_stream stream,
+                                uint64_t number, tide_error *error) {
+    const tide_run_launch row = {.kind = (uint8_t)kind, .stream = stream, .bytes = number};
+    return ops->launches == NULL
+               ? TIDE_OK
+               : tide_launch_list_noted(tide_launch_list_add(ops->launches, NULL, KERNEL_NS, row),
+                                        error);
 }

@@ -26,12 +26,11 @@ bool tide_device_memory_holds(const void *address, size_t n_bytes);
  * every launch runs. */
 int tide_device_launches(const char *kernel);
 
-/* Called instead where the launch's stream may be captured: `run` is kept for the launches of the
- * graph and called with `work`, which is owned and goes back to `release`. False: the stream is not
- * captured, nothing is kept, and the caller launches now. By the same library, which otherwise
- * captures nothing. */
-bool tide_device_captures(const void *stream, int (*run)(void *work), void (*release)(void *work),
-                          void *work);
+/* Called before each launch. True: `run` is kept, called with `work` later, once or at each launch
+ * of a graph, and `work` goes back to `release`. False: nothing is kept, and the caller launches
+ * now. The library that stands in for the runtime may define it; otherwise nothing is kept. */
+bool tide_device_keeps(const void *stream, int (*run)(void *work), void (*release)(void *work),
+                       void *work);
 
 #ifdef __cplusplus
 }

@@ -10,8 +10,8 @@ int tide_device_launches(const char *kernel) {
     return cudaSuccess;
 }
 
-bool tide_device_captures(const void *stream, int (*run)(void *work), void (*release)(void *work),
-                          void *work) {
+bool tide_device_keeps(const void *stream, int (*run)(void *work), void (*release)(void *work),
+                       void *work) {
     (void)stream;
     (void)run;
     (void)release;

@@ -347,10 +347,10 @@ int set_shared_limit(const void *function, int n_bytes) {
 int submit(cudaStream_t stream, std::function<int()> launch) {
     typedef std::function<int()> work;
     auto kept = std::make_unique<work>(std::move(launch));
-    const bool captures = tide_device_captures(
+    const bool is_kept = tide_device_keeps(
         stream, [](void *of) { return (*static_cast<work *>(of))(); },
         [](void *of) { delete static_cast<work *>(of); }, kept.get());
-    if (captures) {
+    if (is_kept) {
         (void)kept.release();
         return cudaSuccess;
     }

@@ -244,41 +244,8 @@ static void tell(const tide_fake_product *p) {
     }
 }
 
-/* A product on a captured stream, with the host's factors of that moment. */
-typedef struct kept_product {
-    struct cublasContext *handle; /* borrowed */
-    const char *function;         /* static */
-    tide_fake_product of;         /* its factors are those below */
-    float alpha, beta;
-    void *c; /* the result */
-} kept_product;
-
-static int run_kept(void *work) {
-    kept_product *kept = work;
-    kept->of.alpha = &kept->alpha;
-    kept->of.beta = &kept->beta;
-    return tide_fake_cublas_run(kept->handle, kept->function, &kept->of, kept->c);
-}
-
-static bool is_captured(struct cublasContext *handle, const char *function,
-                        const tide_fake_product *p, void *c) {
-    kept_product *kept = malloc(sizeof(*kept));
-    if (kept == NULL) {
-        abort();
-    }
-    *kept = (kept_product){handle, function, *p, *p->alpha, *p->beta, c};
-    if (tide_device_captures(handle->stream, run_kept, free, kept)) {
-        return true;
-    }
-    free(kept);
-    return false;
-}
-
-int tide_fake_cublas_run(struct cublasContext *handle, const char *function,
-                         const tide_fake_product *p, void *c) {
-    if (is_captured(handle, function, p, c)) {
-        return check_product(p);
-    }
+static int run_now(struct cublasContext *handle, const char *function, const tide_fake_product *p,
+                   void *c) {
     tell(p);
     int status = enter(function);
     if (status == 0) {
@@ -294,6 +261,36 @@ int tide_fake_cublas_run(struct cublasContext *handle, const char *function,
         multiply(p, c, batch);
     }
     return 0;
+}
+
+/* A product that runs later, with the host's factors of the call. */
+typedef struct kept_product {
+    struct cublasContext *handle; /* borrowed */
+    const char *function;         /* static */
+    tide_fake_product of;         /* its factors are those below */
+    float alpha, beta;
+    void *c; /* the result */
+} kept_product;
+
+static int run_kept(void *work) {
+    kept_product *kept = work;
+    kept->of.alpha = &kept->alpha;
+    kept->of.beta = &kept->beta;
+    return run_now(kept->handle, kept->function, &kept->of, kept->c);
+}
+
+int tide_fake_cublas_run(struct cublasContext *handle, const char *function,
+                         const tide_fake_product *p, void *c) {
+    kept_product *kept = malloc(sizeof(*kept));
+    if (kept == NULL) {
+        abort();
+    }
+    *kept = (kept_product){handle, function, *p, *p->alpha, *p->beta, c};
+    if (tide_device_keeps(handle->stream, run_kept, free, kept)) {
+        return check_product(p);
+    }
+    free(kept);
+    return run_now(handle, function, p, c);
 }
 
 static tide_fake_operand operand_of(const void *data, int type, int ld, long long stride, int op,

@@ -90,7 +90,8 @@ static int run_kept(void *work) {
     return 0;
 }
 
-static cudaError_t keep_copy(void *dst, const void *src, size_t n_bytes, enum cudaMemcpyKind kind) {
+static cudaError_t keep_copy(void *dst, const void *src, size_t n_bytes, enum cudaMemcpyKind kind,
+                             cudaStream_t stream) {
     if (kind != cudaMemcpyDeviceToDevice) {
         return tide_fake_mistake(cudaErrorNotSupported, "a copy from or to the host is captured");
     }
@@ -99,7 +100,7 @@ static cudaError_t keep_copy(void *dst, const void *src, size_t n_bytes, enum cu
         return cudaErrorMemoryAllocation;
     }
     *kept = (kept_copy){dst, src, n_bytes};
-    if (!tide_fake_graph_keep(run_kept, free, kept)) {
+    if (!tide_fake_graph_keep(stream, (tide_fake_work){run_kept, free, kept})) {
         free(kept);
         return cudaErrorMemoryAllocation;
     }
@@ -124,7 +125,7 @@ static cudaError_t copy(void *dst, const void *src, size_t n_bytes, enum cudaMem
         return result;
     }
     if (tide_fake_graph_has(stream)) {
-        return keep_copy(dst, src, n_bytes, kind);
+        return keep_copy(dst, src, n_bytes, kind, stream);
     }
     if (tide_fake_cudart_locked()->late_copies && kind != cudaMemcpyDeviceToDevice) {
         return tide_fake_copies_add(dst, src, n_bytes, from_device) ? cudaSuccess
@@ -137,11 +138,13 @@ static cudaError_t copy(void *dst, const void *src, size_t n_bytes, enum cudaMem
 
 cudaError_t cudaMemcpyAsync(void *dst, const void *src, size_t count, enum cudaMemcpyKind kind,
                             cudaStream_t stream) {
+    tide_fake_queue_finish(stream, false); /* so that the copy can run at once */
     cudaError_t result = tide_fake_enter("cudaMemcpyAsync");
     return tide_fake_leave(result == cudaSuccess ? copy(dst, src, count, kind, stream) : result);
 }
 
 cudaError_t cudaMemsetAsync(void *devPtr, int value, size_t count, cudaStream_t stream) {
+    tide_fake_queue_finish(stream, false);
     cudaError_t result = tide_fake_enter("cudaMemsetAsync");
     if (result == cudaSuccess) {
         result = tide_fake_check_stream(stream);

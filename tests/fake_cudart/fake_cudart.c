@@ -53,6 +53,7 @@ tide_fake_cudart *tide_fake_cudart_locked(void) {
 void tide_fake_cudart_reset(void) {
     pthread_mutex_lock(&runtime.lock);
     tide_fake_copies_clear();
+    tide_fake_queue_clear();
     tide_fake_memory_clear();
     tide_fake_driver_clear();
     tide_fake_clear_handles();
@@ -237,6 +238,10 @@ static const char *const NAMES[][2] = {
     [cudaErrorStreamCaptureInvalidated] = {"cudaErrorStreamCaptureInvalidated",
                                            "operation failed due to a previous error during "
                                            "capture"},
+    [cudaErrorStreamCaptureUnjoined] = {"cudaErrorStreamCaptureUnjoined",
+                                        "capturing stream has unjoined work"},
+    [cudaErrorStreamCaptureIsolation] = {"cudaErrorStreamCaptureIsolation",
+                                         "dependency created on uncaptured work in another stream"},
     [cudaErrorNotSupported] = {"cudaErrorNotSupported", "operation not supported"},
     [cudaErrorUnknown] = {"cudaErrorUnknown", "unknown error"},
 };
@@ -392,6 +397,7 @@ cudaError_t cudaFuncSetAttribute(const void *func, enum cudaFuncAttribute attr, 
 }
 
 cudaError_t cudaDeviceSynchronize(void) {
+    tide_fake_queue_finish(NULL, true);
     cudaError_t result = tide_fake_enter("cudaDeviceSynchronize");
     if (result == cudaSuccess) {
         result = tide_fake_graph_forbid(NULL, true);
@@ -469,6 +475,7 @@ static cudaError_t give_back(void *devPtr) {
 }
 
 cudaError_t cudaFree(void *devPtr) {
+    tide_fake_queue_finish(NULL, true);
     cudaError_t result = tide_fake_enter("cudaFree");
     return tide_fake_leave(result == cudaSuccess ? give_back(devPtr) : result);
 }

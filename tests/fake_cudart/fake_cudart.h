@@ -44,8 +44,12 @@ typedef struct tide_fake_cudart {
     size_t fail_call;          /* this one of them fails ... */
     cudaError_t fail_with;     /* ... with this; one that ends the context stays for good */
     size_t event_delay;        /* queries that an event answers with 600 after each record */
-    bool late_copies;          /* a host's memory is read and written as late as it may be */
-    bool has_no_mapping;       /* the driver says that it cannot map memory behind addresses */
+    unsigned late_streams; /* bit i: what is on the i-th created stream, or with 0 on the default
+                              one, runs only when something waits for it */
+    size_t ignored_wait;   /* the call of cudaStreamWaitEvent, from 1 on, that does nothing; 0:
+                              none does */
+    bool late_copies;      /* a host's memory is read and written as late as it may be */
+    bool has_no_mapping;   /* the driver says that it cannot map memory behind addresses */
     const char *missing_function; /* borrowed; of the driver, which has none of this name; NULL:
                                      it has all */
 
@@ -60,6 +64,7 @@ typedef struct tide_fake_cudart {
     size_t used_bytes;       /* of segments and mapped memory on all devices */
     size_t n_segments;       /* live */
     size_t n_ranges;         /* of reserved addresses */
+    size_t n_waits;          /* calls of cudaStreamWaitEvent */
     size_t n_streams;        /* live */
     size_t n_events;         /* live */
     size_t n_graphs;         /* live instances */

@@ -1,4 +1,5 @@
 #define _POSIX_C_SOURCE 200809L /* clock_gettime */
+#include <stdint.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -9,13 +10,16 @@
 /* Both kinds of handles are in lists, so that foreign ones are found. */
 struct CUstream_st {
     struct CUstream_st *next; /* owned list */
+    unsigned number;          /* tide_fake_stream_number */
 };
 
 struct CUevent_st {
     struct CUevent_st *next; /* owned list */
     cudaStream_t stream;     /* of the last record */
+    uint64_t record;         /* the number of the last record; 0: none */
     size_t n_queries_left;   /* that answer 600 */
     bool is_recorded;        /* at all */
+    bool is_captured;        /* the last record was */
     bool has_time;           /* timing was not disabled */
     double time_ms;          /* of the last record */
 };
@@ -24,9 +28,12 @@ struct CUevent_st {
 static struct {
     struct CUstream_st *streams; /* live, owned */
     struct CUevent_st *events;   /* live, owned */
+    unsigned n_streams_made;     /* since the last clearing */
+    uint64_t n_records;          /* so far */
 } runtime;
 
 void tide_fake_clear_handles(void) {
+    runtime.n_streams_made = 0;
     while (runtime.streams != NULL) {
         struct CUstream_st *stream = runtime.streams;
         runtime.streams = stream->next;
@@ -37,6 +44,10 @@ void tide_fake_clear_handles(void) {
         runtime.events = event->next;
         free(event);
     }
+}
+
+unsigned tide_fake_stream_number(cudaStream_t stream) {
+    return stream == NULL ? 0 : stream->number;
 }
 
 /* Everything recorded so far on a stream, or on all of them, is reached. */
@@ -68,7 +79,7 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t *pStream, unsigned int flags)
         if (stream == NULL) {
             return tide_fake_leave(cudaErrorMemoryAllocation);
         }
-        *stream = (struct CUstream_st){.next = runtime.streams};
+        *stream = (struct CUstream_st){runtime.streams, ++runtime.n_streams_made};
         runtime.streams = stream;
         tide_fake_cudart_locked()->n_streams++;
         *pStream = stream;
@@ -91,11 +102,13 @@ static cudaError_t destroy_stream(cudaStream_t stream) {
 }
 
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+    tide_fake_queue_finish(stream, false);
     cudaError_t result = tide_fake_enter("cudaStreamDestroy");
     return tide_fake_leave(result == cudaSuccess ? destroy_stream(stream) : result);
 }
 
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+    tide_fake_queue_finish(stream, false);
     cudaError_t result = tide_fake_enter("cudaStreamSynchronize");
     if (result == cudaSuccess) {
         result = tide_fake_check_stream(stream);
@@ -121,13 +134,35 @@ static cudaError_t check_event(cudaEvent_t event) {
                                             "%p is not a live event", (void *)event);
 }
 
+/* With a captured stream on either side the wait is a part of the graph. `ret_record`: what is left
+ * to wait for; 0: nothing. */
+static cudaError_t wait_event(cudaStream_t stream, cudaEvent_t event, uint64_t *ret_record) {
+    tide_fake_cudart *fake = tide_fake_cudart_locked();
+    if (++fake->n_waits == fake->ignored_wait) {
+        return cudaSuccess;
+    }
+    if (tide_fake_graph_has(stream) || event->is_captured) {
+        return tide_fake_graph_wait(stream, event->record);
+    }
+    *ret_record = event->record;
+    return cudaSuccess;
+}
+
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned int flags) {
+    uint64_t record = 0;
     (void)flags;
     cudaError_t result = tide_fake_enter("cudaStreamWaitEvent");
     if (result == cudaSuccess) {
         result = tide_fake_check_stream(stream);
     }
-    return tide_fake_leave(result == cudaSuccess ? check_event(event) : result);
+    if (result == cudaSuccess) {
+        result = check_event(event);
+    }
+    result = tide_fake_leave(result == cudaSuccess ? wait_event(stream, event, &record) : result);
+    if (record != 0) {
+        tide_fake_queue_wait(stream, record);
+    }
+    return result;
 }
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned int flags) {
@@ -170,7 +205,20 @@ static double now_ms(void) {
     return (double)now.tv_sec * 1e3 + (double)now.tv_nsec * 1e-6;
 }
 
+static void record_event(cudaEvent_t event, cudaStream_t stream) {
+    event->stream = stream;
+    event->record = ++runtime.n_records;
+    event->n_queries_left = tide_fake_cudart_locked()->event_delay;
+    event->is_captured = tide_fake_graph_has(stream);
+    event->is_recorded = !event->is_captured; /* a captured one has no time */
+    event->time_ms = now_ms();
+    if (event->is_captured) {
+        tide_fake_graph_record(stream, event->record);
+    }
+}
+
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+    uint64_t record = 0;
     cudaError_t result = tide_fake_enter("cudaEventRecord");
     if (result == cudaSuccess) {
         result = check_event(event);
@@ -179,18 +227,31 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
         result = tide_fake_check_stream(stream);
     }
     if (result == cudaSuccess) {
-        event->stream = stream;
-        event->n_queries_left = tide_fake_cudart_locked()->event_delay;
-        event->is_recorded = !tide_fake_graph_has(stream); /* a captured one has no time */
-        event->time_ms = now_ms();
+        record_event(event, stream);
+        record = event->is_captured ? 0 : event->record;
     }
-    return tide_fake_leave(result);
+    result = tide_fake_leave(result);
+    if (record != 0) {
+        tide_fake_queue_record(stream, record);
+    }
+    return result;
+}
+
+/* Runs what stands before the last record, where that is late. */
+static cudaError_t reach_event(cudaEvent_t event) {
+    tide_fake_lock();
+    cudaError_t result = check_event(event);
+    uint64_t record = result == cudaSuccess ? event->record : 0;
+    (void)tide_fake_leave_beside(cudaSuccess);
+    tide_fake_queue_reach(record);
+    return result;
 }
 
 cudaError_t cudaEventQuery(cudaEvent_t event) {
+    cudaError_t live = reach_event(event);
     cudaError_t result = tide_fake_enter("cudaEventQuery");
     if (result == cudaSuccess) {
-        result = check_event(event);
+        result = live;
     }
     if (result == cudaSuccess && event->n_queries_left > 0) {
         event->n_queries_left--;
@@ -200,9 +261,10 @@ cudaError_t cudaEventQuery(cudaEvent_t event) {
 }
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+    cudaError_t live = reach_event(event);
     cudaError_t result = tide_fake_enter("cudaEventSynchronize");
     if (result == cudaSuccess) {
-        result = check_event(event);
+        result = live;
     }
     if (result == cudaSuccess) {
         tide_fake_copies_finish(); /* the events before it are reached, but the order across streams

@@ -1,22 +1,31 @@
 /* fake_graph.c - CUDA graphs of the fake runtime: launches on a stream that is captured are kept,
- * not run; the launch of a graph runs them in their order.
+ * not run; the launch of a graph runs them, each stream's in their order and late where the stream
+ * is (fake_queue.h), and across streams only as events order them.
  *
  * As in the real one, waiting for a captured stream, or for the whole device meanwhile, fails and
- * ends the capture; a launch on another stream is no part of the graph and runs at once. Unlike the
- * real one it captures launches and copies on the device alone: what reads or writes the host on a
- * captured stream fails. */
+ * ends the capture; a stream that waits for an event of a captured one is captured with it, and
+ * must come back before the end; a launch on another stream is no part of the graph and runs at
+ * once. Unlike the real one it captures launches and copies on the device alone: what reads or
+ * writes the host on a captured stream fails. */
 #include "fake_cudart/fake_graph.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "cuda_emulator/device_memory.h"
 #include "fake_cudart/fake_internal.h"
 
+enum { MOST_STREAMS = 4 }; /* in one capture */
+
+typedef enum node_kind { NODE_WORK = 0, NODE_RECORD, NODE_WAIT } node_kind;
+
 typedef struct node {
     struct node *next; /* owned list */
-    int (*run)(void *work);
-    void (*release)(void *work);
-    void *work; /* owned */
+    node_kind kind;
+    cudaStream_t stream;       /* of the capture */
+    tide_fake_work work;       /* of NODE_WORK; owned */
+    uint64_t number;           /* of a record, or of the one that is waited for */
+    size_t seen[MOST_STREAMS]; /* of a record: its stream's */
 } node;
 
 struct CUgraph_st {
@@ -36,18 +45,35 @@ static struct {
     struct CUgraphExec_st *execs;
 } live;
 
+typedef struct captured_stream {
+    cudaStream_t stream;
+    size_t seen[MOST_STREAMS]; /* how many nodes of each stream are known to run before its next */
+} captured_stream;
+
 /* Likewise; one capture at a time. */
 static struct {
-    cudaStream_t stream;      /* borrowed; NULL: none is captured */
-    struct CUgraph_st *graph; /* borrowed; the capture is its one owner */
-    bool is_invalid;          /* a call that no capture permits was made */
+    captured_stream streams[MOST_STREAMS]; /* the first is the one that it began on */
+    size_t n_streams;                      /* 0: there is no capture */
+    struct CUgraph_st *graph;              /* borrowed; the capture is its one owner */
+    bool is_invalid;                       /* a call that no capture permits was made */
 } capture;
+
+static captured_stream *find_captured(cudaStream_t stream) {
+    for (size_t i = 0; i < capture.n_streams; i++) {
+        if (capture.streams[i].stream == stream) {
+            return &capture.streams[i];
+        }
+    }
+    return NULL;
+}
 
 static void free_graph(struct CUgraph_st *graph) {
     while (graph->first != NULL) {
         node *first = graph->first;
         graph->first = first->next;
-        first->release(first->work);
+        if (first->kind == NODE_WORK) {
+            first->work.release(first->work.work);
+        }
         free(first);
     }
     free(graph);
@@ -66,9 +92,7 @@ static void release_graph(struct CUgraph_st *graph) {
 }
 
 static void forget_capture(void) {
-    capture.stream = NULL;
-    capture.graph = NULL;
-    capture.is_invalid = false;
+    memset(&capture, 0, sizeof(capture));
 }
 
 void tide_fake_graph_clear(void) {
@@ -86,34 +110,84 @@ void tide_fake_graph_clear(void) {
 }
 
 bool tide_fake_graph_has(cudaStream_t stream) {
-    return capture.stream != NULL && capture.stream == stream;
+    return find_captured(stream) != NULL;
 }
 
 cudaError_t tide_fake_graph_forbid(cudaStream_t stream, bool all) {
-    if (capture.stream == NULL || (!all && capture.stream != stream)) {
+    if (capture.n_streams == 0 || (!all && find_captured(stream) == NULL)) {
         return cudaSuccess;
     }
     capture.is_invalid = true;
     return cudaErrorStreamCaptureUnsupported;
 }
 
-bool tide_fake_graph_keep(int (*run)(void *work), void (*release)(void *work), void *work) {
-    node *made = malloc(sizeof(*made));
+/* Appends a node of the captured stream; NULL, and the capture is invalid: the host has no memory.
+ */
+static node *append(captured_stream *on, node_kind kind) {
+    node *made = calloc(1, sizeof(*made));
     if (made == NULL) {
         capture.is_invalid = true;
-        return false;
+        return NULL;
     }
-    *made = (node){.run = run, .release = release, .work = work};
+    on->seen[on - capture.streams]++;
+    made->kind = kind;
+    made->stream = on->stream;
+    memcpy(made->seen, on->seen, sizeof(made->seen));
     *capture.graph->end = made;
     capture.graph->end = &made->next;
-    return true;
+    return made;
 }
 
-bool tide_device_captures(const void *stream, int (*run)(void *work), void (*release)(void *work),
-                          void *work) {
+bool tide_fake_graph_keep(cudaStream_t stream, tide_fake_work work) {
+    node *made = append(find_captured(stream), NODE_WORK);
+    if (made != NULL) {
+        made->work = work;
+    }
+    return made != NULL;
+}
+
+void tide_fake_graph_record(cudaStream_t stream, uint64_t number) {
+    node *made = append(find_captured(stream), NODE_RECORD);
+    if (made != NULL) {
+        made->number = number;
+    }
+}
+
+/* A stream that the capture takes in knows of nothing yet. */
+static captured_stream *take_in(cudaStream_t stream) {
+    captured_stream *on = find_captured(stream);
+    if (on == NULL && capture.n_streams < MOST_STREAMS) {
+        on = &capture.streams[capture.n_streams++];
+        *on = (captured_stream){.stream = stream};
+    }
+    return on;
+}
+
+cudaError_t tide_fake_graph_wait(cudaStream_t stream, uint64_t number) {
+    const node *record = capture.n_streams > 0 ? capture.graph->first : NULL;
+    while (record != NULL && (record->kind != NODE_RECORD || record->number != number)) {
+        record = record->next;
+    }
+    captured_stream *on = record != NULL ? take_in(stream) : NULL;
+    node *made = on != NULL ? append(on, NODE_WAIT) : NULL;
+    if (made == NULL) {
+        capture.is_invalid = true;
+        return cudaErrorStreamCaptureIsolation;
+    }
+    made->number = number;
+    for (size_t i = 0; i < MOST_STREAMS; i++) {
+        on->seen[i] = record->seen[i] > on->seen[i] ? record->seen[i] : on->seen[i];
+    }
+    return cudaSuccess;
+}
+
+bool tide_device_keeps(const void *stream, int (*run)(void *work), void (*release)(void *work),
+                       void *work) {
+    const tide_fake_work kept = {run, release, work};
+    cudaStream_t of = (cudaStream_t)(uintptr_t)stream;
     tide_fake_lock();
-    bool is_captured = capture.stream != NULL && capture.stream == stream;
-    bool is_kept = is_captured && tide_fake_graph_keep(run, release, work);
+    bool is_kept =
+        tide_fake_graph_has(of) ? tide_fake_graph_keep(of, kept) : tide_fake_queue_keep(of, kept);
     (void)tide_fake_leave_beside(cudaSuccess);
     return is_kept;
 }
@@ -122,7 +196,7 @@ static cudaError_t begin_capture(cudaStream_t stream) {
     if (stream == NULL) { /* the legacy stream orders all others */
         return cudaErrorStreamCaptureUnsupported;
     }
-    if (capture.stream != NULL) {
+    if (capture.n_streams > 0) {
         return cudaErrorIllegalState;
     }
     struct CUgraph_st *graph = calloc(1, sizeof(*graph));
@@ -132,9 +206,8 @@ static cudaError_t begin_capture(cudaStream_t stream) {
     *graph = (struct CUgraph_st){.next = live.graphs, .n_owners = 1};
     graph->end = &graph->first;
     live.graphs = graph;
-    capture.stream = stream;
+    capture.streams[capture.n_streams++].stream = stream;
     capture.graph = graph;
-    capture.is_invalid = false;
     return cudaSuccess;
 }
 
@@ -147,17 +220,29 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t stream, enum cudaStreamCaptureMo
     return tide_fake_leave(result == cudaSuccess ? begin_capture(stream) : result);
 }
 
+/* Whether the stream on which the capture began comes behind all nodes of all others. */
+static bool is_joined(void) {
+    for (size_t i = 1; i < capture.n_streams; i++) {
+        if (capture.streams[0].seen[i] < capture.streams[i].seen[i]) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static cudaError_t end_capture(cudaStream_t stream, cudaGraph_t *ret_graph) {
-    if (!tide_fake_graph_has(stream)) {
+    if (capture.n_streams == 0 || capture.streams[0].stream != stream) {
         return cudaErrorIllegalState;
     }
-    bool is_invalid = capture.is_invalid;
-    *ret_graph = is_invalid ? NULL : capture.graph;
-    if (is_invalid) {
+    cudaError_t result = capture.is_invalid ? cudaErrorStreamCaptureInvalidated
+                         : !is_joined()     ? cudaErrorStreamCaptureUnjoined
+                                            : cudaSuccess;
+    *ret_graph = result == cudaSuccess ? capture.graph : NULL;
+    if (result != cudaSuccess) {
         release_graph(capture.graph);
     }
     forget_capture();
-    return is_invalid ? cudaErrorStreamCaptureInvalidated : cudaSuccess;
+    return result;
 }
 
 cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *pGraph) {
@@ -185,7 +270,20 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t *pGraphExec, cudaGraph_t graph,
     return tide_fake_leave(result == cudaSuccess ? instantiate(pGraphExec, graph) : result);
 }
 
-/* The nodes take the lock themselves. */
+static int run_node(const node *of) {
+    const tide_fake_work borrowed = {of->work.run, NULL, of->work.work};
+    if (of->kind == NODE_WORK) {
+        return tide_fake_queue_do(of->stream, borrowed);
+    }
+    if (of->kind == NODE_RECORD) {
+        tide_fake_queue_record(of->stream, of->number);
+    } else {
+        tide_fake_queue_wait(of->stream, of->number);
+    }
+    return 0;
+}
+
+/* The nodes take the lock themselves. Nothing runs beside a graph here. */
 cudaError_t cudaGraphLaunch(cudaGraphExec_t graphExec, cudaStream_t stream) {
     cudaError_t result = tide_fake_enter("cudaGraphLaunch");
     if (result == cudaSuccess) {
@@ -195,10 +293,12 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t graphExec, cudaStream_t stream) {
         tide_fake_cudart_locked()->n_graph_launches++;
     }
     result = tide_fake_leave(result);
+    tide_fake_queue_finish(NULL, true);
     const node *next = result == cudaSuccess ? graphExec->graph->first : NULL;
     for (; next != NULL && result == cudaSuccess; next = next->next) {
-        result = (cudaError_t)next->run(next->work);
+        result = (cudaError_t)run_node(next);
     }
+    tide_fake_queue_finish(NULL, true);
     return result;
 }
 

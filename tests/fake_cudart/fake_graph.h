@@ -4,14 +4,22 @@
 #define TIDE_TESTS_FAKE_GRAPH_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include <cuda_runtime_api.h>
 
+#include "fake_cudart/fake_queue.h"
+
 /* Whether the stream is captured. */
 bool tide_fake_graph_has(cudaStream_t stream);
-/* Keeps work of the captured stream: run(work) at each launch of the graph; release(work) at its
- * end. False, and the capture is invalid: the host has no memory. */
-bool tide_fake_graph_keep(int (*run)(void *work), void (*release)(void *work), void *work);
+/* Keeps work of the captured stream, which is then owned by the graph and runs at each of its
+ * launches. False, and the capture is invalid: the host has no memory. */
+bool tide_fake_graph_keep(cudaStream_t stream, tide_fake_work work);
+/* Keeps that the captured stream records (tide_fake_queue_record). */
+void tide_fake_graph_record(cudaStream_t stream, uint64_t number);
+/* Keeps that the stream waits for a record of the capture, which takes the stream in. An error, and
+ * the capture is invalid: it is no record of this capture. */
+cudaError_t tide_fake_graph_wait(cudaStream_t stream, uint64_t number);
 /* For calls that no capture permits: the error, which also ends the capture of the stream (or any,
  * where the call concerns all streams); cudaSuccess: go on. */
 cudaError_t tide_fake_graph_forbid(cudaStream_t stream, bool all);

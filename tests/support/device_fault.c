@@ -21,11 +21,10 @@ static tide_device *inner_of(tide_device *device) {
 /* Counts the call; TIDE_OK unless it is one that fails by fail_call. */
 static tide_status count(tide_device *device, tide_device_call call, tide_error *error) {
     static const char *const NAMES[TIDE_N_DEVICE_CALLS] = {
-        "alloc",        "release",       "memory_info",       "copy",
-        "set",          "stream_create", "stream_destroy",    "event_create",
-        "event_record", "event_query",   "event_synchronize", "event_elapsed",
-        "synchronize",  "map_granule",   "reserve",           "unreserve",
-        "map",          "unmap"};
+        "alloc",         "release",           "memory_info",   "copy",         "set",
+        "stream_create", "stream_destroy",    "event_create",  "event_record", "stream_wait",
+        "event_query",   "event_synchronize", "event_elapsed", "synchronize",  "map_granule",
+        "reserve",       "unreserve",         "map",           "unmap"};
     tide_device_fault *fault = (tide_device_fault *)device;
     fault->n_calls++;
     bool is_lost = fault->fail_status == TIDE_DEVICE_LOST && fault->fail_call != 0 &&
@@ -171,6 +170,15 @@ static tide_status fault_event_record(tide_device *device, tide_device_event *ev
     return TIDE_OK;
 }
 
+static tide_status fault_stream_wait(tide_device *device, tide_stream stream,
+                                     tide_device_event *event, tide_error *error) {
+    TIDE_TRY(count(device, TIDE_CALL_STREAM_WAIT, error));
+    tide_device_fault *fault = (tide_device_fault *)device;
+    return fault->inner == NULL
+               ? TIDE_OK
+               : tide_device_stream_wait(fault->inner, stream, ((late_event *)event)->inner, error);
+}
+
 static tide_status fault_event_query(tide_device *device, tide_device_event *event,
                                      tide_error *error) {
     tide_device_fault *fault = (tide_device_fault *)device;
@@ -296,6 +304,7 @@ static const tide_device_table FAULT_TABLE = {
     .event_create = fault_event_create,
     .event_destroy = fault_event_destroy,
     .event_record = fault_event_record,
+    .stream_wait = fault_stream_wait,
     .event_query = fault_event_query,
     .event_synchronize = fault_event_synchronize,
     .event_elapsed = fault_event_elapsed,

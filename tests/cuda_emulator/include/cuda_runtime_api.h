@@ -55,6 +55,8 @@ typedef enum cudaError {
     cudaErrorMpsClientTerminated = 810,
     cudaErrorStreamCaptureUnsupported = 900,
     cudaErrorStreamCaptureInvalidated = 901,
+    cudaErrorStreamCaptureUnjoined = 904,
+    cudaErrorStreamCaptureIsolation = 905,
     cudaErrorExternalDevice = 911,
     cudaErrorUnknown = 999
 } cudaError_t;

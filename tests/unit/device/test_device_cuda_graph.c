@@ -29,7 +29,7 @@ static void count_release(void *work) {
 
 /* As a kernel's launch: kept, or executed. */
 static void launch(tide_stream stream) {
-    if (!tide_device_captures((const void *)(uintptr_t)stream, count_run, count_release, NULL)) {
+    if (!tide_device_keeps((const void *)(uintptr_t)stream, count_run, count_release, NULL)) {
         (void)count_run(NULL);
     }
 }
@@ -64,6 +64,45 @@ static void launches_of_the_stream_are_kept(void **state) {
     tide_device_graph_destroy(device, graph);
     assert_int_equal(n_releases, 2);
     assert_int_equal(tide_device_release(device, address, NULL), TIDE_OK);
+    assert_int_equal(tide_device_stream_destroy(device, stream, NULL), TIDE_OK);
+    tide_device_close(device);
+    assert_int_equal(tide_fake_cudart_state()->n_mistakes, 0);
+}
+
+/* A stream that waits for an event of the captured one is captured, too, until the captured one has
+ * waited for it; without that there is no graph. */
+static void a_stream_that_waits_is_captured(void **state) {
+    (void)state;
+    tide_device *device = open_device();
+    tide_stream stream = 0;
+    tide_stream beside = 0;
+    tide_graph graph = 0;
+    tide_device_event *event = NULL;
+    tide_error error = {""};
+    assert_int_equal(tide_device_stream_create(device, &stream, NULL), TIDE_OK);
+    assert_int_equal(tide_device_stream_create(device, &beside, NULL), TIDE_OK);
+    assert_int_equal(tide_device_event_create(device, &event, NULL), TIDE_OK);
+    for (int comes_back = 0; comes_back < 2; comes_back++) {
+        tide_status expected = comes_back != 0 ? TIDE_OK : TIDE_DEVICE_FAILED;
+        assert_int_equal(tide_device_graph_begin(device, stream, NULL), TIDE_OK);
+        assert_int_equal(tide_device_event_record(device, event, stream, NULL), TIDE_OK);
+        assert_int_equal(tide_device_stream_wait(device, beside, event, NULL), TIDE_OK);
+        launch(beside);
+        if (comes_back != 0) {
+            assert_int_equal(tide_device_event_record(device, event, beside, NULL), TIDE_OK);
+            assert_int_equal(tide_device_stream_wait(device, stream, event, NULL), TIDE_OK);
+        }
+        assert_int_equal(n_runs, 0);
+        assert_int_equal(tide_device_graph_end(device, stream, &graph, &error), expected);
+    }
+    assert_non_null(strstr(error.message, "unjoined work"));
+    assert_int_equal(tide_device_graph_launch(device, graph, stream, NULL), TIDE_OK);
+    assert_int_equal(n_runs, 1);
+    launch(beside); /* is no part of a capture any more */
+    assert_int_equal(n_runs, 2);
+    tide_device_graph_destroy(device, graph);
+    tide_device_event_destroy(device, event);
+    assert_int_equal(tide_device_stream_destroy(device, beside, NULL), TIDE_OK);
     assert_int_equal(tide_device_stream_destroy(device, stream, NULL), TIDE_OK);
     tide_device_close(device);
     assert_int_equal(tide_fake_cudart_state()->n_mistakes, 0);
@@ -130,6 +169,7 @@ static void what_cannot_be_captured_is_refused(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(launches_of_the_stream_are_kept, reset),
+        cmocka_unit_test_setup(a_stream_that_waits_is_captured, reset),
         cmocka_unit_test_setup(waiting_ends_a_capture, reset),
         cmocka_unit_test_setup(captured_events_have_no_time, reset),
         cmocka_unit_test_setup(what_cannot_be_captured_is_refused, reset),

@@ -106,10 +106,10 @@ static const life TRAIN_MIXED[] = {
     {"layers.1.attn.q", A, N4 / 2, "forward/layer 1/attention", "backward/layer 1/attention"},
     {"layers.1.mid", A, N4, "forward/layer 1/attention", "backward/layer 1/ln2"},
     {"logits", A, LOGITS4 / 2, "forward/lm_head", "backward/lm_head"},
-    {"lm_head.weight.bf16", TIDE_WEIGHT_COPY, VC4 / 2, "forward/lm_head", "backward/lm_head"},
-    {"layers.1.ffn.w1.weight.bf16", TIDE_WEIGHT_COPY, CF4 / 2, "forward/layer 1/ffn",
+    {"lm_head.weight.bf16", TIDE_WEIGHT_COPY, VC4 / 2, "forward/weight copies", "backward/lm_head"},
+    {"layers.1.ffn.w1.weight.bf16", TIDE_WEIGHT_COPY, CF4 / 2, "forward/weight copies",
      "backward/layer 1/ffn"},
-    {"layers.1.attn.q_proj.weight.bf16", TIDE_WEIGHT_COPY, CC4 / 2, "forward/layer 1/attention",
+    {"layers.1.attn.q_proj.weight.bf16", TIDE_WEIGHT_COPY, CC4 / 2, "forward/weight copies",
      "backward/layer 1/attention"},
     {"residual.grad", T, N4, "backward/ln_final", "backward/embedding"},
     {"residual.grad.bf16", T, N4 / 2, "backward/layer 1/ffn", "backward/layer 1/ffn"},
@@ -118,7 +118,7 @@ static const life TRAIN_MIXED[] = {
 
 static const life TRAIN_FP16[] = {
     {"logits", A, LOGITS4 / 2, "forward/lm_head", "backward/lm_head"},
-    {"lm_head.weight.fp16", TIDE_WEIGHT_COPY, VC4 / 2, "forward/lm_head", "backward/lm_head"},
+    {"lm_head.weight.fp16", TIDE_WEIGHT_COPY, VC4 / 2, "forward/weight copies", "backward/lm_head"},
     {"layers.1.mid", A, N4, "forward/layer 1/attention", "backward/layer 1/ln2"},
     {"residual.grad.fp16", T, N4 / 2, "backward/layer 1/ffn", "backward/layer 1/ffn"},
     {"layers.1.ffn.w1.weight.grad", G, CF4, "backward/layer 1/ffn", "optimizer"},

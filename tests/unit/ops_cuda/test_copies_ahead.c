@@ -1,0 +1,226 @@
+/* test_copies_ahead.c - the copies of weights that a second stream makes a layer ahead: whichever
+ * of the two streams runs late, a training computes the same, bit for bit; and of the waits that
+ * order them, none can be left out unseen.
+ *
+ * The fake runtime has one order of launches at a time. What is not ordered by an event is tried in
+ * both orders: with the operators' stream as late as it may be, and with the casts' stream so.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "fake_cublas/fake_cublas.h"
+#include "fake_cudart/fake_cudart.h"
+#include "model/transformer.h"
+#include "unit/model/recorded_run.h"
+
+/* Bits of late_streams where the operators have the default stream. */
+enum { NONE_LATE = 0, OPERATORS_LATE = 1, CASTS_LATE = 2 };
+enum { N_LAYERS = 4, N_STEPS = 2 };
+
+typedef struct training {
+    tide_device *device;
+    tide_cache *cache;
+    tide_transformer *transformer;
+} training;
+
+static tide_transformer_config mixed(tide_precision precision, tide_recompute recompute) {
+    tide_transformer_config config;
+    tide_transformer_config_init(&config);
+    config.model = tiny_model();
+    config.model.n_layers = N_LAYERS;
+    config.model.context_length = 4;
+    config.model.batch_size = 1;
+    config.precision = precision;
+    config.recompute = recompute;
+    return config;
+}
+
+static training start(const tide_transformer_config *config, unsigned late) {
+    training run = {NULL, NULL, NULL};
+    tide_fake_cudart_reset();
+    tide_fake_cublas_reset();
+    tide_fake_cudart_state()->late_streams = late;
+    assert_int_equal(tide_device_open("cuda", NULL, &run.device, NULL), TIDE_OK);
+    assert_int_equal(tide_cache_create(run.device, NULL, NULL, &run.cache, NULL), TIDE_OK);
+    assert_int_equal(tide_transformer_create(config, run.cache, NULL, &run.transformer, NULL),
+                     TIDE_OK);
+    assert_int_equal(tide_transformer_setup(run.transformer, NULL), TIDE_OK);
+    assert_int_equal(tide_transformer_fill(run.transformer, NULL), TIDE_OK);
+    return run;
+}
+
+/* The host waits for nothing in it. */
+static void step(const training *run) {
+    assert_int_equal(tide_transformer_forward(run->transformer, NULL), TIDE_OK);
+    assert_int_equal(tide_transformer_loss(run->transformer, NULL), TIDE_OK);
+    assert_int_equal(tide_transformer_backward(run->transformer, NULL), TIDE_OK);
+    assert_int_equal(tide_transformer_optimize(run->transformer, NULL), TIDE_OK);
+    assert_int_equal(tide_transformer_end_step(run->transformer, NULL), TIDE_OK);
+}
+
+/* A hash of all parameters (FNV-1a), which differ where any gradient of any step does. */
+static uint64_t end(training *run) {
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    assert_int_equal(tide_device_synchronize(run->device, NULL), TIDE_OK);
+    for (size_t i = 0; i < tide_transformer_n_parameters(run->transformer); i++) {
+        const tide_parameter *parameter = tide_transformer_parameter(run->transformer, i);
+        const unsigned char *bytes = parameter->value.array.data;
+        for (size_t k = 0; k < parameter->n_elements * sizeof(float); k++) {
+            hash = (hash ^ bytes[k]) * UINT64_C(0x100000001b3);
+        }
+    }
+    tide_transformer_destroy(run->transformer);
+    tide_cache_destroy(run->cache);
+    tide_device_close(run->device);
+    const tide_fake_cudart *fake = tide_fake_cudart_state();
+    assert_int_equal(fake->n_streams + fake->n_events + fake->n_segments, 0);
+    if (fake->n_mistakes > 0) {
+        fail_msg("%s", fake->mistake);
+    }
+    return hash;
+}
+
+/* Parameters after the steps; the `ignored`-th wait, from 1 on, is left out. */
+static uint64_t train(const tide_transformer_config *config, unsigned late, size_t ignored) {
+    training run = start(config, late);
+    tide_fake_cudart_state()->ignored_wait = ignored;
+    for (int i = 0; i < N_STEPS; i++) {
+        step(&run);
+    }
+    return end(&run);
+}
+
+static void both_orders_compute_the_same(void **state) {
+    (void)state;
+    static const tide_precision PRECISIONS[] = {TIDE_PRECISION_BF16_MIXED,
+                                                TIDE_PRECISION_FP16_MIXED};
+    for (size_t i = 0; i < 4; i++) {
+        const tide_transformer_config config =
+            mixed(PRECISIONS[i % 2], i < 2 ? TIDE_RECOMPUTE_NONE : TIDE_RECOMPUTE_BLOCK);
+        uint64_t right = train(&config, NONE_LATE, 0);
+        assert_true(train(&config, OPERATORS_LATE, 0) == right);
+        assert_true(train(&config, CASTS_LATE, 0) == right);
+        assert_true(train(&config, OPERATORS_LATE | CASTS_LATE, 0) == right);
+    }
+}
+
+/* In each step the casts of every block wait for the operators, and the operators for them, so odd
+ * waits are the casts'. Those before a block's copies are only seen to be missing where an earlier
+ * work of the operators still reads what lay in the copies' memory: after the optimizer, which is
+ * what the first of a step waits for, and where recompute has given temporary tensors back. */
+static void every_wait_is_needed(void **state) {
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        const bool recomputes = i == 1;
+        const tide_transformer_config config =
+            mixed(TIDE_PRECISION_BF16_MIXED,
+                  recomputes ? TIDE_RECOMPUTE_BLOCK : TIDE_RECOMPUTE_NONE);
+        const uint64_t right = train(&config, NONE_LATE, 0);
+        const size_t per_step = 2 * (recomputes ? N_LAYERS - 1 : N_LAYERS + 1);
+        size_t n_seen_for_memory = 0;
+        assert_int_equal(tide_fake_cudart_state()->n_waits, N_STEPS * per_step);
+        for (size_t wait = 1; wait <= N_STEPS * per_step; wait++) {
+            const bool is_of_casts = wait % 2 == 1;
+            const bool is_first = (wait - 1) % per_step == 0;
+            const bool is_seen =
+                train(&config, is_of_casts ? OPERATORS_LATE : CASTS_LATE, wait) != right;
+            n_seen_for_memory += is_of_casts && !is_first && is_seen;
+            if ((!is_of_casts || is_first) && !is_seen) {
+                fail_msg("wait %zu of %zu can be left out (recompute %d)", wait,
+                         N_STEPS * per_step, i);
+            }
+        }
+        assert_true(n_seen_for_memory > 0 || !recomputes);
+    }
+}
+
+/* Fills memory of the sizes of the copies on the operators' stream, which is what the cache gives
+ * to the next step, and expects to find it so when the device is idle. */
+static void expect_own_memory(const training *run) {
+    tide_tensor taken[N_LAYERS * TIDE_LAYER_PARAMETERS + 3] = {{0}};
+    size_t n_parameters = tide_transformer_n_parameters(run->transformer);
+    assert_true(n_parameters <= sizeof(taken) / sizeof(taken[0]));
+    for (size_t i = 0; i < n_parameters; i++) {
+        size_t n = tide_transformer_parameter(run->transformer, i)->n_elements;
+        assert_int_equal(tide_tensor_alloc(run->cache, &taken[i], n, TIDE_BF16, TIDE_TEMPORARY,
+                                           "taken", NULL),
+                         TIDE_OK);
+        assert_int_equal(tide_device_set(run->device, taken[i].array.data, 0x5A,
+                                         n * tide_dtype_bytes(TIDE_BF16), 0, NULL),
+                         TIDE_OK);
+    }
+    assert_int_equal(tide_device_synchronize(run->device, NULL), TIDE_OK);
+    for (size_t i = 0; i < n_parameters; i++) {
+        const unsigned char *bytes = taken[i].array.data;
+        for (size_t k = 0; k < taken[i].n_elements * tide_dtype_bytes(TIDE_BF16); k++) {
+            assert_int_equal(bytes[k], 0x5A);
+        }
+        assert_int_equal(tide_tensor_release(run->cache, &taken[i], NULL), TIDE_OK);
+    }
+}
+
+/* The casts that were begun may still run when the step is given up: its end waits for them before
+ * their memory goes to anybody else. */
+static void a_step_that_fails_leaves_nothing_behind(void **state) {
+    (void)state;
+    const tide_transformer_config config = mixed(TIDE_PRECISION_BF16_MIXED, TIDE_RECOMPUTE_NONE);
+    training run = start(&config, NONE_LATE);
+    step(&run);
+    const uint64_t right = end(&run);
+    size_t n_failed = 0;
+    for (size_t call = 1; n_failed + 1 == call; call++) {
+        run = start(&config, CASTS_LATE);
+        tide_fake_cudart_fail("cudaStreamWaitEvent", call, cudaErrorUnknown);
+        n_failed += tide_transformer_forward(run.transformer, NULL) != TIDE_OK;
+        tide_fake_cudart_state()->fail_call = 0;
+        assert_int_equal(tide_transformer_end_step(run.transformer, NULL), TIDE_OK);
+        expect_own_memory(&run);
+        step(&run);
+        assert_true(end(&run) == right);
+    }
+    assert_int_equal(n_failed, 2 * (N_LAYERS + 1));
+}
+
+/* The streams are created in this order: the workload's, which is captured, and the casts'. Within
+ * a graph only its edges order the two. */
+static void a_graph_has_both_streams(void **state) {
+    (void)state;
+    double losses[3][5];
+    for (unsigned i = 0; i < 3; i++) {
+        recorded_run run;
+        tide_workload_config config;
+        tide_workload_config_init(&config);
+        config.model = tiny_model();
+        config.mode = TIDE_TRAIN;
+        config.precision = TIDE_PRECISION_BF16_MIXED;
+        config.cuda_graph = true;
+        config.warmup_steps = 2;
+        config.steps = 3;
+        tide_fake_cudart_reset();
+        tide_fake_cublas_reset();
+        tide_fake_cudart_state()->late_streams = i << 1; /* none, the workload's, the casts' */
+        recorded_run_start(&run, "cuda", &config, TIDE_UNLIMITED, TIDE_OK);
+        assert_int_equal(tide_fake_cudart_state()->n_graph_launches, 3);
+        assert_int_equal(run.result.n_losses, 5);
+        memcpy(losses[i], run.result.losses, sizeof(losses[i]));
+        recorded_run_end(&run);
+        assert_memory_equal(losses[i], losses[0], sizeof(losses[i]));
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(both_orders_compute_the_same),
+        cmocka_unit_test(every_wait_is_needed),
+        cmocka_unit_test(a_step_that_fails_leaves_nothing_behind),
+        cmocka_unit_test(a_graph_has_both_streams),
+    };
+    return cmocka_run_group_tests_name("ops_cuda.copies_ahead", tests, NULL, NULL);
+}
