@@ -170,7 +170,10 @@ static void a_wait_moves_every_clock_and_real_time_stays_real(void **state) {
     static const clockid_t CLOCKS[] = {CLOCK_MONOTONIC, CLOCK_MONOTONIC_RAW, CLOCK_BOOTTIME,
                                        CLOCK_REALTIME, CLOCK_REALTIME_COARSE};
     enum { N = sizeof(CLOCKS) / sizeof(CLOCKS[0]) };
+    /* Not by its name: the header says that the first argument is not NULL. */
+    int (*volatile ask_day)(struct timeval *, void *) = gettimeofday;
     struct timeval day;
+    struct timezone zone;
     double before[N];
     (void)state;
     double real_before = real_seconds();
@@ -187,6 +190,9 @@ static void a_wait_moves_every_clock_and_real_time_stays_real(void **state) {
     assert_int_equal(gettimeofday(&day, NULL), 0);
     assert_true((double)day.tv_sec - before[3] >= WORK_S - 1.0);
     assert_true((double)time(NULL) - before[3] >= WORK_S - 1.0);
+    zone.tz_dsttime = 1;
+    assert_int_equal(ask_day(NULL, &zone), 0); /* the zone alone */
+    assert_int_equal(zone.tz_dsttime, 0);
     /* The tool's own clocks are those of the machine. */
     assert_true(real_seconds() - real_before < WORK_S);
     assert_true((double)(tide_clock_unix_us() - date_us) < WORK_S * 1e6);
@@ -387,6 +393,37 @@ static void sleepers_wake(void **state) {
     expect_waited(began);
 }
 
+/* Who asks the kernel by its number sees the program's time, and the kernel's errors. */
+static void the_kernel_tells_the_time_of_the_program(void **state) {
+    struct timespec now;
+    struct timeval day;
+    struct timezone zone = {.tz_dsttime = 1};
+    (void)state;
+    work(stream);
+    assert_int_equal(cudaStreamSynchronize(stream), 0); /* the real clocks are 10 s behind */
+    double before = seconds(CLOCK_MONOTONIC);
+    assert_int_equal(syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &now), 0);
+    assert_true((double)now.tv_sec + 1e-9 * (double)now.tv_nsec >= before - 1e-6);
+    before = seconds(CLOCK_REALTIME);
+    assert_int_equal(syscall(SYS_gettimeofday, &day, &zone), 0);
+    assert_true((double)day.tv_sec + 1e-6 * (double)day.tv_usec >= before - 2e-6);
+    assert_int_equal(zone.tz_dsttime, 0);
+    assert_int_equal(syscall(SYS_gettimeofday, NULL, NULL), 0);
+#ifdef SYS_time
+    time_t whole = 0;
+    assert_true((double)syscall(SYS_time, &whole) >= before - 1.0);
+    assert_true((double)whole >= before - 1.0);
+    assert_true((double)syscall(SYS_time, NULL) >= before - 1.0);
+#endif
+    double processor = seconds(CLOCK_PROCESS_CPUTIME_ID);
+    assert_int_equal(syscall(SYS_clock_gettime, CLOCK_PROCESS_CPUTIME_ID, &now), 0);
+    assert_true((double)now.tv_sec + 1e-9 * (double)now.tv_nsec - processor < WORK_S);
+    assert_int_equal(syscall(SYS_clock_gettime, CLOCK_MONOTONIC, NULL), -1);
+    assert_int_equal(errno, EFAULT);
+    assert_int_equal(syscall(SYS_clock_gettime, 12345, &now), -1);
+    assert_int_equal(errno, EINVAL);
+}
+
 static void the_kernel_is_asked_for_real_times(void **state) {
     uint32_t word = 0;
     uint64_t n = 0;
@@ -454,6 +491,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(locks_end_their_waits),
         cmocka_unit_test(a_time_that_is_over_is_not_waited_for),
         cmocka_unit_test(sleepers_wake),
+        cmocka_unit_test(the_kernel_tells_the_time_of_the_program),
         cmocka_unit_test(the_kernel_is_asked_for_real_times),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
