@@ -1,12 +1,12 @@
 /* Functions of the C library that wait until a time, or for one: a program computes it from the
  * clock that it sees, and the C library and the kernel wait by the real one.
  *
- * pthread_cond_timedwait is in nccl/watchdog.c. Waits for a file (poll, select, epoll_wait) are for
- * a span of real time: who waits so looks at the clock again. */
+ * pthread_cond_timedwait is in nccl/watchdog.c; waits for files are in file_waits.c. */
 #define _GNU_SOURCE /* the functions with a clock */
 #include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/timerfd.h>
 #include <time.h>
@@ -123,16 +123,45 @@ TIDE_VC_EXPORT unsigned sleep(unsigned seconds) {
 
 /* ---- timers ---- */
 
-/* The program's next time is a real one; a timer that repeats does so in spans of real time. */
+/* A span of the clock's; one that is above 0 stays so, because 0 stops a timer. */
+static struct timespec span_of_timer(struct timespec span) {
+    struct timespec scaled = tide_vc_clock_real_span(span);
+    if (scaled.tv_sec == 0 && scaled.tv_nsec == 0 && (span.tv_sec != 0 || span.tv_nsec != 0)) {
+        scaled.tv_nsec = 1;
+    }
+    return scaled;
+}
+
+static void tell_program_spans(struct itimerspec *ret) {
+    ret->it_value = tide_vc_clock_program_span(ret->it_value);
+    ret->it_interval = tide_vc_clock_program_span(ret->it_interval);
+}
+
 TIDE_VC_EXPORT int timerfd_settime(int file, int flags, const struct itimerspec *wanted,
                                    struct itimerspec *ret_old) {
     REAL_WITH_ERRNO(timerfd_settime, int, int, const struct itimerspec *, struct itimerspec *)
-    if (wanted == NULL || (flags & TFD_TIMER_ABSTIME) == 0 ||
-        (wanted->it_value.tv_sec == 0 && wanted->it_value.tv_nsec == 0)) {
-        return real(file, flags, wanted, ret_old);
+    struct itimerspec real_wanted;
+    if (wanted != NULL) {
+        bool is_time = (flags & TFD_TIMER_ABSTIME) != 0 &&
+                       (wanted->it_value.tv_sec != 0 || wanted->it_value.tv_nsec != 0);
+        real_wanted.it_interval = span_of_timer(wanted->it_interval);
+        real_wanted.it_value =
+            is_time ? *tide_vc_clock_real_until(tide_vc_clock_of_time(&wanted->it_value),
+                                                &wanted->it_value, &room)
+                    : span_of_timer(wanted->it_value);
     }
-    struct itimerspec real_wanted = *wanted;
-    real_wanted.it_value = *tide_vc_clock_real_until(tide_vc_clock_of_time(&wanted->it_value),
-                                                     &wanted->it_value, &room);
-    return real(file, flags, &real_wanted, ret_old);
+    int status = real(file, flags, wanted != NULL ? &real_wanted : NULL, ret_old);
+    if (status == 0 && ret_old != NULL) {
+        tell_program_spans(ret_old);
+    }
+    return status;
+}
+
+TIDE_VC_EXPORT int timerfd_gettime(int file, struct itimerspec *ret) {
+    TIDE_VC_REAL(tide_vc_no_function(), int, timerfd_gettime, int, struct itimerspec *)
+    int status = real(file, ret);
+    if (status == 0) {
+        tell_program_spans(ret);
+    }
+    return status;
 }

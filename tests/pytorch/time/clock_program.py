@@ -3,6 +3,8 @@ import asyncio
 import json
 import multiprocessing
 import queue
+import select
+import socket
 import threading
 import time
 
@@ -49,8 +51,19 @@ def waits():
         with of:
             of.wait(SPAN_S)
 
+    def receive():
+        ours, theirs = socket.socketpair()
+        with ours, theirs:
+            ours.settimeout(SPAN_S)
+            try:
+                ours.recv(1)
+            except TimeoutError:
+                pass
+
     wait("Event.wait", lambda: threading.Event().wait(SPAN_S))
     wait("sleep", lambda: time.sleep(SPAN_S))
+    wait("select", lambda: select.select([], [], [], SPAN_S))
+    wait("socket.recv", receive)
     wait("Queue.get", lambda: get(queue.Queue()))
     wait("multiprocessing.Queue.get", lambda: get(multiprocessing.Queue()))
     wait("asyncio.sleep", lambda: asyncio.run(asyncio.sleep(SPAN_S)))

@@ -1,14 +1,9 @@
 /* test_program_clock.c - a program that sees the forecast's clock: its times are those of a replay
- * of its launch log, its clocks never go back, and nobody who waits for a time waits for ever.
- *
- * Every piece of work takes 10 s of the card and next to none of this machine, so that a forecast
- * is told from real time whatever else the machine does. */
+ * of its launch log, and its clocks never go back. Waits are in test_program_waits.c. */
 #define _GNU_SOURCE
 #include <errno.h>
-#include <linux/futex.h>
 #include <math.h>
 #include <pthread.h>
-#include <semaphore.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -21,7 +16,6 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
-#include <sys/timerfd.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -35,6 +29,7 @@
 #include "step_time/log.h"
 #include "step_time/pace.h"
 #include "step_time/replay.h"
+#include "unit/virtual_cuda/test_clock.h"
 #include "unit/virtual_cuda/test_folder.h"
 
 int cudaMalloc(void **address, size_t n_bytes);
@@ -58,28 +53,8 @@ int cudaEventRecord(void *event, void *stream);
 int cudaEventSynchronize(void *event);
 int cudaEventElapsedTime(float *ret_ms, void *begin, void *end);
 
-#define WORK_S 10.0
-#define HOST 0.5     /* the host's factor */
-#define LAUNCH_S 1.0 /* of the host for each launch, before its factor */
-
-static const tide_time_pace PACE = {.host = HOST,
-                                    .constants = {.kernel_us = WORK_S * 1e6,
-                                                  .vectorised_share = 1.0,
-                                                  .cache_factor = 1.0,
-                                                  .launch_us = LAUNCH_S * 1e6}};
-
-static char folder[64];
+static char folder[CLOCK_FOLDER];
 static void *memory, *stream, *other, *begin_event, *end_event, *between_event;
-
-static double seconds(clockid_t clock) {
-    struct timespec now;
-    assert_int_equal(clock_gettime(clock, &now), 0);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
-static double real_seconds(void) {
-    return 1e-9 * (double)tide_clock_now_ns();
-}
 
 static void work(void *on) {
     assert_int_equal(cudaMemsetAsync(memory, 0, 4, on), 0);
@@ -299,100 +274,6 @@ static void a_fork_goes_on(void **state) {
     assert_int_equal(status, 0);
 }
 
-/* ---- waits until a time ---- */
-
-#define SPAN_S 0.05
-
-static struct timespec in_a_while(clockid_t clock) {
-    double until = seconds(clock) + SPAN_S;
-    struct timespec time = {.tv_sec = (time_t)until};
-    time.tv_nsec = (long)((until - (double)time.tv_sec) * 1e9);
-    return time;
-}
-
-typedef struct wait_begin {
-    double program, real;
-} wait_begin;
-
-static wait_begin begin_wait(void) {
-    return (wait_begin){seconds(CLOCK_MONOTONIC), real_seconds()};
-}
-
-/* The wait ended at its time on the program's clock, which is far ahead of the real one by now. A
- * date in seconds is a double that is good to 0.3 us. */
-static void expect_waited(wait_begin began) {
-    assert_true(seconds(CLOCK_MONOTONIC) - began.program >= SPAN_S - 1e-6);
-    assert_true(real_seconds() - began.real >= SPAN_S / HOST - 1e-6);
-    assert_true(real_seconds() - began.real < WORK_S);
-}
-
-static void locks_end_their_waits(void **state) {
-    pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-    pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
-    pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
-    sem_t semaphore;
-    (void)state;
-    assert_int_equal(sem_init(&semaphore, 0, 0), 0);
-    wait_begin began = begin_wait();
-    struct timespec until = in_a_while(CLOCK_REALTIME);
-    assert_int_equal(sem_timedwait(&semaphore, &until), -1);
-    assert_int_equal(errno, ETIMEDOUT);
-    expect_waited(began);
-    began = begin_wait();
-    until = in_a_while(CLOCK_MONOTONIC);
-    assert_int_equal(sem_clockwait(&semaphore, CLOCK_MONOTONIC, &until), -1);
-    expect_waited(began);
-    assert_int_equal(pthread_mutex_lock(&mutex), 0);
-    began = begin_wait();
-    until = in_a_while(CLOCK_REALTIME);
-    assert_int_equal(pthread_cond_timedwait(&condition, &mutex, &until), ETIMEDOUT);
-    expect_waited(began);
-    began = begin_wait();
-    until = in_a_while(CLOCK_MONOTONIC);
-    assert_int_equal(pthread_cond_clockwait(&condition, &mutex, CLOCK_MONOTONIC, &until),
-                     ETIMEDOUT);
-    expect_waited(began);
-    began = begin_wait();
-    until = in_a_while(CLOCK_REALTIME);
-    assert_int_equal(pthread_mutex_timedlock(&mutex, &until), ETIMEDOUT);
-    expect_waited(began);
-    assert_int_equal(pthread_mutex_unlock(&mutex), 0);
-    assert_int_equal(pthread_rwlock_rdlock(&lock), 0);
-    began = begin_wait();
-    until = in_a_while(CLOCK_REALTIME);
-    assert_int_equal(pthread_rwlock_timedwrlock(&lock, &until), ETIMEDOUT);
-    expect_waited(began);
-    assert_int_equal(pthread_rwlock_unlock(&lock), 0);
-    (void)sem_destroy(&semaphore);
-}
-
-static void a_time_that_is_over_is_not_waited_for(void **state) {
-    pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-    pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
-    struct timespec until = {.tv_sec = 1};
-    (void)state;
-    assert_int_equal(pthread_mutex_lock(&mutex), 0);
-    assert_int_equal(pthread_cond_timedwait(&condition, &mutex, &until), ETIMEDOUT);
-    until.tv_nsec = -1;
-    assert_int_equal(pthread_cond_timedwait(&condition, &mutex, &until), EINVAL);
-    assert_int_equal(pthread_mutex_unlock(&mutex), 0);
-}
-
-static void sleepers_wake(void **state) {
-    struct timespec span = {.tv_nsec = (long)(SPAN_S * 1e9)};
-    (void)state;
-    wait_begin began = begin_wait();
-    struct timespec until = in_a_while(CLOCK_MONOTONIC);
-    assert_int_equal(clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL), 0);
-    expect_waited(began);
-    began = begin_wait();
-    assert_int_equal(nanosleep(&span, NULL), 0);
-    expect_waited(began);
-    began = begin_wait();
-    assert_int_equal(usleep((useconds_t)(SPAN_S * 1e6)), 0);
-    expect_waited(began);
-}
-
 /* Who asks the kernel by its number sees the program's time, and the kernel's errors. */
 static void the_kernel_tells_the_time_of_the_program(void **state) {
     struct timespec now;
@@ -424,26 +305,6 @@ static void the_kernel_tells_the_time_of_the_program(void **state) {
     assert_int_equal(errno, EINVAL);
 }
 
-static void the_kernel_is_asked_for_real_times(void **state) {
-    uint32_t word = 0;
-    uint64_t n = 0;
-    (void)state;
-    wait_begin began = begin_wait();
-    struct timespec until = in_a_while(CLOCK_MONOTONIC);
-    assert_int_equal(syscall(SYS_futex, &word, FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG, 0, &until,
-                             NULL, FUTEX_BITSET_MATCH_ANY),
-                     -1);
-    assert_int_equal(errno, ETIMEDOUT);
-    expect_waited(began);
-    int file = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
-    began = begin_wait();
-    struct itimerspec timer = {.it_value = in_a_while(CLOCK_MONOTONIC)};
-    assert_int_equal(timerfd_settime(file, TFD_TIMER_ABSTIME, &timer, NULL), 0);
-    assert_int_equal(read(file, &n, sizeof(n)), sizeof(n));
-    expect_waited(began);
-    (void)close(file);
-}
-
 /* ---- */
 
 static int set_up(void **state) {
@@ -460,27 +321,11 @@ static int tear_down(void **state) {
            cudaFree(memory) + remove_folder(folder);
 }
 
-/* The clock is chosen before main: the program begins again with it. */
-static int begin_again(char **argv) {
-    char text[TIDE_TIME_PACE_TEXT];
-    char made[] = "/tmp/tidemark-clock-XXXXXX";
-    tide_time_pace_write(&PACE, text);
-    if (mkdtemp(made) == NULL || setenv("TIDEMARK_RUN_FOLDER", made, 1) != 0 ||
-        setenv("TIDEMARK_VIRTUAL_CARDS", "h100-80", 1) != 0 ||
-        setenv(TIDE_RUN_LAUNCHES_VARIABLE, "1", 1) != 0 ||
-        setenv(TIDE_RUN_CLOCK_VARIABLE, text, 1) != 0) {
-        return 1;
-    }
-    (void)execv("/proc/self/exe", argv);
-    return 1;
-}
-
 int main(int argc, char **argv) {
     (void)argc;
-    if (getenv(TIDE_RUN_CLOCK_VARIABLE) == NULL) {
-        return begin_again(argv);
+    if (!clock_begin(argv, folder)) {
+        return 1;
     }
-    (void)snprintf(folder, sizeof(folder), "%s", getenv("TIDEMARK_RUN_FOLDER"));
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(events_have_the_times_of_a_replay), /* first: it reads the whole log */
         cmocka_unit_test(a_wait_moves_every_clock_and_real_time_stays_real),
@@ -488,11 +333,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(time_in_calls_does_not_count),
         cmocka_unit_test(no_thread_sees_the_clock_go_back),
         cmocka_unit_test(a_fork_goes_on),
-        cmocka_unit_test(locks_end_their_waits),
-        cmocka_unit_test(a_time_that_is_over_is_not_waited_for),
-        cmocka_unit_test(sleepers_wake),
         cmocka_unit_test(the_kernel_tells_the_time_of_the_program),
-        cmocka_unit_test(the_kernel_is_asked_for_real_times),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -4,6 +4,7 @@
  * The program is linked so that the library's dlsym and dlvsym are those below. */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <setjmp.h>
@@ -11,6 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/select.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <time.h>
@@ -52,14 +54,18 @@ static const struct timespec OVER = {.tv_sec = 1};
 static const struct itimerspec TIMER = {.it_value = {.tv_sec = 1}};
 
 static void a_missing_function_is_told_by_errno(void **state) {
+    struct itimerspec left;
     (void)state;
     EXPECT_ERRNO(sem_timedwait(&semaphore, &OVER))
     EXPECT_ERRNO(sem_clockwait(&semaphore, CLOCK_MONOTONIC, &OVER))
     EXPECT_ERRNO(timerfd_settime(-1, 0, &TIMER, NULL))
+    EXPECT_ERRNO(timerfd_gettime(-1, &left))
     EXPECT_ERRNO(nanosleep(&OVER, NULL))
     EXPECT_ERRNO(usleep(1))
     EXPECT_ERRNO((int)syscall(SYS_getpid))
     assert_int_equal(sleep(1), 1); /* what is left */
+    EXPECT_ERRNO(poll(NULL, 0, 1))
+    EXPECT_ERRNO(select(0, NULL, NULL, NULL, NULL))
 }
 
 static void a_missing_function_is_told_by_the_result(void **state) {
