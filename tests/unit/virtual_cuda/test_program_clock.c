@@ -50,8 +50,11 @@ int cudaDeviceSynchronize(void);
 int cudaEventCreate(void **event);
 int cudaEventDestroy(void *event);
 int cudaEventRecord(void *event, void *stream);
+int cudaEventRecordWithFlags(void *event, void *stream, unsigned flags);
 int cudaEventSynchronize(void *event);
 int cudaEventElapsedTime(float *ret_ms, void *begin, void *end);
+
+enum { EXTERNAL = 1 }; /* cudaEventRecordExternal */
 
 static char folder[CLOCK_FOLDER];
 static void *memory, *stream, *other, *begin_event, *end_event, *between_event;
@@ -139,6 +142,47 @@ static void events_have_the_times_of_a_replay(void **state) {
     assert_true(elapsed >= 41.0 - FLOAT_S && elapsed < 41.0 + HOST * real + FLOAT_S);
     assert_true(program >= elapsed - FLOAT_S);
     assert_true(program < elapsed + HOST * real + FLOAT_S);
+}
+
+/* An event that a graph records has the time of the launch, at its place in the graph; the log says
+ * the same. */
+static void an_event_of_a_graph_has_the_time_of_its_launch(void **state) {
+    void *graph = NULL, *executable = NULL;
+    float ms = 0.0f;
+    (void)state;
+    assert_int_equal(cudaStreamBeginCapture(other, 0), 0);
+    work(other);
+    assert_int_equal(cudaEventRecordWithFlags(between_event, other, EXTERNAL), 0);
+    work(other);
+    work(other);
+    assert_int_equal(cudaEventRecordWithFlags(end_event, other, EXTERNAL), 0);
+    work(other);
+    assert_int_equal(cudaStreamEndCapture(other, &graph), 0);
+    assert_int_equal(cudaGraphInstantiate(&executable, graph, 0), 0);
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(cudaStreamSynchronize(stream), 0);
+        double real_before = real_seconds();
+        double before = seconds(CLOCK_MONOTONIC);
+        assert_int_equal(cudaEventRecord(begin_event, stream), 0);
+        assert_int_equal(cudaGraphLaunch(executable, stream), 0);
+        assert_int_equal(cudaEventSynchronize(end_event), 0);
+        double waited = seconds(CLOCK_MONOTONIC) - before;
+        double real = HOST * (real_seconds() - real_before);
+        /* By hand. The launch costs the host 0.5 s once; then work ends at 10.5, 20.5, 30.5 and
+         * 40.5 s. */
+        assert_int_equal(cudaEventElapsedTime(&ms, between_event, end_event), 0);
+        double between = 1e-3 * (double)ms;
+        assert_float_equal(between, 2 * WORK_S, FLOAT_S);
+        double elapsed = elapsed_seconds();
+        assert_true(elapsed >= 30.5 - FLOAT_S && elapsed < 30.5 + real + FLOAT_S);
+        assert_true(waited >= 30.5 - 1e-6 && waited < 30.5 + real + 1e-6);
+        assert_int_equal(cudaStreamSynchronize(stream), 0);
+        waited = seconds(CLOCK_MONOTONIC) - before;
+        real = HOST * (real_seconds() - real_before);
+        assert_true(waited >= 40.5 - 1e-6 && waited < 40.5 + real + 1e-6);
+    }
+    assert_int_equal(cudaGraphExecDestroy(executable), 0);
+    assert_int_equal(cudaGraphDestroy(graph), 0);
 }
 
 static void a_wait_moves_every_clock_and_real_time_stays_real(void **state) {
@@ -328,6 +372,7 @@ int main(int argc, char **argv) {
     }
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(events_have_the_times_of_a_replay), /* first: it reads the whole log */
+        cmocka_unit_test(an_event_of_a_graph_has_the_time_of_its_launch),
         cmocka_unit_test(a_wait_moves_every_clock_and_real_time_stays_real),
         cmocka_unit_test(a_launch_alone_does_not_wait),
         cmocka_unit_test(time_in_calls_does_not_count),

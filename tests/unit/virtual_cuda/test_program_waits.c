@@ -241,9 +241,9 @@ static int limited_epoll_pwait2(void) {
 
 static void waits_for_files_end_at_their_limit(void **state) {
     int (*const WAITS[])(void) = {
-        limited_poll,         limited_poll_of_a_file, limited_ppoll,   limited_poll_checked,
-        limited_ppoll_checked, limited_select,        limited_pselect, limited_epoll_wait,
-        limited_epoll_pwait};
+        limited_poll,         limited_poll_of_a_file, limited_ppoll,
+        limited_poll_checked, limited_ppoll_checked,  limited_select,
+        limited_pselect,      limited_epoll_wait,     limited_epoll_pwait};
     (void)state;
     for (size_t i = 0; i < sizeof(WAITS) / sizeof(WAITS[0]); i++) {
         wait_begin began = begin_wait();
