@@ -69,8 +69,9 @@ void tide_vc_graph_parts_launch(const tide_vc_graph_parts *parts, tide_vc_entry 
     uint8_t flags = 0;
     bool is_captured = tide_vc_stream_of(stream)->capture != NULL;
     if (is_captured && parts->n > 0) {
-        tide_vc_inexact("cudaGraphLaunch", "events inside a graph that is captured into another one "
-                                           "are not recorded when that is launched");
+        tide_vc_inexact("cudaGraphLaunch",
+                        "events inside a graph that is captured into another one "
+                        "are not recorded when that is launched");
     }
     for (size_t i = 0; i < parts->n; i++) {
         const tide_vc_graph_event *of = &parts->events[i];

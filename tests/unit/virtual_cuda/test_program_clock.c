@@ -185,6 +185,31 @@ static void an_event_of_a_graph_has_the_time_of_its_launch(void **state) {
     assert_int_equal(cudaGraphDestroy(graph), 0);
 }
 
+/* A graph waits for an event as it was recorded last before the launch. */
+static void a_graph_waits_for_an_event_from_outside(void **state) {
+    void *graph = NULL, *executable = NULL;
+    (void)state;
+    assert_int_equal(cudaStreamBeginCapture(stream, 0), 0);
+    assert_int_equal(cudaStreamWaitEvent(stream, between_event, EXTERNAL), 0);
+    assert_int_equal(cudaEventRecordWithFlags(end_event, stream, EXTERNAL), 0);
+    assert_int_equal(cudaStreamEndCapture(stream, &graph), 0);
+    assert_int_equal(cudaGraphInstantiate(&executable, graph, 0), 0);
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(cudaDeviceSynchronize(), 0);
+        double real_before = real_seconds();
+        assert_int_equal(cudaEventRecord(begin_event, stream), 0);
+        work(other);
+        assert_int_equal(cudaEventRecord(between_event, other), 0);
+        assert_int_equal(cudaGraphLaunch(executable, stream), 0);
+        assert_int_equal(cudaEventSynchronize(end_event), 0);
+        double real = HOST * (real_seconds() - real_before);
+        double elapsed = elapsed_seconds();
+        assert_true(elapsed >= 10.5 - FLOAT_S && elapsed < 10.5 + real + FLOAT_S);
+    }
+    assert_int_equal(cudaGraphExecDestroy(executable), 0);
+    assert_int_equal(cudaGraphDestroy(graph), 0);
+}
+
 static void a_wait_moves_every_clock_and_real_time_stays_real(void **state) {
     static const clockid_t CLOCKS[] = {CLOCK_MONOTONIC, CLOCK_MONOTONIC_RAW, CLOCK_BOOTTIME,
                                        CLOCK_REALTIME, CLOCK_REALTIME_COARSE};
@@ -373,6 +398,7 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(events_have_the_times_of_a_replay), /* first: it reads the whole log */
         cmocka_unit_test(an_event_of_a_graph_has_the_time_of_its_launch),
+        cmocka_unit_test(a_graph_waits_for_an_event_from_outside),
         cmocka_unit_test(a_wait_moves_every_clock_and_real_time_stays_real),
         cmocka_unit_test(a_launch_alone_does_not_wait),
         cmocka_unit_test(time_in_calls_does_not_count),
