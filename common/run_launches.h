@@ -54,7 +54,8 @@ typedef enum tide_run_launch_kind {
     TIDE_RUN_COLLECTIVE,  /* of NCCL: `family` is a tide_run_exchange; `bytes` of this rank's larger
                              buffer, `count` ranks, this rank is `m`, the root or the peer is `n` */
     TIDE_RUN_GRAPH_LAUNCH, /* cudaGraphLaunch of `graph`, or of a part of one, which ends at an
-                              event that the graph records or waits for */
+                              event that the graph records or waits for. Captured: of part `m`,
+                              which becomes a piece of `graph` */
     TIDE_RUN_RECORD,       /* cudaEventRecord: `bytes` is the event's number */
     TIDE_RUN_STREAM_WAIT,  /* cudaStreamWaitEvent: the stream waits for event `bytes` */
     TIDE_RUN_WAIT_EVENT,   /* the host waits for event `bytes` */

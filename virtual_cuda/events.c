@@ -122,6 +122,7 @@ TIDE_VC_EXPORT int cudaEventRecordWithFlags(void *which, void *stream, unsigned 
     if (capture == NULL) {
         tide_vc_event_record(which, stream);
     } else if ((flags & EXTERNAL) != 0) {
+        tide_vc_stream_work(stream);
         return tide_vc_fail(tide_vc_graph_add_event(capture, which, false));
     } else {
         record_place(which, capture);
@@ -184,6 +185,7 @@ TIDE_VC_EXPORT int cudaStreamWaitEvent(void *stream, void *which, unsigned flags
     tide_vc_graph *capture = tide_vc_stream_of(stream)->capture;
     const event *of = which;
     if (capture != NULL && (flags & EXTERNAL) != 0) {
+        tide_vc_stream_work(stream);
         return tide_vc_fail(tide_vc_graph_add_event(capture, which, true));
     }
     if (is_captured(of)) {

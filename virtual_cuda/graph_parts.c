@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "virtual_cuda/events.h"
-#include "virtual_cuda/inexact.h"
+#include "virtual_cuda/graphs.h"
 #include "virtual_cuda/status.h"
 #include "virtual_cuda/streams.h"
 
@@ -60,29 +60,34 @@ int tide_vc_graph_parts_copy(tide_vc_graph_parts *ret_parts, const tide_vc_graph
 }
 
 static void launch_part(tide_vc_entry entry, uint32_t number, uint8_t flags, void *stream) {
-    tide_run_launch row = {.kind = TIDE_RUN_GRAPH_LAUNCH, .flags = flags, .graph = number};
-    tide_vc_launch_end(entry, &row, stream, NULL);
+    tide_run_launch row = {
+        .kind = TIDE_RUN_GRAPH_LAUNCH, .flags = flags, .graph = number, .m = number};
+    tide_vc_launch_end(entry, &row, stream, NULL); /* in a capture `graph` is that of the capture */
 }
 
-void tide_vc_graph_parts_launch(const tide_vc_graph_parts *parts, tide_vc_entry entry,
-                                void *stream) {
-    uint8_t flags = 0;
-    bool is_captured = tide_vc_stream_of(stream)->capture != NULL;
-    if (is_captured && parts->n > 0) {
-        tide_vc_inexact("cudaGraphLaunch",
-                        "events inside a graph that is captured into another one "
-                        "are not recorded when that is launched");
+static int do_event(const tide_vc_graph_event *of, void *stream) {
+    tide_vc_graph *capture = tide_vc_stream_of(stream)->capture;
+    if (capture != NULL) {
+        return tide_vc_graph_add_event(capture, of->event, of->is_wait);
     }
-    for (size_t i = 0; i < parts->n; i++) {
-        const tide_vc_graph_event *of = &parts->events[i];
-        launch_part(entry, of->part, flags, stream);
-        if (of->is_wait && !is_captured) {
-            tide_vc_event_follow(of->event, stream);
-        } else if (!is_captured) {
-            tide_vc_event_record(of->event, stream);
-        }
+    if (of->is_wait) {
+        tide_vc_event_follow(of->event, stream);
+    } else {
+        tide_vc_event_record(of->event, stream);
+    }
+    return TIDE_VC_OK;
+}
+
+int tide_vc_graph_parts_launch(const tide_vc_graph_parts *parts, tide_vc_entry entry,
+                               void *stream) {
+    int status = TIDE_VC_OK;
+    uint8_t flags = 0;
+    for (size_t i = 0; i < parts->n && status == TIDE_VC_OK; i++) {
+        launch_part(entry, parts->events[i].part, flags, stream);
+        status = do_event(&parts->events[i], stream);
         entry = tide_vc_launch_begin(); /* each row has its own */
         flags = TIDE_RUN_CONTINUES;
     }
     launch_part(entry, parts->last, flags, stream);
+    return status;
 }

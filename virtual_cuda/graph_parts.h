@@ -43,8 +43,9 @@ int tide_vc_graph_parts_cut(tide_vc_graph_parts *parts, void *event, bool is_wai
 /* The same parts, for a graph that is made executable. TIDE_VC_OK or TIDE_VC_MEMORY. */
 int tide_vc_graph_parts_copy(tide_vc_graph_parts *ret_parts, const tide_vc_graph_parts *from);
 
-/* The graph is launched on the stream, a handle, by the call that began with `entry`. */
-void tide_vc_graph_parts_launch(const tide_vc_graph_parts *parts, tide_vc_entry entry,
-                                void *stream);
+/* The graph is launched on the stream, a handle, by the call that began with `entry`. Where the
+ * stream is being captured, the graph and its events become a part of that capture. TIDE_VC_OK or
+ * TIDE_VC_MEMORY. */
+int tide_vc_graph_parts_launch(const tide_vc_graph_parts *parts, tide_vc_entry entry, void *stream);
 
 #endif

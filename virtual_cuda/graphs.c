@@ -48,7 +48,6 @@ uint32_t tide_vc_graph_part(const tide_vc_graph *graph) {
 int tide_vc_graph_add_event(tide_vc_graph *graph, void *event, bool is_wait) {
     pthread_mutex_lock(&lock);
     int status = tide_vc_graph_parts_cut(&graph->parts, event, is_wait);
-    graph->n_nodes += status == TIDE_VC_OK;
     pthread_mutex_unlock(&lock);
     return status;
 }
@@ -280,8 +279,8 @@ TIDE_VC_EXPORT int cudaGraphLaunch(void *which, void *stream) {
     tide_vc_entry entry = tide_vc_launch_begin();
     tide_vc_known_forget_all(); /* its kernels may write anywhere */
     tide_vc_stream_work(stream);
-    tide_vc_graph_parts_launch(&((const executable *)which)->parts, entry, stream);
-    return TIDE_VC_OK;
+    const tide_vc_graph_parts *parts = &((const executable *)which)->parts;
+    return tide_vc_fail(tide_vc_graph_parts_launch(parts, entry, stream));
 }
 
 TIDE_VC_EXPORT int cudaGraphUpload(void *which, void *stream) {

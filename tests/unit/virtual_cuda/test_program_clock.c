@@ -185,6 +185,38 @@ static void an_event_of_a_graph_has_the_time_of_its_launch(void **state) {
     assert_int_equal(cudaGraphDestroy(graph), 0);
 }
 
+/* A graph that is launched in a capture becomes a piece of it, with its events. */
+static void a_graph_inside_another_takes_its_time_there(void **state) {
+    void *inner = NULL, *outer = NULL, *inner_ready = NULL, *outer_ready = NULL;
+    (void)state;
+    assert_int_equal(cudaStreamBeginCapture(stream, 0), 0);
+    work(stream);
+    assert_int_equal(cudaEventRecordWithFlags(end_event, stream, EXTERNAL), 0);
+    work(stream);
+    assert_int_equal(cudaStreamEndCapture(stream, &inner), 0);
+    assert_int_equal(cudaGraphInstantiate(&inner_ready, inner, 0), 0);
+    assert_int_equal(cudaDeviceSynchronize(), 0);
+    double real_before = real_seconds();
+    double before = seconds(CLOCK_MONOTONIC);
+    assert_int_equal(cudaStreamBeginCapture(stream, 0), 0);
+    work(stream);
+    assert_int_equal(cudaGraphLaunch(inner_ready, stream), 0);
+    assert_int_equal(cudaStreamEndCapture(stream, &outer), 0);
+    assert_int_equal(cudaGraphInstantiate(&outer_ready, outer, 0), 0);
+    assert_int_equal(cudaEventRecord(begin_event, stream), 0);
+    assert_int_equal(cudaGraphLaunch(outer_ready, stream), 0);
+    assert_int_equal(cudaStreamSynchronize(stream), 0);
+    double waited = seconds(CLOCK_MONOTONIC) - before;
+    double real = HOST * (real_seconds() - real_before);
+    double elapsed = elapsed_seconds();
+    assert_true(elapsed >= 20.5 - FLOAT_S && elapsed < 20.5 + real + FLOAT_S);
+    assert_true(waited >= 30.5 - 1e-6 && waited < 30.5 + real + 1e-6);
+    assert_int_equal(cudaGraphExecDestroy(inner_ready), 0);
+    assert_int_equal(cudaGraphExecDestroy(outer_ready), 0);
+    assert_int_equal(cudaGraphDestroy(inner), 0);
+    assert_int_equal(cudaGraphDestroy(outer), 0);
+}
+
 /* A graph waits for an event as it was recorded last before the launch. */
 static void a_graph_waits_for_an_event_from_outside(void **state) {
     void *graph = NULL, *executable = NULL;
@@ -399,6 +431,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(events_have_the_times_of_a_replay), /* first: it reads the whole log */
         cmocka_unit_test(an_event_of_a_graph_has_the_time_of_its_launch),
         cmocka_unit_test(a_graph_waits_for_an_event_from_outside),
+        cmocka_unit_test(a_graph_inside_another_takes_its_time_there),
         cmocka_unit_test(a_wait_moves_every_clock_and_real_time_stays_real),
         cmocka_unit_test(a_launch_alone_does_not_wait),
         cmocka_unit_test(time_in_calls_does_not_count),
