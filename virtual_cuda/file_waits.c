@@ -112,6 +112,7 @@ TIDE_VC_EXPORT int epoll_pwait(int poll_file, struct epoll_event *ret_events, in
 }
 
 /* C libraries before 2.35 do not declare it. */
+// NOLINTNEXTLINE(readability-redundant-declaration)
 int epoll_pwait2(int poll_file, struct epoll_event *ret_events, int n_events, span *limit,
                  const sigset_t *mask);
 TIDE_VC_EXPORT int epoll_pwait2(int poll_file, struct epoll_event *ret_events, int n_events,
