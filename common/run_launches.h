@@ -53,7 +53,9 @@ typedef enum tide_run_launch_kind {
     TIDE_RUN_FILL,        /* cudaMemset of `bytes` */
     TIDE_RUN_COLLECTIVE,  /* of NCCL: `family` is a tide_run_exchange; `bytes` of this rank's larger
                              buffer, `count` ranks, this rank is `m`, the root or the peer is `n` */
-    TIDE_RUN_GRAPH_LAUNCH, /* cudaGraphLaunch of `graph` */
+    TIDE_RUN_GRAPH_LAUNCH, /* cudaGraphLaunch of `graph`, or of a part of one, which ends at an
+                              event that the graph records or waits for. Captured: of part `m`,
+                              which becomes a piece of `graph` */
     TIDE_RUN_RECORD,       /* cudaEventRecord: `bytes` is the event's number */
     TIDE_RUN_STREAM_WAIT,  /* cudaStreamWaitEvent: the stream waits for event `bytes` */
     TIDE_RUN_WAIT_EVENT,   /* the host waits for event `bytes` */
@@ -117,6 +119,8 @@ typedef enum tide_run_type {
 enum {
     TIDE_RUN_TRANSPOSED_A = 1, /* of a product: the first factor is transposed, in columns first */
     TIDE_RUN_TRANSPOSED_B = 2,
+    TIDE_RUN_CONTINUES = 1,  /* of a graph's launch: a part behind the first, which costs the host
+                                nothing more */
     TIDE_RUN_CAUSAL = 4,     /* of attention: half of the products are left out */
     TIDE_RUN_BACKWARD = 8,   /* of attention and convolutions: a gradient */
     TIDE_RUN_WAITS = 16,     /* of a copy: the host waits until it is done */
@@ -134,7 +138,7 @@ typedef struct tide_run_launch {
                           there; else 0 */
     uint32_t m, n, k, count; /* see the kinds; a batch of products has count > 1 */
     uint32_t name;           /* number of a text; UINT32_MAX: none */
-    uint32_t graph;          /* of a capture and of its launches, from 1 on; 0: none */
+    uint32_t graph;          /* of a part of a capture, and of its launches, from 1 on; 0: none */
     uint16_t thread;         /* of the host, by number; 0: the one that wrote the first row */
     uint8_t kind;            /* tide_run_launch_kind; written last */
     uint8_t family;          /* tide_run_family, tide_run_copy or tide_run_exchange */

@@ -1,11 +1,22 @@
 #include "step_time/captured.h"
 
+#include <stddef.h>
+
 #include "step_time/forecast.h"
 
 void tide_time_captured_add(tide_time_captured *sum, const tide_work_time *work) {
     sum->work.us += work->us;
     sum->work.flops += work->flops;
     sum->us[work->basis] += work->us;
+    sum->work.bound = TIDE_TIME_BY_MEMORY;
+}
+
+void tide_time_captured_join(tide_time_captured *sum, const tide_time_captured *inner) {
+    sum->work.us += inner->work.us;
+    sum->work.flops += inner->work.flops;
+    for (size_t i = 0; i < TIDE_TIME_N_BASES; i++) {
+        sum->us[i] += inner->us[i];
+    }
     sum->work.bound = TIDE_TIME_BY_MEMORY;
 }
 

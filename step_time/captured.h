@@ -18,6 +18,9 @@ typedef struct tide_time_captured {
 
 void tide_time_captured_add(tide_time_captured *sum, const tide_work_time *work);
 
+/* Another graph is launched inside this one. */
+void tide_time_captured_join(tide_time_captured *sum, const tide_time_captured *inner);
+
 /* A launch of the graph. It is as well known as all of it but the part that a forecast may have of
  * worse. */
 tide_work_time tide_time_captured_work(const tide_time_captured *sum);

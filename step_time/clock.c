@@ -28,7 +28,8 @@ void tide_time_clock_work(tide_time_clock *clock, const tide_time_factors *facto
 }
 
 static bool is_launched(const tide_run_launch *row) {
-    return (row->kind >= TIDE_RUN_KERNEL && row->kind <= TIDE_RUN_GRAPH_LAUNCH) &&
+    bool continues = row->kind == TIDE_RUN_GRAPH_LAUNCH && (row->flags & TIDE_RUN_CONTINUES) != 0;
+    return !continues && (row->kind >= TIDE_RUN_KERNEL && row->kind <= TIDE_RUN_GRAPH_LAUNCH) &&
            (row->flags & TIDE_RUN_CAPTURED) == 0;
 }
 

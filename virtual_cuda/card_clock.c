@@ -60,10 +60,10 @@ static tide_status keep_time(tide_map *map, uint64_t key, double us) {
     return tide_map_put(map, key, bits);
 }
 
-/* The graph of a row; NULL: no host memory. */
-static tide_time_captured *graph_of(const tide_run_launch *row) {
+/* The graph of that number; NULL: no host memory. It stays there until the next call. */
+static tide_time_captured *graph_of(uint32_t number) {
     uint64_t place = at.n_captured;
-    if (tide_map_find(&at.graphs, row->graph, &place)) {
+    if (tide_map_find(&at.graphs, number, &place)) {
         return &at.captured[place];
     }
     tide_time_captured *larger =
@@ -74,7 +74,7 @@ static tide_time_captured *graph_of(const tide_run_launch *row) {
     }
     at.captured = larger;
     memset(&at.captured[place], 0, sizeof(*at.captured));
-    if (tide_map_put(&at.graphs, row->graph, place) != TIDE_OK) {
+    if (tide_map_put(&at.graphs, number, place) != TIDE_OK) {
         return NULL;
     }
     at.n_captured++;
@@ -87,14 +87,24 @@ static tide_status work_of(const tide_run_launch *row, tide_work_time *ret) {
     if (row->graph == 0 || (!is_captured && row->kind != TIDE_RUN_GRAPH_LAUNCH)) {
         return TIDE_OK;
     }
-    tide_time_captured *graph = graph_of(row);
+    bool is_launch = row->kind == TIDE_RUN_GRAPH_LAUNCH;
+    const tide_time_captured *found = graph_of(is_captured && is_launch ? row->m : row->graph);
+    if (found == NULL) {
+        return TIDE_NO_MEMORY;
+    }
+    const tide_time_captured inner = *found;
+    tide_time_captured *graph = graph_of(row->graph);
     if (graph == NULL) {
         return TIDE_NO_MEMORY;
     }
-    if (row->kind == TIDE_RUN_GRAPH_LAUNCH) {
-        *ret = tide_time_captured_work(graph);
-    } else {
+    if (is_captured && is_launch) {
+        tide_time_captured_join(graph, &inner);
+    } else if (is_captured) {
         tide_time_captured_add(graph, ret);
+    } else {
+        *ret = tide_time_captured_work(graph);
+    }
+    if (is_captured) {
         *ret = (tide_work_time){.us = 0.0};
     }
     return TIDE_OK;

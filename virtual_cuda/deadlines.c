@@ -1,57 +1,39 @@
 /* Functions of the C library that wait until a time, or for one: a program computes it from the
  * clock that it sees, and the C library and the kernel wait by the real one.
  *
- * pthread_cond_timedwait is in nccl/watchdog.c. Waits for a file (poll, select, epoll_wait) are for
- * a span of real time: who waits so looks at the clock again. */
-#define _GNU_SOURCE /* RTLD_NEXT, the functions with a clock */
-#include <dlfcn.h>
+ * pthread_cond_timedwait is in nccl/watchdog.c; waits for files are in file_waits.c. */
+#define _GNU_SOURCE /* the functions with a clock */
 #include <errno.h>
-#include <linux/futex.h>
 #include <pthread.h>
 #include <semaphore.h>
-#include <stdarg.h>
-#include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-#include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "virtual_cuda/export.h"
 #include "virtual_cuda/program_clock.h"
+#include "virtual_cuda/real_function.h"
 
 typedef const struct timespec when;
 
-/* Looks up the C library's own function, once: two threads find the same. */
-static void *find(void *_Atomic *kept, const char *name) {
-    void *found = atomic_load_explicit(kept, memory_order_relaxed);
-    if (found == NULL) {
-        found = dlsym(RTLD_NEXT, name);
-        atomic_store_explicit(kept, found, memory_order_relaxed);
-    }
-    return found;
-}
-
-/* Declares `real`, of that type; the C library of a program that calls the function has it. */
+/* Both declare `real`, the C library's function, and `room` for a time. The first is for functions
+ * that report an error by errno, the second for those that return its number. */
+#define REAL_WITH_ERRNO(name, ...)                                                                 \
+    TIDE_VC_REAL(tide_vc_no_function(), int, name, __VA_ARGS__)                                    \
+    struct timespec room;
 #define REAL(name, ...)                                                                            \
-    static void *_Atomic kept;                                                                     \
-    int (*real)(__VA_ARGS__) = NULL;                                                               \
-    void *found = find(&kept, #name);                                                              \
-    memcpy(&real, &found, sizeof(real));                                                           \
-    struct timespec room;                                                                          \
-    if (real == NULL) {                                                                            \
-        return ENOSYS;                                                                             \
-    }
+    TIDE_VC_REAL(ENOSYS, int, name, __VA_ARGS__)                                                   \
+    struct timespec room;
 
 TIDE_VC_EXPORT int sem_timedwait(sem_t *restrict semaphore, when *restrict until) {
-    REAL(sem_timedwait, sem_t *, when *)
+    REAL_WITH_ERRNO(sem_timedwait, sem_t *, when *)
     return real(semaphore, tide_vc_clock_real_until(CLOCK_REALTIME, until, &room));
 }
 
 TIDE_VC_EXPORT int sem_clockwait(sem_t *restrict semaphore, clockid_t clock, when *restrict until) {
-    REAL(sem_clockwait, sem_t *, clockid_t, when *)
+    REAL_WITH_ERRNO(sem_clockwait, sem_t *, clockid_t, when *)
     return real(semaphore, clock, tide_vc_clock_real_until(clock, until, &room));
 }
 
@@ -139,46 +121,47 @@ TIDE_VC_EXPORT unsigned sleep(unsigned seconds) {
     return nanosleep(&left, &left) == 0 ? 0 : (unsigned)left.tv_sec;
 }
 
-/* ---- timers, and the kernel asked directly ---- */
+/* ---- timers ---- */
 
-/* The program's next time is a real one; a timer that repeats does so in spans of real time. */
+/* A span of the clock's; one that is above 0 stays so, because 0 stops a timer. */
+static struct timespec span_of_timer(struct timespec span) {
+    struct timespec scaled = tide_vc_clock_real_span(span);
+    if (scaled.tv_sec == 0 && scaled.tv_nsec == 0 && (span.tv_sec != 0 || span.tv_nsec != 0)) {
+        scaled.tv_nsec = 1;
+    }
+    return scaled;
+}
+
+static void tell_program_spans(struct itimerspec *ret) {
+    ret->it_value = tide_vc_clock_program_span(ret->it_value);
+    ret->it_interval = tide_vc_clock_program_span(ret->it_interval);
+}
+
 TIDE_VC_EXPORT int timerfd_settime(int file, int flags, const struct itimerspec *wanted,
                                    struct itimerspec *ret_old) {
-    REAL(timerfd_settime, int, int, const struct itimerspec *, struct itimerspec *)
-    if (wanted == NULL || (flags & TFD_TIMER_ABSTIME) == 0 ||
-        (wanted->it_value.tv_sec == 0 && wanted->it_value.tv_nsec == 0)) {
-        return real(file, flags, wanted, ret_old);
+    REAL_WITH_ERRNO(timerfd_settime, int, int, const struct itimerspec *, struct itimerspec *)
+    struct itimerspec real_wanted;
+    if (wanted != NULL) {
+        bool is_time = (flags & TFD_TIMER_ABSTIME) != 0 &&
+                       (wanted->it_value.tv_sec != 0 || wanted->it_value.tv_nsec != 0);
+        real_wanted.it_interval = span_of_timer(wanted->it_interval);
+        real_wanted.it_value =
+            is_time ? *tide_vc_clock_real_until(tide_vc_clock_of_time(&wanted->it_value),
+                                                &wanted->it_value, &room)
+                    : span_of_timer(wanted->it_value);
     }
-    struct itimerspec real_wanted = *wanted;
-    real_wanted.it_value = *tide_vc_clock_real_until(tide_vc_clock_of_time(&wanted->it_value),
-                                                     &wanted->it_value, &room);
-    return real(file, flags, &real_wanted, ret_old);
+    int status = real(file, flags, wanted != NULL ? &real_wanted : NULL, ret_old);
+    if (status == 0 && ret_old != NULL) {
+        tell_program_spans(ret_old);
+    }
+    return status;
 }
 
-/* The C++ library and Rust's wait for a time by the system call. */
-static bool waits_until(long number, long operation) {
-    return number == SYS_futex && (operation & FUTEX_CMD_MASK) == FUTEX_WAIT_BITSET;
-}
-
-/* It reads as many arguments as a system call can have, also where fewer were given, which
- * AddressSanitizer takes for a mistake. */
-__attribute__((no_sanitize_address)) TIDE_VC_EXPORT long syscall(long number, ...) {
-    static void *_Atomic kept;
-    long (*real)(long, ...) = NULL;
-    void *found = find(&kept, "syscall");
-    long is[6];
-    struct timespec room;
-    va_list arguments;
-    memcpy(&real, &found, sizeof(real));
-    va_start(arguments, number);
-    for (size_t i = 0; i < sizeof(is) / sizeof(is[0]); i++) { /* what was not given is not used */
-        is[i] = va_arg(arguments, long);
+TIDE_VC_EXPORT int timerfd_gettime(int file, struct itimerspec *ret) {
+    TIDE_VC_REAL(tide_vc_no_function(), int, timerfd_gettime, int, struct itimerspec *)
+    int status = real(file, ret);
+    if (status == 0) {
+        tell_program_spans(ret);
     }
-    va_end(arguments);
-    if (waits_until(number, is[1]) && is[3] != 0) {
-        clockid_t clock = (is[1] & FUTEX_CLOCK_REALTIME) != 0 ? CLOCK_REALTIME : CLOCK_MONOTONIC;
-        when *until = (when *)(uintptr_t)is[3]; // NOLINT(performance-no-int-to-ptr)
-        is[3] = (long)(uintptr_t)tide_vc_clock_real_until(clock, until, &room);
-    }
-    return real(number, is[0], is[1], is[2], is[3], is[4], is[5]);
+    return status;
 }

@@ -19,12 +19,16 @@
 #include "virtual_cuda/status.h"
 #include "virtual_cuda/streams.h"
 
+/* cudaEventRecordExternal and cudaEventWaitExternal: in a capture, the event is a node. */
+enum { EXTERNAL = 1 };
+
 typedef struct event {
+    atomic_uint n_uses;     /* the program's, and those of graphs that have it as a node */
     tide_vc_graph *capture; /* borrowed; it was recorded in a stream that was being captured */
     unsigned long long capture_id;
     tide_vc_mark mark; /* what has to be complete */
-    uint64_t time_ns;
-    uint64_t number; /* of the process, from 1 on */
+    uint64_t time_ns;  /* 0: it was never recorded, but perhaps in a capture */
+    uint64_t number;   /* of the process, from 1 on */
     unsigned flags;
     bool was_refused; /* since it was recorded, a query was answered "not ready" */
 } event;
@@ -56,6 +60,7 @@ int tide_vc_event_new(void **ret_event, unsigned flags) {
     if (made == NULL) {
         return TIDE_VC_MEMORY;
     }
+    atomic_init(&made->n_uses, 1);
     made->flags = flags;
     made->number = atomic_fetch_add(&n_made, 1) + 1;
     *ret_event = made;
@@ -74,33 +79,59 @@ TIDE_VC_EXPORT int cudaEventCreateWithFlags(void **ret_event, unsigned flags) {
     return tide_vc_fail(tide_vc_event_new(ret_event, flags));
 }
 
-TIDE_VC_EXPORT int cudaEventDestroy(void *which) {
+void tide_vc_event_keep(void *which) {
+    atomic_fetch_add(&((event *)which)->n_uses, 1);
+}
+
+void tide_vc_event_release(void *which) {
     event *of = which;
-    if (of != NULL) {
+    if (of != NULL && atomic_fetch_sub(&of->n_uses, 1) == 1) {
         tide_vc_mark_end(&of->mark);
         tide_vc_card_clock_forget(of->number);
+        free(of);
     }
-    free(of);
+}
+
+TIDE_VC_EXPORT int cudaEventDestroy(void *which) {
+    tide_vc_event_release(which);
+    return TIDE_VC_OK;
+}
+
+void tide_vc_event_record(void *which, void *stream) {
+    tide_vc_entry entry = tide_vc_launch_begin();
+    event *of = which;
+    of->was_refused = false;
+    of->capture = NULL;
+    tide_vc_mark_end(&of->mark);
+    of->mark = tide_vc_mark_now(tide_vc_stream_timeline(stream));
+    of->time_ns = (uint64_t)tide_clock_now_ns();
+    log_event(entry, TIDE_RUN_RECORD, of, stream);
+}
+
+/* In a capture the event stands for a place in the graph and for no work: other streams of the
+ * capture may wait for it, and nothing else. */
+static void record_place(event *of, tide_vc_graph *capture) {
+    of->was_refused = false;
+    of->capture = capture;
+    of->capture_id = tide_vc_graph_id(capture);
+    tide_vc_mark_end(&of->mark);
+}
+
+TIDE_VC_EXPORT int cudaEventRecordWithFlags(void *which, void *stream, unsigned flags) {
+    tide_vc_graph *capture = tide_vc_stream_of(stream)->capture;
+    if (capture == NULL) {
+        tide_vc_event_record(which, stream);
+    } else if ((flags & EXTERNAL) != 0) {
+        tide_vc_stream_work(stream);
+        return tide_vc_fail(tide_vc_graph_add_event(capture, which, false));
+    } else {
+        record_place(which, capture);
+    }
     return TIDE_VC_OK;
 }
 
 TIDE_VC_EXPORT int cudaEventRecord(void *which, void *stream) {
-    tide_vc_entry entry = tide_vc_launch_begin();
-    event *of = which;
-    of->was_refused = false;
-    of->capture = tide_vc_stream_of(stream)->capture;
-    of->capture_id = of->capture != NULL ? tide_vc_graph_id(of->capture) : 0;
-    tide_vc_mark_end(&of->mark);
-    of->mark = of->capture == NULL ? tide_vc_mark_now(tide_vc_stream_timeline(stream))
-                                   : (tide_vc_mark){.of = NULL};
-    of->time_ns = (uint64_t)tide_clock_now_ns();
-    log_event(entry, TIDE_RUN_RECORD, of, stream);
-    return TIDE_VC_OK;
-}
-
-TIDE_VC_EXPORT int cudaEventRecordWithFlags(void *which, void *stream, unsigned flags) {
-    (void)flags;
-    return cudaEventRecord(which, stream);
+    return cudaEventRecordWithFlags(which, stream, 0);
 }
 
 /* Whether the event stands for work of a capture that still goes on. */
@@ -108,8 +139,11 @@ static bool is_captured(const event *of) {
     return of->capture != NULL && tide_vc_graph_is_capturing(of->capture, of->capture_id);
 }
 
+/* An event of a capture cannot be asked, and when the capture is over neither: it is of no launch
+ * of the graph. */
 static int check(const event *of) {
-    return tide_vc_fail(is_captured(of) ? TIDE_VC_CAPTURED_EVENT : TIDE_VC_OK);
+    int status = of->capture == NULL ? TIDE_VC_OK : TIDE_VC_INVALID_VALUE;
+    return tide_vc_fail(is_captured(of) ? TIDE_VC_CAPTURED_EVENT : status);
 }
 
 /* A query is not logged, since a program goes on whatever the answer is. One that was refused
@@ -139,23 +173,40 @@ TIDE_VC_EXPORT int cudaEventSynchronize(void *which) {
     return status;
 }
 
-/* A stream that waits for an event of a capture joins the capture. */
-TIDE_VC_EXPORT int cudaStreamWaitEvent(void *stream, void *which, unsigned flags) {
-    (void)flags;
+void tide_vc_event_follow(const void *which, void *stream) {
     tide_vc_entry entry = tide_vc_launch_begin();
     const event *of = which;
+    tide_vc_timeline_follow(tide_vc_stream_timeline(stream), of->mark);
+    log_event(entry, TIDE_RUN_STREAM_WAIT, of, stream);
+}
+
+/* A stream that waits for an event of a capture joins the capture. */
+TIDE_VC_EXPORT int cudaStreamWaitEvent(void *stream, void *which, unsigned flags) {
+    tide_vc_graph *capture = tide_vc_stream_of(stream)->capture;
+    const event *of = which;
+    if (capture != NULL && (flags & EXTERNAL) != 0) {
+        tide_vc_stream_work(stream);
+        return tide_vc_fail(tide_vc_graph_add_event(capture, which, true));
+    }
     if (is_captured(of)) {
         tide_vc_graph_join(of->capture, tide_vc_stream_of(stream));
-    } else if (tide_vc_stream_of(stream)->capture == NULL) {
-        tide_vc_timeline_follow(tide_vc_stream_timeline(stream), of->mark);
+    } else if (capture == NULL) {
+        tide_vc_event_follow(which, stream);
     }
-    log_event(entry, TIDE_RUN_STREAM_WAIT, of, stream);
     return TIDE_VC_OK;
 }
 
 TIDE_VC_EXPORT int cudaEventElapsedTime(float *ret_ms, void *begin, void *end) {
     const event *from = begin;
     const event *to = end;
+    int status = check(from);
+    status = status == TIDE_VC_OK ? check(to) : status;
+    if (status != TIDE_VC_OK) {
+        return status;
+    }
+    if (from->time_ns == 0 || to->time_ns == 0) {
+        return tide_vc_fail(TIDE_VC_INVALID_HANDLE);
+    }
     if (!tide_vc_mark_is_done(from->mark) || !tide_vc_mark_is_done(to->mark)) {
         return tide_vc_fail(TIDE_VC_NOT_READY);
     }

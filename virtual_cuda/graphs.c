@@ -8,10 +8,9 @@
 
 #include "virtual_cuda/export.h"
 #include "virtual_cuda/fork.h"
-#include "virtual_cuda/handle.h"
+#include "virtual_cuda/graph_parts.h"
 #include "virtual_cuda/inexact.h"
 #include "virtual_cuda/known.h"
-#include "virtual_cuda/launch_log.h"
 #include "virtual_cuda/machine.h"
 #include "virtual_cuda/status.h"
 
@@ -20,6 +19,7 @@ enum { MAX_CAPTURED = 256 }; /* streams that take part in captures at one time *
 struct tide_vc_graph {
     unsigned long long id;
     size_t n_nodes;
+    tide_vc_graph_parts parts; /* guarded by the lock */
 };
 
 /* cudaStreamCaptureStatus. */
@@ -28,7 +28,6 @@ enum { NOT_CAPTURING = 0, CAPTURING = 1 };
 static tide_vc_stream *captured[MAX_CAPTURED]; /* those with a capture */
 static size_t n_captured;
 static atomic_size_t n_capturing; /* the same, for readers without the lock */
-static atomic_ullong n_captures;
 TIDE_VC_LOCK(lock, NULL);
 
 bool tide_vc_is_capturing(void) {
@@ -37,6 +36,20 @@ bool tide_vc_is_capturing(void) {
 
 unsigned long long tide_vc_graph_id(const tide_vc_graph *graph) {
     return graph->id;
+}
+
+uint32_t tide_vc_graph_part(const tide_vc_graph *graph) {
+    pthread_mutex_lock(&lock);
+    uint32_t part = graph->parts.last;
+    pthread_mutex_unlock(&lock);
+    return part;
+}
+
+int tide_vc_graph_add_event(tide_vc_graph *graph, void *event, bool is_wait) {
+    pthread_mutex_lock(&lock);
+    int status = tide_vc_graph_parts_cut(&graph->parts, event, is_wait);
+    pthread_mutex_unlock(&lock);
+    return status;
 }
 
 bool tide_vc_graph_is_capturing(const tide_vc_graph *graph, unsigned long long id) {
@@ -88,7 +101,8 @@ void tide_vc_stream_work(void *handle) {
 static tide_vc_graph *new_graph(void) {
     tide_vc_graph *made = calloc(1, sizeof(*made));
     if (made != NULL) {
-        made->id = atomic_fetch_add(&n_captures, 1) + 1;
+        tide_vc_graph_parts_init(&made->parts);
+        made->id = made->parts.last;
     }
     return made;
 }
@@ -99,11 +113,16 @@ TIDE_VC_EXPORT int cudaGraphCreate(void **ret_graph, unsigned flags) {
     return tide_vc_fail(*ret_graph != NULL ? TIDE_VC_OK : TIDE_VC_MEMORY);
 }
 
+static void destroy_graph(tide_vc_graph *graph) {
+    tide_vc_graph_parts_fini(&graph->parts);
+    free(graph);
+}
+
 TIDE_VC_EXPORT int cudaGraphDestroy(void *graph) {
     if (graph != NULL) {
         leave(graph);
+        destroy_graph(graph);
     }
-    free(graph);
     return TIDE_VC_OK;
 }
 
@@ -124,7 +143,7 @@ TIDE_VC_EXPORT int cudaStreamBeginCapture(void *handle, int mode) {
     }
     int status = begin(handle, graph);
     if (status != TIDE_VC_OK) {
-        free(graph);
+        destroy_graph(graph);
     }
     return tide_vc_fail(status);
 }
@@ -219,16 +238,25 @@ TIDE_VC_EXPORT int cudaThreadExchangeStreamCaptureMode(int *mode) {
     return TIDE_VC_OK;
 }
 
-/* What an executable graph was made from, in its handle. */
+/* What an executable graph was made from: later captures into the graph do not change it. */
 typedef struct executable {
-    unsigned long long graph;
+    tide_vc_graph_parts parts;
 } executable;
 
 TIDE_VC_EXPORT int cudaGraphInstantiateWithFlags(void **ret_executable, void *graph,
                                                  unsigned long long flags) {
     (void)flags;
-    executable *made = tide_vc_handle_new();
-    made->graph = ((const tide_vc_graph *)graph)->id;
+    executable *made = malloc(sizeof(*made));
+    if (made == NULL) {
+        return tide_vc_fail(TIDE_VC_MEMORY);
+    }
+    pthread_mutex_lock(&lock);
+    int status = tide_vc_graph_parts_copy(&made->parts, &((const tide_vc_graph *)graph)->parts);
+    pthread_mutex_unlock(&lock);
+    if (status != TIDE_VC_OK) {
+        free(made);
+        return tide_vc_fail(status);
+    }
     *ret_executable = made;
     return TIDE_VC_OK;
 }
@@ -239,7 +267,11 @@ TIDE_VC_EXPORT int cudaGraphInstantiate(void **ret_executable, void *graph,
 }
 
 TIDE_VC_EXPORT int cudaGraphExecDestroy(void *which) {
-    tide_vc_handle_release(which);
+    executable *of = which;
+    if (of != NULL) {
+        tide_vc_graph_parts_fini(&of->parts);
+    }
+    free(of);
     return TIDE_VC_OK;
 }
 
@@ -247,10 +279,8 @@ TIDE_VC_EXPORT int cudaGraphLaunch(void *which, void *stream) {
     tide_vc_entry entry = tide_vc_launch_begin();
     tide_vc_known_forget_all(); /* its kernels may write anywhere */
     tide_vc_stream_work(stream);
-    tide_run_launch row = {.kind = TIDE_RUN_GRAPH_LAUNCH,
-                           .graph = (uint32_t)((const executable *)which)->graph};
-    tide_vc_launch_end(entry, &row, stream, NULL);
-    return TIDE_VC_OK;
+    const tide_vc_graph_parts *parts = &((const executable *)which)->parts;
+    return tide_vc_fail(tide_vc_graph_parts_launch(parts, entry, stream));
 }
 
 TIDE_VC_EXPORT int cudaGraphUpload(void *which, void *stream) {

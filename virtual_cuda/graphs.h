@@ -1,4 +1,5 @@
-/* graphs.h - CUDA graphs: what a capture collects is counted, and nothing of it is ever run.
+/* graphs.h - CUDA graphs: what a capture collects is counted, and nothing of it is ever run but its
+ * events (graph_parts.h).
  *
  * Thread-safe.
  */
@@ -6,10 +7,18 @@
 #define TIDE_VIRTUAL_CUDA_GRAPHS_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "virtual_cuda/streams.h"
 
 unsigned long long tide_vc_graph_id(const tide_vc_graph *graph);
+
+/* The number in the launch log of what is captured now (graph_parts.h). */
+uint32_t tide_vc_graph_part(const tide_vc_graph *graph);
+
+/* The graph will record the event here, or wait for it; the caller counts the node
+ * (tide_vc_stream_work). TIDE_VC_OK or TIDE_VC_MEMORY. */
+int tide_vc_graph_add_event(tide_vc_graph *graph, void *event, bool is_wait);
 
 /* Whether the capture of that number still goes on. The graph may be gone. */
 bool tide_vc_graph_is_capturing(const tide_vc_graph *graph, unsigned long long id);

@@ -199,7 +199,7 @@ void tide_vc_launch_end(tide_vc_entry entry, const tide_run_launch *row, void *s
     filled.stream = of->id;
     filled.device = (uint8_t)tide_vc_stream_device(stream);
     if (of->capture != NULL) {
-        filled.graph = (uint32_t)tide_vc_graph_id(of->capture);
+        filled.graph = tide_vc_graph_part(of->capture);
         filled.flags |= TIDE_RUN_CAPTURED;
     }
     end(entry, filled, name);

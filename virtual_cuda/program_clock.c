@@ -1,27 +1,20 @@
-#define _GNU_SOURCE /* RTLD_NEXT, CLOCK_TAI */
+#define _GNU_SOURCE /* CLOCK_TAI */
 #include "virtual_cuda/program_clock.h"
 
-#include <dlfcn.h>
 #include <stdatomic.h>
 #include <stddef.h>
-#include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "common/run_launches.h"
 #include "common/setting.h"
 #include "step_time/pace.h"
 #include "virtual_cuda/export.h"
+#include "virtual_cuda/real_function.h"
 
 #define SECOND_NS INT64_C(1000000000)
 /* A time beyond the year 2096 is meant as never. */
 #define NEVER_S INT64_C(4000000000)
 
 enum { N_CLOCKS = 16 };
-
-typedef int read_clock(int clock, struct timespec *ret);
-
-static read_clock *_Atomic real_clock; /* NULL: not looked up yet */
 
 static atomic_bool is_on;
 /* Set before is_on, and never changed afterwards. */
@@ -58,10 +51,9 @@ static bool is_of_time(int clock) {
     }
 }
 
-/* Before this library is set up, and where the C library has none, the kernel is asked. */
 int tide_vc_clock_read_real(int clock, struct timespec *ret) {
-    read_clock *real = atomic_load_explicit(&real_clock, memory_order_relaxed);
-    return real != NULL ? real(clock, ret) : (int)syscall(SYS_clock_gettime, clock, ret);
+    TIDE_VC_REAL(tide_vc_no_function(), int, clock_gettime, int, struct timespec *)
+    return real(clock, ret);
 }
 
 /* For our own libraries, which measure with the real clock whatever the program sees
@@ -86,10 +78,7 @@ static int64_t real_ns(int clock) {
 }
 
 __attribute__((constructor)) static void begin(void) {
-    void *found = dlsym(RTLD_NEXT, "clock_gettime");
-    read_clock *real = NULL;
-    memcpy(&real, &found, sizeof(real));
-    atomic_store(&real_clock, real);
+    (void)real_ns(CLOCK_MONOTONIC); /* looks up the function, before any handler of a signal does */
     tide_time_pace pace;
     const char *text = tide_setting(TIDE_RUN_CLOCK_VARIABLE);
     if (text == NULL || !tide_time_pace_read(text, &pace)) {

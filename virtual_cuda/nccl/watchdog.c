@@ -60,7 +60,10 @@ static void leave(void *value) {
 }
 
 static void prepare(void) {
-    void *found = dlvsym(RTLD_NEXT, "pthread_cond_timedwait", "GLIBC_2.3.2");
+    void *found = dlvsym(RTLD_NEXT, "pthread_cond_timedwait", "GLIBC_2.3.2"); /* not the first */
+    if (found == NULL) { /* processors that are younger than that version have one only */
+        found = dlsym(RTLD_NEXT, "pthread_cond_timedwait");
+    }
     memcpy(&real_wait, &found, sizeof(real_wait));
     (void)pthread_key_create(&ending, leave);
 }
@@ -89,6 +92,9 @@ TIDE_VC_EXPORT int pthread_cond_timedwait(pthread_cond_t *condition, pthread_mut
                                           const struct timespec *until) {
     struct timespec room;
     pthread_once(&once, prepare);
+    if (real_wait == NULL) {
+        return ENOSYS;
+    }
     watchdog *of = find_own();
     until = tide_vc_clock_real_until(tide_vc_clock_of_time(until), until, &room);
     if (of == NULL) {

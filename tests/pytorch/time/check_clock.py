@@ -56,6 +56,8 @@ def main(tidemark, python):
     for clock in "perf_counter", "monotonic", "time":
         least = min(loop[clock] - loop["event"] - 2 * loop["issued"] for loop in seen["loops"])
         assert least <= 0.0, f"{clock} says {least} ms more than the events and the host's time"
+    took, is_place_timed = seen["graphed"]
+    assert all(abs(ms - card_ms) <= 2 * FLOAT_MS for ms in took) and not is_place_timed, (seen["graphed"], card_ms)
     for name, took_s in seen["waits"].items():
         assert took_s >= SPAN_S - 1e-3, f"{name} ended after {took_s} s, before its time"
         assert took_s < 10 * SPAN_S, f"{name} ended after {took_s} s"

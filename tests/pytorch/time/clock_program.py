@@ -3,6 +3,8 @@ import asyncio
 import json
 import multiprocessing
 import queue
+import select
+import socket
 import threading
 import time
 
@@ -29,6 +31,32 @@ def timed(a, b, out):
             "time": passed[2]}
 
 
+def graphed(a, b, out):
+    """A loop of products inside a graph, between events of the graph, on each of its launches: ms. And whether an event that
+    is none of its nodes may be timed."""
+    begin, end = (torch.cuda.Event(enable_timing=True, external=True) for _ in range(2))
+    place = torch.cuda.Event(enable_timing=True)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        torch.mm(a, b, out=out)
+        begin.record()
+        for _ in range(N_PRODUCTS):
+            torch.mm(a, b, out=out)
+        end.record()
+        place.record()
+        torch.mm(a, b, out=out)
+    took = []
+    for _ in range(2):
+        graph.replay()
+        torch.cuda.synchronize()
+        took.append(begin.elapsed_time(end))
+    try:
+        place.elapsed_time(end)
+        return took, True
+    except RuntimeError:
+        return took, False
+
+
 def waits():
     """How long each kind of waiting took on the program's clock, in seconds."""
     took = {}
@@ -49,8 +77,19 @@ def waits():
         with of:
             of.wait(SPAN_S)
 
+    def receive():
+        ours, theirs = socket.socketpair()
+        with ours, theirs:
+            ours.settimeout(SPAN_S)
+            try:
+                ours.recv(1)
+            except TimeoutError:
+                pass
+
     wait("Event.wait", lambda: threading.Event().wait(SPAN_S))
     wait("sleep", lambda: time.sleep(SPAN_S))
+    wait("select", lambda: select.select([], [], [], SPAN_S))
+    wait("socket.recv", receive)
     wait("Queue.get", lambda: get(queue.Queue()))
     wait("multiprocessing.Queue.get", lambda: get(multiprocessing.Queue()))
     wait("asyncio.sleep", lambda: asyncio.run(asyncio.sleep(SPAN_S)))
@@ -87,5 +126,5 @@ if __name__ == "__main__":
     torch.mm(a, b, out=out)
     torch.cuda.synchronize()
     loops = [timed(a, b, out) for _ in range(N_TIMES)]
-    print(json.dumps({"n_products": N_PRODUCTS, "loops": loops, "waits": waits(), "wakes": wakes(), "loaded": loaded(),
+    print(json.dumps({"n_products": N_PRODUCTS, "loops": loops, "waits": waits(), "wakes": wakes(), "loaded": loaded(), "graphed": graphed(a, b, out),
                       "polled": polled(a, b, out)}), flush=True)

@@ -138,6 +138,55 @@ static void a_captured_kernel_runs_when_its_graph_is_launched(void **state) {
     expect(121.0, 120.0, 2.0);
 }
 
+/* A graph whose event 7 lies between two of its kernels is launched in two parts. */
+static void an_event_inside_a_graph_is_recorded_between_its_parts(void **state) {
+    (void)state;
+    made_launches_begin(&made, "h100-80");
+    tide_run_launch captured = kernel(30);
+    captured.flags = TIDE_RUN_CAPTURED;
+    captured.graph = 3;
+    made_launches_add(&made, captured, 0);
+    captured.graph = 4;
+    made_launches_add(&made, captured, 0);
+    tide_run_launch launch = other(TIDE_RUN_GRAPH_LAUNCH, 0);
+    launch.graph = 3;
+    made_launches_add(&made, launch, 0);
+    made_launches_add(&made, other(TIDE_RUN_RECORD, 7), 0);
+    launch.graph = 4;
+    launch.flags = TIDE_RUN_CONTINUES;
+    made_launches_add(&made, launch, 0);
+    made_launches_add(&made, other(TIDE_RUN_WAIT_EVENT, 7), 0);
+    made_launches_add(&made, on(2, kernel(5)), 0);
+    replay(&AS_IT_IS);
+    /* One launch for the whole graph, from 1 to 61. The host waits until 31, and launches the last
+     * kernel at 32. */
+    expect(61.0, 60.0, 2.0);
+    assert_float_equal(places[6].begin_us, 32.0, 1e-9);
+}
+
+/* A graph that is launched in a capture becomes a piece of that one. */
+static void a_graph_inside_another_runs_with_it(void **state) {
+    (void)state;
+    made_launches_begin(&made, "h100-80");
+    tide_run_launch captured = kernel(30);
+    captured.flags = TIDE_RUN_CAPTURED;
+    captured.graph = 3;
+    made_launches_add(&made, captured, 0);
+    captured.graph = 4;
+    made_launches_add(&made, captured, 0);
+    tide_run_launch launch = other(TIDE_RUN_GRAPH_LAUNCH, 0);
+    launch.m = 3;
+    launch.flags = TIDE_RUN_CAPTURED;
+    launch.graph = 4;
+    made_launches_add(&made, launch, 0);
+    made_launches_add(&made, launch, 0);
+    launch.flags = 0;
+    made_launches_add(&made, launch, 0);
+    replay(&AS_IT_IS);
+    /* One launch of the host, a kernel and twice the inner graph's. */
+    expect(91.0, 90.0, 1.0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(the_card_waits_for_the_host, end),
@@ -145,6 +194,8 @@ int main(void) {
         cmocka_unit_test_teardown(waiting_is_no_work_of_the_host, end),
         cmocka_unit_test_teardown(streams_overlap_and_events_order_them, end),
         cmocka_unit_test_teardown(time_that_two_threads_spend_counts_once, end),
+        cmocka_unit_test_teardown(an_event_inside_a_graph_is_recorded_between_its_parts, end),
+        cmocka_unit_test_teardown(a_graph_inside_another_runs_with_it, end),
         cmocka_unit_test_teardown(a_captured_kernel_runs_when_its_graph_is_launched, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -37,6 +37,7 @@ int cudaGraphLaunch(void *executable, void *stream);
 int cudaDeviceSynchronize(void);
 int cudaEventCreate(void **event);
 int cudaEventRecord(void *event, void *stream);
+int cudaEventRecordWithFlags(void *event, void *stream, unsigned flags);
 int cudaEventSynchronize(void *event);
 int cudaEventQuery(void *event);
 int cudaMemcpy(void *to, const void *from, size_t n_bytes, int kind);
@@ -237,6 +238,39 @@ static void test_a_graph_has_what_was_captured(void **state) {
     assert_int_equal(found.rows[1].graph, found.rows[0].graph);
 }
 
+static void a_graph_with_events(void) {
+    void *stream = NULL, *graph = NULL, *executable = NULL, *event = NULL, *place = NULL;
+    (void)cudaStreamCreate(&stream);
+    (void)cudaEventCreate(&event);
+    (void)cudaEventCreate(&place);
+    (void)cudaStreamBeginCapture(stream, 0);
+    launch(stream);
+    (void)cudaEventRecord(place, stream); /* no node: it is not logged */
+    (void)cudaEventRecordWithFlags(event, stream, 1);
+    launch(stream);
+    (void)cudaStreamEndCapture(stream, &graph);
+    (void)cudaGraphInstantiate(&executable, graph, 0);
+    (void)cudaGraphLaunch(executable, stream);
+}
+
+static void test_a_graph_is_launched_in_parts_between_its_events(void **state) {
+    (void)state;
+    in_child(a_graph_with_events);
+    assert_int_equal(found.n_all, 5);
+    ROW(0, TIDE_RUN_KERNEL);
+    ROW(1, TIDE_RUN_KERNEL);
+    assert_true(found.rows[0].graph > 0 && found.rows[0].graph != found.rows[1].graph);
+    ROW(2, TIDE_RUN_GRAPH_LAUNCH);
+    assert_int_equal(found.rows[2].graph, found.rows[0].graph);
+    assert_int_equal(found.rows[2].flags, 0);
+    ROW(3, TIDE_RUN_RECORD);
+    assert_int_equal(found.rows[3].bytes, 1); /* the first event */
+    assert_int_equal(found.rows[3].flags, 0);
+    ROW(4, TIDE_RUN_GRAPH_LAUNCH);
+    assert_int_equal(found.rows[4].graph, found.rows[1].graph);
+    assert_int_equal(found.rows[4].flags, TIDE_RUN_CONTINUES);
+}
+
 static void a_generated_kernel(void) {
     char name[] = "triton_poi_fused_add_0";
     void *module = NULL, *kernel = NULL;
@@ -386,6 +420,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_calls_are_rows_in_their_order),
         cmocka_unit_test(test_a_graph_has_what_was_captured),
+        cmocka_unit_test(test_a_graph_is_launched_in_parts_between_its_events),
         cmocka_unit_test(test_kernels_of_the_driver_have_names),
         cmocka_unit_test(test_collectives_have_their_ranks),
         cmocka_unit_test(test_a_log_grows_by_pieces),

@@ -1,14 +1,9 @@
 /* test_program_clock.c - a program that sees the forecast's clock: its times are those of a replay
- * of its launch log, its clocks never go back, and nobody who waits for a time waits for ever.
- *
- * Every piece of work takes 10 s of the card and next to none of this machine, so that a forecast
- * is told from real time whatever else the machine does. */
+ * of its launch log, and its clocks never go back. Waits are in test_program_waits.c. */
 #define _GNU_SOURCE
 #include <errno.h>
-#include <linux/futex.h>
 #include <math.h>
 #include <pthread.h>
-#include <semaphore.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -21,7 +16,6 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
-#include <sys/timerfd.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -35,6 +29,7 @@
 #include "step_time/log.h"
 #include "step_time/pace.h"
 #include "step_time/replay.h"
+#include "unit/virtual_cuda/test_clock.h"
 #include "unit/virtual_cuda/test_folder.h"
 
 int cudaMalloc(void **address, size_t n_bytes);
@@ -55,31 +50,14 @@ int cudaDeviceSynchronize(void);
 int cudaEventCreate(void **event);
 int cudaEventDestroy(void *event);
 int cudaEventRecord(void *event, void *stream);
+int cudaEventRecordWithFlags(void *event, void *stream, unsigned flags);
 int cudaEventSynchronize(void *event);
 int cudaEventElapsedTime(float *ret_ms, void *begin, void *end);
 
-#define WORK_S 10.0
-#define HOST 0.5     /* the host's factor */
-#define LAUNCH_S 1.0 /* of the host for each launch, before its factor */
+enum { EXTERNAL = 1 }; /* cudaEventRecordExternal */
 
-static const tide_time_pace PACE = {.host = HOST,
-                                    .constants = {.kernel_us = WORK_S * 1e6,
-                                                  .vectorised_share = 1.0,
-                                                  .cache_factor = 1.0,
-                                                  .launch_us = LAUNCH_S * 1e6}};
-
-static char folder[64];
+static char folder[CLOCK_FOLDER];
 static void *memory, *stream, *other, *begin_event, *end_event, *between_event;
-
-static double seconds(clockid_t clock) {
-    struct timespec now;
-    assert_int_equal(clock_gettime(clock, &now), 0);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
-static double real_seconds(void) {
-    return 1e-9 * (double)tide_clock_now_ns();
-}
 
 static void work(void *on) {
     assert_int_equal(cudaMemsetAsync(memory, 0, 4, on), 0);
@@ -166,11 +144,112 @@ static void events_have_the_times_of_a_replay(void **state) {
     assert_true(program < elapsed + HOST * real + FLOAT_S);
 }
 
+/* An event that a graph records has the time of the launch, at its place in the graph; the log says
+ * the same. */
+static void an_event_of_a_graph_has_the_time_of_its_launch(void **state) {
+    void *graph = NULL, *executable = NULL;
+    float ms = 0.0f;
+    (void)state;
+    assert_int_equal(cudaStreamBeginCapture(other, 0), 0);
+    work(other);
+    assert_int_equal(cudaEventRecordWithFlags(between_event, other, EXTERNAL), 0);
+    work(other);
+    work(other);
+    assert_int_equal(cudaEventRecordWithFlags(end_event, other, EXTERNAL), 0);
+    work(other);
+    assert_int_equal(cudaStreamEndCapture(other, &graph), 0);
+    assert_int_equal(cudaGraphInstantiate(&executable, graph, 0), 0);
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(cudaStreamSynchronize(stream), 0);
+        double real_before = real_seconds();
+        double before = seconds(CLOCK_MONOTONIC);
+        assert_int_equal(cudaEventRecord(begin_event, stream), 0);
+        assert_int_equal(cudaGraphLaunch(executable, stream), 0);
+        assert_int_equal(cudaEventSynchronize(end_event), 0);
+        double waited = seconds(CLOCK_MONOTONIC) - before;
+        double real = HOST * (real_seconds() - real_before);
+        /* By hand. The launch costs the host 0.5 s once; then work ends at 10.5, 20.5, 30.5 and
+         * 40.5 s. */
+        assert_int_equal(cudaEventElapsedTime(&ms, between_event, end_event), 0);
+        double between = 1e-3 * (double)ms;
+        assert_float_equal(between, 2 * WORK_S, FLOAT_S);
+        double elapsed = elapsed_seconds();
+        assert_true(elapsed >= 30.5 - FLOAT_S && elapsed < 30.5 + real + FLOAT_S);
+        assert_true(waited >= 30.5 - 1e-6 && waited < 30.5 + real + 1e-6);
+        assert_int_equal(cudaStreamSynchronize(stream), 0);
+        waited = seconds(CLOCK_MONOTONIC) - before;
+        real = HOST * (real_seconds() - real_before);
+        assert_true(waited >= 40.5 - 1e-6 && waited < 40.5 + real + 1e-6);
+    }
+    assert_int_equal(cudaGraphExecDestroy(executable), 0);
+    assert_int_equal(cudaGraphDestroy(graph), 0);
+}
+
+/* A graph that is launched in a capture becomes a piece of it, with its events. */
+static void a_graph_inside_another_takes_its_time_there(void **state) {
+    void *inner = NULL, *outer = NULL, *inner_ready = NULL, *outer_ready = NULL;
+    (void)state;
+    assert_int_equal(cudaStreamBeginCapture(stream, 0), 0);
+    work(stream);
+    assert_int_equal(cudaEventRecordWithFlags(end_event, stream, EXTERNAL), 0);
+    work(stream);
+    assert_int_equal(cudaStreamEndCapture(stream, &inner), 0);
+    assert_int_equal(cudaGraphInstantiate(&inner_ready, inner, 0), 0);
+    assert_int_equal(cudaDeviceSynchronize(), 0);
+    double real_before = real_seconds();
+    double before = seconds(CLOCK_MONOTONIC);
+    assert_int_equal(cudaStreamBeginCapture(stream, 0), 0);
+    work(stream);
+    assert_int_equal(cudaGraphLaunch(inner_ready, stream), 0);
+    assert_int_equal(cudaStreamEndCapture(stream, &outer), 0);
+    assert_int_equal(cudaGraphInstantiate(&outer_ready, outer, 0), 0);
+    assert_int_equal(cudaEventRecord(begin_event, stream), 0);
+    assert_int_equal(cudaGraphLaunch(outer_ready, stream), 0);
+    assert_int_equal(cudaStreamSynchronize(stream), 0);
+    double waited = seconds(CLOCK_MONOTONIC) - before;
+    double real = HOST * (real_seconds() - real_before);
+    double elapsed = elapsed_seconds();
+    assert_true(elapsed >= 20.5 - FLOAT_S && elapsed < 20.5 + real + FLOAT_S);
+    assert_true(waited >= 30.5 - 1e-6 && waited < 30.5 + real + 1e-6);
+    assert_int_equal(cudaGraphExecDestroy(inner_ready), 0);
+    assert_int_equal(cudaGraphExecDestroy(outer_ready), 0);
+    assert_int_equal(cudaGraphDestroy(inner), 0);
+    assert_int_equal(cudaGraphDestroy(outer), 0);
+}
+
+/* A graph waits for an event as it was recorded last before the launch. */
+static void a_graph_waits_for_an_event_from_outside(void **state) {
+    void *graph = NULL, *executable = NULL;
+    (void)state;
+    assert_int_equal(cudaStreamBeginCapture(stream, 0), 0);
+    assert_int_equal(cudaStreamWaitEvent(stream, between_event, EXTERNAL), 0);
+    assert_int_equal(cudaEventRecordWithFlags(end_event, stream, EXTERNAL), 0);
+    assert_int_equal(cudaStreamEndCapture(stream, &graph), 0);
+    assert_int_equal(cudaGraphInstantiate(&executable, graph, 0), 0);
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(cudaDeviceSynchronize(), 0);
+        double real_before = real_seconds();
+        assert_int_equal(cudaEventRecord(begin_event, stream), 0);
+        work(other);
+        assert_int_equal(cudaEventRecord(between_event, other), 0);
+        assert_int_equal(cudaGraphLaunch(executable, stream), 0);
+        assert_int_equal(cudaEventSynchronize(end_event), 0);
+        double real = HOST * (real_seconds() - real_before);
+        double elapsed = elapsed_seconds();
+        assert_true(elapsed >= 10.5 - FLOAT_S && elapsed < 10.5 + real + FLOAT_S);
+    }
+    assert_int_equal(cudaGraphExecDestroy(executable), 0);
+    assert_int_equal(cudaGraphDestroy(graph), 0);
+}
+
 static void a_wait_moves_every_clock_and_real_time_stays_real(void **state) {
     static const clockid_t CLOCKS[] = {CLOCK_MONOTONIC, CLOCK_MONOTONIC_RAW, CLOCK_BOOTTIME,
                                        CLOCK_REALTIME, CLOCK_REALTIME_COARSE};
     enum { N = sizeof(CLOCKS) / sizeof(CLOCKS[0]) };
+    /* Not by its name: the header says that the first argument is not NULL. */
+    int (*volatile ask_day)(struct timeval *, void *) = gettimeofday;
     struct timeval day;
+    struct timezone zone;
     double before[N];
     (void)state;
     double real_before = real_seconds();
@@ -187,6 +266,9 @@ static void a_wait_moves_every_clock_and_real_time_stays_real(void **state) {
     assert_int_equal(gettimeofday(&day, NULL), 0);
     assert_true((double)day.tv_sec - before[3] >= WORK_S - 1.0);
     assert_true((double)time(NULL) - before[3] >= WORK_S - 1.0);
+    zone.tz_dsttime = 1;
+    assert_int_equal(ask_day(NULL, &zone), 0); /* the zone alone */
+    assert_int_equal(zone.tz_dsttime, 0);
     /* The tool's own clocks are those of the machine. */
     assert_true(real_seconds() - real_before < WORK_S);
     assert_true((double)(tide_clock_unix_us() - date_us) < WORK_S * 1e6);
@@ -293,118 +375,35 @@ static void a_fork_goes_on(void **state) {
     assert_int_equal(status, 0);
 }
 
-/* ---- waits until a time ---- */
-
-#define SPAN_S 0.05
-
-static struct timespec in_a_while(clockid_t clock) {
-    double until = seconds(clock) + SPAN_S;
-    struct timespec time = {.tv_sec = (time_t)until};
-    time.tv_nsec = (long)((until - (double)time.tv_sec) * 1e9);
-    return time;
-}
-
-typedef struct wait_begin {
-    double program, real;
-} wait_begin;
-
-static wait_begin begin_wait(void) {
-    return (wait_begin){seconds(CLOCK_MONOTONIC), real_seconds()};
-}
-
-/* The wait ended at its time on the program's clock, which is far ahead of the real one by now. A
- * date in seconds is a double that is good to 0.3 us. */
-static void expect_waited(wait_begin began) {
-    assert_true(seconds(CLOCK_MONOTONIC) - began.program >= SPAN_S - 1e-6);
-    assert_true(real_seconds() - began.real >= SPAN_S / HOST - 1e-6);
-    assert_true(real_seconds() - began.real < WORK_S);
-}
-
-static void locks_end_their_waits(void **state) {
-    pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-    pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
-    pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
-    sem_t semaphore;
+/* Who asks the kernel by its number sees the program's time, and the kernel's errors. */
+static void the_kernel_tells_the_time_of_the_program(void **state) {
+    struct timespec now;
+    struct timeval day;
+    struct timezone zone = {.tz_dsttime = 1};
     (void)state;
-    assert_int_equal(sem_init(&semaphore, 0, 0), 0);
-    wait_begin began = begin_wait();
-    struct timespec until = in_a_while(CLOCK_REALTIME);
-    assert_int_equal(sem_timedwait(&semaphore, &until), -1);
-    assert_int_equal(errno, ETIMEDOUT);
-    expect_waited(began);
-    began = begin_wait();
-    until = in_a_while(CLOCK_MONOTONIC);
-    assert_int_equal(sem_clockwait(&semaphore, CLOCK_MONOTONIC, &until), -1);
-    expect_waited(began);
-    assert_int_equal(pthread_mutex_lock(&mutex), 0);
-    began = begin_wait();
-    until = in_a_while(CLOCK_REALTIME);
-    assert_int_equal(pthread_cond_timedwait(&condition, &mutex, &until), ETIMEDOUT);
-    expect_waited(began);
-    began = begin_wait();
-    until = in_a_while(CLOCK_MONOTONIC);
-    assert_int_equal(pthread_cond_clockwait(&condition, &mutex, CLOCK_MONOTONIC, &until),
-                     ETIMEDOUT);
-    expect_waited(began);
-    began = begin_wait();
-    until = in_a_while(CLOCK_REALTIME);
-    assert_int_equal(pthread_mutex_timedlock(&mutex, &until), ETIMEDOUT);
-    expect_waited(began);
-    assert_int_equal(pthread_mutex_unlock(&mutex), 0);
-    assert_int_equal(pthread_rwlock_rdlock(&lock), 0);
-    began = begin_wait();
-    until = in_a_while(CLOCK_REALTIME);
-    assert_int_equal(pthread_rwlock_timedwrlock(&lock, &until), ETIMEDOUT);
-    expect_waited(began);
-    assert_int_equal(pthread_rwlock_unlock(&lock), 0);
-    (void)sem_destroy(&semaphore);
-}
-
-static void a_time_that_is_over_is_not_waited_for(void **state) {
-    pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-    pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
-    struct timespec until = {.tv_sec = 1};
-    (void)state;
-    assert_int_equal(pthread_mutex_lock(&mutex), 0);
-    assert_int_equal(pthread_cond_timedwait(&condition, &mutex, &until), ETIMEDOUT);
-    until.tv_nsec = -1;
-    assert_int_equal(pthread_cond_timedwait(&condition, &mutex, &until), EINVAL);
-    assert_int_equal(pthread_mutex_unlock(&mutex), 0);
-}
-
-static void sleepers_wake(void **state) {
-    struct timespec span = {.tv_nsec = (long)(SPAN_S * 1e9)};
-    (void)state;
-    wait_begin began = begin_wait();
-    struct timespec until = in_a_while(CLOCK_MONOTONIC);
-    assert_int_equal(clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL), 0);
-    expect_waited(began);
-    began = begin_wait();
-    assert_int_equal(nanosleep(&span, NULL), 0);
-    expect_waited(began);
-    began = begin_wait();
-    assert_int_equal(usleep((useconds_t)(SPAN_S * 1e6)), 0);
-    expect_waited(began);
-}
-
-static void the_kernel_is_asked_for_real_times(void **state) {
-    uint32_t word = 0;
-    uint64_t n = 0;
-    (void)state;
-    wait_begin began = begin_wait();
-    struct timespec until = in_a_while(CLOCK_MONOTONIC);
-    assert_int_equal(syscall(SYS_futex, &word, FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG, 0, &until,
-                             NULL, FUTEX_BITSET_MATCH_ANY),
-                     -1);
-    assert_int_equal(errno, ETIMEDOUT);
-    expect_waited(began);
-    int file = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
-    began = begin_wait();
-    struct itimerspec timer = {.it_value = in_a_while(CLOCK_MONOTONIC)};
-    assert_int_equal(timerfd_settime(file, TFD_TIMER_ABSTIME, &timer, NULL), 0);
-    assert_int_equal(read(file, &n, sizeof(n)), sizeof(n));
-    expect_waited(began);
-    (void)close(file);
+    work(stream);
+    assert_int_equal(cudaStreamSynchronize(stream), 0); /* the real clocks are 10 s behind */
+    double before = seconds(CLOCK_MONOTONIC);
+    assert_int_equal(syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &now), 0);
+    assert_true((double)now.tv_sec + 1e-9 * (double)now.tv_nsec >= before - 1e-6);
+    before = seconds(CLOCK_REALTIME);
+    assert_int_equal(syscall(SYS_gettimeofday, &day, &zone), 0);
+    assert_true((double)day.tv_sec + 1e-6 * (double)day.tv_usec >= before - 2e-6);
+    assert_int_equal(zone.tz_dsttime, 0);
+    assert_int_equal(syscall(SYS_gettimeofday, NULL, NULL), 0);
+#ifdef SYS_time
+    time_t whole = 0;
+    assert_true((double)syscall(SYS_time, &whole) >= before - 1.0);
+    assert_true((double)whole >= before - 1.0);
+    assert_true((double)syscall(SYS_time, NULL) >= before - 1.0);
+#endif
+    double processor = seconds(CLOCK_PROCESS_CPUTIME_ID);
+    assert_int_equal(syscall(SYS_clock_gettime, CLOCK_PROCESS_CPUTIME_ID, &now), 0);
+    assert_true((double)now.tv_sec + 1e-9 * (double)now.tv_nsec - processor < WORK_S);
+    assert_int_equal(syscall(SYS_clock_gettime, CLOCK_MONOTONIC, NULL), -1);
+    assert_int_equal(errno, EFAULT);
+    assert_int_equal(syscall(SYS_clock_gettime, 12345, &now), -1);
+    assert_int_equal(errno, EINVAL);
 }
 
 /* ---- */
@@ -423,38 +422,22 @@ static int tear_down(void **state) {
            cudaFree(memory) + remove_folder(folder);
 }
 
-/* The clock is chosen before main: the program begins again with it. */
-static int begin_again(char **argv) {
-    char text[TIDE_TIME_PACE_TEXT];
-    char made[] = "/tmp/tidemark-clock-XXXXXX";
-    tide_time_pace_write(&PACE, text);
-    if (mkdtemp(made) == NULL || setenv("TIDEMARK_RUN_FOLDER", made, 1) != 0 ||
-        setenv("TIDEMARK_VIRTUAL_CARDS", "h100-80", 1) != 0 ||
-        setenv(TIDE_RUN_LAUNCHES_VARIABLE, "1", 1) != 0 ||
-        setenv(TIDE_RUN_CLOCK_VARIABLE, text, 1) != 0) {
-        return 1;
-    }
-    (void)execv("/proc/self/exe", argv);
-    return 1;
-}
-
 int main(int argc, char **argv) {
     (void)argc;
-    if (getenv(TIDE_RUN_CLOCK_VARIABLE) == NULL) {
-        return begin_again(argv);
+    if (!clock_begin(argv, folder)) {
+        return 1;
     }
-    (void)snprintf(folder, sizeof(folder), "%s", getenv("TIDEMARK_RUN_FOLDER"));
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(events_have_the_times_of_a_replay), /* first: it reads the whole log */
+        cmocka_unit_test(an_event_of_a_graph_has_the_time_of_its_launch),
+        cmocka_unit_test(a_graph_waits_for_an_event_from_outside),
+        cmocka_unit_test(a_graph_inside_another_takes_its_time_there),
         cmocka_unit_test(a_wait_moves_every_clock_and_real_time_stays_real),
         cmocka_unit_test(a_launch_alone_does_not_wait),
         cmocka_unit_test(time_in_calls_does_not_count),
         cmocka_unit_test(no_thread_sees_the_clock_go_back),
         cmocka_unit_test(a_fork_goes_on),
-        cmocka_unit_test(locks_end_their_waits),
-        cmocka_unit_test(a_time_that_is_over_is_not_waited_for),
-        cmocka_unit_test(sleepers_wake),
-        cmocka_unit_test(the_kernel_is_asked_for_real_times),
+        cmocka_unit_test(the_kernel_tells_the_time_of_the_program),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -10,7 +10,15 @@
 
 #include "cuda_names.h"
 
-enum { OK = 0, ILLEGAL_STATE = 401, CAPTURE_UNSUPPORTED = 900, CAPTURED_EVENT = 907 };
+enum {
+    OK = 0,
+    INVALID_VALUE = 1,
+    INVALID_HANDLE = 400,
+    ILLEGAL_STATE = 401,
+    CAPTURE_UNSUPPORTED = 900,
+    CAPTURED_EVENT = 907
+};
+enum { EXTERNAL = 1 }; /* cudaEventRecordExternal and cudaEventWaitExternal */
 
 static void *new_stream(void) {
     void *stream = NULL;
@@ -93,11 +101,82 @@ static void a_waiting_stream_joins_the_capture(void **state) {
     assert_true(is_capturing(side));
     assert_int_equal(cudaStreamEndCapture(stream, &graph), OK);
     assert_false(is_capturing(side));
-    assert_int_equal(cudaEventQuery(event), OK);
     assert_int_equal(cudaGraphDestroy(graph), OK);
     assert_int_equal(cudaEventDestroy(event), OK);
     assert_int_equal(cudaStreamDestroy(stream), OK);
     assert_int_equal(cudaStreamDestroy(side), OK);
+}
+
+/* Nothing is known of an event that a capture recorded, not even when the graph was launched, until
+ * it is recorded again. */
+static void an_event_of_a_capture_cannot_be_asked(void **state) {
+    (void)state;
+    void *stream = new_stream();
+    void *event = new_event();
+    void *after = new_event();
+    void *graph = NULL, *executable = NULL;
+    float ms = 0.0f;
+    assert_int_equal(cudaEventRecord(event, stream), OK);
+    assert_int_equal(cudaStreamBeginCapture(stream, 0), OK);
+    assert_int_equal(cudaEventRecord(event, stream), OK);
+    assert_int_equal(cudaEventSynchronize(event), CAPTURED_EVENT);
+    assert_int_equal(cudaEventElapsedTime(&ms, event, event), CAPTURED_EVENT);
+    assert_int_equal(cudaStreamEndCapture(stream, &graph), OK);
+    assert_int_equal(cudaGraphInstantiate(&executable, graph, 0), OK);
+    assert_int_equal(cudaGraphLaunch(executable, stream), OK);
+    assert_int_equal(cudaEventRecord(after, stream), OK);
+    assert_int_equal(cudaEventQuery(event), INVALID_VALUE);
+    assert_int_equal(cudaEventSynchronize(event), INVALID_VALUE);
+    assert_int_equal(cudaEventElapsedTime(&ms, event, after), INVALID_VALUE);
+    assert_int_equal(cudaEventElapsedTime(&ms, after, event), INVALID_VALUE);
+    assert_int_equal(cudaEventRecord(event, stream), OK);
+    assert_int_equal(cudaEventQuery(event), OK);
+    assert_int_equal(cudaEventElapsedTime(&ms, after, event), OK);
+    assert_int_equal(cudaGraphExecDestroy(executable), OK);
+    assert_int_equal(cudaGraphDestroy(graph), OK);
+    assert_int_equal(cudaEventDestroy(event), OK);
+    assert_int_equal(cudaEventDestroy(after), OK);
+    assert_int_equal(cudaStreamDestroy(stream), OK);
+}
+
+/* With cudaEventRecordExternal an event is a node, and each launch of the graph records it. */
+static void an_external_event_is_recorded_by_each_launch(void **state) {
+    (void)state;
+    void *stream = new_stream();
+    void *first = new_event();
+    void *second = new_event();
+    void *outside = new_event();
+    void *graph = NULL, *executable = NULL;
+    size_t n_nodes = 0;
+    float ms = 0.0f;
+    assert_int_equal(cudaStreamBeginCapture(stream, 0), OK);
+    assert_int_equal(cudaStreamWaitEvent(stream, outside, EXTERNAL), OK);
+    assert_int_equal(cudaEventRecordWithFlags(first, stream, EXTERNAL), OK);
+    assert_int_equal(cudaEventQuery(first), OK); /* it was never recorded */
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(cudaEventRecordWithFlags(second, stream, EXTERNAL), OK);
+    }
+    assert_int_equal(cudaStreamEndCapture(stream, &graph), OK);
+    assert_int_equal(cudaGraphGetNodes(graph, NULL, &n_nodes), OK);
+    assert_int_equal(n_nodes, 5);
+    assert_int_equal(cudaGraphInstantiate(&executable, graph, 0), OK);
+    assert_int_equal(cudaGraphDestroy(graph), OK);
+    assert_int_equal(cudaEventElapsedTime(&ms, first, second), INVALID_HANDLE);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(cudaEventRecord(outside, stream), OK);
+        assert_int_equal(cudaGraphLaunch(executable, stream), OK);
+        assert_int_equal(cudaEventSynchronize(second), OK);
+        assert_int_equal(cudaEventElapsedTime(&ms, outside, first), OK);
+        assert_true(ms >= 0.0f); /* after the event of this turn of the loop */
+        assert_int_equal(cudaEventElapsedTime(&ms, first, second), OK);
+        assert_true(ms >= 0.0f);
+    }
+    assert_int_equal(cudaEventDestroy(second), OK); /* the graph still has it */
+    assert_int_equal(cudaGraphLaunch(executable, stream), OK);
+    assert_int_equal(cudaGraphExecDestroy(executable), OK);
+    assert_int_equal(cudaEventDestroy(first), OK);
+    assert_int_equal(cudaEventDestroy(outside), OK);
+    assert_int_equal(cudaStreamDestroy(stream), OK);
 }
 
 int main(void) {
@@ -105,6 +184,8 @@ int main(void) {
         cmocka_unit_test(work_is_complete_at_once),
         cmocka_unit_test(a_capture_collects_nodes),
         cmocka_unit_test(a_waiting_stream_joins_the_capture),
+        cmocka_unit_test(an_event_of_a_capture_cannot_be_asked),
+        cmocka_unit_test(an_external_event_is_recorded_by_each_launch),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,62 @@
+/* test_clock.h - a test that sees the forecast's clock.
+ *
+ * Every piece of work takes 10 s of the card and next to none of this machine, so that a forecast
+ * is told from real time whatever else the machine does.
+ */
+#ifndef TIDE_TESTS_TEST_CLOCK_H
+#define TIDE_TESTS_TEST_CLOCK_H
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "common/run_launches.h"
+#include "step_time/pace.h"
+
+#define WORK_S 10.0
+#define HOST 0.5     /* the host's factor */
+#define LAUNCH_S 1.0 /* of the host for each launch, before its factor */
+
+enum { CLOCK_FOLDER = 64 }; /* bytes of the run's folder */
+
+static const tide_time_pace PACE = {.host = HOST,
+                                    .constants = {.kernel_us = WORK_S * 1e6,
+                                                  .vectorised_share = 1.0,
+                                                  .cache_factor = 1.0,
+                                                  .launch_us = LAUNCH_S * 1e6}};
+
+/* What a clock shows the program; NAN: it does not exist. */
+static inline double seconds(clockid_t clock) {
+    struct timespec now;
+    return clock_gettime(clock, &now) != 0 ? (double)NAN
+                                           : (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+static inline double real_seconds(void) {
+    return 1e-9 * (double)tide_clock_now_ns();
+}
+
+/* The clock is chosen before main: the program begins again with it, and with a folder for its
+ * launch log, which the caller removes. False: that failed. */
+static inline bool clock_begin(char **argv, char ret_folder[CLOCK_FOLDER]) {
+    char text[TIDE_TIME_PACE_TEXT];
+    char made[] = "/tmp/tidemark-clock-XXXXXX";
+    if (getenv(TIDE_RUN_CLOCK_VARIABLE) != NULL) {
+        (void)snprintf(ret_folder, CLOCK_FOLDER, "%s", getenv("TIDEMARK_RUN_FOLDER"));
+        return true;
+    }
+    tide_time_pace_write(&PACE, text);
+    if (mkdtemp(made) != NULL && setenv("TIDEMARK_RUN_FOLDER", made, 1) == 0 &&
+        setenv("TIDEMARK_VIRTUAL_CARDS", "h100-80", 1) == 0 &&
+        setenv(TIDE_RUN_LAUNCHES_VARIABLE, "1", 1) == 0 &&
+        setenv(TIDE_RUN_CLOCK_VARIABLE, text, 1) == 0) {
+        (void)execv("/proc/self/exe", argv);
+    }
+    return false;
+}
+
+#endif
