@@ -3,7 +3,8 @@
  *
  * The host's clock advances by the time that the host really took between two calls, and by what a
  * launch costs it beyond that, both times one factor. Work begins when the host has launched it and
- * its stream is free. Streams that share the card are taken to overlap wholly.
+ * its stream is free. Streams that share the card are taken to overlap wholly, or not at all
+ * (is_serial): what they really do lies between, since they share its units and its bandwidth.
  */
 #ifndef TIDE_STEP_TIME_CLOCK_H
 #define TIDE_STEP_TIME_CLOCK_H
@@ -17,11 +18,13 @@
 extern "C" {
 #endif
 
-/* Factors of times. */
+/* Factors of times, and how streams share a card. */
 typedef struct tide_time_factors {
     double host;       /* of the host's time */
     double compared;   /* of the card's time in kernels that were compared with published times */
     double uncompared; /* in others whose work is known, and in guessed ones */
+    bool is_serial;    /* kernels of a card's streams run one after the other, in the order of their
+                          launches, which only tide_time_replay heeds; false: streams overlap */
 } tide_time_factors;
 
 /* Where a row lies on the clocks, in microseconds since the first row. */

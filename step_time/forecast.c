@@ -61,8 +61,8 @@ static tide_status choose_step(const tide_time_model *model, const tide_time_ran
 static tide_status find_ends(const tide_time_model *model, const tide_time_range *range,
                              tide_time_forecast *to) {
     tide_time_factors factors;
-    const tide_time_factors low = {to->host.least, LOW_CARD, LOW_UNCOMPARED};
-    const tide_time_factors high = {to->host.most, HIGH_CARD, HIGH_UNCOMPARED};
+    const tide_time_factors low = {to->host.least, LOW_CARD, LOW_UNCOMPARED, false};
+    const tide_time_factors high = {to->host.most, HIGH_CARD, HIGH_UNCOMPARED, true};
     TIDE_TRY(replay_range(model, range, likely_factors(to->host.factor, &factors), &to->likely));
     TIDE_TRY(replay_range(model, range, &low, &to->low));
     TIDE_TRY(replay_range(model, range, &high, &to->high));

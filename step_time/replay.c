@@ -119,8 +119,9 @@ typedef struct clocks {
     const tide_time_model *model;
     const tide_time_factors *factors;
     tide_time_clock clock;
-    double *streams; /* when each is done with what it was given; owned */
-    double *events;  /* when the stream had come so far; owned */
+    double *streams;               /* when each is done with what it was given; owned */
+    double *events;                /* when the stream had come so far; owned */
+    double kernels[UINT8_MAX + 1]; /* by device: when all kernels so far are done */
     tide_time_place *places;
 } clocks;
 
@@ -150,16 +151,35 @@ static double joined_us(tide_time_place *places, size_t n) {
     return busy;
 }
 
+/* Copies and collectives are not: they have engines and links of their own, or few of the card's
+ * units. */
+static bool is_of_kernels(const tide_run_launch *row) {
+    return row->kind == TIDE_RUN_KERNEL || row->kind == TIDE_RUN_PRODUCT ||
+           row->kind == TIDE_RUN_ATTENTION || row->kind == TIDE_RUN_CONVOLUTION ||
+           row->kind == TIDE_RUN_GRAPH_LAUNCH;
+}
+
+static tide_time_place run_row(clocks *at, size_t i) {
+    const tide_time_model *model = at->model;
+    const tide_run_launch *row = &model->log->rows[i];
+    bool is_serial = at->factors->is_serial && is_of_kernels(row) && model->work[i].us > 0.0;
+    double *stream = &at->streams[model->streams[i]];
+    double *event = tide_time_is_of_event(row) ? &at->events[model->lanes[i]] : NULL;
+    double *kernels = &at->kernels[row->device];
+    *stream = is_serial ? fmax(*stream, *kernels) : *stream;
+    tide_time_place place = tide_time_clock_do(&at->clock, at->factors, model->constants->launch_us,
+                                               row, &model->work[i], stream, event);
+    *kernels = is_serial ? place.end_us : *kernels;
+    return place;
+}
+
 static void run(clocks *at, size_t first, size_t last) {
     const tide_time_model *model = at->model;
     const tide_run_launch *rows = model->log->rows;
     at->clock = tide_time_clock_at(first < last ? rows[first].host_ns : 0);
     for (size_t i = first; i < last; i++) {
-        bool has_event = tide_time_is_of_event(&rows[i]);
         tide_time_clock_work(&at->clock, at->factors, rows[i].host_ns);
-        at->places[i - first] = tide_time_clock_do(
-            &at->clock, at->factors, model->constants->launch_us, &rows[i], &model->work[i],
-            &at->streams[model->streams[i]], has_event ? &at->events[model->lanes[i]] : NULL);
+        at->places[i - first] = run_row(at, i);
     }
     if (last < model->log->n_rows && last > first) { /* the host goes on to the next mark */
         tide_time_clock_work(&at->clock, at->factors, rows[last].host_ns);

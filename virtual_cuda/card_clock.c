@@ -39,7 +39,7 @@ static void begin(void) {
     at.is_ready = true;
     at.has_rates = text != NULL && tide_time_pace_read(text, &at.pace) && tide_vc_n_devices() > 0 &&
                    tide_time_card_of(tide_vc_card_of(0)->card, &at.card, NULL) == TIDE_OK;
-    at.factors = (tide_time_factors){at.pace.host, 1.0, 1.0};
+    at.factors = (tide_time_factors){at.pace.host, 1.0, 1.0, false};
     at.clock = tide_time_clock_at(tide_vc_clock_start_ns());
     tide_map_init(&at.streams, mem);
     tide_map_init(&at.events, mem);

@@ -260,7 +260,7 @@ double fit_predict(fit_row *row, const tide_time_constants *constants, double fa
     fit_trace *trace = row->trace;
     size_t first = trace->first[phase];
     size_t last = trace->last[end - 1];
-    const tide_time_factors factors = {factor, 1.0, 1.0};
+    const tide_time_factors factors = {factor, 1.0, 1.0, false};
     tide_work_time *work = calloc(trace->log.n_rows + 1, sizeof(*work));
     uint32_t *zeros = calloc(trace->log.n_rows + 1, sizeof(*zeros));
     tide_time_model model = {.log = &trace->log,

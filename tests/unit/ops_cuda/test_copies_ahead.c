@@ -119,9 +119,8 @@ static void every_wait_is_needed(void **state) {
     (void)state;
     for (int i = 0; i < 2; i++) {
         const bool recomputes = i == 1;
-        const tide_transformer_config config =
-            mixed(TIDE_PRECISION_BF16_MIXED,
-                  recomputes ? TIDE_RECOMPUTE_BLOCK : TIDE_RECOMPUTE_NONE);
+        const tide_transformer_config config = mixed(
+            TIDE_PRECISION_BF16_MIXED, recomputes ? TIDE_RECOMPUTE_BLOCK : TIDE_RECOMPUTE_NONE);
         const uint64_t right = train(&config, NONE_LATE, 0);
         const size_t per_step = 2 * (recomputes ? N_LAYERS - 1 : N_LAYERS + 1);
         size_t n_seen_for_memory = 0;
@@ -133,8 +132,8 @@ static void every_wait_is_needed(void **state) {
                 train(&config, is_of_casts ? OPERATORS_LATE : CASTS_LATE, wait) != right;
             n_seen_for_memory += is_of_casts && !is_first && is_seen;
             if ((!is_of_casts || is_first) && !is_seen) {
-                fail_msg("wait %zu of %zu can be left out (recompute %d)", wait,
-                         N_STEPS * per_step, i);
+                fail_msg("wait %zu of %zu can be left out (recompute %d)", wait, N_STEPS * per_step,
+                         i);
             }
         }
         assert_true(n_seen_for_memory > 0 || !recomputes);
@@ -149,9 +148,9 @@ static void expect_own_memory(const training *run) {
     assert_true(n_parameters <= sizeof(taken) / sizeof(taken[0]));
     for (size_t i = 0; i < n_parameters; i++) {
         size_t n = tide_transformer_parameter(run->transformer, i)->n_elements;
-        assert_int_equal(tide_tensor_alloc(run->cache, &taken[i], n, TIDE_BF16, TIDE_TEMPORARY,
-                                           "taken", NULL),
-                         TIDE_OK);
+        assert_int_equal(
+            tide_tensor_alloc(run->cache, &taken[i], n, TIDE_BF16, TIDE_TEMPORARY, "taken", NULL),
+            TIDE_OK);
         assert_int_equal(tide_device_set(run->device, taken[i].array.data, 0x5A,
                                          n * tide_dtype_bytes(TIDE_BF16), 0, NULL),
                          TIDE_OK);

@@ -14,7 +14,7 @@
 static const tide_time_constants CONSTANTS = {
     .vectorised_share = 1.0, .cache_factor = 1.0, .launch_us = 1.0};
 static const tide_time_card CARD = {.bandwidth = 1e6};
-static const tide_time_factors AS_IT_IS = {1.0, 1.0, 1.0};
+static const tide_time_factors AS_IT_IS = {1.0, 1.0, 1.0, false};
 
 static made_launches made;
 static tide_time_log read_log;
@@ -66,10 +66,10 @@ static void the_card_waits_for_the_host(void **state) {
     /* Launched at 1 and at 1 + 10 + 1, done at 15; the host's last row has nothing behind it. */
     expect(15.0, 5.0, 12.0);
     assert_float_equal(places[1].begin_us, 12.0, 1e-9);
-    const tide_time_factors half = {0.5, 1.0, 1.0};
+    const tide_time_factors half = {0.5, 1.0, 1.0, false};
     replay(&half);
     expect(9.0, 5.0, 6.0);
-    const tide_time_factors slow_card = {1.0, 3.0, 7.0};
+    const tide_time_factors slow_card = {1.0, 3.0, 7.0, false};
     replay(&slow_card);
     expect(21.0, 15.0, 12.0);
 }
@@ -107,6 +107,39 @@ static void streams_overlap_and_events_order_them(void **state) {
     expect(61.0, 60.0, 3.0);
     assert_float_equal(places[2].begin_us, 2.0, 1e-9);
     assert_float_equal(places[4].begin_us, 51.0, 1e-9);
+}
+
+/* The upper end of a forecast: kernels of two streams take turns. A collective beside them does
+ * not, and a stream that waits for an event still does. */
+static void kernels_may_be_taken_not_to_overlap(void **state) {
+    (void)state;
+    static const tide_time_factors SERIAL = {1.0, 1.0, 1.0, true};
+    made_launches_begin(&made, "h100-80");
+    made_launches_add(&made, on(1, kernel(50)), 0);
+    made_launches_add(&made, on(2, kernel(20)), 0);
+    made_launches_add(&made, on(2, other(TIDE_RUN_RECORD, 7)), 0);
+    made_launches_add(&made, on(1, other(TIDE_RUN_STREAM_WAIT, 7)), 0);
+    made_launches_add(&made, on(1, kernel(10)), 0);
+    tide_run_launch copy = other(TIDE_RUN_COPY, 1000000);
+    copy.family = TIDE_RUN_COPY_ON_CARD;
+    made_launches_add(&made, on(3, copy), 0);
+    replay(&AS_IT_IS);
+    assert_float_equal(places[1].begin_us, 2.0, 1e-9);
+    assert_float_equal(places[4].end_us, 61.0, 1e-9);
+    assert_float_equal(places[5].begin_us, 4.0, 1e-9);
+    replay(&SERIAL);
+    /* 1 to 51, 51 to 71, 71 to 81. */
+    assert_float_equal(places[1].begin_us, 51.0, 1e-9);
+    assert_float_equal(places[4].end_us, 81.0, 1e-9);
+    assert_float_equal(places[5].begin_us, 4.0, 1e-9);
+    /* Another card has kernels of its own. */
+    made_launches_begin(&made, "h100-80");
+    made_launches_add(&made, on(1, kernel(50)), 0);
+    tide_run_launch elsewhere = on(2, kernel(20));
+    elsewhere.device = 1;
+    made_launches_add(&made, elsewhere, 0);
+    replay(&SERIAL);
+    assert_float_equal(places[1].begin_us, 2.0, 1e-9);
 }
 
 static void time_that_two_threads_spend_counts_once(void **state) {
@@ -193,6 +226,7 @@ int main(void) {
         cmocka_unit_test_teardown(the_host_runs_ahead_of_the_card, end),
         cmocka_unit_test_teardown(waiting_is_no_work_of_the_host, end),
         cmocka_unit_test_teardown(streams_overlap_and_events_order_them, end),
+        cmocka_unit_test_teardown(kernels_may_be_taken_not_to_overlap, end),
         cmocka_unit_test_teardown(time_that_two_threads_spend_counts_once, end),
         cmocka_unit_test_teardown(an_event_inside_a_graph_is_recorded_between_its_parts, end),
         cmocka_unit_test_teardown(a_graph_inside_another_runs_with_it, end),
