@@ -65,6 +65,8 @@ test('texts', () => {
   );
   assert.equal(formatMeanStd(31.086, 0.894), '31.09 ± 0.89 ms');
   assert.equal(formatMeanStd(1620.137, 0.324), '1,620.14 ± 0.32 ms');
+  assert.equal(formatMeanStd(1.843273, 2e-16), '1.843 ± 0 ms');
+  assert.equal(formatMeanStd(1.843273, 0.6e-6), '1.843273 ± 0.000001 ms');
   assert.equal(formatMeanStd(1234567.8, 3.21), '1,234,567.8 ± 3.2 ms');
   assert.equal(formatMeanStd(4870.732, 600.139), '4,871 ± 600 ms');
   assert.equal(formatMeanStd(0.0123456, 0.0000021), '0.012346 ± 0.000002 ms');
