@@ -92,14 +92,14 @@ export function formatMs(ms) {
 }
 
 /**
- * "1,620.14 ± 0.32 ms": both with the decimals that show two digits of the deviation, but not below 1 ns, of which
- * less than a half is none.
+ * "1,620.14 ± 0.32 ms": both with the decimals that show two digits of the deviation, but not below 1 ns.
  * @param {number} mean
  * @param {number} std ms, -1: there is none
  */
 export function formatMeanStd(mean, std) {
   if (std < 0) return `${formatMs(mean)} ms`;
-  if (!(std >= 0.5e-6)) return `${formatMs(mean)} ± 0 ms`; // what is left of rounding in a forecast's sums, too
+  // Half a nanosecond: rounding in the sums of a forecast leaves less than that.
+  if (!(std >= 0.5e-6)) return `${formatMs(mean)} ± 0 ms`;
   const decimals = Math.max(0, Math.min(6, 1 - Math.floor(Math.log10(std))));
   const [whole, part] = mean.toFixed(decimals).split('.');
   return `${formatCount(Number(whole))}${part ? `.${part}` : ''} ± ${std.toFixed(decimals)} ms`;
