@@ -391,6 +391,52 @@ static void lines_count_without_a_name(void **state) {
     tide_snapshot_destroy(nameless);
 }
 
+/* A run whose tensors have other callers, as a captured step has. */
+static void other_callers_make_no_other_tensor(void **state) {
+    (void)state;
+    const tensor moved[] = {{0, 5 * KIB, Q0, 2, 3, TIDE_ACTIVATION},
+                            {8 * KIB, 4 * KIB, Q1, 4, 3, TIDE_ACTIVATION},
+                            {64 * KIB, 2 * KIB, NAME_B, TIDE_NONE, 1, TIDE_PARAMETER}};
+    assert_one_difference(moved, 3, TIDE_ROW_GROWN, 8 * KIB, 9 * KIB, "layers.*.attn.q");
+    tide_snapshot *snapshots[] = {make(NULL, BASE, 3), make(NULL, moved, 3), make(NULL, BASE, 3)};
+    comparison of = compare_snapshots(snapshots, MAX_RUNS);
+    assert_int_equal(of.rows->n_rows, 2);
+    for (size_t run = 0; run < MAX_RUNS; run++) {
+        assert_sums(&of, run);
+        assert_true(of.rows->rows[0].n_blocks[run] == 2 && of.rows->rows[1].n_blocks[run] == 1);
+    }
+    assert_true(of.rows->rows[0].snapshot == snapshots[0] && of.rows->rows[0].stack == 1);
+    finish(&of);
+    for (size_t run = 0; run < MAX_RUNS; run++) {
+        tide_snapshot_destroy(snapshots[run]);
+    }
+}
+
+/* Rows stay apart where one run has the name from two callers, and where there is no name. */
+static void callers_tell_tensors_of_one_name_apart(void **state) {
+    (void)state;
+    const tensor two[] = {{0, 4 * KIB, Q0, 2, 1, TIDE_ACTIVATION},
+                          {8 * KIB, KIB, Q1, 4, 0, TIDE_ACTIVATION}};
+    const tensor one[] = {{0, 4 * KIB, Q0, 2, 3, TIDE_ACTIVATION}};
+    tide_snapshot *snapshots[] = {make(NULL, two, 2), make(NULL, one, 1)};
+    comparison of = compare_snapshots(snapshots, 2);
+    assert_int_equal(of.rows->n_rows, 3);
+    assert_int_equal(tide_compare_row_change(&of.rows->rows[0], 1), TIDE_ROW_GONE);
+    assert_int_equal(tide_compare_row_change(&of.rows->rows[1], 1), TIDE_ROW_NEW);
+    finish(&of);
+    tide_snapshot_destroy(snapshots[0]);
+    tide_snapshot_destroy(snapshots[1]);
+    const tensor nameless[] = {{0, 4 * KIB, TIDE_NONE, 2, 1, TIDE_ACTIVATION},
+                               {0, 4 * KIB, TIDE_NONE, 2, 3, TIDE_ACTIVATION}};
+    snapshots[0] = make(NULL, &nameless[0], 1);
+    snapshots[1] = make(NULL, &nameless[1], 1);
+    of = compare_snapshots(snapshots, 2);
+    assert_int_equal(of.rows->n_rows, 2);
+    finish(&of);
+    tide_snapshot_destroy(snapshots[0]);
+    tide_snapshot_destroy(snapshots[1]);
+}
+
 /* In PyTorch's stacks the frames below the user's are ignored, if there are user's frames. */
 static void foreign_stacks_are_named_by_the_users_frames(void **state) {
     (void)state;
@@ -466,6 +512,8 @@ int main(void) {
         cmocka_unit_test(one_tensor_differs),
         cmocka_unit_test(rows_differ_by_place_and_kind),
         cmocka_unit_test(lines_count_without_a_name),
+        cmocka_unit_test(other_callers_make_no_other_tensor),
+        cmocka_unit_test(callers_tell_tensors_of_one_name_apart),
         cmocka_unit_test(foreign_stacks_are_named_by_the_users_frames),
         cmocka_unit_test(a_run_without_recording),
         cmocka_unit_test(changes_have_names),
