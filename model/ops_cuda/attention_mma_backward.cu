@@ -16,8 +16,8 @@ template <typename T> struct mma_backward_arrays {
     const float *delta; /* of queries */
 };
 
-/* lse, with log2 e, or delta of query t; Beyond the last query it is 0: q and dout are 0 there, so
- * whatever P is, it adds nothing. */
+/* Of query t: lse, with log2 e, or delta. Beyond the last query it is 0. There P is 1, because q is
+ * 0, and adds nothing, because dout and dP - delta are 0. */
 template <typename T>
 static __device__ __forceinline__ float
 statistic(const mma_backward_arrays<T> &arrays, const tide_attention_shape &shape,
