@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "cuda_emulator/device_memory.h"
+#include "fake_cudart/fake_copies.h"
 #include "fake_cudart/fake_internal.h"
 
 typedef struct node {
@@ -192,6 +193,7 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t graphExec, cudaStream_t stream) {
         result = tide_fake_check_stream(stream);
     }
     if (result == cudaSuccess) {
+        tide_fake_copies_submit(); /* the stream's copies come before the graph */
         tide_fake_cudart_locked()->n_graph_launches++;
     }
     result = tide_fake_leave(result);

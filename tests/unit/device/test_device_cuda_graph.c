@@ -69,6 +69,39 @@ static void launches_of_the_stream_are_kept(void **state) {
     assert_int_equal(tide_fake_cudart_state()->n_mistakes, 0);
 }
 
+/* A copy that the stream was given before the graph is done before the graph's own copy reads. */
+static void copies_before_a_graph_come_first(void **state) {
+    (void)state;
+    tide_device *device = open_device();
+    tide_stream stream = 0;
+    tide_graph graph = 0;
+    uint64_t address = 0;
+    int given = 42;
+    int got = 0;
+    assert_int_equal(tide_device_alloc(device, MIB, &address, NULL), TIDE_OK);
+    assert_int_equal(tide_device_stream_create(device, &stream, NULL), TIDE_OK);
+    int *numbers = tide_device_pointer(device, address);
+    cudaStream_t native = (cudaStream_t)(uintptr_t)stream;
+    assert_int_equal(tide_device_graph_begin(device, stream, NULL), TIDE_OK);
+    assert_int_equal(
+        cudaMemcpyAsync(numbers + 1, numbers, sizeof(int), cudaMemcpyDeviceToDevice, native),
+        cudaSuccess);
+    assert_int_equal(tide_device_graph_end(device, stream, &graph, NULL), TIDE_OK);
+    tide_fake_cudart_state()->late_copies = true;
+    assert_int_equal(cudaMemcpyAsync(numbers, &given, sizeof(int), cudaMemcpyHostToDevice, native),
+                     cudaSuccess);
+    assert_int_equal(tide_device_graph_launch(device, graph, stream, NULL), TIDE_OK);
+    assert_int_equal(
+        cudaMemcpyAsync(&got, numbers + 1, sizeof(int), cudaMemcpyDeviceToHost, native),
+        cudaSuccess);
+    assert_int_equal(tide_device_synchronize(device, NULL), TIDE_OK);
+    assert_int_equal(got, given);
+    tide_device_graph_destroy(device, graph);
+    assert_int_equal(tide_device_stream_destroy(device, stream, NULL), TIDE_OK);
+    assert_int_equal(tide_device_release(device, address, NULL), TIDE_OK);
+    tide_device_close(device);
+}
+
 /* The call fails and so does the end of the capture; the stream is as before. */
 static void waiting_ends_a_capture(void **state) {
     (void)state;
@@ -130,6 +163,7 @@ static void what_cannot_be_captured_is_refused(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(launches_of_the_stream_are_kept, reset),
+        cmocka_unit_test_setup(copies_before_a_graph_come_first, reset),
         cmocka_unit_test_setup(waiting_ends_a_capture, reset),
         cmocka_unit_test_setup(captured_events_have_no_time, reset),
         cmocka_unit_test_setup(what_cannot_be_captured_is_refused, reset),
