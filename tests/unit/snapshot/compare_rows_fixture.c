@@ -94,7 +94,7 @@ const tensor ROWS_BASE[ROWS_N_BASE] = {
 };
 
 void rows_assert_one_difference(const tensor *others, size_t n, tide_row_change change,
-                                  int64_t base_bytes, int64_t bytes, const char *name) {
+                                int64_t base_bytes, int64_t bytes, const char *name) {
     tide_snapshot *snapshots[] = {rows_make(NULL, ROWS_BASE, 3), rows_make(NULL, others, n)};
     rows_comparison of = rows_compare(snapshots, 2);
     const tide_compare_row *row = &of.rows->rows[0];
@@ -109,4 +109,3 @@ void rows_assert_one_difference(const tensor *others, size_t n, tide_row_change 
     tide_snapshot_destroy(snapshots[0]);
     tide_snapshot_destroy(snapshots[1]);
 }
-

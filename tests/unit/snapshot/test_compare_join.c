@@ -1,5 +1,5 @@
-/* test_compare_join.c - tensors that runs allocated from different callers are one row where no other
- * could be meant, and only there. */
+/* test_compare_join.c - tensors that runs allocated from different callers are one row where no
+ * other could be meant, and only there. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,7 +16,8 @@ static void other_callers_make_no_other_tensor(void **state) {
                             {8 * KIB, 4 * KIB, Q1, 4, 3, TIDE_ACTIVATION},
                             {64 * KIB, 2 * KIB, NAME_B, TIDE_NONE, 1, TIDE_PARAMETER}};
     rows_assert_one_difference(moved, 3, TIDE_ROW_GROWN, 8 * KIB, 9 * KIB, "layers.*.attn.q");
-    tide_snapshot *snapshots[] = {rows_make(NULL, ROWS_BASE, 3), rows_make(NULL, moved, 3), rows_make(NULL, ROWS_BASE, 3)};
+    tide_snapshot *snapshots[] = {rows_make(NULL, ROWS_BASE, 3), rows_make(NULL, moved, 3),
+                                  rows_make(NULL, ROWS_BASE, 3)};
     rows_comparison of = rows_compare(snapshots, MAX_RUNS);
     assert_int_equal(of.rows->n_rows, 2);
     for (size_t run = 0; run < MAX_RUNS; run++) {

@@ -13,7 +13,6 @@
 #include "snapshot/compare_rows.h"
 #include "snapshot/scope_paths.h"
 #include "support/hostmem_fault.h"
-#include "support/made_snapshot.h"
 #include "support/pytorch_files.h"
 #include "support/synthetic.h"
 #include "compare_rows_fixture.h"
