@@ -1,10 +1,11 @@
-/* compare_internal.h - the words of a comparison.
+/* compare_internal.h - the parts of a comparison: its words, and a step of its rows.
  */
 #ifndef TIDE_SNAPSHOT_COMPARE_INTERNAL_H
 #define TIDE_SNAPSHOT_COMPARE_INTERNAL_H
 
 #include "common/text.h"
 #include "snapshot/compare.h"
+#include "snapshot/compare_rows.h"
 
 /* One sentence per run beside the base, derived from the figures of `compare`. In its arena; NULL
  * when there is no memory. */
@@ -61,5 +62,15 @@ bool tide_compare_say_pair_by_lines(tide_text *to, tide_compare *compare,
 
 /* What differs between ranks of one job, by line; false: no memory. */
 bool tide_compare_say_ranks(tide_text *to, tide_compare *compare);
+
+/* ---- compare_join.c ---- */
+
+/* Makes one row of those that have the same name, not an empty one, scope path and category, where
+ * no run has blocks in more than one of them: the same tensors, which the runs allocated from
+ * different callers, as a step that is captured has others than one that is not. The rows are in
+ * the order in which they were first seen and stay so; a row's name and path are the same pointers
+ * where they are equal texts. */
+TIDE_NODISCARD tide_status tide_compare_join_rows(const tide_hostmem *mem, tide_compare_row *rows,
+                                                  size_t n_runs, size_t *n_rows);
 
 #endif

@@ -8,6 +8,7 @@
 
 #include "common/map.h"
 #include "common/text.h"
+#include "snapshot/compare_internal.h"
 #include "snapshot/scope_paths.h"
 #include "snapshot/user_frame.h"
 
@@ -337,7 +338,7 @@ static int64_t largest(const tide_compare_row *row, size_t n_runs) {
 }
 
 static void fill_differences(aligner *of) {
-    for (size_t i = 0; i < of->rows.n; i++) {
+    for (size_t i = 0; i < of->to->n_rows; i++) {
         tide_compare_row *row = &of->collected[i];
         for (size_t j = 0; j < of->to->n_runs; j++) {
             row->bytes[j] = of->compare->runs[j].device == NULL ? -1 : row->bytes[j];
@@ -370,7 +371,7 @@ static int by_rank(const void *left, const void *right) {
 }
 
 static tide_status sort_rows(aligner *of) {
-    size_t n = of->rows.n;
+    size_t n = of->to->n_rows;
     of->to->rows = tide_arena_alloc(&of->to->arena, n, sizeof(*of->to->rows));
     rank *ranks = tide_hostmem_zeroed(of->mem, n + 1, sizeof(*ranks));
     if (of->to->rows == NULL || ranks == NULL) {
@@ -385,7 +386,6 @@ static tide_status sort_rows(aligner *of) {
     for (size_t i = 0; i < n; i++) {
         of->to->rows[i] = of->collected[ranks[i].row];
     }
-    of->to->n_rows = n;
     of->mem->release(of->mem->ctx, ranks);
     return TIDE_OK;
 }
@@ -400,6 +400,8 @@ static tide_status align(aligner *of) {
     for (size_t i = 0; i < to->n_runs; i++) {
         TIDE_TRY(add_run(of, i, &kinds[i]));
     }
+    to->n_rows = of->rows.n;
+    TIDE_TRY(tide_compare_join_rows(of->mem, of->collected, to->n_runs, &to->n_rows));
     fill_differences(of);
     return sort_rows(of);
 }

@@ -1,5 +1,7 @@
 /* compare_rows.h - what is alive at the peaks of several runs, aligned by meaning: blocks of one
- * category, scope path, name and call stack are one row, with each run's bytes.
+ * category, scope path, name and call stack are one row, with each run's bytes. Where each run has
+ * named blocks of one category, scope path and name from one call stack alone, they are one row
+ * even if the stacks of the runs differ: other callers do not make another tensor of it.
  *
  * Addresses, event numbers and steps count for nothing. The numbers of layers are folded: a scope
  * "layer 5" is "layer *", a name "layers.5.attn.q" is "layers.*.attn.q". Call stacks are equal when

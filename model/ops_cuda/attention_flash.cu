@@ -2,10 +2,11 @@
  * channels (Dao et al., "FlashAttention", NeurIPS 2022). q, k, v, out: (B, T, H, D); lse, delta:
  * (B, H, T). Per head, with q, k, v, out (T, D):
  *
- *   forward, a block per tile of queries, over tiles of keys up to the diagonal, with running
- * maximum m and sum l per query: S = q k^T / sqrt(D);  m' = max(m, max_s S);  P = exp(S - m'), 0
- * for s > t out = out exp(m - m') + P v;  l = l exp(m - m') + sum_s P then out = out / l and lse =
- * m + log(l)
+ *   forward, a block per tile of queries, over tiles of keys up to the diagonal,
+ *   with the running maximum m and sum l of each query:
+ *     S = q k^T / sqrt(D);  m' = max(m, max_s S);  P = exp(S - m'), 0 for s > t
+ *     out = out exp(m - m') + P v;  l = l exp(m - m') + sum_s P
+ *     in the end out = out / l and lse = m + log(l)
  *
  *   backward, with delta_t = sum_d dout_t * out_t:
  *     P = exp(S - lse);  dP = dout v^T;  dS = P * (dP - delta) / sqrt(D)

@@ -16,8 +16,8 @@ template <typename T> struct mma_backward_arrays {
     const float *delta; /* of queries */
 };
 
-/* lse, with log2 e, or delta of query t; Beyond the last query it is 0: q and dout are 0 there, so
- * whatever P is, it adds nothing. */
+/* Of query t: lse, with log2 e, or delta. Beyond the last query it is 0. There P is 1, because q is
+ * 0, and adds nothing, because dout and dP - delta are 0. */
 template <typename T>
 static __device__ __forceinline__ float
 statistic(const mma_backward_arrays<T> &arrays, const tide_attention_shape &shape,
@@ -211,8 +211,8 @@ static int launch_half(const tide_ops *ops, const mma_backward_arrays<T> &arrays
 }
 
 template <typename T, unsigned DIM>
-static int launch_dim(const tide_ops *ops, const tide_attention_backward *call,
-                      const tide_attention_shape &shape) {
+static int launch(const tide_ops *ops, const tide_attention_backward *call,
+                  const tide_attention_shape &shape) {
     const T *q = mma_data<T>(call->q);
     const T *k = mma_data<T>(call->k);
     const T *v = mma_data<T>(call->v);
@@ -225,21 +225,13 @@ static int launch_dim(const tide_ops *ops, const tide_attention_backward *call,
     return result != 0 ? result : launch_half<T, DIM, true>(ops, keys, shape);
 }
 
-template <typename T>
-static int launch_backward(const tide_ops *ops, const tide_attention_backward *call,
-                           const tide_attention_shape &shape) {
-    return call->D <= 64   ? launch_dim<T, 64>(ops, call, shape)
-           : call->D <= 80 ? launch_dim<T, 80>(ops, call, shape)
-                           : launch_dim<T, 128>(ops, call, shape);
-}
-
 extern "C" tide_status tide_cuda_mma_backward(tide_ops *ops, const tide_attention_backward *call,
                                               tide_error *error) {
     const tide_array arrays[] = {call->dq};
     const tide_attention_shape shape =
         tide_attention_shape_of(arrays, call->B, call->T, call->H, call->D);
-    const int result = call->dq.dtype == TIDE_FP32
-                           ? launch_backward<float>(ops, call, shape)
-                           : launch_backward<__nv_bfloat16>(ops, call, shape);
+    const int result = mma_by_instance(call->dq.dtype, call->D, [=](auto number, auto dim) {
+        return launch<decltype(number), decltype(dim)::value>(ops, call, shape);
+    });
     return tide_cuda_launched(ops, "flash_backward", result, error);
 }

@@ -141,8 +141,8 @@ static __global__ void __launch_bounds__(MMA_THREADS, 2)
 }
 
 template <typename T, unsigned DIM>
-static int launch_dim(const tide_ops *ops, const tide_attention_forward *call,
-                      const tide_attention_shape &shape) {
+static int launch(const tide_ops *ops, const tide_attention_forward *call,
+                  const tide_attention_shape &shape) {
     constexpr size_t n_bytes = mma_shared_bytes<T, DIM>(1);
     const mma_forward_arrays<T> arrays = {mma_data<T>(call->out), mma_data<T>(call->q),
                                           mma_data<T>(call->k), mma_data<T>(call->v), call->lse};
@@ -153,21 +153,13 @@ static int launch_dim(const tide_ops *ops, const tide_attention_forward *call,
                                      tide_cuda_stream(ops), arrays, shape);
 }
 
-template <typename T>
-static int launch_forward(const tide_ops *ops, const tide_attention_forward *call,
-                          const tide_attention_shape &shape) {
-    return call->D <= 64   ? launch_dim<T, 64>(ops, call, shape)
-           : call->D <= 80 ? launch_dim<T, 80>(ops, call, shape)
-                           : launch_dim<T, 128>(ops, call, shape);
-}
-
 extern "C" tide_status tide_cuda_mma_forward(tide_ops *ops, const tide_attention_forward *call,
                                              tide_error *error) {
     const tide_array arrays[] = {call->out};
     const tide_attention_shape shape =
         tide_attention_shape_of(arrays, call->B, call->T, call->H, call->D);
-    const int result = call->out.dtype == TIDE_FP32
-                           ? launch_forward<float>(ops, call, shape)
-                           : launch_forward<__nv_bfloat16>(ops, call, shape);
+    const int result = mma_by_instance(call->out.dtype, call->D, [=](auto number, auto dim) {
+        return launch<decltype(number), decltype(dim)::value>(ops, call, shape);
+    });
     return tide_cuda_launched(ops, "flash_forward", result, error);
 }

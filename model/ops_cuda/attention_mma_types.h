@@ -11,7 +11,20 @@
 #ifndef TIDE_MODEL_OPS_CUDA_ATTENTION_MMA_TYPES_H
 #define TIDE_MODEL_OPS_CUDA_ATTENTION_MMA_TYPES_H
 
+#include <type_traits>
+
 #include "model/ops_cuda/attention_mma_tiles.h"
+
+/* run(number, dim), where the type of the number is that of the elements and dim.value the DIM for
+ * heads of D channels: how launchers choose an instance. */
+template <typename Run> static inline int mma_by_instance(tide_dtype dtype, size_t D, Run run) {
+    const auto by_dim = [=](auto number) {
+        return D <= 64   ? run(number, std::integral_constant<unsigned, 64>())
+               : D <= 80 ? run(number, std::integral_constant<unsigned, 80>())
+                         : run(number, std::integral_constant<unsigned, 128>());
+    };
+    return dtype == TIDE_FP32 ? by_dim(float()) : by_dim(__nv_bfloat16());
+}
 
 /* Rounds to TF32 what this thread has copied of a tile, and waited for; of two tiles that lie one
  * behind the other if ROWS is that of both. */

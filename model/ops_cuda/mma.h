@@ -43,13 +43,13 @@
  *
  * How fp32 becomes TF32. TF32 has the 8 bits of exponent of fp32 and 10 bits of fraction. How it
  * lies in a register is up to the implementation (PTX ISA, "Alternate Floating-Point Data
- * Formats"): an operand has to be made by cvt. Without it the product takes the upper 19 bits on
- * cards so far, which makes each operand too small, by up to 2^-10 of itself. tide_to_tf32 is
- * cvt.rna, to nearest, ties away from zero: it errs by at most 2^-11, in either direction. (cvt.rn,
- * with ties to even, needs compute capability 9.0; only one fp32 number in 8192 is a tie.) ptxas
- * 13.0 compiles it for 8.0 and 9.0 to three instructions: 0x1000 is added to the bits of a finite
- * number, and the lower 13 bits become 0. cuBLAS may round or cut off, as its kernels like
- * (model/reference_tolerance_tf32.c). */
+ * Formats"): an operand has to be made by cvt. What mma does with the lower 13 bits of another one
+ * is not documented; wgmma cuts them off (PTX ISA, "wgmma.mma_async"), which makes each operand too
+ * small, by up to 2^-10 of itself. tide_to_tf32 is cvt.rna, to nearest, ties away from zero: it
+ * errs by at most 2^-11, in either direction. (cvt.rn, with ties to even, needs compute
+ * capability 9.0; only one fp32 number in 8192 is a tie.) ptxas 13.0 compiles it for 8.0 and 9.0 to
+ * three instructions: 0x1000 is added to the bits of a finite number, and the lower 13 bits become
+ * 0. cuBLAS may round or cut off, as its kernels like (model/reference_tolerance_tf32.c). */
 #ifndef TIDE_MODEL_OPS_CUDA_MMA_H
 #define TIDE_MODEL_OPS_CUDA_MMA_H
 

@@ -1,10 +1,9 @@
 /* vector.h - how kernels read and write arrays of every type: in packs of N neighbours, as fp32
  * numbers, widened on the way in and rounded once on the way out. For .cu files.
  *
- * A tide_view is an array whose type is known when the kernel is compiled, float,
- * __nv_bfloat16 or __half;
- * tide_view<tide_any> learns it from the array, at the price of a branch per pack that does not
- * diverge. Kernels of many arrays have an instance for each combination of types that the model
+ * A tide_view is an array whose type is known when the kernel is compiled: float, __nv_bfloat16 or
+ * __half. tide_view<tide_any> learns it from the array, at the price of a branch per pack that does
+ * not diverge. Kernels of many arrays have an instance for each combination of types that the model
  * uses, and one of tide_any for all others.
  *
  * A pack of more than one element is moved 16 bytes at a time: the array must be aligned to them,

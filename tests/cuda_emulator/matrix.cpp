@@ -32,6 +32,23 @@ double half(unsigned word, unsigned which) {
     return static_cast<double>(__bfloat162float(__ushort_as_bfloat16(bits)));
 }
 
+/* d += a b, each lane its four elements: summed in double and rounded once. */
+template <unsigned K>
+void add_products(void *const *data, const double (&a)[16][K], const double (&b)[K][8]) {
+    for (unsigned lane_index = 0; lane_index < 32; lane_index++) {
+        const product &part = *static_cast<product *>(data[lane_index]);
+        for (unsigned i = 0; i < 4; i++) {
+            const unsigned row = lane_index / 4 + i / 2 * 8;
+            const unsigned column = lane_index % 4 * 2 + i % 2;
+            double sum = static_cast<double>(part.d[i]);
+            for (unsigned k = 0; k < K; k++) {
+                sum += a[row][k] * b[k][column];
+            }
+            part.d[i] = static_cast<float>(sum);
+        }
+    }
+}
+
 void combine_product(void *const *data, unsigned mask) {
     double a[16][16];
     double b[16][8];
@@ -53,23 +70,12 @@ void combine_product(void *const *data, unsigned mask) {
             }
         }
     }
-    for (unsigned lane_index = 0; lane_index < 32; lane_index++) {
-        const product &part = *static_cast<product *>(data[lane_index]);
-        for (unsigned i = 0; i < 4; i++) {
-            const unsigned row = lane_index / 4 + i / 2 * 8;
-            const unsigned column = lane_index % 4 * 2 + i % 2;
-            double sum = static_cast<double>(part.d[i]);
-            for (unsigned k = 0; k < 16; k++) {
-                sum += a[row][k] * b[k][column];
-            }
-            part.d[i] = static_cast<float>(sum);
-        }
-    }
+    add_products(data, a, b);
 }
 
 void combine_tf32(void *const *data, unsigned mask) {
-    float a[16][8];
-    float b[8][8];
+    double a[16][8];
+    double b[8][8];
     if (mask != ALL_LANES) {
         return;
     }
@@ -78,24 +84,13 @@ void combine_tf32(void *const *data, unsigned mask) {
         const unsigned g = lane_index / 4;
         const unsigned t = lane_index % 4;
         for (unsigned i = 0; i < 4; i++) {
-            a[g + i % 2 * 8][t + i / 2 * 4] = __uint_as_float(part.a[i]);
+            a[g + i % 2 * 8][t + i / 2 * 4] = static_cast<double>(__uint_as_float(part.a[i]));
         }
         for (unsigned i = 0; i < 2; i++) {
-            b[t + i * 4][g] = __uint_as_float(part.b[i]);
+            b[t + i * 4][g] = static_cast<double>(__uint_as_float(part.b[i]));
         }
     }
-    for (unsigned lane_index = 0; lane_index < 32; lane_index++) {
-        const product &part = *static_cast<product *>(data[lane_index]);
-        for (unsigned i = 0; i < 4; i++) {
-            const unsigned row = lane_index / 4 + i / 2 * 8;
-            const unsigned column = lane_index % 4 * 2 + i % 2;
-            double sum = static_cast<double>(part.d[i]);
-            for (unsigned k = 0; k < 8; k++) {
-                sum += static_cast<double>(a[row][k]) * static_cast<double>(b[k][column]);
-            }
-            part.d[i] = static_cast<float>(sum);
-        }
-    }
+    add_products(data, a, b);
 }
 
 /* Reports an operand that has more than TF32's 10 bits of fraction. */

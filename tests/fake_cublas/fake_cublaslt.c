@@ -24,7 +24,7 @@ struct tide_cublaslt_preference_st {
 };
 
 /* What the words of an algorithm are here. */
-enum { WORD_MARK = 0, WORD_M, WORD_N, WORD_K, WORD_WORKSPACE, WORD_ALIGNMENTS };
+enum { WORD_MARK = 0, WORD_M, WORD_N, WORD_K, WORD_WORKSPACE, WORD_ALIGNMENTS, WORD_TYPES = 7 };
 static const uint64_t MARK = UINT64_C(0x616C676F726974);
 
 static void *new_object(size_t n_bytes) {
@@ -139,6 +139,20 @@ static void sizes_of(const struct tide_cublaslt_operation_st *operation,
     ret_sizes[2] = k;
 }
 
+/* How the product is computed: operations, compute type and types, in a word of the algorithm. */
+static uint64_t types_of(const struct tide_cublaslt_operation_st *operation,
+                         const struct tide_cublaslt_layout_st *a,
+                         const struct tide_cublaslt_layout_st *b,
+                         const struct tide_cublaslt_layout_st *c) {
+    const int parts[] = {operation->ops[0], operation->ops[1], operation->compute_type,
+                         a->type,           b->type,           c->type};
+    uint64_t word = 0;
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+        word = word << 8 | (uint64_t)parts[i]; /* each is below 256 */
+    }
+    return word;
+}
+
 static int lt_choose(struct cublasContext *handle, struct tide_cublaslt_operation_st *operation,
                      struct tide_cublaslt_layout_st *a, struct tide_cublaslt_layout_st *b,
                      struct tide_cublaslt_layout_st *c, struct tide_cublaslt_layout_st *d,
@@ -167,17 +181,19 @@ static int lt_choose(struct cublasContext *handle, struct tide_cublaslt_operatio
     words[WORD_MARK] = MARK;
     memcpy(&words[WORD_M], sizes, sizeof(sizes));
     words[WORD_WORKSPACE] = preference->workspace_bytes;
+    words[WORD_TYPES] = types_of(operation, a, b, c);
     memcpy(&words[WORD_ALIGNMENTS], preference->alignments, sizeof(preference->alignments));
     *ret_n_choices = 1;
     return 0;
 }
 
 /* Whether the algorithm is one for such a product at such addresses. */
-static int check_algorithm(const uint64_t *words, const uint64_t sizes[3],
+static int check_algorithm(const uint64_t *words, const uint64_t sizes[3], uint64_t types,
                            const void *const addresses[4], size_t workspace_bytes) {
     uint32_t alignments[4];
     memcpy(alignments, &words[WORD_ALIGNMENTS], sizeof(alignments));
-    if (words[WORD_MARK] != MARK || memcmp(&words[WORD_M], sizes, 3 * sizeof(sizes[0])) != 0) {
+    if (words[WORD_MARK] != MARK || words[WORD_TYPES] != types ||
+        memcmp(&words[WORD_M], sizes, 3 * sizeof(sizes[0])) != 0) {
         return tide_fake_cublas_mistake(TIDE_CUBLAS_STATUS_INVALID_VALUE,
                                         "an algorithm for another product");
     }
@@ -193,6 +209,11 @@ static int check_algorithm(const uint64_t *words, const uint64_t sizes[3],
         }
     }
     return 0;
+}
+
+static bool are_alike(const struct tide_cublaslt_layout_st *x,
+                      const struct tide_cublaslt_layout_st *y) {
+    return x->type == y->type && x->rows == y->rows && x->columns == y->columns && x->ld == y->ld;
 }
 
 static int lt_matmul(struct cublasContext *handle, struct tide_cublaslt_operation_st *operation,
@@ -215,7 +236,13 @@ static int lt_matmul(struct cublasContext *handle, struct tide_cublaslt_operatio
                                  .c = operand_by(layout_c, c, TIDE_CUBLAS_OP_N),
                                  .compute_type = operation->compute_type};
     const tide_fake_operand out = operand_by(layout_d, d, TIDE_CUBLAS_OP_N);
-    int status = check_algorithm(algorithm, sizes, addresses, workspace_bytes);
+    int status =
+        check_algorithm(algorithm, sizes, types_of(operation, layout_a, layout_b, layout_c),
+                        addresses, workspace_bytes);
+    if (status == 0 && !are_alike(layout_c, layout_d)) { /* the product is stored as C is */
+        status = tide_fake_cublas_mistake(TIDE_CUBLAS_STATUS_NOT_SUPPORTED,
+                                          "a D that is laid out unlike C");
+    }
     if (status == 0) {
         status = tide_fake_cublas_check("d", &out, 1);
     }

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "cuda_emulator/device_memory.h"
+#include "fake_cudart/fake_copies.h"
 #include "fake_cudart/fake_internal.h"
 
 enum { MOST_STREAMS = 4 }; /* in one capture */
@@ -32,6 +33,7 @@ struct CUgraph_st {
     struct CUgraph_st *next; /* owned list of the live ones */
     node *first, **end;      /* owned list, in the order of the calls */
     int n_owners;            /* the graph's handle and those of its instances */
+    bool has_handle;         /* not destroyed yet */
 };
 
 struct CUgraphExec_st {
@@ -203,7 +205,7 @@ static cudaError_t begin_capture(cudaStream_t stream) {
     if (graph == NULL) {
         return cudaErrorMemoryAllocation;
     }
-    *graph = (struct CUgraph_st){.next = live.graphs, .n_owners = 1};
+    *graph = (struct CUgraph_st){.next = live.graphs, .n_owners = 1, .has_handle = true};
     graph->end = &graph->first;
     live.graphs = graph;
     capture.streams[capture.n_streams++].stream = stream;
@@ -250,6 +252,26 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *pGraph) {
     return tide_fake_leave(result == cudaSuccess ? end_capture(stream, pGraph) : result);
 }
 
+static cudaError_t check_graph(cudaGraph_t graph) {
+    const struct CUgraph_st *found = live.graphs;
+    while (found != NULL && found != graph) {
+        found = found->next;
+    }
+    return found != NULL && found->has_handle
+               ? cudaSuccess
+               : tide_fake_mistake(cudaErrorInvalidValue, "%p is not a live graph", (void *)graph);
+}
+
+static cudaError_t check_exec(cudaGraphExec_t exec) {
+    const struct CUgraphExec_st *found = live.execs;
+    while (found != NULL && found != exec) {
+        found = found->next;
+    }
+    return found != NULL ? cudaSuccess
+                         : tide_fake_mistake(cudaErrorInvalidValue,
+                                             "%p is not a live instance of a graph", (void *)exec);
+}
+
 static cudaError_t instantiate(cudaGraphExec_t *ret_exec, cudaGraph_t graph) {
     struct CUgraphExec_st *exec = malloc(sizeof(*exec));
     if (exec == NULL) {
@@ -267,6 +289,9 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t *pGraphExec, cudaGraph_t graph,
                                  unsigned long long flags) {
     (void)flags;
     cudaError_t result = tide_fake_enter("cudaGraphInstantiate");
+    if (result == cudaSuccess) {
+        result = check_graph(graph);
+    }
     return tide_fake_leave(result == cudaSuccess ? instantiate(pGraphExec, graph) : result);
 }
 
@@ -287,9 +312,13 @@ static int run_node(const node *of) {
 cudaError_t cudaGraphLaunch(cudaGraphExec_t graphExec, cudaStream_t stream) {
     cudaError_t result = tide_fake_enter("cudaGraphLaunch");
     if (result == cudaSuccess) {
+        result = check_exec(graphExec);
+    }
+    if (result == cudaSuccess) {
         result = tide_fake_check_stream(stream);
     }
     if (result == cudaSuccess) {
+        tide_fake_copies_submit(); /* the stream's copies come before the graph */
         tide_fake_cudart_locked()->n_graph_launches++;
     }
     result = tide_fake_leave(result);
@@ -304,6 +333,9 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t graphExec, cudaStream_t stream) {
 
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t graphExec) {
     cudaError_t result = tide_fake_enter("cudaGraphExecDestroy");
+    if (result == cudaSuccess) {
+        result = check_exec(graphExec);
+    }
     if (result == cudaSuccess) {
         struct CUgraphExec_st **link = &live.execs;
         while (*link != graphExec) {
@@ -320,6 +352,10 @@ cudaError_t cudaGraphExecDestroy(cudaGraphExec_t graphExec) {
 cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
     cudaError_t result = tide_fake_enter("cudaGraphDestroy");
     if (result == cudaSuccess) {
+        result = check_graph(graph);
+    }
+    if (result == cudaSuccess) {
+        graph->has_handle = false;
         release_graph(graph);
     }
     return tide_fake_leave(result);

@@ -108,6 +108,39 @@ static void a_stream_that_waits_is_captured(void **state) {
     assert_int_equal(tide_fake_cudart_state()->n_mistakes, 0);
 }
 
+/* A copy that the stream was given before the graph is done before the graph's own copy reads. */
+static void copies_before_a_graph_come_first(void **state) {
+    (void)state;
+    tide_device *device = open_device();
+    tide_stream stream = 0;
+    tide_graph graph = 0;
+    uint64_t address = 0;
+    int given = 42;
+    int got = 0;
+    assert_int_equal(tide_device_alloc(device, MIB, &address, NULL), TIDE_OK);
+    assert_int_equal(tide_device_stream_create(device, &stream, NULL), TIDE_OK);
+    int *numbers = tide_device_pointer(device, address);
+    cudaStream_t native = (cudaStream_t)(uintptr_t)stream;
+    assert_int_equal(tide_device_graph_begin(device, stream, NULL), TIDE_OK);
+    assert_int_equal(
+        cudaMemcpyAsync(numbers + 1, numbers, sizeof(int), cudaMemcpyDeviceToDevice, native),
+        cudaSuccess);
+    assert_int_equal(tide_device_graph_end(device, stream, &graph, NULL), TIDE_OK);
+    tide_fake_cudart_state()->late_copies = true;
+    assert_int_equal(cudaMemcpyAsync(numbers, &given, sizeof(int), cudaMemcpyHostToDevice, native),
+                     cudaSuccess);
+    assert_int_equal(tide_device_graph_launch(device, graph, stream, NULL), TIDE_OK);
+    assert_int_equal(
+        cudaMemcpyAsync(&got, numbers + 1, sizeof(int), cudaMemcpyDeviceToHost, native),
+        cudaSuccess);
+    assert_int_equal(tide_device_synchronize(device, NULL), TIDE_OK);
+    assert_int_equal(got, given);
+    tide_device_graph_destroy(device, graph);
+    assert_int_equal(tide_device_stream_destroy(device, stream, NULL), TIDE_OK);
+    assert_int_equal(tide_device_release(device, address, NULL), TIDE_OK);
+    tide_device_close(device);
+}
+
 /* The call fails and so does the end of the capture; the stream is as before. */
 static void waiting_ends_a_capture(void **state) {
     (void)state;
@@ -153,6 +186,33 @@ static void captured_events_have_no_time(void **state) {
     tide_device_close(device);
 }
 
+/* The fake runtime counts handles that are destroyed twice, also while an instance of the graph is
+ * left, which the second time would free it. */
+static void handles_are_destroyed_once(void **state) {
+    (void)state;
+    tide_device *device = open_device();
+    tide_stream stream = 0;
+    cudaGraph_t graph = NULL;
+    cudaGraphExec_t made = NULL;
+    assert_int_equal(tide_device_stream_create(device, &stream, NULL), TIDE_OK);
+    cudaStream_t native = (cudaStream_t)(uintptr_t)stream;
+    assert_int_equal(tide_device_graph_begin(device, stream, NULL), TIDE_OK);
+    launch(stream);
+    assert_int_equal(cudaStreamEndCapture(native, &graph), cudaSuccess);
+    assert_int_equal(cudaGraphInstantiate(&made, graph, 0), cudaSuccess);
+    assert_int_equal(cudaGraphDestroy(graph), cudaSuccess);
+    assert_int_equal(cudaGraphDestroy(graph), cudaErrorInvalidValue);
+    assert_int_equal(cudaGraphLaunch(made, native), cudaSuccess);
+    assert_int_equal(n_runs, 1);
+    assert_int_equal(cudaGraphExecDestroy(made), cudaSuccess);
+    assert_int_equal(cudaGraphExecDestroy(made), cudaErrorInvalidValue);
+    assert_int_equal(cudaGraphLaunch(made, native), cudaErrorInvalidValue);
+    assert_int_equal(tide_fake_cudart_state()->n_mistakes, 3);
+    assert_int_equal(n_releases, 1);
+    assert_int_equal(tide_device_stream_destroy(device, stream, NULL), TIDE_OK);
+    tide_device_close(device);
+}
+
 static void what_cannot_be_captured_is_refused(void **state) {
     (void)state;
     tide_device *device = open_device();
@@ -170,8 +230,10 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(launches_of_the_stream_are_kept, reset),
         cmocka_unit_test_setup(a_stream_that_waits_is_captured, reset),
+        cmocka_unit_test_setup(copies_before_a_graph_come_first, reset),
         cmocka_unit_test_setup(waiting_ends_a_capture, reset),
         cmocka_unit_test_setup(captured_events_have_no_time, reset),
+        cmocka_unit_test_setup(handles_are_destroyed_once, reset),
         cmocka_unit_test_setup(what_cannot_be_captured_is_refused, reset),
     };
     return cmocka_run_group_tests_name("device.cuda_graph", tests, NULL, NULL);

@@ -355,7 +355,7 @@ static void assert_refused(const char *name, tide_status status, const tide_erro
     assert_null(strchr(error->message, '\n'));
 }
 
-static void integers_are_refused(void **state) {
+static void rows_of_integers_are_refused(void **state) {
     tide_ops *ops = fixture_ops(state);
     const tide_ops_table *table = ops->table;
     float number = 1;
@@ -363,7 +363,6 @@ static void integers_are_refused(void **state) {
     tide_error error;
     const tide_array f = fp32(&number);
     const tide_array i = {&token, TIDE_INT32};
-    const tide_parameter_arrays parameter = {f, i, f, f, 1};
     const tide_rmsnorm_forward forward = {f, NULL, i, f, 1, 1};
     const tide_rmsnorm_backward backward = {f, f, f, f, i, &number, &number, 1, 1, false};
     const tide_cross_entropy loss = {i, &number, &number, &token, 1, 1, 1};
@@ -387,6 +386,17 @@ static void integers_are_refused(void **state) {
         table->rope(ops, &(tide_rope){.x = i, .table = &number, .B = 1, .T = 1, .H = 1, .D = 2},
                     &error),
         &error);
+    assert_refused("cross_entropy", table->cross_entropy(ops, &loss, &error), &error);
+}
+
+static void elements_that_are_integers_are_refused(void **state) {
+    tide_ops *ops = fixture_ops(state);
+    const tide_ops_table *table = ops->table;
+    float number = 1;
+    int32_t token = 0;
+    tide_error error;
+    const tide_array f = fp32(&number);
+    const tide_array i = {&token, TIDE_INT32};
     assert_refused("swiglu",
                    table->swiglu_forward(
                        ops, &(tide_swiglu_forward){.out = f, .gate = f, .up = i, .n = 1}, &error),
@@ -398,7 +408,6 @@ static void integers_are_refused(void **state) {
             &(tide_swiglu_backward){.dgate = f, .dup = f, .dout = f, .gate = f, .up = i, .n = 1},
             &error),
         &error);
-    assert_refused("cross_entropy", table->cross_entropy(ops, &loss, &error), &error);
     assert_refused("cast", table->cast(ops, &(tide_cast){.out = i, .x = f, .n = 1}, &error),
                    &error);
     assert_refused("fill", table->fill(ops, &(tide_fill){.out = i, .value = 0, .n = 1}, &error),
@@ -408,6 +417,17 @@ static void integers_are_refused(void **state) {
         table->fill_normal(ops, &(tide_fill_normal){.out = i, .sigma = 1, .random = {1, 2}, .n = 1},
                            &error),
         &error);
+}
+
+static void parameters_of_integers_are_refused(void **state) {
+    tide_ops *ops = fixture_ops(state);
+    const tide_ops_table *table = ops->table;
+    float number = 1;
+    int32_t token = 0;
+    tide_error error;
+    const tide_array f = fp32(&number);
+    const tide_array i = {&token, TIDE_INT32};
+    const tide_parameter_arrays parameter = {f, i, f, f, 1};
     assert_refused("global_norm",
                    table->global_norm(ops,
                                       &(tide_global_norm){.parameters = &parameter,
@@ -433,10 +453,16 @@ static void integers_are_refused(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(swiglu),        cmocka_unit_test(casts),
-        cmocka_unit_test(fills),         cmocka_unit_test(rmsnorm),
-        cmocka_unit_test(rope),          cmocka_unit_test(embedding),
-        cmocka_unit_test(cross_entropy), cmocka_unit_test(integers_are_refused),
+        cmocka_unit_test(swiglu),
+        cmocka_unit_test(casts),
+        cmocka_unit_test(fills),
+        cmocka_unit_test(rmsnorm),
+        cmocka_unit_test(rope),
+        cmocka_unit_test(embedding),
+        cmocka_unit_test(cross_entropy),
+        cmocka_unit_test(rows_of_integers_are_refused),
+        cmocka_unit_test(elements_that_are_integers_are_refused),
+        cmocka_unit_test(parameters_of_integers_are_refused),
     };
     return cmocka_run_group_tests(tests, ops_fixture_setup, ops_fixture_teardown);
 }

@@ -55,26 +55,24 @@ static tide_status cast(const side *on) {
         on->ops, &(tide_cast){.out = array_at(on, 0), .x = array_at(on, T * D), .n = T * D}, NULL);
 }
 
+static tide_matmul product(const side *on) {
+    return (tide_matmul){.kind = TIDE_MATMUL_NT,
+                         .out = array_at(on, 8 * T * D),
+                         .a = array_at(on, 0),
+                         .b = array_at(on, T * D),
+                         .m = N,
+                         .n = N,
+                         .k = N};
+}
+
 static tide_status multiply(const side *on) {
-    const tide_matmul call = {.kind = TIDE_MATMUL_NT,
-                              .out = array_at(on, 8 * T * D),
-                              .a = array_at(on, 0),
-                              .b = array_at(on, T * D),
-                              .m = N,
-                              .n = N,
-                              .k = N};
+    const tide_matmul call = product(on);
     return on->ops->table->matmul(on->ops, &call, NULL);
 }
 
 static tide_status multiply_and_add(const side *on) {
-    const tide_matmul call = {.kind = TIDE_MATMUL_NT,
-                              .out = array_at(on, 8 * T * D),
-                              .a = array_at(on, 0),
-                              .b = array_at(on, T * D),
-                              .m = N,
-                              .n = N,
-                              .k = N,
-                              .addend = array_at(on, 2 * T * D)};
+    tide_matmul call = product(on);
+    call.addend = array_at(on, 2 * T * D);
     return on->ops->table->matmul(on->ops, &call, NULL);
 }
 

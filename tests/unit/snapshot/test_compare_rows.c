@@ -13,99 +13,11 @@
 #include "snapshot/compare_rows.h"
 #include "snapshot/scope_paths.h"
 #include "support/hostmem_fault.h"
-#include "support/made_snapshot.h"
 #include "support/pytorch_files.h"
 #include "support/synthetic.h"
+#include "compare_rows_fixture.h"
 
-enum { KIB = 1024, KEY_BYTES = 4096, MAX_EVENTS = 8, MAX_RUNS = 3 };
-
-static const char *const STRINGS[] = {
-    "forward", "layer", "attention", "work",   "a.c", "layers.0.attn.q", "layers.1.attn.q",
-    "b",       "main",  "/x/a.c",    "net.py", "mul", "mul_bf16"};
-enum {
-    FORWARD = 0,
-    LAYER,
-    ATTENTION,
-    WORK,
-    FILE_A,
-    Q0,
-    Q1,
-    NAME_B,
-    MAIN,
-    FILE_XA,
-    FILE_NET,
-    MUL,
-    MUL_BF16
-};
-static const tide_scope_row SCOPES[] = {
-    {0, 1, -1, -1, TIDE_NONE, FORWARD, -1, 0, TIDE_SCOPE_PHASE},
-    {0, 1, -1, -1, 0, LAYER, 0, 0, TIDE_SCOPE_LAYER},
-    {0, 1, -1, -1, 1, ATTENTION, -1, 0, TIDE_SCOPE_OPERATOR},
-    {0, 1, -1, -1, 0, LAYER, 1, 0, TIDE_SCOPE_LAYER},
-    {0, 1, -1, -1, 3, ATTENTION, -1, 0, TIDE_SCOPE_OPERATOR},
-};
-static const tide_frame_row FRAMES[] = {{MAIN, FILE_A, 1, false},   {WORK, FILE_A, 10, false},
-                                        {WORK, FILE_XA, 20, false}, {FORWARD, FILE_NET, 7, false},
-                                        {MUL, FILE_A, 1, false},    {MUL_BF16, FILE_A, 1, false}};
-/* main < work at line 10; main < work at line 20, in a file of another folder; work alone;
- * net.py < mul; net.py < mul_bf16; mul alone; mul_bf16 alone. */
-static const tide_stack_row STACKS[] = {{TIDE_NONE, 0}, {0, 1},         {0, 2},
-                                        {TIDE_NONE, 1}, {TIDE_NONE, 3}, {4, 4},
-                                        {4, 5},         {TIDE_NONE, 4}, {TIDE_NONE, 5}};
-typedef struct tensor {
-    uint64_t address, bytes;
-    uint32_t name, scope, stack;
-    uint8_t category;
-} tensor;
-
-static tide_snapshot *make(const tide_hostmem *mem, const tensor *tensors, size_t n) {
-    static const made_tables TABLES = {.strings = STRINGS,
-                                       .n_strings = sizeof(STRINGS) / sizeof(STRINGS[0]),
-                                       .scopes = SCOPES,
-                                       .n_scopes = sizeof(SCOPES) / sizeof(SCOPES[0]),
-                                       .frames = FRAMES,
-                                       .n_frames = sizeof(FRAMES) / sizeof(FRAMES[0]),
-                                       .stacks = STACKS,
-                                       .n_stacks = sizeof(STACKS) / sizeof(STACKS[0]),
-                                       .n_devices = 1};
-    tide_snapshot *made = made_snapshot(mem, &TABLES, NULL, 0);
-    tide_event *events = tide_arena_alloc(&made->arena, MAX_EVENTS, sizeof(*events));
-    assert_non_null(events);
-    for (size_t i = 0; i < n; i++) {
-        events[i] = (tide_event){.address = tensors[i].address,
-                                 .requested_bytes = tensors[i].bytes,
-                                 .block_bytes = tensors[i].bytes,
-                                 .stack = tensors[i].stack,
-                                 .scope = tensors[i].scope,
-                                 .name = tensors[i].name,
-                                 .category = tensors[i].category};
-    }
-    made->events = events;
-    made->n_events = n;
-    return made;
-}
-
-typedef struct comparison {
-    tide_compare *compare;
-    tide_compare_rows *rows;
-} comparison;
-
-static comparison compare_snapshots(tide_snapshot *const *snapshots, size_t n) {
-    static const char *const LABELS[MAX_RUNS] = {"a", "b", "c"};
-    tide_compare_input inputs[MAX_RUNS];
-    comparison of = {NULL, NULL};
-    for (size_t i = 0; i < n; i++) {
-        inputs[i] = (tide_compare_input){LABELS[i], snapshots[i], NULL};
-    }
-    assert_int_equal(tide_compare_create(inputs, n, &of.compare, NULL), TIDE_OK);
-    assert_int_equal(tide_compare_rows_create(of.compare, &of.rows), TIDE_OK);
-    return of;
-}
-
-static void finish(comparison *of) {
-    tide_compare_rows_destroy(of->rows);
-    tide_compare_destroy(of->compare);
-}
+enum { KEY_BYTES = 4096 };
 
 /* ---- a second way to count ---- */
 
@@ -156,7 +68,7 @@ static void key_of_block(const tide_snapshot *snapshot, const tide_scope_paths *
 
 /* Each row has the bytes of all blocks of a run with the row's key, and every block belongs to a
  * row. */
-static void assert_run_adds_up(const comparison *of, size_t run) {
+static void assert_run_adds_up(const rows_comparison *of, size_t run) {
     const tide_compare_run *from = &of->compare->runs[run];
     const tide_summary_peak *peak = &from->device->peak;
     tide_scope_paths paths;
@@ -191,7 +103,7 @@ static void assert_run_adds_up(const comparison *of, size_t run) {
 }
 
 /* Rows, kinds and categories add up to the same bytes. */
-static void assert_sums(const comparison *of, size_t run) {
+static void assert_sums(const rows_comparison *of, size_t run) {
     int64_t by_category[TIDE_MAX_CATEGORIES] = {0};
     int64_t by_kind[TIDE_N_LAYER_KINDS] = {0};
     int64_t all = 0;
@@ -225,7 +137,7 @@ static int64_t difference_of(const tide_compare_row *row, size_t n_runs) {
 }
 
 static void assert_all_of(tide_snapshot *const *snapshots, size_t n) {
-    comparison of = compare_snapshots(snapshots, n);
+    rows_comparison of = rows_compare(snapshots, n);
     for (size_t i = 0; i < n; i++) {
         assert_run_adds_up(&of, i);
         assert_sums(&of, i);
@@ -235,7 +147,7 @@ static void assert_all_of(tide_snapshot *const *snapshots, size_t n) {
         assert_true(row->difference_bytes == difference_of(row, n));
         assert_true(i == 0 || row->difference_bytes <= row[-1].difference_bytes);
     }
-    finish(&of);
+    rows_finish(&of);
 }
 
 static void made_up_runs_add_up(void **state) {
@@ -282,10 +194,10 @@ static void pytorch_runs_add_up(void **state) {
         if (snapshots[0] == NULL) {
             continue;
         }
-        comparison of = compare_snapshots(snapshots, 2);
+        rows_comparison of = rows_compare(snapshots, 2);
         assert_sums(&of, 0);
         assert_sums(&of, 1);
-        finish(&of);
+        rows_finish(&of);
         tide_snapshot_destroy(snapshots[0]);
         n_compared++;
     }
@@ -302,39 +214,14 @@ static void a_run_against_itself(void **state) {
     synthetic_config config = synthetic_default();
     tide_snapshot *made = synthetic_create(&config);
     tide_snapshot *twice[] = {made, made};
-    comparison of = compare_snapshots(twice, 2);
+    rows_comparison of = rows_compare(twice, 2);
     assert_true(of.rows->n_rows > 10);
     for (size_t i = 0; i < of.rows->n_rows; i++) {
         assert_true(of.rows->rows[i].difference_bytes == 0);
         assert_int_equal(tide_compare_row_change(&of.rows->rows[i], 1), TIDE_ROW_SAME);
     }
-    finish(&of);
+    rows_finish(&of);
     tide_snapshot_destroy(made);
-}
-
-static const tensor BASE[] = {
-    {0 * KIB, 4 * KIB, Q0, 2, 1, TIDE_ACTIVATION},
-    {8 * KIB, 4 * KIB, Q1, 4, 1, TIDE_ACTIVATION},
-    {64 * KIB, 2 * KIB, NAME_B, TIDE_NONE, TIDE_NONE, TIDE_PARAMETER},
-};
-
-/* The other run has the base's tensors in another order and at other addresses, with one change.
- * Exactly one row may differ, and it has these values. */
-static void assert_one_difference(const tensor *others, size_t n, tide_row_change change,
-                                  int64_t base_bytes, int64_t bytes, const char *name) {
-    tide_snapshot *snapshots[] = {make(NULL, BASE, 3), make(NULL, others, n)};
-    comparison of = compare_snapshots(snapshots, 2);
-    const tide_compare_row *row = &of.rows->rows[0];
-    assert_true(row->difference_bytes > 0);
-    assert_int_equal(tide_compare_row_change(row, 1), change);
-    assert_true(row->bytes[0] == base_bytes && row->bytes[1] == bytes);
-    assert_string_equal(row->name, name);
-    for (size_t i = 1; i < of.rows->n_rows; i++) {
-        assert_int_equal(tide_compare_row_change(&row[i], 1), TIDE_ROW_SAME);
-    }
-    finish(&of);
-    tide_snapshot_destroy(snapshots[0]);
-    tide_snapshot_destroy(snapshots[1]);
 }
 
 static void one_tensor_differs(void **state) {
@@ -347,11 +234,12 @@ static void one_tensor_differs(void **state) {
     tensor smaller = b;
     larger.bytes = 5 * KIB;
     smaller.bytes = KIB;
-    assert_one_difference((const tensor[]){b, q1, q0, input}, 4, TIDE_ROW_NEW, 0, KIB, "b");
-    assert_one_difference((const tensor[]){q1, q0}, 2, TIDE_ROW_GONE, 2 * KIB, 0, "b");
-    assert_one_difference((const tensor[]){b, larger, q0}, 3, TIDE_ROW_GROWN, 8 * KIB, 9 * KIB,
-                          "layers.*.attn.q");
-    assert_one_difference((const tensor[]){smaller, q1, q0}, 3, TIDE_ROW_SHRUNK, 2 * KIB, KIB, "b");
+    rows_assert_one_difference((const tensor[]){b, q1, q0, input}, 4, TIDE_ROW_NEW, 0, KIB, "b");
+    rows_assert_one_difference((const tensor[]){q1, q0}, 2, TIDE_ROW_GONE, 2 * KIB, 0, "b");
+    rows_assert_one_difference((const tensor[]){b, larger, q0}, 3, TIDE_ROW_GROWN, 8 * KIB, 9 * KIB,
+                               "layers.*.attn.q");
+    rows_assert_one_difference((const tensor[]){smaller, q1, q0}, 3, TIDE_ROW_SHRUNK, 2 * KIB, KIB,
+                               "b");
 }
 
 /* A tensor in another place of the model, or of another kind, is a row of its own. */
@@ -362,14 +250,14 @@ static void rows_differ_by_place_and_kind(void **state) {
         {2 * KIB, KIB, Q1, 4, 1, TIDE_GRADIENT},   {3 * KIB, KIB, Q1, 0, 1, TIDE_ACTIVATION},
         {4 * KIB, KIB, Q1, 4, 0, TIDE_ACTIVATION}, {5 * KIB, KIB, NAME_B, 4, 1, TIDE_ACTIVATION},
         {6 * KIB, KIB, Q1, 4, 3, TIDE_ACTIVATION}};
-    tide_snapshot *made = make(NULL, TENSORS, 7);
-    comparison of = compare_snapshots(&made, 1);
+    tide_snapshot *made = rows_make(NULL, TENSORS, 7);
+    rows_comparison of = rows_compare(&made, 1);
     assert_int_equal(of.rows->n_rows, 6);
     assert_true(of.rows->rows[0].bytes[0] == 2 * KIB && of.rows->rows[0].n_blocks[0] == 2);
     assert_string_equal(of.rows->rows[0].name, "layers.*.attn.q");
     assert_string_equal(of.rows->rows[0].scope_path, "forward > layer * > attention");
     assert_int_equal(of.rows->rows[0].kind, TIDE_LAYER_ATTENTION);
-    finish(&of);
+    rows_finish(&of);
     tide_snapshot_destroy(made);
 }
 
@@ -378,15 +266,15 @@ static void lines_count_without_a_name(void **state) {
     (void)state;
     tensor tensors[] = {{0, KIB, NAME_B, 0, 1, TIDE_ACTIVATION},
                         {KIB, KIB, NAME_B, 0, 2, TIDE_ACTIVATION}};
-    tide_snapshot *named = make(NULL, tensors, 2);
+    tide_snapshot *named = rows_make(NULL, tensors, 2);
     tensors[0].name = tensors[1].name = TIDE_NONE;
-    tide_snapshot *nameless = make(NULL, tensors, 2);
-    comparison of = compare_snapshots(&named, 1);
+    tide_snapshot *nameless = rows_make(NULL, tensors, 2);
+    rows_comparison of = rows_compare(&named, 1);
     assert_int_equal(of.rows->n_rows, 1);
-    finish(&of);
-    of = compare_snapshots(&nameless, 1);
+    rows_finish(&of);
+    of = rows_compare(&nameless, 1);
     assert_int_equal(of.rows->n_rows, 2);
-    finish(&of);
+    rows_finish(&of);
     tide_snapshot_destroy(named);
     tide_snapshot_destroy(nameless);
 }
@@ -398,27 +286,27 @@ static void foreign_stacks_are_named_by_the_users_frames(void **state) {
                                      {1 * KIB, KIB, TIDE_NONE, 0, 6, TIDE_UNKNOWN},
                                      {2 * KIB, KIB, TIDE_NONE, 0, 7, TIDE_UNKNOWN},
                                      {3 * KIB, KIB, TIDE_NONE, 0, 8, TIDE_UNKNOWN}};
-    tide_snapshot *made = make(NULL, TENSORS, 4);
-    comparison of = compare_snapshots(&made, 1);
+    tide_snapshot *made = rows_make(NULL, TENSORS, 4);
+    rows_comparison of = rows_compare(&made, 1);
     assert_int_equal(of.rows->n_rows, 4);
-    finish(&of);
+    rows_finish(&of);
     made->origin.format = "pytorch";
-    of = compare_snapshots(&made, 1);
+    of = rows_compare(&made, 1);
     assert_int_equal(of.rows->n_rows, 3);
     assert_true(of.rows->rows[0].n_blocks[0] == 2 && of.rows->rows[1].n_blocks[0] == 1);
-    finish(&of);
+    rows_finish(&of);
     tide_snapshot_destroy(made);
 }
 
 static void a_run_without_recording(void **state) {
     (void)state;
-    tide_snapshot *snapshots[] = {make(NULL, BASE, 3), make(NULL, NULL, 0)};
-    comparison of = compare_snapshots(snapshots, 2);
+    tide_snapshot *snapshots[] = {rows_make(NULL, ROWS_BASE, 3), rows_make(NULL, NULL, 0)};
+    rows_comparison of = rows_compare(snapshots, 2);
     assert_int_equal(of.rows->n_rows, 2);
     assert_true(of.rows->rows[0].bytes[1] == -1 && of.rows->rows[0].difference_bytes == 0);
     assert_int_equal(tide_compare_row_change(&of.rows->rows[0], 1), TIDE_ROW_ABSENT);
     assert_true(of.rows->kinds[1].bytes[TIDE_LAYER_OTHER][TIDE_INPUT] == -1);
-    finish(&of);
+    rows_finish(&of);
     tide_snapshot_destroy(snapshots[0]);
     tide_snapshot_destroy(snapshots[1]);
 }
@@ -434,7 +322,7 @@ static void no_memory(void **state) {
     (void)state;
     tide_hostmem_fault fault;
     tide_hostmem_fault_init(&fault, 0);
-    tide_snapshot *made = make(&fault.mem, BASE, 3);
+    tide_snapshot *made = rows_make(&fault.mem, ROWS_BASE, 3);
     tide_compare_input inputs[] = {{"a", made, NULL}, {"b", made, NULL}};
     tide_compare *compare = NULL;
     assert_int_equal(tide_compare_create(inputs, 2, &compare, NULL), TIDE_OK);
