@@ -16,13 +16,21 @@ static double us(int ns) {
 /* Of a forecast of our own model, or of PyTorch's run of it: no program ran. */
 static void add_stated(tide_text *to, const tide_time_host *host) {
     if (host->basis == TIDE_TIME_HOST_STATED) {
-        tide_text_add(
-            to,
-            "the host's time is stated, not measured: %.1f us a kernel and %.1f us a call "
-            "of cuBLAS; ends of the range are for %.2f and %.2f of it; no calibration was "
-            "used, since those are of PyTorch",
-            us(TIDE_STATED_KERNEL_NS + TIDE_STATED_OWN_NS),
-            us(TIDE_STATED_PRODUCT_NS + TIDE_STATED_OWN_NS), host->least, host->most);
+        tide_text_add(to, "the host's time is stated, not measured: ");
+        if (host->is_of_graph) {
+            tide_text_add(to,
+                          "%.1f us for the launch of a CUDA graph, which is all that the host "
+                          "does in a step",
+                          us(TIDE_STATED_KERNEL_NS));
+        } else {
+            tide_text_add(to, "%.1f us a kernel and %.1f us a call of cuBLAS",
+                          us(TIDE_STATED_KERNEL_NS + TIDE_STATED_OWN_NS),
+                          us(TIDE_STATED_PRODUCT_NS + TIDE_STATED_OWN_NS));
+        }
+        tide_text_add(to,
+                      "; ends of the range are for %.2f and %.2f of it; no calibration was used, "
+                      "since those are of PyTorch",
+                      host->least, host->most);
         return;
     }
     tide_text_add(
