@@ -170,6 +170,35 @@ static void kernels_are_in_order_of_their_time(void **state) {
     assert_float_equal(forecast.kernels.rows[1].us, 10.0, 1e-9);
 }
 
+static tide_run_launch made_attention(unsigned flags) {
+    return (tide_run_launch){.kind = TIDE_RUN_ATTENTION,
+                             .type = TIDE_RUN_BF16,
+                             .m = 64,
+                             .n = 64,
+                             .k = 64,
+                             .count = 4,
+                             .flags = (uint8_t)flags};
+}
+
+/* They have no names in the log; two rows that are called the same could not be told apart. */
+static void attention_says_its_direction(void **state) {
+    (void)state;
+    made_launches_mark(&made, "step begins");
+    made_launches_add(&made, made_attention(TIDE_RUN_CAUSAL), 0);
+    made_launches_add(&made, made_attention(TIDE_RUN_CAUSAL | TIDE_RUN_BACKWARD), 0);
+    made_launches_mark(&made, "step ends");
+    assert_int_equal(make(0.0, NULL), TIDE_OK);
+    assert_int_equal(forecast.kernels.n, 2);
+    for (size_t i = 0; i < 2; i++) {
+        char name[64];
+        const tide_time_kernel *kernel = &forecast.kernels.rows[i];
+        tide_time_kernel_name(kernel, name, sizeof(name));
+        assert_string_equal(name, kernel->is_backward ? "attention bf16, backward"
+                                                      : "attention bf16, forward");
+    }
+    assert_true(forecast.kernels.rows[0].is_backward != forecast.kernels.rows[1].is_backward);
+}
+
 static void a_program_without_launches_has_no_time(void **state) {
     (void)state;
     tide_error error = {""};
@@ -188,6 +217,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(more_than_five_percent_guessed_is_a_lower_bound, begin,
                                         end),
         cmocka_unit_test_setup_teardown(kernels_are_in_order_of_their_time, begin, end),
+        cmocka_unit_test_setup_teardown(attention_says_its_direction, begin, end),
         cmocka_unit_test_setup_teardown(a_program_without_launches_has_no_time, begin, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
