@@ -33,14 +33,6 @@ void tide_time_words_host(const tide_time_forecast *forecast, char ret_words[TID
  * or it is no card's. */
 void tide_time_words_none(const char *device, char ret_words[TIDE_TIME_WORDS]);
 
-/* Beside a table of runs of tidemark's own model on a virtual card, whose columns have the likely
- * time of a step, the ends of its range, and what it is bound by. No launch of that model is
- * guessed. */
-#define TIDE_TIME_WORDS_TABLE                                                                      \
-    "times: forecast, a model: the likely time of a step, the ends of its range, and what it is "  \
-    "bound by; no launch is guessed, but tidemark's own kernels were never compared with a "       \
-    "published time"
-
 #ifdef __cplusplus
 }
 #endif

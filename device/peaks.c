@@ -14,6 +14,8 @@ static const tide_stated_peak PEAKS[] = {
      "NVIDIA H100 architecture white paper, dense"},
     {"NVIDIA H100 80GB HBM3", 66.9e12, 494.7e12, 989.4e12, 989.4e12,
      "NVIDIA H100 architecture white paper, SXM5, dense"},
+    {"NVIDIA A100 80GB PCIe", 19.5e12, 156e12, 312e12, 312e12,
+     "NVIDIA A100 data sheet, 80GB PCIe, dense"},
     {"NVIDIA A100", 19.5e12, 156e12, 312e12, 312e12, "NVIDIA A100 data sheet, dense"},
     {"NVIDIA A40", 37.4e12, 74.8e12, 149.7e12, 149.7e12,
      "a published list of NVIDIA's figures, dense"},

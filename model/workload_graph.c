@@ -1,4 +1,5 @@
 /* workload_graph.c - a step as a graph: captured once after the warm-up, then replayed. */
+#include "common/stated_host.h"
 #include "model/precision.h"
 #include "model/workload_internal.h"
 #include "recorder/recorder_friend.h"
@@ -92,10 +93,6 @@ tide_status tide_workload_launch(tide_workload *workload, tide_error *error) {
     return tide_device_graph_launch(workload->device, workload->graph, workload->stream, error);
 }
 
-/* What a launch of a graph takes of the host, in ns: stated, as that of any launch
- * (ops_virtual/launch.c), since the host of no GPU was measured. */
-enum { GRAPH_LAUNCH_NS = 2200 };
-
 /* The launch of the graph. What follows until the end of the replay runs without the host. */
 static tide_status begin_log(tide_workload *workload, tide_error *error) {
     tide_launch_list *launches = workload->config.launches;
@@ -103,7 +100,7 @@ static tide_status begin_log(tide_workload *workload, tide_error *error) {
     if (launches == NULL) {
         return TIDE_OK;
     }
-    tide_status status = tide_launch_list_add(launches, NULL, GRAPH_LAUNCH_NS, row);
+    tide_status status = tide_launch_list_add(launches, NULL, TIDE_STATED_KERNEL_NS, row);
     launches->is_free = true;
     return tide_launch_list_noted(status, error);
 }

@@ -56,6 +56,8 @@ static const tide_json_field FIELDS[] = {
     TIDE_JSON_FIELD_OPTIONAL(tide_run_result, TIDE_JSON_FIELD_REAL, "loss_scale", loss_scale),
     TIDE_JSON_FIELD_OPTIONAL(tide_run_result, TIDE_JSON_FIELD_INT64, "skipped_steps",
                              n_skipped_steps),
+    OF_PROGRAM("forecast_launches", n_launches),
+    OF_PROGRAM("forecast_guessed_launches", n_guessed),
 };
 
 enum { N_FIELDS = sizeof(FIELDS) / sizeof(FIELDS[0]) };

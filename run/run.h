@@ -132,6 +132,7 @@ typedef struct tide_run_of_program {
      * too much is guessed only step_low_ms is known. Our own model on a virtual card has it, too.
      */
     double step_ms, step_low_ms, step_high_ms;
+    int64_t n_launches, n_guessed;         /* in the step that the forecast is of */
     char step_bound[TIDE_RUN_BOUND_BYTES]; /* "the GPU", "the host" or either; "": no forecast */
     char host[TIDE_RUN_HOST_BYTES]; /* a sentence: what the host's time of that rests on; "": no
                                        time was forecast */
@@ -141,7 +142,7 @@ typedef struct tide_run_of_program {
     {                                                                                              \
         .n_steps = -1, .growing_step = -1, .growing_bytes = -1, .margin_bytes = -1,                \
         .n_inexact = -1, .step_ms = -1.0, .step_low_ms = -1.0, .step_high_ms = -1.0,               \
-        .step_bound = ""                                                                           \
+        .n_launches = -1, .n_guessed = -1, .step_bound = ""                                        \
     }
 
 /* Bytes and times are -1 if there are none. */

@@ -85,6 +85,7 @@ typedef enum tide_time_host_basis {
 typedef struct tide_time_host {
     double factor, least, most;
     tide_time_host_basis basis;
+    bool is_of_graph;               /* the step launches a CUDA graph */
     const tide_calibration *own;    /* of the machine that ran the program; borrowed; NULL: none */
     const tide_calibration *target; /* of the machine that the forecast is for; borrowed; NULL:
                                        none, or not measured beside a GPU. It may be `own` */

@@ -4,11 +4,11 @@
 #include <string.h>
 
 /* Cards with published times of steps, by how docs/virtual-time.md found them. */
-static const char *const COMPARED[] = {"h100-80",      "h200",    "b200",        "a100-80",
-                                       "a100-80-pcie", "a100-40", "a100-40-pcie"};
+static const char *const COMPARED[TIDE_TIME_N_COMPARED] = {
+    "h100-80", "h200", "b200", "a100-80", "a100-80-pcie", "a100-40", "a100-40-pcie"};
 
 static bool is_compared(const char *name) {
-    for (size_t i = 0; i < sizeof(COMPARED) / sizeof(COMPARED[0]); i++) {
+    for (size_t i = 0; i < TIDE_TIME_N_COMPARED; i++) {
         if (strcmp(COMPARED[i], name) == 0) {
             return true;
         }

@@ -18,6 +18,8 @@
 extern "C" {
 #endif
 
+enum { TIDE_TIME_N_COMPARED = 7 }; /* cards of the table that is_compared holds for */
+
 typedef struct tide_time_card {
     const tide_card *card;        /* static, or the caller's */
     const tide_stated_peak *peak; /* static */

@@ -29,13 +29,25 @@ const char *tide_time_limit_name(tide_time_limit limit) {
                                            : "the GPU or the host";
 }
 
+static bool launches_graph(const tide_time_model *model, const tide_time_range *range) {
+    for (size_t i = range->first; i < range->last; i++) {
+        if (model->log->rows[i].kind == TIDE_RUN_GRAPH_LAUNCH) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* The step at the lower quartile of the times of those behind the first: other work on a machine
- * only ever makes the host slower. */
+ * only ever makes the host slower. Where the last step launches a CUDA graph, steps without one are
+ * the warm-up before its capture, and are left out. */
 static tide_status choose_step(const tide_time_model *model, const tide_time_ranges *ranges,
                                double host, size_t *ret_step) {
     const tide_hostmem *mem = model->log->mem;
     size_t first = ranges->n_steps > 1 ? 1 : 0;
     size_t n = ranges->n_steps - first;
+    size_t n_alike = 0;
+    bool is_graph = launches_graph(model, &ranges->steps[ranges->n_steps - 1]);
     tide_time_factors factors;
     double *us = tide_hostmem_zeroed(mem, n, sizeof(*us));
     tide_status status = us != NULL ? TIDE_OK : TIDE_NO_MEMORY;
@@ -43,14 +55,16 @@ static tide_status choose_step(const tide_time_model *model, const tide_time_ran
         tide_time_totals totals = {0};
         status =
             replay_range(model, &ranges->steps[first + i], likely_factors(host, &factors), &totals);
-        us[i] = totals.total_us;
+        us[i] = launches_graph(model, &ranges->steps[first + i]) == is_graph ? totals.total_us
+                                                                             : INFINITY;
+        n_alike += isfinite(us[i]) != 0;
     }
     for (size_t i = 0; i < n && status == TIDE_OK; i++) {
         size_t n_below = 0;
         for (size_t j = 0; j < n; j++) {
             n_below += us[j] < us[i] || (us[j] == us[i] && j < i);
         }
-        if (n_below == (n - 1) / 4) {
+        if (n_below == (n_alike - 1) / 4) {
             *ret_step = first + i;
         }
     }
@@ -127,6 +141,7 @@ tide_status tide_time_forecast_init(const tide_time_model *model, const tide_tim
                                          .mem = model->log->mem};
     TIDE_TRY(choose_step(model, ranges, ret_forecast->host.factor, &ret_forecast->step));
     const tide_time_range *range = &ranges->steps[ret_forecast->step];
+    ret_forecast->host.is_of_graph = launches_graph(model, range);
     TIDE_TRY(find_ends(model, range, ret_forecast));
     TIDE_TRY(time_phases(model, ranges, ret_forecast));
     measure_work(model, range, ret_forecast);

@@ -33,6 +33,7 @@ typedef struct tide_time_kernel {
     tide_run_launch_kind kind;
     uint8_t family;     /* tide_run_family, of copies tide_run_copy */
     tide_run_type type; /* of products */
+    bool is_backward;   /* of attention and convolutions */
     uint64_t n_launches;
     double us;             /* all of them together */
     double min_us, max_us; /* of one launch */

@@ -1,4 +1,5 @@
 /* What the host's time of a forecast rests on, as a sentence. */
+#include "common/stated_host.h"
 #include "common/text.h"
 #include "step_time/calibration.h"
 
@@ -8,24 +9,40 @@ static void add_machine(tide_text *to, const tide_calibration *of) {
                   of->has_gpu ? of->gpu.name : "", of->made);
 }
 
+static double us(int ns) {
+    return 1e-3 * ns;
+}
+
 /* Of a forecast of our own model, or of PyTorch's run of it: no program ran. */
 static void add_stated(tide_text *to, const tide_time_host *host) {
     if (host->basis == TIDE_TIME_HOST_STATED) {
-        tide_text_add(
-            to,
-            "the host's time is stated, not measured: 2.6 us a kernel and 5.4 us a call "
-            "of cuBLAS; ends of the range are for %.2f and %.2f of it; no calibration was "
-            "used, since those are of PyTorch",
-            host->least, host->most);
+        tide_text_add(to, "the host's time is stated, not measured: ");
+        if (host->is_of_graph) {
+            tide_text_add(to,
+                          "%.1f us for the launch of a CUDA graph, which is all that the host "
+                          "does in a step",
+                          us(TIDE_STATED_KERNEL_NS));
+        } else {
+            tide_text_add(to, "%.1f us a kernel and %.1f us a call of cuBLAS",
+                          us(TIDE_STATED_KERNEL_NS + TIDE_STATED_OWN_NS),
+                          us(TIDE_STATED_PRODUCT_NS + TIDE_STATED_OWN_NS));
+        }
+        tide_text_add(to,
+                      "; ends of the range are for %.2f and %.2f of it; no calibration was used, "
+                      "since those are of PyTorch",
+                      host->least, host->most);
         return;
     }
-    tide_text_add(to,
-                  "the host's time is stated, not measured: for a launch 42 us forward in fp32 and "
-                  "tf32, 35 in bf16-mixed, 18 backward and 7 in the optimizer, and 14 for the "
-                  "driver, as on the machine that the model was fitted on, times %.2f, the middle "
-                  "of published hosts; ends of the range are for %.2f and %.2f; no calibration was "
-                  "used",
-                  host->factor, host->least, host->most);
+    tide_text_add(
+        to,
+        "the host's time is stated, not measured: for a launch %.0f us forward in fp32 "
+        "and tf32, %.0f in bf16-mixed, %.0f backward and %.0f in the optimizer, and %.0f for the "
+        "driver, as on the machine that the model was fitted on, times %.2f, the middle "
+        "of published hosts; ends of the range are for %.2f and %.2f; no calibration was "
+        "used",
+        us(TIDE_STATED_FORWARD_NS), us(TIDE_STATED_MIXED_FORWARD_NS), us(TIDE_STATED_BACKWARD_NS),
+        us(TIDE_STATED_OPTIMIZER_NS), TIDE_TIME_CONSTANTS.launch_us, host->factor, host->least,
+        host->most);
 }
 
 void tide_time_host_words(const tide_time_host *host, bool has_own_card,

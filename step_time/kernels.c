@@ -29,8 +29,11 @@ typedef struct shares {
 static void add(tide_time_kernel *kernel, shares *of, const tide_run_launch *row,
                 const tide_work_time *work, const char *name) {
     if (kernel->n_launches == 0) {
-        *kernel = (tide_time_kernel){
-            .name = name, .kind = row->kind, .family = row->family, .type = row->type};
+        *kernel = (tide_time_kernel){.name = name,
+                                     .kind = row->kind,
+                                     .family = row->family,
+                                     .type = row->type,
+                                     .is_backward = (row->flags & TIDE_RUN_BACKWARD) != 0};
     }
     if (kernel->n_launches == 0 || work->us < kernel->min_us) {
         kernel->min_us = work->us;
@@ -106,10 +109,12 @@ void tide_time_kernel_name(const tide_time_kernel *kernel, char *ret_name, size_
             snprintf(ret_name, n_room, "%s", kernel->name);
             return;
         }
-        snprintf(ret_name, n_room, "attention %s", type_name(kernel->type));
+        snprintf(ret_name, n_room, "attention %s, %s", type_name(kernel->type),
+                 kernel->is_backward ? "backward" : "forward");
         return;
     case TIDE_RUN_CONVOLUTION:
-        snprintf(ret_name, n_room, "convolution %s", type_name(kernel->type));
+        snprintf(ret_name, n_room, "convolution %s, %s", type_name(kernel->type),
+                 kernel->is_backward ? "backward" : "forward");
         return;
     case TIDE_RUN_COPY:
         snprintf(ret_name, n_room, "%s",

@@ -1,7 +1,7 @@
 /* What `tidemark profile` says of the time of our own model on a virtual card: a forecast. */
 #include "cli/profile/internal.h"
 #include "cli/time_kernels.h"
-#include "cli/time_words.h"
+#include "cli/time_runs.h"
 #include "launch/time.h"
 
 enum { N_KERNELS = 10 };
@@ -16,12 +16,11 @@ void tide_profile_say_forecast(const tide_profile_run *run, tide_report *report)
 }
 
 bool tide_profile_has_forecast(const tide_profile_plan *plan) {
+    tide_time_runs forecasts = {.n = 0};
     for (size_t i = 0; i < plan->n_runs; i++) {
-        if (plan->runs[i].result.time != NULL) {
-            return true;
-        }
+        tide_time_runs_add(&forecasts, &plan->runs[i].result);
     }
-    return false;
+    return forecasts.n > 0;
 }
 
 void tide_profile_say_forecasts(const tide_profile_plan *plan, tide_report *report) {

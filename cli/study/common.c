@@ -7,7 +7,7 @@
 #include "cli/snapshot_words.h"
 #include "cli/spill_words.h"
 #include "cli/study/internal.h"
-#include "cli/time_words.h"
+#include "cli/time_runs.h"
 #include "common/plural.h"
 #include "common/strings.h"
 #include "common/text.h"
@@ -189,13 +189,14 @@ static const tide_run_environment *environment_of(const tide_study_work *work) {
     return NULL;
 }
 
-static bool has_forecast(const tide_study_work *work) {
+static void say_forecasts(tide_study_work *work) {
+    char words[TIDE_TIME_WORDS];
+    tide_time_runs forecasts = {.n = 0};
     for (size_t i = 0; i < work->n_run; i++) {
-        if (work->cells[i].result.program.step_low_ms >= 0.0) {
-            return true;
-        }
+        tide_time_runs_add(&forecasts, &work->cells[i].result);
     }
-    return false;
+    tide_time_runs_words(&forecasts, work->device, words);
+    tide_report_say(&work->report, "timing", "%s", words);
 }
 
 void tide_study_say_setting(tide_study_work *work) {
@@ -224,11 +225,7 @@ void tide_study_say_setting(tide_study_work *work) {
         environment != NULL ? environment->computed_by : "");
     tide_report_say(&work->report, "setting", "%s", text);
     if (!computes && work->study->kind == TIDE_STUDY_SUBPROCESS) {
-        char words[TIDE_TIME_WORDS] = TIDE_TIME_WORDS_TABLE;
-        if (!has_forecast(work)) {
-            tide_time_words_none(work->device, words);
-        }
-        tide_report_say(&work->report, "timing", "%s", words);
+        say_forecasts(work);
     }
 }
 

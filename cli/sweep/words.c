@@ -5,7 +5,7 @@
 
 #include "cli/snapshot_words.h"
 #include "cli/sweep/internal.h"
-#include "cli/time_words.h"
+#include "cli/time_runs.h"
 #include "common/bytes.h"
 #include "common/plural.h"
 #include "common/text.h"
@@ -104,24 +104,17 @@ static void say_common(const tide_sweep *sweep, tide_report *report) {
     }
 }
 
-static bool has_forecast(const tide_sweep *sweep) {
-    for (size_t i = 0; i < sweep->n_cells; i++) {
-        if (sweep->rows[i] != NULL && sweep->rows[i]->result.program.step_low_ms >= 0.0) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static void say_times(const tide_sweep *sweep, bool has_times, tide_report *report) {
-    if (!has_times && has_forecast(sweep)) {
-        tide_report_say(report, "times", TIDE_TIME_WORDS_TABLE);
-        return;
-    }
     if (!has_times) {
         char words[TIDE_TIME_WORDS] = "times: none, because no cell completed";
+        tide_time_runs forecasts = {.n = 0};
+        for (size_t i = 0; i < sweep->n_cells; i++) {
+            if (sweep->rows[i] != NULL) {
+                tide_time_runs_add(&forecasts, &sweep->rows[i]->result);
+            }
+        }
         if (is_virtual(sweep)) {
-            tide_time_words_none(grid_text(sweep, "device"), words);
+            tide_time_runs_words(&forecasts, grid_text(sweep, "device"), words);
         }
         tide_report_say(report, "times", "%s", words);
         return;

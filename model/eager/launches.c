@@ -3,19 +3,16 @@
  * card: kinds, families, bytes and order, and shapes, types and layouts of products. */
 #include <string.h>
 
+#include "common/stated_host.h"
 #include "model/eager/internal.h"
 
 enum { SECTOR_BYTES = 32 }; /* the least that the card's memory reads */
 
-/* What a launch takes of the host without its driver, in ns: Python, PyTorch and its allocator, on
- * the machine that the model of time was fitted on (docs/virtual-time.md). */
-enum { FORWARD_NS = 42000, MIXED_FORWARD_NS = 35000, BACKWARD_NS = 18000, OPTIMIZER_NS = 7000 };
-
 static int64_t host_ns(const tide_eager *e) {
-    return e->in_backward                                 ? BACKWARD_NS
-           : e->in_optimizer                              ? OPTIMIZER_NS
-           : tide_precision_is_mixed(e->config.precision) ? MIXED_FORWARD_NS
-                                                          : FORWARD_NS;
+    return e->in_backward                                 ? TIDE_STATED_BACKWARD_NS
+           : e->in_optimizer                              ? TIDE_STATED_OPTIMIZER_NS
+           : tide_precision_is_mixed(e->config.precision) ? TIDE_STATED_MIXED_FORWARD_NS
+                                                          : TIDE_STATED_FORWARD_NS;
 }
 
 static void add(tide_eager *e, const char *name, tide_run_launch row) {

@@ -1,11 +1,11 @@
-/* The rows of a launch log that all operators write, and what a launch takes of the host. */
+/* The rows of a launch log that all operators write, with what a launch takes of the host. */
+#include "common/stated_host.h"
 #include "model/ops_virtual/launches_internal.h"
 
-/* What a launch takes of the host, in ns. No host of a GPU was measured: 2.2 us a kernel and 5 us a
- * call of cuBLAS are stated, as usual of a driver. The allocator, the recorder and its scopes were
- * measured on the virtual device: 257 us in a step of 614 launches and 716 in one of 1,617, so 0.43
- * us a launch (docs/virtual-time.md). */
-enum { KERNEL_NS = 2200, PRODUCT_NS = 5000, OWN_NS = 430 };
+enum {
+    KERNEL_NS = TIDE_STATED_KERNEL_NS + TIDE_STATED_OWN_NS,
+    PRODUCT_NS = TIDE_STATED_PRODUCT_NS + TIDE_STATED_OWN_NS
+};
 
 tide_status tide_launch_kernel(const tide_ops *ops, const char *name, tide_run_family family,
                                uint64_t bytes, uint64_t elements) {
@@ -14,7 +14,7 @@ tide_status tide_launch_kernel(const tide_ops *ops, const char *name, tide_run_f
                                  .stream = ops->stream,
                                  .bytes = bytes,
                                  .elements = elements};
-    return tide_launch_list_add(ops->launches, name, KERNEL_NS + OWN_NS, row);
+    return tide_launch_list_add(ops->launches, name, KERNEL_NS, row);
 }
 
 static tide_run_type type_of(tide_dtype dtype) {
@@ -40,7 +40,7 @@ tide_status tide_launch_product(const tide_ops *ops, const tide_launch_gemm *gem
                                  .type = (uint8_t)(is_tf32 ? TIDE_RUN_TF32 : type_of(gemm->in)),
                                  .out_type = (uint8_t)type_of(gemm->out),
                                  .flags = (uint8_t)flags};
-    return tide_launch_list_add(ops->launches, NULL, PRODUCT_NS + OWN_NS, row);
+    return tide_launch_list_add(ops->launches, NULL, PRODUCT_NS, row);
 }
 
 tide_status tide_launch_fused(const tide_ops *ops, const tide_launch_attention *attention) {
@@ -57,7 +57,7 @@ tide_status tide_launch_fused(const tide_ops *ops, const tide_launch_attention *
                                  .type = (uint8_t)attention->type,
                                  .out_type = (uint8_t)attention->type,
                                  .flags = (uint8_t)flags};
-    return tide_launch_list_add(ops->launches, attention->name, KERNEL_NS + OWN_NS, row);
+    return tide_launch_list_add(ops->launches, attention->name, KERNEL_NS, row);
 }
 
 /* What the host takes for an event is stated as that of a kernel's launch, which takes longer. */

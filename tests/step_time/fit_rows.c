@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/stated_host.h"
 #include "step_time/fit.h"
 
 static bool is(const char *a, const char *b) {
@@ -135,10 +136,10 @@ static void scale_phase(fit_trace *trace, size_t phase, double factor) {
     }
 }
 
-/* What a launch of the model took of the host on the machine of the constants, when nothing else
- * ran there, by precision and phase, in microseconds: forward, backward, optimizer. */
-static const double STATED_US[2][TIDE_TIME_N_PHASES] = {{42.0, 18.0, 7.0, 0.0},
-                                                        {35.0, 18.0, 7.0, 0.0}};
+/* By precision and phase: forward, backward, optimizer. */
+static const double STATED_NS[2][TIDE_TIME_N_PHASES] = {
+    {TIDE_STATED_FORWARD_NS, TIDE_STATED_BACKWARD_NS, TIDE_STATED_OPTIMIZER_NS, 0.0},
+    {TIDE_STATED_MIXED_FORWARD_NS, TIDE_STATED_BACKWARD_NS, TIDE_STATED_OPTIMIZER_NS, 0.0}};
 
 /* The host's time of a launch is the same for all sizes, to some 5 %; other work on the machine
  * makes it longer. So each phase gets the lower quartile over the sizes. */
@@ -152,7 +153,7 @@ static void settle_host(fit_data *data, size_t phase, bool half, bool is_stated)
         }
     }
     qsort(rates, n, sizeof(rates[0]), by_value);
-    double stated_ns = 1e3 * STATED_US[half][phase];
+    double stated_ns = STATED_NS[half][phase];
     double wanted_ns = n == 0 ? 0.0 : is_stated && stated_ns > 0.0 ? stated_ns : rates[(n - 1) / 4];
     for (size_t i = 0; i < data->n_traces && n > 0; i++) {
         fit_trace *trace = &data->traces[i];

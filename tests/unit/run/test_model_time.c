@@ -56,6 +56,8 @@ static void the_answer(void **state) {
         sum += of->phase_us[i];
     }
     assert_true(sum >= of->likely.total_us - 1e-6 && sum < 1.05 * of->likely.total_us);
+    assert_int_equal(result.program.n_guessed, 0);
+    assert_int_equal(result.program.n_launches, of->n_launches);
     assert_true(is_near(result.program.step_ms, of->likely.total_us * 1e-3));
     assert_true(is_near(result.program.step_low_ms, of->low.total_us * 1e-3));
     assert_true(is_near(result.program.step_high_ms, of->high.total_us * 1e-3));

@@ -112,7 +112,7 @@ static void a_configuration_survives_the_handover(void **state) {
     assert_int_equal(tide_run_subprocess_main("{", &error), TIDE_INVALID);
 }
 
-/* Rows that were written before these two keys are read. */
+/* Rows that were written before these keys are read. */
 static void a_result_without_the_newer_keys_is_read(void **state) {
     (void)state;
     tide_run_result result;
@@ -126,6 +126,8 @@ static void a_result_without_the_newer_keys_is_read(void **state) {
     result.memory.spill_step = 7;
     result.loss_scale = 1024.0;
     result.n_skipped_steps = 3;
+    result.program.n_launches = 456;
+    result.program.n_guessed = 8;
     cJSON *json = tide_run_result_to_json(&result);
     assert_int_equal(tide_run_result_from_json(json, &back, NULL), TIDE_OK);
     assert_int_equal(back.outcome, TIDE_OUTCOME_OOM);
@@ -136,14 +138,20 @@ static void a_result_without_the_newer_keys_is_read(void **state) {
     assert_true(back.loss > 2.4 && back.loss < 2.6);
     assert_true(back.loss_scale > 1023.0 && back.loss_scale < 1025.0);
     assert_int_equal(back.n_skipped_steps, 3);
+    assert_int_equal(back.program.n_launches, 456);
+    assert_int_equal(back.program.n_guessed, 8);
     tide_run_result_fini(&back);
     cJSON_DeleteItemFromObject(json, "retries");
     cJSON_DeleteItemFromObject(json, "loss");
     cJSON_DeleteItemFromObject(json, "loss_scale");
     cJSON_DeleteItemFromObject(json, "skipped_steps");
+    cJSON_DeleteItemFromObject(json, "forecast_launches");
+    cJSON_DeleteItemFromObject(json, "forecast_guessed_launches");
     assert_int_equal(tide_run_result_from_json(json, &back, NULL), TIDE_OK);
     assert_int_equal(back.memory.n_retries, -1);
     assert_int_equal(back.n_skipped_steps, -1);
+    assert_int_equal(back.program.n_launches, -1);
+    assert_int_equal(back.program.n_guessed, -1);
     tide_run_result_fini(&back);
     cJSON_DeleteItemFromObject(json, "asked_bytes");
     assert_int_equal(tide_run_result_from_json(json, &back, NULL), TIDE_FORMAT);

@@ -49,11 +49,30 @@ static void a_card_without_a_source_is_refused(void **state) {
     }
 }
 
+/* A card that counts as compared has a forecast: the list would otherwise name it in vain. */
+static void compared_cards_have_rates(void **state) {
+    (void)state;
+    size_t n_cards = 0;
+    size_t n_compared = 0;
+    const tide_card *cards = tide_cards(&n_cards);
+    for (size_t i = 0; i < n_cards; i++) {
+        if (tide_time_card_of(&cards[i], &rates, &error) == TIDE_OK) {
+            n_compared += rates.is_compared;
+        }
+    }
+    assert_int_equal(n_compared, TIDE_TIME_N_COMPARED);
+    assert_int_equal(rates_of("a100-80-pcie"), TIDE_OK);
+    /* 1512 MHz, twice a cycle, 5120 bits: 1935.36 GB/s. */
+    assert_float_equal(rates.bandwidth, 1935.36e9, 1e6);
+    assert_float_equal(tide_time_card_flops(&rates, TIDE_RUN_TF32), 156e12, 1e9);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rates_are_those_of_the_data_sheet),
         cmocka_unit_test(a_card_without_tf32_computes_in_fp32),
         cmocka_unit_test(a_card_without_a_source_is_refused),
+        cmocka_unit_test(compared_cards_have_rates),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -78,6 +78,37 @@ static void the_quiet_step_behind_the_first_counts(void **state) {
     assert_float_equal(forecast.phase_us[TIDE_TIME_BETWEEN], 0.0, 1e-9);
 }
 
+/* Four eager steps and a replayed one: the eager ones are quicker here, and do not count. */
+static void steps_before_a_graph_do_not_count(void **state) {
+    (void)state;
+    static const tide_run_launch GRAPH = {.kind = TIDE_RUN_GRAPH_LAUNCH};
+    for (size_t i = 0; i < 4; i++) {
+        add_step(made_kernel(TIDE_RUN_VECTORISED, 10), 300);
+    }
+    made_launches_mark(&made, "step begins");
+    made.host_ns += 1000 * (int64_t)500;
+    made_launches_add(&made, GRAPH, 0);
+    made_launches_add(&made, made_kernel(TIDE_RUN_VECTORISED, 20), 0);
+    made_launches_mark(&made, "step ends");
+    assert_int_equal(make(0.0, NULL), TIDE_OK);
+    assert_int_equal(forecast.step, 4);
+    assert_true(forecast.host.is_of_graph);
+    assert_float_equal(forecast.likely.host_us, 250.0, 1e-9);
+}
+
+static void the_host_of_a_graph_has_words_of_its_own(void **state) {
+    (void)state;
+    char words[TIDE_TIME_HOST_WORDS];
+    tide_time_host host = tide_time_host_stated(&CONSTANTS);
+    tide_time_host_words(&host, false, words);
+    assert_non_null(strstr(words, "us a kernel and"));
+    assert_null(strstr(words, "graph"));
+    host.is_of_graph = true;
+    tide_time_host_words(&host, false, words);
+    assert_non_null(strstr(words, "us for the launch of a CUDA graph"));
+    assert_null(strstr(words, "us a kernel"));
+}
+
 static void a_measured_host_narrows_the_range(void **state) {
     (void)state;
     add_step(made_kernel(TIDE_RUN_VECTORISED, 1000), 100);
@@ -139,6 +170,35 @@ static void kernels_are_in_order_of_their_time(void **state) {
     assert_float_equal(forecast.kernels.rows[1].us, 10.0, 1e-9);
 }
 
+static tide_run_launch made_attention(unsigned flags) {
+    return (tide_run_launch){.kind = TIDE_RUN_ATTENTION,
+                             .type = TIDE_RUN_BF16,
+                             .m = 64,
+                             .n = 64,
+                             .k = 64,
+                             .count = 4,
+                             .flags = (uint8_t)flags};
+}
+
+/* They have no names in the log; two rows that are called the same could not be told apart. */
+static void attention_says_its_direction(void **state) {
+    (void)state;
+    made_launches_mark(&made, "step begins");
+    made_launches_add(&made, made_attention(TIDE_RUN_CAUSAL), 0);
+    made_launches_add(&made, made_attention(TIDE_RUN_CAUSAL | TIDE_RUN_BACKWARD), 0);
+    made_launches_mark(&made, "step ends");
+    assert_int_equal(make(0.0, NULL), TIDE_OK);
+    assert_int_equal(forecast.kernels.n, 2);
+    for (size_t i = 0; i < 2; i++) {
+        char name[64];
+        const tide_time_kernel *kernel = &forecast.kernels.rows[i];
+        tide_time_kernel_name(kernel, name, sizeof(name));
+        assert_string_equal(name, kernel->is_backward ? "attention bf16, backward"
+                                                      : "attention bf16, forward");
+    }
+    assert_true(forecast.kernels.rows[0].is_backward != forecast.kernels.rows[1].is_backward);
+}
+
 static void a_program_without_launches_has_no_time(void **state) {
     (void)state;
     tide_error error = {""};
@@ -150,11 +210,14 @@ static void a_program_without_launches_has_no_time(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(the_quiet_step_behind_the_first_counts, begin, end),
+        cmocka_unit_test_setup_teardown(steps_before_a_graph_do_not_count, begin, end),
+        cmocka_unit_test(the_host_of_a_graph_has_words_of_its_own),
         cmocka_unit_test_setup_teardown(a_measured_host_narrows_the_range, begin, end),
         cmocka_unit_test_setup_teardown(kernels_that_were_never_compared_widen_it, begin, end),
         cmocka_unit_test_setup_teardown(more_than_five_percent_guessed_is_a_lower_bound, begin,
                                         end),
         cmocka_unit_test_setup_teardown(kernels_are_in_order_of_their_time, begin, end),
+        cmocka_unit_test_setup_teardown(attention_says_its_direction, begin, end),
         cmocka_unit_test_setup_teardown(a_program_without_launches_has_no_time, begin, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
