@@ -21,6 +21,10 @@ typedef struct fit_trace {
     tide_time_ranges ranges;
     size_t first[TIDE_TIME_N_PHASES], last[TIDE_TIME_N_PHASES]; /* rows of the step's phases */
     size_t *same; /* by row: the first row that does the same work */
+    /* Room for predictions, by row; the search makes some 100,000 of them. */
+    tide_work_time *work, *once;
+    uint32_t *zeros;
+    bool *is_done;
 } fit_trace;
 
 /* A published time. */

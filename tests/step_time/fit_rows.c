@@ -73,8 +73,14 @@ static bool read_trace(fit_trace *trace, const char *folder) {
             trace->last[phase->phase] = phase->last;
         }
     }
-    trace->same = calloc(trace->log.n_rows, sizeof(*trace->same));
-    if (trace->same == NULL) {
+    size_t n = trace->log.n_rows + 1;
+    trace->same = calloc(n, sizeof(*trace->same));
+    trace->work = calloc(n, sizeof(*trace->work));
+    trace->once = calloc(n, sizeof(*trace->once));
+    trace->zeros = calloc(n, sizeof(*trace->zeros));
+    trace->is_done = calloc(n, sizeof(*trace->is_done));
+    if (trace->same == NULL || trace->work == NULL || trace->once == NULL || trace->zeros == NULL ||
+        trace->is_done == NULL) {
         return false;
     }
     find_same(trace);
@@ -262,37 +268,30 @@ double fit_predict(fit_row *row, const tide_time_constants *constants, double fa
     size_t first = trace->first[phase];
     size_t last = trace->last[end - 1];
     const tide_time_factors factors = {factor, 1.0, 1.0, false};
-    tide_work_time *work = calloc(trace->log.n_rows + 1, sizeof(*work));
-    uint32_t *zeros = calloc(trace->log.n_rows + 1, sizeof(*zeros));
     tide_time_model model = {.log = &trace->log,
                              .constants = constants,
                              .card = &row->rates,
-                             .work = work,
-                             .lanes = zeros,
-                             .streams = zeros,
+                             .work = trace->work,
+                             .lanes = trace->zeros,
+                             .streams = trace->zeros,
                              .n_lanes = 1,
                              .n_events = 1};
     bool is_tf32 = is(row->precision, "tf32");
-    bool *is_done = calloc(trace->log.n_rows + 1, sizeof(*is_done));
-    tide_work_time *once = calloc(trace->log.n_rows + 1, sizeof(*once));
-    for (size_t i = first; i < last && is_done != NULL && once != NULL; i++) {
+    memset(trace->is_done, 0, trace->log.n_rows * sizeof(*trace->is_done));
+    for (size_t i = first; i < last; i++) {
         size_t same = trace->same[i];
-        if (!is_done[same]) {
+        if (!trace->is_done[same]) {
             tide_run_launch launch = trace->log.rows[same];
             launch.type = is_tf32 && launch.kind == TIDE_RUN_PRODUCT && launch.type == TIDE_RUN_FP32
                               ? TIDE_RUN_TF32
                               : launch.type;
-            once[same] = tide_work_time_of(constants, &row->rates, &launch);
-            is_done[same] = true;
+            trace->once[same] = tide_work_time_of(constants, &row->rates, &launch);
+            trace->is_done[same] = true;
         }
-        work[i] = once[same];
+        trace->work[i] = trace->once[same];
     }
     if (tide_time_replay(&model, &factors, first, last, NULL, &row->last) != TIDE_OK) {
         abort();
     }
-    free(once);
-    free(is_done);
-    free(zeros);
-    free(work);
     return row->last.total_us * 1e-3;
 }

@@ -4,9 +4,14 @@
 
 #include "step_time/fit.h"
 
-enum { ROUNDS = 14 };
+enum { MOST_ROUNDS = 200 };
 #define FIRST_STEP 0.25 /* of the logarithm */
-#define NEAR 1.4        /* constants stay near what is known, within some such factor */
+/* The search is done when all steps are below this. No time grows faster than a constant does, so a
+ * step of 0.01 % moves no time by 0.1 %, the last digit that is printed. A search that stops
+ * before is not where it would end: after 14, 20, 30 and 40 rounds the median of sources that are
+ * left out was 2.8, 3.3, 2.9 and 3.2 %, and from 60 on 2.6. */
+#define LAST_STEP 1e-4
+#define NEAR 1.4 /* constants stay near what is known, within some such factor */
 #define PULL 0.002
 
 /* The constants that are fitted, and whether they are shares, which stay below 1. */
@@ -94,6 +99,15 @@ static bool try_step(fit_data *data, tide_time_constants *constants, double *fac
     return false;
 }
 
+static bool is_done(const double *steps, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        if (steps[i] > LAST_STEP) {
+            return false;
+        }
+    }
+    return true;
+}
+
 void fit_search(fit_data *data, tide_time_constants *constants, double factors[FIT_MAX_SESSIONS]) {
     double steps[N_FITTED + FIT_MAX_SESSIONS];
     *constants = KNOWN;
@@ -104,7 +118,8 @@ void fit_search(fit_data *data, tide_time_constants *constants, double factors[F
         factors[i] = 0.5;
     }
     double best = loss(data, constants, factors);
-    for (int round = 0; round < ROUNDS; round++) {
+    size_t n_searched = N_FITTED + data->n_sessions;
+    for (int round = 0; round < MOST_ROUNDS && !is_done(steps, n_searched); round++) {
         for (size_t i = 0; i < N_FITTED; i++) {
             (void)try_step(data, constants, factors, member(constants, i), &steps[i], &best);
         }
