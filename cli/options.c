@@ -100,6 +100,17 @@ static const char *successor_of(const char *name) {
     return NULL;
 }
 
+/* Why a command does without an option that others have; NULL: it is just unknown. */
+static const char *unneeded(const char *command, const char *name) {
+    static const char *const COMMANDS[] = {"profile", "study"};
+    for (size_t i = 0; i < sizeof(COMMANDS) / sizeof(COMMANDS[0]); i++) {
+        if (strcmp(name, "time") == 0 && strcmp(command, COMMANDS[i]) == 0) {
+            return "on a virtual card with sourced rates the time is forecast without an option";
+        }
+    }
+    return NULL;
+}
+
 static tide_status unknown_option(const tide_option_table *table, const char *argument, size_t n,
                                   tide_error *error) {
     char given[TIDE_OPTIONS_NAME_BYTES] = "";
@@ -127,6 +138,11 @@ static tide_status unknown_option(const tide_option_table *table, const char *ar
     if (successor != NULL && find_option(table, successor, strlen(successor)) != NULL) {
         return tide_fail(error, TIDE_INVALID, "unknown option '%s': it is --%s now (valid: %s)",
                          given, successor, valid);
+    }
+    const char *reason = unneeded(table->command, word);
+    if (reason != NULL) {
+        return tide_fail(error, TIDE_INVALID, "unknown option '%s': %s (valid: %s)", given, reason,
+                         valid);
     }
     const tide_words names = {.word_at = name_at, .ctx = table, .prefix = "--"};
     char guess[TIDE_NEAREST_TEXT];

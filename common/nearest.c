@@ -45,9 +45,10 @@ const char *tide_nearest_word(const tide_words *among, const char *word) {
     for (size_t i = 0; among->word_at(among->ctx, i) != NULL; i++) {
         const char *candidate = among->word_at(among->ctx, i);
         size_t distance = edit_distance(word, candidate);
-        /* "--prec" for "--precision": a beginning counts as one edit. */
-        if (n_word >= 3 && strncmp(word, candidate, n_word) == 0 && distance > 1) {
-            distance = 1;
+        /* "--prec" for "--precision": a beginning has no wrong letter. So "h100" is h100-80 and not
+         * h200. */
+        if (n_word >= 3 && strncmp(word, candidate, n_word) == 0) {
+            distance = 0;
         }
         if (distance < best && distance < strlen(candidate)) {
             best = distance;

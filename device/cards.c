@@ -166,6 +166,11 @@ const tide_card *tide_cards(size_t *ret_n_cards) {
     return CARDS;
 }
 
+const char *tide_card_name_at(const void *ctx, size_t i) {
+    (void)ctx;
+    return i < sizeof(CARDS) / sizeof(CARDS[0]) ? CARDS[i].name : NULL;
+}
+
 const tide_card *tide_card_find(const char *name) {
     for (size_t i = 0; i < sizeof(CARDS) / sizeof(CARDS[0]); i++) {
         if (strcmp(CARDS[i].name, name) == 0 ||

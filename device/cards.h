@@ -48,6 +48,10 @@ typedef struct tide_card {
 /* The table, which is static. */
 const tide_card *tide_cards(size_t *ret_n_cards);
 
+/* The names of the table one after the other, for common/nearest.h; NULL behind the last. ctx is
+ * not used. */
+const char *tide_card_name_at(const void *ctx, size_t i);
+
 /* NULL when there is no card of that name. */
 const tide_card *tide_card_find(const char *name);
 

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/nearest.h"
 #include "device/cards.h"
 #include "device/host_internal.h"
 
@@ -134,16 +135,11 @@ static const tide_device_table VIRTUAL_TABLE = {
 };
 
 static tide_status unknown_card(const char *name, tide_error *error) {
-    char names[1024] = "";
-    size_t n_cards = 0;
-    const tide_card *cards = tide_cards(&n_cards);
-    for (size_t i = 0; i < n_cards; i++) {
-        size_t n_used = strlen(names);
-        snprintf(names + n_used, sizeof(names) - n_used, "%s%s", i == 0 ? "" : ", ", cards[i].name);
-    }
+    static const tide_words NAMES = {.word_at = tide_card_name_at};
+    char text[TIDE_NEAREST_TEXT];
     return tide_fail(error, TIDE_INVALID,
-                     "unknown card \"%s\" in \"virtual:%s\": use one of %s, or plain virtual", name,
-                     name, names);
+                     "\"virtual:%.64s\" has an unknown card %s, or plain virtual", name,
+                     tide_unknown_word(&NAMES, name, text));
 }
 
 tide_status tide_device_virtual_open(const char *card_name, const tide_device_options *options,

@@ -13,15 +13,8 @@ enum { ITEM_BYTES = 4096, CARD_BYTES = 256 };
 static const char PREFIX[] = "virtual:";
 static const char ENDING[] = ".json";
 
-static const char *name_at(const void *ctx, size_t i) {
-    (void)ctx;
-    size_t n = 0;
-    const tide_card *cards = tide_cards(&n);
-    return i < n ? cards[i].name : NULL;
-}
-
 static tide_status unknown(const char *name, tide_error *error) {
-    static const tide_words NAMES = {.word_at = name_at};
+    static const tide_words NAMES = {.word_at = tide_card_name_at};
     char text[TIDE_NEAREST_TEXT];
     return tide_fail(error, TIDE_INVALID, "there is no card %s",
                      tide_unknown_word(&NAMES, name, text));

@@ -103,7 +103,7 @@ static const tide_card *card_named(const char *title, tide_time_card *ret_card) 
 }
 
 static void add_row(tide_table *table, const char *what, double us, double share) {
-    TIDE_ROW(table, tide_as_text(what), tide_as_real(us),
+    TIDE_ROW(table, tide_as_text(what), tide_as_ns(us),
              share > 0.0 ? tide_as_percent(100.0 * share) : tide_as_none());
 }
 
@@ -132,16 +132,18 @@ static tide_status report_on(const tide_calibration *of, const char *path, tide_
                              tide_error *error) {
     tide_report report;
     tide_report_init(&report, "bench");
-    tide_report_say(&report, "calibration", "%s with torch %s, %s; %s", of->cpu, of->torch,
-                    of->has_gpu ? of->gpu.name : "no GPU", path);
-    tide_table *table = tide_report_table(&report, "calibration", "what was measured");
-    TIDE_COLUMNS(table, TIDE_TEXT("what", "what"), TIDE_NUMBER("us", "us"),
+    tide_report_say(&report, "calibration", "calibration of %s with PyTorch %s and %s", of->cpu,
+                    of->torch, of->has_gpu ? of->gpu.name : "no GPU");
+    tide_table *table =
+        tide_report_table(&report, "calibration", "times of launches, products and copies");
+    TIDE_COLUMNS(table, TIDE_TEXT("what", "what"), TIDE_NUMBER("us", "time us"),
                  TIDE_NUMBER("peak_percent", "of stated rate"));
     add_row(table, "host, a launch forward, without a driver", of->forward_us, -1.0);
     add_row(table, "host, a launch backward, without a driver", of->backward_us, -1.0);
     if (of->has_gpu) {
         add_gpu(table, &of->gpu);
     }
+    tide_report_say(&report, "file", "calibration: %s", path);
     return tide_report_end(&report, TIDE_OK, format, error);
 }
 

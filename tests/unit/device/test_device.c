@@ -98,6 +98,19 @@ static void every_card_opens_by_its_name(void **state) {
     assert_null(tide_card_find("h100"));
 }
 
+static void an_unknown_card_gets_a_suggestion(void **state) {
+    (void)state;
+    static const char *const WORDS[][2] = {{"virtual:h100", "'h100': did you mean h100-80?"},
+                                           {"virtual:h20", "'h20': did you mean h200?"}};
+    for (size_t i = 0; i < sizeof(WORDS) / sizeof(WORDS[0]); i++) {
+        tide_device *device = NULL;
+        tide_error error = {""};
+        assert_int_equal(tide_device_open(WORDS[i][0], NULL, &device, &error), TIDE_INVALID);
+        assert_non_null(strstr(error.message, WORDS[i][1]));
+        assert_non_null(strstr(error.message, "t4-16), or plain virtual"));
+    }
+}
+
 /* A chip's figures fit each other, whatever their source. */
 static void chips_are_consistent(void **state) {
     (void)state;
@@ -416,6 +429,7 @@ int main(void) {
         cmocka_unit_test(unknown_specs_are_refused_with_the_valid_ones),
         cmocka_unit_test(cuda_is_absent_with_a_reason_and_a_remedy),
         cmocka_unit_test(every_card_opens_by_its_name),
+        cmocka_unit_test(an_unknown_card_gets_a_suggestion),
         cmocka_unit_test(chips_are_consistent),
         cmocka_unit_test(boards_are_those_of_their_chips),
         cmocka_unit_test(segments_get_the_lowest_address_that_fits),
