@@ -192,7 +192,7 @@ static tide_status cuda_event_record(tide_device *device, tide_device_event *eve
 static tide_status cuda_stream_wait(tide_device *device, tide_stream stream,
                                     tide_device_event *event, tide_error *error) {
     TIDE_TRY(begin(device, error));
-    if (!event->is_recorded) { /* a reused event still has the state of its former owner */
+    if (!event->is_recorded) { /* as in cuda_event_query */
         return TIDE_OK;
     }
     return answer(device, "cudaStreamWaitEvent",
@@ -202,7 +202,7 @@ static tide_status cuda_stream_wait(tide_device *device, tide_stream stream,
 static tide_status cuda_event_query(tide_device *device, tide_device_event *event,
                                     tide_error *error) {
     TIDE_TRY(begin(device, error));
-    if (!event->is_recorded) {
+    if (!event->is_recorded) { /* a reused event still has the state of its former owner */
         return TIDE_OK;
     }
     return answer(device, "cudaEventQuery", cudaEventQuery(event->event), error);

@@ -37,11 +37,14 @@ TIDE_NODISCARD tide_status tide_copies_ahead_init(tide_copies_ahead *on,
 /* Also of a struct of zeros. The copies are released before. */
 void tide_copies_ahead_fini(tide_copies_ahead *on);
 
-/* Allocates the copies of these weights in this order and submits their casts. What was begun
- * before has been waited for. */
+/* Allocates the copies of these weights in this order and submits their casts. None of them is
+ * allocated yet, and the caller has waited for what was begun before. */
 TIDE_NODISCARD tide_status tide_copies_ahead_begin(tide_copies_ahead *on, const size_t *weights,
                                                    size_t n_weights, tide_error *error);
 /* The operators' stream waits for the casts; the host does not. Does nothing if none was begun. */
 TIDE_NODISCARD tide_status tide_copies_ahead_wait(tide_copies_ahead *on, tide_error *error);
+/* The same for destructors, where no caller can act on a failure: if it fails, the host waits for
+ * the whole device. */
+void tide_copies_ahead_drop(tide_copies_ahead *on);
 
 #endif

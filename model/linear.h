@@ -29,14 +29,16 @@ typedef struct tide_linears {
     bool keeps_copies;          /* from forward on to backward */
 } tide_linears;
 
-/* Parameter `i` is W (n_out, n_in). If weights are copied, its copy is made when there is
- * none yet. */
+/* Parameter `i` is W (n_out, n_in). */
 
-/* Allocates W's copy, which there is none of yet, and casts W on the operators' stream. */
+/* Allocates W's copy and casts W into it, on the operators' stream. The copy must not be allocated.
+ */
 TIDE_NODISCARD tide_status tide_weight_copy_make(const tide_linears *on, size_t i,
                                                  tide_error *error);
 
-/* out (R, n_out) = x (R, n_in) W^T + bias (n_out), if there are biases, or + addend (R, n_out), if
+/* If weights are copied, the two products that read W make its copy where there is none yet.
+ *
+ * out (R, n_out) = x (R, n_in) W^T + bias (n_out), if there are biases, or + addend (R, n_out), if
  * its data is not NULL; a layer with a bias takes no addend. The copy is released at once when
  * nothing is kept. */
 TIDE_NODISCARD tide_status tide_linear_forward(const tide_linears *on, size_t i, tide_array out,

@@ -104,9 +104,7 @@ void tide_transformer_destroy(tide_transformer *t) {
         return;
     }
     const tide_hostmem *mem = tide_cache_get_config(t->cache)->mem;
-    /* A step that failed may have left casts. There is no other remedy if this fails, too. */
-    tide_status status = tide_copies_ahead_wait(&t->copies, NULL);
-    (void)status;
+    tide_copies_ahead_drop(&t->copies);
     tide_optimizer_fini(&t->optimizer);
     tide_activations_fini(&t->activations);
     for (size_t i = t->n_parameters; i > 0; i--) {

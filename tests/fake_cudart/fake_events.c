@@ -101,8 +101,8 @@ static cudaError_t destroy_stream(cudaStream_t stream) {
                              (void *)stream);
 }
 
+/* Late work stays: the real runtime does not wait for it either. */
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
-    tide_fake_queue_finish(stream, false);
     cudaError_t result = tide_fake_enter("cudaStreamDestroy");
     return tide_fake_leave(result == cudaSuccess ? destroy_stream(stream) : result);
 }

@@ -1,5 +1,6 @@
 #include "fake_cudart/fake_queue.h"
 
+#include <limits.h>
 #include <stdlib.h>
 
 #include "fake_cudart/fake_internal.h"
@@ -33,7 +34,9 @@ static bool append(item made) {
 }
 
 static bool is_late(cudaStream_t stream) {
-    return (tide_fake_cudart_locked()->late_streams >> tide_fake_stream_number(stream) & 1U) != 0;
+    unsigned late = tide_fake_cudart_locked()->late_streams;
+    unsigned number = tide_fake_stream_number(stream);
+    return number < sizeof(late) * CHAR_BIT && (late >> number & 1U) != 0;
 }
 
 static const item *find_record(uint64_t number) {
@@ -113,7 +116,8 @@ int tide_fake_queue_do(cudaStream_t stream, tide_fake_work work) {
 
 void tide_fake_queue_record(cudaStream_t stream, uint64_t number) {
     tide_fake_lock();
-    if (is_late(stream) && !append((item){NULL, stream, ITEM_RECORD, number, {0}})) {
+    if (is_late(stream) &&
+        !append((item){.stream = stream, .kind = ITEM_RECORD, .number = number})) {
         (void)tide_fake_mistake(cudaErrorMemoryAllocation, "no host memory for a record");
     }
     (void)tide_fake_leave_beside(cudaSuccess);
@@ -121,7 +125,8 @@ void tide_fake_queue_record(cudaStream_t stream, uint64_t number) {
 
 void tide_fake_queue_wait(cudaStream_t stream, uint64_t number) {
     tide_fake_lock();
-    bool is_kept = is_late(stream) && append((item){NULL, stream, ITEM_WAIT, number, {0}});
+    bool is_kept =
+        is_late(stream) && append((item){.stream = stream, .kind = ITEM_WAIT, .number = number});
     (void)tide_fake_leave_beside(cudaSuccess);
     if (!is_kept) {
         tide_fake_queue_reach(number);

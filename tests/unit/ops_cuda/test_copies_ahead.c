@@ -140,14 +140,23 @@ static void every_wait_is_needed(void **state) {
     }
 }
 
-/* Fills memory of the sizes of the copies on the operators' stream, which is what the cache gives
- * to the next step, and expects to find it so when the device is idle. */
-static void expect_own_memory(const training *run) {
-    tide_tensor taken[N_LAYERS * TIDE_LAYER_PARAMETERS + 3] = {{0}};
-    size_t n_parameters = tide_transformer_n_parameters(run->transformer);
-    assert_true(n_parameters <= sizeof(taken) / sizeof(taken[0]));
-    for (size_t i = 0; i < n_parameters; i++) {
-        size_t n = tide_transformer_parameter(run->transformer, i)->n_elements;
+enum { N_PARAMETERS = N_LAYERS * TIDE_LAYER_PARAMETERS + 3, MOST_ROUNDS = 4 };
+
+static void sizes_of(const training *run, size_t n_elements[N_PARAMETERS]) {
+    assert_int_equal(tide_transformer_n_parameters(run->transformer), N_PARAMETERS);
+    for (size_t i = 0; i < N_PARAMETERS; i++) {
+        n_elements[i] = tide_transformer_parameter(run->transformer, i)->n_elements;
+    }
+}
+
+/* Fills memory of the sizes of the copies, n_rounds of each, on the operators' stream, and expects
+ * to find it so when the device is idle. One round is what the cache gives to the next step; four,
+ * which is twice the parameters, also take what a transformer that is gone had. */
+static void expect_own_memory(const training *run, const size_t n_elements[N_PARAMETERS],
+                              size_t n_rounds) {
+    tide_tensor taken[MOST_ROUNDS * N_PARAMETERS] = {{0}};
+    for (size_t i = 0; i < n_rounds * N_PARAMETERS; i++) {
+        size_t n = n_elements[i % N_PARAMETERS];
         assert_int_equal(
             tide_tensor_alloc(run->cache, &taken[i], n, TIDE_BF16, TIDE_TEMPORARY, "taken", NULL),
             TIDE_OK);
@@ -156,7 +165,7 @@ static void expect_own_memory(const training *run) {
                          TIDE_OK);
     }
     assert_int_equal(tide_device_synchronize(run->device, NULL), TIDE_OK);
-    for (size_t i = 0; i < n_parameters; i++) {
+    for (size_t i = 0; i < n_rounds * N_PARAMETERS; i++) {
         const unsigned char *bytes = taken[i].array.data;
         for (size_t k = 0; k < taken[i].n_elements * tide_dtype_bytes(TIDE_BF16); k++) {
             assert_int_equal(bytes[k], 0x5A);
@@ -172,6 +181,8 @@ static void a_step_that_fails_leaves_nothing_behind(void **state) {
     const tide_transformer_config config = mixed(TIDE_PRECISION_BF16_MIXED, TIDE_RECOMPUTE_NONE);
     training run = start(&config, NONE_LATE);
     step(&run);
+    size_t n_elements[N_PARAMETERS];
+    sizes_of(&run, n_elements);
     const uint64_t right = end(&run);
     size_t n_failed = 0;
     for (size_t call = 1; n_failed + 1 == call; call++) {
@@ -180,37 +191,70 @@ static void a_step_that_fails_leaves_nothing_behind(void **state) {
         n_failed += tide_transformer_forward(run.transformer, NULL) != TIDE_OK;
         tide_fake_cudart_state()->fail_call = 0;
         assert_int_equal(tide_transformer_end_step(run.transformer, NULL), TIDE_OK);
-        expect_own_memory(&run);
+        expect_own_memory(&run, n_elements, 1);
         step(&run);
         assert_true(end(&run) == right);
     }
     assert_int_equal(n_failed, 2 * (N_LAYERS + 1));
 }
 
-/* The streams are created in this order: the workload's, which is captured, and the casts'. Within
- * a graph only its edges order the two. */
+/* Where the wait fails at the end, too, the host waits. */
+static void a_transformer_that_cannot_wait_leaves_nothing_behind(void **state) {
+    (void)state;
+    const tide_transformer_config config = mixed(TIDE_PRECISION_BF16_MIXED, TIDE_RECOMPUTE_NONE);
+    training run = start(&config, CASTS_LATE);
+    size_t n_elements[N_PARAMETERS];
+    sizes_of(&run, n_elements);
+    tide_fake_cudart_fail("cudaStreamWaitEvent", 2, cudaErrorUnknown);
+    assert_int_not_equal(tide_transformer_forward(run.transformer, NULL), TIDE_OK);
+    tide_fake_cudart_fail("cudaStreamWaitEvent", 1, cudaErrorUnknown);
+    tide_transformer_destroy(run.transformer);
+    assert_non_null(tide_fake_cudart_state()->failed_in);
+    expect_own_memory(&run, n_elements, MOST_ROUNDS);
+    tide_cache_destroy(run.cache);
+    tide_device_close(run.device);
+}
+
+/* Losses of 2 steps and of 3 launches of a graph. The streams are created in this order: the
+ * workload's, which is captured, and the casts'. */
+enum { WORKLOAD_LATE = 2, CASTS_BESIDE_LATE = 4, N_LOSSES = 5 };
+static void train_as_graph(unsigned late, size_t ignored, double losses[N_LOSSES]) {
+    recorded_run run;
+    tide_workload_config config;
+    tide_workload_config_init(&config);
+    config.model = tiny_model();
+    config.mode = TIDE_TRAIN;
+    config.precision = TIDE_PRECISION_BF16_MIXED;
+    config.cuda_graph = true;
+    config.warmup_steps = 2;
+    config.steps = 3;
+    tide_fake_cudart_reset();
+    tide_fake_cublas_reset();
+    tide_fake_cudart_state()->late_streams = late;
+    tide_fake_cudart_state()->ignored_wait = ignored;
+    recorded_run_start(&run, "cuda", &config, TIDE_UNLIMITED, TIDE_OK);
+    assert_int_equal(tide_fake_cudart_state()->n_graph_launches, 3);
+    assert_int_equal(run.result.n_losses, N_LOSSES);
+    memcpy(losses, run.result.losses, N_LOSSES * sizeof(*losses));
+    recorded_run_end(&run);
+}
+
+/* Within a graph only its edges order the two. A step of 2 blocks has 6 waits, so that the 14th and
+ * the 16th are those of the operators in the capture; without one of them a block reads copies that
+ * are not made yet. Without the last, the 18th, there would be no graph. */
 static void a_graph_has_both_streams(void **state) {
     (void)state;
-    double losses[3][5];
-    for (unsigned i = 0; i < 3; i++) {
-        recorded_run run;
-        tide_workload_config config;
-        tide_workload_config_init(&config);
-        config.model = tiny_model();
-        config.mode = TIDE_TRAIN;
-        config.precision = TIDE_PRECISION_BF16_MIXED;
-        config.cuda_graph = true;
-        config.warmup_steps = 2;
-        config.steps = 3;
-        tide_fake_cudart_reset();
-        tide_fake_cublas_reset();
-        tide_fake_cudart_state()->late_streams = i << 1; /* none, the workload's, the casts' */
-        recorded_run_start(&run, "cuda", &config, TIDE_UNLIMITED, TIDE_OK);
-        assert_int_equal(tide_fake_cudart_state()->n_graph_launches, 3);
-        assert_int_equal(run.result.n_losses, 5);
-        memcpy(losses[i], run.result.losses, sizeof(losses[i]));
-        recorded_run_end(&run);
-        assert_memory_equal(losses[i], losses[0], sizeof(losses[i]));
+    double right[N_LOSSES];
+    double losses[N_LOSSES];
+    train_as_graph(NONE_LATE, 0, right);
+    train_as_graph(WORKLOAD_LATE, 0, losses);
+    assert_memory_equal(losses, right, sizeof(right));
+    train_as_graph(CASTS_BESIDE_LATE, 0, losses);
+    assert_memory_equal(losses, right, sizeof(right));
+    for (size_t ignored = 14; ignored <= 16; ignored += 2) {
+        train_as_graph(CASTS_BESIDE_LATE, ignored, losses);
+        assert_memory_equal(losses, right, 2 * sizeof(*right)); /* before the graph */
+        assert_memory_not_equal(losses, right, sizeof(right));
     }
 }
 
@@ -219,6 +263,7 @@ int main(void) {
         cmocka_unit_test(both_orders_compute_the_same),
         cmocka_unit_test(every_wait_is_needed),
         cmocka_unit_test(a_step_that_fails_leaves_nothing_behind),
+        cmocka_unit_test(a_transformer_that_cannot_wait_leaves_nothing_behind),
         cmocka_unit_test(a_graph_has_both_streams),
     };
     return cmocka_run_group_tests_name("ops_cuda.copies_ahead", tests, NULL, NULL);
