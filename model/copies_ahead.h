@@ -2,7 +2,7 @@
  *
  * In bf16-mixed and fp16-mixed each product reads a copy of its weight. To make the copies takes
  * bandwidth, and products take tensor cores, so that the copies of the next layer can be made while
- * a layer computes. The cache knows of one stream, that of the operators; two waits make this safe:
+ * a layer computes. The cache knows of one stream, that of the operators. Two waits make this safe:
  *
  *   - The casts begin when everything is done that was submitted before them. By then the optimizer
  *     has written the weights, and nothing reads what lay in the copies' memory before.
@@ -23,10 +23,10 @@
 #include "model/linear.h"
 
 typedef struct tide_copies_ahead {
-    const tide_linears *linears; /* borrowed; whose weights are copied; NULL: no copies are made */
+    const tide_linears *linears; /* borrowed; their weights are copied; NULL: no copies are made */
     tide_stream stream;          /* owned; what the casts are ordered on */
-    tide_device_event *begun;    /* owned; on the operators' stream, before the casts */
-    tide_device_event *made;     /* owned; on `stream`, behind the casts */
+    tide_device_event *begun;    /* owned; recorded on the operators' stream, before the casts */
+    tide_device_event *made;     /* owned; recorded on `stream`, behind the casts */
     bool is_pending;             /* the operators' stream has not waited for the last casts */
 } tide_copies_ahead;
 
@@ -34,11 +34,11 @@ typedef struct tide_copies_ahead {
  * back what was made. */
 TIDE_NODISCARD tide_status tide_copies_ahead_init(tide_copies_ahead *on,
                                                   const tide_linears *linears, tide_error *error);
-/* Also of a struct of zeros. The copies are released before. */
+/* A struct of zeros may be given, too. The caller has released the copies before. */
 void tide_copies_ahead_fini(tide_copies_ahead *on);
 
-/* Allocates the copies of these weights in this order and submits their casts. None of them is
- * allocated yet, and the caller has waited for what was begun before. */
+/* Allocates the copies of these weights in this order and submits their casts. None of the copies
+ * is allocated yet, and the caller has waited for what was begun before. */
 TIDE_NODISCARD tide_status tide_copies_ahead_begin(tide_copies_ahead *on, const size_t *weights,
                                                    size_t n_weights, tide_error *error);
 /* The operators' stream waits for the casts; the host does not. Does nothing if none was begun. */

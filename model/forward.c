@@ -1,12 +1,12 @@
 /* forward.c - tokens to logits, or to the output of ln_final, and logits to loss. */
 #include "model/transformer_internal.h"
 
-/* Begins the copies of block `layer`, or of the head for the number of blocks.
+/* Begins the copies of block `layer`, or those of the head if `layer` is the number of blocks.
  *
  * Copies are kept until backward, so the forward pass ends with the same bytes as if each were made
  * at its first use, and this end is its peak. With recompute a block's temporary tensors can make a
- * higher one, in the last block, where most is kept: there the last block and the head make their
- * copies at the first use, so that no peak is higher. */
+ * higher one, in the last block, where most is kept. Then the last block and the head make their
+ * copies at the first use, so that no peak becomes higher. */
 static tide_status begin_copies(tide_transformer *t, size_t layer, tide_error *error) {
     static const tide_layer_parameter USES[] = {
         TIDE_Q_PROJ, TIDE_K_PROJ, TIDE_V_PROJ, TIDE_OUTPUT_PROJ, TIDE_W1, TIDE_W3, TIDE_W2};

@@ -31,12 +31,11 @@ typedef struct tide_linears {
 
 /* Parameter `i` is W (n_out, n_in). */
 
-/* Allocates W's copy and casts W into it, on the operators' stream. The copy must not be allocated.
- */
+/* Allocates W's copy and casts W into it, on ops->stream. The copy must not be allocated yet. */
 TIDE_NODISCARD tide_status tide_weight_copy_make(const tide_linears *on, size_t i,
                                                  tide_error *error);
 
-/* If weights are copied, the two products that read W make its copy where there is none yet.
+/* If weights are copied, the two functions that read W make its copy where there is none yet.
  *
  * out (R, n_out) = x (R, n_in) W^T + bias (n_out), if there are biases, or + addend (R, n_out), if
  * its data is not NULL; a layer with a bias takes no addend. The copy is released at once when

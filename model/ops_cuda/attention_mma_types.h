@@ -15,8 +15,8 @@
 
 #include "model/ops_cuda/attention_mma_tiles.h"
 
-/* run(number, dim), where the type of the number is that of the elements and dim.value the DIM for
- * heads of D channels: how launchers choose an instance. */
+/* Calls run(number, dim), by which launchers choose an instance: the number has the type of the
+ * elements, and dim.value is the DIM for heads of D channels. */
 template <typename Run> static inline int mma_by_instance(tide_dtype dtype, size_t D, Run run) {
     const auto by_dim = [=](auto number) {
         return D <= 64   ? run(number, std::integral_constant<unsigned, 64>())

@@ -60,7 +60,7 @@ tide_status tide_launch_fused(const tide_ops *ops, const tide_launch_attention *
     return tide_launch_list_add(ops->launches, attention->name, KERNEL_NS, row);
 }
 
-/* What the host takes for an event is stated as that of a kernel's launch, which takes longer. */
+/* The host's time for an event is stated as that for a kernel's launch, which takes longer. */
 tide_status tide_ops_note_event(tide_ops *ops, tide_run_launch_kind kind, tide_stream stream,
                                 uint64_t number, tide_error *error) {
     const tide_run_launch row = {.kind = (uint8_t)kind, .stream = stream, .bytes = number};
