@@ -123,7 +123,7 @@ TIDE_VC_EXPORT unsigned sleep(unsigned seconds) {
 
 /* ---- timers ---- */
 
-/* A span of the clock's; one that is above 0 stays so, because 0 stops a timer. */
+/* The real span. One that is above 0 stays above 0, because 0 stops a timer. */
 static struct timespec span_of_timer(struct timespec span) {
     struct timespec scaled = tide_vc_clock_real_span(span);
     if (scaled.tv_sec == 0 && scaled.tv_nsec == 0 && (span.tv_sec != 0 || span.tv_nsec != 0)) {

@@ -27,7 +27,7 @@ typedef struct event {
     tide_vc_graph *capture; /* borrowed; it was recorded in a stream that was being captured */
     unsigned long long capture_id;
     tide_vc_mark mark; /* what has to be complete */
-    uint64_t time_ns;  /* 0: it was never recorded, but perhaps in a capture */
+    uint64_t time_ns;  /* 0: it was never recorded, except perhaps in a capture */
     uint64_t number;   /* of the process, from 1 on */
     unsigned flags;
     bool was_refused; /* since it was recorded, a query was answered "not ready" */
@@ -108,8 +108,8 @@ void tide_vc_event_record(void *which, void *stream) {
     log_event(entry, TIDE_RUN_RECORD, of, stream);
 }
 
-/* In a capture the event stands for a place in the graph and for no work: other streams of the
- * capture may wait for it, and nothing else. */
+/* In a capture the event stands for a place in the graph and for no work: other streams may wait
+ * for it, which joins them to the capture. Nothing else may wait for it. */
 static void record_place(event *of, tide_vc_graph *capture) {
     of->was_refused = false;
     of->capture = capture;
@@ -139,8 +139,8 @@ static bool is_captured(const event *of) {
     return of->capture != NULL && tide_vc_graph_is_capturing(of->capture, of->capture_id);
 }
 
-/* An event of a capture cannot be asked, and when the capture is over neither: it is of no launch
- * of the graph. */
+/* An event that a capture recorded cannot be asked, not even when the capture is over: it belongs
+ * to no launch of the graph. */
 static int check(const event *of) {
     int status = of->capture == NULL ? TIDE_VC_OK : TIDE_VC_INVALID_VALUE;
     return tide_vc_fail(is_captured(of) ? TIDE_VC_CAPTURED_EVENT : status);

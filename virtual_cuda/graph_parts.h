@@ -19,9 +19,9 @@
 
 /* What ends a part. */
 typedef struct tide_vc_graph_event {
-    void *event;   /* kept */
-    uint32_t part; /* that it ends */
-    bool is_wait;  /* what follows waits for the event, which is recorded otherwise */
+    void *event;   /* kept (tide_vc_event_keep) */
+    uint32_t part; /* the number of the part that it ends */
+    bool is_wait;  /* what follows waits for the event; false: the event is recorded */
 } tide_vc_graph_event;
 
 typedef struct tide_vc_graph_parts {
@@ -30,7 +30,7 @@ typedef struct tide_vc_graph_parts {
     uint32_t last; /* the part behind the last event */
 } tide_vc_graph_parts;
 
-/* One part. The caller ends it with tide_vc_graph_parts_fini. */
+/* Begins with one part. The caller ends it with tide_vc_graph_parts_fini. */
 void tide_vc_graph_parts_init(tide_vc_graph_parts *parts);
 void tide_vc_graph_parts_fini(tide_vc_graph_parts *parts);
 

@@ -12,7 +12,8 @@ TIDE_VC_EXPORT int clock_gettime(clockid_t clock, struct timespec *ret) {
     return tide_vc_clock_read(clock, ret);
 }
 
-/* The header says that the first is never NULL, by which a compiler leaves out our look at it. */
+/* Not by its name: the header says that the first argument is never NULL, so a compiler would leave
+ * out our check. */
 int tide_vc_gettimeofday(struct timeval *restrict ret, void *restrict zone) __asm__("gettimeofday");
 TIDE_VC_EXPORT int tide_vc_gettimeofday(struct timeval *restrict ret, void *restrict zone) {
     struct timespec now = {0, 0};

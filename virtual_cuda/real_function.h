@@ -7,8 +7,8 @@
 
 #include <string.h>
 
-/* The next function of that name behind this library, which *kept remembers; NULL at first. NULL:
- * there is none, and the next call looks again. */
+/* The next function of that name behind this library. *kept, which is NULL at first, remembers it.
+ * NULL: there is none, and the next call looks again. */
 void *tide_vc_real_function(void **kept, const char *name);
 
 /* What a function returns that reports errors by errno, where there is none behind it: -1 with

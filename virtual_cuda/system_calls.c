@@ -24,7 +24,7 @@ static bool waits_until(long number, long operation) {
 }
 
 /* Writes the program's time where the kernel has written the real one. The kernel goes first, so
- * that it is the one who says which addresses and clocks are wrong. `result`: its own. */
+ * that it says which addresses and clocks are wrong. `result` is what the kernel returned. */
 static long tell_program_time(long number, const long *is, long result) {
     if (result == -1 || !tide_vc_clock_is_virtual()) {
         return result;
@@ -32,9 +32,9 @@ static long tell_program_time(long number, const long *is, long result) {
     switch (number) {
     case SYS_clock_gettime:
         return tide_vc_clock_read((int)is[0], pointer(is[1]));
-    case SYS_gettimeofday: /* its zone is no time */
+    case SYS_gettimeofday: /* the zone stays the kernel's */
         return is[0] == 0 ? result : gettimeofday(pointer(is[0]), NULL);
-#ifdef SYS_time /* younger processors have none */
+#ifdef SYS_time /* newer kinds of processors have none */
     case SYS_time:
         return time(pointer(is[0]));
 #endif

@@ -60,8 +60,8 @@ static void leave(void *value) {
 }
 
 static void prepare(void) {
-    void *found = dlvsym(RTLD_NEXT, "pthread_cond_timedwait", "GLIBC_2.3.2"); /* not the first */
-    if (found == NULL) { /* processors that are younger than that version have one only */
+    void *found = dlvsym(RTLD_NEXT, "pthread_cond_timedwait", "GLIBC_2.3.2"); /* the newer one */
+    if (found == NULL) { /* on processors that came after that version there is only one */
         found = dlsym(RTLD_NEXT, "pthread_cond_timedwait");
     }
     memcpy(&real_wait, &found, sizeof(real_wait));
