@@ -16,9 +16,8 @@ extern "C" {
 
 /* Zero at first. */
 typedef struct tide_time_runs {
-    size_t n; /* runs with a forecast */
-    size_t
-        n_unknown; /* of these: results of an older version, which does not say what is guessed */
+    size_t n;                         /* runs with a forecast */
+    size_t n_unknown;                 /* of these: an older version wrote no number of guesses */
     size_t n_guessing;                /* of these: some launch of the step is guessed */
     int64_t most_guessed, n_launches; /* of the step with the most guessed launches */
 } tide_time_runs;

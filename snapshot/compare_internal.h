@@ -66,8 +66,8 @@ bool tide_compare_say_ranks(tide_text *to, tide_compare *compare);
 /* ---- compare_join.c ---- */
 
 /* Makes one row of those that have the same name, not an empty one, scope path and category, where
- * no run has blocks in more than one of them: the same tensors, which the runs allocated from
- * different callers, as a step that is captured has others than one that is not. The rows are in
+ * no run has blocks in more than one of them. These are the same tensors, which the runs allocated
+ * from different callers: a captured step has others than one that is not captured. The rows are in
  * the order in which they were first seen and stay so; a row's name and path are the same pointers
  * where they are equal texts. */
 TIDE_NODISCARD tide_status tide_compare_join_rows(const tide_hostmem *mem, tide_compare_row *rows,

@@ -151,8 +151,8 @@ static double joined_us(tide_time_place *places, size_t n) {
     return busy;
 }
 
-/* Copies and collectives are not: they have engines and links of their own, or few of the card's
- * units. */
+/* Copies and collectives are no kernels here: they have engines and links of their own, or take few
+ * of the card's units. */
 static bool is_of_kernels(const tide_run_launch *row) {
     return row->kind == TIDE_RUN_KERNEL || row->kind == TIDE_RUN_PRODUCT ||
            row->kind == TIDE_RUN_ATTENTION || row->kind == TIDE_RUN_CONVOLUTION ||
