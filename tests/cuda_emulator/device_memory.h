@@ -26,8 +26,8 @@ bool tide_device_memory_holds(const void *address, size_t n_bytes);
  * every launch runs. */
 int tide_device_launches(const char *kernel);
 
-/* Called before each launch. True: `run` is kept, called with `work` later, once or at each launch
- * of a graph, and `work` goes back to `release`. False: nothing is kept, and the caller launches
+/* Called before each launch. True: `run` is kept and called with `work` later, once or at each
+ * launch of a graph; then `work` goes to `release`. False: nothing is kept, and the caller launches
  * now. The library that stands in for the runtime may define it; otherwise nothing is kept. */
 bool tide_device_keeps(const void *stream, int (*run)(void *work), void (*release)(void *work),
                        void *work);

@@ -263,7 +263,7 @@ static int run_now(struct cublasContext *handle, const char *function, const tid
     return 0;
 }
 
-/* A product that runs later, with the host's factors of the call. */
+/* A product that runs later, with the factors that the host gave in the call. */
 typedef struct kept_product {
     struct cublasContext *handle; /* borrowed */
     const char *function;         /* static */

@@ -1,10 +1,10 @@
 /* fake_graph.c - CUDA graphs of the fake runtime: launches on a stream that is captured are kept,
- * not run; the launch of a graph runs them, each stream's in their order and late where the stream
- * is (fake_queue.h), and across streams only as events order them.
+ * not run; the launch of a graph runs them. Launches of one stream keep their order, and run late
+ * where the stream is late (fake_queue.h); those of two streams are ordered by events alone.
  *
  * As in the real one, waiting for a captured stream, or for the whole device meanwhile, fails and
  * ends the capture; a stream that waits for an event of a captured one is captured with it, and
- * must come back before the end; a launch on another stream is no part of the graph and runs at
+ * must be waited for before the end; a launch on another stream is no part of the graph and runs at
  * once. Unlike the real one it captures launches and copies on the device alone: what reads or
  * writes the host on a captured stream fails. */
 #include "fake_cudart/fake_graph.h"
@@ -26,7 +26,7 @@ typedef struct node {
     cudaStream_t stream;       /* of the capture */
     tide_fake_work work;       /* of NODE_WORK; owned */
     uint64_t number;           /* of a record, or of the one that is waited for */
-    size_t seen[MOST_STREAMS]; /* of a record: its stream's */
+    size_t seen[MOST_STREAMS]; /* of a record: as its stream had it then */
 } node;
 
 struct CUgraph_st {
@@ -155,7 +155,7 @@ void tide_fake_graph_record(cudaStream_t stream, uint64_t number) {
     }
 }
 
-/* A stream that the capture takes in knows of nothing yet. */
+/* A stream that the capture takes in comes behind no node yet. */
 static captured_stream *take_in(cudaStream_t stream) {
     captured_stream *on = find_captured(stream);
     if (on == NULL && capture.n_streams < MOST_STREAMS) {

@@ -18,7 +18,7 @@ bool tide_fake_graph_keep(cudaStream_t stream, tide_fake_work work);
 /* Keeps that the captured stream records (tide_fake_queue_record). */
 void tide_fake_graph_record(cudaStream_t stream, uint64_t number);
 /* Keeps that the stream waits for a record of the capture, which takes the stream in. An error, and
- * the capture is invalid: it is no record of this capture. */
+ * the capture is invalid: the capture has no such record, or no room for the stream. */
 cudaError_t tide_fake_graph_wait(cudaStream_t stream, uint64_t number);
 /* For calls that no capture permits: the error, which also ends the capture of the stream (or any,
  * where the call concerns all streams); cudaSuccess: go on. */

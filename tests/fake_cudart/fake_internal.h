@@ -30,7 +30,7 @@ cudaError_t tide_fake_mistake(cudaError_t error, const char *format, ...) TIDE_P
 void tide_fake_reach(cudaStream_t stream, bool all);
 /* Whether it is the default stream or a live one. */
 cudaError_t tide_fake_check_stream(cudaStream_t stream);
-/* 0: the default stream; else how many had been created with it since the last clearing. */
+/* 0: the default stream; else the i-th stream created since the last clearing has the number i. */
 unsigned tide_fake_stream_number(cudaStream_t stream);
 /* Destroys all streams and events. */
 void tide_fake_clear_handles(void);

@@ -13,14 +13,15 @@
 
 #include <cuda_runtime_api.h>
 
-/* A piece of work: run(work) once; then release(work), NULL: it is somebody else's. */
+/* A piece of work: run(work) is called once, then release(work). release NULL: somebody else owns
+ * the work. */
 typedef struct tide_fake_work {
     int (*run)(void *work);
     void (*release)(void *work);
     void *work;
 } tide_fake_work;
 
-/* Keeps the work if the stream is late, and runs it otherwise. Returns what that gave; 0: kept. */
+/* Keeps the work if the stream is late, and otherwise runs it. Returns run's result; 0: kept. */
 int tide_fake_queue_do(cudaStream_t stream, tide_fake_work work);
 /* The stream records, as record `number` (no two have the same), or waits for it. */
 void tide_fake_queue_record(cudaStream_t stream, uint64_t number);

@@ -10,7 +10,7 @@
 #include "snapshot/summary.h"
 #include "support/tiny_workload.h"
 
-/* In bf16-mixed, whose casts have a stream of their own. */
+/* The run is in bf16-mixed, because its casts have a stream of their own. */
 tide_workload_config tiny_run_config(void) {
     tide_workload_config config = tiny_workload(2);
     config.precision = TIDE_PRECISION_BF16_MIXED;

@@ -3,7 +3,7 @@ tiny="--layers 2 --d-model 64 --heads 4 --d-ff 128 --vocab 500 --context 16 --ba
 for device in virtual cpu; do
     tidemark profile $tiny --device $device --overhead-pairs 0 -o plain-$device.json.gz | sed -n 1,2p
     tidemark profile $tiny --device $device --cuda-graph -o graph-$device.json.gz | sed -n 1,2p
-    # The peaks are equal, but the private pool takes more from the device. A tensor of the captured step is that of the other.
+    # The peaks are equal, but the private pool takes more from the device. Tensors of the captured step are paired with those of the other.
     tidemark compare plain-$device.json.gz graph-$device.json.gz | sed -n '/^Runs/,/^$/p; /^What differs/,/^$/p; /^Highest bytes/,/^$/p; /^the losses/p'
     gunzip -c plain-$device.json.gz | jq -c '.run.cuda_graph'
     # Only whole steps are timed, and replays record no events.

@@ -32,8 +32,8 @@ def timed(a, b, out):
 
 
 def graphed(a, b, out):
-    """A loop of products inside a graph, between events of the graph, on each of its launches: ms. And whether an event that
-    is none of its nodes may be timed."""
+    """Returns how many ms a loop of products inside a graph takes at each launch, by events that are nodes of the graph, and
+    whether an event that is none of its nodes can be timed."""
     begin, end = (torch.cuda.Event(enable_timing=True, external=True) for _ in range(2))
     place = torch.cuda.Event(enable_timing=True)
     graph = torch.cuda.CUDAGraph()

@@ -186,8 +186,8 @@ static void captured_events_have_no_time(void **state) {
     tide_device_close(device);
 }
 
-/* The fake runtime counts handles that are destroyed twice, also while an instance of the graph is
- * left, which the second time would free it. */
+/* The fake runtime counts handles that are destroyed twice, also where an instance still needs the
+ * graph, which the second call would free. */
 static void handles_are_destroyed_once(void **state) {
     (void)state;
     tide_device *device = open_device();

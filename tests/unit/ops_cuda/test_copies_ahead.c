@@ -3,7 +3,7 @@
  * order them, none can be left out unseen.
  *
  * The fake runtime has one order of launches at a time. What is not ordered by an event is tried in
- * both orders: with the operators' stream as late as it may be, and with the casts' stream so.
+ * both orders: once the operators' stream is as late as it may be, and once the casts' stream is.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -112,9 +112,9 @@ static void both_orders_compute_the_same(void **state) {
 }
 
 /* In each step the casts of every block wait for the operators, and the operators for them, so odd
- * waits are the casts'. Those before a block's copies are only seen to be missing where an earlier
- * work of the operators still reads what lay in the copies' memory: after the optimizer, which is
- * what the first of a step waits for, and where recompute has given temporary tensors back. */
+ * waits are the casts'. A missing one of these is seen only where earlier work of the operators
+ * matters: at the first wait of a step, which waits for what has written the weights, and where
+ * recompute has given back temporary tensors, whose memory the copies get. */
 static void every_wait_is_needed(void **state) {
     (void)state;
     for (int i = 0; i < 2; i++) {
@@ -150,8 +150,9 @@ static void sizes_of(const training *run, size_t n_elements[N_PARAMETERS]) {
 }
 
 /* Fills memory of the sizes of the copies, n_rounds of each, on the operators' stream, and expects
- * to find it so when the device is idle. One round is what the cache gives to the next step; four,
- * which is twice the parameters, also take what a transformer that is gone had. */
+ * the same bytes there when the device is idle. One round takes what the cache gives to the next
+ * step. Four have twice the bytes of the parameters, and so also take what a destroyed transformer
+ * had. */
 static void expect_own_memory(const training *run, const size_t n_elements[N_PARAMETERS],
                               size_t n_rounds) {
     tide_tensor taken[MOST_ROUNDS * N_PARAMETERS] = {{0}};
@@ -198,7 +199,7 @@ static void a_step_that_fails_leaves_nothing_behind(void **state) {
     assert_int_equal(n_failed, 2 * (N_LAYERS + 1));
 }
 
-/* Where the wait fails at the end, too, the host waits. */
+/* Where the wait fails in the destructor, too, the host waits. */
 static void a_transformer_that_cannot_wait_leaves_nothing_behind(void **state) {
     (void)state;
     const tide_transformer_config config = mixed(TIDE_PRECISION_BF16_MIXED, TIDE_RECOMPUTE_NONE);

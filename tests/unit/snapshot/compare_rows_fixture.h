@@ -30,10 +30,10 @@ typedef struct rows_comparison {
 enum { ROWS_N_BASE = 3 };
 extern const tensor ROWS_BASE[ROWS_N_BASE];
 
-/* The caller destroys it. NULL: the default memory. */
+/* The caller destroys it. mem NULL: the default memory. */
 tide_snapshot *rows_make(const tide_hostmem *mem, const tensor *tensors, size_t n);
 
-/* Of the snapshots, which outlive it. */
+/* Compares the snapshots, which must outlive the result. */
 rows_comparison rows_compare(tide_snapshot *const *snapshots, size_t n);
 void rows_finish(rows_comparison *of);
 

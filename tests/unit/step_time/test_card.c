@@ -49,7 +49,7 @@ static void a_card_without_a_source_is_refused(void **state) {
     }
 }
 
-/* A card that counts as compared has a forecast: the list would otherwise name it in vain. */
+/* A card that counts as compared has a forecast; otherwise the list would name it in vain. */
 static void compared_cards_have_rates(void **state) {
     (void)state;
     size_t n_cards = 0;

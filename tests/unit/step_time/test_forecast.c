@@ -180,7 +180,7 @@ static tide_run_launch made_attention(unsigned flags) {
                              .flags = (uint8_t)flags};
 }
 
-/* They have no names in the log; two rows that are called the same could not be told apart. */
+/* Attention has no names in the log; two rows of the same name could not be told apart. */
 static void attention_says_its_direction(void **state) {
     (void)state;
     made_launches_mark(&made, "step begins");

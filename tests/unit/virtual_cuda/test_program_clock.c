@@ -217,7 +217,7 @@ static void a_graph_inside_another_takes_its_time_there(void **state) {
     assert_int_equal(cudaGraphDestroy(outer), 0);
 }
 
-/* A graph waits for an event as it was recorded last before the launch. */
+/* A graph waits for the last record of an event before the launch. */
 static void a_graph_waits_for_an_event_from_outside(void **state) {
     void *graph = NULL, *executable = NULL;
     (void)state;
@@ -375,7 +375,7 @@ static void a_fork_goes_on(void **state) {
     assert_int_equal(status, 0);
 }
 
-/* Who asks the kernel by its number sees the program's time, and the kernel's errors. */
+/* Who asks the kernel by the number of a call sees the program's time, and the kernel's errors. */
 static void the_kernel_tells_the_time_of_the_program(void **state) {
     struct timespec now;
     struct timeval day;
