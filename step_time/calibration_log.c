@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "step_time/clock.h"
+
 enum { WARM_UPS = 5, MOST_BURSTS = 256 }; /* WARM_UPS as in calibrate.py */
 
 typedef struct bursts {
@@ -11,10 +13,6 @@ typedef struct bursts {
     double us[MOST_BURSTS];
     size_t n, n_launches; /* n_launches: of a burst */
 } bursts;
-
-static bool is_launched(const tide_run_launch *row) {
-    return row->kind >= TIDE_RUN_KERNEL && row->kind <= TIDE_RUN_GRAPH_LAUNCH;
-}
 
 static int by_size(const void *a, const void *b) {
     const double *one = a;
@@ -36,7 +34,7 @@ static void find(const tide_time_log *log, bursts *to) {
             to->n_launches = n_launches;
             began_ns = -1;
         }
-        n_launches += is_launched(row);
+        n_launches += tide_time_is_launched(row);
     }
 }
 

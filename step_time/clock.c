@@ -27,7 +27,7 @@ void tide_time_clock_work(tide_time_clock *clock, const tide_time_factors *facto
     }
 }
 
-static bool is_launched(const tide_run_launch *row) {
+bool tide_time_is_launched(const tide_run_launch *row) {
     bool continues = row->kind == TIDE_RUN_GRAPH_LAUNCH && (row->flags & TIDE_RUN_CONTINUES) != 0;
     return !continues && (row->kind >= TIDE_RUN_KERNEL && row->kind <= TIDE_RUN_GRAPH_LAUNCH) &&
            (row->flags & TIDE_RUN_CAPTURED) == 0;
@@ -40,7 +40,7 @@ static void wait_until(tide_time_clock *clock, double us) {
 tide_time_place tide_time_clock_do(tide_time_clock *clock, const tide_time_factors *factors,
                                    double launch_us, const tide_run_launch *row,
                                    const tide_work_time *work, double *stream, double *event) {
-    if (is_launched(row)) {
+    if (tide_time_is_launched(row)) {
         work_us(clock, launch_us * factors->host);
     }
     tide_time_place place = {clock->host_us, clock->host_us, clock->host_us};

@@ -58,6 +58,9 @@ tide_time_place tide_time_clock_do(tide_time_clock *clock, const tide_time_facto
                                    double launch_us, const tide_run_launch *row,
                                    const tide_work_time *work, double *stream, double *event);
 
+/* Whether the host launches the row's work. What a graph runs is launched with the graph. */
+bool tide_time_is_launched(const tide_run_launch *row);
+
 /* Whether `bytes` of the row is the number of an event. */
 bool tide_time_is_of_event(const tide_run_launch *row);
 
