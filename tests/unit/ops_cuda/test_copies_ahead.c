@@ -35,6 +35,9 @@ static tide_transformer_config mixed(tide_precision precision, tide_recompute re
     tide_transformer_config_init(&config);
     config.model = tiny_model();
     config.model.n_layers = N_LAYERS;
+    config.model.vocab_size = 13; /* small, since an emulated thread takes long */
+    config.model.d_model = 12;
+    config.model.d_ff = 28;
     config.model.context_length = 4;
     config.model.batch_size = 1;
     config.precision = precision;
