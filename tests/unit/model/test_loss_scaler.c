@@ -11,11 +11,9 @@
 
 #include <cmocka.h>
 
-#include "allocator/cache.h"
-#include "device/device.h"
 #include "model/loss_scaler.h"
-#include "model/transformer.h"
 #include "recorded_run.h"
+#include "training_run.h"
 
 static bool is_scale(const tide_loss_scaler *scaler, double scale) {
     return !((double)scaler->scale < scale) && !((double)scaler->scale > scale);
@@ -68,42 +66,6 @@ static void it_is_1_where_nothing_is_scaled(void **state) {
 
 /* ---- on the cpu device ---- */
 
-typedef struct training {
-    tide_device *device;
-    tide_cache *cache;
-    tide_transformer *transformer;
-} training;
-
-static training start(const char *spec, const tide_transformer_config *config) {
-    training run = {NULL, NULL, NULL};
-    assert_int_equal(tide_device_open(spec, NULL, &run.device, NULL), TIDE_OK);
-    assert_int_equal(tide_cache_create(run.device, NULL, NULL, &run.cache, NULL), TIDE_OK);
-    assert_int_equal(tide_transformer_create(config, run.cache, NULL, &run.transformer, NULL),
-                     TIDE_OK);
-    assert_int_equal(tide_transformer_setup(run.transformer, NULL), TIDE_OK);
-    assert_int_equal(tide_transformer_fill(run.transformer, NULL), TIDE_OK);
-    return run;
-}
-
-static void end(training *run) {
-    tide_transformer_destroy(run->transformer);
-    tide_cache_destroy(run->cache);
-    tide_device_close(run->device);
-}
-
-/* A step up to its gradients, and the rest of it. */
-static void half_step(const training *run) {
-    assert_int_equal(tide_transformer_forward(run->transformer, NULL), TIDE_OK);
-    assert_int_equal(tide_transformer_loss(run->transformer, NULL), TIDE_OK);
-    assert_int_equal(tide_transformer_backward(run->transformer, NULL), TIDE_OK);
-}
-
-static void step(const training *run) {
-    half_step(run);
-    assert_int_equal(tide_transformer_optimize(run->transformer, NULL), TIDE_OK);
-    assert_int_equal(tide_transformer_end_step(run->transformer, NULL), TIDE_OK);
-}
-
 /* One row of 5000 logits: the gradient of the target's is (p - 1) times the scale, and at 65536
  * that rounds to infinity, because a probability p of a fresh model, about 1 / 5000, is below the
  * 16 / 65536 that would be needed. At 32768 it is a number. */
@@ -136,11 +98,11 @@ static float *weights_of(const training *run, size_t *ret_n) {
 static void a_step_that_overflows_is_skipped(void **state) {
     (void)state;
     const tide_transformer_config config = overflowing();
-    training run = start("cpu", &config);
+    training run = training_start("cpu", &config);
     const tide_loss_scaler *scaler = tide_transformer_loss_scaler(run.transformer);
     size_t n = 0;
     float *before = weights_of(&run, &n);
-    step(&run);
+    training_step(&run);
     float *skipped = weights_of(&run, &n);
     assert_memory_equal(before, skipped, n * sizeof(*before));
     assert_int_equal(scaler->n_skipped, 1);
@@ -151,7 +113,7 @@ static void a_step_that_overflows_is_skipped(void **state) {
     for (size_t i = 0; i < head->n_elements; i++) {
         assert_true(fabsf(moment[i]) <= 0);
     }
-    step(&run);
+    training_step(&run);
     float *taken = weights_of(&run, &n);
     assert_int_equal(scaler->n_skipped, 1);
     assert_true(is_scale(scaler, 32768));
@@ -164,7 +126,7 @@ static void a_step_that_overflows_is_skipped(void **state) {
     free(before);
     free(skipped);
     free(taken);
-    end(&run);
+    training_end(&run);
 }
 
 /* AdamW counts the steps that it took: behind a skipped one it still corrects the bias of its first
@@ -174,11 +136,11 @@ static void a_skipped_step_is_not_counted(void **state) {
     (void)state;
     tide_transformer_config config = overflowing();
     config.adamw.weight_decay = 0;
-    training run = start("cpu", &config);
+    training run = training_start("cpu", &config);
     size_t n = 0;
-    step(&run);
+    training_step(&run);
     float *before = weights_of(&run, &n);
-    step(&run);
+    training_step(&run);
     float *after = weights_of(&run, &n);
     double longest = 0;
     for (size_t i = 0; i < n; i++) {
@@ -187,7 +149,7 @@ static void a_skipped_step_is_not_counted(void **state) {
     assert_true(longest > 0.99 * config.adamw.lr && longest < 1.01 * config.adamw.lr);
     free(before);
     free(after);
-    end(&run);
+    training_end(&run);
 }
 
 /* The norm at which gradients are clipped is that of the unscaled ones: after the optimizer's part
@@ -199,9 +161,9 @@ static void clipping_sees_unscaled_gradients(void **state) {
     config.model = tiny_model();
     config.precision = TIDE_PRECISION_FP16_MIXED;
     config.clip_grad_norm = 0.25; /* of about 2 */
-    training run = start("cpu", &config);
+    training run = training_start("cpu", &config);
     double squares = 0;
-    step(&run);
+    training_step(&run);
     assert_int_equal(tide_transformer_loss_scaler(run.transformer)->n_skipped, 0);
     for (size_t i = 0; i < tide_transformer_n_parameters(run.transformer); i++) {
         const tide_parameter *parameter = tide_transformer_parameter(run.transformer, i);
@@ -213,7 +175,7 @@ static void clipping_sees_unscaled_gradients(void **state) {
     /* fp32: the norm, the factor, the product and the moment are rounded, 2^-24 each; and eps of
      * the clipping, 1e-6 of a norm above 0.25, takes off 4e-6 at most. */
     assert_true(fabs(sqrt(squares) - 0.1 * 0.25) < 5e-6 * 0.1 * 0.25);
-    end(&run);
+    training_end(&run);
 }
 
 /* AdamW sees the gradients without the scale, and a norm that only the scaled ones exceed clips
@@ -226,12 +188,12 @@ static void moments_are_of_unscaled_gradients(void **state) {
     config.model = tiny_model();
     config.precision = TIDE_PRECISION_FP16_MIXED;
     config.clip_grad_norm = 100;
-    training run = start("cpu", &config);
+    training run = training_start("cpu", &config);
     const tide_parameter *head =
         tide_transformer_parameter(run.transformer, tide_parameter_lm_head(&config.model));
     float *scaled = malloc(head->n_elements * sizeof(*scaled));
     assert_non_null(scaled);
-    half_step(&run);
+    training_half_step(&run);
     memcpy(scaled, head->gradient.array.data, head->n_elements * sizeof(*scaled));
     assert_int_equal(tide_transformer_optimize(run.transformer, NULL), TIDE_OK);
     const float *moment = head->exp_avg.array.data;
@@ -240,7 +202,7 @@ static void moments_are_of_unscaled_gradients(void **state) {
         assert_true(fabs((double)moment[i] - want) <= 3 * 0x1p-24 * fabs(want));
     }
     free(scaled);
-    end(&run);
+    training_end(&run);
 }
 
 /* Small gradients that would be lost: with the scale the gradients of fp16-mixed are as near to
@@ -253,8 +215,8 @@ static void gradients_carry_the_scale(void **state) {
     double norms[2];
     for (int i = 0; i < 2; i++) {
         config.precision = i == 0 ? TIDE_PRECISION_FP32 : TIDE_PRECISION_FP16_MIXED;
-        training run = start("cpu", &config);
-        half_step(&run);
+        training run = training_start("cpu", &config);
+        training_half_step(&run);
         const tide_parameter *head =
             tide_transformer_parameter(run.transformer, tide_parameter_lm_head(&config.model));
         const float *gradient = head->gradient.array.data;
@@ -262,7 +224,7 @@ static void gradients_carry_the_scale(void **state) {
         for (size_t k = 0; k < head->n_elements; k++) {
             norms[i] += (double)gradient[k] * (double)gradient[k];
         }
-        end(&run);
+        training_end(&run);
     }
     double ratio = sqrt(norms[1] / norms[0]) / 65536;
     assert_true(ratio > 0.99 && ratio < 1.01);

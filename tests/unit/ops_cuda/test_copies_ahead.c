@@ -15,20 +15,15 @@
 
 #include <cmocka.h>
 
+#include "common/map.h"
 #include "fake_cublas/fake_cublas.h"
 #include "fake_cudart/fake_cudart.h"
-#include "model/transformer.h"
 #include "unit/model/recorded_run.h"
+#include "unit/model/training_run.h"
 
 /* Bits of late_streams where the operators have the default stream. */
 enum { NONE_LATE = 0, OPERATORS_LATE = 1, CASTS_LATE = 2 };
 enum { N_LAYERS = 4, N_STEPS = 2 };
-
-typedef struct training {
-    tide_device *device;
-    tide_cache *cache;
-    tide_transformer *transformer;
-} training;
 
 static tide_transformer_config mixed(tide_precision precision, tide_recompute recompute) {
     tide_transformer_config config;
@@ -46,42 +41,22 @@ static tide_transformer_config mixed(tide_precision precision, tide_recompute re
 }
 
 static training start(const tide_transformer_config *config, unsigned late) {
-    training run = {NULL, NULL, NULL};
     tide_fake_cudart_reset();
     tide_fake_cublas_reset();
     tide_fake_cudart_state()->late_streams = late;
-    assert_int_equal(tide_device_open("cuda", NULL, &run.device, NULL), TIDE_OK);
-    assert_int_equal(tide_cache_create(run.device, NULL, NULL, &run.cache, NULL), TIDE_OK);
-    assert_int_equal(tide_transformer_create(config, run.cache, NULL, &run.transformer, NULL),
-                     TIDE_OK);
-    assert_int_equal(tide_transformer_setup(run.transformer, NULL), TIDE_OK);
-    assert_int_equal(tide_transformer_fill(run.transformer, NULL), TIDE_OK);
-    return run;
+    return training_start("cuda", config);
 }
 
-/* The host waits for nothing in it. */
-static void step(const training *run) {
-    assert_int_equal(tide_transformer_forward(run->transformer, NULL), TIDE_OK);
-    assert_int_equal(tide_transformer_loss(run->transformer, NULL), TIDE_OK);
-    assert_int_equal(tide_transformer_backward(run->transformer, NULL), TIDE_OK);
-    assert_int_equal(tide_transformer_optimize(run->transformer, NULL), TIDE_OK);
-    assert_int_equal(tide_transformer_end_step(run->transformer, NULL), TIDE_OK);
-}
-
-/* A hash of all parameters (FNV-1a), which differ where any gradient of any step does. */
+/* A hash of all parameters, which differ where any gradient of any step does. */
 static uint64_t end(training *run) {
-    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    uint64_t hash = 0;
     assert_int_equal(tide_device_synchronize(run->device, NULL), TIDE_OK);
     for (size_t i = 0; i < tide_transformer_n_parameters(run->transformer); i++) {
         const tide_parameter *parameter = tide_transformer_parameter(run->transformer, i);
-        const unsigned char *bytes = parameter->value.array.data;
-        for (size_t k = 0; k < parameter->n_elements * sizeof(float); k++) {
-            hash = (hash ^ bytes[k]) * UINT64_C(0x100000001b3);
-        }
+        size_t n_bytes = parameter->n_elements * sizeof(float);
+        hash = tide_hash_u64(hash ^ tide_hash_bytes(parameter->value.array.data, n_bytes));
     }
-    tide_transformer_destroy(run->transformer);
-    tide_cache_destroy(run->cache);
-    tide_device_close(run->device);
+    training_end(run);
     const tide_fake_cudart *fake = tide_fake_cudart_state();
     assert_int_equal(fake->n_streams + fake->n_events + fake->n_segments, 0);
     if (fake->n_mistakes > 0) {
@@ -95,7 +70,7 @@ static uint64_t train(const tide_transformer_config *config, unsigned late, size
     training run = start(config, late);
     tide_fake_cudart_state()->ignored_wait = ignored;
     for (int i = 0; i < N_STEPS; i++) {
-        step(&run);
+        training_step(&run);
     }
     return end(&run);
 }
@@ -184,7 +159,7 @@ static void a_step_that_fails_leaves_nothing_behind(void **state) {
     (void)state;
     const tide_transformer_config config = mixed(TIDE_PRECISION_BF16_MIXED, TIDE_RECOMPUTE_NONE);
     training run = start(&config, NONE_LATE);
-    step(&run);
+    training_step(&run);
     size_t n_elements[N_PARAMETERS];
     sizes_of(&run, n_elements);
     const uint64_t right = end(&run);
@@ -196,7 +171,7 @@ static void a_step_that_fails_leaves_nothing_behind(void **state) {
         tide_fake_cudart_state()->fail_call = 0;
         assert_int_equal(tide_transformer_end_step(run.transformer, NULL), TIDE_OK);
         expect_own_memory(&run, n_elements, 1);
-        step(&run);
+        training_step(&run);
         assert_true(end(&run) == right);
     }
     assert_int_equal(n_failed, 2 * (N_LAYERS + 1));
