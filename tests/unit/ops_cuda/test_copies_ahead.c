@@ -100,7 +100,7 @@ static void every_wait_is_needed(void **state) {
         const tide_transformer_config config = mixed(
             TIDE_PRECISION_BF16_MIXED, recomputes ? TIDE_RECOMPUTE_BLOCK : TIDE_RECOMPUTE_NONE);
         const uint64_t right = train(&config, NONE_LATE, 0);
-        const size_t per_step = 2 * (recomputes ? N_LAYERS - 1 : N_LAYERS + 1);
+        const size_t per_step = (size_t)2 * (recomputes ? N_LAYERS - 1 : N_LAYERS + 1);
         size_t n_seen_for_memory = 0;
         assert_int_equal(tide_fake_cudart_state()->n_waits, N_STEPS * per_step);
         for (size_t wait = 1; wait <= N_STEPS * per_step; wait++) {
