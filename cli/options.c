@@ -100,12 +100,12 @@ static const char *successor_of(const char *name) {
     return NULL;
 }
 
-/* Why a command does without an option that others have; NULL: it is just unknown. */
-static const char *unneeded(const char *command, const char *name) {
-    static const char *const COMMANDS[] = {"profile", "study"};
-    for (size_t i = 0; i < sizeof(COMMANDS) / sizeof(COMMANDS[0]); i++) {
-        if (strcmp(name, "time") == 0 && strcmp(command, COMMANDS[i]) == 0) {
-            return "on a virtual card with sourced rates the time is forecast without an option";
+/* Why the command does without an option that others have; NULL: it is just unknown. */
+static const char *unneeded(const tide_option_table *table, const char *name) {
+    for (const tide_option_unneeded *one = table->unneeded; one != NULL && one->name != NULL;
+         one++) {
+        if (strcmp(name, one->name) == 0) {
+            return one->reason;
         }
     }
     return NULL;
@@ -139,7 +139,7 @@ static tide_status unknown_option(const tide_option_table *table, const char *ar
         return tide_fail(error, TIDE_INVALID, "unknown option '%s': it is --%s now (valid: %s)",
                          given, successor, valid);
     }
-    const char *reason = unneeded(table->command, word);
+    const char *reason = unneeded(table, word);
     if (reason != NULL) {
         return tide_fail(error, TIDE_INVALID, "unknown option '%s': %s (valid: %s)", given, reason,
                          valid);

@@ -99,14 +99,21 @@ typedef struct tide_option {
         .help = (help_text), .choice_at = (choice), .offset = (at)                                 \
     }
 
+/* An option that other commands have and that this one does without: the error says why. */
+typedef struct tide_option_unneeded {
+    const char *name;   /* without dashes; NULL ends the list */
+    const char *reason; /* a clause without a full stop */
+} tide_option_unneeded;
+
 typedef struct tide_option_table {
     const char *command;  /* "profile" */
     const char *operands; /* "FILE..." in --help; NULL: it takes none */
     const char *intro;    /* what the command does: complete lines of --help */
     const tide_option *options;
-    size_t n_options;                  /* TIDE_OPTION_ROWS at most */
-    size_t min_operands, max_operands; /* the maximum is at most TIDE_MAX_OPERANDS */
-    const char *notes;                 /* complete lines below the options; NULL: none */
+    size_t n_options;                     /* TIDE_OPTION_ROWS at most */
+    size_t min_operands, max_operands;    /* the maximum is at most TIDE_MAX_OPERANDS */
+    const char *notes;                    /* complete lines below the options; NULL: none */
+    const tide_option_unneeded *unneeded; /* NULL: none */
 } tide_option_table;
 
 /* The operands of a command line, and which options it gives. */

@@ -5,6 +5,11 @@
 
 #include "model/eager/eager.h"
 
+const tide_option_unneeded TIDE_RUN_UNNEEDED_OPTIONS[] = {
+    {"time", "on a virtual card with sourced rates the time is forecast without an option"},
+    {NULL, NULL},
+};
+
 void tide_run_options_init(tide_run_options *options) {
     tide_run_config usual;
     tide_run_config_init(&usual);

@@ -29,6 +29,9 @@ enum {
     TIDE_MODEL_NAME_BYTES = sizeof(((tide_model_config *)NULL)->size) /* with the NUL */
 };
 
+/* What commands of tidemark's own models do without. */
+extern const tide_option_unneeded TIDE_RUN_UNNEEDED_OPTIONS[];
+
 /* The command line as it was written; all texts are borrowed from it. */
 typedef struct tide_run_options {
     /* Empty: the default. */

@@ -107,6 +107,7 @@ const tide_option_table tide_profile_option_table = {
     .intro = "Runs a model, times it, records every allocation and writes a snapshot.\n",
     .options = OPTIONS,
     .n_options = sizeof(OPTIONS) / sizeof(OPTIONS[0]),
+    .unneeded = TIDE_RUN_UNNEEDED_OPTIONS,
     .notes =
         "--size, --batch, --context, --mode, --precision, --attention and --recompute take comma\n"
         "lists: the runs go one after another, each writes its own snapshot\n"

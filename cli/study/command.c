@@ -81,6 +81,7 @@ static const tide_option_table TABLE = {
     .options = OPTIONS,
     .n_options = sizeof(OPTIONS) / sizeof(OPTIONS[0]),
     .max_operands = 1,
+    .unneeded = TIDE_RUN_UNNEEDED_OPTIONS,
     .notes =
         "Each option replaces one value of the preset, so that a small machine can run every\n"
         "study: --size small --steps 3. Lists are comma-separated. Runs that do not fit, or\n"
