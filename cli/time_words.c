@@ -18,6 +18,22 @@ static const char *as_ms(double us, char ret[MS_BYTES]) {
     return ret;
 }
 
+static void add_range(tide_text *to, const tide_time_forecast *of) {
+    char low[MS_BYTES];
+    char high[MS_BYTES];
+    as_ms(of->low.total_us, low);
+    if (of->is_lower_bound) {
+        tide_text_add(to, "at least %s ms", low);
+    } else {
+        tide_text_add(to, "%s to %s ms", low, as_ms(of->high.total_us, high));
+    }
+}
+
+void tide_time_words_range(const tide_time_forecast *of, char ret_words[TIDE_TIME_WORDS]) {
+    tide_text to = tide_text_in(ret_words, TIDE_TIME_WORDS);
+    add_range(&to, of);
+}
+
 static void add_bound(tide_text *to, const tide_time_forecast *of) {
     tide_text_add(to, "; bound by %s", tide_time_limit_name(of->limit));
     if (of->limit != TIDE_TIME_GPU_BOUND && !tide_time_is_calibrated(of)) {
@@ -37,8 +53,9 @@ void tide_time_words_step(const tide_time_forecast *of, char ret_words[TIDE_TIME
     tide_text to = tide_text_in(ret_words, TIDE_TIME_WORDS);
     const char *what = of->is_whole ? "the program" : "a step";
     if (of->is_lower_bound) {
-        tide_text_add(&to, "%s takes at least %s ms; more is not forecast", what,
-                      as_ms(of->low.total_us, low));
+        tide_text_add(&to, "%s takes ", what);
+        add_range(&to, of);
+        tide_text_add(&to, "; more is not forecast");
         return;
     }
     bool says_one = of->limit == TIDE_TIME_GPU_BOUND || tide_time_is_calibrated(of);
@@ -46,8 +63,8 @@ void tide_time_words_step(const tide_time_forecast *of, char ret_words[TIDE_TIME
         tide_text_add(&to, "%s takes %s ms (%s to %s)", what, as_ms(of->likely.total_us, one),
                       as_ms(of->low.total_us, low), as_ms(of->high.total_us, high));
     } else {
-        tide_text_add(&to, "%s takes %s to %s ms", what, as_ms(of->low.total_us, low),
-                      as_ms(of->high.total_us, high));
+        tide_text_add(&to, "%s takes ", what);
+        add_range(&to, of);
     }
     tide_text_add(&to, ": GPU busy %s ms (%s to %s)", as_ms(of->likely.busy_us, one),
                   as_ms(of->low.busy_us, low), as_ms(of->high.busy_us, high));

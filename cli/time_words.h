@@ -16,6 +16,9 @@ extern "C" {
 
 enum { TIDE_TIME_WORDS = TIDE_TIME_HOST_WORDS };
 
+/* "331 to 428 ms", or "at least 331 ms": the range of a step, or of a program without steps. */
+void tide_time_words_range(const tide_time_forecast *forecast, char ret_words[TIDE_TIME_WORDS]);
+
 /* "a step takes 372 ms (331 to 428): GPU busy 355 ms, host 48 ms; bound by the GPU; model FLOPs
  * utilisation 41 %". */
 void tide_time_words_step(const tide_time_forecast *forecast, char ret_words[TIDE_TIME_WORDS]);

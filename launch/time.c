@@ -40,3 +40,8 @@ void tide_launch_time_fini(tide_launch_time *time) {
     tide_time_ranges_fini(&time->ranges);
     tide_time_log_fini(&time->log);
 }
+
+double tide_launch_step_us(const tide_launch_time *time) {
+    const tide_time_forecast *forecast = &time->forecast;
+    return forecast->is_lower_bound ? forecast->low.total_us : forecast->likely.total_us;
+}

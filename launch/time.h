@@ -32,6 +32,9 @@ TIDE_NODISCARD tide_status tide_launch_time_init(const char *path, const tide_ca
                                                  tide_error *error);
 void tide_launch_time_fini(tide_launch_time *time);
 
+/* A step's likely time in microseconds, or its lower bound where no more is known. */
+double tide_launch_step_us(const tide_launch_time *time);
+
 /* The same from the list that the operators of our own model wrote, or those of PyTorch's run of
  * it; the list is empty then. Fails as tide_time_card_of and tide_time_forecast_init. */
 TIDE_NODISCARD tide_status tide_launch_time_init_own(tide_launch_list *list, bool is_pytorch,

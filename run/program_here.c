@@ -40,6 +40,7 @@ typedef struct program_run {
     char saved_path[TIDE_RUN_PATH_BYTES]; /* of the process that was saved last; "": none */
     tide_snapshot *snapshot;              /* owned: of that process; NULL: it has no history */
     int64_t failure_asked_bytes, failure_free_bytes; /* of a failed allocation; -1: none */
+    double slowest_us; /* a step of the slowest rank so far; 0: none has a forecast */
 } program_run;
 
 static bool go_on(void *ctx) {
@@ -173,6 +174,41 @@ static tide_status save_process(program_run *run, size_t number, tide_snapshot *
     return tide_snapshot_save(snapshot, run->saved_path, error);
 }
 
+/* What a step takes in a process, on one of its cards. Of several, the slowest is kept. A process
+ * that launched nothing has none. */
+static void read_time(program_run *run, size_t process, size_t device) {
+    tide_card card;
+    tide_launch_time made = {.log = {.mem = NULL}};
+    const char *path = run->left.processes[process].launches_path;
+    if (!run->launching.logs_launches || path == NULL ||
+        !tide_launch_card(run->cards, device, &card)) {
+        return;
+    }
+    if (tide_launch_time_init(path, &card, &run->host.host, &made, NULL) == TIDE_OK) {
+        double step_us = tide_launch_step_us(&made);
+        if (step_us > run->slowest_us) {
+            run->slowest_us = step_us;
+            tide_run_time_figures(&made, &run->result->program);
+        }
+    }
+    tide_launch_time_fini(&made);
+}
+
+/* Ranks of a job wait for each other, so that all are as slow as the slowest. */
+static void read_time_of_rank(program_run *run, size_t number, const tide_summary *summary) {
+    const tide_left *process = &run->left.processes[number];
+    size_t fullest = 0;
+    for (size_t d = 1; d < process->n_devices; d++) {
+        fullest = tide_left_reserved_peak(process, summary, d) >
+                          tide_left_reserved_peak(process, summary, fullest)
+                      ? d
+                      : fullest;
+    }
+    if (process->rank >= 0) {
+        read_time(run, number, fullest);
+    }
+}
+
 static tide_status read_process(program_run *run, size_t number, tide_error *error) {
     const tide_left *process = &run->left.processes[number];
     tide_snapshot *snapshot = NULL;
@@ -190,6 +226,7 @@ static tide_status read_process(program_run *run, size_t number, tide_error *err
             read_failure(run, snapshot);
         }
         compare_process(run, number, &snapshot, summary);
+        read_time_of_rank(run, number, summary);
     }
     tide_summary_destroy(summary);
     tide_snapshot_destroy(snapshot);
@@ -317,22 +354,6 @@ static void judge(program_run *run) {
     }
 }
 
-/* A step's time on the fullest card. A program that launched nothing has none. */
-static void read_time(program_run *run) {
-    tide_card card;
-    tide_launch_time made = {.log = {.mem = NULL}};
-    const char *path =
-        run->left.n_processes > 0 ? run->left.processes[run->process].launches_path : NULL;
-    if (!run->launching.logs_launches || path == NULL ||
-        !tide_launch_card(run->cards, run->device, &card)) {
-        return;
-    }
-    if (tide_launch_time_init(path, &card, &run->host.host, &made, NULL) == TIDE_OK) {
-        tide_run_time_figures(&made, &run->result->program);
-    }
-    tide_launch_time_fini(&made);
-}
-
 static tide_status read_all(program_run *run, tide_error *error) {
     tide_run_of_program *known = &run->result->program;
     int64_t last_step = -1;
@@ -342,7 +363,9 @@ static tide_status read_all(program_run *run, tide_error *error) {
     }
     describe_place(run);
     read_spill(run);
-    read_time(run);
+    if (run->left.n_processes > 0 && run->left.processes[run->process].rank < 0) {
+        read_time(run, run->process, run->device);
+    }
     judge(run);
     known->n_inexact = (int64_t)run->left.n_inexact;
     if (run->left.n_processes > 0) {

@@ -103,8 +103,8 @@ void tide_run_add_together(const tide_run_answer *of, tide_run_place at, tide_te
 /* time.c. Whether --time and --launch-log can be had: the cards' rates, and where the log goes. */
 TIDE_NODISCARD tide_status tide_run_check_time(const tide_run_command_options *options,
                                                const char *cards, tide_error *error);
-/* The lines of the forecast for the process and card at hand; what is wrong with a log is a line,
- * too. */
+/* The lines of the forecast for the process and card at hand, or for the slowest rank of a job;
+ * what is wrong with a log is a line, too. */
 void tide_run_tell_time(const tide_run_answer *of, tide_run_place at);
 /* With --time: the forecast of a process, in its snapshot. A log that cannot be read is told by
  * tide_run_tell_time, and adds nothing. */

@@ -27,10 +27,11 @@ tide_status tide_run_check_time(const tide_run_command_options *options, const c
 
 /* ---- the answer ---- */
 
-static void tell(const tide_time_forecast *of) {
+/* `whose`: " of rank 3", or "". */
+static void tell(const tide_time_forecast *of, const char *whose) {
     char words[TIDE_TIME_WORDS];
     tide_time_words_step(of, words);
-    tide_cli_note(TIDE_COMMAND_RUN, "forecast of time: %s", words);
+    tide_cli_note(TIDE_COMMAND_RUN, "forecast of time%s: %s", whose, words);
     tide_time_words_phases(of, words);
     if (words[0] != '\0') {
         tide_cli_note(TIDE_COMMAND_RUN, "forecast of phases, each by itself: %s", words);
@@ -49,13 +50,61 @@ static tide_status make(const tide_run_answer *of, const tide_left *process, con
     return tide_launch_time_init(process->launches_path, card, &host->host, made, error);
 }
 
-void tide_run_tell_time(const tide_run_answer *of, tide_run_place at) {
+/* ---- the ranks of a job ---- */
+
+/* What a step takes on a rank, by itself. */
+typedef struct rank_time {
+    int64_t rank;
+    tide_run_place at;
+    double us; /* the likely time, or the lower bound */
+    char range[TIDE_TIME_WORDS];
+} rank_time;
+
+/* False: the rank has no forecast. */
+static bool time_of_rank(const tide_run_answer *of, size_t process, rank_time *ret) {
+    tide_card card;
+    tide_launch_time made;
+    tide_host_choice host;
+    const tide_left *left = of->processes[process].left;
+    const tide_run_place at = {process, tide_run_fullest_card(of, process)};
+    if (left->launches_path == NULL || left->rank < 0 ||
+        !tide_launch_card(of->config->cards, at.device, &card)) {
+        return false;
+    }
+    tide_status status = make(of, left, &card, &host, &made, NULL);
+    if (status == TIDE_OK) {
+        *ret = (rank_time){.rank = left->rank, .at = at, .us = tide_launch_step_us(&made)};
+        tide_time_words_range(&made.forecast, ret->range);
+    }
+    tide_launch_time_fini(&made);
+    return status == TIDE_OK;
+}
+
+/* The ranks of a job wait for each other, so that the slowest sets the pace. The model has no such
+ * waits: each rank is forecast by itself. Returns the number of ranks with a forecast. */
+static size_t find_slowest(const tide_run_answer *of, rank_time *ret_fastest,
+                           rank_time *ret_slowest) {
+    size_t n = 0;
+    for (size_t i = 0; i < of->list->n_processes; i++) {
+        rank_time now;
+        if (time_of_rank(of, i, &now)) {
+            *ret_fastest = n == 0 || now.us < ret_fastest->us ? now : *ret_fastest;
+            *ret_slowest = n == 0 || now.us > ret_slowest->us ? now : *ret_slowest;
+            n++;
+        }
+    }
+    return n;
+}
+
+/* ---- what is told ---- */
+
+static void tell_of(const tide_run_answer *of, tide_run_place at, const char *whose) {
     tide_card card;
     tide_error error = {""};
     tide_launch_time made;
     tide_host_choice host;
     const tide_left *process = of->processes[at.process].left;
-    if (!of->options->wants_time || !tide_launch_card(of->config->cards, at.device, &card)) {
+    if (!tide_launch_card(of->config->cards, at.device, &card)) {
         return;
     }
     if (process->launches_path == NULL) {
@@ -64,12 +113,35 @@ void tide_run_tell_time(const tide_run_answer *of, tide_run_place at) {
     }
     tide_status status = make(of, process, &card, &host, &made, &error);
     if (status == TIDE_OK) {
-        tell(&made.forecast);
+        tell(&made.forecast, whose);
     } else {
         tide_cli_note(TIDE_COMMAND_RUN, "no time is forecast: %s",
                       error.message[0] != '\0' ? error.message : tide_status_text(status));
     }
     tide_launch_time_fini(&made);
+}
+
+void tide_run_tell_time(const tide_run_answer *of, tide_run_place at) {
+    rank_time fastest;
+    rank_time slowest;
+    char whose[64];
+    if (!of->options->wants_time) {
+        return;
+    }
+    size_t n = tide_run_is_job(of) ? find_slowest(of, &fastest, &slowest) : 0;
+    if (n == 0) {
+        tell_of(of, at, "");
+        return;
+    }
+    (void)snprintf(whose, sizeof(whose), " of rank %lld%s", (long long)slowest.rank,
+                   n > 1 ? ", the slowest" : "");
+    tell_of(of, slowest.at, whose);
+    if (n > 1) {
+        tide_cli_note(TIDE_COMMAND_RUN,
+                      "each rank is forecast by itself: a step takes %s on rank %lld, the fastest; "
+                      "ranks that work together all take as long as the slowest",
+                      fastest.range, (long long)fastest.rank);
+    }
 }
 
 tide_status tide_run_add_time(const tide_run_answer *of, size_t process, tide_snapshot *snapshot) {

@@ -5,7 +5,7 @@
 #                      [--launches FILE]
 # It takes 100 MiB, and ctx times batch times --mib-per-token MiB more. Beyond the limit of the card it is out of memory.
 # Its figures show what it was told: late streams take 1000 MiB more, shadows 2000, zeros 3000, and real writes 4000; and a
-# limit of calls takes 10000 MiB a call. FILE is its launch log.
+# limit of calls takes 10000 MiB a call. FILE is its launch log. The variable RANK is its rank.
 set -eu
 batch=1 ctx=1 per_token=1 die= die_at= launches= steps=${TIDEMARK_STEPS:-0}
 while [ $# -gt 0 ]; do
@@ -43,7 +43,7 @@ if [ $reserved -gt $limit ]; then
 fi
 [ -z "$launches" ] || cp "$launches" "$TIDEMARK_RUN_FOLDER/$$.launches"
 cat > "$TIDEMARK_RUN_FOLDER/$$.json" <<END
-{"rank": -1, "n_steps": $steps, "n_calls": $steps, "host_peak_bytes": 1000, "is_out_of_memory": $oom,
+{"rank": ${RANK:--1}, "n_steps": $steps, "n_calls": $steps, "host_peak_bytes": 1000, "is_out_of_memory": $oom,
  "ended_early": true, "torch": "0.0.0", "cuda": "0.0", "python": "0.0", "backend": "native", "exception": "",
  "command": [], "n_rows": [0], "marks": [], "names": [],
  "peaks": [{"allocated": $allocated, "reserved": $reserved, "retries": 0, "out_of_memory": 0}]}
