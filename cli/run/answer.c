@@ -356,7 +356,7 @@ void tide_run_tell(const tide_run_answer *answer) {
     if (answer->config->cards != NULL) {
         tide_run_tell_nccl(answer);
         tide_run_tell_inexact(answer->list);
-        tide_run_tell_values(answer);
+        tide_run_tell_cause(answer);
     }
     tide_run_tell_limits(answer);
     tell_files(answer, at);

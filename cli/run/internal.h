@@ -142,8 +142,9 @@ void tide_run_tell_nccl(const tide_run_answer *of);
 /* others.c. A line for each card that was used beside the one that is told first. */
 void tide_run_tell_other_cards(const tide_run_answer *of, tide_run_place first);
 size_t tide_run_n_cards_used(const tide_run_answer *of);
-/* A program that failed, and nothing explains it: that no value is computed. */
-void tide_run_tell_values(const tide_run_answer *of);
+/* Of a program that failed: that it lacks a card, or, if nothing explains it, that no value is
+ * computed. */
+void tide_run_tell_cause(const tide_run_answer *of);
 
 /* writes.c. Counts what the program wrote and moves it to the folder of --keep-writes. The text
  * begins with a semicolon, or is empty. */

@@ -75,7 +75,17 @@ static bool is_told_by(const char *exception) {
     return false;
 }
 
-void tide_run_tell_values(const tide_run_answer *of) {
+/* cudaErrorInvalidDevice, as PyTorch tells it. */
+static bool has_no_such_card(const tide_run_answer *of) {
+    for (size_t i = 0; i < of->list->n_processes; i++) {
+        if (strstr(of->processes[i].left->exception, "invalid device ordinal") != NULL) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void tide_run_tell_cause(const tide_run_answer *of) {
     bool is_explained = of->launch->exit_status <= 0; /* a signal has -1 */
     for (size_t i = 0; i < of->list->n_processes; i++) {
         const tide_left *process = of->processes[i].left;
@@ -84,7 +94,12 @@ void tide_run_tell_values(const tide_run_answer *of) {
     for (size_t i = 0; i < of->list->n_inexact; i++) {
         is_explained = is_explained || of->list->inexact[i].is_refused;
     }
-    if (!is_explained) {
+    if (has_no_such_card(of)) {
+        tide_cli_note(TIDE_COMMAND_RUN,
+                      "the program asked for a card that is not there: %s is all that it has; "
+                      "xN behind the name of a card gives N of it, as in virtual:h100-80x8",
+                      of->options->device);
+    } else if (!is_explained) {
         tide_cli_note(TIDE_COMMAND_RUN,
                       "if it failed because of a value that it computed: a virtual card computes "
                       "none, and losses read 0 (docs/virtual-cuda.md, \"What it never does\")");
