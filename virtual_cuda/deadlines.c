@@ -123,15 +123,6 @@ TIDE_VC_EXPORT unsigned sleep(unsigned seconds) {
 
 /* ---- timers ---- */
 
-/* The real span. One that is above 0 stays above 0, because 0 stops a timer. */
-static struct timespec span_of_timer(struct timespec span) {
-    struct timespec scaled = tide_vc_clock_real_span(span);
-    if (scaled.tv_sec == 0 && scaled.tv_nsec == 0 && (span.tv_sec != 0 || span.tv_nsec != 0)) {
-        scaled.tv_nsec = 1;
-    }
-    return scaled;
-}
-
 static void tell_program_spans(struct itimerspec *ret) {
     ret->it_value = tide_vc_clock_program_span(ret->it_value);
     ret->it_interval = tide_vc_clock_program_span(ret->it_interval);
@@ -144,11 +135,11 @@ TIDE_VC_EXPORT int timerfd_settime(int file, int flags, const struct itimerspec 
     if (wanted != NULL) {
         bool is_time = (flags & TFD_TIMER_ABSTIME) != 0 &&
                        (wanted->it_value.tv_sec != 0 || wanted->it_value.tv_nsec != 0);
-        real_wanted.it_interval = span_of_timer(wanted->it_interval);
+        real_wanted.it_interval = tide_vc_clock_real_span(wanted->it_interval);
         real_wanted.it_value =
             is_time ? *tide_vc_clock_real_until(tide_vc_clock_of_time(&wanted->it_value),
                                                 &wanted->it_value, &room)
-                    : span_of_timer(wanted->it_value);
+                    : tide_vc_clock_real_span(wanted->it_value);
     }
     int status = real(file, flags, wanted != NULL ? &real_wanted : NULL, ret_old);
     if (status == 0 && ret_old != NULL) {

@@ -41,7 +41,8 @@ const struct timespec *tide_vc_clock_real_until(int clock, const struct timespec
  * machine that has been up for less than 30 years. */
 int tide_vc_clock_of_time(const struct timespec *until);
 
-/* How long a sleep really lasts, and the other way round for what is left of one. */
+/* How long a sleep really lasts, rounded up, so that none is too short; and the other way round,
+ * rounded down, for what is left of one. A span above 0 stays above 0: a timer of 0 stands. */
 struct timespec tide_vc_clock_real_span(struct timespec span);
 struct timespec tide_vc_clock_program_span(struct timespec span);
 
