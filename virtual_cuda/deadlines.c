@@ -92,7 +92,7 @@ TIDE_VC_EXPORT int clock_nanosleep(clockid_t clock, int flags, when *wanted,
     if ((flags & TIMER_ABSTIME) != 0) {
         return real(clock, flags, tide_vc_clock_real_until(clock, wanted, &room), ret_left);
     }
-    if (clock == CLOCK_PROCESS_CPUTIME_ID || wanted == NULL) { /* no time of the program's clock */
+    if (!tide_vc_clock_is_of_time(clock) || wanted == NULL) {
         return real(clock, flags, wanted, ret_left);
     }
     room = tide_vc_clock_real_span(*wanted);

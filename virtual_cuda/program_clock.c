@@ -36,8 +36,7 @@ static struct timespec time_of(int64_t ns) {
     return (struct timespec){.tv_sec = ns / SECOND_NS, .tv_nsec = ns % SECOND_NS};
 }
 
-/* Clocks whose differences are spans of time. Others count a processor's work, or do not exist. */
-static bool is_of_time(int clock) {
+bool tide_vc_clock_is_of_time(int clock) {
     switch (clock) {
     case CLOCK_REALTIME:
     case CLOCK_MONOTONIC:
@@ -88,7 +87,7 @@ __attribute__((constructor)) static void begin(void) {
     factor = pace.host;
     start_ns = real_ns(CLOCK_MONOTONIC);
     for (int i = 0; i < N_CLOCKS; i++) {
-        starts[i] = is_of_time(i) ? real_ns(i) : 0;
+        starts[i] = tide_vc_clock_is_of_time(i) ? real_ns(i) : 0;
     }
     atomic_store(&is_on, true);
 }
@@ -118,7 +117,7 @@ static int64_t passed_ns(void) {
 }
 
 int tide_vc_clock_read(int clock, struct timespec *ret) {
-    if (!tide_vc_clock_is_virtual() || !is_of_time(clock)) {
+    if (!tide_vc_clock_is_virtual() || !tide_vc_clock_is_of_time(clock)) {
         return tide_vc_clock_read_real(clock, ret);
     }
     *ret = time_of(starts[clock] + passed_ns());
@@ -127,8 +126,9 @@ int tide_vc_clock_read(int clock, struct timespec *ret) {
 
 const struct timespec *tide_vc_clock_real_until(int clock, const struct timespec *until,
                                                 struct timespec *room) {
-    if (!tide_vc_clock_is_virtual() || !is_of_time(clock) || until == NULL || until->tv_sec < 0 ||
-        until->tv_sec > NEVER_S || until->tv_nsec < 0 || until->tv_nsec >= SECOND_NS) {
+    if (!tide_vc_clock_is_virtual() || !tide_vc_clock_is_of_time(clock) || until == NULL ||
+        until->tv_sec < 0 || until->tv_sec > NEVER_S || until->tv_nsec < 0 ||
+        until->tv_nsec >= SECOND_NS) {
         return until; /* what is no time is an error, which the C library tells */
     }
     int64_t left_ns = ns_of(until) - starts[clock] - passed_ns();

@@ -21,6 +21,11 @@
 /* Whether the program sees the forecast. */
 bool tide_vc_clock_is_virtual(void);
 
+/* Whether a clock's differences are spans of time. Others count a processor's work, or do not
+ * exist.
+ */
+bool tide_vc_clock_is_of_time(int clock);
+
 /* The real monotonic clock at which the program's clock began. */
 int64_t tide_vc_clock_start_ns(void);
 
