@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/timerfd.h>
+#include <threads.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -18,13 +19,17 @@
 
 typedef const struct timespec when;
 
-/* Both declare `real`, the C library's function, and `room` for a time. The first is for functions
- * that report an error by errno, the second for those that return its number. */
+/* All declare `real`, the C library's function, and `room` for a time. The first is for functions
+ * that report an error by errno, the second for those that return its number, the third for those
+ * of C11's threads. */
 #define REAL_WITH_ERRNO(name, ...)                                                                 \
     TIDE_VC_REAL(tide_vc_no_function(), int, name, __VA_ARGS__)                                    \
     struct timespec room;
 #define REAL(name, ...)                                                                            \
     TIDE_VC_REAL(ENOSYS, int, name, __VA_ARGS__)                                                   \
+    struct timespec room;
+#define REAL_OF_C11(name, ...)                                                                     \
+    TIDE_VC_REAL(thrd_error, int, name, __VA_ARGS__)                                               \
     struct timespec room;
 
 TIDE_VC_EXPORT int sem_timedwait(sem_t *restrict semaphore, when *restrict until) {
@@ -84,6 +89,28 @@ TIDE_VC_EXPORT int pthread_timedjoin_np(pthread_t thread, void **ret_value, when
     return real(thread, ret_value, tide_vc_clock_real_until(CLOCK_REALTIME, until, &room));
 }
 
+/* C libraries before 2.31 do not declare it. */
+// NOLINTNEXTLINE(readability-redundant-declaration)
+int pthread_clockjoin_np(pthread_t thread, void **ret_value, clockid_t clock, when *until);
+TIDE_VC_EXPORT int pthread_clockjoin_np(pthread_t thread, void **ret_value, clockid_t clock,
+                                        when *until) {
+    REAL(pthread_clockjoin_np, pthread_t, void **, clockid_t, when *)
+    return real(thread, ret_value, clock, tide_vc_clock_real_until(clock, until, &room));
+}
+
+/* C11's threads: the C library waits inside itself, not by the functions above. */
+
+TIDE_VC_EXPORT int mtx_timedlock(mtx_t *restrict mutex, when *restrict until) {
+    REAL_OF_C11(mtx_timedlock, mtx_t *, when *)
+    return real(mutex, tide_vc_clock_real_until(CLOCK_REALTIME, until, &room));
+}
+
+TIDE_VC_EXPORT int cnd_timedwait(cnd_t *restrict condition, mtx_t *restrict mutex,
+                                 when *restrict until) {
+    REAL_OF_C11(cnd_timedwait, cnd_t *, mtx_t *, when *)
+    return real(condition, mutex, tide_vc_clock_real_until(CLOCK_REALTIME, until, &room));
+}
+
 /* ---- sleeping ---- */
 
 TIDE_VC_EXPORT int clock_nanosleep(clockid_t clock, int flags, when *wanted,
@@ -109,6 +136,12 @@ TIDE_VC_EXPORT int nanosleep(when *wanted, struct timespec *ret_left) {
         errno = status;
     }
     return status == 0 ? 0 : -1;
+}
+
+/* -1: a signal ended it; below: another error. */
+TIDE_VC_EXPORT int thrd_sleep(when *wanted, struct timespec *ret_left) {
+    int status = clock_nanosleep(CLOCK_REALTIME, 0, wanted, ret_left);
+    return status == 0 ? 0 : status == EINTR ? -1 : -2;
 }
 
 TIDE_VC_EXPORT int usleep(useconds_t us) {

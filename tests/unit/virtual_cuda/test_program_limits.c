@@ -1,9 +1,12 @@
-/* test_program_limits.c - what the C library and the kernel are asked for where a program waits with
- * a limit: nothing waits here.
+/* test_program_limits.c - what the C library and the kernel are asked for where a program waits
+ * with a limit: nothing waits here.
  *
- * The program is linked so that the library finds the functions below instead of the C library's. */
+ * The program is linked so that the library finds the functions below instead of the C library's.
+ */
 #define _GNU_SOURCE
+#include <errno.h>
 #include <linux/futex.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,6 +15,7 @@
 #include <sys/select.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <threads.h>
 
 #include <cmocka.h>
 
@@ -24,6 +28,8 @@ int cudaDeviceSynchronize(void);
 
 static char folder[CLOCK_FOLDER];
 static struct timespec asked; /* the limit of the last call */
+static clockid_t asked_clock;
+static int sleep_status; /* of the next sleep */
 
 /* ---- in place of the C library's ---- */
 
@@ -43,6 +49,26 @@ static int told_sleep(clockid_t clock, int flags, const struct timespec *wanted,
     (void)flags;
     (void)ret_left;
     asked = *wanted;
+    return sleep_status;
+}
+
+static int told_lock(void *lock, const struct timespec *until) {
+    (void)lock;
+    asked = *until;
+    return thrd_timedout;
+}
+
+static int told_wait(void *condition, void *lock, const struct timespec *until) {
+    (void)condition;
+    return told_lock(lock, until);
+}
+
+static int told_join(pthread_t thread, void **ret_value, clockid_t clock,
+                     const struct timespec *until) {
+    (void)thread;
+    (void)ret_value;
+    asked_clock = clock;
+    asked = *until;
     return 0;
 }
 
@@ -72,6 +98,9 @@ void *__wrap_dlsym(void *handle, const char *name) {
     void *address = __real_dlsym(handle, name);
     INSTEAD("select", told_select)
     INSTEAD("clock_nanosleep", told_sleep)
+    INSTEAD("mtx_timedlock", told_lock)
+    INSTEAD("cnd_timedwait", told_wait)
+    INSTEAD("pthread_clockjoin_np", told_join)
     if (strcmp(name, "syscall") == 0) {
         memcpy(&real_call, &address, sizeof(real_call));
     }
@@ -114,8 +143,9 @@ static void processor_times_are_slept_as_they_are(void **state) {
     assert_float_equal(asked_seconds(), 1.0 / HOST, 1e-9);
 }
 
-/* A limit that lies as far ahead on the program's clock is asked for that far, over the factor, ahead
- * of the real one, which is hours behind. A date in seconds is a double that is good to 0.3 us. */
+/* A limit that lies as far ahead on the program's clock is asked for that far, over the factor,
+ * ahead of the real one, which is hours behind. A date in seconds is a double that is good to 0.3
+ * us. */
 #define FAR_S 5.0
 static double real_before;
 
@@ -134,6 +164,37 @@ static void expect_real_time(double (*real)(void)) {
 
 static double real_date(void) {
     return 1e-6 * (double)tide_clock_unix_us();
+}
+
+/* ---- locks and threads ---- */
+
+static void threads_of_c11_wait_by_the_real_clock(void **state) {
+    const struct timespec span = {.tv_sec = 3};
+    const struct timespec wrong = {.tv_nsec = -1};
+    static mtx_t lock;
+    static cnd_t condition;
+    (void)state;
+    struct timespec until = far_ahead(CLOCK_REALTIME, real_date);
+    assert_int_equal(mtx_timedlock(&lock, &until), thrd_timedout);
+    expect_real_time(real_date);
+    until = far_ahead(CLOCK_REALTIME, real_date);
+    assert_int_equal(cnd_timedwait(&condition, &lock, &until), thrd_timedout);
+    expect_real_time(real_date);
+    assert_int_equal(thrd_sleep(&span, NULL), 0);
+    assert_float_equal(asked_seconds(), 3.0 / HOST, 1e-9);
+    sleep_status = EINTR;
+    assert_int_equal(thrd_sleep(&wrong, NULL), -1);
+    sleep_status = EINVAL;
+    assert_true(thrd_sleep(&wrong, NULL) < -1);
+    sleep_status = 0;
+}
+
+static void a_thread_is_joined_by_the_real_clock(void **state) {
+    (void)state;
+    struct timespec until = far_ahead(CLOCK_MONOTONIC, real_seconds);
+    assert_int_equal(pthread_clockjoin_np(pthread_self(), NULL, CLOCK_MONOTONIC, &until), 0);
+    assert_int_equal(asked_clock, CLOCK_MONOTONIC);
+    expect_real_time(real_seconds);
 }
 
 /* ---- futexes ---- */
@@ -199,6 +260,8 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(microseconds_may_be_more_than_a_second),
         cmocka_unit_test(processor_times_are_slept_as_they_are),
+        cmocka_unit_test(threads_of_c11_wait_by_the_real_clock),
+        cmocka_unit_test(a_thread_is_joined_by_the_real_clock),
         cmocka_unit_test(futexes_wait_by_the_real_clock),
         cmocka_unit_test(numbers_stay_numbers),
     };
