@@ -189,3 +189,9 @@ TIDE_VC_EXPORT int timerfd_gettime(int file, struct itimerspec *ret) {
     }
     return status;
 }
+
+/* Handlers of signals may sleep, and ours do when a program aborts. */
+__attribute__((constructor)) static void look_up(void) {
+    const struct timespec over = {.tv_sec = 0};
+    (void)clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &over, NULL);
+}

@@ -123,3 +123,12 @@ TIDE_VC_EXPORT int epoll_pwait2(int poll_file, struct epoll_event *ret_events, i
     struct timespec room;
     return real(poll_file, ret_events, n_events, real_limit(limit, &room), mask);
 }
+
+/* Handlers of signals may call these. */
+__attribute__((constructor)) static void look_up(void) {
+    struct timeval left = {.tv_sec = 0};
+    const struct timespec over = {.tv_sec = 0};
+    (void)poll(NULL, 0, 0);
+    (void)select(0, NULL, NULL, NULL, &left);
+    (void)pselect(0, NULL, NULL, NULL, &over, NULL);
+}

@@ -6,6 +6,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <linux/futex.h>
+#include <poll.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -94,8 +95,11 @@ void *__wrap_dlsym(void *handle, const char *name);
         return address;                                                                            \
     }
 
+static int n_looked_up;
+
 void *__wrap_dlsym(void *handle, const char *name) {
     void *address = __real_dlsym(handle, name);
+    n_looked_up++;
     INSTEAD("select", told_select)
     INSTEAD("clock_nanosleep", told_sleep)
     INSTEAD("mtx_timedlock", told_lock)
@@ -109,6 +113,24 @@ void *__wrap_dlsym(void *handle, const char *name) {
 }
 
 /* ---- */
+
+/* These may be called in handlers of signals (signal-safety(7)), and dlsym may not. Our own
+ * handlers call nanosleep, and those that report a crash ask for a thread's number. */
+static void handlers_of_signals_look_nothing_up(void **state) {
+    struct timespec none = {.tv_sec = 0};
+    struct timeval over = {.tv_sec = 0};
+    (void)state;
+    n_looked_up = 0;
+    assert_int_equal(poll(NULL, 0, 0), 0);
+    assert_int_equal(select(0, NULL, NULL, NULL, &over), 0);
+    assert_int_equal(pselect(0, NULL, NULL, NULL, &none, NULL), 0);
+    assert_int_equal(nanosleep(&none, NULL), 0);
+    assert_int_equal(sleep(0), 0);
+    assert_int_equal(clock_gettime(CLOCK_MONOTONIC, &none), 0);
+    assert_true(time(NULL) > 0);
+    assert_true(syscall(SYS_gettid) > 0);
+    assert_int_equal(n_looked_up, 0);
+}
 
 static double asked_seconds(void) {
     return (double)asked.tv_sec + 1e-9 * (double)asked.tv_nsec;
@@ -258,6 +280,7 @@ int main(int argc, char **argv) {
         return 1;
     }
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(handlers_of_signals_look_nothing_up), /* the first: nothing was called */
         cmocka_unit_test(microseconds_may_be_more_than_a_second),
         cmocka_unit_test(processor_times_are_slept_as_they_are),
         cmocka_unit_test(threads_of_c11_wait_by_the_real_clock),
