@@ -130,6 +130,14 @@ TIDE_VC_EXPORT int clock_nanosleep(clockid_t clock, int flags, when *wanted,
     return status;
 }
 
+/* For our own libraries, which wait by the real clock whatever the program sees (common/clock.c).
+ * 0, or the number of an error. */
+TIDE_VC_EXPORT int tide_vc_real_pause(when *pause);
+int tide_vc_real_pause(when *pause) {
+    TIDE_VC_REAL(ENOSYS, int, clock_nanosleep, clockid_t, int, when *, struct timespec *)
+    return real(CLOCK_MONOTONIC, 0, pause, NULL);
+}
+
 TIDE_VC_EXPORT int nanosleep(when *wanted, struct timespec *ret_left) {
     int status = clock_nanosleep(CLOCK_REALTIME, 0, wanted, ret_left);
     if (status != 0) {
@@ -194,4 +202,5 @@ TIDE_VC_EXPORT int timerfd_gettime(int file, struct itimerspec *ret) {
 __attribute__((constructor)) static void look_up(void) {
     const struct timespec over = {.tv_sec = 0};
     (void)clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &over, NULL);
+    (void)tide_vc_real_pause(&over);
 }

@@ -151,6 +151,16 @@ static void microseconds_may_be_more_than_a_second(void **state) {
     assert_true(asked.tv_sec == -1); /* an error, which the C library tells */
 }
 
+static void our_own_pauses_are_real(void **state) {
+    (void)state;
+    errno = EDOM;
+    sleep_status = EINTR;
+    tide_clock_pause_ns(7000);
+    sleep_status = 0;
+    assert_int_equal(errno, EDOM);
+    assert_float_equal(asked_seconds(), 7e-6, 1e-12);
+}
+
 static void processor_times_are_slept_as_they_are(void **state) {
     const struct timespec span = {.tv_sec = 1};
     clockid_t of_process;
@@ -282,6 +292,7 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(handlers_of_signals_look_nothing_up), /* the first: nothing was called */
         cmocka_unit_test(microseconds_may_be_more_than_a_second),
+        cmocka_unit_test(our_own_pauses_are_real),
         cmocka_unit_test(processor_times_are_slept_as_they_are),
         cmocka_unit_test(threads_of_c11_wait_by_the_real_clock),
         cmocka_unit_test(a_thread_is_joined_by_the_real_clock),
