@@ -6,10 +6,10 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "capture/dumper_internal.h"
+#include "common/clock.h"
 
 enum {
     MAX_DUMPERS = 16,
@@ -58,7 +58,7 @@ static void await_last(tide_dumper *dumper) {
         if (state == TIDE_LAST_DONE || waited_ms > patience_ms) {
             return;
         }
-        (void)nanosleep(&(struct timespec){.tv_nsec = POLL_MS * 1000000L}, NULL);
+        tide_clock_pause_ns(POLL_MS * INT64_C(1000000));
     }
 }
 
@@ -187,6 +187,6 @@ void tide_dumper_leave(tide_dumper *dumper) {
     }
     pthread_mutex_unlock(&slots.lock);
     while (atomic_load(&slots.n_inside) > 0) { /* a handler may have found it before it left */
-        (void)nanosleep(&(struct timespec){.tv_nsec = 10000}, NULL);
+        tide_clock_pause_ns(10000);
     }
 }

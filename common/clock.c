@@ -1,11 +1,14 @@
 #define _POSIX_C_SOURCE 200809L
 #include "common/clock.h"
 
+#include <errno.h>
+#include <stddef.h>
 #include <time.h>
 
-/* In a program whose virtual card shows it a forecast's clock (virtual_cuda/program_clock.c), this
- * is the real one; elsewhere NULL. */
+/* In a program whose virtual card shows it a forecast's clock (virtual_cuda/program_clock.c), these
+ * are by the real one; elsewhere NULL. */
 extern int tide_vc_real_clock(clockid_t clock, struct timespec *ret) __attribute__((weak));
+extern int tide_vc_real_pause(const struct timespec *pause) __attribute__((weak));
 
 static int64_t read_ns(clockid_t clock) {
     struct timespec now = {0, 0};
@@ -24,4 +27,11 @@ int64_t tide_clock_thread_ns(void) {
 
 int64_t tide_clock_unix_us(void) {
     return read_ns(CLOCK_REALTIME) / 1000;
+}
+
+void tide_clock_pause_ns(int64_t pause_ns) {
+    const struct timespec pause = {.tv_nsec = (long)pause_ns};
+    int error_number = errno;
+    (void)(tide_vc_real_pause != NULL ? tide_vc_real_pause(&pause) : nanosleep(&pause, NULL));
+    errno = error_number;
 }

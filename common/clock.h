@@ -17,6 +17,10 @@ int64_t tide_clock_thread_ns(void);
 /* Microseconds since 1970-01-01 UTC. */
 int64_t tide_clock_unix_us(void);
 
+/* Waits that long, which is less than a second, or until a signal comes. errno stays. May be called
+ * in handlers of signals. */
+void tide_clock_pause_ns(int64_t pause_ns);
+
 #ifdef __cplusplus
 }
 #endif

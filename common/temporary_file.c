@@ -18,8 +18,9 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "common/clock.h"
 
 enum {
     MAX_ATTEMPTS = 16, /* to find a free name; two of 2^64 are practically never the same */
@@ -135,7 +136,7 @@ void tide_temporary_files_end(void) {
     for (size_t i = 0; i < TIDE_TEMPORARY_MAX; i++) {
         place *at = &list.places[i];
         for (int n = 0; n < MAX_WAITS && atomic_load(&at->owner) == -process; n++) {
-            (void)nanosleep(&(struct timespec){.tv_nsec = WAIT_NS}, NULL);
+            tide_clock_pause_ns(WAIT_NS);
         }
         if (atomic_load(&at->owner) == process) {
             (void)unlink(at->path); /* fails if its thread has just done so */

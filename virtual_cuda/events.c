@@ -19,7 +19,8 @@
 #include "virtual_cuda/status.h"
 #include "virtual_cuda/streams.h"
 
-/* cudaEventRecordExternal and cudaEventWaitExternal: in a capture, the event is a node. */
+/* cudaEventRecordExternal and cudaEventWaitExternal: in a capture, the event is a node. Outside of
+ * one the flag is an error, as are all others. */
 enum { EXTERNAL = 1 };
 
 typedef struct event {
@@ -117,11 +118,18 @@ static void record_place(event *of, tide_vc_graph *capture) {
     tide_vc_mark_end(&of->mark);
 }
 
+static bool are_flags(unsigned flags, const tide_vc_graph *capture) {
+    return flags == 0 || (flags == EXTERNAL && capture != NULL);
+}
+
 TIDE_VC_EXPORT int cudaEventRecordWithFlags(void *which, void *stream, unsigned flags) {
     tide_vc_graph *capture = tide_vc_stream_of(stream)->capture;
+    if (!are_flags(flags, capture)) {
+        return tide_vc_fail(TIDE_VC_INVALID_VALUE);
+    }
     if (capture == NULL) {
         tide_vc_event_record(which, stream);
-    } else if ((flags & EXTERNAL) != 0) {
+    } else if (flags == EXTERNAL) {
         tide_vc_stream_work(stream);
         return tide_vc_fail(tide_vc_graph_add_event(capture, which, false));
     } else {
@@ -184,7 +192,10 @@ void tide_vc_event_follow(const void *which, void *stream) {
 TIDE_VC_EXPORT int cudaStreamWaitEvent(void *stream, void *which, unsigned flags) {
     tide_vc_graph *capture = tide_vc_stream_of(stream)->capture;
     const event *of = which;
-    if (capture != NULL && (flags & EXTERNAL) != 0) {
+    if (!are_flags(flags, capture)) {
+        return tide_vc_fail(TIDE_VC_INVALID_VALUE);
+    }
+    if (flags == EXTERNAL) {
         tide_vc_stream_work(stream);
         return tide_vc_fail(tide_vc_graph_add_event(capture, which, true));
     }
@@ -196,15 +207,23 @@ TIDE_VC_EXPORT int cudaStreamWaitEvent(void *stream, void *which, unsigned flags
     return TIDE_VC_OK;
 }
 
+/* Whether it has ever been recorded, outside of a capture, and with its time. */
+static bool has_time(const event *of) {
+    return of->time_ns != 0 && (of->flags & TIDE_VC_EVENT_DISABLE_TIMING) == 0;
+}
+
 TIDE_VC_EXPORT int cudaEventElapsedTime(float *ret_ms, void *begin, void *end) {
     const event *from = begin;
     const event *to = end;
+    if (ret_ms == NULL) {
+        return tide_vc_fail(TIDE_VC_INVALID_VALUE);
+    }
     int status = check(from);
     status = status == TIDE_VC_OK ? check(to) : status;
     if (status != TIDE_VC_OK) {
         return status;
     }
-    if (from->time_ns == 0 || to->time_ns == 0) {
+    if (!has_time(from) || !has_time(to)) {
         return tide_vc_fail(TIDE_VC_INVALID_HANDLE);
     }
     if (!tide_vc_mark_is_done(from->mark) || !tide_vc_mark_is_done(to->mark)) {

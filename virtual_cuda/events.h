@@ -5,7 +5,8 @@
 
 #include <stdbool.h>
 
-enum { TIDE_VC_EVENT_INTERPROCESS = 4 }; /* cudaEventInterprocess */
+/* cudaEventDisableTiming and cudaEventInterprocess. */
+enum { TIDE_VC_EVENT_DISABLE_TIMING = 2, TIDE_VC_EVENT_INTERPROCESS = 4 };
 
 /* TIDE_VC_OK, or a status of tide_vc_context, or TIDE_VC_MEMORY. The caller destroys it with
  * cudaEventDestroy. */

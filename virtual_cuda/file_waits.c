@@ -76,11 +76,13 @@ TIDE_VC_EXPORT int tide_vc_ppoll_checked(struct pollfd *files, nfds_t n_files, s
 TIDE_VC_EXPORT int select(int n_files, fd_set *restrict read, fd_set *restrict write,
                           fd_set *restrict except, struct timeval *restrict limit) {
     REAL(select, int, fd_set *, fd_set *, fd_set *, struct timeval *)
-    if (limit == NULL || limit->tv_usec < 0 || limit->tv_usec >= US_PER_S ||
-        !tide_vc_clock_is_virtual()) {
+    if (limit == NULL || limit->tv_sec < 0 || limit->tv_usec < 0 || !tide_vc_clock_is_virtual()) {
         return real(n_files, read, write, except, limit);
     }
-    struct timespec wanted = {limit->tv_sec, (long)limit->tv_usec * NS_PER_US};
+    /* Linux takes more microseconds than a second has. */
+    time_t more = limit->tv_usec / US_PER_S;
+    struct timespec wanted = {limit->tv_sec, (limit->tv_usec % US_PER_S) * (long)NS_PER_US};
+    wanted.tv_sec += more < INT64_MAX - wanted.tv_sec ? more : 0;
     wanted = tide_vc_clock_real_span(wanted);
     long us = (wanted.tv_nsec + NS_PER_US - 1) / NS_PER_US; /* rounded up, at most 1 s */
     struct timeval left = {wanted.tv_sec + us / US_PER_S, us % US_PER_S};
@@ -120,4 +122,13 @@ TIDE_VC_EXPORT int epoll_pwait2(int poll_file, struct epoll_event *ret_events, i
     REAL(epoll_pwait2, int, struct epoll_event *, int, span *, const sigset_t *)
     struct timespec room;
     return real(poll_file, ret_events, n_events, real_limit(limit, &room), mask);
+}
+
+/* Handlers of signals may call these. */
+__attribute__((constructor)) static void look_up(void) {
+    struct timeval left = {.tv_sec = 0};
+    const struct timespec over = {.tv_sec = 0};
+    (void)poll(NULL, 0, 0);
+    (void)select(0, NULL, NULL, NULL, &left);
+    (void)pselect(0, NULL, NULL, NULL, &over, NULL);
 }

@@ -1,6 +1,7 @@
 #define _GNU_SOURCE /* CLOCK_TAI */
 #include "virtual_cuda/program_clock.h"
 
+#include <math.h>
 #include <stdatomic.h>
 #include <stddef.h>
 
@@ -35,8 +36,7 @@ static struct timespec time_of(int64_t ns) {
     return (struct timespec){.tv_sec = ns / SECOND_NS, .tv_nsec = ns % SECOND_NS};
 }
 
-/* Clocks whose differences are spans of time. Others count a processor's work, or do not exist. */
-static bool is_of_time(int clock) {
+bool tide_vc_clock_is_of_time(int clock) {
     switch (clock) {
     case CLOCK_REALTIME:
     case CLOCK_MONOTONIC:
@@ -87,7 +87,7 @@ __attribute__((constructor)) static void begin(void) {
     factor = pace.host;
     start_ns = real_ns(CLOCK_MONOTONIC);
     for (int i = 0; i < N_CLOCKS; i++) {
-        starts[i] = is_of_time(i) ? real_ns(i) : 0;
+        starts[i] = tide_vc_clock_is_of_time(i) ? real_ns(i) : 0;
     }
     atomic_store(&is_on, true);
 }
@@ -117,7 +117,7 @@ static int64_t passed_ns(void) {
 }
 
 int tide_vc_clock_read(int clock, struct timespec *ret) {
-    if (!tide_vc_clock_is_virtual() || !is_of_time(clock)) {
+    if (!tide_vc_clock_is_virtual() || !tide_vc_clock_is_of_time(clock)) {
         return tide_vc_clock_read_real(clock, ret);
     }
     *ret = time_of(starts[clock] + passed_ns());
@@ -126,12 +126,13 @@ int tide_vc_clock_read(int clock, struct timespec *ret) {
 
 const struct timespec *tide_vc_clock_real_until(int clock, const struct timespec *until,
                                                 struct timespec *room) {
-    if (!tide_vc_clock_is_virtual() || !is_of_time(clock) || until == NULL || until->tv_sec < 0 ||
-        until->tv_sec > NEVER_S || until->tv_nsec < 0 || until->tv_nsec >= SECOND_NS) {
+    if (!tide_vc_clock_is_virtual() || !tide_vc_clock_is_of_time(clock) || until == NULL ||
+        until->tv_sec < 0 || until->tv_sec > NEVER_S || until->tv_nsec < 0 ||
+        until->tv_nsec >= SECOND_NS) {
         return until; /* what is no time is an error, which the C library tells */
     }
     int64_t left_ns = ns_of(until) - starts[clock] - passed_ns();
-    double real_left_ns = left_ns > 0 ? (double)left_ns / factor : 0.0;
+    double real_left_ns = left_ns > 0 ? ceil((double)left_ns / factor) : 0.0;
     double most_ns = (double)(NEVER_S * SECOND_NS);
     int64_t at_ns = real_ns(clock) + (int64_t)(real_left_ns < most_ns ? real_left_ns : most_ns);
     *room = time_of(at_ns);
@@ -142,20 +143,21 @@ int tide_vc_clock_of_time(const struct timespec *until) {
     return until != NULL && until->tv_sec < NEVER_S / 4 ? CLOCK_MONOTONIC : CLOCK_REALTIME;
 }
 
-static struct timespec scale(struct timespec span, double by) {
-    if (!tide_vc_clock_is_virtual() || span.tv_sec < 0 || span.tv_sec > NEVER_S ||
-        span.tv_nsec < 0 || span.tv_nsec >= SECOND_NS) {
-        return span;
-    }
-    double ns = (double)ns_of(&span) * by;
+static bool is_span(struct timespec span) {
+    return tide_vc_clock_is_virtual() && span.tv_sec >= 0 && span.tv_sec <= NEVER_S &&
+           span.tv_nsec >= 0 && span.tv_nsec < SECOND_NS;
+}
+
+static struct timespec span_of(double ns) {
     double most_ns = (double)(NEVER_S * SECOND_NS);
     return time_of((int64_t)(ns < most_ns ? ns : most_ns));
 }
 
 struct timespec tide_vc_clock_real_span(struct timespec span) {
-    return scale(span, 1.0 / factor);
+    return is_span(span) ? span_of(ceil((double)ns_of(&span) / factor)) : span;
 }
 
 struct timespec tide_vc_clock_program_span(struct timespec span) {
-    return scale(span, factor);
+    double ns = (double)ns_of(&span);
+    return is_span(span) ? span_of(fmax(fmin(ns, 1.0), floor(ns * factor))) : span;
 }

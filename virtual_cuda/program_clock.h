@@ -21,6 +21,11 @@
 /* Whether the program sees the forecast. */
 bool tide_vc_clock_is_virtual(void);
 
+/* Whether a clock's differences are spans of time. Others count a processor's work, or do not
+ * exist.
+ */
+bool tide_vc_clock_is_of_time(int clock);
+
 /* The real monotonic clock at which the program's clock began. */
 int64_t tide_vc_clock_start_ns(void);
 
@@ -41,7 +46,8 @@ const struct timespec *tide_vc_clock_real_until(int clock, const struct timespec
  * machine that has been up for less than 30 years. */
 int tide_vc_clock_of_time(const struct timespec *until);
 
-/* How long a sleep really lasts, and the other way round for what is left of one. */
+/* How long a sleep really lasts, rounded up, so that none is too short; and the other way round,
+ * rounded down, for what is left of one. A span above 0 stays above 0: a timer of 0 stands. */
 struct timespec tide_vc_clock_real_span(struct timespec span);
 struct timespec tide_vc_clock_program_span(struct timespec span);
 

@@ -1,11 +1,12 @@
-#define _POSIX_C_SOURCE 200809L /* nanosleep */
+#define _POSIX_C_SOURCE 200809L /* getpid */
 #include "virtual_cuda/promise.h"
 
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "common/clock.h"
 
 /* Its state; a positive number is the process that works it out. */
 enum { OPEN = 0, KNOWN = -1, UNKNOWN = -2 };
@@ -74,11 +75,10 @@ static void keep(tide_vc_promise *promise) {
  * will ever finish, so that the bytes are unknown there. What the thread held may be half released,
  * and is left alone. */
 static void wait_for_other(tide_vc_promise *promise) {
-    const struct timespec pause = {.tv_nsec = LOOK_AGAIN_NS};
     long state = atomic_load(&promise->state);
     while (state > OPEN) {
         if (state == getpid()) {
-            (void)nanosleep(&pause, NULL);
+            tide_clock_pause_ns(LOOK_AGAIN_NS);
         } else if (atomic_compare_exchange_strong(&promise->state, &state, getpid())) {
             promise->ctx = NULL;
             promise->bytes = NULL;

@@ -1,6 +1,7 @@
 /* real_function.h - the C library's own function behind one that this library answers for.
  *
  * Thread-safe. Once a function was found, looking it up again may be done in handlers of signals.
+ * So functions that handlers may call are called once when this library is loaded.
  */
 #ifndef TIDE_VIRTUAL_CUDA_REAL_FUNCTION_H
 #define TIDE_VIRTUAL_CUDA_REAL_FUNCTION_H

@@ -2,7 +2,6 @@
 #define _GNU_SOURCE
 #include <linux/futex.h>
 #include <stdarg.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/syscall.h>
@@ -18,9 +17,31 @@ static void *pointer(long argument) {
     return (void *)(uintptr_t)argument; // NOLINT(performance-no-int-to-ptr)
 }
 
-/* The C++ library and Rust's wait for a time by the system call. */
-static bool waits_until(long number, long operation) {
-    return number == SYS_futex && (operation & FUTEX_CMD_MASK) == FUTEX_WAIT_BITSET;
+/* Gives a futex the real limit: a span, or a time of one of two clocks. The C++ library, Rust's and
+ * many locks wait by the system call. */
+static void find_real_limit(long *is, struct timespec *room) {
+    const struct timespec *limit = pointer(is[3]);
+    int operation = (int)is[1]; /* as the kernel does: the rest of the register may hold anything */
+    clockid_t clock = (operation & FUTEX_CLOCK_REALTIME) != 0 ? CLOCK_REALTIME : CLOCK_MONOTONIC;
+    switch (operation & FUTEX_CMD_MASK) {
+    case FUTEX_WAIT:
+        *room = tide_vc_clock_real_span(*limit);
+        limit = room;
+        break;
+    case FUTEX_LOCK_PI:
+        limit = tide_vc_clock_real_until(CLOCK_REALTIME, limit, room);
+        break;
+    case FUTEX_WAIT_BITSET:
+    case FUTEX_WAIT_REQUEUE_PI:
+#ifdef FUTEX_LOCK_PI2 /* headers before Linux 5.14 have none */
+    case FUTEX_LOCK_PI2:
+#endif
+        limit = tide_vc_clock_real_until(clock, limit, room);
+        break;
+    default: /* no limit: the argument is a number, or not used */
+        return;
+    }
+    is[3] = (long)(uintptr_t)limit;
 }
 
 /* Writes the program's time where the kernel has written the real one. The kernel goes first, so
@@ -55,9 +76,13 @@ __attribute__((no_sanitize_address)) TIDE_VC_EXPORT long syscall(long number, ..
         is[i] = va_arg(arguments, long);
     }
     va_end(arguments);
-    if (waits_until(number, is[1]) && is[3] != 0) {
-        clockid_t clock = (is[1] & FUTEX_CLOCK_REALTIME) != 0 ? CLOCK_REALTIME : CLOCK_MONOTONIC;
-        is[3] = (long)(uintptr_t)tide_vc_clock_real_until(clock, pointer(is[3]), &room);
+    if (number == SYS_futex && is[3] != 0 && tide_vc_clock_is_virtual()) {
+        find_real_limit(is, &room);
     }
     return tell_program_time(number, is, real(number, is[0], is[1], is[2], is[3], is[4], is[5]));
+}
+
+/* Handlers that report a crash ask for a thread's number. */
+__attribute__((constructor)) static void look_up(void) {
+    (void)syscall(SYS_getpid);
 }

@@ -1,8 +1,7 @@
-#define _POSIX_C_SOURCE 200809L /* nanosleep */
+#define _POSIX_C_SOURCE 200809L /* getpid */
 #include "virtual_cuda/nccl/seats_internal.h"
 
 #include <stdio.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "common/clock.h"
@@ -40,8 +39,7 @@ static void tell(const tide_vc_communicator *comm, int member) {
 }
 
 static void pause_for(uint64_t waited_ms) {
-    const struct timespec pause = {.tv_nsec = (long)(waited_ms < BRIEFLY_MS ? MS_NS / 10 : MS_NS)};
-    (void)nanosleep(&pause, NULL);
+    tide_clock_pause_ns((int64_t)(waited_ms < BRIEFLY_MS ? MS_NS / 10 : MS_NS));
 }
 
 /* Whether all ranks that run are members, and have come: then the others do not run. */

@@ -153,7 +153,6 @@ bool tide_vc_watchdog_is_held(void) {
 /* Whether it has looked at everything since: it may have been in the middle of a look, so that only
  * the second arrival counts. */
 static bool wait_for(watchdog *of) {
-    const struct timespec pause = {.tv_nsec = LOOK_AGAIN_NS};
     unsigned begin = atomic_load(&of->n_arrivals);
     int64_t end_ns = tide_clock_now_ns() + WAIT_NS;
     while (atomic_load(&of->is_there) && tide_clock_now_ns() < end_ns) {
@@ -164,7 +163,7 @@ static bool wait_for(watchdog *of) {
         if (of->condition != NULL) {
             (void)pthread_cond_broadcast(of->condition);
         }
-        (void)nanosleep(&pause, NULL);
+        tide_clock_pause_ns(LOOK_AGAIN_NS);
     }
     return !atomic_load(&of->is_there);
 }

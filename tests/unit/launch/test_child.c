@@ -21,12 +21,16 @@ extern char **environ;
 typedef struct seen {
     int n_looks, n_asked;
     const tide_launch *launch;
+    int answer_fd; /* gets a line each time that a signal asked; 0: nothing gets one */
 } seen;
 
 static void watch(void *ctx, const tide_launch *launch, bool was_asked) {
     seen *of = ctx;
     of->n_looks++;
     of->n_asked += was_asked;
+    if (was_asked && of->answer_fd > 0) {
+        assert_int_equal(write(of->answer_fd, "\n", 1), 1);
+    }
     of->launch = launch;
 }
 
@@ -36,7 +40,7 @@ static tide_launch run(char *line, int asked_by, seen *ret_seen) {
     const tide_launch_config config = {
         .arguments = arguments, .watch = watch, .asked_by = asked_by, .ctx = ret_seen};
     tide_launch launch = {.alive_fd = -1, .cleaner = -1, .exit_status = -1};
-    *ret_seen = (seen){.n_looks = 0};
+    *ret_seen = (seen){.answer_fd = ret_seen->answer_fd};
     assert_int_equal(tide_launch_child("/bin/sh", environ, &config, &launch, NULL), TIDE_OK);
     assert_ptr_equal(ret_seen->launch, &launch);
     return launch;
@@ -44,10 +48,15 @@ static tide_launch run(char *line, int asked_by, seen *ret_seen) {
 
 static void a_signal_asks_and_is_not_passed_on(void **state) {
     (void)state;
-    seen found;
-    tide_launch launch =
-        run("trap 'exit 9' USR1; kill -USR1 $PPID; sleep 0.3; kill -USR1 $PPID; sleep 0.1; exit 7",
-            SIGUSR1, &found);
+    enum { ANSWERS = 8 }; /* where the program reads the answers; the shell knows single digits */
+    int ends[2];
+    assert_int_equal(pipe(ends), 0);
+    assert_int_equal(dup2(ends[0], ANSWERS), ANSWERS);
+    seen found = {.answer_fd = ends[1]};
+    tide_launch launch = run("trap 'exit 9' USR1; kill -USR1 $PPID; read line <&8; "
+                             "kill -USR1 $PPID; read line <&8; exit 7",
+                             SIGUSR1, &found);
+    assert_int_equal(close(ends[0]) + close(ends[1]) + close(ANSWERS), 0);
     assert_int_equal(launch.exit_status, 7);
     assert_int_equal(found.n_asked, 2);
     assert_true(found.n_looks > found.n_asked);
@@ -56,9 +65,11 @@ static void a_signal_asks_and_is_not_passed_on(void **state) {
 
 static void other_signals_are_passed_on(void **state) {
     (void)state;
-    seen found;
-    tide_launch launch =
-        run("trap 'exit 9' TERM; kill -TERM $PPID; sleep 0.3; exit 7", SIGUSR1, &found);
+    seen found = {.answer_fd = 0};
+    /* A minute and more, so that a test that fails ends. */
+    tide_launch launch = run("trap 'exit 9' TERM; kill -TERM $PPID; i=0; "
+                             "while [ $i -lt 1200 ]; do sleep 0.05; i=$((i + 1)); done; exit 7",
+                             SIGUSR1, &found);
     assert_int_equal(launch.exit_status, 9);
     assert_int_equal(found.n_asked, 0);
 }
@@ -66,7 +77,7 @@ static void other_signals_are_passed_on(void **state) {
 /* What this process did with the signal before is what the program does. */
 static void the_program_has_the_signal_as_it_was(void **state) {
     (void)state;
-    seen found;
+    seen found = {.answer_fd = 0};
     (void)signal(SIGUSR2, SIG_DFL);
     assert_int_equal(run("kill -USR2 $$; exit 3", SIGUSR2, &found).signal_number, SIGUSR2);
     (void)signal(SIGUSR2, SIG_IGN);
@@ -77,7 +88,7 @@ static void the_program_has_the_signal_as_it_was(void **state) {
 /* It is watched once more after its end, so that what it did last is seen. */
 static void a_short_program_is_looked_at(void **state) {
     (void)state;
-    seen found;
+    seen found = {.answer_fd = 0};
     assert_int_equal(run("exit 4", 0, &found).exit_status, 4);
     assert_true(found.n_looks >= 1);
 }

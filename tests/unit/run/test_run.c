@@ -14,7 +14,6 @@
 
 #include <cmocka.h>
 
-#include "common/clock.h"
 #include "run/run.h"
 
 static void tiny(tide_run_config *config, const char *device) {
@@ -287,14 +286,12 @@ static void a_subprocess_is_stopped_and_ticks(void **state) {
     char path[64];
     tide_run_config config;
     tide_run_result result;
-    make_script("exec sleep 20", path);
+    make_script("exec sleep 1000", path); /* longer than a test may take */
     tiny(&config, "virtual");
-    int64_t begin_ns = tide_clock_now_ns();
     tide_run_in_subprocess(&config, &hooks, path, &result);
     (void)unlink(path);
     assert_int_equal(result.outcome, TIDE_OUTCOME_STOPPED);
     assert_true(to.n_ticks > 0);
-    assert_true(tide_clock_now_ns() - begin_ns < (int64_t)15 * 1000 * 1000 * 1000);
     assert_true(result.environment.tool[0] != '\0');
     tide_run_result_fini(&result);
 }

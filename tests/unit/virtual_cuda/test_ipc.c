@@ -186,11 +186,14 @@ static void offer_event(pair *of) {
 }
 
 static void open_event(pair *of) {
+    float ms = 0.0f;
     void *event = NULL;
     void *address = NULL;
     wait_for_other(of, 1);
     CHECK(of, cudaIpcOpenEventHandle(&event, of->handle) == OK && event != NULL);
     CHECK(of, cudaStreamWaitEvent(NULL, event, 0) == OK && cudaEventQuery(event) == OK);
+    CHECK(of, cudaEventRecord(event, NULL) == OK);
+    CHECK(of, cudaEventElapsedTime(&ms, event, event) == INVALID_HANDLE);
     CHECK(of, cudaEventDestroy(event) == OK);
     CHECK(of, cudaIpcOpenMemHandle(&address, of->handle, 1) == INVALID_VALUE);
     go_on(of, 1);

@@ -16,7 +16,7 @@
 #include "virtual_cuda/known.h"
 #include "virtual_cuda/promise.h"
 
-enum { N_BYTES = 4, PATIENCE_S = 10 };
+enum { N_BYTES = 4, PATIENCE_S = 120 };
 
 /* How far a promise is. */
 typedef struct progress {

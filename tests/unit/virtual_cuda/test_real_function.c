@@ -15,12 +15,13 @@
 #include <sys/select.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
+#include <threads.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
-static bool is_missing; /* every function */
+static bool is_missing = true; /* every function, also when the library is loaded */
 
 void *__real_dlsym(void *handle, const char *name);
 void *__real_dlvsym(void *handle, const char *name, const char *version);
@@ -79,7 +80,17 @@ static void a_missing_function_is_told_by_the_result(void **state) {
     EXPECT_RESULT(pthread_rwlock_clockrdlock(&lock, CLOCK_MONOTONIC, &OVER))
     EXPECT_RESULT(pthread_rwlock_clockwrlock(&lock, CLOCK_MONOTONIC, &OVER))
     EXPECT_RESULT(pthread_timedjoin_np(pthread_self(), NULL, &OVER))
+    EXPECT_RESULT(pthread_clockjoin_np(pthread_self(), NULL, CLOCK_MONOTONIC, &OVER))
     EXPECT_RESULT(clock_nanosleep(CLOCK_MONOTONIC, 0, &OVER, NULL))
+}
+
+static void a_missing_function_of_c11_is_told_by_its_errors(void **state) {
+    static mtx_t c11_mutex;
+    static cnd_t c11_condition;
+    (void)state;
+    assert_int_equal(mtx_timedlock(&c11_mutex, &OVER), thrd_error);
+    assert_int_equal(cnd_timedwait(&c11_condition, &c11_mutex, &OVER), thrd_error);
+    assert_true(thrd_sleep(&OVER, NULL) < -1);
 }
 
 /* A function that is there is found, also where it was not when it was first called. */
@@ -98,7 +109,6 @@ static void functions_that_are_there_are_called(void **state) {
 
 static int set_up(void **state) {
     (void)state;
-    is_missing = true;
     return sem_init(&semaphore, 0, 0);
 }
 
@@ -111,6 +121,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_missing_function_is_told_by_errno),
         cmocka_unit_test(a_missing_function_is_told_by_the_result),
+        cmocka_unit_test(a_missing_function_of_c11_is_told_by_its_errors),
         cmocka_unit_test(functions_that_are_there_are_called),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -19,6 +19,7 @@ enum {
     CAPTURED_EVENT = 907
 };
 enum { EXTERNAL = 1 }; /* cudaEventRecordExternal and cudaEventWaitExternal */
+enum { DISABLE_TIMING = 2 };
 
 static void *new_stream(void) {
     void *stream = NULL;
@@ -179,8 +180,51 @@ static void an_external_event_is_recorded_by_each_launch(void **state) {
     assert_int_equal(cudaStreamDestroy(stream), OK);
 }
 
+/* The flag means nothing outside of a capture, and there is no other. */
+static void an_external_event_is_refused_outside_of_a_capture(void **state) {
+    (void)state;
+    void *stream = new_stream();
+    void *event = new_event();
+    void *graph = NULL;
+    size_t n_nodes = 0;
+    float ms = 0.0f;
+    assert_int_equal(cudaEventRecordWithFlags(event, stream, EXTERNAL), INVALID_VALUE);
+    assert_int_equal(cudaEventElapsedTime(&ms, event, event), INVALID_HANDLE); /* not recorded */
+    assert_int_equal(cudaStreamWaitEvent(stream, event, EXTERNAL), INVALID_VALUE);
+    assert_int_equal(cudaEventRecordWithFlags(event, stream, 0), OK);
+    assert_int_equal(cudaStreamBeginCapture(stream, 0), OK);
+    assert_int_equal(cudaEventRecordWithFlags(event, stream, 2), INVALID_VALUE);
+    assert_int_equal(cudaStreamWaitEvent(stream, event, 2), INVALID_VALUE);
+    assert_int_equal(cudaStreamEndCapture(stream, &graph), OK);
+    assert_int_equal(cudaGraphGetNodes(graph, NULL, &n_nodes), OK);
+    assert_int_equal(n_nodes, 0);
+    assert_int_equal(cudaGraphDestroy(graph), OK);
+    assert_int_equal(cudaEventDestroy(event), OK);
+    assert_int_equal(cudaStreamDestroy(stream), OK);
+}
+
+static void an_event_without_times_has_none(void **state) {
+    (void)state;
+    void *stream = new_stream();
+    void *event = new_event();
+    void *without = NULL;
+    float ms = 0.0f;
+    assert_int_equal(cudaEventCreateWithFlags(&without, DISABLE_TIMING), OK);
+    assert_int_equal(cudaEventRecord(event, stream), OK);
+    assert_int_equal(cudaEventRecord(without, stream), OK);
+    assert_int_equal(cudaEventElapsedTime(&ms, event, without), INVALID_HANDLE);
+    assert_int_equal(cudaEventElapsedTime(&ms, without, event), INVALID_HANDLE);
+    assert_int_equal(cudaEventElapsedTime(NULL, event, event), INVALID_VALUE);
+    assert_int_equal(cudaEventElapsedTime(&ms, event, event), OK);
+    assert_int_equal(cudaEventDestroy(event), OK);
+    assert_int_equal(cudaEventDestroy(without), OK);
+    assert_int_equal(cudaStreamDestroy(stream), OK);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_external_event_is_refused_outside_of_a_capture),
+        cmocka_unit_test(an_event_without_times_has_none),
         cmocka_unit_test(work_is_complete_at_once),
         cmocka_unit_test(a_capture_collects_nodes),
         cmocka_unit_test(a_waiting_stream_joins_the_capture),
