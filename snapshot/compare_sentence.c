@@ -1,5 +1,6 @@
 /* The sentences below a comparison: the runs that share the base's workload against it, and what
  * became of the others. */
+#include <inttypes.h>
 #include <string.h>
 
 #include "common/text.h"
@@ -122,6 +123,15 @@ static size_t say_shared_workload(tide_text *to, tide_compare *compare, bool *re
     return n_shared;
 }
 
+/* "with bf16-mixed", "on rank 7". */
+static void say_which(tide_text *to, const tide_compare *compare, size_t run) {
+    if (tide_compare_is_of_ranks(compare)) {
+        tide_text_add(to, "on rank %" PRId64, tide_compare_rank(&compare->runs[run]));
+    } else {
+        tide_text_add(to, "with %s", compare->runs[run].name);
+    }
+}
+
 /* Forecasts of time come first: their ratio is better known than either of them, because what the
  * model has wrong it mostly has wrong in both. */
 static void say_forecasts(tide_text *to, const tide_compare *compare) {
@@ -129,11 +139,16 @@ static void say_forecasts(tide_text *to, const tide_compare *compare) {
     for (size_t i = 1; i < compare->n_runs; i++) {
         const tide_snapshot_forecast *other = &compare->runs[i].snapshot->forecast;
         if (base->step_ms > 0.0 && other->step_ms > 0.0) {
-            tide_text_add(to,
-                          "By the forecast, a step of %s takes %.2f times as long as one of %s "
-                          "(%.1f ms and %.1f ms; the ratio is better known than the times). ",
-                          compare->runs[i].name, other->step_ms / base->step_ms,
-                          compare->runs[0].name, other->step_ms, base->step_ms);
+            tide_text_add(to, "By the forecast, a step takes %.2f times as long ",
+                          other->step_ms / base->step_ms);
+            say_which(to, compare, i);
+            tide_text_add(to, " as ");
+            say_which(to, compare, 0);
+            tide_text_add(
+                to,
+                " (%.1f ms and %.1f ms, the step at the lower quartile of each run; the ratio is "
+                "better known than the times). ",
+                other->step_ms, base->step_ms);
         }
     }
 }
