@@ -210,6 +210,9 @@ static tide_status parse_real(const tide_option *option, const char *text, doubl
         return tide_fail(error, TIDE_INVALID, "%s: '%.64s' is not a number", spelling(option, name),
                          text);
     }
+    if (real <= 0.0) {
+        return tide_fail(error, TIDE_INVALID, "%s must be above 0", spelling(option, name));
+    }
     *ret_real = real;
     return TIDE_OK;
 }

@@ -40,9 +40,6 @@ static tide_status check_options(const tide_fit_options *options, const tide_opt
                          "say once what is to be varied in the command: --vary batch=1..4096, with "
                          "{batch} where the value belongs");
     }
-    if (options->most_step_ms < 0.0) {
-        return tide_fail(error, TIDE_INVALID, "--max-step-ms must be above 0");
-    }
     if (options->multiple_of == 0) {
         return tide_fail(error, TIDE_INVALID, "--multiple-of 0: the step must be at least 1");
     }
