@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "common/milliseconds.h"
 #include "common/text.h"
 #include "snapshot/compare_internal.h"
 
@@ -139,6 +140,7 @@ static void say_forecasts(tide_text *to, const tide_compare *compare) {
     for (size_t i = 1; i < compare->n_runs; i++) {
         const tide_snapshot_forecast *other = &compare->runs[i].snapshot->forecast;
         if (base->step_ms > 0.0 && other->step_ms > 0.0) {
+            char texts[2][TIDE_MS_TEXT];
             tide_text_add(to, "By the forecast, a step takes %.2f times as long ",
                           other->step_ms / base->step_ms);
             say_which(to, compare, i);
@@ -146,9 +148,9 @@ static void say_forecasts(tide_text *to, const tide_compare *compare) {
             say_which(to, compare, 0);
             tide_text_add(
                 to,
-                " (%.1f ms and %.1f ms, the step at the lower quartile of each run; the ratio is "
+                " (%s ms and %s ms, the step at the lower quartile of each run; the ratio is "
                 "better known than the times). ",
-                other->step_ms, base->step_ms);
+                tide_ms_format(other->step_ms, texts[0]), tide_ms_format(base->step_ms, texts[1]));
         }
     }
 }
