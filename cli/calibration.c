@@ -63,9 +63,6 @@ tide_status tide_host_choose(const tide_host_options *options, const char *comma
         return tide_fail(error, TIDE_INVALID,
                          "--host and --host-factor both say how fast the host is: leave one out");
     }
-    if (options->factor < 0.0) {
-        return tide_fail(error, TIDE_INVALID, "--host-factor must be above 0");
-    }
     TIDE_TRY(read_own(command, ret->own_path, &ret->own, &has_own, error));
     if (!has_own) {
         ret->own_path[0] = '\0';

@@ -210,6 +210,9 @@ static tide_status parse_real(const tide_option *option, const char *text, doubl
         return tide_fail(error, TIDE_INVALID, "%s: '%.64s' is not a number", spelling(option, name),
                          text);
     }
+    if (real <= 0.0) {
+        return tide_fail(error, TIDE_INVALID, "%s must be above 0", spelling(option, name));
+    }
     *ret_real = real;
     return TIDE_OK;
 }
@@ -409,6 +412,12 @@ const tide_option *tide_options_find_unused(const tide_option_table *table,
 static tide_status add_operand(const tide_option_table *table, const char *text,
                                tide_operands *operands, tide_error *error) {
     if (operands->n >= table->max_operands || operands->n >= TIDE_MAX_OPERANDS) {
+        if (table->operands != NULL && strstr(table->operands, "-- COMMAND") != NULL) {
+            return tide_fail(error, TIDE_INVALID,
+                             "'%.128s' is not an option: the command to run stands behind --: "
+                             "tidemark %s [options] -- %.128s",
+                             text, table->command, text);
+        }
         if (table->max_operands == 0) {
             return tide_fail(error, TIDE_INVALID,
                              "'%.128s' is not an option: this command takes options only", text);

@@ -4,23 +4,20 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/milliseconds.h"
 #include "common/plural.h"
 #include "common/text.h"
 #include "device/cards.h"
 
-enum { MS_BYTES = 32, MAX_TOLD = 4 };
+enum { MAX_TOLD = 4 };
 
-/* Three digits: "0.482", "4.82", "48.2", "482". */
-static const char *as_ms(double us, char ret[MS_BYTES]) {
-    double ms = us * 1e-3;
-    int n_decimals = ms >= 99.95 ? 0 : ms >= 9.995 ? 1 : ms >= 0.9995 ? 2 : 3;
-    snprintf(ret, MS_BYTES, "%.*f", n_decimals, ms);
-    return ret;
+static const char *as_ms(double us, char ret[TIDE_MS_TEXT]) {
+    return tide_ms_format(us * 1e-3, ret);
 }
 
 static void add_range(tide_text *to, const tide_time_forecast *of) {
-    char low[MS_BYTES];
-    char high[MS_BYTES];
+    char low[TIDE_MS_TEXT];
+    char high[TIDE_MS_TEXT];
     as_ms(of->low.total_us, low);
     if (of->is_lower_bound) {
         tide_text_add(to, "at least %s ms", low);
@@ -47,9 +44,9 @@ static void add_bound(tide_text *to, const tide_time_forecast *of) {
 }
 
 void tide_time_words_step(const tide_time_forecast *of, char ret_words[TIDE_TIME_WORDS]) {
-    char one[MS_BYTES];
-    char low[MS_BYTES];
-    char high[MS_BYTES];
+    char one[TIDE_MS_TEXT];
+    char low[TIDE_MS_TEXT];
+    char high[TIDE_MS_TEXT];
     tide_text to = tide_text_in(ret_words, TIDE_TIME_WORDS);
     const char *what = of->is_whole ? "the program" : "a step";
     if (of->is_lower_bound) {
@@ -76,7 +73,7 @@ void tide_time_words_step(const tide_time_forecast *of, char ret_words[TIDE_TIME
 }
 
 void tide_time_words_phases(const tide_time_forecast *of, char ret_words[TIDE_TIME_WORDS]) {
-    char one[MS_BYTES];
+    char one[TIDE_MS_TEXT];
     tide_text to = tide_text_in(ret_words, TIDE_TIME_WORDS);
     for (size_t i = 0; i < TIDE_TIME_N_PHASES && !of->is_lower_bound; i++) {
         if (of->phase_us[i] > 0.0) {

@@ -138,7 +138,7 @@ static tide_status unknown_card(const char *name, tide_error *error) {
     static const tide_words NAMES = {.word_at = tide_card_name_at};
     char text[TIDE_NEAREST_TEXT];
     return tide_fail(error, TIDE_INVALID,
-                     "\"virtual:%.64s\" has an unknown card %s, or plain virtual", name,
+                     "there is no card %s; a virtual device without a card is called virtual",
                      tide_unknown_word(&NAMES, name, text));
 }
 

@@ -13,8 +13,9 @@ enum { ITEM_BYTES = 4096, CARD_BYTES = 256 };
 static const char PREFIX[] = "virtual:";
 static const char ENDING[] = ".json";
 
+static const tide_words NAMES = {.word_at = tide_card_name_at};
+
 static tide_status unknown(const char *name, tide_error *error) {
-    static const tide_words NAMES = {.word_at = tide_card_name_at};
     char text[TIDE_NEAREST_TEXT];
     return tide_fail(error, TIDE_INVALID, "there is no card %s",
                      tide_unknown_word(&NAMES, name, text));
@@ -75,9 +76,10 @@ tide_status tide_launch_cards(const char *spec, char ret_cards[TIDE_LAUNCH_CARDS
                               tide_error *error) {
     ret_cards[0] = '\0';
     if (strncmp(spec, PREFIX, strlen(PREFIX)) != 0) {
+        const char *meant = tide_card_find(spec) != NULL ? spec : tide_nearest_word(&NAMES, spec);
         return tide_fail(error, TIDE_INVALID,
-                         "--device %.64s: name a virtual card, such as --device virtual:h100-80",
-                         spec);
+                         "--device %.64s: name a virtual card, such as --device virtual:%.64s",
+                         spec, meant != NULL ? meant : "h100-80");
     }
     for (const char *at = spec + strlen(PREFIX); at != NULL;) {
         char item[ITEM_BYTES];

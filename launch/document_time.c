@@ -211,11 +211,14 @@ static tide_status sample(const builder *of, tide_time_phase phase, double *samp
     return TIDE_OK;
 }
 
-/* The steps behind the warm-up; a program has none, but its first step is like it. */
+/* The steps behind the warm-up; a program has none, but its first step is like it, and so are all
+ * before the replays of a captured one. */
 static size_t n_samples(const builder *of) {
     size_t n_steps = of->ranges->n_steps;
     int64_t warmup = of->snapshot->timing.warmup_steps;
-    size_t n_before = warmup > 0 ? (size_t)warmup : 1;
+    size_t n_before = warmup > 0                 ? (size_t)warmup
+                      : of->ranges->n_before > 0 ? of->ranges->n_before
+                                                 : 1;
     return n_steps > n_before ? n_steps - n_before : n_steps;
 }
 

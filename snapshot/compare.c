@@ -6,10 +6,29 @@
 #include "snapshot/compare_internal.h"
 #include "snapshot/implementation.h"
 
-enum { N_SETTINGS = 11, SETTING_BYTES = 32, IMPLEMENTATION = 9, MAX_TIMES = 16 };
+enum { N_SETTINGS = 12, SETTING_BYTES = 32, IMPLEMENTATION = 9, DEVICE = 11, MAX_TIMES = 16 };
+
+/* What a run ran on: "H200", "cpu". "" where the file does not describe the run otherwise, as those
+ * of other programs: to be called by their devices alone, they would have to be alike in all else.
+ */
+static void device_words(const tide_snapshot *snapshot, char words[SETTING_BYTES]) {
+    static const char VENDOR[] = "NVIDIA ";
+    const tide_snapshot_device *device = NULL;
+    for (size_t i = 0; i < snapshot->n_devices && device == NULL; i++) {
+        device = tide_snapshot_is_pinned(snapshot, i) ? NULL : &snapshot->devices[i];
+    }
+    words[0] = '\0';
+    if (device != NULL && snapshot->run.precision[0] != '\0') {
+        bool is_cpu = strcmp(device->kind, "cpu") == 0;
+        bool has_vendor = strncmp(device->name, VENDOR, sizeof(VENDOR) - 1) == 0;
+        snprintf(words, SETTING_BYTES, "%.31s",
+                 is_cpu ? "cpu" : device->name + (has_vendor ? sizeof(VENDOR) - 1 : 0));
+    }
+}
 
 /* The settings in which runs may differ, as texts; "" unknown. */
-static void settings_of(const tide_snapshot_run *run, char settings[N_SETTINGS][SETTING_BYTES]) {
+static void settings_of(const tide_snapshot *snapshot, char settings[N_SETTINGS][SETTING_BYTES]) {
+    const tide_snapshot_run *run = &snapshot->run;
     const char *texts[] = {run->model.size != NULL ? run->model.size : "", run->precision,
                            run->mode, run->attention, run->recompute};
     enum { N_TEXTS = sizeof(texts) / sizeof(texts[0]) };
@@ -32,7 +51,8 @@ static void settings_of(const tide_snapshot_run *run, char settings[N_SETTINGS][
     snprintf(settings[8], SETTING_BYTES, "%s", run->clip_grad_norm > 0.0 ? "clipping" : "");
     snprintf(settings[IMPLEMENTATION], SETTING_BYTES, "%s",
              tide_implementation_words(run->implementation));
-    snprintf(settings[10], SETTING_BYTES, "%s", run->cuda_graph ? "CUDA graph" : "no graph");
+    snprintf(settings[10], SETTING_BYTES, "%s", run->cuda_graph ? "CUDA graph" : "no CUDA graph");
+    device_words(snapshot, settings[DEVICE]);
 }
 
 /* A file that does not name the implementation may be of either: that is no difference. */
@@ -41,21 +61,22 @@ static bool is_other(const char *own, const char *other, size_t setting) {
     return is_known && strcmp(own, other) != 0;
 }
 
-/* A name for one run, made of the settings in which the runs differ: "bf16-mixed context 512". */
+/* A name for one run, made of the settings in which the runs differ: "bf16-mixed context 512 on
+ * H200". */
 static const char *describe(tide_compare *compare, const tide_compare_input *inputs, size_t run) {
     char own[N_SETTINGS][SETTING_BYTES];
     char name[N_SETTINGS * SETTING_BYTES + N_SETTINGS + 1];
     tide_text to = tide_text_in(name, sizeof(name));
-    settings_of(&inputs[run].snapshot->run, own);
+    settings_of(inputs[run].snapshot, own);
     for (size_t i = 0; i < N_SETTINGS; i++) {
         bool differs = false;
         for (size_t j = 0; j < compare->n_runs; j++) {
             char other[N_SETTINGS][SETTING_BYTES];
-            settings_of(&inputs[j].snapshot->run, other);
+            settings_of(inputs[j].snapshot, other);
             differs = differs || is_other(own[i], other[i], i);
         }
         if (differs && own[i][0] != '\0') {
-            tide_text_add_item(&to, " ", "%s", own[i]);
+            tide_text_add_item(&to, i == DEVICE ? " on " : " ", "%s", own[i]);
         }
     }
     return tide_arena_text(&compare->arena, name);

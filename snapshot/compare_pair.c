@@ -164,8 +164,7 @@ static void say_peaks(tide_text *to, const tide_compare_run *base, const tide_co
     if (same && !lower) {
         tide_text_add(to, "The peak is set by ");
         tide_compare_say_setting(to, base, other, false);
-        tide_text_add(to, " in both: %s cannot lower it and raises it by %.1f %%, from ",
-                      other->name, change);
+        tide_text_add(to, " in both, and %s raises it by %.1f %%, from ", other->name, change);
     } else {
         tide_text_add(to, "%s %s the peak by %.1f %%, from ", other->name,
                       lower ? "lowers" : "raises", lower ? -change : change);

@@ -1,7 +1,9 @@
 /* The sentences below a comparison: the runs that share the base's workload against it, and what
  * became of the others. */
+#include <inttypes.h>
 #include <string.h>
 
+#include "common/milliseconds.h"
 #include "common/text.h"
 #include "snapshot/compare_internal.h"
 
@@ -122,6 +124,15 @@ static size_t say_shared_workload(tide_text *to, tide_compare *compare, bool *re
     return n_shared;
 }
 
+/* "with bf16-mixed", "on rank 7". */
+static void say_which(tide_text *to, const tide_compare *compare, size_t run) {
+    if (tide_compare_is_of_ranks(compare)) {
+        tide_text_add(to, "on rank %" PRId64, tide_compare_rank(&compare->runs[run]));
+    } else {
+        tide_text_add(to, "with %s", compare->runs[run].name);
+    }
+}
+
 /* Forecasts of time come first: their ratio is better known than either of them, because what the
  * model has wrong it mostly has wrong in both. */
 static void say_forecasts(tide_text *to, const tide_compare *compare) {
@@ -129,11 +140,17 @@ static void say_forecasts(tide_text *to, const tide_compare *compare) {
     for (size_t i = 1; i < compare->n_runs; i++) {
         const tide_snapshot_forecast *other = &compare->runs[i].snapshot->forecast;
         if (base->step_ms > 0.0 && other->step_ms > 0.0) {
-            tide_text_add(to,
-                          "By the forecast, a step of %s takes %.2f times as long as one of %s "
-                          "(%.1f ms and %.1f ms; the ratio is better known than the times). ",
-                          compare->runs[i].name, other->step_ms / base->step_ms,
-                          compare->runs[0].name, other->step_ms, base->step_ms);
+            char texts[2][TIDE_MS_TEXT];
+            tide_text_add(to, "By the forecast, a step takes %.2f times as long ",
+                          other->step_ms / base->step_ms);
+            say_which(to, compare, i);
+            tide_text_add(to, " as ");
+            say_which(to, compare, 0);
+            tide_text_add(
+                to,
+                " (%s ms and %s ms, the step at the lower quartile of each run; the ratio is "
+                "better known than the times). ",
+                tide_ms_format(other->step_ms, texts[0]), tide_ms_format(base->step_ms, texts[1]));
         }
     }
 }

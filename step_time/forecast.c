@@ -38,13 +38,13 @@ static bool launches_graph(const tide_time_model *model, const tide_time_range *
     return false;
 }
 
-/* The step at the lower quartile of the times of those behind the first: other work on a machine
- * only ever makes the host slower. Where the last step launches a CUDA graph, steps without one are
- * the warm-up before its capture, and are left out. */
+/* The step at the lower quartile of the times of those behind the first, or of the replays of a
+ * captured step: other work on a machine only ever makes the host slower. Where the last step
+ * launches a CUDA graph, steps without one are the warm-up before its capture, and are left out. */
 static tide_status choose_step(const tide_time_model *model, const tide_time_ranges *ranges,
                                double host, size_t *ret_step) {
     const tide_hostmem *mem = model->log->mem;
-    size_t first = ranges->n_steps > 1 ? 1 : 0;
+    size_t first = ranges->n_before > 0 ? ranges->n_before : ranges->n_steps > 1 ? 1 : 0;
     size_t n = ranges->n_steps - first;
     size_t n_alike = 0;
     bool is_graph = launches_graph(model, &ranges->steps[ranges->n_steps - 1]);

@@ -100,6 +100,58 @@ static tide_status take(finder *of, size_t row) {
     return TIDE_OK;
 }
 
+/* The graph that the last step was captured into; 0: it was not. */
+static uint32_t captured_in_last(const finder *of) {
+    const tide_time_range *last = &of->to->steps[of->to->n_steps - 1];
+    for (size_t i = last->first; i < last->last; i++) {
+        if ((of->log->rows[i].flags & TIDE_RUN_CAPTURED) != 0) {
+            return of->log->rows[i].graph;
+        }
+    }
+    return 0;
+}
+
+/* The next launch of the graph from a row on; n_rows: none. */
+static size_t next_launch(const finder *of, uint32_t graph, size_t from) {
+    const tide_run_launch *rows = of->log->rows;
+    size_t i = from;
+    while (i < of->log->n_rows &&
+           (rows[i].kind != TIDE_RUN_GRAPH_LAUNCH || rows[i].graph != graph ||
+            (rows[i].flags & (TIDE_RUN_CAPTURED | TIDE_RUN_CONTINUES)) != 0)) {
+        i++;
+    }
+    return i;
+}
+
+/* A replay lasts until the next one begins. What ends the last one is not known, so it counts only
+ * where it is the only one, and without what lies behind its launch. */
+static tide_status find_replays(finder *of) {
+    tide_time_ranges *to = of->to;
+    const tide_run_launch *rows = of->log->rows;
+    uint32_t graph = captured_in_last(of);
+    tide_time_range *last = &to->steps[to->n_steps - 1];
+    size_t begin = next_launch(of, graph, of->end != NULL ? last->last : last->first);
+    if (graph == 0 || begin == of->log->n_rows) {
+        return TIDE_OK;
+    }
+    last->last = last->last < begin ? last->last : begin;
+    to->n_before = to->n_steps;
+    size_t end = next_launch(of, graph, begin + 1);
+    if (end == of->log->n_rows) {
+        for (end = begin + 1; end < of->log->n_rows && rows[end].kind == TIDE_RUN_GRAPH_LAUNCH &&
+                              (rows[end].flags & TIDE_RUN_CONTINUES) != 0;) {
+            end++;
+        }
+        return append(to->mem, &to->steps, &to->n_steps, &to->steps_room,
+                      (tide_time_range){begin, end, TIDE_TIME_N_PHASES, 0});
+    }
+    for (; end < of->log->n_rows; begin = end, end = next_launch(of, graph, begin + 1)) {
+        TIDE_TRY(append(to->mem, &to->steps, &to->n_steps, &to->steps_room,
+                        (tide_time_range){begin, end, TIDE_TIME_N_PHASES, 0}));
+    }
+    return TIDE_OK;
+}
+
 tide_status tide_time_ranges_init(const tide_time_log *log, tide_time_ranges *ret_ranges) {
     *ret_ranges = (tide_time_ranges){.mem = log->mem};
     finder of = {.log = log, .to = ret_ranges};
@@ -128,7 +180,8 @@ tide_status tide_time_ranges_init(const tide_time_log *log, tide_time_ranges *re
            ret_ranges->phases[ret_ranges->n_phases - 1].step >= ret_ranges->n_steps) {
         ret_ranges->n_phases--;
     }
-    return TIDE_OK;
+    /* A program that tells its steps itself tells those of its replays, too. */
+    return is(of.begin, "own step") ? TIDE_OK : find_replays(&of);
 }
 
 void tide_time_ranges_fini(tide_time_ranges *ranges) {

@@ -3,6 +3,9 @@
  * The marks are those of python/tidemark/steps.py. Steps are those that the program tells itself;
  * else they end with the step of its first optimizer; else, where nothing is optimised, they begin
  * with the calls of the outermost module. A log without such marks is one step.
+ *
+ * A program that captures its last step, optimizer and all, into a CUDA graph replays it behind
+ * that step, where no mark tells of steps: each launch of that graph begins one then.
  */
 #ifndef TIDE_STEP_TIME_RANGES_H
 #define TIDE_STEP_TIME_RANGES_H
@@ -36,6 +39,8 @@ typedef struct tide_time_ranges {
     const tide_hostmem *mem; /* borrowed */
     tide_time_range *steps;  /* owned; complete ones, in order */
     size_t n_steps, steps_room;
+    size_t n_before; /* steps before the replays of a captured step, its capture included; 0: none
+                        is replayed */
     tide_time_range *phases; /* owned; in order */
     size_t n_phases, phases_room;
     bool is_whole; /* the log has no marks of steps: its one step is the whole log */

@@ -207,8 +207,7 @@ static bool check_taken(const tide_bench *bench, const tide_operands *operands) 
 }
 
 /* Checks the numbers and sets those that were not given. False: a message was printed. */
-static bool check_numbers(const tide_bench *bench, const tide_operands *operands,
-                          bench_options *options) {
+static bool check_numbers(const tide_bench *bench, bench_options *options) {
     tide_bench_settings *is = &options->settings;
     options->rounds = options->rounds != TIDE_BENCH_NOT_GIVEN ? options->rounds
                       : bench->n_rounds > 0                   ? bench->n_rounds
@@ -224,11 +223,6 @@ static bool check_numbers(const tide_bench *bench, const tide_operands *operands
     if (is->calls == 0 || is->calls > TIDE_TIMING_MAX_CALLS || is->warmup > TIDE_TIMING_MAX_CALLS) {
         tide_cli_note("bench", "--calls must be between 1 and %d, --warmup between 0 and %d",
                       (int)TIDE_TIMING_MAX_CALLS, (int)TIDE_TIMING_MAX_CALLS);
-        return false;
-    }
-    if ((is->target <= 0.0 && tide_options_is_given(&TABLE, operands, "target")) ||
-        (is->peak_tflops <= 0.0 && tide_options_is_given(&TABLE, operands, "peak-tflops"))) {
-        tide_cli_note("bench", "--target and --peak-tflops must be above 0");
         return false;
     }
     if (is->calls > 1 && (tide_bench_takes(bench) & TIDE_BENCH_TAKES_FLUSH) != 0 && !is->no_flush) {
@@ -429,8 +423,7 @@ static int run_command(int argc, char **argv) {
         return TIDE_EXIT_USAGE;
     }
     const tide_bench *bench = find(operands.texts[0]);
-    if (bench == NULL || !check_taken(bench, &operands) ||
-        !check_numbers(bench, &operands, &options)) {
+    if (bench == NULL || !check_taken(bench, &operands) || !check_numbers(bench, &options)) {
         return TIDE_EXIT_USAGE;
     }
     tide_error error = {""};

@@ -231,7 +231,8 @@ static void timing_table(tide_report *report, const tide_compare *compare) {
         return;
     }
     const char *title = has_forecast(compare)
-                            ? "Mean time of a step's phases; of virtual cards it is forecast"
+                            ? "Mean time of a step's phases over all measured steps; on virtual "
+                              "cards a forecast"
                             : "Mean time of a step's phases";
     tide_table *table = tide_report_table(report, "timing", title);
     tide_table_column(table, "phase", "phase", false);
@@ -251,6 +252,16 @@ static void timing_table(tide_report *report, const tide_compare *compare) {
     }
 }
 
+/* Devices that had memory; pinned memory of the host is none of them. */
+static size_t count_used(const tide_summary *summary) {
+    size_t n_used = 0;
+    for (size_t i = 0; i < summary->n_devices; i++) {
+        const tide_summary_device *device = &summary->devices[i];
+        n_used += !device->is_pinned && device->max[TIDE_MAX_ALLOCATED].bytes > 0 ? 1 : 0;
+    }
+    return n_used;
+}
+
 static void say_warnings(tide_report *report, const tide_compare *compare) {
     for (size_t i = 0; i < compare->n_runs; i++) {
         const tide_snapshot *snapshot = compare->runs[i].snapshot;
@@ -262,10 +273,11 @@ static void say_warnings(tide_report *report, const tide_compare *compare) {
                             name);
         }
         tide_say_unfinished(report, snapshot, name);
-        if (snapshot->n_devices > 1) {
+        size_t n_used = count_used(compare->summaries[i]);
+        if (n_used > 1) {
             tide_report_say(report, "devices",
-                            "note: %s has %zu devices: compared is the one with the highest peak",
-                            name, snapshot->n_devices);
+                            "note: %s used %zu devices: compared is the one with the highest peak",
+                            name, n_used);
         }
         if (snapshot->n_dropped > 0) {
             char words[TIDE_LOST_TEXT];

@@ -10,8 +10,11 @@
 #include "cli/progress.h"
 #include "cli/report_options.h"
 #include "common/hostmem.h"
+#include "common/milliseconds.h"
 #include "common/plural.h"
 #include "run/program_fit.h"
+
+enum { STEP_WORDS = 4 * TIDE_MS_TEXT };
 
 /* The search on one card. */
 typedef struct card_search {
@@ -39,9 +42,6 @@ static tide_status check_options(const tide_fit_options *options, const tide_opt
         return tide_fail(error, TIDE_INVALID,
                          "say once what is to be varied in the command: --vary batch=1..4096, with "
                          "{batch} where the value belongs");
-    }
-    if (options->most_step_ms < 0.0) {
-        return tide_fail(error, TIDE_INVALID, "--max-step-ms must be above 0");
     }
     if (options->multiple_of == 0) {
         return tide_fail(error, TIDE_INVALID, "--multiple-of 0: the step must be at least 1");
@@ -107,21 +107,27 @@ static tide_status search_cards(const tide_program_fit_question *asked, card_sea
 
 /* ---- the answer ---- */
 
+/* "7.73 ms (5.12 to 12.8)". */
+static const char *step_words(const tide_run_of_program *of, char ret_words[STEP_WORDS]) {
+    char texts[3][TIDE_MS_TEXT];
+    snprintf(ret_words, STEP_WORDS, "%s ms (%s to %s)", tide_ms_format(of->step_ms, texts[0]),
+             tide_ms_format(of->step_low_ms, texts[1]), tide_ms_format(of->step_high_ms, texts[2]));
+    return ret_words;
+}
+
 static void say_next(const card_search *at, const char *name, tide_report *report,
                      const char **ret_text) {
     const tide_run_result *next = &at->answer.next_result;
     const char *why = "";
+    char words[STEP_WORDS];
     if (!at->answer.has_next) {
         *ret_text = "; nothing larger was asked for";
         return;
     }
     if (at->answer.next_is_slow) {
-        *ret_text = tide_report_text(report,
-                                     "; %s %" PRIu64
-                                     " has the memory, but a step is forecast to take %.1f ms "
-                                     "(%.1f to %.1f)",
-                                     name, at->answer.next_value, next->program.step_ms,
-                                     next->program.step_low_ms, next->program.step_high_ms);
+        *ret_text = tide_report_text(
+            report, "; %s %" PRIu64 " has the memory, but a step is forecast to take %s", name,
+            at->answer.next_value, step_words(&next->program, words));
         return;
     }
     if (next->asked_bytes >= 0 && next->free_bytes >= 0) {
@@ -139,6 +145,7 @@ static void say_card(const card_search *at, tide_report *report) {
     const char *name = at->grid->sets[0].name;
     const char *card = at->grid->cards[at->card];
     const char *next = "";
+    char words[STEP_WORDS];
     const char *runs =
         tide_report_text(report, "%zu %s", answer->n_runs,
                          tide_plural(answer->n_runs, "run was made", "runs were made"));
@@ -155,9 +162,8 @@ static void say_card(const card_search *at, tide_report *report) {
                     tide_report_bytes(report, result->memory.reserved_peak_bytes),
                     tide_report_bytes(report, result->program.margin_bytes), next, runs);
     if (result->program.step_ms >= 0.0) {
-        tide_report_say(
-            report, "time", "%s: a step is forecast to take %.1f ms (%.1f to %.1f) then", card,
-            result->program.step_ms, result->program.step_low_ms, result->program.step_high_ms);
+        tide_report_say(report, "time", "%s: a step is forecast to take %s then", card,
+                        step_words(&result->program, words));
         tide_report_say(report, "host", "%s: %s", card, result->program.host);
     }
     if (result->program.growing_step >= 0) {

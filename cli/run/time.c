@@ -13,6 +13,12 @@
 
 tide_status tide_run_check_time(const tide_run_command_options *options, const char *cards,
                                 tide_error *error) {
+    bool names_host = options->host.file != NULL || options->host.factor > 0.0;
+    if (names_host && !options->wants_time && strcmp(options->clock, "virtual") != 0) {
+        return tide_fail(error, TIDE_INVALID,
+                         "--host and --host-factor are for a forecast of time: add --time or "
+                         "--clock virtual");
+    }
     if (options->wants_time) {
         tide_host_choice host;
         TIDE_TRY(tide_host_choose(&options->host, TIDE_COMMAND_RUN, &host, error));

@@ -7,6 +7,7 @@
 #include "cli/loss_words.h"
 #include "cli/snapshot_words.h"
 #include "cli/summary/view.h"
+#include "common/milliseconds.h"
 #include "common/plural.h"
 #include "common/statistics.h"
 
@@ -52,20 +53,23 @@ static void say_forecast(const tide_summary_view *of) {
     if (forecast->card[0] == '\0') {
         return;
     }
+    char texts[5][TIDE_MS_TEXT];
+    const char *low = tide_ms_format(forecast->low_ms, texts[0]);
     if (forecast->step_ms < 0.0) {
+        tide_report_say(of->report, "forecast",
+                        "forecast for %s: a step takes at least %s ms; %.0f %% of the card's time "
+                        "is guessed, so that more is not forecast",
+                        forecast->card, low, 100.0 * forecast->guessed_share);
+    } else {
         tide_report_say(
             of->report, "forecast",
-            "forecast for %s: a step takes at least %.1f ms; %.0f %% of the card's time "
-            "is guessed, so that more is not forecast",
-            forecast->card, forecast->low_ms, 100.0 * forecast->guessed_share);
-    } else {
-        tide_report_say(of->report, "forecast",
-                        "forecast for %s: a step takes %.1f to %.1f ms, likely %.1f: GPU busy "
-                        "%.1f, host %.1f; bound by %s; %.1f %% of the card's time is guessed, and "
-                        "%.0f %% is in kernels that were never compared with a published time",
-                        forecast->card, forecast->low_ms, forecast->high_ms, forecast->step_ms,
-                        forecast->gpu_ms, forecast->host_ms, forecast->bound,
-                        100.0 * forecast->guessed_share, 100.0 * forecast->uncompared_share);
+            "forecast for %s: a step takes %s to %s ms, likely %s ms: GPU busy "
+            "%s ms, host %s ms; bound by %s; %.1f %% of the card's time is guessed, and "
+            "%.0f %% is in kernels that were never compared with a published time",
+            forecast->card, low, tide_ms_format(forecast->high_ms, texts[1]),
+            tide_ms_format(forecast->step_ms, texts[2]), tide_ms_format(forecast->gpu_ms, texts[3]),
+            tide_ms_format(forecast->host_ms, texts[4]), forecast->bound,
+            100.0 * forecast->guessed_share, 100.0 * forecast->uncompared_share);
     }
 }
 

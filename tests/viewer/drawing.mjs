@@ -14,12 +14,12 @@ const LETTER = 6.6; // CSS pixels
  * The labels inside and above the plot of a run in event order, and the geometry.
  * @returns {{labels: {text: string, x: number, y: number, w: number}[], geometry: object}}
  */
-export function drawnLabels(run, width, { view = homeView(run, run.axes.event) } = {}) {
+export function drawnLabels(run, width, { view = homeView(run, run.axes.event), height = 336 } = {}) {
   const axis = run.axes.event;
   const [x0, x1] = view;
   const stacking = buildStacking(buildColouring([run], 'category'), 0, new Set());
   const maxBytes = commonScale([drawnOf(stacking)]);
-  const geometry = layOut(width, 336, run.lanes, failuresOf(run).length > 0);
+  const geometry = layOut(width, height, run.lanes, failuresOf(run).length > 0);
   const raster = createRaster(Math.round(geometry.plot.w), Math.round(geometry.plot.h));
   const labels = [];
   const context = new Proxy(

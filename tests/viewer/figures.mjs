@@ -154,7 +154,7 @@ export function sentenceOf([base, other]) {
   const [from, to] = [base, other].map((run) => run.summary.peak.scope);
   const rise =
     one === two && !lower
-      ? `The peak is set by ${one} in both: ${other.short} cannot lower it and raises it by ${percent}`
+      ? `The peak is set by ${one} in both, and ${other.short} raises it by ${percent}`
       : `${other.short} ${lower ? 'lowers' : 'raises'} the peak by ${percent}`;
   return (
     `${rise}, from ${bytesText(peak(base))} to ${bytesText(peak(other))}${changes.length > 0 && cause === '' ? `: there ${changes.join(', ')}` : ''}` +

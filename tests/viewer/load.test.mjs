@@ -108,7 +108,10 @@ test('the device with the highest peak is shown, and any other can be', () => {
   const other = makeRun(snapshot, 'x', 0);
   assert.deepEqual([run.device, run.peak.bytes, run.devices], [1, 4096, [0, 1]]);
   assert.deepEqual([other.device, other.peak.bytes, other.devices], [0, 1536, [0, 1]]);
-  assert.match(run.warnings.join(), /device 1 is shown, 3 events of the others/);
+  assert.match(run.warnings.join(), /The run used 2 devices; what follows is of device 1 alone\./);
+  const pinned = runOnDevices();
+  pinned.devices[0] = { ...pinned.devices[0], kind: 'pinned' };
+  assert.doesNotMatch(makeRun(readSnapshot(pinned), 'x').warnings.join(), /devices/);
   assert.match(run.title, /cuda: b$/);
 });
 

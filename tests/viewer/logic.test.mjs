@@ -368,6 +368,34 @@ test('the label of the reserved bytes avoids the peak and the end, with a capaci
   }
 });
 
+/** A run on a card of 79.18 GiB whose peak, at its end, has its label just below the upper edge. */
+function fullAtTheEnd() {
+  const r = new Recording();
+  r.segment(2 ** 30);
+  for (let i = 0; i < 62; i++) r.alloc(`w${i}`, 'parameter', 2 ** 24);
+  const document = r.document();
+  document.devices = [{ ...document.devices[0], kind: 'virtual', name: 'card', total_bytes: 85019586560 }];
+  return makeRun(readSnapshot(document), 'x');
+}
+
+test('beside the peak and in a narrow window the capacity is named in fewer words, and no label lies over another', () => {
+  const run = fullAtTheEnd();
+  const texts = new Set();
+  for (let width = 280; width <= 700; width += 10) {
+    const { labels } = drawnLabels(run, width);
+    const named = labels.filter(({ text }) => /^(↑|reserved|peak)/.test(text));
+    for (const a of named)
+      for (const b of named.slice(named.indexOf(a) + 1))
+        assert.ok(
+          Math.abs(a.y - b.y) >= 12 || a.x >= b.x + b.w || b.x >= a.x + a.w,
+          `${width}: ${a.text} on ${b.text}`,
+        );
+    texts.add(named.find(({ text }) => text.startsWith('↑'))?.text);
+  }
+  for (const words of ['above: device capacity', 'capacity'])
+    assert.ok(texts.has(`↑ ${words} 79.18 GiB`), [...texts].join());
+});
+
 test('a virtual device has no times', () => {
   const run = makeRun(readSnapshot(trainingRun({ device: 'virtual' })), 'x');
   assert.deepEqual(run.timing, []);

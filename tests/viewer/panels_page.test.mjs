@@ -443,7 +443,7 @@ test('a forecast is told with its range, and long names of kernels do not widen 
     low_ms: 21.8,
     high_ms: 43.8,
     gpu_ms: 28.3,
-    host_ms: 14.8,
+    host_ms: 0.0022,
     utilisation: 0.23,
     guessed_share: 0,
     uncompared_share: 0.37,
@@ -454,8 +454,10 @@ test('a forecast is told with its range, and long names of kernels do not widen 
   const told = await text(page, '.timing');
   assert.match(told, /^Forecast time per step/);
   assert.match(told, /h100-80, by a model: a step takes 21\.8 ms to 43\.8 ms, likely 28\.9 ms/);
+  assert.match(told, /busy for 28\.3 ms, the host for 2\.20 µs/);
   assert.match(told, /bound by the GPU\. 0 % of the card's time is guessed, 37 % is in kernels/);
   assert.match(told, /the forecast's clock/);
+  assert.ok((await page.locator('.kernel-name wbr').count()) > 0, 'names are broken behind their parts');
   const [card, side] = await page.evaluate(() =>
     ['.timing', '#side'].map((at) => document.querySelector(at).getBoundingClientRect().right),
   );

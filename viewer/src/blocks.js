@@ -35,7 +35,6 @@ import { ACTION, NO_BLOCK, STATE, subjectOf } from './subjects.js';
  *   their end
  * @property {number} nUnmatched events that contradict the state before them
  * @property {number} device the one shown
- * @property {number} nOtherEvents skipped events of other devices
  */
 
 /**
@@ -143,8 +142,8 @@ function fillLives(blocks, { events, subjects }, blockOf) {
 export function buildBlocks(snapshot, device = 0) {
   const { events, subjects, start } = snapshot;
   const never = events.count + 1;
-  const nOtherEvents = countOthers(events.device, device);
-  const some = nOtherEvents + countOthers(start.device, device) === 0 ? null : ownBlocks(snapshot, device);
+  const isAlone = countOthers(events.device, device) + countOthers(start.device, device) === 0;
+  const some = isAlone ? null : ownBlocks(snapshot, device);
   const own = some?.own;
   const count = some?.count ?? subjects.nBlocks;
   const atStart = subjects.atStart.filter((_, block) => !own || own[block] >= 0);
@@ -180,7 +179,6 @@ export function buildBlocks(snapshot, device = 0) {
     replaced: new Int32Array(0),
     nUnmatched: events.nUnmatched[device] ?? 0,
     device,
-    nOtherEvents,
   };
   atStart.forEach(({ row }, block) => {
     blocks.stack[block] = start.blocks.stack[row];

@@ -46,12 +46,13 @@ export function element(tag, attributes = {}, ...children) {
 }
 
 /**
- * A name that may be broken behind its underscores and slashes, so that narrow columns do not cut words.
+ * A name that may be broken behind its underscores, slashes and the brackets of templates, so that narrow
+ * columns do not cut words.
  * @param {string} text
  * @returns {HTMLElement}
  */
 export function breakable(text) {
-  const parts = text.split(/(?<=[_/\\-])/);
+  const parts = text.split(/(?<=[_/\\<,-])/);
   return element('span', {}, ...parts.flatMap((part, i) => (i === 0 ? [part] : [element('wbr'), part])));
 }
 

@@ -145,7 +145,8 @@ export function labelReserved(scene, taken) {
 }
 
 /**
- * Says, at the top, which lines lie above the scale.
+ * Says, at the top, which lines lie above the scale. Beside another label it is said in fewer words; if they
+ * do not fit either, they are cut.
  * @param {import('./scene.js').Scene} scene
  * @param {import('./scene.js').Box[]} taken
  */
@@ -158,11 +159,24 @@ export function labelLeftOut(scene, taken) {
   } = scene;
   if (leftOut === '') return;
   context.font = FONT;
-  const text = fitText(context, `↑ ${leftOut}`, plot.w - 12);
-  const w = context.measureText(text).width + 8;
-  const [left, right] = [plot.x + 2, plot.x + plot.w - w - 2];
-  const choices = [left, (left + right) / 2, right].map((x) => ({ x, y: plot.y - 6, w, h: 16 }));
-  const box = place(taken, choices) ?? choices[0];
+  const [x, y, h] = [plot.x + 2, plot.y - 6, 16];
+  const widthOf = (/** @type {string} */ text) => context.measureText(text).width + 8;
+  let text = `↑ ${leftOut}`;
+  const right = plot.x + plot.w - widthOf(text) - 2;
+  const choices = right < x ? [] : [x, (x + right) / 2, right];
+  let box = place(
+    taken,
+    choices.map((at) => ({ x: at, y, w: widthOf(text), h })),
+  );
+  if (box === null) {
+    const beside = taken.filter((other) => other.y < y + h && other.y + other.h > y);
+    const end = Math.min(plot.x + plot.w, ...beside.map((other) => other.x));
+    const words = leftOut.replace('above: ', '').replace('device capacity', 'capacity');
+    text = fitText(context, `↑ ${words}`, end - x - 8);
+    if (text === '') return;
+    box = place(taken, [{ x, y, w: widthOf(text), h }]);
+  }
+  if (box === null) return;
   context.textAlign = 'left';
   context.textBaseline = 'middle';
   haloText(scene, text, box.x + 4, box.y + 8, theme.muted);

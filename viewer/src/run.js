@@ -241,9 +241,10 @@ function buildWarnings(snapshot, { index, reserved, devices }, device) {
   ) {
     warnings.push('The call stacks have no names: the program had no symbols when the file was written.');
   }
-  if (blocks.nOtherEvents > 0) {
+  const cards = devices.filter((each) => snapshot.devices[each]?.kind !== 'pinned');
+  if (cards.length > 1) {
     warnings.push(
-      `The file holds ${formatPlural(snapshot.devices.length, 'device')}; device ${blocks.device} is shown, ${formatCount(blocks.nOtherEvents)} events of the others are not.${devices.length > 1 ? ' Choose another below.' : ''}`,
+      `The run used ${formatPlural(cards.length, 'device')}; what follows is of device ${blocks.device} alone.`,
     );
   }
   const type = String(snapshot.run.precision).slice(0, 4);

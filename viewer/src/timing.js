@@ -2,7 +2,7 @@
  * Figures and words are those of `tidemark summary`.
  */
 import { SCOPE } from './format_names.js';
-import { formatPlural } from './text.js';
+import { formatDuration, formatPlural } from './text.js';
 
 // fewer cannot be distinguished from chance: 2 of the 2^5 outcomes of 5 coins show one side only
 const MIN_PAIRS = 6;
@@ -211,7 +211,7 @@ export function forecastText({
   guessedShare,
   uncomparedShare,
 }) {
-  const ms = (/** @type {number} */ x) => `${x.toPrecision(3)} ms`;
+  const ms = (/** @type {number} */ x) => formatDuration(x * 1e6);
   return stepMs < 0
     ? `Forecast for ${card}: a step takes at least ${ms(lowMs)}. ${percentText(guessedShare)} of the card's time is guessed, so that more is not forecast.`
     : `Forecast for ${card}, by a model: a step takes ${ms(lowMs)} to ${ms(highMs)}, likely ${ms(stepMs)}. The GPU is busy for ${ms(gpuMs)}, the host for ${ms(hostMs)}; bound by ${bound}. ${percentText(guessedShare)} of the card's time is guessed, ${percentText(uncomparedShare)} is in kernels that were never compared with a published time.`;

@@ -1,7 +1,7 @@
 /* timing_card.js - the times of one run: every sample of every phase, rates, the cost of recording, and the
  * kernels. Pointing at a phase highlights it in the timelines, and vice versa.
  */
-import { byId, card, element, pushButton } from './dom.js';
+import { breakable, byId, card, element, pushButton } from './dom.js';
 import { forecastText, lossesText, recorderText, timingFacts } from './timing.js';
 import { formatCount, formatDuration, formatMeanStd, formatMs, formatShare } from './text.js';
 
@@ -138,7 +138,7 @@ function kernelTable(kernels) {
       element(
         'th',
         { scope: 'row', title: `${name} in ${places.join(', ')}` },
-        element('span', { class: 'kernel-name' }, name),
+        element('span', { class: 'kernel-name' }, breakable(name)),
       ),
       ...[formatCount(launches), formatDuration(totalNs), formatDuration(meanNs), formatShare(share)].map(
         (text) => element('td', { class: 'number' }, text),

@@ -57,7 +57,7 @@ tidemark bench mlp-scaling --device cpu --vary width
 tidemark bench allocator --record all.csv
 tidemark bench allocator --device auto
 tidemark bench matmul --device cpu --brief --gate
-tidemark bench gemv --device cpu --brief --peak-tflops 0
+tidemark bench gemv --device cpu --brief --peak-tflops 1
 tidemark bench gemv --device cpu --brief --target 0
 tidemark bench matmul --device cpu --sizes 0
 tidemark bench matmul --device cpu --record all.csv/more.csv

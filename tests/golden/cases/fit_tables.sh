@@ -17,6 +17,6 @@ run --find model --d-ff 4 --memory-limit 1GiB
 run --multiple-of 0 --memory-limit 1GiB
 run --device cpu
 # unknown_value has the list of all cards.
-run --device virtual:h100 2>&1 | sed 's/valid: .*, or plain/valid: CARDS), or plain/' >&2
+run --device virtual:h100 2>&1 | sed 's/valid: .*; a virtual/valid: CARDS); a virtual/' >&2
 run --heads 5 --memory-limit 1GiB
 run --find width

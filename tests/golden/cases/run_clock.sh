@@ -4,5 +4,7 @@ run --clock virtual -- true
 run --clock forecast --device virtual:h100-80 -- true
 run --clock virtual --device virtual:a10 -- true
 run --clock virtual --device virtual:h100-80+a100-40 -- true
-run --clock virtual --device virtual:h100-80 --host-factor -1 -- true
+run --clock virtual --device virtual:h100-80 --host-factor 0 -- true
+run --device virtual:h100-80 --host-factor 2 -- true
+run --device virtual:h100-80 --host gpu-box.json -- true
 tidemark run --help | grep -A 2 -e --clock

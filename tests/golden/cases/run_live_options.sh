@@ -3,4 +3,9 @@ run() { tidemark run --device virtual:h100-80 "$@" -- true; echo "exit $?" >&2; 
 run --signal KILL
 run --signal USR1 --method history
 run --on-oom --method history
+# A command that does not stand behind --, and a card without the word virtual.
+tidemark run --device virtual:h100-80 python train.py
+echo "exit $?" >&2
+tidemark run --device rtx4060 -- true
+echo "exit $?" >&2
 ls

@@ -78,13 +78,13 @@ static void values_are_stored(void **state) {
     (void)state;
     values v = {0};
     tide_operands operands = {.n = 9};
-    assert_int_equal(parse("a --flag --text=x=y --count 12 --size 2KiB --real -1.5 --fruit malus "
+    assert_int_equal(parse("a --flag --text=x=y --count 12 --size 2KiB --real 1.5 --fruit malus "
                            "--fruits pear,malus --numbers 3,1,2 -o out b",
                            &v, &operands, NULL),
                      TIDE_OK);
     assert_true(v.flag);
     assert_string_equal(v.text, "x=y");
-    assert_true(v.count == 12 && v.n_bytes == 2048 && v.real == -1.5);
+    assert_true(v.count == 12 && v.n_bytes == 2048 && v.real == 1.5);
     assert_string_equal(v.fruit, "apple");
     assert_int_equal(v.fruits.n, 2);
     assert_string_equal(v.fruits.texts[0], "pear");
@@ -158,6 +158,8 @@ static void mistakes_are_named(void **state) {
         {"--size 12parsecs", TIDE_INVALID, "--size: '12parsecs' is not a size"},
         {"--real x", TIDE_INVALID, "--real: 'x' is not a number"},
         {"--real nan", TIDE_INVALID, "--real: 'nan' is not a number"},
+        {"--real 0", TIDE_INVALID, "--real must be above 0"},
+        {"--real -1.5", TIDE_INVALID, "--real must be above 0"},
         {"--real 1e999", TIDE_INVALID, "--real: '1e999' is not a number"},
         {"--flag=yes", TIDE_INVALID, "--flag takes no value"},
         {"a b c", TIDE_INVALID, "'c' is one argument too many"},
@@ -222,7 +224,7 @@ static void unused_options_are_found(void **state) {
     tide_operands operands;
     tide_error error = {""};
     /* The first of the table's order, whatever its value, spelling and place. */
-    assert_int_equal(parse("--real 0 --how-many 0 -o x", &v, &operands, &error), TIDE_OK);
+    assert_int_equal(parse("--real 2 --how-many 0 -o x", &v, &operands, &error), TIDE_OK);
     assert_string_equal(tide_options_find_unused(&TABLE, &operands, "")->name, "count");
     assert_string_equal(tide_options_find_unused(&TABLE, &operands, "o count")->name, "real");
     assert_string_equal(tide_options_find_unused(&TABLE, &operands, "real count")->letter, "o");

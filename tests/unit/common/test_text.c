@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "common/milliseconds.h"
 #include "common/text.h"
 
 static void pieces_are_joined(void **state) {
@@ -95,10 +96,24 @@ static void small_rooms_are_kept(void **state) {
     }
 }
 
+static void times_have_three_digits(void **state) {
+    (void)state;
+    static const struct {
+        double ms;
+        const char *text;
+    } TIMES[] = {{0.00049, "0.000"}, {0.48251, "0.483"}, {0.9995, "1.00"}, {4.8251, "4.83"},
+                 {9.996, "10.0"},    {48.251, "48.3"},   {99.96, "100"},   {1234.4, "1234"}};
+    for (size_t i = 0; i < sizeof(TIMES) / sizeof(TIMES[0]); i++) {
+        char text[TIDE_MS_TEXT];
+        assert_string_equal(tide_ms_format(TIMES[i].ms, text), TIMES[i].text);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pieces_are_joined),      cmocka_unit_test(items_are_separated),
         cmocka_unit_test(text_may_fill_its_room), cmocka_unit_test(cut_text_takes_no_more),
-        cmocka_unit_test(characters_stay_whole),  cmocka_unit_test(small_rooms_are_kept)};
+        cmocka_unit_test(characters_stay_whole),  cmocka_unit_test(small_rooms_are_kept),
+        cmocka_unit_test(times_have_three_digits)};
     return cmocka_run_group_tests_name("text", tests, NULL, NULL);
 }

@@ -60,7 +60,9 @@ static void test_a_machine_has_up_to_64(void **state) {
 
 static void test_what_is_no_card_is_named(void **state) {
     (void)state;
-    refuse("h100-80", "name a virtual card, such as --device virtual:h100-80");
+    refuse("auto", "name a virtual card, such as --device virtual:h100-80");
+    refuse("rtx4060", "name a virtual card, such as --device virtual:rtx4060");
+    refuse("a100", "name a virtual card, such as --device virtual:a100-80");
     refuse("cuda", "name a virtual card");
     refuse("virtual:h100-8", "there is no card 'h100-8': did you mean h100-80?");
     refuse("virtual:h100-80+", "there is no card ''");

@@ -224,7 +224,7 @@ static void invalid_limits_are_refused(void **state) {
     tide_error error = {""};
     tide_fit_question question = question_of(TIDE_RUN_QUANTITY_BATCH, "virtual:none", 0);
     assert_int_equal(tide_fit_search(&question, &answer, &error), TIDE_INVALID);
-    assert_non_null(strstr(error.message, "unknown card"));
+    assert_non_null(strstr(error.message, "there is no card"));
     question = question_of(TIDE_RUN_QUANTITY_BATCH, "virtual:t4-16", 0);
     question.config.workload.of.model.model.n_heads = 7;
     assert_int_equal(tide_fit_search(&question, &answer, &error), TIDE_INVALID);

@@ -96,6 +96,28 @@ static void steps_before_a_graph_do_not_count(void **state) {
     assert_float_equal(forecast.likely.host_us, 250.0, 1e-9);
 }
 
+/* Two steps, one of them with another graph, the capture of a step, and three replays, of which the
+ * last one's end is not known. */
+static void replays_of_a_captured_step_count(void **state) {
+    (void)state;
+    tide_run_launch captured = made_kernel(TIDE_RUN_VECTORISED, 20);
+    captured.flags = TIDE_RUN_CAPTURED;
+    captured.graph = 3;
+    add_step(made_kernel(TIDE_RUN_VECTORISED, 10), 1);
+    add_step((tide_run_launch){.kind = TIDE_RUN_GRAPH_LAUNCH, .graph = 2}, 1);
+    add_step(captured, 1);
+    for (size_t i = 0; i < 3; i++) {
+        made_launches_add(&made, (tide_run_launch){.kind = TIDE_RUN_GRAPH_LAUNCH, .graph = 3}, 0);
+        made.host_ns += 1000 * (int64_t)(i == 1 ? 60 : 100);
+    }
+    assert_int_equal(make(0.0, NULL), TIDE_OK);
+    /* The second replay: the host takes 60 us until the next one. */
+    assert_int_equal(forecast.step, 4);
+    assert_int_equal(forecast.n_launches, 1);
+    assert_float_equal(forecast.likely.busy_us, 20.0, 1e-9);
+    assert_float_equal(forecast.phase_us[TIDE_TIME_FORWARD], -1.0, 1e-9);
+}
+
 static void the_host_of_a_graph_has_words_of_its_own(void **state) {
     (void)state;
     char words[TIDE_TIME_HOST_WORDS];
@@ -211,6 +233,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(the_quiet_step_behind_the_first_counts, begin, end),
         cmocka_unit_test_setup_teardown(steps_before_a_graph_do_not_count, begin, end),
+        cmocka_unit_test_setup_teardown(replays_of_a_captured_step_count, begin, end),
         cmocka_unit_test(the_host_of_a_graph_has_words_of_its_own),
         cmocka_unit_test_setup_teardown(a_measured_host_narrows_the_range, begin, end),
         cmocka_unit_test_setup_teardown(kernels_that_were_never_compared_widen_it, begin, end),

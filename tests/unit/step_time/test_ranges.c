@@ -25,6 +25,26 @@ static void make(const char *const *marks) {
     assert_int_equal(tide_time_ranges_init(&read_log, &ranges), TIDE_OK);
 }
 
+/* "k": a kernel; "c": one that is captured into graph 7; "g": a launch of that graph; "p": a
+ * further part of it; "o": a launch of another graph; all others are marks. Entry i is row i. */
+static void make_rows(const char *const *entries) {
+    made_launches_begin(&made, "h100-80");
+    for (size_t i = 0; entries[i] != NULL; i++) {
+        char kind = entries[i][1] == '\0' ? entries[i][0] : '\0';
+        tide_run_launch row = made_kernel(TIDE_RUN_VECTORISED, 8);
+        row.graph = kind == 'k' ? 0 : kind == 'o' ? 8 : 7;
+        row.flags = kind == 'c' ? TIDE_RUN_CAPTURED : kind == 'p' ? TIDE_RUN_CONTINUES : 0;
+        row.kind = strchr("gpo", kind) != NULL ? TIDE_RUN_GRAPH_LAUNCH : TIDE_RUN_KERNEL;
+        if (kind == '\0') {
+            made_launches_mark(&made, entries[i]);
+        } else {
+            made_launches_add(&made, row, 1);
+        }
+    }
+    assert_int_equal(made_launches_read(&made, &read_log, NULL), TIDE_OK);
+    assert_int_equal(tide_time_ranges_init(&read_log, &ranges), TIDE_OK);
+}
+
 static int end(void **state) {
     (void)state;
     tide_time_ranges_fini(&ranges);
@@ -98,6 +118,66 @@ static void calls_are_steps_where_nothing_is_optimised(void **state) {
     assert_int_equal(ranges.steps[1].last, 6);
 }
 
+static void expect_step(size_t i, size_t first, size_t last) {
+    assert_true(i < ranges.n_steps);
+    assert_int_equal(ranges.steps[i].first, first);
+    assert_int_equal(ranges.steps[i].last, last);
+}
+
+/* The last replay, whose end is not known, is left out. */
+static void replays_of_a_captured_step_are_steps(void **state) {
+    (void)state;
+    static const char *const ROWS[] = {
+        "step begins", "k", "step ends", "step begins", "c", "step ends", "k", "g", "p",
+        "o",           "k", "g",         "p",           "k", "g",         "p", "k", NULL};
+    make_rows(ROWS);
+    assert_int_equal(ranges.n_before, 2);
+    assert_int_equal(ranges.n_steps, 4);
+    expect_step(1, 3, 5);
+    expect_step(2, 7, 11);
+    expect_step(3, 11, 14);
+    assert_int_equal(ranges.n_phases, 2); /* those of the steps before */
+}
+
+static void one_replay_lasts_as_long_as_its_launch(void **state) {
+    (void)state;
+    static const char *const ROWS[] = {"step begins", "c", "step ends", "k", "g", "p", "k", NULL};
+    make_rows(ROWS);
+    assert_int_equal(ranges.n_before, 1);
+    assert_int_equal(ranges.n_steps, 2);
+    expect_step(1, 4, 6);
+}
+
+static void a_replayed_call_is_a_step(void **state) {
+    (void)state;
+    static const char *const ROWS[] = {"call begins", "k", "call begins",  "c", "g", "k", "g",
+                                       "k",           "g", "program ends", NULL};
+    make_rows(ROWS);
+    assert_int_equal(ranges.n_before, 2);
+    assert_int_equal(ranges.n_steps, 4);
+    expect_step(1, 2, 4);
+    expect_step(2, 4, 6);
+    expect_step(3, 6, 8);
+}
+
+/* Only the passes are captured, and the optimizer's steps go on; or the program tells its steps. */
+static void replays_within_steps_are_none(void **state) {
+    (void)state;
+    static const char *const ROWS[][12] = {
+        {"step begins", "c", "g", "step ends", "step begins", "g", "step ends", "g", NULL},
+        {"own step", "k", "own step", "c", "g", "k", "g", "program ends", NULL},
+        {"step begins", "k", "step ends", "c", "g", "g", NULL}};
+    static const size_t N_STEPS[] = {2, 2, 1};
+    for (size_t i = 0; i < 3; i++) {
+        make_rows(ROWS[i]);
+        assert_int_equal(ranges.n_before, 0);
+        assert_int_equal(ranges.n_steps, N_STEPS[i]);
+        if (i < 2) {
+            (void)end(state);
+        }
+    }
+}
+
 static void a_log_without_steps_is_one(void **state) {
     (void)state;
     static const char *const MARKS[] = {"backward begins", "backward ends", NULL};
@@ -114,6 +194,10 @@ int main(void) {
         cmocka_unit_test_teardown(micro_batches_are_phases_of_one_step, end),
         cmocka_unit_test_teardown(the_programs_own_steps_come_first, end),
         cmocka_unit_test_teardown(calls_are_steps_where_nothing_is_optimised, end),
+        cmocka_unit_test_teardown(replays_of_a_captured_step_are_steps, end),
+        cmocka_unit_test_teardown(one_replay_lasts_as_long_as_its_launch, end),
+        cmocka_unit_test_teardown(a_replayed_call_is_a_step, end),
+        cmocka_unit_test_teardown(replays_within_steps_are_none, end),
         cmocka_unit_test_teardown(a_log_without_steps_is_one, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
