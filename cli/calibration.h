@@ -23,7 +23,7 @@ typedef struct tide_host_options {
     TIDE_OPTION(TEXT, "host", "FILE", (at) + offsetof(tide_host_options, file),                    \
                 "forecast for the machine on which `tidemark bench calibrate -o FILE` wrote this " \
                 "file; needs a calibration of this machine, too"),                                 \
-        TIDE_OPTION(REAL, "host-factor", "X", (at) + offsetof(tide_host_options, factor),          \
+        TIDE_OPTION(POSITIVE, "host-factor", "X", (at) + offsetof(tide_host_options, factor),      \
                     "the host's time over that of the run; default what calibrations say, else "   \
                     "0.54 with a wide range")
 

@@ -210,7 +210,7 @@ static tide_status parse_real(const tide_option *option, const char *text, doubl
         return tide_fail(error, TIDE_INVALID, "%s: '%.64s' is not a number", spelling(option, name),
                          text);
     }
-    if (real <= 0.0) {
+    if (option->kind == TIDE_OPTION_POSITIVE && real <= 0.0) {
         return tide_fail(error, TIDE_INVALID, "%s must be above 0", spelling(option, name));
     }
     *ret_real = real;
@@ -305,6 +305,7 @@ static tide_status store(const tide_option *option, const char *text, void *valu
         return status;
     }
     case TIDE_OPTION_REAL:
+    case TIDE_OPTION_POSITIVE:
         return parse_real(option, text, member, error);
     case TIDE_OPTION_CHOICE:
         return find_choice(option, text, member, error);

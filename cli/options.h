@@ -36,7 +36,8 @@ typedef enum tide_option_kind {
     TIDE_OPTION_FILES,     /* tide_option_files: names of files, comma-separated, none twice */
     TIDE_OPTION_COUNT,     /* uint64_t: decimal digits */
     TIDE_OPTION_SIZE,      /* uint64_t: bytes, as tide_bytes_parse reads them */
-    TIDE_OPTION_REAL,      /* double, finite and above 0, so that 0 may mean "not given" */
+    TIDE_OPTION_REAL,      /* double, finite */
+    TIDE_OPTION_POSITIVE,  /* double, finite and above 0, so that 0 may mean "not given" */
     TIDE_OPTION_CHOICE,    /* const char *, one of the choices in its first spelling */
     TIDE_OPTION_CHOICES,   /* tide_option_list of choices, comma-separated, no value twice */
     TIDE_OPTION_COUNTS,    /* tide_option_list of counts, comma-separated, no value twice */

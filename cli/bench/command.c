@@ -82,12 +82,12 @@ static const tide_option OPTIONS[] = {
         "the "
         "last cache is written before each sample of mlp-norm, layernorm, gemv, gather-gemv and "
         "copy"),
-    TIDE_OPTION(REAL, "peak-tflops", "X", AT(settings.peak_tflops),
+    TIDE_OPTION(POSITIVE, "peak-tflops", "X", AT(settings.peak_tflops),
                 "mlp-norm: peak rate of which the share is computed; default: the rate that the "
                 "card's vendor "
                 "states"),
     TIDE_OPTION(
-        REAL, "target", "X", AT(settings.target),
+        POSITIVE, "target", "X", AT(settings.target),
         "end with exit status 4 if the figure, or its mean over several sizes, does not reach X"),
     TIDE_OPTION(TEXT, "record", "FILE.csv", AT(record_path),
                 "append the figures to this file as experiment records, adding columns where they "

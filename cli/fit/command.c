@@ -59,7 +59,7 @@ static const tide_option OPTIONS[] = {
     TIDE_PROGRAM_ROW_VALUES(AT(program)),
     TIDE_PROGRAM_ROW_STREAMS(AT(program), tide_choice_streams, "or when the host waits"),
     TIDE_PROGRAM_ROW_WRITES(AT(program)),
-    TIDE_OPTION(REAL, "max-step-ms", "X", AT(most_step_ms),
+    TIDE_OPTION(POSITIVE, "max-step-ms", "X", AT(most_step_ms),
                 "a value whose step is forecast to take longer than X ms does not fit either "
                 "(docs/virtual-time.md); default any time"),
     TIDE_PROGRAM_ROWS_HOST(AT(program)),

@@ -25,6 +25,6 @@ exec 7>&- 8>&-
 wait
 top --pid 1
 top absent.log
-top --interval 0.01
+top --interval 0
 top --pid 1 ended.log
 top --top 0
