@@ -22,10 +22,8 @@
 static const struct {
     const char *card;
     double mhz;
-} VENDOR_CLOCKS[] = {{"rtx5090", 2407.0},
-                     {"rtx3090-24", 1695.0},
-                     {"rtx3070", 1725.0},
-                     {"rtx3060-12", 1777.0}};
+} VENDOR_CLOCKS[] = {
+    {"rtx5090", 2407.0}, {"rtx3090-24", 1695.0}, {"rtx3070", 1725.0}, {"rtx3060-12", 1777.0}};
 
 static double clock_hz_of(const tide_card *card) {
     for (size_t i = 0; i < sizeof(VENDOR_CLOCKS) / sizeof(VENDOR_CLOCKS[0]); i++) {
@@ -98,8 +96,8 @@ static void tensor_cores_follow_from_the_clock(void **state) {
         int capability = cards[i].compute_capability;
         bool has_own_clock = capability == 90 || capability == 100;
         bool is_l40s = strcmp(cards[i].name, "l40s-48") == 0;
-        double most_below = ROUNDING + (has_own_clock ? 1.0 - LOWEST_CLOCK : 0.0) +
-                            (is_l40s ? L40S_BELOW : 0.0);
+        double most_below =
+            ROUNDING + (has_own_clock ? 1.0 - LOWEST_CLOCK : 0.0) + (is_l40s ? L40S_BELOW : 0.0);
         double computed =
             cards[i].board.n_multiprocessors * fp16_of(&cards[i]) * clock_hz_of(&cards[i]);
         is_near(cards[i].name, "fp16", peak->fp16_flops, computed, ROUNDING, most_below);
