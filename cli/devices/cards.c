@@ -4,6 +4,7 @@
 
 #include "cli/devices/internal.h"
 #include "device/cards.h"
+#include "device/peaks.h"
 
 static void add_cards(tide_report *report, bool is_for_programs) {
     size_t n_cards = 0;
@@ -53,16 +54,46 @@ static void add_boards(tide_report *report) {
     }
 }
 
+static tide_cell as_tflops(double flops) {
+    return flops < 0.0 ? tide_as_none() : tide_as_real(flops * 1e-12);
+}
+
+static void add_peaks(tide_report *report) {
+    static const tide_stated_peak NONE = {"", -1.0, -1.0, -1.0, -1.0, ""};
+    size_t n_cards = 0;
+    const tide_card *cards = tide_cards(&n_cards);
+    tide_table *table =
+        tide_report_table(report, "stated_peaks",
+                          "TFLOP/s of products that the vendor states, dense, with fp32 sums");
+    TIDE_COLUMNS(table, TIDE_TEXT("card", "card"), TIDE_NUMBER("fp32_tflops", "fp32"),
+                 TIDE_NUMBER("tf32_tflops", "TF32"), TIDE_NUMBER("bf16_tflops", "bf16"),
+                 TIDE_NUMBER("fp16_tflops", "fp16"));
+    for (size_t i = 0; i < n_cards; i++) {
+        const tide_stated_peak *peak = tide_stated_peak_find(cards[i].title);
+        peak = peak != NULL ? peak : &NONE;
+        TIDE_ROW(table, tide_as_text(cards[i].name), as_tflops(peak->fp32_flops),
+                 as_tflops(peak->tf32_flops), as_tflops(peak->bf16_flops),
+                 as_tflops(peak->fp16_flops));
+    }
+}
+
+static const char *peak_source_of(const tide_card *card) {
+    const tide_stated_peak *peak = tide_stated_peak_find(card->title);
+    return peak != NULL ? peak->source : "no source";
+}
+
 static const char *source_of(const tide_card *card, size_t figure) {
     return figure == 0   ? card->total_source
            : figure == 1 ? card->context_source
            : figure == 2 ? card->workspace_source
-                         : card->board.source;
+           : figure == 3 ? card->board.source
+                         : peak_source_of(card);
 }
 
 /* Says where the figures come from. A source that all cards share is named once. */
 static void add_sources(tide_report *report) {
-    static const char *const FIGURES[] = {"memory", "context", "GEMM workspace", "board"};
+    static const char *const FIGURES[] = {"memory", "context", "GEMM workspace", "board",
+                                          "stated peak"};
     size_t n_cards = 0;
     const tide_card *cards = tide_cards(&n_cards);
     tide_table *table = tide_report_table(report, "sources", "where these figures come from");
@@ -88,5 +119,6 @@ void tide_devices_add_cards(tide_report *report, bool is_for_programs) {
     tide_report_figure_count(report, "cards", (int64_t)n_cards);
     add_cards(report, is_for_programs);
     add_boards(report);
+    add_peaks(report);
     add_sources(report);
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Compares lists in the pages with those of the program: check_lists.sh DOCS TIDEMARK
-#   - the tables in cards.md have the names, bytes, workspaces and boards of `tidemark devices --cards`
+#   - the tables in cards.md have the names, bytes, workspaces, boards and stated peaks of `tidemark devices --cards`
 #   - the row `categories` in snapshot-format.md has the names of a snapshot, in their order
 set -eu
 docs=$(realpath "$1")
@@ -31,6 +31,16 @@ if ! diff boards.page boards.program >boards.diff; then
     failed=1
 fi
 
+"$program" devices --cards --format csv --table stated_peaks |
+    awk -F, 'NR > 1 { for (i = 2; i <= 5; i++) if ($i == "") $i = "-"; print $1, $2, $3, $4, $5 }' >peaks.program
+awk -F'|' '/^\| card, TFLOP/ { inside = 1 } inside && !/^\|/ { exit } inside && /^\| `/ {
+    gsub(/[ ,`]/, ""); print $2, $3, $4, $5, $6 }' "$docs/cards.md" >peaks.page
+if ! diff peaks.page peaks.program >peaks.diff; then
+    echo "docs/cards.md: its table of stated peaks (<) is not that of device/peaks.c (>):" >&2
+    cat peaks.diff >&2
+    failed=1
+fi
+
 "$program" profile --size small --layers 1 --device virtual --steps 1 --warmup 0 -o run.json.gz >/dev/null 2>&1
 gzip -dc run.json.gz | tr -d '\n' | sed -E 's/.*"categories": *\[([^]]*)\].*/\1/; s/[" ]//g; s/,/, /g' >categories.program
 sed -nE 's/^\| `categories` \| names of the numbers in every `category`: `([^`]*)`.*/\1/p' \
@@ -40,4 +50,4 @@ if ! cmp -s categories.page categories.program; then
     failed=1
 fi
 echo "$(wc -l <cards.page) cards and $(tr ',' '\n' <categories.page | wc -w) categories are as the pages say"
-[ -s cards.page ] && [ -s boards.page ] && [ -s categories.page ] && [ "$failed" -eq 0 ]
+[ -s cards.page ] && [ -s boards.page ] && [ -s peaks.page ] && [ -s categories.page ] && [ "$failed" -eq 0 ]

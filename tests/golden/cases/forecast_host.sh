@@ -56,8 +56,8 @@ sweep --time --host there.json --host-factor 0.3
 sweep --time --host absent.json
 sweep --host there.json
 fit --host-factor 0.3
-tidemark sweep --device virtual:gb200 --set batch=1 --time -- "$training" --batch {batch} 2>&1
-tidemark fit --device virtual:gb200 --vary batch=1..4 --max-step-ms 1 -- "$training" --batch {batch} 2>&1
+tidemark sweep --device virtual:rtxpro6000 --set batch=1 --time -- "$training" --batch {batch} 2>&1
+tidemark fit --device virtual:rtxpro6000 --vary batch=1..4 --max-step-ms 1 -- "$training" --batch {batch} 2>&1
 tidemark sweep --device virtual:h100-80 --host there.json 2>&1
 tidemark fit --device virtual:h100-80 --host-factor 2 2>&1
 echo '{"format": "something"}' >config/tidemark/calibration.json

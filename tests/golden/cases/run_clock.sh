@@ -2,7 +2,7 @@
 run() { tidemark run "$@" 2>&1 | sed 's/^tidemark run: //'; }
 run --clock virtual -- true
 run --clock forecast --device virtual:h100-80 -- true
-run --clock virtual --device virtual:a10 -- true
+run --clock virtual --device virtual:rtxpro6000 -- true
 run --clock virtual --device virtual:h100-80+a100-40 -- true
 run --clock virtual --device virtual:h100-80 --host-factor 0 -- true
 run --device virtual:h100-80 --host-factor 2 -- true

@@ -18,5 +18,5 @@ echo no log >train.json
 tidemark time train.json
 head -c 200 train.launches >cut.launches
 tidemark time cut.launches
-tidemark time train.launches --cards a10
+tidemark time train.launches --cards rtxpro6000
 tidemark time train.launches --cards h100

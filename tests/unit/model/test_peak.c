@@ -40,7 +40,7 @@ static void other_cards_have_none(void **state) {
                                          "NVIDIA A1000",
                                          "NVIDIA GeForce RTX 3090 Ti",
                                          "NVIDIA GeForce RTX 4060 Ti",
-                                         "NVIDIA A10"};
+                                         "NVIDIA A10G"};
     for (size_t i = 0; i < sizeof(OTHERS) / sizeof(OTHERS[0]); i++) {
         assert_null(tide_stated_peak_find(OTHERS[i]));
         assert_true(tide_stated_peak_flops(OTHERS[i], TIDE_PRECISION_FP32) < 0.0);

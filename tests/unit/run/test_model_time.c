@@ -134,8 +134,8 @@ static void where_there_is_none(void **state) {
     small_run(&config, "virtual:h100-80");
     config.recording.forecasts_time = false;
     expect_none(&config, "");
-    small_run(&config, "virtual:h100-nvl");
-    expect_none(&config, "h100-nvl: its rate of floating point operations has no source");
+    small_run(&config, "virtual:rtxpro6000");
+    expect_none(&config, "rtxpro6000: its rate of floating point operations has no source");
     small_run(&config, "virtual:h100-80");
     config.workload.of.model.emulate = TIDE_EMULATE_PYTORCH;
     expect_none(&config, "`tidemark run --time`"); /* flash attention */

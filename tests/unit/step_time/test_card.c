@@ -1,6 +1,8 @@
 /* test_card.c - cards have rates with sources, or are refused. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -14,6 +16,12 @@ static tide_error error;
 
 static tide_status rates_of(const char *name) {
     return tide_time_card_of(tide_card_find(name), &rates, &error);
+}
+
+static void expect_refusal(const tide_card *card, const char *what) {
+    assert_int_equal(tide_time_card_of(card, &rates, &error), TIDE_INVALID);
+    assert_non_null(strstr(error.message, card->name));
+    assert_non_null(strstr(error.message, what));
 }
 
 static void rates_are_those_of_the_data_sheet(void **state) {
@@ -35,17 +43,80 @@ static void a_card_without_tf32_computes_in_fp32(void **state) {
     assert_int_equal(rates_of("v100-16"), TIDE_OK);
     assert_float_equal(tide_time_card_flops(&rates, TIDE_RUN_TF32), 15.7e12, 1e9);
     assert_true(tide_time_card_flops(&rates, TIDE_RUN_BF16) < 0.0);
+    /* It has TF32, but no source of the rate: that of fp32 counts. */
+    assert_int_equal(rates_of("rtx3060-12"), TIDE_OK);
+    assert_float_equal(tide_time_card_flops(&rates, TIDE_RUN_TF32), 12.7e12, 1e9);
 }
 
+/* A card that lacks a figure, as a card of the table or of a user's file may. */
 static void a_card_without_a_source_is_refused(void **state) {
     (void)state;
-    static const char *const NAMES[] = {"a10", "h100-nvl", "rtx4060", "rtx5090"};
-    static const char *const MISSING[] = {"rate of floating point", "rate of floating point",
-                                          "bandwidth", "rate of floating point"};
-    for (size_t i = 0; i < sizeof(NAMES) / sizeof(NAMES[0]); i++) {
-        assert_int_equal(rates_of(NAMES[i]), TIDE_INVALID);
-        assert_non_null(strstr(error.message, NAMES[i]));
-        assert_non_null(strstr(error.message, MISSING[i]));
+    tide_card card = *tide_card_find("rtx4060");
+    assert_int_equal(tide_time_card_of(&card, &rates, &error), TIDE_OK);
+    card.board.cache_bytes = -1;
+    expect_refusal(&card, "the size of its L2 cache");
+    card.board.sm_clock_khz = -1;
+    expect_refusal(&card, "its clock");
+    card.board.memory_bus_bits = -1;
+    expect_refusal(&card, "the bandwidth of its memory");
+    card.board.memory_bus_bits = 128;
+    card.board.memory_clock_khz = -1;
+    expect_refusal(&card, "the bandwidth of its memory");
+    card.title = "NVIDIA GeForce RTX 4060 Ti";
+    expect_refusal(&card, "its rate of floating point operations");
+}
+
+/* Whoever adds a card sources its rates, or lists it here and in docs/virtual-time.md. */
+static void each_card_has_all_rates_or_is_listed(void **state) {
+    (void)state;
+    static const char *const REFUSED[] = {"rtxpro6000"};
+    size_t n_cards = 0;
+    size_t n_refused = 0;
+    const tide_card *cards = tide_cards(&n_cards);
+    for (size_t i = 0; i < n_cards; i++) {
+        bool is_listed = false;
+        for (size_t k = 0; k < sizeof(REFUSED) / sizeof(REFUSED[0]); k++) {
+            is_listed = is_listed || strcmp(REFUSED[k], cards[i].name) == 0;
+        }
+        if (is_listed) {
+            expect_refusal(&cards[i], "has no source");
+            n_refused++;
+            continue;
+        }
+        if (tide_time_card_of(&cards[i], &rates, &error) != TIDE_OK) {
+            fail_msg("%s", error.message);
+        }
+        assert_true(rates.bandwidth > 0.0 && rates.cache_bytes > 0.0 && rates.clock_hz > 0.0);
+        assert_true(tide_time_card_flops(&rates, TIDE_RUN_FP32) > 0.0);
+        assert_true(tide_time_card_flops(&rates, TIDE_RUN_TF32) > 0.0);
+        assert_true(tide_time_card_flops(&rates, TIDE_RUN_FP16) > 0.0);
+        /* Volta and Turing have no bf16. */
+        assert_int_equal(tide_time_card_flops(&rates, TIDE_RUN_BF16) > 0.0,
+                         cards[i].compute_capability >= 80);
+    }
+    assert_int_equal(n_refused, sizeof(REFUSED) / sizeof(REFUSED[0]));
+}
+
+/* The bandwidths that the vendor states, in GB/s, beside clocks and buses that come from other
+ * reports. The vendor rounds to its last digit, and a clock is rounded to a MHz. */
+static void the_bandwidth_is_that_which_the_vendor_states(void **state) {
+    (void)state;
+    static const struct {
+        const char *card;
+        double gb_s;
+        double digit; /* the last one's worth */
+    } STATED[] = {{"h100-nvl", 3938.0, 1.0}, {"a30", 933.0, 1.0},        {"a10", 600.0, 1.0},
+                  {"l4", 300.0, 1.0},        {"rtx6000ada", 960.0, 1.0}, {"rtxa6000", 768.0, 1.0},
+                  {"rtx5090", 1792.0, 1.0},  {"rtx4090", 1008.0, 1.0},   {"rtx4080", 716.8, 0.1},
+                  {"rtx4070", 504.0, 1.0},   {"rtx4060", 272.0, 1.0},    {"rtx3080-10", 760.0, 1.0},
+                  {"rtx3070", 448.0, 1.0},   {"rtx3060-12", 360.0, 1.0}};
+    for (size_t i = 0; i < sizeof(STATED) / sizeof(STATED[0]); i++) {
+        assert_int_equal(rates_of(STATED[i].card), TIDE_OK);
+        double gb_s = rates.bandwidth * 1e-9;
+        double mhz = 1e-3 * rates.card->board.memory_clock_khz;
+        if (fabs(gb_s - STATED[i].gb_s) > STATED[i].digit / 2.0 + gb_s * 0.5 / mhz) {
+            fail_msg("%s: %.2f GB/s, and %.1f are stated", STATED[i].card, gb_s, STATED[i].gb_s);
+        }
     }
 }
 
@@ -72,6 +143,8 @@ int main(void) {
         cmocka_unit_test(rates_are_those_of_the_data_sheet),
         cmocka_unit_test(a_card_without_tf32_computes_in_fp32),
         cmocka_unit_test(a_card_without_a_source_is_refused),
+        cmocka_unit_test(each_card_has_all_rates_or_is_listed),
+        cmocka_unit_test(the_bandwidth_is_that_which_the_vendor_states),
         cmocka_unit_test(compared_cards_have_rates),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
