@@ -65,12 +65,26 @@ static bool is_named_own(const tide_snapshot *snapshot, const char *file) {
     return starts_with(file, folder) && file[n] == '/';
 }
 
+/* What torch.compile generated: ".../kj/ckjz4gqebekrb5gz....py", a hash in base 32 in the folder of
+ * its second and third character, wherever the cache lies. The line of the program that was
+ * compiled is further out. */
+static bool is_generated(const char *file) {
+    enum { LEAST_HASH = 40 };
+    const char *name = strrchr(file, '/');
+    if (name == NULL || name - file < 3 || name[-3] != '/') {
+        return false;
+    }
+    size_t n = strspn(name + 1, "abcdefghijklmnopqrstuvwxyz234567");
+    return n >= LEAST_HASH && name[n + 1] == '.' && name[2] == name[-2] && name[3] == name[-1];
+}
+
 /* The standard library of Python, also that of Windows, PyTorch run from its sources, or what
  * `tidemark run` brings along. */
 static bool is_below_program(const char *file) {
     bool is_windows = file[0] != '\0' && file[1] == ':';
     return strstr(file, "/lib/python3") != NULL || (is_windows && strstr(file, "/Lib/") != NULL) ||
-           strstr(file, "/torch/") != NULL || strstr(file, "/python/tidemark/") != NULL;
+           strstr(file, "/torch/") != NULL || strstr(file, "/python/tidemark/") != NULL ||
+           is_generated(file);
 }
 
 bool tide_frame_is_user(const tide_snapshot *snapshot, uint32_t frame) {

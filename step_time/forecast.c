@@ -146,9 +146,7 @@ tide_status tide_time_forecast_init(const tide_time_model *model, const tide_tim
     TIDE_TRY(time_phases(model, ranges, ret_forecast));
     measure_work(model, range, ret_forecast);
     if (ret_forecast->n_launches == 0) {
-        return tide_fail(error, TIDE_INVALID,
-                         "the program gave the card nothing to do in a step, so there is no time "
-                         "to forecast");
+        return tide_fail(error, TIDE_INVALID, "the program gave the card nothing to do in a step");
     }
     return tide_time_kernels_of(model, range, &ret_forecast->kernels);
 }

@@ -92,11 +92,14 @@ static tide_status add(reader *from, tide_run_launch row, tide_error *error) {
 
 static tide_status read_rows(reader *from, tide_error *error) {
     tide_run_launch row;
-    while (fread(&row, sizeof(row), 1, from->file) == 1 && row.kind != TIDE_RUN_LAUNCH_NONE) {
+    size_t n = 0;
+    while ((n = fread(&row, 1, sizeof(row), from->file)) == sizeof(row) &&
+           row.kind != TIDE_RUN_LAUNCH_NONE) {
         from->n_read++;
         TIDE_TRY(row.kind == TIDE_RUN_TEXT ? read_text(from, row.bytes, error)
                                            : add(from, row, error));
     }
+    from->log->is_cut = n > 0 && n < sizeof(row);
     return ferror(from->file) != 0
                ? tide_fail(error, TIDE_IO, "%s: it cannot be read to its end", from->path)
                : TIDE_OK;
@@ -131,6 +134,19 @@ tide_status tide_time_log_read(const tide_hostmem *mem, const char *path, tide_t
     mem->release(mem->ctx, from.numbers);
     (void)fclose(from.file); /* was only read */
     return status;
+}
+
+bool tide_time_log_is_whole(const tide_time_log *log) {
+    bool has_marks = false;
+    for (size_t i = 0; i < log->n_rows; i++) {
+        if (log->rows[i].kind == TIDE_RUN_LAUNCH_MARK) {
+            has_marks = true;
+            if (strcmp(tide_time_log_text(log, &log->rows[i]), "program ends") == 0) {
+                return true;
+            }
+        }
+    }
+    return !has_marks && !log->is_cut;
 }
 
 void tide_time_log_take(tide_launch_list *list, tide_time_log *ret_log) {

@@ -6,6 +6,7 @@
 #ifndef TIDE_STEP_TIME_LOG_H
 #define TIDE_STEP_TIME_LOG_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -26,6 +27,7 @@ typedef struct tide_time_log {
     tide_strings
         texts;     /* by a number of their own, which `name` of the rows has; equal ones once */
     char card[48]; /* the card that the program ran on */
+    bool is_cut;   /* the file ends within a row */
 } tide_time_log;
 
 /* Reads the file. TIDE_IO: it cannot be read. TIDE_FORMAT: it is no launch log, or a row makes no
@@ -33,6 +35,10 @@ typedef struct tide_time_log {
 TIDE_NODISCARD tide_status tide_time_log_read(const tide_hostmem *mem, const char *path,
                                               tide_time_log *ret_log, tide_error *error);
 void tide_time_log_fini(tide_time_log *log);
+
+/* Whether the log goes to the end of the program: not where the file was cut, nor where a program
+ * that marked its steps was killed before it could mark its end. */
+bool tide_time_log_is_whole(const tide_time_log *log);
 
 /* Takes over the rows and texts of a list, which is empty then and may be finished. */
 void tide_time_log_take(tide_launch_list *list, tide_time_log *ret_log);

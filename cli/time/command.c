@@ -85,6 +85,13 @@ static tide_status make(made *to, const time_options *options, const char *path,
                         tide_error *error) {
     TIDE_TRY(tide_host_choose(&options->host, "time", &to->host, error));
     TIDE_TRY(tide_time_log_read(tide_hostmem_default(), path, &to->log, error));
+    if (!tide_time_log_is_whole(&to->log)) {
+        tide_cli_note(
+            "time",
+            "%s ends before the program does: the program was killed, or the file is cut; "
+            "the forecast is of what the log holds",
+            path);
+    }
     TIDE_TRY(tide_time_ranges_init(&to->log, &to->ranges));
     for (size_t i = 0; i < options->cards.n; i++) {
         TIDE_TRY(add_card(to, options->cards.texts[i], error));

@@ -325,6 +325,15 @@ test('the innermost frame of the user stands for a stack', () => {
   );
 });
 
+test('code that torch.compile generated is no code of the program', () => {
+  const hash = 'ckjz4gqebekrb5gzrzuu7syzvy4mh7olz2yfuyjzomolrvraeq72.py';
+  const kinds = (folder, name = hash) =>
+    frameKinds(stackOf([['call', `/tmp/torchinductor_me/${folder}/${name}`, 7]]))[0];
+  assert.equal(kinds('kj'), FRAME.LIBRARY);
+  assert.equal(kinds('kk'), FRAME.USER);
+  assert.equal(kinds('kj', 'ckj.py'), FRAME.USER);
+});
+
 test('frames of libraries and of the tool are folded, and nothing gets lost', () => {
   const frames = [
     ['tide_cache_alloc', 'allocator/cache.c', 5],

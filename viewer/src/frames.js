@@ -39,6 +39,8 @@ const TOOL_FOLDERS = [
   'snapshot/',
   'stack/',
 ];
+/* What torch.compile generated: a hash in base 32, in the folder of its second and third character. */
+const GENERATED = /\/(..)\/[a-z2-7]\1[a-z2-7]{37,}\.[^/]*$/;
 const ENTRY_FUNCTIONS = new Set([
   '_start',
   '__libc_start_main',
@@ -63,7 +65,8 @@ function isPythonOfUser(file, userPath) {
     file.includes('/lib/python3') ||
     (file[1] === ':' && file.includes('/Lib/')) ||
     file.includes('/torch/') ||
-    file.includes('/python/tidemark/')
+    file.includes('/python/tidemark/') ||
+    GENERATED.test(file)
   );
 }
 

@@ -18,5 +18,9 @@ echo no log >train.json
 tidemark time train.json
 head -c 200 train.launches >cut.launches
 tidemark time cut.launches
+for n_bytes in 6400 6420; do # behind the first step, between two rows and within one
+    head -c "$n_bytes" train.launches >cut.launches
+    tidemark time cut.launches --kernels 0
+done
 tidemark time train.launches --cards rtxpro6000
 tidemark time train.launches --cards h100

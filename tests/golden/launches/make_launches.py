@@ -71,6 +71,7 @@ def one_step(log, n_bytes):
     log.mark("step begins", us=100)
     log.row(KERNEL, VECTORISED, n_bytes, name="kernel", us=100)
     log.mark("step ends")
+    log.mark("program ends")
 
 
 def kinds(log):
@@ -103,6 +104,7 @@ def nodes(log, n_ranks):
     for n in 16, n_ranks:
         log.row(COLLECTIVE, ALL_REDUCE, 1 << 28, elements=n, shape=(0, 0, 0, n))
     log.mark("step ends")
+    log.mark("program ends")
 
 
 def main():

@@ -88,6 +88,20 @@ static void without_one_the_gradient_or_the_first_outside_the_allocator(void **s
     assert_frame("", NULL);
 }
 
+/* Their lines mean nothing to people; a name of another shape is the program's own. */
+static void code_that_torch_compile_generated_is_not_the_users(void **state) {
+    (void)state;
+#define HASH "ckjz4gqebekrb5gzrzuu7syzvy4mh7olz2yfuyjzomolrvraeq72.py"
+    assert_frame(FRAME("call", "/tmp/torchinductor_root/kj/" HASH,
+                       "1464") ", " FRAME("forward", "/home/u/nano.py", "27"),
+                 "forward (nano.py:27)");
+    assert_frame(FRAME("call", "/tmp/torchinductor_root/kj/" HASH, "1464"), "call (" HASH ":1464)");
+    assert_frame(FRAME("call", "/home/u/kk/" HASH, "3") ", " FRAME("main", "run.py", "1"),
+                 "call (" HASH ":3)");
+    assert_frame(FRAME("call", "/home/u/kj/ckj.py", "3") ", " FRAME("main", "run.py", "1"),
+                 "call (ckj.py:3)");
+}
+
 static void code_below_the_named_folder_is_the_users(void **state) {
     (void)state;
     static const char FRAMES[] =
@@ -101,6 +115,7 @@ static void code_below_the_named_folder_is_the_users(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(first_frame_of_the_users),
+        cmocka_unit_test(code_that_torch_compile_generated_is_not_the_users),
         cmocka_unit_test(code_below_the_named_folder_is_the_users),
         cmocka_unit_test(without_one_the_gradient_or_the_first_outside_the_allocator),
     };

@@ -99,6 +99,28 @@ static void a_log_may_end_anywhere(void **state) {
         tide_status status = made_launches_read_cut(&made, n, &read_log, &error);
         assert_true(status == TIDE_OK || status == TIDE_FORMAT);
         assert_true(read_log.n_rows <= 2);
+        assert_true(read_log.is_cut == (status == TIDE_OK && n % 64 != 0));
+        bool is_told = read_log.is_cut || read_log.n_rows > 0; /* the first row is a mark */
+        assert_false(status == TIDE_OK && is_told && tide_time_log_is_whole(&read_log));
+        tide_time_log_fini(&read_log);
+    }
+}
+
+/* A program without marks, such as one without Python, may end anywhere; one with marks says where.
+ */
+static void test_a_log_is_whole_up_to_the_end_of_the_program(void **state) {
+    (void)state;
+    for (size_t i = 0; i < 3; i++) {
+        made_launches_begin(&made, "h100-80");
+        if (i > 0) {
+            made_launches_mark(&made, "step begins");
+        }
+        made_launches_add(&made, made_kernel(TIDE_RUN_VECTORISED, 8), 1);
+        if (i > 1) {
+            made_launches_mark(&made, "program ends");
+        }
+        assert_int_equal(made_launches_read(&made, &read_log, NULL), TIDE_OK);
+        assert_int_equal(tide_time_log_is_whole(&read_log), i != 1);
         tide_time_log_fini(&read_log);
     }
 }
@@ -128,6 +150,7 @@ int main(void) {
         cmocka_unit_test(the_first_unwritten_row_ends_the_log),
         cmocka_unit_test(rows_without_sense_are_refused_by_number),
         cmocka_unit_test(a_log_may_end_anywhere),
+        cmocka_unit_test(test_a_log_is_whole_up_to_the_end_of_the_program),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
