@@ -31,6 +31,11 @@ void tide_time_runs_add(tide_time_runs *to, const tide_run_result *result);
 void tide_time_runs_words(const tide_time_runs *of, const char *device,
                           char ret_words[TIDE_TIME_WORDS]);
 
+/* "the forecast is a model: no launch is guessed; ..." for runs of a command on that device,
+ * "virtual:h100-80", of which there is a forecast. */
+void tide_time_runs_command_words(const tide_time_runs *of, const char *device,
+                                  char ret_words[TIDE_TIME_WORDS]);
+
 #ifdef __cplusplus
 }
 #endif

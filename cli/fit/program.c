@@ -10,6 +10,7 @@
 #include "cli/progress.h"
 #include "cli/report_options.h"
 #include "common/hostmem.h"
+#include "cli/time_runs.h"
 #include "common/milliseconds.h"
 #include "common/plural.h"
 #include "run/program_fit.h"
@@ -164,6 +165,11 @@ static void say_card(const card_search *at, tide_report *report) {
     if (result->program.step_ms >= 0.0) {
         tide_report_say(report, "time", "%s: a step is forecast to take %s then", card,
                         step_words(&result->program, words));
+        tide_time_runs forecasts = {.n = 0};
+        char basis[TIDE_TIME_WORDS];
+        tide_time_runs_add(&forecasts, result);
+        tide_time_runs_command_words(&forecasts, card, basis);
+        tide_report_say(report, "basis", "%s: %s", card, basis);
         tide_report_say(report, "host", "%s: %s", card, result->program.host);
     }
     if (result->program.growing_step >= 0) {

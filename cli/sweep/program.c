@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/sweep/internal.h"
+#include "cli/time_runs.h"
 #include "common/plural.h"
 #include "run/program.h"
 
@@ -298,9 +299,44 @@ static void say_hosts(const tide_sweep *sweep, tide_report *report) {
     }
 }
 
+/* Whether the row is the first of its card. */
+static bool is_first_of_card(const tide_sweep *sweep, size_t cell) {
+    for (size_t i = 0; i < cell; i++) {
+        if (sweep->rows[i] != NULL &&
+            strcmp(sweep->rows[i]->device, sweep->rows[cell]->device) == 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* What is guessed of the forecasts, of each card. */
+static void say_forecasts(const tide_sweep *sweep, tide_report *report) {
+    bool has_cards = tide_sweep_varies(sweep, "devices");
+    for (size_t i = 0; i < sweep->n_cells; i++) {
+        if (sweep->rows[i] == NULL || !is_first_of_card(sweep, i)) {
+            continue;
+        }
+        const char *card = sweep->rows[i]->device;
+        char words[TIDE_TIME_WORDS];
+        tide_time_runs forecasts = {.n = 0};
+        for (size_t k = i; k < sweep->n_cells; k++) {
+            if (sweep->rows[k] != NULL && strcmp(sweep->rows[k]->device, card) == 0) {
+                tide_time_runs_add(&forecasts, &sweep->rows[k]->result);
+            }
+        }
+        if (forecasts.n > 0) {
+            tide_time_runs_command_words(&forecasts, card, words);
+            tide_report_say(report, "basis", "%s%s%s", has_cards ? card : "", has_cards ? ": " : "",
+                            words);
+        }
+    }
+}
+
 void tide_sweep_say_program(const tide_sweep *sweep, tide_report *report) {
     int64_t n_inexact = 0;
     say_command(sweep, report);
+    say_forecasts(sweep, report);
     say_hosts(sweep, report);
     for (size_t i = 0; i < sweep->n_cells; i++) {
         const tide_sweep_row *row = sweep->rows[i];

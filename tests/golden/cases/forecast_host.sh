@@ -17,7 +17,7 @@ sweep() { # [OPTION...]
         >out.txt 2>&1
     status=$?
     echo "exit $status"
-    if [ $status = 0 ]; then grep "the host's time" out.txt; else cat out.txt; fi | clean
+    if [ $status = 0 ]; then grep -E "the host's time|is a model" out.txt; else cat out.txt; fi | clean
     jq -r 'select(.result.forecast_step_ms) | .result | [.forecast_step_ms, .forecast_step_low_ms, .forecast_step_high_ms] |
         map(. * 1000 | round) | "\(.) us"' out.jsonl 2>/dev/null
 }
@@ -45,9 +45,9 @@ for host in "--host there.json" "" "--host-factor 0.3"; do
         --launches {batch}.launches 2>&1 | head -n 1
 done
 # Of several cards only the one that was measured has its own rates.
-tidemark sweep --device virtual:h100-80,virtual:a100-80 --set batch=1 -o cards.jsonl --time --host there.json -- "$training" --batch {batch} \
+tidemark sweep --device virtual:h100-80,virtual:rtx4090 --set batch=1 -o cards.jsonl --time --host there.json -- "$training" --batch {batch} \
     --launches {batch}.launches 2>&1 |
-    grep "the host's time" | clean
+    grep -E "the host's time|is a model" | clean
 tidemark sweep --merge cards.jsonl --format json 2>/dev/null | jq -r '.tables.cells.rows[] | .forecast_host' | clean
 sweep --time --host-factor 0.3
 fit --max-step-ms 0.74 --host-factor 0.3

@@ -30,7 +30,7 @@ static void nothing_guessed(void **state) {
     assert_true(says(&of, "times: not computed"));
     add(&of, 3.0, 0, 456);
     assert_int_equal(of.n, 1);
-    assert_true(says(&of, "; no launch is guessed, but tidemark's own kernels"));
+    assert_true(says(&of, "; no launch is guessed; tidemark's own kernels"));
 }
 
 static void the_step_with_most_guesses_is_named(void **state) {
@@ -52,11 +52,32 @@ static void rows_of_an_older_version_are_no_proof(void **state) {
     assert_true(says(&of, "1 of 2 forecasts is of an older version"));
 }
 
+static void says_of_a_command(const tide_time_runs *of, const char *device, const char *what) {
+    char words[TIDE_TIME_WORDS];
+    tide_time_runs_command_words(of, device, words);
+    assert_string_equal(words, what);
+}
+
+static void a_command_tells_what_nobody_has_compared(void **state) {
+    (void)state;
+    tide_time_runs of = {.n = 0};
+    add(&of, 3.0, 0, 100);
+    says_of_a_command(&of, "virtual:h100-80x8",
+                      "the forecast is a model: no launch is guessed; `tidemark run --time` tells "
+                      "which kernels were never compared with a published time");
+    add(&of, 3.0, 1, 90);
+    says_of_a_command(
+        &of, "virtual:rtx4090",
+        "the forecast is a model: launches are guessed in 1 of 2 forecasts, at most 1 "
+        "of 90 in a step; no published time of this card was compared");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nothing_guessed),
         cmocka_unit_test(the_step_with_most_guesses_is_named),
         cmocka_unit_test(rows_of_an_older_version_are_no_proof),
+        cmocka_unit_test(a_command_tells_what_nobody_has_compared),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
