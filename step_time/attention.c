@@ -66,7 +66,8 @@ tide_work_time tide_time_attention(const tide_time_constants *constants, const t
                                     : FORWARD_PRODUCTS;
     double half = (row->flags & TIDE_RUN_CAUSAL) != 0 ? 0.5 : 1.0;
     double head_flops = products * 2.0 * row->m * row->n * row->k * half;
-    double share = (card->is_old ? OLD_SHARE : NEW_SHARE) * (is_backward ? BACKWARD_SHARE : 1.0);
+    double share = (card->chip == TIDE_TIME_HOPPER ? NEW_SHARE : OLD_SHARE) *
+                   (is_backward ? BACKWARD_SHARE : 1.0);
     double stated = rate_of(card, row);
     double rate = fmax(stated, card->peak->fp32_flops) * 1e-6 * share; /* FLOP a microsecond */
     bool is_guessed = stated <= 0.0 || (row->flags & TIDE_RUN_GUESSED) != 0;
@@ -94,9 +95,8 @@ enum { LEAST_FILTERS = 8 };
 static double convolution_us(const tide_time_constants *constants, const tide_time_card *card,
                              const tide_run_launch *row) {
     if (row->n < LEAST_FILTERS && row->count > 1) {
-        double share = card->is_old ? constants->fp32_old_share : constants->fp32_new_share;
         return 2.0 * row->m * row->n * row->k * row->count /
-               (card->peak->fp32_flops * 1e-6 * share);
+               (card->peak->fp32_flops * 1e-6 * constants->fp32_share[card->chip]);
     }
     return tide_product_us(constants, card, row);
 }

@@ -163,12 +163,12 @@ tide_time_constants tide_time_constants_for(const tide_time_constants *constants
         return to;
     }
     const tide_calibration_gpu *gpu = &host->target->gpu;
-    double *fp32 = card->is_old ? &to.fp32_old_share : &to.fp32_new_share;
-    double *half = card->is_old ? &to.tensor_old_share : &to.half_new_share;
+    double *fp32 = &to.fp32_share[card->chip];
+    double *half = &to.tensor_share[card->chip];
     *fp32 = product_share(constants, card, gpu, TIDE_RUN_FP32, *fp32);
     *half = half_share(constants, card, gpu, *half);
-    if (!card->is_old) {
-        to.tf32_new_share = product_share(constants, card, gpu, TIDE_RUN_TF32, to.tf32_new_share);
+    if (card->chip == TIDE_TIME_HOPPER) {
+        to.tf32_share = product_share(constants, card, gpu, TIDE_RUN_TF32, to.tf32_share);
     }
     to.vectorised_share =
         copy_share(constants, card, &gpu->contiguous, TIDE_RUN_VECTORISED, to.vectorised_share);

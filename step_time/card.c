@@ -16,6 +16,19 @@ static bool is_compared(const char *name) {
     return false;
 }
 
+static tide_time_chip chip_of(const tide_card *card) {
+    static const char GEFORCE[] = "NVIDIA GeForce ";
+    switch (card->compute_capability) {
+    case 86:
+    case 89:
+    case 120:
+        return strncmp(card->title, GEFORCE, sizeof(GEFORCE) - 1) == 0 ? TIDE_TIME_GEFORCE
+                                                                       : TIDE_TIME_GRAPHICS;
+    default:
+        return card->compute_capability < 90 ? TIDE_TIME_COMPUTE : TIDE_TIME_HOPPER;
+    }
+}
+
 static tide_status refuse(const tide_card *card, const char *what, tide_error *error) {
     return tide_fail(error, TIDE_INVALID,
                      "%s: %s has no source, so no time is forecast; h100-80, h200, a100-80 and "
@@ -45,7 +58,7 @@ tide_status tide_time_card_of(const tide_card *card, tide_time_card *ret_card, t
                                  .cache_bytes = (double)board->cache_bytes,
                                  .n_multiprocessors = board->n_multiprocessors,
                                  .clock_hz = 1e3 * board->sm_clock_khz,
-                                 .is_old = card->compute_capability < 90,
+                                 .chip = chip_of(card),
                                  .is_compared = is_compared(card->name)};
     return TIDE_OK;
 }

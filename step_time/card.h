@@ -13,6 +13,7 @@
 #include "common/status.h"
 #include "device/cards.h"
 #include "device/peaks.h"
+#include "step_time/constants.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -26,8 +27,8 @@ typedef struct tide_time_card {
     double bandwidth;             /* bytes a second of the device's memory */
     double cache_bytes;           /* of the L2 cache */
     double n_multiprocessors;
-    double clock_hz;  /* highest clock of the multiprocessors */
-    bool is_old;      /* before compute capability 9.0: products without wgmma */
+    double clock_hz; /* highest clock of the multiprocessors */
+    tide_time_chip chip;
     bool is_compared; /* published times of this card, or of one with its chip, were compared with
                          the forecast (docs/virtual-time.md) */
 } tide_time_card;

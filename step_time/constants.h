@@ -9,6 +9,15 @@
 extern "C" {
 #endif
 
+/* Kinds of chips. Each reaches other shares of the rates that its vendor states. */
+typedef enum tide_time_chip {
+    TIDE_TIME_COMPUTE = 0, /* compute capability 7.0, 7.5 and 8.0 */
+    TIDE_TIME_GRAPHICS,    /* 8.6, 8.9 and 12.0: half of the fp32 lanes serve integers, too */
+    TIDE_TIME_GEFORCE,     /* the same chips with tensor cores at half their rate with fp32 sums */
+    TIDE_TIME_HOPPER,      /* 9.0 and 10.0: products by wgmma */
+    TIDE_TIME_N_CHIPS
+} tide_time_chip;
+
 /* Times in microseconds; shares are of the figure that the card's data sheet states. */
 typedef struct tide_time_constants {
     double kernel_us;        /* a kernel takes at least this */
@@ -19,19 +28,17 @@ typedef struct tide_time_constants {
     double reduction_share;  /* reductions, and what works by rows: softmax, norms, losses */
     double cache_factor;     /* how much faster what fits half of the L2 cache is */
     double issue_rate;       /* elements a multiprocessor and cycle, where addresses are computed */
-    double fp32_old_share;   /* of the stated peak, before compute capability 9.0 */
-    double fp32_new_share;   /* from 9.0 on */
-    double tf32_new_share;   /* TF32 from 9.0 on */
-    double tensor_old_share; /* TF32, bf16 and fp16 before 9.0 */
-    double half_new_share;   /* bf16 and fp16 from 9.0 on */
-    double layout_factor;    /* TF32 from 9.0 on, unless both factors have k as their inner
-                                dimension: the tensor cores take no other layout of TF32 */
-    double launch_us;        /* what a launch takes of the host beyond its time on a virtual card,
-                                where no driver works; before the host's factor */
-    double reference_us;     /* what `tidemark bench calibrate` gives for a launch on the machine
-                                that they were fitted on, the mean of forward and backward */
-    double host_factor;      /* the host's time over that of the machine that they were fitted on,
-                                for a host that was not measured */
+    double fp32_share[TIDE_TIME_N_CHIPS];   /* of the stated peak */
+    double tensor_share[TIDE_TIME_N_CHIPS]; /* bf16 and fp16; TF32, too, but with wgmma */
+    double tf32_share;                      /* TF32 with wgmma */
+    double layout_factor; /* TF32 with wgmma, unless both factors have k as their inner dimension:
+                             the tensor cores take no other layout of TF32 */
+    double launch_us;     /* what a launch takes of the host beyond its time on a virtual card,
+                             where no driver works; before the host's factor */
+    double reference_us;  /* what `tidemark bench calibrate` gives for a launch on the machine
+                             that they were fitted on, the mean of forward and backward */
+    double host_factor;   /* the host's time over that of the machine that they were fitted on,
+                             for a host that was not measured */
 } tide_time_constants;
 
 /* The fitted ones. */

@@ -26,16 +26,13 @@ static double share_of_peak(const tide_time_constants *constants, const tide_tim
                             const tide_run_launch *row) {
     bool is_straight =
         (row->flags & TIDE_RUN_TRANSPOSED_A) != 0 && (row->flags & TIDE_RUN_TRANSPOSED_B) == 0;
-    switch (row->type) {
-    case TIDE_RUN_FP32:
-        return card->is_old ? constants->fp32_old_share : constants->fp32_new_share;
-    case TIDE_RUN_TF32:
-        return card->is_old
-                   ? constants->tensor_old_share
-                   : constants->tf32_new_share * (is_straight ? 1.0 : constants->layout_factor);
-    default:
-        return card->is_old ? constants->tensor_old_share : constants->half_new_share;
+    if (row->type == TIDE_RUN_FP32) {
+        return constants->fp32_share[card->chip];
     }
+    if (row->type == TIDE_RUN_TF32 && card->chip == TIDE_TIME_HOPPER) {
+        return constants->tf32_share * (is_straight ? 1.0 : constants->layout_factor);
+    }
+    return constants->tensor_share[card->chip];
 }
 
 double tide_product_us(const tide_time_constants *constants, const tide_time_card *card,

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "step_time/card.h"
+#include "step_time/work.h"
 
 static tide_time_card rates;
 static tide_error error;
@@ -31,11 +32,55 @@ static void rates_are_those_of_the_data_sheet(void **state) {
     assert_float_equal(rates.bandwidth, 3352.32e9, 1e6);
     assert_float_equal(tide_time_card_flops(&rates, TIDE_RUN_BF16), 989.4e12, 1e9);
     assert_float_equal(tide_time_card_flops(&rates, TIDE_RUN_FP32), 66.9e12, 1e9);
-    assert_false(rates.is_old);
+    assert_int_equal(rates.chip, TIDE_TIME_HOPPER);
     assert_int_equal(rates_of("a100-40"), TIDE_OK);
     assert_float_equal(rates.bandwidth, 1555.2e9, 1e6);
-    assert_true(rates.is_old);
+    assert_int_equal(rates.chip, TIDE_TIME_COMPUTE);
     assert_true(tide_time_card_flops(&rates, TIDE_RUN_FP64) < 0.0);
+}
+
+static void chips_are_told_apart(void **state) {
+    static const struct {
+        const char *card;
+        tide_time_chip chip;
+    } CARDS[] = {{"v100-16", TIDE_TIME_COMPUTE},    {"t4-16", TIDE_TIME_COMPUTE},
+                 {"a100-80", TIDE_TIME_COMPUTE},    {"a30", TIDE_TIME_COMPUTE},
+                 {"a10", TIDE_TIME_GRAPHICS},       {"l40s-48", TIDE_TIME_GRAPHICS},
+                 {"rtx3090-24", TIDE_TIME_GEFORCE}, {"rtx4060", TIDE_TIME_GEFORCE},
+                 {"rtx5090", TIDE_TIME_GEFORCE},    {"h200", TIDE_TIME_HOPPER},
+                 {"b200", TIDE_TIME_HOPPER}};
+    (void)state;
+    for (size_t i = 0; i < sizeof(CARDS) / sizeof(CARDS[0]); i++) {
+        assert_int_equal(rates_of(CARDS[i].card), TIDE_OK);
+        assert_int_equal(rates.chip, CARDS[i].chip);
+    }
+}
+
+/* A large product on the cards of the published table that the shares come from: the forecast is
+ * within 10 % of what was measured. The shares are round, the cards differ by 5 % among each other,
+ * and the last wave of tiles costs some per cent. In bf16 the cards with the highest clocks are 13
+ * % above the stated rate, and the forecast leaves that out. */
+static void large_products_take_what_was_measured(void **state) {
+    static const struct {
+        const char *card;
+        double fp32_tflops, bf16_tflops, most;
+    } MEASURED[] = {{"rtx3090-24", 24.65, 76.51, 0.1},
+                    {"rtx4090", 54.68, 162.76, 0.1},
+                    {"rtx5090", 69.16, 236.03, 0.15}};
+    enum { ROWS = 16384 };
+    (void)state;
+    for (size_t i = 0; i < sizeof(MEASURED) / sizeof(MEASURED[0]); i++) {
+        tide_run_launch row = {
+            .kind = TIDE_RUN_PRODUCT, .m = ROWS, .n = ROWS, .k = ROWS, .count = 1};
+        double flops = 2.0 * ROWS * ROWS * ROWS;
+        assert_int_equal(rates_of(MEASURED[i].card), TIDE_OK);
+        row.type = TIDE_RUN_FP32;
+        double fp32 = flops / tide_product_us(&TIDE_TIME_CONSTANTS, &rates, &row) * 1e-6;
+        assert_true(fabs(fp32 / MEASURED[i].fp32_tflops - 1.0) < 0.1);
+        row.type = TIDE_RUN_BF16;
+        double bf16 = flops / tide_product_us(&TIDE_TIME_CONSTANTS, &rates, &row) * 1e-6;
+        assert_true(fabs(bf16 / MEASURED[i].bf16_tflops - 1.0) < MEASURED[i].most);
+    }
 }
 
 static void a_card_without_tf32_computes_in_fp32(void **state) {
@@ -141,6 +186,8 @@ static void compared_cards_have_rates(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rates_are_those_of_the_data_sheet),
+        cmocka_unit_test(chips_are_told_apart),
+        cmocka_unit_test(large_products_take_what_was_measured),
         cmocka_unit_test(a_card_without_tf32_computes_in_fp32),
         cmocka_unit_test(a_card_without_a_source_is_refused),
         cmocka_unit_test(each_card_has_all_rates_or_is_listed),

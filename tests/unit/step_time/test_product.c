@@ -18,11 +18,9 @@ static const tide_time_constants PLAIN = {.vectorised_share = 1.0,
                                           .reduction_share = 1.0,
                                           .cache_factor = 1.0,
                                           .issue_rate = 1.0,
-                                          .fp32_old_share = 1.0,
-                                          .fp32_new_share = 1.0,
-                                          .tf32_new_share = 1.0,
-                                          .tensor_old_share = 1.0,
-                                          .half_new_share = 1.0,
+                                          .fp32_share = {1.0, 1.0, 1.0, 1.0},
+                                          .tensor_share = {1.0, 1.0, 1.0, 1.0},
+                                          .tf32_share = 1.0,
                                           .layout_factor = 0.5};
 
 /* 100 multiprocessors of 1 FLOP a microsecond each in fp32; 1000 bytes a microsecond. */
@@ -31,7 +29,8 @@ static const tide_time_card CARD = {.peak = &PEAK,
                                     .bandwidth = 1e9,
                                     .cache_bytes = 100.0,
                                     .n_multiprocessors = 100.0,
-                                    .clock_hz = 1e6};
+                                    .clock_hz = 1e6,
+                                    .chip = TIDE_TIME_HOPPER};
 
 static double us_of(const tide_time_constants *constants, tide_run_launch row) {
     return tide_work_time_of(constants, &CARD, &row).us;
