@@ -5,7 +5,7 @@ import { openBrowser, settled } from '../../tests/viewer/pages.mjs';
 /** Name, report, height of the window, address. */
 const PICTURES = [
   ['report', 'fits', 1000, ''],
-  ['compare', 'compare', 1250, '#panel=differences&x=event'],
+  ['compare', 'compare', 1250, '#panel=differences'],
   ['one', 'one', 1000, ''],
   ['flame', 'one', 1000, '#panel=flame'],
   ['map', 'one', 1000, '#panel=map'],
