@@ -46,8 +46,8 @@ export function drawLanes(scene) {
         context.measureText(scopeText(run.snapshot, item.scope)).width > (item.x1 - item.x0) / perPixel - 3,
     );
     for (const item of items) drawLaneItem(scene, item, y, h);
-    // Scopes may overlap, such as modules whose extent is known by their allocations alone: a name is left out
-    // where a later scope lies over it.
+    // Scopes may overlap, such as modules whose extent is known by their allocations alone: a name is left
+    // out where a later scope lies over it.
     let coveredFrom = Infinity;
     for (const item of [...items].reverse()) {
       labelLaneItem(scene, item, y, h, isShort, coveredFrom);
