@@ -43,6 +43,20 @@ int64_t tide_left_growth_of(const int64_t *peaks, size_t n_steps) {
     return repeats ? (last - peaks[n_steps - 3] + 1) / 2 : growth;
 }
 
+/* Whether a step bought memory for a CUDA graph, because it captured one. */
+static bool captures(const tide_snapshot *snapshot, size_t device, const tide_step *step) {
+    for (size_t i = step->first; snapshot->event_pool != NULL && i <= step->last; i++) {
+        const tide_event *event = &snapshot->events[i];
+        uint16_t pool = snapshot->event_pool[i];
+        bool buys =
+            event->action == TIDE_ACTION_SEGMENT_ALLOC || event->action == TIDE_ACTION_SEGMENT_MAP;
+        if (buys && event->device == device && pool > 0 && snapshot->pools[pool - 1].id[0] > 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 int64_t tide_left_growth_from(const tide_snapshot *snapshot, const tide_lifetimes *lifetimes,
                               size_t device, int64_t *ret_step) {
     const tide_hostmem *mem = tide_hostmem_default();
@@ -63,6 +77,11 @@ int64_t tide_left_growth_from(const tide_snapshot *snapshot, const tide_lifetime
     }
     /* A step that goes on has not had its peak yet, unless it is above the one before. */
     if (peaks != NULL && n > 1 && steps.steps[n - 1].is_open && peaks[n - 1] <= peaks[n - 2]) {
+        n--;
+    }
+    /* A capture takes memory of its own, once: replays take no more. */
+    if (n > 1 && captures(snapshot, device, &steps.steps[n - 1]) &&
+        !captures(snapshot, device, &steps.steps[n - 2])) {
         n--;
     }
     growth = peaks != NULL ? tide_left_growth_of(peaks, n) : 0;

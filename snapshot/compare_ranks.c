@@ -37,7 +37,7 @@ static bool say_pair(tide_text *to, tide_compare *compare, size_t run) {
     const tide_compare_run *base = &compare->runs[0];
     const tide_compare_run *other = &compare->runs[run];
     char bytes[TIDE_BYTES_TEXT];
-    tide_text_add(to, "%srank %" PRId64 " ", run > 1 ? " " : "", tide_compare_rank(other));
+    tide_text_add(to, "%sRank %" PRId64 " ", run > 1 ? " " : "", tide_compare_rank(other));
     if (base->device == NULL || other->device == NULL) {
         tide_text_add(to, "cannot be compared: the memory of one of the two was not recorded.");
         return true;

@@ -141,8 +141,9 @@ static void say_forecasts(tide_text *to, const tide_compare *compare) {
         const tide_snapshot_forecast *other = &compare->runs[i].snapshot->forecast;
         if (base->step_ms > 0.0 && other->step_ms > 0.0) {
             char texts[2][TIDE_MS_TEXT];
-            tide_text_add(to, "By the forecast, a step takes %.2f times as long ",
-                          other->step_ms / base->step_ms);
+            double ratio = other->step_ms / base->step_ms;
+            tide_text_add(to, "By the forecast, a step takes %.*f times as long ",
+                          ratio < 0.995 ? 3 : 2, ratio);
             say_which(to, compare, i);
             tide_text_add(to, " as ");
             say_which(to, compare, 0);

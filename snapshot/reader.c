@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "common/run_launches.h"
 #include "snapshot/categories.h"
 #include "snapshot/category_rules.h"
 #include "snapshot/gzip_file.h"
@@ -377,6 +378,13 @@ static tide_status read_file(tide_snapshot *snapshot, const char *path, tide_gzi
     }
     if (*first == '{' || first == bytes + BEGINNING_BYTES) {
         return read_json(snapshot, path, &source, error);
+    }
+    const uint64_t magic = TIDE_RUN_LAUNCHES_MAGIC;
+    if (n_bytes >= sizeof(magic) && memcmp(bytes, &magic, sizeof(magic)) == 0) {
+        return tide_fail(error, TIDE_FORMAT,
+                         "'%s' is a launch log, not a snapshot: `tidemark time` forecasts times "
+                         "from it",
+                         path);
     }
     return tide_fail(error, TIDE_FORMAT,
                      "'%s' is not a snapshot: it holds neither gzip nor a JSON object nor a "

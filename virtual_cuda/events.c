@@ -237,7 +237,8 @@ TIDE_VC_EXPORT int cudaEventElapsedTime(float *ret_ms, void *begin, void *end) {
         return TIDE_VC_OK;
     }
     tide_vc_inexact("cudaEventElapsedTime", "no kernel runs: times mean nothing, nor does what an "
-                                            "autotuner chooses by them");
+                                            "autotuner chooses by them; with --clock virtual they "
+                                            "are a forecast");
     *ret_ms = (float)((double)(int64_t)(to->time_ns - from->time_ns) * 1e-6);
     return TIDE_VC_OK;
 }

@@ -19,10 +19,11 @@
 static tide_status find_torch(const char *python, tide_torch *ret_torch, tide_error *error) {
     TIDE_TRY(tide_torch_find(python, ret_torch, error));
     tide_status status = tide_torch_check(ret_torch, error);
-    if (status != TIDE_OK && python == NULL) {
-        tide_error_prefix(error, "--python PYTHON names another");
+    if (status == TIDE_OK || python != NULL || error == NULL) {
+        return status;
     }
-    return status;
+    const tide_error found = *error;
+    return tide_fail(error, status, "%s; or name another Python: --python PYTHON", found.message);
 }
 
 /* Where the file goes; checked before anything is measured. */

@@ -152,7 +152,9 @@ static void say_card(const card_search *at, tide_report *report) {
                          tide_plural(answer->n_runs, "run was made", "runs were made"));
     say_next(at, name, report, &next);
     if (!answer->fits) {
-        tide_report_say(report, "answer", "%s: nothing fits%s; %s", card, next, runs);
+        tide_report_say(report, "answer", "%s: nothing %s%s; %s", card,
+                        answer->has_next && answer->next_is_slow ? "is fast enough" : "fits", next,
+                        runs);
         return;
     }
     tide_report_say(report, "answer",

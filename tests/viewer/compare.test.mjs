@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { alignedPlace, alignedState, alignedView, alignRuns } from '../../viewer/src/alignment.js';
+import { usualAxis } from '../../viewer/src/clock.js';
 import { CATEGORIES } from '../../viewer/src/colours.js';
 import { compareRuns } from '../../viewer/src/compare.js';
 import {
@@ -31,6 +32,19 @@ const bf16 = runOf(
   trainingRun({ warmup: 2, steps: 3, bytes: 2, precision: 'bf16-mixed', nsPerEvent: 7000 }),
   'bf16',
 );
+
+test('a page begins in the order of events where a run has no clock, or where forecasts are compared', () => {
+  const [measured, forecast, none] = [
+    { hasClock: true, isVirtual: false },
+    { hasClock: true, isVirtual: true },
+    { hasClock: false, isVirtual: true },
+  ];
+  assert.equal(usualAxis([measured, measured]), 'time');
+  assert.equal(usualAxis([forecast]), 'time');
+  assert.equal(usualAxis([forecast, forecast]), 'event');
+  assert.equal(usualAxis([measured, forecast]), 'event');
+  assert.equal(usualAxis([none]), 'event');
+});
 
 test('the page says whose memory it shows', () => {
   const of = (/** @type {string | undefined} */ implementation) => {

@@ -11,8 +11,9 @@ import { buildColouring, buildStacking } from '../../viewer/src/stacking.js';
 const LETTER = 6.6; // CSS pixels
 
 /**
- * The labels inside and above the plot of a run in event order, and the geometry.
- * @returns {{labels: {text: string, x: number, y: number, w: number}[], geometry: object}}
+ * The labels inside and above the plot of a run in event order, what is drawn in the lanes below it, in
+ * order, and the geometry. A box of a lane has no text.
+ * @returns {{labels: {text: string, x: number, y: number, w: number}[], inLanes: object[], geometry: object}}
  */
 export function drawnLabels(run, width, { view = homeView(run, run.axes.event), height = 336 } = {}) {
   const axis = run.axes.event;
@@ -22,6 +23,13 @@ export function drawnLabels(run, width, { view = homeView(run, run.axes.event), 
   const geometry = layOut(width, height, run.lanes, failuresOf(run).length > 0);
   const raster = createRaster(Math.round(geometry.plot.w), Math.round(geometry.plot.h));
   const labels = [];
+  const inLanes = [];
+  const bottom = geometry.plot.y + geometry.plot.h;
+  const note = (state, text, x, y) => {
+    const w = text.length * LETTER;
+    if (state.textAlign === 'left' && y < bottom) labels.push({ text, x, y, w });
+    if (state.textAlign === 'center' && y > bottom) inLanes.push({ text, x: x - w / 2, y, w });
+  };
   const context = new Proxy(
     {},
     {
@@ -29,11 +37,10 @@ export function drawnLabels(run, width, { view = homeView(run, run.axes.event), 
         key === 'measureText'
           ? (text) => ({ width: text.length * LETTER })
           : key === 'fillText'
-            ? (text, x, y) =>
-                state.textAlign === 'left' &&
-                y < geometry.plot.y + geometry.plot.h &&
-                labels.push({ text, x, y, w: text.length * LETTER })
-            : (state[key] ?? (() => {})),
+            ? (text, x, y) => note(state, text, x, y)
+            : key === 'fillRect'
+              ? (x, y, w) => y > bottom && inLanes.push({ x, y, w })
+              : (state[key] ?? (() => {})),
       set: (state, key, value) => Reflect.set(state, key, value),
     },
   );
@@ -66,5 +73,5 @@ export function drawnLabels(run, width, { view = homeView(run, run.axes.event), 
     },
     {},
   );
-  return { labels, geometry };
+  return { labels, inLanes, geometry };
 }

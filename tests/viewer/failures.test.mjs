@@ -87,6 +87,29 @@ test('several failures are one pill above the plot, and one alone in view says w
   );
 });
 
+test('the name of a limit lies under no other label', () => {
+  for (const total of [GIB, 1.125 * GIB]) {
+    const r = new Recording();
+    r.segment(GIB);
+    for (let i = 0; i < 20; i++) r.alloc(`w${i}`, 'parameter', 51 << 20);
+    r.outOfMemory(2 ** 26, 2 ** 25);
+    for (let i = 0; i < 20; i++) r.event('mark', {});
+    const document = r.document();
+    document.devices = [{ ...document.devices[0], kind: 'cuda', name: 'card', total_bytes: total }];
+    const run = makeRun(readSnapshot(document), 'x');
+    for (let width = 420; width <= 1200; width += 20) {
+      const { labels } = drawnLabels(run, width);
+      const limit = labels.find(({ text }) => /^(device )?capacity/.test(text));
+      assert.ok(limit, `${width}: ${labels.map(({ text }) => text).join()}`);
+      for (const other of labels.filter((label) => label !== limit))
+        assert.ok(
+          Math.abs(other.y - limit.y) >= 12 || other.x >= limit.x + limit.w || limit.x >= other.x + other.w,
+          `${width}: ${other.text} on ${limit.text}`,
+        );
+    }
+  }
+});
+
 test('a failure of another device is not marked', () => {
   const run = failing({ n: 2 });
   run.snapshot.events.device[run.snapshot.oom[0].event] = 1;

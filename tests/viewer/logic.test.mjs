@@ -396,6 +396,31 @@ test('beside the peak and in a narrow window the capacity is named in fewer word
     assert.ok(texts.has(`↑ ${words} 79.18 GiB`), [...texts].join());
 });
 
+test('scopes of one lane that overlap cover no names', () => {
+  const r = new Recording();
+  r.within('phase', 'forward', -1, () => {
+    for (let i = 0; i < 6; i++) r.within('layer', 'outer', -1, () => r.alloc(`a${i}`, 'activation', 4096));
+  });
+  const run = makeRun(readSnapshot(r.document()), 'x');
+  // The first layer reaches as far as all others, which lie over it.
+  const layers = [...run.lanes.find(({ title }) => title === 'layer').scopes];
+  run.extents.last[layers[0]] = run.extents.last[layers[5]];
+  for (const width of [300, 420, 700, 1400]) {
+    const { inLanes } = drawnLabels(run, width);
+    assert.ok(inLanes.some(({ text }) => text === 'outer'));
+    inLanes.forEach((label, i) => {
+      if (label.text === undefined) return;
+      const over = inLanes
+        .slice(i + 1)
+        .filter((box) => box.text === undefined && box.y <= label.y && box.y + 20 > label.y);
+      assert.ok(
+        over.every((box) => box.x >= label.x + label.w || label.x >= box.x + box.w),
+        `${width}: a box over ${label.text}`,
+      );
+    });
+  }
+});
+
 test('a virtual device has no times', () => {
   const run = makeRun(readSnapshot(trainingRun({ device: 'virtual' })), 'x');
   assert.deepEqual(run.timing, []);

@@ -10,6 +10,7 @@ import { closed, openPage, reportHtml, settled, text } from './pages.mjs';
 import { browser, folder, opened, RUN } from './page_run.mjs';
 
 const WORLD = { label: 'ranks', document: ranksDocument(makeDigests(64, 20)) };
+const HEADS = ['Rank', 'Role', 'Node', 'Peak', 'Reserved', 'Left on the device', 'What stands out'];
 const heat = (page) => page.evaluate(() => document.querySelector('.rank-frame canvas').toDataURL());
 
 /** Drops files, given as [name, text], on the page. */
@@ -29,6 +30,10 @@ test('ranks open with their headline, a heat map, timelines, a comparison and a 
     /^64 ranks: rank 11 is the fullest .* Rank 5 grows by 256\.00 MiB/,
   );
   assert.equal(await page.locator('.rank-table tbody tr').count(), 7);
+  // No rank has a range, so that the table has no column of ranges; heads stand above their numbers.
+  const heads = page.locator('.rank-table thead th');
+  assert.deepEqual(await heads.allInnerTexts(), HEADS);
+  assert.equal(await heads.nth(HEADS.indexOf('Peak')).getAttribute('class'), 'number');
   assert.match(
     await text(page, '#rank-pair'),
     /rank 11 against ranks 16–31[\s\S]*\+2\.00 GiB Block\.forward \(model\.py:40\)/,

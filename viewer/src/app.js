@@ -1,4 +1,5 @@
 /* app.js - the page: creates its parts, gives them the runs, and keeps the address up to date. */
+import { usualAxis } from './clock.js';
 import { compareCard } from './compare_card.js';
 import { makeDifferencesPanel } from './differences_panel.js';
 import { saveFile } from './clipboard.js';
@@ -159,7 +160,7 @@ class Page {
       runs[i].short = before > 0 ? `${short} (${before + 1})` : short;
     });
     this.usual = {
-      axis: runs.some((run) => !run.hasClock) ? 'event' : 'time',
+      axis: usualAxis(runs),
       colourBy: usualColour(runs),
     };
     this.store.set({ ...initialState(), ...this.usual, runs });

@@ -19,3 +19,16 @@ export function isSimulated({ devices }, device) {
 export function hasClock({ clockSource }, isVirtual) {
   return clockSource === 'forecast' || (!isVirtual && clockSource !== 'none');
 }
+
+/**
+ * The axis that a page begins with. Runs are compared in the order of events where their clock is a forecast:
+ * between two launches it is the time of this machine's host, whose pauses would look like differences of
+ * memory.
+ * @param {{hasClock: boolean, isVirtual: boolean}[]} runs
+ * @returns {'event' | 'time'}
+ */
+export function usualAxis(runs) {
+  return runs.some(({ hasClock: has, isVirtual }) => !has || (isVirtual && runs.length > 1))
+    ? 'event'
+    : 'time';
+}

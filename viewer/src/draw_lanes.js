@@ -45,7 +45,14 @@ export function drawLanes(scene) {
         item.x1 <= view.x1 &&
         context.measureText(scopeText(run.snapshot, item.scope)).width > (item.x1 - item.x0) / perPixel - 3,
     );
-    for (const item of items) drawLaneItem(scene, item, y, h, isShort);
+    for (const item of items) drawLaneItem(scene, item, y, h);
+    // Scopes may overlap, such as modules whose extent is known by their allocations alone: a name is left
+    // out where a later scope lies over it.
+    let coveredFrom = Infinity;
+    for (const item of [...items].reverse()) {
+      labelLaneItem(scene, item, y, h, isShort, coveredFrom);
+      coveredFrom = Math.min(coveredFrom, toPixel(scene, item.x0));
+    }
     context.restore();
   }
 }
@@ -55,15 +62,9 @@ export function drawLanes(scene) {
  * @param {import('./lanes.js').LaneItem} item
  * @param {number} y
  * @param {number} h
- * @param {boolean} isShort only the number, if there is one
  */
-function drawLaneItem(scene, item, y, h, isShort) {
-  const {
-    context,
-    geometry: { plot },
-    run,
-    theme,
-  } = scene;
+function drawLaneItem(scene, item, y, h) {
+  const { context, run, theme } = scene;
   const { scopes } = run.snapshot;
   const x0 = toPixel(scene, item.x0);
   const x1 = toPixel(scene, item.x1);
@@ -85,8 +86,28 @@ function drawLaneItem(scene, item, y, h, isShort) {
     context.lineWidth = 1;
     context.strokeRect(x0 + 0.5, y + 0.5, x1 - x0 - gap - 1, h - 1);
   }
-  const left = Math.max(x0, plot.x);
-  const right = Math.min(x1, plot.x + plot.w);
+}
+
+/**
+ * @param {import('./scene.js').Scene} scene
+ * @param {import('./lanes.js').LaneItem} item
+ * @param {number} y
+ * @param {number} h
+ * @param {boolean} isShort only the number, if there is one
+ * @param {number} coveredFrom x from which on later scopes may lie over this one
+ */
+function labelLaneItem(scene, item, y, h, isShort, coveredFrom) {
+  const {
+    context,
+    geometry: { plot },
+    run,
+    theme,
+  } = scene;
+  const { scopes } = run.snapshot;
+  const isHome = item.scope === run.homeScope;
+  const isPointedAt = isOfPhase(scene, item.scope);
+  const left = Math.max(toPixel(scene, item.x0), plot.x);
+  const right = Math.min(toPixel(scene, item.x1), coveredFrom, plot.x + plot.w);
   const room = right - left - 3;
   if (room < 9 || h < 14) return;
   const hasNumber = scopes.index[item.scope] >= 0;

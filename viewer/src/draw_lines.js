@@ -145,6 +145,12 @@ export function labelReserved(scene, taken) {
 }
 
 /**
+ * What limits memory, in fewer words.
+ * @param {string} text
+ */
+const shortName = (text) => text.replace('device capacity', 'capacity');
+
+/**
  * Says, at the top, which lines lie above the scale. Beside another label it is said in fewer words; if they
  * do not fit either, they are cut.
  * @param {import('./scene.js').Scene} scene
@@ -171,8 +177,7 @@ export function labelLeftOut(scene, taken) {
   if (box === null) {
     const beside = taken.filter((other) => other.y < y + h && other.y + other.h > y);
     const end = Math.min(plot.x + plot.w, ...beside.map((other) => other.x));
-    const words = leftOut.replace('above: ', '').replace('device capacity', 'capacity');
-    text = fitText(context, `↑ ${words}`, end - x - 8);
+    text = fitText(context, `↑ ${shortName(leftOut.replace('above: ', ''))}`, end - x - 8);
     if (text === '') return;
     box = place(taken, [{ x, y, w: widthOf(text), h }]);
   }
@@ -196,7 +201,6 @@ export function drawLimits(scene, taken) {
   for (const { text: name, bytes } of scene.run.limits) {
     const y = Math.round(toRow(scene, bytes)) + 0.5;
     if (!isInPlot(scene, y)) continue;
-    const text = `${name} ${formatBytes(bytes)}`;
     context.strokeStyle = theme.danger;
     context.lineWidth = 1.5;
     context.setLineDash([6, 4]);
@@ -206,13 +210,18 @@ export function drawLimits(scene, taken) {
     context.stroke();
     context.setLineDash([]);
     context.font = FONT;
-    const w = context.measureText(text).width + 8;
-    const choices = [plot.x + 2, plot.x + plot.w - w - 2].map((x) => ({ x, y: y - 17, w, h: 16 }));
-    const box = place(taken, choices) ?? choices[0];
+    const choices = [name, shortName(name)].flatMap((words) => {
+      const text = `${words} ${formatBytes(bytes)}`;
+      const w = context.measureText(text).width + 8;
+      const ends = [plot.x + 2, plot.x + plot.w - w - 2];
+      return [y - 17, y + 2, y + 8].flatMap((row) => ends.map((x) => ({ text, x, y: row, w, h: 16 })));
+    });
+    const box = place(taken, choices);
     taken.push({ x: plot.x, y: y - 1, w: plot.w, h: 2 });
+    if (box === null) continue;
     context.textAlign = 'left';
     context.textBaseline = 'middle';
-    haloText(scene, text, box.x + 4, box.y + 8, theme.danger);
+    haloText(scene, box.text, box.x + 4, box.y + 8, theme.danger);
   }
 }
 

@@ -39,28 +39,59 @@ export function foldLines({ ranks, first }) {
 }
 
 /**
- * The table of all rows.
+ * @typedef {object} Column of the table of all rows
+ * @property {string} head
+ * @property {string} kind class of its cells: "number", "note-cell", or "" for words
+ * @property {(fold: Fold) => string} textOf
+ * @property {(rank: Rank) => number} [bytesOf] what the text stands for, to be shown exactly
+ */
+
+/** @type {Column[]} */
+const COLUMNS = [
+  { head: 'Role', kind: '', textOf: ({ first }) => roleOf(first) },
+  { head: 'Node', kind: '', textOf: nodeText },
+  ...[
+    { head: 'Peak', bytesOf: (/** @type {Rank} */ rank) => rank.peakBytes },
+    { head: 'Reserved', bytesOf: (/** @type {Rank} */ rank) => rank.reservedBytes },
+    { head: 'Left on the device', bytesOf: (/** @type {Rank} */ rank) => rank.headroomBytes },
+  ].map(({ head, bytesOf }) => ({
+    head,
+    kind: 'number',
+    textOf: (/** @type {Fold} */ { first }) => bytesText(bytesOf(first)),
+    bytesOf,
+  })),
+  { head: 'Low to high', kind: 'number', textOf: ({ first }) => rangeText(first) },
+  { head: 'What stands out', kind: 'note-cell', textOf: ({ first }) => noteOf(first) },
+];
+
+/**
+ * The table of all rows, without the columns in which no row has anything.
  * @param {Fold[]} folds
  * @param {(fold: Fold) => void} choose
  */
 export function rankTable(folds, choose) {
-  const cells = (/** @type {Rank} */ rank) => [rank.peakBytes, rank.reservedBytes, rank.headroomBytes];
-  const heads = [
-    'Rank',
-    'Role',
-    'Node',
-    'Peak',
-    'Reserved',
-    'Left on the device',
-    'Low to high',
-    'What stands out',
-  ];
-  const number = (/** @type {string} */ text, title = '') =>
-    element('td', { class: 'number', ...(title ? { title } : {}) }, text);
+  const columns = COLUMNS.filter(({ textOf }) => folds.some((fold) => !['', '–'].includes(textOf(fold))));
+  const cell = (/** @type {Column} */ { kind, textOf, bytesOf }, /** @type {Fold} */ fold) => {
+    const bytes = bytesOf?.(fold.first) ?? -1;
+    return element(
+      'td',
+      { class: kind, ...(bytes >= 0 ? { title: formatExactBytes(bytes) } : {}) },
+      textOf(fold),
+    );
+  };
   return element(
     'table',
     { class: 'compare rank-table' },
-    element('thead', {}, element('tr', {}, ...heads.map((text) => element('th', { scope: 'col' }, text)))),
+    element(
+      'thead',
+      {},
+      element(
+        'tr',
+        {},
+        element('th', { scope: 'col' }, 'Rank'),
+        ...columns.map(({ head, kind }) => element('th', { scope: 'col', class: kind }, head)),
+      ),
+    ),
     element(
       'tbody',
       {},
@@ -73,13 +104,7 @@ export function rankTable(folds, choose) {
             { scope: 'row' },
             pushButton(foldName(fold), () => choose(fold), { class: 'link' }),
           ),
-          element('td', {}, roleOf(fold.first)),
-          element('td', {}, nodeText(fold)),
-          ...cells(fold.first).map((bytes) =>
-            number(bytesText(bytes), bytes >= 0 ? formatExactBytes(bytes) : ''),
-          ),
-          number(rangeText(fold.first)),
-          element('td', { class: 'note-cell' }, noteOf(fold.first)),
+          ...columns.map((column) => cell(column, fold)),
         ),
       ),
     ),

@@ -146,9 +146,10 @@ export function haloText({ context, theme }, text, x, y, colour, rim = theme.bg)
 
 /**
  * The first box that overlaps no reserved box, which is then reserved too; or null.
+ * @template {Box} T
  * @param {Box[]} taken
- * @param {Box[]} choices
- * @returns {Box | null}
+ * @param {T[]} choices
+ * @returns {T | null}
  */
 export function place(taken, choices) {
   const free = (/** @type {Box} */ a) =>

@@ -31,6 +31,7 @@ made there 9 11 "$gpu" >there.json
 sweep --time
 sweep --time --host there.json # nothing to compare it with
 fit --max-step-ms 0.76
+fit --max-step-ms 0.1
 made "another processor" 11 13 "" >config/tidemark/calibration.json
 sweep --time
 made "$cpu" 11 13 "" >config/tidemark/calibration.json

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "launch/peaks.h"
+#include "support/made_snapshot.h"
 
 enum { MAX_STEPS = 6 };
 
@@ -39,7 +40,49 @@ static void growth_is_told_by_rule(void **state) {
     }
 }
 
+/* Three steps of 10, 20 and 30 MiB; the last buys its memory from a pool: none, a graph's, the
+ * user's. */
+static void a_capture_is_no_growth(void **state) {
+    (void)state;
+    static const char *const STRINGS[] = {"step"};
+    static const tide_snapshot_pool POOLS[] = {{{1, 0}}, {{0, 1}}};
+    static const int64_t GROWTH[] = {10 * MIB, 0, 10 * MIB};
+    tide_scope_row scopes[3];
+    tide_event events[9];
+    for (size_t i = 0; i < 3; i++) {
+        uint64_t address = (i + 1) << 30;
+        uint64_t n_bytes = (uint64_t)(10 * MIB) * (i + 1);
+        scopes[i] = (tide_scope_row){.begin_ns = (int64_t)i * 100,
+                                     .duration_ns = 50,
+                                     .device_begin_ns = -1,
+                                     .device_duration_ns = -1,
+                                     .parent = TIDE_NONE,
+                                     .index = (int32_t)i,
+                                     .kind = TIDE_SCOPE_STEP};
+        events[3 * i] = made_event(TIDE_ACTION_SEGMENT_ALLOC, address, n_bytes, n_bytes);
+        events[3 * i + 1] = made_event(TIDE_ACTION_ALLOC, address, n_bytes, n_bytes);
+        events[3 * i + 2] = made_event(TIDE_ACTION_FREE_COMPLETED, address, n_bytes, n_bytes);
+        for (size_t k = 0; k < 3; k++) {
+            events[3 * i + k].time_ns = (int64_t)(i * 100 + k);
+            events[3 * i + k].scope = (uint32_t)i;
+        }
+    }
+    for (uint16_t pool = 0; pool < 3; pool++) {
+        const made_tables tables = {
+            .strings = STRINGS, .n_strings = 1, .scopes = scopes, .n_scopes = 3, .n_devices = 1};
+        tide_snapshot *made = made_snapshot(NULL, &tables, events, 9);
+        const uint16_t event_pool[9] = {[6] = pool};
+        int64_t last_step = -1;
+        made->pools = POOLS;
+        made->n_pools = 2;
+        made->event_pool = event_pool;
+        assert_int_equal(tide_left_growth(made, 0, &last_step), GROWTH[pool]);
+        tide_snapshot_destroy(made);
+    }
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(growth_is_told_by_rule)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(growth_is_told_by_rule),
+                                       cmocka_unit_test(a_capture_is_no_growth)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
