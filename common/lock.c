@@ -21,6 +21,11 @@ enum { MAX_PAUSES = 1024 };
 /* About as long as a woken thread needs to run again, 100 us. */
 enum { WAKE_PAUSES = 4096 };
 
+/* In a program whose virtual card shows it a forecast's clock, this sleeps by the real one
+ * (virtual_cuda/system_calls.c); elsewhere NULL. */
+extern long tide_vc_real_sleep_on(void *word, unsigned value, const struct timespec *most)
+    __attribute__((weak));
+
 static void pause_for(int n_pauses) {
     for (int i = 0; i < n_pauses; i++) {
 #if defined(__x86_64__)
@@ -53,7 +58,9 @@ void tide_lock_wait(tide_lock *lock) {
         /* The kernel compares the word with 1 before it lets the thread sleep, so a release between
          * try_again and this call is noticed here. */
         const struct timespec most = {.tv_nsec = TIDE_LOCK_MAX_SLEEP_NS};
-        (void)syscall(SYS_futex, &lock->is_taken, FUTEX_WAIT_PRIVATE, 1, &most, NULL, 0);
+        (void)(tide_vc_real_sleep_on != NULL
+                   ? tide_vc_real_sleep_on(&lock->is_taken, 1, &most)
+                   : syscall(SYS_futex, &lock->is_taken, FUTEX_WAIT_PRIVATE, 1, &most, NULL, 0));
     }
     atomic_fetch_sub_explicit(&lock->n_sleeping, 1, memory_order_relaxed);
 }

@@ -123,7 +123,7 @@ class Programs(unittest.TestCase):
         self.write("program.py", text)
         inherited = {k: v for k, v in os.environ.items() if not k.startswith(("TIDEMARK", "PYTHON"))}
         done = subprocess.run([*command, sys.executable, "-B", "program.py"], cwd=self.folder.name,
-                              env=inherited | environment, capture_output=True, text=True, timeout=60)
+                              env=inherited | environment, capture_output=True, text=True, timeout=250)
         self.assertEqual(done.returncode, 0, done.stderr)
         return done.stdout, done.stderr
 

@@ -19,7 +19,7 @@ CLUSTER = Path(sys.argv[1]) / "tidemark" / "cluster"
 sys.path.insert(0, str(CLUSTER))
 import store  # noqa: E402
 
-PATIENCE = 20  # seconds
+PATIENCE = 100  # seconds: the machine may be busy
 
 
 def sized(value):
@@ -216,15 +216,15 @@ class StoreTest(unittest.TestCase):
     def test_ranks_that_wait_for_ever_are_noticed(self):
         first, second = self.client(), self.client()
         first.tell(store.WAIT, many(b"never"))
-        self.server.changed = time.monotonic()
         self.assertIsNone(self.server.stuck(2))
         second.tell(store.WAIT, many(b"never"))
         deadline = time.monotonic() + PATIENCE
         while sum(bool(client.awaited) for client in list(self.server.clients.values())) < 2:
             self.assertLess(time.monotonic(), deadline)
             time.sleep(0.01)
+        self.server.changed = time.monotonic() + PATIENCE  # however long this test was interrupted
         self.assertIsNone(self.server.stuck(2))
-        self.server.changed -= store.IDLE_SECONDS + 1
+        self.server.changed = time.monotonic() - store.IDLE_SECONDS - 1
         self.assertEqual(self.server.stuck(2), "never")
         self.assertIsNone(self.server.stuck(3))
 
@@ -260,7 +260,7 @@ def end(number, frame):
 if how == "waits":
     signal.signal(signal.SIGTERM, end)
     open(os.path.join(sys.argv[2], "ready"), "w").close()
-    time.sleep(60)
+    time.sleep(1000)  # longer than the test may take
 while "waits" in sys.argv[1] and not os.path.exists(os.path.join(sys.argv[2], "ready")):
     time.sleep(0.01)
 if how == "killed":
@@ -279,9 +279,7 @@ class LauncherTest(unittest.TestCase):
         environment["TIDEMARK_RUN_FOLDER"] = self.folder.name
         command = [sys.executable, "-I", "-B", str(CLUSTER), "--world", str(world), "--ranks", ranks,
                    "--cards", str(cards), "--", sys.executable, str(script), how, self.folder.name]
-        started = time.monotonic()
-        ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=50)
-        self.assertLess(time.monotonic() - started, 40)
+        ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=PATIENCE)
         self.assertEqual(ended.stderr, "")
         return ended.returncode
 

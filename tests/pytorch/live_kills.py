@@ -87,7 +87,7 @@ def check_kill(runs, number):
     run.stdout.readline()
     time.sleep(chance.uniform(0, 1.5))
     os.kill(pid, signal.SIGKILL)
-    out, errors = run.communicate(timeout=120)
+    out, errors = run.communicate(timeout=300)
     n_printed = int(out.split("\n")[-2]) if "\n" in out else 1
     need(run.returncode == -signal.SIGKILL, "status", run.returncode, errors)
     snapshots = folder.snapshots()
@@ -107,7 +107,7 @@ def check_kill_of_command(runs):
     run.stdout.readline()
     time.sleep(0.3)
     run.kill()
-    out = run.communicate(timeout=60)[0]
+    out = run.communicate(timeout=300)[0]
     need(wait_for(lambda: not processes_of(folder)), "processes are left")
     need(wait_for(lambda: not os.listdir(folder.temporary)), "left:", os.listdir(folder.temporary))
     need([os.path.basename(path) for path in folder.left()][1:] == [f"{pid}.log"], "logs:", folder.left())

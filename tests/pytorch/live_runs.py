@@ -145,7 +145,7 @@ class Runs:
         return Done(done.returncode, done.stdout, done.stderr, folder)
 
 
-def wait_for(look, seconds=20):
+def wait_for(look, seconds=100):
     """Until look() is true; its last value."""
     end = time.monotonic() + seconds
     while not (found := look()) and time.monotonic() < end:

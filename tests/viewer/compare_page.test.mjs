@@ -1,7 +1,7 @@
 // Several runs in the page: the comparison fits its box, many runs are small pictures, the base is chosen.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { closed, settled, text } from './pages.mjs';
+import { closed, rested, settled, text } from './pages.mjs';
 import { opened } from './page_run.mjs';
 import { trainingRun } from './synthetic.mjs';
 
@@ -63,7 +63,7 @@ test('another base is chosen in the Comparison card, and a link keeps it', async
   assert.notEqual(await first(), before);
   assert.match(await text(page, '#headline'), /(peaks as|lowers|raises)/);
   assert.equal(await page.getByLabel('base', { exact: true }).inputValue(), '0');
-  await page.waitForTimeout(400);
+  await rested(page, 400);
   assert.match(await page.evaluate(() => location.hash), /base=2/);
   const other = await first();
   await page.reload();

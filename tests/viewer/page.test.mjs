@@ -1,7 +1,7 @@
 // The viewer's page in headless Chromium, opened from disk as people open it.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { settled, closed, onTimeline, text } from './pages.mjs';
+import { settled, closed, onTimeline, PATIENCE_MS, rested, text } from './pages.mjs';
 import { opened, RUN } from './page_run.mjs';
 import { Recording } from './recording.mjs';
 import { knownRun, runOnDevices, trainingRun } from './synthetic.mjs';
@@ -10,10 +10,11 @@ const picture = (page) => page.evaluate(() => document.querySelector('.canvases 
 
 /** The picture once it has changed. */
 async function changed(page, before) {
-  for (let i = 0; i < 40; i++) {
+  const end = Date.now() + PATIENCE_MS;
+  while (Date.now() < end) {
     const now = await picture(page);
     if (now !== before) return now;
-    await page.waitForTimeout(25);
+    await rested(page, 25);
   }
   assert.fail('the picture did not change');
   return '';
@@ -345,7 +346,7 @@ test('another device can be chosen, and the address keeps it', async () => {
   await page.evaluate(() => (location.hash = ''));
   await page.waitForFunction(() => document.getElementById('headline').textContent.startsWith('Peak 4.00'));
   await page.evaluate(() => (location.hash = 'device=2'));
-  await page.waitForTimeout(50);
+  await rested(page, 50);
   assert.equal(await shown(), 'cuda:1 b', 'nothing was allocated on the third');
   await closed(page);
 });

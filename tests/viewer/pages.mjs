@@ -58,6 +58,9 @@ export function temporaryFolder() {
   return folder;
 }
 
+/** Longer than the busiest machine takes. */
+export const PATIENCE_MS = 120_000;
+
 /**
  * Opens `html` from disk, after the optional script `init`. `page.problems` collects console errors, page
  * errors, and requests other than the file itself and the script of the page's workers.
@@ -66,6 +69,7 @@ export async function openPage(browser, folder, html, { init, ...options } = {})
   const path = join(folder, `page-${Math.random().toString(36).slice(2)}.html`);
   writeFileSync(path, html);
   const context = await browser.newContext({ viewport: { width: 1600, height: 1000 }, ...options });
+  context.setDefaultTimeout(PATIENCE_MS);
   const page = await context.newPage();
   if (init) await page.addInitScript(init);
   const url = `file://${path}`;
@@ -84,7 +88,7 @@ export async function openPage(browser, folder, html, { init, ...options } = {})
       page.problems.push(`request: ${request.url()}`),
   );
   await page.goto(url);
-  await page.waitForSelector('html[data-ready=yes]', { state: 'attached', timeout: 20000 });
+  await page.waitForSelector('html[data-ready=yes]', { state: 'attached' });
   return page;
 }
 
@@ -96,6 +100,15 @@ export function settled(page) {
         requestAnimationFrame(() => requestAnimationFrame(() => requestAnimationFrame(resolve))),
       ),
   );
+}
+
+/**
+ * Waits that long by the page's own timers, whose order does not depend on how busy the machine is: what the
+ * page does after a shorter time has been done.
+ */
+export async function rested(page, ms) {
+  await page.evaluate((ms) => new Promise((resolve) => setTimeout(resolve, ms)), ms);
+  await settled(page);
 }
 
 /** Opens every row of the tree, down to single blocks. */

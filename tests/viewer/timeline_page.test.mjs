@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, test } from 'node:test';
-import { openBrowser, openPage, reportHtml, temporaryFolder } from './pages.mjs';
+import { openBrowser, openPage, reportHtml, rested, temporaryFolder } from './pages.mjs';
 import { Recording } from './recording.mjs';
 import { trainingRun } from './synthetic.mjs';
 
@@ -31,7 +31,7 @@ async function dragStrip(page, from, to, { shift = false } = {}) {
   await page.mouse.move(box.x + to * box.width, y, { steps: 4 });
   await page.mouse.up();
   if (shift) await page.keyboard.up('Shift');
-  await page.waitForTimeout(60);
+  await rested(page, 60);
 }
 
 /** Left end and width of the strip's window or range, as shares of the strip. */
@@ -55,10 +55,10 @@ test('the window in the strip moves and stretches, by mouse and by keyboard', as
   near(nowWidth, width + 0.1);
   await page.locator('.overview .window').focus();
   await page.keyboard.press('ArrowLeft');
-  await page.waitForTimeout(60);
+  await rested(page, 60);
   near((await placeOf(page, 'window'))[0], nowLeft - 0.1 * nowWidth);
   await page.keyboard.press('Shift+ArrowLeft');
-  await page.waitForTimeout(60);
+  await rested(page, 60);
   near((await placeOf(page, 'window'))[1], nowWidth * 0.9);
   assert.match(
     await page.locator('.overview .window').getAttribute('aria-valuetext'),
@@ -79,9 +79,9 @@ test('dragging beside the window, or with Shift, chooses a range of states; Esca
   );
   await page.keyboard.press('t');
   await page.keyboard.press('f');
-  await page.waitForTimeout(80);
+  await rested(page, 80);
   await dragStrip(page, 0.25, 0.5);
-  await page.waitForTimeout(400);
+  await rested(page, 400);
   const [run, first, last] = /range=([\d.]+)/
     .exec(await hash(page))[1]
     .split('.')
@@ -92,14 +92,14 @@ test('dragging beside the window, or with Shift, chooses a range of states; Esca
     `${first} to ${last} of ${nEvents}`,
   );
   await page.locator('.overview').dblclick({ position: { x: 300, y: 17 } });
-  await page.waitForTimeout(60);
+  await rested(page, 60);
   const [windowLeft, windowWidth] = await placeOf(page, 'window');
   assert.ok(
     Math.abs(windowLeft - 0.25) < 0.02 && Math.abs(windowWidth - 0.25) < 0.03,
     `${windowLeft} ${windowWidth}`,
   );
   await page.keyboard.press('Escape');
-  await page.waitForTimeout(60);
+  await rested(page, 60);
   assert.ok(await page.locator('.overview .range').isHidden());
   await closed(page);
 });
@@ -114,7 +114,7 @@ test('dragging with Shift in the timeline chooses a range too, and does not pan'
   await page.mouse.move(box.x + 500, box.y + 80, { steps: 4 });
   await page.mouse.up();
   await page.keyboard.up('Shift');
-  await page.waitForTimeout(80);
+  await rested(page, 80);
   assert.ok(await page.locator('.overview .range').isVisible());
   assert.equal((await placeOf(page, 'window'))[0], left);
   assert.equal(await page.locator('#pinned *').count(), 0);
@@ -125,7 +125,7 @@ test('the legend hides a group and shows one alone, by mouse and by keyboard, an
   const page = await opened([RUN]);
   const button = (name) => page.locator('#legend button.group', { hasText: name });
   const pressed = async () => {
-    await page.waitForTimeout(60);
+    await rested(page, 60);
     return page
       .locator('#legend button.group')
       .evaluateAll((all) =>
@@ -150,7 +150,7 @@ test('the legend hides a group and shows one alone, by mouse and by keyboard, an
     await pressed(),
     all.filter((name) => name !== 'parameters'),
   );
-  await page.waitForTimeout(400);
+  await rested(page, 400);
   assert.match(await hash(page), /hide=parameter\b/);
   await closed(page);
 });
@@ -191,10 +191,10 @@ test('pointing at a phase in a lane highlights that phase, and leaving it ends t
   const before = await picture();
   const box = await page.locator('.canvases').boundingBox();
   await page.mouse.move(box.x + 400, box.y + box.height - 23 * 3 + 10);
-  await page.waitForTimeout(120);
+  await rested(page, 120);
   assert.notEqual(await picture(), before);
   await page.mouse.move(5, 5);
-  await page.waitForTimeout(120);
+  await rested(page, 120);
   assert.equal(await picture(), before);
   await closed(page);
 });
@@ -231,7 +231,7 @@ test('the cursor of one run is shown at the same place of the others', async () 
   const before = await overlay();
   const box = await page.locator('.canvases').first().boundingBox();
   await page.mouse.move(box.x + 500, box.y + 60);
-  await page.waitForTimeout(120);
+  await rested(page, 120);
   const after = await overlay();
   assert.ok(after[0] !== before[0] && after[1] !== before[1]);
   assert.match(await text(page, '#legend'), /at the cursor of/);
@@ -258,7 +258,7 @@ async function tooltipAt(page, x, height) {
   const box = await page.locator('.canvases').boundingBox();
   const plot = { w: box.width - 84, h: box.height - 34 };
   await page.mouse.move(box.x + 74 + x * plot.w, box.y + 10 + (1 - height) * plot.h);
-  await page.waitForTimeout(80);
+  await rested(page, 80);
   return page.locator('#tooltip').innerText();
 }
 
@@ -268,16 +268,16 @@ test('hidden parameters leave the picture to the rest, and lines that flatten it
   assert.equal(await button.innerText(), 'limits: left out');
   assert.match(await tooltipAt(page, 0.5, 0.5), /^weight/);
   await page.locator('#legend button.group', { hasText: 'parameters' }).click();
-  await page.waitForTimeout(80);
+  await rested(page, 80);
   assert.match(await tooltipAt(page, 0.012, 0.5), /^curve\s/);
   await button.click();
-  await page.waitForTimeout(80);
+  await rested(page, 80);
   assert.equal(await button.innerText(), 'limits: in the picture');
   assert.match(await tooltipAt(page, 0.012, 0.5), /allocated/);
-  await page.waitForTimeout(300);
+  await rested(page, 300);
   assert.match(await hash(page), /lines=all/);
   await page.keyboard.press('c');
-  await page.waitForTimeout(80);
+  await rested(page, 80);
   assert.match(await tooltipAt(page, 0.012, 0.5), /^curve\s/);
   await closed(page);
 });
@@ -294,11 +294,11 @@ test('the wheel with Shift and keys zoom the memory scale, and F shows it whole 
     await page.keyboard.press('Shift+ArrowUp');
   assert.doesNotMatch(await tooltipAt(page, 0.5, 0.03), /^weight/); // it fills the bottom of the whole scale
   await page.keyboard.press('f');
-  await page.waitForTimeout(80);
+  await rested(page, 80);
   assert.match(await tooltipAt(page, 0.5, 0.3), /^weight/);
   await page.keyboard.press('Shift+KeyW');
   await page.keyboard.press('Shift+KeyS');
-  await page.waitForTimeout(80);
+  await rested(page, 80);
   assert.match(await tooltipAt(page, 0.5, 0.3), /^weight/);
   await closed(page);
 });
@@ -309,7 +309,7 @@ test("the cursor's figures follow a zoom by the wheel at once", async () => {
   await tooltipAt(page, 0.21, 0.5);
   for (let i = 0; i < 4; i++) {
     await page.mouse.wheel(0, -280);
-    await page.waitForTimeout(250);
+    await rested(page, 250);
     const [after, said] = [await legend(), await page.locator('#tooltip').innerText()];
     assert.match(said, /\w/);
     await tooltipAt(page, 0.21, 0.5);

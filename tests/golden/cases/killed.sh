@@ -4,24 +4,35 @@ tidemark export run.json.gz --to pytorch -o run.pickle
 mkdir out
 signals=(INT TERM HUP QUIT PIPE)
 n_ended=0
-# end COMMAND...: runs the command six times, ends each run by another signal at a later moment, and looks for leftovers.
+# end COMMAND...: ends the command six times, each time by another signal at a later moment, and looks for leftovers. A
+# run that was over before its signal, because the machine was busier when the whole command was timed, is repeated with
+# half of the time.
 end() {
-    local begin=$EPOCHREALTIME took_us i status left
+    local begin=$EPOCHREALTIME took_us wait_us i status
     "$@" >/dev/null 2>&1
     took_us=$((${EPOCHREALTIME/./} - ${begin/./}))
     rm -rf out/*
     for i in {1..6}; do
-        timeout -s "${signals[i % 5]}" "$(printf '0.%06d' $((took_us * i / 7 % 1000000)))" "$@" >/dev/null 2>&1
-        status=$?
-        n_ended=$((n_ended + (status == 124)))
-        for _ in {1..100}; do # a sweep's subprocess ends shortly after its parent
-            left=$(ls -A out | grep -vx -e 'run\.[a-z.]*' -e 'small-[a-z0-9-]*\.json\.gz' -e report.html)
-            [ -n "$left" ] || break
-            sleep 0.1
+        wait_us=$((took_us * i / 7))
+        status=0
+        while [ $status -ne 124 ] && [ $wait_us -gt 0 ]; do
+            timeout -s "${signals[i % 5]}" "$(printf '%d.%06d' $((wait_us / 1000000)) $((wait_us % 1000000)))" "$@" >/dev/null 2>&1
+            status=$?
+            wait_us=$((wait_us / 2))
+            look_for_leftovers "$2"
         done
-        [ -z "$left" ] || echo "$2 left $left"
-        rm -rf out/* out/.[!.]*
+        n_ended=$((n_ended + (status == 124)))
     done
+}
+look_for_leftovers() {
+    local left
+    for _ in {1..600}; do # a sweep's subprocess ends shortly after its parent
+        left=$(ls -A out | grep -vx -e 'run\.[a-z.]*' -e 'small-[a-z0-9-]*\.json\.gz' -e report.html)
+        [ -n "$left" ] || break
+        sleep 0.1
+    done
+    [ -z "$left" ] || echo "$1 left $left"
+    rm -rf out/* out/.[!.]*
 }
 end tidemark export run.json.gz --to perfetto -o out/run.json
 end tidemark export run.json.gz --to csv -o out/run.csv.gz

@@ -12,7 +12,8 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SPAN_S = 0.1  # of clock_program.py
-MOST_S = 120
+MOST_S = 600  # of a run that hangs
+MOST_WAIT_S = 100  # below the minutes that the program's clock is ahead, and more than a busy machine takes
 # An elapsed time is a float, of less than 1024 ms: 24 bits. Sums of doubles lose less.
 FLOAT_MS = 1024 / (1 << 24)
 
@@ -60,7 +61,7 @@ def main(tidemark, python):
     assert all(abs(ms - card_ms) <= 2 * FLOAT_MS for ms in took) and not is_place_timed, (seen["graphed"], card_ms)
     for name, took_s in seen["waits"].items():
         assert took_s >= SPAN_S - 1e-3, f"{name} ended after {took_s} s, before its time"
-        assert took_s < 10 * SPAN_S, f"{name} ended after {took_s} s"
+        assert took_s < MOST_WAIT_S, f"{name} ended after {took_s} s"
     assert seen["wakes"] and seen["polled"] and seen["loaded"] == sum(range(32)), seen
     loop = min(seen["loops"], key=lambda of: of["perf_counter"])
     print(f"fine: {seen['n_products']} products take {card_ms:.3f} ms by the forecast, {loop['event']:.3f} ms by events, "

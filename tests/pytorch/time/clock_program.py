@@ -57,6 +57,13 @@ def graphed(a, b, out):
         return took, False
 
 
+def go_ahead(a, b, out):
+    """The program's clock is minutes ahead of the real one: who waits by the wrong clock waits for minutes."""
+    for _ in range(10000):  # each some 23 ms of the card
+        torch.mm(a, b, out=out)
+    torch.cuda.synchronize()
+
+
 def waits():
     """How long each kind of waiting took on the program's clock, in seconds."""
     took = {}
@@ -126,5 +133,6 @@ if __name__ == "__main__":
     torch.mm(a, b, out=out)
     torch.cuda.synchronize()
     loops = [timed(a, b, out) for _ in range(N_TIMES)]
+    go_ahead(a, b, out)
     print(json.dumps({"n_products": N_PRODUCTS, "loops": loops, "waits": waits(), "wakes": wakes(), "loaded": loaded(), "graphed": graphed(a, b, out),
                       "polled": polled(a, b, out)}), flush=True)

@@ -115,7 +115,7 @@ static child start(void (*body)(program *me)) {
     if (made.process == 0) {
         program me = {.told = ends[1]};
         (void)close(ends[0]);
-        (void)alarm(60); /* ends the child even if the parent dies */
+        (void)alarm(250); /* ends the child even if the parent dies */
         begin(&me, made.path);
         body(&me);
         _exit(6);

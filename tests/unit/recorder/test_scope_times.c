@@ -176,6 +176,7 @@ static void recorded_times_are_within_their_uncertainty(void **state) {
     int64_t uncertainty_ns = recording.device_uncertainty_ns;
     assert_in_range(uncertainty_ns, TIDE_EVENT_RESOLUTION_NS + LATENCY_NS / 2, 400000);
     int64_t tolerance_ns = uncertainty_ns + EPOCH_TOLERANCE_NS;
+    size_t n_short = 0;
     for (int i = 0; i < N_STEPS; i++) {
         const truth *const truths[] = {&outer[i], &inner[i]};
         for (int k = 0; k < 2; k++) {
@@ -187,8 +188,9 @@ static void recorded_times_are_within_their_uncertainty(void **state) {
         /* The host left the scope long before the device did. */
         const tide_scope_row *row = &recording.scopes[inner[i].scope];
         assert_true(row->device_duration_ns > WORK_NS / 100 * 99);
-        assert_true(i % 2 != 0 || i % 3 == 0 || row->duration_ns < WORK_NS / 3);
+        n_short += i % 2 == 0 && i % 3 != 0 && row->duration_ns < WORK_NS / 3;
     }
+    assert_true(n_short > 0); /* not all: on a busy machine this thread may not run for a while */
     assert_true(recording.scopes[before].device_begin_ns == -1); /* opened before */
     tide_recording_fini(&recording);
     tide_scope_times_destroy(times);

@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -20,6 +21,7 @@
 
 #include <cmocka.h>
 
+#include "common/lock_friend.h"
 #include "unit/virtual_cuda/test_clock.h"
 #include "unit/virtual_cuda/test_folder.h"
 
@@ -53,15 +55,15 @@ static int told_sleep(clockid_t clock, int flags, const struct timespec *wanted,
     return sleep_status;
 }
 
-static int told_lock(void *lock, const struct timespec *until) {
-    (void)lock;
+static int told_lock(void *mutex, const struct timespec *until) {
+    (void)mutex;
     asked = *until;
     return thrd_timedout;
 }
 
-static int told_wait(void *condition, void *lock, const struct timespec *until) {
+static int told_wait(void *condition, void *mutex, const struct timespec *until) {
     (void)condition;
-    return told_lock(lock, until);
+    return told_lock(mutex, until);
 }
 
 static int told_join(pthread_t thread, void **ret_value, clockid_t clock,
@@ -73,6 +75,8 @@ static int told_join(pthread_t thread, void **ret_value, clockid_t clock,
     return 0;
 }
 
+static tide_lock lock;
+
 static long (*real_call)(long number, long first, long second, long third, const void *fourth,
                          long fifth, long sixth);
 
@@ -82,6 +86,7 @@ static long told_call(long number, long first, long second, long third, const vo
         return real_call(number, first, second, third, fourth, fifth, sixth);
     }
     asked = *(const struct timespec *)fourth;
+    atomic_store(&lock.is_taken, 0); /* as if its holder had released it */
     return 0;
 }
 
@@ -161,6 +166,15 @@ static void our_own_pauses_are_real(void **state) {
     assert_float_equal(asked_seconds(), 7e-6, 1e-12);
 }
 
+static void our_own_locks_sleep_no_longer_than_they_say(void **state) {
+    (void)state;
+    asked = (struct timespec){0, 0};
+    atomic_store(&lock.is_taken, 1);
+    tide_lock_acquire(&lock);
+    assert_float_equal(asked_seconds(), 1e-9 * TIDE_LOCK_MAX_SLEEP_NS, 1e-12);
+    tide_lock_release(&lock);
+}
+
 static void processor_times_are_slept_as_they_are(void **state) {
     const struct timespec span = {.tv_sec = 1};
     clockid_t of_process;
@@ -203,14 +217,14 @@ static double real_date(void) {
 static void threads_of_c11_wait_by_the_real_clock(void **state) {
     const struct timespec span = {.tv_sec = 3};
     const struct timespec wrong = {.tv_nsec = -1};
-    static mtx_t lock;
+    static mtx_t mutex;
     static cnd_t condition;
     (void)state;
     struct timespec until = far_ahead(CLOCK_REALTIME, real_date);
-    assert_int_equal(mtx_timedlock(&lock, &until), thrd_timedout);
+    assert_int_equal(mtx_timedlock(&mutex, &until), thrd_timedout);
     expect_real_time(real_date);
     until = far_ahead(CLOCK_REALTIME, real_date);
-    assert_int_equal(cnd_timedwait(&condition, &lock, &until), thrd_timedout);
+    assert_int_equal(cnd_timedwait(&condition, &mutex, &until), thrd_timedout);
     expect_real_time(real_date);
     assert_int_equal(thrd_sleep(&span, NULL), 0);
     assert_float_equal(asked_seconds(), 3.0 / HOST, 1e-9);
@@ -293,6 +307,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(handlers_of_signals_look_nothing_up), /* the first: nothing was called */
         cmocka_unit_test(microseconds_may_be_more_than_a_second),
         cmocka_unit_test(our_own_pauses_are_real),
+        cmocka_unit_test(our_own_locks_sleep_no_longer_than_they_say),
         cmocka_unit_test(processor_times_are_slept_as_they_are),
         cmocka_unit_test(threads_of_c11_wait_by_the_real_clock),
         cmocka_unit_test(a_thread_is_joined_by_the_real_clock),
