@@ -152,7 +152,8 @@ ends smoke failed
 wants "| kernels swiglu | FAILED |" "$out/smoke.md"
 wants "| kernels elements | passed |" "$out/smoke.md"
 ends zoo "ran out of time"
-wants "stopped: the time was up" "$out/zoo.md"
+# On a busy machine the time may be up before the first program has begun.
+grep -qF "stopped: the time was up" "$out/zoo.md" || wants "NOT RUN | 0 | the time was up" "$out/zoo.md"
 wants "not measured: the comparison did not come to its end" "$out/zoo.md"
 ends sanitizers failed # swiglu's kernels fail under each tool, too
 half_hour "no PyTorch" 1 "zoo" TIDEMARK_PYTORCH_PYTHON=/nowhere
