@@ -14,7 +14,7 @@ typedef enum tide_time_chip {
     TIDE_TIME_COMPUTE = 0, /* compute capability 7.0, 7.5 and 8.0 */
     TIDE_TIME_GRAPHICS,    /* 8.6, 8.9 and 12.0: half of the fp32 lanes serve integers, too */
     TIDE_TIME_GEFORCE,     /* the same chips with tensor cores at half their rate with fp32 sums */
-    TIDE_TIME_HOPPER,      /* 9.0 and 10.0: products by wgmma */
+    TIDE_TIME_HOPPER,      /* 9.0 and 10.0: tensor cores read their factors from shared memory */
     TIDE_TIME_N_CHIPS
 } tide_time_chip;
 
@@ -29,9 +29,9 @@ typedef struct tide_time_constants {
     double cache_factor;     /* how much faster what fits half of the L2 cache is */
     double issue_rate;       /* elements a multiprocessor and cycle, where addresses are computed */
     double fp32_share[TIDE_TIME_N_CHIPS];   /* of the stated peak */
-    double tensor_share[TIDE_TIME_N_CHIPS]; /* bf16 and fp16; TF32, too, but with wgmma */
-    double tf32_share;                      /* TF32 with wgmma */
-    double layout_factor; /* TF32 with wgmma, unless both factors have k as their inner dimension:
+    double tensor_share[TIDE_TIME_N_CHIPS]; /* bf16 and fp16; TF32, too, but not of HOPPER */
+    double tf32_share;                      /* TF32 of HOPPER */
+    double layout_factor; /* TF32 of HOPPER, unless both factors have k as their inner dimension:
                              the tensor cores take no other layout of TF32 */
     double launch_us;     /* what a launch takes of the host beyond its time on a virtual card,
                              where no driver works; before the host's factor */
