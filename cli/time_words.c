@@ -94,8 +94,6 @@ static const char *word_of(const tide_time_kernel *kernel) {
         return "convolutions";
     case TIDE_RUN_COLLECTIVE:
         return "collectives";
-    case TIDE_RUN_GRAPH_LAUNCH:
-        return "CUDA graphs";
     default:
         return "copies";
     }

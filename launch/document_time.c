@@ -284,12 +284,21 @@ static tide_status add_string(tide_snapshot *snapshot, const char *text, uint32_
     return TIDE_OK;
 }
 
+/* The kernels of a range, behind those that are there. */
 static tide_status add_kernels(tide_snapshot *snapshot, const tide_time_kernels *kernels,
-                               const char *phase, tide_kernel_row *rows, size_t *n_rows) {
+                               const char *phase) {
+    size_t n = snapshot->n_kernels;
+    tide_kernel_row *rows = tide_arena_alloc(&snapshot->arena, n + kernels->n + 1, sizeof(*rows));
+    if (rows == NULL) {
+        return TIDE_NO_MEMORY;
+    }
+    if (n > 0) {
+        memcpy(rows, snapshot->kernels, n * sizeof(*rows));
+    }
     for (size_t i = 0; i < kernels->n; i++) {
         char name[KERNEL_BYTES];
         const tide_time_kernel *from = &kernels->rows[i];
-        tide_kernel_row *row = &rows[(*n_rows)++];
+        tide_kernel_row *row = &rows[n + i];
         *row = (tide_kernel_row){.n_launches = from->n_launches,
                                  .total_ns = ns_of(from->us),
                                  .min_ns = ns_of(from->min_us),
@@ -299,34 +308,37 @@ static tide_status add_kernels(tide_snapshot *snapshot, const tide_time_kernels 
         TIDE_TRY(add_string(snapshot, phase, &row->phase));
         TIDE_TRY(add_string(snapshot, phase, &row->path));
     }
+    snapshot->kernels = rows;
+    snapshot->n_kernels = n + kernels->n;
     return TIDE_OK;
 }
 
-/* The kernels of the step that the answer is of, by phase. */
-static tide_status set_kernels(builder *of) {
+static tide_status add_kernels_of(builder *of, const tide_time_range *range, const char *phase) {
     const tide_hostmem *mem = of->model->log->mem;
-    tide_snapshot *snapshot = of->snapshot;
-    const tide_time_range *step = &of->ranges->steps[of->forecast->step];
-    tide_kernel_row *rows =
-        tide_arena_alloc(&snapshot->arena, step->last - step->first + 1, sizeof(*rows));
-    tide_status status = rows != NULL ? TIDE_OK : TIDE_NO_MEMORY;
-    size_t n_rows = 0;
-    for (size_t i = 0; i < of->ranges->n_phases && status == TIDE_OK; i++) {
-        const tide_time_range *range = &of->ranges->phases[i];
-        tide_time_kernels kernels = {.n = 0};
-        if (range->step != of->forecast->step) {
-            continue;
-        }
-        status = tide_time_kernels_of(of->model, range, &kernels);
-        if (status == TIDE_OK) {
-            status =
-                add_kernels(snapshot, &kernels, tide_time_phase_name(range->phase), rows, &n_rows);
-        }
-        mem->release(mem->ctx, kernels.rows);
+    tide_time_kernels kernels = {.n = 0};
+    tide_status status = tide_time_kernels_of(of->model, range, &kernels);
+    if (status == TIDE_OK) {
+        status = add_kernels(of->snapshot, &kernels, phase);
     }
-    snapshot->kernels = rows;
-    snapshot->n_kernels = status == TIDE_OK ? n_rows : 0;
+    mem->release(mem->ctx, kernels.rows);
     return status;
+}
+
+/* The kernels of the step that the answer is of, by phase. The replay of a captured step has no
+ * phases. */
+static tide_status set_kernels(builder *of) {
+    bool has_phases = false;
+    of->snapshot->kernels = NULL;
+    of->snapshot->n_kernels = 0;
+    for (size_t i = 0; i < of->ranges->n_phases; i++) {
+        const tide_time_range *range = &of->ranges->phases[i];
+        if (range->step == of->forecast->step) {
+            has_phases = true;
+            TIDE_TRY(add_kernels_of(of, range, tide_time_phase_name(range->phase)));
+        }
+    }
+    return has_phases ? TIDE_OK
+                      : add_kernels_of(of, &of->ranges->steps[of->forecast->step], "step");
 }
 
 static tide_status set_answer(builder *of) {

@@ -10,20 +10,16 @@
 extern "C" {
 #endif
 
-/* Zero at first. */
-typedef struct tide_time_captured {
-    tide_work_time work;
-    double us[TIDE_TIME_N_BASES]; /* of it, by how well it is known */
-} tide_time_captured;
+/* Adds what was captured, or another graph that is launched inside this one. `sum`: zero at first.
+ */
+void tide_time_captured_add(tide_work_time *sum, const tide_work_time *work);
 
-void tide_time_captured_add(tide_time_captured *sum, const tide_work_time *work);
+/* A launch of the graph. It is called as well known as all of it but the part that a forecast may
+ * have of worse. */
+tide_work_time tide_time_captured_launch(const tide_work_time *sum);
 
-/* Another graph is launched inside this one. */
-void tide_time_captured_join(tide_time_captured *sum, const tide_time_captured *inner);
-
-/* A launch of the graph. It is as well known as all of it but the part that a forecast may have of
- * worse. */
-tide_work_time tide_time_captured_work(const tide_time_captured *sum);
+/* A row that was captured: it takes no time itself. */
+tide_work_time tide_time_captured_row(const tide_work_time *work);
 
 #ifdef __cplusplus
 }

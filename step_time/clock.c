@@ -45,9 +45,10 @@ tide_time_place tide_time_clock_do(tide_time_clock *clock, const tide_time_facto
     }
     tide_time_place place = {clock->host_us, clock->host_us, clock->host_us};
     if (work->us > 0.0) {
-        double factor = work->basis == TIDE_TIME_COMPARED ? factors->compared : factors->uncompared;
+        double compared_us = work->us_of[TIDE_TIME_COMPARED];
         place.begin_us = fmax(*stream, clock->host_us);
-        place.end_us = place.begin_us + work->us * factor;
+        place.end_us = place.begin_us + compared_us * factors->compared +
+                       (work->us - compared_us) * factors->uncompared;
         *stream = place.end_us;
         clock->last_us = fmax(clock->last_us, *stream);
     }

@@ -116,10 +116,10 @@ static void measure_work(const tide_time_model *model, const tide_time_range *ra
         double rate = tide_time_card_flops(model->card, model->log->rows[i].type);
         to->n_launches += work->us > 0.0;
         to->n_guessed += work->us > 0.0 && work->basis == TIDE_TIME_GUESSED;
-        to->n_uncompared += work->us > 0.0 && work->basis == TIDE_TIME_UNCOMPARED;
+        to->n_uncompared += work->us > 0.0 && work->us_of[TIDE_TIME_UNCOMPARED] > 0.0;
         all_us += work->us;
-        guessed_us += work->basis == TIDE_TIME_GUESSED ? work->us : 0.0;
-        uncompared_us += work->basis == TIDE_TIME_UNCOMPARED ? work->us : 0.0;
+        guessed_us += work->us > 0.0 ? work->us_of[TIDE_TIME_GUESSED] : 0.0;
+        uncompared_us += work->us > 0.0 ? work->us_of[TIDE_TIME_UNCOMPARED] : 0.0;
         to->flops += work->flops;
         at_peak_us += work->flops > 0.0 && rate > 0.0 ? work->flops / (rate * 1e-6) : 0.0;
     }

@@ -37,8 +37,7 @@ static tide_status number_rows(tide_time_model *model, tide_map *streams, tide_m
 
 /* A captured row adds to the sum of its graph and takes no time itself; a launch takes the sum. */
 static tide_status time_row_of_graph(const tide_run_launch *row, tide_map *numbers,
-                                     size_t *n_graphs, tide_time_captured *sums,
-                                     tide_work_time *work) {
+                                     size_t *n_graphs, tide_work_time *sums, tide_work_time *work) {
     bool is_captured = (row->flags & TIDE_RUN_CAPTURED) != 0;
     bool is_launch = row->kind == TIDE_RUN_GRAPH_LAUNCH;
     uint32_t graph = 0;
@@ -46,14 +45,14 @@ static tide_status time_row_of_graph(const tide_run_launch *row, tide_map *numbe
     TIDE_TRY(number_of(numbers, row->graph, n_graphs, &graph));
     if (is_captured && is_launch) {
         TIDE_TRY(number_of(numbers, row->m, n_graphs, &inner));
-        tide_time_captured_join(&sums[graph], &sums[inner]);
+        tide_time_captured_add(&sums[graph], &sums[inner]);
     } else if (is_captured) {
         tide_time_captured_add(&sums[graph], work);
     } else if (is_launch) {
-        *work = tide_time_captured_work(&sums[graph]);
+        *work = tide_time_captured_launch(&sums[graph]);
     }
     if (is_captured) {
-        *work = (tide_work_time){.us = 0.0};
+        *work = tide_time_captured_row(work);
     }
     return TIDE_OK;
 }
@@ -65,7 +64,7 @@ static tide_status time_graphs(tide_time_model *model) {
     size_t n_graphs = 0;
     tide_map_init(&numbers, log->mem);
     size_t room = 2 * log->n_rows + 1; /* a row names two graphs at most */
-    tide_time_captured *sums = tide_hostmem_zeroed(log->mem, room, sizeof(*sums));
+    tide_work_time *sums = tide_hostmem_zeroed(log->mem, room, sizeof(*sums));
     tide_status status = sums != NULL ? TIDE_OK : TIDE_NO_MEMORY;
     for (size_t i = 0; i < log->n_rows && status == TIDE_OK; i++) {
         const tide_run_launch *row = &log->rows[i];

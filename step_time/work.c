@@ -132,8 +132,8 @@ static tide_work_time copy(const tide_time_constants *constants, const tide_time
                                              : tide_time_link_copy(constants, card, row);
 }
 
-tide_work_time tide_work_time_of(const tide_time_constants *constants, const tide_time_card *card,
-                                 const tide_run_launch *row) {
+static tide_work_time time_of(const tide_time_constants *constants, const tide_time_card *card,
+                              const tide_run_launch *row) {
     switch (row->kind) {
     case TIDE_RUN_KERNEL:
         return kernel(constants, card, row);
@@ -151,4 +151,18 @@ tide_work_time tide_work_time_of(const tide_time_constants *constants, const tid
     default:
         return (tide_work_time){.us = 0.0};
     }
+}
+
+void tide_work_time_set_basis(tide_work_time *work, tide_time_basis basis) {
+    work->basis = basis;
+    for (size_t i = 0; i < TIDE_TIME_N_BASES; i++) {
+        work->us_of[i] = i == (size_t)basis ? work->us : 0.0;
+    }
+}
+
+tide_work_time tide_work_time_of(const tide_time_constants *constants, const tide_time_card *card,
+                                 const tide_run_launch *row) {
+    tide_work_time time = time_of(constants, card, row);
+    tide_work_time_set_basis(&time, time.basis);
+    return time;
 }

@@ -40,7 +40,13 @@ typedef struct tide_work_time {
     double flops; /* of products, in FLOP; 0: none */
     tide_time_bound bound;
     tide_time_basis basis;
+    /* The time by how well it is known: all of it has the one basis, but in the launch of a CUDA
+     * graph. Of a row that was captured, which takes no time itself: the time in such a launch. */
+    double us_of[TIDE_TIME_N_BASES];
 } tide_work_time;
+
+/* Changes how well the time of a row is known. */
+void tide_work_time_set_basis(tide_work_time *work, tide_time_basis basis);
 
 tide_work_time tide_work_time_of(const tide_time_constants *constants, const tide_time_card *card,
                                  const tide_run_launch *row);

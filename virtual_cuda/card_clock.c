@@ -26,7 +26,7 @@ static struct {
     tide_time_clock clock;
     tide_map streams, events; /* from their keys to the bits of a double: when they are done */
     tide_map graphs;          /* from their numbers to places in `captured` */
-    tide_time_captured *captured;
+    tide_work_time *captured;
     size_t n_captured, captured_room;
     int64_t calls_ns; /* the most that calls are known to have taken */
 } at;
@@ -61,12 +61,12 @@ static tide_status keep_time(tide_map *map, uint64_t key, double us) {
 }
 
 /* The graph of that number; NULL: no host memory. It stays there until the next call. */
-static tide_time_captured *graph_of(uint32_t number) {
+static tide_work_time *graph_of(uint32_t number) {
     uint64_t place = at.n_captured;
     if (tide_map_find(&at.graphs, number, &place)) {
         return &at.captured[place];
     }
-    tide_time_captured *larger =
+    tide_work_time *larger =
         tide_hostmem_grow(tide_hostmem_default(), at.captured, &at.captured_room, at.n_captured + 1,
                           sizeof(*at.captured));
     if (larger == NULL) {
@@ -88,24 +88,24 @@ static tide_status work_of(const tide_run_launch *row, tide_work_time *ret) {
         return TIDE_OK;
     }
     bool is_launch = row->kind == TIDE_RUN_GRAPH_LAUNCH;
-    const tide_time_captured *found = graph_of(is_captured && is_launch ? row->m : row->graph);
+    const tide_work_time *found = graph_of(is_captured && is_launch ? row->m : row->graph);
     if (found == NULL) {
         return TIDE_NO_MEMORY;
     }
-    const tide_time_captured inner = *found;
-    tide_time_captured *graph = graph_of(row->graph);
+    const tide_work_time inner = *found;
+    tide_work_time *graph = graph_of(row->graph);
     if (graph == NULL) {
         return TIDE_NO_MEMORY;
     }
     if (is_captured && is_launch) {
-        tide_time_captured_join(graph, &inner);
+        tide_time_captured_add(graph, &inner);
     } else if (is_captured) {
         tide_time_captured_add(graph, ret);
     } else {
-        *ret = tide_time_captured_work(graph);
+        *ret = tide_time_captured_launch(graph);
     }
     if (is_captured) {
-        *ret = (tide_work_time){.us = 0.0};
+        *ret = tide_time_captured_row(ret);
     }
     return TIDE_OK;
 }

@@ -118,6 +118,57 @@ static void replays_of_a_captured_step_count(void **state) {
     assert_float_equal(forecast.phase_us[TIDE_TIME_FORWARD], -1.0, 1e-9);
 }
 
+/* A captured row of so many microseconds. */
+static tide_run_launch in_graph(uint32_t graph, tide_run_family family, uint64_t us) {
+    tide_run_launch row = made_kernel(family, us);
+    row.flags = TIDE_RUN_CAPTURED;
+    row.graph = graph;
+    return row;
+}
+
+/* A graph of 20 us that are compared, and 10 us of reductions that are marked as estimated. Another
+ * one launches it twice. A step launches the outer one twice and the inner one once. */
+static void the_kernels_of_a_graph_are_those_of_its_launches(void **state) {
+    (void)state;
+    tide_run_launch estimated = in_graph(3, TIDE_RUN_REDUCTION, 10);
+    estimated.flags |= TIDE_RUN_ESTIMATED;
+    tide_run_launch launch = {.kind = TIDE_RUN_GRAPH_LAUNCH, .name = UINT32_MAX};
+    tide_run_launch inside = launch;
+    inside.m = 3;
+    inside.graph = 4;
+    inside.flags = TIDE_RUN_CAPTURED;
+    made_launches_add(&made, in_graph(3, TIDE_RUN_VECTORISED, 20), 0);
+    made_launches_add(&made, estimated, 0);
+    made_launches_add(&made, in_graph(4, TIDE_RUN_STRIDED, 5), 0);
+    made_launches_add(&made, inside, 0);
+    made_launches_add(&made, inside, 0);
+    made_launches_mark(&made, "step begins");
+    for (uint32_t i = 0; i < 3; i++) {
+        launch.graph = i == 1 ? 3 : 4;
+        made_launches_add(&made, launch, 0);
+    }
+    made_launches_mark(&made, "step ends");
+    assert_int_equal(make(0.0, NULL), TIDE_OK);
+    /* Five times the inner graph, and twice what the outer one has beside it. */
+    assert_float_equal(forecast.likely.busy_us, 160.0, 1e-9);
+    assert_int_equal(forecast.n_launches, 3);
+    assert_int_equal(forecast.kernels.n, 3);
+    const tide_time_kernel *rows = forecast.kernels.rows;
+    assert_true(rows[0].family == TIDE_RUN_VECTORISED && rows[0].n_launches == 5);
+    assert_float_equal(rows[0].us, 100.0, 1e-9);
+    assert_int_equal(rows[0].basis, TIDE_TIME_COMPARED);
+    assert_true(rows[1].family == TIDE_RUN_REDUCTION && rows[1].n_launches == 5);
+    assert_float_equal(rows[1].us, 50.0, 1e-9);
+    assert_int_equal(rows[1].basis, TIDE_TIME_UNCOMPARED);
+    assert_true(rows[2].family == TIDE_RUN_STRIDED && rows[2].n_launches == 2);
+    assert_float_equal(rows[2].min_us, 5.0, 1e-9);
+    assert_float_equal(rows[2].max_us, 5.0, 1e-9);
+    /* Only the kernels that were never compared count from half to twice. */
+    assert_float_equal(forecast.uncompared_share, (float)(50.0 / 160.0), 1e-6);
+    assert_float_equal(forecast.low.busy_us, (float)(110 * 0.92 + 50 * 0.5), 1e-4);
+    assert_float_equal(forecast.high.busy_us, (float)(110 * 1.15 + 50 * 2.0), 1e-4);
+}
+
 static void the_host_of_a_graph_has_words_of_its_own(void **state) {
     (void)state;
     char words[TIDE_TIME_HOST_WORDS];
@@ -234,6 +285,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(the_quiet_step_behind_the_first_counts, begin, end),
         cmocka_unit_test_setup_teardown(steps_before_a_graph_do_not_count, begin, end),
         cmocka_unit_test_setup_teardown(replays_of_a_captured_step_count, begin, end),
+        cmocka_unit_test_setup_teardown(the_kernels_of_a_graph_are_those_of_its_launches, begin,
+                                        end),
         cmocka_unit_test(the_host_of_a_graph_has_words_of_its_own),
         cmocka_unit_test_setup_teardown(a_measured_host_narrows_the_range, begin, end),
         cmocka_unit_test_setup_teardown(kernels_that_were_never_compared_widen_it, begin, end),
