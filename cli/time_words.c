@@ -133,9 +133,9 @@ static bool guesses_collectives(const tide_time_forecast *of) {
 
 void tide_time_words_basis(const tide_time_forecast *of, char ret_words[TIDE_TIME_WORDS]) {
     tide_text to = tide_text_in(ret_words, TIDE_TIME_WORDS);
-    tide_text_add(&to, "of %" PRIu64 " launches %" PRIu64 " %s guessed, with %.1f %% of the time",
-                  of->n_launches, of->n_guessed, tide_plural(of->n_guessed, "is", "are"),
-                  100.0 * of->guessed_share);
+    tide_text_add(&to, "of %" PRIu64 " %s %" PRIu64 " %s guessed, with %.1f %% of the time",
+                  of->n_launches, tide_plural(of->n_launches, "launch", "launches"), of->n_guessed,
+                  tide_plural(of->n_guessed, "is", "are"), 100.0 * of->guessed_share);
     if (of->is_lower_bound) {
         bool is_time = of->guessed_share > TIDE_TIME_MOST_GUESSED;
         tide_text_add(&to, "; more than 5 %% of the %s is guessed", is_time ? "time" : "launches");
