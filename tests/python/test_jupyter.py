@@ -81,6 +81,8 @@ class Cells(unittest.TestCase):
         self.assertIn("--devise", shown.stderr)
 
     def test_a_cell_can_be_interrupted(self):
+        # A program that is started in the background may have interruptions ignored.
+        self.addCleanup(signal.signal, signal.SIGINT, signal.signal(signal.SIGINT, signal.default_int_handler))
         # The cell itself asks for the interruption, so that it comes neither too early nor too late.
         wait = ("import os, signal, time\nprint('ready', flush=True)\n"
                 f"os.kill({os.getpid()}, signal.SIGINT)\ntime.sleep(60)\n")
