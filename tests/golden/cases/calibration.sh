@@ -5,7 +5,7 @@ python3 "$golden/launches/make_launches.py" made.launches one 1000000000
 . "$golden/../support/made_calibration.sh"
 say() { # [OPTION...]
     echo "-- $*"
-    tidemark time made.launches --kernels 0 "$@" 2>&1 | sed "s|$PWD|.|g; s|($cpu|(THIS PROCESSOR|g" | grep -v 'launches 0 are guessed'
+    tidemark time made.launches --kernels 0 "$@" 2>&1 | sed "s|$PWD|.|g; s|($cpu|(THIS PROCESSOR|g" | grep -vE 'launch(es)? 0 are guessed'
 }
 
 made there 9 11 "$gpu" >there.json
