@@ -1,5 +1,5 @@
-/* test_document_time.c - what a forecast puts into a snapshot: the answer, and the kernels of its step by
- * phase. */
+/* test_document_time.c - what a forecast puts into a snapshot: the answer, and the kernels of its
+ * step by phase. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
