@@ -23,6 +23,17 @@ int64_t tide_left_reserved_peak(const tide_left *process, const tide_summary *su
     return peak_of(process->peaks[device].reserved_bytes, summary, device, TIDE_MAX_RESERVED);
 }
 
+size_t tide_left_fullest_device(const tide_left *process, const tide_summary *summary) {
+    size_t fullest = 0;
+    for (size_t d = 1; d < process->n_devices; d++) {
+        if (tide_left_reserved_peak(process, summary, d) >
+            tide_left_reserved_peak(process, summary, fullest)) {
+            fullest = d;
+        }
+    }
+    return fullest;
+}
+
 #define SEGMENT_BYTES (INT64_C(2) << 20) /* the smallest that PyTorch asks a card for */
 
 int64_t tide_left_growth_of(const int64_t *peaks, size_t n_steps) {

@@ -23,6 +23,9 @@ int64_t tide_left_allocated_peak(const tide_left *process, const tide_summary *s
 int64_t tide_left_reserved_peak(const tide_left *process, const tide_summary *summary,
                                 size_t device);
 
+/* The device with the highest peak of reserved bytes; 0: the process used none. */
+size_t tide_left_fullest_device(const tide_left *process, const tide_summary *summary);
+
 /* How many bytes each further step needs, by the peaks of the steps so far; 0: memory does not
  * grow, or less than is worth a word. *ret_step: the number of the last step. 0 also if the history
  * has no steps, or the host no memory. */

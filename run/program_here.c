@@ -197,15 +197,8 @@ static void read_time(program_run *run, size_t process, size_t device) {
 /* Ranks of a job wait for each other, so that all are as slow as the slowest. */
 static void read_time_of_rank(program_run *run, size_t number, const tide_summary *summary) {
     const tide_left *process = &run->left.processes[number];
-    size_t fullest = 0;
-    for (size_t d = 1; d < process->n_devices; d++) {
-        fullest = tide_left_reserved_peak(process, summary, d) >
-                          tide_left_reserved_peak(process, summary, fullest)
-                      ? d
-                      : fullest;
-    }
     if (process->rank >= 0) {
-        read_time(run, number, fullest);
+        read_time(run, number, tide_left_fullest_device(process, summary));
     }
 }
 

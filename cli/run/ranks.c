@@ -8,6 +8,7 @@
 #include "common/bytes.h"
 #include "common/hostmem.h"
 #include "common/plural.h"
+#include "launch/peaks.h"
 
 enum { LINE_BYTES = 1024, MAX_LINES = 16 };
 
@@ -24,14 +25,7 @@ bool tide_run_is_job(const tide_run_answer *of) {
 }
 
 size_t tide_run_fullest_card(const tide_run_answer *of, size_t process) {
-    tide_run_place best = {process, 0};
-    for (size_t d = 1; d < of->processes[process].left->n_devices; d++) {
-        tide_run_place at = {process, d};
-        if (tide_run_reserved_peak(of, at) > tide_run_reserved_peak(of, best)) {
-            best = at;
-        }
-    }
-    return best.device;
+    return tide_left_fullest_device(of->processes[process].left, of->processes[process].summary);
 }
 
 /* ---- who failed ---- */
