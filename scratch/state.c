@@ -91,12 +91,15 @@ static void add_real_folders(tide_scratch_state *state) {
     }
     const char *listed = getenv("TIDEMARK_SCRATCH_REAL");
     const char *run = getenv("TIDEMARK_RUN_FOLDER");
+    const char *ours = getenv("TIDEMARK_SCRATCH_OWN");
+    static const char *const SEPARATORS[] = {":", "", "\n"};
     /* These copies live as long as the process. */
-    char *names[] = {listed != NULL ? strdup(listed) : NULL, run != NULL ? strdup(run) : NULL};
-    for (size_t i = 0; i < 2; i++) {
+    char *names[] = {listed != NULL ? strdup(listed) : NULL, run != NULL ? strdup(run) : NULL,
+                     ours != NULL ? strdup(ours) : NULL};
+    for (size_t i = 0; i < 3; i++) {
         char *rest = names[i];
         char *name = NULL;
-        while (rest != NULL && (name = i == 0 ? strsep(&rest, ":") : strsep(&rest, "")) != NULL) {
+        while (rest != NULL && (name = strsep(&rest, SEPARATORS[i])) != NULL) {
             size_t n = strlen(name);
             while (n > 1 && name[n - 1] == '/') {
                 name[--n] = '\0';
