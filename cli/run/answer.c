@@ -323,7 +323,6 @@ static void tell_nothing(const tide_run_answer *of) {
         TIDE_COMMAND_RUN,
         "no process of the program allocated GPU memory. Does it ask for the device cuda, and does "
         "its PyTorch have CUDA (python -c 'import torch; print(torch.version.cuda)')?");
-    tide_run_tell_writes(of);
 }
 
 /* The card on which the process ran out of memory, which need not be the fullest. */
@@ -340,6 +339,7 @@ void tide_run_tell(const tide_run_answer *answer) {
     bool is_peak_told = false;
     if (answer->list->n_processes == 0 || tide_run_failed_early(answer)) {
         tell_nothing(answer);
+        tide_run_tell_writes(answer);
         return;
     }
     tide_run_place at = tide_run_fullest(answer);
