@@ -130,7 +130,7 @@ void tide_run_tell_spill(const tide_run_answer *of);
  */
 const char *tide_run_who(const tide_snapshot *snapshot);
 
-/* inexact.c. The line of what could not be known exactly. */
+/* inexact.c. The line of what could not be known exactly, and lines of what the host failed at. */
 void tide_run_tell_inexact(const tide_left_list *list);
 /* A line for each thing that the recording itself could not listen to. */
 void tide_run_tell_limits(const tide_run_answer *of);
@@ -203,6 +203,17 @@ TIDE_NODISCARD tide_status tide_run_find_ranks(const tide_run_command_options *o
 /* Whether the options about ranks go together, and with the command. */
 TIDE_NODISCARD tide_status tide_run_check_ranks(const tide_run_command_options *options,
                                                 char *const *arguments, tide_error *error);
+
+/* failure.c. Whether the program ended by a signal or with another status than 0. */
+bool tide_run_has_failed(const tide_run_answer *of);
+/* Whether it failed before any process of it allocated memory of a GPU, or asked for more than
+ * there was. */
+bool tide_run_failed_early(const tide_run_answer *of);
+/* "the program failed: ValueError: no data, at main (train.py:58)", or its status or signal.
+ * `when`: follows the verb; begins with a blank, or is empty. Of a program that failed. */
+void tide_run_say_failure(const tide_run_answer *of, const char *when, tide_text *to);
+/* The line about a program that failed before it allocated memory of a GPU. */
+void tide_run_tell_early_failure(const tide_run_answer *of);
 
 /* answer.c. The lines on stderr at the end of a run. */
 void tide_run_tell(const tide_run_answer *answer);
