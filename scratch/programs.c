@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "scratch/calls_internal.h"
+#include "scratch/lasting.h"
 #include "scratch/state.h"
 
 enum { MAX_KEPT = 64 };
@@ -22,8 +23,8 @@ static struct {
     pthread_once_t once;
     char *kept[MAX_KEPT]; /* NAME=VALUE of the variables that begin with TIDEMARK_ */
     size_t n_kept;
-    char *preload; /* our objects in LD_PRELOAD, with ':' between; NULL: none */
-    char *library; /* our folders in LD_LIBRARY_PATH; NULL: none */
+    const char *preload; /* our objects in LD_PRELOAD, with ':' between; NULL: none */
+    const char *library; /* our folders in LD_LIBRARY_PATH; NULL: none */
 } start = {.once = PTHREAD_ONCE_INIT};
 
 /* Memory for the environment of the next program. Not from the heap: the caller may be a child that
@@ -37,25 +38,27 @@ static bool begins(const char *text, const char *with) {
     return strncmp(text, with, strlen(with)) == 0;
 }
 
-/* The parts of a list that are ours: whose name, or path, begins so. Allocated, or NULL. */
-static char *our_parts(const char *list, const char *name, const char *path) {
-    char *all = list == NULL ? NULL : strdup(list);
-    char *ours = all == NULL ? NULL : calloc(1, strlen(all) + 2);
-    char *rest = all;
+/* The parts of a list that are ours: whose name, or path, begins so. NULL: none. */
+static const char *our_parts(const char *list, const char *name, const char *path) {
+    char *ours = list == NULL ? NULL : tide_scratch_lasting(strlen(list) + 2);
     char *end = ours;
-    for (char *part = NULL; ours != NULL && (part = strsep(&rest, ": ")) != NULL;) {
-        const char *slash = strrchr(part, '/');
-        const char *last = slash != NULL ? slash + 1 : part;
-        if ((name != NULL && begins(last, name)) || (path != NULL && begins(part, path))) {
-            end = stpcpy(stpcpy(end, end != ours ? ":" : ""), part);
+    for (const char *part = list; ours != NULL && part != NULL;) {
+        size_t n = strcspn(part, ": ");
+        const char *last = part + n;
+        while (last > part && last[-1] != '/') {
+            last--;
         }
+        if ((name != NULL && begins(last, name)) || (path != NULL && begins(part, path))) {
+            end = stpcpy(end, end != ours ? ":" : "");
+            memcpy(end, part, n);
+            end += n;
+        }
+        part = part[n] != '\0' ? part + n + 1 : NULL;
     }
-    free(all);
-    if (ours != NULL && ours[0] == '\0') {
-        free(ours);
-        ours = NULL;
+    if (ours != NULL) {
+        *end = '\0';
     }
-    return ours;
+    return ours != NULL && ours[0] != '\0' ? ours : NULL;
 }
 
 static void note_start(void) {
@@ -65,7 +68,7 @@ static void note_start(void) {
     }
     for (char **entry = environ; entry != NULL && *entry != NULL; entry++) {
         if (begins(*entry, "TIDEMARK_") && start.n_kept < MAX_KEPT) {
-            char *copy = strdup(*entry);
+            char *copy = tide_scratch_lasting_text(*entry, strlen(*entry));
             if (copy != NULL) {
                 start.kept[start.n_kept++] = copy;
             }
@@ -122,10 +125,8 @@ static bool make_room(size_t n_bytes) {
         if (room.bytes != NULL) {
             (void)munmap(room.bytes, room.n_bytes);
         }
-        void *bytes =
-            mmap(NULL, n_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        room.bytes = bytes == MAP_FAILED ? NULL : bytes;
-        room.n_bytes = bytes == MAP_FAILED ? 0 : n_bytes;
+        room.bytes = tide_sys_map(n_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+        room.n_bytes = room.bytes == NULL ? 0 : n_bytes;
     }
     return room.bytes != NULL;
 }
