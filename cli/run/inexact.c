@@ -26,8 +26,8 @@ static bool has_name(const tide_left_inexact *row) {
 
 /* A sum of bounds is one only if every call has one. */
 static bool is_alike(const tide_left_inexact *a, const tide_left_inexact *b) {
-    return a->is_refused == b->is_refused && strcmp(a->what, b->what) == 0 &&
-           (a->bound_bytes >= 0) == (b->bound_bytes >= 0);
+    return a->is_refused == b->is_refused && a->is_host == b->is_host &&
+           strcmp(a->what, b->what) == 0 && (a->bound_bytes >= 0) == (b->bound_bytes >= 0);
 }
 
 /* A program that was not built for the card fails as on a real one (tide_run_tell_cause). */
@@ -133,15 +133,30 @@ static void add_sentence(const tide_run_answer *of, size_t first, tide_text *to)
     }
 }
 
+/* A line for each thing that the machine had no memory for: the card had room. True: there is one.
+ */
+static bool tell_host(const tide_left_list *list) {
+    bool has_failed = false;
+    for (size_t i = 0; i < list->n_inexact; i++) {
+        const tide_left_inexact *row = &list->inexact[i];
+        if (row->is_host && !is_told(list, i)) {
+            tide_cli_note(TIDE_COMMAND_RUN, "the host failed, not the card, at %s: %s", row->call,
+                          row->what);
+            has_failed = true;
+        }
+    }
+    return has_failed;
+}
+
 void tide_run_tell_inexact(const tide_run_answer *of) {
     char line[LINE_BYTES];
     const tide_left_list *list = of->list;
     tide_text text = tide_text_in(line, sizeof(line));
     size_t n_told = 0;
-    size_t n_of_program = 0;
+    bool has_failed = tell_host(list); /* how much it would have allocated is unknown then */
     for (size_t i = 0; i < list->n_inexact; i++) {
-        n_of_program += is_of_program(&list->inexact[i]);
-        if (!is_told(list, i) && n_told++ < MAX_SENTENCES) {
+        has_failed = has_failed || is_of_program(&list->inexact[i]);
+        if (!list->inexact[i].is_host && !is_told(list, i) && n_told++ < MAX_SENTENCES) {
             add_sentence(of, i, &text);
         }
     }
@@ -149,11 +164,12 @@ void tide_run_tell_inexact(const tide_run_answer *of) {
         tide_cli_note(TIDE_COMMAND_RUN, "not exact: %s%s; no kernel ran, so results are not real",
                       line,
                       n_told > MAX_SENTENCES ? "; and more, which tidemark summary lists" : "");
-    } else if (n_of_program == 0) {
+    } else if (!has_failed) {
         tide_cli_note(TIDE_COMMAND_RUN, "every size is exact; no kernel ran, so losses and other "
                                         "results are not real");
     }
 }
+
 /* Whether an earlier process said the same. */
 static bool is_said(const tide_run_answer *of, size_t process, const char *what) {
     for (size_t i = 0; i < process; i++) {
