@@ -249,7 +249,7 @@ static void tell_peak(const tide_run_answer *of, tide_run_place at, bool is_told
             process->left->backend);
         return;
     }
-    int64_t growth_bytes = tide_left_growth(process->snapshot, at.device, &last_step);
+    int64_t growth_bytes = tide_left_growth(process->snapshot, at.device, NULL, &last_step);
     if (is_told) {
         if (growth_bytes > 0) {
             tide_cli_note(TIDE_COMMAND_RUN, "memory is still growing at step %lld, by %s a step",
