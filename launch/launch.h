@@ -88,6 +88,7 @@ typedef struct tide_launch {
     bool keeps_logs;                      /* closing leaves them */
     int alive_fd;                         /* the cleaner waits for its other end */
     long cleaner;                         /* process; -1: none */
+    long process;                         /* the program's first */
     int exit_status;                      /* of the program; -1: a signal ended it */
     int signal_number;                    /* that ended it; 0: none */
     bool was_stopped;                     /* shall_stop asked for it */

@@ -238,7 +238,7 @@ static tide_status read_folder(const tide_launch *launch, DIR *folder, tide_left
 }
 
 tide_status tide_left_read(const tide_launch *launch, tide_left_list *ret, tide_error *error) {
-    *ret = (tide_left_list){.failed_rank = -1};
+    *ret = (tide_left_list){.failed_rank = -1, .exception = ""};
     tide_arena_init(&ret->arena, tide_hostmem_default());
     ret->processes =
         tide_arena_alloc(&ret->arena, TIDE_LEFT_MAX_PROCESSES, sizeof(*ret->processes));
@@ -254,6 +254,9 @@ tide_status tide_left_read(const tide_launch *launch, tide_left_list *ret, tide_
     if (status == TIDE_OK) {
         status = tide_left_read_accounts(launch, ret);
         tide_left_read_failed(launch, ret);
+    }
+    if (status == TIDE_OK) {
+        status = tide_left_read_exception(launch, folder, ret);
     }
     (void)closedir(folder);
     return status;

@@ -204,6 +204,17 @@ TIDE_NODISCARD tide_status tide_run_find_ranks(const tide_run_command_options *o
 TIDE_NODISCARD tide_status tide_run_check_ranks(const tide_run_command_options *options,
                                                 char *const *arguments, tide_error *error);
 
+/* failure.c. Whether the program ended by a signal or with another status than 0. */
+bool tide_run_has_failed(const tide_run_answer *of);
+/* Whether it failed before any process of it allocated memory of a GPU, or asked for more than
+ * there was. */
+bool tide_run_failed_early(const tide_run_answer *of);
+/* "the program failed: ValueError: no data, at main (train.py:58)", or its status or signal.
+ * `when`: follows the verb; begins with a blank, or is empty. Of a program that failed. */
+void tide_run_say_failure(const tide_run_answer *of, const char *when, tide_text *to);
+/* The line about a program that failed before it allocated memory of a GPU. */
+void tide_run_tell_early_failure(const tide_run_answer *of);
+
 /* answer.c. The lines on stderr at the end of a run. */
 void tide_run_tell(const tide_run_answer *answer);
 

@@ -53,6 +53,7 @@ static tide_status save(tide_run_answer *of, tide_run_saved *processes, bool wri
         processes[i].left = &of->list->processes[i];
     }
     bool is_compared = strcmp(of->options->program.streams, "both") == 0;
+    writes = writes && !tide_run_failed_early(of);
     for (size_t i = 0; (writes || is_compared) && i < of->list->n_processes; i++) {
         TIDE_TRY(save_process(of, i, &processes[i], error));
     }
