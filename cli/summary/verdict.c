@@ -39,7 +39,7 @@ static void add_lines(const tide_summary_view *of, const tide_user_lines *lines,
     size_t n_rest = 0;
     for (size_t i = 0; i < lines->n_lines; i++) {
         const tide_user_line *line = &lines->lines[i];
-        if (i >= SHOWN_LINES) {
+        if (i >= SHOWN_LINES && line->frame != TIDE_NONE) {
             rest += line->bytes;
             n_rest++;
             continue;

@@ -72,9 +72,16 @@ static int64_t lowest(const int64_t *bytes, size_t first, size_t end) {
     return least;
 }
 
-/* By how much the lowest level rose up to the failure: that of the last third of the rows before it
- * against that of the second. A program that repeats its work comes back to its level. */
-static tide_status level_rise(const tide_summary_view *of, int64_t *ret_bytes) {
+/* How the allocated bytes developed up to the failure. */
+typedef struct development {
+    int64_t survived_bytes; /* the highest from which they fell by what would have been spare: the
+                               program had as much before and came back from it */
+    int64_t end_bytes;      /* at the failure */
+    int64_t rise_bytes;     /* of the lowest level: that of the last third of the rows above that of
+                               the second. A program that repeats its work comes back to its level */
+} development;
+
+static tide_status develop(const tide_summary_view *of, int64_t spare_bytes, development *ret) {
     const tide_snapshot *snapshot = of->snapshot;
     const tide_hostmem *mem = of->lifetimes->mem;
     int64_t *bytes =
@@ -84,24 +91,34 @@ static tide_status level_rise(const tide_summary_view *of, int64_t *ret_bytes) {
         return TIDE_NO_MEMORY;
     }
     int64_t sum = bytes[0];
+    int64_t highest = sum;
+    int64_t survived = 0;
     for (size_t i = 0; i < (size_t)of->device->oom_event; i++) {
         sum += bytes[i + 1];
+        highest = sum > highest ? sum : highest;
+        survived = sum <= highest - spare_bytes ? highest : survived;
         if (snapshot->events[i].device == of->device_number) {
-            bytes[n++] = sum; /* n is at most i, so that nothing unread is overwritten */
+            bytes[n++] = sum; /* n is at most i, and all up to i + 1 was read */
         }
     }
-    *ret_bytes = n < 3 ? sum : lowest(bytes, n - n / 3, n) - lowest(bytes, n / 3, n - n / 3);
+    *ret = (development){.survived_bytes = survived, .end_bytes = sum, .rise_bytes = sum};
+    if (n >= 3) {
+        ret->rise_bytes = lowest(bytes, n - n / 3, n) - lowest(bytes, n / 3, n - n / 3);
+    }
     mem->release(mem->ctx, bytes);
     return TIDE_OK;
 }
 
-/* Whether growth, and not fragmentation, may have filled the memory. `spare_bytes`: what would have
- * been left of the free memory in one piece. */
+/* Whether growth or sheer size, and not fragmentation, may have filled the memory: a line grows, or
+ * the level rose, or so much was never needed before, by more than a quarter of what would have
+ * been spare in one piece. */
 static tide_status may_have_grown(const tide_summary_view *of, const tide_verdict *verdict,
                                   int64_t spare_bytes, bool *ret_may) {
-    int64_t rise_bytes = 0;
-    TIDE_TRY(level_rise(of, &rise_bytes));
-    *ret_may = verdict->growth.n_lines > 0 || rise_bytes > spare_bytes / 4;
+    development until;
+    TIDE_TRY(develop(of, spare_bytes, &until));
+    int64_t needed = until.end_bytes + of->device->oom_requested_bytes;
+    *ret_may = verdict->growth.n_lines > 0 || until.rise_bytes > spare_bytes / 4 ||
+               needed - until.survived_bytes > spare_bytes / 4;
     return TIDE_OK;
 }
 
