@@ -286,7 +286,7 @@ static void tell_shares(const tide_run_answer *of, tide_run_place at) {
 #define MUCH_HOST_BYTES (INT64_C(8) << 30)
 
 static void tell_files(const tide_run_answer *of, tide_run_place at) {
-    char line[LINE_BYTES];
+    char line[LINE_BYTES + sizeof(of->kept_away)];
     char host[TIDE_BYTES_TEXT];
     int64_t host_bytes = of->launch->host_peak_bytes;
     tide_text text = tide_text_in(line, sizeof(line));
@@ -299,8 +299,11 @@ static void tell_files(const tide_run_answer *of, tide_run_place at) {
     } else {
         tide_text_add(&text, "there is no report, because there is no history");
     }
-    tide_text_add(&text, "%s; the program took %.1f s and %s of host memory%s", of->kept_away,
-                  of->launch->seconds, tide_bytes_format(host_bytes, host),
+    if (of->kept_away[0] != '\0') {
+        tide_text_add(&text, "; %s", of->kept_away);
+    }
+    tide_text_add(&text, "; the program took %.1f s and %s of host memory%s", of->launch->seconds,
+                  tide_bytes_format(host_bytes, host),
                   tide_run_is_job(of) ? " in its largest process" : "");
     if (host_bytes > MUCH_HOST_BYTES) {
         tide_text_add(&text, ": a model that is made under torch.device('cuda') takes none");
@@ -340,6 +343,7 @@ void tide_run_tell(const tide_run_answer *answer) {
     bool is_peak_told = false;
     if (answer->list->n_processes == 0 || tide_run_failed_early(answer)) {
         tell_nothing(answer);
+        tide_run_tell_writes(answer);
         return;
     }
     tide_run_place at = tide_run_fullest(answer);
