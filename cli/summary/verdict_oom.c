@@ -172,9 +172,15 @@ static tide_status say_cause(const tide_summary_view *of, const free_blocks *blo
         return TIDE_OK;
     }
     verdict->cause = may_grow ? TIDE_OOM_OTHER : TIDE_OOM_FRAGMENTATION;
+    const char *on_device = "";
+    if (blocks->bytes < asked) {
+        on_device = tide_report_text(of->report, "%s on the device and ",
+                                     tide_report_bytes(of->report, device->oom_free_bytes));
+    }
     tide_report_say(of->report, "oom_cause",
-                    "%s%s of reserved memory were free, but in %" PRId64 " %s, the largest of %s.",
-                    may_grow ? "" : "Fragmentation is to blame: ", cached, blocks->n,
+                    "%s%s%s of reserved memory were free, but in %" PRId64
+                    " %s, the largest of %s.",
+                    may_grow ? "" : "Fragmentation is to blame: ", on_device, cached, blocks->n,
                     tide_plural((uint64_t)blocks->n, "piece", "pieces"), largest);
     return TIDE_OK;
 }

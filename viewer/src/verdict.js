@@ -85,9 +85,10 @@ function causeOf(run, growth, event, asked, freeBytes) {
       `A free block of ${formatBytes(largest)} was large enough, but the allocator could not use it for this ` +
       'request: it belongs to another stream or another pool.'
     );
+  const onDevice = cached < asked ? `${formatBytes(freeBytes)} on the device and ` : '';
   return (
-    `${mayHaveGrown(run, growth, event, asked, spare) ? '' : 'Fragmentation is to blame: '}${formatBytes(cached)} ` +
-    `of reserved memory were free, but in ${free.length} ` +
+    `${mayHaveGrown(run, growth, event, asked, spare) ? '' : 'Fragmentation is to blame: '}${onDevice}` +
+    `${formatBytes(cached)} of reserved memory were free, but in ${free.length} ` +
     `${free.length === 1 ? 'piece' : 'pieces'}, the largest of ${formatBytes(largest)}.`
   );
 }
