@@ -321,6 +321,7 @@ static void tell_nothing(const tide_run_answer *of) {
     }
     if (has_failed) {
         tide_run_tell_cause(of);
+        tide_run_tell_host_limit(of);
         return;
     }
     tide_cli_note(
@@ -371,6 +372,7 @@ void tide_run_tell(const tide_run_answer *answer) {
         tide_run_tell_inexact(answer);
         tide_run_tell_cause(answer);
     }
+    tide_run_tell_host_limit(answer);
     tide_run_tell_limits(answer);
     tell_files(answer, at);
 }
