@@ -315,8 +315,10 @@ static void tell_nothing(const tide_run_answer *of) {
     if (of->list->n_inexact > 0) {
         tide_run_tell_inexact(of);
     }
-    if (has_failed) {
+    if (has_failed && of->config->cards != NULL) {
         tide_run_tell_cause(of);
+    }
+    if (has_failed) {
         return;
     }
     tide_cli_note(
