@@ -242,7 +242,7 @@ static void tell_peak(const tide_run_answer *of, tide_run_place at, bool is_told
     if (device == NULL) {
         tide_cli_note(
             TIDE_COMMAND_RUN,
-            "where the peak is cannot be told: PyTorch keeps no history of its back end %s",
+            "the place of the peak is unknown: PyTorch keeps no history of its back end %s",
             process->left->backend);
         return;
     }
