@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -179,25 +180,37 @@ static int join(char text[TIDE_SCRATCH_PATH_BYTES], const char *folder, const ch
     return 0;
 }
 
-/* One entry of a folder that is copied. */
-static int copy_entry(const char *folder, const char *name, const char *target) {
+/* What an entry takes. From the heap: folders lie in folders, and a thread's stack may be small. */
+typedef struct entry {
     char path[TIDE_SCRATCH_PATH_BYTES];
     char made[TIDE_SCRATCH_PATH_BYTES];
     tide_scratch_place place;
     struct stat status;
-    int result = join(path, folder, name);
-    result = result == 0 ? join(made, target, name) : result;
+} entry;
+
+static int copy_entry_in(entry *e, const char *folder, const char *name, const char *target) {
+    tide_scratch_place *place = &e->place;
+    int result = join(e->path, folder, name);
+    result = result == 0 ? join(e->made, target, name) : result;
     result =
-        result == 0 ? tide_scratch_look(AT_FDCWD, path, TIDE_SCRATCH_NOFOLLOW, &place) : result;
-    result = result == 0 ? tide_scratch_status(&place, &status) : result;
-    if (result != 0 || S_ISSOCK(status.st_mode)) {
+        result == 0 ? tide_scratch_look(AT_FDCWD, e->path, TIDE_SCRATCH_NOFOLLOW, place) : result;
+    result = result == 0 ? tide_scratch_status(place, &e->status) : result;
+    if (result != 0 || S_ISSOCK(e->status.st_mode)) {
         return result;
     }
-    if (S_ISDIR(status.st_mode)) {
-        return tide_scratch_copy_tree(&place, made);
+    if (S_ISDIR(e->status.st_mode)) {
+        return tide_scratch_copy_tree(place, e->made);
     }
-    const char *from = place.has_copy ? place.copy : tide_scratch_below(&place);
-    return copy_one(from, &status, made, TIDE_SCRATCH_WHOLE);
+    const char *from = place->has_copy ? place->copy : tide_scratch_below(place);
+    return copy_one(from, &e->status, e->made, TIDE_SCRATCH_WHOLE);
+}
+
+/* One entry of a folder that is copied. */
+static int copy_entry(const char *folder, const char *name, const char *target) {
+    entry *e = malloc(sizeof(*e));
+    int result = e != NULL ? copy_entry_in(e, folder, name, target) : -ENOMEM;
+    free(e);
+    return result;
 }
 
 int tide_scratch_copy_tree(const tide_scratch_place *place, const char *target) {

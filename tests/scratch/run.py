@@ -68,7 +68,7 @@ def main():
         before = state(top / "user")
         environment = dict(os.environ, LD_PRELOAD=library, TIDEMARK_RUN_FOLDER=str(top / "run"), TMPDIR=str(top / "user"),
                            TIDEMARK_SCRATCH=str(top / "run/writes"), TIDEMARK_SCRATCH_REAL=f"/dev/shm:{top / 'real'}",
-                           TEST_REAL=str(top / "real"), TIDEMARK_LIVE=str(top / "run/%p.log"),
+                           TEST_REAL=str(top / "real"), TIDEMARK_LIVE=str(top / "run/%p.log"), TIDEMARK_VIRTUAL_CARDS="h100-80",
                            PYTHONDONTWRITEBYTECODE="1")
         with open(top / "opened", "wb") as opened:
             environment["TEST_OPENED"] = str(opened.fileno())
