@@ -99,6 +99,15 @@ static void add_named(tide_scratch_state *state, const char *text, size_t n) {
     }
 }
 
+static void add_list(tide_scratch_state *state, const char *list, char separator) {
+    const char separators[] = {separator, '\0'};
+    for (const char *rest = list; rest != NULL;) {
+        size_t n = strcspn(rest, separators);
+        add_named(state, rest, n);
+        rest = rest[n] != '\0' ? rest + n + 1 : NULL;
+    }
+}
+
 /* The folders that are never kept away, and those that the environment names. */
 static void add_real_folders(tide_scratch_state *state) {
     static const char *const SYSTEM[] = {"/dev", "/proc", "/sys", "/run"};
@@ -106,11 +115,8 @@ static void add_real_folders(tide_scratch_state *state) {
         add_real(state, SYSTEM[i]);
     }
     const char *run = getenv("TIDEMARK_RUN_FOLDER");
-    for (const char *rest = getenv("TIDEMARK_SCRATCH_REAL"); rest != NULL;) {
-        size_t n = strcspn(rest, ":");
-        add_named(state, rest, n);
-        rest = rest[n] == ':' ? rest + n + 1 : NULL;
-    }
+    add_list(state, getenv("TIDEMARK_SCRATCH_REAL"), ':');
+    add_list(state, getenv("TIDEMARK_SCRATCH_OWN"), '\n');
     if (run != NULL) {
         add_named(state, run, strlen(run));
     }

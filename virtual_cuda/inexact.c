@@ -59,7 +59,8 @@ static bool add_line(const char *kind, const char *call, const char *what) {
     if (n < 0 || (size_t)n >= sizeof(line)) {
         return false;
     }
-    int file = tide_vc_run_open(name, O_WRONLY | O_CREAT | O_APPEND);
+    bool is_allowed = tide_vc_may_reach(MAX_NAMES * LINE_BYTES);
+    int file = is_allowed ? tide_vc_run_open(name, O_WRONLY | O_CREAT | O_APPEND) : -1;
     if (file < 0) {
         return false;
     }
@@ -83,8 +84,8 @@ void tide_vc_inexact_bytes(const char *call, const char *what, uint64_t bound_by
     }
     (void)snprintf(rest, sizeof(rest), "%s\t%" PRIu64, what, bound_bytes);
     if (!add_line("inexact", call, rest) && is == THE_NAME) {
-        fprintf(stderr, "tidemark: not exact: %s: %s, at most about %" PRIu64 " bytes more\n", call,
-                what, bound_bytes);
+        fprintf(stderr, "tidemark: not exact: %s: %s; up to %" PRIu64 " bytes more\n", call, what,
+                bound_bytes);
     }
 }
 
