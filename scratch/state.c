@@ -17,6 +17,7 @@
 typedef struct shared {
     pthread_mutex_t lock; /* robust */
     _Atomic uint32_t written;
+    _Atomic uint32_t moved;
     _Atomic uint32_t generation;
     _Atomic uint64_t n_names; /* handed out by tide_scratch_temporary_name */
 } shared;
@@ -236,6 +237,14 @@ void tide_scratch_set_written(void) {
     if (atomic_load_explicit(&own.page->written, memory_order_relaxed) == 0) {
         atomic_store_explicit(&own.page->written, 1, memory_order_release);
     }
+}
+
+bool tide_scratch_has_moved(void) {
+    return own.page != NULL && atomic_load_explicit(&own.page->moved, memory_order_acquire) != 0;
+}
+
+void tide_scratch_set_moved(void) {
+    atomic_store_explicit(&own.page->moved, 1, memory_order_release);
 }
 
 uint32_t tide_scratch_generation(void) {

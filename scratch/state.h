@@ -44,6 +44,10 @@ const tide_scratch_state *tide_scratch_state_get(void);
 bool tide_scratch_has_written(void);
 void tide_scratch_set_written(void);
 
+/* Whether anything that really exists got another name (moved.h). */
+bool tide_scratch_has_moved(void);
+void tide_scratch_set_moved(void);
+
 /* Grows whenever a folder, a link or a mark in files/ comes or goes: what was learnt about the
  * folders of a path holds until then. */
 uint32_t tide_scratch_generation(void);
