@@ -15,7 +15,8 @@ void tide_launch_config_init(tide_launch_config *config) {
 
 tide_status tide_launch_check(const tide_launch_config *config, tide_error *error) {
     tide_launch_program program;
-    return tide_launch_find_program(config->arguments[0], &program, error);
+    char own[2 * TIDE_LAUNCH_PATH_BYTES];
+    return tide_launch_find_program(tide_launch_command(config, own), &program, error);
 }
 
 /* `interpreter`: the program that runs `path` if that is a script; else the same. */
@@ -64,8 +65,9 @@ static tide_status run(const tide_launch_program *program, const tide_launch_con
 tide_status tide_launch_run(const tide_launch_config *config, tide_launch *ret_launch,
                             tide_error *error) {
     tide_launch_program program;
+    char own[2 * TIDE_LAUNCH_PATH_BYTES];
     *ret_launch = (tide_launch){.alive_fd = -1, .cleaner = -1, .exit_status = -1};
-    TIDE_TRY(tide_launch_find_program(config->arguments[0], &program, error));
+    TIDE_TRY(tide_launch_find_program(tide_launch_command(config, own), &program, error));
     TIDE_TRY(check_go(&program, config, error));
     TIDE_TRY(tide_launch_find_objects(ret_launch, error));
     TIDE_TRY(tide_launch_check_scratch(ret_launch, config, error));

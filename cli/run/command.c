@@ -160,7 +160,7 @@ static tide_status run_more(const tide_run_command_options *options, tide_launch
         config.memory_bytes = NO_LIMIT;
         config.spill_bytes = 0;
         TIDE_TRY(run_again(options, config, &other, error));
-        tide_run_tell_need(&other);
+        tide_run_tell_need(options, &other);
         tide_run_figures_fini(&other);
     }
     return status;
