@@ -181,7 +181,7 @@ static int step_in_real(walk *w, bool is_last, bool follow) {
     place->parent_below = place->shows_below = true;
     w->flags[w->depth] = SHOWS_BELOW;
     w->folder = NULL; /* others change such links as they like */
-    if (is_last && !follow) {
+    if ((is_last && !follow) || tide_scratch_is_no_link(place->path, w->n - w->n_files)) {
         return 0;
     }
     int link = tide_scratch_real_link(place->path, w->target, &n);

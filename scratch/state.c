@@ -109,9 +109,18 @@ static void add_list(tide_scratch_state *state, const char *list, char separator
     }
 }
 
+static const char *const SYSTEM[] = {"/dev", "/proc", "/sys", "/run"};
+
+static bool is_of_system(const char *path, size_t n_bytes) {
+    bool is = false;
+    for (size_t i = 0; i < sizeof(SYSTEM) / sizeof(SYSTEM[0]); i++) {
+        is = is || (strlen(SYSTEM[i]) == n_bytes && memcmp(path, SYSTEM[i], n_bytes) == 0);
+    }
+    return is;
+}
+
 /* The folders that are never kept away, and those that the environment names. */
 static void add_real_folders(tide_scratch_state *state) {
-    static const char *const SYSTEM[] = {"/dev", "/proc", "/sys", "/run"};
     for (size_t i = 0; i < sizeof(SYSTEM) / sizeof(SYSTEM[0]); i++) {
         add_real(state, SYSTEM[i]);
     }
@@ -290,4 +299,15 @@ bool tide_scratch_is_real(const char *path, size_t n_bytes) {
         }
     }
     return false;
+}
+
+bool tide_scratch_is_no_link(const char *path, size_t n_bytes) {
+    enum { PROC_BYTES = 6 }; /* of "/proc/" */
+    const char *rest = n_bytes > 1 ? memchr(path + 1, '/', n_bytes - 1) : NULL;
+    if (rest == NULL) { /* the folders of TIDEMARK_SCRATCH_REAL may be links */
+        return n_bytes <= sizeof("/proc") - 1 && is_of_system(path, n_bytes);
+    }
+    return n_bytes > PROC_BYTES && memcmp(path, "/proc/", PROC_BYTES) == 0 &&
+           path[PROC_BYTES] >= '0' && path[PROC_BYTES] <= '9' &&
+           memchr(path + PROC_BYTES, '/', n_bytes - PROC_BYTES) == NULL;
 }

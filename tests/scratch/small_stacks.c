@@ -31,7 +31,7 @@ static void *use_card(void *unused) {
     (void)unused;
     /* The first call of the process, which opens the log, is made with 64 KiB. */
     if (init(0) != 0 || retain(&context, 0) != 0 || set_current(context) != 0 ||
-        alloc(&address, 4 * KIB) != 0 || release(address) != 0) {
+        alloc(&address, 4 * (size_t)KIB) != 0 || release(address) != 0) {
         return "the card failed";
     }
     return NULL;
