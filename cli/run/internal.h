@@ -45,7 +45,8 @@ typedef struct tide_run_command_options {
 typedef struct tide_run_files {
     char snapshot[TIDE_PATH_BYTES]; /* of the first process */
     char page[TIDE_PATH_BYTES];
-    bool is_named; /* the user named the snapshot */
+    bool is_named;   /* the user named the snapshot */
+    int reserved_fd; /* keeps its name from other processes (numbers.h); -1: nothing does */
 } tide_run_files;
 
 /* files.c. Names the files and checks that they may be written. `arguments`: the command. */

@@ -170,6 +170,7 @@ class Runner:
         self.tidemark = tidemark
         self.python = python
         self.folder = tempfile.mkdtemp()
+        os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp()  # without logs that other runs have left
 
     def write(self, text):
         path = os.path.join(self.folder, "program.py")
