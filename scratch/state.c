@@ -305,7 +305,7 @@ bool tide_scratch_is_no_link(const char *path, size_t n_bytes) {
     enum { PROC_BYTES = 6 }; /* of "/proc/" */
     const char *rest = n_bytes > 1 ? memchr(path + 1, '/', n_bytes - 1) : NULL;
     if (rest == NULL) { /* the folders of TIDEMARK_SCRATCH_REAL may be links */
-        return n_bytes <= sizeof("/proc") - 1 && is_of_system(path, n_bytes);
+        return is_of_system(path, n_bytes);
     }
     return n_bytes > PROC_BYTES && memcmp(path, "/proc/", PROC_BYTES) == 0 &&
            path[PROC_BYTES] >= '0' && path[PROC_BYTES] <= '9' &&
