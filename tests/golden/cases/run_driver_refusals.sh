@@ -36,6 +36,7 @@ fails() {
 for how in alloc async create pitch pool less; do
     fails "$how"
 done
+# How many small blocks there are until the host fails differs by what its heap has left.
 fails host | grep -v '^the program ended' | sed 's/0.00 GiB/little/'
 # A limit of the host is named where the program may have failed for it, and nowhere else.
 limited() {
