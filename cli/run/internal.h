@@ -159,7 +159,8 @@ bool tide_run_reduced_large(const tide_run_answer *of, size_t process);
  * happened. Nothing for -1. */
 void tide_run_say_where(const tide_snapshot *snapshot, int64_t event, tide_text *to);
 /* The line of the program that holds the most. Autograd's threads have no line. */
-void tide_run_say_largest(const tide_snapshot *snapshot, const tide_split *by_stack, tide_text *to);
+void tide_run_say_largest(const tide_snapshot *snapshot, const tide_summary_peak *peak,
+                          tide_text *to);
 
 /* shares.c. "3.2 GiB of activations, ...; the line that holds the most is ...": what is allocated
  * at the peak, or at the instant that the summary was made for; the largest categories first. */

@@ -49,7 +49,7 @@ void tide_run_say_shares(const tide_snapshot *snapshot, const tide_summary_peak 
                       tide_bytes_format(split->shares[largest].bytes, bytes),
                       plain_name(split->shares[largest].label));
     }
-    tide_run_say_largest(snapshot, &peak->by_stack, to);
+    tide_run_say_largest(snapshot, peak, to);
     if (to->n_used == n_before) {
         tide_text_add(to, "nothing");
     }

@@ -37,17 +37,23 @@ static void add_figures(const tide_summary_view *of) {
     const tide_summary_device *device = of->device;
     tide_report_figure_count(of->report, "device", (int64_t)of->device_number);
     tide_report_figure_bytes(of->report, "allocated_peak_bytes",
-                             device->max[TIDE_MAX_ALLOCATED].bytes);
+                             tide_summary_peak_bytes(of, TIDE_MAX_ALLOCATED));
     tide_report_figure_bytes(of->report, "reserved_peak_bytes",
-                             device->max[TIDE_MAX_RESERVED].bytes);
+                             tide_summary_peak_bytes(of, TIDE_MAX_RESERVED));
     tide_report_figure_count(of->report, "ooms", device->n_oom);
 }
 
 static tide_status say_all(const tide_summary_view *of, tide_error *error) {
     add_figures(of);
     TIDE_TRY(tide_say_verdict(of));
-    TIDE_TRY(tide_say_help(of, error));
-    return tide_say_unknown(of);
+    if (!tide_snapshot_lacks_peak(of->snapshot)) { /* else a replay has nothing to be less than */
+        TIDE_TRY(tide_say_help(of, error));
+    }
+    TIDE_TRY(tide_say_unknown(of));
+    tide_summary_warnings(of);
+    tide_say_unfinished(of->report, of->snapshot, NULL);
+    tide_say_inexact(of);
+    return TIDE_OK;
 }
 
 static tide_status report_on(const tide_snapshot *snapshot, const char *path,

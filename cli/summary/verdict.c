@@ -7,6 +7,7 @@
 #include "common/plural.h"
 #include "common/text.h"
 #include "snapshot/steps.h"
+#include "snapshot/user_frame.h"
 #include "snapshot/user_lines.h"
 
 enum { WORDS_BYTES = 1024, SHOWN_LINES = 3 };
@@ -20,12 +21,8 @@ static bool has_history(const tide_summary_view *of) {
     return false;
 }
 
-static bool is_of_pytorch(const tide_summary_view *of) {
-    return strcmp(of->snapshot->origin.format, "pytorch") == 0;
-}
-
 static void say_no_history(const tide_summary_view *of) {
-    if (is_of_pytorch(of) && of->snapshot->n_events == 0) {
+    if (tide_summary_is_of_pytorch(of) && of->snapshot->n_events == 0) {
         tide_report_say(
             of->report, "no_history",
             "This file has no history, only what was allocated when it was written. To record one, "
@@ -48,7 +45,7 @@ static void add_lines(const tide_summary_view *of, const tide_user_lines *lines,
         const char *bytes = tide_report_bytes(of->report, line->bytes);
         if (line->frame == TIDE_NONE) {
             tide_text_add_item(to, ", ", "%s %s", bytes,
-                               line->is_older ? "from before the recording"
+                               line->is_older ? tide_user_lines_before(of->snapshot)
                                               : "without a call stack");
         } else {
             tide_text_add_item(to, ", ", "%s at ", bytes);
@@ -79,6 +76,7 @@ static tide_status say_filled(const tide_summary_view *of) {
 
 tide_status tide_say_verdict(const tide_summary_view *of) {
     say_no_history(of);
+    tide_say_cut(of);
     TIDE_TRY(tide_say_oom(of));
     TIDE_TRY(say_filled(of));
     return tide_say_growth(of);
@@ -92,8 +90,9 @@ static void count_unexplained(const tide_summary_view *of, int64_t *ret_older,
     const tide_summary_peak *peak = &of->device->peak;
     for (size_t i = 0; i < peak->n_blocks; i++) {
         const tide_lifetime *block = &peak->blocks[i];
-        if (block->stack == TIDE_NONE) {
-            *(block->born == 0 ? ret_older : ret_without_stack) += (int64_t)block->block_bytes;
+        if (tide_user_frame(of->snapshot, block->stack) == TIDE_NONE) {
+            *(block->born == 0 && block->stack == TIDE_NONE ? ret_older : ret_without_stack) +=
+                (int64_t)block->block_bytes;
         }
     }
 }
@@ -103,16 +102,14 @@ static void add_unexplained(const tide_summary_view *of, tide_text *to) {
     int64_t without_stack = 0;
     count_unexplained(of, &older, &without_stack);
     if (older > 0) {
-        tide_text_add_item(to, "; ",
-                           "who allocated %s before the recording began (start it before "
-                           "the model is built)",
-                           tide_report_bytes(of->report, older));
+        tide_text_add_item(to, "; ", "who allocated %s before %s (%s)",
+                           tide_report_bytes(of->report, older),
+                           of->is_cut ? "the events that were kept" : "the recording began",
+                           tide_advice_older(of));
     }
     if (without_stack > 0) {
-        tide_text_add_item(to, "; ",
-                           "which line allocated %s without a call stack (record with "
-                           "stacks='all')",
-                           tide_report_bytes(of->report, without_stack));
+        tide_text_add_item(to, "; ", "which line allocated %s without a call stack (%s)",
+                           tide_report_bytes(of->report, without_stack), tide_advice_stacks(of));
     }
 }
 
@@ -126,14 +123,12 @@ tide_status tide_say_unknown(const tide_summary_view *of) {
     add_unexplained(of, &text);
     TIDE_TRY(tide_steps_init(&steps, of->snapshot, of->lifetimes, of->device_number));
     if (steps.n_steps < 2) {
-        tide_text_add_item(&text, "; ",
-                           "whether anything grows from step to step (record several steps, and "
-                           "name each by torch.profiler.record_function('ProfilerStep#1'))");
+        tide_text_add_item(&text, "; ", "whether anything grows from step to step (%s)",
+                           tide_advice_steps(of));
     }
     tide_steps_fini(&steps);
-    if (of->snapshot->n_dropped > 0) {
-        tide_text_add_item(&text, "; ", "what happened in %" PRIu64 " events that were lost",
-                           of->snapshot->n_dropped);
+    if (of->is_cut) {
+        tide_text_add_item(&text, "; ", "what happened in the events that were lost");
     }
     if (words[0] != '\0') {
         tide_report_say(of->report, "unknown", "Not known from this file: %s.", words);

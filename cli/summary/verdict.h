@@ -19,6 +19,12 @@ TIDE_NODISCARD tide_status tide_say_help(const tide_summary_view *of, tide_error
 /* Adds `unknown`: what the file cannot tell, and how to record it. */
 TIDE_NODISCARD tide_status tide_say_unknown(const tide_summary_view *of);
 
+/* How to record what is from before the recording, what has no call stack, and steps: in the words
+ * of whoever recorded the file. */
+const char *tide_advice_older(const tide_summary_view *of);
+const char *tide_advice_stacks(const tide_summary_view *of);
+const char *tide_advice_steps(const tide_summary_view *of);
+
 /* The parts of tide_say_verdict. */
 TIDE_NODISCARD tide_status tide_say_oom(const tide_summary_view *of);
 TIDE_NODISCARD tide_status tide_say_growth(const tide_summary_view *of);

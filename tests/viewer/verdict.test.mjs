@@ -17,7 +17,7 @@ const NO_CLI = existsSync(CLI) ? false : 'the command line is not built';
 const ROOT = join(dirname(fileURLToPath(import.meta.url)), '../..');
 const SHARED = join(process.env.TIDEMARK_SHARED ?? join(ROOT, '../shared'), 'pytorch-snapshots');
 const MAKE = join(ROOT, 'tests/golden/snapshots/make_training.py');
-const KEYS = ['no_history', 'oom', 'oom_cause', 'filled', 'grows'];
+const KEYS = ['no_history', 'cut', 'oom', 'oom_cause', 'filled', 'grows'];
 const folder = temporaryFolder();
 
 /** The sentences of the page, and those of the command line. */
@@ -41,6 +41,18 @@ test(
       const [page, program] = await bothOf(path);
       assert.deepEqual(page, program, words);
       all.push(...program);
+    }
+    const cut = join(folder, 'cut.pickle');
+    const script =
+      'import pickle, sys; s = pickle.load(open(sys.argv[1], "rb")); ' +
+      's["device_traces"] = [t[-int(sys.argv[3]):] for t in s["device_traces"]]; ' +
+      'pickle.dump(s, open(sys.argv[2], "wb"))';
+    for (const nKept of ['1', '60']) {
+      execFileSync('python3', ['-c', script, join(folder, 'leak.pickle'), cut, nKept]);
+      const [page, program] = await bothOf(cut);
+      assert.deepEqual(page, program, `cut to ${nKept}`);
+      assert.match(program[0], /^The history was cut.*max_entries=1000000/);
+      assert.match(program[1], /allocated when the file was written/);
     }
     for (const part of [
       'no history',

@@ -2,7 +2,7 @@
  * and why, what fills the peak, and what grows from step to step. The sentences are those of the command
  * line.
  */
-import { lineText, representativeFrames } from './frames.js';
+import { beforeText, lineText, representativeFrames } from './frames.js';
 import { aliveAt } from './index.js';
 import { layoutAt } from './layout.js';
 import { stepText } from './steps.js';
@@ -26,6 +26,20 @@ function noHistory({ snapshot }) {
           'torch.cuda.memory._record_memory_history(max_entries=1000000) before the work and ' +
           "torch.cuda.memory._dump_snapshot('memory.pickle') behind it.",
       ];
+}
+
+/** @param {Run} run */
+function cut({ snapshot }) {
+  const { events, nDropped: n, origin } = snapshot;
+  if (n === 0) return [];
+  let entries = 1000000;
+  while (entries <= (origin?.events ?? events.count)) entries *= 10;
+  return [
+    `The history was cut${origin?.events === 1 ? ' (_record_memory_history(True) keeps one event)' : ''}: ${n} ` +
+      `${n === 1 ? 'block has' : 'blocks have'} the call stack of ${n === 1 ? 'its' : 'their'} allocation, which was ` +
+      'recorded, but the events of that are missing. The peak is not known. To keep all events, record with ' +
+      `torch.cuda.memory._record_memory_history(max_entries=${entries}) and start it only once.`,
+  ];
 }
 
 /**
@@ -89,15 +103,24 @@ function outOfMemory(run) {
 }
 
 /**
- * What is allocated at the peak by line of the program, most first.
+ * The state that the sentences are about: the peak, or the end of a history that was cut.
  * @param {Run} run
  */
-function linesAtPeak({ snapshot, index }) {
+function stateOf({ snapshot, index }) {
+  return snapshot.nDropped > 0 ? snapshot.events.count : index.peakState;
+}
+
+/**
+ * What is allocated then by line of the program, most first.
+ * @param {Run} run
+ */
+function linesThen(run) {
+  const { snapshot, index } = run;
   const { blocks } = index;
   const representative = representativeFrames(snapshot);
   /** @type {Map<number, {site: number, stack: number, largest: number, bytes: number}>} */
   const lines = new Map();
-  for (const block of aliveAt(index, index.peakState).sort((a, b) => a - b)) {
+  for (const block of aliveAt(index, stateOf(run)).sort((a, b) => a - b)) {
     const stack = blocks.stack[block];
     const site = stack >= 0 ? representative[stack] : blocks.bornState[block] === 0 ? BEFORE : -1;
     const line = lines.get(site) ?? { site, stack, largest: -1, bytes: 0 };
@@ -113,18 +136,19 @@ function linesAtPeak({ snapshot, index }) {
 /** @param {Run} run */
 function filled(run) {
   const { snapshot, index, device } = run;
-  const lines = linesAtPeak(run);
+  const lines = linesThen(run);
   if (lines.length === 0) return [];
   const parts = lines.slice(0, SHOWN_LINES).map(({ site, stack, bytes }) => {
     if (site >= 0) return `${formatBytes(bytes)} at ${lineText(snapshot, stack)}`;
-    return `${formatBytes(bytes)} ${site === BEFORE ? 'from before the recording' : 'without a call stack'}`;
+    return `${formatBytes(bytes)} ${site === BEFORE ? beforeText(snapshot) : 'without a call stack'}`;
   });
   const others = lines.slice(SHOWN_LINES);
   const rest = others.reduce((sum, { bytes }) => sum + bytes, 0);
   if (others.length > 0)
     parts.push(`${formatBytes(rest)} at ${others.length} other ${others.length === 1 ? 'line' : 'lines'}`);
-  const when = snapshot.events.device.includes(device) ? 'at the peak' : 'when the file was written';
-  return [`${formatBytes(index.totals[index.peakState])} allocated ${when}: ${parts.join(', ')}.`];
+  const isKnown = snapshot.nDropped === 0 && snapshot.events.device.includes(device);
+  const when = isKnown ? 'at the peak' : 'when the file was written';
+  return [`${formatBytes(index.totals[stateOf(run)])} allocated ${when}: ${parts.join(', ')}.`];
 }
 
 /* ---- growth ---- */
@@ -242,6 +266,7 @@ export function verdictOf(run) {
   const { steps } = run;
   return [
     ...noHistory(run),
+    ...cut(run),
     ...outOfMemory(run),
     ...filled(run),
     ...(steps === null ? [] : growth(run, steps)),
