@@ -31,6 +31,7 @@ typedef struct tide_left_peak {
     int64_t allocated_bytes, reserved_bytes;
     int64_t n_retries;          /* how often the cache gave back all its segments and tried again */
     int64_t n_oom;              /* allocations that failed, caught ones too */
+    bool ends_refused;          /* the last allocation failed; known of a log alone */
     int64_t n_rows;             /* of its history, dropped ones included */
     const char *name;           /* of the device, as the driver calls it; "" unknown */
     int64_t total_bytes;        /* of the device; -1 */
@@ -60,6 +61,7 @@ typedef struct tide_left_inexact {
     const char *call, *what;
     int64_t bound_bytes; /* it needs at most so many bytes more; -1: not known */
     bool is_refused;
+    bool is_host; /* by the machine that the program runs on, and not by the card */
 } tide_left_inexact;
 
 /* A process group of torch.distributed that the process was a member of. Its members are ranks of

@@ -282,7 +282,7 @@ static void tell_shares(const tide_run_answer *of, tide_run_place at) {
 #define MUCH_HOST_BYTES (INT64_C(8) << 30)
 
 static void tell_files(const tide_run_answer *of, tide_run_place at) {
-    char line[LINE_BYTES];
+    char line[LINE_BYTES + sizeof(of->kept_away)];
     char host[TIDE_BYTES_TEXT];
     int64_t host_bytes = of->launch->host_peak_bytes;
     tide_text text = tide_text_in(line, sizeof(line));
@@ -295,8 +295,11 @@ static void tell_files(const tide_run_answer *of, tide_run_place at) {
     } else {
         tide_text_add(&text, "there is no report, because there is no history");
     }
-    tide_text_add(&text, "%s; the program took %.1f s and %s of host memory%s", of->kept_away,
-                  of->launch->seconds, tide_bytes_format(host_bytes, host),
+    if (of->kept_away[0] != '\0') {
+        tide_text_add(&text, "; %s", of->kept_away);
+    }
+    tide_text_add(&text, "; the program took %.1f s and %s of host memory%s", of->launch->seconds,
+                  tide_bytes_format(host_bytes, host),
                   tide_run_is_job(of) ? " in its largest process" : "");
     if (host_bytes > MUCH_HOST_BYTES) {
         tide_text_add(&text, ": a model that is made under torch.device('cuda') takes none");
@@ -310,7 +313,7 @@ static void tell_nothing(const tide_run_answer *of) {
         tide_run_tell_early_failure(of);
     }
     if (of->list->n_inexact > 0) {
-        tide_run_tell_inexact(of->list);
+        tide_run_tell_inexact(of);
     }
     if (has_failed) {
         tide_run_tell_cause(of);
@@ -336,6 +339,7 @@ void tide_run_tell(const tide_run_answer *answer) {
     bool is_peak_told = false;
     if (answer->list->n_processes == 0 || tide_run_failed_early(answer)) {
         tell_nothing(answer);
+        tide_run_tell_writes(answer);
         return;
     }
     tide_run_place at = tide_run_fullest(answer);
@@ -359,7 +363,7 @@ void tide_run_tell(const tide_run_answer *answer) {
     tide_run_tell_clock(answer);
     if (answer->config->cards != NULL) {
         tide_run_tell_nccl(answer);
-        tide_run_tell_inexact(answer->list);
+        tide_run_tell_inexact(answer);
         tide_run_tell_cause(answer);
     }
     tide_run_tell_limits(answer);

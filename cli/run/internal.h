@@ -80,7 +80,7 @@ typedef struct tide_run_answer {
     const tide_left_list *list;
     const tide_run_saved *processes; /* as many as the list has */
     const tide_run_files *files;
-    char kept_away[1024]; /* what became of files that the program wrote; "": there are none */
+    char kept_away[4096]; /* what became of files that the program wrote; "": it is not known */
     bool has_page;        /* the report was written */
 } tide_run_answer;
 
@@ -130,8 +130,8 @@ void tide_run_tell_spill(const tide_run_answer *of);
  */
 const char *tide_run_who(const tide_snapshot *snapshot);
 
-/* inexact.c. The line of what could not be known exactly. */
-void tide_run_tell_inexact(const tide_left_list *list);
+/* inexact.c. The line of what could not be known exactly, and lines of what the host failed at. */
+void tide_run_tell_inexact(const tide_run_answer *of);
 /* A line for each thing that the recording itself could not listen to. */
 void tide_run_tell_limits(const tide_run_answer *of);
 
@@ -147,9 +147,13 @@ size_t tide_run_n_cards_used(const tide_run_answer *of);
 void tide_run_tell_cause(const tide_run_answer *of);
 
 /* writes.c. Counts what the program wrote and moves it to the folder of --keep-writes. The text
- * begins with a semicolon, or is empty. */
+ * says whether its writes were kept away; it is empty on a GPU of this machine, where they never
+ * are. */
 TIDE_NODISCARD tide_status tide_run_settle_writes(const tide_run_answer *of, char *ret_text,
                                                   size_t n_text, tide_error *error);
+
+/* The line with that text, where no other line has it. */
+void tide_run_tell_writes(const tide_run_answer *of);
 
 /* nccl.c. Whether a process reduced as much at once as DDP does, so that its peak may be an end of
  * a range. */
