@@ -359,6 +359,7 @@ void tide_run_tell(const tide_run_answer *answer) {
     tide_run_tell_spill(answer);
     tell_peak(answer, at, is_peak_told);
     tell_shares(answer, at);
+    tide_run_tell_retries(answer, at);
     tide_run_tell_time(answer, at);
     tide_run_tell_clock(answer);
     if (answer->config->cards != NULL) {

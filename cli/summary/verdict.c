@@ -6,6 +6,7 @@
 #include "cli/snapshot_words.h"
 #include "common/plural.h"
 #include "common/text.h"
+#include "snapshot/retries.h"
 #include "snapshot/steps.h"
 #include "snapshot/user_frame.h"
 #include "snapshot/user_lines.h"
@@ -74,10 +75,21 @@ static tide_status say_filled(const tide_summary_view *of) {
     return status;
 }
 
+static void say_retries(const tide_summary_view *of) {
+    int64_t n = tide_retries_count(of->snapshot, of->device_number);
+    if (n > 0) {
+        tide_report_say(of->report, "retries",
+                        "At the card's limit, %" PRId64 " %s: the device refused a request at "
+                        "first, and the allocator freed its cache and asked again, which is slow.",
+                        n, tide_plural((uint64_t)n, "retry", "retries"));
+    }
+}
+
 tide_status tide_say_verdict(const tide_summary_view *of) {
     say_no_history(of);
     tide_say_cut(of);
     TIDE_TRY(tide_say_oom(of));
+    say_retries(of);
     TIDE_TRY(say_filled(of));
     return tide_say_growth(of);
 }

@@ -9,7 +9,7 @@
 #include "common/status.h"
 
 /* Adds the sentences that follow from the recording alone, the most urgent first: `no_history`,
- * `oom` and `oom_cause`, `filled`, `grows`. */
+ * `cut`, `oom` and `oom_cause`, `retries`, `filled`, `grows`. */
 TIDE_NODISCARD tide_status tide_say_verdict(const tide_summary_view *of);
 
 /* Adds `help`: replays the recorded requests under other settings of the allocator, and says which

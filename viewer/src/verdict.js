@@ -6,7 +6,7 @@ import { beforeText, lineText, representativeFrames } from './frames.js';
 import { aliveAt } from './index.js';
 import { layoutAt } from './layout.js';
 import { stepText } from './steps.js';
-import { subjectOf } from './subjects.js';
+import { ACTION, subjectOf } from './subjects.js';
 import { formatBytes } from './text.js';
 
 const SHOWN_LINES = 3; // of what fills the peak
@@ -100,6 +100,31 @@ function outOfMemory(run) {
     `${whoseLimit(run)} were free` +
     `${!isUnlimited && freeBytes >= requestedBytes ? ', too little for a new segment' : ''}.${again}`;
   return isUnlimited ? [what] : [what, causeOf(run, event, requestedBytes, freeBytes)];
+}
+
+/**
+ * Requests that the device refused at first: rows that free segments, directly followed by one that allocates
+ * a segment, all with one call stack. As in the command line.
+ * @param {Run} run
+ */
+function retries({ snapshot, device }) {
+  const { events, allocator } = snapshot;
+  const { SEGMENT_ALLOC, SEGMENT_FREE, SEGMENT_MAP, SEGMENT_UNMAP } = ACTION;
+  const threshold = allocator.garbage_collection_threshold;
+  let n = 0;
+  let freedBy = -1;
+  for (let i = 0; i < events.count; i++) {
+    if (events.device[i] !== device) continue;
+    const action = events.action[i];
+    if ((action === SEGMENT_ALLOC || action === SEGMENT_MAP) && freedBy >= 0 && events.stack[i] === freedBy)
+      n++;
+    freedBy = action === SEGMENT_FREE || action === SEGMENT_UNMAP ? events.stack[i] : -1;
+  }
+  if (n === 0 || typeof threshold === 'string' || threshold > 0) return [];
+  return [
+    `At the card's limit, ${n} ${n === 1 ? 'retry' : 'retries'}: the device refused a request at first, and the ` +
+      'allocator freed its cache and asked again, which is slow.',
+  ];
 }
 
 /**
@@ -268,6 +293,7 @@ export function verdictOf(run) {
     ...noHistory(run),
     ...cut(run),
     ...outOfMemory(run),
+    ...retries(run),
     ...filled(run),
     ...(steps === null ? [] : growth(run, steps)),
   ];
