@@ -6,6 +6,7 @@
 #include "cli/run/internal.h"
 #include "common/bytes.h"
 #include "common/plural.h"
+#include "common/hostmem.h"
 #include "snapshot/implementation.h"
 #include "snapshot/retries.h"
 #include "snapshot/user_frame.h"
@@ -58,8 +59,11 @@ void tide_run_say_where(const tide_snapshot *snapshot, int64_t event, tide_text 
 void tide_run_say_largest(const tide_snapshot *snapshot, const tide_summary_peak *peak,
                           tide_text *to) {
     tide_user_lines lines;
-    tide_status status = tide_user_lines_init(&lines, snapshot, peak, tide_hostmem_default());
-    for (size_t i = 0; status == TIDE_OK && i < lines.n_lines; i++) {
+    if (tide_user_lines_init(&lines, snapshot, peak, tide_hostmem_default()) != TIDE_OK) {
+        tide_user_lines_fini(&lines);
+        return;
+    }
+    for (size_t i = 0; i < lines.n_lines; i++) {
         if (lines.lines[i].frame != TIDE_NONE) {
             char bytes[TIDE_BYTES_TEXT];
             tide_text_add(to, "; the line that holds the most is ");

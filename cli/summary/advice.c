@@ -24,9 +24,8 @@ const char *tide_advice_stacks(const tide_summary_view *of) {
 }
 
 const char *tide_advice_steps(const tide_summary_view *of) {
-    return tide_summary_is_of_pytorch(of) ? "record several steps, and name each by "
-                                            "torch.profiler.record_function('ProfilerStep#1')"
-           : is_own_model(of)             ? "record several steps"
-                              : "run several steps; where there is no optimizer, mark each by "
-                                "tidemark.step()";
+    return tide_summary_is_of_pytorch(of)
+               ? ", and name each by torch.profiler.record_function('ProfilerStep#1')"
+           : is_own_model(of) ? ""
+                              : "; a program without an optimizer marks each by tidemark.step()";
 }

@@ -44,16 +44,25 @@ static void add_figures(const tide_summary_view *of) {
 }
 
 static tide_status say_all(const tide_summary_view *of, tide_error *error) {
+    tide_verdict verdict;
     add_figures(of);
-    TIDE_TRY(tide_say_verdict(of));
-    if (!tide_snapshot_lacks_peak(of->snapshot)) { /* else a replay has nothing to be less than */
-        TIDE_TRY(tide_say_help(of, error));
+    tide_status status = tide_verdict_init(&verdict, of);
+    if (status == TIDE_OK) {
+        status = tide_say_verdict(of, &verdict);
     }
-    TIDE_TRY(tide_say_unknown(of));
-    tide_summary_warnings(of);
-    tide_say_unfinished(of->report, of->snapshot, NULL);
-    tide_say_inexact(of);
-    return TIDE_OK;
+    if (status == TIDE_OK && !tide_snapshot_lacks_peak(of->snapshot)) {
+        status = tide_say_help(of, &verdict, error); /* else a replay has nothing to be less than */
+    }
+    if (status == TIDE_OK) {
+        status = tide_say_unknown(of, &verdict);
+    }
+    if (status == TIDE_OK) {
+        tide_summary_warnings(of);
+        tide_say_unfinished(of->report, of->snapshot, NULL);
+        tide_say_inexact(of);
+    }
+    tide_verdict_fini(&verdict);
+    return status;
 }
 
 static tide_status report_on(const tide_snapshot *snapshot, const char *path,
