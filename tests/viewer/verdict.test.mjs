@@ -54,12 +54,7 @@ test(
       assert.match(program[0], /^The history was cut.*max_entries=1000000/);
       assert.match(program[1], /allocated when the file was written/);
     }
-    for (const part of [
-      'no history',
-      'Fragmentation is to blame',
-      'not to blame',
-      'It grows by 6.00 MiB',
-    ])
+    for (const part of ['no history', 'Fragmentation is to blame', 'not to blame', 'It grows by 6.00 MiB'])
       assert.ok(
         all.some((sentence) => sentence.includes(part)),
         part,
