@@ -15,19 +15,11 @@
 static const char LETTERS[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_";
 static const char REST[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789-";
 
-int tide_program_split(int argc, char **argv) {
-    int n_own = 0;
-    while (n_own < argc && strcmp(argv[n_own], "--") != 0) {
-        n_own++;
-    }
-    return n_own;
-}
-
 tide_status tide_program_take_command(tide_program_grid *grid, char *const *arguments,
                                       const char *option, tide_error *error) {
     if (arguments[0] == NULL) {
         return tide_fail(error, TIDE_INVALID,
-                         "no command stands behind --: write -- python train.py and its arguments");
+                         "no command follows --: write python train.py and its arguments");
     }
     for (size_t i = 0; i < grid->n_sets; i++) {
         const char *name = grid->sets[i].name;

@@ -23,7 +23,7 @@ typedef struct recover_options {
 static const tide_option OPTIONS[] = {
     {TIDE_OPTION_TEXT, NULL, "o", "FILE.json.gz",
      "file of the snapshot; default LOG.json.gz beside LOG, which must not exist yet", "output",
-     NULL, NULL, AT(output)},
+     NULL, NULL, AT(output), NULL, NULL},
     TIDE_OPTION(FLAG, "strip-private", NULL, AT(strip_private),
                 "leave out command line, host name and folders of absolute paths"),
     TIDE_OPTION(FLAG, "last", NULL, AT(wants_last),

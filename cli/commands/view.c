@@ -39,7 +39,7 @@ static const tide_option OPTIONS[] = {
     {TIDE_OPTION_TEXT, NULL, "o", "REPORT.html",
      "file of the report; default FILE.html for one snapshot, report.html for several, viewer.html "
      "for none, in the current folder",
-     "output", NULL, NULL, AT(output)},
+     "output", NULL, NULL, AT(output), NULL, NULL},
     TIDE_OPTION(FLAG, "strip-private", NULL, AT(strip_private),
                 "leave out command lines, host names and folders of absolute paths"),
     TIDE_OPTION(FLAG, "open", NULL, AT(open_browser), "open the report in a browser"),

@@ -26,7 +26,7 @@ typedef struct digest_options {
 static const tide_option OPTIONS[] = {
     {TIDE_OPTION_TEXT, NULL, "o", "FILE.digest.json.gz",
      "file of the digest, of a single FILE; default FILE.digest.json.gz beside it", "output", NULL,
-     NULL, AT(output)},
+     NULL, AT(output), NULL, NULL},
     TIDE_OPTION(COUNT, "rank", "N", AT(rank),
                 "rank of the process, of a single FILE; default what the recording or else the "
                 "name of the file says"),
