@@ -95,6 +95,13 @@ void tide_vc_refused(const char *call, const char *why) {
     }
 }
 
+void tide_vc_host_refused(const char *what, const char *why) {
+    if (note(what, 0) == THE_NAME) {
+        (void)add_line("host", what, why);
+        fprintf(stderr, "tidemark: the host failed, not the card, at %s: %s\n", what, why);
+    }
+}
+
 void tide_vc_say(const char *text) {
     fprintf(stderr, "tidemark: %s\n", text);
 }

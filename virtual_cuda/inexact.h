@@ -22,6 +22,10 @@ void tide_vc_inexact_bytes(const char *call, const char *what, uint64_t bound_by
 /* `call` was refused, because `why`: "graphs with conditional nodes are not simulated"; static. */
 void tide_vc_refused(const char *call, const char *why);
 
+/* The machine that the program runs on had no memory for `what`, a static text, because `why`: a
+ * line of the kind "host", which is no answer of the card's. Printed to stderr as well. */
+void tide_vc_host_refused(const char *what, const char *why);
+
 /* Prints a line on stderr at once, for what a person must know while the program runs. `text`: full
  * sentences, without the end of the line; each is said as often as it is called for. */
 void tide_vc_say(const char *text);

@@ -9,6 +9,7 @@
 #include "virtual_cuda/export.h"
 #include "virtual_cuda/fork.h"
 #include "virtual_cuda/handle.h"
+#include "virtual_cuda/host_failure.h"
 #include "virtual_cuda/images.h"
 #include "virtual_cuda/launched.h"
 #include "virtual_cuda/machine.h"
@@ -195,7 +196,7 @@ TIDE_VC_EXPORT int cudaGetSymbolAddress(void **ret_address, const void *host) {
         }
     }
     *ret_address = (void *)(uintptr_t)address;
-    return tide_vc_fail(address != 0 ? TIDE_VC_OK : TIDE_VC_MEMORY);
+    return tide_vc_fail(address != 0 ? TIDE_VC_OK : tide_vc_host_failed("a variable of a kernel"));
 }
 
 /* ---- libraries that are loaded at run time ---- */

@@ -11,8 +11,8 @@ enum { LINE_BYTES = 2048, MAX_SENTENCES = 3, MAX_NAMES = 5 };
 
 /* A sum of bounds is one only if every call has one. */
 static bool is_alike(const tide_left_inexact *a, const tide_left_inexact *b) {
-    return a->is_refused == b->is_refused && strcmp(a->what, b->what) == 0 &&
-           (a->bound_bytes >= 0) == (b->bound_bytes >= 0);
+    return a->is_refused == b->is_refused && a->is_host == b->is_host &&
+           strcmp(a->what, b->what) == 0 && (a->bound_bytes >= 0) == (b->bound_bytes >= 0);
 }
 
 /* Whether an earlier row says the same, and was told with it. */
@@ -74,14 +74,33 @@ static void add_sentence(const tide_left_list *list, size_t first, tide_text *to
     }
 }
 
+/* A line for each thing that the machine had no memory for: the card had room. True: there is one.
+ */
+static bool tell_host(const tide_left_list *list) {
+    bool has_failed = false;
+    for (size_t i = 0; i < list->n_inexact; i++) {
+        const tide_left_inexact *row = &list->inexact[i];
+        if (row->is_host && !is_told(list, i)) {
+            tide_cli_note(TIDE_COMMAND_RUN, "the host failed, not the card, at %s: %s", row->call,
+                          row->what);
+            has_failed = true;
+        }
+    }
+    return has_failed;
+}
+
 void tide_run_tell_inexact(const tide_left_list *list) {
     char line[LINE_BYTES];
     tide_text text = tide_text_in(line, sizeof(line));
     size_t n_told = 0;
+    bool has_host_failed = tell_host(list);
     for (size_t i = 0; i < list->n_inexact; i++) {
-        if (!is_told(list, i) && n_told++ < MAX_SENTENCES) {
+        if (!list->inexact[i].is_host && !is_told(list, i) && n_told++ < MAX_SENTENCES) {
             add_sentence(list, i, &text);
         }
+    }
+    if (n_told == 0 && has_host_failed) {
+        return; /* what would have come is not known */
     }
     if (n_told == 0) {
         tide_cli_note(TIDE_COMMAND_RUN, "every size is exact; no kernel ran, so that losses and "

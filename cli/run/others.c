@@ -86,7 +86,7 @@ static bool has_no_such_card(const tide_run_answer *of) {
 }
 
 void tide_run_tell_cause(const tide_run_answer *of) {
-    bool is_explained = of->launch->exit_status <= 0; /* a signal has -1 */
+    bool is_explained = of->launch->exit_status <= 0 || tide_run_failed_early(of); /* signal: -1 */
     for (size_t i = 0; i < of->list->n_processes; i++) {
         const tide_left *process = of->processes[i].left;
         is_explained = is_explained || process->is_out_of_memory || is_told_by(process->exception);
