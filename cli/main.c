@@ -193,7 +193,7 @@ int main(int argc, char **argv) {
         return help(argc - 1, argv + 1);
     }
     if (is_word(name, "--version", "version")) {
-        printf("tidemark %s\n", TIDEMARK_VERSION);
+        tide_cli_print(stdout, "tidemark %s\n", TIDEMARK_VERSION);
         return tide_cli_finish(NULL, TIDE_EXIT_SUCCESS);
     }
     if (strcmp(name, "--manual") == 0) {

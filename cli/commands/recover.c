@@ -125,8 +125,9 @@ static int run(int argc, char **argv) {
     }
     if (!options.is_quiet) {
         tide_cli_tell_recovery("recover", &report);
-        printf("%" PRIu64 " %s recovered\nsnapshot: %s\n", report.n_events,
-               tide_plural(report.n_events, "event", "events"), path);
+        tide_cli_print(stdout, "%" PRIu64 " %s recovered\n", report.n_events,
+                       tide_plural(report.n_events, "event", "events"));
+        tide_cli_print(stdout, "snapshot: %s\n", path);
     }
     return tide_cli_finish("recover", TIDE_EXIT_SUCCESS);
 }

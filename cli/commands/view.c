@@ -155,7 +155,7 @@ static void clean_up(view_work *work) {
 static tide_status view_nothing(const char *path, tide_error *error) {
     tide_error no_browser = {""};
     TIDE_TRY(tide_report_write(path, NULL, 0, NULL, error));
-    printf("page: %s: drop snapshots on it\n", path);
+    tide_cli_print(stdout, "page: %s: drop snapshots on it\n", path);
     if (tide_browser_open(path, &no_browser) != TIDE_OK) {
         tide_cli_note("view", "%s", no_browser.message);
     }
@@ -193,7 +193,7 @@ static tide_status view(const tide_operands *files, const view_options *options,
         TIDE_TRY(load(files, options, path, work, error));
         TIDE_TRY(tide_html_report_write(path, work->runs, work->n, error));
     }
-    printf("report: %s\n", path);
+    tide_cli_print(stdout, "report: %s\n", path);
     return options->open_browser ? tide_browser_open(path, error) : TIDE_OK;
 }
 

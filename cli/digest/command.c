@@ -84,9 +84,10 @@ static tide_status write_digest(const tide_event_source *events, const tide_dige
         status = tide_digest_save(digest, path, error);
     }
     if (status == TIDE_OK && digest->rank.rank >= 0) {
-        printf("%s: rank %lld (%s)\n", path, (long long)digest->rank.rank, digest->from);
+        tide_cli_print(stdout, "%s: rank %lld (%s)\n", path, (long long)digest->rank.rank,
+                       digest->from);
     } else if (status == TIDE_OK) {
-        printf("%s: no rank is known: name it with --rank\n", path);
+        tide_cli_print(stdout, "%s: no rank is known: name it with --rank\n", path);
     }
     tide_arena_fini(&arena);
     return status;
