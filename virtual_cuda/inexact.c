@@ -83,8 +83,8 @@ void tide_vc_inexact_bytes(const char *call, const char *what, uint64_t bound_by
     }
     (void)snprintf(rest, sizeof(rest), "%s\t%" PRIu64, what, bound_bytes);
     if (!add_line("inexact", call, rest) && is == THE_NAME) {
-        fprintf(stderr, "tidemark: not exact: %s: %s, at most about %" PRIu64 " bytes more\n", call,
-                what, bound_bytes);
+        fprintf(stderr, "tidemark: not exact: %s: %s; up to %" PRIu64 " bytes more\n", call, what,
+                bound_bytes);
     }
 }
 

@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 /* `call`: the function, such as "cusolverDnSgetrf_bufferSize"; static. `what`: one phrase that says
- * what is not exact: "the size of a work area is not known; 0 is given"; static. */
+ * what is not exact: "the workspace is unknown and counted as 0"; static. */
 void tide_vc_inexact(const char *call, const char *what);
 
 /* The same of a work area that probably takes no more than bound_bytes beyond what was given, which

@@ -13,6 +13,7 @@
 #include "virtual_cuda/images.h"
 #include "virtual_cuda/launched.h"
 #include "virtual_cuda/machine.h"
+#include "virtual_cuda/missing_image.h"
 #include "virtual_cuda/nccl/watchdog.h"
 #include "virtual_cuda/status.h"
 #include "virtual_cuda/streams.h"
@@ -34,6 +35,9 @@ typedef struct launch_config {
 enum { GUESSED_REGISTERS = 32 }; /* of a thread of a kernel whose image cannot be read */
 
 static int launch(const launch_config *config, const void *kernel, void **arguments) {
+    if (tide_vc_kernel_has_no_image(kernel, tide_vc_device())) {
+        return tide_vc_refuse_kernel();
+    }
     tide_vc_entry entry = tide_vc_launch_begin();
     const char *name = tide_vc_kernel_name(kernel);
     tide_vc_watchdog_settle();
@@ -113,6 +117,9 @@ typedef struct kernel_attributes {
 } kernel_attributes;
 
 TIDE_VC_EXPORT int cudaFuncGetAttributes(kernel_attributes *ret, const void *kernel) {
+    if (tide_vc_kernel_has_no_image(kernel, tide_vc_device())) {
+        return tide_vc_refuse_kernel();
+    }
     tide_vc_image image = tide_vc_image_of(kernel, tide_vc_device());
     tide_vc_use use = {.n_registers = GUESSED_REGISTERS};
     (void)tide_vc_use_of(kernel, tide_vc_device(), &use);

@@ -27,6 +27,8 @@ static const status_row STATUSES[] = {
      "invalid device function"},
     {TIDE_VC_INVALID_DEVICE, "cudaErrorInvalidDevice", "CUDA_ERROR_INVALID_DEVICE",
      "invalid device ordinal"},
+    {TIDE_VC_NO_KERNEL_IMAGE, "cudaErrorNoKernelImageForDevice", "CUDA_ERROR_NO_BINARY_FOR_GPU",
+     "no kernel image is available for execution on the device"},
     {TIDE_VC_OPERATING_SYSTEM, "cudaErrorOperatingSystem", "CUDA_ERROR_OPERATING_SYSTEM",
      "OS call failed or operation not supported on this OS"},
     {TIDE_VC_INVALID_HANDLE, "cudaErrorInvalidResourceHandle", "CUDA_ERROR_INVALID_HANDLE",

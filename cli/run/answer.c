@@ -313,7 +313,7 @@ static void tell_nothing(const tide_run_answer *of) {
         tide_run_tell_early_failure(of);
     }
     if (of->list->n_inexact > 0) {
-        tide_run_tell_inexact(of->list);
+        tide_run_tell_inexact(of);
     }
     if (has_failed) {
         tide_run_tell_cause(of);
@@ -363,7 +363,7 @@ void tide_run_tell(const tide_run_answer *answer) {
     tide_run_tell_clock(answer);
     if (answer->config->cards != NULL) {
         tide_run_tell_nccl(answer);
-        tide_run_tell_inexact(answer->list);
+        tide_run_tell_inexact(answer);
         tide_run_tell_cause(answer);
     }
     tide_run_tell_limits(answer);

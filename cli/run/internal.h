@@ -131,7 +131,7 @@ void tide_run_tell_spill(const tide_run_answer *of);
 const char *tide_run_who(const tide_snapshot *snapshot);
 
 /* inexact.c. The line of what could not be known exactly, and lines of what the host failed at. */
-void tide_run_tell_inexact(const tide_left_list *list);
+void tide_run_tell_inexact(const tide_run_answer *of);
 /* A line for each thing that the recording itself could not listen to. */
 void tide_run_tell_limits(const tide_run_answer *of);
 
