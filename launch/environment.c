@@ -149,6 +149,15 @@ static void add_live(builder *to, const tide_launch *launch, const tide_launch_c
     add_own(to, text);
 }
 
+/* nvidia-smi is beside the names of the driver. A program without a PATH is searched for in the
+ * system's folders. */
+static void add_smi(builder *to, const tide_launch *launch) {
+    if (find(to, "PATH") == NULL) {
+        set(to, "PATH", "/bin:/usr/bin");
+    }
+    join(to, "PATH", launch->library, NULL);
+}
+
 static void add_card(builder *to, const tide_launch *launch, const tide_launch_config *config) {
     set(to, "TIDEMARK_VIRTUAL_CARDS", config->cards);
     set(to, "TIDEMARK_VALUES", config->values);
@@ -163,6 +172,7 @@ static void add_card(builder *to, const tide_launch *launch, const tide_launch_c
     }
     set(to, "TIDEMARK_RUN_LIBRARY", launch->library);
     join(to, "LD_LIBRARY_PATH", launch->library, NULL);
+    add_smi(to, launch);
 }
 
 /* The recording sees the calls of CUDA before the card answers them. The last object is needed with

@@ -141,16 +141,23 @@ static tide_status start_cleaner(tide_launch *launch, tide_error *error) {
 }
 
 /* The names by which programs look for the driver and NVML lead to the preloaded library: the
- * dynamic linker knows it by its inode, and loads it no second time. */
+ * dynamic linker knows it by its inode, and loads it no second time. The program nvidia-smi is beside
+ * them. */
 static tide_status make_names(const tide_launch *launch, tide_error *error) {
-    static const char *const NAMES[] = {"libcuda.so.1", "libcuda.so", "libnvidia-ml.so.1"};
+    static const char OBJECT[] = "libtidemark_virtual_cuda.so";
+    static const struct {
+        const char *name, *target;
+    } NAMES[] = {{"libcuda.so.1", OBJECT},
+                 {"libcuda.so", OBJECT},
+                 {"libnvidia-ml.so.1", OBJECT},
+                 {TIDE_LAUNCH_SMI, TIDE_LAUNCH_SMI}};
     char target[2 * TIDE_LAUNCH_PATH_BYTES];
     char link[2 * TIDE_LAUNCH_PATH_BYTES];
     snprintf(link, sizeof(link), "%s/lib", launch->folder);
     bool ok = mkdir(link, S_IRWXU) == 0;
-    snprintf(target, sizeof(target), "%s/libtidemark_virtual_cuda.so", launch->objects);
     for (size_t i = 0; ok && i < sizeof(NAMES) / sizeof(NAMES[0]); i++) {
-        snprintf(link, sizeof(link), "%s/lib/%s", launch->folder, NAMES[i]);
+        snprintf(target, sizeof(target), "%s/%s", launch->objects, NAMES[i].target);
+        snprintf(link, sizeof(link), "%s/lib/%s", launch->folder, NAMES[i].name);
         ok = symlink(target, link) == 0;
     }
     return ok ? TIDE_OK

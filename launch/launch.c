@@ -1,6 +1,7 @@
 #include "launch/launch.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #include "launch/launch_internal.h"
 #include "launch/logs.h"
@@ -15,7 +16,8 @@ void tide_launch_config_init(tide_launch_config *config) {
 
 tide_status tide_launch_check(const tide_launch_config *config, tide_error *error) {
     tide_launch_program program;
-    return tide_launch_find_program(config->arguments[0], &program, error);
+    char own[2 * TIDE_LAUNCH_PATH_BYTES];
+    return tide_launch_find_program(tide_launch_command(config, own), &program, error);
 }
 
 /* `interpreter`: the program that runs `path` if that is a script; else the same. */
@@ -64,8 +66,9 @@ static tide_status run(const tide_launch_program *program, const tide_launch_con
 tide_status tide_launch_run(const tide_launch_config *config, tide_launch *ret_launch,
                             tide_error *error) {
     tide_launch_program program;
-    *ret_launch = (tide_launch){.alive_fd = -1, .cleaner = -1, .exit_status = -1};
-    TIDE_TRY(tide_launch_find_program(config->arguments[0], &program, error));
+    char own[2 * TIDE_LAUNCH_PATH_BYTES];
+    *ret_launch = (tide_launch){.alive_fd = -1, .logs_fd = -1, .cleaner = -1, .exit_status = -1};
+    TIDE_TRY(tide_launch_find_program(tide_launch_command(config, own), &program, error));
     TIDE_TRY(check_go(&program, config, error));
     TIDE_TRY(tide_launch_find_objects(ret_launch, error));
     TIDE_TRY(tide_launch_check_scratch(ret_launch, config, error));
@@ -76,6 +79,8 @@ tide_status tide_launch_run(const tide_launch_config *config, tide_launch *ret_l
          */
         if (tide_logs_make(ret_launch->logs, NULL) != TIDE_OK) {
             memcpy(ret_launch->logs, ret_launch->folder, sizeof(ret_launch->logs));
+        } else {
+            tide_logs_own(ret_launch->logs, config->arguments, &ret_launch->logs_fd);
         }
     }
     return run(&program, config, ret_launch, error);
@@ -85,6 +90,9 @@ void tide_launch_close(tide_launch *launch) {
     tide_launch_remove_folder(launch);
     if (!launch->keeps_logs) {
         tide_logs_remove(launch->logs);
+    }
+    if (launch->logs[0] != '\0' && launch->logs_fd >= 0) {
+        (void)close(launch->logs_fd);
     }
     launch->logs[0] = '\0';
 }

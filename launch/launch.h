@@ -88,6 +88,7 @@ typedef struct tide_launch {
     char library[TIDE_LAUNCH_PATH_BYTES]; /* folder with the names of the driver */
     char program[TIDE_LAUNCH_PATH_BYTES]; /* this program */
     char logs[TIDE_LAUNCH_PATH_BYTES];    /* folder of the logs (logs.h); "": there is none */
+    int logs_fd;                          /* marks them as those of a run that goes on; -1: none */
     bool is_noexec;                       /* nothing can be loaded from the folder */
     bool keeps_logs;                      /* closing leaves them */
     int alive_fd;                         /* the cleaner waits for its other end */

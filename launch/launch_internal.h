@@ -31,6 +31,12 @@ bool tide_launch_read_linker(const char *path, char *ret_linker, size_t n_room);
 
 /* objects.c: finds the libraries and the package, beside this program. */
 TIDE_NODISCARD tide_status tide_launch_find_objects(tide_launch *launch, tide_error *error);
+/* The program that answers for NVIDIA's one of that name, beside the objects. */
+#define TIDE_LAUNCH_SMI "nvidia-smi"
+/* The command of the config. On virtual cards, nvidia-smi is the path of ours, which is put into
+ * ret_path. */
+const char *tide_launch_command(const tide_launch_config *config,
+                                char ret_path[2 * TIDE_LAUNCH_PATH_BYTES]);
 /* Whether the object that keeps writes away lies beside the virtual card's; it is not in builds
  * with a sanitizer. TIDE_UNSUPPORTED: it does not, though it is needed. */
 bool tide_launch_has_scratch(const tide_launch *launch);

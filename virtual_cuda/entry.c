@@ -1,6 +1,7 @@
 /* Functions of the driver by name: how a CUDA 12 or 13 runtime and PyTorch find them. */
 #define _GNU_SOURCE /* RTLD_DEFAULT */
 #include <dlfcn.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -13,12 +14,33 @@
 
 enum { NAME_BYTES = 128, FOUND = 0, NOT_FOUND = 1 };
 
-/* The newest of a function's versions that there is here. */
-static void *find(const char *name) {
-    static const char *const SUFFIXES[] = {"_v3", "_v2", ""};
+/* Versions of functions that take other arguments than the one before, and since which CUDA a
+ * program means them by the name alone (cudaTypedefs.h). All others have one form here. */
+static const struct {
+    const char *name;
+    int since;
+} NEWER[] = {{"cuCtxCreate_v4", 12050},           {"cuGetProcAddress_v2", 12000},
+             {"cuGraphExecUpdate_v2", 12000},     {"cuMemAdvise_v2", 12020},
+             {"cuMemPrefetchAsync_v2", 12020},    {"cuStreamGetCaptureInfo_v2", 11030},
+             {"cuStreamGetCaptureInfo_v3", 12030}};
+
+/* Whether a program of that version of CUDA means this function by the name without its end. */
+static bool is_meant(const char *name, int version) {
+    for (size_t i = 0; i < sizeof(NEWER) / sizeof(NEWER[0]); i++) {
+        if (strcmp(name, NEWER[i].name) == 0) {
+            return version >= NEWER[i].since;
+        }
+    }
+    return true;
+}
+
+/* The newest of a function's versions that there is here and that the program knows. */
+static void *find(const char *name, int version) {
+    static const char *const SUFFIXES[] = {"_v4", "_v3", "_v2", ""};
     for (size_t i = 0; i < sizeof(SUFFIXES) / sizeof(SUFFIXES[0]); i++) {
         char whole[NAME_BYTES];
-        if ((size_t)snprintf(whole, sizeof(whole), "%s%s", name, SUFFIXES[i]) < sizeof(whole)) {
+        if ((size_t)snprintf(whole, sizeof(whole), "%s%s", name, SUFFIXES[i]) < sizeof(whole) &&
+            (SUFFIXES[i][0] == '\0' || is_meant(whole, version))) {
             void *function = dlsym(RTLD_DEFAULT, whole);
             if (function != NULL) {
                 return function;
@@ -28,8 +50,8 @@ static void *find(const char *name) {
     return NULL;
 }
 
-static int look_up(const char *name, void **ret_function, int *ret_found) {
-    *ret_function = find(name);
+static int look_up(const char *name, int version, void **ret_function, int *ret_found) {
+    *ret_function = find(name, version);
     if (ret_found != NULL) {
         *ret_found = *ret_function != NULL ? FOUND : NOT_FOUND;
     }
@@ -40,22 +62,21 @@ TIDE_VC_EXPORT int cudaGetDriverEntryPoint(const char *name, void **ret_function
                                            unsigned long long flags, int *ret_found) {
     (void)flags;
     /* CUDA 11 has no fourth argument. */
-    return look_up(name, ret_function, tide_vc_runtime_major() >= 12 ? ret_found : NULL);
+    return look_up(name, tide_vc_runtime_version(), ret_function,
+                   tide_vc_runtime_major() >= 12 ? ret_found : NULL);
 }
 
 TIDE_VC_EXPORT int cudaGetDriverEntryPointByVersion(const char *name, void **ret_function,
                                                     unsigned version, unsigned long long flags,
                                                     int *ret_found) {
-    (void)version;
     (void)flags;
-    return look_up(name, ret_function, ret_found);
+    return look_up(name, (int)version, ret_function, ret_found);
 }
 
 TIDE_VC_EXPORT int cuGetProcAddress_v2(const char *name, void **ret_function, int version,
                                        uint64_t flags, int *ret_found) {
-    (void)version;
     (void)flags;
-    return look_up(name, ret_function, ret_found);
+    return look_up(name, version, ret_function, ret_found);
 }
 
 /* Tables of functions that NVIDIA does not document. A runtime that is linked into the program asks
