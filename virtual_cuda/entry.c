@@ -1,6 +1,8 @@
 /* Functions of the driver by name: how a CUDA 12 or 13 runtime and PyTorch find them. */
-#define _GNU_SOURCE /* RTLD_DEFAULT */
+#define _GNU_SOURCE /* RTLD_DEFAULT, dladdr1, program_invocation_short_name */
 #include <dlfcn.h>
+#include <errno.h>
+#include <link.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -12,7 +14,7 @@
 #include "virtual_cuda/machine.h"
 #include "virtual_cuda/status.h"
 
-enum { NAME_BYTES = 128, FOUND = 0, NOT_FOUND = 1 };
+enum { NAME_BYTES = 128, WHY_BYTES = 768, FOUND = 0, NOT_FOUND = 1 };
 
 /* Versions of functions that take other arguments than the one before, and since which CUDA a
  * program means them by the name alone (cudaTypedefs.h). All others have one form here. */
@@ -84,12 +86,41 @@ TIDE_VC_EXPORT int cuGetProcAddress_v2(const char *name, void **ret_function, in
 static const unsigned char TABLE_OF_RUNTIME[] = {0x6b, 0xd5, 0xfb, 0x6c, 0x5b, 0xf4, 0xe7, 0x4a,
                                                  0x89, 0x87, 0xd9, 0x39, 0x12, 0xfd, 0x9d, 0xf9};
 
+#define RUNTIME "a virtual card cannot serve NVIDIA's own CUDA runtime"
+
+/* Which runtime asked, by the object that its code is in: it is a part of the program or of one of
+ * its libraries, or it is NVIDIA's library that was opened past the preloaded object. */
+static void refuse_runtime(const void *caller) {
+    Dl_info info;
+    struct link_map *map = NULL;
+    char text[WHY_BYTES];
+    const char *file = dladdr1(caller, &info, (void **)&map, RTLD_DL_LINKMAP) != 0 && map != NULL
+                           ? map->l_name
+                           : "";
+    const char *slash = strrchr(file, '/');
+    const char *name = slash != NULL ? slash + 1 : file;
+    if (strncmp(name, "libcudart", strlen("libcudart")) == 0) {
+        (void)snprintf(text, sizeof(text),
+                       RUNTIME ", %s, which the program took functions from by its handle or "
+                               "its path (dlopen, ctypes.CDLL); link it instead",
+                       file);
+    } else if (name[0] != '\0') {
+        (void)snprintf(text, sizeof(text),
+                       RUNTIME ", which is linked into the library %s; use a build of it that "
+                               "links the shared one (nvcc -cudart shared)",
+                       file);
+    } else {
+        (void)snprintf(text, sizeof(text),
+                       RUNTIME ", which is linked into the program %s; build it with nvcc "
+                               "-cudart shared",
+                       program_invocation_short_name);
+    }
+    tide_vc_refused("cuGetExportTable", text);
+}
+
 TIDE_VC_EXPORT int cuGetExportTable(const void **ret_table, const void *identifier) {
     if (memcmp(identifier, TABLE_OF_RUNTIME, sizeof(TABLE_OF_RUNTIME)) == 0) {
-        tide_vc_refused(
-            "cuGetExportTable",
-            "the CUDA runtime is linked into this program, where a virtual card cannot serve it; "
-            "build it with nvcc -cudart shared");
+        refuse_runtime(__builtin_return_address(0));
     }
     *ret_table = NULL;
     return TIDE_VC_NOT_FOUND;

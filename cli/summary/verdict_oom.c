@@ -3,11 +3,9 @@
 #include <string.h>
 
 #include "cli/summary/verdict.h"
-#include "allocator/cache.h"
 #include "cli/snapshot_words.h"
 #include "common/plural.h"
 #include "common/text.h"
-#include "replay/replay.h"
 #include "snapshot/layout.h"
 #include "snapshot/user_line.h"
 
@@ -187,31 +185,6 @@ static tide_status say_cause(const tide_summary_view *of, const free_blocks *blo
 
 /* ---- what happened ---- */
 
-#define MIB (INT64_C(1) << 20)
-
-/* What the allocator would have bought for a request (docs/allocator.md). */
-static int64_t segment_bytes(const tide_snapshot *snapshot, int64_t asked_bytes) {
-    tide_cache_config config;
-    tide_error ignored = {""};
-    if (tide_replay_settings(snapshot, &config, NULL, &ignored) != TIDE_OK) {
-        tide_cache_config_init(&config);
-    }
-    return asked_bytes <= MIB       ? 2 * MIB
-           : asked_bytes < 10 * MIB ? (int64_t)config.large_segment_bytes
-                                    : (asked_bytes + 2 * MIB - 1) / (2 * MIB) * (2 * MIB);
-}
-
-/* The device had more free than was asked for. */
-static const char *why_not(const tide_summary_view *of) {
-    const tide_summary_device *device = of->device;
-    if (device->oom_free_bytes < device->oom_requested_bytes) {
-        return "";
-    }
-    return device->oom_free_bytes < segment_bytes(of->snapshot, device->oom_requested_bytes)
-               ? ", too little for a new segment"
-               : ", and yet it gave out no more";
-}
-
 tide_status tide_say_oom(const tide_summary_view *of, tide_verdict *verdict) {
     const tide_summary_device *device = of->device;
     if (device->n_oom == 0) {
@@ -225,15 +198,19 @@ tide_status tide_say_oom(const tide_summary_view *of, tide_verdict *verdict) {
             tide_report_text(of->report, " It ran out %" PRId64 " times in all.", device->n_oom);
     }
     bool is_unlimited = device->oom_free_bytes < 0;
-    tide_report_say(of->report, "oom",
-                    "Out of memory at event %" PRId64 "%s: %s asked for %s; %s%s were free%s.%s",
-                    device->oom_event, is_end ? ", where the run ended" : "", who_asked(of, row),
-                    tide_report_bytes(of->report, device->oom_requested_bytes),
-                    is_unlimited
-                        ? "unlimited bytes "
-                        : tide_report_text(of->report, "%s ",
-                                           tide_report_bytes(of->report, device->oom_free_bytes)),
-                    whose_limit(of), is_unlimited ? "" : why_not(of), again);
+    tide_report_say(
+        of->report, "oom",
+        "Out of memory at event %" PRId64 "%s: %s asked for %s; %s%s were free%s.%s",
+        device->oom_event, is_end ? ", where the run ended" : "", who_asked(of, row),
+        tide_report_bytes(of->report, device->oom_requested_bytes),
+        is_unlimited ? "unlimited bytes "
+                     : tide_report_text(of->report, "%s ",
+                                        tide_report_bytes(of->report, device->oom_free_bytes)),
+        whose_limit(of),
+        is_unlimited
+            ? ""
+            : tide_oom_why_not(of->snapshot, device->oom_requested_bytes, device->oom_free_bytes),
+        again);
     if (is_unlimited) {
         return TIDE_OK;
     }

@@ -61,9 +61,11 @@ class Starts(unittest.TestCase):
         self.folder.cleanup()
 
     def run_it(self, *command, program=TIDEMARK, options=(), **environment):
-        whole = {key: value for key, value in os.environ.items() if not key.startswith(("TIDEMARK_", "WANDB_"))}
+        whole = {key: value for key, value in os.environ.items() if not key.startswith(("TIDEMARK_", "WANDB_", "TORCH", "TRITON_"))}
         whole.update({"HOME": str(self.top / "home"), **environment})
-        whole.pop("XDG_STATE_HOME", None)
+        for name in ("XDG_STATE_HOME", "XDG_CACHE_HOME"):
+            if name not in environment:
+                whole.pop(name, None)
         return subprocess.run([program, "run", "--device", "virtual:h100-80", *options, "--", *map(str, command)],
                               cwd=self.work, env=whole, capture_output=True, text=True, timeout=250, check=False)
 
@@ -265,6 +267,52 @@ class Starts(unittest.TestCase):
         self.assertIn("logs of 8 earlier runs take ", self.run_it("true").stderr)
         self.recover("--remove")
         self.assertNotIn("earlier runs", self.run_it("true").stderr)
+
+    # ---- caches of compilers ----
+
+    def test_compilers_keep_what_they_make(self):
+        shown = ("sh", "-c", "echo $TORCHINDUCTOR_CACHE_DIR:$TRITON_CACHE_DIR:$TORCH_EXTENSIONS_DIR")
+        made = "mkdir -p $TRITON_CACHE_DIR $TORCH_EXTENSIONS_DIR/e; touch $TRITON_CACHE_DIR/kernel $TORCH_EXTENSIONS_DIR/e/lock"
+        result = self.run_it("sh", "-c", made)
+        self.assertIn("it wrote no file", result.stderr)
+        inductor, triton, extensions = self.run_it(*shown).stdout.strip().split(":")
+        top = self.top / "home/.cache/tidemark/compilers"
+        for folder in (inductor, triton, extensions):
+            self.assertTrue(folder.startswith(f"{top}/"), folder)
+        self.assertTrue((Path(triton) / "kernel").exists())
+        self.assertEqual(list((Path(extensions) / "e").iterdir()), [])  # PyTorch would wait for whoever holds it
+        other = self.run_it(*shown, options=("--values", "zero")).stdout
+        self.assertNotIn(triton, other)
+        real = self.run_it(*shown, options=("--writes", "allow")).stdout
+        self.assertEqual(real, "::\n")
+        chosen = self.run_it(*shown, TRITON_CACHE_DIR="/mine").stdout.strip().split(":")
+        self.assertEqual(chosen, [inductor, "/mine", extensions])
+        (self.top / "home/.cache/torch_extensions").mkdir()
+        self.assertEqual(self.run_it(*shown).stdout, f"{inductor}:{triton}:\n")
+        self.assertEqual(self.run_it(*shown, HOME=str(self.top / "no")).stdout, "::\n")
+        (self.top / "c:c").mkdir()
+        self.run_it("sh", "-c", made, XDG_CACHE_HOME=str(self.top / "c:c"))
+        self.assertEqual(len(list((self.top / "c:c").glob("tidemark/compilers/*/triton/kernel"))), 1)
+
+    def test_a_lock_of_a_run_that_goes_on_stays(self):
+        (self.work / "driver.py").write_text(DRIVER.replace("time.sleep", """
+import os
+os.makedirs(os.environ["TORCH_EXTENSIONS_DIR"] + "/e")
+lock = os.environ["TORCH_EXTENSIONS_DIR"] + "/e/lock"
+open(lock, "w").close()
+print("locked", flush=True)
+time.sleep"""))
+        environment = {key: value for key, value in os.environ.items() if not key.startswith(("XDG_", "T"))}
+        environment["HOME"] = str(self.top / "home")
+        first = subprocess.Popen([TIDEMARK, "run", "--device", "virtual:h100-80", "--", sys.executable, "driver.py", "1000"],
+                                 cwd=self.work, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        first.stdout.readline()
+        first.stdout.readline()
+        look = "import os; print(os.listdir(os.environ['TORCH_EXTENSIONS_DIR'] + '/e'))"
+        self.assertEqual(self.run_it(sys.executable, "-c", look).stdout, "['lock']\n")
+        first.terminate()
+        first.communicate()
+        self.assertEqual(self.run_it(sys.executable, "-c", look).stdout, "[]\n")
 
     # ---- trackers of experiments ----
 

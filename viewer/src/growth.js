@@ -43,8 +43,8 @@ function placeOf(sorted, value) {
 }
 
 /**
- * The line of the program to which the blocks of each stack count; -1: to none, because an optimizer's own code
- * made them.
+ * The line of the program to which the blocks of each stack count; -1: to none, because an optimizer's own
+ * code made them.
  * @param {import('./format.js').Snapshot} snapshot
  */
 function sitesOfStacks(snapshot) {
@@ -61,89 +61,120 @@ function sitesOfStacks(snapshot) {
 }
 
 /**
+ * The line of each block that counts; -1: it does not.
  * @param {Run} run
- * @param {Step[]} all
- * @param {number[]} measured numbers of steps
+ * @returns {(block: number) => number}
  */
-function growingLines({ snapshot, index }, all, measured) {
-  const { blocks, totals } = index;
-  const ends = measured.map((step) => all[step].last + 1); // states
-  const firsts = all.map(({ first }) => first);
-  const lastEnd = ends[ends.length - 1];
+function sitesOfBlocks({ snapshot, index: { blocks } }) {
   const siteOf = sitesOfStacks(snapshot);
   /** @type {Map<number, number>} */
   const known = new Map();
-  const siteOfBlock = (/** @type {number} */ b) => {
-    const stack = blocks.stack[b];
-    if (stack < 0 || STATE.has(snapshot.categories[blocks.category[b]])) return -1;
-    if (!known.has(stack)) known.set(stack, siteOf(stack));
-    return known.get(stack) ?? -1;
+  return (block) => {
+    const stack = blocks.stack[block];
+    if (stack < 0 || STATE.has(snapshot.categories[blocks.category[block]])) return -1;
+    const site = known.get(stack) ?? siteOf(stack);
+    known.set(stack, site);
+    return site;
   };
-  const placeOfStep = new Map(measured.map((step, place) => [step, place]));
-  const keptIn = (/** @type {number} */ b) => {
-    const born = blocks.bornState[b];
-    const isKept = born > 0 && born <= lastEnd && lastEnd < blocks.diedState[b];
-    if (!isKept || siteOfBlock(b) < 0) return -1;
-    return placeOfStep.get(placeOf(firsts, born) - 1) ?? -1;
-  };
-  /** @type {Map<number, {nSteps: number, last: number}>} */
-  const byStack = new Map();
-  for (let b = 0; b < blocks.count; b++) {
-    const place = keptIn(b);
-    if (place < 0) continue;
-    const at = byStack.get(blocks.stack[b]) ?? { nSteps: 0, last: -1 };
-    if (at.last !== place) at.nSteps++;
-    at.last = place;
-    byStack.set(blocks.stack[b], at);
-  }
-  /** @type {Map<number, Growing>} */
-  const lines = new Map();
-  for (let b = 0; b < blocks.count; b++) {
-    const place = keptIn(b);
-    const stack = blocks.stack[b];
-    if (place < 0 || (byStack.get(stack)?.nSteps ?? 0) < LEAST_OF_STACK) continue;
-    const site = siteOfBlock(b);
-    const line = lines.get(site) ?? { site, stack, bytes: 0, nSteps: 0, first: place, last: -1 };
-    if (line.last !== place) line.nSteps++;
-    line.last = place;
-    line.bytes += blocks.bytes[b];
-    lines.set(site, line);
-  }
-  /** @param {Growing} line its bytes at the end of each measured step */
-  const bytesAtEnds = ({ site }) => {
-    const change = new Float64Array(ends.length + 1);
-    for (let b = 0; b < blocks.count; b++) {
-      if (siteOfBlock(b) !== site) continue;
-      change[placeOf(ends, blocks.bornState[b])] += blocks.bytes[b];
-      change[placeOf(ends, blocks.diedState[b])] -= blocks.bytes[b];
-    }
-    for (let p = 1; p < ends.length; p++) change[p] += change[p - 1];
-    return change;
-  };
-  const peak = totals.reduce((most, bytes) => Math.max(most, bytes), 0);
-  const n = ends.length;
-  /** @param {Growing} line */
-  const grows = (line) => {
-    const nSince = n - line.first;
-    const isMuch = line.bytes >= Math.trunc(peak / 100) || Math.trunc(line.bytes / nSince) >= LEAST_BYTES;
-    if (line.nSteps < LEAST_KEEPING || 2 * line.nSteps <= nSince || line.last + 2 < n || !isMuch) return false;
-    const at = bytesAtEnds(line);
-    const from = Math.max(0, line.first - 1);
-    let nRises = 0;
-    for (let p = from + 1; p < n; p++) if (at[p] > at[p - 1]) nRises++;
-    const half = Math.trunc(line.bytes / 2);
-    return (
-      2 * nRises > n - 1 - from &&
-      at[n - 1] - at[from] >= half &&
-      totals[ends[n - 1]] - totals[ends[from]] >= half
-    );
-  };
-  return [...lines.values()].filter(grows).sort((a, b) => b.bytes - a.bytes || a.site - b.site);
 }
 
 /**
- * "by 6.00 MiB a step at append_loss (metrics.py:17), in 60 of 60 steps since step 0"; "": nothing grows, or it
- * is not known.
+ * The place of the measured step in which each block was allocated that is there at the end of the last; -1.
+ * @param {Run} run
+ * @param {Step[]} steps
+ * @param {number[]} measured numbers of steps
+ * @param {(block: number) => number} siteOf
+ */
+function keptPlaces({ index: { blocks } }, steps, measured, siteOf) {
+  const firsts = steps.map(({ first }) => first);
+  const end = steps[measured[measured.length - 1]].last + 1; // a state
+  const placeOfStep = new Map(measured.map((step, place) => [step, place]));
+  return Int32Array.from({ length: blocks.count }, (_, block) => {
+    const born = blocks.bornState[block];
+    const isKept = born > 0 && born <= end && end < blocks.diedState[block];
+    return isKept && siteOf(block) >= 0 ? (placeOfStep.get(placeOf(firsts, born) - 1) ?? -1) : -1;
+  });
+}
+
+/**
+ * What each line keeps, of call stacks that keep something of several steps.
+ * @param {Run} run
+ * @param {Int32Array} places
+ * @param {(block: number) => number} siteOf
+ */
+function keptLines({ index: { blocks } }, places, siteOf) {
+  /** @type {Map<number, Set<number>>} */
+  const byStack = new Map();
+  places.forEach((place, block) => {
+    if (place < 0) return;
+    const of = byStack.get(blocks.stack[block]) ?? new Set();
+    byStack.set(blocks.stack[block], of.add(place));
+  });
+  /** @type {Map<number, Growing>} */
+  const lines = new Map();
+  places.forEach((place, block) => {
+    const stack = blocks.stack[block];
+    if (place < 0 || (byStack.get(stack)?.size ?? 0) < LEAST_OF_STACK) return;
+    const site = siteOf(block);
+    const line = lines.get(site) ?? { site, stack, bytes: 0, nSteps: 0, first: place, last: -1 };
+    if (line.last !== place) line.nSteps++;
+    line.last = place;
+    line.bytes += blocks.bytes[block];
+    lines.set(site, line);
+  });
+  return [...lines.values()];
+}
+
+/**
+ * Whether the bytes of the line rise in most steps since the first that keeps any, and those of the device
+ * with them.
+ * @param {Run} run
+ * @param {number[]} ends states
+ * @param {(block: number) => number} siteOf
+ * @param {Growing} line
+ */
+function rises({ index: { blocks, totals } }, ends, siteOf, { site, first, bytes }) {
+  const at = new Float64Array(ends.length + 1);
+  for (let b = 0; b < blocks.count; b++) {
+    if (siteOf(b) !== site) continue;
+    at[placeOf(ends, blocks.bornState[b])] += blocks.bytes[b];
+    at[placeOf(ends, blocks.diedState[b])] -= blocks.bytes[b];
+  }
+  for (let p = 1; p < ends.length; p++) at[p] += at[p - 1];
+  const last = ends.length - 1;
+  const from = Math.max(0, first - 1);
+  let nRises = 0;
+  for (let p = from + 1; p <= last; p++) if (at[p] > at[p - 1]) nRises++;
+  const half = Math.trunc(bytes / 2);
+  return (
+    2 * nRises > last - from && at[last] - at[from] >= half && totals[ends[last]] - totals[ends[from]] >= half
+  );
+}
+
+/**
+ * @param {Run} run
+ * @param {Step[]} steps
+ * @param {number[]} measured numbers of steps
+ */
+function growingLines(run, steps, measured) {
+  const { totals } = run.index;
+  const ends = measured.map((step) => steps[step].last + 1);
+  const siteOf = sitesOfBlocks(run);
+  const least = Math.trunc(totals.reduce((most, bytes) => Math.max(most, bytes), 0) / 100);
+  const n = ends.length;
+  return keptLines(run, keptPlaces(run, steps, measured, siteOf), siteOf)
+    .filter((line) => {
+      const nSince = n - line.first;
+      const isMuch = line.bytes >= least || Math.trunc(line.bytes / nSince) >= LEAST_BYTES;
+      const isOften = line.nSteps >= LEAST_KEEPING && 2 * line.nSteps > nSince && line.last + 2 >= n;
+      return isMuch && isOften && rises(run, ends, siteOf, line);
+    })
+    .sort((a, b) => b.bytes - a.bytes || a.site - b.site);
+}
+
+/**
+ * "by 6.00 MiB a step at append_loss (metrics.py:17), in 60 of 60 steps since step 0"; "": nothing grows, or
+ * it is not known.
  * @param {Run} run
  * @param {import('./steps.js').Steps} found
  */

@@ -90,10 +90,10 @@ function longestRun({ sites, count }, period) {
 }
 
 /**
- * Whether everything that a period's Python code allocates is called by the same line of a module's forward, or
- * of PyTorch's own code: then it is a layer. The frames of PyTorch's unwinder may be out of order, so that stacks
- * are sets here. The threads of autograd have no Python code and do not count; a period without any Python code
- * is a layer of a backward pass.
+ * Whether everything that a period's Python code allocates is called by the same line of a module's forward,
+ * or of PyTorch's own code: then it is a layer. The frames of PyTorch's unwinder may be out of order, so that
+ * stacks are sets here. The threads of autograd have no Python code and do not count; a period without any
+ * Python code is a layer of a backward pass.
  * @param {import('./format.js').Snapshot} snapshot
  * @param {Sequence} sequence
  * @param {Run} run

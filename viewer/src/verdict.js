@@ -169,7 +169,8 @@ function filled(run) {
   const { snapshot, index, device } = run;
   const lines = linesAtPeak(run);
   if (lines.length === 0) return [];
-  const isShown = (/** @type {{site: number}} */ { site }, /** @type {number} */ i) => i < SHOWN_LINES || site < 0;
+  const isShown = (/** @type {{site: number}} */ { site }, /** @type {number} */ i) =>
+    i < SHOWN_LINES || site < 0;
   const parts = lines.filter(isShown).map(({ site, stack, bytes }) => {
     if (site >= 0) return `${formatBytes(bytes)} at ${lineText(snapshot, stack)}`;
     return `${formatBytes(bytes)} ${site === BEFORE ? 'from before the recording' : 'without a call stack'}`;

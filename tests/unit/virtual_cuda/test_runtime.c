@@ -23,10 +23,11 @@ int cudaGetDriverEntryPoint(const char *name, void **function, unsigned long lon
 int cudaMallocManaged(void **address, size_t n_bytes, unsigned flags);
 int cudaMemRangeGetAttribute(void *value, size_t n_value, int attribute, const void *address,
                              size_t n_bytes);
+int cuGetExportTable(const void **table, const void *identifier);
 int cudaGraphCreate(void **graph, unsigned flags);
 int cudaGraphInstantiate(void **executable, void *graph, unsigned long long flags);
 
-enum { REFUSED = 125, OTHERWISE = 3, LAST_PREFETCH = 4 };
+enum { REFUSED = 125, OTHERWISE = 3, LAST_PREFETCH = 4, NOT_FOUND = 500 };
 
 static char said[512]; /* on stderr, by the last child */
 
@@ -120,6 +121,34 @@ static int older_forms(void) {
     return is_right ? 0 : OTHERWISE;
 }
 
+/* A runtime asks for this table first. */
+static const unsigned char TABLE[] = {0x6b, 0xd5, 0xfb, 0x6c, 0x5b, 0xf4, 0xe7, 0x4a,
+                                      0x89, 0x87, 0xd9, 0x39, 0x12, 0xfd, 0x9d, 0xf9};
+
+static int ask_from_the_program(void) {
+    const void *table = NULL;
+    volatile int status = cuGetExportTable(&table, TABLE);
+    return status == NOT_FOUND ? 0 : OTHERWISE;
+}
+
+static int ask_from_a_library(void) {
+    const void *table = NULL;
+    int (*call)(int (*)(const void **, const void *), const void **, const void *) = NULL;
+    void *library = dlopen(CUDART_12, RTLD_NOW);
+    *(void **)&call = dlsym(library, "tide_named_cudart_call");
+    return call(cuGetExportTable, &table, TABLE) == NOT_FOUND ? 0 : OTHERWISE;
+}
+
+static void test_a_runtime_of_its_own_is_named_by_its_object(void **state) {
+    (void)state;
+    assert_int_equal(in_child(NULL, ask_from_the_program), 0);
+    assert_non_null(strstr(said, "which is linked into the program test_unit_virtual_cuda_runtime; "
+                                 "build it with nvcc -cudart shared"));
+    assert_int_equal(in_child(NULL, ask_from_a_library), 0);
+    assert_null(strstr(said, "linked into"));
+    assert_non_null(strstr(said, "libcudart.so.12, which the program took functions from by its"));
+}
+
 static void test_older_forms_of_functions(void **state) {
     (void)state;
     assert_int_equal(in_child(CUDART_11, older_forms), 0);
@@ -131,6 +160,7 @@ int main(void) {
         cmocka_unit_test(test_the_version_is_that_of_the_loaded_library),
         cmocka_unit_test(test_an_unknown_version_is_refused_by_name),
         cmocka_unit_test(test_an_entry_point_in_cuda_11_has_no_fourth_argument),
+        cmocka_unit_test(test_a_runtime_of_its_own_is_named_by_its_object),
         cmocka_unit_test(test_older_forms_of_functions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
