@@ -48,9 +48,9 @@ static const tide_option OPTIONS[] = {
     TIDE_PROGRAM_ROW_STREAMS(AT(program), tide_choice_streams_or_both,
                              "when the host waits, or both, one run each"),
     TIDE_PROGRAM_ROW_WRITES(AT(program)),
-    TIDE_OPTION(TEXT, "keep-writes", "DIR", AT(keep_writes),
+    TIDE_OPTION(TEXT, "keep-writes", "FOLDER", AT(keep_writes),
                 "keep the files that the program wrote in this new folder, by their paths from the "
-                "current one; files of other folders are in DIR/elsewhere"),
+                "current one; files of other folders are in FOLDER/elsewhere"),
     {.kind = TIDE_OPTION_HEADING, .help = "Time (a forecast, on virtual cards)"},
     TIDE_OPTION(FLAG, "time", NULL, AT(wants_time),
                 "forecast how long a step takes on the card, and what it is bound by"),
