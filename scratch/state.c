@@ -17,6 +17,7 @@
 typedef struct shared {
     pthread_mutex_t lock; /* robust */
     _Atomic uint32_t written;
+    _Atomic uint32_t moved;
     _Atomic uint32_t generation;
     _Atomic uint64_t n_names; /* handed out by tide_scratch_temporary_name */
 } shared;
@@ -108,9 +109,18 @@ static void add_list(tide_scratch_state *state, const char *list, char separator
     }
 }
 
+static const char *const SYSTEM[] = {"/dev", "/proc", "/sys", "/run"};
+
+static bool is_of_system(const char *path, size_t n_bytes) {
+    bool is = false;
+    for (size_t i = 0; i < sizeof(SYSTEM) / sizeof(SYSTEM[0]); i++) {
+        is = is || (strlen(SYSTEM[i]) == n_bytes && memcmp(path, SYSTEM[i], n_bytes) == 0);
+    }
+    return is;
+}
+
 /* The folders that are never kept away, and those that the environment names. */
 static void add_real_folders(tide_scratch_state *state) {
-    static const char *const SYSTEM[] = {"/dev", "/proc", "/sys", "/run"};
     for (size_t i = 0; i < sizeof(SYSTEM) / sizeof(SYSTEM[0]); i++) {
         add_real(state, SYSTEM[i]);
     }
@@ -238,6 +248,14 @@ void tide_scratch_set_written(void) {
     }
 }
 
+bool tide_scratch_has_moved(void) {
+    return own.page != NULL && atomic_load_explicit(&own.page->moved, memory_order_acquire) != 0;
+}
+
+void tide_scratch_set_moved(void) {
+    atomic_store_explicit(&own.page->moved, 1, memory_order_release);
+}
+
 uint32_t tide_scratch_generation(void) {
     return own.page == NULL ? 0 : atomic_load_explicit(&own.page->generation, memory_order_acquire);
 }
@@ -271,14 +289,46 @@ void tide_scratch_temporary_name(char name[TIDE_SCRATCH_PATH_BYTES]) {
     name[n] = '\0';
 }
 
+/* Where desktops and containers mount disks of the user's, inside of a folder of the system. */
+static bool is_disk(const char *path, size_t n_bytes) {
+    static const char *const DISKS[] = {"/run/media/", "/run/host/"};
+    bool is = false;
+    for (size_t i = 0; i < sizeof(DISKS) / sizeof(DISKS[0]); i++) {
+        size_t n = strlen(DISKS[i]);
+        is = is || (n_bytes > n && memcmp(path, DISKS[i], n) == 0);
+    }
+    return is;
+}
+
 bool tide_scratch_is_real(const char *path, size_t n_bytes) {
     const tide_scratch_state *state = &own.state;
     for (size_t i = 0; i < state->n_real; i++) {
         size_t n = strlen(state->real[i]);
         if (n <= n_bytes && memcmp(path, state->real[i], n) == 0 &&
-            (n == n_bytes || path[n] == '/')) {
+            (n == n_bytes || path[n] == '/') &&
+            !(is_of_system(state->real[i], n) && is_disk(path, n_bytes))) {
             return true;
         }
     }
     return false;
+}
+
+bool tide_scratch_is_no_link(const char *path, size_t n_bytes) {
+    enum { PROC_BYTES = 6 }; /* of "/proc/" */
+    const char *rest = n_bytes > 1 ? memchr(path + 1, '/', n_bytes - 1) : NULL;
+    if (rest == NULL) { /* the folders of TIDEMARK_SCRATCH_REAL may be links */
+        return is_of_system(path, n_bytes);
+    }
+    return n_bytes > PROC_BYTES && memcmp(path, "/proc/", PROC_BYTES) == 0 &&
+           path[PROC_BYTES] >= '0' && path[PROC_BYTES] <= '9' &&
+           memchr(path + PROC_BYTES, '/', n_bytes - PROC_BYTES) == NULL;
+}
+
+bool tide_scratch_leads_to_disks(const char *path, size_t n_bytes) {
+    static const char *const FOLDERS[] = {"/run", "/run/media", "/run/host"};
+    bool is = false;
+    for (size_t i = 0; i < sizeof(FOLDERS) / sizeof(FOLDERS[0]); i++) {
+        is = is || (strlen(FOLDERS[i]) == n_bytes && memcmp(path, FOLDERS[i], n_bytes) == 0);
+    }
+    return is;
 }

@@ -179,6 +179,7 @@ class Runner:
         self.python = python
         self.folder = tempfile.mkdtemp()
         os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp()  # without logs that other runs have left
+        os.environ["XDG_CACHE_HOME"] = os.path.join(os.environ["XDG_STATE_HOME"], "cache")  # and what they compiled
 
     def write(self, text):
         path = os.path.join(self.folder, "program.py")
