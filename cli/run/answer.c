@@ -366,6 +366,7 @@ void tide_run_tell(const tide_run_answer *answer) {
     tell_peak(answer, at, is_peak_told);
     tell_growth(answer, at);
     tell_shares(answer, at);
+    tide_run_tell_retries(answer, at);
     tide_run_tell_time(answer, at);
     tide_run_tell_clock(answer);
     if (answer->config->cards != NULL) {

@@ -167,6 +167,9 @@ void tide_run_say_where(const tide_snapshot *snapshot, int64_t event, tide_text 
 void tide_run_say_largest(const tide_snapshot *snapshot, const tide_summary_peak *peak,
                           tide_text *to);
 
+/* Requests that the card refused at first, and that succeeded. Nothing if there were none. */
+void tide_run_tell_retries(const tide_run_answer *of, tide_run_place at);
+
 /* shares.c. "3.2 GiB of activations, ...; the line that holds the most is ...": what is allocated
  * at the peak, or at the instant that the summary was made for; the largest categories first. */
 void tide_run_say_shares(const tide_snapshot *snapshot, const tide_summary_peak *peak,

@@ -301,7 +301,7 @@ def check_growing(runner):
     need("memory grows" not in runner.run(["--steps", "5"], TRAIN, "9").stderr, "what repeats does not grow")
 
 
-    grown = runner.run(["--memory-limit", "600MiB", "--need"], GROWS.replace("range(8)", "range(80)"))
+    grown = runner.run(["--memory-limit", "800MiB", "--need"], GROWS.replace("range(8)", "range(80)"))
     need("its need depends on the number of steps, because memory grows by 6.00 MiB a step" in grown.stderr, grown.stderr)
     need("the smallest card" not in grown.stderr, grown.stderr)
 
