@@ -117,6 +117,7 @@ static tide_status read_lone_log(const tide_launch *launch, int64_t pid, tide_le
     if (status == TIDE_OK) {
         tide_left *process = &list->processes[list->n_processes++];
         process->is_out_of_memory = failed_for_memory(launch, process);
+        TIDE_TRY(find_file(launch, pid, "launches", list, &process->launches_path));
     }
     return status == TIDE_FORMAT ? TIDE_OK : status;
 }
