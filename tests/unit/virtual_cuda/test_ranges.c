@@ -1,14 +1,14 @@
 /* test_ranges.c - ranges of addresses beside a plain list of them: every answer is the same in a
- * long random walk, and many ranges take no more time each than a few.
+ * long random walk, and very many take little time.
  */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include <cmocka.h>
 
-#include "common/clock.h"
 #include "virtual_cuda/ranges.h"
 
 enum { UNIT = 512, N_PLACES = 200, N_STEPS = 20000 };
@@ -79,31 +79,25 @@ static void answers_are_those_of_a_list(void **state) {
     free(ranges.nodes);
 }
 
-/* Of one kept in a list, the 400,000th took as long as some thousand of the first. */
-static int64_t time_of(size_t n) {
+/* In processor time: kept in a list, so many took some minutes, and in a tree half a second. */
+static void many_take_little_time(void **state) {
+    enum { N = 400000, SECONDS = 20 };
+    (void)state;
     tide_vc_ranges ranges = {.root = 0};
-    int64_t begin = tide_clock_now_ns();
-    for (size_t i = n; i > 0; i--) {
+    clock_t begin = clock();
+    for (size_t i = N; i > 0; i--) {
         assert_true(tide_vc_ranges_add(
             &ranges, (tide_vc_range){.address = i * UNIT, .n_bytes = i % 2 == 0 ? 1 : UNIT}));
     }
-    for (size_t i = 1; i <= n; i += 2) {
+    for (size_t i = 1; i <= N; i += 2) {
         assert_true(tide_vc_ranges_remove(&ranges, i * UNIT, NULL));
     }
     free(ranges.nodes);
-    return tide_clock_now_ns() - begin;
-}
-
-static void many_take_as_long_as_few(void **state) {
-    (void)state;
-    (void)time_of(1000);
-    int64_t few_ns = time_of(20000);
-    int64_t many_ns = time_of(400000); /* 20 times as many; a list took 400 times as long */
-    assert_true(many_ns < 120 * few_ns);
+    assert_true((clock() - begin) / CLOCKS_PER_SEC < SECONDS);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(answers_are_those_of_a_list),
-                                       cmocka_unit_test(many_take_as_long_as_few)};
+                                       cmocka_unit_test(many_take_little_time)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
