@@ -9,7 +9,7 @@ import functools
 import inspect
 import weakref
 
-from . import names, settings
+from . import settings, telling
 
 NAMED = 2  # certainty of a category: it was read from the tensor itself
 ATTACHED, OTHER_ALLOCATOR = 1, 2  # tide_attach_state (live/attach.h)
@@ -53,8 +53,11 @@ class Live:
     def describe(self, key, value):
         self._describe(_bytes(key), _bytes(value))
 
-    def watch_modules(self, torch):
-        """Lets the library ask for the path of a module when it meets one that it does not know."""
+    def watch_modules(self, torch, look_at_call):
+        """Lets the library ask for the path of a module when it meets one that it does not know.
+
+        look_at_call: called with the outermost module of the calls that the unknown one is in.
+        """
         call = getattr(torch.nn.Module, "_wrapped_call_impl", None)
         if call is None:
             return
@@ -63,9 +66,11 @@ class Live:
         def resolve(module):
             try:  # what it raised would come up in the middle of the program
                 if self._is_called(module):  # else it may be gone, and must not be touched
-                    self.name_modules(ctypes.cast(module, ctypes.py_object).value)
+                    outermost = ctypes.cast(module, ctypes.py_object).value
+                    self.name_modules(outermost)
+                    look_at_call(outermost)
             except Exception as error:
-                names.tell_nameless(error)
+                telling.tell_nameless(error)
             return 0
 
         self.resolver = resolve
