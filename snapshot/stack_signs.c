@@ -18,8 +18,10 @@ static unsigned python_signs(const char *file, const char *function) {
     if (is_modules && strcmp(function, "_call_impl") == 0) {
         signs |= TIDE_SIGN_MODULE;
     }
-    if (is_modules && (strcmp(function, "_apply") == 0 || strcmp(function, "__init__") == 0 ||
-                       strcmp(function, "reset_parameters") == 0)) {
+    /* What normalisations by batches make is a parameter or a buffer. */
+    bool is_made = strcmp(function, "__init__") == 0 && !has(file, "batchnorm");
+    if (is_modules &&
+        (is_made || strcmp(function, "_apply") == 0 || strcmp(function, "reset_parameters") == 0)) {
         signs |= TIDE_SIGN_PARAMETER;
     }
     if (has(file, "torch/autograd/") &&
@@ -80,6 +82,9 @@ uint16_t *tide_stack_signs(const tide_snapshot *snapshot, const tide_hostmem *me
             /* A wrapper of torch.distributed calls the whole model: only what its own Python code
              * calls directly is a collective. */
             above &= is_python[row->frame] ? ~(unsigned)TIDE_SIGN_COLLECTIVE : ~0U;
+            /* A closure that an optimizer calls has passes of its own. */
+            bool is_pass = (of_frames[row->frame] & (TIDE_SIGN_MODULE | TIDE_SIGN_BACKWARD)) != 0;
+            above &= is_pass ? ~(unsigned)(TIDE_SIGN_OPTIMIZER | TIDE_SIGN_STATE) : ~0U;
             signs[i] = (uint16_t)(above | of_frames[row->frame]);
         }
     } else {

@@ -37,6 +37,15 @@ class LiveNames(names.Reader):
         else:
             known.look_at_gradients(parameters)
 
+    @quietly
+    def look_at_call(self, module, arguments=()):
+        """Tells which tensors were passed to the module, after what it holds."""
+        super().look_at_call(module)
+        found = [part for name, value in arguments for part in tensors.parts(name, value)]
+        for address, (name, _) in zip(tensors.addresses_of([tensor for _, tensor in found]), found):
+            if address != 0:
+                self.live.label_argument(address, name)
+
     def add_own(self, device, address, category, name):
         """What the program itself says."""
         self.live.label(address, category, name)

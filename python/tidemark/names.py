@@ -31,7 +31,7 @@ class Reader:
         self.look_at_workspaces()
 
     @quietly
-    def look_at_call(self, module):
+    def look_at_call(self, module, arguments=()):
         """A module that lies in no other was called, as far as is known for the first time."""
         self.modules.look_at_new()
         self.modules.look_at(module)
