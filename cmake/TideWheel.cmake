@@ -6,7 +6,7 @@
 #   - The licences of all of these lie in share/doc/tidemark/licenses.
 
 add_custom_target(wheel DEPENDS tidemark)
-foreach(object IN ITEMS tidemark_virtual_cuda tidemark_scratch)
+foreach(object IN ITEMS tidemark_virtual_cuda tidemark_scratch tidemark_nvidia_smi)
     if(TARGET ${object}) # a build with sanitizers has not all of them
         add_dependencies(wheel ${object})
     endif()

@@ -192,6 +192,7 @@ static tide_status run(start_of *start, const tide_launch_config *config, tide_l
         program > 0 ? hear(ends[0], start->path, error)
                     : tide_fail(error, TIDE_IO, "no process for the program: %s", strerror(errno));
     if (program > 0) {
+        launch->process = program;
         attend(program, &waited, config, launch);
     }
     launch->seconds = (double)(tide_clock_now_ns() - begin) / 1e9;

@@ -9,22 +9,17 @@
 #include "common/hostmem.h"
 #include "common/run_launches.h"
 #include "launch/launch_internal.h"
+#include "launch/trackers.h"
 
 extern char **environ;
 
-enum { MAX_ADDED = 32, NUMBER_BYTES = 24 };
+enum { MAX_ADDED = 48, NUMBER_BYTES = 24 };
 
 typedef struct builder {
     char **entries; /* owned, and so is each; NULL-terminated */
     size_t n, capacity;
     bool no_memory;
 } builder;
-
-/* Trackers would report losses of zero as if they were results. */
-static const char *const OFFLINE[][2] = {
-    {"WANDB_MODE", "offline"},     {"NEPTUNE_MODE", "offline"}, {"COMET_START_MODE", "offline"},
-    {"CLEARML_OFFLINE_MODE", "1"}, {"MLFLOW_TRACKING_URI", ""}, {"SWANLAB_MODE", "offline"},
-};
 
 static bool is_named(const char *entry, const char *name) {
     size_t n = strlen(name);
@@ -100,9 +95,11 @@ static void add_scratch(builder *to, const tide_launch *launch) {
     char text[2 * TIDE_LAUNCH_PATH_BYTES];
     snprintf(text, sizeof(text), "%s/writes", launch->folder);
     set(to, "TIDEMARK_SCRATCH", text);
-    for (size_t i = 0; i < sizeof(OFFLINE) / sizeof(OFFLINE[0]); i++) {
-        if (OFFLINE[i][1][0] != '\0') {
-            set(to, OFFLINE[i][0], OFFLINE[i][1]);
+    const char *name = NULL;
+    const char *value = NULL;
+    for (size_t i = 0; (name = tide_launch_tracker(i, &value)) != NULL; i++) {
+        if (value != NULL) {
+            set(to, name, value);
         }
     }
 }
@@ -113,6 +110,20 @@ static bool make_absolute(const char *path, char *ret_path, size_t n_room) {
     bool is_relative = path[0] != '/';
     return (!is_relative || getcwd(here, sizeof(here)) != NULL) &&
            snprintf(ret_path, n_room, "%s%s%s", here, is_relative ? "/" : "", path) < (int)n_room;
+}
+
+/* A folder that stays real although the program does not know it. Their list is split at ends of
+ * lines: paths may contain colons. */
+static void add_own(builder *to, const char *folder) {
+    char text[4 * TIDE_LAUNCH_PATH_BYTES];
+    const char *old = find(to, "TIDEMARK_SCRATCH_OWN");
+    int n = snprintf(text, sizeof(text), "%s%s%s", old != NULL ? old : "", old != NULL ? "\n" : "",
+                     folder);
+    if (n >= (int)sizeof(text)) {
+        to->no_memory = true;
+        return;
+    }
+    set(to, "TIDEMARK_SCRATCH_OWN", text);
 }
 
 /* What live/ reads (live/record.h). */
@@ -133,16 +144,21 @@ static void add_live(builder *to, const tide_launch *launch, const tide_launch_c
     }
     set_number(to, "TIDEMARK_LIVE_ON_OOM", config->tells_failures);
     /* The log is no file of the program's. */
-    snprintf(text, sizeof(text), "%s", config->log != NULL ? config->log : launch->logs);
-    char *slash = config->log != NULL ? strrchr(text, '/') : NULL;
-    if (slash != NULL) {
-        *slash = '\0';
+    char *slash = strrchr(text, '/');
+    *slash = '\0'; /* it is absolute */
+    add_own(to, text);
+}
+
+/* nvidia-smi is beside the names of the driver. A program without a PATH is searched for in the
+ * system's folders. */
+static void add_smi(builder *to, const tide_launch *launch) {
+    if (find(to, "PATH") == NULL) {
+        set(to, "PATH", "/bin:/usr/bin");
     }
-    join(to, "TIDEMARK_SCRATCH_REAL", config->log == NULL || slash != NULL ? text : ".", NULL);
+    join(to, "PATH", launch->library, NULL);
 }
 
 static void add_card(builder *to, const tide_launch *launch, const tide_launch_config *config) {
-    char text[2 * TIDE_LAUNCH_PATH_BYTES];
     set(to, "TIDEMARK_VIRTUAL_CARDS", config->cards);
     set(to, "TIDEMARK_VALUES", config->values);
     set(to, "TIDEMARK_STREAMS", config->streams);
@@ -154,8 +170,9 @@ static void add_card(builder *to, const tide_launch *launch, const tide_launch_c
     if (config->clock != NULL || find(to, TIDE_RUN_CLOCK_VARIABLE) != NULL) {
         set(to, TIDE_RUN_CLOCK_VARIABLE, config->clock != NULL ? config->clock : "");
     }
-    snprintf(text, sizeof(text), "%s/lib", launch->folder);
-    join(to, "LD_LIBRARY_PATH", text, NULL);
+    set(to, "TIDEMARK_RUN_LIBRARY", launch->library);
+    join(to, "LD_LIBRARY_PATH", launch->library, NULL);
+    add_smi(to, launch);
 }
 
 /* The recording sees the calls of CUDA before the card answers them. The last object is needed with

@@ -3,8 +3,7 @@
  * This process can be killed at any instant. So a process of its own, in a session of its own,
  * waits until this one is gone: then the socket between them ends. It ends the processes of the
  * run, which it knows by the folder's name in their environment, and removes the folder. */
-#define _DEFAULT_SOURCE /* nftw, closefrom */
-#define _XOPEN_SOURCE 700
+#define _GNU_SOURCE /* nftw, closefrom, ST_NOEXEC */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -17,6 +16,7 @@
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -78,7 +78,7 @@ static int kill_rest(const char *marker, char *buffer) {
 
 /* The cleaner. It keeps no file of the user's open, and hears no signal of the terminal. It says
  * when a kill of the group does not meet it any more: the folder is made after that. */
-static void clean_up(const char *folder, int wait_fd) {
+static void clean_up(const tide_launch *launch, int wait_fd) {
     static char buffer[ENVIRONMENT_BYTES];
     char marker[TIDE_LAUNCH_PATH_BYTES + sizeof("TIDEMARK_RUN_FOLDER=")];
     char byte = 0;
@@ -91,7 +91,7 @@ static void clean_up(const char *folder, int wait_fd) {
             (void)close(fd);
         }
     }
-    snprintf(marker, sizeof(marker), "TIDEMARK_RUN_FOLDER=%s", folder);
+    snprintf(marker, sizeof(marker), "TIDEMARK_RUN_FOLDER=%s", launch->folder);
     do {
         n_read = read(wait_fd, &byte, 1);
     } while (n_read < 0 && errno == EINTR);
@@ -101,7 +101,10 @@ static void clean_up(const char *folder, int wait_fd) {
     for (int i = 0; i < ROUNDS && kill_rest(marker, buffer) > 0; i++) {
         (void)usleep(ROUND_US); /* a process that is being killed may just have made another */
     }
-    (void)nftw(folder, remove_entry, MAX_OPEN, FTW_DEPTH | FTW_PHYS);
+    (void)nftw(launch->folder, remove_entry, MAX_OPEN, FTW_DEPTH | FTW_PHYS);
+    if (launch->links[0] != '\0') {
+        (void)nftw(launch->links, remove_entry, MAX_OPEN, FTW_DEPTH | FTW_PHYS);
+    }
     _exit(0);
 }
 
@@ -122,7 +125,7 @@ static tide_status start_cleaner(tide_launch *launch, tide_error *error) {
     pid_t pid = fork();
     if (pid == 0) {
         (void)close(ends[1]);
-        clean_up(launch->folder, ends[0]);
+        clean_up(launch, ends[0]);
     }
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     (void)close(ends[0]);
@@ -138,21 +141,45 @@ static tide_status start_cleaner(tide_launch *launch, tide_error *error) {
 }
 
 /* The names by which programs look for the driver and NVML lead to the preloaded library: the
- * dynamic linker knows it by its inode, and loads it no second time. */
-static tide_status make_links(const tide_launch *launch, tide_error *error) {
-    static const char *const NAMES[] = {"libcuda.so.1", "libcuda.so", "libnvidia-ml.so.1"};
+ * dynamic linker knows it by its inode, and loads it no second time. The program nvidia-smi is beside
+ * them. */
+static tide_status make_names(const tide_launch *launch, tide_error *error) {
+    static const char OBJECT[] = "libtidemark_virtual_cuda.so";
+    static const struct {
+        const char *name, *target;
+    } NAMES[] = {{"libcuda.so.1", OBJECT},
+                 {"libcuda.so", OBJECT},
+                 {"libnvidia-ml.so.1", OBJECT},
+                 {TIDE_LAUNCH_SMI, TIDE_LAUNCH_SMI}};
     char target[2 * TIDE_LAUNCH_PATH_BYTES];
     char link[2 * TIDE_LAUNCH_PATH_BYTES];
     snprintf(link, sizeof(link), "%s/lib", launch->folder);
     bool ok = mkdir(link, S_IRWXU) == 0;
-    snprintf(target, sizeof(target), "%s/libtidemark_virtual_cuda.so", launch->objects);
     for (size_t i = 0; ok && i < sizeof(NAMES) / sizeof(NAMES[0]); i++) {
-        snprintf(link, sizeof(link), "%s/lib/%s", launch->folder, NAMES[i]);
+        snprintf(target, sizeof(target), "%s/%s", launch->objects, NAMES[i].target);
+        snprintf(link, sizeof(link), "%s/lib/%s", launch->folder, NAMES[i].name);
         ok = symlink(target, link) == 0;
     }
     return ok ? TIDE_OK
               : tide_fail(error, TIDE_IO, "%s: the folder of the run cannot be filled: %s",
                           launch->folder, strerror(errno));
+}
+
+/* Where no program or library can be loaded from. */
+static bool is_noexec(const char *folder) {
+    struct statvfs info;
+    return statvfs(folder, &info) == 0 && (info.f_flag & ST_NOEXEC) != 0;
+}
+
+/* The user's choice, or else a place from which the program can load what it compiles. */
+static const char *choose_parent(void) {
+    const char *parent = getenv("TMPDIR");
+    if (parent != NULL && parent[0] == '/') {
+        return parent;
+    }
+    return is_noexec("/tmp") && !is_noexec("/var/tmp") && access("/var/tmp", W_OK | X_OK) == 0
+               ? "/var/tmp"
+               : "/tmp";
 }
 
 /* A name that no folder has: 64 random bits. */
@@ -173,15 +200,18 @@ static void dismiss_cleaner(tide_launch *launch) {
 
 /* The cleaner runs before the folder is there, so that no kill can come between the two. */
 tide_status tide_launch_make_folder(tide_launch *launch, bool has_card, tide_error *error) {
-    const char *parent = getenv("TMPDIR");
-    parent = parent != NULL && parent[0] == '/' ? parent : "/tmp";
+    const char *parent = choose_parent();
+    launch->is_noexec = is_noexec(parent);
     if (!choose_name(launch, parent)) {
         launch->folder[0] = '\0';
         return tide_fail(error, TIDE_IO,
                          "no folder for the run has a name in %s; TMPDIR names another place",
                          parent);
     }
-    tide_status status = start_cleaner(launch, error);
+    tide_status status = tide_launch_choose_links(launch, has_card, error);
+    if (status == TIDE_OK) {
+        status = start_cleaner(launch, error);
+    }
     if (status != TIDE_OK) {
         launch->folder[0] = '\0';
         return status;
@@ -194,7 +224,8 @@ tide_status tide_launch_make_folder(tide_launch *launch, bool has_card, tide_err
         dismiss_cleaner(launch);
         return status;
     }
-    return has_card ? make_links(launch, error) : TIDE_OK;
+    TIDE_TRY(tide_launch_make_links(launch, error));
+    return has_card ? make_names(launch, error) : TIDE_OK;
 }
 
 void tide_launch_remove_folder(tide_launch *launch) {
@@ -205,4 +236,5 @@ void tide_launch_remove_folder(tide_launch *launch) {
     }
     launch->cleaner = -1;
     launch->folder[0] = '\0';
+    launch->links[0] = '\0';
 }

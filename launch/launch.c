@@ -15,19 +15,36 @@ void tide_launch_config_init(tide_launch_config *config) {
 
 tide_status tide_launch_check(const tide_launch_config *config, tide_error *error) {
     tide_launch_program program;
-    return tide_launch_find_program(config->arguments[0], &program, error);
+    char own[2 * TIDE_LAUNCH_PATH_BYTES];
+    return tide_launch_find_program(tide_launch_command(config, own), &program, error);
 }
 
-static tide_status start(const char *path, const tide_launch_config *config, tide_launch *launch,
-                         tide_error *error) {
+/* `interpreter`: the program that runs `path` if that is a script; else the same. */
+static tide_status start(const char *path, const char *interpreter,
+                         const tide_launch_config *config, tide_launch *launch, tide_error *error) {
     char **environment = tide_launch_environment(launch, config);
     if (environment == NULL) {
         return tide_fail(error, TIDE_NO_MEMORY,
                          "the host has no memory left for the program's environment");
     }
-    tide_status status = tide_launch_child(path, environment, config, launch, error);
+    tide_status status = tide_launch_prove(launch, config, interpreter, environment, error);
+    if (status == TIDE_OK) {
+        status = tide_launch_child(path, environment, config, launch, error);
+    }
     tide_launch_environment_release(environment);
     return status;
+}
+
+/* The view of files replaces functions of the C library, which a program of Go does not call. */
+static tide_status check_go(const tide_launch_program *program, const tide_launch_config *config,
+                            tide_error *error) {
+    return config->writes_are_real || !tide_launch_is_go(program->interpreter)
+               ? TIDE_OK
+               : tide_fail(error, TIDE_INVALID,
+                           "%s is a Go program: it makes its own system calls, and its writes "
+                           "cannot be kept away from your files; --writes allow runs it with real "
+                           "writes",
+                           program->interpreter);
 }
 
 static tide_status run(const tide_launch_program *program, const tide_launch_config *config,
@@ -35,11 +52,11 @@ static tide_status run(const tide_launch_program *program, const tide_launch_con
     tide_launch_world_command command = {.arguments = NULL};
     tide_launch_config other = *config;
     if (config->world == 0) {
-        return start(program->path, config, launch, error);
+        return start(program->path, program->interpreter, config, launch, error);
     }
     TIDE_TRY(tide_launch_world(config, launch, program, &command, error));
     other.arguments = command.arguments;
-    tide_status status = start(command.path, &other, launch, error);
+    tide_status status = start(command.path, command.path, &other, launch, error);
     const tide_hostmem *mem = tide_hostmem_default();
     mem->release(mem->ctx, command.arguments);
     return status;
@@ -48,8 +65,10 @@ static tide_status run(const tide_launch_program *program, const tide_launch_con
 tide_status tide_launch_run(const tide_launch_config *config, tide_launch *ret_launch,
                             tide_error *error) {
     tide_launch_program program;
+    char own[2 * TIDE_LAUNCH_PATH_BYTES];
     *ret_launch = (tide_launch){.alive_fd = -1, .cleaner = -1, .exit_status = -1};
-    TIDE_TRY(tide_launch_find_program(config->arguments[0], &program, error));
+    TIDE_TRY(tide_launch_find_program(tide_launch_command(config, own), &program, error));
+    TIDE_TRY(check_go(&program, config, error));
     TIDE_TRY(tide_launch_find_objects(ret_launch, error));
     TIDE_TRY(tide_launch_check_scratch(ret_launch, config, error));
     TIDE_TRY(tide_launch_make_folder(ret_launch, config->cards != NULL, error));

@@ -83,11 +83,16 @@ typedef struct tide_launch {
     char folder[TIDE_LAUNCH_PATH_BYTES];  /* of the run; "" when there is none */
     char objects[TIDE_LAUNCH_PATH_BYTES]; /* folder with the libraries to preload */
     char python[TIDE_LAUNCH_PATH_BYTES];  /* folder with the package */
+    char links[TIDE_LAUNCH_PATH_BYTES];   /* folder with links to those whose paths cannot be listed
+                                             in   LD_PRELOAD and the like; "": not needed */
+    char library[TIDE_LAUNCH_PATH_BYTES]; /* folder with the names of the driver */
     char program[TIDE_LAUNCH_PATH_BYTES]; /* this program */
     char logs[TIDE_LAUNCH_PATH_BYTES];    /* folder of the logs (logs.h); "": there is none */
+    bool is_noexec;                       /* nothing can be loaded from the folder */
     bool keeps_logs;                      /* closing leaves them */
     int alive_fd;                         /* the cleaner waits for its other end */
     long cleaner;                         /* process; -1: none */
+    long process;                         /* the program's first */
     int exit_status;                      /* of the program; -1: a signal ended it */
     int signal_number;                    /* that ended it; 0: none */
     bool was_stopped;                     /* shall_stop asked for it */

@@ -22,8 +22,21 @@ TIDE_NODISCARD tide_status tide_launch_find_program(const char *command,
                                                     tide_launch_program *ret_program,
                                                     tide_error *error);
 
+/* elf.c: whether libraries can be preloaded into the open program. */
+TIDE_NODISCARD tide_status tide_launch_check_elf(int fd, const char *path, tide_error *error);
+/* Whether Go's linker made the program: it makes its system calls itself. */
+bool tide_launch_is_go(const char *path);
+/* The dynamic linker that a 64-bit program asks for. False: it cannot be read, or asks for none. */
+bool tide_launch_read_linker(const char *path, char *ret_linker, size_t n_room);
+
 /* objects.c: finds the libraries and the package, beside this program. */
 TIDE_NODISCARD tide_status tide_launch_find_objects(tide_launch *launch, tide_error *error);
+/* The program that answers for NVIDIA's one of that name, beside the objects. */
+#define TIDE_LAUNCH_SMI "nvidia-smi"
+/* The command of the config. On virtual cards, nvidia-smi is the path of ours, which is put into
+ * ret_path. */
+const char *tide_launch_command(const tide_launch_config *config,
+                                char ret_path[2 * TIDE_LAUNCH_PATH_BYTES]);
 /* Whether the object that keeps writes away lies beside the virtual card's; it is not in builds
  * with a sanitizer. TIDE_UNSUPPORTED: it does not, though it is needed. */
 bool tide_launch_has_scratch(const tide_launch *launch);
@@ -38,6 +51,20 @@ TIDE_NODISCARD tide_status tide_launch_check_scratch(const tide_launch *launch,
 TIDE_NODISCARD tide_status tide_launch_make_folder(tide_launch *launch, bool has_card,
                                                    tide_error *error);
 void tide_launch_remove_folder(tide_launch *launch);
+
+/* links.c. Chooses the folder of the links, if one is needed: `links` is its path then, else "".
+ * TIDE_UNSUPPORTED: no place takes it. */
+TIDE_NODISCARD tide_status tide_launch_choose_links(tide_launch *launch, bool has_card,
+                                                    tide_error *error);
+/* Makes the links, and puts their paths into `objects`, `python` and `library`. */
+TIDE_NODISCARD tide_status tide_launch_make_links(tide_launch *launch, tide_error *error);
+
+/* probe.c. Proves that the libraries of the environment will be loaded into `program`, and that the
+ * view of files comes up in a process of the run. TIDE_UNSUPPORTED with the reason if not. Starts
+ * nothing of the user's. */
+TIDE_NODISCARD tide_status tide_launch_prove(const tide_launch *launch,
+                                             const tide_launch_config *config, const char *program,
+                                             char *const *environment, tide_error *error);
 
 /* world.c. The command that runs some ranks of a larger world. */
 typedef struct tide_launch_world_command {

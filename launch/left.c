@@ -90,14 +90,15 @@ static tide_status read_process(const tide_launch *launch, int64_t pid, tide_lef
     return TIDE_OK;
 }
 
-/* A program without Python that failed after a request was refused: nobody else says why. */
+/* A program without PyTorch that failed after its last request of a card was refused: nobody else
+ * says why. One that went on with less memory failed for another reason. */
 static bool failed_for_memory(const tide_launch *launch, const tide_left *process) {
-    int64_t n_oom = 0;
+    bool ends_refused = false;
     for (size_t i = 0; i < process->n_devices; i++) {
-        n_oom += process->peaks[i].n_oom;
+        ends_refused = ends_refused || process->peaks[i].ends_refused;
     }
     bool has_failed = launch->exit_status != 0 || launch->signal_number != 0;
-    return has_failed && n_oom > 0 && process->python[0] == '\0';
+    return has_failed && ends_refused && process->python[0] == '\0';
 }
 
 /* A process that was killed left its log alone. One without an event, such as a shell between the
@@ -149,7 +150,8 @@ static tide_status add_line(tide_left_list *list, size_t *capacity, int64_t pid,
                              .call = tide_arena_text(&list->arena, call),
                              .what = tide_arena_text(&list->arena, what),
                              .bound_bytes = bound != NULL ? strtoll(bound, NULL, 10) : -1,
-                             .is_refused = strcmp(kind, "refused") == 0};
+                             .is_refused = strcmp(kind, "inexact") != 0,
+                             .is_host = strcmp(kind, "host") == 0};
     tide_left_inexact *rows = tide_hostmem_grow(tide_hostmem_default(), list->inexact, capacity,
                                                 list->n_inexact + 1, sizeof(*rows));
     if (rows == NULL || row.call == NULL || row.what == NULL) {
@@ -238,7 +240,7 @@ static tide_status read_folder(const tide_launch *launch, DIR *folder, tide_left
 }
 
 tide_status tide_left_read(const tide_launch *launch, tide_left_list *ret, tide_error *error) {
-    *ret = (tide_left_list){.failed_rank = -1};
+    *ret = (tide_left_list){.failed_rank = -1, .exception = ""};
     tide_arena_init(&ret->arena, tide_hostmem_default());
     ret->processes =
         tide_arena_alloc(&ret->arena, TIDE_LEFT_MAX_PROCESSES, sizeof(*ret->processes));
@@ -254,6 +256,9 @@ tide_status tide_left_read(const tide_launch *launch, tide_left_list *ret, tide_
     if (status == TIDE_OK) {
         status = tide_left_read_accounts(launch, ret);
         tide_left_read_failed(launch, ret);
+    }
+    if (status == TIDE_OK) {
+        status = tide_left_read_exception(launch, folder, ret);
     }
     (void)closedir(folder);
     return status;

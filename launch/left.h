@@ -2,7 +2,8 @@
  *
  * Each process that used PyTorch's allocator leaves PID.pickle, PyTorch's own snapshot, and
  * PID.json with what that has no place for (python/tidemark/ writes both). Each process that met
- * something inexact leaves PID.card with a line for it (virtual_cuda/inexact.h).
+ * something inexact leaves PID.card with a line for it (virtual_cuda/inexact.h). Each that an
+ * exception of Python's ended leaves PID.error with its name and the first line of its message.
  *
  * Places in a history are told by rows: the blocks that a device has given out and taken back so
  * far, and the allocations that failed, each of which is one.
@@ -30,6 +31,7 @@ typedef struct tide_left_peak {
     int64_t allocated_bytes, reserved_bytes;
     int64_t n_retries;          /* how often the cache gave back all its segments and tried again */
     int64_t n_oom;              /* allocations that failed, caught ones too */
+    bool ends_refused;          /* the last allocation failed; known of a log alone */
     int64_t n_rows;             /* of its history, dropped ones included */
     const char *name;           /* of the device, as the driver calls it; "" unknown */
     int64_t total_bytes;        /* of the device; -1 */
@@ -59,6 +61,7 @@ typedef struct tide_left_inexact {
     const char *call, *what;
     int64_t bound_bytes; /* it needs at most so many bytes more; -1: not known */
     bool is_refused;
+    bool is_host; /* by the machine that the program runs on, and not by the card */
 } tide_left_inexact;
 
 /* A process group of torch.distributed that the process was a member of. Its members are ranks of
@@ -114,8 +117,11 @@ typedef struct tide_left_list {
     size_t n_inexact;
     tide_run_device devices[TIDE_RUN_DEVICES]; /* what all processes of node 0 took together of
                                                   each card; zeros: nobody used it */
-    int64_t failed_rank; /* of a run of ranks of a larger world: the one that failed first; -1 */
-    int failed_status;   /* its exit status; of a signal, the number below 0 */
+    int64_t failed_rank;   /* of a run of ranks of a larger world: the one that failed first; -1 */
+    int failed_status;     /* its exit status; of a signal, the number below 0 */
+    const char *exception; /* that ended the program or, if its first process has none, another
+                              process of it; "": none, or unknown */
+    bool is_of_program;    /* it ended the first process */
 } tide_left_list;
 
 /* Reads the folder of the launch. TIDE_FORMAT names the file and what is wrong with it. The caller

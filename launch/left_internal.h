@@ -3,6 +3,8 @@
 #ifndef TIDE_LAUNCH_LEFT_INTERNAL_H
 #define TIDE_LAUNCH_LEFT_INTERNAL_H
 
+#include <dirent.h>
+
 #include "launch/left.h"
 
 /* Fills the process from the text of its PID.json; rows and texts go into the list's arena.
@@ -22,6 +24,10 @@ int64_t tide_left_pid_of(const char *name, const char *ending);
  */
 TIDE_NODISCARD tide_status tide_left_read_accounts(const tide_launch *launch, tide_left_list *list);
 void tide_left_read_failed(const tide_launch *launch, tide_left_list *list);
+
+/* left_exception.c. The exception that ended the program; the folder is that of the run. */
+TIDE_NODISCARD tide_status tide_left_read_exception(const tide_launch *launch, DIR *folder,
+                                                    tide_left_list *list);
 
 /* left.c. By rank, then by process id. */
 void tide_left_sort(tide_left_list *list);

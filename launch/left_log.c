@@ -26,6 +26,7 @@ static void take(account *of, const tide_event *event) {
     switch (event->action) {
     case TIDE_ACTION_ALLOC:
         of->allocated_bytes += bytes;
+        of->peak.ends_refused = false;
         break;
     case TIDE_ACTION_FREE:
     case TIDE_ACTION_FREE_REQUESTED:
@@ -41,6 +42,7 @@ static void take(account *of, const tide_event *event) {
         break;
     case TIDE_ACTION_OOM:
         of->peak.n_oom++;
+        of->peak.ends_refused = true;
         break;
     default:
         break;

@@ -13,13 +13,19 @@
 
 #define UNFINISHED ".tidemark-" /* common/temporary_file.c */
 
+/* Some accounts have a home that does not exist, which root could make. */
+static bool is_folder(const char *path) {
+    struct stat info;
+    return path != NULL && path[0] == '/' && stat(path, &info) == 0 && S_ISDIR(info.st_mode);
+}
+
 bool tide_logs_find_state(char ret_folder[TIDE_LAUNCH_PATH_BYTES]) {
     const char *state = getenv("XDG_STATE_HOME");
     const char *home = getenv("HOME");
     int n = 0;
     if (state != NULL && state[0] == '/') {
         n = snprintf(ret_folder, TIDE_LAUNCH_PATH_BYTES, "%s/tidemark", state);
-    } else if (home != NULL && home[0] == '/') {
+    } else if (is_folder(home)) {
         n = snprintf(ret_folder, TIDE_LAUNCH_PATH_BYTES, "%s/.local/state/tidemark", home);
     }
     return n > 0 && n < TIDE_LAUNCH_PATH_BYTES - 64;
@@ -42,9 +48,10 @@ static bool make_folders(char *path) {
 
 tide_status tide_logs_make(char ret_folder[TIDE_LAUNCH_PATH_BYTES], tide_error *error) {
     if (!tide_logs_find_state(ret_folder)) {
-        return tide_fail(error, TIDE_IO,
-                         "there is no folder for the log: HOME and XDG_STATE_HOME are not set; "
-                         "--log names a file");
+        return tide_fail(
+            error, TIDE_IO,
+            "there is no folder for the log: HOME is no folder, and XDG_STATE_HOME is not set; "
+            "--log names a file");
     }
     size_t n = strlen(ret_folder);
     bool ok = make_folders(ret_folder);

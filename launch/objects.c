@@ -62,6 +62,18 @@ tide_status tide_launch_find_python(char ret_folder[TIDE_LAUNCH_PATH_BYTES], tid
     return TIDE_OK;
 }
 
+const char *tide_launch_command(const tide_launch_config *config,
+                                char ret_path[2 * TIDE_LAUNCH_PATH_BYTES]) {
+    tide_launch found = {.cleaner = -1};
+    const char *command = config->arguments[0];
+    if (config->cards == NULL || strcmp(command, TIDE_LAUNCH_SMI) != 0 ||
+        tide_launch_find_objects(&found, NULL) != TIDE_OK) {
+        return command;
+    }
+    snprintf(ret_path, 2 * TIDE_LAUNCH_PATH_BYTES, "%s/" TIDE_LAUNCH_SMI, found.objects);
+    return access(ret_path, X_OK) == 0 ? ret_path : command;
+}
+
 bool tide_launch_has_scratch(const tide_launch *launch) {
     char path[2 * TIDE_LAUNCH_PATH_BYTES];
     snprintf(path, sizeof(path), "%s/" SCRATCH, launch->objects);

@@ -2,19 +2,20 @@
  * linker ignores LD_PRELOAD in programs with the rights of another user, and static programs have
  * no dynamic linker. */
 #define _POSIX_C_SOURCE 200809L
-#include <elf.h>
+#include <elf.h> /* ELFMAG */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "launch/launch_internal.h"
 #include "launch/torch_version.h"
 
-enum { MAX_SCRIPTS = 4, LINE_BYTES = 512, MAX_HEADERS = 128 };
+enum { MAX_SCRIPTS = 4, LINE_BYTES = 512 };
 
 static bool is_program(const char *path) {
     struct stat info;
@@ -62,60 +63,6 @@ static tide_status find(const char *command, char ret_path[TIDE_LAUNCH_PATH_BYTE
     return TIDE_OK;
 }
 
-/* The dynamic linker that the program asks for; "": none. */
-static bool read_linker(int fd, const Elf64_Ehdr *header, char *ret_linker, size_t n_room) {
-    ret_linker[0] = '\0';
-    for (size_t i = 0; i < header->e_phnum && i < MAX_HEADERS; i++) {
-        Elf64_Phdr part;
-        off_t at = (off_t)(header->e_phoff + i * header->e_phentsize);
-        if (pread(fd, &part, sizeof(part), at) != (ssize_t)sizeof(part)) {
-            return false;
-        }
-        if (part.p_type == PT_INTERP && part.p_filesz < n_room) {
-            ssize_t n = pread(fd, ret_linker, part.p_filesz, (off_t)part.p_offset);
-            ret_linker[n > 0 ? n : 0] = '\0';
-        }
-    }
-    return true;
-}
-
-static tide_status check_elf(int fd, const char *path, tide_error *error) {
-    Elf64_Ehdr header;
-    char linker[LINE_BYTES];
-    ssize_t n_read = pread(fd, &header, sizeof(header), 0);
-    if (n_read < EI_NIDENT) {
-        return tide_fail(error, TIDE_INVALID, "%s is no complete program", path);
-    }
-    if (header.e_ident[EI_CLASS] != ELFCLASS64) {
-        return tide_fail(error, TIDE_INVALID,
-                         "%s is a 32-bit program: CUDA and the virtual card are 64-bit", path);
-    }
-    if (n_read < (ssize_t)sizeof(header)) {
-        return tide_fail(error, TIDE_INVALID, "%s is no complete program", path);
-    }
-    if (header.e_machine != EM_X86_64) {
-        return tide_fail(error, TIDE_INVALID,
-                         "%s is a program for another processor: the virtual card runs on x86-64",
-                         path);
-    }
-    if (!read_linker(fd, &header, linker, sizeof(linker))) {
-        return tide_fail(error, TIDE_INVALID, "%s is no complete program", path);
-    }
-    if (linker[0] == '\0') {
-        return tide_fail(error, TIDE_INVALID,
-                         "%s is linked statically: the virtual card is a library that the dynamic "
-                         "linker loads",
-                         path);
-    }
-    if (strstr(linker, "musl") != NULL) {
-        return tide_fail(error, TIDE_INVALID,
-                         "%s uses the C library musl: the virtual card, like PyTorch with CUDA, "
-                         "needs glibc",
-                         path);
-    }
-    return TIDE_OK;
-}
-
 /* The interpreter of a script, from its first line: "#!/usr/bin/env python3" gives python3. */
 static bool read_interpreter(const char *line, char ret_command[LINE_BYTES]) {
     char text[LINE_BYTES];
@@ -141,6 +88,12 @@ static tide_status check_rights(const char *path, tide_error *error) {
                          "with the rights of another user",
                          path);
     }
+    if (geteuid() != 0 && getxattr(path, "security.capability", NULL, 0) > 0) {
+        return tide_fail(error, TIDE_INVALID,
+                         "%s has capabilities of its own (setcap): the system preloads no library "
+                         "into such a program; run a copy of it without them",
+                         path);
+    }
     return TIDE_OK;
 }
 
@@ -156,7 +109,7 @@ static tide_status check_file(const char *path, char ret_command[LINE_BYTES], ti
     ssize_t n = read(fd, head, sizeof(head) - 1);
     tide_status status = TIDE_OK;
     if (n >= SELFMAG && memcmp(head, ELFMAG, SELFMAG) == 0) {
-        status = check_elf(fd, path, error);
+        status = tide_launch_check_elf(fd, path, error);
     } else if (strncmp(head, "#!", 2) != 0 || !read_interpreter(head + 2, ret_command)) {
         status = tide_fail(error, TIDE_INVALID,
                            "%s is neither a program nor a script that begins with #!", path);

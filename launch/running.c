@@ -44,7 +44,7 @@ static tide_status read_folder(const tide_launch *launch, DIR *folder, int64_t p
 
 tide_status tide_left_read_running(const tide_launch *launch, int64_t pid, tide_left_list *ret,
                                    tide_error *error) {
-    *ret = (tide_left_list){.n_processes = 0};
+    *ret = (tide_left_list){.n_processes = 0, .exception = ""};
     tide_arena_init(&ret->arena, tide_hostmem_default());
     ret->processes =
         tide_arena_alloc(&ret->arena, TIDE_LEFT_MAX_PROCESSES, sizeof(*ret->processes));

@@ -148,14 +148,16 @@ static void count_unseen(tide_writes *writes, const char *folder) {
     }
     if (n > 0) {
         qsort(lines, n, sizeof(lines[0]), by_text);
-        (void)snprintf(writes->unseen, sizeof(writes->unseen), "%s", lines[0]);
-        char *tab = strchr(writes->unseen, '\t');
-        if (tab != NULL) {
-            *tab = ' ';
-        }
     }
+    tide_text names = tide_text_in(writes->unseen, sizeof(writes->unseen));
     for (size_t i = 0; i < n; i++) {
-        writes->n_unseen += i == 0 || strcmp(lines[i], lines[i - 1]) != 0 ? 1 : 0;
+        char *tab = strchr(lines[i], '\t');
+        bool is_new = i == 0 || strcmp(lines[i], lines[i - 1]) != 0;
+        if (is_new && writes->n_unseen++ < TIDE_WRITES_MAX_NAMED) {
+            int n_path = tab != NULL ? (int)(tab - lines[i]) : (int)strlen(lines[i]);
+            tide_text_add_item(&names, ", ", "%.*s %s", n_path, lines[i],
+                               tab != NULL ? tab + 1 : "");
+        }
     }
     for (size_t i = 0; i < n; i++) {
         free(lines[i]);
@@ -206,12 +208,15 @@ char *tide_writes_sentence(const tide_writes *writes, char text[TIDE_WRITES_TEXT
 
 char *tide_writes_unseen(const tide_writes *writes, char text[TIDE_WRITES_TEXT_BYTES]) {
     tide_text sentence = tide_text_in(text, TIDE_WRITES_TEXT_BYTES);
-    if (writes->n_unseen > 0) {
-        tide_text_add(&sentence, "%s: what it wrote is real", writes->unseen);
+    if (writes->n_unseen == 0) {
+        return text;
     }
-    if (writes->n_unseen > 1) {
-        tide_text_add(&sentence, " (so with %zu more %s)", writes->n_unseen - 1,
-                      tide_plural(writes->n_unseen - 1, "program", "programs"));
+    tide_text_add(&sentence, "%s", writes->unseen);
+    if (writes->n_unseen > TIDE_WRITES_MAX_NAMED) {
+        size_t n = writes->n_unseen - TIDE_WRITES_MAX_NAMED;
+        tide_text_add(&sentence, " and %zu more %s cannot see the view", n,
+                      tide_plural(n, "program", "programs"));
     }
+    tide_text_add(&sentence, ": what %s wrote is real", writes->n_unseen > 1 ? "they" : "it");
     return text;
 }

@@ -16,7 +16,11 @@
 extern "C" {
 #endif
 
-enum { TIDE_WRITES_PATH_BYTES = 4096, TIDE_WRITES_TEXT_BYTES = 2 * TIDE_WRITES_PATH_BYTES };
+enum {
+    TIDE_WRITES_PATH_BYTES = 4096,
+    TIDE_WRITES_TEXT_BYTES = 2 * TIDE_WRITES_PATH_BYTES,
+    TIDE_WRITES_MAX_NAMED = 4
+};
 
 /* Marks as scratch/marks.h has them; a test compares the two. */
 #define TIDE_WRITES_GONE "/proc/self/tidemark-gone"
@@ -31,8 +35,8 @@ typedef struct tide_writes {
     uint64_t n_bytes; /* of n_files */
     char largest[TIDE_WRITES_PATH_BYTES]; /* of n_files; relative to the current folder if it lies
                                              there; "": none */
-    char unseen[TIDE_WRITES_PATH_BYTES];  /* "/bin/x is linked statically": a program that wrote for
-                                             real, if it wrote; "": none */
+    char unseen[TIDE_WRITES_PATH_BYTES];  /* "/bin/x is linked statically, /bin/y is a Go program":
+                                             the  first programs that wrote for real, if they wrote */
     size_t n_unseen;                      /* different ones */
 } tide_writes;
 
@@ -45,7 +49,7 @@ TIDE_NODISCARD tide_status tide_writes_count(const char *folder, const char *cur
 /* "3 files were kept away (1.50 GiB): out/model.pt and 2 more". Returns `text`; "": nothing was. */
 char *tide_writes_sentence(const tide_writes *writes, char text[TIDE_WRITES_TEXT_BYTES]);
 
-/* "/bin/x is linked statically: what it wrote is real". "": there was none. Returns `text`. */
+/* "/bin/x is linked statically: what it wrote is real". "": no such program ran. Returns `text`. */
 char *tide_writes_unseen(const tide_writes *writes, char text[TIDE_WRITES_TEXT_BYTES]);
 
 /* Whether `target` may be given to tide_writes_keep: it does not exist, or is an empty folder.

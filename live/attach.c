@@ -146,9 +146,32 @@ static void tell_version(const char *text) {
     }
 }
 
+static int see_loads(struct dl_phdr_info *info, size_t n_bytes, void *ret_loads) {
+    (void)n_bytes;
+    *(unsigned long long *)ret_loads = info->dlpi_adds;
+    return 1; /* each object says the same */
+}
+
+/* PyTorch's library; NULL: it is not loaded. The loader searches the folders for one that is not,
+ * in every call of a program without PyTorch, so it is asked only after it has loaded something.
+ * Only the thread that attaches comes here. */
+static void *find_library(void) {
+    static unsigned long long seen_loads; /* how many there were when it was not loaded */
+    unsigned long long loads = 0;
+    (void)dl_iterate_phdr(see_loads, &loads);
+    if (loads == seen_loads) {
+        return NULL;
+    }
+    void *handle = dlopen(LIBRARY, RTLD_NOLOAD | RTLD_LAZY);
+    if (handle == NULL) {
+        seen_loads = loads;
+    }
+    return handle;
+}
+
 static tide_attach_state attach(void) {
     char text[64] = "unknown";
-    void *handle = dlopen(LIBRARY, RTLD_NOLOAD | RTLD_LAZY);
+    void *handle = find_library();
     if (handle == NULL) {
         return TIDE_ATTACH_NOT_YET;
     }

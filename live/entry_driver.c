@@ -24,7 +24,7 @@ TIDE_LIVE_STAND_IN(cuMemAllocPitch_v2, uint64_t *ret_address, size_t *ret_pitch,
     int status =
         TIDE_LIVE_NEXT(cuMemAllocPitch_v2)(ret_address, ret_pitch, width, height, element_bytes);
     return tide_live_took_device(&call, status, ret_address,
-                                 status == SUCCESS ? *ret_pitch * height : 0);
+                                 (status == SUCCESS ? *ret_pitch : width) * height);
 }
 
 TIDE_LIVE_STAND_IN(cuMemAllocManaged, uint64_t *ret_address, size_t n_bytes, unsigned flags) {
@@ -93,13 +93,17 @@ TIDE_LIVE_STAND_IN(cuMemCreate, uint64_t *ret_handle, size_t n_bytes,
                    const allocation_properties *properties, unsigned long long flags) {
     TIDE_LIVE_BEGIN(call);
     int status = TIDE_LIVE_NEXT(cuMemCreate)(ret_handle, n_bytes, properties, flags);
+    bool on_host = properties != NULL && properties->location_kind != ON_DEVICE;
+    int device = properties == NULL ? TIDE_LIVE_CURRENT : on_host ? 0 : properties->location;
     if (status == SUCCESS) {
-        bool on_host = properties->location_kind != ON_DEVICE;
-        tide_live_physical_created(&call, *ret_handle, n_bytes, on_host ? 0 : properties->location,
-                                   on_host);
+        tide_live_physical_created(&call, *ret_handle, n_bytes, device, on_host);
     }
-    tide_live_call_end(&call);
-    return status;
+    /* It has no address, so this holds nothing; a refusal is told as that of any memory. */
+    const tide_live_taken asked = {.action = on_host ? TIDE_LOG_CALL_HOST_ALLOC
+                                                     : TIDE_LOG_CALL_DEVICE_ALLOC,
+                                   .n_bytes = n_bytes,
+                                   .device = device};
+    return tide_live_call_took(&call, status, &asked);
 }
 
 TIDE_LIVE_STAND_IN(cuMemRetainAllocationHandle, uint64_t *ret_handle, void *address) {

@@ -8,7 +8,7 @@
 #include "live/entry_internal.h"
 #include "live/questions.h"
 
-enum { SUCCESS = 0 };
+enum { SUCCESS = 0, OUT_OF_MEMORY = 2 };
 
 static uint64_t number_of(const void *address) {
     return (uint64_t)(uintptr_t)address;
@@ -83,9 +83,10 @@ typedef struct deep_array {
 TIDE_LIVE_STAND_IN(cuArrayCreate_v2, void **ret_array, const flat_array *of) {
     TIDE_LIVE_BEGIN(call);
     int status = TIDE_LIVE_NEXT(cuArrayCreate_v2)(ret_array, of);
-    uint64_t n_bytes = status == SUCCESS ? of->width * at_least_1(of->height) * of->n_parts *
-                                               part_bytes(of->format)
-                                         : 0;
+    uint64_t n_bytes =
+        status == SUCCESS || status == OUT_OF_MEMORY
+            ? of->width * at_least_1(of->height) * of->n_parts * part_bytes(of->format)
+            : 0;
     return tide_live_took_in(&call, status, TIDE_LOG_CALL_DEVICE_ALLOC, TIDE_LIVE_ARRAYS, ret_array,
                              n_bytes);
 }
@@ -93,7 +94,7 @@ TIDE_LIVE_STAND_IN(cuArrayCreate_v2, void **ret_array, const flat_array *of) {
 TIDE_LIVE_STAND_IN(cuArray3DCreate_v2, void **ret_array, const deep_array *of) {
     TIDE_LIVE_BEGIN(call);
     int status = TIDE_LIVE_NEXT(cuArray3DCreate_v2)(ret_array, of);
-    uint64_t n_bytes = status == SUCCESS
+    uint64_t n_bytes = status == SUCCESS || status == OUT_OF_MEMORY
                            ? of->width * at_least_1(of->height) * at_least_1(of->depth) *
                                  of->n_parts * part_bytes(of->format)
                            : 0;

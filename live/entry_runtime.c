@@ -1,6 +1,7 @@
 /* entry_runtime.c - stands in for functions of the CUDA runtime that take memory or give it back.
  * Where the runtime is a part of a program or library, it is seen at the driver (entry_driver.c).
  */
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -29,6 +30,12 @@ static uint64_t at_least_1(size_t n) {
     return n > 0 ? n : 1;
 }
 
+/* Whether a call understood its arguments: it took memory, or there was none. */
+static bool has_bytes(int status) {
+    enum { SUCCESS = 0, OUT_OF_MEMORY = 2 };
+    return status == SUCCESS || status == OUT_OF_MEMORY;
+}
+
 static uint64_t number_of(const void *address) {
     return (uint64_t)(uintptr_t)address;
 }
@@ -45,13 +52,15 @@ TIDE_LIVE_STAND_IN(cudaMallocPitch, void **ret_address, size_t *ret_pitch, size_
                    size_t height) {
     TIDE_LIVE_BEGIN(call);
     int status = TIDE_LIVE_NEXT(cudaMallocPitch)(ret_address, ret_pitch, width, height);
-    return tide_live_took_device(&call, status, ret_address, status == 0 ? *ret_pitch * height : 0);
+    return tide_live_took_device(&call, status, ret_address,
+                                 (status == 0 ? *ret_pitch : width) * height);
 }
 
 TIDE_LIVE_STAND_IN(cudaMalloc3D, pitched *ret_pitched, extent bytes) {
     TIDE_LIVE_BEGIN(call);
     int status = TIDE_LIVE_NEXT(cudaMalloc3D)(ret_pitched, bytes);
-    uint64_t n_bytes = status == 0 ? ret_pitched->pitch_bytes * bytes.height * bytes.depth : 0;
+    uint64_t row_bytes = status == 0 ? ret_pitched->pitch_bytes : bytes.width;
+    uint64_t n_bytes = row_bytes * bytes.height * bytes.depth;
     return tide_live_took_device(&call, status, &ret_pitched->address, n_bytes);
 }
 
@@ -112,7 +121,8 @@ TIDE_LIVE_STAND_IN(cudaMallocArray, void **ret_array, const channels *element, s
     TIDE_LIVE_BEGIN(call);
     int status = TIDE_LIVE_NEXT(cudaMallocArray)(ret_array, element, width, height, flags);
     return tide_live_took_in(&call, status, TIDE_LOG_CALL_DEVICE_ALLOC, TIDE_LIVE_ARRAYS, ret_array,
-                             status == 0 ? element_bytes(element) * width * at_least_1(height) : 0);
+                             has_bytes(status) ? element_bytes(element) * width * at_least_1(height)
+                                               : 0);
 }
 
 TIDE_LIVE_STAND_IN(cudaMalloc3DArray, void **ret_array, const channels *element, extent elements,
@@ -121,7 +131,7 @@ TIDE_LIVE_STAND_IN(cudaMalloc3DArray, void **ret_array, const channels *element,
     int status = TIDE_LIVE_NEXT(cudaMalloc3DArray)(ret_array, element, elements, flags);
     uint64_t n = elements.width * at_least_1(elements.height) * at_least_1(elements.depth);
     return tide_live_took_in(&call, status, TIDE_LOG_CALL_DEVICE_ALLOC, TIDE_LIVE_ARRAYS, ret_array,
-                             status == 0 ? element_bytes(element) * n : 0);
+                             has_bytes(status) ? element_bytes(element) * n : 0);
 }
 
 TIDE_LIVE_STAND_IN(cudaFreeArray, void *array) {

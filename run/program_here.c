@@ -174,14 +174,28 @@ static tide_status save_process(program_run *run, size_t number, tide_snapshot *
     return tide_snapshot_save(snapshot, run->saved_path, error);
 }
 
+static bool is_out_of_memory(const program_run *run) {
+    for (size_t i = 0; i < run->left.n_processes; i++) {
+        if (run->left.processes[i].is_out_of_memory) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Steps of a program that failed are not those that it would have made. */
+static bool has_times(const program_run *run) {
+    return run->launching.logs_launches && run->launch.exit_status == 0 &&
+           run->launch.signal_number == 0 && !is_out_of_memory(run);
+}
+
 /* What a step takes in a process, on one of its cards. Of several, the slowest is kept. A process
  * that launched nothing has none. */
 static void read_time(program_run *run, size_t process, size_t device) {
     tide_card card;
     tide_launch_time made = {.log = {.mem = NULL}};
     const char *path = run->left.processes[process].launches_path;
-    if (!run->launching.logs_launches || path == NULL ||
-        !tide_launch_card(run->cards, device, &card)) {
+    if (!has_times(run) || path == NULL || !tide_launch_card(run->cards, device, &card)) {
         return;
     }
     if (tide_launch_time_init(path, &card, &run->host.host, &made, NULL) == TIDE_OK) {
@@ -297,15 +311,6 @@ static void last_line(FILE *errors, char ret_line[TIDE_RUN_REASON_BYTES]) {
     const char *line = strrchr(text, '\n');
     (void)snprintf(ret_line, TIDE_RUN_REASON_BYTES, "%.*s", (int)TIDE_RUN_REASON_BYTES - 1,
                    line != NULL ? line + 1 : text);
-}
-
-static bool is_out_of_memory(const program_run *run) {
-    for (size_t i = 0; i < run->left.n_processes; i++) {
-        if (run->left.processes[i].is_out_of_memory) {
-            return true;
-        }
-    }
-    return false;
 }
 
 static void fail_by_signal(program_run *run) {

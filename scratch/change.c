@@ -27,6 +27,7 @@ static int begin(int at, const char *path, tide_scratch_follow follow, tide_scra
     }
     tide_scratch_lock();
     int result = tide_scratch_look(at, path, follow, place);
+    result = result == 0 ? tide_scratch_may_write(place) : result;
     result = result == 0 && place->is_real ? TIDE_SCRATCH_UNTOUCHED : result;
     if (result != 0) {
         tide_scratch_unlock();

@@ -67,7 +67,7 @@ static char *realpath_slowly(const char *path, char *text, char *(*next)(const c
     struct stat status;
     int result = tide_scratch_look(AT_FDCWD, path, TIDE_SCRATCH_FOLLOW, &place);
     if (result == 0 && place.is_real) {
-        /* The name may lead out of the folder that stays real, by a link. */
+        /* The C library knows whether it is there. */
         return next(tide_scratch_below(&place), text);
     }
     result = result == 0 ? tide_scratch_status(&place, &status) : result;

@@ -13,6 +13,7 @@
 #include "scratch/export.h"
 #include "scratch/place.h"
 #include "scratch/programs.h"
+#include "scratch/unseen.h"
 
 extern char **environ;
 
@@ -31,11 +32,11 @@ static int run(int at, const char *path, char *const *arguments, char *const *en
         return result != 0 ? result : -ENOMEM;
     }
     if (!by_descriptor && (at == AT_FDCWD || path[0] == '/')) {
-        bool has_first = arguments != NULL && arguments[0] != NULL;
-        tide_scratch_note_program(path, has_first ? arguments[1] : NULL);
+        tide_scratch_note_program(path, arguments);
         return (int)tide_scratch_call(SYS_execve, tide_scratch_word(path),
                                       tide_scratch_word(arguments), tide_scratch_word(whole), 0, 0);
     }
+    tide_scratch_note_descriptor(at, path, arguments);
     return (int)tide_scratch_call(SYS_execveat, at, tide_scratch_word(path),
                                   tide_scratch_word(arguments), tide_scratch_word(whole), flags);
 }

@@ -15,6 +15,7 @@
 #include "scratch/opening.h"
 #include "scratch/place.h"
 #include "scratch/programs.h"
+#include "scratch/unseen.h"
 
 typedef int (*spawner)(pid_t *, const char *, const posix_spawn_file_actions_t *,
                        const posix_spawnattr_t *, char *const[], char *const[]);
@@ -32,7 +33,7 @@ TIDE_SCRATCH_EXPORT int posix_spawn(pid_t *ret_pid, const char *path,
     if (result != 0 || whole == NULL) {
         return result != 0 ? -result : ENOMEM;
     }
-    tide_scratch_note_program(path, arguments[0] != NULL ? arguments[1] : NULL);
+    tide_scratch_note_program(path, arguments);
     return next(ret_pid, path, actions, attributes, arguments, whole);
 }
 

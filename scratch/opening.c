@@ -120,6 +120,7 @@ static int open_to_write(int at, const char *path, int flags, unsigned mode) {
         tide_scratch_look(at, path, follow ? TIDE_SCRATCH_FOLLOW : TIDE_SCRATCH_NOFOLLOW, &place);
     if (result != 0 || place.is_real) {
         tide_scratch_unlock();
+        result = result == 0 ? tide_scratch_may_write(&place) : result;
         return result != 0 ? result : open_real(&place, at, path, flags, mode);
     }
     if ((flags & O_TMPFILE) == O_TMPFILE) {
@@ -150,7 +151,8 @@ int tide_scratch_open(int at, const char *path, int flags, unsigned mode) {
         /* /dev/null and the like must work even so. */
         tide_scratch_place place;
         int result = tide_scratch_look(at, path, TIDE_SCRATCH_FOLLOW, &place);
-        return result == 0 && place.is_real ? open_real(&place, at, path, flags, mode) : -EROFS;
+        bool is_real = result == 0 && place.is_real && !place.is_foreign;
+        return is_real ? open_real(&place, at, path, flags, mode) : -EROFS;
     }
     return open_to_write(at, path, flags, mode);
 }

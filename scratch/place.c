@@ -8,23 +8,26 @@
 #include "scratch/calls_internal.h"
 #include "scratch/marks.h"
 #include "scratch/parents.h"
+#include "scratch/real_links.h"
 
-enum { MAX_LINKS = 40, MAX_DEPTH = TIDE_SCRATCH_PATH_BYTES / 2 };
+enum { MAX_LINKS = 40, MAX_DEPTH = TIDE_SCRATCH_PATH_BYTES / 2, LINK_BYTES = 128 };
 
 enum { HAS_COPY = 1, SHOWS_BELOW = 2 }; /* of a folder on the way */
 
 typedef struct walk {
     tide_scratch_place *place;
-    size_t n_files;      /* length of FOLDER/files in place->copy */
-    size_t n;            /* length of place->copy so far */
-    size_t depth;        /* components in place->path */
-    int n_links;         /* followed so far */
-    const char *rest;    /* what is left of the text, in `text` */
-    const char *folder;  /* text of the folder that is to be remembered; NULL: none */
-    size_t n_folder;     /* its length */
-    uint32_t generation; /* when the walk began */
-    char text[TIDE_SCRATCH_PATH_BYTES]; /* what is left to walk */
-    unsigned char flags[MAX_DEPTH];     /* of the folder at each depth; 0 is the root */
+    size_t n_files;          /* length of FOLDER/files in place->copy */
+    size_t n;                /* length of place->copy so far */
+    size_t depth;            /* components in place->path */
+    int n_links;             /* followed so far */
+    const char *rest;        /* what is left of the text, in `text` */
+    const char *folder;      /* text of the folder that is to be remembered; NULL: none */
+    size_t n_folder;         /* its length */
+    uint32_t generation;     /* when the walk began */
+    char itself[LINK_BYTES]; /* the link of a process that the path ended in; empty: none */
+    char text[TIDE_SCRATCH_PATH_BYTES];   /* what is left to walk */
+    char target[TIDE_SCRATCH_PATH_BYTES]; /* of the last link */
+    unsigned char flags[MAX_DEPTH];       /* of the folder at each depth; 0 is the root */
 } walk;
 
 bool tide_scratch_strip(char *path) {
@@ -93,6 +96,7 @@ static int put_before(walk *w, const char *first, size_t n_first) {
 static void go_to_root(walk *w) {
     w->n = w->n_files;
     w->place->copy[w->n] = '\0';
+    w->place->is_real = false;
     w->depth = 0;
     w->flags[0] = HAS_COPY | SHOWS_BELOW;
 }
@@ -104,32 +108,33 @@ static void go_up(walk *w) {
         w->place->copy[w->n] = '\0';
         w->depth--;
     }
+    w->place->is_real = tide_scratch_is_real(w->place->path, w->n - w->n_files);
 }
 
 /* The text of a link goes in front of what is left. */
-static int follow_link(walk *w, const char *target, size_t n) {
+static int follow_link(walk *w, size_t n) {
     if (++w->n_links > MAX_LINKS) {
         return -ELOOP;
     }
     w->place->has_copy = w->place->is_folder = w->place->is_gone = false;
     go_up(w);
-    if (target[0] == '/') {
+    if (w->target[0] == '/') {
         go_to_root(w);
     }
-    return put_before(w, target, n);
+    return put_before(w, w->target, n);
 }
 
 /* What lies at the copy of the last component. Sets has_copy, is_folder, is_gone and shows_below;
  * returns the length of a link's text, 0 for anything else, or -errno. */
-static long look_at_copy(walk *w, char target[TIDE_SCRATCH_PATH_BYTES]) {
+static long look_at_copy(walk *w) {
     tide_scratch_place *place = w->place;
-    long n = tide_sys_readlink(AT_FDCWD, place->copy, target, TIDE_SCRATCH_PATH_BYTES);
+    long n = tide_sys_readlink(AT_FDCWD, place->copy, w->target, sizeof(w->target));
     if (n == -ENOENT || n == -ENOTDIR) {
         return 0;
     }
     if (n >= 0) {
         place->shows_below = false;
-        place->is_gone = tide_scratch_is_gone(target, (size_t)n);
+        place->is_gone = tide_scratch_is_gone(w->target, (size_t)n);
         place->has_copy = !place->is_gone;
         return place->is_gone ? 0 : n;
     }
@@ -152,6 +157,53 @@ static long look_at_copy(walk *w, char target[TIDE_SCRATCH_PATH_BYTES]) {
     return 0;
 }
 
+/* The rest of the path is taken as it stands. */
+static int take_rest(walk *w) {
+    size_t n = strlen(w->rest);
+    if (w->n + 1 + n >= TIDE_SCRATCH_PATH_BYTES) {
+        return -ENAMETOOLONG;
+    }
+    if (n > 0) {
+        w->place->copy[w->n] = '/';
+        memcpy(w->place->copy + w->n + 1, w->rest, n + 1);
+        w->rest += n;
+    }
+    return 0;
+}
+
+/* The last component is in a folder that stays real, out of which it may lead. 1: a link was
+ * followed. */
+static int step_in_real(walk *w, bool is_last, bool follow) {
+    tide_scratch_place *place = w->place;
+    size_t n = 0;
+    place->has_copy = place->is_folder = place->is_gone = place->has_parent = false;
+    place->parent_below = place->shows_below = true;
+    w->flags[w->depth] = SHOWS_BELOW;
+    w->folder = NULL; /* others change such links as they like */
+    if (is_last && !follow) {
+        return 0;
+    }
+    int link = tide_scratch_real_link(place->path, w->target, &n);
+    if (link < 0) {
+        return is_last ? 0 : link;
+    }
+    if (link == TIDE_SCRATCH_FOREIGN || (link == TIDE_SCRATCH_ITSELF && !is_last)) {
+        place->is_foreign = true;
+        return take_rest(w);
+    }
+    if (link == TIDE_SCRATCH_NO_LINK || link == TIDE_SCRATCH_ITSELF) {
+        return 0;
+    }
+    if (link == TIDE_SCRATCH_BY_NAME) {
+        place->is_changed = true;
+        if (is_last && w->n - w->n_files < sizeof(w->itself)) {
+            memcpy(w->itself, place->path, w->n - w->n_files + 1);
+        }
+    }
+    int result = follow_link(w, n);
+    return result < 0 ? result : 1;
+}
+
 /* One more component, of n bytes at `name`. 1: a link was followed. */
 static int step(walk *w, const char *name, size_t n, bool is_last, bool follow) {
     tide_scratch_place *place = w->place;
@@ -164,19 +216,18 @@ static int step(walk *w, const char *name, size_t n, bool is_last, bool follow) 
     w->n += 1 + n;
     place->copy[w->n] = '\0';
     w->depth++;
-    if (tide_scratch_is_real(place->path, w->n - w->n_files)) {
-        place->is_real = true;
-        return 0;
+    place->is_real = tide_scratch_is_real(place->path, w->n - w->n_files);
+    if (place->is_real) {
+        return step_in_real(w, is_last, follow);
     }
     place->has_copy = place->is_folder = place->is_gone = false;
     place->has_parent = (parent & HAS_COPY) != 0;
     place->parent_below = place->shows_below = (parent & SHOWS_BELOW) != 0;
-    char target[TIDE_SCRATCH_PATH_BYTES];
-    long n_target = place->has_parent ? look_at_copy(w, target) : 0;
+    long n_target = place->has_parent ? look_at_copy(w) : 0;
     bool from_copy = n_target > 0;
     bool has_below = false;
     if (n_target == 0 && !place->has_copy && place->shows_below && (!is_last || follow)) {
-        n_target = tide_sys_readlink(AT_FDCWD, place->path, target, sizeof(target));
+        n_target = tide_sys_readlink(AT_FDCWD, place->path, w->target, sizeof(w->target));
         has_below = n_target == -EINVAL;
         n_target = has_below || (is_last && n_target < 0) ? 0 : n_target;
     }
@@ -185,7 +236,7 @@ static int step(walk *w, const char *name, size_t n, bool is_last, bool follow) 
     }
     if (n_target > 0 && (!is_last || follow)) {
         place->is_changed = place->is_changed || from_copy;
-        int result = follow_link(w, target, (size_t)n_target);
+        int result = follow_link(w, (size_t)n_target);
         return result < 0 ? result : 1;
     }
     if (!is_last && !has_below && !place->is_folder) {
@@ -193,19 +244,6 @@ static int step(walk *w, const char *name, size_t n, bool is_last, bool follow) 
     }
     w->flags[w->depth] =
         (unsigned char)((place->is_folder ? HAS_COPY : 0) | (place->shows_below ? SHOWS_BELOW : 0));
-    return 0;
-}
-
-/* The rest of the path after a folder that stays real is taken as it stands. */
-static int take_rest(walk *w) {
-    size_t n = strlen(w->rest);
-    if (w->n + 1 + n >= TIDE_SCRATCH_PATH_BYTES) {
-        return -ENAMETOOLONG;
-    }
-    if (n > 0) {
-        w->place->copy[w->n] = '/';
-        memcpy(w->place->copy + w->n + 1, w->rest, n + 1);
-    }
     return 0;
 }
 
@@ -272,6 +310,8 @@ static int go(walk *w, bool follow) {
             continue;
         }
         if (n == 2 && name[0] == '.' && name[1] == '.') {
+            /* The folder that is left again may be in the view only. */
+            place->is_changed = place->is_changed || (w->flags[w->depth] & SHOWS_BELOW) == 0;
             go_up(w);
             continue;
         }
@@ -281,9 +321,6 @@ static int go(walk *w, bool follow) {
         int result = step(w, name, n, is_last, follow || n_slashes > 0);
         if (result < 0) {
             return result;
-        }
-        if (place->is_real) {
-            return take_rest(w);
         }
     }
     return 0;
@@ -328,8 +365,9 @@ static int look(walk *w, int at, const char *path, bool follow, bool may_recall)
     tide_scratch_place *place = w->place;
     char folder[TIDE_SCRATCH_PARENT_BYTES];
     place->is_real = place->has_copy = place->is_folder = place->is_gone = false;
-    place->ends_in_slash = false;
+    place->ends_in_slash = place->is_foreign = false;
     w->n_links = 0;
+    w->itself[0] = '\0';
     go_to_root(w);
     int result = put_text(w, at, path);
     if (result != 0) {
@@ -345,6 +383,14 @@ static int look(walk *w, int at, const char *path, bool follow, bool may_recall)
     return is_late && w->n_links > 0 ? look(w, at, path, follow, false) : result;
 }
 
+/* The program holds a file open that is gone from the view, and names it by its descriptor. */
+static void stay_at_link(walk *w) {
+    tide_scratch_place *place = w->place;
+    memcpy(place->copy + w->n_files, w->itself, strlen(w->itself) + 1);
+    place->is_real = place->is_foreign = true;
+    place->is_gone = false;
+}
+
 int tide_scratch_look(int at, const char *path, tide_scratch_follow follow,
                       tide_scratch_place *ret_place) {
     const tide_scratch_state *state = tide_scratch_state_get();
@@ -355,6 +401,9 @@ int tide_scratch_look(int at, const char *path, tide_scratch_follow follow,
     memcpy(place->copy, state->files, state->n_files + 1);
     place->path = place->copy + state->n_files;
     int result = look(&w, at, path, follow == TIDE_SCRATCH_FOLLOW, true);
+    if (result == 0 && place->is_gone && w.itself[0] != '\0') {
+        stay_at_link(&w);
+    }
     if (result == 0 && !place->is_real) {
         settle(&w);
         place->is_changed = place->is_changed || place->is_gone || !place->shows_below ||
@@ -362,74 +411,6 @@ int tide_scratch_look(int at, const char *path, tide_scratch_follow follow,
         if (place->ends_in_slash && place->has_copy && !place->is_folder) {
             return -ENOTDIR;
         }
-    }
-    return result;
-}
-
-const char *tide_scratch_below(const tide_scratch_place *place) {
-    return place->path[0] == '\0' ? "/" : place->path;
-}
-
-const char *tide_scratch_text(const tide_scratch_place *place, const char *path) {
-    return place->is_changed ? tide_scratch_below(place) : path;
-}
-
-int tide_scratch_see(int *at, const char **path, tide_scratch_follow follow,
-                     tide_scratch_place *place) {
-    if (*path == NULL || !tide_scratch_has_written()) {
-        return 0;
-    }
-    int result = tide_scratch_look(*at, *path, follow, place);
-    if (result == -EBADF || result == -ENXIO) {
-        return 0; /* the kernel knows more */
-    }
-    if (result != 0) {
-        return result;
-    }
-    if (!place->is_real && place->has_copy && !(place->is_folder && place->shows_below)) {
-        *at = AT_FDCWD;
-        *path = place->copy;
-        return 0;
-    }
-    if (!place->is_real && !place->shows_below) {
-        return -ENOENT;
-    }
-    *path = tide_scratch_text(place, *path);
-    *at = tide_scratch_at(place, *at);
-    return 0;
-}
-
-void tide_scratch_merge_status(const tide_scratch_place *place, struct stat *status) {
-    struct stat copy;
-    if (!place->is_folder ||
-        tide_sys_stat(AT_FDCWD, place->copy, &copy, AT_SYMLINK_NOFOLLOW) != 0) {
-        return;
-    }
-    if (copy.st_mode != (status->st_mode | S_IRWXU)) {
-        status->st_mode = copy.st_mode;
-    }
-    if (copy.st_mtim.tv_sec > status->st_mtim.tv_sec ||
-        (copy.st_mtim.tv_sec == status->st_mtim.tv_sec &&
-         copy.st_mtim.tv_nsec > status->st_mtim.tv_nsec)) {
-        status->st_mtim = copy.st_mtim;
-        status->st_ctim = copy.st_ctim;
-    }
-}
-
-int tide_scratch_status(const tide_scratch_place *place, struct stat *ret_status) {
-    const char *path = tide_scratch_below(place);
-    if (place->is_real) {
-        return tide_sys_stat(AT_FDCWD, path, ret_status, AT_SYMLINK_NOFOLLOW);
-    }
-    int result = -ENOENT;
-    if (place->shows_below) {
-        result = tide_sys_stat(AT_FDCWD, path, ret_status, AT_SYMLINK_NOFOLLOW);
-        if (result == 0) {
-            tide_scratch_merge_status(place, ret_status);
-        }
-    }
-    if (result == -ENOENT && place->has_copy) {
-        result = tide_sys_stat(AT_FDCWD, place->copy, ret_status, AT_SYMLINK_NOFOLLOW);
     }
     return result;
 }

@@ -1,6 +1,7 @@
 /* place.h - what a path of the program means in the view: the walk over its components.
  *
- * A path of the view is absolute, and links, "." and ".." are followed in it. Its copy lies at
+ * A path of the view is absolute, and links, "." and ".." are followed in it, also in folders that
+ * stay real: where a path ends decides whether it is real. Its copy lies at
  * FOLDER/files/PATH; what really lies at PATH shows through where there is no copy, no mark that it
  * is gone, and no folder above that covers it. A folder that the program made covers always; one
  * that is only on the way to a copy never does, and a real folder lies below it.
@@ -21,7 +22,8 @@ extern "C" {
 typedef struct tide_scratch_place {
     char copy[TIDE_SCRATCH_PATH_BYTES]; /* real path of the copy: FOLDER/files, then the path */
     const char *path;                   /* the path of the view, inside `copy`; "" for the root */
-    bool is_real;      /* nothing is kept away here; only `path` and is_changed are set */
+    bool is_real;      /* nothing is kept away here; only `path`, is_changed, is_foreign are set */
+    bool is_foreign;   /* a link of /proc led to what has no path here: it may only be read */
     bool is_changed;   /* `path` must be used; else the program's own arguments mean the same */
     bool has_copy;     /* at `copy` */
     bool is_folder;    /* the copy is one */
@@ -60,6 +62,9 @@ static inline int tide_scratch_at(const tide_scratch_place *place, int at) {
     return place->is_changed ? -100 /* AT_FDCWD */ : at;
 }
 const char *tide_scratch_text(const tide_scratch_place *place, const char *path);
+
+/* -EROFS, and one line for people, for a place that may not be written: it is_foreign. Else 0. */
+int tide_scratch_may_write(const tide_scratch_place *place);
 
 /* The real path of what lies below the copy. */
 const char *tide_scratch_below(const tide_scratch_place *place);

@@ -1,7 +1,6 @@
 #define _GNU_SOURCE /* O_CLOEXEC, MAP_ANONYMOUS, strndup */
 #include "scratch/programs.h"
 
-#include <elf.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdbool.h>
@@ -9,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "scratch/calls_internal.h"
+#include "scratch/lasting.h"
 #include "scratch/state.h"
 
 enum { MAX_KEPT = 64 };
@@ -24,8 +23,8 @@ static struct {
     pthread_once_t once;
     char *kept[MAX_KEPT]; /* NAME=VALUE of the variables that begin with TIDEMARK_ */
     size_t n_kept;
-    char *preload; /* our objects in LD_PRELOAD, with ':' between; NULL: none */
-    char *library; /* our folders in LD_LIBRARY_PATH; NULL: none */
+    const char *preload; /* our objects in LD_PRELOAD, with ':' between; NULL: none */
+    const char *library; /* our folders in LD_LIBRARY_PATH; NULL: none */
 } start = {.once = PTHREAD_ONCE_INIT};
 
 /* Memory for the environment of the next program. Not from the heap: the caller may be a child that
@@ -39,25 +38,27 @@ static bool begins(const char *text, const char *with) {
     return strncmp(text, with, strlen(with)) == 0;
 }
 
-/* The parts of a list that are ours: whose name, or path, begins so. Allocated, or NULL. */
-static char *our_parts(const char *list, const char *name, const char *path) {
-    char *all = list == NULL ? NULL : strdup(list);
-    char *ours = all == NULL ? NULL : calloc(1, strlen(all) + 2);
-    char *rest = all;
+/* The parts of a list that are ours: whose name, or path, begins so. NULL: none. */
+static const char *our_parts(const char *list, const char *name, const char *path) {
+    char *ours = list == NULL ? NULL : tide_scratch_lasting(strlen(list) + 2);
     char *end = ours;
-    for (char *part = NULL; ours != NULL && (part = strsep(&rest, ": ")) != NULL;) {
-        const char *slash = strrchr(part, '/');
-        const char *last = slash != NULL ? slash + 1 : part;
-        if ((name != NULL && begins(last, name)) || (path != NULL && begins(part, path))) {
-            end = stpcpy(stpcpy(end, end != ours ? ":" : ""), part);
+    for (const char *part = list; ours != NULL && part != NULL;) {
+        size_t n = strcspn(part, ": ");
+        const char *last = part + n;
+        while (last > part && last[-1] != '/') {
+            last--;
         }
+        if ((name != NULL && begins(last, name)) || (path != NULL && begins(part, path))) {
+            end = stpcpy(end, end != ours ? ":" : "");
+            memcpy(end, part, n);
+            end += n;
+        }
+        part = part[n] != '\0' ? part + n + 1 : NULL;
     }
-    free(all);
-    if (ours != NULL && ours[0] == '\0') {
-        free(ours);
-        ours = NULL;
+    if (ours != NULL) {
+        *end = '\0';
     }
-    return ours;
+    return ours != NULL && ours[0] != '\0' ? ours : NULL;
 }
 
 static void note_start(void) {
@@ -67,14 +68,16 @@ static void note_start(void) {
     }
     for (char **entry = environ; entry != NULL && *entry != NULL; entry++) {
         if (begins(*entry, "TIDEMARK_") && start.n_kept < MAX_KEPT) {
-            char *copy = strdup(*entry);
+            char *copy = tide_scratch_lasting_text(*entry, strlen(*entry));
             if (copy != NULL) {
                 start.kept[start.n_kept++] = copy;
             }
         }
     }
     start.preload = our_parts(getenv("LD_PRELOAD"), "libtidemark", NULL);
-    start.library = run != NULL ? our_parts(getenv("LD_LIBRARY_PATH"), NULL, run) : NULL;
+    const char *library = getenv("TIDEMARK_RUN_LIBRARY");
+    library = library != NULL ? library : run;
+    start.library = library != NULL ? our_parts(getenv("LD_LIBRARY_PATH"), NULL, library) : NULL;
 }
 
 /* As early as can be, before the program changes its environment. That there is a state in FOLDER
@@ -122,10 +125,8 @@ static bool make_room(size_t n_bytes) {
         if (room.bytes != NULL) {
             (void)munmap(room.bytes, room.n_bytes);
         }
-        void *bytes =
-            mmap(NULL, n_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        room.bytes = bytes == MAP_FAILED ? NULL : bytes;
-        room.n_bytes = bytes == MAP_FAILED ? 0 : n_bytes;
+        room.bytes = tide_sys_map(n_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+        room.n_bytes = room.bytes == NULL ? 0 : n_bytes;
     }
     return room.bytes != NULL;
 }
@@ -205,72 +206,5 @@ void tide_scratch_restore_environment(void) {
                 (void)putenv(copy);
             }
         }
-    }
-}
-
-/* Why a program cannot see the view; NULL if it can. Follows a script to its interpreter. */
-static const char *why_unseen(const char *path, int depth) {
-    enum { HEAD_BYTES = 4096 };
-    _Alignas(Elf64_Ehdr) char head[HEAD_BYTES];
-    int fd = tide_sys_open(AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0);
-    if (fd < 0) {
-        return NULL;
-    }
-    struct stat status;
-    long n = tide_scratch_call(SYS_read, fd, tide_scratch_word(head), sizeof(head) - 1, 0, 0);
-    int known = tide_sys_stat(fd, "", &status, AT_EMPTY_PATH);
-    (void)tide_sys_close(fd);
-    if (n < (long)sizeof(Elf64_Ehdr)) {
-        n = n < 0 ? 0 : n;
-    }
-    head[n] = '\0';
-    if (known == 0 && (((status.st_mode & S_ISUID) != 0 && status.st_uid != geteuid()) ||
-                       ((status.st_mode & S_ISGID) != 0 && status.st_gid != getegid()))) {
-        return "runs with the rights of another user";
-    }
-    if (n > 2 && head[0] == '#' && head[1] == '!' && depth > 0) {
-        char *name = head + 2 + strspn(head + 2, " \t");
-        name[strcspn(name, " \t\n")] = '\0';
-        return why_unseen(name, depth - 1);
-    }
-    if (n < (long)sizeof(Elf64_Ehdr) || memcmp(head, ELFMAG, SELFMAG) != 0) {
-        return NULL;
-    }
-    if (head[EI_CLASS] != ELFCLASS64) {
-        return "is a program of 32 bits";
-    }
-    const Elf64_Ehdr *elf = (const void *)head;
-    for (size_t i = 0; i < elf->e_phnum; i++) {
-        size_t at = elf->e_phoff + i * sizeof(Elf64_Phdr);
-        if (at + sizeof(Elf64_Phdr) > (size_t)n) {
-            return NULL;
-        }
-        Elf64_Phdr header;
-        memcpy(&header, head + at, sizeof(header));
-        if (header.p_type == PT_INTERP) {
-            return NULL;
-        }
-    }
-    return elf->e_type == ET_EXEC || elf->e_type == ET_DYN ? "is linked statically" : NULL;
-}
-
-void tide_scratch_note_program(const char *path, const char *first) {
-    const tide_scratch_state *state = tide_scratch_state_get();
-    const char *slash = strrchr(path, '/');
-    /* Python's ctypes and others list the loader's cache this way; it writes nothing. */
-    bool lists_cache = slash != NULL && strcmp(slash, "/ldconfig") == 0 && first != NULL &&
-                       strcmp(first, "-p") == 0;
-    const char *why = state->mode == TIDE_SCRATCH_ON && !lists_cache ? why_unseen(path, 1) : NULL;
-    char line[2 * TIDE_SCRATCH_PATH_BYTES];
-    if (why == NULL || strlen(path) >= TIDE_SCRATCH_PATH_BYTES - 64) {
-        return;
-    }
-    memcpy(line, state->files, state->n_folder);
-    memcpy(line + state->n_folder, "/unseen", sizeof("/unseen"));
-    int fd = tide_sys_open(AT_FDCWD, line, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-    if (fd >= 0) {
-        char *end = stpcpy(stpcpy(stpcpy(stpcpy(line, path), "\t"), why), "\n");
-        (void)tide_scratch_call(SYS_write, fd, tide_scratch_word(line), end - line, 0, 0);
-        (void)tide_sys_close(fd);
     }
 }

@@ -16,10 +16,6 @@ char **tide_scratch_environment(char *const *environment);
 /* Brings back what the process has taken out of its own environment, for system() and popen(). */
 void tide_scratch_restore_environment(void);
 
-/* Notes a program that cannot see the view, in FOLDER/unseen: one line, its real path and the
- * reason. `first` is its first argument after its name, or NULL. */
-void tide_scratch_note_program(const char *path, const char *first);
-
 #ifdef __cplusplus
 }
 #endif

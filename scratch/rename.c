@@ -174,6 +174,8 @@ int tide_scratch_rename(int old_at, const char *old_path, int at, const char *pa
     tide_scratch_lock();
     int result = tide_scratch_look(old_at, old_path, TIDE_SCRATCH_NOFOLLOW, &ends.old);
     result = result == 0 ? tide_scratch_look(at, path, TIDE_SCRATCH_NOFOLLOW, &ends.new) : result;
+    result = result == 0 ? tide_scratch_may_write(&ends.old) : result;
+    result = result == 0 ? tide_scratch_may_write(&ends.new) : result;
     if (result == 0) {
         if (ends.old.is_real && ends.new.is_real) {
             result = rename_real(

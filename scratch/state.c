@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "scratch/calls_internal.h"
+#include "scratch/lasting.h"
 
 /* What the processes of a run share, in FOLDER/state. */
 typedef struct shared {
@@ -49,9 +50,9 @@ void tide_scratch_say(const char *what, const char *name, const char *rest) {
     (void)tide_scratch_call(SYS_write, STDERR_FILENO, tide_scratch_word(line), (long)n, 0, 0);
 }
 
-/* The folder behind a name, with links followed; allocated, NULL if there is none. The C library's
+/* The folder behind a name, with links followed; it lasts. NULL: there is none. The C library's
  * realpath is one of the functions whose place we take. */
-static char *followed_name(const char *name) {
+static const char *followed_name(const char *name) {
     enum { DESCRIPTOR_BYTES = 32 };
     char link[DESCRIPTOR_BYTES] = "/proc/self/fd/";
     char text[TIDE_SCRATCH_PATH_BYTES];
@@ -71,10 +72,12 @@ static char *followed_name(const char *name) {
     link[n] = '\0';
     long n_text = tide_sys_readlink(AT_FDCWD, link, text, sizeof(text));
     (void)tide_sys_close(fd);
-    return n_text > 0 && n_text < TIDE_SCRATCH_PATH_BYTES ? strndup(text, (size_t)n_text) : NULL;
+    return n_text > 0 && n_text < TIDE_SCRATCH_PATH_BYTES
+               ? tide_scratch_lasting_text(text, (size_t)n_text)
+               : NULL;
 }
 
-/* Adds a folder whose content stays real. `text` must live on. */
+/* Adds a folder whose content stays real. `text` must last. */
 static void add_real(tide_scratch_state *state, const char *text) {
     if (text != NULL && text[0] == '/' && text[1] != '\0' &&
         state->n_real < TIDE_SCRATCH_MAX_REAL) {
@@ -82,33 +85,40 @@ static void add_real(tide_scratch_state *state, const char *text) {
     }
 }
 
-/* The folders that are never kept away, and those that the environment names. A name is taken as it
- * stands and with its links followed, because a path of a program may come either way. */
+/* Adds a folder by the name that it was given and with its links followed, because a path of a
+ * program may come either way. */
+static void add_named(tide_scratch_state *state, const char *text, size_t n) {
+    while (n > 1 && text[n - 1] == '/') {
+        n--;
+    }
+    const char *name = tide_scratch_lasting_text(text, n);
+    const char *followed = name != NULL ? followed_name(name) : NULL;
+    add_real(state, name);
+    if (followed != NULL && strcmp(followed, name) != 0) {
+        add_real(state, followed);
+    }
+}
+
+static void add_list(tide_scratch_state *state, const char *list, char separator) {
+    const char separators[] = {separator, '\0'};
+    for (const char *rest = list; rest != NULL;) {
+        size_t n = strcspn(rest, separators);
+        add_named(state, rest, n);
+        rest = rest[n] != '\0' ? rest + n + 1 : NULL;
+    }
+}
+
+/* The folders that are never kept away, and those that the environment names. */
 static void add_real_folders(tide_scratch_state *state) {
     static const char *const SYSTEM[] = {"/dev", "/proc", "/sys", "/run"};
     for (size_t i = 0; i < sizeof(SYSTEM) / sizeof(SYSTEM[0]); i++) {
         add_real(state, SYSTEM[i]);
     }
-    const char *listed = getenv("TIDEMARK_SCRATCH_REAL");
     const char *run = getenv("TIDEMARK_RUN_FOLDER");
-    /* These copies live as long as the process. */
-    char *names[] = {listed != NULL ? strdup(listed) : NULL, run != NULL ? strdup(run) : NULL};
-    for (size_t i = 0; i < 2; i++) {
-        char *rest = names[i];
-        char *name = NULL;
-        while (rest != NULL && (name = i == 0 ? strsep(&rest, ":") : strsep(&rest, "")) != NULL) {
-            size_t n = strlen(name);
-            while (n > 1 && name[n - 1] == '/') {
-                name[--n] = '\0';
-            }
-            add_real(state, name);
-            char *followed = followed_name(name);
-            if (followed != NULL && strcmp(followed, name) != 0) {
-                add_real(state, followed);
-            } else {
-                free(followed);
-            }
-        }
+    add_list(state, getenv("TIDEMARK_SCRATCH_REAL"), ':');
+    add_list(state, getenv("TIDEMARK_SCRATCH_OWN"), '\n');
+    if (run != NULL) {
+        add_named(state, run, strlen(run));
     }
 }
 
@@ -127,13 +137,13 @@ static shared *map_page(const char *path, int flags) {
     if (fd < 0) {
         return NULL;
     }
-    shared *page = MAP_FAILED;
+    shared *page = NULL;
     if ((flags & O_CREAT) == 0 ||
         tide_scratch_call(SYS_ftruncate, fd, sizeof(shared), 0, 0, 0) == 0) {
-        page = mmap(NULL, sizeof(shared), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+        page = tide_sys_map(sizeof(shared), PROT_READ | PROT_WRITE, MAP_SHARED, fd);
     }
     (void)tide_sys_close(fd);
-    return page == MAP_FAILED ? NULL : page;
+    return page;
 }
 
 /* Maps FOLDER/state. It gets its name complete, so that nobody sees a lock that is half made. */
@@ -177,7 +187,7 @@ static bool make_folder(tide_scratch_state *state, const char *name) {
 static bool init_folder(tide_scratch_state *state, const char *folder) {
     enum { LONGEST_NAME_BYTES = 32 }; /* of what is added to FOLDER here */
     (void)tide_sys_mkdir(folder, 0700);
-    char *followed = followed_name(folder);
+    const char *followed = followed_name(folder);
     if (followed == NULL) {
         return false;
     }
@@ -188,7 +198,7 @@ static bool init_folder(tide_scratch_state *state, const char *folder) {
         memcpy(state->files + state->n_folder, "/files", sizeof("/files"));
         state->n_files = state->n_folder + sizeof("/files") - 1;
     }
-    add_real(state, followed); /* which lives on */
+    add_real(state, followed);
     return fits && make_folder(state, "/files") && make_folder(state, "/tmp") &&
            tide_sys_access(AT_FDCWD, "/proc/self/fd", X_OK, 0) == 0;
 }

@@ -94,7 +94,7 @@ typedef struct tide_snapshot_setting {
 /* What the recording could not know exactly, or what a simulated device refused to do. */
 typedef struct tide_snapshot_inexact {
     const char *call;    /* the function: "cusolverDnSgetrf_bufferSize" */
-    const char *what;    /* "the size of a work area is not known; 0 is given" */
+    const char *what;    /* "the workspace is unknown and counted as 0" */
     int64_t bound_bytes; /* it takes at most so many bytes more; -1: not known */
     bool is_refused;     /* the call failed, as on a device that cannot do it */
 } tide_snapshot_inexact;

@@ -1,9 +1,8 @@
-#define _GNU_SOURCE /* dladdr, dl_iterate_phdr */
+#define _GNU_SOURCE /* dladdr */
 #include "snapshot/symbols.h"
 
 #include <dlfcn.h>
 #include <inttypes.h>
-#include <link.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -21,7 +20,7 @@ typedef struct module_file {
     bool is_used;                  /* somebody asked for an address in it */
     bool is_here;                  /* and the file is still the same */
     uintptr_t base;                /* libbacktrace's address of its offset 0 */
-    struct backtrace_state *state; /* libbacktrace's view of it, never freed; NULL: none */
+    struct backtrace_state *state; /* libbacktrace's view of it; the process's; NULL: none */
 } module_file;
 
 struct tide_symbols {
@@ -147,15 +146,6 @@ static struct backtrace_state *process_state(void) {
     return state;
 }
 
-static void ignore_symbol(void *data, uintptr_t pc, const char *name, uintptr_t value,
-                          uintptr_t n_bytes) {
-    (void)data;
-    (void)pc;
-    (void)name;
-    (void)value;
-    (void)n_bytes;
-}
-
 static int take_frame(void *data, uintptr_t pc, const char *file, int line, const char *function) {
     tide_symbols *symbols = data;
     (void)pc;
@@ -187,29 +177,14 @@ static void look_up_debug(tide_symbols *symbols, struct backtrace_state *state, 
     }
 }
 
-/* libbacktrace assumes that a position-independent file is loaded where the program of this process
- * is, the first entry that the dynamic linker reports. Addresses must be shifted accordingly. */
-static int read_program_base(struct dl_phdr_info *info, size_t n_bytes, void *data) {
-    (void)n_bytes;
-    *(uintptr_t *)data = (uintptr_t)info->dlpi_addr;
-    return 1;
-}
-
 static void open_module(const tide_symbol_module *module, module_file *file) {
     char path[TIDE_MODULE_PATH];
     bool is_fixed = false;
     file->is_used = true;
     file->is_here = tide_symbol_module_find(module, path, &is_fixed);
     if (file->is_here) {
-        file->state = backtrace_create_state(path, 1, ignore_error, NULL);
-        if (!is_fixed) {
-            (void)dl_iterate_phdr(read_program_base, &file->base);
-        }
-        /* libbacktrace opens the file at the first look-up, so this happens while its name is
-         * valid. */
-        if (file->state != NULL) {
-            (void)backtrace_syminfo(file->state, file->base, ignore_symbol, ignore_error, NULL);
-        }
+        file->state = tide_symbol_state(path, is_fixed);
+        file->base = tide_symbol_base(is_fixed);
     }
 }
 #else

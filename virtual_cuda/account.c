@@ -277,7 +277,7 @@ int tide_vc_charge(int device, uint64_t n_bytes) {
     tide_vc_account_unlock();
     if (status == TOO_MANY) {
         tide_vc_refused("account", "more than 512 processes of a run use its cards");
-        return TIDE_VC_MEMORY;
+        return TIDE_VC_OPERATING_SYSTEM; /* the card may have room */
     }
     return status;
 }

@@ -15,7 +15,7 @@
 /* Makes this process' context on a device, unless it has one: charges what context and libraries
  * take there. TIDE_VC_OK; TIDE_VC_MEMORY: there is no room for it; TIDE_VC_INITIALIZATION: the
  * process was forked from one that had a context, which CUDA does not support; TIDE_VC_NO_DEVICE:
- * CUDA_VISIBLE_DEVICES shows no card. */
+ * CUDA_VISIBLE_DEVICES shows no card; TIDE_VC_OPERATING_SYSTEM: the run has too many processes. */
 int tide_vc_context(int device);
 bool tide_vc_has_context(int device);
 

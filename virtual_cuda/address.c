@@ -1,142 +1,108 @@
-#define _GNU_SOURCE /* MAP_ANONYMOUS, MAP_NORESERVE, madvise */
 #include "virtual_cuda/address.h"
 
 #include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
+#include <stdatomic.h>
+#include <stddef.h>
 
 #include "virtual_cuda/fork.h"
 #include "virtual_cuda/known.h"
+#include "virtual_cuda/ranges.h"
 
 #define MIB (UINT64_C(1) << 20)
 #define SMALL_CHUNK (32 * MIB)
 #define LARGE_CHUNK (128 * MIB)
-#define LARGEST_RANGE (UINT64_C(8) << 40)  /* enough for 64 cards of 128 GiB */
-#define SMALLEST_RANGE (UINT64_C(1) << 38) /* where the host has little address space */
 
-typedef struct range {
-    uint64_t address, n_bytes;
-} range;
+_Static_assert(TIDE_VC_HIGHEST_ADDRESS % LARGE_CHUNK == 0, "chunks begin at multiples of it");
 
-/* All device addresses of the process. */
-typedef struct space {
-    uint64_t low, high; /* reserved; equal: there was no room */
-    uint64_t next;      /* the lowest chunk */
-    range *holes;       /* free parts of chunks, by address; from malloc */
-    size_t n_holes, n_room;
-} space;
-
-static space all;
+static atomic_ullong lowest = TIDE_VC_HIGHEST_ADDRESS; /* where the lowest chunk begins */
+static tide_vc_ranges holes;                           /* free parts of chunks */
 TIDE_VC_LOCK(lock, NULL);
-static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-static void reserve(void) {
-    for (uint64_t n_bytes = LARGEST_RANGE; n_bytes >= SMALLEST_RANGE; n_bytes /= 2) {
-        void *at =
-            mmap(NULL, n_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-        if (at != MAP_FAILED) {
-            (void)madvise(at, n_bytes, MADV_DONTDUMP);
-            uint64_t low = (uint64_t)(uintptr_t)at;
-            all.low = (low + LARGE_CHUNK - 1) / LARGE_CHUNK * LARGE_CHUNK;
-            all.high = (low + n_bytes) / LARGE_CHUNK * LARGE_CHUNK;
-            all.next = all.high;
-            return;
-        }
-    }
-}
-
+/* Only what chunks were opened for counts: a kernel's arguments hold numbers, too. */
 bool tide_vc_is_device(const void *address) {
-    pthread_once(&once, reserve);
     uint64_t at = (uint64_t)(uintptr_t)address;
-    return at >= all.low && at < all.high;
+    return at < TIDE_VC_HIGHEST_ADDRESS &&
+           at >= atomic_load_explicit(&lowest, memory_order_relaxed);
 }
 
-static bool insert(size_t i, range hole) {
-    if (all.n_holes == all.n_room) {
-        size_t n_room = all.n_room > 0 ? 2 * all.n_room : 256;
-        range *larger = realloc(all.holes, n_room * sizeof(*larger));
-        if (larger == NULL) {
-            return false; /* these addresses are not given out again */
-        }
-        all.holes = larger;
-        all.n_room = n_room;
+/* Puts a free range in its place, joined with its neighbours. Without host memory its addresses
+ * are not given out again. */
+static void put_back(tide_vc_range hole) {
+    tide_vc_range other;
+    if (tide_vc_ranges_at_or_above(&holes, hole.address, &other) &&
+        hole.address + hole.n_bytes == other.address) {
+        hole.n_bytes += other.n_bytes;
+        (void)tide_vc_ranges_remove(&holes, other.address, NULL);
     }
-    memmove(&all.holes[i + 1], &all.holes[i], (all.n_holes - i) * sizeof(*all.holes));
-    all.holes[i] = hole;
-    all.n_holes++;
-    return true;
+    if (tide_vc_ranges_at_or_below(&holes, hole.address, &other) &&
+        other.address + other.n_bytes == hole.address) {
+        hole.address = other.address;
+        hole.n_bytes += other.n_bytes;
+        (void)tide_vc_ranges_remove(&holes, other.address, NULL);
+    }
+    (void)tide_vc_ranges_add(&holes, hole);
 }
 
-static void remove_hole(size_t i) {
-    all.n_holes--;
-    memmove(&all.holes[i], &all.holes[i + 1], (all.n_holes - i) * sizeof(*all.holes));
-}
-
-/* Puts a free range in its place, joined with its neighbours. */
-static void put_back(range hole) {
-    size_t i = 0;
-    while (i < all.n_holes && all.holes[i].address < hole.address) {
-        i++;
+/* Where the chunk for a request would begin; 0: there is no room below the others. */
+static uint64_t next_chunk(uint64_t n_bytes, uint64_t *ret_bytes) {
+    uint64_t unit = n_bytes <= SMALL_CHUNK ? SMALL_CHUNK : LARGE_CHUNK;
+    uint64_t room = atomic_load(&lowest) - TIDE_VC_LOWEST_ADDRESS;
+    if (n_bytes > room) {
+        return 0;
     }
-    if (i < all.n_holes && hole.address + hole.n_bytes == all.holes[i].address) {
-        hole.n_bytes += all.holes[i].n_bytes;
-        remove_hole(i);
+    *ret_bytes = (n_bytes + unit - 1) / unit * unit;
+    if (*ret_bytes > room) {
+        return 0;
     }
-    if (i > 0 && all.holes[i - 1].address + all.holes[i - 1].n_bytes == hole.address) {
-        all.holes[i - 1].n_bytes += hole.n_bytes;
-    } else {
-        (void)insert(i, hole);
-    }
+    uint64_t address = (atomic_load(&lowest) - *ret_bytes) / unit * unit;
+    return address >= TIDE_VC_LOWEST_ADDRESS ? address : 0;
 }
 
 static uint64_t open_chunk(uint64_t n_bytes) {
-    uint64_t unit = n_bytes <= SMALL_CHUNK ? SMALL_CHUNK : LARGE_CHUNK;
-    uint64_t chunk = (n_bytes + unit - 1) / unit * unit;
-    if (chunk > all.next - all.low) {
+    uint64_t chunk = 0;
+    uint64_t address = next_chunk(n_bytes, &chunk);
+    if (address == 0) {
         return 0;
     }
-    uint64_t address = (all.next - chunk) / unit * unit;
-    if (address < all.low) {
-        return 0;
-    }
-    all.next = address;
+    atomic_store(&lowest, address);
     if (chunk > n_bytes) {
-        put_back((range){address + n_bytes, chunk - n_bytes});
+        put_back((tide_vc_range){.address = address + n_bytes, .n_bytes = chunk - n_bytes});
     }
     return address;
 }
 
 static uint64_t take(uint64_t n_bytes) {
-    for (size_t i = 0; i < all.n_holes; i++) {
-        range *hole = &all.holes[i];
-        if (hole->n_bytes >= n_bytes) {
-            uint64_t address = hole->address;
-            hole->address += n_bytes;
-            hole->n_bytes -= n_bytes;
-            if (hole->n_bytes == 0) {
-                remove_hole(i);
-            }
-            return address;
-        }
+    tide_vc_range hole;
+    if (!tide_vc_ranges_fit(&holes, n_bytes, &hole)) {
+        return open_chunk(n_bytes);
     }
-    return open_chunk(n_bytes);
+    (void)tide_vc_ranges_remove(&holes, hole.address, NULL);
+    if (hole.n_bytes > n_bytes) {
+        (void)tide_vc_ranges_add(&holes, (tide_vc_range){.address = hole.address + n_bytes,
+                                                         .n_bytes = hole.n_bytes - n_bytes});
+    }
+    return hole.address;
 }
 
 uint64_t tide_vc_address_take(uint64_t n_bytes) {
-    pthread_once(&once, reserve);
-    if (n_bytes > all.high - all.low) {
-        return 0;
-    }
     pthread_mutex_lock(&lock);
-    uint64_t address = take(n_bytes);
+    uint64_t address = tide_vc_ranges_prepare(&holes) ? take(n_bytes) : 0;
     pthread_mutex_unlock(&lock);
     return address;
+}
+
+bool tide_vc_address_fits(uint64_t n_bytes) {
+    tide_vc_range hole;
+    uint64_t chunk = 0;
+    pthread_mutex_lock(&lock);
+    bool fits = tide_vc_ranges_fit(&holes, n_bytes, &hole) || next_chunk(n_bytes, &chunk) != 0;
+    pthread_mutex_unlock(&lock);
+    return fits;
 }
 
 void tide_vc_address_give_back(uint64_t address, uint64_t n_bytes) {
     tide_vc_known_forget(address, n_bytes);
     pthread_mutex_lock(&lock);
-    put_back((range){address, n_bytes});
+    put_back((tide_vc_range){.address = address, .n_bytes = n_bytes});
     pthread_mutex_unlock(&lock);
 }

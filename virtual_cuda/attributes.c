@@ -107,7 +107,7 @@ int tide_vc_occupancy(const void *kernel, int device, int n_threads, size_t dyna
     tide_vc_use use = {.n_registers = 0};
     if (!tide_vc_use_of(kernel, device, &use)) {
         tide_vc_inexact("cudaOccupancyMaxActiveBlocksPerMultiprocessor",
-                        "registers of a kernel are not known: fewer blocks may be resident");
+                        "the registers of a kernel are unknown: fewer blocks may be resident");
     }
     return tide_vc_resident_blocks(chip, n_threads, (int)use.n_registers,
                                    use.shared_bytes + dynamic_bytes);

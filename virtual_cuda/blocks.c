@@ -1,54 +1,66 @@
 #include "virtual_cuda/blocks.h"
 
 #include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
+#include <stddef.h>
 
 #include "virtual_cuda/account.h"
 #include "virtual_cuda/address.h"
 #include "virtual_cuda/exports.h"
 #include "virtual_cuda/fork.h"
+#include "virtual_cuda/host_failure.h"
+#include "virtual_cuda/machine.h"
+#include "virtual_cuda/ranges.h"
 #include "virtual_cuda/status.h"
 
 #define PAGE_BYTES (UINT64_C(2) << 20)
+#define LIST "the list of allocations" /* what the host may have no memory for */
 
-static tide_vc_block *blocks; /* by address; from malloc */
-static size_t n_blocks, n_room;
+static tide_vc_ranges blocks; /* owner: the pool */
 TIDE_VC_LOCK(lock, NULL);
 
-/* The first block whose address is above. */
-static size_t above(uint64_t address) {
-    size_t low = 0;
-    size_t high = n_blocks;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (blocks[middle].address <= address) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low;
+static tide_vc_block block_of(const tide_vc_range *range) {
+    return (tide_vc_block){.address = range->address,
+                           .n_bytes = range->n_bytes,
+                           .device = range->device,
+                           .kind = (tide_vc_block_kind)range->kind,
+                           .pool = range->owner};
 }
 
 static bool add(tide_vc_block block) {
-    bool has_room = true;
     pthread_mutex_lock(&lock);
-    if (n_blocks == n_room) {
-        size_t more = n_room > 0 ? 2 * n_room : 1024;
-        tide_vc_block *larger = realloc(blocks, more * sizeof(*larger));
-        has_room = larger != NULL;
-        blocks = has_room ? larger : blocks;
-        n_room = has_room ? more : n_room;
-    }
-    if (has_room) {
-        size_t i = above(block.address);
-        memmove(&blocks[i + 1], &blocks[i], (n_blocks - i) * sizeof(*blocks));
-        blocks[i] = block;
-        n_blocks++;
-    }
+    bool has_room = tide_vc_ranges_add(&blocks, (tide_vc_range){.address = block.address,
+                                                                .n_bytes = block.n_bytes,
+                                                                .owner = block.pool,
+                                                                .device = block.device,
+                                                                .kind = (int)block.kind});
     pthread_mutex_unlock(&lock);
     return has_room;
+}
+
+/* Before the card is charged: a request that the host cannot serve is not the card's, and must not
+ * count as memory that was in use. */
+static int prepare(uint64_t n_bytes) {
+    pthread_mutex_lock(&lock);
+    bool has_room = tide_vc_ranges_prepare(&blocks);
+    pthread_mutex_unlock(&lock);
+    if (!has_room) {
+        return tide_vc_host_failed(LIST);
+    }
+    return tide_vc_address_fits(n_bytes) ? TIDE_VC_OK : tide_vc_addresses_failed();
+}
+
+/* Addresses for a block that is charged. */
+static int place(tide_vc_block block, uint64_t *ret_address) {
+    block.address = tide_vc_address_take(block.n_bytes);
+    if (block.address == 0) {
+        return tide_vc_host_failed(LIST);
+    }
+    if (!add(block)) {
+        tide_vc_address_give_back(block.address, block.n_bytes);
+        return tide_vc_host_failed(LIST);
+    }
+    *ret_address = block.address;
+    return TIDE_VC_OK;
 }
 
 int tide_vc_block_alloc(int device, uint64_t n_bytes, uint64_t *ret_address) {
@@ -61,54 +73,40 @@ int tide_vc_block_alloc(int device, uint64_t n_bytes, uint64_t *ret_address) {
         return TIDE_VC_MEMORY;
     }
     uint64_t whole = (n_bytes + unit - 1) / unit * unit;
-    int status = tide_vc_charge(device, whole);
+    uint64_t capacity = tide_vc_card_of(device)->total_bytes + tide_vc_card_of(device)->spill_bytes;
+    int status = whole <= capacity ? prepare(whole) : TIDE_VC_OK; /* else the card refuses it */
+    if (status == TIDE_VC_OK) {
+        status = tide_vc_charge(device, whole);
+    }
     if (status != TIDE_VC_OK) {
         return status;
     }
-    uint64_t address = tide_vc_address_take(whole);
-    if (address == 0) {
-        goto fail_address;
+    status = place((tide_vc_block){.n_bytes = whole, .device = device}, ret_address);
+    if (status != TIDE_VC_OK) {
+        tide_vc_refund(device, whole);
     }
-    if (!add((tide_vc_block){.address = address, .n_bytes = whole, .device = device})) {
-        goto fail_add;
-    }
-    *ret_address = address;
-    return TIDE_VC_OK;
-
-fail_add:
-    tide_vc_address_give_back(address, whole);
-fail_address:
-    tide_vc_refund(device, whole);
-    return TIDE_VC_MEMORY;
+    return status;
 }
 
 int tide_vc_block_place(int device, uint64_t n_bytes, void *pool, uint64_t *ret_address) {
-    uint64_t address = tide_vc_address_take(n_bytes);
-    tide_vc_block block = {.address = address,
-                           .n_bytes = n_bytes,
-                           .device = device,
-                           .kind = pool != NULL ? TIDE_VC_POOLED : TIDE_VC_BORROWED,
-                           .pool = pool};
-    if (address == 0) {
-        return TIDE_VC_MEMORY;
+    if (!tide_vc_address_fits(n_bytes)) {
+        return tide_vc_addresses_failed();
     }
-    if (!add(block)) {
-        tide_vc_address_give_back(address, n_bytes);
-        return TIDE_VC_MEMORY;
-    }
-    *ret_address = address;
-    return TIDE_VC_OK;
+    return place((tide_vc_block){.n_bytes = n_bytes,
+                                 .device = device,
+                                 .kind = pool != NULL ? TIDE_VC_POOLED : TIDE_VC_BORROWED,
+                                 .pool = pool},
+                 ret_address);
 }
 
 bool tide_vc_block_take_out(uint64_t address, tide_vc_block_kind kind, tide_vc_block *ret_block) {
-    bool is_found = false;
+    tide_vc_range there;
     pthread_mutex_lock(&lock);
-    size_t i = above(address);
-    if (i > 0 && blocks[i - 1].address == address && blocks[i - 1].kind == kind) {
-        *ret_block = blocks[i - 1];
-        memmove(&blocks[i - 1], &blocks[i], (n_blocks - i) * sizeof(*blocks));
-        n_blocks--;
-        is_found = true;
+    bool is_found = tide_vc_ranges_find(&blocks, address, &there) && there.address == address &&
+                    there.kind == (int)kind;
+    if (is_found) {
+        *ret_block = block_of(&there);
+        (void)tide_vc_ranges_remove(&blocks, address, NULL);
     }
     pthread_mutex_unlock(&lock);
     return is_found;
@@ -133,13 +131,12 @@ int tide_vc_block_release(uint64_t address) {
 }
 
 bool tide_vc_block_find(uint64_t address, tide_vc_block *ret_block) {
-    bool found = false;
+    tide_vc_range there;
     pthread_mutex_lock(&lock);
-    size_t i = above(address);
-    if (i > 0 && address - blocks[i - 1].address < blocks[i - 1].n_bytes) {
-        *ret_block = blocks[i - 1];
-        found = true;
-    }
+    bool found = tide_vc_ranges_find(&blocks, address, &there);
     pthread_mutex_unlock(&lock);
+    if (found) {
+        *ret_block = block_of(&there);
+    }
     return found;
 }

@@ -22,14 +22,14 @@ typedef struct tide_vc_block {
 } tide_vc_block;
 
 /* Allocates as cudaMalloc does: below 1 MiB in units of 512 bytes, from there on in pages of 2 MiB.
- * TIDE_VC_OK, or a status of tide_vc_charge. 0 bytes give the address 0. */
+ * TIDE_VC_OK, or a status of tide_vc_charge, or of host_failure.h. 0 bytes give the address 0. */
 int tide_vc_block_alloc(int device, uint64_t n_bytes, uint64_t *ret_address);
 
 /* TIDE_VC_INVALID_VALUE: no block of cudaMalloc begins there. The address 0 is allowed. */
 int tide_vc_block_release(uint64_t address);
 
 /* Addresses for n_bytes, a multiple of 512, that somebody else has charged: a pool, or with NULL
- * another process. TIDE_VC_OK, or TIDE_VC_MEMORY. */
+ * another process. TIDE_VC_OK, or a status of host_failure.h. */
 int tide_vc_block_place(int device, uint64_t n_bytes, void *pool, uint64_t *ret_address);
 
 /* Takes the block of that kind that begins there out of the list; false: there is none. Its

@@ -13,6 +13,7 @@
 #include "virtual_cuda/card_clock.h"
 #include "virtual_cuda/export.h"
 #include "virtual_cuda/graphs.h"
+#include "virtual_cuda/host_failure.h"
 #include "virtual_cuda/inexact.h"
 #include "virtual_cuda/launch_log.h"
 #include "virtual_cuda/nccl/watchdog.h"
@@ -59,7 +60,7 @@ int tide_vc_event_new(void **ret_event, unsigned flags) {
     }
     event *made = calloc(1, sizeof(*made));
     if (made == NULL) {
-        return TIDE_VC_MEMORY;
+        return tide_vc_host_failed("an event");
     }
     atomic_init(&made->n_uses, 1);
     made->flags = flags;

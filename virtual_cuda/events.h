@@ -8,7 +8,7 @@
 /* cudaEventDisableTiming and cudaEventInterprocess. */
 enum { TIDE_VC_EVENT_DISABLE_TIMING = 2, TIDE_VC_EVENT_INTERPROCESS = 4 };
 
-/* TIDE_VC_OK, or a status of tide_vc_context, or TIDE_VC_MEMORY. The caller destroys it with
+/* TIDE_VC_OK, or a status of tide_vc_context, or of host_failure.h. The caller destroys it with
  * cudaEventDestroy. */
 int tide_vc_event_new(void **ret_event, unsigned flags);
 

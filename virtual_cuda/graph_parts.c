@@ -31,7 +31,7 @@ int tide_vc_graph_parts_cut(tide_vc_graph_parts *parts, void *event, bool is_wai
         size_t room = 2 * parts->room + 2;
         tide_vc_graph_event *larger = realloc(parts->events, room * sizeof(*larger));
         if (larger == NULL) {
-            return TIDE_VC_MEMORY;
+            return TIDE_VC_OPERATING_SYSTEM;
         }
         parts->events = larger;
         parts->room = room;
@@ -49,7 +49,7 @@ int tide_vc_graph_parts_copy(tide_vc_graph_parts *ret_parts, const tide_vc_graph
     }
     ret_parts->events = malloc(from->n * sizeof(*ret_parts->events));
     if (ret_parts->events == NULL) {
-        return TIDE_VC_MEMORY;
+        return TIDE_VC_OPERATING_SYSTEM;
     }
     ret_parts->n = ret_parts->room = from->n;
     for (size_t i = 0; i < from->n; i++) {

@@ -37,15 +37,15 @@ void tide_vc_graph_parts_fini(tide_vc_graph_parts *parts);
 /* The number of a part, or of a capture, which no other has. */
 uint32_t tide_vc_graph_number(void);
 
-/* An event ends the last part, and a new one begins. TIDE_VC_OK or TIDE_VC_MEMORY. */
+/* An event ends the last part, and a new one begins. TIDE_VC_OK or TIDE_VC_OPERATING_SYSTEM. */
 int tide_vc_graph_parts_cut(tide_vc_graph_parts *parts, void *event, bool is_wait);
 
-/* The same parts, for a graph that is made executable. TIDE_VC_OK or TIDE_VC_MEMORY. */
+/* The same parts, for a graph that is made executable. TIDE_VC_OK or TIDE_VC_OPERATING_SYSTEM. */
 int tide_vc_graph_parts_copy(tide_vc_graph_parts *ret_parts, const tide_vc_graph_parts *from);
 
 /* The graph is launched on the stream, a handle, by the call that began with `entry`. Where the
  * stream is being captured, the graph and its events become a part of that capture. TIDE_VC_OK or
- * TIDE_VC_MEMORY. */
+ * TIDE_VC_OPERATING_SYSTEM. */
 int tide_vc_graph_parts_launch(const tide_vc_graph_parts *parts, tide_vc_entry entry, void *stream);
 
 #endif

@@ -9,11 +9,13 @@
 #include "virtual_cuda/export.h"
 #include "virtual_cuda/fork.h"
 #include "virtual_cuda/graph_parts.h"
+#include "virtual_cuda/host_failure.h"
 #include "virtual_cuda/inexact.h"
 #include "virtual_cuda/known.h"
 #include "virtual_cuda/machine.h"
 #include "virtual_cuda/status.h"
 
+#define GRAPH "a graph"      /* what the host may have no memory for */
 enum { MAX_CAPTURED = 256 }; /* streams that take part in captures at one time */
 
 struct tide_vc_graph {
@@ -110,7 +112,7 @@ static tide_vc_graph *new_graph(void) {
 TIDE_VC_EXPORT int cudaGraphCreate(void **ret_graph, unsigned flags) {
     (void)flags;
     *ret_graph = new_graph();
-    return tide_vc_fail(*ret_graph != NULL ? TIDE_VC_OK : TIDE_VC_MEMORY);
+    return tide_vc_fail(*ret_graph != NULL ? TIDE_VC_OK : tide_vc_host_failed(GRAPH));
 }
 
 static void destroy_graph(tide_vc_graph *graph) {
@@ -132,14 +134,14 @@ static int begin(void *handle, tide_vc_graph *graph) {
         return TIDE_VC_CAPTURE_UNSUPPORTED;
     }
     tide_vc_graph_join(graph, stream);
-    return stream->capture == graph ? TIDE_VC_OK : TIDE_VC_MEMORY;
+    return stream->capture == graph ? TIDE_VC_OK : tide_vc_host_failed("more than 256 captures");
 }
 
 TIDE_VC_EXPORT int cudaStreamBeginCapture(void *handle, int mode) {
     (void)mode;
     tide_vc_graph *graph = new_graph();
     if (graph == NULL) {
-        return tide_vc_fail(TIDE_VC_MEMORY);
+        return tide_vc_fail(tide_vc_host_failed(GRAPH));
     }
     int status = begin(handle, graph);
     if (status != TIDE_VC_OK) {
@@ -248,7 +250,7 @@ TIDE_VC_EXPORT int cudaGraphInstantiateWithFlags(void **ret_executable, void *gr
     (void)flags;
     executable *made = malloc(sizeof(*made));
     if (made == NULL) {
-        return tide_vc_fail(TIDE_VC_MEMORY);
+        return tide_vc_fail(tide_vc_host_failed(GRAPH));
     }
     pthread_mutex_lock(&lock);
     int status = tide_vc_graph_parts_copy(&made->parts, &((const tide_vc_graph *)graph)->parts);
@@ -351,7 +353,7 @@ TIDE_VC_EXPORT int cudaUserObjectCreate(void **ret_object, void *data, void (*de
     (void)flags;
     user_object *made = malloc(sizeof(*made));
     if (made == NULL) {
-        return tide_vc_fail(TIDE_VC_MEMORY);
+        return tide_vc_fail(tide_vc_host_failed(GRAPH));
     }
     made->data = data;
     made->destroy = destroy;

@@ -17,7 +17,7 @@ unsigned long long tide_vc_graph_id(const tide_vc_graph *graph);
 uint32_t tide_vc_graph_part(const tide_vc_graph *graph);
 
 /* The graph will record the event here, or wait for it; the caller counts the node
- * (tide_vc_stream_work). TIDE_VC_OK or TIDE_VC_MEMORY. */
+ * (tide_vc_stream_work). TIDE_VC_OK or TIDE_VC_OPERATING_SYSTEM. */
 int tide_vc_graph_add_event(tide_vc_graph *graph, void *event, bool is_wait);
 
 /* Whether the capture of that number still goes on. The graph may be gone. */

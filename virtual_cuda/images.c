@@ -2,6 +2,7 @@
 #include "virtual_cuda/images.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -33,36 +34,63 @@ static uint64_t read_number(const unsigned char *at, size_t n_bytes) {
     return number;
 }
 
-bool tide_vc_image_choose(const void *fat_binary, int capability, tide_vc_image *ret_image) {
-    const unsigned char *fat = fat_binary;
-    if (fat == NULL || read_number(fat, 4) != FAT_MAGIC) {
-        return false;
-    }
+/* What the entries of a fat binary have for a card. */
+typedef struct entries {
+    const unsigned char *chosen; /* machine code; NULL: none */
+    const unsigned char *end;    /* of all entries */
+    int binary, ptx;             /* versions of the best of each; 0: none */
+    size_t n_known;              /* entries of the two kinds that a driver loads kernels from */
+    bool is_whole;               /* all entries were read, and are of these kinds */
+} entries;
+
+static entries read_entries(const unsigned char *fat, int capability) {
     const unsigned char *entry = fat + read_number(fat + FAT_HEADER_AT, 2);
-    const unsigned char *end = entry + read_number(fat + FAT_SIZE_AT, 8);
-    const unsigned char *chosen = NULL;
-    int binary = 0;
-    int ptx = 0;
-    while (end - entry >= ENTRY_LEAST_BYTES) {
+    entries of = {.end = entry + read_number(fat + FAT_SIZE_AT, 8), .is_whole = true};
+    while (of.end - entry >= ENTRY_LEAST_BYTES) {
         uint64_t kind = read_number(entry + ENTRY_KIND_AT, 2);
         int built_for = (int)read_number(entry + ENTRY_CAPABILITY_AT, 4);
         bool is_below = built_for <= capability;
+        bool is_known = kind == KIND_BINARY || kind == KIND_PTX;
         if (kind == KIND_BINARY && is_below && built_for / 10 == capability / 10) {
-            chosen = built_for > binary ? entry : chosen;
-            binary = built_for > binary ? built_for : binary;
+            of.chosen = built_for > of.binary ? entry : of.chosen;
+            of.binary = built_for > of.binary ? built_for : of.binary;
         } else if (kind == KIND_PTX && is_below) {
-            ptx = built_for > ptx ? built_for : ptx;
+            of.ptx = built_for > of.ptx ? built_for : of.ptx;
         }
+        of.n_known += is_known;
+        of.is_whole = of.is_whole && is_known;
         uint64_t n_bytes =
             read_number(entry + ENTRY_HEADER_AT, 4) + read_number(entry + ENTRY_SIZE_AT, 8);
-        if (n_bytes == 0 || n_bytes > (uint64_t)(end - entry)) {
+        if (n_bytes == 0 || n_bytes > (uint64_t)(of.end - entry)) {
+            of.is_whole = false;
             break;
         }
         entry += n_bytes;
     }
-    *ret_image = binary != 0 ? (tide_vc_image){binary, binary, chosen, end}
-                             : (tide_vc_image){.ptx_version = ptx, .binary_version = capability};
-    return binary != 0 || ptx != 0;
+    return of;
+}
+
+static bool is_fat(const unsigned char *fat) {
+    return fat != NULL && read_number(fat, 4) == FAT_MAGIC;
+}
+
+bool tide_vc_image_choose(const void *fat_binary, int capability, tide_vc_image *ret_image) {
+    if (!is_fat(fat_binary)) {
+        return false;
+    }
+    entries of = read_entries(fat_binary, capability);
+    *ret_image = of.binary != 0
+                     ? (tide_vc_image){of.binary, of.binary, of.chosen, of.end}
+                     : (tide_vc_image){.ptx_version = of.ptx, .binary_version = capability};
+    return of.binary != 0 || of.ptx != 0;
+}
+
+bool tide_vc_image_is_missing(const void *fat_binary, int capability) {
+    if (!is_fat(fat_binary)) {
+        return false;
+    }
+    entries of = read_entries(fat_binary, capability);
+    return of.is_whole && of.n_known > 0 && of.binary == 0 && of.ptx == 0;
 }
 
 /* ---- modules and kernels ---- */
@@ -70,11 +98,14 @@ bool tide_vc_image_choose(const void *fat_binary, int capability, tide_vc_image 
 typedef struct module {
     struct module *self; /* what the handle, which is a pointer to a pointer, points to */
     const void *fat_binary;
+    /* What was found last: a compute capability, below 0 if the module has no image for it; 0: not
+     * looked up. */
+    atomic_int looked_up;
 } module;
 
 typedef struct kernel {
     const void *host; /* its address in the program; NULL: the slot is empty */
-    const module *of;
+    module *of;       /* NULL: of no fat binary */
     const char *name; /* as the compiler wrote it; of the program, which keeps it */
 } kernel;
 
@@ -125,6 +156,24 @@ tide_vc_image tide_vc_image_of(const void *host, int device) {
     return image;
 }
 
+/* A module has many kernels, which are launched many times: the answer is kept. */
+static bool has_no_image(module *of, int capability) {
+    int found = atomic_load_explicit(&of->looked_up, memory_order_relaxed);
+    if (found != capability && found != -capability) {
+        found = tide_vc_image_is_missing(of->fat_binary, capability) ? -capability : capability;
+        atomic_store_explicit(&of->looked_up, found, memory_order_relaxed);
+    }
+    return found < 0;
+}
+
+bool tide_vc_kernel_has_no_image(const void *host, int device) {
+    const tide_vc_card *card = tide_vc_card_of(device);
+    pthread_mutex_lock(&lock);
+    module *of = n_slots > 0 ? kernels[slot_of(host)].of : NULL;
+    pthread_mutex_unlock(&lock);
+    return of != NULL && has_no_image(of, 10 * card->major + card->minor);
+}
+
 const char *tide_vc_kernel_name(const void *host) {
     pthread_mutex_lock(&lock);
     const char *name = n_slots > 0 ? kernels[slot_of(host)].name : NULL;
@@ -167,7 +216,7 @@ static bool add(const kernel *made) {
 TIDE_VC_EXPORT void __cudaRegisterFunction(void **handle, const char *host, char *device,
                                            const char *name) {
     (void)device;
-    add(&(kernel){host, (const module *)(const void *)handle, name});
+    add(&(kernel){host, (module *)(void *)handle, name});
 }
 
 void *tide_vc_kernel_new(const char *name) {

@@ -22,6 +22,13 @@ typedef struct tide_vc_image {
  * PTX that is not above it, which the driver compiles. False: it has none of either. */
 bool tide_vc_image_choose(const void *fat_binary, int capability, tide_vc_image *ret_image);
 
+/* Whether a fat binary that could be read whole has no image for such a card. A kernel of it cannot
+ * be launched there. */
+bool tide_vc_image_is_missing(const void *fat_binary, int capability);
+
+/* The same of the module of a registered kernel, for a device; false for an unknown kernel. */
+bool tide_vc_kernel_has_no_image(const void *kernel, int device);
+
 /* The image of a registered kernel on a device; that of the device itself for an unknown one. */
 tide_vc_image tide_vc_image_of(const void *kernel, int device);
 

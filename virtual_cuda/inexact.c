@@ -83,8 +83,8 @@ void tide_vc_inexact_bytes(const char *call, const char *what, uint64_t bound_by
     }
     (void)snprintf(rest, sizeof(rest), "%s\t%" PRIu64, what, bound_bytes);
     if (!add_line("inexact", call, rest) && is == THE_NAME) {
-        fprintf(stderr, "tidemark: not exact: %s: %s, at most about %" PRIu64 " bytes more\n", call,
-                what, bound_bytes);
+        fprintf(stderr, "tidemark: not exact: %s: %s; up to %" PRIu64 " bytes more\n", call, what,
+                bound_bytes);
     }
 }
 
@@ -92,6 +92,13 @@ void tide_vc_refused(const char *call, const char *why) {
     if (note(call, 0) == THE_NAME) {
         (void)add_line("refused", call, why);
         fprintf(stderr, "tidemark: not simulated: %s: %s\n", call, why);
+    }
+}
+
+void tide_vc_host_refused(const char *what, const char *why) {
+    if (note(what, 0) == THE_NAME) {
+        (void)add_line("host", what, why);
+        fprintf(stderr, "tidemark: the host failed, not the card, at %s: %s\n", what, why);
     }
 }
 

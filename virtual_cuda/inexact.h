@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 /* `call`: the function, such as "cusolverDnSgetrf_bufferSize"; static. `what`: one phrase that says
- * what is not exact: "the size of a work area is not known; 0 is given"; static. */
+ * what is not exact: "the workspace is unknown and counted as 0"; static. */
 void tide_vc_inexact(const char *call, const char *what);
 
 /* The same of a work area that probably takes no more than bound_bytes beyond what was given, which
@@ -21,6 +21,10 @@ void tide_vc_inexact_bytes(const char *call, const char *what, uint64_t bound_by
 
 /* `call` was refused, because `why`: "graphs with conditional nodes are not simulated"; static. */
 void tide_vc_refused(const char *call, const char *why);
+
+/* The machine that the program runs on had no memory for `what`, a static text, because `why`: a
+ * line of the kind "host", which is no answer of the card's. Printed to stderr as well. */
+void tide_vc_host_refused(const char *what, const char *why);
 
 /* Prints a line on stderr at once, for what a person must know while the program runs. `text`: full
  * sentences, without the end of the line; each is said as often as it is called for. */

@@ -12,6 +12,7 @@
 #include "virtual_cuda/export.h"
 #include "virtual_cuda/exports.h"
 #include "virtual_cuda/fork.h"
+#include "virtual_cuda/host_failure.h"
 #include "virtual_cuda/inexact.h"
 #include "virtual_cuda/machine.h"
 #include "virtual_cuda/status.h"
@@ -115,7 +116,7 @@ static int open_memory(uint64_t *ret_address, const ipc_handle *handle) {
     if (*ret_address != made) { /* another thread was faster, or there is no host memory */
         give_back(made);
     }
-    return *ret_address != 0 ? TIDE_VC_OK : TIDE_VC_MEMORY;
+    return *ret_address != 0 ? TIDE_VC_OK : tide_vc_host_failed("the memory of another process");
 }
 
 static int close_memory(uint64_t address) {

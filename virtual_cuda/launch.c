@@ -9,9 +9,11 @@
 #include "virtual_cuda/export.h"
 #include "virtual_cuda/fork.h"
 #include "virtual_cuda/handle.h"
+#include "virtual_cuda/host_failure.h"
 #include "virtual_cuda/images.h"
 #include "virtual_cuda/launched.h"
 #include "virtual_cuda/machine.h"
+#include "virtual_cuda/missing_image.h"
 #include "virtual_cuda/nccl/watchdog.h"
 #include "virtual_cuda/status.h"
 #include "virtual_cuda/streams.h"
@@ -33,6 +35,9 @@ typedef struct launch_config {
 enum { GUESSED_REGISTERS = 32 }; /* of a thread of a kernel whose image cannot be read */
 
 static int launch(const launch_config *config, const void *kernel, void **arguments) {
+    if (tide_vc_kernel_has_no_image(kernel, tide_vc_device())) {
+        return tide_vc_refuse_kernel();
+    }
     tide_vc_entry entry = tide_vc_launch_begin();
     const char *name = tide_vc_kernel_name(kernel);
     tide_vc_watchdog_settle();
@@ -112,6 +117,9 @@ typedef struct kernel_attributes {
 } kernel_attributes;
 
 TIDE_VC_EXPORT int cudaFuncGetAttributes(kernel_attributes *ret, const void *kernel) {
+    if (tide_vc_kernel_has_no_image(kernel, tide_vc_device())) {
+        return tide_vc_refuse_kernel();
+    }
     tide_vc_image image = tide_vc_image_of(kernel, tide_vc_device());
     tide_vc_use use = {.n_registers = GUESSED_REGISTERS};
     (void)tide_vc_use_of(kernel, tide_vc_device(), &use);
@@ -195,7 +203,7 @@ TIDE_VC_EXPORT int cudaGetSymbolAddress(void **ret_address, const void *host) {
         }
     }
     *ret_address = (void *)(uintptr_t)address;
-    return tide_vc_fail(address != 0 ? TIDE_VC_OK : TIDE_VC_MEMORY);
+    return tide_vc_fail(address != 0 ? TIDE_VC_OK : tide_vc_host_failed("a variable of a kernel"));
 }
 
 /* ---- libraries that are loaded at run time ---- */

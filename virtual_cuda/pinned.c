@@ -4,88 +4,46 @@
 #include <pthread.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 
 #include "virtual_cuda/export.h"
 #include "virtual_cuda/fork.h"
+#include "virtual_cuda/host_failure.h"
 #include "virtual_cuda/inexact.h"
+#include "virtual_cuda/ranges.h"
 #include "virtual_cuda/status.h"
 
-typedef struct area {
-    uint64_t address, n_bytes;
-    bool is_ours; /* mapped here, not registered */
-    bool is_managed;
-} area;
+/* What a range is: mapped here, or registered. */
+typedef enum area_kind { REGISTERED, OURS, MANAGED } area_kind;
 
-static area *areas; /* by address; from malloc */
-static size_t n_areas, n_room;
+static tide_vc_ranges areas;
 TIDE_VC_LOCK(lock, NULL);
 
-static size_t above(uint64_t address) {
-    size_t i = n_areas;
-    while (i > 0 && areas[i - 1].address > address) {
-        i--;
-    }
-    return i;
-}
-
-static int add(area made) {
-    int status = TIDE_VC_OK;
+static int add(const void *address, size_t n_bytes, area_kind kind) {
     pthread_mutex_lock(&lock);
-    if (n_areas == n_room) {
-        size_t more = n_room > 0 ? 2 * n_room : 64;
-        area *larger = realloc(areas, more * sizeof(*larger));
-        status = larger != NULL ? TIDE_VC_OK : TIDE_VC_MEMORY;
-        areas = larger != NULL ? larger : areas;
-        n_room = larger != NULL ? more : n_room;
-    }
-    if (status == TIDE_VC_OK) {
-        size_t i = above(made.address);
-        memmove(&areas[i + 1], &areas[i], (n_areas - i) * sizeof(*areas));
-        areas[i] = made;
-        n_areas++;
-    }
+    bool is_added =
+        tide_vc_ranges_add(&areas, (tide_vc_range){.address = (uint64_t)(uintptr_t)address,
+                                                   .n_bytes = n_bytes,
+                                                   .kind = (int)kind});
     pthread_mutex_unlock(&lock);
-    return status;
+    return is_added ? TIDE_VC_OK : tide_vc_host_failed("the list of page-locked memory");
 }
 
-/* Takes the area that begins there out of the list. n_bytes 0: there is none. */
-static area take_out(uint64_t address) {
-    area gone = {.n_bytes = 0};
+static bool find(const void *address, tide_vc_range *ret_area) {
     pthread_mutex_lock(&lock);
-    size_t i = above(address);
-    if (i > 0 && areas[i - 1].address == address) {
-        gone = areas[i - 1];
-        memmove(&areas[i - 1], &areas[i], (n_areas - i) * sizeof(*areas));
-        n_areas--;
-    }
-    pthread_mutex_unlock(&lock);
-    return gone;
-}
-
-static bool find(const void *address, area *ret_area) {
-    uint64_t at = (uint64_t)(uintptr_t)address;
-    bool found = false;
-    pthread_mutex_lock(&lock);
-    size_t i = above(at);
-    if (i > 0 && at - areas[i - 1].address < areas[i - 1].n_bytes) {
-        *ret_area = areas[i - 1];
-        found = true;
-    }
+    bool found = tide_vc_ranges_find(&areas, (uint64_t)(uintptr_t)address, ret_area);
     pthread_mutex_unlock(&lock);
     return found;
 }
 
 bool tide_vc_is_pinned(const void *address) {
-    area found;
-    return find(address, &found) && !found.is_managed;
+    tide_vc_range found;
+    return find(address, &found) && found.kind != (int)MANAGED;
 }
 
 bool tide_vc_is_managed(const void *address) {
-    area found;
-    return find(address, &found) && found.is_managed;
+    tide_vc_range found;
+    return find(address, &found) && found.kind == (int)MANAGED;
 }
 
 static int allocate(void **ret_address, size_t n_bytes, bool is_managed) {
@@ -98,10 +56,11 @@ static int allocate(void **ret_address, size_t n_bytes, bool is_managed) {
     }
     void *at = mmap(NULL, n_bytes, PROT_READ | PROT_WRITE,
                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (at == MAP_FAILED) {
+    if (at == MAP_FAILED) { /* memory of the host: CUDA's error is that of any memory */
+        (void)tide_vc_host_failed(is_managed ? "managed memory" : "page-locked memory");
         return TIDE_VC_MEMORY;
     }
-    int status = add((area){(uint64_t)(uintptr_t)at, n_bytes, true, is_managed});
+    int status = add(at, n_bytes, is_managed ? MANAGED : OURS);
     if (status != TIDE_VC_OK) {
         (void)munmap(at, n_bytes);
         return status;
@@ -114,11 +73,14 @@ static int release(void *address) {
     if (address == NULL) {
         return TIDE_VC_OK;
     }
-    area gone = take_out((uint64_t)(uintptr_t)address);
-    if (gone.n_bytes == 0) {
+    tide_vc_range gone;
+    pthread_mutex_lock(&lock);
+    bool is_gone = tide_vc_ranges_remove(&areas, (uint64_t)(uintptr_t)address, &gone);
+    pthread_mutex_unlock(&lock);
+    if (!is_gone) {
         return TIDE_VC_INVALID_VALUE;
     }
-    if (gone.is_ours) {
+    if (gone.kind != (int)REGISTERED) {
         (void)munmap(address, gone.n_bytes);
     }
     return TIDE_VC_OK;
@@ -149,11 +111,11 @@ TIDE_VC_EXPORT int cudaHostRegister(void *address, size_t n_bytes, unsigned flag
     if (address == NULL || n_bytes == 0) {
         return tide_vc_fail(TIDE_VC_INVALID_VALUE);
     }
-    area there;
+    tide_vc_range there;
     if (find(address, &there)) {
         return tide_vc_fail(TIDE_VC_HOST_ALREADY);
     }
-    return tide_vc_fail(add((area){(uint64_t)(uintptr_t)address, n_bytes, false, false}));
+    return tide_vc_fail(add(address, n_bytes, REGISTERED));
 }
 
 TIDE_VC_EXPORT int cudaHostUnregister(void *address) {

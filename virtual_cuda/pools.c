@@ -20,6 +20,7 @@
 #include "virtual_cuda/calls.h"
 #include "virtual_cuda/export.h"
 #include "virtual_cuda/fork.h"
+#include "virtual_cuda/host_failure.h"
 #include "virtual_cuda/inexact.h"
 #include "virtual_cuda/machine.h"
 #include "virtual_cuda/status.h"
@@ -337,7 +338,7 @@ TIDE_VC_EXPORT int cudaMemPoolCreate(void **ret_pool, const pool_properties *pro
     }
     pool *of = malloc(sizeof(*of));
     if (of == NULL) {
-        return tide_vc_fail(TIDE_VC_MEMORY);
+        return tide_vc_fail(tide_vc_host_failed("a pool"));
     }
     pthread_mutex_lock(&lock);
     *of = (pool){.device = properties->location,

@@ -13,6 +13,8 @@ typedef enum tide_vc_status {
     TIDE_VC_NO_DEVICE = 100,
     TIDE_VC_INVALID_DEVICE = 101,
     TIDE_VC_INVALID_CONTEXT = 201,
+    TIDE_VC_NO_KERNEL_IMAGE = 209,
+    TIDE_VC_OPERATING_SYSTEM = 304, /* the host failed: host_failure.h */
     TIDE_VC_INVALID_HANDLE = 400,
     TIDE_VC_ILLEGAL_STATE = 401,
     TIDE_VC_NOT_FOUND = 500,

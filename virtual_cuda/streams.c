@@ -8,6 +8,7 @@
 
 #include "virtual_cuda/account.h"
 #include "virtual_cuda/export.h"
+#include "virtual_cuda/host_failure.h"
 #include "virtual_cuda/launch_log.h"
 #include "virtual_cuda/machine.h"
 #include "virtual_cuda/status.h"
@@ -43,7 +44,7 @@ static int create(void **ret_stream, unsigned flags, int priority) {
     }
     tide_vc_stream *made = malloc(sizeof(*made));
     if (made == NULL) {
-        return tide_vc_fail(TIDE_VC_MEMORY);
+        return tide_vc_fail(tide_vc_host_failed("a stream"));
     }
     *made = (tide_vc_stream){
         .flags = flags,

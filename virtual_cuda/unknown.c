@@ -51,13 +51,13 @@ static bool is_polled(const void *address) {
 }
 
 static void tell(void) {
-    tide_vc_say("The program has read one value of the card 1000 times, and nobody knows it: it "
-                "reads 0 each time. A loop that waits for it to change never ends. `--values "
-                "shadow` works small values out; `--steps N` or `--calls N` ends the program "
-                "early.");
+    tide_vc_say("The program polls a value that tidemark does not compute; it always reads 0. A "
+                "loop that waits for it to change never ends. `--values shadow` computes small "
+                "values; `--steps N` or `--calls N` ends the program early.");
     tide_vc_inexact("values",
-                    "the program read one unknown value more than 1000 times, as 0 each time; a "
-                    "loop that waits for it never ends (--values shadow, --steps N, --calls N)");
+                    "the program polls a value that tidemark does not compute; it always reads 0, "
+                    "and a loop that waits for it never ends (--values shadow, --steps N, --calls "
+                    "N)");
 }
 
 /* ---- what is not exact ---- */
@@ -74,15 +74,15 @@ void tide_vc_unknown_after(const char *kernel) {
  * that was drawn at random is a seed. */
 static void name_what_is_read(size_t n_bytes) {
     if (n_bytes != 1 && (strstr(last_kernel, "3cub") != NULL || strstr(last_kernel, "6thrust"))) {
-        tide_vc_inexact("rows", "a number of rows depends on values that are not known (nonzero, a "
-                                "mask, unique, repeat_interleave); 0 rows are given "
-                                "(--values shadow works small tensors out)");
+        tide_vc_inexact("rows", "how many rows nonzero, a mask, unique or repeat_interleave finds "
+                                "is computed on the card; 0 rows are assumed (--values shadow "
+                                "computes small tensors)");
     } else if (n_bytes == 1 && strstr(last_kernel, "direct_copy_kernel") == NULL) {
-        tide_vc_inexact("truth", "a truth value that the card computed is not known and read as "
-                                 "false; what the program decides by it may differ");
+        tide_vc_inexact("truth", "a truth value is computed on the card and read as false; what "
+                                 "the program decides by it may differ");
     } else if (n_bytes == 8 && strstr(last_kernel, "distribution_elementwise") == NULL) {
-        tide_vc_inexact("integer", "an integer that the card computed is not known and read as 0; "
-                                   "what the program decides by it may differ");
+        tide_vc_inexact("integer", "an integer is computed on the card and read as 0; what the "
+                                   "program decides by it may differ");
     }
 }
 

@@ -6,7 +6,6 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -15,13 +14,16 @@
 #include "virtual_cuda/export.h"
 #include "virtual_cuda/exports.h"
 #include "virtual_cuda/fork.h"
+#include "virtual_cuda/host_failure.h"
 #include "virtual_cuda/inexact.h"
 #include "virtual_cuda/known.h"
 #include "virtual_cuda/machine.h"
 #include "virtual_cuda/pools.h"
+#include "virtual_cuda/ranges.h"
 #include "virtual_cuda/status.h"
 
 #define PAGE_BYTES ((size_t)2 << 20)
+#define PHYSICAL "physical memory" /* what the host may have no memory for */
 
 /* Physical memory: a handle of the driver. */
 typedef struct physical {
@@ -31,13 +33,7 @@ typedef struct physical {
     bool is_borrowed; /* another process', which is charged for it */
 } physical;
 
-typedef struct mapping {
-    uint64_t address, n_bytes;
-    physical *of;
-} mapping;
-
-static mapping *mappings; /* in no order; from malloc */
-static size_t n_mappings, n_room;
+static tide_vc_ranges mappings; /* owner: the physical memory */
 TIDE_VC_LOCK(lock, NULL);
 
 /* The first words of CUmemAllocationProp: type, handle types, location's type, its number. */
@@ -63,8 +59,12 @@ TIDE_VC_EXPORT int cuMemAddressReserve(uint64_t *ret_address, size_t n_bytes, si
     if (n_bytes == 0 || n_bytes > SIZE_MAX - PAGE_BYTES) {
         return TIDE_VC_INVALID_VALUE;
     }
+    *ret_address = 0;
+    if (!tide_vc_address_fits(whole_pages(n_bytes))) {
+        return tide_vc_addresses_failed();
+    }
     *ret_address = tide_vc_address_take(whole_pages(n_bytes));
-    return *ret_address != 0 ? TIDE_VC_OK : TIDE_VC_MEMORY;
+    return *ret_address != 0 ? TIDE_VC_OK : tide_vc_host_failed("the list of addresses");
 }
 
 TIDE_VC_EXPORT int cuMemAddressFree(uint64_t address, size_t n_bytes) {
@@ -81,7 +81,7 @@ TIDE_VC_EXPORT int cuMemCreate(unsigned long long *ret_handle, size_t n_bytes,
     }
     physical *made = malloc(sizeof(*made));
     if (made == NULL) {
-        return TIDE_VC_MEMORY;
+        return tide_vc_host_failed(PHYSICAL);
     }
     int status = tide_vc_charge(device, n_bytes);
     if (status == TIDE_VC_MEMORY && tide_vc_pools_trim(device)) {
@@ -123,36 +123,24 @@ TIDE_VC_EXPORT int cuMemMap(uint64_t address, size_t n_bytes, size_t offset,
     (void)offset;
     (void)flags;
     physical *of = (physical *)(uintptr_t)handle;
-    int status = TIDE_VC_OK;
     pthread_mutex_lock(&lock);
-    if (n_mappings == n_room) {
-        size_t more = n_room > 0 ? 2 * n_room : 256;
-        mapping *larger = realloc(mappings, more * sizeof(*larger));
-        status = larger != NULL ? TIDE_VC_OK : TIDE_VC_MEMORY;
-        mappings = larger != NULL ? larger : mappings;
-        n_room = larger != NULL ? more : n_room;
-    }
-    if (status == TIDE_VC_OK) {
-        mappings[n_mappings++] = (mapping){address, n_bytes, of};
-        of->n_uses++;
-    }
+    bool is_mapped = tide_vc_ranges_add(
+        &mappings, (tide_vc_range){.address = address, .n_bytes = n_bytes, .owner = of});
+    of->n_uses += is_mapped ? 1 : 0;
     pthread_mutex_unlock(&lock);
-    return status;
+    return is_mapped ? TIDE_VC_OK : tide_vc_host_failed("the list of mappings");
 }
 
 TIDE_VC_EXPORT int cuMemUnmap(uint64_t address, size_t n_bytes) {
     int status = TIDE_VC_INVALID_VALUE;
     tide_vc_known_forget(address, n_bytes);
     pthread_mutex_lock(&lock);
-    for (size_t i = 0; i < n_mappings;) {
-        if (mappings[i].address >= address && mappings[i].address - address < n_bytes) {
-            /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): each mapping has a use of its own */
-            let_go(mappings[i].of);
-            mappings[i] = mappings[--n_mappings];
-            status = TIDE_VC_OK;
-        } else {
-            i++;
-        }
+    tide_vc_range gone;
+    while (tide_vc_ranges_at_or_above(&mappings, address, &gone) &&
+           gone.address - address < n_bytes) {
+        (void)tide_vc_ranges_remove(&mappings, gone.address, NULL);
+        let_go(gone.owner);
+        status = TIDE_VC_OK;
     }
     pthread_mutex_unlock(&lock);
     return status;
@@ -162,13 +150,13 @@ TIDE_VC_EXPORT int cuMemUnmap(uint64_t address, size_t n_bytes) {
 TIDE_VC_EXPORT int cuMemRetainAllocationHandle(unsigned long long *ret_handle, void *address) {
     uint64_t at = (uint64_t)(uintptr_t)address;
     int status = TIDE_VC_INVALID_VALUE;
+    tide_vc_range there;
     pthread_mutex_lock(&lock);
-    for (size_t i = 0; i < n_mappings && status != TIDE_VC_OK; i++) {
-        if (at >= mappings[i].address && at - mappings[i].address < mappings[i].n_bytes) {
-            mappings[i].of->n_uses++;
-            *ret_handle = (unsigned long long)(uintptr_t)mappings[i].of;
-            status = TIDE_VC_OK;
-        }
+    if (tide_vc_ranges_find(&mappings, at, &there)) {
+        physical *of = there.owner;
+        of->n_uses++;
+        *ret_handle = (unsigned long long)(uintptr_t)of;
+        status = TIDE_VC_OK;
     }
     pthread_mutex_unlock(&lock);
     return status;
@@ -219,11 +207,11 @@ TIDE_VC_EXPORT int cuMemExportToShareableHandle(int *ret_file, unsigned long lon
     shared_memory told = {SHARED_MAGIC, id};
     int file = memfd_create("tidemark", MFD_CLOEXEC);
     if (file < 0) {
-        return TIDE_VC_MEMORY;
+        return tide_vc_host_failed(PHYSICAL);
     }
     if (write(file, &told, sizeof(told)) != (ssize_t)sizeof(told)) {
         (void)close(file);
-        return TIDE_VC_MEMORY;
+        return tide_vc_host_failed(PHYSICAL);
     }
     *ret_file = file;
     return TIDE_VC_OK;
@@ -241,7 +229,7 @@ static int import(unsigned long long *ret_handle, const tide_vc_export *from) {
     }
     physical *made = malloc(sizeof(*made));
     if (made == NULL) {
-        return TIDE_VC_MEMORY;
+        return tide_vc_host_failed(PHYSICAL);
     }
     *made = (physical){
         .n_bytes = from->n_bytes, .device = from->device, .n_uses = 1, .is_borrowed = true};

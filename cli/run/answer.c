@@ -168,17 +168,17 @@ static void add_margin(const tide_run_answer *of, tide_run_place at, tide_text *
     }
 }
 
-/* A program that failed before its end says nothing about what would have come. */
-static void add_end(const tide_run_answer *of, tide_text *to) {
-    if (of->launch->signal_number != 0) {
-        tide_text_add(to, "signal %d ended the program; until then it fitted ",
-                      of->launch->signal_number);
-    } else if (of->launch->exit_status != 0) {
-        tide_text_add(to, "the program ended with status %d; until then it fitted ",
-                      of->launch->exit_status);
-    } else {
-        tide_text_add(to, "it fits ");
+/* A program that failed might have allocated more after that: whether it fits is unknown. */
+static void add_verdict(const tide_run_answer *of, tide_run_place at, tide_text *to) {
+    bool has_failed = tide_run_has_failed(of);
+    if (has_failed) {
+        tide_run_say_failure(of, "", to);
     }
+    tide_text_add(to, "%s", has_failed ? "; until then, on " : "it fits ");
+    add_card(of, at, to);
+    add_limit(of, to);
+    tide_run_add_ranks(of, at, to);
+    tide_text_add(to, "%s ", has_failed ? "," : ":");
 }
 
 /* On a GPU it is no question whether the program fits. */
@@ -190,10 +190,9 @@ static void tell_use(const tide_run_answer *of, tide_run_place at) {
     const tide_left *left = of->processes[at.process].left;
     int64_t total_bytes = at.device < left->n_devices ? left->peaks[at.device].total_bytes : -1;
     tide_text text = tide_text_in(line, sizeof(line));
-    if (of->launch->signal_number != 0) {
-        tide_text_add(&text, "signal %d ended the program; ", of->launch->signal_number);
-    } else if (of->launch->exit_status != 0) {
-        tide_text_add(&text, "the program ended with status %d; ", of->launch->exit_status);
+    if (tide_run_has_failed(of)) {
+        tide_run_say_failure(of, "", &text);
+        tide_text_add(&text, "; until then, ");
     }
     tide_text_add(&text, "on ");
     add_card(of, at, &text);
@@ -216,15 +215,13 @@ static void tell_fit(const tide_run_answer *of, tide_run_place at) {
     int64_t reserved_bytes = tide_run_reserved_peak(of, at);
     int64_t n_oom = of->processes[at.process].left->peaks[at.device].n_oom;
     tide_text text = tide_text_in(line, sizeof(line));
-    add_end(of, &text);
-    add_card(of, at, &text);
-    add_limit(of, &text);
-    tide_run_add_ranks(of, at, &text);
-    tide_text_add(&text, ": %s allocated %s and reserved %s at their peaks; %s are left",
+    add_verdict(of, at, &text);
+    tide_text_add(&text, "%s allocated %s and reserved %s at their peaks; %s %s left",
                   tide_run_who(of->processes[at.process].snapshot),
                   tide_bytes_format(tide_run_allocated_peak(of, at), allocated),
                   tide_bytes_format(reserved_bytes, reserved),
-                  tide_bytes_format(tide_run_left_of(of, at), left));
+                  tide_bytes_format(tide_run_left_of(of, at), left),
+                  tide_run_has_failed(of) ? "were" : "are");
     add_margin(of, at, &text);
     tide_run_add_together(of, at, &text);
     if (n_oom > 0) {
@@ -285,7 +282,7 @@ static void tell_shares(const tide_run_answer *of, tide_run_place at) {
 #define MUCH_HOST_BYTES (INT64_C(8) << 30)
 
 static void tell_files(const tide_run_answer *of, tide_run_place at) {
-    char line[LINE_BYTES];
+    char line[LINE_BYTES + sizeof(of->kept_away)];
     char host[TIDE_BYTES_TEXT];
     int64_t host_bytes = of->launch->host_peak_bytes;
     tide_text text = tide_text_in(line, sizeof(line));
@@ -298,8 +295,11 @@ static void tell_files(const tide_run_answer *of, tide_run_place at) {
     } else {
         tide_text_add(&text, "there is no report, because there is no history");
     }
-    tide_text_add(&text, "%s; the program took %.1f s and %s of host memory%s", of->kept_away,
-                  of->launch->seconds, tide_bytes_format(host_bytes, host),
+    if (of->kept_away[0] != '\0') {
+        tide_text_add(&text, "; %s", of->kept_away);
+    }
+    tide_text_add(&text, "; the program took %.1f s and %s of host memory%s", of->launch->seconds,
+                  tide_bytes_format(host_bytes, host),
                   tide_run_is_job(of) ? " in its largest process" : "");
     if (host_bytes > MUCH_HOST_BYTES) {
         tide_text_add(&text, ": a model that is made under torch.device('cuda') takes none");
@@ -308,13 +308,20 @@ static void tell_files(const tide_run_answer *of, tide_run_place at) {
 }
 
 static void tell_nothing(const tide_run_answer *of) {
+    bool has_failed = tide_run_has_failed(of);
+    if (has_failed) {
+        tide_run_tell_early_failure(of);
+    }
     if (of->list->n_inexact > 0) {
-        tide_run_tell_inexact(of->list);
+        tide_run_tell_inexact(of);
+    }
+    if (has_failed) {
+        tide_run_tell_cause(of);
+        return;
     }
     tide_cli_note(
         TIDE_COMMAND_RUN,
-        "nothing is known of the program's memory: no process of it has allocated memory of a GPU. "
-        "Does it ask for the device cuda, and does "
+        "no process of the program allocated GPU memory. Does it ask for the device cuda, and does "
         "its PyTorch have CUDA (python -c 'import torch; print(torch.version.cuda)')?");
 }
 
@@ -330,8 +337,9 @@ static tide_run_place failing_place(const tide_run_answer *of, size_t process,
 void tide_run_tell(const tide_run_answer *answer) {
     size_t failed = 0;
     bool is_peak_told = false;
-    if (answer->list->n_processes == 0) {
+    if (answer->list->n_processes == 0 || tide_run_failed_early(answer)) {
         tell_nothing(answer);
+        tide_run_tell_writes(answer);
         return;
     }
     tide_run_place at = tide_run_fullest(answer);
@@ -355,7 +363,7 @@ void tide_run_tell(const tide_run_answer *answer) {
     tide_run_tell_clock(answer);
     if (answer->config->cards != NULL) {
         tide_run_tell_nccl(answer);
-        tide_run_tell_inexact(answer->list);
+        tide_run_tell_inexact(answer);
         tide_run_tell_cause(answer);
     }
     tide_run_tell_limits(answer);

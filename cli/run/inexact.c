@@ -5,14 +5,34 @@
 #include "cli/cli.h"
 #include "cli/run/internal.h"
 #include "common/bytes.h"
+#include "common/run_card.h"
 #include "launch/document.h"
 
 enum { LINE_BYTES = 2048, MAX_SENTENCES = 3, MAX_NAMES = 5 };
 
+/* Rows that are about no function: their sentence names what it is about. */
+static const char *const WITHOUT_NAME[] = {
+    "rows",    "truth",   "integer",  "values",     "generate",      "objects",
+    "account", "members", "watchdog", "late reads", "an ended rank", "position_ids"};
+
+static bool has_name(const tide_left_inexact *row) {
+    for (size_t i = 0; i < sizeof(WITHOUT_NAME) / sizeof(WITHOUT_NAME[0]); i++) {
+        if (strcmp(row->call, WITHOUT_NAME[i]) == 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /* A sum of bounds is one only if every call has one. */
 static bool is_alike(const tide_left_inexact *a, const tide_left_inexact *b) {
-    return a->is_refused == b->is_refused && strcmp(a->what, b->what) == 0 &&
-           (a->bound_bytes >= 0) == (b->bound_bytes >= 0);
+    return a->is_refused == b->is_refused && a->is_host == b->is_host &&
+           strcmp(a->what, b->what) == 0 && (a->bound_bytes >= 0) == (b->bound_bytes >= 0);
+}
+
+/* A program that was not built for the card fails as on a real one (tide_run_tell_cause). */
+static bool is_of_program(const tide_left_inexact *row) {
+    return strcmp(row->call, TIDE_RUN_NO_KERNELS) == 0;
 }
 
 /* Whether an earlier row says the same, and was told with it. */
@@ -22,7 +42,7 @@ static bool is_told(const tide_left_list *list, size_t i) {
             return true;
         }
     }
-    return false;
+    return is_of_program(&list->inexact[i]);
 }
 
 /* The row that has the name of row `i` first among those that are like it. */
@@ -36,7 +56,7 @@ static bool is_first_of_name(const tide_left_list *list, size_t i) {
     return true;
 }
 
-/* "A, B and C", each name once, although several processes may have called it. */
+/* "A, B and C: ", each name once, although several processes may have called it. */
 static void add_names(const tide_left_list *list, size_t first, tide_text *to) {
     size_t n_names = 0;
     size_t n_told = 0;
@@ -57,39 +77,97 @@ static void add_names(const tide_left_list *list, size_t first, tide_text *to) {
     if (n_listed < n_names) {
         tide_text_add(to, " and %zu more", n_names - n_listed);
     }
+    tide_text_add(to, ": ");
 }
 
-static void add_sentence(const tide_left_list *list, size_t first, tide_text *to) {
-    char bound[TIDE_BYTES_TEXT];
-    int64_t bound_bytes = 0;
-    tide_text_add_item(to, "; ", "%s", list->inexact[first].is_refused ? "refused: " : "");
-    add_names(list, first, to);
-    tide_text_add(to, ": %s", list->inexact[first].what);
-    for (size_t i = first; i < list->n_inexact; i++) {
-        bound_bytes +=
-            is_alike(&list->inexact[i], &list->inexact[first]) ? list->inexact[i].bound_bytes : 0;
-    }
-    if (list->inexact[first].bound_bytes >= 0) {
-        tide_text_add(to, ", at most about %s more", tide_bytes_format(bound_bytes, bound));
-    }
-}
+/* ---- bounds ---- */
 
-void tide_run_tell_inexact(const tide_left_list *list) {
-    char line[LINE_BYTES];
-    tide_text text = tide_text_in(line, sizeof(line));
-    size_t n_told = 0;
-    for (size_t i = 0; i < list->n_inexact; i++) {
-        if (!is_told(list, i) && n_told++ < MAX_SENTENCES) {
-            add_sentence(list, i, &text);
+/* The card of a process: its node, and the card that it filled most. A process that left nothing
+ * else counts as one of the first card. */
+typedef struct place {
+    int64_t node;
+    size_t device;
+} place;
+
+static place place_of(const tide_run_answer *of, int64_t pid) {
+    for (size_t i = 0; i < of->list->n_processes; i++) {
+        if (of->list->processes[i].pid == pid) {
+            int64_t node = of->list->processes[i].node;
+            return (place){node > 0 ? node : 0, tide_run_fullest_card(of, i)};
         }
     }
-    if (n_told == 0) {
-        tide_cli_note(TIDE_COMMAND_RUN, "every size is exact; no kernel ran, so that losses and "
-                                        "other results are not real");
-        return;
+    return (place){.node = 0};
+}
+
+/* What the rows that are like row `first` may add to one card: the most that any card has. */
+static int64_t bound_of_a_card(const tide_run_answer *of, size_t first) {
+    const tide_left_list *list = of->list;
+    int64_t most_bytes = 0;
+    for (size_t i = first; i < list->n_inexact; i++) {
+        place at = place_of(of, list->inexact[i].pid);
+        int64_t n_bytes = 0;
+        for (size_t k = first; k < list->n_inexact; k++) {
+            place other = place_of(of, list->inexact[k].pid);
+            bool counts = is_alike(&list->inexact[k], &list->inexact[first]) &&
+                          other.node == at.node && other.device == at.device;
+            n_bytes += counts ? list->inexact[k].bound_bytes : 0;
+        }
+        most_bytes = n_bytes > most_bytes ? n_bytes : most_bytes;
     }
-    tide_cli_note(TIDE_COMMAND_RUN, "not exact: %s%s; no kernel ran, so that results are not real",
-                  line, n_told > MAX_SENTENCES ? "; and more, which tidemark summary lists" : "");
+    return most_bytes;
+}
+
+/* ---- the line ---- */
+
+static void add_sentence(const tide_run_answer *of, size_t first, tide_text *to) {
+    char bound[TIDE_BYTES_TEXT];
+    const tide_left_inexact *row = &of->list->inexact[first];
+    tide_text_add_item(to, "; ", "%s", row->is_refused ? "refused: " : "");
+    if (has_name(row)) {
+        add_names(of->list, first, to);
+    }
+    tide_text_add(to, "%s", row->what);
+    if (row->bound_bytes >= 0) {
+        tide_text_add(to, "; up to %s more%s", tide_bytes_format(bound_of_a_card(of, first), bound),
+                      tide_run_is_job(of) ? " on a card" : "");
+    }
+}
+
+/* A line for each thing that the machine had no memory for: the card had room. True: there is one.
+ */
+static bool tell_host(const tide_left_list *list) {
+    bool has_failed = false;
+    for (size_t i = 0; i < list->n_inexact; i++) {
+        const tide_left_inexact *row = &list->inexact[i];
+        if (row->is_host && !is_told(list, i)) {
+            tide_cli_note(TIDE_COMMAND_RUN, "the host failed, not the card, at %s: %s", row->call,
+                          row->what);
+            has_failed = true;
+        }
+    }
+    return has_failed;
+}
+
+void tide_run_tell_inexact(const tide_run_answer *of) {
+    char line[LINE_BYTES];
+    const tide_left_list *list = of->list;
+    tide_text text = tide_text_in(line, sizeof(line));
+    size_t n_told = 0;
+    bool has_failed = tell_host(list); /* how much it would have allocated is unknown then */
+    for (size_t i = 0; i < list->n_inexact; i++) {
+        has_failed = has_failed || is_of_program(&list->inexact[i]);
+        if (!list->inexact[i].is_host && !is_told(list, i) && n_told++ < MAX_SENTENCES) {
+            add_sentence(of, i, &text);
+        }
+    }
+    if (n_told > 0) {
+        tide_cli_note(TIDE_COMMAND_RUN, "not exact: %s%s; no kernel ran, so results are not real",
+                      line,
+                      n_told > MAX_SENTENCES ? "; and more, which tidemark summary lists" : "");
+    } else if (!has_failed) {
+        tide_cli_note(TIDE_COMMAND_RUN, "every size is exact; no kernel ran, so losses and other "
+                                        "results are not real");
+    }
 }
 
 /* Whether an earlier process said the same. */

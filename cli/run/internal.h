@@ -80,7 +80,7 @@ typedef struct tide_run_answer {
     const tide_left_list *list;
     const tide_run_saved *processes; /* as many as the list has */
     const tide_run_files *files;
-    char kept_away[1024]; /* what became of files that the program wrote; "": there are none */
+    char kept_away[4096]; /* what became of files that the program wrote; "": it is not known */
     bool has_page;        /* the report was written */
 } tide_run_answer;
 
@@ -130,8 +130,8 @@ void tide_run_tell_spill(const tide_run_answer *of);
  */
 const char *tide_run_who(const tide_snapshot *snapshot);
 
-/* inexact.c. The line of what could not be known exactly. */
-void tide_run_tell_inexact(const tide_left_list *list);
+/* inexact.c. The line of what could not be known exactly, and lines of what the host failed at. */
+void tide_run_tell_inexact(const tide_run_answer *of);
 /* A line for each thing that the recording itself could not listen to. */
 void tide_run_tell_limits(const tide_run_answer *of);
 
@@ -147,9 +147,13 @@ size_t tide_run_n_cards_used(const tide_run_answer *of);
 void tide_run_tell_cause(const tide_run_answer *of);
 
 /* writes.c. Counts what the program wrote and moves it to the folder of --keep-writes. The text
- * begins with a semicolon, or is empty. */
+ * says whether its writes were kept away; it is empty on a GPU of this machine, where they never
+ * are. */
 TIDE_NODISCARD tide_status tide_run_settle_writes(const tide_run_answer *of, char *ret_text,
                                                   size_t n_text, tide_error *error);
+
+/* The line with that text, where no other line has it. */
+void tide_run_tell_writes(const tide_run_answer *of);
 
 /* nccl.c. Whether a process reduced as much at once as DDP does, so that its peak may be an end of
  * a range. */
@@ -203,6 +207,17 @@ TIDE_NODISCARD tide_status tide_run_find_ranks(const tide_run_command_options *o
 /* Whether the options about ranks go together, and with the command. */
 TIDE_NODISCARD tide_status tide_run_check_ranks(const tide_run_command_options *options,
                                                 char *const *arguments, tide_error *error);
+
+/* failure.c. Whether the program ended by a signal or with another status than 0. */
+bool tide_run_has_failed(const tide_run_answer *of);
+/* Whether it failed before any process of it allocated memory of a GPU, or asked for more than
+ * there was. */
+bool tide_run_failed_early(const tide_run_answer *of);
+/* "the program failed: ValueError: no data, at main (train.py:58)", or its status or signal.
+ * `when`: follows the verb; begins with a blank, or is empty. Of a program that failed. */
+void tide_run_say_failure(const tide_run_answer *of, const char *when, tide_text *to);
+/* The line about a program that failed before it allocated memory of a GPU. */
+void tide_run_tell_early_failure(const tide_run_answer *of);
 
 /* answer.c. The lines on stderr at the end of a run. */
 void tide_run_tell(const tide_run_answer *answer);

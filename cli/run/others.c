@@ -4,6 +4,7 @@
 #include "cli/cli.h"
 #include "cli/run/internal.h"
 #include "common/bytes.h"
+#include "common/run_card.h"
 #include "common/text.h"
 
 enum { LINE_BYTES = 512 };
@@ -85,8 +86,26 @@ static bool has_no_such_card(const tide_run_answer *of) {
     return false;
 }
 
+/* The row that says that the program was not built for the card; NULL: none. */
+static const tide_left_inexact *find_missing_kernels(const tide_run_answer *of) {
+    for (size_t i = 0; i < of->list->n_inexact; i++) {
+        if (strcmp(of->list->inexact[i].call, TIDE_RUN_NO_KERNELS) == 0) {
+            return &of->list->inexact[i];
+        }
+    }
+    return NULL;
+}
+
 void tide_run_tell_cause(const tide_run_answer *of) {
-    bool is_explained = of->launch->exit_status <= 0; /* a signal has -1 */
+    const tide_left_inexact *missing = find_missing_kernels(of);
+    if (missing != NULL) {
+        tide_cli_note(TIDE_COMMAND_RUN,
+                      "%s; install a build for it, or choose another card "
+                      "(torch.cuda.get_arch_list() lists what PyTorch was built for)",
+                      missing->what);
+        return;
+    }
+    bool is_explained = of->launch->exit_status <= 0 || tide_run_failed_early(of); /* signal: -1 */
     for (size_t i = 0; i < of->list->n_processes; i++) {
         const tide_left *process = of->processes[i].left;
         is_explained = is_explained || process->is_out_of_memory || is_told_by(process->exception);

@@ -53,6 +53,7 @@ static tide_status save(tide_run_answer *of, tide_run_saved *processes, bool wri
         processes[i].left = &of->list->processes[i];
     }
     bool is_compared = strcmp(of->options->program.streams, "both") == 0;
+    writes = writes && !tide_run_failed_early(of);
     for (size_t i = 0; (writes || is_compared) && i < of->list->n_processes; i++) {
         TIDE_TRY(save_process(of, i, &processes[i], error));
     }
@@ -87,6 +88,12 @@ tide_status tide_run_report(const tide_run_command_options *options,
     tide_run_answer answer = {
         .options = options, .config = config, .launch = launch, .list = &list, .files = files};
     tide_run_saved *processes = NULL;
+    /* First, so that it is said whatever becomes of the snapshots. */
+    tide_error writes_error = {""};
+    tide_status writes = files != NULL
+                             ? tide_run_settle_writes(&answer, answer.kept_away,
+                                                      sizeof(answer.kept_away), &writes_error)
+                             : TIDE_OK;
     tide_status status = tide_left_read(launch, &list, error);
     if (status == TIDE_OK) {
         processes = tide_hostmem_zeroed(mem, list.n_processes + 1, sizeof(*processes));
@@ -94,9 +101,15 @@ tide_status tide_run_report(const tide_run_command_options *options,
         status =
             processes != NULL ? save(&answer, processes, files != NULL, error) : TIDE_NO_MEMORY;
     }
+    if (files != NULL && status != TIDE_OK) {
+        tide_run_tell_writes(&answer);
+    }
     if (status == TIDE_OK && files != NULL) {
-        status = tide_run_settle_writes(&answer, answer.kept_away, sizeof(answer.kept_away), error);
         tide_run_tell(&answer);
+        status = writes;
+        if (status != TIDE_OK && error != NULL) {
+            *error = writes_error;
+        }
         if (status == TIDE_OK) {
             status = tide_run_keep_launches(&answer, error);
         }

@@ -2,8 +2,10 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "cli/cli.h"
 #include "cli/run/internal.h"
 #include "common/text.h"
+#include "launch/trackers.h"
 #include "launch/writes.h"
 
 tide_status tide_run_settle_writes(const tide_run_answer *of, char *ret_text, size_t n_text,
@@ -11,9 +13,13 @@ tide_status tide_run_settle_writes(const tide_run_answer *of, char *ret_text, si
     char folder[2 * TIDE_PATH_BYTES];
     char current[TIDE_PATH_BYTES];
     char sentence[TIDE_WRITES_TEXT_BYTES];
+    char trackers[TIDE_TRACKERS_TEXT_BYTES];
     tide_writes writes;
     tide_text text = tide_text_in(ret_text, n_text);
     if (of->config->writes_are_real) {
+        if (of->config->cards != NULL) {
+            tide_text_add(&text, "its writes were real (--writes allow)");
+        }
         return TIDE_OK;
     }
     (void)snprintf(folder, sizeof(folder), "%s/writes", of->launch->folder);
@@ -22,17 +28,34 @@ tide_status tide_run_settle_writes(const tide_run_answer *of, char *ret_text, si
     }
     TIDE_TRY(tide_writes_count(folder, current, &writes, error));
     if (!writes.is_view) {
-        tide_text_add(&text, "; the program could not be kept from writing: what it wrote is real");
-    }
-    if (tide_writes_sentence(&writes, sentence)[0] != '\0') {
-        tide_text_add(&text, "; %s", sentence);
+        tide_text_add(&text, "the program could not be kept from writing: what it wrote is real");
+    } else if (tide_writes_sentence(&writes, sentence)[0] != '\0') {
+        tide_text_add(&text, "%s", sentence);
+    } else {
+        tide_text_add(&text, "%s",
+                      writes.n_unseen > 0 ? "writes are kept away"
+                                          : "it wrote no file (writes are kept away)");
     }
     if (tide_writes_unseen(&writes, sentence)[0] != '\0') {
         tide_text_add(&text, "; %s", sentence);
+    }
+    if (of->launch->is_noexec && (of->launch->exit_status != 0)) {
+        tide_text_add(&text,
+                      "; programs and libraries that it made could not be loaded, because their "
+                      "folder is mounted noexec: name another with TMPDIR");
+    }
+    if (tide_launch_trackers_replaced(trackers)[0] != '\0') {
+        tide_text_add(&text, "; %s", trackers);
     }
     if (of->options->keep_writes != NULL) {
         TIDE_TRY(tide_writes_keep(folder, of->options->keep_writes, error));
         tide_text_add(&text, "; what was written is in %s", of->options->keep_writes);
     }
     return TIDE_OK;
+}
+
+void tide_run_tell_writes(const tide_run_answer *of) {
+    if (of->kept_away[0] != '\0') {
+        tide_cli_note(TIDE_COMMAND_RUN, "%s", of->kept_away);
+    }
 }

@@ -38,6 +38,11 @@ NUMBERS = {
 }
 
 
+# Of these, one known operand may decide the result whatever the other is.
+DECIDED_BY_ZEROS = {"bitwise_and", "logical_and"}
+DECIDED_BY_TRUE = {"bitwise_or", "logical_or"}
+
+
 def is_mask(value):
     return isinstance(value, torch.Tensor) and value.dtype in (torch.bool, torch.uint8)
 
@@ -84,8 +89,7 @@ def _name_unknown(plan, args):
         n_bytes = tensor.numel() * max(tensor.dim(), 1) * 8
     if plan.name in ("repeat_interleave", "bincount"):
         n_bytes = 0  # without a bound: the values may be of any size
-    sentence = "the number of rows depends on values that are not known; 0 rows are given"
-    card.inexact(plan.name, sentence + (", at most about" if n_bytes > 0 else ""), n_bytes)
+    card.inexact(plan.name, "the number of rows is computed on the card; 0 rows are assumed", n_bytes)
 
 
 def run(shadows, func, plan, args, kwargs, reads):
@@ -96,10 +100,28 @@ def run(shadows, func, plan, args, kwargs, reads):
     on_host, host_kwargs = _to_cpu(shadows, args, kwargs, reads)
     if plan.name in NUMBERS or masks_of(plan, args):
         return _run_dynamic(shadows, func, plan, (args, kwargs), (on_host, host_kwargs), is_assumed)
+    is_assumed = is_assumed and not _is_decided(plan, args, on_host, reads)
     context = card.Answers() if plan.is_checked else card.Quiet()
     with context:
         result = func(*args, **kwargs)
     return _work_out(shadows, func, plan, (args, kwargs), (on_host, host_kwargs), (result, is_assumed))
+
+
+def _is_decided(plan, args, on_host, reads):
+    """Whether a known operand alone makes the result: x & 0 is 0 for any x. So a text that has reached its
+    greatest length ends, whatever became of the rest of what decides."""
+    if plan.name not in DECIDED_BY_ZEROS and plan.name not in DECIDED_BY_TRUE:
+        return False
+    for given, values in zip(args, on_host):
+        shadow = reads.get(id(given))
+        if shadow is not None and shadow.is_assumed:
+            continue
+        values = torch.as_tensor(values)
+        if plan.name in DECIDED_BY_ZEROS and not values.any():
+            return True
+        if plan.name in DECIDED_BY_TRUE and values.dtype == torch.bool and values.all():
+            return True
+    return False
 
 
 def _work_out(shadows, func, plan, on_card, on_host, made):
@@ -145,6 +167,8 @@ def _keep(shadows, results, values, written, is_assumed):
         if not tensor.is_cuda:
             if tensor is not value:
                 tensor.copy_(value)  # the program reads the card: these are the true values
+            if is_assumed and tensor.dtype == torch.bool and tensor.numel() == 1:
+                tensor.zero_()  # as _read_number
         elif id(tensor) not in own:
             shadows.keep(tensor, value, is_assumed)
 
@@ -156,9 +180,13 @@ def _mark_assumed(shadows, tensor):
 
 
 def _read_number(shadows, func, args, reads):
+    """A truth value that the card computes reads as false, as the answer says: what zeros in the place of
+    unknown numbers would give (`x.max() == 0`) is no better."""
     shadow = reads[id(args[0])]
     with torch.no_grad():
         value = func(shadow_view(shadow, args[0]))
+    if shadow.is_assumed and value is True:
+        value = False
     if shadow.is_assumed or torch.cuda.is_current_stream_capturing():
         func(*args)  # the card notices a loop that waits for it, and refuses it in a capture
     return value
@@ -182,7 +210,7 @@ def _run_dynamic(shadows, func, plan, on_card, on_host, is_assumed):
     if is_assumed:
         card.inexact(
             plan.name,
-            "the number of rows depends on values of which some are not known, and are taken to be 0",
+            "the number of rows depends on values that the card computes; those are taken to be 0",
         )
     shadows.n_worked_out += 1
     _keep(shadows, results, exact, plan.written(*on_card), is_assumed)

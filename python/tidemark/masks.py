@@ -62,8 +62,7 @@ def _know(shadows, position_ids):
     if _is_given_by_program():
         card.inexact(
             "position_ids",
-            "the position ids were computed on the card and are not known: the sequences are taken as "
-            "not packed",
+            "the position ids are computed on the card: the sequences are taken as not packed",
         )
     row = position_ids[:1] if position_ids.stride(0) == 0 else position_ids
     values = torch.arange(row.shape[1], dtype=row.dtype, device="cpu").expand(row.shape).contiguous()

@@ -90,8 +90,8 @@ def _goes_on(function):
         if known is None or known.is_assumed:
             card.inexact(
                 "generate",
-                "which tokens are drawn is not known: it runs to its full length, and may end "
-                "earlier on a card",
+                "the tokens are drawn on the card: generation runs to its full length, and may end "
+                "earlier there",
             )
             shadow.shadows().keep(is_done, torch.zeros(is_done.shape, dtype=is_done.dtype), False)
             shadow.shadows().find(is_done).is_assumed = False

@@ -1,6 +1,8 @@
-"""Runs a program under the scratch view: run.py libtidemark_scratch.so [--program FILE] [CASE...]
+"""Runs a program under the scratch view: run.py libtidemark_scratch.so[:LIBRARY...] [--program FILE] [CASE...]
 
-The program is program.py with its cases, or FILE.
+All libraries are preloaded, in this order.
+
+The program is program.py with its cases, or FILE. TEST_OPENED is a descriptor of a file that was open for writing before.
 
 Nothing in its folder may have changed afterwards: neither a file's bytes, rights or times, nor a name.
 """
@@ -20,7 +22,7 @@ def make(folder):
     files = {
         "model.pt": b"weights", "log.txt": b"step 1\n", "old.txt": b"old", "data/one": b"one", "data/sub/two": b"two",
         "tree/top": b"top", "tree/deep/leaf": b"leaf", "kept/file": b"kept", "rights": b"rights", "rights2": b"rights",
-        "far/folder/file": b"far",
+        "far/folder/file": b"far", "ways/a": b"precious", "ways/sub/b": b"precious",
     }
     for name, content in files.items():
         path = folder / name
@@ -51,11 +53,13 @@ def state(folder):
 
 
 def main():
-    library = os.path.abspath(sys.argv[1])
+    library = ":".join(os.path.abspath(part) for part in sys.argv[1].split(":"))
     program, cases = [sys.executable, "-B", str(HERE / "program.py")], sys.argv[2:]
     if cases[:1] == ["--program"]:
         program, cases = [os.path.abspath(cases[1])], cases[2:]
-    is_whole = program[0] == sys.executable and not cases
+        if program[0].endswith(".py"):
+            program = [sys.executable, "-B", *program]
+    is_whole = program[-1] == str(HERE / "program.py") and not cases
     with tempfile.TemporaryDirectory(prefix="tidemark_scratch_") as name:
         top = pathlib.Path(name).resolve()
         for part in ("user", "run", "real"):
@@ -64,13 +68,18 @@ def main():
         before = state(top / "user")
         environment = dict(os.environ, LD_PRELOAD=library, TIDEMARK_RUN_FOLDER=str(top / "run"), TMPDIR=str(top / "user"),
                            TIDEMARK_SCRATCH=str(top / "run/writes"), TIDEMARK_SCRATCH_REAL=f"/dev/shm:{top / 'real'}",
-                           TEST_REAL=str(top / "real"), PYTHONDONTWRITEBYTECODE="1")
-        result = subprocess.run([*program, str(top / "user"), *cases], env=environment, timeout=250)
+                           TEST_REAL=str(top / "real"), TIDEMARK_LIVE=str(top / "run/%p.log"),
+                           PYTHONDONTWRITEBYTECODE="1")
+        with open(top / "opened", "wb") as opened:
+            environment["TEST_OPENED"] = str(opened.fileno())
+            result = subprocess.run([*program, str(top / "user"), *cases], env=environment, timeout=250, pass_fds=[opened.fileno()])
         after = state(top / "user")
         failures = [] if result.returncode == 0 else [f"the program failed: {result.returncode}"]
         failures += [f"really changed: {row}" for row in set(before) ^ set(after)]
         if is_whole and (not (top / "real/really").exists() or (top / "real/really").read_bytes() != b"written"):
             failures.append("a folder that was to stay real did not")
+        if program[-1].endswith("ways.py") and (top / "opened").read_bytes() != b"written":
+            failures.append("a file that was open before did not stay real")
         for failure in sorted(failures):
             print(failure)
         sys.exit(1 if failures else 0)

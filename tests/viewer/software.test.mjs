@@ -13,7 +13,7 @@ test('versions stand in the title, and what is not exact is a warning', () => {
   const row = (call, more) => ({ call, what: 'not known', bound_bytes: -1, refused: false, ...more });
   assert.deepEqual(
     run({ inexact: [row('a', { bound_bytes: 1 << 20 }), row('b', { refused: true })] }).warnings,
-    ['Not exact: a: not known, at most about 1.00 MiB more; refused: b: not known.'],
+    ['Not exact: a: not known; up to 1.00 MiB more; refused: b: not known.'],
   );
   const many = run({ inexact: Array.from({ length: 7 }, (_, i) => row(`f${i}`)) }).warnings[0];
   assert.match(many, /f4: not known; and 2 more, which tidemark summary lists\.$/);

@@ -259,6 +259,26 @@ def compiled():
     print("compiled")
 
 
+def ends_by_length():
+    """Compiled kernels make all unknown, as a static cache of transformers does. What unknown numbers say is false, so
+    that the loop goes on; what its length alone decides is known, so that it ends."""
+    x, length = torch.zeros(3, device="cuda"), 0
+    function = torch.compile(lambda x: x.add_(1) * 2)
+    with shadow.Region():
+        unfinished = torch.ones(2, dtype=torch.long, device="cuda")
+        while not unfinished.max() == 0:
+            function(x)
+            length += 1
+            done = torch.full((2,), length >= 9, device="cuda")
+            unfinished = unfinished & ~done
+            assert length < 20, "it does not end"
+        assert length == 9, length
+        drawn = torch.randn(4_000_000, device="cuda")[:3].clone().long()
+        assert not drawn.max() == 0 and not (drawn == 0).any() and not (drawn.max() == 0).cpu()
+        assert (drawn & torch.zeros(3, dtype=torch.long, device="cuda")).max() == 0
+    print("ends_by_length")
+
+
 TRANSFORMERS = {
     "transformers/__init__.py": "",
     "transformers/generation/__init__.py": "",
@@ -331,6 +351,7 @@ def main():
         memory_is_what_it_was()
         graphs()
         compiled()
+        ends_by_length()
         shadow.start("shadow")
         same_values()
     else:

@@ -144,7 +144,7 @@ function softwareText({ software }) {
  */
 function inexactText({ inexact }) {
   const told = inexact.slice(0, MOST_TOLD).map(({ call, what, boundBytes, isRefused }) => {
-    const bound = boundBytes >= 0 ? `, at most about ${formatBytes(boundBytes)} more` : '';
+    const bound = boundBytes >= 0 ? `; up to ${formatBytes(boundBytes)} more` : '';
     return `${isRefused ? 'refused: ' : ''}${call}: ${what}${bound}`;
   });
   const rest = inexact.length - told.length;

@@ -20,7 +20,7 @@ typedef struct shape {
     int lengths[CUDNN_MOST_DIMENSIONS], steps[CUDNN_MOST_DIMENSIONS]; /* steps: 0 in filters */
 } shape;
 /* In the words of tide_vc_inexact_bytes. */
-#define CUDNN_NOT_KNOWN "the size of a work area is not known; 0 is given"
+#define CUDNN_NOT_KNOWN "the workspace is unknown and counted as 0"
 
 /* For the work area of a convolution: see cudnn_bound.c. 0 where a descriptor is missing. */
 uint64_t tide_vc_cudnn_convolution_bound(const shape *input, const shape *filter,

@@ -21,7 +21,7 @@ void tide_vc_stub_touch_described(uintptr_t descriptor, size_t n_data) {
 
 void tide_vc_stub_work_area(const char *call, uintptr_t output, size_t n_bytes, uint64_t bound) {
     tide_vc_stub_output(output, n_bytes);
-    tide_vc_inexact_bytes(call, "the size of a work area is not known; 0 is given", bound);
+    tide_vc_inexact_bytes(call, "the workspace is unknown and counted as 0", bound);
 }
 
 uint64_t tide_vc_stub_value_bytes(int type) {

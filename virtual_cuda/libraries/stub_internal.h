@@ -153,7 +153,7 @@ void tide_vc_stub_touch_described(uintptr_t descriptor, size_t n_data);
 /* argument i receives the size of a work area that only the real library knows */
 #define WORKSPACE(i, n_bytes)                                                                      \
     tide_vc_stub_output(a##i, n_bytes);                                                            \
-    tide_vc_inexact(__func__, "the size of a work area is not known; 0 is given");
+    tide_vc_inexact(__func__, "the workspace is unknown and counted as 0");
 /* The same with a bound: copies of a matrix of that many rows and columns, which are arguments, of
  * `bytes` each or of the cudaDataType that argument `type` is; in AREAS for each of a batch. */
 #define WORK_AREA(i, n_bytes, copies, bytes, rows, columns)                                        \

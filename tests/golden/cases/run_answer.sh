@@ -19,6 +19,18 @@ inexact)
     printf 'refused\tcuX\tnot simulated\ninexact\ta\tsame\ninexact\tb\tsame\ninexact\tc\tsame\ninexact\td\tsame\ninexact\te\tsame\n' >>"$TIDEMARK_RUN_FOLDER/11.card"
     printf 'inexact\tf\tsame\ninexact\tlast\tnobody reads that\n' >>"$TIDEMARK_RUN_FOLDER/11.card"
     printf 'inexact\tcufftExecC2C\tits workspace is not known\t1048576\n' >"$TIDEMARK_RUN_FOLDER/12.card" ;;
+ranks) # a card of its own each: what is said is said of a card
+    leave 11 "" "$(card 10 20)"
+    leave 12 "" "$(card 0 0),$(card 10 20)" 0,0
+    for pid in 11 12; do
+        sed -i "s/\"rank\": -1/\"rank\": $((pid - 11)), \"world_size\": 2/" "$TIDEMARK_RUN_FOLDER/$pid.json"
+        printf 'inexact\tcufftExecC2C\tthe workspace is unknown\t%d\n' $((pid << 20)) >"$TIDEMARK_RUN_FOLDER/$pid.card"
+        printf 'inexact\tcufftExecR2C\tthe workspace is unknown\t%d\n' $((1 << 20)) >>"$TIDEMARK_RUN_FOLDER/$pid.card"
+    done ;;
+foreign)
+    leave 11 "AcceleratorError: CUDA error: no kernel image is available for execution on the device" "$(card 10 20)"
+    printf 'inexact\tkernels\tthe CUDA code of the program was not built for compute capability 7.0: its kernels fail there\n' >"$TIDEMARK_RUN_FOLDER/11.card"
+    exit 1 ;;
 launches) leave 11 "" "$(card 10 20)"; python3 "$2" "$TIDEMARK_RUN_FOLDER/11.launches" ${3:+"$3"} ;;
 fails) leave 11 "$2" "$(card 10 20)"; exit 1 ;;
 esac
@@ -26,10 +38,12 @@ END
 run() { tidemark run "$@" 2>&1 | grep -v 'there is no report' | sed 's/^tidemark run: //'; echo; }
 run --device virtual:h100-80x3+a100-40 -- sh program.sh cards
 run --device virtual:h100-80 -- sh program.sh inexact
+run --device virtual:h100-80x2 -- sh program.sh ranks
+run --device virtual:v100-16 -- sh program.sh foreign
 run --device virtual:h100-80 --clock virtual -- sh program.sh cards | grep clock
 run --device virtual:h100-80 --clock virtual -- sh program.sh launches "$golden/launches/make_launches.py" | grep clock
 run --device virtual:h100-80 --clock virtual --host-factor 0.7 -- sh program.sh launches "$golden/launches/make_launches.py" guessed | grep clock
 for exception in "AssertionError: loss is nan" "" "ImportError: no module" "OSErrorX" \
     "AcceleratorError: CUDA error: invalid device ordinal"; do
-    run --device virtual:h100-80 -- sh program.sh fails "$exception" | tail -n 3
+    run --device virtual:h100-80 -- sh program.sh fails "$exception"
 done

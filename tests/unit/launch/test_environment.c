@@ -55,6 +55,7 @@ static int set_up(void **state) {
     (void)state;
     (void)snprintf(launch.objects, sizeof(launch.objects), "/tmp/tidemark-test-XXXXXX");
     (void)snprintf(launch.folder, sizeof(launch.folder), "/run/folder");
+    (void)snprintf(launch.library, sizeof(launch.library), "/run/folder/lib");
     (void)snprintf(launch.python, sizeof(launch.python), "/our/python");
     (void)snprintf(launch.program, sizeof(launch.program), "/bin/tidemark");
     (void)snprintf(launch.logs, sizeof(launch.logs), "/state/run-1");
@@ -64,7 +65,7 @@ static int set_up(void **state) {
     assert_int_equal(unsetenv("LD_PRELOAD"), 0);
     assert_int_equal(unsetenv("PYTHONPATH"), 0);
     assert_int_equal(unsetenv("LD_LIBRARY_PATH"), 0);
-    assert_int_equal(unsetenv("TIDEMARK_SCRATCH_REAL"), 0);
+    assert_int_equal(unsetenv("TIDEMARK_SCRATCH_OWN"), 0);
     return 0;
 }
 
@@ -182,7 +183,7 @@ static void options_of_the_recording_are_handed_on(void **state) {
     (void)state;
     tide_launch_config config = config_of(TIDE_LAUNCH_AUTO);
     make(&config);
-    expect("TIDEMARK_SCRATCH_REAL", "/state/run-1");
+    expect("TIDEMARK_SCRATCH_OWN", "/state/run-1");
     assert_null(value_of("TIDEMARK_LIVE_BYTES"));
     assert_null(value_of("TIDEMARK_LIVE_EVERY"));
     assert_null(value_of("TIDEMARK_LIVE_ON_OOM"));
@@ -199,7 +200,7 @@ static void options_of_the_recording_are_handed_on(void **state) {
     expect("TIDEMARK_LIVE_BYTES", "1048576");
     expect("TIDEMARK_LIVE_EVERY", "100");
     expect("TIDEMARK_LIVE_ON_OOM", "1");
-    expect("TIDEMARK_SCRATCH_REAL", "/data"); /* the log is no write of the program's */
+    expect("TIDEMARK_SCRATCH_OWN", "/data"); /* the log is no write of the program's */
 }
 
 static void writes_are_kept_away_unless_they_are_real(void **state) {
@@ -212,7 +213,7 @@ static void writes_are_kept_away_unless_they_are_real(void **state) {
     config.writes_are_real = false;
     make(&config);
     expect("TIDEMARK_SCRATCH", "/run/folder/writes");
-    expect("WANDB_MODE", "offline");
+    expect("WANDB_MODE", "disabled");
 }
 
 /* A run within a run sees no clock but its own. */

@@ -82,7 +82,25 @@ static void a_killed_process_is_known_by_its_log(void **state) {
     assert_int_equal(process->peaks[0].allocated_bytes, 6 * MIB);
     assert_int_equal(process->peaks[0].reserved_bytes, 20 * MIB);
     assert_int_equal(process->peaks[0].n_oom, 1);
+    assert_true(process->peaks[0].ends_refused);
     assert_true(tide_left_has_history(process));
+    tide_left_fini(&list);
+}
+
+/* A program that went on with less memory was not ended by the request that failed. */
+static void a_later_allocation_ends_a_refusal(void **state) {
+    (void)state;
+    made_log log;
+    open_log(&log, 41, 64, 0);
+    add(&log, TIDE_ACTION_SEGMENT_ALLOC, 0, 0, 20 * MIB);
+    add(&log, TIDE_ACTION_OOM, 0, 0, 900 * MIB);
+    add(&log, TIDE_ACTION_ALLOC, 0, 0, 4 * MIB);
+    add(&log, TIDE_ACTION_FREE, 0, 0, 4 * MIB);
+    made_log_kill(&log);
+    tide_left_list list = read_left();
+    assert_int_equal(list.n_processes, 1);
+    assert_int_equal(list.processes[0].peaks[0].n_oom, 1);
+    assert_false(list.processes[0].peaks[0].ends_refused);
     tide_left_fini(&list);
 }
 
@@ -205,6 +223,7 @@ static void a_running_process_is_told_as_such(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         IN_FOLDER(a_killed_process_is_known_by_its_log),
+        IN_FOLDER(a_later_allocation_ends_a_refusal),
         IN_FOLDER(processes_come_by_rank_and_then_by_process),
         IN_FOLDER(a_log_without_events_is_of_nobody),
         IN_FOLDER(what_is_no_log_is_left_out),

@@ -142,8 +142,13 @@ static void programs_that_were_not_served_are_told(void **state) {
          NULL);
     assert_int_equal(tide_writes_count(g->folder, g->user, &writes, NULL), TIDE_OK);
     assert_string_equal(tide_writes_unseen(&writes, text),
-                        "/bin/a is linked statically: what it wrote is real (so with 1 more "
-                        "program)");
+                        "/bin/a is linked statically, /bin/b is linked statically: what they wrote "
+                        "is real");
+    make(g->folder, "/unseen", "/1\tx\n/2\tx\n/3\tx\n/4\tx\n/5\tx\n/6\tx\n", NULL);
+    assert_int_equal(tide_writes_count(g->folder, g->user, &writes, NULL), TIDE_OK);
+    assert_string_equal(tide_writes_unseen(&writes, text),
+                        "/1 x, /2 x, /3 x, /4 x and 2 more programs cannot see the view: what they "
+                        "wrote is real");
 }
 
 static void check_kept(const char *kept, const ground *g) {

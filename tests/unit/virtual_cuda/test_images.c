@@ -77,6 +77,44 @@ static void a_card_that_is_too_old_has_no_image(void **state) {
     assert_false(tide_vc_image_choose(NULL, 75, &image));
 }
 
+/* Volta (7.0) with code for Turing and later; PTX of an older architecture serves every later one.
+ */
+static void an_image_is_missing_if_no_entry_serves_the_card(void **state) {
+    (void)state;
+    const entry wheel[] = {{BINARY, 75}, {BINARY, 80},  {BINARY, 86},
+                           {BINARY, 90}, {BINARY, 100}, {BINARY, 120}};
+    const entry with_ptx[] = {{BINARY, 90}, {PTX, 80}};
+    const int served[] = {75, 80, 86, 87, 89, 90, 100, 103, 120, 121};
+    const fat made = make_fat(wheel, 6);
+    const fat other = make_fat(with_ptx, 2);
+    for (size_t i = 0; i < sizeof(served) / sizeof(served[0]); i++) {
+        assert_false(tide_vc_image_is_missing(made.bytes, served[i]));
+    }
+    assert_true(tide_vc_image_is_missing(made.bytes, 70));
+    assert_true(tide_vc_image_is_missing(made.bytes, 72));
+    assert_true(tide_vc_image_is_missing(made.bytes, 110)); /* a major version without any */
+    assert_true(tide_vc_image_is_missing(other.bytes, 75));
+    assert_false(tide_vc_image_is_missing(other.bytes, 80));
+    assert_false(tide_vc_image_is_missing(other.bytes, 120));
+}
+
+/* What could not be read may hold an image. */
+static void an_unreadable_fat_binary_refuses_no_kernel(void **state) {
+    (void)state;
+    const entry linkable[] = {{BINARY, 80}, {8, 70}};
+    const entry entries[] = {{BINARY, 80}, {BINARY, 86}};
+    fat made = make_fat(linkable, 2);
+    assert_false(tide_vc_image_is_missing(made.bytes, 70));
+    made = make_fat(entries, 2);
+    put(made.bytes + HEADER_BYTES + 8, UINT64_C(1) << 40, 8);
+    assert_false(tide_vc_image_is_missing(made.bytes, 70));
+    made = make_fat(entries, 0);
+    assert_false(tide_vc_image_is_missing(made.bytes, 70));
+    put(made.bytes, 0, 4);
+    assert_false(tide_vc_image_is_missing(made.bytes, 70));
+    assert_false(tide_vc_image_is_missing(NULL, 70));
+}
+
 /* The sizes of entries are read from the program's file, which may be damaged. */
 static void a_damaged_fat_binary_ends_the_search(void **state) {
     (void)state;
@@ -98,6 +136,8 @@ int main(void) {
         cmocka_unit_test(the_nearest_code_of_the_same_major_is_chosen),
         cmocka_unit_test(ptx_serves_where_no_code_does),
         cmocka_unit_test(a_card_that_is_too_old_has_no_image),
+        cmocka_unit_test(an_image_is_missing_if_no_entry_serves_the_card),
+        cmocka_unit_test(an_unreadable_fat_binary_refuses_no_kernel),
         cmocka_unit_test(a_damaged_fat_binary_ends_the_search),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
