@@ -19,7 +19,8 @@ typedef enum tide_stack_sign {
     TIDE_SIGN_COLLECTIVE = 64, /* of torch.distributed, called by no module */
     TIDE_SIGN_PARAMETER = 128, /* where modules make or move their parameters */
     TIDE_SIGN_ZERO_GRAD = 256, /* where an optimizer or a module drops the gradients */
-    TIDE_SIGN_FORWARD = 512    /* within the phase "forward" of a step */
+    TIDE_SIGN_FORWARD = 512,   /* within the phase "forward" of a step */
+    TIDE_SIGN_NATIVE = 1024    /* the stack has frames of native code */
 } tide_stack_sign;
 
 typedef enum tide_built_in_rule {

@@ -73,6 +73,7 @@ static uint8_t own_rule(const matcher *match, uint32_t stack) {
 
 /* What a block's beginning and end say. */
 typedef struct traces {
+    uint64_t n_bytes;     /* that were asked for */
     unsigned made, freed; /* signs; 0: not known */
     bool is_released;
     bool is_older; /* from before the recording; false without a history, which does not tell */
@@ -100,11 +101,22 @@ static uint8_t rule_of_older(const traces *of) {
                                                     : TIDE_NO_RULE;
 }
 
+/* Without frames of native code, the work area that cuBLAS gets in its first call looks like a
+ * result that is kept. These are the sizes that PyTorch gives it. */
+static bool may_be_workspace(const traces *of) {
+    enum { MIB = 1 << 20, OF_HOPPER = 32 * MIB, OF_OTHERS = 8 * MIB + 128 * 1024 };
+    return !of->is_released && (of->made & TIDE_SIGN_NATIVE) == 0 &&
+           (of->n_bytes == OF_HOPPER || of->n_bytes == OF_OTHERS);
+}
+
 /* The forward pass, also one that is computed again within the backward pass, and that pass. */
 static uint8_t rule_of_pass(const traces *of) {
     bool is_forward = (of->made & TIDE_SIGN_MODULE) != 0;
     bool is_backward = (of->made & TIDE_SIGN_BACKWARD) != 0;
     bool ends_in_backward = (of->freed & TIDE_SIGN_BACKWARD) != 0;
+    if (is_forward && may_be_workspace(of)) {
+        return TIDE_NO_RULE;
+    }
     if (is_forward) {
         bool is_within = of->is_released && (of->freed & TIDE_SIGN_MODULE) != 0 &&
                          ends_in_backward == is_backward && of->is_same_module_call;
@@ -191,7 +203,8 @@ static uint8_t rule_of(const matcher *match, const tide_lifetime *block) {
         return own;
     }
     bool is_from_host = block->category == TIDE_INPUT && block->certainty == TIDE_CERTAINTY_RULE;
-    traces of = {.made = tide_rule_signs(&match->places, block->stack, block->scope),
+    traces of = {.n_bytes = block->requested_bytes,
+                 .made = tide_rule_signs(&match->places, block->stack, block->scope),
                  .is_released = block->freed != TIDE_LIFETIME_FOREVER,
                  .is_older = block->born == 0 && match->snapshot->n_events > 0,
                  .is_from_host = is_from_host,

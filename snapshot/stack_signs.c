@@ -73,7 +73,8 @@ uint16_t *tide_stack_signs(const tide_snapshot *snapshot, const tide_hostmem *me
     if (signs != NULL && of_frames != NULL && is_python != NULL) {
         for (size_t i = 0; i < snapshot->n_frames; i++) {
             bool python = false;
-            of_frames[i] = (uint16_t)signs_of(snapshot, (uint32_t)i, &python);
+            unsigned signs_of_frame = signs_of(snapshot, (uint32_t)i, &python);
+            of_frames[i] = (uint16_t)(signs_of_frame | (python ? 0U : TIDE_SIGN_NATIVE));
             is_python[i] = python;
         }
         for (size_t i = 0; i < snapshot->n_stacks; i++) { /* callers come first */

@@ -151,6 +151,9 @@ static void calls_of_modules_are_distinguished(void **state) {
     (void)state;
     assert_category(CALL, NULL, CALL, "temporary");
     assert_category(CALL, MINE, CALL, "activation"); /* such as a cache of keys and values */
+    const int of_hopper = 32 << 20;
+    const char *const made = CALL;
+    assert_moved("unknown", &made, &of_hopper, 1); /* it may be the work area of cuBLAS */
     assert_category(F("__init__", NN "batchnorm.py") ", " MINE, NULL, NULL, "unknown");
     /* a closure that the optimizer calls */
     assert_category(CALL ", " STEP, NULL, STEP, "activation");
