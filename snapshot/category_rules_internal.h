@@ -20,7 +20,8 @@ typedef enum tide_stack_sign {
     TIDE_SIGN_PARAMETER = 128, /* where modules make or move their parameters */
     TIDE_SIGN_ZERO_GRAD = 256, /* where an optimizer or a module drops the gradients */
     TIDE_SIGN_FORWARD = 512,   /* within the phase "forward" of a step */
-    TIDE_SIGN_NATIVE = 1024    /* the stack has frames of native code */
+    TIDE_SIGN_NATIVE = 1024,   /* the stack has frames of native code */
+    TIDE_SIGN_ANNOTATED = 2048 /* within PyTorch's annotation of an optimizer's step */
 } tide_stack_sign;
 
 typedef enum tide_built_in_rule {
@@ -83,6 +84,7 @@ typedef struct tide_rule_places {
     tide_rule_place *events; /* owned; of each event */
     uint8_t *moved;          /* owned; of each stack: tide_built_in_rule of what is moved there */
     uint32_t n_steps;        /* of the snapshot */
+    bool has_stacks;         /* the snapshot has call stacks */
 } tide_rule_places;
 
 /* category_rules_places.c. The caller finishes them, also after a failure. */
@@ -91,12 +93,15 @@ TIDE_NODISCARD tide_status tide_rule_places_init(tide_rule_places *places,
                                                  const tide_hostmem *mem);
 void tide_rule_places_fini(tide_rule_places *places);
 
-/* The signs of a call stack and a scope; both may be TIDE_NONE. */
+/* The signs of an allocation's call stack and scope; both may be TIDE_NONE. */
 unsigned tide_rule_signs(const tide_rule_places *places, uint32_t stack, uint32_t scope);
 
 /* category_rules_moved.c. For every stack, whether Module._apply moves a parameter there
  * (TIDE_RULE_PARAMETER), its gradient or a buffer. The caller releases it; NULL: no memory. */
 uint8_t *tide_rule_moved(const tide_snapshot *snapshot, const tide_hostmem *mem);
+
+/* The last part of a function's name: "_apply" of "Module._apply". */
+const char *tide_last_name(const char *function);
 
 /* The signs of every stack of a snapshot: what its own frame says, and its callers. The caller
  * releases them; NULL: no memory. */

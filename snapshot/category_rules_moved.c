@@ -19,7 +19,7 @@ typedef struct line_count {
 
 static bool is_apply(const tide_snapshot *snapshot, const tide_frame_row *row) {
     char file[TIDE_PATH_TEXT];
-    if (strcmp(tide_snapshot_text(snapshot, row->function), "_apply") != 0) {
+    if (strcmp(tide_last_name(tide_snapshot_text(snapshot, row->function)), "_apply") != 0) {
         return false;
     }
     tide_path_text(tide_snapshot_text(snapshot, row->file), file);

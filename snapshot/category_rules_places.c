@@ -8,7 +8,7 @@ static unsigned scope_signs(const tide_snapshot *snapshot, const tide_scope_row 
     static const char OPTIMIZER[] = "Optimizer.step#";
     const char *name = tide_snapshot_text(snapshot, row->name);
     if (strncmp(name, OPTIMIZER, sizeof(OPTIMIZER) - 1) == 0) {
-        return TIDE_SIGN_OPTIMIZER;
+        return TIDE_SIGN_ANNOTATED;
     }
     if (row->kind == TIDE_SCOPE_PHASE) {
         return strcmp(name, "forward") == 0     ? TIDE_SIGN_FORWARD
@@ -34,13 +34,23 @@ static void read_scopes(tide_rule_places *places, const tide_snapshot *snapshot)
     }
 }
 
-unsigned tide_rule_signs(const tide_rule_places *places, uint32_t stack, uint32_t scope) {
+/* `is_placed`: what has no call stack is of the thread that has the scope, and not one of
+ * autograd's. */
+static unsigned signs_at(const tide_rule_places *places, uint32_t stack, uint32_t scope,
+                         bool is_placed) {
     unsigned signs = stack != TIDE_NONE ? places->signs[stack] : 0U;
     unsigned around = scope != TIDE_NONE ? places->scopes[scope].signs : 0U;
+    if ((around & TIDE_SIGN_ANNOTATED) != 0 && is_placed) {
+        around |= TIDE_SIGN_OPTIMIZER;
+    }
     if ((signs & (TIDE_SIGN_MODULE | TIDE_SIGN_BACKWARD)) != 0) {
         around &= ~(unsigned)TIDE_SIGN_OPTIMIZER; /* a closure that the optimizer calls */
     }
     return signs | around;
+}
+
+unsigned tide_rule_signs(const tide_rule_places *places, uint32_t stack, uint32_t scope) {
+    return signs_at(places, stack, scope, stack != TIDE_NONE || !places->has_stacks);
 }
 
 /* A release without a call stack, which recordings with context="alloc" have, happens where the row
@@ -53,7 +63,9 @@ static void read_events(tide_rule_places *places, const tide_snapshot *snapshot)
         const tide_event *row = &snapshot->events[i];
         bool is_placed = row->stack != TIDE_NONE || row->scope != TIDE_NONE;
         if (is_placed || row->action == TIDE_ACTION_ALLOC) {
-            place.signs = (uint16_t)tide_rule_signs(places, row->stack, row->scope);
+            place.signs = row->action == TIDE_ACTION_ALLOC
+                              ? (uint16_t)tide_rule_signs(places, row->stack, row->scope)
+                              : (uint16_t)signs_at(places, row->stack, row->scope, true);
         }
         if (is_placed) {
             unsigned entered = place.signs & ~called;
@@ -80,7 +92,7 @@ static void read_events(tide_rule_places *places, const tide_snapshot *snapshot)
 
 tide_status tide_rule_places_init(tide_rule_places *places, const tide_snapshot *snapshot,
                                   const tide_hostmem *mem) {
-    *places = (tide_rule_places){.mem = mem};
+    *places = (tide_rule_places){.mem = mem, .has_stacks = snapshot->n_stacks > 0};
     places->signs = tide_stack_signs(snapshot, mem);
     places->scopes = tide_hostmem_zeroed(mem, snapshot->n_scopes, sizeof(*places->scopes));
     places->events = tide_hostmem_zeroed(mem, snapshot->n_events, sizeof(*places->events));

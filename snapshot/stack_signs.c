@@ -12,6 +12,12 @@ static bool begins(const char *text, const char *prefix) {
     return strncmp(text, prefix, strlen(prefix)) == 0;
 }
 
+/* The last part of a name with its class, "Module._apply", which not all recordings have. */
+const char *tide_last_name(const char *function) {
+    const char *dot = strrchr(function, '.');
+    return dot != NULL ? dot + 1 : function;
+}
+
 static unsigned python_signs(const char *file, const char *function) {
     bool is_modules = has(file, "torch/nn/modules/");
     unsigned signs = 0;
@@ -62,7 +68,7 @@ static unsigned signs_of(const tide_snapshot *snapshot, uint32_t frame, bool *re
     if (!*ret_is_python) {
         return native_signs(function);
     }
-    return python_signs(file, function) |
+    return python_signs(file, tide_last_name(function)) |
            (has(file, "torch/distributed/") ? TIDE_SIGN_COLLECTIVE : 0U);
 }
 
