@@ -4,10 +4,11 @@
 #include <string.h>
 
 #include "allocator/cache_internal.h"
+#include "allocator/ranges.h"
 
 #define MIB ((size_t)1 << 20)
 #define BLANKS " \t\n"
-#define LARGEST_MIB ((uint64_t)1 << 30) /* settings in MiB end here: 1 PiB */
+#define LARGEST_MIB ((uint64_t)1 << 30) /* sizes in MiB end here: 1 PiB */
 
 void tide_cache_config_init(tide_cache_config *config) {
     *config = (tide_cache_config){.mem = tide_hostmem_default(),
@@ -71,6 +72,14 @@ static bool is_power_of_two(uint64_t n) {
     return n != 0 && (n & (n - 1)) == 0;
 }
 
+static bool is_in_range(const char *name, double value) {
+    return tide_setting_range_holds(tide_setting_range_of(name, TIDE_TORCH_NEWEST), value);
+}
+
+static const char *words_of(const char *name) {
+    return tide_setting_range_of(name, TIDE_TORCH_NEWEST)->words;
+}
+
 tide_status tide_cache_config_check(const tide_cache_config *config, tide_error *error) {
     tide_cache_config fixed;
     tide_cache_config_init(&fixed);
@@ -83,11 +92,10 @@ tide_status tide_cache_config_check(const tide_cache_config *config, tide_error 
                          "allocator settings: block and pool sizes are fixed; start from "
                          "tide_cache_config_init");
     }
-    if (config->large_segment_bytes < config->min_large_bytes ||
-        config->large_segment_bytes % MIB != 0) {
-        return tide_fail(error, TIDE_INVALID,
-                         "large_segment_size_mb: %zu bytes is not a whole number of MiB from 10 up",
-                         config->large_segment_bytes);
+    if (config->large_segment_bytes % MIB != 0 ||
+        !is_in_range("large_segment_size_mb", (double)(config->large_segment_bytes / MIB))) {
+        return tide_fail(error, TIDE_INVALID, "large_segment_size_mb: %zu bytes is not %s",
+                         config->large_segment_bytes, words_of("large_segment_size_mb"));
     }
     if (config->max_split_bytes < config->large_segment_bytes) {
         return tide_fail(
@@ -142,7 +150,6 @@ typedef bool (*setting_reader)(const setting *what, const char *text, tide_cache
 
 struct setting {
     const char *name;
-    const char *expects;   /* what a value looks like, for the message */
     setting_reader read;   /* NULL: PyTorch has it, and it cannot apply here */
     size_t offset;         /* of the member in tide_cache_config */
     const char *no_reason; /* why not, when read is NULL */
@@ -151,7 +158,8 @@ struct setting {
 
 static bool read_mib(const setting *what, const char *text, tide_cache_config *config) {
     uint64_t n_mib = 0;
-    if (!parse_number(text, strlen(text), LARGEST_MIB, &n_mib) || n_mib == 0) {
+    if (!parse_number(text, strlen(text), LARGEST_MIB, &n_mib) ||
+        !is_in_range(what->name, (double)n_mib)) {
         return false;
     }
     size_t n_bytes = (size_t)n_mib * MIB;
@@ -174,7 +182,8 @@ static bool read_fraction(const setting *what, const char *text, tide_cache_conf
         return false;
     }
     double value = strtod(text, &end);
-    if (*end != '\0') {
+    /* A garbage collection of 0 is off, which PyTorch expresses by leaving the setting out. */
+    if (*end != '\0' || (value != 0.0 && !is_in_range(what->name, value))) {
         return false;
     }
     memcpy((unsigned char *)config + what->offset, &value, sizeof(value));
@@ -240,34 +249,30 @@ static bool read_divisions(const setting *what, const char *text, tide_cache_con
     return true;
 }
 
-#define MIB_TEXT "a whole number of MiB, at least 1"
 #define NOT_PINNED "tidemark records device memory, not pinned host memory"
 #define NOT_CAPTURED "tidemark does not capture graphs"
 
 static const setting SETTINGS[] = {
-    {"max_split_size_mb", MIB_TEXT, read_mib, offsetof(tide_cache_config, max_split_bytes), NULL,
-     NULL},
-    {"max_non_split_rounding_mb", MIB_TEXT, read_mib,
+    {"max_split_size_mb", read_mib, offsetof(tide_cache_config, max_split_bytes), NULL, NULL},
+    {"max_non_split_rounding_mb", read_mib,
      offsetof(tide_cache_config, max_non_split_rounding_bytes), NULL, NULL},
-    {"roundup_power2_divisions",
-     "a power of two, 0, or a list such as [256:1,512:2,>:8] whose keys are powers of two in MiB",
-     read_divisions, 0, NULL, NULL},
-    {"garbage_collection_threshold", "a number from 0 (off) to below 1", read_fraction,
+    {"roundup_power2_divisions", read_divisions, 0, NULL, NULL},
+    {"garbage_collection_threshold", read_fraction,
      offsetof(tide_cache_config, garbage_collection_threshold), NULL, NULL},
-    {"large_segment_size_mb", "a whole number of MiB, at least 10", read_mib,
-     offsetof(tide_cache_config, large_segment_bytes), NULL, NULL},
-    {"per_process_memory_fraction", "a number above 0, at most 1 (off)", read_fraction,
+    {"large_segment_size_mb", read_mib, offsetof(tide_cache_config, large_segment_bytes), NULL,
+     NULL},
+    {"per_process_memory_fraction", read_fraction,
      offsetof(tide_cache_config, per_process_memory_fraction), NULL, NULL},
-    {"expandable_segments", "True or False", read_switch,
-     offsetof(tide_cache_config, expandable_segments), NULL, NULL},
-    {"backend", NULL, NULL, 0, "there is one backend, the one that PyTorch calls native", "native"},
-    {"release_lock_on_cudamalloc", NULL, NULL, 0, "the lock is kept, so that events have one order",
+    {"expandable_segments", read_switch, offsetof(tide_cache_config, expandable_segments), NULL,
+     NULL},
+    {"backend", NULL, 0, "there is one backend, the one that PyTorch calls native", "native"},
+    {"release_lock_on_cudamalloc", NULL, 0, "the lock is kept, so that events have one order",
      "False"},
-    {"pinned_use_cuda_host_register", NULL, NULL, 0, NOT_PINNED, "False"},
-    {"pinned_num_register_threads", NULL, NULL, 0, NOT_PINNED, "1"},
-    {"pinned_use_background_threads", NULL, NULL, 0, NOT_PINNED, "False"},
-    {"pinned_reserve_segment_size_mb", NULL, NULL, 0, NOT_PINNED, "0"},
-    {"graph_capture_record_stream_reuse", NULL, NULL, 0, NOT_CAPTURED, "False"},
+    {"pinned_use_cuda_host_register", NULL, 0, NOT_PINNED, "False"},
+    {"pinned_num_register_threads", NULL, 0, NOT_PINNED, "1"},
+    {"pinned_use_background_threads", NULL, 0, NOT_PINNED, "False"},
+    {"pinned_reserve_segment_size_mb", NULL, 0, NOT_PINNED, "0"},
+    {"graph_capture_record_stream_reuse", NULL, 0, NOT_CAPTURED, "False"},
 };
 enum { N_SETTINGS = sizeof(SETTINGS) / sizeof(SETTINGS[0]) };
 
@@ -305,7 +310,7 @@ static tide_status apply(tide_cache_config *config, const char *name, const char
         if (!what->read(what, value, config)) {
             return tide_fail(error, TIDE_INVALID,
                              "allocator setting %s: \"%s\" (at character %zu) is not %s", name,
-                             value, at, what->expects);
+                             value, at, words_of(name));
         }
         return TIDE_OK;
     }
@@ -339,6 +344,7 @@ static bool copy_trimmed(char *copy, size_t n_bytes, const char *text, size_t n_
 tide_status tide_cache_config_parse(tide_cache_config *config, const char *text,
                                     tide_error *error) {
     tide_cache_config parsed = *config;
+    bool has_rounding = false;
     const char *next = text;
     while (*next != '\0') {
         char one[512];
@@ -362,6 +368,12 @@ tide_status tide_cache_config_parse(tide_cache_config *config, const char *text,
         }
         *colon = '\0';
         TIDE_TRY(apply(&parsed, one, colon + 1, at, error));
+        has_rounding = has_rounding || strcmp(one, "max_non_split_rounding_mb") == 0;
+    }
+    if (has_rounding && parsed.max_non_split_rounding_bytes < parsed.large_segment_bytes) {
+        return tide_fail(error, TIDE_INVALID, "max_non_split_rounding_mb: %zu is not %s (%zu MiB)",
+                         parsed.max_non_split_rounding_bytes / MIB,
+                         words_of("max_non_split_rounding_mb"), parsed.large_segment_bytes / MIB);
     }
     TIDE_TRY(tide_cache_config_check(&parsed, error));
     *config = parsed;

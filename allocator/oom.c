@@ -139,7 +139,10 @@ static void add_summary(const tide_cache *cache, const tide_cache_oom *oom, tide
 static void add_fragmentation(const tide_cache *cache, const tide_cache_oom *oom, tide_text *to) {
     char cached[TIDE_BYTES_TEXT];
     uint64_t cached_bytes = oom->reserved_bytes - oom->allocated_bytes;
-    if (cached_bytes >= oom->requested_bytes) {
+    uint64_t free_bytes = oom->free_bytes < UINT64_MAX / 4 ? oom->free_bytes : 0;
+    /* With less to spare, it would have failed a little later in one piece as well. */
+    uint64_t least_bytes = oom->requested_bytes + (oom->reserved_bytes + free_bytes) / 100 * 3;
+    if (cached_bytes >= oom->requested_bytes && cached_bytes + free_bytes >= least_bytes) {
         tide_text_add(to,
                       "\n  %s of the reserved bytes are free, but in pieces of segments in use: "
                       "%sroundup_power2_divisions may help",

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <zlib.h>
 
+#include "capture/log_source.h"
 #include "cli/files.h"
 #include "common/output_file.h"
 
@@ -80,6 +81,13 @@ static tide_status check_ending(const tide_output *output, tide_error *error) {
     while (i < n && !ends_with(output->path, ENDINGS[i].ending)) {
         i++;
     }
+    if (i == n && output->name == TIDE_OUTPUT_OWN && output->content != TIDE_CONTENT_LOG) {
+        return tide_fail(error, TIDE_INVALID,
+                         "%s: the name does not say that %s would be written there: choose a name "
+                         "that ends in %s",
+                         output->path, CONTENTS[output->content].words,
+                         CONTENTS[output->content].ending);
+    }
     if (i == n || (ENDINGS[i].contents & HOLDS(output->content)) != 0) {
         return TIDE_OK;
     }
@@ -113,10 +121,13 @@ static tide_status check_inputs(const tide_output *output, tide_error *error) {
     return TIDE_OK;
 }
 
-/* Whether this program wrote the file, which the first bytes of a page or a snapshot show. A
+/* Whether this program wrote the file, which the first bytes of a page, a snapshot or a log show. A
  * compressed file is uncompressed for this. */
 static bool is_own(const char *path, tide_content content) {
     char text[BEGINNING_BYTES + 1];
+    if (content == TIDE_CONTENT_LOG) {
+        return tide_log_source_is_log(path);
+    }
     gzFile file = gzopen(path, "rbe");
     int n = file != NULL ? gzread(file, text, BEGINNING_BYTES) : -1;
     if (file != NULL) {
@@ -145,10 +156,11 @@ static tide_status check_older(const tide_output *output, tide_error *error) {
     }
     return older.st_size == 0 || is_own(output->path, output->content)
                ? TIDE_OK
-               : tide_fail(error, TIDE_INVALID,
-                           "%s is there, and tidemark did not write it: name it with -o to replace "
-                           "it, or name another file",
-                           output->path);
+               : tide_fail(error, TIDE_INVALID, "%s is there, and tidemark did not write it: %s",
+                           output->path,
+                           output->name == TIDE_OUTPUT_OWN
+                               ? "name another file, or move this one away"
+                               : "name it with -o to replace it, or name another file");
 }
 
 tide_status tide_output_check_name(const tide_output *output, tide_error *error) {

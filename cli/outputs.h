@@ -32,7 +32,9 @@ typedef enum tide_content {
 typedef enum tide_output_name {
     TIDE_OUTPUT_NAMED = 0, /* the user named the file: an older one is replaced */
     TIDE_OUTPUT_AGAIN,     /* the program named it: it replaces only what it wrote itself before */
-    TIDE_OUTPUT_NEW        /* the program named it: it replaces nothing */
+    TIDE_OUTPUT_NEW,       /* the program named it: it replaces nothing */
+    TIDE_OUTPUT_OWN /* the user named the file: it has the ending of its content, and replaces
+                       only what the program wrote itself before */
 } tide_output_name;
 
 /* A file that is to be written. */

@@ -8,6 +8,7 @@
 
 #include "common/hostmem.h"
 #include "common/run_launches.h"
+#include "launch/compilers.h"
 #include "launch/launch_internal.h"
 #include "launch/trackers.h"
 
@@ -126,6 +127,20 @@ static void add_own(builder *to, const char *folder) {
     set(to, "TIDEMARK_SCRATCH_OWN", text);
 }
 
+/* Compilers keep what they make between runs. */
+static void add_compilers(builder *to, const tide_launch *launch) {
+    char text[2 * TIDE_LAUNCH_PATH_BYTES];
+    const char *folder = NULL;
+    const char *name = NULL;
+    for (size_t i = 0; (name = tide_compilers_variable(i, &folder)) != NULL; i++) {
+        if (folder != NULL) {
+            snprintf(text, sizeof(text), "%s/%s", launch->compilers, folder);
+            set(to, name, text);
+        }
+    }
+    add_own(to, launch->compilers);
+}
+
 /* What live/ reads (live/record.h). */
 static void add_live(builder *to, const tide_launch *launch, const tide_launch_config *config) {
     char text[2 * TIDE_LAUNCH_PATH_BYTES];
@@ -227,6 +242,9 @@ static void add_ours(builder *to, const tide_launch *launch, const tide_launch_c
     add_preloaded(to, launch, is_preloaded, config->cards != NULL);
     if (!config->writes_are_real) {
         add_scratch(to, launch);
+    }
+    if (launch->compilers[0] != '\0') {
+        add_compilers(to, launch);
     }
 }
 

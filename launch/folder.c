@@ -141,8 +141,8 @@ static tide_status start_cleaner(tide_launch *launch, tide_error *error) {
 }
 
 /* The names by which programs look for the driver and NVML lead to the preloaded library: the
- * dynamic linker knows it by its inode, and loads it no second time. The program nvidia-smi is beside
- * them. */
+ * dynamic linker knows it by its inode, and loads it no second time. The program nvidia-smi is
+ * beside them. */
 static tide_status make_names(const tide_launch *launch, tide_error *error) {
     static const char OBJECT[] = "libtidemark_virtual_cuda.so";
     static const struct {

@@ -122,7 +122,7 @@ static tide_status look(tide_glance *glance, const tide_snapshot *snapshot,
             .now = from->end,
             .allocated_peak_bytes = from->max[TIDE_MAX_ALLOCATED].bytes,
             .reserved_peak_bytes = from->max[TIDE_MAX_RESERVED].bytes,
-            .growth_bytes = tide_left_growth_from(snapshot, lifetimes, i, &last_step),
+            .growth_bytes = tide_left_growth_from(snapshot, lifetimes, i, NULL, &last_step),
             .n_failures = from->counts[TIDE_ACTION_OOM]};
         TIDE_TRY(add_shares(&glance->arena, snapshot, lifetimes, i, &devices[i]));
     }

@@ -1,7 +1,9 @@
 #include "launch/launch.h"
 
 #include <string.h>
+#include <unistd.h>
 
+#include "launch/compilers.h"
 #include "launch/launch_internal.h"
 #include "launch/logs.h"
 
@@ -66,7 +68,8 @@ tide_status tide_launch_run(const tide_launch_config *config, tide_launch *ret_l
                             tide_error *error) {
     tide_launch_program program;
     char own[2 * TIDE_LAUNCH_PATH_BYTES];
-    *ret_launch = (tide_launch){.alive_fd = -1, .cleaner = -1, .exit_status = -1};
+    *ret_launch = (tide_launch){
+        .alive_fd = -1, .logs_fd = -1, .compilers_fd = -1, .cleaner = -1, .exit_status = -1};
     TIDE_TRY(tide_launch_find_program(tide_launch_command(config, own), &program, error));
     TIDE_TRY(check_go(&program, config, error));
     TIDE_TRY(tide_launch_find_objects(ret_launch, error));
@@ -78,8 +81,11 @@ tide_status tide_launch_run(const tide_launch_config *config, tide_launch *ret_l
          */
         if (tide_logs_make(ret_launch->logs, NULL) != TIDE_OK) {
             memcpy(ret_launch->logs, ret_launch->folder, sizeof(ret_launch->logs));
+        } else {
+            tide_logs_own(ret_launch->logs, config->arguments, &ret_launch->logs_fd);
         }
     }
+    tide_compilers_open(config, program.interpreter, ret_launch);
     return run(&program, config, ret_launch, error);
 }
 
@@ -88,5 +94,12 @@ void tide_launch_close(tide_launch *launch) {
     if (!launch->keeps_logs) {
         tide_logs_remove(launch->logs);
     }
+    if (launch->logs[0] != '\0' && launch->logs_fd >= 0) {
+        (void)close(launch->logs_fd);
+    }
     launch->logs[0] = '\0';
+    if (launch->compilers[0] != '\0' && launch->compilers_fd >= 0) {
+        (void)close(launch->compilers_fd);
+    }
+    launch->compilers[0] = '\0';
 }

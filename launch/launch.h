@@ -88,16 +88,19 @@ typedef struct tide_launch {
     char library[TIDE_LAUNCH_PATH_BYTES]; /* folder with the names of the driver */
     char program[TIDE_LAUNCH_PATH_BYTES]; /* this program */
     char logs[TIDE_LAUNCH_PATH_BYTES];    /* folder of the logs (logs.h); "": there is none */
-    bool is_noexec;                       /* nothing can be loaded from the folder */
-    bool keeps_logs;                      /* closing leaves them */
-    int alive_fd;                         /* the cleaner waits for its other end */
-    long cleaner;                         /* process; -1: none */
-    long process;                         /* the program's first */
-    int exit_status;                      /* of the program; -1: a signal ended it */
-    int signal_number;                    /* that ended it; 0: none */
-    bool was_stopped;                     /* shall_stop asked for it */
-    double seconds;                       /* from its start to its end */
-    int64_t host_peak_bytes;              /* the largest of its processes */
+    char compilers[TIDE_LAUNCH_PATH_BYTES]; /* cache of compilers (compilers.h); "": none */
+    int compilers_fd;                       /* marks it as in use; -1: none */
+    int logs_fd;             /* marks them as those of a run that goes on; -1: none */
+    bool is_noexec;          /* nothing can be loaded from the folder */
+    bool keeps_logs;         /* closing leaves them */
+    int alive_fd;            /* the cleaner waits for its other end */
+    long cleaner;            /* process; -1: none */
+    long process;            /* the program's first */
+    int exit_status;         /* of the program; -1: a signal ended it */
+    int signal_number;       /* that ended it; 0: none */
+    bool was_stopped;        /* shall_stop asked for it */
+    double seconds;          /* from its start to its end */
+    int64_t host_peak_bytes; /* the largest of its processes */
 } tide_launch;
 
 /* TIDE_INVALID: the command starts ranks itself, and cannot be one of them; the remedy. */

@@ -1,11 +1,13 @@
-#define _XOPEN_SOURCE 700
+#define _GNU_SOURCE /* flock, O_DIRECTORY */
 #include "launch/logs.h"
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -65,13 +67,31 @@ tide_status tide_logs_make(char ret_folder[TIDE_LAUNCH_PATH_BYTES], tide_error *
                           (int)n, ret_folder, strerror(errno));
 }
 
-/* Whether a recorder has made it: PID.log, what it names after that, and what it had not finished.
+void tide_logs_own(const char *folder, char *const *arguments, int *ret_fd) {
+    char path[2 * TIDE_LAUNCH_PATH_BYTES];
+    *ret_fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (*ret_fd >= 0) {
+        (void)flock(*ret_fd, LOCK_EX | LOCK_NB); /* the folder is new: nobody else has it */
+    }
+    snprintf(path, sizeof(path), "%s/" TIDE_LOGS_COMMAND, folder);
+    FILE *file = fopen(path, "wxe");
+    for (size_t i = 0; file != NULL && arguments[i] != NULL; i++) {
+        fprintf(file, "%s%s", i > 0 ? " " : "", arguments[i]);
+    }
+    if (file != NULL) {
+        (void)fclose(file); /* it is for people who look at the folder later */
+    }
+}
+
+/* Whether tidemark has made it: the command, PID.log, what it names after that, and what it had not
+ * finished.
  */
 static bool is_ours(const char *name) {
     size_t n_digits = strspn(name, "0123456789");
     bool is_log =
         n_digits > 0 && strncmp(name + n_digits, TIDE_LOGS_ENDING, strlen(TIDE_LOGS_ENDING)) == 0;
-    return is_log || strncmp(name, UNFINISHED, strlen(UNFINISHED)) == 0;
+    return is_log || strcmp(name, TIDE_LOGS_COMMAND) == 0 ||
+           strncmp(name, UNFINISHED, strlen(UNFINISHED)) == 0;
 }
 
 void tide_logs_remove(const char *folder) {

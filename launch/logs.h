@@ -17,6 +17,10 @@ extern "C" {
 TIDE_NODISCARD tide_status tide_logs_make(char ret_folder[TIDE_LAUNCH_PATH_BYTES],
                                           tide_error *error);
 
+/* Marks the folder as one of a run that goes on, until *ret_fd is closed or this process ends, and
+ * notes the command in it. *ret_fd -1: it could not be marked. */
+void tide_logs_own(const char *folder, char *const *arguments, int *ret_fd);
+
 /* Removes the folder with its logs; nothing for "". */
 void tide_logs_remove(const char *folder);
 

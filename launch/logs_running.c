@@ -23,7 +23,7 @@ static int64_t pid_of(const char *name) {
     return end != name && strcmp(end, TIDE_LOGS_ENDING) == 0 ? pid : -1;
 }
 
-static bool is_written(const char *path) {
+bool tide_logs_is_written(const char *path) {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     bool is_locked = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
     if (fd >= 0) {
@@ -54,7 +54,7 @@ static void list_run(const char *folder, int64_t pid, tide_logs_list *to) {
          entry = readdir(open_folder)) {
         int64_t found = pid_of(entry->d_name);
         snprintf(path, sizeof(path), "%s/%s", folder, entry->d_name);
-        if (found >= 0 && (pid < 0 || found == pid) && is_written(path)) {
+        if (found >= 0 && (pid < 0 || found == pid) && tide_logs_is_written(path)) {
             insert(to, path);
         }
     }

@@ -35,9 +35,10 @@ typedef struct tide_writes {
     uint64_t n_bytes; /* of n_files */
     char largest[TIDE_WRITES_PATH_BYTES]; /* of n_files; relative to the current folder if it lies
                                              there; "": none */
-    char unseen[TIDE_WRITES_PATH_BYTES];  /* "/bin/x is linked statically, /bin/y is a Go program":
-                                             the  first programs that wrote for real, if they wrote */
-    size_t n_unseen;                      /* different ones */
+    char
+        unseen[TIDE_WRITES_PATH_BYTES]; /* "/bin/x is linked statically, /bin/y is a Go program":
+                                           the  first programs that wrote for real, if they wrote */
+    size_t n_unseen;                    /* different ones */
 } tide_writes;
 
 /* Counts what lies in FOLDER. `current`: the folder in which the program was started, absolute.

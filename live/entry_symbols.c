@@ -3,6 +3,9 @@
  *
  * What they find is looked at by its address: a function of the driver has versions, and only those
  * that are known here may be stood in for.
+ *
+ * One object owns dlsym in a process, and it is this one where it is preloaded; the scratch view is
+ * asked through it.
  */
 #define _GNU_SOURCE /* RTLD_DEFAULT, RTLD_NEXT */
 #include <dlfcn.h>
@@ -191,6 +194,10 @@ __attribute__((visibility("hidden"))) tide_live_dlsym *tide_live_next_dlsym;
 
 chosen tide_live_choose(void *handle, const char *name);
 
+/* Of the scratch view, where it is preloaded, too (scratch/entry_symbols.c): its stand-in for a
+ * function of the C library that is asked for by the C library's own handle; else NULL. */
+extern void *tidemark_scratch_symbol(void *handle, const char *name) __attribute__((weak));
+
 /* Allocates nothing for a name that is not CUDA's, because a malloc may look for the next one with
  * dlsym while it starts. */
 __attribute__((visibility("hidden"), used)) chosen tide_live_choose(void *handle,
@@ -199,8 +206,13 @@ __attribute__((visibility("hidden"), used)) chosen tide_live_choose(void *handle
     if (tide_live_next_dlsym == NULL) {
         tide_live_next_dlsym = tide_live_real_dlsym();
     }
-    if (name == NULL || name[0] != 'c' || name[1] != 'u' || handle == RTLD_NEXT) {
+    if (name == NULL || handle == RTLD_NEXT) {
         return as_asked;
+    }
+    if (name[0] != 'c' || name[1] != 'u') {
+        void *in_view =
+            tidemark_scratch_symbol != NULL ? tidemark_scratch_symbol(handle, name) : NULL;
+        return in_view != NULL ? (chosen){.found = in_view} : as_asked;
     }
     tide_live_hook *hook = find_hook(name);
     if (hook == NULL) {

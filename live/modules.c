@@ -106,13 +106,14 @@ void tide_live_name_module(const void *module, const char *path) {
 }
 
 bool tide_live_is_called(const void *module) {
-    tide_python_frame frames[MAX_FRAMES];
+    const tide_hostmem *mem = tide_live_memory(); /* a thread's stack may be small */
+    tide_python_frame *frames = mem->alloc(mem->ctx, MAX_FRAMES * sizeof(*frames));
     const void *code = atomic_load(&module_code);
-    size_t n = tide_python_frames_walk(frames, MAX_FRAMES);
-    for (size_t i = 0; i < n; i++) {
-        if (frames[i].code == code && frames[i].local0 == module) {
-            return true;
-        }
+    size_t n = frames != NULL ? tide_python_frames_walk(frames, MAX_FRAMES) : 0;
+    bool is_called = false;
+    for (size_t i = 0; i < n && !is_called; i++) {
+        is_called = frames[i].code == code && frames[i].local0 == module;
     }
-    return false;
+    mem->release(mem->ctx, frames);
+    return is_called;
 }

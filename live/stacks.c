@@ -29,8 +29,15 @@ typedef struct remembered {
     uint64_t hash; /* of the stack from the outermost frame to this one */
 } remembered;
 
+/* Where a stack is put together. Not on the thread's own, which may be small. */
+typedef struct workplace {
+    tide_python_frame now[MAX_FRAMES]; /* innermost first */
+    uint64_t pcs[2 * MAX_FRAMES];
+} workplace;
+
 /* What a thread remembers. Its memory is used again when the thread ends. */
 typedef struct memory {
+    workplace *at; /* owned */
     unsigned generation;
     size_t n; /* frames, outermost first */
     remembered frames[MAX_FRAMES];
@@ -65,7 +72,23 @@ void tide_live_stacks_reset(tide_live *live) {
 }
 
 static void release_memory(void *of) {
+    const memory *ended = of;
+    mine = NULL; /* what releases memory later at the thread's end makes a new one */
+    tide_live_memory()->release(NULL, ended->at);
     tide_live_memory()->release(NULL, of);
+}
+
+/* NULL: no memory. */
+static memory *make_memory(void) {
+    const tide_hostmem *mem = tide_live_memory();
+    memory *made = tide_hostmem_zeroed(mem, 1, sizeof(*made));
+    workplace *at = made != NULL ? mem->alloc(mem->ctx, sizeof(*at)) : NULL;
+    if (at == NULL) {
+        mem->release(mem->ctx, made);
+        return NULL;
+    }
+    made->at = at;
+    return made;
 }
 
 static pthread_key_t key;
@@ -77,7 +100,7 @@ static void make_key(void) {
 static memory *my_memory(const tide_live *live) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     if (mine == NULL) {
-        mine = tide_hostmem_zeroed(tide_live_memory(), 1, sizeof(*mine));
+        mine = make_memory();
         (void)pthread_once(&once, make_key);
         (void)pthread_setspecific(key, mine);
     }
@@ -152,9 +175,9 @@ static size_t count_same(const memory *of, const tide_python_frame *now, size_t 
 }
 
 /* Makes the memory that of these frames. Returns the number of the stack; TIDE_NONE: no memory. */
-static uint32_t number_stack(const tide_live *live, memory *of, const tide_python_frame *now,
-                             size_t n) {
-    uint64_t pcs[MAX_FRAMES];
+static uint32_t number_stack(const tide_live *live, memory *of, size_t n) {
+    const tide_python_frame *now = of->at->now;
+    uint64_t *pcs = of->at->pcs;
     size_t same = count_same(of, now, n);
     if (same == n && n == of->n) {
         return of->number;
@@ -213,7 +236,7 @@ static bool is_of_interpreter(uint64_t pc) {
 
 /* The frames of the native stack inside of the interpreter's, then Python's. */
 static uint32_t join(const tide_live *live, memory *of, uint32_t native, size_t n_python) {
-    uint64_t pcs[2 * MAX_FRAMES];
+    uint64_t *pcs = of->at->pcs;
     size_t n_native = 0;
     size_t n = 0;
     const uint64_t *from = tide_stack_depot_get(live->native, native, &n_native);
@@ -256,17 +279,17 @@ static bool reads_python(void) {
 
 tide_live_place tide_live_find_place(tide_live *live) {
     tide_live_place place = {.stack = TIDE_NONE, .module = TIDE_NONE};
-    tide_python_frame now[MAX_FRAMES];
     memory *of = my_memory(live);
     bool is_wanted = (live->stacks & TIDE_LIVE_PYTHON) != 0;
-    size_t n =
-        is_wanted && of != NULL && reads_python() ? tide_python_frames_walk(now, MAX_FRAMES) : 0;
-    place.module = tide_live_find_module(now, n);
+    size_t n = is_wanted && of != NULL && reads_python()
+                   ? tide_python_frames_walk(of->at->now, MAX_FRAMES)
+                   : 0;
+    place.module = n > 0 ? tide_live_find_module(of->at->now, n) : TIDE_NONE;
     if (!tide_live_is_walked(live)) {
         return place;
     }
     if (n > 0) {
-        place.stack = number_stack(live, of, now, n);
+        place.stack = number_stack(live, of, n);
     }
     if (live->unwinder != NULL && (live->stacks & TIDE_LIVE_NATIVE) != 0) {
         uint32_t native = tide_unwinder_capture(live->unwinder);

@@ -20,14 +20,11 @@ typedef struct known_name {
     uint32_t number;   /* of that text */
 } known_name;
 
-/* The names of one recorder, the one that the thread used last. */
-typedef struct name_cache {
-    const tide_recorder *recorder; /* never dereferenced; NULL: the cache is empty */
-    int64_t created_ns;            /* of the recorder: a later one may get its address */
+/* The names that a thread gave a recorder. Not thread-local: that memory would be taken from the
+ * stack of every thread of a program that is recorded. */
+typedef struct tide_name_cache {
     known_name sets[N_SETS][WAYS]; /* in a set the newest comes first */
 } name_cache;
-
-static _Thread_local name_cache names;
 
 /* Puts a name at the front of its set, in the place of its pointer's older text or of the set's
  * oldest name. */
@@ -40,14 +37,22 @@ static void keep(known_name *set, known_name name) {
     set[0] = name;
 }
 
+/* NULL: no memory. */
+static name_cache *names_of(tide_recorder *recorder) {
+    tide_recorder_thread *thread = tide_recorder_this_thread(recorder);
+    if (thread != NULL && thread->names == NULL) {
+        thread->names = tide_hostmem_zeroed(recorder->mem, 1, sizeof(*thread->names));
+    }
+    return thread != NULL ? thread->names : NULL;
+}
+
 uint32_t tide_recorder_name(tide_recorder *recorder, const char *name) {
-    if (names.recorder != recorder || names.created_ns != recorder->created_ns) {
-        memset(&names, 0, sizeof(names));
-        names.recorder = recorder;
-        names.created_ns = recorder->created_ns;
+    name_cache *names = names_of(recorder);
+    if (names == NULL) {
+        return tide_recorder_intern(recorder, name);
     }
     uint64_t hash = (uint64_t)(uintptr_t)name * UINT64_C(0x9e3779b97f4a7c15);
-    known_name *set = names.sets[hash >> SET_SHIFT];
+    known_name *set = names->sets[hash >> SET_SHIFT];
     for (size_t i = 0; i < WAYS; i++) {
         if (set[i].text != NULL && set[i].given == name && strcmp(set[i].text, name) == 0) {
             return set[i].number;

@@ -58,9 +58,9 @@ static void remember(const tide_recorder *recorder, tide_recorder_thread *thread
     cache.next = (entry + 1) % N_CACHED;
 }
 
-/* Called under the scopes lock: the calling thread's state, made at its first scope; NULL: no
- * memory. */
-static tide_recorder_thread *thread_of(tide_recorder *recorder) {
+/* Called under the scopes lock: the calling thread's state, made at its first use; NULL: no memory.
+ */
+static tide_recorder_thread *entry_of(tide_recorder *recorder) {
     tide_recorder_thread *thread = find_cached(recorder);
     if (thread != NULL) {
         return thread;
@@ -74,16 +74,35 @@ static tide_recorder_thread *thread_of(tide_recorder *recorder) {
         if (thread == NULL) {
             return NULL;
         }
-        size_t number = recorder->n_threads < UINT16_MAX ? recorder->n_threads : UINT16_MAX;
         *thread = (tide_recorder_thread){.next = recorder->threads,
                                          .address = &cache,
                                          .birth_ns = cache.birth_ns,
-                                         .innermost = TIDE_NONE,
-                                         .number = (uint16_t)number};
+                                         .innermost = TIDE_NONE};
         recorder->threads = thread;
-        recorder->n_threads++;
     }
     remember(recorder, thread);
+    return thread;
+}
+
+/* The same for a thread that has scopes: it gets a number. */
+static tide_recorder_thread *thread_of(tide_recorder *recorder) {
+    tide_recorder_thread *thread = entry_of(recorder);
+    if (thread != NULL && !thread->is_numbered) {
+        size_t number = recorder->n_threads < UINT16_MAX ? recorder->n_threads : UINT16_MAX;
+        thread->number = (uint16_t)number;
+        thread->is_numbered = true;
+        recorder->n_threads++;
+    }
+    return thread;
+}
+
+tide_recorder_thread *tide_recorder_this_thread(tide_recorder *recorder) {
+    tide_recorder_thread *thread = find_cached(recorder);
+    if (thread == NULL) {
+        pthread_mutex_lock(&recorder->scopes_lock);
+        thread = entry_of(recorder);
+        pthread_mutex_unlock(&recorder->scopes_lock);
+    }
     return thread;
 }
 
@@ -318,6 +337,7 @@ void tide_recorder_scopes_fini(tide_recorder *recorder) {
     tide_recorder_thread *thread = recorder->threads;
     while (thread != NULL) {
         tide_recorder_thread *next = thread->next;
+        recorder->mem->release(recorder->mem->ctx, thread->names);
         recorder->mem->release(recorder->mem->ctx, thread);
         thread = next;
     }

@@ -30,8 +30,10 @@ typedef struct tide_recorder_thread {
     struct tide_recorder_thread *next; /* owned list; newest first */
     const void *address; /* of the thread's cache (scopes.c); with birth_ns its identity */
     int64_t birth_ns; /* when that cache was first used: a later thread may get the same address */
-    uint32_t innermost; /* open scope, or TIDE_NONE */
-    uint16_t number;    /* 0, 1, 2, ...; threads beyond the range share the last number */
+    struct tide_name_cache *names; /* owned; NULL: it has named nothing yet (names.c) */
+    uint32_t innermost;            /* open scope, or TIDE_NONE */
+    bool is_numbered;              /* it has had a scope */
+    uint16_t number; /* 0, 1, 2, ...; threads beyond the range share the last number */
 } tide_recorder_thread;
 
 struct tide_recorder {
@@ -92,7 +94,12 @@ static inline bool tide_recorder_is_paused(tide_recorder *recorder) {
  * this recorder recently. */
 uint32_t tide_recorder_innermost(tide_recorder *recorder);
 
-/* The same for a name that the calling thread has probably given before: then no lock is taken. */
+/* What the recorder knows about the calling thread; NULL: no memory. Takes no lock when the thread
+ * has used this recorder recently. */
+tide_recorder_thread *tide_recorder_this_thread(tide_recorder *recorder);
+
+/* As tide_recorder_intern, of a name that the calling thread has probably given before: then no
+ * lock is taken. */
 uint32_t tide_recorder_name(tide_recorder *recorder, const char *name);
 
 void tide_recorder_scopes_fini(tide_recorder *recorder);

@@ -3,10 +3,13 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "allocator/ranges.h"
 #include "replay/needs_internal.h"
 
-/* Settings that change the reserved bytes of a run, one by one and together. */
+/* Settings that change the reserved bytes of a run, one by one and together. The grid has those of
+ * them that the recorded PyTorch accepts. */
 static const char *const GRID[] = {
     "expandable_segments:True",
     "expandable_segments:False",
@@ -19,11 +22,10 @@ static const char *const GRID[] = {
     "roundup_power2_divisions:4",
     "roundup_power2_divisions:8",
     "roundup_power2_divisions:16",
-    "large_segment_size_mb:10",
     "large_segment_size_mb:12",
     "large_segment_size_mb:32",
     "large_segment_size_mb:64",
-    "expandable_segments:True,large_segment_size_mb:10",
+    "expandable_segments:True,large_segment_size_mb:12",
     "expandable_segments:True,roundup_power2_divisions:8",
     "max_split_size_mb:128,roundup_power2_divisions:8",
 };
@@ -61,13 +63,26 @@ tide_status tide_replay_runs_add(tide_replay_runs *runs, const char *conf, tide_
     return add_entry(runs, conf != NULL ? conf : "recorded settings", &config, error);
 }
 
-/* The settings of the grid that the recorded settings allow and that change something. */
+/* The version of PyTorch that the snapshot records; the newest if it records none. */
+static int recorded_torch(const tide_snapshot *snapshot) {
+    for (size_t i = 0; i < snapshot->n_software; i++) {
+        if (strcmp(snapshot->software[i].name, "torch") == 0) {
+            return tide_setting_torch_of(snapshot->software[i].text);
+        }
+    }
+    return TIDE_TORCH_NEWEST;
+}
+
+/* The settings of the grid that PyTorch and the recorded settings allow, and that change something.
+ */
 static tide_status add_some(tide_replay_runs *runs, const char *const *confs, size_t n_confs,
                             tide_error *error) {
+    int torch = recorded_torch(runs->snapshot);
     for (size_t i = 0; i < n_confs; i++) {
         tide_error ignored = {""};
         tide_cache_config config = runs->entries[0].config;
-        if (tide_cache_config_parse(&config, confs[i], &ignored) == TIDE_OK &&
+        if (tide_setting_ranges_hold(confs[i], torch) &&
+            tide_cache_config_parse(&config, confs[i], &ignored) == TIDE_OK &&
             !tide_replay_config_equal(&config, &runs->entries[0].config)) {
             TIDE_TRY(add_entry(runs, confs[i], &config, error));
         }

@@ -78,7 +78,8 @@ void tide_replay_runs_fini(tide_replay_runs *runs);
 TIDE_NODISCARD tide_status tide_replay_runs_add(tide_replay_runs *runs, const char *conf,
                                                 tide_error *error);
 /* Adds the settings that change the reserved bytes of most runs, one by one and together: those
- * that the first entry allows and that differ from it. There must be a first entry. */
+ * that the recorded PyTorch (or the newest) accepts, that the first entry allows, and that differ
+ * from it. There must be a first entry. */
 TIDE_NODISCARD tide_status tide_replay_runs_add_grid(tide_replay_runs *runs, tide_error *error);
 
 /* Replays every entry. `progress` may be NULL, as below. Errors of tide_replay_run. */

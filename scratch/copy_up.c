@@ -3,7 +3,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "scratch/calls_internal.h"
@@ -78,17 +80,55 @@ int tide_scratch_ready(tide_scratch_place *place) {
     return 0;
 }
 
-/* The bytes from one descriptor to another: shared by the file system, copied by the kernel, or
- * through our hands, whichever is possible. */
-static int copy_bytes(int from, int to) {
-    enum { CLONE = 0x40049409 /* FICLONE */, AT_ONCE = 1 << 30 };
-    if (tide_scratch_call(SYS_ioctl, to, CLONE, from, 0, 0) == 0) {
+/* Whether files may be that long here. Beyond the limit the system would end the program. */
+static int may_reach(const char *name, off_t n_bytes) {
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY ||
+        (rlim_t)n_bytes <= limit.rlim_cur) {
         return 0;
     }
-    long n = 0;
-    while ((n = tide_scratch_call(SYS_sendfile, to, from, 0, AT_ONCE, 0)) > 0) {
+    tide_scratch_say("no copy of ", name,
+                     " can be kept, because it is larger than files may be here (ulimit -f); "
+                     "'--writes allow' writes for real");
+    return -EFBIG;
+}
+
+/* The bytes of a file from one descriptor to another: copied by the kernel, and holes stay holes.
+ * A file system that does not know its holes has none. */
+static int copy_data(int from, int to, off_t n_bytes) {
+    for (off_t at = 0; at < n_bytes;) {
+        off_t data = tide_scratch_call(SYS_lseek, from, at, SEEK_DATA, 0, 0);
+        off_t end = data >= 0 ? tide_scratch_call(SYS_lseek, from, data, SEEK_HOLE, 0, 0) : n_bytes;
+        if (data == -ENXIO) {
+            break;
+        }
+        data = data >= 0 ? data : at;
+        end = end > data && end < n_bytes ? end : n_bytes;
+        long result = tide_scratch_call(SYS_lseek, to, data, SEEK_SET, 0, 0);
+        while (result >= 0 && data < end) { /* sendfile advances `data` */
+            result =
+                tide_scratch_call(SYS_sendfile, to, from, tide_scratch_word(&data), end - data, 0);
+            if (result == 0) {
+                n_bytes = end = data; /* another process made the file shorter */
+            }
+        }
+        if (result < 0) {
+            return (int)result;
+        }
+        at = end;
     }
-    return (int)n;
+    return (int)tide_scratch_call(SYS_ftruncate, to, n_bytes, 0, 0, 0);
+}
+
+/* Shared by the file system where that is possible. */
+static int copy_bytes(int from, int to) {
+    enum { CLONE = 0x40049409 /* FICLONE */ };
+    struct stat status;
+    int result = tide_sys_stat(from, "", &status, AT_EMPTY_PATH);
+    if (result != 0 || tide_scratch_call(SYS_ioctl, to, CLONE, from, 0, 0) == 0) {
+        return result;
+    }
+    return copy_data(from, to, status.st_size);
 }
 
 static int copy_file(const char *below, const char *made, tide_scratch_content content) {
@@ -110,7 +150,8 @@ static int copy_one(const char *below, const struct stat *status, const char *ma
                     tide_scratch_content content) {
     int result = -ENOTSUP;
     if (S_ISREG(status->st_mode)) {
-        result = copy_file(below, made, content);
+        result = content == TIDE_SCRATCH_WHOLE ? may_reach(below, status->st_size) : 0;
+        result = result == 0 ? copy_file(below, made, content) : result;
     } else if (S_ISLNK(status->st_mode)) {
         char target[TIDE_SCRATCH_PATH_BYTES];
         long n = tide_sys_readlink(AT_FDCWD, below, target, sizeof(target) - 1);
@@ -179,25 +220,37 @@ static int join(char text[TIDE_SCRATCH_PATH_BYTES], const char *folder, const ch
     return 0;
 }
 
-/* One entry of a folder that is copied. */
-static int copy_entry(const char *folder, const char *name, const char *target) {
+/* What an entry takes. From the heap: folders lie in folders, and a thread's stack may be small. */
+typedef struct entry {
     char path[TIDE_SCRATCH_PATH_BYTES];
     char made[TIDE_SCRATCH_PATH_BYTES];
     tide_scratch_place place;
     struct stat status;
-    int result = join(path, folder, name);
-    result = result == 0 ? join(made, target, name) : result;
+} entry;
+
+static int copy_entry_in(entry *e, const char *folder, const char *name, const char *target) {
+    tide_scratch_place *place = &e->place;
+    int result = join(e->path, folder, name);
+    result = result == 0 ? join(e->made, target, name) : result;
     result =
-        result == 0 ? tide_scratch_look(AT_FDCWD, path, TIDE_SCRATCH_NOFOLLOW, &place) : result;
-    result = result == 0 ? tide_scratch_status(&place, &status) : result;
-    if (result != 0 || S_ISSOCK(status.st_mode)) {
+        result == 0 ? tide_scratch_look(AT_FDCWD, e->path, TIDE_SCRATCH_NOFOLLOW, place) : result;
+    result = result == 0 ? tide_scratch_status(place, &e->status) : result;
+    if (result != 0 || S_ISSOCK(e->status.st_mode)) {
         return result;
     }
-    if (S_ISDIR(status.st_mode)) {
-        return tide_scratch_copy_tree(&place, made);
+    if (S_ISDIR(e->status.st_mode)) {
+        return tide_scratch_copy_tree(place, e->made);
     }
-    const char *from = place.has_copy ? place.copy : tide_scratch_below(&place);
-    return copy_one(from, &status, made, TIDE_SCRATCH_WHOLE);
+    const char *from = place->has_copy ? place->copy : tide_scratch_below(place);
+    return copy_one(from, &e->status, e->made, TIDE_SCRATCH_WHOLE);
+}
+
+/* One entry of a folder that is copied. */
+static int copy_entry(const char *folder, const char *name, const char *target) {
+    entry *e = malloc(sizeof(*e));
+    int result = e != NULL ? copy_entry_in(e, folder, name, target) : -ENOMEM;
+    free(e);
+    return result;
 }
 
 int tide_scratch_copy_tree(const tide_scratch_place *place, const char *target) {

@@ -3,7 +3,8 @@
  */
 #define _GNU_SOURCE /* lutimes, futimesat */
 #include <fcntl.h>
-#include <stdbool.h>
+#include <stdarg.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/xattr.h>
@@ -14,6 +15,7 @@
 #include "scratch/calls_internal.h"
 #include "scratch/change.h"
 #include "scratch/export.h"
+#include "scratch/moved.h"
 
 /* The real path that a change is made on. */
 typedef struct target {
@@ -39,20 +41,38 @@ static int take(target *t, int at, const char *path, tide_scratch_follow follow,
     return result;
 }
 
-/* Whether a descriptor leads to a real file that the view keeps from changes. Its path, if so. */
-static bool is_kept(int fd, char path[TIDE_SCRATCH_PATH_BYTES]) {
+typedef enum kept {
+    NOT_KEPT = 0,
+    KEPT,     /* the change belongs to the path */
+    KEPT_GONE /* the program has deleted the file: a change would be seen by no one */
+} kept;
+
+/* Whether a descriptor leads to a real file that the view keeps from changes. Its path in the view,
+ * if so. */
+static kept is_kept(int fd, char path[TIDE_SCRATCH_PATH_BYTES]) {
     const tide_scratch_state *state = tide_scratch_state_get();
     if (state->mode == TIDE_SCRATCH_OFF || tide_scratch_path_of(fd, path) != 0) {
-        return false;
+        return NOT_KEPT;
     }
     struct stat here;
     struct stat there;
     /* The path without FOLDER/files: if that is another file, the descriptor is of a copy. */
-    return !tide_scratch_is_real(path, strlen(path)) &&
-           tide_sys_stat(fd, "", &here, AT_EMPTY_PATH) == 0 &&
-           (S_ISREG(here.st_mode) || S_ISDIR(here.st_mode)) &&
-           tide_sys_stat(AT_FDCWD, path, &there, AT_SYMLINK_NOFOLLOW) == 0 &&
-           here.st_ino == there.st_ino && here.st_dev == there.st_dev;
+    if (tide_scratch_is_real(path, strlen(path)) ||
+        tide_sys_stat(fd, "", &here, AT_EMPTY_PATH) != 0 ||
+        (!S_ISREG(here.st_mode) && !S_ISDIR(here.st_mode)) ||
+        tide_sys_stat(AT_FDCWD, path, &there, AT_SYMLINK_NOFOLLOW) != 0 ||
+        here.st_ino != there.st_ino || here.st_dev != there.st_dev) {
+        return NOT_KEPT;
+    }
+    char moved[TIDE_SCRATCH_PATH_BYTES];
+    if (tide_scratch_moved_to(path, moved) == 0) {
+        memcpy(path, moved, strlen(moved) + 1);
+    }
+    tide_scratch_place place;
+    struct stat status;
+    int result = tide_scratch_look(AT_FDCWD, path, TIDE_SCRATCH_NOFOLLOW, &place);
+    result = result == 0 ? tide_scratch_status(&place, &status) : result;
+    return result == -ENOENT ? KEPT_GONE : KEPT;
 }
 
 TIDE_SCRATCH_EXPORT int fchmodat(int at, const char *path, mode_t mode, int flags) {
@@ -79,19 +99,23 @@ TIDE_SCRATCH_EXPORT int lchmod(const char *path, mode_t mode) {
 
 TIDE_SCRATCH_EXPORT int fchmod(int fd, mode_t mode) {
     char path[TIDE_SCRATCH_PATH_BYTES];
-    return is_kept(fd, path)
-               ? chmod(path, mode)
-               : (int)tide_scratch_answer(tide_scratch_call(SYS_fchmod, fd, (long)mode, 0, 0, 0));
+    kept is = is_kept(fd, path);
+    if (is != NOT_KEPT) {
+        return is == KEPT ? chmod(path, mode) : 0;
+    }
+    return (int)tide_scratch_answer(tide_scratch_call(SYS_fchmod, fd, (long)mode, 0, 0, 0));
 }
 
 TIDE_SCRATCH_EXPORT int fchownat(int at, const char *path, uid_t user, gid_t group, int flags) {
-    char kept[TIDE_SCRATCH_PATH_BYTES];
+    char kept_path[TIDE_SCRATCH_PATH_BYTES];
     if (path[0] == '\0' && (flags & AT_EMPTY_PATH) != 0) {
-        if (!is_kept(at, kept)) {
-            return (int)tide_scratch_answer(
-                tide_scratch_call(SYS_fchown, at, (long)user, (long)group, 0, 0));
+        kept is = is_kept(at, kept_path);
+        if (is != KEPT) {
+            return is == KEPT_GONE ? 0
+                                   : (int)tide_scratch_answer(tide_scratch_call(
+                                         SYS_fchown, at, (long)user, (long)group, 0, 0));
         }
-        path = kept;
+        path = kept_path;
     }
     target t;
     int result = take(&t, at, path, follow_of(flags), TIDE_SCRATCH_BY_OWNER);
@@ -114,13 +138,16 @@ TIDE_SCRATCH_EXPORT int fchown(int fd, uid_t user, gid_t group) {
 }
 
 static int set_times(int at, const char *path, const struct timespec *times, int flags) {
-    char kept[TIDE_SCRATCH_PATH_BYTES];
+    char kept_path[TIDE_SCRATCH_PATH_BYTES];
     if (path == NULL || (path[0] == '\0' && (flags & AT_EMPTY_PATH) != 0)) {
-        if (!is_kept(at, kept)) {
-            return (int)tide_scratch_answer(tide_scratch_call(
-                SYS_utimensat, at, tide_scratch_word(path), tide_scratch_word(times), flags, 0));
+        kept is = is_kept(at, kept_path);
+        if (is != KEPT) {
+            return is == KEPT_GONE ? 0
+                                   : (int)tide_scratch_answer(tide_scratch_call(
+                                         SYS_utimensat, at, tide_scratch_word(path),
+                                         tide_scratch_word(times), flags, 0));
         }
-        path = kept;
+        path = kept_path;
     }
     target t;
     bool now = times == NULL || (times[0].tv_nsec == UTIME_NOW && times[1].tv_nsec == UTIME_NOW);
@@ -209,10 +236,13 @@ TIDE_SCRATCH_EXPORT int lsetxattr(const char *path, const char *name, const void
 TIDE_SCRATCH_EXPORT int fsetxattr(int fd, const char *name, const void *value, size_t n_bytes,
                                   int flags) {
     char path[TIDE_SCRATCH_PATH_BYTES];
-    return is_kept(fd, path) ? setxattr(path, name, value, n_bytes, flags)
-                             : (int)tide_scratch_answer(tide_scratch_call(
-                                   SYS_fsetxattr, fd, tide_scratch_word(name),
-                                   tide_scratch_word(value), (long)n_bytes, flags));
+    kept is = is_kept(fd, path);
+    if (is != NOT_KEPT) {
+        return is == KEPT ? setxattr(path, name, value, n_bytes, flags) : 0;
+    }
+    return (int)tide_scratch_answer(tide_scratch_call(SYS_fsetxattr, fd, tide_scratch_word(name),
+                                                      tide_scratch_word(value), (long)n_bytes,
+                                                      flags));
 }
 
 static int remove_attribute(const char *path, tide_scratch_follow follow, const char *name) {
@@ -235,7 +265,29 @@ TIDE_SCRATCH_EXPORT int lremovexattr(const char *path, const char *name) {
 
 TIDE_SCRATCH_EXPORT int fremovexattr(int fd, const char *name) {
     char path[TIDE_SCRATCH_PATH_BYTES];
-    return is_kept(fd, path) ? removexattr(path, name)
-                             : (int)tide_scratch_answer(tide_scratch_call(
-                                   SYS_fremovexattr, fd, tide_scratch_word(name), 0, 0, 0));
+    kept is = is_kept(fd, path);
+    if (is != NOT_KEPT) {
+        return is == KEPT ? removexattr(path, name) : 0;
+    }
+    return (int)tide_scratch_answer(
+        tide_scratch_call(SYS_fremovexattr, fd, tide_scratch_word(name), 0, 0, 0));
+}
+
+/* Marks of a file system on a file (chattr), which a descriptor for reading is enough to set: those
+ * of a real file are refused as by a file system that has none. */
+TIDE_SCRATCH_EXPORT int ioctl(int fd, unsigned long request, ...) {
+    enum { SET_FLAGS = 0x40086602, SET_ATTRIBUTES = 0x401c5820, SET_VERSION = 0x40087602 };
+    enum { ENABLE_VERITY = 0x40806685 };
+    char path[TIDE_SCRATCH_PATH_BYTES];
+    va_list arguments;
+    va_start(arguments, request);
+    long argument = va_arg(arguments, long);
+    va_end(arguments);
+    if ((request == SET_FLAGS || request == SET_ATTRIBUTES || request == SET_VERSION ||
+         request == ENABLE_VERITY) &&
+        is_kept(fd, path) != NOT_KEPT) {
+        return (int)tide_scratch_answer(-EOPNOTSUPP);
+    }
+    return (int)tide_scratch_answer(
+        tide_scratch_call(SYS_ioctl, fd, (long)request, argument, 0, 0));
 }

@@ -4,6 +4,7 @@
 #define _GNU_SOURCE /* struct sockaddr_un, AT_FDCWD */
 #include <fcntl.h>
 #include <stddef.h>
+#include <sys/types.h>
 #include <sys/un.h>
 
 #include "scratch/answer.h"
@@ -17,6 +18,21 @@ struct sockaddr;
 typedef unsigned socklen_t;
 int bind(int fd, const struct sockaddr *address, socklen_t n_bytes);
 int connect(int fd, const struct sockaddr *address, socklen_t n_bytes);
+ssize_t sendto(int fd, const void *bytes, size_t n, int flags, const struct sockaddr *address,
+               socklen_t n_bytes);
+ssize_t recvfrom(int fd, void *bytes, size_t n, int flags, struct sockaddr *address,
+                 socklen_t *n_bytes);
+struct msghdr {
+    void *name; /* a struct sockaddr, or NULL */
+    socklen_t n_name;
+    void *parts;
+    size_t n_parts;
+    void *control;
+    size_t n_control;
+    int flags;
+};
+ssize_t sendmsg(int fd, const struct msghdr *message, int flags);
+ssize_t recvmsg(int fd, struct msghdr *message, int flags);
 int getsockname(int fd, struct sockaddr *address, socklen_t *n_bytes);
 int getpeername(int fd, struct sockaddr *address, socklen_t *n_bytes);
 
@@ -98,33 +114,88 @@ TIDE_SCRATCH_EXPORT int bind(int fd, const struct sockaddr *address, socklen_t n
     return (int)tide_scratch_answer(result == -EEXIST ? -EADDRINUSE : result);
 }
 
+/* An address at which the real socket of the view is, for one call. */
+typedef struct seen {
+    struct sockaddr_un made;
+    const struct sockaddr *address; /* the program's own, or `made` */
+    socklen_t n_bytes;
+    char link[TIDE_SCRATCH_PATH_BYTES]; /* made for a path that is too long; "": none */
+} seen;
+
+/* 0 or -errno. After success, release it. */
+static int see_address(seen *s, const struct sockaddr *address, socklen_t n_bytes) {
+    char path[MAX_PATH + 2];
+    tide_scratch_place place;
+    s->address = address;
+    s->n_bytes = n_bytes;
+    s->link[0] = '\0';
+    if (!tide_scratch_has_written() || !path_in(address, n_bytes, path)) {
+        return 0;
+    }
+    int at = AT_FDCWD;
+    const char *to = path;
+    int result = tide_scratch_see(&at, &to, TIDE_SCRATCH_FOLLOW, &place);
+    if (result != 0 || to == path) {
+        return result;
+    }
+    if (strlen(to) > MAX_PATH) {
+        tide_scratch_temporary_name(s->link);
+        result = tide_sys_symlink(to, s->link);
+        to = s->link;
+    }
+    result = result == 0 ? put_path(to, &s->made, &s->n_bytes) : result;
+    s->address = (const struct sockaddr *)(const void *)&s->made;
+    return result;
+}
+
+static void release_address(const seen *s) {
+    if (s->link[0] != '\0') {
+        int reason = errno;
+        (void)tide_sys_unlink(s->link);
+        errno = reason;
+    }
+}
+
 TIDE_SCRATCH_EXPORT int connect(int fd, const struct sockaddr *address, socklen_t n_bytes) {
     static int (*next)(int, const struct sockaddr *, socklen_t);
     TIDE_SCRATCH_NEXT(next, "connect");
-    char path[MAX_PATH + 2];
-    struct sockaddr_un made;
-    tide_scratch_place place;
-    if (!tide_scratch_has_written() || !path_in(address, n_bytes, path)) {
-        return next(fd, address, n_bytes);
+    seen to;
+    int result = see_address(&to, address, n_bytes);
+    result = result == 0 ? next(fd, to.address, to.n_bytes) : (int)tide_scratch_answer(result);
+    release_address(&to);
+    return result;
+}
+
+TIDE_SCRATCH_EXPORT ssize_t sendto(int fd, const void *bytes, size_t n, int flags,
+                                   const struct sockaddr *address, socklen_t n_bytes) {
+    static ssize_t (*next)(int, const void *, size_t, int, const struct sockaddr *, socklen_t);
+    TIDE_SCRATCH_NEXT(next, "sendto");
+    if (address == NULL) {
+        return next(fd, bytes, n, flags, address, n_bytes);
     }
-    int at = AT_FDCWD;
-    const char *seen = path;
-    int result = tide_scratch_see(&at, &seen, TIDE_SCRATCH_FOLLOW, &place);
-    if (result == 0 && seen == path) {
-        return next(fd, address, n_bytes);
+    seen to;
+    long result = see_address(&to, address, n_bytes);
+    result = result == 0 ? next(fd, bytes, n, flags, to.address, to.n_bytes)
+                         : tide_scratch_answer(result);
+    release_address(&to);
+    return result;
+}
+
+TIDE_SCRATCH_EXPORT ssize_t sendmsg(int fd, const struct msghdr *message, int flags) {
+    static ssize_t (*next)(int, const struct msghdr *, int);
+    TIDE_SCRATCH_NEXT(next, "sendmsg");
+    if (message == NULL || message->name == NULL) {
+        return next(fd, message, flags);
     }
-    char link[TIDE_SCRATCH_PATH_BYTES] = "";
-    if (result == 0 && strlen(seen) > MAX_PATH) { /* a short link to it, for this one call */
-        tide_scratch_temporary_name(link);
-        result = tide_sys_symlink(seen, link);
-        seen = link;
+    seen to;
+    struct msghdr other = *message;
+    long result = see_address(&to, message->name, message->n_name);
+    if (result == 0 && to.address != message->name) {
+        other.name = &to.made;
+        other.n_name = to.n_bytes;
     }
-    result = result == 0 ? put_path(seen, &made, &n_bytes) : result;
-    result = result == 0 ? next(fd, (const struct sockaddr *)(const void *)&made, n_bytes)
-                         : (int)tide_scratch_answer(result);
-    if (link[0] != '\0') {
-        (void)tide_sys_unlink(link);
-    }
+    result = result == 0 ? next(fd, &other, flags) : tide_scratch_answer(result);
+    release_address(&to);
     return result;
 }
 
@@ -166,4 +237,27 @@ TIDE_SCRATCH_EXPORT int getpeername(int fd, struct sockaddr *address, socklen_t 
     static asker next;
     TIDE_SCRATCH_NEXT(next, "getpeername");
     return ask(next, fd, address, n_bytes);
+}
+
+TIDE_SCRATCH_EXPORT ssize_t recvfrom(int fd, void *bytes, size_t n, int flags,
+                                     struct sockaddr *address, socklen_t *n_bytes) {
+    static ssize_t (*next)(int, void *, size_t, int, struct sockaddr *, socklen_t *);
+    TIDE_SCRATCH_NEXT(next, "recvfrom");
+    socklen_t n_room = address != NULL && n_bytes != NULL ? *n_bytes : 0;
+    ssize_t result = next(fd, bytes, n, flags, address, n_bytes);
+    if (result >= 0 && n_room > 0) {
+        strip_address(address, n_bytes, n_room);
+    }
+    return result;
+}
+
+TIDE_SCRATCH_EXPORT ssize_t recvmsg(int fd, struct msghdr *message, int flags) {
+    static ssize_t (*next)(int, struct msghdr *, int);
+    TIDE_SCRATCH_NEXT(next, "recvmsg");
+    socklen_t n_room = message != NULL && message->name != NULL ? message->n_name : 0;
+    ssize_t result = next(fd, message, flags);
+    if (result >= 0 && n_room > 0) {
+        strip_address(message->name, &message->n_name, n_room);
+    }
+    return result;
 }

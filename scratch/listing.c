@@ -10,7 +10,7 @@
 #include "scratch/calls_internal.h"
 #include "scratch/marks.h"
 
-enum { BUFFER_BYTES = 16384, FIRST_ROOM = 64 };
+enum { BUFFER_BYTES = 4096, FIRST_ROOM = 64 };
 
 void tide_scratch_listing_release(tide_scratch_listing *listing) {
     for (size_t i = 0; i < listing->n_entries; i++) {

@@ -7,6 +7,7 @@
 
 #include "scratch/calls_internal.h"
 #include "scratch/marks.h"
+#include "scratch/moved.h"
 #include "scratch/parents.h"
 #include "scratch/real_links.h"
 
@@ -180,7 +181,7 @@ static int step_in_real(walk *w, bool is_last, bool follow) {
     place->parent_below = place->shows_below = true;
     w->flags[w->depth] = SHOWS_BELOW;
     w->folder = NULL; /* others change such links as they like */
-    if (is_last && !follow) {
+    if ((is_last && !follow) || tide_scratch_is_no_link(place->path, w->n - w->n_files)) {
         return 0;
     }
     int link = tide_scratch_real_link(place->path, w->target, &n);
@@ -383,12 +384,22 @@ static int look(walk *w, int at, const char *path, bool follow, bool may_recall)
     return is_late && w->n_links > 0 ? look(w, at, path, follow, false) : result;
 }
 
-/* The program holds a file open that is gone from the view, and names it by its descriptor. */
-static void stay_at_link(walk *w) {
+/* The program holds a file open that has no longer its name in the view, and names it by its
+ * descriptor: 1: it has another name, which is now in w->text. 0: it is gone, and the link is what
+ * there is of it. */
+static int stay_at_link(walk *w) {
     tide_scratch_place *place = w->place;
+    size_t n = 0;
+    if (tide_scratch_real_link(w->itself, w->target, &n) == TIDE_SCRATCH_BY_NAME) {
+        w->target[n] = '\0';
+        if (tide_scratch_moved_to(w->target, w->text) == 0) {
+            return 1;
+        }
+    }
     memcpy(place->copy + w->n_files, w->itself, strlen(w->itself) + 1);
     place->is_real = place->is_foreign = true;
-    place->is_gone = false;
+    place->has_copy = place->is_gone = false;
+    return 0;
 }
 
 int tide_scratch_look(int at, const char *path, tide_scratch_follow follow,
@@ -401,8 +412,13 @@ int tide_scratch_look(int at, const char *path, tide_scratch_follow follow,
     memcpy(place->copy, state->files, state->n_files + 1);
     place->path = place->copy + state->n_files;
     int result = look(&w, at, path, follow == TIDE_SCRATCH_FOLLOW, true);
-    if (result == 0 && place->is_gone && w.itself[0] != '\0') {
-        stay_at_link(&w);
+    if (w.itself[0] != '\0' && (result == -ENOENT || (result == 0 && place->is_gone))) {
+        result = 0;
+        if (stay_at_link(&w) == 1) {
+            memcpy(w.target, w.text, sizeof(w.target));
+            result = look(&w, AT_FDCWD, w.target, follow == TIDE_SCRATCH_FOLLOW, false);
+            place->is_changed = true;
+        }
     }
     if (result == 0 && !place->is_real) {
         settle(&w);

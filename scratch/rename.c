@@ -11,8 +11,9 @@
 #include "scratch/copy_up.h"
 #include "scratch/listing.h"
 #include "scratch/marks.h"
+#include "scratch/moved.h"
 
-enum { NOREPLACE = 1 };
+enum { NOREPLACE = 1, EXCHANGE = 2, WHITEOUT = 4 };
 
 typedef struct two_ends {
     tide_scratch_place old;
@@ -69,7 +70,6 @@ static int check(two_ends *ends, unsigned flags) {
 
 /* Brings the old one to FOLDER/tmp, whole. */
 static int take_old(two_ends *ends, char taken[TIDE_SCRATCH_PATH_BYTES]) {
-    enum { EXCHANGE = 2 };
     tide_scratch_place *old = &ends->old;
     tide_scratch_temporary_name(taken);
     int result = tide_scratch_ready(old);
@@ -114,7 +114,6 @@ static int take_old(two_ends *ends, char taken[TIDE_SCRATCH_PATH_BYTES]) {
 /* Gives it the new name. A folder takes the place of a mark, or of an empty folder whose copy may
  * hold marks, by exchange. */
 static int put_new(two_ends *ends, const char *taken) {
-    enum { EXCHANGE = 2 };
     tide_scratch_place *new = &ends->new;
     int result = tide_scratch_ready(new);
     if (result != 0) {
@@ -138,18 +137,92 @@ static int put_new(two_ends *ends, const char *taken) {
     return result;
 }
 
+/* Whether what the program sees there really exists, or is a copy of what does; and the state of
+ * that. A folder of the program's that took the place of a real one covers it. */
+static bool is_of_real(const tide_scratch_place *place, struct stat *ret_real) {
+    bool covers = place->has_copy && place->is_folder && !place->shows_below;
+    return place->parent_below && !covers &&
+           tide_sys_stat(AT_FDCWD, tide_scratch_below(place), ret_real, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
 static int rename_ends(two_ends *ends, unsigned flags) {
     char taken[TIDE_SCRATCH_PATH_BYTES];
+    struct stat real;
     int result = check(ends, flags);
     if (result != 0) {
         return result == 1 ? 0 : result;
     }
+    bool was_real = is_of_real(&ends->old, &real);
     result = take_old(ends, taken);
     if (result == 0) {
         result = put_new(ends, taken);
         tide_scratch_bump_generation();
     }
+    if (result == 0) {
+        tide_scratch_note_moved(was_real ? &real : NULL, ends->new.copy, ends->new.path);
+    }
     return result;
+}
+
+/* ---- by exchange ---- */
+
+/* Gives the path a copy with all that it holds. */
+static int make_whole(tide_scratch_place *place, const struct stat *status) {
+    char made[TIDE_SCRATCH_PATH_BYTES];
+    if (!S_ISDIR(status->st_mode) || !place->shows_below) {
+        return tide_scratch_copy_up(place, TIDE_SCRATCH_WHOLE);
+    }
+    int result = tide_scratch_ready(place);
+    if (result != 0) {
+        return result;
+    }
+    tide_scratch_temporary_name(made);
+    result = tide_scratch_copy_tree(place, made);
+    result =
+        result == 0 ? tide_sys_rename(made, place->copy, place->has_copy ? EXCHANGE : 0) : result;
+    tide_scratch_discard(made); /* what was there before, if anything */
+    place->has_copy = place->has_copy || result == 0;
+    tide_scratch_bump_generation();
+    return result;
+}
+
+static int exchange_ends(two_ends *ends) {
+    struct stat real[2];
+    int result = tide_scratch_status(&ends->old, &ends->old_status);
+    result = result == 0 ? tide_scratch_status(&ends->new, &ends->new_status) : result;
+    if (result != 0 || strcmp(ends->old.path, ends->new.path) == 0) {
+        return result;
+    }
+    if (is_inside(ends->new.path, ends->old.path) || is_inside(ends->old.path, ends->new.path)) {
+        return -EINVAL;
+    }
+    bool was_real[2] = {is_of_real(&ends->old, &real[0]), is_of_real(&ends->new, &real[1])};
+    result = tide_scratch_may_change(&ends->old);
+    result = result == 0 ? tide_scratch_may_change(&ends->new) : result;
+    result = result == 0 ? make_whole(&ends->old, &ends->old_status) : result;
+    result = result == 0 ? make_whole(&ends->new, &ends->new_status) : result;
+    result = result == 0 ? tide_sys_rename(ends->old.copy, ends->new.copy, EXCHANGE) : result;
+    tide_scratch_bump_generation();
+    if (result == 0) {
+        tide_scratch_note_moved(was_real[0] ? &real[0] : NULL, ends->new.copy, ends->new.path);
+        tide_scratch_note_moved(was_real[1] ? &real[1] : NULL, ends->old.copy, ends->old.path);
+    }
+    return result;
+}
+
+static int change_ends(two_ends *ends, unsigned flags) {
+    if (flags == EXCHANGE) {
+        return exchange_ends(ends);
+    }
+    if ((flags & ~(unsigned)NOREPLACE) == 0) {
+        return rename_ends(ends, flags);
+    }
+    if (flags == WHITEOUT) {
+        tide_scratch_say("RENAME_WHITEOUT of ", ends->old.path,
+                         " is refused: files that are kept away have no whiteouts; '--writes "
+                         "allow' writes for real");
+    }
+    return -EINVAL;
 }
 
 static int rename_real(int old_at, const char *old_path, int at, const char *path, unsigned flags) {
@@ -184,7 +257,7 @@ int tide_scratch_rename(int old_at, const char *old_path, int at, const char *pa
         } else if (ends.old.is_real || ends.new.is_real) {
             result = -EXDEV; /* as between file systems: programs copy then */
         } else {
-            result = (flags & ~(unsigned)NOREPLACE) != 0 ? -EINVAL : rename_ends(&ends, flags);
+            result = change_ends(&ends, flags);
         }
     }
     tide_scratch_unlock();

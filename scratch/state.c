@@ -17,6 +17,7 @@
 typedef struct shared {
     pthread_mutex_t lock; /* robust */
     _Atomic uint32_t written;
+    _Atomic uint32_t moved;
     _Atomic uint32_t generation;
     _Atomic uint64_t n_names; /* handed out by tide_scratch_temporary_name */
 } shared;
@@ -108,9 +109,18 @@ static void add_list(tide_scratch_state *state, const char *list, char separator
     }
 }
 
+static const char *const SYSTEM[] = {"/dev", "/proc", "/sys", "/run"};
+
+static bool is_of_system(const char *path, size_t n_bytes) {
+    bool is = false;
+    for (size_t i = 0; i < sizeof(SYSTEM) / sizeof(SYSTEM[0]); i++) {
+        is = is || (strlen(SYSTEM[i]) == n_bytes && memcmp(path, SYSTEM[i], n_bytes) == 0);
+    }
+    return is;
+}
+
 /* The folders that are never kept away, and those that the environment names. */
 static void add_real_folders(tide_scratch_state *state) {
-    static const char *const SYSTEM[] = {"/dev", "/proc", "/sys", "/run"};
     for (size_t i = 0; i < sizeof(SYSTEM) / sizeof(SYSTEM[0]); i++) {
         add_real(state, SYSTEM[i]);
     }
@@ -238,6 +248,14 @@ void tide_scratch_set_written(void) {
     }
 }
 
+bool tide_scratch_has_moved(void) {
+    return own.page != NULL && atomic_load_explicit(&own.page->moved, memory_order_acquire) != 0;
+}
+
+void tide_scratch_set_moved(void) {
+    atomic_store_explicit(&own.page->moved, 1, memory_order_release);
+}
+
 uint32_t tide_scratch_generation(void) {
     return own.page == NULL ? 0 : atomic_load_explicit(&own.page->generation, memory_order_acquire);
 }
@@ -281,4 +299,15 @@ bool tide_scratch_is_real(const char *path, size_t n_bytes) {
         }
     }
     return false;
+}
+
+bool tide_scratch_is_no_link(const char *path, size_t n_bytes) {
+    enum { PROC_BYTES = 6 }; /* of "/proc/" */
+    const char *rest = n_bytes > 1 ? memchr(path + 1, '/', n_bytes - 1) : NULL;
+    if (rest == NULL) { /* the folders of TIDEMARK_SCRATCH_REAL may be links */
+        return is_of_system(path, n_bytes);
+    }
+    return n_bytes > PROC_BYTES && memcmp(path, "/proc/", PROC_BYTES) == 0 &&
+           path[PROC_BYTES] >= '0' && path[PROC_BYTES] <= '9' &&
+           memchr(path + PROC_BYTES, '/', n_bytes - PROC_BYTES) == NULL;
 }

@@ -44,6 +44,10 @@ const tide_scratch_state *tide_scratch_state_get(void);
 bool tide_scratch_has_written(void);
 void tide_scratch_set_written(void);
 
+/* Whether anything that really exists got another name (moved.h). */
+bool tide_scratch_has_moved(void);
+void tide_scratch_set_moved(void);
+
 /* Grows whenever a folder, a link or a mark in files/ comes or goes: what was learnt about the
  * folders of a path holds until then. */
 uint32_t tide_scratch_generation(void);
@@ -59,6 +63,10 @@ void tide_scratch_temporary_name(char name[TIDE_SCRATCH_PATH_BYTES]);
 
 /* Whether the absolute path, without "." and "..", lies where nothing is kept away. */
 bool tide_scratch_is_real(const char *path, size_t n_bytes);
+
+/* Whether a real path is one of the system's that is never a link: its folders in the root, and
+ * those of processes. */
+bool tide_scratch_is_no_link(const char *path, size_t n_bytes);
 
 /* One line for people, on the standard error. */
 void tide_scratch_say(const char *what, const char *name, const char *rest);

@@ -85,7 +85,9 @@ void tide_compare_say_oom(tide_text *to, const tide_compare_run *run) {
     tide_compare_say_bytes(to, run->device->oom_free_bytes);
     tide_text_add(to, " free");
     if (run->device->oom_free_bytes >= run->device->oom_requested_bytes) {
-        tide_text_add(to, ", too little for a new segment,");
+        tide_text_add(to, "%s,",
+                      tide_oom_why_not(run->snapshot, run->device->oom_requested_bytes,
+                                       run->device->oom_free_bytes));
     }
     tide_compare_say_phase(to, run);
     tide_text_add(to, ", most of what it had allocated being ");

@@ -30,9 +30,10 @@ TIDE_NODISCARD tide_status tide_steps_add(tide_steps *steps, size_t *capacity, t
  * sequence of call sites (of sizes, where there are no call stacks). The longest run in which each
  * is the same as the one a period before gives the period, if it is three periods long at least and
  * half of the sequence, and a period has four allocations from two sites at least. What one
- * line of a module's forward calls is its layers, and no steps; without call stacks, what keeps
- * most of the memory that it takes is none either. A step begins where least is allocated. No
- * steps: nothing repeats so. */
+ * line of a module's forward or of PyTorch's own calls is its layers, and what has no Python code
+ * is those of a backward pass, and no steps; without call stacks, what keeps most of the memory
+ * that it takes is none either. A step begins where least is allocated. No steps: nothing repeats
+ * so. */
 TIDE_NODISCARD tide_status tide_steps_infer(tide_steps *steps, const tide_snapshot *snapshot,
                                             const tide_lifetimes *lifetimes);
 

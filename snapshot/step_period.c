@@ -21,6 +21,7 @@ typedef struct sequence {
     size_t *rows;            /* owned; of the event table */
     size_t n;
     bool has_stacks; /* most of them have one */
+    bool has_any;    /* at least one has */
 } sequence;
 
 /* Allocations that repeat: each from `begin` + `period` to `end` - 1 is as the one a period before.
@@ -41,6 +42,7 @@ static tide_status read_sequence(sequence *seq, const tide_snapshot *snapshot, s
         n_stacks += is_alloc(snapshot, i, device) && snapshot->events[i].stack != TIDE_NONE;
     }
     seq->has_stacks = n_stacks > seq->n / 2;
+    seq->has_any = n_stacks > 0;
     seq->sites = tide_hostmem_zeroed(seq->mem, seq->n, sizeof(*seq->sites));
     seq->rows = tide_hostmem_zeroed(seq->mem, seq->n, sizeof(*seq->rows));
     if (seq->sites == NULL || seq->rows == NULL) {
@@ -158,10 +160,14 @@ static const char *file_of(const tide_snapshot *snapshot, uint32_t node) {
     return tide_snapshot_text(snapshot, frame->file);
 }
 
-static bool is_forward(const tide_snapshot *snapshot, uint32_t node) {
+/* A line that calls layer after layer, or parameter after parameter: of a module's forward, or of
+ * PyTorch's own Python code, such as its optimizers and checkpoints. */
+static bool is_inside(const tide_snapshot *snapshot, uint32_t node) {
     const tide_frame_row *frame = &snapshot->frames[snapshot->stacks[node].frame];
-    return strcmp(tide_snapshot_text(snapshot, frame->function), "forward") == 0 &&
-           ends_with(file_of(snapshot, node), ".py");
+    const char *file = file_of(snapshot, node);
+    return ends_with(file, ".py") &&
+           (strcmp(tide_snapshot_text(snapshot, frame->function), "forward") == 0 ||
+            strstr(file, "/torch/") != NULL);
 }
 
 static bool has_python(const tide_snapshot *snapshot, uint32_t stack) {
@@ -177,14 +183,14 @@ typedef struct frame_count {
     size_t last; /* the last of them, from 1 on */
 } frame_count;
 
-/* Counts one more stack for each line of a forward in it; true: one of them is in all stacks. The
+/* Counts one more stack for each such line in it; true: one of them is in all stacks. The
  * frames of PyTorch's unwinder may be out of order, so that stacks are sets here, and no paths. */
-static bool count_forwards(const tide_snapshot *snapshot, uint32_t stack, size_t number,
-                           frame_count *counts) {
+static bool count_inside(const tide_snapshot *snapshot, uint32_t stack, size_t number,
+                         frame_count *counts) {
     bool is_in_all = false;
     for (; stack != TIDE_NONE; stack = snapshot->stacks[stack].parent) {
         frame_count *count = &counts[snapshot->stacks[stack].frame];
-        if (count->last != number && is_forward(snapshot, stack)) {
+        if (count->last != number && is_inside(snapshot, stack)) {
             count->last = number;
             is_in_all = ++count->n == number || is_in_all;
         }
@@ -193,7 +199,8 @@ static bool count_forwards(const tide_snapshot *snapshot, uint32_t stack, size_t
 }
 
 /* Whether everything that a period's Python code allocates is called by the same line of a module's
- * forward: then it is a layer. The threads of autograd have no Python code and do not count. */
+ * forward or of PyTorch's: then it is a layer. The threads of autograd have no Python code and do
+ * not count; a period without any Python code is a layer of a backward pass. */
 static bool is_layer(const tide_snapshot *snapshot, const sequence *seq, const run *found,
                      frame_count *counts) {
     bool is_in_all = false;
@@ -202,13 +209,13 @@ static bool is_layer(const tide_snapshot *snapshot, const sequence *seq, const r
     for (size_t i = found->begin; i < found->begin + found->period; i++) {
         uint32_t stack = snapshot->events[seq->rows[i]].stack;
         if (stack != TIDE_NONE && has_python(snapshot, stack)) {
-            is_in_all = count_forwards(snapshot, stack, ++n_stacks, counts);
+            is_in_all = count_inside(snapshot, stack, ++n_stacks, counts);
             if (!is_in_all) {
                 return false;
             }
         }
     }
-    return is_in_all;
+    return is_in_all || n_stacks == 0;
 }
 
 /* Whether most of the bytes that the run takes are still there behind it, or were there before. */
@@ -226,8 +233,8 @@ static bool is_steps(const tide_snapshot *snapshot, const sequence *seq, const r
                      const int64_t *bytes, frame_count *counts) {
     size_t n = found->end - found->begin;
     return n >= LEAST_PERIODS * found->period && n >= seq->n / 2 && has_two_sites(seq, found) &&
-           (seq->has_stacks ? !is_layer(snapshot, seq, found, counts)
-                            : !is_one_way(snapshot, seq, found, bytes));
+           (!seq->has_any || !is_layer(snapshot, seq, found, counts)) &&
+           (seq->has_stacks || !is_one_way(snapshot, seq, found, bytes));
 }
 
 /* ---- steps of a run ---- */

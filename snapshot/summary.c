@@ -281,6 +281,34 @@ static void note_oom(const tide_snapshot *snapshot, tide_summary_device *devices
     }
 }
 
+#define MIB (INT64_C(1) << 20)
+
+/* What the allocator buys for a request (docs/allocator.md). */
+static int64_t bought_for(const tide_snapshot *snapshot, int64_t requested_bytes) {
+    double large_bytes = (double)(20 * MIB);
+    for (size_t i = 0; i < snapshot->n_settings; i++) {
+        const tide_snapshot_setting *setting = &snapshot->settings[i];
+        if (strcmp(setting->name, "large_segment_size") == 0 && setting->text == NULL &&
+            setting->number > 0 && setting->number < 0x1p50) {
+            large_bytes = setting->number;
+        }
+    }
+    return requested_bytes <= MIB       ? 2 * MIB
+           : requested_bytes < 10 * MIB ? (int64_t)large_bytes
+           : requested_bytes > INT64_MAX - 2 * MIB
+               ? INT64_MAX
+               : (requested_bytes + 2 * MIB - 1) / (2 * MIB) * (2 * MIB);
+}
+
+const char *tide_oom_why_not(const tide_snapshot *snapshot, int64_t requested_bytes,
+                             int64_t free_bytes) {
+    if (free_bytes < requested_bytes) {
+        return "";
+    }
+    return free_bytes < bought_for(snapshot, requested_bytes) ? ", too little for a new segment"
+                                                              : ", and yet it gave out no more";
+}
+
 static tide_status summarise(summary_builder *builder, tide_error *error) {
     const tide_snapshot *snapshot = builder->snapshot;
     tide_summary_device *devices =

@@ -89,6 +89,12 @@ void tide_summary_destroy(tide_summary *summary);
 /* What the device had free at an oom row; -1: unlimited. */
 int64_t tide_oom_free_bytes(const tide_event *event);
 
+/* The words that follow what was free: a device may have had more free than was asked for, because
+ * the allocator buys whole segments. ", too little for a new segment", ", and yet it gave out no
+ * more", or "". */
+const char *tide_oom_why_not(const tide_snapshot *snapshot, int64_t requested_bytes,
+                             int64_t free_bytes);
+
 /* The device with the highest peak: what a one-device report is about. 0 when there is none. */
 size_t tide_summary_main_device(const tide_summary *summary);
 

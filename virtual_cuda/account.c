@@ -58,7 +58,8 @@ static const char *name_account(char name[NAME_BYTES]) {
 static tide_run_account *map_shared(void) {
     void *at = MAP_FAILED;
     char name[NAME_BYTES];
-    int file = tide_vc_run_open(name_account(name), O_RDWR | O_CREAT);
+    bool is_allowed = tide_vc_may_reach(sizeof(tide_run_account));
+    int file = is_allowed ? tide_vc_run_open(name_account(name), O_RDWR | O_CREAT) : -1;
     if (file < 0) {
         return NULL;
     }
@@ -83,8 +84,13 @@ static void attach(void) {
         all = &own;
         make_lock(all);
         if (tide_vc_has_run_folder()) {
-            tide_vc_inexact("account", "the run's account could not be opened: this process does "
-                                       "not see the memory that others take");
+            tide_vc_inexact("account",
+                            tide_vc_may_reach(sizeof(*all))
+                                ? "the run's account could not be opened: this process does not "
+                                  "see the memory that others take"
+                                : "the run's account of about 1 MiB is larger than files may be "
+                                  "here (ulimit -f): this process does not see the memory that "
+                                  "others take; allow files of 2 MiB");
         }
     }
     atomic_store(&is_attached, true);

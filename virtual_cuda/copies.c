@@ -88,6 +88,7 @@ static void log_copy(tide_vc_entry entry, const void *to, const void *from, size
 
 static int copy(void *to, const void *from, size_t n_bytes, void *stream) {
     tide_vc_entry entry = tide_vc_launch_begin();
+    (void)tide_vc_stream_node(stream, TIDE_VC_NODE_COPY);
     move(to, from, n_bytes, stream);
     log_copy(entry, to, from, n_bytes, false, stream);
     return TIDE_VC_OK;
@@ -119,6 +120,7 @@ static void move_lines(void *to, size_t to_pitch, const void *from, size_t from_
 /* n values of n_pattern bytes. */
 static int fill(void *to, const void *pattern, size_t n_pattern, size_t n, void *stream) {
     tide_vc_entry entry = tide_vc_launch_begin();
+    (void)tide_vc_stream_node(stream, TIDE_VC_NODE_FILL);
     if (!tide_vc_is_device(to)) {
         for (size_t i = 0; i < n; i++) {
             memcpy((char *)to + i * n_pattern, pattern, n_pattern);
@@ -177,6 +179,7 @@ TIDE_VC_EXPORT int cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from
                                      size_t width, size_t height, int kind, void *stream) {
     (void)kind;
     tide_vc_entry entry = tide_vc_launch_begin();
+    (void)tide_vc_stream_node(stream, TIDE_VC_NODE_COPY);
     move_lines(to, to_pitch, from, from_pitch, width, height, stream);
     log_copy(entry, to, from, width * height, false, stream);
     return TIDE_VC_OK;
@@ -241,4 +244,42 @@ TIDE_VC_EXPORT int cuMemsetD8Async(uint64_t to, unsigned char value, size_t n, v
 
 TIDE_VC_EXPORT int cuMemsetD32Async(uint64_t to, unsigned value, size_t n, void *stream) {
     return fill((void *)(uintptr_t)to, &value, sizeof(value), n, stream);
+}
+
+TIDE_VC_EXPORT int cuMemcpyDtoD_v2(uint64_t to, uint64_t from, size_t n_bytes) {
+    return copy((void *)(uintptr_t)to, (const void *)(uintptr_t)from, n_bytes, NULL);
+}
+
+TIDE_VC_EXPORT int cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t n_bytes, void *stream) {
+    return copy((void *)(uintptr_t)to, (const void *)(uintptr_t)from, n_bytes, stream);
+}
+
+TIDE_VC_EXPORT int cuMemcpyPeer(uint64_t to, void *to_context, uint64_t from, void *from_context,
+                                size_t n_bytes) {
+    (void)to_context;
+    (void)from_context;
+    return cuMemcpyDtoD_v2(to, from, n_bytes);
+}
+
+TIDE_VC_EXPORT int cuMemcpyPeerAsync(uint64_t to, void *to_context, uint64_t from,
+                                     void *from_context, size_t n_bytes, void *stream) {
+    (void)to_context;
+    (void)from_context;
+    return cuMemcpyDtoDAsync_v2(to, from, n_bytes, stream);
+}
+
+TIDE_VC_EXPORT int cuMemsetD8_v2(uint64_t to, unsigned char value, size_t n) {
+    return cuMemsetD8Async(to, value, n, NULL);
+}
+
+TIDE_VC_EXPORT int cuMemsetD16Async(uint64_t to, unsigned short value, size_t n, void *stream) {
+    return fill((void *)(uintptr_t)to, &value, sizeof(value), n, stream);
+}
+
+TIDE_VC_EXPORT int cuMemsetD16_v2(uint64_t to, unsigned short value, size_t n) {
+    return cuMemsetD16Async(to, value, n, NULL);
+}
+
+TIDE_VC_EXPORT int cuMemsetD32_v2(uint64_t to, unsigned value, size_t n) {
+    return cuMemsetD32Async(to, value, n, NULL);
 }

@@ -28,9 +28,10 @@ typedef struct event {
     atomic_uint n_uses;     /* the program's, and those of graphs that have it as a node */
     tide_vc_graph *capture; /* borrowed; it was recorded in a stream that was being captured */
     unsigned long long capture_id;
-    tide_vc_mark mark; /* what has to be complete */
-    uint64_t time_ns;  /* 0: it was never recorded, except perhaps in a capture */
-    uint64_t number;   /* of the process, from 1 on */
+    size_t capture_node; /* how many nodes the graph had then */
+    tide_vc_mark mark;   /* what has to be complete */
+    uint64_t time_ns;    /* 0: it was never recorded, except perhaps in a capture */
+    uint64_t number;     /* of the process, from 1 on */
     unsigned flags;
     bool was_refused; /* since it was recorded, a query was answered "not ready" */
 } event;
@@ -116,6 +117,7 @@ static void record_place(event *of, tide_vc_graph *capture) {
     of->was_refused = false;
     of->capture = capture;
     of->capture_id = tide_vc_graph_id(capture);
+    of->capture_node = tide_vc_graph_n_nodes(capture);
     tide_vc_mark_end(&of->mark);
 }
 
@@ -131,7 +133,7 @@ TIDE_VC_EXPORT int cudaEventRecordWithFlags(void *which, void *stream, unsigned 
     if (capture == NULL) {
         tide_vc_event_record(which, stream);
     } else if (flags == EXTERNAL) {
-        tide_vc_stream_work(stream);
+        (void)tide_vc_stream_node(stream, TIDE_VC_NODE_RECORD);
         return tide_vc_fail(tide_vc_graph_add_event(capture, which, false));
     } else {
         record_place(which, capture);
@@ -197,11 +199,11 @@ TIDE_VC_EXPORT int cudaStreamWaitEvent(void *stream, void *which, unsigned flags
         return tide_vc_fail(TIDE_VC_INVALID_VALUE);
     }
     if (flags == EXTERNAL) {
-        tide_vc_stream_work(stream);
+        (void)tide_vc_stream_node(stream, TIDE_VC_NODE_WAIT);
         return tide_vc_fail(tide_vc_graph_add_event(capture, which, true));
     }
     if (is_captured(of)) {
-        tide_vc_graph_join(of->capture, tide_vc_stream_of(stream));
+        tide_vc_graph_join(of->capture, tide_vc_stream_of(stream), of->capture_node);
     } else if (capture == NULL) {
         tide_vc_event_follow(which, stream);
     }

@@ -14,6 +14,21 @@ uint32_t tide_vc_graph_number(void) {
     return atomic_fetch_add(&n_numbers, 1) + 1;
 }
 
+/* FNV-1a, a word at a time. */
+static uint64_t mix(uint64_t hash, uint64_t word) {
+    return (hash ^ word) * UINT64_C(0x100000001b3);
+}
+
+void tide_vc_graph_shape_node(tide_vc_graph_shape *shape, uint32_t stream, int kind) {
+    shape->n_nodes++;
+    shape->topology = mix(shape->topology, stream + 1U);
+    shape->kinds = mix(shape->kinds, (uint64_t)kind);
+}
+
+void tide_vc_graph_shape_wait(tide_vc_graph_shape *shape, uint32_t stream, size_t after_nodes) {
+    shape->topology = mix(mix(shape->topology, ~(uint64_t)stream), after_nodes);
+}
+
 void tide_vc_graph_parts_init(tide_vc_graph_parts *parts) {
     *parts = (tide_vc_graph_parts){.last = tide_vc_graph_number()};
 }
@@ -43,7 +58,7 @@ int tide_vc_graph_parts_cut(tide_vc_graph_parts *parts, void *event, bool is_wai
 }
 
 int tide_vc_graph_parts_copy(tide_vc_graph_parts *ret_parts, const tide_vc_graph_parts *from) {
-    *ret_parts = (tide_vc_graph_parts){.last = from->last};
+    *ret_parts = (tide_vc_graph_parts){.last = from->last, .shape = from->shape};
     if (from->n == 0) {
         return TIDE_VC_OK;
     }

@@ -24,15 +24,29 @@ typedef struct tide_vc_graph_event {
     bool is_wait;  /* what follows waits for the event; false: the event is recorded */
 } tide_vc_graph_event;
 
+/* What two graphs have in common where one can be updated to the other. Hashes in the order of the
+ * capture. */
+typedef struct tide_vc_graph_shape {
+    size_t n_nodes;
+    uint64_t topology; /* of which streams the nodes were given to, and what these waited for */
+    uint64_t kinds;    /* of the nodes */
+} tide_vc_graph_shape;
+
 typedef struct tide_vc_graph_parts {
     tide_vc_graph_event *events; /* owned */
     size_t n, room;
     uint32_t last; /* the part behind the last event */
+    tide_vc_graph_shape shape;
 } tide_vc_graph_parts;
 
 /* Begins with one part. The caller ends it with tide_vc_graph_parts_fini. */
 void tide_vc_graph_parts_init(tide_vc_graph_parts *parts);
 void tide_vc_graph_parts_fini(tide_vc_graph_parts *parts);
+
+/* A node was given to a stream of the capture; one of its streams waits for what the capture had
+ * after so many nodes. Streams are numbered by when they joined. */
+void tide_vc_graph_shape_node(tide_vc_graph_shape *shape, uint32_t stream, int kind);
+void tide_vc_graph_shape_wait(tide_vc_graph_shape *shape, uint32_t stream, size_t after_nodes);
 
 /* The number of a part, or of a capture, which no other has. */
 uint32_t tide_vc_graph_number(void);

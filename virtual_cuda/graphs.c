@@ -20,7 +20,7 @@ enum { MAX_CAPTURED = 256 }; /* streams that take part in captures at one time *
 
 struct tide_vc_graph {
     unsigned long long id;
-    size_t n_nodes;
+    uint32_t n_streams;        /* that have joined its captures */
     tide_vc_graph_parts parts; /* guarded by the lock */
 };
 
@@ -64,13 +64,15 @@ bool tide_vc_graph_is_capturing(const tide_vc_graph *graph, unsigned long long i
     return goes_on;
 }
 
-void tide_vc_graph_join(tide_vc_graph *graph, tide_vc_stream *stream) {
+void tide_vc_graph_join(tide_vc_graph *graph, tide_vc_stream *stream, size_t after_nodes) {
     pthread_mutex_lock(&lock);
     if (stream->capture == NULL && n_captured < MAX_CAPTURED) {
         captured[n_captured++] = stream;
         atomic_store(&n_capturing, n_captured);
         stream->capture = graph;
+        stream->capture_number = graph->n_streams++;
     }
+    tide_vc_graph_shape_wait(&graph->parts.shape, stream->capture_number, after_nodes);
     pthread_mutex_unlock(&lock);
 }
 
@@ -89,15 +91,28 @@ static void leave(const tide_vc_graph *graph) {
     pthread_mutex_unlock(&lock);
 }
 
-void tide_vc_stream_work(void *handle) {
-    if (tide_vc_is_capturing()) {
-        tide_vc_stream *stream = tide_vc_stream_of(handle);
-        if (stream->capture != NULL) {
-            stream->capture->n_nodes++;
-            return;
-        }
+size_t tide_vc_graph_n_nodes(const tide_vc_graph *graph) {
+    pthread_mutex_lock(&lock);
+    size_t n_nodes = graph->parts.shape.n_nodes;
+    pthread_mutex_unlock(&lock);
+    return n_nodes;
+}
+
+bool tide_vc_stream_node(void *handle, tide_vc_node kind) {
+    const tide_vc_stream *stream = tide_vc_is_capturing() ? tide_vc_stream_of(handle) : NULL;
+    if (stream == NULL || stream->capture == NULL) {
+        return false;
     }
-    tide_vc_timeline_work(tide_vc_stream_timeline(handle));
+    pthread_mutex_lock(&lock);
+    tide_vc_graph_shape_node(&stream->capture->parts.shape, stream->capture_number, (int)kind);
+    pthread_mutex_unlock(&lock);
+    return true;
+}
+
+void tide_vc_stream_work(void *handle) {
+    if (!tide_vc_stream_node(handle, TIDE_VC_NODE_KERNEL)) {
+        tide_vc_timeline_work(tide_vc_stream_timeline(handle));
+    }
 }
 
 static tide_vc_graph *new_graph(void) {
@@ -133,7 +148,7 @@ static int begin(void *handle, tide_vc_graph *graph) {
     if (handle == NULL || stream->capture != NULL) {
         return TIDE_VC_CAPTURE_UNSUPPORTED;
     }
-    tide_vc_graph_join(graph, stream);
+    tide_vc_graph_join(graph, stream, 0);
     return stream->capture == graph ? TIDE_VC_OK : tide_vc_host_failed("more than 256 captures");
 }
 
@@ -280,9 +295,48 @@ TIDE_VC_EXPORT int cudaGraphExecDestroy(void *which) {
 TIDE_VC_EXPORT int cudaGraphLaunch(void *which, void *stream) {
     tide_vc_entry entry = tide_vc_launch_begin();
     tide_vc_known_forget_all(); /* its kernels may write anywhere */
-    tide_vc_stream_work(stream);
+    if (!tide_vc_stream_node(stream, TIDE_VC_NODE_GRAPH)) {
+        tide_vc_timeline_work(tide_vc_stream_timeline(stream));
+    }
     const tide_vc_graph_parts *parts = &((const executable *)which)->parts;
     return tide_vc_fail(tide_vc_graph_parts_launch(parts, entry, stream));
+}
+
+/* cudaGraphExecUpdateResult, as far as it is known here. */
+enum { UPDATED = 0, TOPOLOGY_CHANGED = 2, NODE_TYPE_CHANGED = 3 };
+
+int tide_vc_graph_exec_update(void *which, void *graph, tide_vc_graph_update *ret_update) {
+    executable *of = which;
+    tide_vc_graph_parts made;
+    pthread_mutex_lock(&lock);
+    const tide_vc_graph_parts *wanted = &((const tide_vc_graph *)graph)->parts;
+    bool is_alike = of->parts.shape.n_nodes == wanted->shape.n_nodes &&
+                    of->parts.shape.topology == wanted->shape.topology;
+    bool is_same = is_alike && of->parts.shape.kinds == wanted->shape.kinds;
+    int status = is_same ? tide_vc_graph_parts_copy(&made, wanted) : TIDE_VC_UPDATE;
+    pthread_mutex_unlock(&lock);
+    if (status == TIDE_VC_OK) {
+        tide_vc_graph_parts_fini(&of->parts);
+        of->parts = made;
+    }
+    *ret_update = (tide_vc_graph_update){.result = !is_alike  ? TOPOLOGY_CHANGED
+                                                   : !is_same ? NODE_TYPE_CHANGED
+                                                              : UPDATED};
+    return status;
+}
+
+/* CUDA 12 and 13 have one result, a struct; CUDA 11 has two: a node and the kind of the result. */
+TIDE_VC_EXPORT int cudaGraphExecUpdate(void *which, void *graph, void *ret_update,
+                                       int *ret_result) {
+    tide_vc_graph_update update;
+    int status = tide_vc_graph_exec_update(which, graph, &update);
+    if (tide_vc_runtime_major() >= 12) {
+        *(tide_vc_graph_update *)ret_update = update;
+    } else {
+        *(void **)ret_update = update.node;
+        *ret_result = update.result;
+    }
+    return tide_vc_fail(status);
 }
 
 TIDE_VC_EXPORT int cudaGraphUpload(void *which, void *stream) {
@@ -293,7 +347,7 @@ TIDE_VC_EXPORT int cudaGraphUpload(void *which, void *stream) {
 
 /* Nodes are numbers from 1 on: a program only counts them. */
 TIDE_VC_EXPORT int cudaGraphGetNodes(void *graph, void **ret_nodes, size_t *n_nodes) {
-    size_t n = ((const tide_vc_graph *)graph)->n_nodes;
+    size_t n = tide_vc_graph_n_nodes(graph);
     for (size_t i = 0; ret_nodes != NULL && i < *n_nodes; i++) {
         ret_nodes[i] = i < n ? (void *)(uintptr_t)(i + 1) : NULL;
     }

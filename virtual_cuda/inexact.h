@@ -19,7 +19,7 @@ void tide_vc_inexact(const char *call, const char *what);
  * a line of the file has as a fourth part. Of several lines of a call the last has the largest. */
 void tide_vc_inexact_bytes(const char *call, const char *what, uint64_t bound_bytes);
 
-/* `call` was refused, because `why`: "graphs with conditional nodes are not simulated"; static. */
+/* `call`, static, was refused, because `why`: "graphs with conditional nodes are not simulated". */
 void tide_vc_refused(const char *call, const char *why);
 
 /* The machine that the program runs on had no memory for `what`, a static text, because `why`: a

@@ -8,6 +8,7 @@
 #include "virtual_cuda/export.h"
 #include "virtual_cuda/launch_log.h"
 #include "virtual_cuda/machine.h"
+#include "virtual_cuda/managed.h"
 #include "virtual_cuda/order.h"
 #include "virtual_cuda/pools.h"
 #include "virtual_cuda/status.h"
@@ -34,11 +35,19 @@ static int allocate(void **ret_address, size_t n_bytes) {
     return tide_vc_fail(status);
 }
 
+/* Memory of cudaMalloc, of a pool, or managed memory. */
+static int free_any(uint64_t address) {
+    int status = tide_vc_block_release(address);
+    if (status == TIDE_VC_INVALID_VALUE) {
+        status = tide_vc_pool_free(address, NULL);
+    }
+    return status == TIDE_VC_INVALID_VALUE && tide_vc_managed_free(address) ? TIDE_VC_OK : status;
+}
+
 /* cudaFree(NULL) is how programs make a context. */
 static int release(const void *address) {
     uint64_t at = (uint64_t)(uintptr_t)address;
-    int status = at == 0 ? tide_vc_context(tide_vc_device()) : tide_vc_block_release(at);
-    return tide_vc_fail(status == TIDE_VC_INVALID_VALUE ? tide_vc_pool_free(at, NULL) : status);
+    return tide_vc_fail(at == 0 ? tide_vc_context(tide_vc_device()) : free_any(at));
 }
 
 TIDE_VC_EXPORT int cudaMalloc(void **ret_address, size_t n_bytes) {
@@ -100,8 +109,7 @@ TIDE_VC_EXPORT int cuMemAlloc_v2(uint64_t *ret_address, size_t n_bytes) {
 
 TIDE_VC_EXPORT int cuMemFree_v2(uint64_t address) {
     wait_for_device(address);
-    int status = tide_vc_block_release(address);
-    return status == TIDE_VC_INVALID_VALUE ? tide_vc_pool_free(address, NULL) : status;
+    return free_any(address);
 }
 
 TIDE_VC_EXPORT int cuMemGetInfo_v2(size_t *ret_free, size_t *ret_total) {

@@ -37,9 +37,18 @@ TIDE_VC_EXPORT int nvmlShutdown(void) {
 }
 
 TIDE_VC_EXPORT const char *nvmlErrorString(int status) {
-    return status == OK              ? "Success"
-           : status == NOT_SUPPORTED ? "Not Supported"
-                                     : "Invalid Argument";
+    static const char *const TEXTS[] = {
+        [OK] = "Success",
+        [1] = "Uninitialized",
+        [INVALID_ARGUMENT] = "Invalid Argument",
+        [NOT_SUPPORTED] = "Not Supported",
+        [4] = "Insufficient Permissions",
+        [5] = "Already Initialized",
+        [6] = "Not Found",
+        [INSUFFICIENT_SIZE] = "Insufficient Size",
+    };
+    return status >= 0 && (size_t)status < sizeof(TEXTS) / sizeof(TEXTS[0]) ? TEXTS[status]
+                                                                            : "Unknown Error";
 }
 
 static int give_text(char *ret_text, unsigned n_bytes, const char *text) {

@@ -4,29 +4,44 @@
 #include <pthread.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 
 #include "virtual_cuda/export.h"
 #include "virtual_cuda/fork.h"
 #include "virtual_cuda/host_failure.h"
 #include "virtual_cuda/inexact.h"
+#include "virtual_cuda/managed.h"
 #include "virtual_cuda/ranges.h"
 #include "virtual_cuda/status.h"
 
-/* What a range is: mapped here, or registered. */
+enum { NOWHERE = -2 }; /* no place of managed memory */
+
+/* What a range is: mapped here, or registered. The owner of a managed one is its advice. */
 typedef enum area_kind { REGISTERED, OURS, MANAGED } area_kind;
 
 static tide_vc_ranges areas;
 TIDE_VC_LOCK(lock, NULL);
 
 static int add(const void *address, size_t n_bytes, area_kind kind) {
+    bool is_managed = kind == MANAGED;
+    tide_vc_advice *advice = is_managed ? malloc(sizeof(*advice)) : NULL;
+    if (advice != NULL) {
+        *advice = (tide_vc_advice){.preferred = NOWHERE, .prefetched = NOWHERE};
+    }
     pthread_mutex_lock(&lock);
     bool is_added =
+        (advice != NULL || !is_managed) &&
         tide_vc_ranges_add(&areas, (tide_vc_range){.address = (uint64_t)(uintptr_t)address,
                                                    .n_bytes = n_bytes,
+                                                   .owner = advice,
                                                    .kind = (int)kind});
     pthread_mutex_unlock(&lock);
-    return is_added ? TIDE_VC_OK : tide_vc_host_failed("the list of page-locked memory");
+    if (!is_added) {
+        free(advice);
+        return tide_vc_host_failed("the list of page-locked memory");
+    }
+    return TIDE_VC_OK;
 }
 
 static bool find(const void *address, tide_vc_range *ret_area) {
@@ -69,6 +84,13 @@ static int allocate(void **ret_address, size_t n_bytes, bool is_managed) {
     return TIDE_VC_OK;
 }
 
+static void end(const tide_vc_range *gone) {
+    if (gone->kind != (int)REGISTERED) {
+        (void)munmap((void *)(uintptr_t)gone->address, gone->n_bytes);
+    }
+    free(gone->owner);
+}
+
 static int release(void *address) {
     if (address == NULL) {
         return TIDE_VC_OK;
@@ -80,10 +102,72 @@ static int release(void *address) {
     if (!is_gone) {
         return TIDE_VC_INVALID_VALUE;
     }
-    if (gone.kind != (int)REGISTERED) {
-        (void)munmap(address, gone.n_bytes);
-    }
+    end(&gone);
     return TIDE_VC_OK;
+}
+
+/* ---- managed memory ---- */
+
+bool tide_vc_managed_free(uint64_t address) {
+    tide_vc_range gone;
+    pthread_mutex_lock(&lock);
+    bool is_gone = tide_vc_ranges_find(&areas, address, &gone) && gone.address == address &&
+                   gone.kind == (int)MANAGED;
+    if (is_gone) {
+        (void)tide_vc_ranges_remove(&areas, address, NULL);
+    }
+    pthread_mutex_unlock(&lock);
+    if (is_gone) {
+        end(&gone);
+    }
+    return is_gone;
+}
+
+/* The advice of the allocation that holds the bytes; NULL: none does. The lock is held. */
+static tide_vc_advice *advice_of(uint64_t address, size_t n_bytes) {
+    tide_vc_range found;
+    bool holds = n_bytes > 0 && tide_vc_ranges_find(&areas, address, &found) &&
+                 found.kind == (int)MANAGED && n_bytes <= found.n_bytes - (address - found.address);
+    return holds ? found.owner : NULL;
+}
+
+bool tide_vc_managed_find(uint64_t address, size_t n_bytes, tide_vc_advice *ret_advice) {
+    pthread_mutex_lock(&lock);
+    const tide_vc_advice *found = advice_of(address, n_bytes);
+    if (found != NULL) {
+        *ret_advice = *found;
+    }
+    pthread_mutex_unlock(&lock);
+    return found != NULL;
+}
+
+static void change_advice(tide_vc_advice *of, const tide_vc_advice_change *change) {
+    enum { BITS = 64 };
+    uint64_t bit = change->id < BITS - 1 ? UINT64_C(1) << (change->id + 1) : 0;
+    switch (change->kind) {
+    case TIDE_VC_READ_MOSTLY:
+        of->is_read_mostly = !change->is_unset;
+        break;
+    case TIDE_VC_PREFERRED:
+        of->preferred = change->is_unset ? NOWHERE : change->id;
+        break;
+    case TIDE_VC_ACCESSED_BY:
+        of->accessed_by = change->is_unset ? of->accessed_by & ~bit : of->accessed_by | bit;
+        break;
+    case TIDE_VC_PREFETCH:
+        of->prefetched = change->id;
+        break;
+    }
+}
+
+bool tide_vc_managed_change(uint64_t address, size_t n_bytes, const tide_vc_advice_change *change) {
+    pthread_mutex_lock(&lock);
+    tide_vc_advice *found = advice_of(address, n_bytes);
+    if (found != NULL) {
+        change_advice(found, change);
+    }
+    pthread_mutex_unlock(&lock);
+    return found != NULL;
 }
 
 TIDE_VC_EXPORT int cudaHostAlloc(void **ret_address, size_t n_bytes, unsigned flags) {

@@ -20,6 +20,9 @@ _Static_assert(PAGE_BYTES + TIDE_VC_ROW_FILE_MOST_BYTES <= PIECE_BYTES,
 /* Makes the file that long. Its blocks are taken now: a page of a full disk would end the program.
  */
 static bool extend(int fd, off_t end) {
+    if (!tide_vc_may_reach((uint64_t)end)) {
+        return false;
+    }
     if (fallocate(fd, 0, 0, end) == 0) {
         return true;
     }

@@ -8,6 +8,7 @@
 #define TIDE_VIRTUAL_CUDA_RUN_FOLDER_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 /* Whether the environment names a folder. */
 bool tide_vc_has_run_folder(void);
@@ -15,5 +16,9 @@ bool tide_vc_has_run_folder(void);
 /* Opens the file NAME of the folder with these flags (and O_CLOEXEC), mode 0600 where it is made.
  * -1: there is no folder, or it cannot be opened. */
 int tide_vc_run_open(const char *name, int flags);
+
+/* Whether files may be that long here (ulimit -f). Ask before a file grows: beyond the limit the
+ * system ends the program with SIGXFSZ. */
+bool tide_vc_may_reach(uint64_t n_bytes);
 
 #endif

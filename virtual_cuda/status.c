@@ -51,6 +51,9 @@ static const status_row STATUSES[] = {
      "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED", "operation not permitted when stream is capturing"},
     {TIDE_VC_CAPTURED_EVENT, "cudaErrorCapturedEvent", "CUDA_ERROR_CAPTURED_EVENT",
      "operation not permitted on an event last recorded in a capturing stream"},
+    {TIDE_VC_UPDATE, "cudaErrorGraphExecUpdateFailure", "CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE",
+     "the graph update was not performed because it included changes which violated constraints "
+     "specific to instantiated graph update"},
 };
 
 static _Thread_local int last_status;
@@ -60,6 +63,10 @@ int tide_vc_fail(int status) {
         last_status = status;
     }
     return status;
+}
+
+void tide_vc_set_last_status(int status) {
+    last_status = status;
 }
 
 static const status_row *find(int status) {

@@ -24,10 +24,14 @@ typedef enum tide_vc_status {
     TIDE_VC_HOST_NOT = 713,
     TIDE_VC_NOT_SUPPORTED = 801,
     TIDE_VC_CAPTURE_UNSUPPORTED = 900,
-    TIDE_VC_CAPTURED_EVENT = 907
+    TIDE_VC_CAPTURED_EVENT = 907,
+    TIDE_VC_UPDATE = 910 /* an executable graph cannot become another one */
 } tide_vc_status;
 
 /* Remembers a failure as the thread's last error, for cudaGetLastError. Returns `status`. */
 int tide_vc_fail(int status);
+
+/* The driver's functions leave the runtime's last error as it was (cudaPeekAtLastError). */
+void tide_vc_set_last_status(int status);
 
 #endif

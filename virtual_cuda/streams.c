@@ -120,9 +120,27 @@ TIDE_VC_EXPORT int cudaStreamGetDevice(void *stream, int *ret_device) {
     return TIDE_VC_OK;
 }
 
+/* What parts of the cache a stream may keep, and how its threads wait: it changes no size. */
+TIDE_VC_EXPORT int cudaStreamSetAttribute(void *stream, int attribute, const void *value) {
+    (void)stream;
+    (void)attribute;
+    (void)value;
+    return TIDE_VC_OK;
+}
+
+TIDE_VC_EXPORT int cudaStreamCopyAttributes(void *to, void *from) {
+    (void)to;
+    (void)from;
+    return TIDE_VC_OK;
+}
+
+TIDE_VC_EXPORT int cudaCtxResetPersistingL2Cache(void) {
+    return TIDE_VC_OK;
+}
+
 TIDE_VC_EXPORT int cudaLaunchHostFunc(void *stream, void (*function)(void *), void *data) {
-    tide_vc_stream_work(stream);
-    if (tide_vc_stream_of(stream)->capture == NULL) {
+    if (!tide_vc_stream_node(stream, TIDE_VC_NODE_HOST)) {
+        tide_vc_timeline_work(tide_vc_stream_timeline(stream));
         function(data);
     }
     return TIDE_VC_OK;

@@ -7,6 +7,7 @@
 #define TIDE_VIRTUAL_CUDA_STREAMS_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "virtual_cuda/order.h"
 
@@ -18,6 +19,7 @@ typedef struct tide_vc_stream {
     int device;
     unsigned long long id;
     tide_vc_graph *capture;     /* borrowed; NULL: it is not being captured */
+    uint32_t capture_number;    /* among the streams of the capture, by when they joined it */
     tide_vc_timeline *timeline; /* NULL: complete at once, or a special handle */
 } tide_vc_stream;
 
@@ -33,6 +35,20 @@ tide_vc_timeline *tide_vc_stream_timeline(void *handle);
 
 /* Something is given to the stream to do: a node, where it is being captured. */
 void tide_vc_stream_work(void *handle);
+
+/* What a node of a graph does. */
+typedef enum tide_vc_node {
+    TIDE_VC_NODE_KERNEL = 1,
+    TIDE_VC_NODE_COPY,
+    TIDE_VC_NODE_FILL,
+    TIDE_VC_NODE_HOST,
+    TIDE_VC_NODE_GRAPH,
+    TIDE_VC_NODE_RECORD,
+    TIDE_VC_NODE_WAIT
+} tide_vc_node;
+
+/* Where the stream is being captured, a node of that kind is added to the graph; else false. */
+bool tide_vc_stream_node(void *handle, tide_vc_node kind);
 
 /* Whether any stream of the process is being captured. */
 bool tide_vc_is_capturing(void);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/commands/recover_internal.h"
 #include "cli/files.h"
 #include "cli/outputs.h"
 #include "cli/recovery_words.h"
@@ -15,6 +16,8 @@ typedef struct recover_options {
     const char *output; /* NULL: LOG.json.gz */
     bool strip_private;
     bool wants_last; /* --last: the newest log that a run has left */
+    bool wants_list; /* --list: what runs have left */
+    bool removes;    /* --remove */
     bool is_quiet;
 } recover_options;
 
@@ -29,12 +32,17 @@ static const tide_option OPTIONS[] = {
     TIDE_OPTION(FLAG, "last", NULL, AT(wants_last),
                 "the newest log that tidemark run has left, in place of LOG; the snapshot is then "
                 "written into this folder"),
+    TIDE_OPTION(FLAG, "list", NULL, AT(wants_list),
+                "print which runs have left logs, their sizes, ages and commands"),
+    TIDE_OPTION(FLAG, "remove", NULL, AT(removes),
+                "remove the logs that runs have left, or those of RUN; a run that goes on keeps "
+                "its logs"),
     TIDE_OPTION(FLAG, "quiet", NULL, AT(is_quiet), "print nothing but errors"),
 };
 
 static const tide_option_table TABLE = {
     .command = "recover",
-    .operands = "LOG | --last",
+    .operands = "LOG | --last | --list | --remove [RUN]",
     .intro =
         "Makes a snapshot of the event log that profile --log, TIDEMARK_LOG or tidemark run left\n"
         "behind, up to the last event before the process ended, however it ended.\n",
@@ -105,6 +113,16 @@ static tide_status name_files(const recover_options *options, const tide_operand
     return name_snapshot(slash != NULL ? slash + 1 : ret_log, ret_path, error);
 }
 
+static tide_status check_list(const recover_options *options, const tide_operands *operands,
+                              tide_error *error) {
+    bool is_alone = !options->wants_last && options->output == NULL && !options->strip_private &&
+                    !(options->wants_list && (options->removes || operands->n > 0));
+    return is_alone ? TIDE_OK
+                    : tide_fail(error, TIDE_INVALID,
+                                "--list and --remove stand alone: write recover --list, or recover "
+                                "--remove [RUN]");
+}
+
 static int run(int argc, char **argv) {
     recover_options options = {.output = NULL};
     tide_operands operands = {.n = 0};
@@ -115,6 +133,14 @@ static int run(int argc, char **argv) {
     int exit_status = TIDE_EXIT_SUCCESS;
     if (!tide_cli_parse(&TABLE, argc, argv, &options, &operands, &exit_status)) {
         return exit_status;
+    }
+    if (options.wants_list || options.removes) {
+        tide_status listed = check_list(&options, &operands, &error);
+        if (listed == TIDE_OK) {
+            listed = tide_recover_list(options.removes, operands.n > 0 ? operands.texts[0] : NULL,
+                                       &error);
+        }
+        return tide_cli_end("recover", listed, &error, TIDE_EXIT_SUCCESS);
     }
     tide_status status = name_files(&options, &operands, log, path, &error);
     if (status == TIDE_OK) {

@@ -141,18 +141,22 @@ static bool tell_failure(const tide_run_answer *of, size_t i, tide_run_place at)
     }
     if (event >= 0) {
         const tide_event *row = &process->snapshot->events[event];
+        const tide_instant then = {row->device, event};
+        int64_t free_bytes = tide_oom_free_bytes(row);
+        tide_totals totals = {0};
+        tide_lifetimes_reserved_at(process->snapshot, &then, &totals);
         is_at_peak = say_failing_place(of, i, at, &text);
         if (strstr(line, process->left->failing_line) == NULL) { /* in a thread of autograd's */
             tide_text_add(&text, ", called at %s", process->left->failing_line);
         }
-        tide_text_add(&text,
-                      "%s: %s were asked for, and %s were free beside the %s that %s had "
-                      "reserved",
-                      is_at_peak ? ", where the peak is, too" : "",
-                      tide_bytes_format((int64_t)row->requested_bytes, asked),
-                      tide_bytes_format((int64_t)row->block_bytes, free_text),
-                      tide_bytes_format(tide_run_reserved_peak(of, at), reserved),
-                      tide_run_who(process->snapshot));
+        tide_text_add(
+            &text,
+            "%s: %s were asked for, and %s were free beside the %s that %s had "
+            "reserved",
+            is_at_peak ? ", where the peak is, too" : "",
+            tide_bytes_format((int64_t)row->requested_bytes, asked),
+            free_bytes >= 0 ? tide_bytes_format(free_bytes, free_text) : "unlimited bytes",
+            tide_bytes_format(totals.reserved_bytes, reserved), tide_run_who(process->snapshot));
     }
     tide_cli_note(TIDE_COMMAND_RUN, "%s", line);
     return is_at_peak;
@@ -234,10 +238,8 @@ static void tell_fit(const tide_run_answer *of, tide_run_place at) {
 /* `is_told`: its place was told with the failure. */
 static void tell_peak(const tide_run_answer *of, tide_run_place at, bool is_told) {
     char line[LINE_BYTES];
-    char growth[TIDE_BYTES_TEXT];
     const tide_run_saved *process = &of->processes[at.process];
     const tide_summary_device *device = summary_of(of, at);
-    int64_t last_step = -1;
     tide_text text = tide_text_in(line, sizeof(line));
     if (device == NULL) {
         tide_cli_note(
@@ -246,12 +248,7 @@ static void tell_peak(const tide_run_answer *of, tide_run_place at, bool is_told
             process->left->backend);
         return;
     }
-    int64_t growth_bytes = tide_left_growth(process->snapshot, at.device, &last_step);
     if (is_told) {
-        if (growth_bytes > 0) {
-            tide_cli_note(TIDE_COMMAND_RUN, "memory is still growing at step %lld, by %s a step",
-                          (long long)last_step, tide_bytes_format(growth_bytes, growth));
-        }
         return;
     }
     tide_text_add(&text, "the peak is%s", device->peak.event < 0 ? " at the start" : "");
@@ -261,11 +258,18 @@ static void tell_peak(const tide_run_answer *of, tide_run_place at, bool is_told
     } else if (of->list->n_processes > 1) {
         tide_text_add(&text, ", in process %lld", (long long)process->left->pid);
     }
-    if (growth_bytes > 0) {
-        tide_text_add(&text, "; memory is still growing at step %lld, by %s a step",
-                      (long long)last_step, tide_bytes_format(growth_bytes, growth));
-    }
     tide_cli_note(TIDE_COMMAND_RUN, "%s", line);
+}
+
+/* The rule and the words are those of `tidemark explain`. */
+static void tell_growth(const tide_run_answer *of, tide_run_place at) {
+    char words[LINE_BYTES];
+    int64_t last_step = -1;
+    const tide_snapshot *snapshot = of->processes[at.process].snapshot;
+    tide_text text = tide_text_in(words, sizeof(words));
+    if (snapshot != NULL && tide_left_growth(snapshot, at.device, &text, &last_step) > 0) {
+        tide_cli_note(TIDE_COMMAND_RUN, "memory grows %s", words);
+    }
 }
 
 static void tell_shares(const tide_run_answer *of, tide_run_place at) {
@@ -358,6 +362,7 @@ void tide_run_tell(const tide_run_answer *answer) {
     }
     tide_run_tell_spill(answer);
     tell_peak(answer, at, is_peak_told);
+    tell_growth(answer, at);
     tell_shares(answer, at);
     tide_run_tell_time(answer, at);
     tide_run_tell_clock(answer);

@@ -8,6 +8,9 @@
 #include "cli/cli.h"
 #include "cli/run/internal.h"
 #include "cli/run_choices.h"
+#include "common/bytes.h"
+#include "common/plural.h"
+#include "launch/logs_left.h"
 #include "launch/writes.h"
 
 enum { EXIT_NOT_STARTED = 125 };
@@ -160,10 +163,29 @@ static tide_status run_more(const tide_run_command_options *options, tide_launch
         config.memory_bytes = NO_LIMIT;
         config.spill_bytes = 0;
         TIDE_TRY(run_again(options, config, &other, error));
-        tide_run_tell_need(&other);
+        tide_run_tell_need(options, &other);
         tide_run_figures_fini(&other);
     }
     return status;
+}
+
+/* Logs of killed runs keep their whole size, which the user would not know of. */
+static void tell_left(void) {
+    enum { MANY = 8 };
+    const uint64_t much_bytes = UINT64_C(2) << 30;
+    char bytes[TIDE_BYTES_TEXT];
+    tide_logs_left left;
+    if (tide_logs_left_init(&left, NULL) != TIDE_OK) {
+        return;
+    }
+    if (left.n_left >= MANY || left.n_bytes >= much_bytes) {
+        tide_cli_note(TIDE_COMMAND_RUN,
+                      "logs of %zu earlier %s take %s of %s: tidemark recover --list shows them, "
+                      "recover --remove removes them",
+                      left.n_left, tide_plural(left.n_left, "run", "runs"),
+                      tide_bytes_format((int64_t)left.n_bytes, bytes), left.folder);
+    }
+    tide_logs_left_fini(&left);
 }
 
 /* The exit status of the program, or its signal: this process ends by it, too. */
@@ -252,6 +274,7 @@ static int run_program(const tide_run_command_options *options, char *const *arg
     if (status != TIDE_OK) {
         (void)tide_cli_fail(TIDE_COMMAND_RUN, status, &error);
     }
+    tell_left();
     return end_as(&launch);
 }
 

@@ -4,10 +4,13 @@
 
 #include "cli/outputs.h"
 #include "cli/run/internal.h"
+#include "cli/run/numbers.h"
 #include "common/file_name.h"
 #include "launch/names.h"
 
 #define ENDING ".json.gz"
+
+enum { MAX_INPUTS = 256 };
 
 static bool ends_with(const char *text, const char *end) {
     size_t n = strlen(text);
@@ -39,37 +42,68 @@ static void name_program(char *const *arguments, char *ret_name, size_t n_room) 
     }
 }
 
-static tide_status check(const char *path, tide_content content, bool is_named, tide_error *error) {
-    const tide_output output = {
-        .path = path, .content = content, .name = is_named ? TIDE_OUTPUT_NAMED : TIDE_OUTPUT_AGAIN};
+/* `arguments`: files that the program may read. */
+static tide_status check(const char *path, tide_content content, bool is_named,
+                         char *const *arguments, tide_error *error) {
+    const char *inputs[MAX_INPUTS];
+    size_t n = 0;
+    for (; arguments != NULL && arguments[n] != NULL && n < MAX_INPUTS; n++) {
+        inputs[n] = arguments[n];
+    }
+    const tide_output output = {.path = path,
+                                .content = content,
+                                .name = is_named ? TIDE_OUTPUT_OWN : TIDE_OUTPUT_AGAIN,
+                                .inputs = inputs,
+                                .n_inputs = n};
     return tide_output_check(&output, error);
+}
+
+/* Names the snapshot, and reserves the name where the user did not choose it. */
+static tide_status name_snapshot(const tide_run_command_options *options, char *const *arguments,
+                                 tide_run_files *ret_files, tide_error *error) {
+    char program[TIDE_PATH_BYTES];
+    char base[TIDE_PATH_BYTES];
+    char stem[TIDE_PATH_BYTES] = "";
+    char card[64];
+    int n = 0;
+    ret_files->is_named = options->output != NULL;
+    ret_files->reserved_fd = -1;
+    if (ret_files->is_named) {
+        n = snprintf(ret_files->snapshot, TIDE_PATH_BYTES, "%s", options->output);
+    } else {
+        name_program(arguments, program, sizeof(program));
+        snprintf(card, sizeof(card), "%s",
+                 options->device != NULL ? base_of(options->device + strlen("virtual:")) : "gpu");
+        n = snprintf(base, sizeof(base), "%s-%s", program, card);
+        bool is_chosen =
+            n > 0 && n < (int)sizeof(base) &&
+            tide_run_choose_stem(base, options->page == NULL, stem, &ret_files->reserved_fd);
+        n = is_chosen ? snprintf(ret_files->snapshot, TIDE_PATH_BYTES, "%s" ENDING, stem) : -1;
+    }
+    return n >= 0 && n < TIDE_PATH_BYTES
+               ? TIDE_OK
+               : tide_fail(error, TIDE_LIMIT, "-o: the path is longer than the limit of %d bytes",
+                           (int)TIDE_PATH_BYTES);
 }
 
 tide_status tide_run_name_files(const tide_run_command_options *options, char *const *arguments,
                                 tide_run_files *ret_files, tide_error *error) {
-    char program[TIDE_PATH_BYTES];
-    char card[64];
-    name_program(arguments, program, sizeof(program));
-    snprintf(card, sizeof(card), "%s",
-             options->device != NULL ? base_of(options->device + strlen("virtual:")) : "gpu");
-    int n = options->output != NULL
-                ? snprintf(ret_files->snapshot, TIDE_PATH_BYTES, "%s", options->output)
-                : snprintf(ret_files->snapshot, TIDE_PATH_BYTES, "%s-%s" ENDING, program, card);
-    if (n < 0 || n >= TIDE_PATH_BYTES) {
-        return tide_fail(error, TIDE_LIMIT, "-o: the path is longer than the limit of %d bytes",
-                         (int)TIDE_PATH_BYTES);
-    }
-    ret_files->is_named = options->output != NULL;
-    n = options->page != NULL
-            ? snprintf(ret_files->page, TIDE_PATH_BYTES, "%s", options->page)
-            : snprintf(ret_files->page, TIDE_PATH_BYTES, "%.*s.html",
-                       (int)tide_file_stem_bytes(ret_files->snapshot), ret_files->snapshot);
+    TIDE_TRY(name_snapshot(options, arguments, ret_files, error));
+    int n = options->page != NULL
+                ? snprintf(ret_files->page, TIDE_PATH_BYTES, "%s", options->page)
+                : snprintf(ret_files->page, TIDE_PATH_BYTES, "%.*s.html",
+                           (int)tide_file_stem_bytes(ret_files->snapshot), ret_files->snapshot);
     if (n < 0 || n >= TIDE_PATH_BYTES) {
         return tide_fail(error, TIDE_LIMIT, "--html: the path is longer than the limit of %d bytes",
                          (int)TIDE_PATH_BYTES);
     }
-    TIDE_TRY(check(ret_files->snapshot, TIDE_CONTENT_SNAPSHOT, ret_files->is_named, error));
-    return check(ret_files->page, TIDE_CONTENT_PAGE, options->page != NULL, error);
+    TIDE_TRY(
+        check(ret_files->snapshot, TIDE_CONTENT_SNAPSHOT, ret_files->is_named, arguments, error));
+    TIDE_TRY(check(ret_files->page, TIDE_CONTENT_PAGE, options->page != NULL, arguments, error));
+    /* With %p it is named by each process. */
+    return options->live.log == NULL || strstr(options->live.log, "%p") != NULL
+               ? TIDE_OK
+               : check(options->live.log, TIDE_CONTENT_LOG, true, arguments, error);
 }
 
 tide_status tide_run_name_moment(const tide_run_files *files, const char *word, size_t number,
@@ -88,5 +122,5 @@ tide_status tide_run_name_process(const tide_run_files *files, const tide_left_l
     TIDE_TRY(tide_launch_name_snapshot(files->snapshot, list, i, ret_path, TIDE_PATH_BYTES, error));
     return strcmp(ret_path, files->snapshot) == 0
                ? TIDE_OK
-               : check(ret_path, TIDE_CONTENT_SNAPSHOT, files->is_named, error);
+               : check(ret_path, TIDE_CONTENT_SNAPSHOT, files->is_named, NULL, error);
 }

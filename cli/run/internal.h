@@ -45,7 +45,8 @@ typedef struct tide_run_command_options {
 typedef struct tide_run_files {
     char snapshot[TIDE_PATH_BYTES]; /* of the first process */
     char page[TIDE_PATH_BYTES];
-    bool is_named; /* the user named the snapshot */
+    bool is_named;   /* the user named the snapshot */
+    int reserved_fd; /* keeps its name from other processes (numbers.h); -1: nothing does */
 } tide_run_files;
 
 /* files.c. Names the files and checks that they may be written. `arguments`: the command. */
@@ -163,7 +164,8 @@ bool tide_run_reduced_large(const tide_run_answer *of, size_t process);
  * happened. Nothing for -1. */
 void tide_run_say_where(const tide_snapshot *snapshot, int64_t event, tide_text *to);
 /* The line of the program that holds the most. Autograd's threads have no line. */
-void tide_run_say_largest(const tide_snapshot *snapshot, const tide_split *by_stack, tide_text *to);
+void tide_run_say_largest(const tide_snapshot *snapshot, const tide_summary_peak *peak,
+                          tide_text *to);
 
 /* shares.c. "3.2 GiB of activations, ...; the line that holds the most is ...": what is allocated
  * at the peak, or at the instant that the summary was made for; the largest categories first. */
@@ -222,7 +224,7 @@ void tide_run_tell_early_failure(const tide_run_answer *of);
 /* answer.c. The lines on stderr at the end of a run. */
 void tide_run_tell(const tide_run_answer *answer);
 
-enum { TIDE_RUN_MAX_LINES = 32, TIDE_RUN_LINE_BYTES = 160 };
+enum { TIDE_RUN_MAX_LINES = 32, TIDE_RUN_LINE_BYTES = 160, TIDE_RUN_GROWTH_BYTES = 512 };
 
 /* What a line of the program holds at the peak. */
 typedef struct tide_run_line {
@@ -238,7 +240,9 @@ typedef struct tide_run_figures {
     size_t n_processes;
     int64_t allocated_bytes, reserved_bytes; /* peaks on the fullest card */
     tide_run_line lines[TIDE_RUN_MAX_LINES]; /* at the first of them; the largest */
-    size_t n_lines;     /* 0: unknown, because the run was made for its figures alone */
+    size_t n_lines;   /* 0: unknown, because the run was made for its figures alone */
+    uint64_t n_steps; /* of the fullest process */
+    char growth[TIDE_RUN_GROWTH_BYTES]; /* "by 6.00 MiB a step at ..."; "": none, or not known */
     tide_run_end *ends; /* owned; by process. NULL: not asked for, or the run failed */
 } tide_run_figures;
 
@@ -249,8 +253,9 @@ TIDE_NODISCARD tide_status tide_run_report(const tide_run_command_options *optio
                                            const tide_launch *launch, const tide_run_files *files,
                                            tide_run_figures *ret_figures, tide_error *error);
 
-/* need.c. What the program needs on a card without a limit, and the smallest card that has it. */
-void tide_run_tell_need(const tide_run_figures *figures);
+/* need.c. What the program needs on a card without a limit, and the smallest card that has it, or
+ * why it depends on the number of steps. */
+void tide_run_tell_need(const tide_run_command_options *options, const tide_run_figures *figures);
 /* range.c. Adds what the lines of the program hold at a peak. */
 void tide_run_note_lines(const tide_snapshot *snapshot, const tide_split *by_stack,
                          tide_run_figures *to);

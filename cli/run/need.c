@@ -1,7 +1,10 @@
 /* What a run without a limit tells: what the program needs. */
+#include <stdio.h>
+
 #include "cli/cli.h"
 #include "cli/run/internal.h"
 #include "common/bytes.h"
+#include "common/plural.h"
 
 /* What a program may use of a card. */
 static int64_t usable_bytes(const tide_card *card) {
@@ -21,17 +24,38 @@ static const tide_card *smallest_card(int64_t n_bytes) {
     return best;
 }
 
-void tide_run_tell_need(const tide_run_figures *figures) {
+/* " for 3 steps", where --steps or --calls ended the run. */
+static const char *for_steps(const tide_run_command_options *options, char *text, size_t n_room) {
+    uint64_t n = options->n_steps > 0 ? options->n_steps : options->program.n_calls;
+    text[0] = '\0';
+    if (n > 0) {
+        (void)snprintf(text, n_room, " for %llu %s", (unsigned long long)n,
+                       options->n_steps > 0 ? tide_plural(n, "step", "steps")
+                                            : tide_plural(n, "call", "calls"));
+    }
+    return text;
+}
+
+void tide_run_tell_need(const tide_run_command_options *options, const tide_run_figures *figures) {
     char allocated[TIDE_BYTES_TEXT];
     char reserved[TIDE_BYTES_TEXT];
+    char steps[64];
     const tide_card *card = smallest_card(figures->reserved_bytes);
     if (figures->n_processes == 0) {
         return;
     }
+    (void)tide_bytes_format(figures->allocated_bytes, allocated);
+    (void)tide_bytes_format(figures->reserved_bytes, reserved);
+    if (figures->growth[0] != '\0') {
+        tide_cli_note(TIDE_COMMAND_RUN,
+                      "on a card without a limit it needs %s allocated and %s reserved for %llu "
+                      "steps; its need depends on the number of steps, because memory grows %s",
+                      allocated, reserved, (unsigned long long)figures->n_steps, figures->growth);
+        return;
+    }
     tide_cli_note(
-        TIDE_COMMAND_RUN, "on a card without a limit it needs %s allocated and %s reserved: %s%s",
-        tide_bytes_format(figures->allocated_bytes, allocated),
-        tide_bytes_format(figures->reserved_bytes, reserved),
+        TIDE_COMMAND_RUN, "on a card without a limit it needs %s allocated and %s reserved%s: %s%s",
+        allocated, reserved, for_steps(options, steps, sizeof(steps)),
         card != NULL ? "the smallest card that has it is " : "no card of the table has it",
         card != NULL ? card->spec : "");
 }

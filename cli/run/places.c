@@ -3,9 +3,11 @@
 
 #include "cli/run/internal.h"
 #include "common/bytes.h"
+#include "common/hostmem.h"
 #include "snapshot/implementation.h"
 #include "snapshot/user_frame.h"
 #include "snapshot/user_line.h"
+#include "snapshot/user_lines.h"
 
 static const char *phase_text(const char *phase) {
     return strcmp(phase, "forward") == 0     ? "in the forward pass"
@@ -50,16 +52,21 @@ void tide_run_say_where(const tide_snapshot *snapshot, int64_t event, tide_text 
     }
 }
 
-void tide_run_say_largest(const tide_snapshot *snapshot, const tide_split *by_stack,
+void tide_run_say_largest(const tide_snapshot *snapshot, const tide_summary_peak *peak,
                           tide_text *to) {
-    for (size_t i = 0; i < by_stack->n_shares; i++) {
-        uint32_t frame = tide_user_frame(snapshot, by_stack->shares[i].key);
-        if (frame != TIDE_NONE) {
+    tide_user_lines lines;
+    if (tide_user_lines_init(&lines, snapshot, peak, tide_hostmem_default()) != TIDE_OK) {
+        tide_user_lines_fini(&lines);
+        return;
+    }
+    for (size_t i = 0; i < lines.n_lines; i++) {
+        if (lines.lines[i].frame != TIDE_NONE) {
             char bytes[TIDE_BYTES_TEXT];
             tide_text_add(to, "; the line that holds the most is ");
-            tide_user_line_add(snapshot, by_stack->shares[i].key, to);
-            tide_text_add(to, ", with %s", tide_bytes_format(by_stack->shares[i].bytes, bytes));
-            return;
+            tide_user_lines_add_text(snapshot, &lines.lines[i], to);
+            tide_text_add(to, ", with %s", tide_bytes_format(lines.lines[i].bytes, bytes));
+            break;
         }
     }
+    tide_user_lines_fini(&lines);
 }

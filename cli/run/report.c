@@ -6,6 +6,7 @@
 #include "cli/run/internal.h"
 #include "common/hostmem.h"
 #include "launch/document.h"
+#include "launch/peaks.h"
 
 /* Makes the snapshot of a process, and saves it where there are names for files. */
 static tide_status save_process(const tide_run_answer *of, size_t i, tide_run_saved *ret,
@@ -54,7 +55,8 @@ static tide_status save(tide_run_answer *of, tide_run_saved *processes, bool wri
     }
     bool is_compared = strcmp(of->options->program.streams, "both") == 0;
     writes = writes && !tide_run_failed_early(of);
-    for (size_t i = 0; (writes || is_compared) && i < of->list->n_processes; i++) {
+    bool has_history = writes || is_compared || (of->options->wants_need && of->files == NULL);
+    for (size_t i = 0; has_history && i < of->list->n_processes; i++) {
         TIDE_TRY(save_process(of, i, &processes[i], error));
     }
     return writes ? write_page(of, error) : TIDE_OK;
@@ -74,6 +76,12 @@ static tide_run_figures figures_of(const tide_run_answer *of) {
         if (process->summary != NULL && at.device < process->summary->n_devices) {
             tide_run_note_lines(process->snapshot,
                                 &process->summary->devices[at.device].peak.by_stack, &figures);
+        }
+        figures.n_steps = process->left->n_steps > 0 ? (uint64_t)process->left->n_steps : 0;
+        if (process->snapshot != NULL) {
+            tide_text growth = tide_text_in(figures.growth, sizeof(figures.growth));
+            int64_t last_step = -1;
+            (void)tide_left_growth(process->snapshot, at.device, &growth, &last_step);
         }
     }
     return figures;

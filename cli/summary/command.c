@@ -200,10 +200,20 @@ static void maxima_table(const tide_summary_view *of) {
 
 /* ---- the command ---- */
 
+static tide_status say_verdict(const tide_summary_view *of) {
+    tide_verdict verdict;
+    tide_status status = tide_verdict_init(&verdict, of);
+    if (status == TIDE_OK) {
+        status = tide_say_verdict(of, &verdict);
+    }
+    tide_verdict_fini(&verdict);
+    return status;
+}
+
 static tide_status build(const tide_summary_view *of, const char *path, const char *rules,
                          tide_error *error) {
     say_run(of, path);
-    TIDE_TRY(tide_say_verdict(of));
+    TIDE_TRY(say_verdict(of));
     tide_summary_say_origin(of);
     tide_summary_software(of);
     tide_summary_settings(of->report, of->snapshot);

@@ -44,10 +44,20 @@ static void add_figures(const tide_summary_view *of) {
 }
 
 static tide_status say_all(const tide_summary_view *of, tide_error *error) {
+    tide_verdict verdict;
     add_figures(of);
-    TIDE_TRY(tide_say_verdict(of));
-    TIDE_TRY(tide_say_help(of, error));
-    return tide_say_unknown(of);
+    tide_status status = tide_verdict_init(&verdict, of);
+    if (status == TIDE_OK) {
+        status = tide_say_verdict(of, &verdict);
+    }
+    if (status == TIDE_OK) {
+        status = tide_say_help(of, &verdict, error);
+    }
+    if (status == TIDE_OK) {
+        status = tide_say_unknown(of, &verdict);
+    }
+    tide_verdict_fini(&verdict);
+    return status;
 }
 
 static tide_status report_on(const tide_snapshot *snapshot, const char *path,

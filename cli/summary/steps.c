@@ -64,16 +64,18 @@ static void say_steady(const tide_summary_view *of, const tide_steps *steps) {
                                      n_compared);
         }
         tide_report_say(of->report, "steady",
-                        "steady state: %s repeats the one before it: %" PRId64 " %s about blocks",
+                        "steady state: %s repeats the one before it: %" PRId64 " %s about blocks%s",
                         which, before->n_rows,
-                        tide_plural((uint64_t)before->n_rows, "event", "events"));
+                        tide_plural((uint64_t)before->n_rows, "event", "events"),
+                        tide_words_steps(of->report, steps));
         return;
     }
     tide_report_say(of->report, "steady",
                     "no steady state: %zu of %zu measured steps repeat the one before them. %s is "
-                    "the first that does not: %s; in %s: %s",
+                    "the first that does not: %s; in %s: %s%s",
                     n_repeat, n_compared, step_name(of, odd), row_words(of, odd->differs),
-                    step_name(of, before_odd), row_words(of, odd->differs_from));
+                    step_name(of, before_odd), row_words(of, odd->differs_from),
+                    tide_words_steps(of->report, steps));
 }
 
 static const char *repeats_word(const tide_step *step) {

@@ -6,7 +6,6 @@
 #include "cli/snapshot_words.h"
 #include "common/plural.h"
 #include "common/text.h"
-#include "snapshot/steps.h"
 #include "snapshot/user_lines.h"
 
 enum { WORDS_BYTES = 1024, SHOWN_LINES = 3 };
@@ -40,7 +39,7 @@ static void add_lines(const tide_summary_view *of, const tide_user_lines *lines,
     size_t n_rest = 0;
     for (size_t i = 0; i < lines->n_lines; i++) {
         const tide_user_line *line = &lines->lines[i];
-        if (i >= SHOWN_LINES) {
+        if (i >= SHOWN_LINES && line->frame != TIDE_NONE) {
             rest += line->bytes;
             n_rest++;
             continue;
@@ -77,11 +76,12 @@ static tide_status say_filled(const tide_summary_view *of) {
     return status;
 }
 
-tide_status tide_say_verdict(const tide_summary_view *of) {
+tide_status tide_say_verdict(const tide_summary_view *of, tide_verdict *verdict) {
     say_no_history(of);
-    TIDE_TRY(tide_say_oom(of));
+    TIDE_TRY(tide_say_oom(of, verdict));
     TIDE_TRY(say_filled(of));
-    return tide_say_growth(of);
+    tide_say_growth(of, verdict);
+    return TIDE_OK;
 }
 
 /* ---- what the file cannot tell ---- */
@@ -116,21 +116,25 @@ static void add_unexplained(const tide_summary_view *of, tide_text *to) {
     }
 }
 
-tide_status tide_say_unknown(const tide_summary_view *of) {
+/* How steps are named depends on who recorded. */
+static void add_steps(const tide_summary_view *of, tide_text *to) {
+    tide_text_add_item(
+        to, "; ", "how the memory changes from step to step (record at least %d steps%s)",
+        (int)TIDE_GROWTH_LEAST_STEPS,
+        is_of_pytorch(of) ? ", and name each by torch.profiler.record_function('ProfilerStep#1')"
+                          : "");
+}
+
+tide_status tide_say_unknown(const tide_summary_view *of, const tide_verdict *verdict) {
     char words[WORDS_BYTES];
     tide_text text = tide_text_in(words, sizeof(words));
-    tide_steps steps;
     if (!has_history(of)) {
         return TIDE_OK; /* `no_history` says it */
     }
     add_unexplained(of, &text);
-    TIDE_TRY(tide_steps_init(&steps, of->snapshot, of->lifetimes, of->device_number));
-    if (steps.n_steps < 2) {
-        tide_text_add_item(&text, "; ",
-                           "whether anything grows from step to step (record several steps, and "
-                           "name each by torch.profiler.record_function('ProfilerStep#1'))");
+    if (!verdict->growth.is_known) {
+        add_steps(of, &text);
     }
-    tide_steps_fini(&steps);
     if (of->snapshot->n_dropped > 0) {
         tide_text_add_item(&text, "; ", "what happened in %" PRIu64 " events that were lost",
                            of->snapshot->n_dropped);

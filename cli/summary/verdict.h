@@ -7,20 +7,43 @@
 
 #include "cli/summary/view.h"
 #include "common/status.h"
+#include "snapshot/growth.h"
+#include "snapshot/steps.h"
+
+/* Why the first request that failed did so. */
+typedef enum tide_oom_cause {
+    TIDE_OOM_OTHER = 0,    /* no failure, or its cause is not known */
+    TIDE_OOM_TOO_LITTLE,   /* also in one piece, the free memory was too little */
+    TIDE_OOM_FRAGMENTATION /* in one piece, it would have been enough, and nothing grew */
+} tide_oom_cause;
+
+/* What several sentences need. */
+typedef struct tide_verdict {
+    tide_steps steps;
+    tide_growth growth;
+    tide_oom_cause cause; /* of tide_say_verdict */
+} tide_verdict;
+
+/* The caller finishes it, also after a failure. */
+TIDE_NODISCARD tide_status tide_verdict_init(tide_verdict *verdict, const tide_summary_view *of);
+void tide_verdict_fini(tide_verdict *verdict);
 
 /* Adds the sentences that follow from the recording alone, the most urgent first: `no_history`,
  * `oom` and `oom_cause`, `filled`, `grows`. */
-TIDE_NODISCARD tide_status tide_say_verdict(const tide_summary_view *of);
+TIDE_NODISCARD tide_status tide_say_verdict(const tide_summary_view *of, tide_verdict *verdict);
 
 /* Adds `help`: replays the recorded requests under other settings of the allocator, and says which
- * of them survives, or takes least memory. */
-TIDE_NODISCARD tide_status tide_say_help(const tide_summary_view *of, tide_error *error);
+ * of them survives, or takes least memory. Says nothing if the replay under the recorded settings
+ * does not do what was recorded. */
+TIDE_NODISCARD tide_status tide_say_help(const tide_summary_view *of, const tide_verdict *verdict,
+                                         tide_error *error);
 
 /* Adds `unknown`: what the file cannot tell, and how to record it. */
-TIDE_NODISCARD tide_status tide_say_unknown(const tide_summary_view *of);
+TIDE_NODISCARD tide_status tide_say_unknown(const tide_summary_view *of,
+                                            const tide_verdict *verdict);
 
-/* The parts of tide_say_verdict. */
-TIDE_NODISCARD tide_status tide_say_oom(const tide_summary_view *of);
-TIDE_NODISCARD tide_status tide_say_growth(const tide_summary_view *of);
+/* The parts of tide_say_verdict. tide_say_oom sets the cause. */
+TIDE_NODISCARD tide_status tide_say_oom(const tide_summary_view *of, tide_verdict *verdict);
+void tide_say_growth(const tide_summary_view *of, const tide_verdict *verdict);
 
 #endif

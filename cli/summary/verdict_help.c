@@ -25,23 +25,36 @@ static tide_status replay_all(tide_replay_runs *runs, tide_error *error) {
     return status;
 }
 
-/* After a run that ran out of memory, which goes as far as its last recorded request. */
-static void say_survival(const tide_summary_view *of, const tide_replay_runs *runs,
-                         const tide_replay_entry *best, const tide_replay_figures *figures) {
+/* Whether the replay under the recorded settings fails where the recorded run did. If it does not,
+ * replays under other settings prove nothing. */
+static bool fails_as_recorded(const tide_summary_view *of, const tide_replay_runs *runs) {
+    const tide_replay *base = runs->entries[runs->base].replay;
+    return base->by_device[of->device_number].n_ooms > 0 &&
+           base->oom_by_device[of->device_number].event == of->device->oom_event;
+}
+
+/* After a run that ran out of memory, which goes as far as its last recorded request. A setting
+ * helps against fragmentation alone: where memory grew, the program fails a little later. */
+static void say_survival(const tide_summary_view *of, const tide_verdict *verdict,
+                         const tide_replay_runs *runs, const tide_replay_entry *best) {
     const tide_replay_need *need = &runs->needs[of->device_number];
-    if (figures->n_ooms == 0) {
+    const tide_replay_figures *figures = &best->replay->by_device[of->device_number];
+    if (!fails_as_recorded(of, runs)) {
+        return;
+    }
+    if (figures->n_ooms == 0 && verdict->cause == TIDE_OOM_FRAGMENTATION) {
         tide_report_say(of->report, "help",
                         "It would help to set %s: with it all recorded requests are served, in %s "
                         "of reserved memory (replayed; what the program asks for after its failure "
                         "is not recorded).",
                         best->name, tide_report_bytes(of->report, figures->peak_reserved_bytes));
-    } else if (need->limit_bytes != UINT64_MAX) {
+    } else if (figures->n_ooms > 0 && need->limit_bytes != UINT64_MAX) {
         tide_report_say(of->report, "help",
                         "No setting of the allocator helps: %zu were replayed, and at best (%s) "
                         "the recorded requests need %s; the program itself must ask for less.",
                         runs->n_entries, runs->entries[need->entry].name,
                         tide_report_bytes(of->report, (int64_t)need->limit_bytes));
-    } else {
+    } else if (figures->n_ooms > 0) {
         tide_report_say(of->report, "help",
                         "No setting of the allocator helps: %zu were replayed, and under each of "
                         "them a request fails; the program itself must ask for less.",
@@ -49,24 +62,46 @@ static void say_survival(const tide_summary_view *of, const tide_replay_runs *ru
     }
 }
 
-/* The settings that reserve least; they must save a hundredth of the peak to be worth a word. */
+/* A saving is worth a word from this share of the peak on, and a replay counts if its peak is as
+ * near to the recorded one. */
+enum { LEAST_PERCENT = 2 };
+
+static bool is_near(int64_t bytes, int64_t to) {
+    int64_t apart = bytes > to ? bytes - to : to - bytes;
+    return apart <= to / 100 * LEAST_PERCENT;
+}
+
+/* The settings that reserve least, beside the replay under the recorded ones. If that replay does
+ * not reach the recorded peak, then memory from before the recording made the peak, and no replay
+ * shows what a setting would change. */
 static void say_saving(const tide_summary_view *of, const tide_replay_runs *runs,
-                       const tide_replay_entry *best, const tide_replay_figures *figures) {
-    bool is_other = best != &runs->entries[runs->base];
-    int64_t now = runs->recorded_by_device[of->device_number].peak_reserved_bytes;
-    if (is_other && figures->n_ooms == 0 && now - figures->peak_reserved_bytes > now / 100) {
+                       const tide_replay_entry *best) {
+    size_t device = of->device_number;
+    int64_t recorded = runs->recorded_by_device[device].peak_reserved_bytes;
+    int64_t base = runs->entries[runs->base].replay->by_device[device].peak_reserved_bytes;
+    const tide_replay_figures *figures = &best->replay->by_device[device];
+    int64_t now = base < recorded ? base : recorded;
+    if (figures->n_ooms == 0 && is_near(base, recorded) &&
+        now - figures->peak_reserved_bytes > now / 100 * LEAST_PERCENT) {
         tide_report_say(of->report, "help",
-                        "To reserve less, set %s: %s of reserved memory instead of %s (replayed).",
+                        "To reserve less, set %s: %s of reserved memory instead of %s (both "
+                        "replayed).",
                         best->name, tide_report_bytes(of->report, figures->peak_reserved_bytes),
                         tide_report_bytes(of->report, now));
     }
 }
 
-tide_status tide_say_help(const tide_summary_view *of, tide_error *error) {
+/* Whether the device has requests that can be replayed. */
+static bool has_requests(const tide_summary_view *of) {
+    return of->device->counts[TIDE_ACTION_ALLOC] > 0 || of->device->n_oom > 0;
+}
+
+tide_status tide_say_help(const tide_summary_view *of, const tide_verdict *verdict,
+                          tide_error *error) {
     const tide_replay_runs_options options = {.start = TIDE_REPLAY_START_AUTO,
                                               .limit_bytes = UINT64_MAX};
     tide_replay_runs runs = {.snapshot = of->snapshot};
-    if (of->snapshot->n_events == 0) {
+    if (!has_requests(of)) {
         return TIDE_OK;
     }
     tide_status status = tide_replay_runs_init(&runs, of->snapshot, &options, error);
@@ -77,11 +112,10 @@ tide_status tide_say_help(const tide_summary_view *of, tide_error *error) {
         size_t order[TIDE_REPLAY_MAX_RUNS];
         tide_replay_runs_rank(&runs, of->device_number, order);
         const tide_replay_entry *best = &runs.entries[order[0]];
-        const tide_replay_figures *figures = &best->replay->by_device[of->device_number];
         if (of->device->n_oom > 0) {
-            say_survival(of, &runs, best, figures);
+            say_survival(of, verdict, &runs, best);
         } else {
-            say_saving(of, &runs, best, figures);
+            say_saving(of, &runs, best);
         }
     } else if (status == TIDE_FORMAT || status == TIDE_UNSUPPORTED || status == TIDE_INVALID) {
         tide_report_say(of->report, "help",

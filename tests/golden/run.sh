@@ -25,8 +25,8 @@ trap 'rm -rf "$scratch"' EXIT
 mkdir "$scratch/bin"
 ln -s "$program" "$scratch/bin/tidemark"
 export PATH="$scratch/bin:$PATH"
-# Without the calibration of whoever runs this.
-export XDG_CONFIG_HOME="$scratch/config"
+# Without the calibration of whoever runs this, and without logs that other runs have left.
+export XDG_CONFIG_HOME="$scratch/config" XDG_STATE_HOME="$scratch/state"
 
 # compare NAME KIND: fails and prints the difference on stderr unless the output equals the expected output.
 compare() {

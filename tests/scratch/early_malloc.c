@@ -21,7 +21,9 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-enum { ROOM_BYTES = 1 << 28, ALIGNMENT = 16 };
+enum { ALIGNMENT = 16 };
+
+static const size_t ROOM_BYTES = (size_t)1 << 28;
 
 static char *room;
 static _Atomic size_t n_used;
@@ -82,7 +84,7 @@ static void begin(void) {
 
 EXPORT void *malloc(size_t n_bytes) {
     begin();
-    size_t n = (n_bytes + 2 * ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    size_t n = (n_bytes + 2 * (size_t)ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     size_t at = atomic_fetch_add(&n_used, n);
     if (room == NULL || at + n > ROOM_BYTES) {
         errno = ENOMEM;

@@ -7,13 +7,16 @@ import _sqlite3
 import contextlib
 import ctypes
 import errno
+import fcntl
 import glob
 import json
 import multiprocessing
 import multiprocessing.connection
 import os
 import pathlib
+import resource
 import shutil
+import signal
 import socket
 import sqlite3
 import stat
@@ -322,6 +325,114 @@ def a_copied_library_is_loaded():
     sys.path.insert(0, os.getcwd())
     import module_of_ours
     assert module_of_ours.answer == 42
+
+
+@case
+def datagrams_find_their_socket():
+    os.makedirs("made_socket_folder", exist_ok=True)
+    for name in ("gram", "made_socket_folder/" + "n" * 80):
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as one, socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as other:
+            one.bind(name)
+            other.bind(name + ".other")
+            assert other.sendto(b"asked", name) == 5
+            text, address = one.recvfrom(16)
+            assert text == b"asked" and (len(name) > 50 or address == os.path.abspath(name + ".other")), address
+            if len(name) < 50:
+                assert one.sendto(b"answered", address) == 8 and other.recv(16) == b"answered"
+            assert other.sendmsg([b"by", b"message"], [], 0, name) == 9
+            assert one.recvmsg(16)[0] == b"bymessage"
+            with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as caller:
+                caller.connect(name)
+                caller.send(b"called")
+                assert one.recv(16) == b"called"
+
+
+def exchange(one, other, flags=2):
+    """renameat2 with RENAME_EXCHANGE: 0, or the errno."""
+    library = ctypes.CDLL(None, use_errno=True)
+    return 0 if library.renameat2(-100, one.encode(), -100, other.encode(), flags) == 0 else ctypes.get_errno()
+
+
+@case
+def names_are_exchanged():
+    write("made.new", b"new")
+    assert exchange("made.new", "rights") == 0 and read("rights") == b"new" and read("made.new") == b"rights"
+    assert exchange("rights", "made.new") == 0 and read("rights") == b"rights"
+    assert exchange("rights", "kept/file") == 0
+    was = read("kept/file")
+    assert was == b"rights" and exchange("rights", "kept/file") == 0
+    os.makedirs("folder.new/inner")
+    write("folder.new/inner/x", b"x")
+    assert exchange("folder.new", "swap") == 0 and read("swap/inner/x") == b"x" and read("folder.new/folder/file") == b"swap"
+    assert names("swap") == ["inner"] and names("folder.new") == ["folder"]
+    assert exchange("folder.new", "swap") == 0 and read("swap/folder/file") == b"swap" and names("folder.new") == ["inner"]
+    assert exchange("swap", "rights") == 0 and os.path.isdir("rights") and read("swap") == b"rights" and exchange("swap", "rights") == 0
+    assert exchange("swap", "not there") == errno.ENOENT and exchange("swap", "swap/folder") == errno.EINVAL
+    assert exchange("swap", "rights", 4) == errno.EINVAL and read("swap/folder/file") == b"swap"
+
+
+@case
+def holes_stay_holes():
+    """The user's file has 64 MiB, of which 8 KiB are data."""
+    with open("holes", "r+b") as file:
+        file.seek(1 << 20)
+        file.write(b"changed")
+    status = os.stat("holes")
+    assert status.st_size == 64 << 20 and status.st_blocks * 512 < 1 << 20, status
+    with open("holes", "rb") as file:
+        assert file.read(4096) == b"a" * 4096 and file.read(1) == b"\0"
+        file.seek(1 << 20)
+        assert file.read(8) == b"changed\0"
+        file.seek(32 << 20)
+        assert file.read(4097) == b"b" * 4096 + b"\0"
+
+
+@case
+def descriptors_follow_a_file_that_moves():
+    with open("turned", "rb") as file:
+        os.rename("turned", "turned2")
+        write("turned", b"another")
+        os.fchmod(file.fileno(), 0o640)
+        os.utime(file.fileno(), (7, 7))
+        assert os.stat("turned2").st_mode & 0o777 == 0o640 and os.stat("turned2").st_mtime == 7
+        assert os.stat("turned").st_mtime != 7
+        os.rename("turned2", "turned3")
+        os.fchmod(file.fileno(), 0o604)
+        assert os.stat("turned3").st_mode & 0o777 == 0o604
+        os.unlink("turned3")
+        os.fchmod(file.fileno(), 0o600)
+    with open("ways/sub/b", "rb") as file:
+        os.rename("ways", "ways2")
+        os.fchmod(file.fileno(), 0o640)
+        assert os.stat("ways2/sub/b").st_mode & 0o777 == 0o640
+        write(f"/proc/self/fd/{file.fileno()}", b"by its descriptor")
+        assert read("ways2/sub/b") == b"by its descriptor"
+        os.rename("ways2/sub", "sub3")
+        os.unlink("sub3/b")
+        os.fchmod(file.fileno(), 0o600)
+
+
+@case
+def marks_of_file_systems_are_refused():
+    with open("untouched", "rb") as file:
+        try:
+            fcntl.ioctl(file.fileno(), 0x40086602, b"\x40\0\0\0\0\0\0\0")  # FS_IOC_SETFLAGS, no dump
+            raise AssertionError("marked")
+        except OSError as error:
+            assert error.errno in (errno.EOPNOTSUPP, errno.ENOTTY), error
+
+
+@case
+def a_file_that_is_too_long_is_refused():
+    if os.fork() == 0:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
+        signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+        try:
+            open("holes2", "r+b")
+        except OSError as error:
+            os._exit(0 if error.errno == errno.EFBIG else 1)
+        os._exit(2)
+    assert os.waitstatus_to_exitcode(os.wait()[1]) == 0
 
 
 @case

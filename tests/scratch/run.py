@@ -22,13 +22,20 @@ def make(folder):
     files = {
         "model.pt": b"weights", "log.txt": b"step 1\n", "old.txt": b"old", "data/one": b"one", "data/sub/two": b"two",
         "tree/top": b"top", "tree/deep/leaf": b"leaf", "kept/file": b"kept", "rights": b"rights", "rights2": b"rights",
-        "far/folder/file": b"far", "ways/a": b"precious", "ways/sub/b": b"precious",
+        "far/folder/file": b"far", "swap/folder/file": b"swap", "turned": b"turned", "ways/a": b"precious", "ways/sub/b": b"precious",
     }
     for name, content in files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
         os.utime(path, (1000, 1000))
+    (folder / "untouched").write_bytes(b"untouched")
+    for name in ("holes", "holes2"):
+        with open(folder / name, "wb") as file:
+            file.write(b"a" * 4096)
+            file.seek(32 << 20)
+            file.write(b"b" * 4096)
+            file.truncate(64 << 20)
     (folder / "kept/link").symlink_to("file")
     (folder / "shortcut").symlink_to(folder / "far/folder")
     base = sqlite3.connect(folder / "there.db")
@@ -68,7 +75,7 @@ def main():
         before = state(top / "user")
         environment = dict(os.environ, LD_PRELOAD=library, TIDEMARK_RUN_FOLDER=str(top / "run"), TMPDIR=str(top / "user"),
                            TIDEMARK_SCRATCH=str(top / "run/writes"), TIDEMARK_SCRATCH_REAL=f"/dev/shm:{top / 'real'}",
-                           TEST_REAL=str(top / "real"), TIDEMARK_LIVE=str(top / "run/%p.log"),
+                           TEST_REAL=str(top / "real"), TIDEMARK_LIVE=str(top / "run/%p.log"), TIDEMARK_VIRTUAL_CARDS="h100-80",
                            PYTHONDONTWRITEBYTECODE="1")
         with open(top / "opened", "wb") as opened:
             environment["TEST_OPENED"] = str(opened.fileno())

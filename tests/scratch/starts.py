@@ -4,11 +4,13 @@
 TIDEMARK is the program, LIBRARIES the folder of the libraries that it preloads, PACKAGE that of the Python package.
 No program here needs PyTorch: each writes to files, and none may change but in the view.
 """
+import concurrent.futures
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 from pathlib import Path
 
@@ -21,6 +23,17 @@ open("ck.pt", "w").write("changed")
 subprocess.run(["sh", "-c", "echo changed > ck.pt"], env={}, check=True)
 print(ctypes.CDLL("libcuda.so.1").cuInit(0))
 import tidemark
+"""
+
+# Takes memory of the card through the driver alone.
+DRIVER = """
+import ctypes, sys, time
+cuda = ctypes.CDLL("libcuda.so.1")
+context, address = ctypes.c_void_p(), ctypes.c_uint64()
+assert cuda.cuInit(0) == 0 and cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0) == 0
+assert cuda.cuCtxSetCurrent(context) == 0 and cuda.cuMemAlloc_v2(ctypes.byref(address), 1 << 20) == 0
+print("ready", flush=True)
+time.sleep(float(sys.argv[1]) if len(sys.argv) > 1 else 0)
 """
 
 # What Go's linker leaves in each program.
@@ -48,9 +61,11 @@ class Starts(unittest.TestCase):
         self.folder.cleanup()
 
     def run_it(self, *command, program=TIDEMARK, options=(), **environment):
-        whole = {key: value for key, value in os.environ.items() if not key.startswith(("TIDEMARK_", "WANDB_"))}
+        whole = {key: value for key, value in os.environ.items() if not key.startswith(("TIDEMARK_", "WANDB_", "TORCH", "TRITON_"))}
         whole.update({"HOME": str(self.top / "home"), **environment})
-        whole.pop("XDG_STATE_HOME", None)
+        for name in ("XDG_STATE_HOME", "XDG_CACHE_HOME"):
+            if name not in environment:
+                whole.pop(name, None)
         return subprocess.run([program, "run", "--device", "virtual:h100-80", *options, "--", *map(str, command)],
                               cwd=self.work, env=whole, capture_output=True, text=True, timeout=250, check=False)
 
@@ -152,6 +167,152 @@ class Starts(unittest.TestCase):
         result = self.run_it("sh", "-c", f"{linker} {shutil.which('rm')} ck.pt; true")
         self.expect_kept(result)
         self.assertTrue(result.stderr.endswith("1 deletion was kept away\n"), result.stderr)
+
+    # ---- names of files ----
+
+    def files(self):
+        return sorted(path.name for path in self.work.iterdir() if path.suffix in (".gz", ".html"))
+
+    def test_no_run_replaces_the_files_of_another(self):
+        (self.work / "driver.py").write_text(DRIVER)
+        wanted = []
+        for number in ("", "-2", "-3"):
+            wanted += [f"driver-h100-80{number}.html", f"driver-h100-80{number}.json.gz"]
+            result = self.run_it(sys.executable, "driver.py")
+            self.assertIn(f"the report is {wanted[-2]}, the snapshot {wanted[-1]};", result.stderr)
+            self.assertEqual(self.files(), sorted(wanted))
+        (self.work / "driver-h100-80.json.gz").unlink()  # the page still has the number
+        (self.work / "driver-h100-80-4.json.gz").write_text("of the user")
+        (self.work / "driver-h100-80-2.html").unlink()  # and so has the snapshot
+        result = self.run_it(sys.executable, "driver.py")
+        self.assertIn("the snapshot driver-h100-80-5.json.gz", result.stderr)
+
+    def test_runs_at_the_same_time_keep_both_results(self):
+        (self.work / "driver.py").write_text(DRIVER)
+        with concurrent.futures.ThreadPoolExecutor(4) as pool:
+            results = list(pool.map(lambda _: self.run_it(sys.executable, "driver.py", "1"), range(4)))
+        self.assertEqual(len({result.stderr.split("the snapshot ")[1] for result in results}), 4)
+        self.assertEqual(len(self.files()), 8)
+
+    def test_names_that_are_refused(self):
+        (self.work / "driver.py").write_text(DRIVER)
+        for name in ("settings.json", "page.html", "q"):
+            (self.work / name).write_text("of the user")
+        for options in (("-o", "driver.py"), ("-o", "x"), ("-o", "x.pdf"), ("-o", "settings.json"), ("-o", "read.json.gz"),
+                        ("--html", "x.pdf"), ("--html", "page.html"), ("--html", "driver.py"), ("--log", "q"), ("--log", "driver.py"),
+                        ("--log", "no/folder")):
+            result = self.run_it("sh", "-c", "echo started", "sh", "driver.py", "read.json.gz", options=options)
+            self.assertEqual((result.returncode, result.stdout), (125, ""), (options, result.stderr))
+            self.assertIn(options[1], result.stderr)
+        for name in ("settings.json", "page.html", "q"):
+            self.assertEqual((self.work / name).read_text(), "of the user")
+        self.assertEqual((self.work / "driver.py").read_text(), DRIVER)
+        for _ in range(2):  # its own files it replaces, where they are named
+            result = self.run_it(sys.executable, "driver.py", options=("-o", "a.json.gz", "--html", "b.html", "--log", "c"))
+            self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(self.files(), ["a.json.gz", "b.html", "page.html"])
+
+    # ---- logs of killed runs ----
+
+    def recover(self, *arguments):
+        environment = dict(os.environ, HOME=str(self.top / "home"))
+        environment.pop("XDG_STATE_HOME", None)
+        return subprocess.run([TIDEMARK, "recover", *arguments], env=environment, capture_output=True, text=True, check=False)
+
+    def killed_run(self, seconds):
+        (self.work / "driver.py").write_text(DRIVER)
+        environment = {key: value for key, value in os.environ.items() if key != "XDG_STATE_HOME"}
+        run = subprocess.Popen([TIDEMARK, "run", "--device", "virtual:h100-80", "--log-bytes", "1MiB", "--", sys.executable, "driver.py", seconds],
+                               cwd=self.work, env=dict(environment, HOME=str(self.top / "home")), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        run.stdout.readline()
+        return run
+
+    def test_logs_of_killed_runs(self):
+        self.assertIn("no run has left a log", self.recover("--list").stdout)
+        runs = [self.killed_run("1000") for _ in range(4)]
+        self.assertEqual(self.recover("--list").stdout.count("running"), 4)
+        self.assertIn("0 B removed in 0 runs", self.recover("--remove").stdout)
+        for run in runs[1:]:
+            run.kill()
+            run.communicate()
+        for _ in range(200):  # its processes end a moment later
+            listed = self.recover("--list").stdout
+            if listed.count("running") == 1:
+                break
+            time.sleep(0.05)
+        self.assertEqual(listed.count(f"{sys.executable} driver.py 1000"), 4)
+        self.assertIn("3 runs that ended left 3.", listed)
+        names = [line.split()[0] for line in listed.splitlines()[:-1]]
+        going = next(line.split()[0] for line in listed.splitlines() if " running " in line)
+        result = self.recover("--remove", going)
+        self.assertEqual(result.returncode, 2, result)
+        self.assertIn("its run goes on", result.stderr)
+        one, other, foreign = (name for name in names if name != going)
+        state = self.top / "home/.local/state/tidemark"
+        (state / foreign / "notes.txt").write_text("of the user")
+        self.assertIn(f"removed {one}\n", self.recover("--remove", one).stdout)
+        result = self.recover("--remove")
+        self.assertEqual(result.returncode, 1, result)
+        self.assertIn(f"removed {other}\n", result.stdout)
+        self.assertIn("notes.txt", os.listdir(state / foreign))
+        self.assertEqual(sorted(os.listdir(state)), sorted([going, foreign]))
+        runs[0].terminate()
+        self.assertIn(b"tidemark run: ", runs[0].communicate()[1])
+
+    def test_many_logs_are_mentioned(self):
+        for number in range(8):
+            folder = self.top / f"home/.local/state/tidemark/run-00000{number}"
+            folder.mkdir(parents=True)
+            (folder / "1.log").write_bytes(b"x" * 5000)
+        self.assertIn("logs of 8 earlier runs take ", self.run_it("true").stderr)
+        self.recover("--remove")
+        self.assertNotIn("earlier runs", self.run_it("true").stderr)
+
+    # ---- caches of compilers ----
+
+    def test_compilers_keep_what_they_make(self):
+        shown = ("sh", "-c", "echo $TORCHINDUCTOR_CACHE_DIR:$TRITON_CACHE_DIR:$TORCH_EXTENSIONS_DIR")
+        made = "mkdir -p $TRITON_CACHE_DIR $TORCH_EXTENSIONS_DIR/e; touch $TRITON_CACHE_DIR/kernel $TORCH_EXTENSIONS_DIR/e/lock"
+        result = self.run_it("sh", "-c", made)
+        self.assertIn("it wrote no file", result.stderr)
+        inductor, triton, extensions = self.run_it(*shown).stdout.strip().split(":")
+        top = self.top / "home/.cache/tidemark/compilers"
+        for folder in (inductor, triton, extensions):
+            self.assertTrue(folder.startswith(f"{top}/"), folder)
+        self.assertTrue((Path(triton) / "kernel").exists())
+        self.assertEqual(list((Path(extensions) / "e").iterdir()), [])  # PyTorch would wait for whoever holds it
+        other = self.run_it(*shown, options=("--values", "zero")).stdout
+        self.assertNotIn(triton, other)
+        real = self.run_it(*shown, options=("--writes", "allow")).stdout
+        self.assertEqual(real, "::\n")
+        chosen = self.run_it(*shown, TRITON_CACHE_DIR="/mine").stdout.strip().split(":")
+        self.assertEqual(chosen, [inductor, "/mine", extensions])
+        (self.top / "home/.cache/torch_extensions").mkdir()
+        self.assertEqual(self.run_it(*shown).stdout, f"{inductor}:{triton}:\n")
+        self.assertEqual(self.run_it(*shown, HOME=str(self.top / "no")).stdout, "::\n")
+        (self.top / "c:c").mkdir()
+        self.run_it("sh", "-c", made, XDG_CACHE_HOME=str(self.top / "c:c"))
+        self.assertEqual(len(list((self.top / "c:c").glob("tidemark/compilers/*/triton/kernel"))), 1)
+
+    def test_a_lock_of_a_run_that_goes_on_stays(self):
+        (self.work / "driver.py").write_text(DRIVER.replace("time.sleep", """
+import os
+os.makedirs(os.environ["TORCH_EXTENSIONS_DIR"] + "/e")
+lock = os.environ["TORCH_EXTENSIONS_DIR"] + "/e/lock"
+open(lock, "w").close()
+print("locked", flush=True)
+time.sleep"""))
+        environment = {key: value for key, value in os.environ.items() if not key.startswith(("XDG_", "T"))}
+        environment["HOME"] = str(self.top / "home")
+        first = subprocess.Popen([TIDEMARK, "run", "--device", "virtual:h100-80", "--", sys.executable, "driver.py", "1000"],
+                                 cwd=self.work, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        first.stdout.readline()
+        first.stdout.readline()
+        look = "import os; print(os.listdir(os.environ['TORCH_EXTENSIONS_DIR'] + '/e'))"
+        self.assertEqual(self.run_it(sys.executable, "-c", look).stdout, "['lock']\n")
+        first.terminate()
+        first.communicate()
+        self.assertEqual(self.run_it(sys.executable, "-c", look).stdout, "[]\n")
 
     # ---- trackers of experiments ----
 

@@ -3,6 +3,7 @@
 ways.py FOLDER          prints nothing if all was seen as it should be; run.py looks whether anything really changed
 """
 import contextlib
+import ctypes
 import errno
 import os
 import pathlib
@@ -177,9 +178,43 @@ def folders_that_are_new_are_left_again():
     set_back()
 
 
+def by_the_librarys_own_handle():
+    """dlsym and dlvsym of a handle of the C library."""
+    find = ctypes.CDLL(None).dlvsym
+    find.restype, find.argtypes = ctypes.c_void_p, (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p)
+    for name in ("libc.so.6", "libpthread.so.0", "libdl.so.2"):
+        library = ctypes.CDLL(name)
+        assert library.open(A.encode(), os.O_WRONLY | os.O_TRUNC) >= 0 and os.stat(A).st_size == 0
+        assert library.unlink(A.encode()) == 0 and not os.path.exists(A)
+        set_back()
+        unlink = find(library._handle, b"unlink", b"GLIBC_2.2.5")
+        assert ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_char_p)(unlink)(A.encode()) == 0 and not os.path.exists(A)
+        set_back()
+        assert library.getpid() == os.getpid()
+    library = ctypes.CDLL("libc.so.6")
+    again = library.dlsym
+    again.restype, again.argtypes = ctypes.c_void_p, (ctypes.c_void_p, ctypes.c_char_p)
+    unlink = again(library._handle, b"unlink")
+    assert ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_char_p)(unlink)(A.encode()) == 0 and not os.path.exists(A)
+    set_back()
+    try:
+        library.no_such_function
+        raise AssertionError("found what is not there")
+    except AttributeError as error:
+        assert "no_such_function" in str(error)
+
+
+def in_a_library_that_sees_itself_first():
+    library = ctypes.CDLL(os.environ["TEST_LIBRARY"], mode=os.RTLD_NOW | os.RTLD_DEEPBIND)
+    assert library.library_write(A.encode()) == 0 and read(A) == b"evil"
+    assert library.library_unlink(A.encode()) == 0 and not os.path.exists(A)
+    set_back()
+
+
 if __name__ == "__main__":
     os.chdir(TOP)
     for function in (through_names, through_descriptors, descriptors_of_folders, a_shell_does_it_too, what_has_no_name_stays,
-                     what_is_gone_is_read_but_not_written, folders_that_are_new_are_left_again):
+                     what_is_gone_is_read_but_not_written, folders_that_are_new_are_left_again, by_the_librarys_own_handle,
+                     in_a_library_that_sees_itself_first):
         function()
         os.chdir(TOP)

@@ -52,6 +52,14 @@ for i in range(100):
     fill()
 """
 
+# What was cached is given back before the request fails, so that nothing is reserved then.
+CACHED = """
+import torch
+kept = [torch.empty(1 << 30, dtype=torch.uint8, device="cuda") for i in range(2)]
+del kept
+torch.empty(7 << 29, dtype=torch.uint8, device="cuda")
+"""
+
 CAUGHT = """
 import torch
 try:
@@ -75,7 +83,7 @@ import torch
 w = torch.nn.Parameter(torch.zeros(1 << 20, device="cuda"))
 optimizer = torch.optim.SGD([w], lr=0.1)
 kept = []
-for step in range(4):
+for step in range(8):
     kept.append(torch.empty(6 << 20, dtype=torch.uint8, device="cuda"))
     w.sum().backward()
     optimizer.step()
@@ -170,6 +178,7 @@ class Runner:
         self.tidemark = tidemark
         self.python = python
         self.folder = tempfile.mkdtemp()
+        os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp()  # without logs that other runs have left
 
     def write(self, text):
         path = os.path.join(self.folder, "program.py")
@@ -286,8 +295,19 @@ def check_out_of_memory(runner):
 
 def check_growing(runner):
     done = runner.run([], GROWS)
-    need("; memory is still growing at step 3, by 6.00 MiB a step" in done.stderr, done.stderr)
-    need("still growing" not in runner.run(["--steps", "5"], TRAIN, "9").stderr, "what repeats does not grow")
+    words = "memory grows by 6.00 MiB a step at "
+    need(words in done.stderr and "in 7 of 7 steps since step 1" in done.stderr, done.stderr)
+    need("memory grows" not in runner.run(["--steps", "5"], TRAIN, "9").stderr, "what repeats does not grow")
+
+
+    grown = runner.run(["--memory-limit", "600MiB", "--need"], GROWS.replace("range(8)", "range(80)"))
+    need("its need depends on the number of steps, because memory grows by 6.00 MiB a step" in grown.stderr, grown.stderr)
+    need("the smallest card" not in grown.stderr, grown.stderr)
+
+
+def check_one_instant(runner):
+    done = runner.run(["--memory-limit", "4GiB"], CACHED)
+    need("3.50 GiB were asked for" in done.stderr and "beside the 0 B that PyTorch had reserved" in done.stderr, done.stderr)
 
 
 def check_cards(runner):
@@ -418,7 +438,7 @@ def check_workspaces(runner):
 
 CHECKS = [
     check_phases, check_backward, check_compiled, check_answer, check_steps, check_status, check_signal,
-    check_history, check_out_of_memory, check_growing, check_cards, check_library, check_caught, check_several,
+    check_history, check_out_of_memory, check_growing, check_one_instant, check_cards, check_library, check_caught, check_several,
     check_recorders, check_writes, check_async,
     check_workspaces]
 

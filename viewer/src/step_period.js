@@ -14,6 +14,7 @@ const NO_STACK_SITE = -1; // the site of an allocation without a call stack, in 
  * @property {Int32Array} rows events
  * @property {number} count
  * @property {boolean} hasStacks most of them have one
+ * @property {boolean} hasAny at least one has
  *
  * @typedef {{period: number, begin: number, end: number}} Run allocations that repeat: each from begin + period
  *   to end - 1 is as the one a period before
@@ -48,7 +49,7 @@ function readSequence({ events, subjects }, device) {
     rows[n] = e;
     sites[n++] = hasStacks ? (stack[e] >= 0 ? stack[e] : NO_STACK_SITE) : subjects.bytes[act[e]];
   }
-  return { sites, rows, count, hasStacks };
+  return { sites, rows, count, hasStacks, hasAny: nStacks > 0 };
 }
 
 /**
@@ -89,9 +90,10 @@ function longestRun({ sites, count }, period) {
 }
 
 /**
- * Whether everything that a period's Python code allocates is called by the same line of a module's forward:
- * then it is a layer. The frames of PyTorch's unwinder may be out of order, so that stacks are sets here. The
- * threads of autograd have no Python code and do not count.
+ * Whether everything that a period's Python code allocates is called by the same line of a module's forward,
+ * or of PyTorch's own code: then it is a layer. The frames of PyTorch's unwinder may be out of order, so that
+ * stacks are sets here. The threads of autograd have no Python code and do not count; a period without any
+ * Python code is a layer of a backward pass.
  * @param {import('./format.js').Snapshot} snapshot
  * @param {Sequence} sequence
  * @param {Run} run
@@ -99,7 +101,10 @@ function longestRun({ sites, count }, period) {
 function isLayer({ frames, stacks, strings, events }, { rows }, run) {
   const isPython = (/** @type {number} */ f) =>
     frames.file[f] >= 0 && strings[frames.file[f]].endsWith('.py');
-  /** @type {Set<number> | null} lines of a forward in all stacks */
+  const isInside = (/** @type {number} */ f) =>
+    (frames.function[f] >= 0 && strings[frames.function[f]] === 'forward') ||
+    strings[frames.file[f]].includes('/torch/');
+  /** @type {Set<number> | null} such lines in all stacks */
   let common = null;
   for (let i = run.begin; i < run.begin + run.period; i++) {
     let hasPython = false;
@@ -108,13 +113,13 @@ function isLayer({ frames, stacks, strings, events }, { rows }, run) {
       const f = stacks.frame[s];
       if (!isPython(f)) continue;
       hasPython = true;
-      if (frames.function[f] >= 0 && strings[frames.function[f]] === 'forward') found.add(f);
+      if (isInside(f)) found.add(f);
     }
     if (!hasPython) continue;
     common = new Set([...found].filter((f) => common === null || common.has(f)));
     if (common.size === 0) return false;
   }
-  return common !== null;
+  return true;
 }
 
 /**
@@ -148,9 +153,9 @@ function bestRun(snapshot, sequence, totals) {
     if (n < before || (n === before && best !== null && period >= best.period)) continue;
     if (n === 0 || n < LEAST_PERIODS * period || n < Math.floor(count / 2)) continue;
     if (sites.subarray(run.begin, run.begin + period).every((site) => site === sites[run.begin])) continue;
-    const isOther = sequence.hasStacks
-      ? isLayer(snapshot, sequence, run)
-      : isOneWay(snapshot, sequence, run, totals);
+    const isOther =
+      (sequence.hasAny && isLayer(snapshot, sequence, run)) ||
+      (!sequence.hasStacks && isOneWay(snapshot, sequence, run, totals));
     if (!isOther) best = run;
   }
   return best;

@@ -3,15 +3,16 @@
  * line.
  */
 import { lineText, representativeFrames } from './frames.js';
+import { growthText } from './growth.js';
 import { aliveAt } from './index.js';
 import { layoutAt } from './layout.js';
-import { stepText } from './steps.js';
 import { subjectOf } from './subjects.js';
 import { formatBytes } from './text.js';
 
 const SHOWN_LINES = 3; // of what fills the peak
-const GROWING_LINES = 2;
-const LEAST_STEPS = 3; // that keep something of a line that grows
+const SPARE_PERCENT = 3; // of the whole, that fragmentation must have kept from the request
+const LARGE_SEGMENT = 20 * 2 ** 20;
+const MIB = 2 ** 20;
 const MOST_FREE = 2 ** 53; // free bytes from here on mean: not known
 const BEFORE = -2; // the line of blocks from before the recording
 
@@ -29,31 +30,81 @@ function noHistory({ snapshot }) {
 }
 
 /**
+ * Whether growth or sheer size may have filled the memory, and not fragmentation: a line grows, or the lowest
+ * level rose, or so much was never needed before.
  * @param {Run} run
+ * @param {string} growth
+ * @param {number} event
+ * @param {number} asked bytes
+ * @param {number} spare bytes that would have been left of the free memory in one piece
+ */
+function mayHaveGrown({ snapshot, index: { totals }, device }, growth, event, asked, spare) {
+  let highest = totals[0];
+  let survived = 0;
+  const levels = [];
+  for (let e = 0; e < event; e++) {
+    const bytes = totals[e + 1];
+    highest = Math.max(highest, bytes);
+    if (bytes <= highest - spare) survived = highest;
+    if (snapshot.events.device[e] === device) levels.push(bytes);
+  }
+  const end = totals[event];
+  const third = Math.trunc(levels.length / 3);
+  const lowest = (/** @type {number[]} */ some) => some.reduce((least, bytes) => Math.min(least, bytes));
+  const rise =
+    third === 0
+      ? end
+      : lowest(levels.slice(levels.length - third)) - lowest(levels.slice(third, levels.length - third));
+  const most = Math.trunc(spare / 4);
+  return growth !== '' || rise > most || end + asked - survived > most;
+}
+
+/**
+ * @param {Run} run
+ * @param {string} growth
  * @param {number} event
  * @param {number} asked bytes
  * @param {number} freeBytes of the device
  */
-function causeOf(run, event, asked, freeBytes) {
-  const free = layoutAt(run, event + 1).segments.flatMap(({ pieces }) =>
+function causeOf(run, growth, event, asked, freeBytes) {
+  const { segments, account } = layoutAt(run, event + 1);
+  const free = segments.flatMap(({ pieces }) =>
     pieces.filter(({ block }) => block < 0).map(({ bytes }) => bytes),
   );
   const cached = free.reduce((sum, bytes) => sum + bytes, 0);
   const largest = free.reduce((most, bytes) => Math.max(most, bytes), 0);
-  if (cached + freeBytes < asked)
+  const spare = cached + freeBytes - asked;
+  if (cached === 0) return 'Fragmentation is not to blame: no reserved memory was free.';
+  if (spare < Math.trunc((account.reserved + freeBytes) / 100) * SPARE_PERCENT)
     return (
       `Fragmentation is not to blame: ${formatBytes(freeBytes)} on the device and ${formatBytes(cached)} in ` +
-      'reserved memory were free, less than the request together.'
+      `reserved memory were free, ${spare < 0 ? 'less' : `only ${formatBytes(spare)} more`} than the request together.`
     );
   if (largest >= asked)
     return (
       `A free block of ${formatBytes(largest)} was large enough, but the allocator could not use it for this ` +
       'request: it belongs to another stream or another pool.'
     );
+  const onDevice = cached < asked ? `${formatBytes(freeBytes)} on the device and ` : '';
   return (
-    `Fragmentation is to blame: ${formatBytes(cached)} of reserved memory were free, but in ${free.length} ` +
+    `${mayHaveGrown(run, growth, event, asked, spare) ? '' : 'Fragmentation is to blame: '}${onDevice}` +
+    `${formatBytes(cached)} of reserved memory were free, but in ${free.length} ` +
     `${free.length === 1 ? 'piece' : 'pieces'}, the largest of ${formatBytes(largest)}.`
   );
+}
+
+/**
+ * Why the device gave out nothing where it had more free than was asked for.
+ * @param {Run} run
+ * @param {number} asked bytes
+ * @param {number} freeBytes
+ */
+function whyNot({ snapshot }, asked, freeBytes) {
+  if (freeBytes < asked) return '';
+  const large = Number(snapshot.allocator?.large_segment_size ?? LARGE_SEGMENT);
+  const rounded = Math.ceil(asked / (2 * MIB)) * 2 * MIB;
+  const segment = asked <= MIB ? 2 * MIB : asked < 10 * MIB ? large : rounded;
+  return freeBytes < segment ? ', too little for a new segment' : ', and yet it gave out no more';
 }
 
 /**
@@ -68,8 +119,11 @@ function whoseLimit({ snapshot, device }) {
     : `of the limit of ${formatBytes(limit)}`;
 }
 
-/** @param {Run} run */
-function outOfMemory(run) {
+/**
+ * @param {Run} run
+ * @param {string} growth
+ */
+function outOfMemory(run, growth) {
   const { snapshot, device } = run;
   const { events, subjects } = snapshot;
   const failed = snapshot.oom.filter(({ event }) => events.device[event] === device);
@@ -84,8 +138,8 @@ function outOfMemory(run) {
     `Out of memory at event ${event}${isEnd ? ', where the run ended' : ''}: ${who} asked for ` +
     `${formatBytes(requestedBytes)}; ${isUnlimited ? 'unlimited bytes' : formatBytes(freeBytes)} ` +
     `${whoseLimit(run)} were free` +
-    `${!isUnlimited && freeBytes >= requestedBytes ? ', too little for a new segment' : ''}.${again}`;
-  return isUnlimited ? [what] : [what, causeOf(run, event, requestedBytes, freeBytes)];
+    `${isUnlimited ? '' : whyNot(run, requestedBytes, freeBytes)}.${again}`;
+  return isUnlimited ? [what] : [what, causeOf(run, growth, event, requestedBytes, freeBytes)];
 }
 
 /**
@@ -115,11 +169,13 @@ function filled(run) {
   const { snapshot, index, device } = run;
   const lines = linesAtPeak(run);
   if (lines.length === 0) return [];
-  const parts = lines.slice(0, SHOWN_LINES).map(({ site, stack, bytes }) => {
+  const isShown = (/** @type {{site: number}} */ { site }, /** @type {number} */ i) =>
+    i < SHOWN_LINES || site < 0;
+  const parts = lines.filter(isShown).map(({ site, stack, bytes }) => {
     if (site >= 0) return `${formatBytes(bytes)} at ${lineText(snapshot, stack)}`;
     return `${formatBytes(bytes)} ${site === BEFORE ? 'from before the recording' : 'without a call stack'}`;
   });
-  const others = lines.slice(SHOWN_LINES);
+  const others = lines.filter((line, i) => !isShown(line, i));
   const rest = others.reduce((sum, { bytes }) => sum + bytes, 0);
   if (others.length > 0)
     parts.push(`${formatBytes(rest)} at ${others.length} other ${others.length === 1 ? 'line' : 'lines'}`);
@@ -127,110 +183,10 @@ function filled(run) {
   return [`${formatBytes(index.totals[index.peakState])} allocated ${when}: ${parts.join(', ')}.`];
 }
 
-/* ---- growth ---- */
-
-/**
- * @typedef {object} Kept what one line of the program keeps
- * @property {number} site the frame that stands for it; -1: no call stack
- * @property {number} stack of one of its blocks
- * @property {number} change bytes, from the end of the first measured step to that of the last
- * @property {number} nSteps in which blocks were born that are kept
- * @property {number} firstStep of these
- * @property {number} lastStep
- */
-
-/**
- * The step that an event lies in or behind; -1: before the first.
- * @param {import('./steps.js').Step[]} steps
- * @param {number} event
- */
-function stepAt(steps, event) {
-  let lo = 0;
-  let hi = steps.length;
-  while (lo < hi) {
-    const middle = (lo + hi) >>> 1;
-    if (steps[middle].first <= event) lo = middle + 1;
-    else hi = middle;
-  }
-  return lo - 1;
-}
-
-/**
- * @param {Run} run
- * @param {import('./steps.js').Step[]} steps
- * @param {number} from state at the end of the first measured step
- * @param {number} to state at that of the last
- * @returns {Kept[]}
- */
-function keptLines({ snapshot, index }, steps, from, to) {
-  const { blocks } = index;
-  const representative = representativeFrames(snapshot);
-  /** @type {Map<number, Kept>} */
-  const lines = new Map();
-  for (let block = 0; block < blocks.count; block++) {
-    const isAlive = (/** @type {number} */ state) =>
-      blocks.bornState[block] <= state && state < blocks.diedState[block];
-    if (!isAlive(from) && !isAlive(to)) continue;
-    const stack = blocks.stack[block];
-    const site = stack < 0 ? -1 : representative[stack];
-    const line = lines.get(site) ?? { site, stack, change: 0, nSteps: 0, firstStep: 0, lastStep: -1 };
-    lines.set(site, line);
-    line.change += (isAlive(to) ? blocks.bytes[block] : 0) - (isAlive(from) ? blocks.bytes[block] : 0);
-    const step = stepAt(steps, blocks.bornState[block] - 1);
-    if (!isAlive(to) || step < 0 || step === line.lastStep) continue;
-    if (line.nSteps++ === 0) line.firstStep = step;
-    line.lastStep = step;
-  }
-  const order = (/** @type {number} */ site) => (site < 0 ? 2 ** 32 : site);
-  return [...lines.values()].sort((a, b) => b.change - a.change || order(a.site) - order(b.site));
-}
-
 /** @param {import('./steps.js').Steps} steps */
-function sourceText({ source, nAllocs, share }) {
+function sourceText({ source }) {
   if (source === 'profiler') return "; the steps are those that PyTorch's profiler annotated";
-  if (source === 'optimizer') return "; each step ends where the optimizer's annotation does";
-  if (source === 'recorded') return '';
-  return `; the steps are inferred: ${nAllocs} allocations repeat, which make up ${(100 * share).toFixed(0)} % of all`;
-}
-
-/**
- * @param {Run} run
- * @param {import('./steps.js').Steps} found
- */
-function growth(run, found) {
-  const { snapshot, index } = run;
-  const { steps } = found;
-  const isMeasured = (/** @type {import('./steps.js').Step} */ step) => !step.isWarmup && !step.isOpen;
-  const firstMeasured = steps.findIndex(isMeasured);
-  const lastMeasured = steps.findLastIndex(isMeasured);
-  if (firstMeasured < 0 || firstMeasured === lastMeasured) return [];
-  const [first, last] = [steps[firstMeasured], steps[lastMeasured]];
-  const end = lastMeasured + 1;
-  const growing = keptLines(run, steps, first.last + 1, last.last + 1)
-    .filter(
-      ({ change, nSteps, firstStep, lastStep }) =>
-        change > 0 && nSteps >= LEAST_STEPS && 2 * nSteps > end - firstStep && lastStep + LEAST_STEPS >= end,
-    )
-    .slice(0, GROWING_LINES)
-    .map(({ site, stack, change, nSteps, firstStep }) => {
-      const from = Math.max(Math.max(0, firstStep - 1), firstMeasured);
-      const each = Math.trunc(change / Math.max(1, end - 1 - from));
-      const place = site < 0 ? 'blocks without a call stack' : lineText(snapshot, stack);
-      return `by ${formatBytes(each)} a step at ${place}, in ${nSteps} of ${end - firstStep} steps since ${stepText(steps[firstStep])}`;
-    });
-  const source = sourceText(found);
-  const before = index.totals[first.last + 1];
-  const after = index.totals[last.last + 1];
-  if (growing.length > 0) return [`It grows ${growing.join(' and ')}${source}.`];
-  if (before === after)
-    return [
-      `Nothing grows from step to step: ${formatBytes(before)} are allocated at the ends of ${stepText(first)} and ` +
-        `of ${stepText(last)}${source}.`,
-    ];
-  return [
-    `No line of the program grows from step to step: ${formatBytes(before)} are allocated at the end of ` +
-      `${stepText(first)}, ${formatBytes(after)} at that of ${stepText(last)}${source}.`,
-  ];
+  return source === 'optimizer' ? "; each step ends where the optimizer's annotation does" : '';
 }
 
 /**
@@ -240,10 +196,11 @@ function growth(run, found) {
  */
 export function verdictOf(run) {
   const { steps } = run;
+  const growth = steps === null ? '' : growthText(run, steps);
   return [
     ...noHistory(run),
-    ...outOfMemory(run),
+    ...outOfMemory(run, growth),
     ...filled(run),
-    ...(steps === null ? [] : growth(run, steps)),
+    ...(steps === null || growth === '' ? [] : [`It grows ${growth}${sourceText(steps)}.`]),
   ];
 }

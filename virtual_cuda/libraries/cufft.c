@@ -173,7 +173,7 @@ int cufftXtMakePlanMany(int number, int n_dimensions, const long long *lengths,
     *ret_work_bytes = is_short ? 0 : n_values * complex_bytes(execution_type);
     /* NVIDIA's manual, section on the work area: in the worst case eight times the values of all
      * transforms. */
-    tide_vc_inexact_bytes("cufftXtMakePlanMany", "the size of its workspace is an estimate",
+    tide_vc_inexact_bytes("cufftXtMakePlanMany", "the size of its work area is an estimate",
                           8 * (uint64_t)n_values * complex_bytes(execution_type) - *ret_work_bytes);
     return OK;
 }

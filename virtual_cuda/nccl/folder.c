@@ -13,7 +13,8 @@
 #include "virtual_cuda/run_folder.h"
 
 bool tide_vc_folder_write(const char *name, const void *bytes, size_t n_bytes) {
-    int file = tide_vc_run_open(name, O_WRONLY | O_CREAT | O_TRUNC);
+    bool is_allowed = tide_vc_may_reach(n_bytes);
+    int file = is_allowed ? tide_vc_run_open(name, O_WRONLY | O_CREAT | O_TRUNC) : -1;
     size_t n_written = 0;
     while (file >= 0 && n_written < n_bytes) {
         ssize_t n = write(file, (const char *)bytes + n_written, n_bytes - n_written);
@@ -62,7 +63,7 @@ void *tide_vc_folder_map(const char *name, size_t n_bytes) {
     if (file < 0) {
         return NULL;
     }
-    if (ftruncate(file, (off_t)n_bytes) == 0) {
+    if (tide_vc_may_reach(n_bytes) && ftruncate(file, (off_t)n_bytes) == 0) {
         at = mmap(NULL, n_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     }
     (void)close(file);

@@ -22,3 +22,9 @@ tidemark summary training.pickle --rules bad.rules; echo "exit $?"
 tidemark explain training.pickle --device 1; echo "exit $?"
 tidemark explain missing.pickle; echo "exit $?"
 tidemark explain; echo "exit $?"
+# Fragmentation is blamed, and a setting named, where nothing grew.
+for words in "" grows; do
+    python3 "$golden/snapshots/make_fragmented.py" $words >fragmented.pickle
+    echo "== fragmented $words"
+    tidemark explain fragmented.pickle 2>progress
+done

@@ -100,8 +100,8 @@ static void oversize_blocks_serve_oversize_requests_of_about_their_size(void **s
 static void a_rejected_candidate_ends_the_search(void **state) {
     (void)state;
     fixture on;
-    fixture_open(&on, 0, 0, "max_split_size_mb:64,max_non_split_rounding_mb:10");
-    uint64_t a = fixture_alloc(&on, 100 * MIB);
+    fixture_open(&on, 0, 0, "max_split_size_mb:64,max_non_split_rounding_mb:20");
+    uint64_t a = fixture_alloc(&on, 110 * MIB);
     fixture_release(&on, a);
     assert_true(fixture_alloc(&on, 90 * MIB) != a);
     assert_true(fixture_alloc(&on, 92 * MIB) == a);

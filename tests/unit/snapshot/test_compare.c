@@ -279,10 +279,17 @@ static void the_base_is_described_once(void **state) {
 /* A request may fail with as many bytes free: its new segment is larger than it. */
 static void too_little_for_a_segment(void **state) {
     (void)state;
+    const tide_snapshot plain = {.n_settings = 0};
+    assert_string_equal(tide_oom_why_not(&plain, 9 * MIB, 8 * MIB), "");
+    assert_string_equal(tide_oom_why_not(&plain, 9 * MIB, 19 * MIB),
+                        ", too little for a new segment");
+    assert_string_equal(tide_oom_why_not(&plain, 9 * MIB, 20 * MIB),
+                        ", and yet it gave out no more");
+    assert_string_equal(tide_oom_why_not(&plain, 4096, 78 * GIB), ", and yet it gave out no more");
     comparison of = compare_runs(
         &(const made_run){"fp32", {[TIDE_GRADIENT] = GIB}, .oom_bytes = 9 * MIB, .scope = 3}, 1);
     assert_non_null(strstr(of.compare->sentence,
-                           "asked for 9.00 MiB with 100.00 MiB free, too little for a new segment, "
+                           "asked for 9.00 MiB with 100.00 MiB free, and yet it gave out no more, "
                            "in the backward phase"));
     compare_finish(&of);
 }

@@ -217,6 +217,20 @@ static void layers_are_no_steps(void **state) {
     assert_no_steps(made);
 }
 
+/* The threads of autograd have no frame of Python's. */
+static void a_backward_pass_has_no_steps(void **state) {
+    (void)state;
+    recording *made = make(true);
+    uint64_t kept = 0;
+    for (size_t i = 0; i < N_FRAMES; i++) {
+        made->frames[i].file = ADAMW; /* "Optimizer.step#AdamW.step" is no file of Python's */
+    }
+    for (uint64_t i = 0; i < 8; i++) {
+        kept = step(made, kept, 1024);
+    }
+    assert_no_steps(made);
+}
+
 static void without_stacks_by_sizes(void **state) {
     (void)state;
     recording *made = make(false);
@@ -329,6 +343,7 @@ int main(void) {
         cmocka_unit_test(too_few_periods_are_none),
         cmocka_unit_test(less_than_half_is_none),
         cmocka_unit_test(layers_are_no_steps),
+        cmocka_unit_test(a_backward_pass_has_no_steps),
         cmocka_unit_test(without_stacks_by_sizes),
         cmocka_unit_test(annotations_of_the_profiler),
         cmocka_unit_test(annotations_of_the_optimizer),

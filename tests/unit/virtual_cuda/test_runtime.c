@@ -1,6 +1,6 @@
 /* test_runtime.c - which CUDA runtime a program has: by the name of its library, and those that are
  * not served are refused by name. Each case is a process of its own, as programs are. */
-#define _POSIX_C_SOURCE 200809L
+#define _GNU_SOURCE /* RTLD_DEFAULT */
 #include <dlfcn.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,7 +20,14 @@ int cudaGetDeviceCount(int *n);
 int cudaGetDriverEntryPoint(const char *name, void **function, unsigned long long flags,
                             int *found);
 
-enum { REFUSED = 125, OTHERWISE = 3 };
+int cudaMallocManaged(void **address, size_t n_bytes, unsigned flags);
+int cudaMemRangeGetAttribute(void *value, size_t n_value, int attribute, const void *address,
+                             size_t n_bytes);
+int cuGetExportTable(const void **table, const void *identifier);
+int cudaGraphCreate(void **graph, unsigned flags);
+int cudaGraphInstantiate(void **executable, void *graph, unsigned long long flags);
+
+enum { REFUSED = 125, OTHERWISE = 3, LAST_PREFETCH = 4, NOT_FOUND = 500 };
 
 static char said[512]; /* on stderr, by the last child */
 
@@ -86,11 +93,75 @@ static void test_an_entry_point_in_cuda_11_has_no_fourth_argument(void **state) 
     assert_int_equal(in_child(CUDART_12, entry_point_of_11), 0); /* found */
 }
 
+/* CUDA 11 and 12 name a device, then the stream; CUDA 11 has two results of an update. */
+static int older_forms(void) {
+    void *address = NULL;
+    void *graph = NULL;
+    void *executable = NULL;
+    void *node = &address;
+    int value = 77;
+    int result = 77;
+    int (*update)(void *, void *, void **, int *) = NULL;
+    int (*prefetch)(const void *, size_t, int, void *) = NULL;
+    *(void **)&update = dlsym(RTLD_DEFAULT, "cudaGraphExecUpdate");
+    *(void **)&prefetch = dlsym(RTLD_DEFAULT, "cudaMemPrefetchAsync");
+    bool is_right =
+        cudaMallocManaged(&address, 1 << 20, 1) == 0 && prefetch(address, 1 << 20, 0, NULL) == 0 &&
+        cudaMemRangeGetAttribute(&value, sizeof(value), LAST_PREFETCH, address, 1 << 20) == 0 &&
+        value == 0 && prefetch(address, 1 << 20, -1, NULL) == 0 &&
+        cudaMemRangeGetAttribute(&value, sizeof(value), LAST_PREFETCH, address, 1 << 20) == 0 &&
+        value == -1 && prefetch(address, 1 << 20, 1, NULL) != 0; /* it has one device */
+    int version = 0;
+    (void)cudaRuntimeGetVersion(&version);
+    if (version < 12000) {
+        is_right = is_right && cudaGraphCreate(&graph, 0) == 0 &&
+                   cudaGraphInstantiate(&executable, graph, 0) == 0 &&
+                   update(executable, graph, &node, &result) == 0 && node == NULL && result == 0;
+    }
+    return is_right ? 0 : OTHERWISE;
+}
+
+/* A runtime asks for this table first. */
+static const unsigned char TABLE[] = {0x6b, 0xd5, 0xfb, 0x6c, 0x5b, 0xf4, 0xe7, 0x4a,
+                                      0x89, 0x87, 0xd9, 0x39, 0x12, 0xfd, 0x9d, 0xf9};
+
+static int ask_from_the_program(void) {
+    const void *table = NULL;
+    volatile int status = cuGetExportTable(&table, TABLE);
+    return status == NOT_FOUND ? 0 : OTHERWISE;
+}
+
+static int ask_from_a_library(void) {
+    const void *table = NULL;
+    int (*call)(int (*)(const void **, const void *), const void **, const void *) = NULL;
+    void *library = dlopen(CUDART_12, RTLD_NOW);
+    *(void **)&call = dlsym(library, "tide_named_cudart_call");
+    return call(cuGetExportTable, &table, TABLE) == NOT_FOUND ? 0 : OTHERWISE;
+}
+
+static void test_a_runtime_of_its_own_is_named_by_its_object(void **state) {
+    (void)state;
+    assert_int_equal(in_child(NULL, ask_from_the_program), 0);
+    assert_non_null(strstr(said, "which is linked into the program test_unit_virtual_cuda_runtime; "
+                                 "build it with nvcc -cudart shared"));
+    assert_int_equal(in_child(NULL, ask_from_a_library), 0);
+    assert_null(strstr(said, "linked into"));
+    assert_non_null(strstr(said, "libcudart.so.12, which the program took functions from by its"));
+}
+
+static void test_older_forms_of_functions(void **state) {
+    (void)state;
+    assert_int_equal(in_child(CUDART_11, older_forms), 0);
+    assert_int_equal(in_child(CUDART_12, older_forms), 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_version_is_that_of_the_loaded_library),
         cmocka_unit_test(test_an_unknown_version_is_refused_by_name),
         cmocka_unit_test(test_an_entry_point_in_cuda_11_has_no_fourth_argument),
+        cmocka_unit_test(test_a_runtime_of_its_own_is_named_by_its_object),
+        cmocka_unit_test(test_older_forms_of_functions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,26 @@
+/* numbers.h - the names of a run's files: the first number with which none of them exists, so
+ * that no run replaces what an earlier one, or one beside it, wrote.
+ */
+#ifndef TIDE_CLI_RUN_NUMBERS_H
+#define TIDE_CLI_RUN_NUMBERS_H
+
+#include <stdbool.h>
+
+#include "cli/files.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Finds a stem, `base` or "BASE-2" and so on, with which the current folder has no snapshot and,
+ * with `has_page`, no page, and reserves it: another process gets another one until *ret_fd is
+ * closed or this process ends. *ret_fd -1: this system cannot reserve. False: the name is too long,
+ * or all numbers are taken. */
+bool tide_run_choose_stem(const char *base, bool has_page, char ret_stem[TIDE_PATH_BYTES],
+                          int *ret_fd);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
