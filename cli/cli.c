@@ -32,12 +32,8 @@ static void print_prefix(const char *command) {
     }
 }
 
-/* A message may quote an untrusted file. */
 static void print_message(const char *message) {
-    tide_harmless to;
-    tide_harmless_begin(&to, stderr);
-    tide_harmless_write(&to, message, strlen(message));
-    tide_harmless_end(&to);
+    tide_harmless_print(stderr, message);
     fputc('\n', stderr);
 }
 
@@ -62,6 +58,15 @@ void tide_cli_note(const char *command, const char *format, ...) {
     va_end(arguments);
     print_prefix(command);
     print_message(message);
+}
+
+void tide_cli_print(FILE *out, const char *format, ...) {
+    char message[NOTE_BYTES];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(message, sizeof(message), format, arguments);
+    va_end(arguments);
+    tide_harmless_print(out, message);
 }
 
 bool tide_cli_parse(const tide_option_table *table, int argc, char **argv, void *values,

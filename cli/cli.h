@@ -8,6 +8,7 @@
 #define TIDE_CLI_CLI_H
 
 #include <stdbool.h>
+#include <stdio.h>
 
 #include "cli/options.h"
 #include "common/status.h"
@@ -68,8 +69,13 @@ int tide_cli_fail(const char *command, tide_status status, const tide_error *err
  */
 int tide_cli_refuse(const char *command, tide_status status, const tide_error *error);
 
-/* Prints "tidemark COMMAND: ..." to stderr: warnings and notes. */
+/* Prints "tidemark COMMAND: ..." to stderr: warnings and notes. Names in it may come from files and
+ * programs: report/harmless.h escapes what a terminal would obey. */
 void tide_cli_note(const char *command, const char *format, ...) TIDE_PRINTF(2, 3);
+
+/* Prints a result that is neither table nor JSON to `out`, stdout or stderr, escaped like a note.
+ * The text ends its line itself. */
+void tide_cli_print(FILE *out, const char *format, ...) TIDE_PRINTF(2, 3);
 
 /* Parses argv[1..] by the command's table into `values` and `operands` (NULL when the table takes
  * none). True: continue. False: help or an error has been printed; return *ret_exit. */

@@ -37,9 +37,24 @@ static const char TAIL[] =
     "        kind=word\n"
     "    else\n"
     "        for ((i = 2; i < last; i++)); do\n"
-    "            [[ ${line[i]} == -- ]] && command+=' --'\n"
+    "            word=${line[i]}\n"
+    "            if [[ $word == -- ]]; then\n"
+    "                command+=' --'\n"
+    "                break\n"
+    "            elif [[ $word == -?* ]]; then\n"
+    "                [[ $word != *=* ]] && _tidemark_values \"$command $word\" && i=$((i + 1))\n"
+    "            elif _tidemark_takes_program \"$command\"; then\n"
+    "                command+=' --'\n"
+    "                break\n"
+    "            fi\n"
     "        done\n"
-    "        if [[ $command != *' --' && $whole == --*=* ]]; then\n"
+    "        kind= words=()\n"
+    "        if [[ $command == help ]]; then\n"
+    "            _tidemark_commands\n"
+    "            kind=word\n"
+    "        elif [[ $command == *' --' ]] && _tidemark_takes_program \"${command%% *}\"; then\n"
+    "            kind=file\n"
+    "        elif [[ $command != *' --' && $whole == --*=* ]]; then\n"
     "            option=${whole%%=*}\n"
     "            value=${whole#*=}\n"
     "            _tidemark_values \"$command $option\"\n"
@@ -48,6 +63,8 @@ static const char TAIL[] =
     "        elif [[ $command != *' --' && $whole == -* ]]; then\n"
     "            _tidemark_options \"$command\"\n"
     "            kind=word\n"
+    "        elif _tidemark_takes_program \"$command\"; then\n"
+    "            kind=program\n"
     "        else\n"
     "            _tidemark_values \"${command%% *}\"\n"
     "        fi\n"
@@ -60,7 +77,12 @@ static const char TAIL[] =
     "        [[ $kind == list && ,${value%,*}, == *,\"$word\",* && $value == *,* ]] && continue\n"
     "        [[ $before$word == \"$whole\"* ]] && COMPREPLY+=(\"$before$word\")\n"
     "    done\n"
-    "    if [[ $kind == file ]]; then\n"
+    "    if [[ $kind == program ]]; then\n"
+    "        while IFS= read -r word; do\n"
+    "            COMPREPLY+=(\"$before$word\")\n"
+    "        done < <({ compgen -c -- \"$value\"; compgen -f -- \"$value\"; } | sort -u)\n"
+    "        compopt -o filenames 2>/dev/null\n"
+    "    elif [[ $kind == file ]]; then\n"
     "        while IFS= read -r word; do\n"
     "            COMPREPLY+=(\"$before$word\")\n"
     "        done < <(compgen -f -- \"$value\")\n"
@@ -153,13 +175,26 @@ static void put_values(FILE *out, const char *command, const tide_option *option
     fputs(" ) ;;\n", out);
 }
 
+static void put_programs(const tide_program *program, FILE *out) {
+    fputs("# COMMAND: whether a program of the user's follows its options.\n"
+          "_tidemark_takes_program() {\n    case $1 in\n",
+          out);
+    for (size_t i = 0; i < program->n_commands; i++) {
+        const tide_option_table *table = program->commands[i]->options;
+        if (table->operands != NULL && strstr(table->operands, "[--] COMMAND") != NULL) {
+            fprintf(out, "    %s) return 0 ;;\n", table->command);
+        }
+    }
+    fputs("    *) return 1 ;;\n    esac\n}\n\n", out);
+}
+
 void tide_completion_print(const tide_program *program, FILE *out) {
     fputs(HEAD, out);
     fputs("\n_tidemark_commands() {\n    words=(", out);
     for (size_t i = 0; i < program->n_commands; i++) {
         put_word(out, "", program->commands[i]->name, strlen(program->commands[i]->name));
     }
-    fputs(" )\n    [[ $whole != -* ]] || words=(", out);
+    fputs(" 'help' 'version' )\n    [[ $whole != -* ]] || words=(", out);
     put_option_names(out, program->options, program->n_options);
     fputs(" )\n}\n\n# COMMAND: sets words.\n_tidemark_options() {\n    case $1 in\n", out);
     for (size_t i = 0; i < program->n_commands; i++) {
@@ -183,5 +218,6 @@ void tide_completion_print(const tide_program *program, FILE *out) {
         }
     }
     fputs("    *) return 1 ;;\n    esac\n}\n\n", out);
+    put_programs(program, out);
     fputs(TAIL, out);
 }

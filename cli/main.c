@@ -100,7 +100,10 @@ static const tide_program PROGRAM = {
     .intro = "Shows where the device memory of a training run went at its peak, what would change\n"
              "it, and what that costs in time.\n",
     .syntax =
-        "Options and operands may stand in any order; the last occurrence of an option wins.\n",
+        "Options and operands may be in any order; the last occurrence of an option wins. A\n"
+        "program follows the options, and two dashes may be before it: tidemark run python\n"
+        "train.py. Sizes are binary in every unit: 24G, 24GB and 24GiB are the same number of\n"
+        "bytes, 25769803776.\n",
     .exit_statuses =
         "0 success, 1 failure, 2 wrong usage, 3 out of device memory (the snapshot is\n"
         "still written), 4 a stated bound was missed, 128 + N ended by signal N.\n",
@@ -119,10 +122,9 @@ static void print_help(FILE *out) {
         fprintf(out, "  %-16s %s\n", COMMANDS[i]->name, COMMANDS[i]->summary);
     }
     fprintf(out,
-            "\ntidemark COMMAND --help lists a command's options, tidemark --version prints the "
-            "version.\n"
-            "tidemark --manual prints the manual page, tidemark --completion the completion for\n"
-            "bash.\n\n%s\nEnvironment\n",
+            "\ntidemark help COMMAND, or tidemark COMMAND --help, lists a command's options, and\n"
+            "tidemark version prints the version. tidemark --manual prints the manual page,\n"
+            "tidemark --completion the completion for bash.\n\n%s\nEnvironment\n",
             PROGRAM.syntax);
     for (const tide_program_item *item = ENVIRONMENT; item->name != NULL; item++) {
         fprintf(out, "  %-20s  %s\n", item->name, item->text);
@@ -149,6 +151,37 @@ static int run_config(int argc, char **argv) {
                              : tide_cli_fail(TIDE_RUN_SUBPROCESS_COMMAND, status, &error);
 }
 
+static int run_command(int argc, char **argv) {
+    for (size_t i = 0; i < N_COMMANDS; i++) {
+        if (strcmp(COMMANDS[i]->name, argv[0]) == 0) {
+            int exit_status = COMMANDS[i]->run(argc, argv);
+            if (exit_status > TIDE_EXIT_SIGNAL) {
+                /* End by the signal after all, so that a script that runs this program stops, too.
+                 */
+                (void)raise(exit_status - TIDE_EXIT_SIGNAL);
+            }
+            return exit_status;
+        }
+    }
+    return unknown_command(argv[0]);
+}
+
+/* `tidemark help`, `tidemark help run`. */
+static int help(int argc, char **argv) {
+    static char option[] = "--help";
+    if (argc > 1 && argv[1][0] != '-' && strcmp(argv[1], "help") != 0 &&
+        strcmp(argv[1], "version") != 0) {
+        char *words[] = {argv[1], option, NULL};
+        return run_command(2, words);
+    }
+    print_help(stdout);
+    return tide_cli_finish(NULL, TIDE_EXIT_SUCCESS);
+}
+
+static bool is_word(const char *given, const char *word, const char *other) {
+    return strcmp(given, word) == 0 || strcmp(given, other) == 0;
+}
+
 int main(int argc, char **argv) {
     tide_interrupt_clean_up();
     if (argc < 2) {
@@ -156,12 +189,11 @@ int main(int argc, char **argv) {
         return TIDE_EXIT_USAGE;
     }
     const char *name = argv[1];
-    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0) {
-        print_help(stdout);
-        return tide_cli_finish(NULL, TIDE_EXIT_SUCCESS);
+    if (is_word(name, "--help", "-h") || strcmp(name, "help") == 0) {
+        return help(argc - 1, argv + 1);
     }
-    if (strcmp(name, "--version") == 0) {
-        printf("tidemark %s\n", TIDEMARK_VERSION);
+    if (is_word(name, "--version", "version")) {
+        tide_cli_print(stdout, "tidemark %s\n", TIDEMARK_VERSION);
         return tide_cli_finish(NULL, TIDE_EXIT_SUCCESS);
     }
     if (strcmp(name, "--manual") == 0) {
@@ -175,16 +207,5 @@ int main(int argc, char **argv) {
     if (strcmp(name, TIDE_RUN_SUBPROCESS_COMMAND) == 0) {
         return run_config(argc - 1, argv + 1);
     }
-    for (size_t i = 0; i < N_COMMANDS; i++) {
-        if (strcmp(COMMANDS[i]->name, name) == 0) {
-            int exit_status = COMMANDS[i]->run(argc - 1, argv + 1);
-            if (exit_status > TIDE_EXIT_SIGNAL) {
-                /* End by the signal after all, so that a script that runs this program stops, too.
-                 */
-                (void)raise(exit_status - TIDE_EXIT_SIGNAL);
-            }
-            return exit_status;
-        }
-    }
-    return unknown_command(name);
+    return run_command(argc - 1, argv + 1);
 }

@@ -1,12 +1,8 @@
 #include "cli/options.h"
 
-#include <errno.h>
-#include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "cli/options_internal.h"
-#include "common/bytes.h"
 #include "common/nearest.h"
 
 /* ---- the table ---- */
@@ -74,21 +70,6 @@ static const char *name_at(const void *ctx, size_t i) {
     return i == 0 ? "help" : NULL;
 }
 
-static const char *choice_at(const void *ctx, size_t i) {
-    const tide_option *option = ctx;
-    return option->choice_at(i);
-}
-
-/* The name as people write it: "--size" or "-o". */
-static const char *spelling(const tide_option *option, char text[TIDE_OPTIONS_NAME_BYTES]) {
-    if (option->name != NULL) {
-        snprintf(text, TIDE_OPTIONS_NAME_BYTES, "--%s", option->name);
-    } else {
-        snprintf(text, TIDE_OPTIONS_NAME_BYTES, "-%s", option->letter);
-    }
-    return text;
-}
-
 /* The option that replaced an option of earlier versions; NULL: there was no such option. */
 static const char *successor_of(const char *name) {
     static const char *const RENAMED[][2] = {{"residuals", "emulate"}};
@@ -150,174 +131,6 @@ static tide_status unknown_option(const tide_option_table *table, const char *ar
                      tide_did_you_mean(&names, word, guess), valid);
 }
 
-/* ---- values ---- */
-
-static tide_status find_choice(const tide_option *option, const char *text, const char **ret_choice,
-                               tide_error *error) {
-    char given[TIDE_OPTIONS_NAME_BYTES + 1];
-    snprintf(given, sizeof(given), "%s=", text);
-    for (const char *at = option->synonyms; at != NULL && *at != '\0';) {
-        if (strncmp(at, given, strlen(given)) == 0) {
-            const char *meant = at + strlen(given);
-            for (size_t i = 0; option->choice_at(i) != NULL; i++) {
-                const char *choice = option->choice_at(i);
-                if (strncmp(meant, choice, strlen(choice)) == 0 &&
-                    strlen(choice) == strcspn(meant, " ")) {
-                    *ret_choice = choice;
-                    return TIDE_OK;
-                }
-            }
-        }
-        at += strcspn(at, " ");
-        at += strspn(at, " ");
-    }
-    for (size_t i = 0; option->choice_at(i) != NULL; i++) {
-        if (strcmp(option->choice_at(i), text) == 0) {
-            *ret_choice = option->choice_at(i);
-            return TIDE_OK;
-        }
-    }
-    char name[TIDE_OPTIONS_NAME_BYTES];
-    char unknown[TIDE_NEAREST_TEXT];
-    const tide_words choices = {.word_at = choice_at, .ctx = option};
-    return tide_fail(error, TIDE_INVALID, "%s: unknown value %s", spelling(option, name),
-                     tide_unknown_word(&choices, text, unknown));
-}
-
-static tide_status parse_count(const tide_option *option, const char *text, uint64_t *ret_count,
-                               tide_error *error) {
-    char name[TIDE_OPTIONS_NAME_BYTES];
-    if (text[0] == '\0' || text[strspn(text, "0123456789")] != '\0') {
-        return tide_fail(error, TIDE_INVALID, "%s: '%.64s' is not a whole number of 0 or more",
-                         spelling(option, name), text);
-    }
-    errno = 0;
-    unsigned long long count = strtoull(text, NULL, 10);
-    if (errno != 0 || count > INT64_MAX) {
-        return tide_fail(error, TIDE_LIMIT, "%s: %.64s is beyond the limit of 2^63 - 1",
-                         spelling(option, name), text);
-    }
-    *ret_count = count;
-    return TIDE_OK;
-}
-
-static tide_status parse_real(const tide_option *option, const char *text, double *ret_real,
-                              tide_error *error) {
-    char name[TIDE_OPTIONS_NAME_BYTES];
-    char *end = NULL;
-    double real = strtod(text, &end);
-    if (end == text || *end != '\0' || !isfinite(real)) {
-        return tide_fail(error, TIDE_INVALID, "%s: '%.64s' is not a number", spelling(option, name),
-                         text);
-    }
-    if (option->kind == TIDE_OPTION_POSITIVE && real <= 0.0) {
-        return tide_fail(error, TIDE_INVALID, "%s must be above 0", spelling(option, name));
-    }
-    *ret_real = real;
-    return TIDE_OK;
-}
-
-static tide_status parse_item(const tide_option *option, const char *text, tide_option_list *list,
-                              tide_error *error) {
-    char name[TIDE_OPTIONS_NAME_BYTES];
-    if (list->n == TIDE_OPTION_LIST_ITEMS) {
-        return tide_fail(error, TIDE_LIMIT, "%s: a list may hold at most %d values",
-                         spelling(option, name), (int)TIDE_OPTION_LIST_ITEMS);
-    }
-    const char *choice = text;
-    if (option->kind == TIDE_OPTION_COUNTS) {
-        TIDE_TRY(parse_count(option, text, &list->counts[list->n], error));
-    } else {
-        TIDE_TRY(find_choice(option, text, &choice, error));
-    }
-    for (size_t i = 0; i < list->n; i++) {
-        bool is_same = option->kind == TIDE_OPTION_COUNTS
-                           ? list->counts[i] == list->counts[list->n] /* "4" and "04" */
-                           : strcmp(list->texts[i], choice) == 0;
-        if (is_same) {
-            return tide_fail(error, TIDE_INVALID, "%s: %s is in the list twice",
-                             spelling(option, name), choice);
-        }
-    }
-    snprintf(list->texts[list->n], TIDE_OPTION_ITEM_BYTES, "%s", choice);
-    list->n++;
-    return TIDE_OK;
-}
-
-static tide_status parse_list(const tide_option *option, const char *text,
-                              tide_option_list *ret_list, tide_error *error) {
-    char name[TIDE_OPTIONS_NAME_BYTES];
-    tide_option_list list = {0};
-    for (const char *at = text;; at++) {
-        size_t n = strcspn(at, ",");
-        char item[TIDE_OPTION_ITEM_BYTES];
-        if (n == 0 || n >= sizeof(item)) {
-            return tide_fail(error, TIDE_INVALID, "%s: '%.128s' is not a comma list of values",
-                             spelling(option, name), text);
-        }
-        memcpy(item, at, n);
-        item[n] = '\0';
-        TIDE_TRY(parse_item(option, item, &list, error));
-        at += n;
-        if (*at == '\0') {
-            break;
-        }
-    }
-    *ret_list = list;
-    return TIDE_OK;
-}
-
-static tide_status add_text(const tide_option *option, const char *text, tide_option_texts *texts,
-                            tide_error *error) {
-    char name[TIDE_OPTIONS_NAME_BYTES];
-    if (texts->n == TIDE_OPTION_LIST_ITEMS) {
-        return tide_fail(error, TIDE_LIMIT, "%s was given more than %d times",
-                         spelling(option, name), (int)TIDE_OPTION_LIST_ITEMS);
-    }
-    texts->texts[texts->n++] = text;
-    return TIDE_OK;
-}
-
-static tide_status store(const tide_option *option, const char *text, void *values,
-                         tide_error *error) {
-    char name[TIDE_OPTIONS_NAME_BYTES];
-    void *member = (char *)values + option->offset;
-    switch (option->kind) {
-    case TIDE_OPTION_FLAG:
-        *(bool *)member = true;
-        return TIDE_OK;
-    case TIDE_OPTION_SHORTHAND:
-        return TIDE_OK; /* when the whole command line is known */
-    case TIDE_OPTION_TEXT:
-        *(const char **)member = text;
-        return TIDE_OK;
-    case TIDE_OPTION_TEXTS:
-        return add_text(option, text, member, error);
-    case TIDE_OPTION_FILES:
-        return tide_options_parse_files(spelling(option, name), text, member, error);
-    case TIDE_OPTION_COUNT:
-        return parse_count(option, text, member, error);
-    case TIDE_OPTION_SIZE: {
-        tide_status status = tide_bytes_parse(text, member, error);
-        if (status != TIDE_OK) {
-            tide_error_prefix(error, "%s", spelling(option, name));
-        }
-        return status;
-    }
-    case TIDE_OPTION_REAL:
-    case TIDE_OPTION_POSITIVE:
-        return parse_real(option, text, member, error);
-    case TIDE_OPTION_CHOICE:
-        return find_choice(option, text, member, error);
-    case TIDE_OPTION_CHOICES:
-    case TIDE_OPTION_COUNTS:
-        return parse_list(option, text, member, error);
-    case TIDE_OPTION_HEADING:
-        break;
-    }
-    return tide_fail(error, TIDE_INVALID, "%s is not an option", option->help);
-}
-
 /* ---- the command line ---- */
 
 /* Whether the argument is exactly one of the table's options, "-o" or "--size", and so not a value.
@@ -328,6 +141,10 @@ static bool is_option(const tide_option_table *table, const char *text) {
     }
     return text[1] == '-' ? find_option(table, text + 2, strlen(text + 2)) != NULL
                           : text[2] == '\0' && find_letter(table, text[1]) != NULL;
+}
+
+static bool takes_value(const tide_option *option) {
+    return option->kind != TIDE_OPTION_FLAG && option->kind != TIDE_OPTION_SHORTHAND;
 }
 
 /* The state of parsing a command line. */
@@ -344,23 +161,22 @@ typedef struct reading {
 static tide_status take_value(reading *from, const tide_option *option, const char **text,
                               tide_error *error) {
     char name[TIDE_OPTIONS_NAME_BYTES];
-    bool takes_value = option->kind != TIDE_OPTION_FLAG && option->kind != TIDE_OPTION_SHORTHAND;
-    if (!takes_value && *text != NULL) {
+    if (!takes_value(option) && *text != NULL) {
         return tide_fail(error, TIDE_INVALID, "%s takes no value, but '%.64s' was given",
-                         spelling(option, name), *text);
+                         tide_options_spelling(option, name), *text);
     }
-    if (!takes_value || *text != NULL) {
+    if (!takes_value(option) || *text != NULL) {
         return TIDE_OK;
     }
     if (from->at + 1 >= from->argc) {
-        return tide_fail(error, TIDE_INVALID, "%s needs a value%s%s", spelling(option, name),
-                         option->value != NULL ? ": " : "",
+        return tide_fail(error, TIDE_INVALID, "%s needs a value%s%s",
+                         tide_options_spelling(option, name), option->value != NULL ? ": " : "",
                          option->value != NULL ? option->value : "");
     }
     *text = from->argv[++from->at];
     if (is_option(from->table, *text)) {
         return tide_fail(error, TIDE_INVALID, "%s needs a value, but the option %.64s follows",
-                         spelling(option, name), *text);
+                         tide_options_spelling(option, name), *text);
     }
     return TIDE_OK;
 }
@@ -383,7 +199,8 @@ static tide_status parse_option(reading *from, tide_error *error) {
     }
     TIDE_TRY(take_value(from, option, &text, error));
     from->operands->is_given[option - from->table->options] = true;
-    return store(option, text != NULL ? text : "", from->values, error); /* a flag has no text */
+    return tide_options_store(option, text != NULL ? text : "", from->values,
+                              error); /* a flag has no text */
 }
 
 bool tide_options_is_given(const tide_option_table *table, const tide_operands *operands,
@@ -413,12 +230,6 @@ const tide_option *tide_options_find_unused(const tide_option_table *table,
 static tide_status add_operand(const tide_option_table *table, const char *text,
                                tide_operands *operands, tide_error *error) {
     if (operands->n >= table->max_operands || operands->n >= TIDE_MAX_OPERANDS) {
-        if (table->operands != NULL && strstr(table->operands, "-- COMMAND") != NULL) {
-            return tide_fail(error, TIDE_INVALID,
-                             "'%.128s' is not an option: the command to run stands behind --: "
-                             "tidemark %s [options] -- %.128s",
-                             text, table->command, text);
-        }
         if (table->max_operands == 0) {
             return tide_fail(error, TIDE_INVALID,
                              "'%.128s' is not an option: this command takes options only", text);
@@ -450,6 +261,29 @@ static tide_status apply_shorthands(const tide_option_table *table, const tide_o
         snprintf(list->texts[0], sizeof(list->texts[0]), "%s", option->synonyms);
     }
     return TIDE_OK;
+}
+
+/* The option that the argument names; NULL: none. */
+static const tide_option *named_option(const tide_option_table *table, const char *argument) {
+    return argument[1] == '-' ? find_option(table, argument + 2, strcspn(argument + 2, "="))
+                              : find_letter(table, argument[1]);
+}
+
+/* Whether the value of the option is the next argument. */
+static bool needs_next(const tide_option *option, const char *argument) {
+    bool has_value = argument[1] == '-' ? strchr(argument, '=') != NULL : argument[2] != '\0';
+    return option != NULL && takes_value(option) && !has_value;
+}
+
+int tide_options_program_at(const tide_option_table *table, int argc, char **argv, int *ret_n_own) {
+    int at = 1;
+    while (at < argc && argv[at][0] == '-' && argv[at][1] != '\0' && strcmp(argv[at], "--") != 0) {
+        bool needs = needs_next(named_option(table, argv[at]), argv[at]) && at + 1 < argc &&
+                     strcmp(argv[at + 1], "--") != 0 && !is_option(table, argv[at + 1]);
+        at += needs ? 2 : 1;
+    }
+    *ret_n_own = at;
+    return at < argc && strcmp(argv[at], "--") == 0 ? at + 1 : at;
 }
 
 tide_status tide_options_parse(const tide_option_table *table, int argc, char **argv, void *values,

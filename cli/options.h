@@ -14,6 +14,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "common/nearest.h"
 #include "common/status.h"
 
 #ifdef __cplusplus
@@ -88,6 +89,10 @@ typedef struct tide_option {
      * among others that are valid. NULL: free. */
     const char *(*choice_at)(size_t i);
     size_t offset; /* offset of the member in the values' struct */
+    /* Of choices: the choice that any other text means, NULL where it means none; and the message
+     * about such a text. NULL: other texts mean nothing. */
+    const char *(*find)(const char *text);
+    const char *(*unknown)(const char *text, char ret_text[TIDE_NEAREST_TEXT]);
 } tide_option;
 
 /* A row without letter and other names, TIDE_OPTION(SIZE, "memory-limit", "BYTES", offset, help);
@@ -131,6 +136,11 @@ typedef struct tide_operands {
 TIDE_NODISCARD tide_status tide_options_parse(const tide_option_table *table, int argc, char **argv,
                                               void *values, tide_operands *ret_operands,
                                               tide_error *error);
+
+/* Where the program begins on a command line that ends in one: after the first "--", or at the
+ * first argument that is neither an option nor the value of one. *ret_n_own: the arguments before
+ * it, without the "--", which are the command's own. Returns argc where there is no program. */
+int tide_options_program_at(const tide_option_table *table, int argc, char **argv, int *ret_n_own);
 
 /* The first option of the table that is on the command line and not in the space-separated list
  * `used` of names, or of letters where there is no name; NULL: none. */

@@ -10,6 +10,14 @@ enum {
     TIDE_OPTIONS_NAME_BYTES = 64   /* room for one name with its dashes */
 };
 
+/* The name as people write it: "--size" or "-o". Returns `text`. */
+const char *tide_options_spelling(const tide_option *option, char text[TIDE_OPTIONS_NAME_BYTES]);
+
+/* options_values.c. Writes the value `text` of an option to its member of `values`; a flag has no
+ * text. */
+TIDE_NODISCARD tide_status tide_options_store(const tide_option *option, const char *text,
+                                              void *values, tide_error *error);
+
 /* Appends to the text, cutting it at the buffer's end. */
 void tide_options_append(char text[TIDE_OPTIONS_LIST_TEXT], const char *more);
 

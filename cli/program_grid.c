@@ -1,5 +1,6 @@
 #include "cli/program_grid.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -15,19 +16,11 @@
 static const char LETTERS[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_";
 static const char REST[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789-";
 
-int tide_program_split(int argc, char **argv) {
-    int n_own = 0;
-    while (n_own < argc && strcmp(argv[n_own], "--") != 0) {
-        n_own++;
-    }
-    return n_own;
-}
-
 tide_status tide_program_take_command(tide_program_grid *grid, char *const *arguments,
                                       const char *option, tide_error *error) {
     if (arguments[0] == NULL) {
         return tide_fail(error, TIDE_INVALID,
-                         "no command stands behind --: write -- python train.py and its arguments");
+                         "no command follows --: write python train.py and its arguments");
     }
     for (size_t i = 0; i < grid->n_sets; i++) {
         const char *name = grid->sets[i].name;
@@ -122,8 +115,20 @@ static tide_status add_name(tide_program_grid *grid, const char *option, const c
 
 static tide_status add_value(tide_program_set *set, const char *text, size_t n, tide_error *error) {
     tide_option_list *values = &set->values;
-    if (n == 0 || n >= TIDE_OPTION_ITEM_BYTES || values->n >= TIDE_OPTION_LIST_ITEMS) {
-        return tide_fail(error, n == 0 ? TIDE_INVALID : TIDE_LIMIT,
+    while (n > 0 && isspace((unsigned char)text[0]) != 0) {
+        text++;
+        n--;
+    }
+    while (n > 0 && isspace((unsigned char)text[n - 1]) != 0) {
+        n--;
+    }
+    if (n == 0) {
+        return tide_fail(error, TIDE_INVALID,
+                         "--set %s: a value is empty: write values separated by commas: %s=8,16",
+                         set->name, set->name);
+    }
+    if (n >= TIDE_OPTION_ITEM_BYTES || values->n >= TIDE_OPTION_LIST_ITEMS) {
+        return tide_fail(error, TIDE_LIMIT,
                          "--set %s: must have 1 to %d values of up to %d bytes, separated by "
                          "commas: %s=8,16",
                          set->name, (int)TIDE_OPTION_LIST_ITEMS, TIDE_OPTION_ITEM_BYTES - 1,

@@ -1,6 +1,5 @@
-/* program_grid.h - a command of the user's on command lines of `fit` and `sweep`: what stands
- * behind
- * "--", the names that are replaced in it, and the cards that it runs on.
+/* program_grid.h - a command of the user's on command lines of `fit` and `sweep`: its words, the
+ * names that are replaced in it, and the cards that it runs on.
  */
 #ifndef TIDE_CLI_PROGRAM_GRID_H
 #define TIDE_CLI_PROGRAM_GRID_H
@@ -47,12 +46,9 @@ typedef struct tide_program_grid {
     uint64_t spill_bytes;                  /* of each card, in the host's memory; 0: none */
 } tide_program_grid;
 
-/* The number of arguments before "--", which are the command's own. */
-int tide_program_split(int argc, char **argv);
-
-/* Takes the command behind "--", whose names are declared by then. TIDE_INVALID: there is none, it
- * cannot be run on a virtual card, or none of its arguments has a declared name. The caller calls
- * fini in any case. */
+/* Takes the command of the user's, whose names are declared by then. TIDE_INVALID: there is none,
+ * it cannot be run on a virtual card, or none of its arguments has a declared name. The caller
+ * calls fini in any case. */
 TIDE_NODISCARD tide_status tide_program_take_command(tide_program_grid *grid,
                                                      char *const *arguments, const char *option,
                                                      tide_error *error);

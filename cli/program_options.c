@@ -38,7 +38,7 @@ tide_status tide_program_options_refuse(const tide_option_table *table,
     for (size_t i = 0; i < sizeof(NAMES) / sizeof(NAMES[0]); i++) {
         if (tide_options_is_given(table, operands, NAMES[i])) {
             return tide_fail(error, TIDE_INVALID,
-                             "--%s needs a command behind --: -- python train.py%s", NAMES[i],
+                             "--%s needs a command after the options: python train.py%s", NAMES[i],
                              strcmp(NAMES[i], "time") == 0
                                  ? "; for tidemark's own model leave it out: on a virtual:CARD "
                                    "its steps are forecast without it"

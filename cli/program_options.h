@@ -66,7 +66,8 @@ const char *tide_choice_writes(size_t i);
 TIDE_NODISCARD tide_status tide_program_options_check(const tide_program_options *options,
                                                       uint64_t n_steps, tide_error *error);
 
-/* Where there is no command behind "--": TIDE_INVALID names an option of these rows that was given.
+/* Where there is no command of the user's: TIDE_INVALID names an option of these rows that was
+ * given.
  */
 TIDE_NODISCARD tide_status tide_program_options_refuse(const tide_option_table *table,
                                                        const tide_operands *operands,

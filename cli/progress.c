@@ -6,8 +6,11 @@
 #include <unistd.h>
 
 #include "common/clock.h"
+#include "report/harmless.h"
 
-enum { REFRESH_NS = 100 * 1000 * 1000 };
+enum { REFRESH_NS = 100 * 1000 * 1000, LINE_BYTES = 1024 };
+
+static const char WIPE[] = "\r\033[K";
 
 void tide_progress_begin(tide_progress *progress, const char *label) {
     *progress = (tide_progress){.label = label, .on_terminal = isatty(STDERR_FILENO) == 1};
@@ -23,11 +26,13 @@ void tide_progress_say(tide_progress *progress, const char *format, ...) {
     }
     progress->next_ns = now_ns + REFRESH_NS;
     progress->line_is_shown = true;
-    fputs("\r\033[K", stderr);
+    char text[LINE_BYTES];
     va_list arguments;
     va_start(arguments, format);
-    vfprintf(stderr, format, arguments);
+    (void)vsnprintf(text, sizeof(text), format, arguments);
     va_end(arguments);
+    fputs(WIPE, stderr);
+    tide_harmless_print(stderr, text);
     (void)fflush(stderr); /* a message that cannot be shown is no failure */
 }
 
@@ -37,8 +42,14 @@ void tide_progress_update(tide_progress *progress, size_t n_done, size_t n_total
 
 void tide_progress_end(tide_progress *progress) {
     if (progress->line_is_shown) {
-        fprintf(stderr, "\r\033[K");
+        fputs(WIPE, stderr);
         (void)fflush(stderr); /* a message that cannot be shown is no failure */
         progress->line_is_shown = false;
+    }
+}
+
+void tide_progress_wipe(void) {
+    if (isatty(STDERR_FILENO) == 1) {
+        fputs(WIPE, stderr);
     }
 }

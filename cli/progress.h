@@ -34,6 +34,10 @@ void tide_progress_say(tide_progress *progress, const char *format, ...) TIDE_PR
 /* Wipes the line. Call it before anything else is printed. */
 void tide_progress_end(tide_progress *progress);
 
+/* Wipes the line that any progress shows on the terminal of stderr, from any thread: the next step
+ * writes it again. */
+void tide_progress_wipe(void);
+
 #ifdef __cplusplus
 }
 #endif

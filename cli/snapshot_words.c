@@ -201,7 +201,9 @@ void tide_words_lost(const tide_snapshot *snapshot, char ret_text[TIDE_LOST_TEXT
     }
     tide_text_add(&to, "%s%" PRIu64 " %s lost", snapshot->full_policy[0] == '\0' ? "at least " : "",
                   snapshot->n_dropped, snapshot->n_dropped == 1 ? "event was" : "events were");
-    if (snapshot->full_policy[0] != '\0') {
+    if (strcmp(snapshot->origin.format, "pytorch") == 0) {
+        tide_text_add(&to, ": PyTorch's history was full or was started again");
+    } else if (snapshot->full_policy[0] != '\0') {
         tide_text_add(&to, " because the log was full (%s)", snapshot->full_policy);
     } else {
         tide_text_add(&to, ", damaged in the log or missing from it");

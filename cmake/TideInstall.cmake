@@ -15,7 +15,8 @@ endforeach()
 add_library(tide_library STATIC ${objects})
 set_target_properties(tide_library PROPERTIES OUTPUT_NAME tidemark EXPORT_NAME tidemark LINKER_LANGUAGE C)
 target_include_directories(tide_library INTERFACE
-    "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>" "$<INSTALL_INTERFACE:${TIDE_INCLUDE_DIR}>")
+    "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>"
+    "$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>" "$<INSTALL_INTERFACE:${TIDE_INCLUDE_DIR}>")
 target_link_libraries(tide_library INTERFACE ZLIB::ZLIB Threads::Threads ${CMAKE_DL_LIBS} m)
 # Only inside the build: an archive of sanitized objects is not installed.
 if(TIDEMARK_SANITIZE)
@@ -30,14 +31,14 @@ set(TIDE_BACKTRACE_PATH "")
 if(BACKTRACE_INCLUDE_DIR AND BACKTRACE_LIBRARY)
     set(TIDE_BACKTRACE_PATH "${BACKTRACE_LIBRARY}")
     target_link_libraries(tide_library INTERFACE "${BACKTRACE_LIBRARY}")
-    string(PREPEND TIDE_PC_LIBS_PRIVATE "${BACKTRACE_LIBRARY} ")
+    string(PREPEND TIDE_PC_LIBS_PRIVATE "-lbacktrace ") # gcc and clang look in gcc's own folder
 endif()
 # By its path, like libbacktrace: CMake finds no toolkit without nvcc, and users need no nvcc.
 set(TIDE_CUDART_PATH "")
 if(TIDEMARK_HAVE_CUDA)
     get_target_property(TIDE_CUDART_PATH CUDA::cudart_static IMPORTED_LOCATION)
     target_link_libraries(tide_library INTERFACE "${TIDE_CUDART_PATH}" rt)
-    string(PREPEND TIDE_PC_LIBS_PRIVATE "${TIDE_CUDART_PATH} -lrt ")
+    string(PREPEND TIDE_PC_LIBS_PRIVATE "-lcudart_static -lrt ") # the user names the toolkit's folder with -L
 endif()
 add_library(tidemark::tidemark ALIAS tide_library)
 
@@ -58,7 +59,7 @@ else()
     file(RELATIVE_PATH TIDE_PC_PREFIX "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")
     string(REGEX REPLACE "/$" "" TIDE_PC_PREFIX "\${pcfiledir}/${TIDE_PC_PREFIX}")
 endif()
-cmake_path(APPEND TIDE_PC_INCLUDE_DIR "\${prefix}" "${TIDE_INCLUDE_DIR}")
+cmake_path(APPEND TIDE_PC_INCLUDE_DIR "\${prefix}" "${CMAKE_INSTALL_INCLUDEDIR}")
 cmake_path(APPEND TIDE_PC_LIB_DIR "\${prefix}" "${CMAKE_INSTALL_LIBDIR}")
 configure_file("${CMAKE_CURRENT_LIST_DIR}/tidemark.pc.in" "${PROJECT_BINARY_DIR}/tidemark.pc" @ONLY)
 install(FILES "${PROJECT_BINARY_DIR}/tidemark.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
@@ -66,10 +67,13 @@ install(FILES "${PROJECT_BINARY_DIR}/tidemark.pc" DESTINATION "${CMAKE_INSTALL_L
 # Named one by one: an installed header is a promise, and a new header of a module must not make one by itself.
 file(STRINGS "${CMAKE_CURRENT_LIST_DIR}/public_headers.txt" TIDE_PUBLIC_HEADERS REGEX "^[^#]")
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${CMAKE_CURRENT_LIST_DIR}/public_headers.txt")
-foreach(header IN LISTS TIDE_PUBLIC_HEADERS)
-    cmake_path(GET header PARENT_PATH folder)
-    install(FILES "${header}" DESTINATION "${TIDE_INCLUDE_DIR}/${folder}")
-endforeach()
+# In the tree, headers include each other by their paths from its root. Installed, by paths from their own folder, so that
+# `#include <tidemark/tidemark.h>` needs no folder of include paths but the system's.
+install(CODE "set(tide_headers \"${TIDE_PUBLIC_HEADERS}\")
+set(tide_source \"${PROJECT_SOURCE_DIR}\")
+set(tide_made \"${PROJECT_BINARY_DIR}/installed_headers\")
+set(tide_target \"${TIDE_INCLUDE_DIR}\")")
+install(SCRIPT "${CMAKE_CURRENT_LIST_DIR}/TideInstallHeaders.cmake")
 install(FILES README.md CHANGELOG.md LICENSE DESTINATION "${CMAKE_INSTALL_DOCDIR}")
 install(DIRECTORY docs/ DESTINATION "${CMAKE_INSTALL_DOCDIR}/docs"
     FILES_MATCHING PATTERN "*.md" PATTERN "*.png" PATTERN "*.c")

@@ -13,9 +13,9 @@ extern "C" {
 
 enum { TIDE_BYTES_TEXT = 32 }; /* room for any text of tide_bytes_format */
 
-/* "24GiB", "512 MiB", "1.5GiB", "2KiB", "100B" or plain bytes "1048576". Only binary units are
- * accepted; for "GB" the message names them. TIDE_INVALID for anything else, TIDE_LIMIT beyond 2^63
- * - 1.
+/* "24GiB", "512 MiB", "1.5GiB", "2KiB", "100B" or plain bytes "1048576"; up to EiB. Every unit is
+ * binary: "24G" and "24GB" are 24GiB; capitals are the same. TIDE_INVALID for anything else,
+ * TIDE_LIMIT beyond 2^63 - 1.
  */
 TIDE_NODISCARD tide_status tide_bytes_parse(const char *text, uint64_t *ret_bytes,
                                             tide_error *error);

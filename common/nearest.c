@@ -55,6 +55,12 @@ const char *tide_nearest_word(const tide_words *among, const char *word) {
             nearest = candidate;
         }
     }
+    for (size_t i = 0; nearest == NULL && n_word >= 3 && among->word_at(among->ctx, i) != NULL;
+         i++) { /* "a6000" for rtxa6000 */
+        nearest = strstr(among->word_at(among->ctx, i), word) != NULL
+                      ? among->word_at(among->ctx, i)
+                      : NULL;
+    }
     return nearest;
 }
 

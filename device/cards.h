@@ -6,6 +6,7 @@
 #ifndef TIDE_DEVICE_CARDS_H
 #define TIDE_DEVICE_CARDS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -52,8 +53,14 @@ const tide_card *tide_cards(size_t *ret_n_cards);
  * not used. */
 const char *tide_card_name_at(const void *ctx, size_t i);
 
-/* NULL when there is no card of that name. */
+/* The card of that name. "t4", the beginning of the only name t4-16, is that card, and "h100-80GB"
+ * is h100-80; capital letters are the same. NULL when no card or more than one has that name. */
 const tide_card *tide_card_find(const char *name);
+
+/* Whether `written` is the name up to a dash: "a100" begins a100-80, and "l4" does not begin
+ * l40s-48.
+ */
+bool tide_card_is_begun(const tide_card *card, const char *written);
 
 /* The workspace that the cache gives cuBLAS on a card of that compute capability (90 for 9.0), the
  * same as in PyTorch: 32 MiB on 9.0, 8,519,680 bytes on all others. */

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/nearest.h"
+#include "device/card_names.h"
 #include "device/cards.h"
 #include "device/host_internal.h"
 
@@ -135,11 +135,9 @@ static const tide_device_table VIRTUAL_TABLE = {
 };
 
 static tide_status unknown_card(const char *name, tide_error *error) {
-    static const tide_words NAMES = {.word_at = tide_card_name_at};
     char text[TIDE_NEAREST_TEXT];
-    return tide_fail(error, TIDE_INVALID,
-                     "there is no card %s; a virtual device without a card is called virtual",
-                     tide_unknown_word(&NAMES, name, text));
+    return tide_fail(error, TIDE_INVALID, "%s; a virtual device without a card is called virtual",
+                     tide_card_unknown(name, text));
 }
 
 tide_status tide_device_virtual_open(const char *card_name, const tide_device_options *options,

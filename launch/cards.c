@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/nearest.h"
+#include "device/card_names.h"
 #include "device/card_text.h"
 #include "launch/card_file.h"
 
@@ -15,24 +16,30 @@ static const char ENDING[] = ".json";
 
 static const tide_words NAMES = {.word_at = tide_card_name_at};
 
-static tide_status unknown(const char *name, tide_error *error) {
-    char text[TIDE_NEAREST_TEXT];
-    return tide_fail(error, TIDE_INVALID, "there is no card %s",
-                     tide_unknown_word(&NAMES, name, text));
+static bool has_ending(const char *item, size_t n) {
+    return n > strlen(ENDING) && strncmp(item + n - strlen(ENDING), ENDING, strlen(ENDING)) == 0;
+}
+
+/* Whether the first n bytes of "gtx1080" are meant as a card, and what follows them as a number. */
+static bool is_card_before_number(const char *item, size_t n) {
+    char name[CARD_BYTES];
+    if (has_ending(item, n)) {
+        return true;
+    }
+    (void)snprintf(name, sizeof(name), "%.*s", (int)n, item);
+    return tide_card_find(name) != NULL || tide_nearest_word(&NAMES, name) != NULL;
 }
 
 /* Splits "h100-80x8" into the card and its number, unless a card has the whole name. */
 static tide_status split(char *item, size_t *ret_n, tide_error *error) {
     char *times = strrchr(item, 'x');
-    char *end = NULL;
     *ret_n = 1;
-    if (tide_card_find(item) != NULL || times == NULL || times[1] < '0' || times[1] > '9') {
+    if (tide_card_find(item) != NULL || times == NULL || times[1] == '\0' ||
+        times[1 + strspn(times + 1, "0123456789")] != '\0' ||
+        !is_card_before_number(item, (size_t)(times - item))) {
         return TIDE_OK;
     }
-    unsigned long n = strtoul(times + 1, &end, 10);
-    if (*end != '\0') {
-        return TIDE_OK;
-    }
+    unsigned long n = strtoul(times + 1, NULL, 10);
     if (n == 0 || n > TIDE_LAUNCH_MAX_CARDS) {
         return tide_fail(error, TIDE_INVALID, "%s: a machine has 1 to %d cards", item,
                          (int)TIDE_LAUNCH_MAX_CARDS);
@@ -43,15 +50,15 @@ static tide_status split(char *item, size_t *ret_n, tide_error *error) {
 }
 
 static tide_status read_item(const char *item, char *ret_text, size_t n_room, tide_error *error) {
-    size_t n = strlen(item);
+    char text[TIDE_NEAREST_TEXT];
     const tide_card *card = tide_card_find(item);
     if (card != NULL) {
         snprintf(ret_text, n_room, "%s", card->name);
         return TIDE_OK;
     }
-    return n > strlen(ENDING) && strcmp(item + n - strlen(ENDING), ENDING) == 0
+    return has_ending(item, strlen(item))
                ? tide_launch_card_file(item, ret_text, n_room, error)
-               : unknown(item, error);
+               : tide_fail(error, TIDE_INVALID, "%s", tide_card_unknown(item, text));
 }
 
 static tide_status add_item(char *item, char ret_cards[TIDE_LAUNCH_CARDS_BYTES],

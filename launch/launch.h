@@ -110,6 +110,15 @@ TIDE_NODISCARD tide_status tide_launch_check_world(char *const *arguments, tide_
  * executable, setuid, static, 32-bit, of another C library) and the remedy. Starts nothing. */
 TIDE_NODISCARD tide_status tide_launch_check(const tide_launch_config *config, tide_error *error);
 
+/* Whether the command names a file that can be started, or a Python file. Starts nothing. */
+bool tide_launch_is_program(const char *command);
+
+/* *ret_name: "python" or "python3", the first that PATH has, for a Python file that does not start
+ * itself: it is not executable, has no "#!" line, or is named without its folder. NULL for any
+ * other command. TIDE_INVALID: PATH has neither. */
+TIDE_NODISCARD tide_status tide_launch_find_interpreter(const char *command, char **ret_name,
+                                                        tide_error *error);
+
 /* Checks, makes the folder, starts the program and waits for its end. SIGINT, SIGTERM and SIGHUP
  * that this process gets are passed on to it. On success the folder holds what the processes left
  * (left.h); call close in any case. Call it from a process with one thread. */

@@ -117,6 +117,7 @@ static tide_status read_lone_log(const tide_launch *launch, int64_t pid, tide_le
     if (status == TIDE_OK) {
         tide_left *process = &list->processes[list->n_processes++];
         process->is_out_of_memory = failed_for_memory(launch, process);
+        TIDE_TRY(find_file(launch, pid, "launches", list, &process->launches_path));
     }
     return status == TIDE_FORMAT ? TIDE_OK : status;
 }
@@ -129,6 +130,7 @@ static bool is_known(tide_left_list *list, const tide_left_inexact *row) {
             strcmp(other->what, row->what) == 0) {
             if (row->bound_bytes > other->bound_bytes) {
                 other->bound_bytes = row->bound_bytes;
+                other->place = row->place;
             }
             return true;
         }
@@ -136,25 +138,27 @@ static bool is_known(tide_left_list *list, const tide_left_inexact *row) {
     return false;
 }
 
-/* A line is KIND<TAB>CALL<TAB>TEXT, and perhaps <TAB>BYTES. */
+/* A line is KIND<TAB>CALL<TAB>TEXT, and perhaps <TAB>BYTES<TAB>PLACE, without BYTES -1. */
 static tide_status add_line(tide_left_list *list, size_t *capacity, int64_t pid, char *line) {
     char *rest = NULL;
     const char *kind = strtok_r(line, "\t", &rest);
     const char *call = strtok_r(NULL, "\t", &rest);
     const char *what = strtok_r(NULL, "\t", &rest);
     const char *bound = strtok_r(NULL, "\t", &rest);
+    const char *place = strtok_r(NULL, "\t", &rest);
     if (kind == NULL || call == NULL || what == NULL) {
         return TIDE_OK; /* a process that was killed may have left half a line */
     }
     tide_left_inexact row = {.pid = pid,
                              .call = tide_arena_text(&list->arena, call),
                              .what = tide_arena_text(&list->arena, what),
+                             .place = tide_arena_text(&list->arena, place != NULL ? place : ""),
                              .bound_bytes = bound != NULL ? strtoll(bound, NULL, 10) : -1,
                              .is_refused = strcmp(kind, "inexact") != 0,
                              .is_host = strcmp(kind, "host") == 0};
     tide_left_inexact *rows = tide_hostmem_grow(tide_hostmem_default(), list->inexact, capacity,
                                                 list->n_inexact + 1, sizeof(*rows));
-    if (rows == NULL || row.call == NULL || row.what == NULL) {
+    if (rows == NULL || row.call == NULL || row.what == NULL || row.place == NULL) {
         list->inexact = rows != NULL ? rows : list->inexact;
         return TIDE_NO_MEMORY;
     }

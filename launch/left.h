@@ -59,6 +59,7 @@ typedef struct tide_left_name {
 typedef struct tide_left_inexact {
     int64_t pid;
     const char *call, *what;
+    const char *place;   /* line of the program that met it first, or its largest bound; "" */
     int64_t bound_bytes; /* it needs at most so many bytes more; -1: not known */
     bool is_refused;
     bool is_host; /* by the machine that the program runs on, and not by the card */

@@ -37,17 +37,25 @@ static bool search(const char *command, char ret_path[TIDE_LAUNCH_PATH_BYTES]) {
     return false;
 }
 
+static bool has_python_ending(const char *command) {
+    size_t n = strlen(command);
+    return n > strlen(".py") && strcmp(command + n - strlen(".py"), ".py") == 0;
+}
+
 static tide_status find(const char *command, char ret_path[TIDE_LAUNCH_PATH_BYTES],
                         tide_error *error) {
     struct stat info;
     if (strchr(command, '/') == NULL) {
-        return search(command, ret_path)
-                   ? TIDE_OK
-                   : tide_fail(error, TIDE_INVALID, "no such program: %s is in no folder of PATH%s",
-                               command,
-                               access(command, F_OK) == 0
-                                   ? "; for the file of this folder write ./ before its name"
-                                   : "");
+        bool is_found = search(command, ret_path);
+        if (!is_found && has_python_ending(command)) {
+            return tide_fail(error, TIDE_INVALID, "no such file: %s", command);
+        }
+        return is_found ? TIDE_OK
+                        : tide_fail(error, TIDE_INVALID,
+                                    "no such program: %s is in no folder of PATH%s", command,
+                                    access(command, F_OK) == 0
+                                        ? "; for the file of this folder write ./ before its name"
+                                        : "");
     }
     if (snprintf(ret_path, TIDE_LAUNCH_PATH_BYTES, "%s", command) >= TIDE_LAUNCH_PATH_BYTES ||
         stat(command, &info) != 0) {
@@ -149,4 +157,48 @@ tide_status tide_launch_find_program(const char *command, tide_launch_program *r
         }
     }
     return TIDE_OK; /* scripts that interpret scripts: the system has its own limit */
+}
+
+/* ---- Python files ---- */
+
+static bool is_python_file(const char *command) {
+    struct stat info;
+    return has_python_ending(command) && stat(command, &info) == 0 && S_ISREG(info.st_mode);
+}
+
+static bool starts_itself(const char *path) {
+    char head[2] = "";
+    int fd = strchr(path, '/') != NULL && is_program(path) ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+    bool is_script = fd >= 0 && read(fd, head, sizeof(head)) == (ssize_t)sizeof(head) &&
+                     memcmp(head, "#!", sizeof(head)) == 0;
+    if (fd >= 0) {
+        (void)close(fd); /* was only read */
+    }
+    return is_script;
+}
+
+bool tide_launch_is_program(const char *command) {
+    char path[TIDE_LAUNCH_PATH_BYTES];
+    return is_python_file(command) || find(command, path, NULL) == TIDE_OK;
+}
+
+tide_status tide_launch_find_interpreter(const char *command, char **ret_name, tide_error *error) {
+    static char NAMES[][8] = {"python", "python3"};
+    char path[TIDE_LAUNCH_PATH_BYTES];
+    char *name = NULL;
+    if (!is_python_file(command) || starts_itself(command)) {
+        *ret_name = NULL;
+        return TIDE_OK;
+    }
+    for (size_t i = 0; name == NULL && i < sizeof(NAMES) / sizeof(NAMES[0]); i++) {
+        name = search(NAMES[i], path) ? NAMES[i] : NULL;
+    }
+    if (name == NULL) {
+        return tide_fail(error, TIDE_INVALID,
+                         "%s is a Python file, and PATH has neither python nor python3: write the "
+                         "interpreter before it: /path/to/python %s",
+                         command, command);
+    }
+    *ret_name = name;
+    return TIDE_OK;
 }

@@ -184,16 +184,27 @@ tide_status tide_writes_count(const char *folder, const char *current, tide_writ
     return TIDE_OK;
 }
 
-char *tide_writes_sentence(const tide_writes *writes, char text[TIDE_WRITES_TEXT_BYTES]) {
+char *tide_writes_sentence(const tide_writes *writes, const char *kept,
+                           char text[TIDE_WRITES_TEXT_BYTES]) {
     char bytes[TIDE_BYTES_TEXT];
     tide_text sentence = tide_text_in(text, TIDE_WRITES_TEXT_BYTES);
+    size_t n_others = writes->n_files > 0 ? writes->n_files - 1 : 0;
     if (writes->n_files > 0) {
-        tide_text_add(&sentence, "%zu %s kept away (%s): %s", writes->n_files,
-                      tide_plural(writes->n_files, "file was", "files were"),
-                      tide_bytes_format((int64_t)writes->n_bytes, bytes), writes->largest);
+        tide_text_add(&sentence, "%s", writes->largest);
     }
-    if (writes->n_files > 1) {
-        tide_text_add(&sentence, " and %zu more", writes->n_files - 1);
+    if (n_others > 0) {
+        tide_text_add(&sentence, " and %zu more %s", n_others,
+                      tide_plural(n_others, "file", "files"));
+    }
+    if (writes->n_files > 0) {
+        tide_text_add(&sentence, " (%s) %s ", tide_bytes_format((int64_t)writes->n_bytes, bytes),
+                      tide_plural(writes->n_files, "was", "were"));
+    }
+    if (writes->n_files > 0 && kept != NULL) {
+        tide_text_add(&sentence, "written to %s instead", kept);
+    } else if (writes->n_files > 0) {
+        tide_text_add(&sentence, "not written to your disk (`--keep-writes DIR` keeps %s)",
+                      tide_plural(writes->n_files, "it", "them"));
     }
     if (writes->n_deleted > 0) {
         tide_text_add_item(&sentence, "; ", "%zu %s kept away", writes->n_deleted,

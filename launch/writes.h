@@ -47,8 +47,11 @@ typedef struct tide_writes {
 TIDE_NODISCARD tide_status tide_writes_count(const char *folder, const char *current,
                                              tide_writes *ret_writes, tide_error *error);
 
-/* "3 files were kept away (1.50 GiB): out/model.pt and 2 more". Returns `text`; "": nothing was. */
-char *tide_writes_sentence(const tide_writes *writes, char text[TIDE_WRITES_TEXT_BYTES]);
+/* "out/model.pt and 2 more files (1.50 GiB) were not written to your disk (`--keep-writes DIR`
+ * keeps them)". `kept`: the folder that tide_writes_keep moved them to; NULL: they are dropped.
+ * Returns `text`; "": nothing was written. */
+char *tide_writes_sentence(const tide_writes *writes, const char *kept,
+                           char text[TIDE_WRITES_TEXT_BYTES]);
 
 /* "/bin/x is linked statically: what it wrote is real". "": no such program ran. Returns `text`. */
 char *tide_writes_unseen(const tide_writes *writes, char text[TIDE_WRITES_TEXT_BYTES]);
@@ -57,11 +60,13 @@ char *tide_writes_unseen(const tide_writes *writes, char text[TIDE_WRITES_TEXT_B
  * TIDE_INVALID with one line if not; so that it can be asked before the run. */
 TIDE_NODISCARD tide_status tide_writes_check_target(const char *target, tide_error *error);
 
-/* Moves what was written to the folder `target`, below which each file has its absolute path. Marks
- * are left out. Works across file systems, and never replaces anything in `target`. On TIDE_IO part
- * of it may be there. */
-TIDE_NODISCARD tide_status tide_writes_keep(const char *folder, const char *target,
-                                            tide_error *error);
+/* Moves what was written to the folder `target`. Files below `current`, the folder in which the
+ * program was started, have their path from there; all others have their absolute path below
+ * target/elsewhere, or elsewhere-2 and so on where the program wrote a file of that name. Marks are
+ * left out. Works across file systems, and never replaces anything in `target`. On TIDE_IO part of
+ * it may be there. */
+TIDE_NODISCARD tide_status tide_writes_keep(const char *folder, const char *current,
+                                            const char *target, tide_error *error);
 
 #ifdef __cplusplus
 }

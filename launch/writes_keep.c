@@ -113,8 +113,9 @@ static tide_status copy_entry(const FTSENT *entry, const char *path, tide_error 
     }
 }
 
-/* Walks over the tree: copies it to `target`, or takes the marks out of it if that is NULL. */
-static tide_status walk(char *tree, const char *target, tide_error *error) {
+/* Walks over the tree: copies it to `target` without the folder `left_out` (NULL: none), or takes
+ * the marks out of it if `target` is NULL. */
+static tide_status walk(char *tree, const char *left_out, const char *target, tide_error *error) {
     char *const paths[] = {tree, NULL};
     FTS *walked = fts_open(paths, FTS_PHYSICAL | FTS_NOCHDIR, NULL);
     if (walked == NULL) {
@@ -131,6 +132,10 @@ static tide_status walk(char *tree, const char *target, tide_error *error) {
             }
             continue;
         }
+        if (left_out != NULL && strcmp(entry->fts_path, left_out) == 0) {
+            (void)fts_set(walked, entry, FTS_SKIP);
+            continue;
+        }
         (void)snprintf(path, sizeof(path), "%s%s", target, entry->fts_path + n_prefix);
         status = copy_entry(entry, path, error);
     }
@@ -138,26 +143,98 @@ static tide_status walk(char *tree, const char *target, tide_error *error) {
     return status;
 }
 
-tide_status tide_writes_keep(const char *folder, const char *target, tide_error *error) {
+/* Moves the folder `tree` to `target`, which is an empty folder or does not exist. */
+static tide_status move_tree(char *tree, const char *left_out, const char *target,
+                             tide_error *error) {
+    /* The kernel refuses a target that is not an empty folder by now. */
+    if (rename(tree, target) == 0) {
+        return TIDE_OK;
+    }
+    if (errno != EXDEV && errno != ENOTDIR && errno != EBUSY) {
+        return failed(error, "make", target);
+    }
+    if (mkdir(target, 0700) != 0 && errno != EEXIST) {
+        return failed(error, "make", target);
+    }
+    return walk(tree, left_out, target, error);
+}
+
+static bool is_folder(const char *path) {
+    struct stat status;
+    return lstat(path, &status) == 0 && S_ISDIR(status.st_mode);
+}
+
+/* Whether the tree holds anything but the folder `below`, and the folders that lead to it. */
+static bool has_more(char *tree, const char *below) {
+    char *const paths[] = {tree, NULL};
+    FTS *walked = fts_open(paths, FTS_PHYSICAL | FTS_NOCHDIR, NULL);
+    bool has = false;
+    FTSENT *entry = NULL;
+    while (!has && walked != NULL && (entry = fts_read(walked)) != NULL) {
+        size_t n = strlen(entry->fts_path);
+        bool leads = strncmp(below, entry->fts_path, n) == 0 && below[n] == '/';
+        if (strcmp(entry->fts_path, below) == 0) {
+            (void)fts_set(walked, entry, FTS_SKIP);
+        } else {
+            has = !leads;
+        }
+    }
+    if (walked != NULL) {
+        (void)fts_close(walked);
+    }
+    return has;
+}
+
+/* Removes the folders that led to `below`, as far as they are empty. */
+static void remove_way(const char *tree, char *below) {
+    for (char *slash = NULL; (slash = strrchr(below, '/')) > below + strlen(tree);) {
+        *slash = '\0';
+        if (rmdir(below) != 0) {
+            return;
+        }
+    }
+}
+
+/* TARGET/elsewhere, or a name that nothing in the target has. */
+static tide_status name_elsewhere(const char *target, char ret_path[TIDE_WRITES_TEXT_BYTES],
+                                  tide_error *error) {
+    struct stat status;
+    enum { MAX_TRIES = 1000 };
+    (void)snprintf(ret_path, TIDE_WRITES_TEXT_BYTES, "%s/elsewhere", target);
+    for (int i = 2; i < MAX_TRIES && lstat(ret_path, &status) == 0; i++) {
+        (void)snprintf(ret_path, TIDE_WRITES_TEXT_BYTES, "%s/elsewhere-%d", target, i);
+    }
+    return lstat(ret_path, &status) != 0 ? TIDE_OK
+                                         : tide_fail(error, TIDE_IO, "%s exists", ret_path);
+}
+
+tide_status tide_writes_keep(const char *folder, const char *current, const char *target,
+                             tide_error *error) {
     char tree[TIDE_WRITES_PATH_BYTES];
+    char below[TIDE_WRITES_TEXT_BYTES];
+    char elsewhere[TIDE_WRITES_TEXT_BYTES];
     int n = snprintf(tree, sizeof(tree), "%s/files", folder);
     if (n < 0 || (size_t)n >= sizeof(tree)) {
         return tide_fail(error, TIDE_LIMIT, "the path of the folder is too long: %s", folder);
     }
     TIDE_TRY(tide_writes_check_target(target, error));
-    bool is_there = access(tree, F_OK) == 0;
-    if (is_there) {
-        TIDE_TRY(walk(tree, NULL, error));
-        /* The kernel refuses a target that is not an empty folder by now. */
-        if (rename(tree, target) == 0) {
-            return TIDE_OK;
-        }
-        if (errno != EXDEV && errno != ENOTDIR && errno != EBUSY) {
-            return failed(error, "make", target);
-        }
+    (void)snprintf(below, sizeof(below), "%s%s", tree, strcmp(current, "/") != 0 ? current : "");
+    if (access(tree, F_OK) == 0) {
+        TIDE_TRY(walk(tree, NULL, NULL, error));
     }
-    if (mkdir(target, 0700) != 0 && errno != EEXIST) {
+    if (is_folder(below)) {
+        TIDE_TRY(move_tree(below, NULL, target, error));
+    } else if (mkdir(target, 0700) != 0 && errno != EEXIST) {
         return failed(error, "make", target);
     }
-    return is_there ? walk(tree, target, error) : TIDE_OK;
+    if (!is_folder(tree) || !has_more(tree, below)) {
+        return TIDE_OK;
+    }
+    TIDE_TRY(name_elsewhere(target, elsewhere, error));
+    char way[TIDE_WRITES_TEXT_BYTES];
+    (void)snprintf(way, sizeof(way), "%s", below);
+    if (!is_folder(below)) {
+        remove_way(tree, way);
+    }
+    return move_tree(tree, below, elsewhere, error);
 }

@@ -35,6 +35,10 @@ TIDE_LIVE_EXPORT void tidemark_live_module(const void *module, const char *path)
 TIDE_LIVE_EXPORT void tidemark_live_resolver(int (*resolver)(void *module));
 TIDE_LIVE_EXPORT int tidemark_live_is_called(const void *module);
 
+/* The innermost line of the program's own Python code that the calling thread is at: "main
+ * (train.py:31)". 0: it is at none, or its frames cannot be read. For the virtual card. */
+TIDE_LIVE_EXPORT int tidemark_live_place(char *ret_text, size_t n_text);
+
 /* Has `tidemark recover` write what is recorded so far to the path. 0: it is there; -1: it could
  * not be written, and stderr says why. Waits for it. */
 TIDE_LIVE_EXPORT int tidemark_live_snapshot(const char *path);

@@ -164,8 +164,8 @@ static int32_t add_title(tide_picture_scene *scene, int32_t y) {
     char title[TIDE_PICTURE_TEXT_BYTES];
     bool is_part = scene->options->n_hidden > 0;
     bool has_title = scene->options->title[0] != '\0';
-    (void)snprintf(peak, sizeof(peak), "%speak %s%s", has_title ? ": " : "",
-                   is_part ? "of what is shown " : "",
+    (void)snprintf(peak, sizeof(peak), "%s%s %s%s", has_title ? ": " : "",
+                   tide_picture_peak_word(scene), is_part ? "of what is shown " : "",
                    tide_bytes_format(scene->columns->peak_bytes, bytes));
     int32_t room = scene->drawing->width - 2 * MARGIN -
                    tide_picture_text_width(peak, TIDE_PICTURE_FONT_TITLE, true);

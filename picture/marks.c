@@ -248,7 +248,7 @@ static void draw_peak(tide_picture_scene *scene) {
     int32_t x = scene->plot.x + TIDE_PICTURE_PX((int32_t)columns->peak_column) + 5;
     int32_t y = tide_picture_row(scene, columns->peak_bytes);
     uint32_t ink = scene->theme.ink;
-    (void)snprintf(text, sizeof(text), "peak %s%s",
+    (void)snprintf(text, sizeof(text), "%s %s%s", tide_picture_peak_word(scene),
                    scene->options->n_hidden > 0 ? "of what is shown " : "",
                    tide_bytes_format(columns->peak_bytes, bytes));
     tide_picture_box box = box_at(scene, x, 0, tide_picture_pill_width(text), PILL_HEIGHT);

@@ -48,6 +48,10 @@ static void note_certainty(tide_picture_scene *scene) {
     }
 }
 
+const char *tide_picture_peak_word(const tide_picture_scene *scene) {
+    return scene->snapshot->n_dropped > 0 ? "highest kept" : "peak";
+}
+
 void tide_picture_note_flaws(tide_picture_scene *scene) {
     const tide_snapshot *snapshot = scene->snapshot;
     int64_t n_unmatched = scene->lifetimes->devices[scene->device].n_unmatched;

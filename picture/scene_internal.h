@@ -55,6 +55,8 @@ void tide_picture_note(tide_picture_scene *scene, const char *format, ...) TIDE_
 
 /* Says what of the recording is missing or may be wrong (notes.c). */
 void tide_picture_note_flaws(tide_picture_scene *scene);
+/* "peak", or what it is called where events were lost. */
+const char *tide_picture_peak_word(const tide_picture_scene *scene);
 
 /* Takes the first of the boxes that overlaps no taken one; false: all do. */
 bool tide_picture_take(tide_picture_scene *scene, const tide_picture_box *choices, size_t n,

@@ -1,6 +1,12 @@
+#define _POSIX_C_SOURCE 200809L /* strnlen */
 #include "report/harmless.h"
 
+#include <string.h>
+
+#include "common/utf8.h"
 #include "report/terminal.h"
+
+enum { MAX_CHARACTER_BYTES = 4 };
 
 /* The first two bytes of a character in UTF-8, and those that may be its last one. */
 typedef struct range {
@@ -45,23 +51,56 @@ size_t tide_control_bytes(const char *text) {
     return bidirectional_bytes(at);
 }
 
+/* Bytes of the character at the text's beginning; 0 where it is no UTF-8. */
+static size_t character_bytes(const char *text) {
+    return tide_utf8_length((const unsigned char *)text, strnlen(text, MAX_CHARACTER_BYTES));
+}
+
 void tide_text_harmless(const char *text, char *ret_text, size_t n_room) {
     size_t n = 0;
     while (*text != '\0' && n + 1 < n_room) {
         size_t n_control = tide_control_bytes(text);
-        ret_text[n++] = n_control > 0 ? '?' : *text;
-        text += n_control > 0 ? n_control : 1;
-    }
-    /* No half character at the cut. */
-    while (*text != '\0' && ((unsigned char)*text & 0xC0) == 0x80 && n > 0 &&
-           ((unsigned char)ret_text[n - 1] & 0x80) != 0) {
-        bool was_first = ((unsigned char)ret_text[n - 1] & 0xC0) == 0xC0;
-        n--;
-        if (was_first) {
+        size_t n_bytes = character_bytes(text);
+        if (n_control > 0 || n_bytes == 0) {
+            ret_text[n++] = '?';
+            text += n_control > 0 ? n_control : 1;
+        } else if (n + n_bytes < n_room) { /* no half character at the cut */
+            memcpy(ret_text + n, text, n_bytes);
+            n += n_bytes;
+            text += n_bytes;
+        } else {
             break;
         }
     }
     ret_text[n] = '\0';
+}
+
+/* ---- a message ---- */
+
+static unsigned code_point(const unsigned char *at, size_t n) {
+    return n == 1   ? at[0]
+           : n == 2 ? (at[0] & 0x1FU) << 6 | (at[1] & 0x3FU)
+                    : (at[0] & 0x0FU) << 12 | (at[1] & 0x3FU) << 6 | (at[2] & 0x3FU);
+}
+
+static bool is_own_line_feed(const char *at) {
+    return at[0] == '\n' && (at[1] == '\0' || strncmp(at + 1, "  ", 2) == 0);
+}
+
+void tide_harmless_print(FILE *out, const char *message) {
+    for (const char *at = message; *at != '\0';) {
+        size_t n_control = tide_control_bytes(at);
+        size_t n_bytes = character_bytes(at);
+        if (n_bytes == 0) {
+            fprintf(out, "\\x%02x", (unsigned)(unsigned char)*at++);
+        } else if (n_control > 0 && *at != '\t' && !is_own_line_feed(at)) {
+            fprintf(out, "\\u%04x", code_point((const unsigned char *)at, n_control));
+            at += n_control;
+        } else {
+            (void)fwrite(at, 1, n_bytes, out); /* the stream keeps its error */
+            at += n_bytes;
+        }
+    }
 }
 
 /* ---- a stream ---- */
@@ -76,12 +115,6 @@ static bool may_become_one(const unsigned char *held, size_t n) {
         return held[0] == 0xC2 || held[0] == 0xD8 || held[0] == 0xE2;
     }
     return n == 2 && held[0] == 0xE2 && (held[1] == 0x80 || held[1] == 0x81);
-}
-
-static unsigned code_point(const unsigned char *at, size_t n) {
-    return n == 1   ? at[0]
-           : n == 2 ? (at[0] & 0x1FU) << 6 | (at[1] & 0x3FU)
-                    : (at[0] & 0x0FU) << 12 | (at[1] & 0x3FU) << 6 | (at[2] & 0x3FU);
 }
 
 static void write_held(tide_harmless *to) {

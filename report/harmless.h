@@ -17,7 +17,14 @@ extern "C" {
 /* Bytes of the character at the text's beginning where a terminal would obey it, else 0. */
 size_t tide_control_bytes(const char *text);
 
-/* The text with "?" for each such character: at most n_room - 1 bytes. */
+/* Writes a message. In it every such character is "\u001b", and a byte that is no UTF-8 "\xff", on
+ * a terminal and elsewhere, because logs are read in terminals. Tabs are kept, and line feeds at
+ * the message's end and before two blanks, which is how a message of several lines continues: other
+ * line feeds are those of a name. */
+void tide_harmless_print(FILE *out, const char *message);
+
+/* The text with "?" for each such character, and for each byte that is no UTF-8: at most n_room - 1
+ * bytes. */
 void tide_text_harmless(const char *text, char *ret_text, size_t n_room);
 
 /* A stream that may be a terminal: there such characters, line feeds and tabs excepted, become

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "scratch/calls_internal.h"
 #include "scratch/marks.h"
@@ -179,7 +180,9 @@ static int step_in_real(walk *w, bool is_last, bool follow) {
     size_t n = 0;
     place->has_copy = place->is_folder = place->is_gone = place->has_parent = false;
     place->parent_below = place->shows_below = true;
-    w->flags[w->depth] = SHOWS_BELOW;
+    bool has_copies = tide_scratch_leads_to_disks(place->path, w->n - w->n_files) &&
+                      tide_sys_access(AT_FDCWD, place->copy, F_OK, 0) == 0;
+    w->flags[w->depth] = (unsigned char)(SHOWS_BELOW | (has_copies ? HAS_COPY : 0));
     w->folder = NULL; /* others change such links as they like */
     if ((is_last && !follow) || tide_scratch_is_no_link(place->path, w->n - w->n_files)) {
         return 0;

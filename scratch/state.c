@@ -289,12 +289,24 @@ void tide_scratch_temporary_name(char name[TIDE_SCRATCH_PATH_BYTES]) {
     name[n] = '\0';
 }
 
+/* Where desktops and containers mount disks of the user's, inside of a folder of the system. */
+static bool is_disk(const char *path, size_t n_bytes) {
+    static const char *const DISKS[] = {"/run/media/", "/run/host/"};
+    bool is = false;
+    for (size_t i = 0; i < sizeof(DISKS) / sizeof(DISKS[0]); i++) {
+        size_t n = strlen(DISKS[i]);
+        is = is || (n_bytes > n && memcmp(path, DISKS[i], n) == 0);
+    }
+    return is;
+}
+
 bool tide_scratch_is_real(const char *path, size_t n_bytes) {
     const tide_scratch_state *state = &own.state;
     for (size_t i = 0; i < state->n_real; i++) {
         size_t n = strlen(state->real[i]);
         if (n <= n_bytes && memcmp(path, state->real[i], n) == 0 &&
-            (n == n_bytes || path[n] == '/')) {
+            (n == n_bytes || path[n] == '/') &&
+            !(is_of_system(state->real[i], n) && is_disk(path, n_bytes))) {
             return true;
         }
     }
@@ -310,4 +322,13 @@ bool tide_scratch_is_no_link(const char *path, size_t n_bytes) {
     return n_bytes > PROC_BYTES && memcmp(path, "/proc/", PROC_BYTES) == 0 &&
            path[PROC_BYTES] >= '0' && path[PROC_BYTES] <= '9' &&
            memchr(path + PROC_BYTES, '/', n_bytes - PROC_BYTES) == NULL;
+}
+
+bool tide_scratch_leads_to_disks(const char *path, size_t n_bytes) {
+    static const char *const FOLDERS[] = {"/run", "/run/media", "/run/host"};
+    bool is = false;
+    for (size_t i = 0; i < sizeof(FOLDERS) / sizeof(FOLDERS[0]); i++) {
+        is = is || (strlen(FOLDERS[i]) == n_bytes && memcmp(path, FOLDERS[i], n_bytes) == 0);
+    }
+    return is;
 }

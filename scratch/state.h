@@ -64,6 +64,9 @@ void tide_scratch_temporary_name(char name[TIDE_SCRATCH_PATH_BYTES]);
 /* Whether the absolute path, without "." and "..", lies where nothing is kept away. */
 bool tide_scratch_is_real(const char *path, size_t n_bytes);
 
+/* Whether a real folder has disks of the user's in it, which are kept. */
+bool tide_scratch_leads_to_disks(const char *path, size_t n_bytes);
+
 /* Whether a real path is one of the system's that is never a link: its folders in the root, and
  * those of processes. */
 bool tide_scratch_is_no_link(const char *path, size_t n_bytes);

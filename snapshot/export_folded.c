@@ -128,9 +128,9 @@ static tide_status put_all(tide_export_text *out, const tide_snapshot *snapshot,
     return text != NULL ? TIDE_OK : TIDE_NO_MEMORY;
 }
 
-/* The instant that the options name, or the peak. */
-static void choose(const tide_lifetimes *lifetimes, const tide_export_options *options,
-                   int64_t *ret_event, size_t *ret_device) {
+/* The instant that the options name; else the peak, or the end where the peak is lost. */
+static void choose(const tide_snapshot *snapshot, const tide_lifetimes *lifetimes,
+                   const tide_export_options *options, int64_t *ret_event, size_t *ret_device) {
     size_t device = 0;
     for (size_t i = 1; i < lifetimes->n_devices && options->device < 0; i++) {
         if (lifetimes->devices[i].max[TIDE_MAX_ALLOCATED].bytes >
@@ -139,8 +139,9 @@ static void choose(const tide_lifetimes *lifetimes, const tide_export_options *o
         }
     }
     *ret_device = options->device >= 0 ? (size_t)options->device : device;
-    *ret_event = options->at_event != TIDE_EXPORT_PEAK
-                     ? options->at_event
+    *ret_event = options->at_event != TIDE_EXPORT_PEAK ? options->at_event
+                 : tide_snapshot_lacks_peak(snapshot)
+                     ? (int64_t)snapshot->n_events - 1
                      : lifetimes->devices[*ret_device].max[TIDE_MAX_ALLOCATED].event;
 }
 
@@ -155,7 +156,7 @@ static tide_status write_state(const tide_snapshot *snapshot, const tide_export_
                    .path = tide_hostmem_zeroed(mem, paths->n_paths + 1, sizeof(int64_t))};
     tide_export_text *out = tide_export_text_create(sink, mem);
     if (by.stack != NULL && by.path != NULL && out != NULL) {
-        choose(lifetimes, options, &event, &device);
+        choose(snapshot, lifetimes, options, &event, &device);
         add_up(snapshot, lifetimes, paths, event, device, &by);
         status = put_all(out, snapshot, paths, &by);
         tide_status written = tide_export_text_finish(out);

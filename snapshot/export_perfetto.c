@@ -212,7 +212,8 @@ static void put_slices(const lane *of) {
 static void put_peak(const exporting *e, size_t device, int64_t time_ns) {
     int64_t event = e->peaks[device];
     const tide_export_totals *at = event < 0 ? &e->series.start[device] : &e->series.after[event];
-    begin_instant(e->json, "peak", FIRST_DEVICE + (int64_t)device, time_ns);
+    begin_instant(e->json, e->snapshot->n_dropped > 0 ? "highest kept" : "peak",
+                  FIRST_DEVICE + (int64_t)device, time_ns);
     tide_json_key_integer(e->json, "event", event);
     tide_json_key_integer(e->json, "allocated_bytes", at->allocated_bytes);
     tide_json_key_integer(e->json, "reserved_bytes", at->reserved_bytes);

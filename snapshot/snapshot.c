@@ -80,6 +80,10 @@ const char *tide_snapshot_text(const tide_snapshot *snapshot, uint32_t string) {
     return string < snapshot->n_strings ? snapshot->strings[string] : "";
 }
 
+bool tide_snapshot_lacks_peak(const tide_snapshot *snapshot) {
+    return snapshot->n_dropped > 0 && strcmp(snapshot->origin.format, "pytorch") == 0;
+}
+
 bool tide_snapshot_is_pinned(const tide_snapshot *snapshot, size_t device) {
     return device < snapshot->n_devices &&
            strcmp(snapshot->devices[device].kind, TIDE_KIND_PINNED) == 0;

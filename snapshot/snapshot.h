@@ -236,7 +236,7 @@ typedef struct tide_snapshot {
     size_t n_ranges;
     tide_snapshot_timing timing;
     tide_snapshot_forecast forecast;
-    uint64_t n_dropped;         /* events lost because the log was full */
+    uint64_t n_dropped;         /* events lost because the log was full; of PyTorch's, at least */
     uint64_t n_scopes_dropped;  /* scopes lost: their table was full, or the log is damaged */
     const char *full_policy;    /* stop, keep-newest; "": unknown, or events were lost otherwise */
     const char *const *strings; /* UTF-8; what rows refer to by number */
@@ -280,6 +280,9 @@ void tide_snapshot_destroy(tide_snapshot *snapshot);
 
 /* The text of a string index; "" for TIDE_NONE. */
 const char *tide_snapshot_text(const tide_snapshot *snapshot, uint32_t string);
+
+/* Whether the peak is unknown and the end is not: events of a history by PyTorch are missing. */
+bool tide_snapshot_lacks_peak(const tide_snapshot *snapshot);
 
 /* Whether the device is pinned memory of the host. */
 bool tide_snapshot_is_pinned(const tide_snapshot *snapshot, size_t device);

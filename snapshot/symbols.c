@@ -5,8 +5,10 @@
 #include <inttypes.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "common/demangle.h"
 #include "common/event.h"
 #include "common/map.h"
 #include "snapshot/symbols_internal.h"
@@ -114,7 +116,11 @@ static tide_status add_frame(tide_symbols *symbols, const char *function, const 
         file += 2;
     }
     tide_frame_row frame = {.function = TIDE_NONE, .file = TIDE_NONE, .line = line};
-    TIDE_TRY(tide_strings_intern(symbols->strings, function, &frame.function));
+    char *demangled = tide_demangle(function);
+    tide_status status = tide_strings_intern(
+        symbols->strings, demangled != NULL ? demangled : function, &frame.function);
+    free(demangled);
+    TIDE_TRY(status);
     TIDE_TRY(tide_strings_intern(symbols->strings, file, &frame.file));
     /* Whatever came before it at this address was inlined into it. */
     if (symbols->n_frames > symbols->first) {

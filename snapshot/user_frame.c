@@ -121,37 +121,127 @@ static bool is_gradient(const char *function) {
     return starts_with(function, "torch::autograd::") && strstr(function, "::apply(") != NULL;
 }
 
+/* The allocator of PyTorch, what records it, or the CUDA runtime. Also without a C++ library, which
+ * prints names as the source has them. */
 static bool is_allocator(const char *function) {
-    return starts_with(function, "torch::unwind::") ||
-           starts_with(function, "torch::CapturedTraceback::") ||
-           starts_with(function, "torch::cuda::") || starts_with(function, "c10::cuda::");
+    static const char *const PREFIXES[] = {"torch::unwind::", "torch::CapturedTraceback::",
+                                           "torch::cuda::",   "c10::cuda::",
+                                           "_ZN3c104cuda",    "cudaError "};
+    for (size_t i = 0; i < sizeof(PREFIXES) / sizeof(PREFIXES[0]); i++) {
+        if (starts_with(function, PREFIXES[i])) {
+            return true;
+        }
+    }
+    size_t n = starts_with(function, "cuda") ? 4 : starts_with(function, "cu") ? 2 : 0;
+    return n > 0 && function[n] >= 'A' && function[n] <= 'Z';
+}
+
+/* Python code of tidemark, or headers of CUDA and of C++. */
+static bool is_aside(const char *file) {
+    static const char *const PARTS[] = {"/python/tidemark/", "-packages/tidemark/",
+                                        "/include/c++/",     "/cuda/include/",
+                                        "-linux/include/",   "/cuda_runtime.h"};
+    for (size_t i = 0; i < sizeof(PARTS) / sizeof(PARTS[0]); i++) {
+        if (strstr(file, PARTS[i]) != NULL) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Folders of tidemark that allocate, record, or run the program's commands. */
+static bool is_tool(const char *file) {
+    static const char *const FOLDERS[] = {"allocator/", "capture/",  "cli/",
+                                          "common/",    "device/",   "recorder/",
+                                          "run/",       "snapshot/", "stack/"};
+    for (size_t i = 0; i < sizeof(FOLDERS) / sizeof(FOLDERS[0]); i++) {
+        if (starts_with(file, FOLDERS[i])) {
+            return !is_python(file);
+        }
+    }
+    return false;
+}
+
+/* A frame of a program in C or C++ that was built with line tables. */
+static bool is_native(const char *function, const char *file) {
+    static const char *const ENTRIES[] = {"_start",
+                                          "__libc_start_main",
+                                          "__libc_start_call_main",
+                                          "__libc_init_first",
+                                          "start_thread",
+                                          "__clone",
+                                          "__clone3"};
+    for (size_t i = 0; i < sizeof(ENTRIES) / sizeof(ENTRIES[0]); i++) {
+        if (strcmp(ENTRIES[i], function) == 0) {
+            return false;
+        }
+    }
+    return file[0] != '\0' && strcmp(file, "??") != 0 && !starts_with(file, "/usr/");
+}
+
+/* Whether a frame says nothing of the program: Python code of PyTorch, or of packages like it. */
+static bool is_python_of_plumbing(const char *file) {
+    const char *package = package_of(file);
+    return is_python(file) && package != NULL && is_plumbing(package);
+}
+
+/* The frames of a stack that may stand for it, best first; TIDE_NONE: it has none. */
+typedef struct candidates {
+    uint32_t library;  /* of a model's */
+    uint32_t gradient; /* of an operation */
+    uint32_t native;   /* if the stack has no Python */
+    uint32_t outside;  /* of the allocator */
+    bool has_python;   /* or its interpreter */
+    bool is_plumbing;  /* every frame is */
+} candidates;
+
+static void consider(const tide_snapshot *snapshot, uint32_t frame, candidates *of) {
+    char file[TIDE_PATH_TEXT];
+    const char *function = tide_snapshot_text(snapshot, snapshot->frames[frame].function);
+    tide_path_text(tide_snapshot_text(snapshot, snapshot->frames[frame].file), file);
+    bool is_outside = !is_allocator(function) && !is_aside(file) && !is_tool(file);
+    of->has_python = of->has_python || is_python(file) || starts_with(function, "_PyEval_");
+    of->is_plumbing = of->is_plumbing && is_python_of_plumbing(file);
+    if (of->library == TIDE_NONE && is_outside && is_model_library(snapshot, frame)) {
+        of->library = frame;
+    }
+    if (of->gradient == TIDE_NONE && is_gradient(function)) {
+        of->gradient = frame;
+    }
+    if (of->native == TIDE_NONE && is_outside && is_native(function, file)) {
+        of->native = frame;
+    }
+    if (of->outside == TIDE_NONE && is_outside) {
+        of->outside = frame;
+    }
 }
 
 uint32_t tide_user_frame(const tide_snapshot *snapshot, uint32_t stack) {
-    uint32_t library = TIDE_NONE;
-    uint32_t gradient = TIDE_NONE;
-    uint32_t first = TIDE_NONE;
+    candidates of = {TIDE_NONE, TIDE_NONE, TIDE_NONE, TIDE_NONE, false, true};
     uint32_t innermost = stack != TIDE_NONE ? snapshot->stacks[stack].frame : TIDE_NONE;
     for (; stack != TIDE_NONE; stack = snapshot->stacks[stack].parent) {
         uint32_t frame = snapshot->stacks[stack].frame;
-        const char *function = tide_snapshot_text(snapshot, snapshot->frames[frame].function);
         if (tide_frame_is_user(snapshot, frame)) {
             return frame;
         }
-        if (library == TIDE_NONE && is_model_library(snapshot, frame)) {
-            library = frame;
-        }
-        if (gradient == TIDE_NONE && is_gradient(function)) {
-            gradient = frame;
-        }
-        if (first == TIDE_NONE && !is_allocator(function)) {
-            first = frame;
-        }
+        consider(snapshot, frame, &of);
     }
-    return library != TIDE_NONE    ? library
-           : gradient != TIDE_NONE ? gradient
-           : first != TIDE_NONE    ? first
-                                   : innermost;
+    return of.library != TIDE_NONE                    ? of.library
+           : of.gradient != TIDE_NONE                 ? of.gradient
+           : of.native != TIDE_NONE && !of.has_python ? of.native
+           : innermost != TIDE_NONE && of.is_plumbing ? TIDE_NONE
+           : of.outside != TIDE_NONE                  ? of.outside
+                                                      : innermost;
+}
+
+/* Where the arguments of a C++ function begin; NULL: it has none. */
+static const char *arguments_of(const char *function) {
+    static const char NAMELESS[] = "(anonymous namespace)";
+    const char *at = strchr(function, '(');
+    while (at != NULL && starts_with(at, NAMELESS)) {
+        at = strchr(at + sizeof(NAMELESS) - 1, '(');
+    }
+    return at;
 }
 
 void tide_frame_text(const tide_snapshot *snapshot, uint32_t frame, char *ret_text, size_t n_room) {
@@ -162,8 +252,8 @@ void tide_frame_text(const tide_snapshot *snapshot, uint32_t frame, char *ret_te
     const char *slash = strrchr(file, '/');
     const char *name = slash != NULL ? slash + 1 : file;
     size_t n = strlen(function);
-    const char *arguments = strchr(function, '(');
-    if (strchr(function, ':') != NULL && arguments != NULL && arguments > function) {
+    const char *arguments = arguments_of(function);
+    if (arguments != NULL && arguments > function) {
         n = (size_t)(arguments - function);
     }
     if (n == 0) {

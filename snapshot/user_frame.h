@@ -21,10 +21,12 @@ extern "C" {
  * wherever that lies. */
 bool tide_frame_is_user(const tide_snapshot *snapshot, uint32_t frame);
 
-/* The frame that a stack is told by: its first of the user's; where it has none, its first of a
+/* The frame that represents a stack: its first of the user's; where it has none, its first of a
  * library that is not below every program as PyTorch is; in threads of autograd that of the
- * operation whose gradient is computed; else its first outside of the allocator. TIDE_NONE: there
- * is no stack. */
+ * operation whose gradient is computed; in programs without Python the first that has a source file
+ * outside of the system; else the first outside of PyTorch's allocator, CUDA's headers and
+ * tidemark's own Python. TIDE_NONE: there is no stack, or all of it is Python code of PyTorch, as
+ * in threads of autograd, where nothing of the program is. */
 uint32_t tide_user_frame(const tide_snapshot *snapshot, uint32_t stack);
 
 /* The first frame of such a library that the user's frame called, such as one of a library of

@@ -81,6 +81,12 @@ void tide_user_lines_add_text(const tide_snapshot *snapshot, const tide_user_lin
     if (line->frame != TIDE_NONE) {
         tide_user_line_add(snapshot, line->stack, to);
     } else {
-        tide_text_add(to, line->is_older ? "(from before the recording)" : "(no call stack)");
+        tide_text_add(to, "(%s)",
+                      line->is_older ? tide_user_lines_before(snapshot) : "no call stack");
     }
+}
+
+const char *tide_user_lines_before(const tide_snapshot *snapshot) {
+    return snapshot->n_dropped > 0 ? "from before the events that were kept"
+                                   : "from before the recording";
 }

@@ -41,6 +41,9 @@ TIDE_NODISCARD tide_status tide_user_lines_init(tide_user_lines *lines,
                                                 const tide_hostmem *mem);
 void tide_user_lines_fini(tide_user_lines *lines);
 
+/* What blocks that were alive before the first event are called. */
+const char *tide_user_lines_before(const tide_snapshot *snapshot);
+
 /* "forward (model.py:15)", "(from before the recording)" or "(no call stack)". */
 void tide_user_lines_add_text(const tide_snapshot *snapshot, const tide_user_line *line,
                               tide_text *to);

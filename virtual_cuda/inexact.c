@@ -1,5 +1,7 @@
+#define _GNU_SOURCE /* RTLD_DEFAULT */
 #include "virtual_cuda/inexact.h"
 
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <pthread.h>
@@ -12,7 +14,7 @@
 #include "virtual_cuda/fork.h"
 #include "virtual_cuda/run_folder.h"
 
-enum { MAX_NAMES = 256, LINE_BYTES = 1024 };
+enum { MAX_NAMES = 256, LINE_BYTES = 1024, PLACE_BYTES = 320, NO_BOUND = -1 };
 
 static const char *names[MAX_NAMES]; /* static texts of the callers */
 static uint64_t bounds[MAX_NAMES];   /* the largest of each; 0: none */
@@ -49,13 +51,37 @@ static news note(const char *call, uint64_t bound_bytes) {
     return is;
 }
 
+/* The line of the program that the calling thread is at, as the library that records it reads it
+ * (live/exports.h); "": unknown. */
+static void find_place(char ret[PLACE_BYTES]) {
+    int (*place)(char *ret_text, size_t n_text) = NULL;
+    void *function = dlsym(RTLD_DEFAULT, "tidemark_live_place");
+    memcpy(&place, &function, sizeof(place));
+    if (place == NULL || place(ret, PLACE_BYTES) == 0) {
+        ret[0] = '\0';
+    }
+    for (char *at = ret; *at != '\0'; at++) { /* the file has lines, with tabs in them */
+        *at = (unsigned char)*at < ' ' ? '?' : *at;
+    }
+}
+
 /* Adds a line to this process' file in the run's folder, by one write: lines of threads do not mix.
  * False: there is no folder. */
-static bool add_line(const char *kind, const char *call, const char *what) {
+static bool add_line(const char *kind, const char *call, const char *what, int64_t bound_bytes) {
     char name[32];
+    char place[PLACE_BYTES];
     char line[LINE_BYTES];
+    if (!tide_vc_has_run_folder()) {
+        return false;
+    }
+    find_place(place);
     (void)snprintf(name, sizeof(name), "%ld.card", (long)getpid());
-    int n = snprintf(line, sizeof(line), "%s\t%s\t%s\n", kind, call, what);
+    char bound[32] = "";
+    if (bound_bytes >= 0 || place[0] != '\0') {
+        (void)snprintf(bound, sizeof(bound), "\t%" PRId64, bound_bytes);
+    }
+    int n = snprintf(line, sizeof(line), "%s\t%s\t%s%s%s%s\n", kind, call, what, bound,
+                     place[0] != '\0' ? "\t" : "", place);
     if (n < 0 || (size_t)n >= sizeof(line)) {
         return false;
     }
@@ -70,20 +96,18 @@ static bool add_line(const char *kind, const char *call, const char *what) {
 }
 
 void tide_vc_inexact(const char *call, const char *what) {
-    if (note(call, 0) == THE_NAME && !add_line("inexact", call, what)) {
+    if (note(call, 0) == THE_NAME && !add_line("inexact", call, what, NO_BOUND)) {
         fprintf(stderr, "tidemark: not exact: %s: %s\n", call, what);
     }
 }
 
 /* Lines with larger bounds of the same name follow in the file; stderr has the first alone. */
 void tide_vc_inexact_bytes(const char *call, const char *what, uint64_t bound_bytes) {
-    char rest[LINE_BYTES];
     news is = note(call, bound_bytes);
     if (is == NOTHING) {
         return;
     }
-    (void)snprintf(rest, sizeof(rest), "%s\t%" PRIu64, what, bound_bytes);
-    if (!add_line("inexact", call, rest) && is == THE_NAME) {
+    if (!add_line("inexact", call, what, (int64_t)bound_bytes) && is == THE_NAME) {
         fprintf(stderr, "tidemark: not exact: %s: %s; up to %" PRIu64 " bytes more\n", call, what,
                 bound_bytes);
     }
@@ -91,14 +115,14 @@ void tide_vc_inexact_bytes(const char *call, const char *what, uint64_t bound_by
 
 void tide_vc_refused(const char *call, const char *why) {
     if (note(call, 0) == THE_NAME) {
-        (void)add_line("refused", call, why);
+        (void)add_line("refused", call, why, NO_BOUND);
         fprintf(stderr, "tidemark: not simulated: %s: %s\n", call, why);
     }
 }
 
 void tide_vc_host_refused(const char *what, const char *why) {
     if (note(what, 0) == THE_NAME) {
-        (void)add_line("host", what, why);
+        (void)add_line("host", what, why, NO_BOUND);
         fprintf(stderr, "tidemark: the host failed, not the card, at %s: %s\n", what, why);
     }
 }

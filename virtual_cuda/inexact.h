@@ -3,8 +3,9 @@
  * A call that is not simulated is refused with CUDA's own error. A call whose effect on memory is
  * not known, such as the size of a workspace that only the library could tell, is answered with the
  * best that is known. Each is said once by its name: under `tidemark run` as a line of the process'
- * file PID.card in the run's folder, "inexact" or "refused", the call and the rest, with tabs
- * between; what was refused, and without a run all of it, is printed to stderr. Thread-safe.
+ * file PID.card in the run's folder: "inexact" or "refused", the call, the sentence, the bound in
+ * bytes or -1, and the line of the program, if known, with tabs between. What was refused, and
+ * without a run all of it, is printed to stderr. Thread-safe.
  */
 #ifndef TIDE_VIRTUAL_CUDA_INEXACT_H
 #define TIDE_VIRTUAL_CUDA_INEXACT_H

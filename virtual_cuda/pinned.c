@@ -143,7 +143,7 @@ bool tide_vc_managed_find(uint64_t address, size_t n_bytes, tide_vc_advice *ret_
 
 static void change_advice(tide_vc_advice *of, const tide_vc_advice_change *change) {
     enum { BITS = 64 };
-    uint64_t bit = change->id < BITS - 1 ? UINT64_C(1) << (change->id + 1) : 0;
+    uint64_t bit = change->id >= -1 && change->id < BITS - 1 ? UINT64_C(1) << (change->id + 1) : 0;
     switch (change->kind) {
     case TIDE_VC_READ_MOSTLY:
         of->is_read_mostly = !change->is_unset;

@@ -167,7 +167,7 @@ static tide_status picture(const picture_options *options, const char *input, ti
                                 .n_inputs = 1};
     TIDE_TRY(tide_output_check(&output, error));
     TIDE_TRY(save(options, input, format, error));
-    printf("picture: %s\n", options->output);
+    tide_cli_print(stdout, "picture: %s\n", options->output);
     return TIDE_OK;
 }
 

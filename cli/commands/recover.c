@@ -26,7 +26,7 @@ typedef struct recover_options {
 static const tide_option OPTIONS[] = {
     {TIDE_OPTION_TEXT, NULL, "o", "FILE.json.gz",
      "file of the snapshot; default LOG.json.gz beside LOG, which must not exist yet", "output",
-     NULL, NULL, AT(output)},
+     NULL, NULL, AT(output), NULL, NULL},
     TIDE_OPTION(FLAG, "strip-private", NULL, AT(strip_private),
                 "leave out command line, host name and folders of absolute paths"),
     TIDE_OPTION(FLAG, "last", NULL, AT(wants_last),
@@ -151,8 +151,9 @@ static int run(int argc, char **argv) {
     }
     if (!options.is_quiet) {
         tide_cli_tell_recovery("recover", &report);
-        printf("%" PRIu64 " %s recovered\nsnapshot: %s\n", report.n_events,
-               tide_plural(report.n_events, "event", "events"), path);
+        tide_cli_print(stdout, "%" PRIu64 " %s recovered\n", report.n_events,
+                       tide_plural(report.n_events, "event", "events"));
+        tide_cli_print(stdout, "snapshot: %s\n", path);
     }
     return tide_cli_finish("recover", TIDE_EXIT_SUCCESS);
 }

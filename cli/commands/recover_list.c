@@ -37,9 +37,9 @@ static void print_run(const tide_logs_run *run) {
     char command[4 * TIDE_LOGS_COMMAND_BYTES];
     tide_text_harmless(run->command[0] != '\0' ? run->command : "(command unknown)", command,
                        sizeof(command));
-    printf("%-12s  %2zu %-4s  %10s  %-10s  %s\n", run->name, run->n_logs,
-           tide_plural(run->n_logs, "log", "logs"), tide_bytes_format((int64_t)run->n_bytes, bytes),
-           age_of(run, age), command);
+    tide_cli_print(stdout, "%-12s  %2zu %-4s  %10s  %-10s  %s\n", run->name, run->n_logs,
+                   tide_plural(run->n_logs, "log", "logs"),
+                   tide_bytes_format((int64_t)run->n_bytes, bytes), age_of(run, age), command);
 }
 
 static void list(const tide_logs_left *left) {
@@ -48,13 +48,15 @@ static void list(const tide_logs_left *left) {
         print_run(&left->runs[i]);
     }
     if (left->n_runs == 0) {
-        printf("no run has left a log%s%s\n", left->folder[0] != '\0' ? " in " : "", left->folder);
+        tide_cli_print(stdout, "no run has left a log%s%s\n", left->folder[0] != '\0' ? " in " : "",
+                       left->folder);
         return;
     }
-    printf("%zu %s that ended left %s in %s", left->n_left,
-           tide_plural(left->n_left, "run", "runs"),
-           tide_bytes_format((int64_t)left->n_bytes, bytes), left->folder);
-    printf("%s\n", left->n_left > 0 ? "; recover FOLDER/RUN/PID.log makes a snapshot of a log, "
+    tide_cli_print(stdout, "%zu %s that ended left %s in %s", left->n_left,
+                   tide_plural(left->n_left, "run", "runs"),
+                   tide_bytes_format((int64_t)left->n_bytes, bytes), left->folder);
+    tide_cli_print(stdout, "%s\n",
+                   left->n_left > 0 ? "; recover FOLDER/RUN/PID.log makes a snapshot of a log, "
                                       "recover --remove removes them all, --remove RUN one"
                                     : "");
 }
@@ -79,15 +81,15 @@ static tide_status remove_them(const tide_logs_left *left, const char *only, tid
         }
         n_removed++;
         n_bytes += left->runs[i].n_bytes;
-        printf("removed %s\n", left->runs[i].name);
+        tide_cli_print(stdout, "removed %s\n", left->runs[i].name);
     }
     if (n_found == 0 && only != NULL) {
         return tide_fail(error, TIDE_INVALID,
                          "no run of the name %s has left logs in %s: --list shows those that have",
                          only, left->folder);
     }
-    printf("%s removed in %zu %s\n", tide_bytes_format((int64_t)n_bytes, bytes), n_removed,
-           tide_plural(n_removed, "run", "runs"));
+    tide_cli_print(stdout, "%s removed in %zu %s\n", tide_bytes_format((int64_t)n_bytes, bytes),
+                   n_removed, tide_plural(n_removed, "run", "runs"));
     return first;
 }
 

@@ -39,7 +39,7 @@ static const tide_option OPTIONS[] = {
     {TIDE_OPTION_TEXT, NULL, "o", "REPORT.html",
      "file of the report; default FILE.html for one snapshot, report.html for several, viewer.html "
      "for none, in the current folder",
-     "output", NULL, NULL, AT(output)},
+     "output", NULL, NULL, AT(output), NULL, NULL},
     TIDE_OPTION(FLAG, "strip-private", NULL, AT(strip_private),
                 "leave out command lines, host names and folders of absolute paths"),
     TIDE_OPTION(FLAG, "open", NULL, AT(open_browser), "open the report in a browser"),
@@ -155,7 +155,7 @@ static void clean_up(view_work *work) {
 static tide_status view_nothing(const char *path, tide_error *error) {
     tide_error no_browser = {""};
     TIDE_TRY(tide_report_write(path, NULL, 0, NULL, error));
-    printf("page: %s: drop snapshots on it\n", path);
+    tide_cli_print(stdout, "page: %s: drop snapshots on it\n", path);
     if (tide_browser_open(path, &no_browser) != TIDE_OK) {
         tide_cli_note("view", "%s", no_browser.message);
     }
@@ -193,7 +193,7 @@ static tide_status view(const tide_operands *files, const view_options *options,
         TIDE_TRY(load(files, options, path, work, error));
         TIDE_TRY(tide_html_report_write(path, work->runs, work->n, error));
     }
-    printf("report: %s\n", path);
+    tide_cli_print(stdout, "report: %s\n", path);
     return options->open_browser ? tide_browser_open(path, error) : TIDE_OK;
 }
 

@@ -26,7 +26,7 @@ typedef struct digest_options {
 static const tide_option OPTIONS[] = {
     {TIDE_OPTION_TEXT, NULL, "o", "FILE.digest.json.gz",
      "file of the digest, of a single FILE; default FILE.digest.json.gz beside it", "output", NULL,
-     NULL, AT(output)},
+     NULL, AT(output), NULL, NULL},
     TIDE_OPTION(COUNT, "rank", "N", AT(rank),
                 "rank of the process, of a single FILE; default what the recording or else the "
                 "name of the file says"),
@@ -84,9 +84,10 @@ static tide_status write_digest(const tide_event_source *events, const tide_dige
         status = tide_digest_save(digest, path, error);
     }
     if (status == TIDE_OK && digest->rank.rank >= 0) {
-        printf("%s: rank %lld (%s)\n", path, (long long)digest->rank.rank, digest->from);
+        tide_cli_print(stdout, "%s: rank %lld (%s)\n", path, (long long)digest->rank.rank,
+                       digest->from);
     } else if (status == TIDE_OK) {
-        printf("%s: no rank is known: name it with --rank\n", path);
+        tide_cli_print(stdout, "%s: no rank is known: name it with --rank\n", path);
     }
     tide_arena_fini(&arena);
     return status;

@@ -5,6 +5,7 @@
 
 #include "cli/cli.h"
 #include "cli/fit/internal.h"
+#include "cli/program_words.h"
 #include "cli/report_options.h"
 #include "cli/run_options.h"
 #include "model/eager/eager.h"
@@ -51,7 +52,7 @@ static const tide_option OPTIONS[] = {
     TIDE_OPTION(COUNT, "steps", "N", AT(run.steps),
                 "number of steps that each run must complete; default 15, as many as tidemark "
                 "profile takes"),
-    {.kind = TIDE_OPTION_HEADING, .help = "A command of yours, behind --"},
+    {.kind = TIDE_OPTION_HEADING, .help = "A command of yours, after the options"},
     TIDE_OPTION(TEXTS, "vary", "NAME=LOW..HIGH", AT(varied),
                 "find the largest value of {NAME} in its arguments; 3 steps unless --steps says "
                 "otherwise"),
@@ -69,7 +70,7 @@ static const tide_option OPTIONS[] = {
 
 static const tide_option_table TABLE = {
     .command = "fit",
-    .operands = "[-- COMMAND [ARGUMENT...]]",
+    .operands = "[[--] COMMAND [ARGUMENT...]]",
     .intro = "Finds the largest batch, context, number of layers or preset that fits a card or a\n"
              "limit, by runs on the virtual device. It needs no GPU.\n",
     .options = OPTIONS,
@@ -90,8 +91,8 @@ static const tide_option_table TABLE = {
         "Lists (--size, --context, --mode, --precision, ...) and several --device give a row "
         "each.\n"
         "\n"
-        "With -- COMMAND the answer is about that command, run on a virtual card as tidemark run\n"
-        "does: --vary batch=1..4096 -- python train.py --batch {batch}. Only the declared name in\n"
+        "With COMMAND the answer is about that command, run on a virtual card as tidemark run\n"
+        "does: --vary batch=1..4096 python train.py --batch {batch}. Only the declared name in\n"
         "braces is replaced. The search makes few runs, and takes for granted that a larger value\n"
         "needs no less memory.\n"
         "\n"
@@ -308,6 +309,21 @@ static int answer(const tide_fit_options *options, tide_fit_row *rows, size_t n_
     return tide_cli_finish("fit", exit_status);
 }
 
+static int answer_program(const tide_fit_options *options, const tide_operands *operands,
+                          tide_program_words *words, char **argv) {
+    tide_error error = {""};
+    tide_status status = tide_program_words_check(
+        words,
+        "tidemark fit --device virtual:h100-80 --vary batch=1..64 python train.py --batch "
+        "{batch}",
+        &error);
+    if (status == TIDE_OK) {
+        status = tide_program_words_interpret(words, argv, &error);
+    }
+    return status == TIDE_OK ? tide_fit_program(options, &TABLE, operands, words->program)
+                             : tide_cli_refuse("fit", status, &error);
+}
+
 static int run(int argc, char **argv) {
     tide_fit_options options = {
         .find = "batch", .multiple_of = 1, .program = TIDE_PROGRAM_OPTIONS_DEFAULT};
@@ -316,21 +332,21 @@ static int run(int argc, char **argv) {
     tide_run_options_init(&options.run);
     options.run.warmup_steps = 0;
     options.run.steps = TIDE_RUN_FIT_STEPS;
-    int n_own = tide_program_split(argc, argv);
+    tide_program_words words = tide_program_words_find(&TABLE, argc, argv);
     tide_operands operands;
-    if (!tide_cli_parse(&TABLE, n_own, argv, &options, &operands, &exit_status)) {
+    if (!tide_cli_parse(&TABLE, words.n_own, argv, &options, &operands, &exit_status)) {
         return exit_status;
     }
-    if (n_own < argc) {
-        return tide_fit_program(&options, &TABLE, &operands, argv + n_own + 1);
+    if (words.program != NULL) {
+        return answer_program(&options, &operands, &words, argv);
     }
     if (options.varied.n > 0) {
-        tide_cli_note("fit", "--vary needs a command behind --: -- python train.py --batch "
+        tide_cli_note("fit", "--vary needs a command after the options: python train.py --batch "
                              "{batch}");
         return TIDE_EXIT_USAGE;
     }
     if (tide_options_is_given(&TABLE, &operands, "max-step-ms")) {
-        tide_cli_note("fit", "--max-step-ms needs --vary and a command behind --: -- python "
+        tide_cli_note("fit", "--max-step-ms needs --vary and a command after the options: python "
                              "train.py --batch {batch}; tidemark sweep forecasts a step of "
                              "tidemark's own model for each value of a list");
         return TIDE_EXIT_USAGE;

@@ -35,8 +35,8 @@ static tide_status check_options(const tide_fit_options *options, const tide_opt
         " " TIDE_REPORT_OPTIONS);
     if (other != NULL) {
         return tide_fail(error, TIDE_INVALID,
-                         "--%s is about tidemark's own model, and a command stands behind --: "
-                         "leave one of them out",
+                         "--%s is about tidemark's own model, and a command follows the "
+                         "options: leave one of them out",
                          other->name);
     }
     if (options->varied.n != 1) {

@@ -76,18 +76,16 @@ static void note(void *ctx, const char *text) {
 /* Prints one line. It wipes the progress line first, which the next step writes again. */
 static void note_dump(void *ctx, const tide_dump *dump) {
     const tide_profile_run *run = ((const listener *)ctx)->run;
-    const char *wipe = isatty(STDERR_FILENO) == 1 ? "\r\033[K" : "";
+    tide_progress_wipe();
     if (dump->status != TIDE_OK) {
-        fprintf(stderr, "%stidemark profile: %s: a snapshot of the running program failed: %s\n",
-                wipe, run->name, dump->message);
+        tide_cli_note("profile", "%s: a snapshot of the running program failed: %s", run->name,
+                      dump->message);
         return;
     }
-    fprintf(stderr,
-            "%stidemark profile: %s: %s: %zu %s, copied in %.1f ms; others waited %.3f ms at "
-            "most\n",
-            wipe, run->name, dump->path, dump->n_events,
-            tide_plural(dump->n_events, "event", "events"), (double)dump->copy_ns * 1e-6,
-            (double)dump->pause_ns * 1e-6);
+    tide_cli_note("profile", "%s: %s: %zu %s, copied in %.1f ms; others waited %.3f ms at most",
+                  run->name, dump->path, dump->n_events,
+                  tide_plural(dump->n_events, "event", "events"), (double)dump->copy_ns * 1e-6,
+                  (double)dump->pause_ns * 1e-6);
 }
 
 /* Reports a run that did not complete, on stderr, as soon as it has ended. */

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/cli.h"
 #include "cli/profile/internal.h"
 #include "cli/snapshot_words.h"
 #include "common/bytes.h"
@@ -21,12 +22,13 @@ typedef struct group {
 static void print_group(const tide_snapshot *snapshot, const group *shown) {
     const char *name = tide_snapshot_text(snapshot, shown->name);
     char text[TIDE_BYTES_TEXT];
-    fprintf(stderr, "    %s", tide_bytes_format((int64_t)shown->n_bytes, text));
-    fprintf(stderr, " in %zu block%s%s%s: ", shown->n_blocks, tide_plural(shown->n_blocks, "", "s"),
-            name[0] != '\0' ? ", such as " : "", name);
+    tide_cli_print(stderr, "    %s", tide_bytes_format((int64_t)shown->n_bytes, text));
+    tide_cli_print(stderr, " in %zu block%s%s%s: ", shown->n_blocks,
+                   tide_plural(shown->n_blocks, "", "s"), name[0] != '\0' ? ", such as " : "",
+                   name);
     char frames[FRAMES_TEXT];
     tide_words_stack(snapshot, shown->stack, N_FRAMES_SHOWN, frames, sizeof(frames));
-    fprintf(stderr, "%s\n", frames);
+    tide_cli_print(stderr, "%s\n", frames);
 }
 
 /* Groups of one block each: stack by stack, the largest block of a stack first. */
@@ -82,7 +84,7 @@ static void print_stacks(const tide_snapshot *snapshot) {
     }
     n = merge(groups, n);
     if (n > 0) {
-        fprintf(stderr, "  largest call stacks:\n");
+        tide_cli_print(stderr, "  largest call stacks:\n");
     }
     for (size_t i = 0; i < n && i < N_STACKS_SHOWN; i++) {
         print_group(snapshot, &groups[i]);
@@ -100,7 +102,8 @@ void tide_profile_print_oom(const tide_profile_run *run) {
     if (alive != NULL && has_stacks) {
         end = alive + 1 + strcspn(alive + 1, "\n");
     }
-    fprintf(stderr, "tidemark profile: %s: %.*s\n", run->name, (int)(end - message), message);
+    tide_cli_print(stderr, "tidemark profile: %s: %.*s\n", run->name, (int)(end - message),
+                   message);
     if (has_stacks) {
         print_stacks(run->result.snapshot);
     }

@@ -94,7 +94,7 @@ static const tide_option OPTIONS[] = {
     {TIDE_OPTION_TEXT, NULL, "o", "FILE.json.gz",
      "file of the snapshot, or a folder in which snapshots get their default names; a list of runs "
      "needs a folder",
-     "output", NULL, NULL, AT(run.output)},
+     "output", NULL, NULL, AT(run.output), NULL, NULL},
     TIDE_REPORT_ROWS(AT(run.report)),
     TIDE_OPTION(FLAG, "strip-private", NULL, AT(run.strip_private),
                 "leave out command line, host name and folders of absolute paths"),

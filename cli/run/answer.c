@@ -244,7 +244,7 @@ static void tell_peak(const tide_run_answer *of, tide_run_place at, bool is_told
     if (device == NULL) {
         tide_cli_note(
             TIDE_COMMAND_RUN,
-            "where the peak is cannot be told: PyTorch keeps no history of its back end %s",
+            "the place of the peak is unknown: PyTorch keeps no history of its back end %s",
             process->left->backend);
         return;
     }
@@ -319,8 +319,11 @@ static void tell_nothing(const tide_run_answer *of) {
     if (of->list->n_inexact > 0) {
         tide_run_tell_inexact(of);
     }
-    if (has_failed) {
+    if (has_failed && of->config->cards != NULL) {
         tide_run_tell_cause(of);
+    }
+    if (has_failed) {
+        tide_run_tell_host_limit(of);
         return;
     }
     tide_cli_note(
@@ -364,6 +367,7 @@ void tide_run_tell(const tide_run_answer *answer) {
     tell_peak(answer, at, is_peak_told);
     tell_growth(answer, at);
     tell_shares(answer, at);
+    tide_run_tell_retries(answer, at);
     tide_run_tell_time(answer, at);
     tide_run_tell_clock(answer);
     if (answer->config->cards != NULL) {
@@ -371,6 +375,7 @@ void tide_run_tell(const tide_run_answer *answer) {
         tide_run_tell_inexact(answer);
         tide_run_tell_cause(answer);
     }
+    tide_run_tell_host_limit(answer);
     tide_run_tell_limits(answer);
     tell_files(answer, at);
 }

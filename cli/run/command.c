@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/program_words.h"
 #include "cli/run/internal.h"
 #include "cli/run_choices.h"
 #include "common/bytes.h"
@@ -22,7 +23,8 @@ enum { EXIT_NOT_STARTED = 125 };
 static const tide_option OPTIONS[] = {
     {.kind = TIDE_OPTION_HEADING, .help = "Card"},
     TIDE_OPTION_OF(TEXT, "device", "virtual:CARD[xN]", tide_choice_virtual_device, AT(device),
-                   "a virtual card in place of this machine's GPUs; virtual:h100-80x8 is eight of "
+                   "cuda: the GPUs of this machine, the default; or a virtual card in place of "
+                   "this machine's GPUs; virtual:h100-80x8 is eight of "
                    "a kind, virtual:h100-80+a100-40 two different ones"),
     TIDE_OPTION(SIZE, "memory-limit", "SIZE", AT(memory_limit_bytes),
                 "bytes of each virtual card, such as 24GiB; default what the card has"),
@@ -47,7 +49,8 @@ static const tide_option OPTIONS[] = {
                              "when the host waits, or both, one run each"),
     TIDE_PROGRAM_ROW_WRITES(AT(program)),
     TIDE_OPTION(TEXT, "keep-writes", "FOLDER", AT(keep_writes),
-                "keep what the program wrote in this new folder"),
+                "keep the files that the program wrote in this new folder, by their paths from the "
+                "current one; files of other folders are in FOLDER/elsewhere"),
     {.kind = TIDE_OPTION_HEADING, .help = "Time (a forecast, on virtual cards)"},
     TIDE_OPTION(FLAG, "time", NULL, AT(wants_time),
                 "forecast how long a step takes on the card, and what it is bound by"),
@@ -62,6 +65,7 @@ static const tide_option OPTIONS[] = {
     TIDE_LIVE_ROWS(AT(live)),
     {.kind = TIDE_OPTION_HEADING, .help = "Output"},
     {.kind = TIDE_OPTION_TEXT,
+     .name = "output",
      .letter = "o",
      .value = "FILE.json.gz",
      .help = "the snapshot; default PROGRAM-CARD.json.gz",
@@ -74,7 +78,7 @@ static const tide_option OPTIONS[] = {
 
 static const tide_option_table TABLE = {
     .command = TIDE_COMMAND_RUN,
-    .operands = "-- COMMAND [ARGUMENT...]",
+    .operands = "[--] COMMAND [ARGUMENT...]",
     .intro =
         "Runs a program, unchanged, and tells what fills the memory of its GPUs, with the line of\n"
         "the program and the module that each block belongs to. On a virtual card it needs no "
@@ -86,19 +90,37 @@ static const tide_option_table TABLE = {
     .notes =
         "The program's output, input and exit status are its own; 125: it could not be started.\n"
         "Several processes write a snapshot each, named by rank or process id, and one report.\n"
+        "COMMAND begins at the first word that is no option. A Python file that is not executable, "
+        "as\n"
+        "in tidemark run train.py, is run by the python of PATH.\n"
         "docs/live.md says what is recorded; docs/virtual-cuda.md, what is exact on a virtual "
         "card.\n",
 };
 
 /* ---- the command ---- */
 
+/* Whether an option of tidemark's may be among those of the program. */
+static bool names_virtual_card(char *const *arguments) {
+    bool is_there = false;
+    for (size_t i = 0; !is_there && arguments[i] != NULL; i++) {
+        is_there = strncmp(arguments[i], "virtual:", strlen("virtual:")) == 0 ||
+                   strncmp(arguments[i], "--device=virtual:", strlen("--device=virtual:")) == 0;
+    }
+    return is_there;
+}
+
 /* Without --device the program uses the GPUs of this machine. */
-static tide_status check_real(const tide_run_command_options *options, tide_error *error) {
+static tide_status check_real(const tide_run_command_options *options, char *const *arguments,
+                              tide_error *error) {
     void *driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
     if (driver == NULL) {
+        bool is_late = names_virtual_card(arguments);
         return tide_fail(error, TIDE_INVALID,
-                         "this machine has no NVIDIA driver: name a virtual card for the program: "
-                         "tidemark run --device virtual:h100-80 -- COMMAND");
+                         "this machine has no NVIDIA driver: %s: "
+                         "tidemark run --device virtual:h100-80 COMMAND",
+                         is_late ? "write tidemark's options before the program, whose own are all "
+                                   "that follow it"
+                                 : "name a virtual card for the program");
     }
     (void)dlclose(driver);
     bool needs_virtual = options->memory_limit_bytes > 0 || options->spill_bytes > 0 ||
@@ -118,8 +140,14 @@ static tide_status check_options(const tide_run_command_options *options, char *
                                  tide_error *error) {
     TIDE_TRY(tide_run_check_ranks(options, arguments, error));
     TIDE_TRY(tide_run_check_clock(options, error));
+    if (options->device != NULL && strncmp(options->device, "cuda:", strlen("cuda:")) == 0) {
+        return tide_fail(error, TIDE_INVALID,
+                         "--device %.64s: the program itself chooses among the GPUs that it sees: "
+                         "write CUDA_VISIBLE_DEVICES=%.32s tidemark run --device cuda COMMAND",
+                         options->device, options->device + strlen("cuda:"));
+    }
     if (options->device == NULL) {
-        TIDE_TRY(check_real(options, error));
+        TIDE_TRY(check_real(options, arguments, error));
     }
     TIDE_TRY(tide_program_options_check(&options->program, options->n_steps, error));
     if (options->keep_writes != NULL && strcmp(options->program.writes, "allow") == 0) {
@@ -278,30 +306,31 @@ static int run_program(const tide_run_command_options *options, char *const *arg
     return end_as(&launch);
 }
 
-/* What stands behind the first "--" is the program's, and not parsed. */
 static int run(int argc, char **argv) {
     tide_run_command_options options = {.clock = "real",
                                         .program = TIDE_PROGRAM_OPTIONS_DEFAULT,
                                         .live = TIDE_LIVE_OPTIONS_DEFAULT};
+    tide_error error = {""};
     int exit_status = TIDE_EXIT_SUCCESS;
-    int n_own = 0;
-    while (n_own < argc && strcmp(argv[n_own], "--") != 0) {
-        n_own++;
-    }
+    tide_program_words words = tide_program_words_find(&TABLE, argc, argv);
     tide_operands operands;
-    if (!tide_cli_parse(&TABLE, n_own, argv, &options, &operands, &exit_status)) {
+    if (!tide_cli_parse(&TABLE, words.n_own, argv, &options, &operands, &exit_status)) {
         return exit_status == TIDE_EXIT_USAGE ? EXIT_NOT_STARTED : exit_status;
     }
-    if (n_own + 1 >= argc) {
-        tide_error error = {""};
-        (void)tide_cli_fail(TIDE_COMMAND_RUN,
-                            tide_fail(&error, TIDE_INVALID,
-                                      "write the program behind --: tidemark run --device "
-                                      "virtual:h100-80 -- python train.py"),
-                            &error);
+    tide_status status =
+        words.program != NULL && words.program[0] != NULL
+            ? tide_program_words_interpret(&words, argv, &error)
+            : tide_fail(&error, TIDE_INVALID,
+                        "no program is given: write it after the options: tidemark "
+                        "run --device virtual:h100-80 python train.py");
+    if (status != TIDE_OK) {
+        (void)tide_cli_fail(TIDE_COMMAND_RUN, status, &error);
         return EXIT_NOT_STARTED;
     }
-    return run_program(&options, argv + n_own + 1);
+    if (options.device != NULL && strcmp(options.device, "cuda") == 0) {
+        options.device = NULL; /* the GPUs of this machine, as without --device */
+    }
+    return run_program(&options, words.program);
 }
 
 const tide_command tide_command_run = {

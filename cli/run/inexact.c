@@ -56,7 +56,8 @@ static bool is_first_of_name(const tide_left_list *list, size_t i) {
     return true;
 }
 
-/* "A, B and C: ", each name once, although several processes may have called it. */
+/* "A, B and C: ", each name once, although several processes may have called it. Of one name, the
+ * line of the program as well: "A, forward (train.py:22): ". */
 static void add_names(const tide_left_list *list, size_t first, tide_text *to) {
     size_t n_names = 0;
     size_t n_told = 0;
@@ -76,6 +77,9 @@ static void add_names(const tide_left_list *list, size_t first, tide_text *to) {
     }
     if (n_listed < n_names) {
         tide_text_add(to, " and %zu more", n_names - n_listed);
+    }
+    if (n_names == 1 && list->inexact[first].place[0] != '\0') {
+        tide_text_add(to, ", %s", list->inexact[first].place);
     }
     tide_text_add(to, ": ");
 }
@@ -125,6 +129,8 @@ static void add_sentence(const tide_run_answer *of, size_t first, tide_text *to)
     tide_text_add_item(to, "; ", "%s", row->is_refused ? "refused: " : "");
     if (has_name(row)) {
         add_names(of->list, first, to);
+    } else if (row->place[0] != '\0') {
+        tide_text_add(to, "at %s, ", row->place);
     }
     tide_text_add(to, "%s", row->what);
     if (row->bound_bytes >= 0) {

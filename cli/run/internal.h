@@ -131,6 +131,9 @@ void tide_run_tell_spill(const tide_run_answer *of);
  */
 const char *tide_run_who(const tide_snapshot *snapshot);
 
+/* host_limit.c. A line about a limit of the host that may have ended the program; none elsewhere. */
+void tide_run_tell_host_limit(const tide_run_answer *of);
+
 /* inexact.c. The line of what could not be known exactly, and lines of what the host failed at. */
 void tide_run_tell_inexact(const tide_run_answer *of);
 /* A line for each thing that the recording itself could not listen to. */
@@ -166,6 +169,9 @@ void tide_run_say_where(const tide_snapshot *snapshot, int64_t event, tide_text 
 /* The line of the program that holds the most. Autograd's threads have no line. */
 void tide_run_say_largest(const tide_snapshot *snapshot, const tide_summary_peak *peak,
                           tide_text *to);
+
+/* Requests that the card refused at first, and that succeeded. Nothing if there were none. */
+void tide_run_tell_retries(const tide_run_answer *of, tide_run_place at);
 
 /* shares.c. "3.2 GiB of activations, ...; the line that holds the most is ...": what is allocated
  * at the peak, or at the instant that the summary was made for; the largest categories first. */

@@ -115,12 +115,12 @@ void tide_run_tell_cause(const tide_run_answer *of) {
     }
     if (has_no_such_card(of)) {
         tide_cli_note(TIDE_COMMAND_RUN,
-                      "the program asked for a card that is not there: %s is all that it has; "
-                      "xN behind the name of a card gives N of it, as in virtual:h100-80x8",
+                      "the program asked for a card that %s does not have; xN after the name of a "
+                      "card gives N of them, as in virtual:h100-80x8",
                       of->options->device);
     } else if (!is_explained) {
         tide_cli_note(TIDE_COMMAND_RUN,
-                      "if it failed because of a value that it computed: a virtual card computes "
-                      "none, and losses read 0 (docs/virtual-cuda.md, \"What it never does\")");
+                      "if a computed value made it fail: a virtual card computes none, and losses "
+                      "read 0 (docs/virtual-cuda.md, \"What it never does\")");
     }
 }

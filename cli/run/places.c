@@ -1,10 +1,14 @@
 /* Where in the program something happened, in words. */
+#include <inttypes.h>
 #include <string.h>
 
+#include "cli/cli.h"
 #include "cli/run/internal.h"
 #include "common/bytes.h"
+#include "common/plural.h"
 #include "common/hostmem.h"
 #include "snapshot/implementation.h"
+#include "snapshot/retries.h"
 #include "snapshot/user_frame.h"
 #include "snapshot/user_line.h"
 #include "snapshot/user_lines.h"
@@ -69,4 +73,20 @@ void tide_run_say_largest(const tide_snapshot *snapshot, const tide_summary_peak
         }
     }
     tide_user_lines_fini(&lines);
+}
+
+void tide_run_tell_retries(const tide_run_answer *of, tide_run_place at) {
+    const tide_run_saved *process = &of->processes[at.process];
+    int64_t n = process->snapshot != NULL ? tide_retries_count(process->snapshot, at.device) : 0;
+    if (at.device < process->left->n_devices) {
+        /* PyTorch's own count has failed requests, too, and needs no call stacks. */
+        const tide_left_peak *peak = &process->left->peaks[at.device];
+        n = peak->n_retries - peak->n_oom > n ? peak->n_retries - peak->n_oom : n;
+    }
+    if (n > 0) {
+        tide_cli_note(TIDE_COMMAND_RUN,
+                      "at the card's limit, %" PRId64 " %s: the device refused a request at first, "
+                      "and the allocator freed its cache and asked again, which is slow",
+                      n, tide_plural((uint64_t)n, "retry", "retries"));
+    }
 }

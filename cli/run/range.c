@@ -53,7 +53,7 @@ static void add_difference(tide_run_figures *now, tide_run_figures *late, tide_t
     }
     if (most != NULL) {
         tide_text_add(to, "; what differs most at the two peaks is held by %s: %s instead of %s",
-                      most->text[0] != '\0' ? most->text : "threads of PyTorch's",
+                      most->text[0] != '\0' ? most->text : "PyTorch's threads",
                       tide_bytes_format(most->bytes, texts[0]), tide_bytes_format(from, texts[1]));
     }
 }
@@ -72,7 +72,7 @@ void tide_run_tell_range(tide_run_figures *now, tide_run_figures *late) {
     tide_cli_note(
         TIDE_COMMAND_RUN,
         "the peaks depend on when work on streams completes: allocated %s to %s, reserved "
-        "%s to %s; the first figure is for work that completes at once, the second for "
+        "%s to %s; the first figure is for work that completes immediately, the second for "
         "work that completes when the host waits%s%s",
         tide_bytes_format(now->allocated_bytes, texts[0]),
         tide_bytes_format(late->allocated_bytes, texts[1]),

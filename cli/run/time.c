@@ -114,7 +114,7 @@ static void tell_of(const tide_run_answer *of, tide_run_place at, const char *wh
         return;
     }
     if (process->launches_path == NULL) {
-        tide_cli_note(TIDE_COMMAND_RUN, "no time is forecast: the program launched nothing");
+        tide_cli_note(TIDE_COMMAND_RUN, "no time is forecast: the program launched no kernels");
         return;
     }
     tide_status status = make(of, process, &card, &host, &made, &error);
@@ -127,6 +127,18 @@ static void tell_of(const tide_run_answer *of, tide_run_place at, const char *wh
     tide_launch_time_fini(&made);
 }
 
+/* The process at hand, or the first one that launched anything if that one did not: memory may be
+ * allocated by one process and used by another. */
+static tide_run_place launching_place(const tide_run_answer *of, tide_run_place at) {
+    bool launches = of->processes[at.process].left->launches_path != NULL;
+    for (size_t i = 0; !launches && i < of->list->n_processes; i++) {
+        if (of->processes[i].left->launches_path != NULL) {
+            return (tide_run_place){i, tide_run_fullest_card(of, i)};
+        }
+    }
+    return at;
+}
+
 void tide_run_tell_time(const tide_run_answer *of, tide_run_place at) {
     rank_time fastest;
     rank_time slowest;
@@ -136,7 +148,10 @@ void tide_run_tell_time(const tide_run_answer *of, tide_run_place at) {
     }
     size_t n = tide_run_is_job(of) ? find_slowest(of, &fastest, &slowest) : 0;
     if (n == 0) {
-        tell_of(of, at, "");
+        tide_run_place launching = launching_place(of, at);
+        (void)snprintf(whose, sizeof(whose), " of process %lld",
+                       (long long)of->processes[launching.process].left->pid);
+        tell_of(of, launching, launching.process != at.process ? whose : "");
         return;
     }
     (void)snprintf(whose, sizeof(whose), " of rank %lld%s", (long long)slowest.rank,
@@ -219,7 +234,7 @@ tide_status tide_run_keep_launches(const tide_run_answer *of, tide_error *error)
         n_kept++;
     }
     if (wanted != NULL && n_kept == 0) {
-        tide_cli_note(TIDE_COMMAND_RUN, "there is no launch log: the program launched nothing");
+        tide_cli_note(TIDE_COMMAND_RUN, "there is no launch log: the program launched no kernels");
     } else if (n_kept == 1) {
         tide_cli_note(TIDE_COMMAND_RUN, "the launch log is kept; `tidemark time %s` reads it",
                       first);

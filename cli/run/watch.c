@@ -65,8 +65,8 @@ static tide_status answer(tide_run_watch *of, const tide_left_list *list, tide_e
     tide_text text = tide_text_in(line, sizeof(line));
     if (list->n_processes == 0) {
         tide_cli_note(TIDE_COMMAND_RUN,
-                      "a snapshot was asked for, and there is none: no running process has "
-                      "allocated memory of a GPU yet");
+                      "no snapshot was written, although one was asked for: no running process has "
+                      "allocated GPU memory yet");
         return TIDE_OK;
     }
     TIDE_TRY(tide_run_name_moment(of->files, "at", (size_t)++of->n_asked, name, error));

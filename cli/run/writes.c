@@ -29,7 +29,7 @@ tide_status tide_run_settle_writes(const tide_run_answer *of, char *ret_text, si
     TIDE_TRY(tide_writes_count(folder, current, &writes, error));
     if (!writes.is_view) {
         tide_text_add(&text, "the program could not be kept from writing: what it wrote is real");
-    } else if (tide_writes_sentence(&writes, sentence)[0] != '\0') {
+    } else if (tide_writes_sentence(&writes, of->options->keep_writes, sentence)[0] != '\0') {
         tide_text_add(&text, "%s", sentence);
     } else {
         tide_text_add(&text, "%s",
@@ -47,11 +47,9 @@ tide_status tide_run_settle_writes(const tide_run_answer *of, char *ret_text, si
     if (tide_launch_trackers_replaced(trackers)[0] != '\0') {
         tide_text_add(&text, "; %s", trackers);
     }
-    if (of->options->keep_writes != NULL) {
-        TIDE_TRY(tide_writes_keep(folder, of->options->keep_writes, error));
-        tide_text_add(&text, "; what was written is in %s", of->options->keep_writes);
-    }
-    return TIDE_OK;
+    return of->options->keep_writes == NULL
+               ? TIDE_OK
+               : tide_writes_keep(folder, current, of->options->keep_writes, error);
 }
 
 void tide_run_tell_writes(const tide_run_answer *of) {

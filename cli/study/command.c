@@ -56,7 +56,7 @@ static const tide_option OPTIONS[] = {
     TIDE_OPTION_ROW_ALLOC_CONF(RUN),
     TIDE_OPTION_ROW_SEED(RUN),
     {TIDE_OPTION_COUNTS, "warmup", NULL, "N", "steps before the measured ones", "warmup-steps",
-     NULL, NULL, AT(warmups)},
+     NULL, NULL, AT(warmups), NULL, NULL},
     TIDE_OPTION_ROW_STEPS(RUN, ""),
     TIDE_OPTION(COUNT, "repeat", "R", AT(repeats),
                 "studies end-to-end, warmup and precision: run each case R times, with a row for "
@@ -64,7 +64,7 @@ static const tide_option OPTIONS[] = {
     {.kind = TIDE_OPTION_HEADING, .help = "Output"},
     {TIDE_OPTION_TEXT, "output", "o", "FOLDER",
      "of study assignment: the new or empty folder for its files; default assignment", NULL, NULL,
-     NULL, AT(run.output)},
+     NULL, AT(run.output), NULL, NULL},
     TIDE_REPORT_ROWS(AT(run.report)),
 };
 

@@ -79,33 +79,6 @@ static void say_run(const tide_summary_view *of, const char *path) {
     tide_report_say(of->report, "run", "%s: %s", path, words);
 }
 
-static void say_warnings(const tide_summary_view *of) {
-    const tide_snapshot *snapshot = of->snapshot;
-    if (snapshot->n_dropped > 0) {
-        char words[TIDE_LOST_TEXT];
-        tide_words_lost(snapshot, words);
-        tide_report_say(of->report, "dropped", "warning: %s: what happened then is missing below",
-                        words);
-    }
-    if (snapshot->n_scopes_dropped > 0) {
-        bool one = snapshot->n_scopes_dropped == 1;
-        tide_report_say(of->report, "dropped_scopes",
-                        "warning: %" PRIu64 " %s lost because their table was full or the log was "
-                        "damaged: what happened in %s is told of the scope around %s, or of none",
-                        snapshot->n_scopes_dropped, one ? "scope was" : "scopes were",
-                        one ? "it" : "them", one ? "it" : "them");
-    }
-    if (of->device->n_unmatched > 0) {
-        bool one = of->device->n_unmatched == 1;
-        tide_report_say(
-            of->report, "unmatched",
-            "warning: %" PRId64 " event%s those before %s (a free without its block, a block on "
-            "top of another): bytes below may be wrong",
-            of->device->n_unmatched, one ? " contradicts" : "s contradict", one ? "it" : "them");
-    }
-    tide_say_emulated(of->report, tide_words_emulated(snapshot), NULL);
-}
-
 static void say_peak(const tide_summary_view *of) {
     const tide_summary_peak *peak = &of->device->peak;
     char where[SENTENCE_BYTES];
@@ -162,10 +135,10 @@ static void add_figures(const tide_summary_view *of) {
         {"allocated_bytes", instant->totals.allocated_bytes},
         {"cached_bytes", account->splittable_bytes + account->releasable_bytes},
         {"reserved_bytes", account->reserved_bytes},
-        {"requested_peak_bytes", device->max[TIDE_MAX_REQUESTED].bytes},
-        {"allocated_peak_bytes", device->max[TIDE_MAX_ALLOCATED].bytes},
-        {"active_peak_bytes", device->max[TIDE_MAX_ACTIVE].bytes},
-        {"reserved_peak_bytes", device->max[TIDE_MAX_RESERVED].bytes},
+        {"requested_peak_bytes", tide_summary_peak_bytes(of, TIDE_MAX_REQUESTED)},
+        {"allocated_peak_bytes", tide_summary_peak_bytes(of, TIDE_MAX_ALLOCATED)},
+        {"active_peak_bytes", tide_summary_peak_bytes(of, TIDE_MAX_ACTIVE)},
+        {"reserved_peak_bytes", tide_summary_peak_bytes(of, TIDE_MAX_RESERVED)},
         {"allocated_end_bytes", device->end.allocated_bytes},
         {"reserved_end_bytes", device->end.reserved_bytes},
     };
@@ -187,7 +160,10 @@ static void maxima_table(const tide_summary_view *of) {
     const tide_totals *end = &of->device->end;
     int64_t ends[TIDE_N_MAX] = {end->requested_bytes, end->allocated_bytes, end->active_bytes,
                                 end->reserved_bytes};
-    tide_table *table = tide_report_table(of->report, "maxima", "Highest bytes and the end");
+    tide_table *table =
+        tide_report_table(of->report, "maxima",
+                          of->is_cut ? "Highest bytes of the events that were kept, and the end"
+                                     : "Highest bytes and the end");
     TIDE_COLUMNS(table, TIDE_TEXT("quantity", "bytes"), TIDE_NUMBER("max_bytes", "highest"),
                  TIDE_NUMBER("event", "at event"), TIDE_NUMBER("end_bytes", "at the end"),
                  TIDE_TEXT("counted", "counted"));
@@ -217,7 +193,7 @@ static tide_status build(const tide_summary_view *of, const char *path, const ch
     tide_summary_say_origin(of);
     tide_summary_software(of);
     tide_summary_settings(of->report, of->snapshot);
-    say_warnings(of);
+    tide_summary_warnings(of);
     if (of->snapshot->n_events == 0 && of->snapshot->n_start_blocks == 0) {
         tide_report_say(of->report, "not_recorded",
                         "the allocations of this run were not recorded");

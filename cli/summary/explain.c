@@ -37,9 +37,9 @@ static void add_figures(const tide_summary_view *of) {
     const tide_summary_device *device = of->device;
     tide_report_figure_count(of->report, "device", (int64_t)of->device_number);
     tide_report_figure_bytes(of->report, "allocated_peak_bytes",
-                             device->max[TIDE_MAX_ALLOCATED].bytes);
+                             tide_summary_peak_bytes(of, TIDE_MAX_ALLOCATED));
     tide_report_figure_bytes(of->report, "reserved_peak_bytes",
-                             device->max[TIDE_MAX_RESERVED].bytes);
+                             tide_summary_peak_bytes(of, TIDE_MAX_RESERVED));
     tide_report_figure_count(of->report, "ooms", device->n_oom);
 }
 
@@ -50,11 +50,16 @@ static tide_status say_all(const tide_summary_view *of, tide_error *error) {
     if (status == TIDE_OK) {
         status = tide_say_verdict(of, &verdict);
     }
-    if (status == TIDE_OK) {
-        status = tide_say_help(of, &verdict, error);
+    if (status == TIDE_OK && !tide_snapshot_lacks_peak(of->snapshot)) {
+        status = tide_say_help(of, &verdict, error); /* else a replay has nothing to be less than */
     }
     if (status == TIDE_OK) {
         status = tide_say_unknown(of, &verdict);
+    }
+    if (status == TIDE_OK) {
+        tide_summary_warnings(of);
+        tide_say_unfinished(of->report, of->snapshot, NULL);
+        tide_say_inexact(of);
     }
     tide_verdict_fini(&verdict);
     return status;

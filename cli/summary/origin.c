@@ -32,13 +32,6 @@ void tide_summary_say_origin(const tide_summary_view *of) {
                     "are derived from what lay behind them",
                     strcmp(origin->format, "pytorch") == 0 ? "PyTorch" : origin->format,
                     origin->n_events, tide_plural(origin->n_events, "event", "events"));
-    if (origin->n_contradictions > 0) {
-        tide_report_say(report, "contradictions",
-                        "warning: events and segments of the dump contradict each other %" PRIu64
-                        " %s (was recording stopped before the dump?): bytes below may be wrong",
-                        origin->n_contradictions,
-                        tide_plural(origin->n_contradictions, "time", "times"));
-    }
     for (size_t i = 0; i < peak->n_blocks; i++) {
         if (peak->blocks[i].born == 0) {
             bytes += (int64_t)peak->blocks[i].block_bytes;
@@ -61,6 +54,12 @@ static void row(const tide_summary_view *of, tide_table *table, const tide_user_
              tide_as_text(label));
 }
 
+static const char *line_without_frame(const tide_summary_view *of, const tide_user_line *line) {
+    return line->is_older
+               ? tide_report_text(of->report, "(%s)", tide_user_lines_before(of->snapshot))
+               : "(no call stack)";
+}
+
 static void write_table(const tide_summary_view *of, const tide_user_lines *lines) {
     tide_table *table =
         tide_summary_table(of, "by_user_frame", "Alive", ", by line of the program");
@@ -80,10 +79,7 @@ static void write_table(const tide_summary_view *of, const tide_user_lines *line
         if (line->frame != TIDE_NONE) {
             tide_frame_text(of->snapshot, line->frame, label, sizeof(label));
         }
-        row(of, table, line,
-            line->frame != TIDE_NONE ? label
-            : line->is_older         ? "(from before the recording)"
-                                     : "(no call stack)");
+        row(of, table, line, line->frame != TIDE_NONE ? label : line_without_frame(of, line));
     }
     if (lines->n_lines > of->top) {
         size_t n = lines->n_lines - of->top;

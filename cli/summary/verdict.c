@@ -6,6 +6,8 @@
 #include "cli/snapshot_words.h"
 #include "common/plural.h"
 #include "common/text.h"
+#include "snapshot/retries.h"
+#include "snapshot/user_frame.h"
 #include "snapshot/user_lines.h"
 
 enum { WORDS_BYTES = 1024, SHOWN_LINES = 3 };
@@ -19,12 +21,8 @@ static bool has_history(const tide_summary_view *of) {
     return false;
 }
 
-static bool is_of_pytorch(const tide_summary_view *of) {
-    return strcmp(of->snapshot->origin.format, "pytorch") == 0;
-}
-
 static void say_no_history(const tide_summary_view *of) {
-    if (is_of_pytorch(of) && of->snapshot->n_events == 0) {
+    if (tide_summary_is_of_pytorch(of) && of->snapshot->n_events == 0) {
         tide_report_say(
             of->report, "no_history",
             "This file has no history, only what was allocated when it was written. To record one, "
@@ -47,7 +45,7 @@ static void add_lines(const tide_summary_view *of, const tide_user_lines *lines,
         const char *bytes = tide_report_bytes(of->report, line->bytes);
         if (line->frame == TIDE_NONE) {
             tide_text_add_item(to, ", ", "%s %s", bytes,
-                               line->is_older ? "from before the recording"
+                               line->is_older ? tide_user_lines_before(of->snapshot)
                                               : "without a call stack");
         } else {
             tide_text_add_item(to, ", ", "%s at ", bytes);
@@ -76,9 +74,21 @@ static tide_status say_filled(const tide_summary_view *of) {
     return status;
 }
 
+static void say_retries(const tide_summary_view *of) {
+    int64_t n = tide_retries_count(of->snapshot, of->device_number);
+    if (n > 0) {
+        tide_report_say(of->report, "retries",
+                        "At the card's limit, %" PRId64 " %s: the device refused a request at "
+                        "first, and the allocator freed its cache and asked again, which is slow.",
+                        n, tide_plural((uint64_t)n, "retry", "retries"));
+    }
+}
+
 tide_status tide_say_verdict(const tide_summary_view *of, tide_verdict *verdict) {
     say_no_history(of);
+    tide_say_cut(of);
     TIDE_TRY(tide_say_oom(of, verdict));
+    say_retries(of);
     TIDE_TRY(say_filled(of));
     tide_say_growth(of, verdict);
     return TIDE_OK;
@@ -92,8 +102,9 @@ static void count_unexplained(const tide_summary_view *of, int64_t *ret_older,
     const tide_summary_peak *peak = &of->device->peak;
     for (size_t i = 0; i < peak->n_blocks; i++) {
         const tide_lifetime *block = &peak->blocks[i];
-        if (block->stack == TIDE_NONE) {
-            *(block->born == 0 ? ret_older : ret_without_stack) += (int64_t)block->block_bytes;
+        if (tide_user_frame(of->snapshot, block->stack) == TIDE_NONE) {
+            *(block->born == 0 && block->stack == TIDE_NONE ? ret_older : ret_without_stack) +=
+                (int64_t)block->block_bytes;
         }
     }
 }
@@ -103,26 +114,21 @@ static void add_unexplained(const tide_summary_view *of, tide_text *to) {
     int64_t without_stack = 0;
     count_unexplained(of, &older, &without_stack);
     if (older > 0) {
-        tide_text_add_item(to, "; ",
-                           "who allocated %s before the recording began (start it before "
-                           "the model is built)",
-                           tide_report_bytes(of->report, older));
+        tide_text_add_item(to, "; ", "who allocated %s before %s (%s)",
+                           tide_report_bytes(of->report, older),
+                           of->is_cut ? "the events that were kept" : "the recording began",
+                           tide_advice_older(of));
     }
     if (without_stack > 0) {
-        tide_text_add_item(to, "; ",
-                           "which line allocated %s without a call stack (record with "
-                           "stacks='all')",
-                           tide_report_bytes(of->report, without_stack));
+        tide_text_add_item(to, "; ", "which line allocated %s without a call stack (%s)",
+                           tide_report_bytes(of->report, without_stack), tide_advice_stacks(of));
     }
 }
 
-/* How steps are named depends on who recorded. */
 static void add_steps(const tide_summary_view *of, tide_text *to) {
-    tide_text_add_item(
-        to, "; ", "how the memory changes from step to step (record at least %d steps%s)",
-        (int)TIDE_GROWTH_LEAST_STEPS,
-        is_of_pytorch(of) ? ", and name each by torch.profiler.record_function('ProfilerStep#1')"
-                          : "");
+    tide_text_add_item(to, "; ",
+                       "how the memory changes from step to step (record at least %d steps%s)",
+                       (int)TIDE_GROWTH_LEAST_STEPS, tide_advice_steps(of));
 }
 
 tide_status tide_say_unknown(const tide_summary_view *of, const tide_verdict *verdict) {
@@ -135,9 +141,8 @@ tide_status tide_say_unknown(const tide_summary_view *of, const tide_verdict *ve
     if (!verdict->growth.is_known) {
         add_steps(of, &text);
     }
-    if (of->snapshot->n_dropped > 0) {
-        tide_text_add_item(&text, "; ", "what happened in %" PRIu64 " events that were lost",
-                           of->snapshot->n_dropped);
+    if (of->is_cut) {
+        tide_text_add_item(&text, "; ", "what happened in the events that were lost");
     }
     if (words[0] != '\0') {
         tide_report_say(of->report, "unknown", "Not known from this file: %s.", words);

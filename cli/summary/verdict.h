@@ -29,7 +29,7 @@ TIDE_NODISCARD tide_status tide_verdict_init(tide_verdict *verdict, const tide_s
 void tide_verdict_fini(tide_verdict *verdict);
 
 /* Adds the sentences that follow from the recording alone, the most urgent first: `no_history`,
- * `oom` and `oom_cause`, `filled`, `grows`. */
+ * `cut`, `oom` and `oom_cause`, `retries`, `filled`, `grows`. */
 TIDE_NODISCARD tide_status tide_say_verdict(const tide_summary_view *of, tide_verdict *verdict);
 
 /* Adds `help`: replays the recorded requests under other settings of the allocator, and says which
@@ -41,6 +41,12 @@ TIDE_NODISCARD tide_status tide_say_help(const tide_summary_view *of, const tide
 /* Adds `unknown`: what the file cannot tell, and how to record it. */
 TIDE_NODISCARD tide_status tide_say_unknown(const tide_summary_view *of,
                                             const tide_verdict *verdict);
+
+/* How to record what is from before the recording, what has no call stack, and how to name steps:
+ * in the words of whoever recorded the file. */
+const char *tide_advice_older(const tide_summary_view *of);
+const char *tide_advice_stacks(const tide_summary_view *of);
+const char *tide_advice_steps(const tide_summary_view *of);
 
 /* The parts of tide_say_verdict. tide_say_oom sets the cause. */
 TIDE_NODISCARD tide_status tide_say_oom(const tide_summary_view *of, tide_verdict *verdict);

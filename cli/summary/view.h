@@ -24,10 +24,11 @@ typedef struct tide_summary_view {
     const tide_summary_device *device; /* the device that the report is about */
     size_t device_number;              /* its index */
     size_t top;                        /* rows of a table of scopes, stacks or blocks */
-    bool is_peak;                      /* the instant is the peak and not a requested one */
+    bool is_cut;                       /* events were lost, and the peak may have been then */
+    bool is_peak;                      /* the instant is the peak: never so if is_cut */
     bool is_text;                      /* leading blanks of a cell are kept */
     bool is_for_programs;              /* CSV or JSON, which have further columns for programs */
-    const char *when;                  /* "at the peak", "at event 1234" */
+    const char *when; /* "at the peak", "at event 1234", "when the file was written" */
     struct {
         tide_lifetimes lifetimes;
         tide_scope_paths paths;
@@ -40,7 +41,8 @@ typedef struct tide_summary_view {
 /* What a report is about. */
 typedef struct tide_summary_choice {
     uint64_t device; /* TIDE_ANY_DEVICE, or its index */
-    const char *at;  /* as tide_instant_find reads it; NULL: the peak */
+    const char *at;  /* as tide_instant_find reads it; NULL: the peak, or the end of a history by
+                        PyTorch that was cut */
 } tide_summary_choice;
 
 /* Fills all but `top`, `is_text` and `is_for_programs`. The snapshot has a device. The view must
@@ -71,6 +73,21 @@ tide_cell tide_summary_share(const tide_summary_view *of, int64_t n_bytes);
 void tide_summary_share_columns(tide_table *table);
 void tide_summary_share_cells(const tide_summary_view *of, tide_table *table,
                               const tide_share *share);
+
+/* The highest bytes of a total; -1: unknown, because events were lost. */
+int64_t tide_summary_peak_bytes(const tide_summary_view *of, int total);
+
+/* Whether PyTorch recorded the file. */
+bool tide_summary_is_of_pytorch(const tide_summary_view *of);
+
+/* `cut`: events of PyTorch's history are missing. Nothing if none is. */
+void tide_say_cut(const tide_summary_view *of);
+
+/* What of the recording is missing, or contradicts itself: a sentence for each. */
+void tide_summary_warnings(const tide_summary_view *of);
+
+/* The same as tide_summary_inexact as sentences. */
+void tide_say_inexact(const tide_summary_view *of);
 
 /* What is alive at the instant, by category, phase, scope and call stack, and the largest blocks.
  */

@@ -7,8 +7,10 @@
 #include "cli/interrupt.h"
 #include "cli/outputs.h"
 #include "cli/report_options.h"
+#include "cli/program_words.h"
 #include "cli/sweep/internal.h"
 #include "common/plural.h"
+#include "launch/launch.h"
 
 /* sweep.jsonl, sweep-2-of-4.jsonl, sweep-cell-7.jsonl, or what -o says. */
 static tide_status name_file(const tide_sweep_options *options, size_t shard, size_t n_shards,
@@ -320,43 +322,61 @@ static int run_or_list(const tide_sweep_options *options) {
     return options->lists ? list_grid(options) : run_grid(options);
 }
 
-/* The grid of the command behind "--", if there is one. */
+/* The grid of a command of the user's. */
 static int run_program(tide_sweep_options *options, const tide_operands *operands,
-                       char *const *arguments) {
+                       tide_program_words *words, char **argv) {
     tide_error error = {""};
-    tide_status status = tide_sweep_take_program(options, operands, arguments, &error);
+    tide_status status = tide_program_words_check(
+        words,
+        "tidemark sweep --device virtual:h100-80 --set batch=8,16 python train.py --batch {batch}; "
+        "to join files, use --merge",
+        &error);
+    if (status == TIDE_OK) {
+        status = tide_program_words_interpret(words, argv, &error);
+    }
+    if (status == TIDE_OK) {
+        status = tide_sweep_take_program(options, operands, words->program, &error);
+    }
     int exit_status =
         status == TIDE_OK ? run_or_list(options) : tide_cli_refuse("sweep", status, &error);
     tide_program_grid_fini(&options->program);
     return exit_status;
 }
 
-static int run(int argc, char **argv) {
-    int n_own = tide_program_split(argc, argv);
-    for (int i = 1; i < n_own; i++) {
-        n_own = strcmp(argv[i], "--merge") == 0 ? argc : n_own; /* files may stand behind "--" */
+/* With --merge the operands are files, among which options may be. A "--merge" after the first word
+ * that names a program is an argument of that program. */
+static bool is_merge(const tide_program_words *words, int argc, char **argv) {
+    bool is_program = words->program != NULL &&
+                      (words->is_after_dashes || tide_launch_is_program(words->program[0]));
+    int n = is_program ? words->n_own : argc;
+    for (int i = 1; i < n; i++) {
+        if (strcmp(argv[i], "--merge") == 0) {
+            return true;
+        }
     }
+    return false;
+}
+
+static int run(int argc, char **argv) {
+    tide_program_words words = tide_program_words_find(&tide_sweep_option_table, argc, argv);
+    bool merges = is_merge(&words, argc, argv);
     tide_sweep_options options = {
         .n_jobs = 1, .n_repeats = 1, .behind = TIDE_PROGRAM_OPTIONS_DEFAULT};
     tide_operands operands = {.n = 0};
     int exit_status = TIDE_EXIT_SUCCESS;
     tide_run_options_init(&options.grid);
-    if (!tide_cli_parse(&tide_sweep_option_table, n_own, argv, &options, &operands, &exit_status)) {
+    if (!tide_cli_parse(&tide_sweep_option_table, merges ? argc : words.n_own, argv, &options,
+                        &operands, &exit_status)) {
         return exit_status;
     }
     if (options.merges) {
         return merge(&options, &operands);
     }
-    if (operands.n > 0) {
-        tide_cli_note("sweep", "'%.128s' is not an option: to join files, use --merge",
-                      operands.texts[0]);
-        return TIDE_EXIT_USAGE;
-    }
-    if (n_own < argc) {
-        return run_program(&options, &operands, argv + n_own + 1);
+    if (words.program != NULL) {
+        return run_program(&options, &operands, &words, argv);
     }
     if (options.sets.n > 0) {
-        tide_cli_note("sweep", "--set needs a command behind --: -- python train.py --batch "
+        tide_cli_note("sweep", "--set needs a command after the options: python train.py --batch "
                                "{batch}");
         return TIDE_EXIT_USAGE;
     }

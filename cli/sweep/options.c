@@ -37,7 +37,7 @@ static const tide_option OPTIONS[] = {
     TIDE_OPTION_ROW_SEED(GRID),
     TIDE_OPTION_ROW_WARMUP(GRID, "; default 5"),
     TIDE_OPTION_ROW_STEPS(GRID, "; default 10"),
-    {.kind = TIDE_OPTION_HEADING, .help = "A command of yours, behind --"},
+    {.kind = TIDE_OPTION_HEADING, .help = "A command of yours, after the options"},
     TIDE_OPTION(TEXTS, "set", "NAME=V,V", AT(sets),
                 "values of {NAME} in its arguments; may be given several times, and --device may "
                 "be a list of virtual cards; 3 steps unless --steps says otherwise"),
@@ -50,7 +50,7 @@ static const tide_option OPTIONS[] = {
     {.kind = TIDE_OPTION_HEADING, .help = "Output"},
     {TIDE_OPTION_TEXT, NULL, "o", "FILE.jsonl",
      "file with a line for each finished row; default sweep.jsonl, for a part sweep-I-of-N.jsonl",
-     "output", NULL, NULL, AT(grid.output)},
+     "output", NULL, NULL, AT(grid.output), NULL, NULL},
     TIDE_OPTION(FLAG, "resume", NULL, AT(resumes),
                 "continue with that file: run the cells that have no row yet"),
     TIDE_OPTION(FLAG, "retry", NULL, AT(retries),
@@ -79,7 +79,7 @@ static const tide_option OPTIONS[] = {
 
 const tide_option_table tide_sweep_option_table = {
     .command = "sweep",
-    .operands = "[--merge FILE.jsonl|FOLDER... | -- COMMAND [ARGUMENT...]]",
+    .operands = "[--merge FILE.jsonl|FOLDER... | [--] COMMAND [ARGUMENT...]]",
     .intro =
         "Runs a model once for each cell of a grid, each in its own process, and prints a\n"
         "table: times, peaks of memory, tokens and FLOP per second, and how they were measured.\n",
@@ -95,8 +95,8 @@ const tide_option_table tide_sweep_option_table = {
         "the joined rows. Of rows of a cell that agree one is kept, and --list names the cells\n"
         "without a row. With --repeat R the rows of a cell are its repeats, R at most.\n"
         "\n"
-        "With -- COMMAND each cell is a run of that command on a virtual card, as tidemark run\n"
-        "makes it: --set batch=8,16 -- python train.py --batch {batch}. Only declared names in\n"
+        "With COMMAND each cell is a run of that command on a virtual card, as tidemark run\n"
+        "makes it: --set batch=8,16 python train.py --batch {batch}. Only declared names in\n"
         "braces are replaced. If the first cell fails, no other is tried.\n"
         "\n"
         "Exit status: 0 when every cell of the part has a row, whether it fits or not; 1 when\n"

@@ -20,8 +20,8 @@ static tide_status check_options(const tide_operands *operands, tide_error *erro
         "snapshots strip-private " TIDE_PROGRAM_OPTIONS " " TIDE_REPORT_OPTIONS);
     return other == NULL ? TIDE_OK
                          : tide_fail(error, TIDE_INVALID,
-                                     "--%s is about tidemark's own model, and a command stands "
-                                     "behind --: leave one of them out",
+                                     "--%s is about tidemark's own model, and a command "
+                                     "follows the options: leave one of them out",
                                      other->name);
 }
 

@@ -6,6 +6,7 @@
 #include "cli/cli.h"
 #include "cli/report_options.h"
 #include "cli/time/internal.h"
+#include "device/card_names.h"
 #include "device/cards.h"
 #include "step_time/log.h"
 
@@ -26,11 +27,21 @@ static const char *card_at(size_t i) {
     return i < n_cards ? cards[i].name : NULL;
 }
 
+static const char *find_name(const char *text) {
+    const tide_card *card = tide_card_find(text);
+    return card != NULL ? card->name : NULL;
+}
+
 static const tide_option OPTIONS[] = {
-    TIDE_OPTION_OF(
-        CHOICES, "cards", "CARD,...", card_at, AT(cards),
-        "cards to forecast for, by their names in `tidemark devices --cards`; the first is "
-        "the base of ratios; default the card that the program ran on"),
+    {.kind = TIDE_OPTION_CHOICES,
+     .name = "cards",
+     .value = "CARD,...",
+     .help = "cards to forecast for, by their names in `tidemark devices --cards`; the first is "
+             "the base of ratios; default the card that the program ran on",
+     .choice_at = card_at,
+     .offset = AT(cards),
+     .find = find_name,
+     .unknown = tide_card_unknown},
     TIDE_OPTION(COUNT, "kernels", "N", AT(n_kernels),
                 "show the N kernels with most time on each card; default 10, 0 for none"),
     TIDE_HOST_ROWS(AT(host)),
@@ -63,10 +74,9 @@ typedef struct made {
 
 static tide_status find_card(const char *name, tide_time_card *ret_card, tide_error *error) {
     const tide_card *card = tide_card_find(name);
+    char text[TIDE_NEAREST_TEXT];
     if (card == NULL) {
-        return tide_fail(error, TIDE_INVALID,
-                         "%s: there is no card of that name; `tidemark devices --cards` lists them",
-                         name);
+        return tide_fail(error, TIDE_INVALID, "%s", tide_card_unknown(name, text));
     }
     return tide_time_card_of(card, ret_card, error);
 }

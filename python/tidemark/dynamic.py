@@ -167,7 +167,7 @@ def _keep(shadows, results, values, written, is_assumed):
         if not tensor.is_cuda:
             if tensor is not value:
                 tensor.copy_(value)  # the program reads the card: these are the true values
-            if is_assumed and tensor.dtype == torch.bool and tensor.numel() == 1:
+            if is_assumed and tensor.dtype == torch.bool and tensor.numel() == 1 and not card.is_checking():
                 tensor.zero_()  # as _read_number
         elif id(tensor) not in own:
             shadows.keep(tensor, value, is_assumed)
@@ -185,7 +185,7 @@ def _read_number(shadows, func, args, reads):
     shadow = reads[id(args[0])]
     with torch.no_grad():
         value = func(shadow_view(shadow, args[0]))
-    if shadow.is_assumed and value is True:
+    if shadow.is_assumed and value is True and not card.is_checking():
         value = False
     if shadow.is_assumed or torch.cuda.is_current_stream_capturing():
         func(*args)  # the card notices a loop that waits for it, and refuses it in a capture

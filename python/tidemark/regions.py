@@ -32,6 +32,7 @@ def watch(region):
     def change_generation(module):
         mixin = module.GenerationMixin
         mixin.generate = _within(region, mixin.generate)
+        _search_on(module)
 
     when_imported({_GENERATION: change_generation, _CRITERIA: _never_drawn})
     masks.watch(functools.partial(_within, region))
@@ -44,7 +45,7 @@ def watch(region):
 
 
 def watch_generate():
-    when_imported({_CRITERIA: _never_drawn})
+    when_imported({_GENERATION: _search_on, _CRITERIA: _never_drawn})
     masks.watch(None)
     watch_checks()
 
@@ -76,6 +77,29 @@ def _never_drawn(module):
         kind = getattr(module, name, None)
         if kind is not None:
             kind.__call__ = _goes_on(kind.__call__)
+
+
+def _search_on(module):
+    """Beams go on while unknown scores, which are taken to be equal, leave something to find: to the full length."""
+    name = "_beam_search_has_unfinished_sequences"
+    has_more = getattr(module.GenerationMixin, name, None)
+    if has_more is not None:
+        setattr(module.GenerationMixin, name, staticmethod(_as_computed(has_more)))
+
+
+def _as_computed(function):
+    """Its result counts as known, whatever went into it."""
+    from . import shadow
+
+    @functools.wraps(function)
+    def call(*args, **kwargs):
+        result = function(*args, **kwargs)
+        known = shadow.shadows().find(result) if isinstance(result, torch.Tensor) and result.is_cuda else None
+        if known is not None:
+            known.is_assumed = False
+        return result
+
+    return call
 
 
 def _goes_on(function):

@@ -95,6 +95,21 @@ static tide_status copy_state(tide_arena *arena, const tide_pytorch_state *from,
     return TIDE_OK;
 }
 
+/* Counts the rows that are known to be missing: a block of the dump has the call stack of its
+ * allocation, which was recorded then, but the rows of its device, of which there are some, do not
+ * contain it. */
+static uint64_t count_cut(const tide_pytorch_import *in) {
+    uint64_t n = 0;
+    for (size_t s = 0; s < in->start.n_segments; s++) {
+        const tide_segment_row *segment = &in->start.segments[s];
+        bool has_rows = in->first_row[segment->device] < in->first_row[segment->device + 1];
+        for (size_t i = 0; has_rows && i < segment->n_blocks; i++) {
+            n += in->start.blocks[segment->first_block + i].stack != TIDE_NONE;
+        }
+    }
+    return n;
+}
+
 static tide_status set_tables(const tide_pytorch_import *in) {
     tide_snapshot *snapshot = in->snapshot;
     TIDE_TRY(set_devices(in));
@@ -113,6 +128,7 @@ static tide_status set_tables(const tide_pytorch_import *in) {
     snapshot->clock_source = in->has_times ? "tsc" : "none";
     snapshot->origin = (tide_snapshot_origin){
         .format = "pytorch", .n_events = in->n_events, .n_contradictions = in->n_contradictions};
+    snapshot->n_dropped = count_cut(in);
     snapshot->n_odd = in->n_odd;
     snapshot->first_odd = tide_arena_text(&snapshot->arena, in->first_odd);
     return snapshot->first_odd != NULL ? TIDE_OK : TIDE_NO_MEMORY;
@@ -132,6 +148,9 @@ static tide_status import(tide_pytorch_import *in) {
         TIDE_TRY(tide_pytorch_walk(in, i));
     }
     TIDE_TRY(tide_pytorch_merge(in, values[KEY_ANNOTATIONS]));
+    if (in->pickle->has_rest) {
+        tide_pytorch_odd(in, &(tide_pytorch_place){.key = "what follows the pickle"});
+    }
     return set_tables(in);
 }
 

@@ -118,6 +118,7 @@ typedef struct tide_pickle {
     size_t n_charged; /* bytes of memory taken so far */
     size_t n_allowed; /* bytes of memory that may be taken */
     size_t n_read;    /* bytes of the pickle so far */
+    bool has_rest;    /* bytes other than zeros follow its end */
     uint8_t repeats;  /* lists that stand for a number of this may stand for later lists of the same
                          items, too; 0: none may */
     tide_pickle_value root;

@@ -74,11 +74,11 @@ tide_status tide_pytorch_stream(tide_pytorch_import *in, size_t device, tide_pic
     return TIDE_OK;
 }
 
-/* The first releases of PyTorch wrote no requested_size and frames, but a history of the block's
- * users, newest first. */
+/* PyTorch up to 2.0 wrote no frames, but a history of the block's users, newest first; the first
+ * releases had no requested_size either. What the block itself has counts. */
 static tide_status read_history(tide_pytorch_import *in, tide_pickle_value history,
-                                const tide_pytorch_place *block, tide_pickle_value *ret_requested,
-                                tide_pickle_value *ret_frames) {
+                                const tide_pytorch_place *block, tide_pickle_value *requested,
+                                tide_pickle_value *frames) {
     static const tide_pytorch_key KEYS[] = {TIDE_PYTORCH_KEY("real_size"),
                                             TIDE_PYTORCH_KEY("frames")};
     const tide_pickle_container *list = NULL;
@@ -96,8 +96,8 @@ static tide_status read_history(tide_pytorch_import *in, tide_pickle_value histo
             return TIDE_OK;
         }
         TIDE_TRY(tide_pytorch_dict(in, list->items[0], &item, KEYS, 2, values));
-        *ret_requested = values[0];
-        *ret_frames = values[1];
+        *requested = *requested != 0 ? *requested : values[0];
+        *frames = *frames != 0 ? *frames : values[1];
     }
     return TIDE_OK;
 }
@@ -173,7 +173,7 @@ static tide_status read_block(tide_pytorch_import *in, const tide_segment_row *s
     if (row->state == TIDE_BLOCK_FREE) {
         return TIDE_OK; /* requested_size may be that of the last user */
     }
-    if (values[KEY_HISTORY] != 0 && values[KEY_REQUESTED] == 0) {
+    if (values[KEY_HISTORY] != 0 && (values[KEY_REQUESTED] == 0 || values[KEY_FRAMES] == 0)) {
         TIDE_TRY(
             read_history(in, values[KEY_HISTORY], at, &values[KEY_REQUESTED], &values[KEY_FRAMES]));
     }

@@ -209,6 +209,14 @@ static void take_back_request(tide_pytorch_walk_state *w, size_t index) {
     block->requested_row = index;
 }
 
+/* A block that was allocated and whose free completed was released, even if the request of that was
+ * not recorded (skip_actions=['free_requested']). */
+static void complete_free(const tide_pytorch_walk_state *w, const tide_pytorch_block *block) {
+    if (block->requested_row == SIZE_MAX && block->completed_row != SIZE_MAX) {
+        w->in->rows[block->completed_row].action = TIDE_ACTION_FREE;
+    }
+}
+
 static void take_back_alloc(tide_pytorch_walk_state *w, size_t index) {
     tide_event *row = &w->in->rows[index];
     size_t point = point_of(w, row->address);
@@ -227,6 +235,7 @@ static void take_back_alloc(tide_pytorch_walk_state *w, size_t index) {
     }
     row->block_bytes = block->block_bytes;
     row->name = block->name;
+    complete_free(w, block);
     settle(w, block);
     if (block->end_block != SIZE_MAX) {
         w->in->end_row[block->end_block] = index + 1;

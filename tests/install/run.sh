@@ -38,6 +38,10 @@ tree)
     found=$(diff <(grep -v '^#' "$here/../../cmake/public_headers.txt" | sort) \
         <(cd "$prefix/include/tidemark" && find . -type f -printf '%P\n' | sort)) ||
         fail "the installed headers are not those of cmake/public_headers.txt: $found"
+    # The tree can be moved to another machine.
+    for place in "$TIDE_BUILD" "$work" "$here" /usr /opt /home; do
+        ! grep -n -F -- "$place" "$prefix/$TIDE_LIBDIR/pkgconfig/tidemark.pc" || fail "tidemark.pc names a folder of this machine"
+    done
     "$prefix/bin/tidemark" --version >/dev/null || fail "the installed program does not run"
     ;;
 foreign)
@@ -74,6 +78,29 @@ pkg_config)
     summarise "$work/by_pkg_config" "$work/by_pkg_config.json.gz"
     "$CXX" -std=c++17 -o "$work/unwinding_by_pkg_config" "$here/foreign/unwinding.cpp" "${flags[@]}"
     "$work/unwinding_by_pkg_config"
+    ;;
+included)
+    # <tidemark/tidemark.h> and <tidemark.h>, by the flags of pkg-config and without them, in C and C++.
+    export PKG_CONFIG_PATH="$prefix/$TIDE_LIBDIR/pkgconfig"
+    for header in tidemark/tidemark.h tidemark/snapshot/summary.h tidemark.h allocator/cache.h; do
+        printf '#include <%s>\n#include <%s>\nint main(void) { return 0; }\n' $header $header >"$work/included.c"
+        flags="-I$prefix/include"
+        [[ $header == tidemark/* ]] || flags+=" -I$prefix/include/tidemark"
+        for flags in "$flags" "$(pkg-config --cflags tidemark 2>/dev/null || echo "$flags")"; do
+            # shellcheck disable=SC2086 # flags are words
+            "$CC" -std=c11 -Wall -Wextra -Werror -fsyntax-only $flags "$work/included.c" || fail "$header in C with $flags"
+            # shellcheck disable=SC2086
+            "$CXX" -std=c++17 -Wall -Wextra -Werror -fsyntax-only -x c++ $flags "$work/included.c" || fail "$header in C++ with $flags"
+        done
+    done
+    ;;
+without_tests)
+    # Whoever installs needs no package of the tests: without cmocka the tree configures, and says that tests are left out.
+    rm -rf "$work/without"
+    "$TIDE_CMAKE" -S "$here/../.." -B "$work/without" -DTIDEMARK_CUDA=OFF -DCMOCKA_LIBRARY= -DCMOCKA_INCLUDE_DIR= \
+        >"$work/without.log" 2>&1 ||
+        fail "it does not configure without cmocka: $(tail -n 20 "$work/without.log")"
+    grep -q "the tests are not built, because cmocka is not installed" "$work/without.log" || fail "nothing is said of the tests"
     ;;
 page)
     # Runs the commands of docs/using-the-library.md, except those that install the tree.

@@ -3,7 +3,7 @@
 #   - a module includes only the modules of its row in knows(), and the folders of cli/ do not include each other
 #   - only its own folder includes an internal header, and only the folders in FRIENDS include a friend header
 #   - the list of installed headers names exactly the headers that tidemark.h includes
-#   - libraries never print, exit or abort
+#   - libraries never print, exit or abort, and in cli/ one printer prints
 #   - no file has more than 500 lines, and no function more than 60
 #   - the page inserts user text as text, never as HTML
 set -u
@@ -158,6 +158,18 @@ check_libraries() {
     done
 }
 
+# Names in messages come from files and programs. tide_cli_note, tide_cli_print and report/ escape what a terminal would obey.
+# These files print on their own: the printer, the terminal's control sequences, and numbers beside escaped fields.
+PRINTERS="cli/cli.c cli/progress.c cli/top/screen.c cli/commands/dump.c report/harmless.c"
+check_printer() {
+    local found
+    while IFS= read -r found; do
+        [[ " $PRINTERS " == *" ${found%%:*} "* ]] ||
+            fail "$found: print with tide_cli_note or tide_cli_print (cli/cli.h), which escape control characters in names"
+    done < <(sources_of cli report | xargs -r grep -HnE \
+        '(^|[^A-Za-z0-9_])(v?printf|puts|putchar|perror)[[:space:]]*\(|(v?fprintf|d?printf)[[:space:]]*\([[:space:]]*(std(err|out)|STD)|(fputs|fputc|putc|fwrite)[[:space:]]*\(.*,[[:space:]]*std(err|out)\)')
+}
+
 check_lengths() {
     local n_lines file found
     while read -r n_lines file; do
@@ -184,6 +196,7 @@ check_includes
 check_friends
 check_public_headers
 check_libraries
+check_printer
 check_lengths
 check_page
 [ "$failures" -eq 0 ]

@@ -59,7 +59,8 @@ write capture/boundary.c '#include "recorder/recorder_friend.h"'
 write live/rows.c '#include "common/lock_friend.h"\n#include "recorder/recorder_friend.h"'
 write model/step.c '#include "recorder/recorder_friend.h"'
 write bench/sides.c '#include "recorder/recorder_friend.h"\n#include "run/run.h"\nvoid f(void) { _exit(1); }'
-write cli/fit/fit.c '#include "cli/fit/internal.h"\nint main(void) { printf("x"); exit(1); }'
+write cli/fit/fit.c '#include "cli/fit/internal.h"\nint main(void) { tide_cli_print(stdout, "x"); fputs("x", out); exit(1); }'
+write cli/cli.c 'void f(void) { fputs("x", stderr); }'
 write cli/fit/internal.h ''
 write cli/shell.h ''
 write cli/sweep/sweep.c '#include "cli/shell.h"\n#include "run/run.h"'
@@ -109,6 +110,11 @@ plant model/bad.c 'void f(void) { printf("x"); }' 'must not print, exit or abort
 plant run/bad.c 'void f(void) { exit(1); }' 'must not print, exit or abort'
 plant bench/bad.c 'void f(void) { printf("x"); }' 'must not print, exit or abort'
 plant bench/bad.c 'void f(void) { exit(1); }' 'must not print, exit or abort'
+
+# In cli/ only the printer prints.
+for call in 'printf("x")' 'puts("x")' 'fprintf(stderr, "x")' 'fputs(text, stdout)' "fputc('x', stderr)" 'fwrite(text, 1, n, stdout)' 'perror("x")' 'vfprintf(stderr, format, list)'; do
+    plant cli/sweep/bad.c "void f(void) { $call; }" 'print with tide_cli_note or tide_cli_print'
+done
 
 # Lengths: of files of every kind, and of functions however they begin.
 plant common/long.h "$(lines 501 '/* x */')" '501 lines'

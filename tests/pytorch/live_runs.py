@@ -39,7 +39,8 @@ class Folder:
 
     def environment(self, **more):
         kept = {k: v for k, v in os.environ.items() if not k.startswith(("TIDEMARK_", "PYTORCH_", "PYTHON", "LD_"))}
-        ours = dict(TMPDIR=self.temporary, XDG_STATE_HOME=self.state, PYTHONDONTWRITEBYTECODE="1", OMP_NUM_THREADS="1")
+        cache = os.path.join(self.top, "cache")  # what is compiled is compiled anew, with and without the recorder
+        ours = dict(TMPDIR=self.temporary, XDG_STATE_HOME=self.state, XDG_CACHE_HOME=cache, PYTHONDONTWRITEBYTECODE="1", OMP_NUM_THREADS="1")
         return {**kept, **ours, **more}
 
     def left(self):

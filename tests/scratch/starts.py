@@ -136,8 +136,8 @@ class Starts(unittest.TestCase):
     def test_every_ending_says_what_became_of_writes(self):
         none = "it wrote no file (writes are kept away)"
         for command, status, words in (("true", 0, none), ("exit 3", 3, none), ("kill -9 $$", -9, none),
-                                       ("echo x > ck.pt", 0, "1 file was kept away (2 B): ck.pt"),
-                                       ("echo x > ck.pt; exit 3", 3, "1 file was kept away (2 B): ck.pt"),
+                                       ("echo x > ck.pt", 0, "ck.pt (2 B) was not written to your disk"),
+                                       ("echo x > ck.pt; exit 3", 3, "ck.pt (2 B) was not written to your disk"),
                                        ("rm ck.pt; kill -9 $$", -9, "1 deletion was kept away")):
             result = self.run_it("sh", "-c", command)
             self.expect_kept(result, status)

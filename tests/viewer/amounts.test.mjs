@@ -394,7 +394,7 @@ test('packages below every training program are those of the command line', () =
     ];
     assert.equal(told(frames), 'mine (train.py:2)', name);
     const inside = [['leaf', '/x/site-packages/torch/a.py', 3], frames[0]];
-    assert.equal(told(inside), name === 'mymodel' ? 'inner (a.py:1)' : 'leaf (a.py:3)', name);
+    assert.equal(told(inside), name === 'mymodel' ? 'inner (a.py:1)' : 'no call stack', name);
   }
 });
 

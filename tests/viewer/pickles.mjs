@@ -38,6 +38,7 @@ export function partsOf({ snapshot, derived }) {
   return {
     origin: snapshot.origin,
     clock: snapshot.clockSource,
+    nDropped: snapshot.nDropped,
     devices: snapshot.devices.map((device) => device.kind),
     allocator: { ...snapshot.allocator },
     oom: snapshot.oom,

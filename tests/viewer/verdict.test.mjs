@@ -17,7 +17,7 @@ const NO_CLI = existsSync(CLI) ? false : 'the command line is not built';
 const ROOT = join(dirname(fileURLToPath(import.meta.url)), '../..');
 const SHARED = join(process.env.TIDEMARK_SHARED ?? join(ROOT, '../shared'), 'pytorch-snapshots');
 const MAKE = join(ROOT, 'tests/golden/snapshots/make_training.py');
-const KEYS = ['no_history', 'oom', 'oom_cause', 'filled', 'grows'];
+const KEYS = ['no_history', 'cut', 'oom', 'oom_cause', 'retries', 'filled', 'grows'];
 const folder = temporaryFolder();
 
 /** The sentences of the page, and those of the command line. */
@@ -42,11 +42,49 @@ test(
       assert.deepEqual(page, program, words);
       all.push(...program);
     }
+    const cut = join(folder, 'cut.pickle');
+    const script =
+      'import pickle, sys; s = pickle.load(open(sys.argv[1], "rb")); ' +
+      's["device_traces"] = [t[-int(sys.argv[3]):] for t in s["device_traces"]]; ' +
+      'pickle.dump(s, open(sys.argv[2], "wb"))';
+    for (const nKept of ['1', '60']) {
+      execFileSync('python3', ['-c', script, join(folder, 'leak.pickle'), cut, nKept]);
+      const [page, program] = await bothOf(cut);
+      assert.deepEqual(page, program, `cut to ${nKept}`);
+      assert.match(program[0], /^The history was cut.*max_entries=1000000/);
+      assert.match(program[1], /allocated when the file was written/);
+    }
     for (const part of ['no history', 'Fragmentation is to blame', 'not to blame', 'It grows by 6.00 MiB'])
       assert.ok(
         all.some((sentence) => sentence.includes(part)),
         part,
       );
+  },
+);
+
+const MADE = join(SHARED, 'made3');
+
+test(
+  'a cut history, retries, frees without their request, an old history',
+  { skip: NO_CLI || (existsSync(MADE) ? false : 'the snapshots of PyTorch are not here') },
+  async () => {
+    const expected = {
+      'legacy.pickle.gz': /^The history was cut \(_record_memory_history\(True\) keeps one event\)/,
+      'ring.pickle.gz': /^The history was cut: 26 blocks/,
+      'retry.pickle.gz': /^At the card's limit, 1 retry:/,
+      'skip.pickle.gz': /^1.00 GiB allocated at the peak/,
+      'help.pickle.gz': /1.00 GiB from before the recording/,
+      'old_min.pickle': /12.00 MiB at main \(train.py:7\)/,
+      'trailing_zeros.pickle.gz': /^1.57 GiB allocated at the peak/,
+    };
+    for (const [name, pattern] of Object.entries(expected)) {
+      const [page, program] = await bothOf(join(MADE, name));
+      assert.deepEqual(page, program, name);
+      assert.ok(
+        program.some((sentence) => pattern.test(sentence)),
+        `${name}: ${program.join(' ')}`,
+      );
+    }
   },
 );
 

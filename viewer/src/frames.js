@@ -80,10 +80,47 @@ function isModelLibrary(file) {
   return !PLUMBING.has(file.slice(at + '-packages/'.length).split('/')[0]);
 }
 
-/** @param {string} name of a function */
-function isRecording(name) {
-  return ['torch::unwind::', 'torch::CapturedTraceback::', 'torch::cuda::', 'c10::cuda::'].some((prefix) =>
-    name.startsWith(prefix),
+const ASIDE_PREFIXES = [
+  'torch::unwind::',
+  'torch::CapturedTraceback::',
+  'torch::cuda::',
+  'c10::cuda::',
+  '_ZN3c104cuda',
+  'cudaError ',
+];
+const ASIDE_FOLDERS = [
+  '/python/tidemark/',
+  '-packages/tidemark/',
+  '/include/c++/',
+  '/cuda/include/',
+  '-linux/include/',
+  '/cuda_runtime.h',
+];
+
+/**
+ * The allocator of PyTorch and what records it, the CUDA runtime, headers, and Python code of tidemark.
+ * @param {string} name of a function
+ * @param {string} file
+ */
+function isAside(name, file) {
+  return (
+    ASIDE_PREFIXES.some((prefix) => name.startsWith(prefix)) ||
+    /^cu(da)?[A-Z]/.test(name) ||
+    ASIDE_FOLDERS.some((part) => file.includes(part))
+  );
+}
+
+/**
+ * Python code of PyTorch, or of packages like it.
+ * @param {string} file
+ */
+function isPythonOfPlumbing(file) {
+  const at = file.lastIndexOf('-packages/');
+  return (
+    at >= 0 &&
+    file.endsWith('.py') &&
+    !file.startsWith('<') &&
+    PLUMBING.has(file.slice(at + '-packages/'.length).split('/')[0])
   );
 }
 
@@ -127,44 +164,71 @@ export const frameKinds = oncePer((/** @type {import('./format.js').Snapshot} */
   for (let f = 0; f < count; f++) {
     const file = fileOf(snapshot, f);
     const name = functionOf(snapshot, f);
-    if (isRecording(name)) kinds[f] = FRAME.TOOL;
+    if (isAside(name, file)) kinds[f] = FRAME.TOOL;
     else if (hasPython) kinds[f] = isPythonOfUser(file, userPath) ? FRAME.USER : FRAME.LIBRARY;
     else kinds[f] = nativeKind(name, file);
   }
   return kinds;
 });
 
+/** Of each frame, as bits: what it can be for a stack without a frame of the user's. */
+const CAN_BE = Object.freeze({ LIBRARY: 1, GRADIENT: 2, NATIVE: 4, OUTSIDE: 8, PYTHON: 16, PLUMBING: 32 });
+
+/**
+ * @param {string} name
+ * @param {string} file
+ */
+function whatItCanBe(name, file) {
+  const isPython = file.endsWith('.py') && !file.startsWith('<');
+  const isTool = !isPython && TOOL_FOLDERS.some((folder) => file.startsWith(folder));
+  const isOutside = !isAside(name, file) && !isTool;
+  const isNative =
+    file !== '' && file !== '??' && !file.startsWith('/usr/') && !ENTRY_FUNCTIONS.has(name) && isOutside;
+  return (
+    (isOutside && isModelLibrary(file) ? CAN_BE.LIBRARY : 0) |
+    (name.startsWith('torch::autograd::') && name.includes('::apply(') ? CAN_BE.GRADIENT : 0) |
+    (isNative ? CAN_BE.NATIVE : 0) |
+    (isOutside ? CAN_BE.OUTSIDE : 0) |
+    (isPython || name.startsWith('_PyEval_') ? CAN_BE.PYTHON : 0) |
+    (isPythonOfPlumbing(file) ? CAN_BE.PLUMBING : 0)
+  );
+}
+
 /**
  * The frame that stands for each stack: the innermost of the user's frames; in stacks without one that of a
  * library that is not below every program as PyTorch is; in threads of autograd that of the operation whose
- * gradient is computed; else the innermost outside the allocator; else the innermost.
+ * gradient is computed; in stacks without Python the innermost that has a source file outside of the system;
+ * else the innermost outside the allocator; else the innermost. -1: all of it is Python code of PyTorch.
  */
 export const representativeFrames = oncePer((/** @type {import('./format.js').Snapshot} */ snapshot) => {
   const { parent, frame } = snapshot.stacks;
   const kinds = frameKinds(snapshot);
   const count = frame.length;
-  const user = new Int32Array(count).fill(-1);
-  const library = new Int32Array(count).fill(-1);
-  const gradient = new Int32Array(count).fill(-1);
-  const outside = new Int32Array(count).fill(-1);
-  const isGradient = Uint8Array.from(kinds, (_, f) => {
-    const name = functionOf(snapshot, f);
-    return name.startsWith('torch::autograd::') && name.includes('::apply(') ? 1 : 0;
-  });
-  const isLibrary = Uint8Array.from(kinds, (_, f) => (isModelLibrary(fileOf(snapshot, f)) ? 1 : 0));
-  const representative = new Int32Array(count);
-  for (let s = 0; s < count; s++) {
-    const f = frame[s];
+  const canBe = Uint8Array.from(kinds, (_, f) => whatItCanBe(functionOf(snapshot, f), fileOf(snapshot, f)));
+  const isPython = Uint8Array.from(kinds, (_, f) =>
+    isPythonOfUser(fileOf(snapshot, f), snapshot.userPath.replaceAll('\\', '/')) ? 1 : 0,
+  );
+  const hasPython = new Uint8Array(count);
+  const isPlumbing = new Uint8Array(count);
+  const innermost = (/** @type {(f: number) => boolean} */ is) => {
+    const found = new Int32Array(count).fill(-1);
+    for (let s = 0; s < count; s++)
+      found[s] = is(frame[s]) ? frame[s] : parent[s] < 0 ? -1 : found[parent[s]];
+    return found;
+  };
+  const user = innermost((f) => isPython[f] === 1);
+  const library = innermost((f) => (canBe[f] & CAN_BE.LIBRARY) !== 0);
+  const gradient = innermost((f) => (canBe[f] & CAN_BE.GRADIENT) !== 0);
+  const native = innermost((f) => (canBe[f] & CAN_BE.NATIVE) !== 0);
+  const outside = innermost((f) => (canBe[f] & CAN_BE.OUTSIDE) !== 0);
+  return Int32Array.from(frame, (f, s) => {
     const p = parent[s];
-    user[s] = kinds[f] === FRAME.USER ? f : p < 0 ? -1 : user[p];
-    library[s] = isLibrary[f] ? f : p < 0 ? -1 : library[p];
-    gradient[s] = isGradient[f] ? f : p < 0 ? -1 : gradient[p];
-    outside[s] = kinds[f] !== FRAME.TOOL ? f : p < 0 ? -1 : outside[p];
-    const named = user[s] >= 0 ? user[s] : library[s];
-    const told = named >= 0 ? named : gradient[s];
-    representative[s] = told >= 0 ? told : outside[s] >= 0 ? outside[s] : f;
-  }
-  return representative;
+    hasPython[s] = canBe[f] & CAN_BE.PYTHON || (p >= 0 && hasPython[p]) ? 1 : 0;
+    isPlumbing[s] = canBe[f] & CAN_BE.PLUMBING && (p < 0 || isPlumbing[p]) ? 1 : 0;
+    for (const found of [user[s], library[s], gradient[s], hasPython[s] ? -1 : native[s]])
+      if (found >= 0) return found;
+    return isPlumbing[s] ? -1 : outside[s] >= 0 ? outside[s] : f;
+  });
 });
 
 /**
@@ -178,7 +242,7 @@ export function frameText(snapshot, frame) {
   const name = functionOf(snapshot, frame);
   const file = fileOf(snapshot, frame);
   const line = snapshot.frames.line[frame];
-  const open = name.includes(':') ? name.indexOf('(') : -1;
+  const open = name.search(/\((?!anonymous namespace\))/);
   const short = (open > 0 ? name.slice(0, open) : name) || '?';
   return line > 0 ? `${short} (${file.slice(file.lastIndexOf('/') + 1)}:${line})` : short;
 }
@@ -240,11 +304,19 @@ export function sitesOf(snapshot, { stack, bornState }) {
 }
 
 /**
+ * What blocks that were alive before the first event are called.
+ * @param {{nDropped: number}} snapshot
+ */
+export function beforeText({ nDropped }) {
+  return nDropped > 0 ? 'from before the events that were kept' : 'from before the recording';
+}
+
+/**
  * @param {import('./format.js').Snapshot} snapshot
  * @param {number} site
  */
 export function siteText(snapshot, site) {
-  return site === BEFORE_RECORDING ? 'from before the recording' : frameText(snapshot, site);
+  return site === BEFORE_RECORDING ? beforeText(snapshot) : frameText(snapshot, site);
 }
 
 /**

@@ -61,6 +61,7 @@ export class Unpickler {
     this.nAllowed = FREE_BYTES + DENSITY * bytes.length; // bytes of memory for the bytes so far
     this.frameEnd = 0; // the furthest end of a frame
     this.isDone = false;
+    this.hasRest = false; // bytes other than zeros follow the end
   }
 
   /**
@@ -355,11 +356,17 @@ export class Unpickler {
     return /** @type {(of: Unpickler) => any} */ (opcode.run)(this);
   }
 
+  /** Steps over zeros, with which copies of disks and of buffers are padded. */
+  skipZeros() {
+    while (this.at < this.bytes.length && this.bytes[this.at] === 0) this.at++;
+  }
+
+  /** After STOP. Like Python, reads no further than the zeros. */
   checkEnd() {
-    if (this.at < this.bytes.length)
-      throw new FormatError(`byte ${this.base + this.at}: the file goes on after the end of the pickle`);
+    this.skipZeros();
+    this.hasRest = this.at < this.bytes.length;
     const end = this.base + this.at;
-    if (this.frameEnd > end)
+    if (!this.hasRest && this.frameEnd > end)
       throw new FormatError(
         `byte ${end}: the file is truncated: a frame promises ${this.frameEnd - end} more bytes`,
       );
@@ -433,7 +440,8 @@ export function readPickle(bytes) {
  * @param {import('./document.js').Pull} pull
  * @param {() => void} report called from time to time
  * @param {PickleTaker | null} taker
- * @returns {Promise<{root: any, nBytes: number}>}
+ * @returns {Promise<{root: any, nBytes: number, hasRest: boolean}>} nBytes of the pickle; bytes other than
+ *   zeros follow it
  * @throws {FormatError}
  */
 export async function readPickleStream(pull, report, taker = null) {
@@ -451,8 +459,12 @@ export async function readPickleStream(pull, report, taker = null) {
     do root = of.step();
     while (!of.isDone && (of.at <= enough || arrivals.isLast));
   }
-  if (of.at === of.bytes.length && !arrivals.isLast)
+  const nBytes = of.base + of.at;
+  of.skipZeros();
+  while (of.at === of.bytes.length && !arrivals.isLast) {
     of.goOn(await arrivals.more(of.bytes.subarray(of.at), 1));
+    of.skipZeros();
+  }
   of.checkEnd();
-  return { root, nBytes: of.base + of.bytes.length };
+  return { root, nBytes, hasRest: of.hasRest };
 }

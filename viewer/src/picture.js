@@ -72,7 +72,8 @@ function drawLegend(context, placed, top, ink) {
  */
 function stageTitle({ run, stacking }, isAlone) {
   const name = isAlone ? '' : `${run.short}: `;
-  const peak = `${stacking.isFiltered ? 'peak of what is shown' : 'peak'} ${formatBytes(stacking.totals[stacking.peakState])}`;
+  const word = run.snapshot.nDropped > 0 ? 'highest kept' : 'peak';
+  const peak = `${word}${stacking.isFiltered ? ' of what is shown' : ''} ${formatBytes(stacking.totals[stacking.peakState])}`;
   return `${name}${peak}${run.title ? ` · ${run.title}` : ''}`;
 }
 

@@ -108,6 +108,7 @@ export class PytorchImport {
     this.nContradictions = 0;
     this.nOdd = 0; // number of values read as unknown
     this.firstOdd = ''; // place of the first
+    this.hasRest = false; // bytes other than zeros follow the pickle
   }
 
   /**

@@ -331,6 +331,17 @@ function scopeTable(scopes) {
 }
 
 /**
+ * The rows that are known to be missing: a block of the dump has the call stack of its allocation, which was
+ * recorded then, but the rows of its device, of which there are some, do not contain it.
+ * @param {PytorchImport} found
+ */
+function countCut({ firstRow, start }) {
+  return start
+    .filter(({ device }) => firstRow[device] < firstRow[device + 1])
+    .reduce((n, { blocks }) => n + blocks.filter(({ stack }) => stack >= 0).length, 0);
+}
+
+/**
  * @param {any} root of a snapshot by PyTorch: of its pickle, or of the same tree as JSON
  * @param {number} nBytes its size
  * @param {PytorchImport} [found] what was taken from it while it was read
@@ -342,6 +353,7 @@ export function documentOfPytorch(root, nBytes, found = new PytorchImport()) {
   walkBack(found);
   const merger = new Merger(found, annotations);
   merger.run();
+  if (found.hasRest) found.countOdd(new Place(null, 'what follows the pickle'));
   const oom = oomTable(merger);
   const { frames, stacks } = found;
   return {
@@ -352,6 +364,7 @@ export function documentOfPytorch(root, nBytes, found = new PytorchImport()) {
     odd: found.nOdd > 0 ? { count: found.nOdd, first: found.firstOdd } : null,
     run: found.hasTimes ? { started_unix_us: merger.zeroUs } : {},
     clock: { source: found.hasTimes ? 'tsc' : 'none' },
+    log: { full_policy: '', dropped_events: countCut(found) },
     devices: Array.from({ length: found.nDevices }, () => ({ kind: 'cuda', name: '', total_bytes: -1 })),
     streams: found.streams,
     allocator: found.settings,

@@ -45,16 +45,16 @@ function readDumpBlock(found, value, at, place, segment) {
   if (state === STATE.FREE) return block; // requested_size may be that of the last user
   let requested = dict.get('requested_size');
   let frames = dict.get('frames');
-  if (dict.has('history') && requested === undefined) {
-    // the first releases list the block's last users, newest first
+  if (dict.has('history') && (requested === undefined || frames === undefined)) {
+    // PyTorch up to 2.0 lists the block's last users, newest first; what the block itself has counts
     const history = at.at('history');
     const given = dict.get('history');
     const list = isOfKind(given, 'list') ? history.list(given) : [];
     const isUsable = list.length > 0 && isOfKind(list[0], 'dict');
     if (!isOfKind(given, 'list') || (list.length > 0 && !isUsable)) found.countOdd(history);
     const newest = isUsable ? history.at(0).dict(list[0]) : new Map();
-    requested = newest.get('real_size') ?? requested;
-    frames = isUsable ? newest.get('frames') : frames;
+    if (requested === undefined) requested = newest.get('real_size');
+    if (frames === undefined) frames = newest.get('frames');
   }
   const isInside = typeof requested === 'number' && requested >= 0 && requested <= bytes;
   if (!isInside && requested !== undefined) found.countOdd(at.at('requested_size'));

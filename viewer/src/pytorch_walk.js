@@ -278,6 +278,8 @@ export class Walk {
     }
     rows.blockBytes[row] = block.blockBytes;
     rows.name[row] = block.name;
+    // the request of the free was not recorded (skip_actions=['free_requested'])
+    if (block.requestedRow < 0 && block.completedRow >= 0) rows.action[block.completedRow] = ACTION.FREE;
     this.settle(block);
     this.removeBlock(point);
   }

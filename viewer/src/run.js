@@ -190,7 +190,7 @@ function lossWarnings(snapshot) {
   if (snapshot.run.outcome === 'running') {
     warnings.push('Taken while the run went on: its peak may have come later.');
   }
-  if (snapshot.nDropped > 0) {
+  if (snapshot.nDropped > 0 && (snapshot.fullPolicy !== '' || !isOfPytorch(snapshot))) {
     const kept = snapshot.fullPolicy === 'keep-newest' ? 'the newest were kept' : 'recording stopped there';
     const lost = `${formatCount(snapshot.nDropped)} ${snapshot.nDropped === 1 ? 'event was' : 'events were'}`;
     warnings.push(

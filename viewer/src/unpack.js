@@ -153,7 +153,8 @@ export async function openSource(source, count) {
 async function readPytorchTree(pull, isPickle, report) {
   if (isPickle) {
     const found = new PytorchImport();
-    const { root, nBytes } = await readPickleStream(pull, report, found);
+    const { root, nBytes, hasRest } = await readPickleStream(pull, report, found);
+    found.hasRest = hasRest;
     return documentOfPytorch(root, nBytes, found);
   }
   const whole = await readAll(pull, report);

@@ -2,11 +2,11 @@
  * and why, what fills the peak, and what grows from step to step. The sentences are those of the command
  * line.
  */
-import { lineText, representativeFrames } from './frames.js';
+import { beforeText, lineText, representativeFrames } from './frames.js';
 import { growthText } from './growth.js';
 import { aliveAt } from './index.js';
 import { layoutAt } from './layout.js';
-import { subjectOf } from './subjects.js';
+import { ACTION, subjectOf } from './subjects.js';
 import { formatBytes } from './text.js';
 
 const SHOWN_LINES = 3; // of what fills the peak
@@ -27,6 +27,20 @@ function noHistory({ snapshot }) {
           'torch.cuda.memory._record_memory_history(max_entries=1000000) before the work and ' +
           "torch.cuda.memory._dump_snapshot('memory.pickle') behind it.",
       ];
+}
+
+/** @param {Run} run */
+function cut({ snapshot }) {
+  const { events, nDropped: n, origin } = snapshot;
+  if (n === 0) return [];
+  let entries = 1000000;
+  while (entries <= (origin?.events ?? events.count)) entries *= 10;
+  return [
+    `The history was cut${origin?.events === 1 ? ' (_record_memory_history(True) keeps one event)' : ''}: ${n} ` +
+      `${n === 1 ? 'block has' : 'blocks have'} the call stack of ${n === 1 ? 'its' : 'their'} allocation, which was ` +
+      'recorded, but the events of that are missing. The peak is not known. To keep all events, record with ' +
+      `torch.cuda.memory._record_memory_history(max_entries=${entries}) and start it only once.`,
+  ];
 }
 
 /**
@@ -143,15 +157,49 @@ function outOfMemory(run, growth) {
 }
 
 /**
- * What is allocated at the peak by line of the program, most first.
+ * Requests that the device refused at first: rows that free segments, directly followed by one that allocates
+ * a segment, all with one call stack. As in the command line.
  * @param {Run} run
  */
-function linesAtPeak({ snapshot, index }) {
+function retries({ snapshot, device }) {
+  const { events, allocator } = snapshot;
+  const { SEGMENT_ALLOC, SEGMENT_FREE, SEGMENT_MAP, SEGMENT_UNMAP } = ACTION;
+  const threshold = allocator.garbage_collection_threshold;
+  let n = 0;
+  let freedBy = -1;
+  for (let i = 0; i < events.count; i++) {
+    if (events.device[i] !== device) continue;
+    const action = events.action[i];
+    if ((action === SEGMENT_ALLOC || action === SEGMENT_MAP) && freedBy >= 0 && events.stack[i] === freedBy)
+      n++;
+    freedBy = action === SEGMENT_FREE || action === SEGMENT_UNMAP ? events.stack[i] : -1;
+  }
+  if (n === 0 || typeof threshold === 'string' || threshold > 0) return [];
+  return [
+    `At the card's limit, ${n} ${n === 1 ? 'retry' : 'retries'}: the device refused a request at first, and the ` +
+      'allocator freed its cache and asked again, which is slow.',
+  ];
+}
+
+/**
+ * The state that the sentences are about: the peak, or the end of a history that was cut.
+ * @param {Run} run
+ */
+function stateOf({ snapshot, index }) {
+  return snapshot.nDropped > 0 ? snapshot.events.count : index.peakState;
+}
+
+/**
+ * What is allocated then by line of the program, most first.
+ * @param {Run} run
+ */
+function linesThen(run) {
+  const { snapshot, index } = run;
   const { blocks } = index;
   const representative = representativeFrames(snapshot);
   /** @type {Map<number, {site: number, stack: number, largest: number, bytes: number}>} */
   const lines = new Map();
-  for (const block of aliveAt(index, index.peakState).sort((a, b) => a - b)) {
+  for (const block of aliveAt(index, stateOf(run)).sort((a, b) => a - b)) {
     const stack = blocks.stack[block];
     const site = stack >= 0 ? representative[stack] : blocks.bornState[block] === 0 ? BEFORE : -1;
     const line = lines.get(site) ?? { site, stack, largest: -1, bytes: 0 };
@@ -167,20 +215,21 @@ function linesAtPeak({ snapshot, index }) {
 /** @param {Run} run */
 function filled(run) {
   const { snapshot, index, device } = run;
-  const lines = linesAtPeak(run);
+  const lines = linesThen(run);
   if (lines.length === 0) return [];
   const isShown = (/** @type {{site: number}} */ { site }, /** @type {number} */ i) =>
     i < SHOWN_LINES || site < 0;
   const parts = lines.filter(isShown).map(({ site, stack, bytes }) => {
     if (site >= 0) return `${formatBytes(bytes)} at ${lineText(snapshot, stack)}`;
-    return `${formatBytes(bytes)} ${site === BEFORE ? 'from before the recording' : 'without a call stack'}`;
+    return `${formatBytes(bytes)} ${site === BEFORE ? beforeText(snapshot) : 'without a call stack'}`;
   });
   const others = lines.filter((line, i) => !isShown(line, i));
   const rest = others.reduce((sum, { bytes }) => sum + bytes, 0);
   if (others.length > 0)
     parts.push(`${formatBytes(rest)} at ${others.length} other ${others.length === 1 ? 'line' : 'lines'}`);
-  const when = snapshot.events.device.includes(device) ? 'at the peak' : 'when the file was written';
-  return [`${formatBytes(index.totals[index.peakState])} allocated ${when}: ${parts.join(', ')}.`];
+  const isKnown = snapshot.nDropped === 0 && snapshot.events.device.includes(device);
+  const when = isKnown ? 'at the peak' : 'when the file was written';
+  return [`${formatBytes(index.totals[stateOf(run)])} allocated ${when}: ${parts.join(', ')}.`];
 }
 
 /** @param {import('./steps.js').Steps} steps */
@@ -199,7 +248,9 @@ export function verdictOf(run) {
   const growth = steps === null ? '' : growthText(run, steps);
   return [
     ...noHistory(run),
+    ...cut(run),
     ...outOfMemory(run, growth),
+    ...retries(run),
     ...filled(run),
     ...(steps === null || growth === '' ? [] : [`It grows ${growth}${sourceText(steps)}.`]),
   ];

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/demangle.h"
 #include "virtual_cuda/work/symbol_internal.h"
 
 /* Words that tell kernels apart from nothing. */
@@ -78,8 +79,7 @@ void tide_vc_readable_symbol(const char *symbol, char *ret_text, size_t n_room) 
 }
 
 void tide_vc_readable(const char *name, char *ret_text, size_t n_room) {
-    bool is_mangled = strncmp(name, "_Z", 2) == 0;
-    char *symbol = is_mangled ? tide_vc_symbol(name) : NULL;
+    char *symbol = tide_demangle(name);
     if (symbol == NULL) {
         (void)snprintf(ret_text, n_room, "%s", name);
         return;

@@ -1,37 +1,7 @@
 #define _GNU_SOURCE /* memmem */
 #include "virtual_cuda/work/symbol_internal.h"
 
-#include <dlfcn.h>
-#include <stdatomic.h>
 #include <string.h>
-
-/* ---- names ---- */
-
-typedef char *(*demangler)(const char *name, char *buffer, size_t *n_bytes, int *ret_status);
-
-/* The program's own C++ library, which may be hidden behind the library that needs it. */
-static demangler find_demangler(void) {
-    void *library = dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_NOLOAD);
-    library = library != NULL ? library : dlopen("libstdc++.so.6", RTLD_LAZY);
-    void *found = dlsym(library != NULL ? library : RTLD_DEFAULT, "__cxa_demangle");
-    demangler function = NULL;
-    memcpy(&function, &found, sizeof(function));
-    return function;
-}
-
-char *tide_vc_symbol(const char *name) {
-    static atomic_bool is_known;
-    static _Atomic(demangler) known;
-    if (!atomic_load(&is_known)) {
-        atomic_store(&known, find_demangler());
-        atomic_store(&is_known, true);
-    }
-    demangler demangle = atomic_load(&known);
-    int status = 0;
-    return demangle != NULL ? demangle(name, NULL, NULL, &status) : NULL;
-}
-
-/* ---- parts ---- */
 
 static tide_vc_text trimmed(const char *from, const char *to) {
     while (from < to && *from == ' ') {

@@ -1,6 +1,6 @@
-/* symbol_internal.h - a kernel's name as a person reads it, and the types in it.
+/* symbol_internal.h - the types in a kernel's name as common/demangle.h prints it.
  *
- * The C++ library of the program takes names apart; a program without one has no kernels of C++.
+ * A program without a C++ library has no kernels of C++.
  */
 #ifndef TIDE_VIRTUAL_CUDA_WORK_SYMBOL_INTERNAL_H
 #define TIDE_VIRTUAL_CUDA_WORK_SYMBOL_INTERNAL_H
@@ -8,10 +8,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-/* The demangled name, which the caller releases with free(). NULL: it is no name of C++, or there
- * is no C++ library. */
-char *tide_vc_symbol(const char *name);
 
 /* A part of a symbol; it is not ended by a 0. NULL: none. */
 typedef struct tide_vc_text {

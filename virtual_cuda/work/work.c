@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/demangle.h"
 #include "virtual_cuda/fork.h"
 #include "virtual_cuda/work/family_internal.h"
 #include "virtual_cuda/work/symbol_internal.h"
@@ -59,7 +60,7 @@ static void classify(const char *name, kind *ret) {
     if (ret->family != NULL && ret->family->parse == NULL) {
         return;
     }
-    char *symbol = tide_vc_symbol(name);
+    char *symbol = tide_demangle(name);
     if (ret->family != NULL) {
         ret->family->parse(symbol != NULL ? symbol : "", &ret->parsed);
     } else if (symbol != NULL) {

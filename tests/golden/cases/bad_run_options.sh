@@ -1,7 +1,7 @@
 run() { tidemark profile --device virtual "$@"; echo "exit $?" >&2; }
 run --steps 0
 run --steps 99999999
-run --memory-limit 24GB
+run --memory-limit 24Gbit
 run --time 2>&1 | sed 's/ (valid: .*//' >&2
 run --memory-limit 0
 run --clip-grad-norm -1

@@ -55,6 +55,13 @@ answer tidemark dump -- r
 answer tidemark profile --steps ''
 answer tidemark profile m
 answer tidemark devices ''
+# A program follows the options of run, and its arguments are files.
+answer tidemark help s
+answer tidemark run model.
+answer tidemark run --device virtual : t4 python model.
+answer tidemark run --device = virtual : t4 --time python --device my
+answer tidemark run -- python ru
+answer tidemark fit --vary batch=1..4 python --steps my
 # Some shells are configured not to split words at a colon.
 answer tidemark profile --device virtual:h1
 answer tidemark profile --device=virtual:h1

@@ -8,6 +8,24 @@ explain leak annotated
 explain oom
 explain oom fragmented
 explain bare leak
+# A history whose oldest events are gone has no peak.
+cut() {
+    python3 -c 'import pickle, sys
+s = pickle.load(open("training.pickle", "rb"))
+s["device_traces"] = [t[-int(sys.argv[1]):] for t in s["device_traces"]]
+pickle.dump(s, open("cut.pickle", "wb"))' "$1"
+}
+make leak
+cut 1
+tidemark explain cut.pickle
+cut 60
+tidemark explain cut.pickle 2>/dev/null
+tidemark summary cut.pickle --format json | jq -c '.figures | {allocated_bytes, allocated_peak_bytes, reserved_peak_bytes, dropped_events}'
+tidemark summary cut.pickle --at peak | grep -m 1 allocated.*highest
+# Advice is that of whoever recorded.
+tidemark profile --device virtual --layers 1 --d-model 64 --heads 4 --d-ff 128 --vocab 200 --context 16 --batch 1 --steps 1 --warmup 0 \
+    -o own.json.gz >/dev/null
+tidemark explain own.json.gz 2>/dev/null | grep 'Not known'
 make leak
 tidemark explain training.pickle --user-path /opt/venv/lib/python3.11/site-packages/torch/nn --format json | jq -r '.sentences.filled[]'
 # Rules of categories: the built-in ones, and one of the user's own, which the page's data keeps.

@@ -27,6 +27,11 @@ ranks) # a card of its own each: what is said is said of a card
         printf 'inexact\tcufftExecC2C\tthe workspace is unknown\t%d\n' $((pid << 20)) >"$TIDEMARK_RUN_FOLDER/$pid.card"
         printf 'inexact\tcufftExecR2C\tthe workspace is unknown\t%d\n' $((1 << 20)) >>"$TIDEMARK_RUN_FOLDER/$pid.card"
     done ;;
+places) # the line of the largest bound, and of what has no bound
+    leave 11 "" "$(card 10 20)"
+    printf 'inexact\tcufftExecC2C\tthe workspace is unknown\t%d\t%s\n' 1048576 'forward (net.py:6)' 2097152 'last (net.py:9)' >"$TIDEMARK_RUN_FOLDER/11.card"
+    printf 'inexact\ttruth\ta truth value is computed on the card\t-1\tmain (net.py:12)\n' >>"$TIDEMARK_RUN_FOLDER/11.card"
+    printf 'inexact\tinteger\tan integer is computed on the card\t-1\t\n' >>"$TIDEMARK_RUN_FOLDER/11.card" ;;
 foreign)
     leave 11 "AcceleratorError: CUDA error: no kernel image is available for execution on the device" "$(card 10 20)"
     printf 'inexact\tkernels\tthe CUDA code of the program was not built for compute capability 7.0: its kernels fail there\n' >"$TIDEMARK_RUN_FOLDER/11.card"
@@ -39,6 +44,7 @@ run() { tidemark run "$@" 2>&1 | grep -v 'there is no report' | sed 's/^tidemark
 run --device virtual:h100-80x3+a100-40 -- sh program.sh cards
 run --device virtual:h100-80 -- sh program.sh inexact
 run --device virtual:h100-80x2 -- sh program.sh ranks
+run --device virtual:h100-80 -- sh program.sh places
 run --device virtual:v100-16 -- sh program.sh foreign
 run --device virtual:h100-80 --clock virtual -- sh program.sh cards | grep clock
 run --device virtual:h100-80 --clock virtual -- sh program.sh launches "$golden/launches/make_launches.py" | grep clock

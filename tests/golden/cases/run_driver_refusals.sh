@@ -36,4 +36,12 @@ fails() {
 for how in alloc async create pitch pool less; do
     fails "$how"
 done
-fails host | sed 's/0.00 GiB/little/'
+# How many small blocks there are until the host fails differs by what its heap has left.
+fails host | grep -v '^the program ended' | sed 's/0.00 GiB/little/'
+# A limit of the host is named where the program may have failed for it, and nowhere else.
+limited() {
+    (ulimit -v 8000000 && tidemark run --device virtual:h100-80 -- python3 -c "$1" 2>&1 >/dev/null | grep -E '^tidemark run: (the program failed|a process)' |
+        sed 's/^tidemark run: //')
+}
+limited 'b"x" * (16 << 30)'
+limited 'int("x")'

@@ -40,7 +40,7 @@ jq -r 'select(.name) | .name' kinds.jsonl
 run --device virtual:h100-80 --set batch=8 --values all -- "$training" --batch {batch}
 run --device virtual:h100-80 --writes allow
 run --device virtual:h100-80 --time
-for set in batch=8, batch= =8 batch batch=8,8 other=1; do
+for set in batch=8, batch= "batch=8, " =8 batch batch=8,8 other=1; do
     run --device virtual:h100-80 --set "$set" -o bad.jsonl -- "$training" --batch {batch}
 done
 run --device virtual:h100-80 --set batch=8

@@ -1,4 +1,4 @@
-"""generate() of transformers: greedy, sampled, by beams, with a static cache, of a Llama and of GPT-2.
+"""generate() of transformers: greedy, sampled, by beams, with a static cache, compiled or not, of a Llama and of GPT-2.
 
 No word ends a text here, so that each has its prompt and all new tokens: 64 + 16, and 16 + 8.
 """
@@ -15,6 +15,7 @@ ways = {
     "sampled": {"do_sample": True, "top_k": 50, "top_p": 0.9, "temperature": 0.7},
     "beams": {"num_beams": 3, "do_sample": False},
     "static cache": {"cache_implementation": "static", "do_sample": False, "disable_compile": True},
+    "compiled": {"cache_implementation": "static", "do_sample": False},
 }
 for name, options in ways.items():
     print(f"length, {name}: {model.generate(prompt, attention_mask=mask, max_new_tokens=16, **options).shape[1]}", flush=True)

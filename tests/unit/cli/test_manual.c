@@ -126,7 +126,7 @@ static void test_manual_options(void **state) {
 static void test_completion(void **state) {
     (void)state;
     char *script = print(tide_completion_print);
-    assert_holds(script, "words=( 'eat-up' 'bare' )\n");
+    assert_holds(script, "words=( 'eat-up' 'bare' 'help' 'version' )\n");
     assert_holds(script, "    eat-up) words=( '--fruit-kind' '--all' '-a' '--pairs' '--quiet' "
                          "'--help' ) ;;\n");
     assert_holds(script, "    bare) words=( '--help' ) ;;\n");

@@ -35,6 +35,15 @@ static void bytes_are_parsed(void **state) {
                 {"1.5GiB", UINT64_C(3) << 29},
                 {"2KiB", 2048},
                 {"7B", 7},
+                {"24G", UINT64_C(24) << 30},
+                {"24GB", UINT64_C(24) << 30},
+                {"24gb", UINT64_C(24) << 30},
+                {"8 GB", UINT64_C(8) << 30},
+                {"512M", UINT64_C(512) << 20},
+                {"1.5T", UINT64_C(3) << 39},
+                {"2k", 2048},
+                {"3PiB", UINT64_C(3) << 50},
+                {"7EiB", UINT64_C(7) << 60},
                 {"9007199254740993", UINT64_C(9007199254740993)},
                 {"9223372036854775807", INT64_MAX}};
     for (size_t i = 0; i < sizeof(GOOD) / sizeof(GOOD[0]); i++) {
@@ -42,9 +51,9 @@ static void bytes_are_parsed(void **state) {
         assert_int_equal(tide_bytes_parse(GOOD[i].text, &bytes, NULL), TIDE_OK);
         assert_true(bytes == GOOD[i].bytes);
     }
-    static const char *const BAD[] = {"",          "x",    "-1",     "24GB", "1e999",
-                                      "5 parsecs", "0x10", "inf",    "nan",  "GiB",
-                                      "1.5.2MiB",  "1e3",  "1e3GiB", "1.5.2"};
+    static const char *const BAD[] = {"",    "x",   "-1",       "24Gb s",    "1e999",  "G",
+                                      "5Q",  "5iB", "5GBB",     "5 parsecs", "0x10",   "inf",
+                                      "nan", "GiB", "1.5.2MiB", "1e3",       "1e3GiB", "1.5.2"};
     for (size_t i = 0; i < sizeof(BAD) / sizeof(BAD[0]); i++) {
         uint64_t bytes = 1;
         tide_error error = {""};
@@ -52,8 +61,9 @@ static void bytes_are_parsed(void **state) {
         assert_true(bytes == 1);
         assert_non_null(strstr(error.message, BAD[i]));
     }
-    static const char *const TOO_LARGE[] = {"8388608TiB", "9223372036854775808",
-                                            "99999999999999999999", "9223372036854775808.5"};
+    static const char *const TOO_LARGE[] = {
+        "8388608TiB",           "8192PiB", "8EB", "9223372036854775808", "99999999999999999999",
+        "9223372036854775808.5"};
     for (size_t i = 0; i < sizeof(TOO_LARGE) / sizeof(TOO_LARGE[0]); i++) {
         assert_int_equal(tide_bytes_parse(TOO_LARGE[i], &(uint64_t){0}, NULL), TIDE_LIMIT);
     }
@@ -73,7 +83,9 @@ static void bytes_are_formatted(void **state) {
                  {1441792, "1.38 MiB"},
                  {1179647, "1.12 MiB"},
                  {1610612736, "1.50 GiB"},
-                 {INT64_C(5) << 40, "5.00 TiB"}};
+                 {INT64_C(5) << 40, "5.00 TiB"},
+                 {INT64_C(1024) << 40, "1.00 PiB"},
+                 {INT64_C(1) << 62, "4096.00 PiB"}};
     for (size_t i = 0; i < sizeof(CASES) / sizeof(CASES[0]); i++) {
         char text[TIDE_BYTES_TEXT];
         assert_string_equal(tide_bytes_format(CASES[i].bytes, text), CASES[i].text);

@@ -96,12 +96,15 @@ static void every_card_opens_by_its_name(void **state) {
     assert_ptr_equal(tide_card_find("h200-141"), tide_card_find("h200"));
     assert_ptr_equal(tide_card_find("rtx4090-24"), tide_card_find("rtx4090"));
     assert_null(tide_card_find("h100"));
+    assert_ptr_equal(tide_card_find("t4"), tide_card_find("t4-16"));
+    assert_null(tide_card_find(""));
+    assert_null(tide_card_find("gb"));
 }
 
 static void an_unknown_card_gets_a_suggestion(void **state) {
     (void)state;
     static const char *const WORDS[][2] = {
-        {"virtual:h100", "there is no card 'h100': did you mean h100-80? (valid: "},
+        {"virtual:h100-81", "there is no card 'h100-81': did you mean h100-80? (valid: "},
         {"virtual:h20", "there is no card 'h20': did you mean h200? (valid: "}};
     for (size_t i = 0; i < sizeof(WORDS) / sizeof(WORDS[0]); i++) {
         tide_device *device = NULL;

@@ -39,6 +39,27 @@ static void test_one_several_and_different_cards(void **state) {
     expect("virtual:h100-80x2+a100-40", "h100-80+h100-80+a100-40");
 }
 
+/* An x belongs to many names of cards. */
+static void test_a_name_may_be_short(void **state) {
+    (void)state;
+    expect("virtual:t4", "t4-16");
+    expect("virtual:rtx3090", "rtx3090-24");
+    expect("virtual:rtx3090x2", "rtx3090-24+rtx3090-24");
+    expect("virtual:RTX3060x2+T4", "rtx3060-12+rtx3060-12+t4-16");
+    expect("virtual:l40s", "l40s-48");
+    expect("virtual:l4", "l4");
+    expect("virtual:h100-80GB", "h100-80");
+    expect("virtual:a100-40gx2", "a100-40+a100-40");
+    refuse("virtual:v100", "'v100' is not one card: write v100-32 or v100-16");
+    refuse("virtual:h100x8", "'h100' is not one card: write h100-80, h100-pcie or h100-nvl");
+    refuse("virtual:a100", "write a100-80, a100-80-pcie, a100-40 or a100-40-pcie");
+    refuse("virtual:gtx1080", "there is no card 'gtx1080'");
+    refuse("virtual:gtx1080x2", "there is no card 'gtx1080");
+    refuse("virtual:rtx3091x2", "there is no card 'rtx3091': did you mean rtx");
+    refuse("virtual:a6000", "there is no card 'a6000': did you mean rtxa6000?");
+    refuse("virtual:rtx3090x65", "a machine has 1 to 64 cards");
+}
+
 static void test_a_machine_has_up_to_64(void **state) {
     (void)state;
     char text[TIDE_LAUNCH_CARDS_BYTES];
@@ -74,6 +95,7 @@ static void test_what_is_no_card_is_named(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_one_several_and_different_cards),
+        cmocka_unit_test(test_a_name_may_be_short),
         cmocka_unit_test(test_a_machine_has_up_to_64),
         cmocka_unit_test(test_what_is_no_card_is_named),
     };

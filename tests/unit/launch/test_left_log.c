@@ -69,10 +69,16 @@ static void a_killed_process_is_known_by_its_log(void **state) {
     add(&log, TIDE_ACTION_FREE, 0, 0, 4 * MIB);
     add(&log, TIDE_ACTION_OOM, 0, 0, 900 * MIB);
     made_log_kill(&log);
+    char launches[sizeof(launch.folder) + 16];
+    (void)snprintf(launches, sizeof(launches), "%s/41.launches", launch.folder);
+    FILE *file = fopen(launches, "w");
+    assert_non_null(file);
+    assert_int_equal(fclose(file), 0);
     tide_left_list list = read_left();
     assert_int_equal(list.n_processes, 1);
     const tide_left *process = &list.processes[0];
     assert_int_equal(process->pid, 41);
+    assert_string_equal(process->launches_path, launches);
     assert_int_equal(process->rank, 3);
     assert_true(process->was_cut && !process->is_running);
     assert_string_equal(process->torch, "2.14.1");

@@ -105,7 +105,7 @@ static void nothing_was_written(void **state) {
     tide_writes writes;
     char text[TIDE_WRITES_TEXT_BYTES];
     assert_int_equal(tide_writes_count("/no/such/folder", g->user, &writes, NULL), TIDE_OK);
-    assert_string_equal(tide_writes_sentence(&writes, text), "");
+    assert_string_equal(tide_writes_sentence(&writes, NULL, text), "");
     assert_string_equal(tide_writes_unseen(&writes, text), "");
     assert_false(writes.is_view);
     make(g->folder, "/state", "", NULL);
@@ -124,9 +124,12 @@ static void all_kinds_are_counted(void **state) {
     assert_int_equal(writes.n_deleted, 1);
     assert_int_equal(writes.n_passing, 2);
     assert_int_equal(writes.n_bytes, 22);
-    assert_string_equal(tide_writes_sentence(&writes, text),
-                        "3 files were kept away (22 B): changed.pt and 2 more; 1 deletion was kept "
-                        "away; 2 temporary files were dropped");
+    assert_string_equal(tide_writes_sentence(&writes, NULL, text),
+                        "changed.pt and 2 more files (22 B) were not written to your disk "
+                        "(`--keep-writes DIR` keeps them); 1 deletion was kept away; 2 temporary "
+                        "files were dropped");
+    assert_non_null(strstr(tide_writes_sentence(&writes, "kept", text),
+                           "changed.pt and 2 more files (22 B) were written to kept instead; 1"));
     /* Seen from elsewhere, the path is whole. */
     assert_int_equal(tide_writes_count(g->folder, "/elsewhere", &writes, NULL), TIDE_OK);
     assert_memory_equal(writes.largest, g->user, strlen(g->user));
@@ -151,14 +154,17 @@ static void programs_that_were_not_served_are_told(void **state) {
                         "wrote is real");
 }
 
-static void check_kept(const char *kept, const ground *g) {
+#define TEMPORARY "/tmp/of_this_test/x"
+
+static void check_kept(const char *kept) {
     char path[3 * PATH_BYTES];
     char text[64] = "";
-    snprintf(path, sizeof(path), "%s%s", kept, g->user);
-    assert_true(has(path, "/changed.pt") && has(path, "/out/new.pt") && has(path, "/out/latest"));
-    assert_false(has(path, "/deleted.txt") || has(path, "/never_was"));
-    assert_false(has(path, "/out/" TIDE_SCRATCH_COVERS));
-    snprintf(path, sizeof(path), "%s%s/changed.pt", kept, g->user);
+    assert_true(has(kept, "/changed.pt") && has(kept, "/out/new.pt") && has(kept, "/out/latest"));
+    assert_false(has(kept, "/deleted.txt") || has(kept, "/never_was"));
+    assert_false(has(kept, "/out/" TIDE_SCRATCH_COVERS));
+    assert_false(has(kept, "/elsewhere/changed.pt") || has(kept, "/elsewhere/home"));
+    assert_true(has(kept, "/elsewhere" TEMPORARY));
+    snprintf(path, sizeof(path), "%s/changed.pt", kept);
     FILE *file = fopen(path, "r");
     assert_non_null(file);
     assert_non_null(fgets(text, sizeof(text), file));
@@ -171,8 +177,37 @@ static void writes_are_kept(void **state) {
     char kept[2 * PATH_BYTES];
     write_some(g);
     snprintf(kept, sizeof(kept), "%s/kept", g->top);
-    assert_int_equal(tide_writes_keep(g->folder, kept, NULL), TIDE_OK);
-    check_kept(kept, g);
+    assert_int_equal(tide_writes_keep(g->folder, g->user, kept, NULL), TIDE_OK);
+    check_kept(kept);
+}
+
+/* Nothing that the program called "elsewhere" is mixed with files of other folders. */
+static void a_name_of_the_programs_is_not_used(void **state) {
+    ground *g = *state;
+    char kept[2 * PATH_BYTES];
+    write_some(g);
+    make(g->folder, copy_of(g, "/elsewhere"), "mine", NULL);
+    snprintf(kept, sizeof(kept), "%s/kept", g->top);
+    assert_int_equal(tide_writes_keep(g->folder, g->user, kept, NULL), TIDE_OK);
+    assert_true(has(kept, "/elsewhere") && has(kept, "/elsewhere-2" TEMPORARY));
+}
+
+/* The program was started in the root, or wrote nothing in its folder. */
+static void all_files_may_be_elsewhere_or_none(void **state) {
+    ground *g = *state;
+    char kept[2 * PATH_BYTES];
+    char path[4 * PATH_BYTES];
+    write_some(g);
+    snprintf(kept, sizeof(kept), "%s/none", g->top);
+    assert_int_equal(tide_writes_keep(g->folder, "/no/such/folder", kept, NULL), TIDE_OK);
+    snprintf(path, sizeof(path), "%s/elsewhere%s", kept, g->user);
+    assert_true(has(path, "/changed.pt"));
+    write_some(g);
+    snprintf(kept, sizeof(kept), "%s/root", g->top);
+    assert_int_equal(tide_writes_keep(g->folder, "/", kept, NULL), TIDE_OK);
+    snprintf(path, sizeof(path), "%s%s", kept, g->user);
+    assert_true(has(path, "/changed.pt"));
+    assert_false(has(kept, "/elsewhere"));
 }
 
 /* /dev/shm is a file system of its own. */
@@ -187,9 +222,9 @@ static void writes_are_kept_on_another_file_system(void **state) {
         skip();
     }
     write_some(g);
-    tide_status status = tide_writes_keep(g->folder, kept, NULL);
+    tide_status status = tide_writes_keep(g->folder, g->user, kept, NULL);
     if (status == TIDE_OK) {
-        check_kept(kept, g);
+        check_kept(kept);
     }
     snprintf(command, sizeof(command), "rm -rf '%s'", kept);
     assert_int_equal(system(command), 0);
@@ -201,7 +236,7 @@ static void nothing_of_the_users_is_replaced(void **state) {
     tide_error error = {""};
     char file[2 * PATH_BYTES];
     write_some(g);
-    assert_int_equal(tide_writes_keep(g->folder, g->user, &error), TIDE_INVALID);
+    assert_int_equal(tide_writes_keep(g->folder, g->user, g->user, &error), TIDE_INVALID);
     assert_non_null(strstr(error.message, "is not empty"));
     snprintf(file, sizeof(file), "%s/changed.pt", g->user);
     assert_int_equal(tide_writes_check_target(file, &error), TIDE_INVALID);
@@ -218,6 +253,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(all_kinds_are_counted, set_up, tear_down),
         cmocka_unit_test_setup_teardown(programs_that_were_not_served_are_told, set_up, tear_down),
         cmocka_unit_test_setup_teardown(writes_are_kept, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_name_of_the_programs_is_not_used, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(all_files_may_be_elsewhere_or_none, set_up, tear_down),
         cmocka_unit_test_setup_teardown(writes_are_kept_on_another_file_system, set_up, tear_down),
         cmocka_unit_test_setup_teardown(nothing_of_the_users_is_replaced, set_up, tear_down),
     };

@@ -53,6 +53,30 @@ static void other_text_is_unchanged(void **state) {
     assert_string_equal(written("\xe2\x80\x1b\xc2\x1b", 1, true), "\xe2\x80\\u001b\xc2\\u001b");
 }
 
+static void messages_are_escaped_everywhere(void **state) {
+    (void)state;
+    static const char *const CASES[][2] = {
+        {"plain \xc3\xa9 \xf0\x9f\x98\x80\ttext\n", "plain \xc3\xa9 \xf0\x9f\x98\x80\ttext\n"},
+        {"\x1b[31m\a\r\b", "\\u001b[31m\\u0007\\u000d\\u0008"},
+        {"\x7f\xc2\x9b\xe2\x80\xaa\xe2\x81\xa6\xe2\x80\x8f", "\\u007f\\u009b\\u202a\\u2066\\u200f"},
+        {"\x9b\xff\xc0\xaf\xe2\x80", "\\x9b\\xff\\xc0\\xaf\\xe2\\x80"},
+        {"\xed\xa0\x80", "\\xed\\xa0\\x80"},
+        /* A line of ours continues with blanks; a name that would begin a line does not. */
+        {"out of memory\n  alive: 1\n", "out of memory\n  alive: 1\n"},
+        {"file a\ntidemark: all is well", "file a\\u000atidemark: all is well"},
+        {"", ""}};
+    for (size_t i = 0; i < sizeof(CASES) / sizeof(CASES[0]); i++) {
+        char out[256];
+        FILE *file = tmpfile();
+        assert_non_null(file);
+        tide_harmless_print(file, CASES[i][0]);
+        rewind(file);
+        out[fread(out, 1, sizeof(out) - 1, file)] = '\0';
+        fclose(file);
+        assert_string_equal(out, CASES[i][1]);
+    }
+}
+
 static void texts_of_tables_are_harmless(void **state) {
     (void)state;
     char text[16];
@@ -63,12 +87,15 @@ static void texts_of_tables_are_harmless(void **state) {
     assert_string_equal(text, "a?b?c??");
     tide_text_harmless("abc\xe2\x80\xaf", text, 6); /* no half character at the cut */
     assert_string_equal(text, "abc");
+    tide_text_harmless("a\xff\xc3\xa9\xe2\x80", text, sizeof(text));
+    assert_string_equal(text, "a?\xc3\xa9??");
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(control_characters_are_escaped),
         cmocka_unit_test(other_text_is_unchanged),
+        cmocka_unit_test(messages_are_escaped_everywhere),
         cmocka_unit_test(texts_of_tables_are_harmless),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

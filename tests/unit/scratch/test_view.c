@@ -64,6 +64,21 @@ static void nothing_is_written_by_looking(void **state) {
     assert_false(tide_scratch_has_written());
 }
 
+static bool stays_real(const char *path) {
+    return tide_scratch_is_real(path, strlen(path));
+}
+
+static void disks_in_folders_of_the_system_are_kept(void **state) {
+    (void)state;
+    (void)tide_scratch_state_get();
+    assert_true(stays_real("/run") && stays_real("/run/user/1000/bus") && stays_real("/run/media"));
+    assert_true(stays_real("/dev/shm/x") && stays_real("/proc/self") &&
+                stays_real("/run/mediax/a"));
+    assert_false(stays_real("/run/media/me/disk/model.pt"));
+    assert_false(stays_real("/run/host/home/me/model.pt"));
+    assert_false(stays_real("/running") || stays_real("/home/run/a"));
+}
+
 static void a_file_is_copied_before_it_changes(void **state) {
     (void)state;
     struct stat before;
@@ -240,6 +255,7 @@ int main(int argc, char **argv) {
     begin_view(argc, argv);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nothing_is_written_by_looking),
+        cmocka_unit_test(disks_in_folders_of_the_system_are_kept),
         cmocka_unit_test(a_file_is_copied_before_it_changes),
         cmocka_unit_test(a_name_goes_and_comes_back),
         cmocka_unit_test(a_link_leads_where_the_view_says),

@@ -299,6 +299,93 @@ static void files_of_old_are_read(void **state) {
     tide_snapshot_destroy(s);
 }
 
+/* PyTorch up to 2.0: the block has its request, and its history has the call stack. */
+static void histories_of_blocks_have_call_stacks(void **state) {
+    (void)state;
+    tide_snapshot *s =
+        import("{'segments': [{'device': 0, 'address': 512, 'total_size': 1024, 'stream': 0, "
+               "'segment_type': 'small', 'blocks': [{'size': 1024, 'requested_size': 900, "
+               "'state': 'active_allocated', 'history': [{'addr': 512, 'real_size': 700, 'frames': "
+               "[{'name': 'main', 'filename': 't.py', 'line': 7}]}, {'addr': 512, 'real_size': 1, "
+               "'frames': []}]}]}], 'device_traces': [[]]}");
+    assert_int_equal(s->end_blocks[0].requested_bytes, 900);
+    assert_int_not_equal(s->end_blocks[0].stack, TIDE_NONE);
+    const tide_stack_row *node = &s->stacks[s->end_blocks[0].stack];
+    assert_string_equal(tide_snapshot_text(s, s->frames[node->frame].function), "main");
+    tide_snapshot_destroy(s);
+}
+
+#define TRACED(address, size)                                                                      \
+    "{'address': " address ", 'size': " size ", 'requested_size': " size                           \
+    ", 'state': 'active_allocated', 'frames': [{'name': 'f', 'filename': 'g', 'line': 1}]}"
+#define TRACED_BLOCK SEGMENT_20(TWO(TRACED("16777216", "2097152"), FREE("18874368", "18874368")))
+
+/* A block with a call stack was recorded when it was allocated. If no row has that, it is gone. */
+static void a_history_that_was_cut_is_known_by_blocks_with_call_stacks(void **state) {
+    (void)state;
+    tide_snapshot *s =
+        import_trace(TRACED_BLOCK, "", EVENT("alloc", "18874368", "2097152", "1", ""),
+                     EVENT("free_requested", "18874368", "2097152", "2", ""),
+                     EVENT("free_completed", "18874368", "2097152", "3", ""), NULL);
+    assert_int_equal(s->n_dropped, 1);
+    assert_true(tide_snapshot_lacks_peak(s));
+    tide_snapshot_destroy(s);
+    /* Not cut: its row is there; it has no call stack, being older; nothing was recorded at all. */
+    s = import_trace(TRACED_BLOCK, "", EVENT("alloc", "16777216", "2097152", "1", ""), NULL);
+    assert_int_equal(s->n_dropped, 0);
+    assert_false(tide_snapshot_lacks_peak(s));
+    tide_snapshot_destroy(s);
+    s = import_trace(ONE_USED, "", EVENT("alloc", "18874368", "2097152", "1", ""), NULL);
+    assert_int_equal(s->n_dropped, 0);
+    tide_snapshot_destroy(s);
+    s = import_trace(TRACED_BLOCK, "", NULL);
+    assert_int_equal(s->n_dropped, 0);
+    tide_snapshot_destroy(s);
+}
+
+/* skip_actions=['free_requested'] */
+static void frees_without_their_request_are_frees(void **state) {
+    (void)state;
+    tide_snapshot *s = import_trace(ALL_FREE, "", EVENT("alloc", "16777216", "2097152", "1", ""),
+                                    EVENT("alloc", "18874368", "2097152", "2", ""),
+                                    EVENT("free_completed", "16777216", "2097152", "3", ""),
+                                    EVENT("free_requested", "18874368", "2097152", "4", ""),
+                                    EVENT("alloc", "16777216", "512", "5", ""),
+                                    EVENT("free_completed", "18874368", "2097152", "6", ""),
+                                    EVENT("free_completed", "16777216", "512", "7", ""), NULL);
+    static const uint8_t ACTIONS[] = {
+        TIDE_ACTION_ALLOC, TIDE_ACTION_ALLOC,          TIDE_ACTION_FREE, TIDE_ACTION_FREE_REQUESTED,
+        TIDE_ACTION_ALLOC, TIDE_ACTION_FREE_COMPLETED, TIDE_ACTION_FREE};
+    assert_int_equal(s->n_events, sizeof(ACTIONS));
+    for (size_t i = 0; i < sizeof(ACTIONS); i++) {
+        assert_int_equal(s->events[i].action, ACTIONS[i]);
+    }
+    assert_int_equal(s->origin.n_contradictions, 0);
+    tide_snapshot_destroy(s);
+}
+
+/* Python reads no further than the end of the pickle. */
+static void bytes_after_the_pickle_are_not_read(void **state) {
+    (void)state;
+    size_t n_bytes = 0;
+    char *pickle = pickle_from_text("{'segments': [], 'device_traces': []}", &n_bytes);
+    char *longer = calloc(n_bytes + 4096, 1);
+    tide_error error = {""};
+    assert_non_null(longer);
+    memcpy(longer, pickle, n_bytes);
+    for (int last = 0; last < 2; last++) {
+        tide_snapshot *s = NULL;
+        longer[n_bytes + 4095] = (char)last;
+        assert_int_equal(tide_snapshot_create(tide_hostmem_default(), &s), TIDE_OK);
+        assert_int_equal(pytorch_import_bytes(longer, n_bytes + 4096, s, &error), TIDE_OK);
+        assert_int_equal(s->n_odd, last); /* zeros are no reason for a warning */
+        assert_string_equal(s->first_odd, last == 0 ? "" : "what follows the pickle");
+        tide_snapshot_destroy(s);
+    }
+    free(longer);
+    free(pickle);
+}
+
 static void texts_are_repaired(void **state) {
     (void)state;
     tide_snapshot *s =
@@ -354,6 +441,10 @@ int main(void) {
         cmocka_unit_test(annotations_and_texts_become_scopes),
         cmocka_unit_test(names_and_categories_reach_the_blocks),
         cmocka_unit_test(files_of_old_are_read),
+        cmocka_unit_test(histories_of_blocks_have_call_stacks),
+        cmocka_unit_test(a_history_that_was_cut_is_known_by_blocks_with_call_stacks),
+        cmocka_unit_test(frees_without_their_request_are_frees),
+        cmocka_unit_test(bytes_after_the_pickle_are_not_read),
         cmocka_unit_test(texts_are_repaired),
         cmocka_unit_test(contradictions_are_counted),
     };

@@ -112,8 +112,61 @@ static void code_below_the_named_folder_is_the_users(void **state) {
     assert_frame_below("D:\\x", FRAME("f", "D:/x/Lib/site-packages/a.py", "7"), "f (a.py:7)");
 }
 
+/* As `tidemark run --stacks both` records them. */
+static void allocators_headers_and_own_code_are_not_the_line(void **state) {
+    (void)state;
+    static const char MANGLED[] = FRAME("_ZN3c104cuda20CUDACachingAllocator5allocEm", "", "0") ", ";
+    static const char API[] = FRAME("cudaMalloc", "", "0") ", ";
+    static const char HEADER[] = FRAME("cudaError cudaMalloc<float>(float**, unsigned long)",
+                                       "/usr/local/cuda/include/cuda_runtime.h", "777") ", ";
+    static const char OWN[] =
+        FRAME("hook", "/opt/share/tidemark/python/tidemark/module_calls.py", "9") ", ";
+    char frames[TEXT_BYTES / 2];
+    snprintf(frames, sizeof(frames), "%s%s%s%s%s", MANGLED, API, HEADER, OWN,
+             FRAME("fill(float*)", "", "0"));
+    assert_frame(frames, "fill");
+    snprintf(frames, sizeof(frames), "%s%s", OWN, FRAME("at::add(int)", "", "0"));
+    assert_frame(frames, "at::add");
+}
+
+/* Without Python, a frame with a source file says more than one of a library without. */
+static void the_line_of_a_program_in_c_has_a_file(void **state) {
+    (void)state;
+    assert_frame(FRAME("cudaMalloc", "", "0") ", " FRAME("pool_grow", "", "0") ", " FRAME(
+                     "load(char const*)", "/home/u/app.cpp",
+                     "12") ", " FRAME("__libc_start_main", "/build/glibc/csu/start.c", "3"),
+                 "load (app.cpp:12)");
+    /* The interpreter's own lines are not the program's. */
+    assert_frame(FRAME("at::mul(int)", "", "0") ", " FRAME(
+                     "cfunction_call", "/build/Objects/methodobject.c",
+                     "542") ", " FRAME("_PyEval_EvalFrameDefault", "/build/Python/ceval.c", "9"),
+                 "at::mul");
+    assert_frame(FRAME("(anonymous namespace)::grow(int)", "", "0") ", " FRAME("_start", "", "0"),
+                 "(anonymous namespace)::grow");
+}
+
+/* A thread of autograd that runs a function of PyTorch in Python: nothing there is the program's.
+ */
+static void python_of_pytorch_alone_is_no_line(void **state) {
+    (void)state;
+    assert_frame(FRAME("eager_router", "/v/site-packages/torch/_native/registry.py", "958"), NULL);
+    assert_frame(FRAME("eager_router", "/v/site-packages/torch/_native/registry.py",
+                       "958") ", " FRAME("main", "run.py", "1"),
+                 "main (run.py:1)");
+    assert_frame(
+        FRAME("eager_router", "/v/site-packages/torch/_native/registry.py",
+              "958") ", " FRAME("torch::autograd::generated::BmmBackward0::apply(int)", "", "0"),
+        "torch::autograd::generated::BmmBackward0::apply");
+    assert_frame(FRAME("run", "/v/site-packages/torch/utils/x.py",
+                       "9") ", " FRAME("_run_code", "<frozen runpy>", "88"),
+                 "run (x.py:9)");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(allocators_headers_and_own_code_are_not_the_line),
+        cmocka_unit_test(the_line_of_a_program_in_c_has_a_file),
+        cmocka_unit_test(python_of_pytorch_alone_is_no_line),
         cmocka_unit_test(first_frame_of_the_users),
         cmocka_unit_test(code_that_torch_compile_generated_is_not_the_users),
         cmocka_unit_test(code_below_the_named_folder_is_the_users),

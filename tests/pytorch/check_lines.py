@@ -1,0 +1,95 @@
+#!/usr/bin/env python3
+"""Checks which line `tidemark run` and `tidemark explain` name, and the retries that they count.
+
+    python3 tests/pytorch/check_lines.py --tidemark TIDEMARK --python PYTHON
+"""
+import argparse
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+RETRIES = """
+import torch
+def full(i, share): return torch.empty((share << 29) + (i << 27), dtype=torch.uint8, device="cuda")
+keep = [torch.empty(1 << 30, dtype=torch.uint8, device="cuda") for _ in range(70)]
+for i in range(5):
+    for share in (3, 5, 7):
+        a = full(i, share); del a
+print("retries:", torch.cuda.memory_stats()["num_alloc_retries"])
+"""
+EMPTIED = """
+import torch
+for i in range(6):
+    a = torch.empty((3 << 29) + (i << 27), dtype=torch.uint8, device="cuda"); del a
+    torch.cuda.empty_cache(); b = torch.empty((5 << 29) + (i << 27), dtype=torch.uint8, device="cuda"); del b
+print("retries:", torch.cuda.memory_stats()["num_alloc_retries"])
+"""
+# PyTorch 2.14 calls a router in Python for some products, also in threads of autograd.
+ROUTER = """
+import torch
+x = torch.randn(2, 8, 64, 64, device="cuda", requires_grad=True)
+y = torch.nn.functional.interpolate(x, scale_factor=2)
+y = torch.bmm(y.flatten(2), y.flatten(2).transpose(1, 2)); y.sum().backward()
+"""
+# name -> (program, options)
+PROGRAMS = {
+    "retries": (RETRIES, []),
+    "emptied": (EMPTIED, []),
+    "router": (ROUTER, []),
+    "both": (ROUTER, ["--stacks", "both"]),
+}
+
+
+def count(text):
+    found = re.search(r"at the card's limit, (\d+) retr", text, re.IGNORECASE)
+    return int(found.group(1)) if found else 0
+
+
+def check(name, tidemark, python, folder):
+    program, options = PROGRAMS[name]
+    (folder / f"{name}.py").write_text(program)
+    done = subprocess.run([tidemark, "run", "--device", "virtual:h100-80", "-o", f"{name}.json.gz", *options, "--",
+                           python, f"{name}.py"], cwd=folder, capture_output=True, text=True, check=False)
+    explained = subprocess.run([tidemark, "explain", f"{name}.json.gz"], cwd=folder, capture_output=True, text=True,
+                               check=False).stdout
+    said = done.stdout + done.stderr
+    faults = []
+    theirs = re.search(r"retries: (\d+)", said)
+    expected = int(theirs.group(1)) if theirs else 0
+    if (name == "retries") != (expected > 0):
+        faults.append(f"PyTorch counts {expected} retries")
+    for who, text in (("run", said), ("explain", explained)):
+        if count(text) != expected:
+            faults.append(f"{who} counts {count(text)} retries, PyTorch {expected}")
+    line = re.search(r"the line that holds the most is (.*?), with", said)
+    if line is None or f"{name}.py" not in line.group(1):
+        faults.append(f"the line is {line.group(1) if line else None}")
+    for wrong in ("_ZN", "eager_router", "c10::cuda", "tidemark/"):
+        if wrong in explained or wrong in (line.group(1) if line else ""):
+            faults.append(f"'{wrong}' is named: {explained.strip()}")
+    if done.returncode != 0 or explained == "":
+        faults.append(f"status {done.returncode}: {said}")
+    for fault in faults:
+        print(f"{name}: {fault}", file=sys.stderr)
+    return not faults
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--tidemark", required=True)
+    parser.add_argument("--python", required=True)
+    parser.add_argument("names", nargs="*")
+    args = parser.parse_args()
+    tidemark = str(pathlib.Path(args.tidemark).resolve())
+    with tempfile.TemporaryDirectory() as folder:
+        # resolve() would follow the environment's link to the Python behind it
+        good = [check(name, tidemark, str(pathlib.Path(args.python).absolute()), pathlib.Path(folder))
+                for name in args.names or PROGRAMS]
+    print(f"lines and retries: {sum(good)} of {len(good)} programs are right")
+    return 0 if all(good) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
