@@ -5,6 +5,7 @@
 #include "launch/cards.h"
 #include "launch/document_internal.h"
 #include "launch/roles.h"
+#include "snapshot/category_rules.h"
 #include "snapshot/implementation.h"
 
 tide_status tide_document_string(tide_document *document, const char *text, uint32_t *ret_string) {
@@ -208,6 +209,16 @@ static tide_status open_tables(tide_document *document) {
     return TIDE_OK;
 }
 
+/* The rules that a snapshot of PyTorch's own gets as well, for blocks without a name. */
+static tide_status give_categories(tide_snapshot *snapshot) {
+    tide_rules *rules = NULL;
+    tide_error reason;
+    TIDE_TRY(tide_rules_create(NULL, snapshot->arena.mem, &rules, &reason));
+    tide_status status = tide_rules_apply(rules, snapshot, &reason);
+    tide_rules_destroy(rules);
+    return status;
+}
+
 static tide_status add_history(tide_document *document, const tide_recover_notes *notes) {
     tide_snapshot *snapshot = document->snapshot;
     TIDE_TRY(open_tables(document));
@@ -224,7 +235,8 @@ static tide_status add_history(tide_document *document, const tide_recover_notes
     for (size_t i = 0; i < snapshot->n_devices; i++) {
         snapshot->n_dropped += (uint64_t)tide_document_first_row(document, i);
     }
-    return store_strings(document);
+    TIDE_TRY(store_strings(document));
+    return give_categories(snapshot);
 }
 
 tide_status tide_document_add_history(tide_snapshot *snapshot, const tide_left *left,

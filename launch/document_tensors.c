@@ -1,5 +1,5 @@
-/* Names and categories of blocks: what modules and optimizers hold is known by its address, the
- * rest by its lifetime. */
+/* Names of blocks, by their addresses. What has none gets its category by rule
+ * (snapshot/category_rules.h). */
 #include <string.h>
 
 #include "common/map.h"
@@ -11,32 +11,8 @@ typedef struct namer {
     tide_category_list categories;
     tide_map alive; /* address -> event, or n_events + block of the start */
     size_t device;
-    size_t at;       /* next name of the process */
-    const char *was; /* phase of the event before; "" outside */
+    size_t at; /* next name of the process */
 } namer;
-
-static bool is_phase(const namer *of, const tide_event *event, const char *name) {
-    const tide_snapshot *snapshot = of->document->snapshot;
-    if (event->scope == TIDE_NONE) {
-        return false;
-    }
-    const tide_scope_row *scope = &snapshot->scopes[event->scope];
-    const char *text =
-        scope->name < snapshot->n_strings
-            ? snapshot->strings[scope->name]
-            : tide_strings_text(&of->document->added, scope->name - (uint32_t)snapshot->n_strings);
-    return scope->kind == TIDE_SCOPE_PHASE && text != NULL && strcmp(text, name) == 0;
-}
-
-/* The step that an event lies in; TIDE_NONE: none. */
-static uint32_t step_of(const namer *of, const tide_event *event) {
-    const tide_snapshot *snapshot = of->document->snapshot;
-    uint32_t scope = event->scope;
-    while (scope != TIDE_NONE && snapshot->scopes[scope].kind != TIDE_SCOPE_STEP) {
-        scope = snapshot->scopes[scope].parent;
-    }
-    return scope;
-}
 
 /* What is said of a block, where it began: at its allocation, or before the first event. */
 typedef struct block_words {
@@ -64,11 +40,20 @@ static bool find_block(const namer *of, uint64_t address, block_words *ret) {
     return true;
 }
 
+/* Whether the name says more than is known of the block. By rule, only what the host has filled can
+ * be an input that was passed to a module, which has the argument's name. */
+static bool is_better(const tide_left_name *name, const block_words *block) {
+    bool is_argument = name->is_by_rule && name->name[0] != '\0';
+    bool is_from_host = *block->certainty == TIDE_CERTAINTY_RULE && *block->category == TIDE_INPUT;
+    return !name->is_by_rule ||
+           (is_argument && strcmp(name->category, "input") == 0 ? is_from_host
+                                                                : *block->category == TIDE_UNKNOWN);
+}
+
 static tide_status name_block(namer *of, const tide_left_name *name) {
     block_words block;
     tide_error reason;
-    if (!find_block(of, name->address, &block) ||
-        (name->is_by_rule && *block.category != TIDE_UNKNOWN)) { /* it is known better */
+    if (!find_block(of, name->address, &block) || !is_better(name, &block)) {
         return TIDE_OK;
     }
     *block.certainty = name->is_by_rule ? TIDE_CERTAINTY_RULE : TIDE_CERTAINTY_NAMED;
@@ -95,28 +80,9 @@ static tide_status take_names(namer *of, int64_t row) {
     return TIDE_OK;
 }
 
-/* What the forward pass made and the backward pass finds alive is an activation. */
-static void call_activations(namer *of) {
-    for (size_t i = 0; i < of->alive.n_slots; i++) {
-        uint64_t number = of->alive.slots[i].value;
-        if (of->alive.slots[i].used && number < of->document->snapshot->n_events) {
-            tide_event *event = &of->document->events[number];
-            if (event->category == TIDE_UNKNOWN && is_phase(of, event, "forward")) {
-                event->category = TIDE_ACTIVATION;
-                of->document->certainty[number] = TIDE_CERTAINTY_RULE;
-            }
-        }
-    }
-}
-
-/* A block that does not outlive its step, and that nobody has named, is temporary. */
+/* Frees repeat what is said of the block. */
 static void take_free(namer *of, size_t i, const block_words *block) {
     tide_event *event = &of->document->events[i];
-    uint32_t step = block->birth != NULL ? step_of(of, block->birth) : TIDE_NONE;
-    if (*block->category == TIDE_UNKNOWN && step != TIDE_NONE && step == step_of(of, event)) {
-        *block->category = TIDE_TEMPORARY;
-        *block->certainty = TIDE_CERTAINTY_RULE;
-    }
     event->name = *block->name;
     event->category = *block->category;
     of->document->certainty[i] = *block->certainty;
@@ -128,11 +94,6 @@ static void take_free(namer *of, size_t i, const block_words *block) {
 static tide_status take_event(namer *of, size_t i) {
     tide_event *event = &of->document->events[i];
     block_words block;
-    bool is_backward = is_phase(of, event, "backward");
-    if (is_backward && strcmp(of->was, "backward") != 0) {
-        call_activations(of);
-    }
-    of->was = is_backward ? "backward" : "";
     if (event->action == TIDE_ACTION_ALLOC) {
         return tide_map_put(&of->alive, event->address, i);
     }
@@ -180,7 +141,6 @@ static tide_status take_device(namer *of) {
     const tide_snapshot *snapshot = of->document->snapshot;
     int64_t row = tide_document_first_row(of->document, of->device);
     of->at = 0;
-    of->was = "";
     TIDE_TRY(visit_blocks(of, snapshot->start_segments, snapshot->n_start_segments,
                           snapshot->start_blocks, enter_start_block));
     for (size_t i = 0; i < snapshot->n_events; i++) {
@@ -191,9 +151,6 @@ static tide_status take_device(namer *of) {
         }
     }
     TIDE_TRY(take_names(of, INT64_MAX));
-    if (of->document->left->is_out_of_memory) {
-        call_activations(of); /* the backward pass would have found them */
-    }
     return visit_blocks(of, snapshot->end_segments, snapshot->n_end_segments, snapshot->end_blocks,
                         name_end_block);
 }

@@ -42,11 +42,25 @@ static tide_status number_categories(applier *to, tide_error *error) {
     return tide_category_list_store(&list, to->snapshot);
 }
 
-/* Whether a rule may say what the block is. */
+/* Whether a rule may say what the block is. That it was copied from the host is no more than a
+ * sign. */
 static bool is_free_for_rules(const applier *to, const tide_lifetime *block) {
     bool has_own = to->rule_of[block - to->lifetimes.lifetimes] < to->rules->n_own;
+    bool is_from_host = block->category == TIDE_INPUT && block->certainty == TIDE_CERTAINTY_RULE;
     return block->certainty != TIDE_CERTAINTY_NAMED &&
-           (block->category == TIDE_UNKNOWN || (has_own && block->certainty != 0));
+           (block->category == TIDE_UNKNOWN || is_from_host || (has_own && block->certainty != 0));
+}
+
+/* Whether the block gets another category, and which. TIDE_UNKNOWN: no rule fits what was copied
+ * from the host. */
+static bool find_category(const applier *to, const tide_lifetime *block, uint8_t *ret_category) {
+    uint8_t rule = to->rule_of[block - to->lifetimes.lifetimes];
+    *ret_category = rule != TIDE_NO_RULE ? to->numbers[rule] : (uint8_t)TIDE_UNKNOWN;
+    return *ret_category != block->category && is_free_for_rules(to, block);
+}
+
+static uint8_t certainty_of(uint8_t category) {
+    return category != TIDE_UNKNOWN ? TIDE_CERTAINTY_RULE : TIDE_CERTAINTY_UNKNOWN;
 }
 
 static tide_status certainties_of(tide_snapshot *snapshot, const uint8_t **table, size_t n) {
@@ -69,7 +83,7 @@ static void set_row(applier *to, uint32_t row, bool is_birth, uint8_t category) 
         tide_event *events = own_table(to->snapshot->events);
         uint8_t *certainties = own_table(to->snapshot->event_certainty);
         events[row - 1].category = category;
-        certainties[row - 1] = TIDE_CERTAINTY_RULE;
+        certainties[row - 1] = certainty_of(category);
     }
 }
 
@@ -90,7 +104,7 @@ static void set_blocks(const tide_map *by_key, const tide_segment_row *segments,
                               key_of(segments[i].device, segments[i].address + block->offset_bytes),
                               &category)) {
                 block->category = (uint8_t)category;
-                certainties[segments[i].first_block + j] = TIDE_CERTAINTY_RULE;
+                certainties[segments[i].first_block + j] = certainty_of((uint8_t)category);
             }
         }
     }
@@ -105,9 +119,9 @@ static tide_status set_state(applier *to, bool at_end) {
     for (size_t i = 0; status == TIDE_OK && i < to->lifetimes.n_lifetimes; i++) {
         const tide_lifetime *block = &to->lifetimes.lifetimes[i];
         bool is_there = at_end ? block->completed == TIDE_LIFETIME_FOREVER : block->born == 0;
-        if (is_there && to->rule_of[i] != TIDE_NO_RULE && is_free_for_rules(to, block)) {
-            status = tide_map_put(&by_key, key_of(block->device, block->address),
-                                  to->numbers[to->rule_of[i]]);
+        uint8_t category = TIDE_UNKNOWN;
+        if (is_there && find_category(to, block, &category)) {
+            status = tide_map_put(&by_key, key_of(block->device, block->address), category);
         }
     }
     if (status == TIDE_OK && at_end) {
@@ -128,8 +142,8 @@ static tide_status set_all(applier *to) {
     TIDE_TRY(certainties_of(snapshot, &snapshot->end_block_certainty, snapshot->n_end_blocks));
     for (size_t i = 0; i < to->lifetimes.n_lifetimes; i++) {
         const tide_lifetime *block = &to->lifetimes.lifetimes[i];
-        if (to->rule_of[i] != TIDE_NO_RULE && is_free_for_rules(to, block)) {
-            uint8_t category = to->numbers[to->rule_of[i]];
+        uint8_t category = TIDE_UNKNOWN;
+        if (find_category(to, block, &category)) {
             set_row(to, block->born, true, category);
             set_row(to, block->freed, false, category);
             set_row(to, block->completed, false, category);

@@ -12,14 +12,22 @@ static bool begins(const char *text, const char *prefix) {
     return strncmp(text, prefix, strlen(prefix)) == 0;
 }
 
+/* The last part of a name with its class, "Module._apply", which not all recordings have. */
+const char *tide_last_name(const char *function) {
+    const char *dot = strrchr(function, '.');
+    return dot != NULL ? dot + 1 : function;
+}
+
 static unsigned python_signs(const char *file, const char *function) {
     bool is_modules = has(file, "torch/nn/modules/");
     unsigned signs = 0;
     if (is_modules && strcmp(function, "_call_impl") == 0) {
         signs |= TIDE_SIGN_MODULE;
     }
-    if (is_modules && (strcmp(function, "_apply") == 0 || strcmp(function, "__init__") == 0 ||
-                       strcmp(function, "reset_parameters") == 0)) {
+    /* What normalisations by batches make is a parameter or a buffer. */
+    bool is_made = strcmp(function, "__init__") == 0 && !has(file, "batchnorm");
+    if (is_modules &&
+        (is_made || strcmp(function, "_apply") == 0 || strcmp(function, "reset_parameters") == 0)) {
         signs |= TIDE_SIGN_PARAMETER;
     }
     if (has(file, "torch/autograd/") &&
@@ -60,7 +68,7 @@ static unsigned signs_of(const tide_snapshot *snapshot, uint32_t frame, bool *re
     if (!*ret_is_python) {
         return native_signs(function);
     }
-    return python_signs(file, function) |
+    return python_signs(file, tide_last_name(function)) |
            (has(file, "torch/distributed/") ? TIDE_SIGN_COLLECTIVE : 0U);
 }
 
@@ -71,7 +79,8 @@ uint16_t *tide_stack_signs(const tide_snapshot *snapshot, const tide_hostmem *me
     if (signs != NULL && of_frames != NULL && is_python != NULL) {
         for (size_t i = 0; i < snapshot->n_frames; i++) {
             bool python = false;
-            of_frames[i] = (uint16_t)signs_of(snapshot, (uint32_t)i, &python);
+            unsigned signs_of_frame = signs_of(snapshot, (uint32_t)i, &python);
+            of_frames[i] = (uint16_t)(signs_of_frame | (python ? 0U : TIDE_SIGN_NATIVE));
             is_python[i] = python;
         }
         for (size_t i = 0; i < snapshot->n_stacks; i++) { /* callers come first */
@@ -80,6 +89,9 @@ uint16_t *tide_stack_signs(const tide_snapshot *snapshot, const tide_hostmem *me
             /* A wrapper of torch.distributed calls the whole model: only what its own Python code
              * calls directly is a collective. */
             above &= is_python[row->frame] ? ~(unsigned)TIDE_SIGN_COLLECTIVE : ~0U;
+            /* A closure that an optimizer calls has passes of its own. */
+            bool is_pass = (of_frames[row->frame] & (TIDE_SIGN_MODULE | TIDE_SIGN_BACKWARD)) != 0;
+            above &= is_pass ? ~(unsigned)(TIDE_SIGN_OPTIMIZER | TIDE_SIGN_STATE) : ~0U;
             signs[i] = (uint16_t)(above | of_frames[row->frame]);
         }
     } else {

@@ -7,11 +7,12 @@ import array
 import ctypes
 import functools
 import inspect
+import sys
 import weakref
 
-from . import names, settings
+from . import settings, telling
 
-NAMED = 2  # certainty of a category: it was read from the tensor itself
+BY_RULE, NAMED = 1, 2  # certainty of a category; named: it was read from the tensor itself
 ATTACHED, OTHER_ALLOCATOR = 1, 2  # tide_attach_state (live/attach.h)
 
 
@@ -41,6 +42,10 @@ class Live:
     def label(self, address, category, name):
         self._label(address, _bytes(category), _bytes(name), NAMED)
 
+    def label_argument(self, address, name):
+        """A tensor was passed to a module: if the host has filled it, it is an input."""
+        self._label(address, b"input", _bytes(name), BY_RULE)
+
     def texts(self, texts):
         """Numbers of texts, as name() takes them."""
         return array.array("I", [self._text(_bytes(text)) for text in texts])
@@ -53,8 +58,12 @@ class Live:
     def describe(self, key, value):
         self._describe(_bytes(key), _bytes(value))
 
-    def watch_modules(self, torch):
-        """Lets the library ask for the path of a module when it meets one that it does not know."""
+    def watch_modules(self, torch, look_at_call):
+        """Lets the library ask for the path of a module when it meets one that it does not know.
+
+        look_at_call: called with the outermost module of the calls that the unknown one is in, and the
+        arguments of its call, by name.
+        """
         call = getattr(torch.nn.Module, "_wrapped_call_impl", None)
         if call is None:
             return
@@ -63,9 +72,11 @@ class Live:
         def resolve(module):
             try:  # what it raised would come up in the middle of the program
                 if self._is_called(module):  # else it may be gone, and must not be touched
-                    self.name_modules(ctypes.cast(module, ctypes.py_object).value)
+                    outermost = ctypes.cast(module, ctypes.py_object).value
+                    self.name_modules(outermost)
+                    look_at_call(outermost, arguments_of(outermost, call.__code__, sys._getframe()))
             except Exception as error:
-                names.tell_nameless(error)
+                telling.tell_nameless(error)
             return 0
 
         self.resolver = resolve
@@ -103,6 +114,20 @@ class Live:
                 self._name_module(key, None)
 
         return forget
+
+
+def arguments_of(module, code, frame):
+    """Returns the pairs of a name and an argument of the call of a module, whose code is `code`, that a frame is in."""
+    found = None
+    while frame is not None:
+        if frame.f_code is code and frame.f_locals.get("self") is module:
+            found = frame.f_locals
+        frame = frame.f_back
+    if found is None:
+        return []
+    names = getattr(getattr(module.forward, "__code__", None), "co_varnames", ())[1:]
+    given = found.get("args", ())
+    return [*zip([*names, *map(str, range(len(names), len(given)))], given), *found.get("kwargs", {}).items()]
 
 
 def _nothing():

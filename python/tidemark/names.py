@@ -6,129 +6,98 @@ It is exact, because the address is read from the tensor itself.
 import gc
 import os
 
-from . import card
+from . import card, modules, tensors
+from .telling import quietly
 
 
-class Names:
-    """Rows [device, place, address, category, name]; a tensor has one for each block it had."""
+class Reader:
+    """Reads what modules and optimizers hold, whoever takes the rows (`_tell` of the classes below it)."""
 
     def __init__(self, marks):
         self.marks = marks
-        self.rows = []
-        self.seen = {}  # (name, category, device) -> address of the last row
-        self.name_of = {}  # id of a parameter -> its name in its module
-        self.n_named = -1  # parameters of the optimizers when the modules were searched
+        self.modules = modules.Modules(self._tell)
 
     def look(self):
-        """Rows for the parameters, buffers and gradients of every module, and for optimizers."""
+        """Names the tensors of every module and optimizer that is alive, and what PyTorch has lent to cuBLAS."""
         import torch
 
-        self._look_at_modules(alive(torch.nn.Module))
+        self.modules.look_at_new()
+        for module in outermost(alive(torch.nn.Module)):
+            self.modules.look_at(module)
         for optimizer in alive(torch.optim.Optimizer):
             self.marks.has_optimizer = True
             self.look_at_optimizer(optimizer)
+            self.look_at_optimizer(optimizer, has_stepped=True)
         self.look_at_workspaces()
 
-    def look_at_workspaces(self):
-        """Rows for what PyTorch has lent to cuBLAS. Addresses of different devices differ."""
-        import torch
+    @quietly
+    def look_at_call(self, module, arguments=()):
+        """A module that lies in no other was called, as far as is known for the first time."""
+        self.modules.look_at_new()
+        self.modules.look_at(module)
 
-        counts = self.marks.here()
-        for address in card.workspaces(keeps_workspaces()):
-            for device, count in enumerate(counts):
-                self._add_address([device, count, address, "workspace", "workspace of cuBLAS"])
+    @quietly
+    def begin_backward(self):
+        """A pass may free what the modules that are new hold."""
+        self.modules.look_at_new()
+
+    @quietly
+    def end_backward(self):
+        """Names the gradients, unless a step of an optimizer will do it."""
+        self.modules.look_at_new()
+        if not self.marks.has_optimizer or self.modules.has_new_gradients:
+            self.modules.look_at_gradients()
 
     def forget_workspaces(self):
         """The program is about to free them."""
         self.look_at_workspaces()
         card.forget_workspaces()
 
+
+class Names(Reader):
+    """Rows [device, place, address, category, name]; a tensor has one for each block it had."""
+
+    def __init__(self, marks):
+        super().__init__(marks)
+        self.rows = []
+        self.seen = {}  # (name, category, device) -> address of the last row
+
+    def look_at_workspaces(self):
+        """Rows for what PyTorch has lent to cuBLAS. Addresses of different devices differ."""
+        counts = self.marks.here()
+        for address in card.workspaces(keeps_workspaces()):
+            for device, count in enumerate(counts):
+                self._add([device, count, address, "workspace", "workspace of cuBLAS"])
+
+    @quietly
     def look_at_optimizer(self, optimizer, has_stepped=False):
         """Rows for its parameters, their gradients, and its state, before a step of it and after that."""
-        counts = self.marks.here()
+        self.modules.look_at_new()
         parameters = [p for group in optimizer.param_groups for p in group["params"]]
-        self._search_names(parameters)
-        for i, parameter in enumerate(parameters):
-            name = self.name_of.get(id(parameter), f"parameter {i}")
-            self._add(counts, parameter, "parameter", name)
-            self._add(counts, parameter.grad, "gradient", name + ".grad")
-            state = optimizer.state.get(parameter)
-            for key, value in state.items() if isinstance(state, dict) else ():
-                self._add(counts, value, "optimizer_state", f"{name}.{key}")
-
-    def _search_names(self, parameters):
-        """Names are searched again when an optimizer has parameters that have none."""
-        if all(id(p) in self.name_of for p in parameters) or self.n_named == len(parameters):
-            return
-        import torch
-
-        self.n_named = len(parameters)
-        for module in outermost(alive(torch.nn.Module)):
-            for name, parameter in named(lambda: module.named_parameters()):
-                self.name_of.setdefault(id(parameter), name)
-
-    def _look_at_modules(self, modules):
-        counts = self.marks.here()
-        for module in outermost(modules):
-            for name, parameter in named(lambda: module.named_parameters()):
-                self.name_of.setdefault(id(parameter), name)
-                self._add(counts, parameter, "parameter", name)
-                self._add(counts, parameter.grad, "gradient", name + ".grad")
-            for name, buffer in named(lambda: module.named_buffers()):
-                self._add(counts, buffer, "buffer", name)
+        called = [self.modules.name_of(p) or f"parameter {i}" for i, p in enumerate(parameters)]
+        self._tell(zip(called, parameters), "parameter")
+        self._tell([(name + ".grad", p.grad) for name, p in zip(called, parameters)], "gradient")
+        self._tell([(name, optimizer.state.get(p)) for name, p in zip(called, parameters)], "optimizer_state")
 
     def add_own(self, device, address, category, name):
         """What the program itself says; another block may have been at the address before."""
         self.rows.append([device, self.marks.here()[device], address, category, name])
 
-    def _add(self, counts, tensor, category, name):
-        import torch
+    def _tell(self, named_values, category):
+        counts = self.marks.here()
+        for name, tensor in [part for name, value in named_values for part in tensors.parts(name, value)]:
+            address = tensors.address_of(tensor)
+            if address != 0:
+                device = tensor.device.index
+                self._add([device, counts[device], address, category, name])
 
-        if not isinstance(tensor, torch.Tensor) or not tensor.is_cuda:
-            return
-        try:
-            address = tensor.untyped_storage().data_ptr()
-        except (RuntimeError, NotImplementedError):
-            return  # a subclass without memory of its own
-        device = tensor.device.index
-        if address != 0:
-            self._add_address([device, counts[device], address, category, name])
-
-    def _add_address(self, row):
+    def _add(self, row):
         device, _, address, category, name = row
         if category == "workspace":
             name = (name, address)  # they have one name
         if self.seen.get((name, category, device)) != address:
             self.seen[name, category, device] = address
             self.rows.append(row)
-
-
-
-_told = []  # whether the sentence about modules without names was said
-
-
-def tell(text):
-    """A line on the process's own stderr: the program may have put something of its own into sys.stderr."""
-    try:
-        os.write(2, f"tidemark: {text}\n".encode(errors="backslashreplace"))
-    except OSError:
-        pass  # it is closed
-
-
-def tell_nameless(error):
-    """A class of the program's may do anything when it is asked for its names; the recording goes on."""
-    if not _told:
-        _told.append(True)
-        tell(f"some modules have no names: {type(error).__name__}: {error}")
-
-
-def named(function):
-    """The pairs that a module gives, named_parameters() for one; none where it raises."""
-    try:
-        return list(function())
-    except Exception as error:
-        tell_nameless(error)
-        return []
 
 
 def keeps_workspaces():

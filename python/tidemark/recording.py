@@ -13,7 +13,7 @@ import signal
 import sys
 import threading
 
-from . import generated, groups, live, live_names, names, own_history, program, ranks, saving, settings, steps
+from . import generated, groups, live, live_names, modules, names, own_history, program, ranks, saving, settings, steps, telling
 
 MAX_ENTRIES = 1_000_000  # events that PyTorch keeps; older ones are dropped, and counted in the answer
 
@@ -88,7 +88,7 @@ def _begin():
     try:
         state = _recording.live.attach() if _recording.live is not None else None
         if state in (live.ATTACHED, live.OTHER_ALLOCATOR):
-            _recording.live.watch_modules(torch)
+            _recording.live.watch_modules(torch, _recording.names.look_at_call)
             _recording.live.watch_pools(torch)
             program.tell(torch, _recording.live)
             if state == live.ATTACHED:
@@ -100,6 +100,7 @@ def _begin():
             _recording.look = own_history.share(torch, _switch_on)
             torch._C._cuda_attach_out_of_memory_observer(_at_out_of_memory)
             _recording.has_history = True
+        modules.watch(_recording.names.modules)
         steps.watch(_recording.marks, _recording.names, end_now)
         _watch_workspaces(torch)
         _begin_values()
@@ -173,7 +174,7 @@ def _name_all(recording):
     try:
         recording.names.look()
     except Exception as error:
-        names.tell_nameless(error)
+        telling.tell_nameless(error)
 
 
 def _replace(folder, ending, write):
@@ -244,4 +245,4 @@ def _hide_our_frames():
 
 
 def _tell(text):
-    names.tell(text)
+    telling.tell(text)

@@ -80,9 +80,9 @@ def watch(marks, names, end_now):
 
     end_now: called without arguments when as many of them have happened as were asked for.
     """
-    _watch_first_call(marks)
+    _watch_first_call(marks, names)
     _watch_optimizers(marks, names, end_now)
-    _watch_backward(marks)
+    _watch_backward(marks, names)
     _watch_forgetting(marks)
     n_calls = int(settings.get("TIDEMARK_CALLS", 0))
     if n_calls > 0:
@@ -106,7 +106,7 @@ class _Call:
         return self.function.__get__(module, kind)
 
 
-def _watch_first_call(marks):
+def _watch_first_call(marks, names):
     import torch
 
     original = torch.nn.Module.__call__
@@ -114,6 +114,7 @@ def _watch_first_call(marks):
     def first(module):
         torch.nn.Module.__call__ = original
         marks.add("step begins")
+        names.look_at_call(module)
         kind = type(module)
         if kind.__call__ is original:  # else the class has a method of its own
             kind.__call__ = _Call(original, _marked_calls(marks, id(module)))
@@ -188,7 +189,7 @@ def _watch_forgetting(marks):
     torch._C._cuda_resetAccumulatedMemoryStats = reset_and_remember
 
 
-def _watch_backward(marks):
+def _watch_backward(marks, names):
     """PyTorch's Python functions all enter the engine by this one name."""
     import torch.autograd as autograd
 
@@ -201,6 +202,7 @@ def _watch_backward(marks):
         depth = getattr(inside, "depth", 0)
         inside.depth = depth + 1
         if depth == 0:
+            names.begin_backward()
             marks.add("backward begins")
         try:
             return engine(*args, **kwargs)
@@ -208,6 +210,7 @@ def _watch_backward(marks):
             inside.depth = depth
             if depth == 0:
                 marks.add("backward ends")
+                names.end_backward()
 
     autograd._engine_run_backward = run
 

@@ -333,8 +333,10 @@ static void what_nobody_names_is_known_by_its_lifetime(void **state) {
                         MARKS(MARK("step begins", 1), MARK("backward begins", 3),
                               MARK("backward ends", 7), MARK("optimizer begins", 7),
                               MARK("step ends", 8))};
-    /* 1 was there before; the backward pass finds 2 and 3; 4 it makes and frees; 5 stays. */
-    assert_tensors(&of, "unknown -, activation -, activation -, temporary -, unknown -, unknown -");
+    /* 1 was there before; the backward pass finds 2 and 3; 4 it makes and frees; the optimizer
+     * makes 5 and keeps it. */
+    assert_tensors(&of, "unknown -, activation -, activation -, temporary -, optimizer_state -, "
+                        "unknown -");
 }
 
 static void what_outlives_its_step_is_not_temporary(void **state) {
@@ -344,6 +346,31 @@ static void what_outlives_its_step_is_not_temporary(void **state) {
                               MARK("step ends", 3), MARK("step begins", 3),
                               MARK("optimizer begins", 4), MARK("step ends", 4))};
     assert_tensors(&of, "unknown -, temporary -");
+}
+
+/* Such as an average of the weights that is made after the first step of the optimizer. */
+static void what_lives_on_for_steps_is_no_activation(void **state) {
+    (void)state;
+    const history of = {
+        .words = {"+1 +2 -2 +3 -3 +4 -4"},
+        MARKS(MARK("step begins", 0), MARK("backward begins", 2), MARK("step ends", 3),
+              MARK("step begins", 3), MARK("backward begins", 4), MARK("step ends", 5),
+              MARK("step begins", 5), MARK("backward begins", 6), MARK("step ends", 7))};
+    assert_tensors(&of, "unknown -, activation -, activation -, activation -");
+}
+
+static void what_the_host_fills_is_an_input_if_it_is_soon_replaced(void **state) {
+    (void)state;
+    const history of = {
+        .words = {"+1 +2 +3 +4 -4 +5 -5 -3 +6 -6"},
+        MARKS(MARK("step begins", 2), MARK("step ends", 5), MARK("step begins", 5),
+              MARK("step ends", 7), MARK("step begins", 7), MARK("step ends", 10),
+              MARK("step begins", 10), MARK("step ends", 10)),
+        NAMES({0, 1, ADDRESS(1), "input", "", true}, {0, 2, ADDRESS(2), "input", "", true},
+              {0, 2, ADDRESS(2), "input", "x", true}, /* it was passed to a module */
+              {0, 3, ADDRESS(3), "input", "", true}, {0, 4, ADDRESS(4), "input", "y", true})};
+    /* 1 may be a weight; 2 is passed to a module; 3 is replaced; the host has not filled 4. */
+    assert_tensors(&of, "unknown -, input x, input -, temporary -, temporary -, temporary -");
 }
 
 static void a_failure_leaves_activations(void **state) {
@@ -382,6 +409,8 @@ int main(void) {
         cmocka_unit_test(a_name_is_of_the_block_that_lives_then),
         cmocka_unit_test(what_nobody_names_is_known_by_its_lifetime),
         cmocka_unit_test(what_outlives_its_step_is_not_temporary),
+        cmocka_unit_test(what_lives_on_for_steps_is_no_activation),
+        cmocka_unit_test(what_the_host_fills_is_an_input_if_it_is_soon_replaced),
         cmocka_unit_test(a_failure_leaves_activations),
         cmocka_unit_test(names_of_another_device_are_not_taken),
         cmocka_unit_test(a_category_of_the_programs_own),

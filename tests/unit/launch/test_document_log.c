@@ -353,9 +353,10 @@ static void a_block_from_before_the_rows_is_named(void **state) {
     label(&log, 2, "gradient", "w.grad", TIDE_CERTAINTY_NAMED); /* said after its row was dropped */
     tide_snapshot *snapshot = close_and_read(&log);
     expect_blocks(snapshot, snapshot->start_blocks, snapshot->start_block_certainty,
-                  snapshot->n_start_blocks, "parameter! w, input?, gradient! w.grad");
+                  snapshot->n_start_blocks, "parameter! w, parameter_or_older?, gradient! w.grad");
     expect_blocks(snapshot, snapshot->end_blocks, snapshot->end_block_certainty,
-                  snapshot->n_end_blocks, "parameter! w, input?, gradient! w.grad, unknown");
+                  snapshot->n_end_blocks,
+                  "parameter! w, parameter_or_older?, gradient! w.grad, unknown");
     tide_snapshot_destroy(snapshot);
 }
 

@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "common/text.h"
 #include "snapshot/category_rules.h"
 #include "support/hostmem_fault.h"
 #include "support/pickle_text.h"
@@ -99,6 +100,64 @@ static void what_a_training_run_makes(void **state) {
     assert_category(F("_apply", NN "module.py") ", " MINE, NULL, NULL, "parameter");
     assert_category(F("__init__", NN "linear.py") ", " MINE, NULL, NULL, "parameter");
     assert_category(F("_apply", NN "module.py") ", " MINE, NULL, MINE, "unknown");
+}
+
+#define MODULE NN "module.py"
+#define MOVE(line)                                                                                 \
+    "{'name': '_apply', 'filename': '" MODULE "', 'line': " line "}, {'name': '_apply', "          \
+    "'filename': '" MODULE "', 'line': 5}, " MINE
+
+/* Imports blocks of the bytes, each moved by the line of _apply, and says their categories. */
+static void assert_moved(const char *expected, const char *const *lines, const int *n_bytes,
+                         size_t n) {
+    char text[TEXT_BYTES];
+    char said[256] = "";
+    tide_snapshot *snapshot = NULL;
+    tide_rules *rules = NULL;
+    tide_error error;
+    tide_text made = tide_text_in(text, sizeof(text));
+    tide_text words = tide_text_in(said, sizeof(said));
+    tide_text_add(&made, "{'segments': [], 'device_traces': [[");
+    for (size_t i = 0; i < n; i++) {
+        tide_text_add(&made, "%s{'action': 'alloc', 'addr': %zu, 'size': %d, 'frames': [%s]}",
+                      i > 0 ? ", " : "", (i + 1) << 20, n_bytes[i], lines[i]);
+    }
+    tide_text_add(&made, "]]}");
+    assert_int_equal(pytorch_import_text(text, NULL, &snapshot, &error), TIDE_OK);
+    assert_int_equal(tide_rules_create(NULL, NULL, &rules, &error), TIDE_OK);
+    assert_int_equal(tide_rules_apply(rules, snapshot, &error), TIDE_OK);
+    for (size_t i = 0; i < snapshot->n_events; i++) {
+        tide_text_add(&words, "%s%s", i > 0 ? " " : "",
+                      tide_snapshot_category(snapshot, snapshot->events[i].category));
+    }
+    tide_rules_destroy(rules);
+    tide_snapshot_destroy(snapshot);
+    assert_string_equal(said, expected);
+}
+
+static void what_moves_with_a_module(void **state) {
+    (void)state;
+    const char *const trained[] = {MOVE("66"), MOVE("80"), MOVE("66"), MOVE("80"), MOVE("99")};
+    assert_moved("parameter gradient parameter gradient buffer", trained,
+                 (const int[]){4096, 4096, 512, 512, 1024}, 5);
+    /* Running averages have the size of the last parameter, but they are two. */
+    const char *const normed[] = {MOVE("66"), MOVE("66"), MOVE("99"), MOVE("99")};
+    assert_moved("parameter parameter buffer buffer", normed, (const int[]){512, 512, 512, 512}, 4);
+    const char *const alone[] = {MOVE("66"), MOVE("66")};
+    assert_moved("parameter parameter", alone, (const int[]){512, 512}, 2);
+}
+
+static void calls_of_modules_are_distinguished(void **state) {
+    (void)state;
+    assert_category(CALL, NULL, CALL, "temporary");
+    assert_category(CALL, MINE, CALL, "activation"); /* such as a cache of keys and values */
+    const int of_hopper = 32 << 20;
+    const char *const made = CALL;
+    assert_moved("unknown", &made, &of_hopper, 1); /* it may be the work area of cuBLAS */
+    assert_category(F("__init__", NN "batchnorm.py") ", " MINE, NULL, NULL, "unknown");
+    /* a closure that the optimizer calls */
+    assert_category(CALL ", " STEP, NULL, STEP, "activation");
+    assert_category(CALL ", " STEP, NULL, CALL ", " STEP, "temporary");
 }
 
 static void what_an_optimizer_makes(void **state) {
@@ -207,6 +266,8 @@ static void no_host_memory(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_a_training_run_makes),
+        cmocka_unit_test(what_moves_with_a_module),
+        cmocka_unit_test(calls_of_modules_are_distinguished),
         cmocka_unit_test(what_an_optimizer_makes),
         cmocka_unit_test(what_is_sent_to_other_ranks),
         cmocka_unit_test(releases_without_a_call_stack),
