@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "snapshot/digest_internal.h"
+#include "snapshot/growth.h"
 #include "snapshot/lifetimes.h"
 
 static int64_t most(int64_t a, int64_t b) {
@@ -68,8 +69,9 @@ tide_status tide_digest_begin_steps(tide_digest_parts *of, tide_digest_work *wor
         }
     }
     work->n_between = n_measured - 1;
-    work->made.growth.is_known = n_measured >= 2;
-    if (n_measured < 2) {
+    work->made.growth.is_known =
+        n_measured >= TIDE_GROWTH_LEAST_STEPS && steps->source != TIDE_STEPS_INFERRED;
+    if (!work->made.growth.is_known) {
         work->made.growth.since_step = -1;
         work->before_row = -1;
         work->after_row = -1;
@@ -260,12 +262,31 @@ static const char *line_of_growth(const tide_digest_parts *of, const tide_kept_l
     return line;
 }
 
+/* Whether most measured steps end with more allocated than the one before: a single rise, as of an
+ * evaluation or of memory that is made once, is no growth. A digest has no lifetimes, so this takes
+ * the place of the rule of growth.h. */
+static bool rises_in_most(const tide_steps *steps) {
+    const tide_step *before = NULL;
+    size_t n_pairs = 0;
+    size_t n_rises = 0;
+    for (size_t i = 0; i < steps->n_steps; i++) {
+        const tide_step *step = &steps->steps[i];
+        if (step->is_warmup || step->is_open) {
+            continue;
+        }
+        n_pairs += before != NULL;
+        n_rises += before != NULL && step->end_bytes > before->end_bytes;
+        before = step;
+    }
+    return 2 * n_rises > n_pairs;
+}
+
 /* The mean growth of what is allocated at the ends of the measured steps. */
 tide_status tide_digest_end_steps(tide_digest_parts *of, tide_digest_work *work) {
     tide_digest_device *device = &work->made;
     tide_kept_list list;
     TIDE_TRY(keep_steps(of, work));
-    if (!device->growth.is_known) {
+    if (!device->growth.is_known || !rises_in_most(&work->steps)) {
         return TIDE_OK;
     }
     device->growth.bytes_per_step = (work->after_bytes - work->before_bytes) / work->n_between;

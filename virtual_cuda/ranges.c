@@ -171,3 +171,16 @@ bool tide_vc_ranges_fit(const tide_vc_ranges *ranges, uint64_t n_bytes, tide_vc_
     *ret_range = nodes[i].range;
     return true;
 }
+
+static uint32_t height_of(const node *nodes, uint32_t i) {
+    if (i == 0) {
+        return 0;
+    }
+    uint32_t left = height_of(nodes, nodes[i].left);
+    uint32_t right = height_of(nodes, nodes[i].right);
+    return 1 + (left > right ? left : right);
+}
+
+uint32_t tide_vc_ranges_height(const tide_vc_ranges *ranges) {
+    return height_of(ranges->nodes, ranges->root);
+}

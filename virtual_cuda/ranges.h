@@ -45,6 +45,9 @@ bool tide_vc_ranges_at_or_above(const tide_vc_ranges *ranges, uint64_t address,
 /* The range that holds the address; false: none does. */
 bool tide_vc_ranges_find(const tide_vc_ranges *ranges, uint64_t address, tide_vc_range *ret_range);
 
+/* The length of the longest branch of the tree, which bounds what every call above costs. */
+uint32_t tide_vc_ranges_height(const tide_vc_ranges *ranges);
+
 /* The lowest range of at least n_bytes; false: all are smaller. */
 bool tide_vc_ranges_fit(const tide_vc_ranges *ranges, uint64_t n_bytes, tide_vc_range *ret_range);
 

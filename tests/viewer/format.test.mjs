@@ -14,9 +14,11 @@ import { readSnapshot } from '../../viewer/src/format.js';
 import { ACTION_NAMES, CATEGORY_NAMES, SCOPE_NAMES, STATE_NAMES } from '../../viewer/src/format_names.js';
 import { aliveAt } from '../../viewer/src/index.js';
 import { breakdownAt, stackFrames } from '../../viewer/src/peak.js';
+import { harmlessTree } from '../../viewer/src/harmless.js';
 import { createRaster, renderRaster } from '../../viewer/src/raster.js';
 import { headline, homeView, makeRun } from '../../viewer/src/run.js';
 import { buildColouring, buildStacking } from '../../viewer/src/stacking.js';
+import { readSource } from '../../viewer/src/unpack.js';
 import { levelsOf } from '../../viewer/src/levels.js';
 import { Recording } from './recording.mjs';
 import { trainingRun } from './synthetic.mjs';
@@ -183,3 +185,18 @@ test(
     }
   },
 );
+
+test('names that would turn the text around them are shown by the numbers of their characters', async () => {
+  const r = new Recording();
+  const stack = r.stack(['main', 'evil\u202egnp\u001b[31m\u2066']);
+  r.event('mark', {});
+  const document = { ...r.document(), run: { command: ['python', 'a\u200fb\n', 7] } };
+  assert.match(JSON.stringify(harmlessTree(document.run)), /a\\\\u200fb\\n/);
+  assert.deepEqual(harmlessTree([{ 'k\u0085': null }, 'plain äß', new Uint8Array(1)]), [
+    { 'k\\u0085': null },
+    'plain äß',
+    new Uint8Array(1),
+  ]);
+  const { snapshot } = await readSource(new TextEncoder().encode(JSON.stringify(document)), () => undefined);
+  assert.equal(stackFrames(snapshot, stack)[0].function, 'evil\\u202egnp\\u001b[31m\\u2066');
+});

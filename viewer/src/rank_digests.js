@@ -4,6 +4,7 @@
  * A digest that breaks a rule is refused with a sentence that names the key. What it does not know is -1.
  */
 import { FormatError } from './columns.js';
+import { harmlessTree } from './harmless.js';
 
 /** Bytes of the text of one digest, the same as in the program. */
 export const MOST_DIGEST_BYTES = 8 * 2 ** 20;
@@ -305,7 +306,7 @@ export function digestKind(start) {
 export function readRanks(text) {
   let document;
   try {
-    document = JSON.parse(text);
+    document = harmlessTree(JSON.parse(text));
   } catch {
     throw new FormatError('the digest is damaged or cut off: it is no JSON');
   }

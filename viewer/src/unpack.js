@@ -7,6 +7,7 @@ import { FormatError } from './columns.js';
 import { findPlace, MOST_DOCUMENT_BYTES, readDocument } from './document.js';
 import { readSnapshot } from './format.js';
 import { USUAL_NAMES } from './format_names.js';
+import { harmlessTree } from './harmless.js';
 import { readPickleStream } from './pickle.js';
 import { isPytorchJson, readPytorchJson } from './pytorch_json.js';
 import { PytorchImport } from './pytorch.js';
@@ -15,6 +16,7 @@ import { deriveRun } from './run.js';
 
 const PROTO = 0x80;
 const PART_LENGTH = 2 ** 18; // a multiple of 4 for base64
+const NUMBERS = new Set(['events', 'start', 'end', 'stacks', 'frames', 'scopes']); // parts of a document without texts
 
 /**
  * @typedef {Blob | Uint8Array<ArrayBuffer> | string} Source a file, bytes, or base64; gzip-compressed or
@@ -178,6 +180,9 @@ export async function readText(pull, report) {
     ? await readPytorchTree(again, isPickle, () => report(0))
     : await readDocument(again, ({ rows }) => report(rows));
   if (!isPytorch) checkDocument(doc, USUAL_NAMES);
+  for (const key of Object.keys(doc)) {
+    if (!NUMBERS.has(key)) doc[key] = harmlessTree(doc[key]);
+  }
   const snapshot = readSnapshot(doc);
   if (isPytorch) nameByRule(snapshot);
   report(snapshot.events.count);
