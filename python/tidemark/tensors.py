@@ -55,7 +55,8 @@ def _held(value):
     """Returns the pairs of a key and a tensor that a tensor holds; None if it has memory of its own."""
     if hasattr(type(value), "__tensor_flatten__"):
         try:
-            return [(key, getattr(value, key)) for key in value.__tensor_flatten__()[0]]
+            inner = [(key, getattr(value, key)) for key in value.__tensor_flatten__()[0]]
+            return [(key, item) for key, item in inner if hasattr(item, "untyped_storage")]
         except Exception:  # a class of the program's may do anything
             return None
     keys = _sparse().get(getattr(value, "layout", None))
