@@ -207,7 +207,7 @@ static void malformed_conditions_are_refused(void **state) {
         {"peak_allocated +2%", "at character 16 an operator is missing"},
         {"peak_allocated >", "at character 17 a bound is missing: +2% or -2% of the base, +100MiB"},
         {"peak_allocated > 2%", "at character 18 a percentage needs its sign"},
-        {"peak_allocated > +2GB", "at character 18 a bound is missing"},
+        {"peak_allocated > +2GBs", "at character 18 a bound is missing"},
         {"peak_allocated > +2ms", "at character 18 a bound is missing"},
         {"peak_allocated > ++2%", "at character 18 a bound is missing"},
         {"peak_allocated > nan", "at character 18 a bound is missing"},
