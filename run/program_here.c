@@ -369,9 +369,8 @@ static tide_status read_all(program_run *run, tide_error *error) {
     if (run->left.n_processes > 0) {
         known->n_steps = run->left.processes[run->process].n_steps;
     }
-    int64_t growth = run->snapshot != NULL
-                         ? tide_left_growth(run->snapshot, run->device, NULL, &last_step)
-                         : 0;
+    int64_t growth =
+        run->snapshot != NULL ? tide_left_growth(run->snapshot, run->device, NULL, &last_step) : 0;
     if (growth > 0) {
         known->growing_step = last_step;
         known->growing_bytes = growth;

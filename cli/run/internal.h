@@ -131,7 +131,8 @@ void tide_run_tell_spill(const tide_run_answer *of);
  */
 const char *tide_run_who(const tide_snapshot *snapshot);
 
-/* host_limit.c. A line about a limit of the host that may have ended the program; none elsewhere. */
+/* host_limit.c. A line about a limit of the host that may have ended the program; none elsewhere.
+ */
 void tide_run_tell_host_limit(const tide_run_answer *of);
 
 /* inexact.c. The line of what could not be known exactly, and lines of what the host failed at. */

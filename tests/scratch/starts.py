@@ -6,6 +6,7 @@ No program here needs PyTorch: each writes to files, and none may change but in 
 """
 import concurrent.futures
 import os
+import resource
 import shutil
 import subprocess
 import sys
@@ -60,14 +61,17 @@ class Starts(unittest.TestCase):
     def tearDown(self):
         self.folder.cleanup()
 
-    def run_it(self, *command, program=TIDEMARK, options=(), **environment):
+    def run_it(self, *command, program=TIDEMARK, options=(), files=None, **environment):
+        """files: bytes that a file may have"""
         whole = {key: value for key, value in os.environ.items() if not key.startswith(("TIDEMARK_", "WANDB_", "TORCH", "TRITON_"))}
         whole.update({"HOME": str(self.top / "home"), **environment})
         for name in ("XDG_STATE_HOME", "XDG_CACHE_HOME"):
             if name not in environment:
                 whole.pop(name, None)
         return subprocess.run([program, "run", "--device", "virtual:h100-80", *options, "--", *map(str, command)],
-                              cwd=self.work, env=whole, capture_output=True, text=True, timeout=250, check=False)
+                              cwd=self.work, env=whole, capture_output=True, text=True, timeout=250, check=False,
+                              preexec_fn=None if files is None else
+                              lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (files, files)))
 
     def install(self, name):
         """A copy of the program in a folder of this name."""
@@ -130,6 +134,18 @@ class Starts(unittest.TestCase):
         result = self.run_it("true", HOME=str(self.top / "no/home"))
         self.assertEqual(result.returncode, 0)
         self.assertFalse((self.top / "no").exists())
+
+    def test_files_that_may_not_be_large(self):
+        started = self.work / "started"
+        for kib, options, reason in ((1024, (), "files may have 1.00 MiB here (ulimit -f), and its log needs 2.00 MiB"),
+                                     (4096, ("--log-bytes", "16MiB"), "its log needs 16.00 MiB: allow larger files, or")):
+            result = self.run_it("touch", str(started), options=options, files=kib << 10)
+            self.assertEqual(result.returncode, 125)
+            self.assertIn(reason, result.stderr)
+        result = self.run_it(sys.executable, "-c", DRIVER, files=4 << 20)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("it fits virtual:h100-80: the program allocated 1.00 MiB", result.stderr)
+        self.assertNotIn(" 0 B are left", result.stderr)
 
     # ---- at the end ----
 
