@@ -30,6 +30,8 @@ class Live:
         self._name = _typed(library.tidemark_live_name, arrays, None)
         self._describe = _typed(library.tidemark_live_describe, [text, text], None)
         self._name_module = _typed(library.tidemark_live_module, [ctypes.c_void_p, text], None)
+        self._begin_scope = _typed(library.tidemark_live_scope_begin, [text], ctypes.c_uint32)
+        self.end_scope = _typed(library.tidemark_live_scope_end, [ctypes.c_uint32], None)
         self._is_called = _typed(library.tidemark_live_is_called, [ctypes.c_void_p], ctypes.c_int)
         self.close = _typed(library.tidemark_live_finish, [], None)
         self.n_rows = _typed(library.tidemark_live_n_rows, [], ctypes.c_uint64)
@@ -38,6 +40,10 @@ class Live:
 
     def mark(self, name):
         self._mark(_bytes(name))
+
+    def begin_scope(self, name):
+        """Opens a scope in this thread, and returns its number for end_scope()."""
+        return self._begin_scope(_bytes(name))
 
     def label(self, address, category, name):
         self._label(address, _bytes(category), _bytes(name), NAMED)

@@ -13,7 +13,7 @@ import signal
 import sys
 import threading
 
-from . import generated, groups, live, live_names, modules, names, own_history, program, ranks, saving, settings, steps, telling
+from . import generated, groups, live, live_names, modules, names, own_history, program, ranges, ranks, saving, settings, steps, telling
 
 MAX_ENTRIES = 1_000_000  # events that PyTorch keeps; older ones are dropped, and counted in the answer
 
@@ -90,6 +90,7 @@ def _begin():
         if state in (live.ATTACHED, live.OTHER_ALLOCATOR):
             _recording.live.watch_modules(torch, _recording.names.look_at_call)
             _recording.live.watch_pools(torch)
+            _recording.marks.ranges = ranges.watch(torch, _recording.live)
             program.tell(torch, _recording.live)
             if state == live.ATTACHED:
                 torch._C._cuda_attach_out_of_memory_observer(_at_out_of_memory)

@@ -21,6 +21,7 @@ class Marks:
 
     def __init__(self, live=None):
         self.live = live  # takes the marks in place of `rows`; None: PyTorch keeps the history
+        self.ranges = None  # of NVTX (ranges.py)
         self.rows = []
         self.n_steps = 0
         self.n_calls = 0
@@ -50,6 +51,8 @@ class Marks:
         card.mark(name)
         if self.live is not None:
             self.live.mark(name)
+            if self.ranges is not None:
+                self.ranges.reopen()
         else:
             self.rows.append([name, self.here()])
 

@@ -11,14 +11,37 @@ import tempfile
 HERE = os.path.dirname(os.path.abspath(__file__))
 SCENES = ["deleted", "without_optimizer", "evaluated", "teacher", "method", "coder_and_average", "copied_on_the_card",
           "list_of_tensors", "made_on_the_card", "assigned", "lists_of_inputs", "fixed_batch", "low_rank",
-          "moved_with_gradients", "swapped", "sparse_gradients"]
+          "moved_with_gradients", "swapped", "sparse_gradients", "of_a_subclass", "nvtx_ranges", "nvtx_in_training"]
 
 
 def by_category(tidemark, snapshot):
-    """Requested bytes at the peak."""
+    """Requested bytes at the peak; nothing if no category is known."""
     done = subprocess.run([tidemark, "summary", "--format", "json", snapshot], check=True, capture_output=True, text=True)
-    rows = json.loads(done.stdout)["tables"]["by_category"]["rows"]
-    return {row["category"]: row["requested_bytes"] for row in rows}
+    table = json.loads(done.stdout)["tables"].get("by_category", {"rows": []})
+    return {row["category"]: row["requested_bytes"] for row in table["rows"]}
+
+
+def allocations(tidemark, snapshot):
+    """The columns of each allocation."""
+    done = subprocess.run([tidemark, "dump", snapshot], check=True, capture_output=True, text=True)
+    rows = [line.split("\t") for line in done.stdout.splitlines()]
+    return [dict(bytes=int(row[5]), category=row[7], name=row[8], scope=row[9]) for row in rows if row[2] == "alloc"]
+
+
+def wrong_scopes(expected, rows):
+    """expected: requested bytes -> the scope of all allocations of that size."""
+    for n_bytes, scope in expected.items():
+        found = sorted({row["scope"] for row in rows if row["bytes"] == int(n_bytes)})
+        if found != [scope]:
+            yield f"{n_bytes} bytes in {found}, and not in {scope!r}"
+
+
+def wrong_names(expected, rows):
+    """expected: a name -> its category and requested bytes."""
+    for name, block in expected.items():
+        found = [[row["category"], row["bytes"]] for row in rows if row["name"] == name]
+        if not found or any(row != block for row in found):
+            yield f"{name}: {found}, and not {block}"
 
 
 def differences(expected, found):
@@ -39,7 +62,12 @@ def check(chosen, scene, folder):
     if "some modules have no names" in done.stderr:
         return done.stderr.splitlines()
     found = by_category(chosen.tidemark, snapshot)
-    wrong = list(differences(json.loads(done.stdout.splitlines()[-1]), found))
+    expected = json.loads(done.stdout.splitlines()[-1])
+    scopes, names = expected.pop("scopes", {}), expected.pop("names", {})
+    wrong = list(differences(expected, found))
+    if scopes or names:
+        rows = allocations(chosen.tidemark, snapshot)
+        wrong += [*wrong_scopes(scopes, rows), *wrong_names(names, rows)]
     return [*wrong, str(found)] if wrong else []
 
 

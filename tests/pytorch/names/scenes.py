@@ -1,10 +1,12 @@
 """Programs whose models are local, frozen, copied, deleted, never called or replaced: scenes.py SCENE.
 
 The last line says what is in use at the peak, as JSON: a category -> its requested bytes, or their least and most.
+"names" of it has names -> category and requested bytes, and "scopes" has requested bytes -> scope, of all allocations.
 """
 import copy
 import json
 import sys
+import threading
 
 import torch
 from torch import nn
@@ -263,6 +265,159 @@ def sparse_gradients():
         model(torch.zeros(8, 64, dtype=torch.long, device="cuda")).sum().backward()
         optimizer.step()
     return {"parameter": of(model), "gradient": [8 * 64 * 256 * 4, 3 * 8 * 64 * 256 * 4]}
+
+
+class Quantized(torch.Tensor):
+    """Holds 8-bit codes and a scale, as quantized weights and optimizer states do."""
+
+    @staticmethod
+    def __new__(cls, codes, scale):
+        return torch.Tensor._make_wrapper_subclass(cls, codes.shape, dtype=torch.float32, device=codes.device)
+
+    def __init__(self, codes, scale):
+        self.codes, self.scale = codes, scale
+
+    def __tensor_flatten__(self):
+        return ["codes", "scale"], None
+
+    @classmethod
+    def __tensor_unflatten__(cls, inner, context, size, stride):
+        return cls(inner["codes"], inner["scale"])
+
+    @classmethod
+    def of(cls, value):
+        scale = value.abs().amax(1, keepdim=True) / 127
+        return cls((value / scale).to(torch.int8), scale)
+
+    def plain(self):
+        return self.codes * self.scale
+
+    @classmethod
+    def __torch_dispatch__(cls, function, types, args=(), kwargs=None):
+        if function in (torch.ops.aten.detach.default, torch.ops.aten._to_copy.default):
+            where = {"device": (kwargs or {}).get("device")}
+            return cls(*[inner.to(**where) if where["device"] else inner.detach() for inner in (args[0].codes, args[0].scale)])
+        args = [arg.plain() if isinstance(arg, cls) else arg for arg in args]
+        return function(*args, **(kwargs or {}))
+
+
+class Momentum(torch.optim.Optimizer):
+    """Keeps its state in 8 bits."""
+
+    def __init__(self, parameters):
+        super().__init__(parameters, {})
+
+    @torch.no_grad()
+    def step(self):
+        for p in self.param_groups[0]["params"]:
+            before = self.state[p].get("momentum")
+            now = p.grad if before is None else before.plain().mul_(0.9).add_(p.grad)
+            self.state[p]["momentum"] = Quantized.of(now)
+            p.sub_(now, alpha=0.1)
+
+
+def of_a_subclass():
+    """A quantized weight that is frozen, and a quantized state."""
+    model = nn.Sequential(nn.Linear(WIDTH, WIDTH, bias=False), nn.Linear(WIDTH, WIDTH, bias=False))
+    model[0].weight = nn.Parameter(Quantized.of(model[0].weight.detach()), requires_grad=False)
+    model = model.cuda()
+    train(model, Momentum([model[1].weight]))
+    codes, scale, plain = WIDTH * WIDTH, 4 * WIDTH, 4 * WIDTH * WIDTH
+    return {"parameter": codes + scale + plain, "optimizer_state": [codes + scale, 2 * (codes + scale)],
+            "names": {"0.weight.codes": ["parameter", codes], "0.weight.scale": ["parameter", scale],
+                      "1.weight": ["parameter", plain], "1.weight.momentum.codes": ["optimizer_state", codes],
+                      "1.weight.momentum.scale": ["optimizer_state", scale]}}
+
+
+def piece(n):
+    """A block of a size that is its own."""
+    return torch.empty(n * 4096, dtype=torch.uint8, device="cuda")
+
+
+def nvtx_ranges():
+    """Ranges in each other, across each other, of threads, and that are popped too often or never."""
+    nvtx = torch.cuda.nvtx
+    held = [piece(1)]  # what begins before the first call of CUDA is not known
+    with nvtx.range("outer {}", 1):
+        nvtx.range_push("inner")
+        held.append(piece(2))
+        nvtx.range_pop()
+        held.append(piece(3))
+    nvtx.range_pop()
+    held.append(piece(4))
+    first, second = nvtx.range_start("first"), nvtx.range_start("second")
+    held.append(piece(5))
+    nvtx.range_end(first)
+    held.append(piece(6))
+    nvtx.range_end(second)
+    held.append(piece(7))
+    try:
+        with nvtx.range("fails"):
+            raise KeyError
+    except KeyError:
+        held.append(piece(8))
+    try:
+        nvtx.range_push(5)  # NVTX takes no numbers
+    except TypeError:
+        held.append(piece(9))
+
+    def work(handle):
+        held.append(piece(10))
+        with nvtx.range("of a thread"):
+            held.append(piece(11))
+        nvtx.range_end(handle)
+
+    with nvtx.range("main"):
+        thread = threading.Thread(target=work, args=[nvtx.range_start("ends elsewhere")])
+        held.append(piece(12))
+        thread.start()
+        thread.join()
+    for _ in range(100):
+        nvtx.range_push("never popped")
+    for _ in range(100):
+        nvtx.range_pop()
+    held.append(piece(13))
+    scopes = ["-", "outer 1 > inner", "outer 1", "-", "first > second", "second", "-", "-", "-", "-", "of a thread",
+              "main > ends elsewhere", "-"]
+    return {"scopes": {n * 4096: scope for n, scope in enumerate(scopes, 1)}}
+
+
+class Sized(nn.Module):
+    def __init__(self, n):
+        super().__init__()
+        self.n = n
+
+    def forward(self, x):
+        self.kept = piece(self.n)
+        return x
+
+
+def nvtx_in_training():
+    """A range around each iteration, whose phases have ranges of their own."""
+    nvtx = torch.cuda.nvtx
+    model = nn.Sequential(nn.Linear(WIDTH, WIDTH), Sized(1)).cuda()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    optimizer.register_step_pre_hook(lambda *_: held.append(piece(5)))
+    held = []
+    for i in range(3):
+        with nvtx.range("iteration"):
+            x = batch()
+            with nvtx.range("scores"):
+                y = model(x)
+            with nvtx.range("loss"):
+                held.append(piece(2))
+                loss = y.square().mean()
+            optimizer.zero_grad()
+            with nvtx.range("gradients"):
+                loss.backward()
+                held.append(piece(3))
+            held.append(piece(4))
+            with nvtx.range("update"):
+                optimizer.step()
+        held.append(piece(31 + i))
+    scopes = {1: "forward > iteration > scores > 1", 2: "forward > iteration > loss", 3: "iteration > gradients",
+              4: "iteration", 5: "optimizer > iteration > update", 31: "forward", 32: "forward", 33: "-"}
+    return {"parameter": of(model), "scopes": {n * 4096: scope for n, scope in scopes.items()}}
 
 
 if __name__ == "__main__":
