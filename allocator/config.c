@@ -92,8 +92,9 @@ tide_status tide_cache_config_check(const tide_cache_config *config, tide_error 
                          "allocator settings: block and pool sizes are fixed; start from "
                          "tide_cache_config_init");
     }
+    size_t segment_mib = config->large_segment_bytes / MIB;
     if (config->large_segment_bytes % MIB != 0 ||
-        !is_in_range("large_segment_size_mb", (double)(config->large_segment_bytes / MIB))) {
+        !is_in_range("large_segment_size_mb", (double)segment_mib)) {
         return tide_fail(error, TIDE_INVALID, "large_segment_size_mb: %zu bytes is not %s",
                          config->large_segment_bytes, words_of("large_segment_size_mb"));
     }
