@@ -152,7 +152,7 @@ static void add_live(builder *to, const tide_launch *launch, const tide_launch_c
     set(to, "TIDEMARK_LIVE", text);
     set(to, "TIDEMARK_LIVE_STACKS", config->stacks);
     set(to, "TIDEMARK_LIVE_FULL", config->full);
-    set_number(to, "TIDEMARK_LIVE_BYTES", launch->log_bytes);
+    set_number(to, "TIDEMARK_LIVE_BYTES", config->log_bytes);
     set_number(to, "TIDEMARK_LIVE_EVERY", config->every);
     if (config->skips_calls) {
         set(to, "TIDEMARK_LIVE_DRIVER", "0");

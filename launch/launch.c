@@ -71,14 +71,13 @@ static tide_status run(const tide_launch_program *program, const tide_launch_con
 
 /* With a log that is larger than files may be, the program would run unrecorded; without room for
  * the run's account (common/run_account.h), its processes would not see each other's memory. */
-static tide_status choose_log_bytes(const tide_launch_config *config, tide_launch *launch,
+static tide_status choose_log_bytes(const tide_launch *launch, tide_launch_config *config,
                                     tide_error *error) {
     uint64_t wanted = config->log_bytes > 0 ? config->log_bytes : USUAL_LOG_BYTES;
     uint64_t least = config->log_bytes > LEAST_FILE_BYTES ? config->log_bytes : LEAST_FILE_BYTES;
     struct rlimit limit;
     char need[TIDE_BYTES_TEXT];
     char most[TIDE_BYTES_TEXT];
-    launch->log_bytes = config->log_bytes;
     if (config->method == TIDE_LAUNCH_HISTORY || !tide_launch_has_live(launch) ||
         getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY ||
         limit.rlim_cur >= wanted) {
@@ -92,12 +91,14 @@ static tide_status choose_log_bytes(const tide_launch_config *config, tide_launc
                          tide_bytes_format((int64_t)least, need),
                          least > LEAST_FILE_BYTES ? ", or make --log-bytes smaller" : "");
     }
-    launch->log_bytes = limit.rlim_cur;
+    config->log_bytes = limit.rlim_cur;
     return TIDE_OK;
 }
 
-tide_status tide_launch_run(const tide_launch_config *config, tide_launch *ret_launch,
+tide_status tide_launch_run(const tide_launch_config *wanted, tide_launch *ret_launch,
                             tide_error *error) {
+    tide_launch_config chosen = *wanted;
+    const tide_launch_config *config = &chosen;
     tide_launch_program program;
     char own[2 * TIDE_LAUNCH_PATH_BYTES];
     *ret_launch = (tide_launch){
@@ -106,7 +107,7 @@ tide_status tide_launch_run(const tide_launch_config *config, tide_launch *ret_l
     TIDE_TRY(check_go(&program, config, error));
     TIDE_TRY(tide_launch_find_objects(ret_launch, error));
     TIDE_TRY(tide_launch_check_scratch(ret_launch, config, error));
-    TIDE_TRY(choose_log_bytes(config, ret_launch, error));
+    TIDE_TRY(choose_log_bytes(ret_launch, &chosen, error));
     TIDE_TRY(tide_launch_make_folder(ret_launch, config->cards != NULL, error));
     if (config->log == NULL && config->method != TIDE_LAUNCH_HISTORY &&
         tide_launch_has_live(ret_launch)) {

@@ -90,7 +90,6 @@ typedef struct tide_launch {
     char logs[TIDE_LAUNCH_PATH_BYTES];    /* folder of the logs (logs.h); "": there is none */
     char compilers[TIDE_LAUNCH_PATH_BYTES]; /* cache of compilers (compilers.h); "": none */
     int compilers_fd;                       /* marks it as in use; -1: none */
-    uint64_t log_bytes;                     /* room for each log; 0: 256 MiB */
     int logs_fd;             /* marks them as those of a run that goes on; -1: none */
     bool is_noexec;          /* nothing can be loaded from the folder */
     bool keeps_logs;         /* closing leaves them */

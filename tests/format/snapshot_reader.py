@@ -77,6 +77,11 @@ class Snapshot:
         function, file, line, _ = self.frames[self.stacks[stack][1]]
         return f"{self.text(function)} {self.text(file)}:{line}"
 
+    def named_frame(self, stack: int) -> str:
+        """The innermost frame that has a name or a file."""
+        parent = self.stacks[stack][0]
+        return self.named_frame(parent) if parent >= 0 and self.frame(stack) == " :0" else self.frame(stack)
+
     def frames_of(self, stack: int) -> list[int]:
         """Frames from the outermost inwards."""
         return [] if stack < 0 else [*self.frames_of(self.stacks[stack][0]), self.stacks[stack][1]]
