@@ -3,23 +3,14 @@
  * has the same rules (docs/categories.md).
  */
 import { CERTAINTY_NAMES } from './format_names.js';
-import { ACTION, NO_BLOCK, STATE } from './subjects.js';
+import { MOVED, movedOf } from './rule_moved.js';
+import { placesOf } from './rule_places.js';
+import { SIGN } from './stack_signs.js';
+import { NO_BLOCK, STATE } from './subjects.js';
 
+const NOT_KNOWN = CERTAINTY_NAMES.indexOf('unknown');
 export const BY_RULE = CERTAINTY_NAMES.indexOf('by rule');
 export const NO_RULE = 255;
-
-/** What the functions of a stack, or the scopes around an event, say. */
-const SIGN = Object.freeze({
-  MODULE: 1,
-  BACKWARD: 2,
-  ACCUMULATE: 4,
-  OPTIMIZER: 8,
-  STATE: 16,
-  WORKSPACE: 32,
-  COLLECTIVE: 64,
-  PARAMETER: 128,
-  ZERO_GRAD: 256,
-});
 
 /* In the order of the command line, which numbers new categories by it. */
 const RULE = Object.freeze({
@@ -29,13 +20,18 @@ const RULE = Object.freeze({
   OPTIMIZER_STATE: 3,
   OPTIMIZER_SCRATCH: 4,
   PARAMETER: 5,
-  FORWARD_KEPT: 6,
-  FORWARD: 7,
-  BACKWARD: 8,
-  BACKWARD_KEPT: 9,
-  OLDER_STATE: 10,
-  OLDER_GRADIENT: 11,
-  OLDER: 12,
+  MOVED_GRADIENT: 6,
+  MOVED_BUFFER: 7,
+  FORWARD_KEPT: 8,
+  FORWARD: 9,
+  BACKWARD: 10,
+  BACKWARD_KEPT: 11,
+  OLDER_STATE: 12,
+  OLDER_GRADIENT: 13,
+  OLDER: 14,
+  INPUT: 15,
+  SAVED: 16,
+  STEP: 17,
 });
 export const CATEGORY_OF_RULE = [
   'workspace',
@@ -44,6 +40,8 @@ export const CATEGORY_OF_RULE = [
   'optimizer_state',
   'temporary',
   'parameter',
+  'gradient',
+  'buffer',
   'activation',
   'temporary',
   'temporary',
@@ -51,6 +49,9 @@ export const CATEGORY_OF_RULE = [
   'optimizer_state',
   'gradient',
   'parameter_or_older',
+  'input',
+  'activation',
+  'temporary',
 ];
 
 /** What each rule is, in the words of `tidemark summary`. */
@@ -61,119 +62,43 @@ export const RULE_WORDS = [
   'made by the optimizer and kept',
   'made and released by the optimizer',
   'made or moved with its module, and kept',
-  "made by a module's call and alive behind it",
+  'moved with its module, after its parameter',
+  'moved with its module, after the parameters',
+  "made by a module's call and alive after it",
   "made and released by a module's call",
   'made and released by the backward pass',
-  'made by the backward pass and alive behind it',
+  'made by the backward pass and alive after it',
   'from before the recording, and replaced by the optimizer',
   'from before the recording, until zero_grad',
   'from before the recording, and never released',
+  'copied from the host, and passed to a module or soon replaced',
+  'made by the forward pass and found by the backward pass',
+  'made and released within one step',
 ];
 
-/**
- * @param {string} file with '/' between folders
- * @param {string} name of the function
- */
-function pythonSigns(file, name) {
-  const isModules = file.includes('torch/nn/modules/');
-  const isOptimizers = file.includes('torch/optim/');
-  let signs = file.includes('torch/distributed/') ? SIGN.COLLECTIVE : 0;
-  if (isModules && name === '_call_impl') signs |= SIGN.MODULE;
-  if (isModules && ['_apply', '__init__', 'reset_parameters'].includes(name)) signs |= SIGN.PARAMETER;
-  if (file.includes('torch/autograd/') && ['_engine_run_backward', 'backward'].includes(name))
-    signs |= SIGN.BACKWARD;
-  if (name === 'zero_grad') return isOptimizers || isModules ? signs | SIGN.ZERO_GRAD : signs;
-  if (isOptimizers) signs |= SIGN.OPTIMIZER | (name === '_init_group' ? SIGN.STATE : 0);
-  return signs;
-}
-
-/** @param {string} name of a function of C++ */
-function nativeSigns(name) {
-  let signs = name.startsWith('c10d::') ? SIGN.COLLECTIVE : 0;
-  if (name.startsWith('torch::autograd::')) {
-    if (name.includes('::apply(') || name.includes('Engine::')) signs |= SIGN.BACKWARD;
-    if (name.includes('AccumulateGrad::')) signs |= SIGN.ACCUMULATE;
-  }
-  const isWorkspace =
-    name.startsWith('at::cuda::blas::') ||
-    ['Workspace', 'run_conv_plan', 'CUDABlas'].some((part) => name.includes(part));
-  return isWorkspace ? signs | SIGN.WORKSPACE : signs;
-}
-
-/**
- * The signs of every stack: what its own frame says, and its callers.
- * @param {import('./format.js').Snapshot} snapshot
- */
-function stackSigns({ frames, stacks, strings }) {
-  const count = frames.function.length;
-  const ofFrames = new Uint16Array(count);
-  const isPython = new Uint8Array(count);
-  for (let f = 0; f < count; f++) {
-    const name = frames.function[f] < 0 ? '' : strings[frames.function[f]];
-    const file = frames.file[f] < 0 ? '' : strings[frames.file[f]].replaceAll('\\', '/');
-    isPython[f] = file.length > 3 && file.endsWith('.py') ? 1 : 0;
-    ofFrames[f] = isPython[f] === 1 ? pythonSigns(file, name) : nativeSigns(name);
-  }
-  const signs = new Uint16Array(stacks.frame.length);
-  for (let s = 0; s < signs.length; s++) {
-    const f = stacks.frame[s];
-    const above = stacks.parent[s] < 0 ? 0 : signs[stacks.parent[s]];
-    // A wrapper of torch.distributed calls the whole model: only what its own Python code calls directly is a
-    // collective.
-    signs[s] = (isPython[f] === 1 ? above & ~SIGN.COLLECTIVE : above) | ofFrames[f];
-  }
-  return signs;
-}
-
-/**
- * Whether each scope lies within an optimizer's step.
- * @param {import('./format.js').Snapshot} snapshot
- */
-function optimizerScopes({ scopes, strings }) {
-  const found = new Uint8Array(scopes.name.length);
-  for (let i = 0; i < found.length; i++) {
-    const name = scopes.name[i] < 0 ? '' : strings[scopes.name[i]];
-    const isWithin = scopes.parent[i] >= 0 && found[scopes.parent[i]] === 1;
-    found[i] = isWithin || name.startsWith('Optimizer.step#') ? 1 : 0;
-  }
-  return found;
-}
-
-/**
- * Where the program is at each event, and how often it has entered an optimizer's step by then. A release
- * without a call stack happens where the event before it does; an allocation without one is of a thread of
- * autograd, or of nowhere.
- * @param {import('./format.js').Snapshot} snapshot
- */
-function placesOf(snapshot) {
-  const { action, stack, scope, count } = snapshot.events;
-  const signs = stackSigns(snapshot);
-  const isOptimizer = optimizerScopes(snapshot);
-  const signsAt = (/** @type {number} */ stackAt, /** @type {number} */ scopeAt) =>
-    (stackAt < 0 ? 0 : signs[stackAt]) | (scopeAt >= 0 && isOptimizer[scopeAt] === 1 ? SIGN.OPTIMIZER : 0);
-  const places = new Uint16Array(count);
-  const calls = new Uint32Array(count);
-  let place = 0;
-  let nCalls = 0;
-  let wasWithin = false;
-  for (let e = 0; e < count; e++) {
-    if (stack[e] >= 0 || scope[e] >= 0 || action[e] === ACTION.ALLOC) place = signsAt(stack[e], scope[e]);
-    const isWithin = (place & SIGN.OPTIMIZER) !== 0;
-    if (isWithin && !wasWithin) nCalls++;
-    wasWithin = isWithin;
-    places[e] = place;
-    calls[e] = nCalls;
-  }
-  return { places, calls, signsAt };
-}
+/** By MOVED. */
+const RULE_OF_MOVED = [RULE.PARAMETER, RULE.MOVED_GRADIENT, RULE.MOVED_BUFFER];
+const INPUT_STEPS = 2; // a batch that is loaded ahead is replaced in the step after the next
+const SAVED_STEPS = 1; // results of a step are replaced in the next one
+const MIB = 2 ** 20;
+const WORKSPACE_SIZES = [32 * MIB, 8 * MIB + 128 * 1024]; // of Hopper, of other devices
 
 /**
  * @typedef {object} Traces what a block's beginning and end say
+ * @property {number} bytes that were asked for
  * @property {number} made signs
  * @property {number} freed signs; 0: not known
  * @property {boolean} isReleased
  * @property {boolean} isOlder from before the recording
- * @property {boolean} isSameCall made and released within one call of an optimizer
+ * @property {boolean} isSameOptimizerCall made and released within one call of an optimizer
+ * @property {boolean} isSameModuleCall
+ * @property {boolean} isSameStep made and released in one step
+ * @property {boolean} isFound a backward pass begins, or memory runs out, while it is alive
+ * @property {boolean} isFromHost its content was copied from the host
+ * @property {boolean} isArgument and it was passed to a module
+ * @property {number} nSteps that begin while it is alive
+ * @property {boolean} isOfSteps it was made in a step, or released in one or after some
+ * @property {number} moved RULE: which rule it has if it was moved with its module
  */
 
 /** @param {Traces} of */
@@ -184,16 +109,49 @@ function ruleOfOlder({ freed, isReleased }) {
 }
 
 /**
+ * Without frames of native code, the work area that cuBLAS gets in its first call looks like a result that is
+ * kept. The sizes are those that PyTorch gives it.
+ * @param {Traces} of
+ */
+function mayBeWorkspace({ bytes, made, isReleased }) {
+  return !isReleased && (made & SIGN.NATIVE) === 0 && WORKSPACE_SIZES.includes(bytes);
+}
+
+/**
  * The forward pass, also one that is computed again within the backward pass, and that pass.
  * @param {Traces} of
  */
-function ruleOfPass({ made, freed, isReleased }) {
+function ruleOfPass(of) {
+  const { made, freed, isReleased } = of;
   const endsInBackward = (freed & SIGN.BACKWARD) !== 0;
   if ((made & SIGN.MODULE) !== 0) {
-    const isSamePass = endsInBackward === ((made & SIGN.BACKWARD) !== 0);
+    if (mayBeWorkspace(of)) return NO_RULE;
+    const isSamePass = endsInBackward === ((made & SIGN.BACKWARD) !== 0) && of.isSameModuleCall;
     return isReleased && (freed & SIGN.MODULE) !== 0 && isSamePass ? RULE.FORWARD : RULE.FORWARD_KEPT;
   }
   return isReleased && endsInBackward ? RULE.BACKWARD : RULE.BACKWARD_KEPT;
+}
+
+/**
+ * Of what is made with a module or moved with it, outside of its calls.
+ * @param {Traces} of
+ */
+function ruleOfMoved({ freed, isReleased, moved }) {
+  const isDropped = moved === RULE.MOVED_GRADIENT && (freed & (SIGN.ZERO_GRAD | SIGN.OPTIMIZER)) !== 0;
+  return !isReleased || isDropped ? moved : NO_RULE;
+}
+
+/**
+ * What steps and phases say of a block of which nothing better is known.
+ * @param {Traces} of
+ */
+function ruleOfStep(of) {
+  if (of.isFromHost) {
+    const isReplaced = of.isOfSteps && of.nSteps <= INPUT_STEPS;
+    return of.isArgument || isReplaced ? RULE.INPUT : NO_RULE;
+  }
+  if ((of.made & SIGN.FORWARD) !== 0 && of.isFound && of.nSteps <= SAVED_STEPS) return RULE.SAVED;
+  return of.isSameStep ? RULE.STEP : NO_RULE;
 }
 
 /**
@@ -206,10 +164,16 @@ function ruleOf(of) {
   if ((made & SIGN.COLLECTIVE) !== 0) return RULE.COLLECTIVE;
   if ((made & SIGN.ACCUMULATE) !== 0) return RULE.ACCUMULATE;
   if ((made & SIGN.OPTIMIZER) !== 0)
-    return (made & SIGN.STATE) !== 0 || !of.isSameCall ? RULE.OPTIMIZER_STATE : RULE.OPTIMIZER_SCRATCH;
-  if ((made & (SIGN.PARAMETER | SIGN.MODULE)) === SIGN.PARAMETER && !of.isReleased) return RULE.PARAMETER;
+    return (made & SIGN.STATE) !== 0 || !of.isSameOptimizerCall
+      ? RULE.OPTIMIZER_STATE
+      : RULE.OPTIMIZER_SCRATCH;
+  if ((made & (SIGN.PARAMETER | SIGN.MODULE)) === SIGN.PARAMETER) {
+    const moved = ruleOfMoved(of);
+    if (moved !== NO_RULE) return moved;
+  }
   if ((made & (SIGN.MODULE | SIGN.BACKWARD)) !== 0) return ruleOfPass(of);
-  return of.isOlder ? ruleOfOlder(of) : NO_RULE;
+  const older = of.isOlder ? ruleOfOlder(of) : NO_RULE;
+  return older !== NO_RULE ? older : ruleOfStep(of);
 }
 
 /**
@@ -228,36 +192,80 @@ function endsOf({ events, subjects, start }) {
 }
 
 /**
+ * Whether all that is known of a block's category is that its content was copied from the host.
+ * @param {import('./format.js').Snapshot} snapshot
+ * @returns {(block: number) => boolean}
+ */
+function fromHostOf({ subjects, categories }) {
+  const input = categories.indexOf('input');
+  return (block) => subjects.category[block] === input && subjects.certainty?.[block] === BY_RULE;
+}
+
+/**
+ * Finds what a block's beginning and end say.
+ * @param {import('./format.js').Snapshot} snapshot
+ */
+function tracer(snapshot) {
+  const { events, subjects } = snapshot;
+  const places = placesOf(snapshot);
+  const moved = movedOf(snapshot);
+  const ends = endsOf(snapshot);
+  const isFromHost = fromHostOf(snapshot);
+  /**
+   * @param {number} block
+   * @param {number} born the event, or -1
+   * @param {number} stack
+   * @param {number} scope
+   * @returns {Traces}
+   */
+  return (block, born, stack, scope) => {
+    const end = ends[block];
+    const isKnown = end >= 0 && end < events.count;
+    const isWithin = isKnown && born >= 0; // or there is no history
+    const freed = isKnown ? places.signs[end] : 0;
+    const step = places.stepAt(scope);
+    const { optimizerCalls, moduleCalls, steps, found } = places;
+    return {
+      bytes: subjects.requestedBytes[block],
+      made: places.signsAt(stack, scope),
+      freed,
+      isReleased: end < events.count,
+      isOlder: born < 0 && events.count > 0, // without a history it is not known
+      isSameOptimizerCall:
+        isWithin && (freed & SIGN.OPTIMIZER) !== 0 && optimizerCalls[born] === optimizerCalls[end],
+      isSameModuleCall: isWithin && moduleCalls[born] === moduleCalls[end],
+      isSameStep: isKnown && step >= 0 && step === places.stepAt(events.scope[end]),
+      isFound: born >= 0 && found[born] >= 0 && end >= found[born],
+      isFromHost: isFromHost(block),
+      isArgument: isFromHost(block) && subjects.name[block] >= 0,
+      nSteps: (isKnown ? steps[end] : places.nSteps) - (born >= 0 ? steps[born] : 0),
+      isOfSteps: step >= 0 || (isKnown && steps[end] > 0),
+      moved: RULE_OF_MOVED[stack < 0 ? MOVED.PARAMETER : moved[stack]],
+    };
+  };
+}
+
+/**
  * The rule of each block of the file, RULE or NO_RULE, whatever category the block has.
  * @param {import('./format.js').Snapshot} snapshot
  */
 export function rulesOf(snapshot) {
   const { events, subjects, start } = snapshot;
-  const { places, calls, signsAt } = placesOf(snapshot);
-  const ends = endsOf(snapshot);
+  const tracesOf = tracer(snapshot);
   const rules = new Uint8Array(subjects.nBlocks).fill(NO_RULE);
-  const decide = (/** @type {number} */ block, /** @type {number} */ born, /** @type {number} */ made) => {
-    const end = ends[block];
-    const isKnown = end >= 0 && end < events.count;
-    const freed = isKnown ? places[end] : 0;
-    rules[block] = ruleOf({
-      made,
-      freed,
-      isReleased: end < events.count,
-      isOlder: born < 0 && events.count > 0, // without a history it is not known
-      isSameCall: isKnown && born >= 0 && (freed & SIGN.OPTIMIZER) !== 0 && calls[born] === calls[end],
-    });
-  };
   subjects.atStart.forEach(({ row }, block) => {
-    decide(block, -1, signsAt(start.blocks.stack[row], start.blocks.scope?.[row] ?? -1));
+    rules[block] = ruleOf(tracesOf(block, -1, start.blocks.stack[row], start.blocks.scope?.[row] ?? -1));
   });
-  for (let e = 0; e < events.count; e++)
-    if (events.act[e] >= 0) decide(events.act[e], e, signsAt(events.stack[e], events.scope[e]));
+  for (let e = 0; e < events.count; e++) {
+    const block = events.act[e];
+    if (block >= 0) rules[block] = ruleOf(tracesOf(block, e, events.stack[e], events.scope[e]));
+  }
   return rules;
 }
 
 /**
- * Gives every block of a snapshot that was just read a category by rule, unless it has one.
+ * Gives every block of a snapshot that was just read a category by rule, unless it has one. That it was
+ * copied from the host is no more than a sign: no rule may fit, and then it is unknown.
  * @param {import('./format.js').Snapshot} snapshot its subjects and categories are changed
  */
 export function nameByRule(snapshot) {
@@ -271,11 +279,13 @@ export function nameByRule(snapshot) {
     return snapshot.categories.indexOf(name);
   });
   const unknown = snapshot.categories.indexOf('unknown');
+  const isFromHost = fromHostOf(snapshot);
   subjects.certainty ??= new Uint8Array(subjects.count);
   for (let block = 0; block < subjects.nBlocks; block++) {
-    if (rules[block] !== NO_RULE && subjects.category[block] === unknown) {
-      subjects.category[block] = numbers[rules[block]];
-      subjects.certainty[block] = BY_RULE;
-    }
+    const category = rules[block] === NO_RULE ? unknown : numbers[rules[block]];
+    const isFree = subjects.category[block] === unknown || isFromHost(block);
+    if (!isFree || category === subjects.category[block]) continue;
+    subjects.category[block] = category;
+    subjects.certainty[block] = category === unknown ? NOT_KNOWN : BY_RULE;
   }
 }
