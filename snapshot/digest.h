@@ -93,8 +93,7 @@ typedef struct tide_digest_device {
         const char *line;
     } oom;
     struct {
-        bool is_known; /* there are at least TIDE_GROWTH_LEAST_STEPS measured steps, which the
-                           recording names */
+        bool is_known;          /* two or more measured steps, which the recording names */
         int64_t bytes_per_step; /* 0: most steps do not end with more than the one before */
         int64_t since_step;
         const char *line; /* what grew most; "" nothing */

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "snapshot/digest_internal.h"
-#include "snapshot/growth.h"
 #include "snapshot/lifetimes.h"
 
 static int64_t most(int64_t a, int64_t b) {
@@ -69,8 +68,7 @@ tide_status tide_digest_begin_steps(tide_digest_parts *of, tide_digest_work *wor
         }
     }
     work->n_between = n_measured - 1;
-    work->made.growth.is_known =
-        n_measured >= TIDE_GROWTH_LEAST_STEPS && steps->source != TIDE_STEPS_INFERRED;
+    work->made.growth.is_known = n_measured >= 2 && steps->source != TIDE_STEPS_INFERRED;
     if (!work->made.growth.is_known) {
         work->made.growth.since_step = -1;
         work->before_row = -1;

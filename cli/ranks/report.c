@@ -4,6 +4,7 @@
 
 #include "cli/ranks/internal.h"
 #include "common/plural.h"
+#include "snapshot/growth.h"
 
 static const tide_digest_device *device_of(const tide_ranks *ranks, const tide_rank_fold *fold) {
     return ranks->ranks[fold->first].device;
@@ -70,11 +71,22 @@ static void say_first(tide_report *report, const tide_ranks *ranks) {
                     line, tide_report_bytes(report, device->oom.requested_bytes));
 }
 
+/* Fewer may rise for good reasons, as docs/explain.md says. */
+static bool has_enough_steps(const tide_digest_device *device) {
+    int64_t n_measured = 0;
+    for (size_t i = 0; i < device->n_steps; i++) {
+        bool is_warmup = strcmp(device->steps[i].name, "warmup") == 0;
+        n_measured += is_warmup ? 0 : device->steps[i].n_steps;
+    }
+    return n_measured >= TIDE_GROWTH_LEAST_STEPS;
+}
+
 static void say_growth(tide_report *report, const tide_ranks *ranks) {
     for (size_t f = 0; f < ranks->n_folds; f++) {
         const tide_rank_fold *fold = &ranks->folds[f];
         const tide_digest_device *device = device_of(ranks, fold);
-        if (device != NULL && device->growth.is_known && device->growth.bytes_per_step > 0) {
+        if (device != NULL && device->growth.is_known && device->growth.bytes_per_step > 0 &&
+            has_enough_steps(device)) {
             tide_report_say(
                 report, "growth", "%s: %s more at the end of each step%s%s",
                 who(report, ranks, fold), tide_report_bytes(report, device->growth.bytes_per_step),

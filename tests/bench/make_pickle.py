@@ -232,8 +232,8 @@ class Snapshot:
             address, n_bytes = at
             state = "active_allocated" if address in alive else "inactive"
             values = {"address": address, "size": n_bytes, "requested_size": alive.get(address, 0), "state": state}
-            frames = (lambda: self.stack(0, program.frames[0])) if address in alive else lambda: self.pickle.memoized(b"]")
-            self.values("segments", {**values, "frames": frames})
+            # parameters are from before the recording, so they have no call stack either
+            self.values("segments", {**values, "frames": lambda: self.pickle.memoized(b"]")})
 
         def segment(of):
             rest = of["size"] - of["used"]

@@ -16,7 +16,7 @@ import { deriveRun } from './run.js';
 
 const PROTO = 0x80;
 const PART_LENGTH = 2 ** 18; // a multiple of 4 for base64
-const NUMBERS = new Set(['events', 'start', 'end', 'stacks', 'frames', 'scopes']); // parts of a document without texts
+const TEXTS = ['strings', 'run', 'devices']; // parts of a document with texts that sentences repeat
 
 /**
  * @typedef {Blob | Uint8Array<ArrayBuffer> | string} Source a file, bytes, or base64; gzip-compressed or
@@ -180,8 +180,8 @@ export async function readText(pull, report) {
     ? await readPytorchTree(again, isPickle, () => report(0))
     : await readDocument(again, ({ rows }) => report(rows));
   if (!isPytorch) checkDocument(doc, USUAL_NAMES);
-  for (const key of Object.keys(doc)) {
-    if (!NUMBERS.has(key)) doc[key] = harmlessTree(doc[key]);
+  for (const key of TEXTS) {
+    if (doc[key] !== undefined) doc[key] = harmlessTree(doc[key]);
   }
   const snapshot = readSnapshot(doc);
   if (isPytorch) nameByRule(snapshot);
