@@ -279,7 +279,7 @@ test('a large file that is not compressed is read by the worker itself, part by 
   await page.setInputFiles('#file-input', [path, cut]);
   await page.waitForFunction(() => document.getElementById('headline').textContent.includes('1.79'));
   await page.waitForFunction(() => document.getElementById('banners').textContent !== '');
-  assert.match(await text(page, '#banners'), /cut: byte \d+: the pickle is truncated/);
+  assert.match(await text(page, '#banners'), /cut: byte \d+(, opcode \w+)?: the (pickle|file) is truncated/);
   assert.deepEqual(await page.evaluate(() => window.sent), ['file', 'file']);
   await closed(page);
 });
