@@ -70,7 +70,7 @@ const char *tide_launch_command(const tide_launch_config *config,
         tide_launch_find_objects(&found, NULL) != TIDE_OK) {
         return command;
     }
-    snprintf(ret_path, 2 * TIDE_LAUNCH_PATH_BYTES, "%s/" TIDE_LAUNCH_SMI, found.objects);
+    snprintf(ret_path, (size_t)2 * TIDE_LAUNCH_PATH_BYTES, "%s/" TIDE_LAUNCH_SMI, found.objects);
     return access(ret_path, X_OK) == 0 ? ret_path : command;
 }
 
