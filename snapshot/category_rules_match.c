@@ -78,13 +78,14 @@ typedef struct traces {
     bool is_released;
     bool is_older; /* from before the recording; false without a history, which does not tell */
     bool is_same_optimizer_call, is_same_module_call; /* made and released within one call */
-    bool is_same_step;                                /* made and released in one step */
-    bool is_found;     /* a backward pass begins, or memory runs out, while it is alive */
-    bool is_from_host; /* its content was copied from the host */
-    bool is_argument;  /* and it was passed to a module */
-    uint32_t n_steps;  /* that begin while it is alive */
-    bool is_of_steps;  /* it was made in a step, or released in one or after some */
-    uint8_t moved;     /* which rule it has if it was moved with its module */
+    bool is_in_open_call; /* not released, and a phase around it had not ended */
+    bool is_same_step;    /* made and released in one step */
+    bool is_found;        /* a backward pass begins, or memory runs out, while it is alive */
+    bool is_from_host;    /* its content was copied from the host */
+    bool is_argument;     /* and it was passed to a module */
+    uint32_t n_steps;     /* that begin while it is alive */
+    bool is_of_steps;     /* it was made in a step, or released in one or after some */
+    uint8_t moved;        /* which rule it has if it was moved with its module */
 } traces;
 
 enum {
@@ -156,6 +157,9 @@ static uint8_t built_in_rule(const traces *of) {
         return TIDE_RULE_ACCUMULATE;
     }
     if ((of->made & TIDE_SIGN_OPTIMIZER) != 0) {
+        if (of->is_in_open_call && (of->made & TIDE_SIGN_STATE) == 0) {
+            return TIDE_NO_RULE; /* it may be released before the call ends */
+        }
         bool is_state = (of->made & TIDE_SIGN_STATE) != 0 || !of->is_same_optimizer_call;
         return is_state ? TIDE_RULE_OPTIMIZER_STATE : TIDE_RULE_OPTIMIZER_SCRATCH;
     }
@@ -173,6 +177,18 @@ static uint8_t built_in_rule(const traces *of) {
 /* The step of an event; TIDE_NONE. */
 static uint32_t step_of(const matcher *match, uint32_t scope) {
     return scope != TIDE_NONE ? match->places.scopes[scope].step : TIDE_NONE;
+}
+
+/* Whether a scope around the block was still open when the recording ended, as of a running program
+ * in the middle of a step. */
+static bool is_in_open_scope(const tide_snapshot *snapshot, uint32_t scope) {
+    for (; scope != TIDE_NONE; scope = snapshot->scopes[scope].parent) {
+        bool is_phase = snapshot->scopes[scope].kind == TIDE_SCOPE_PHASE;
+        if (is_phase && snapshot->scopes[scope].duration_ns == -1) {
+            return true;
+        }
+    }
+    return false;
 }
 
 /* What the events of the block's beginning and end say. */
@@ -207,6 +223,8 @@ static uint8_t rule_of(const matcher *match, const tide_lifetime *block) {
                  .made = tide_rule_signs(&match->places, block->stack, block->scope),
                  .is_released = block->freed != TIDE_LIFETIME_FOREVER,
                  .is_older = block->born == 0 && match->snapshot->n_events > 0,
+                 .is_in_open_call = block->freed == TIDE_LIFETIME_FOREVER &&
+                                    is_in_open_scope(match->snapshot, block->scope),
                  .is_from_host = is_from_host,
                  .is_argument = is_from_host && block->name != TIDE_NONE,
                  .moved = block->stack != TIDE_NONE ? match->places.moved[block->stack]
