@@ -118,7 +118,7 @@ static void read_parts(int fd, elf *to) {
 }
 
 static bool has_other_rights(int fd) {
-    struct stat status;
+    struct stat status = {.st_mode = 0};
     char value[64];
     if (tide_sys_stat(fd, "", &status, AT_EMPTY_PATH) != 0) {
         return false;
