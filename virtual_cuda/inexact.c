@@ -85,7 +85,7 @@ static bool add_line(const char *kind, const char *call, const char *what, int64
     if (n < 0 || (size_t)n >= sizeof(line)) {
         return false;
     }
-    bool is_allowed = tide_vc_may_reach(MAX_NAMES * LINE_BYTES);
+    bool is_allowed = tide_vc_may_reach((uint64_t)MAX_NAMES * LINE_BYTES);
     int file = is_allowed ? tide_vc_run_open(name, O_WRONLY | O_CREAT | O_APPEND) : -1;
     if (file < 0) {
         return false;

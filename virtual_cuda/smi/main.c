@@ -183,7 +183,7 @@ static void list(const tide_smi_machine *machine, const bool *chosen, FILE *to) 
 static int answer(const options *of, FILE *to) {
     static tide_smi_machine machine; /* too large for the stack */
     static query asked;
-    bool chosen[TIDE_SMI_CARDS];
+    bool chosen[TIDE_SMI_CARDS] = {false};
     if (!tide_smi_read(&machine)) {
         fputs("NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver. Make "
               "sure that the latest NVIDIA driver is installed and running.\n\n",
