@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_MIB 1073741824.0 /* 1 PiB, a bound of ours */
+#define MOST_MIB 1073741824.0 /* 1 PiB, our own limit */
 
 /* From c10/cuda/CUDAAllocatorConfig.cpp (before 2.9) and c10/core/AllocatorConfig.cpp of the
  * releases. tests/pytorch/settings tries the newest rows with the PyTorch that is installed. */

@@ -50,8 +50,8 @@ static uint64_t add(uint64_t hash, const char *text) {
     return (hash ^ '\n') * UINT64_C(1099511628211);
 }
 
-/* What compilers are told of the card: by the library that answers, the cards and the clock by
- * which autotuners measure. */
+/* The variables that describe the card to compilers: by the library that answers, the cards and the
+ * clock by which autotuners measure. */
 static uint64_t key_of(const tide_launch_config *config, const char *interpreter,
                        const tide_launch *launch) {
     char text[2 * TIDE_LAUNCH_PATH_BYTES];

@@ -27,7 +27,8 @@ static const char *plain_name(const char *category) {
     return category;
 }
 
-/* Of the categories that were not told, the one with most bytes; n_shares: none has any. */
+/* Of the categories that the sentence has not printed, the one with most bytes; n_shares: none has
+ * any. */
 static size_t largest_of(const tide_split *split, const bool *is_told) {
     size_t largest = split->n_shares;
     for (size_t i = 0; i < split->n_shares && i < TIDE_MAX_CATEGORIES; i++) {
@@ -39,7 +40,7 @@ static size_t largest_of(const tide_split *split, const bool *is_told) {
     return largest;
 }
 
-/* The sum of the categories that are not told one by one. */
+/* The sum of the categories that the sentence does not print one by one. */
 static void add_rest(const tide_split *split, bool *is_told, tide_text *to) {
     char bytes[TIDE_BYTES_TEXT];
     int64_t rest_bytes = 0;
@@ -62,10 +63,10 @@ void tide_run_say_shares(const tide_snapshot *snapshot, const tide_summary_peak 
     bool is_told[TIDE_MAX_CATEGORIES] = {false};
     const tide_split *split = &peak->by_category;
     const size_t n_before = to->n_used;
-    int64_t least_bytes = 0; /* of those told */
+    int64_t least_bytes = 0; /* of those printed */
     for (size_t n_told = 0; n_told < TIDE_MAX_CATEGORIES; n_told++) {
         size_t largest = largest_of(split, is_told);
-        /* What is nearly as large as one that is told is told as well. */
+        /* A category at least half as large as the last is printed, too. */
         if (largest == split->n_shares ||
             (n_told >= MAX_SHARES && split->shares[largest].bytes < least_bytes / 2)) {
             break;
