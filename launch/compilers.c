@@ -14,6 +14,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "launch/folders.h"
+
 static const struct {
     const char *name, *folder;
     const char *own; /* below the home: if it exists, the variable is left alone; NULL: none */
@@ -24,25 +26,6 @@ static const struct {
     {"TORCH_EXTENSIONS_DIR", "extensions", ".cache/torch_extensions"},
 };
 
-static bool is_folder(const char *path) {
-    struct stat info;
-    return path != NULL && path[0] == '/' && stat(path, &info) == 0 && S_ISDIR(info.st_mode);
-}
-
-static bool make(char *path) {
-    for (char *at = path + 1; *at != '\0'; at++) {
-        if (*at == '/') {
-            *at = '\0';
-            bool ok = mkdir(path, S_IRWXU) == 0 || errno == EEXIST;
-            *at = '/';
-            if (!ok) {
-                return false;
-            }
-        }
-    }
-    return (mkdir(path, S_IRWXU) == 0 || errno == EEXIST) && access(path, W_OK | X_OK) == 0;
-}
-
 static uint64_t add(uint64_t hash, const char *text) {
     for (; *text != '\0'; text++) {
         hash = (hash ^ (unsigned char)*text) * UINT64_C(1099511628211); /* FNV-1a */
@@ -50,8 +33,8 @@ static uint64_t add(uint64_t hash, const char *text) {
     return (hash ^ '\n') * UINT64_C(1099511628211);
 }
 
-/* The variables that describe the card to compilers: by the library that answers, the cards and the
- * clock by which autotuners measure. */
+/* A hash of all that the results of compilers depend on here: the library that answers for the
+ * card, the cards, and the clock by which autotuners measure. */
 static uint64_t key_of(const tide_launch_config *config, const char *interpreter,
                        const tide_launch *launch) {
     char text[2 * TIDE_LAUNCH_PATH_BYTES];
@@ -78,12 +61,12 @@ static bool name_folder(const tide_launch_config *config, const char *interprete
     if (cache != NULL && cache[0] == '/') {
         n = snprintf(launch->compilers, sizeof(launch->compilers),
                      "%s/tidemark/compilers/%016" PRIx64, cache, key);
-    } else if (is_folder(home)) {
+    } else if (tide_folder_exists(home)) {
         n = snprintf(launch->compilers, sizeof(launch->compilers),
                      "%s/.cache/tidemark/compilers/%016" PRIx64, home, key);
     }
     return n > 0 && n < TIDE_LAUNCH_PATH_BYTES && strpbrk(launch->compilers, "\n") == NULL &&
-           make(launch->compilers);
+           tide_folder_make_all(launch->compilers) && access(launch->compilers, W_OK | X_OK) == 0;
 }
 
 /* PyTorch builds extensions under a lock file, and waits for ever if its maker was killed. */
@@ -127,7 +110,7 @@ const char *tide_compilers_variable(size_t i, const char **ret_folder) {
     const char *home = getenv("HOME");
     bool has_own = VARIABLES[i].own != NULL && home != NULL &&
                    snprintf(own, sizeof(own), "%s/%s", home, VARIABLES[i].own) < (int)sizeof(own) &&
-                   is_folder(own);
+                   tide_folder_exists(own);
     *ret_folder = (chosen != NULL && chosen[0] != '\0') || has_own ? NULL : VARIABLES[i].folder;
     return VARIABLES[i].name;
 }

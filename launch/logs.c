@@ -11,15 +11,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "launch/folders.h"
 #include "launch/logs_internal.h"
 
 #define UNFINISHED ".tidemark-" /* common/temporary_file.c */
-
-/* Some accounts have a home that does not exist, which root could make. */
-static bool is_folder(const char *path) {
-    struct stat info;
-    return path != NULL && path[0] == '/' && stat(path, &info) == 0 && S_ISDIR(info.st_mode);
-}
 
 bool tide_logs_find_state(char ret_folder[TIDE_LAUNCH_PATH_BYTES]) {
     const char *state = getenv("XDG_STATE_HOME");
@@ -27,25 +22,10 @@ bool tide_logs_find_state(char ret_folder[TIDE_LAUNCH_PATH_BYTES]) {
     int n = 0;
     if (state != NULL && state[0] == '/') {
         n = snprintf(ret_folder, TIDE_LAUNCH_PATH_BYTES, "%s/tidemark", state);
-    } else if (is_folder(home)) {
+    } else if (tide_folder_exists(home)) {
         n = snprintf(ret_folder, TIDE_LAUNCH_PATH_BYTES, "%s/.local/state/tidemark", home);
     }
     return n > 0 && n < TIDE_LAUNCH_PATH_BYTES - 64;
-}
-
-/* Makes the folder and those above it. */
-static bool make_folders(char *path) {
-    for (char *at = path + 1; *at != '\0'; at++) {
-        if (*at == '/') {
-            *at = '\0';
-            bool ok = mkdir(path, S_IRWXU) == 0 || errno == EEXIST;
-            *at = '/';
-            if (!ok) {
-                return false;
-            }
-        }
-    }
-    return mkdir(path, S_IRWXU) == 0 || errno == EEXIST;
 }
 
 tide_status tide_logs_make(char ret_folder[TIDE_LAUNCH_PATH_BYTES], tide_error *error) {
@@ -56,7 +36,7 @@ tide_status tide_logs_make(char ret_folder[TIDE_LAUNCH_PATH_BYTES], tide_error *
             "--log names a file");
     }
     size_t n = strlen(ret_folder);
-    bool ok = make_folders(ret_folder);
+    bool ok = tide_folder_make_all(ret_folder);
     if (ok) {
         snprintf(ret_folder + n, TIDE_LAUNCH_PATH_BYTES - n, "/" TIDE_LOGS_RUN "XXXXXX");
         ok = mkdtemp(ret_folder) != NULL;

@@ -5,88 +5,30 @@
  * process of ours makes the view of files, in a folder of its own. */
 #define _POSIX_C_SOURCE 200809L
 #include <errno.h>
-#include <poll.h>
-#include <signal.h>
-#include <spawn.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "common/hostmem.h"
+#include "launch/ask.h"
 #include "launch/launch_internal.h"
 
 enum { WAIT_MS = 60000, ANSWER_BYTES = 1 << 16, LINKER_BYTES = 512 };
 
-/* What comes through the pipe until its end; what has no room is dropped. */
-static void read_answer(int fd, char answer[ANSWER_BYTES]) {
-    char rest[1024];
-    size_t n = 0;
-    struct pollfd wait = {.fd = fd, .events = POLLIN};
-    while (poll(&wait, 1, WAIT_MS) > 0) {
-        bool has_room = n + 1 < ANSWER_BYTES;
-        ssize_t got =
-            has_room ? read(fd, answer + n, ANSWER_BYTES - 1 - n) : read(fd, rest, sizeof(rest));
-        if (got <= 0) {
-            break;
-        }
-        n += has_room ? (size_t)got : 0;
-    }
-    answer[n] = '\0';
-}
-
-/* Starts a program with all output in the pipe. 0, or an error number. */
-static int start(char *const *arguments, char *const *environment, const int ends[2],
-                 pid_t *ret_pid) {
-    posix_spawn_file_actions_t actions;
-    int failed = posix_spawn_file_actions_init(&actions);
-    if (failed != 0) {
-        return failed;
-    }
-    failed = posix_spawn_file_actions_addclose(&actions, ends[0]);
-    if (failed == 0) {
-        failed = posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", 0, 0);
-    }
-    if (failed == 0) {
-        failed = posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
-    }
-    if (failed == 0) {
-        failed = posix_spawn_file_actions_adddup2(&actions, ends[1], STDERR_FILENO);
-    }
-    if (failed == 0) {
-        failed = posix_spawn(ret_pid, arguments[0], &actions, NULL, arguments, environment);
-    }
-    (void)posix_spawn_file_actions_destroy(&actions);
-    return failed;
-}
-
-/* What a program prints. TIDE_IO: it cannot be started. */
+/* All that a program prints. TIDE_IO: it cannot be started. */
 static tide_status ask(char *const *arguments, char *const *environment, char answer[ANSWER_BYTES],
                        tide_error *error) {
-    int ends[2];
-    pid_t pid = -1;
-    int status = 0;
-    answer[0] = '\0';
-    if (pipe(ends) != 0) {
-        return tide_fail(error, TIDE_IO, "no pipe for %s: %s", arguments[0], strerror(errno));
-    }
-    int failed = start(arguments, environment, ends, &pid);
-    (void)close(ends[1]);
-    if (failed == 0) {
-        read_answer(ends[0], answer);
-    }
-    (void)close(ends[0]);
-    if (failed != 0) {
-        return tide_fail(error, TIDE_IO, "%s cannot be started: %s", arguments[0],
-                         strerror(failed));
-    }
-    (void)kill(pid, SIGKILL); /* it has answered, or it is not going to */
-    while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
-    }
-    return TIDE_OK;
+    const tide_ask asked = {.arguments = arguments,
+                            .environment = environment,
+                            .reads_errors = true,
+                            .wait_ms = WAIT_MS};
+    int failed = tide_ask_program(&asked, answer, ANSWER_BYTES);
+    return failed == 0 ? TIDE_OK
+                       : tide_fail(error, TIDE_IO, "%s cannot be started: %s", arguments[0],
+                                   strerror(failed));
 }
 
 /* The value of NAME, whose equals sign is part of `name`; "": none. */
@@ -152,8 +94,9 @@ static tide_status check_linker(const char *program, char *const *environment, c
     return TIDE_OK;
 }
 
-/* The environment with the folder of the run exchanged for one of the probe. Release the texts that
- * differ with the array's last entries: they are in `room`. */
+/* A copy of the environment with the probe's folder in place of the run's. The caller releases the
+ * array; the texts that differ are in `room`, and all others are the environment's. NULL: no
+ * memory. */
 static char **probe_environment(char *const *environment, const char *folder, char *room) {
     static const char *const NAMES[] = {
         "TIDEMARK_SCRATCH=", "TIDEMARK_RUN_FOLDER=", "TIDEMARK_LIVE="};

@@ -1,18 +1,13 @@
 #define _POSIX_C_SOURCE 200809L
 #include "launch/torch_version.h"
 
-#include <errno.h>
-#include <poll.h>
-#include <signal.h>
-#include <spawn.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "common/text_file.h"
+#include "launch/ask.h"
 
 /* The versions that were run or whose functions were compared with the virtual card's list
  * (tests/virtual_cuda/needed.txt). */
@@ -29,72 +24,18 @@ static const char QUESTION[] = "import importlib.util as u, os, sys\n"
 
 extern char **environ;
 
-/* What comes through the pipe until its end, or until the time is over. */
-static size_t read_answer(int fd, char answer[ANSWER_BYTES]) {
-    size_t n = 0;
-    struct pollfd wait = {.fd = fd, .events = POLLIN};
-    while (n + 1 < ANSWER_BYTES && poll(&wait, 1, WAIT_MS) > 0) {
-        ssize_t got = read(fd, answer + n, ANSWER_BYTES - 1 - n);
-        if (got <= 0) {
-            break;
-        }
-        n += (size_t)got;
-    }
-    answer[n] = '\0';
-    return n;
-}
-
-/* Starts the interpreter with its output in the pipe. 0, or an error number. */
-static int start(const char *python, const int ends[2], pid_t *ret_pid) {
+static tide_status ask(const char *python, char answer[ANSWER_BYTES], tide_error *error) {
     char name[4096]; /* posix_spawn asks for texts that could be written to */
     char option[] = "-c";
     char question[sizeof(QUESTION)];
-    char *arguments[] = {name, option, question, NULL};
+    char *const arguments[] = {name, option, question, NULL};
     snprintf(name, sizeof(name), "%s", python);
     memcpy(question, QUESTION, sizeof(question));
-    posix_spawn_file_actions_t actions;
-    int failed = posix_spawn_file_actions_init(&actions);
-    if (failed != 0) {
-        return failed;
-    }
-    failed = posix_spawn_file_actions_addclose(&actions, ends[0]);
-    if (failed == 0) {
-        failed = posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
-    }
-    if (failed == 0) {
-        failed = posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", 0, 0);
-    }
-    if (failed == 0) {
-        failed = posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", 1, 0);
-    }
-    if (failed == 0) {
-        failed = posix_spawnp(ret_pid, python, &actions, NULL, arguments, environ);
-    }
-    (void)posix_spawn_file_actions_destroy(&actions);
-    return failed;
-}
-
-static tide_status ask(const char *python, char answer[ANSWER_BYTES], tide_error *error) {
-    int ends[2];
-    pid_t pid = -1;
-    int status = 0;
-    if (pipe(ends) != 0) {
-        return tide_fail(error, TIDE_IO, "no pipe for %s: %s", python, strerror(errno));
-    }
-    int failed = start(python, ends, &pid);
-    (void)close(ends[1]);
-    if (failed == 0) {
-        (void)read_answer(ends[0], answer);
-    }
-    (void)close(ends[0]);
-    if (failed != 0) {
-        return tide_fail(error, TIDE_INVALID, "no Python: %s: %s", python, strerror(failed));
-    }
-    /* It has answered, or it is not going to. */
-    (void)kill(pid, SIGKILL);
-    while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
-    }
-    return TIDE_OK;
+    const tide_ask asked = {.arguments = arguments, .environment = environ, .wait_ms = WAIT_MS};
+    int failed = tide_ask_program(&asked, answer, ANSWER_BYTES);
+    return failed == 0
+               ? TIDE_OK
+               : tide_fail(error, TIDE_INVALID, "no Python: %s: %s", python, strerror(failed));
 }
 
 /* The next line of the answer that is ours, without its mark; NULL: there is none. */

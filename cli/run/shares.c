@@ -66,7 +66,7 @@ void tide_run_say_shares(const tide_snapshot *snapshot, const tide_summary_peak 
     int64_t least_bytes = 0; /* of those printed */
     for (size_t n_told = 0; n_told < TIDE_MAX_CATEGORIES; n_told++) {
         size_t largest = largest_of(split, is_told);
-        /* A category at least half as large as the last is printed, too. */
+        /* Beyond MAX_SHARES: those at least half as large as the last of them. */
         if (largest == split->n_shares ||
             (n_told >= MAX_SHARES && split->shares[largest].bytes < least_bytes / 2)) {
             break;
