@@ -46,6 +46,8 @@ def digest_of(base: dict, rank: int, world: int) -> dict:
         add_to_row(device, 512 * MIB)
     if rank == 1:
         device["growth"] = {"bytes_per_step": 3 * MIB, "since_step": 0, "line": "keep (train.py:12)"}
+        measured = next(step for step in device["steps"] if step["name"] == "step")
+        device["steps"] = [{**measured, "index": i} for i in range(6)]  # fewer say nothing of growth
     return made
 
 

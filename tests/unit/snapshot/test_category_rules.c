@@ -171,6 +171,43 @@ static void what_an_optimizer_makes(void **state) {
     assert_category(STEP, CALL, ZERO, "optimizer_state");
 }
 
+/* The category of a block that an optimizer's call makes and that is never released. The phase ends
+ * within the recording, or at -1 not. */
+static const char *category_in_phase(int64_t duration_ns) {
+    const char *const strings[] = {"optimizer"};
+    tide_scope_row phase = {
+        .parent = TIDE_NONE, .kind = TIDE_SCOPE_PHASE, .name = 0, .duration_ns = duration_ns};
+    tide_event event = {
+        .action = TIDE_ACTION_ALLOC, .stack = TIDE_NONE, .scope = 0, .name = TIDE_NONE};
+    const tide_snapshot snapshot = {.strings = strings,
+                                    .n_strings = 1,
+                                    .scopes = &phase,
+                                    .n_scopes = 1,
+                                    .events = &event,
+                                    .n_events = 1};
+    const tide_lifetime block = {.born = 1,
+                                 .freed = TIDE_LIFETIME_FOREVER,
+                                 .stack = TIDE_NONE,
+                                 .scope = 0,
+                                 .name = TIDE_NONE};
+    tide_rules *rules = NULL;
+    tide_error error;
+    uint8_t rule = 0;
+    assert_int_equal(tide_rules_create(NULL, NULL, &rules, &error), TIDE_OK);
+    assert_int_equal(tide_rules_match(rules, &snapshot, &block, 1, &rule), TIDE_OK);
+    const char *category = rule == TIDE_NO_RULE ? "" : tide_rules_category(rules, rule);
+    tide_rules_destroy(rules);
+    return category;
+}
+
+/* A recording that ends within the optimizer's call, as one of a running program, does not tell its
+ * scratch from its state. */
+static void an_optimizers_call_that_has_not_ended(void **state) {
+    (void)state;
+    assert_string_equal(category_in_phase(1000), "optimizer_state");
+    assert_string_equal(category_in_phase(-1), "");
+}
+
 static void what_is_sent_to_other_ranks(void **state) {
     (void)state;
     assert_category(F("c10d::Reducer::f()", "") ", " MINE, NULL, NULL, "communication");
@@ -269,6 +306,7 @@ int main(void) {
         cmocka_unit_test(what_moves_with_a_module),
         cmocka_unit_test(calls_of_modules_are_distinguished),
         cmocka_unit_test(what_an_optimizer_makes),
+        cmocka_unit_test(an_optimizers_call_that_has_not_ended),
         cmocka_unit_test(what_is_sent_to_other_ranks),
         cmocka_unit_test(releases_without_a_call_stack),
         cmocka_unit_test(rules_of_a_file_come_first),
