@@ -71,10 +71,10 @@
 #include "common/temporary_file.h" /* removing unfinished files, for a signal handler of yours */
 
 /* 6. Documents: load one, look at its rows, its peak, and how two compare. */
-#include "snapshot/compare.h"
-#include "snapshot/compare_rows.h"
-#include "snapshot/export.h" /* the formats of other tools */
-#include "snapshot/snapshot.h"
-#include "snapshot/summary.h"
+#include "snapshot/compare/compare.h"
+#include "snapshot/compare/compare_rows.h"
+#include "snapshot/export/export.h" /* the formats of other tools */
+#include "snapshot/document/snapshot.h"
+#include "snapshot/analysis/summary.h"
 
 #endif

@@ -14,7 +14,7 @@
 #include "common/hostmem.h"
 #include "common/status.h"
 #include "recorder/recorder.h"
-#include "snapshot/snapshot.h"
+#include "snapshot/document/snapshot.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -5,8 +5,8 @@
 #include "allocator/cache.h"
 #include "common/strings.h"
 #include "recorder/log_format_friend.h"
-#include "snapshot/snapshot.h"
-#include "snapshot/symbols.h"
+#include "snapshot/document/snapshot.h"
+#include "snapshot/document/symbols.h"
 
 /* Segments and the blocks that tile them, at one instant. */
 typedef struct tide_boundary {

@@ -13,7 +13,7 @@
 #include "allocator/replay_friend.h"
 #include "capture/live_internal.h"
 #include "common/arena.h"
-#include "snapshot/point_set_friend.h"
+#include "snapshot/document/point_set_friend.h"
 
 enum { SETTING_BYTES = 512, KEY_BYTES = 96 };
 

@@ -6,7 +6,7 @@
 #include "capture/recover.h"
 #include "common/strings.h"
 #include "recorder/log_format_friend.h"
-#include "snapshot/symbols.h"
+#include "snapshot/document/symbols.h"
 
 /* How far each area is filled (tide_log_counters says what each counts). A counter that cannot be
  * true is replaced by a value that follows from the rest of the file, and counted below. */

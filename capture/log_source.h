@@ -11,7 +11,7 @@
 #define TIDE_CAPTURE_LOG_SOURCE_H
 
 #include "capture/recover.h"
-#include "snapshot/event_source.h"
+#include "snapshot/document/event_source.h"
 
 #ifdef __cplusplus
 extern "C" {

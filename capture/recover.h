@@ -12,7 +12,7 @@
 
 #include "common/hostmem.h"
 #include "common/status.h"
-#include "snapshot/snapshot.h"
+#include "snapshot/document/snapshot.h"
 
 #ifdef __cplusplus
 extern "C" {

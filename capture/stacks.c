@@ -4,7 +4,7 @@
 
 #include "capture/capture_internal.h"
 #include "common/map.h"
-#include "snapshot/symbols.h"
+#include "snapshot/document/symbols.h"
 
 typedef struct builder {
     const tide_hostmem *mem;             /* borrowed */

@@ -5,7 +5,7 @@
 
 #include "cli/beside.h"
 #include "common/text.h"
-#include "snapshot/implementation.h"
+#include "snapshot/document/implementation.h"
 
 /* Tensors of one name and category in both runs. */
 typedef struct pair {

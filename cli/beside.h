@@ -5,7 +5,7 @@
 
 #include "report/table.h"
 #include "run/run.h"
-#include "snapshot/peak_tensors.h"
+#include "snapshot/explain/peak_tensors.h"
 
 #ifdef __cplusplus
 extern "C" {

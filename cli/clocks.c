@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "common/statistics.h"
-#include "snapshot/work_shares.h"
+#include "snapshot/explain/work_shares.h"
 
 /* The clocks of one phase; -1 where one tells nothing. */
 typedef struct phase_clocks {

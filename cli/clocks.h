@@ -6,7 +6,7 @@
 
 #include "common/status.h"
 #include "report/table.h"
-#include "snapshot/snapshot.h"
+#include "snapshot/document/snapshot.h"
 
 /* Adds the table `clocks` and sentences about it, if the host waited for the device after each
  * phase (timing.phases_synced) and the phases have times; else nothing. */

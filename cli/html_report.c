@@ -4,7 +4,7 @@
 #include <stdbool.h>
 
 #include "common/hostmem.h"
-#include "snapshot/compare.h"
+#include "snapshot/compare/compare.h"
 #include "viewer/report.h"
 
 /* {"sentence": "...", "names": ["..."]} as text, or NULL without host memory. */

@@ -6,7 +6,7 @@
 #include <stddef.h>
 
 #include "common/status.h"
-#include "snapshot/snapshot.h"
+#include "snapshot/document/snapshot.h"
 
 #ifdef __cplusplus
 extern "C" {

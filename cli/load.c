@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "cli/cli.h"
-#include "snapshot/category_rules.h"
+#include "snapshot/analysis/category_rules.h"
 
 /* Recordings name files by absolute paths; a folder that is not on this machine is taken as it is
  * written. */

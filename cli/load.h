@@ -5,7 +5,7 @@
 
 #include "cli/options.h"
 #include "common/status.h"
-#include "snapshot/snapshot.h"
+#include "snapshot/document/snapshot.h"
 
 #ifdef __cplusplus
 extern "C" {

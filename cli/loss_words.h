@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "snapshot/snapshot.h"
+#include "snapshot/document/snapshot.h"
 
 #ifdef __cplusplus
 extern "C" {

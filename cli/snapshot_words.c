@@ -8,8 +8,8 @@
 #include "common/bytes.h"
 #include "common/plural.h"
 #include "common/text.h"
-#include "snapshot/recorder_cost.h"
-#include "snapshot/user_frame.h"
+#include "snapshot/explain/recorder_cost.h"
+#include "snapshot/analysis/user_frame.h"
 
 enum { STACK_BYTES = 1024 };
 

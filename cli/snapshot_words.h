@@ -9,10 +9,10 @@
 #include <stdint.h>
 
 #include "report/table.h"
-#include "snapshot/implementation.h"
-#include "snapshot/snapshot.h"
-#include "snapshot/steps.h"
-#include "snapshot/summary.h"
+#include "snapshot/document/implementation.h"
+#include "snapshot/document/snapshot.h"
+#include "snapshot/analysis/steps.h"
+#include "snapshot/analysis/summary.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -35,7 +35,8 @@ typedef enum tide_action {
 
 /* What the bytes are used for. The caller says so at allocation; nothing is guessed. The list is
  * open: a file may define categories of its own, which are numbered after these
- * (snapshot/categories.h). Files and logs contain the numbers, so a new category goes to the end.
+ * (snapshot/document/categories.h). Files and logs contain the numbers, so a new category goes to
+ * the end.
  */
 typedef enum tide_category {
     TIDE_UNKNOWN = 0,

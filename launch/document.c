@@ -5,8 +5,8 @@
 #include "launch/cards.h"
 #include "launch/document_internal.h"
 #include "launch/roles.h"
-#include "snapshot/category_rules.h"
-#include "snapshot/implementation.h"
+#include "snapshot/analysis/category_rules.h"
+#include "snapshot/document/implementation.h"
 
 tide_status tide_document_string(tide_document *document, const char *text, uint32_t *ret_string) {
     uint32_t number = 0;

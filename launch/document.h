@@ -5,7 +5,7 @@
 
 #include "capture/recover.h"
 #include "launch/left.h"
-#include "snapshot/snapshot.h"
+#include "snapshot/document/snapshot.h"
 
 /* The call of rows of tide_snapshot.inexact that say what a live recording could not listen to. */
 #define TIDE_LIVE_RECORDING "live recording"

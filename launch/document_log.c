@@ -7,7 +7,7 @@
 #include "common/hostmem.h"
 #include "launch/document.h"
 #include "launch/document_internal.h"
-#include "snapshot/implementation.h"
+#include "snapshot/document/implementation.h"
 
 enum { MAX_DEVICES = 256, KEY_BYTES = 64 };
 

@@ -1,10 +1,10 @@
 /* Names of blocks, by their addresses. What has none gets its category by rule
- * (snapshot/category_rules.h). */
+ * (snapshot/analysis/category_rules.h). */
 #include <string.h>
 
 #include "common/map.h"
 #include "launch/document_internal.h"
-#include "snapshot/categories.h"
+#include "snapshot/document/categories.h"
 
 typedef struct namer {
     tide_document *document;

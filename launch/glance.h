@@ -9,8 +9,8 @@
 
 #include "common/arena.h"
 #include "common/status.h"
-#include "snapshot/lifetimes.h"
-#include "snapshot/snapshot.h"
+#include "snapshot/analysis/lifetimes.h"
+#include "snapshot/document/snapshot.h"
 
 #ifdef __cplusplus
 extern "C" {

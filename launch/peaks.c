@@ -1,8 +1,8 @@
 #include "launch/peaks.h"
 
 #include "common/hostmem.h"
-#include "snapshot/growth.h"
-#include "snapshot/steps.h"
+#include "snapshot/explain/growth.h"
+#include "snapshot/analysis/steps.h"
 
 /* The larger of a statistic and what the history shows. */
 static int64_t peak_of(int64_t stated_bytes, const tide_summary *summary, size_t device,

@@ -9,9 +9,9 @@
 
 #include "common/text.h"
 #include "launch/left.h"
-#include "snapshot/lifetimes.h"
-#include "snapshot/snapshot.h"
-#include "snapshot/summary.h"
+#include "snapshot/analysis/lifetimes.h"
+#include "snapshot/document/snapshot.h"
+#include "snapshot/analysis/summary.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -27,9 +27,9 @@ int64_t tide_left_reserved_peak(const tide_left *process, const tide_summary *su
 /* The device with the highest peak of reserved bytes; 0: the process used none. */
 size_t tide_left_fullest_device(const tide_left *process, const tide_summary *summary);
 
-/* How many bytes each further step needs, by the rule of snapshot/growth.h; 0: memory does not
- * grow, or it is not known, or the host has no memory. *ret_step: the number of the last measured
- * step, -1 with 0. `to` (may be NULL) gets where it grows: "by 6.00 MiB a step at ..". */
+/* How many bytes each further step needs, by the rule of snapshot/explain/growth.h; 0: memory does
+ * not grow, or it is not known, or the host has no memory. *ret_step: the number of the last
+ * measured step, -1 with 0. `to` (may be NULL) gets where it grows: "by 6.00 MiB a step at ..". */
 int64_t tide_left_growth(const tide_snapshot *snapshot, size_t device, tide_text *to,
                          int64_t *ret_step);
 

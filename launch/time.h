@@ -4,7 +4,7 @@
 #define TIDE_LAUNCH_TIME_H
 
 #include "common/status.h"
-#include "snapshot/snapshot.h"
+#include "snapshot/document/snapshot.h"
 #include "step_time/forecast.h"
 
 #ifdef __cplusplus

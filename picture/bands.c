@@ -4,7 +4,7 @@
 
 #include "common/text.h"
 #include "picture/series_internal.h"
-#include "snapshot/category_rules.h"
+#include "snapshot/analysis/category_rules.h"
 
 /* In the order of the stack, bottom first, with the legend's names: those of the page
  * (viewer/src/category_table.js). A file's own categories lie above these. */

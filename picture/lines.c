@@ -5,7 +5,7 @@
 
 #include "common/strings.h"
 #include "picture/series_internal.h"
-#include "snapshot/user_frame.h"
+#include "snapshot/analysis/user_frame.h"
 
 enum {
     MAX_LINES = 12,   /* bands, the one of the others included */

@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #include "common/status.h"
-#include "snapshot/snapshot.h"
+#include "snapshot/document/snapshot.h"
 
 #ifdef __cplusplus
 extern "C" {

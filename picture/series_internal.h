@@ -11,8 +11,8 @@
 
 #include "common/arena.h"
 #include "picture/picture.h"
-#include "snapshot/lifetimes.h"
-#include "snapshot/snapshot.h"
+#include "snapshot/analysis/lifetimes.h"
+#include "snapshot/document/snapshot.h"
 
 enum {
     TIDE_PICTURE_MAX_BANDS = TIDE_MAX_CATEGORIES,

@@ -17,7 +17,7 @@
 #include "allocator/cache.h"
 #include "common/hostmem.h"
 #include "common/status.h"
-#include "snapshot/snapshot.h"
+#include "snapshot/document/snapshot.h"
 
 #ifdef __cplusplus
 extern "C" {

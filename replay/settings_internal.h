@@ -3,7 +3,7 @@
 #define TIDE_REPLAY_SETTINGS_INTERNAL_H
 
 #include "allocator/cache.h"
-#include "snapshot/snapshot.h"
+#include "snapshot/document/snapshot.h"
 
 /* Writes every effective constant, under the names that capture/ writes. */
 TIDE_NODISCARD tide_status tide_replay_set_settings(const tide_cache_config *config,

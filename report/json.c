@@ -4,7 +4,7 @@
 
 #include "report/harmless.h"
 #include "report/table_internal.h"
-#include "snapshot/json_writer.h"
+#include "snapshot/format/json_writer.h"
 
 enum { REPORT_VERSION = 1 }; /* of the JSON; a name that changes its meaning raises it */
 

@@ -5,7 +5,7 @@
 
 #include "common/status.h"
 #include "model/workload.h"
-#include "snapshot/snapshot.h"
+#include "snapshot/document/snapshot.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -8,7 +8,7 @@
 #define TIDE_RUN_FORECAST_H
 
 #include "run/run.h"
-#include "snapshot/peak_tensors.h"
+#include "snapshot/explain/peak_tensors.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -3,7 +3,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "snapshot/snapshot.h"
+#include "snapshot/document/snapshot.h"
 
 static const struct {
     const char *name;

@@ -29,7 +29,8 @@ const char *tide_outcome_name(int outcome);
 /* The outcome of that name, or -1. */
 int tide_outcome_from_name(const char *name);
 
-/* The word in a snapshot's description of its run (snapshot/snapshot.h): TIDE_SNAPSHOT_OOM, ...;
+/* The word in a snapshot's description of its run (snapshot/document/snapshot.h):
+ * TIDE_SNAPSHOT_OOM, ...;
  * "?" out of range. */
 const char *tide_outcome_in_snapshot(int outcome);
 

@@ -27,7 +27,7 @@
 #include "run/limits.h"
 #include "run/outcome.h"
 #include "run/workload.h"
-#include "snapshot/snapshot.h"
+#include "snapshot/document/snapshot.h"
 
 #ifdef __cplusplus
 extern "C" {

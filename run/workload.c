@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "run/program.h"
-#include "snapshot/implementation.h"
+#include "snapshot/document/implementation.h"
 
 static const char *const PHASES[TIDE_N_TIMED] = {"forward", "backward", "optimizer", "step"};
 

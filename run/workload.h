@@ -104,7 +104,8 @@ double tide_run_workload_flops(const tide_run_workload *workload);
 /* A lower bound of the requested bytes at its peak; 0: unknown. */
 uint64_t tide_run_workload_least_bytes(const tide_run_workload *workload);
 
-/* Whose allocations the run makes: run.implementation of its snapshot (snapshot/implementation.h).
+/* Whose allocations the run makes: run.implementation of its snapshot
+ * (snapshot/document/implementation.h).
  */
 const char *tide_run_workload_implementation(const tide_run_workload *workload);
 

@@ -9,9 +9,9 @@
 #include "cli/snapshot_words.h"
 #include "report/harmless.h"
 #include "report/table.h"
-#include "snapshot/scope_paths.h"
-#include "snapshot/snapshot.h"
-#include "snapshot/user_frame.h"
+#include "snapshot/document/scope_paths.h"
+#include "snapshot/document/snapshot.h"
+#include "snapshot/analysis/user_frame.h"
 
 enum { TEXT_BYTES = 512, CHECK_EVERY = 1024 };
 

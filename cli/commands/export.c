@@ -9,9 +9,9 @@
 #include "cli/load.h"
 #include "cli/outputs.h"
 #include "report/harmless.h"
-#include "snapshot/export.h"
-#include "snapshot/gzip_file.h"
-#include "snapshot/snapshot.h"
+#include "snapshot/export/export.h"
+#include "snapshot/format/gzip_file.h"
+#include "snapshot/document/snapshot.h"
 
 #define NOT_GIVEN UINT64_MAX
 #define PARQUET "parquet"

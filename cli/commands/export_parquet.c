@@ -4,7 +4,7 @@
 #include "cli/load.h"
 #include "cli/recovery_words.h"
 #include "launch/document.h"
-#include "snapshot/parquet/export.h"
+#include "snapshot/export/parquet/export.h"
 
 static tide_status export_document(const tide_export_folder *of, tide_snapshot *snapshot,
                                    tide_error *error) {

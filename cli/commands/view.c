@@ -10,7 +10,7 @@
 #include "cli/outputs.h"
 #include "common/hostmem.h"
 #include "common/output_file.h"
-#include "snapshot/digest.h"
+#include "snapshot/ranks/digest.h"
 #include "viewer/report.h"
 
 enum { MAX_FILES = 64 }; /* in one page */

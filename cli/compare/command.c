@@ -10,9 +10,9 @@
 #include "cli/snapshot_words.h"
 #include "report/table.h"
 #include "run/as_pytorch.h"
-#include "snapshot/compare.h"
-#include "snapshot/implementation.h"
-#include "snapshot/snapshot.h"
+#include "snapshot/compare/compare.h"
+#include "snapshot/document/implementation.h"
+#include "snapshot/document/snapshot.h"
 
 enum { KEY_BYTES = 96 };
 

@@ -6,9 +6,9 @@
 
 #include "cli/options.h"
 #include "report/table.h"
-#include "snapshot/compare.h"
-#include "snapshot/compare_rows.h"
-#include "snapshot/gate.h"
+#include "snapshot/compare/compare.h"
+#include "snapshot/compare/compare_rows.h"
+#include "snapshot/compare/gate.h"
 
 /* A column of a run of that index: its key is "run2_bytes" for the second and "bytes". */
 void tide_compare_run_column(tide_table *table, size_t run, const char *unit, const char *title,

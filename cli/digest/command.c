@@ -10,7 +10,7 @@
 #include "cli/outputs.h"
 #include "cli/recovery_words.h"
 #include "launch/document.h"
-#include "snapshot/digest.h"
+#include "snapshot/ranks/digest.h"
 
 #define NOT_GIVEN UINT64_MAX
 #define MOST_RANK ((uint64_t)1 << 40)

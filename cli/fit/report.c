@@ -9,7 +9,7 @@
 #include "cli/spill_words.h"
 #include "common/bytes.h"
 #include "common/plural.h"
-#include "snapshot/implementation.h"
+#include "snapshot/document/implementation.h"
 
 const tide_fit_reply *tide_fit_deciding(const tide_fit_row *row) {
     return row->replies[0].unknown == NULL ? &row->replies[0] : &row->replies[row->n_replies - 1];

@@ -1,7 +1,7 @@
 /* What recording cost, in words. */
 #include "cli/profile/internal.h"
 #include "cli/snapshot_words.h"
-#include "snapshot/recorder_cost.h"
+#include "snapshot/explain/recorder_cost.h"
 
 enum { WORDS_BYTES = 512 };
 

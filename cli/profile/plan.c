@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "cli/profile/internal.h"
-#include "snapshot/recorder_cost.h"
+#include "snapshot/explain/recorder_cost.h"
 
 /* ---- what only profile has ---- */
 

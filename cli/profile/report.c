@@ -13,9 +13,9 @@
 #include "common/plural.h"
 #include "common/statistics.h"
 #include "report/table.h"
-#include "snapshot/compare.h"
-#include "snapshot/implementation.h"
-#include "snapshot/summary.h"
+#include "snapshot/compare/compare.h"
+#include "snapshot/document/implementation.h"
+#include "snapshot/analysis/summary.h"
 
 static tide_format format_of(const tide_profile_plan *plan) {
     return tide_format_chosen(&plan->options->run.report);

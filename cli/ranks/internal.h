@@ -4,7 +4,7 @@
 #define TIDE_CLI_RANKS_INTERNAL_H
 
 #include "report/table.h"
-#include "snapshot/ranks.h"
+#include "snapshot/ranks/ranks.h"
 
 /* The files that the operands name, in the arena: a folder stands for its digests, or its snapshots
  * and pickles where it has none; @LIST for the lines of a file. */

@@ -4,7 +4,7 @@
 
 #include "cli/ranks/internal.h"
 #include "common/plural.h"
-#include "snapshot/growth.h"
+#include "snapshot/explain/growth.h"
 
 static const tide_digest_device *device_of(const tide_ranks *ranks, const tide_rank_fold *fold) {
     return ranks->ranks[fold->first].device;

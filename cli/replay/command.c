@@ -8,7 +8,7 @@
 #include "cli/progress.h"
 #include "cli/replay/internal.h"
 #include "cli/report_options.h"
-#include "snapshot/snapshot.h"
+#include "snapshot/document/snapshot.h"
 
 static const char *start_at(size_t i) {
     static const char *const STARTS[] = {"auto", "recorded", "rebuilt"};

@@ -9,7 +9,7 @@
 #include "common/bytes.h"
 #include "common/plural.h"
 #include "common/text.h"
-#include "snapshot/scope_paths.h"
+#include "snapshot/document/scope_paths.h"
 
 enum { SHOWN_FRAMES = 3, WORDS_BYTES = 512, KEY_BYTES = 48 };
 

@@ -15,8 +15,8 @@
 #include "launch/cards.h"
 #include "launch/launch.h"
 #include "launch/left.h"
-#include "snapshot/snapshot.h"
-#include "snapshot/summary.h"
+#include "snapshot/document/snapshot.h"
+#include "snapshot/analysis/summary.h"
 #include "step_time/pace.h"
 
 #define TIDE_COMMAND_RUN "run"

@@ -7,11 +7,11 @@
 #include "common/bytes.h"
 #include "common/plural.h"
 #include "common/hostmem.h"
-#include "snapshot/implementation.h"
-#include "snapshot/retries.h"
-#include "snapshot/user_frame.h"
-#include "snapshot/user_line.h"
-#include "snapshot/user_lines.h"
+#include "snapshot/document/implementation.h"
+#include "snapshot/explain/retries.h"
+#include "snapshot/analysis/user_frame.h"
+#include "snapshot/explain/user_line.h"
+#include "snapshot/explain/user_lines.h"
 
 static const char *phase_text(const char *phase) {
     return strcmp(phase, "forward") == 0     ? "in the forward pass"

@@ -9,7 +9,7 @@
 #include "common/plural.h"
 #include "launch/document.h"
 #include "launch/names.h"
-#include "snapshot/lifetimes.h"
+#include "snapshot/analysis/lifetimes.h"
 
 enum { LINE_BYTES = 2048, MAX_PROCESSES = 4096 };
 

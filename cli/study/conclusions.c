@@ -5,7 +5,7 @@
 
 #include "common/bytes.h"
 #include "common/text.h"
-#include "snapshot/compare_cause.h"
+#include "snapshot/compare/compare_cause.h"
 
 static double ratio(double a, double b) {
     return b > 0.0 ? a / b : 0.0;

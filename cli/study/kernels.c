@@ -5,7 +5,7 @@
 
 #include "cli/study/conclusions.h"
 #include "cli/study/internal.h"
-#include "snapshot/work_shares.h"
+#include "snapshot/explain/work_shares.h"
 
 enum { N_TOP = 12 };
 

@@ -10,9 +10,9 @@
 #include "cli/study/internal.h"
 #include "model/eager/eager.h"
 #include "run/run.h"
-#include "snapshot/implementation.h"
-#include "snapshot/scope_paths.h"
-#include "snapshot/summary.h"
+#include "snapshot/document/implementation.h"
+#include "snapshot/document/scope_paths.h"
+#include "snapshot/analysis/summary.h"
 
 static void fill(tide_study_options *options) {
     tide_study_fill_size(options, "2.7B");

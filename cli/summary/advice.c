@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "cli/summary/verdict.h"
-#include "snapshot/implementation.h"
+#include "snapshot/document/implementation.h"
 
 /* A model that tidemark itself ran; else a program that `tidemark run` recorded. */
 static bool is_own_model(const tide_summary_view *of) {

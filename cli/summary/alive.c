@@ -7,8 +7,8 @@
 #include "cli/summary/view.h"
 #include "common/plural.h"
 #include "common/text.h"
-#include "snapshot/user_frame.h"
-#include "snapshot/user_lines.h"
+#include "snapshot/analysis/user_frame.h"
+#include "snapshot/explain/user_lines.h"
 
 enum { SHOWN_FRAMES = 3, LINE_BYTES = 512 };
 

@@ -18,8 +18,8 @@
 #include "common/plural.h"
 #include "common/statistics.h"
 #include "report/table.h"
-#include "snapshot/snapshot.h"
-#include "snapshot/summary.h"
+#include "snapshot/document/snapshot.h"
+#include "snapshot/analysis/summary.h"
 
 enum { SENTENCE_BYTES = 1024 };
 

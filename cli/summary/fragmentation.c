@@ -7,7 +7,7 @@
 #include "cli/snapshot_words.h"
 #include "cli/summary/view.h"
 #include "common/bytes.h"
-#include "snapshot/layout.h"
+#include "snapshot/analysis/layout.h"
 
 enum { SHOWN_FRAMES = 2 };
 

@@ -4,7 +4,7 @@
 
 #include "common/status.h"
 #include "report/table.h"
-#include "snapshot/snapshot.h"
+#include "snapshot/document/snapshot.h"
 
 /* The `top` kernels that took most of the device's time, and the rest in one row; nothing if none
  * was traced. */

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "common/plural.h"
-#include "snapshot/user_frame.h"
-#include "snapshot/user_lines.h"
+#include "snapshot/analysis/user_frame.h"
+#include "snapshot/explain/user_lines.h"
 
 enum { LABEL_BYTES = 256 };
 

@@ -9,7 +9,7 @@
 
 #include "cli/summary/view.h"
 #include "common/status.h"
-#include "snapshot/summary.h"
+#include "snapshot/analysis/summary.h"
 
 /* Whether no block that is alive at the instant has a category. */
 bool tide_summary_lacks_categories(const tide_summary_peak *peak);

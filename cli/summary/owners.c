@@ -5,7 +5,7 @@
 
 #include "cli/summary/view.h"
 #include "common/text.h"
-#include "snapshot/owners.h"
+#include "snapshot/document/owners.h"
 
 enum { SENTENCE_BYTES = 1024, NUMBER_BYTES = 32 };
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "cli/summary/view.h"
-#include "snapshot/layout.h"
+#include "snapshot/analysis/layout.h"
 
 /* The segments of one pool on one stream. */
 typedef struct pool {

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "cli/summary/view.h"
-#include "snapshot/category_rules.h"
+#include "snapshot/analysis/category_rules.h"
 
 /* What a rule explains. */
 typedef struct coverage {

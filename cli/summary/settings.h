@@ -3,7 +3,7 @@
 #define TIDE_CLI_SUMMARY_SETTINGS_H
 
 #include "report/table.h"
-#include "snapshot/snapshot.h"
+#include "snapshot/document/snapshot.h"
 
 /* A sentence with the settings that are not the default; nothing if all are. */
 void tide_summary_settings(tide_report *report, const tide_snapshot *snapshot);

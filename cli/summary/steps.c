@@ -8,7 +8,7 @@
 #include "cli/summary/view.h"
 #include "common/bytes.h"
 #include "common/plural.h"
-#include "snapshot/steps.h"
+#include "snapshot/analysis/steps.h"
 
 enum { SHOWN_FRAMES = 3 };
 

@@ -6,9 +6,9 @@
 #include "cli/snapshot_words.h"
 #include "common/plural.h"
 #include "common/text.h"
-#include "snapshot/retries.h"
-#include "snapshot/user_frame.h"
-#include "snapshot/user_lines.h"
+#include "snapshot/explain/retries.h"
+#include "snapshot/analysis/user_frame.h"
+#include "snapshot/explain/user_lines.h"
 
 enum { WORDS_BYTES = 1024, SHOWN_LINES = 3 };
 

@@ -7,8 +7,8 @@
 
 #include "cli/summary/view.h"
 #include "common/status.h"
-#include "snapshot/growth.h"
-#include "snapshot/steps.h"
+#include "snapshot/explain/growth.h"
+#include "snapshot/analysis/steps.h"
 
 /* Why the first request that failed did so. */
 typedef enum tide_oom_cause {

@@ -6,8 +6,8 @@
 #include "cli/snapshot_words.h"
 #include "common/plural.h"
 #include "common/text.h"
-#include "snapshot/layout.h"
-#include "snapshot/user_line.h"
+#include "snapshot/analysis/layout.h"
+#include "snapshot/explain/user_line.h"
 
 enum { PLACE_BYTES = 512 };
 

@@ -2,7 +2,7 @@
 
 #include <inttypes.h>
 
-#include "snapshot/instant.h"
+#include "snapshot/analysis/instant.h"
 
 /* Whether the instant is the end although the peak is asked for: of a history by PyTorch that was
  * cut, the end is known and the peak is not. */

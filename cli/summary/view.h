@@ -10,11 +10,11 @@
 
 #include "common/status.h"
 #include "report/table.h"
-#include "snapshot/alive_tree.h"
-#include "snapshot/lifetimes.h"
-#include "snapshot/scope_paths.h"
-#include "snapshot/snapshot.h"
-#include "snapshot/summary.h"
+#include "snapshot/analysis/alive_tree.h"
+#include "snapshot/analysis/lifetimes.h"
+#include "snapshot/document/scope_paths.h"
+#include "snapshot/document/snapshot.h"
+#include "snapshot/analysis/summary.h"
 
 typedef struct tide_summary_view {
     tide_report *report;               /* borrowed; filled */

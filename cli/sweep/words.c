@@ -9,7 +9,7 @@
 #include "common/bytes.h"
 #include "common/plural.h"
 #include "common/text.h"
-#include "snapshot/implementation.h"
+#include "snapshot/document/implementation.h"
 
 enum { WORDS_BYTES = 512, MAX_REASONS = 16 };
 

@@ -11,7 +11,7 @@
 #include "cli/report_options.h"
 #include "launch/glance.h"
 #include "launch/logs.h"
-#include "snapshot/snapshot.h"
+#include "snapshot/document/snapshot.h"
 
 #define TIDE_COMMAND_TOP "top"
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "snapshot/export_friend.h"
+#include "snapshot/export/export_friend.h"
 #include "snapshot/pytorch/export_internal.h"
 
 /* JavaScript, in which the viewers are written, represents integers exactly up to here. */

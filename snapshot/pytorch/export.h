@@ -5,7 +5,7 @@
 #ifndef TIDE_SNAPSHOT_PYTORCH_EXPORT_H
 #define TIDE_SNAPSHOT_PYTORCH_EXPORT_H
 
-#include "snapshot/export.h"
+#include "snapshot/export/export.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -4,7 +4,7 @@
 #define TIDE_SNAPSHOT_PYTORCH_EXPORT_INTERNAL_H
 
 #include "snapshot/pytorch/sink_internal.h"
-#include "snapshot/snapshot.h"
+#include "snapshot/document/snapshot.h"
 
 /* A frame as JSON; bytes NULL: it was not needed yet. */
 typedef struct tide_export_frame {

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "snapshot/pytorch/internal.h"
-#include "snapshot/validate.h"
+#include "snapshot/document/validate.h"
 
 enum { KEY_SEGMENTS = 0, KEY_TRACES, KEY_SETTINGS, KEY_ANNOTATIONS, N_KEYS };
 

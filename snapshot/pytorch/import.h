@@ -7,8 +7,8 @@
 
 #include <stdbool.h>
 
-#include "snapshot/snapshot.h"
-#include "snapshot/window.h"
+#include "snapshot/document/snapshot.h"
+#include "snapshot/format/window.h"
 
 #ifdef __cplusplus
 extern "C" {

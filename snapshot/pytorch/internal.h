@@ -7,10 +7,10 @@
 
 #include "common/map.h"
 #include "common/strings.h"
-#include "snapshot/categories.h"
+#include "snapshot/document/categories.h"
 #include "snapshot/pytorch/pickle.h"
-#include "snapshot/snapshot.h"
-#include "snapshot/stack_tree_friend.h"
+#include "snapshot/document/snapshot.h"
+#include "snapshot/document/stack_tree_friend.h"
 
 enum {
     TIDE_PYTORCH_MAX_DEVICES = 256,

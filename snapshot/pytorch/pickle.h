@@ -22,8 +22,8 @@
 #include "common/hostmem.h"
 #include "common/map.h"
 #include "common/status.h"
-#include "snapshot/json_reader.h"
-#include "snapshot/window.h"
+#include "snapshot/format/json_reader.h"
+#include "snapshot/format/window.h"
 
 #ifdef __cplusplus
 extern "C" {

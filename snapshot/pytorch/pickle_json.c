@@ -3,7 +3,7 @@
  * rest of the import need not know which of the two was read. */
 #include <string.h>
 
-#include "snapshot/json_friend.h"
+#include "snapshot/format/json_friend.h"
 #include "snapshot/pytorch/pickle_internal.h"
 
 enum { BATCH = 1000 }; /* items of a list, or keys of a dict with their values, at once */

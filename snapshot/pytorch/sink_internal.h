@@ -4,7 +4,7 @@
 #ifndef TIDE_SNAPSHOT_PYTORCH_SINK_INTERNAL_H
 #define TIDE_SNAPSHOT_PYTORCH_SINK_INTERNAL_H
 
-#include "snapshot/json_writer.h"
+#include "snapshot/format/json_writer.h"
 #include "snapshot/pytorch/pickle_writer.h"
 
 /* One of the two; errors stick in the writers. */

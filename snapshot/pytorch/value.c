@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "common/utf8.h"
-#include "snapshot/json_friend.h"
+#include "snapshot/format/json_friend.h"
 #include "snapshot/pytorch/internal.h"
 
 enum { PATH_BYTES = TIDE_JSON_PLACE_BYTES, MESSAGE_BYTES = 512 };

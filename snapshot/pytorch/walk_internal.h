@@ -3,7 +3,7 @@
 #ifndef TIDE_SNAPSHOT_PYTORCH_WALK_INTERNAL_H
 #define TIDE_SNAPSHOT_PYTORCH_WALK_INTERNAL_H
 
-#include "snapshot/point_set_friend.h"
+#include "snapshot/document/point_set_friend.h"
 #include "snapshot/pytorch/internal.h"
 
 /* A block in use. Rows are those of the import; SIZE_MAX: none. */

@@ -10,8 +10,8 @@
 #include <sys/stat.h>
 
 #include "common/clock.h"
-#include "snapshot/snapshot.h"
-#include "snapshot/summary.h"
+#include "snapshot/document/snapshot.h"
+#include "snapshot/analysis/summary.h"
 #include "support/synthetic.h"
 
 enum { REPEATS = 5 };

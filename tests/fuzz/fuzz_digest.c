@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "fuzz/fuzz.h"
-#include "snapshot/digest.h"
+#include "snapshot/ranks/digest.h"
 
 static void use(tide_digest *digest, tide_arena *arena) {
     const char *text = NULL;

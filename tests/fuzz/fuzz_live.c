@@ -12,8 +12,8 @@
 #include "fuzz/fuzz.h"
 #include "launch/document.h"
 #include "recorder/log_format_friend.h"
-#include "snapshot/summary.h"
-#include "snapshot/validate.h"
+#include "snapshot/analysis/summary.h"
+#include "snapshot/document/validate.h"
 
 static void repair_record(uint8_t *at, size_t n_left) {
     tide_log_record record;

@@ -9,9 +9,9 @@
 #include "capture/log_source.h"
 #include "capture/recover.h"
 #include "fuzz/fuzz.h"
-#include "snapshot/digest.h"
-#include "snapshot/summary.h"
-#include "snapshot/validate.h"
+#include "snapshot/ranks/digest.h"
+#include "snapshot/analysis/summary.h"
+#include "snapshot/document/validate.h"
 
 /* Read piece by piece, the log gives the same events, and every scope. */
 static void stream(const char *path, const tide_snapshot *whole,

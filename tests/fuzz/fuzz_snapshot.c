@@ -9,10 +9,10 @@
 #include <unistd.h>
 
 #include "fuzz/fuzz.h"
-#include "snapshot/export.h"
-#include "snapshot/live_walk.h"
-#include "snapshot/snapshot.h"
-#include "snapshot/summary.h"
+#include "snapshot/export/export.h"
+#include "snapshot/analysis/live_walk.h"
+#include "snapshot/document/snapshot.h"
+#include "snapshot/analysis/summary.h"
 
 static tide_status swallow(void *ctx, const char *bytes, size_t n_bytes) {
     size_t *n_written = ctx;

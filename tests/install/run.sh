@@ -82,7 +82,7 @@ pkg_config)
 included)
     # <tidemark/tidemark.h> and <tidemark.h>, by the flags of pkg-config and without them, in C and C++.
     export PKG_CONFIG_PATH="$prefix/$TIDE_LIBDIR/pkgconfig"
-    for header in tidemark/tidemark.h tidemark/snapshot/summary.h tidemark.h allocator/cache.h; do
+    for header in tidemark/tidemark.h tidemark/snapshot/analysis/summary.h tidemark.h allocator/cache.h; do
         printf '#include <%s>\n#include <%s>\nint main(void) { return 0; }\n' $header $header >"$work/included.c"
         flags="-I$prefix/include"
         [[ $header == tidemark/* ]] || flags+=" -I$prefix/include/tidemark"

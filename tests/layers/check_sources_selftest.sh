@@ -74,9 +74,9 @@ write common/long.c "static int sum(void) {\n$(lines 58 '    x++;')\n}"
 expect clean "a clean tree"
 
 # These includes point from a module to one that it may not know.
-plant snapshot/writer.c '#include "allocator/cache.h"' 'snapshot must not include allocator/'
+plant snapshot/format/writer.c '#include "allocator/cache.h"' 'snapshot must not include allocator/'
 plant common/status.c '#include "common/status.h"\n#  include "model/ops.h"' 'common must not include model/'
-plant allocator/cuda.cu '#include "snapshot/snapshot.h"' 'allocator must not include snapshot/'
+plant allocator/cuda.cu '#include "snapshot/document/snapshot.h"' 'allocator must not include snapshot/'
 plant model/run.c '#include "run/run.h"' 'model must not include run/'
 plant run/print.c '#include "cli/shell.h"' 'run must not include cli/'
 plant bench/bad.c '#include "cli/options.h"' 'bench must not include cli/'

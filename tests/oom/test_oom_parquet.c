@@ -18,7 +18,7 @@
 
 #include "allocator/cache.h"
 #include "capture/log_source.h"
-#include "snapshot/parquet/export.h"
+#include "snapshot/export/parquet/export.h"
 #include "support/hostmem_fault.h"
 #include "support/system_fault.h"
 

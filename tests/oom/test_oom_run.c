@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-#include "snapshot/summary.h"
+#include "snapshot/analysis/summary.h"
 #ifdef TIDE_TEST_CUDA
 #include "fake_cudart/fake_cudart.h"
 #endif

@@ -7,7 +7,7 @@
 
 #include "tiny_run.h"
 
-#include "snapshot/summary.h"
+#include "snapshot/analysis/summary.h"
 #include "support/tiny_workload.h"
 
 /* The run is in bf16-mixed, because its casts have a stream of their own. */

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "snapshot/snapshot.h"
+#include "snapshot/document/snapshot.h"
 
 /* The tables that events refer to. All are borrowed and must outlive the snapshot; tables that are
  * not given are empty. */

@@ -6,7 +6,7 @@
 #include <stddef.h>
 
 #include "snapshot/pytorch/pickle.h"
-#include "snapshot/snapshot.h"
+#include "snapshot/document/snapshot.h"
 
 /* The value as a pickle of protocol 2: dicts, lists, tuples, 'texts' without escapes, integers of
  * 64 bits, True, False, None, reals with a point. The result comes from malloc. Ends the program if

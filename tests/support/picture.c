@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "common/map.h"
-#include "snapshot/validate.h"
+#include "snapshot/document/validate.h"
 
 /* The segments and blocks at an instant. */
 typedef struct picture {

@@ -4,7 +4,7 @@
 #ifndef TIDE_TEST_PICTURE_H
 #define TIDE_TEST_PICTURE_H
 
-#include "snapshot/snapshot.h"
+#include "snapshot/document/snapshot.h"
 
 /* Returns NULL if it does, otherwise a sentence that says what is wrong; the text is static or in a
  * static buffer. */

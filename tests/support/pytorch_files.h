@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "snapshot/snapshot.h"
+#include "snapshot/document/snapshot.h"
 
 enum { PYTORCH_N_FILES = 7, PYTORCH_PATH_BYTES = 1024 };
 

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "snapshot/gzip_file.h"
+#include "snapshot/format/gzip_file.h"
 
 static void folder(char path[SNAPSHOT_PATH_BYTES]) {
     const char *temporary = getenv("TMPDIR");

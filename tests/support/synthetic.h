@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "snapshot/snapshot.h"
+#include "snapshot/document/snapshot.h"
 
 typedef struct synthetic_config {
     uint64_t seed;           /* seed of times and odd sizes */

@@ -382,7 +382,7 @@ test('frames of libraries and of the tool are folded, and nothing gets lost', ()
 });
 
 test('packages below every training program are those of the command line', () => {
-  const source = readFileSync(new URL('../../snapshot/user_frame.c', import.meta.url), 'utf8');
+  const source = readFileSync(new URL('../../snapshot/analysis/user_frame.c', import.meta.url), 'utf8');
   const packages = [.../PLUMBING\[\] = \{([^}]*)\}/.exec(source)[1].matchAll(/"([^"]+)"/g)].map(
     ([, name]) => name,
   );

@@ -10,8 +10,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "snapshot/snapshot.h"
-#include "snapshot/summary.h"
+#include "snapshot/document/snapshot.h"
+#include "snapshot/analysis/summary.h"
 
 static void print_verdict(const unsigned char *bytes, size_t n_bytes) {
     char path[32];

@@ -1,7 +1,7 @@
 /* column_reader.js - parses one column of integers straight from the text into a typed array.
  *
  * Nearly all of a document consists of such columns. A value that the column's rule forbids is refused with
- * its place, as in the program (snapshot/reader_tables.c).
+ * its place, as in the program (snapshot/format/reader_tables.c).
  */
 import { FAR, MAX_ROWS, release } from './columns.js';
 import { isSpace, MOST_INTEGER, NEED_MORE } from './json.js';

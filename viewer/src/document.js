@@ -2,7 +2,7 @@
  *
  * Nearly all of it is columns of integers, which are parsed straight into typed arrays. The small parts
  * between them are read whole. So neither the whole text nor a list of its numbers is ever in memory.
- * Refusals, and the byte and key that a message names, are those of the program (snapshot/reader.c).
+ * Refusals, and the byte and key that a message names, are those of the program (snapshot/format/reader.c).
  */
 import { FormatError } from './columns.js';
 import { ColumnReader, Scratch } from './column_reader.js';

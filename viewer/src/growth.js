@@ -1,4 +1,4 @@
-/* growth.js - whether memory grows from step to step, by the rule of the command line (snapshot/growth.h):
+/* growth.js - whether memory grows from step to step, by the rule of the command line (snapshot/explain/growth.h):
  * most of at least five named steps leave blocks of one line of the program behind that are never freed.
  */
 import { lineText, representativeFrames } from './frames.js';

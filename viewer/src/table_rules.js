@@ -1,5 +1,5 @@
 /* table_rules.js - the tables of a document, column by column. It mirrors the program's rules
- * (snapshot/columns.c).
+ * (snapshot/format/columns.c).
  */
 import { CERTAINTY_NAMES, NO_INTERVAL } from './format_names.js';
 import { MOST_INTEGER } from './json.js';

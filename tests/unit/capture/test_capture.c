@@ -16,8 +16,8 @@
 #include "capture/capture.h"
 #include "capture/host.h"
 #include "common/map.h"
-#include "snapshot/summary.h"
-#include "snapshot/validate.h"
+#include "snapshot/analysis/summary.h"
+#include "snapshot/document/validate.h"
 #include "support/hostmem_fault.h"
 
 typedef struct fixture {

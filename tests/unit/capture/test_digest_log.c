@@ -21,9 +21,9 @@
 #include "capture/recover.h"
 #include "common/map.h"
 #include "recorder/log_format_friend.h"
-#include "snapshot/digest.h"
-#include "snapshot/steps.h"
-#include "snapshot/summary.h"
+#include "snapshot/ranks/digest.h"
+#include "snapshot/analysis/steps.h"
+#include "snapshot/analysis/summary.h"
 #include "support/hostmem_fault.h"
 
 enum { PATH = 256, N_LAYERS = 3, MAX_CALLS = 5000 };

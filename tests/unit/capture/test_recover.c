@@ -22,7 +22,7 @@
 #include "capture/recover.h"
 #include "common/clock.h"
 #include "common/map.h"
-#include "snapshot/summary.h"
+#include "snapshot/analysis/summary.h"
 
 enum { N_LIVE = 64, PATH = 256, MAX_EVENTS_PER_STEP = 8 };
 

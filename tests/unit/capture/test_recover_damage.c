@@ -20,8 +20,8 @@
 #include "common/map.h"
 #include "recorder/log_format_friend.h"
 #include "recorder/state_internal.h"
-#include "snapshot/summary.h"
-#include "snapshot/validate.h"
+#include "snapshot/analysis/summary.h"
+#include "snapshot/document/validate.h"
 #include "support/hostmem_fault.h"
 
 enum {

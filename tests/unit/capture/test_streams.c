@@ -12,8 +12,8 @@
 #include <cmocka.h>
 
 #include "capture/capture.h"
-#include "snapshot/summary.h"
-#include "snapshot/validate.h"
+#include "snapshot/analysis/summary.h"
+#include "snapshot/document/validate.h"
 #include "support/device_fault.h"
 
 #define MIB ((int64_t)1 << 20)

@@ -18,8 +18,8 @@
 #include <cmocka.h>
 
 #include "capture/capture.h"
-#include "snapshot/summary.h"
-#include "snapshot/validate.h"
+#include "snapshot/analysis/summary.h"
+#include "snapshot/document/validate.h"
 
 enum { N_THREADS = 4, N_ROUNDS = 1500, N_SLOTS = 32, MIN_SNAPSHOTS = 3 };
 

@@ -21,7 +21,7 @@
 
 #include "common/text.h"
 #include "launch/document.h"
-#include "snapshot/categories.h"
+#include "snapshot/document/categories.h"
 
 enum { MAX_MARKS = 32, MAX_DEVICES = 2, TEXT_BYTES = 16384 };
 

@@ -16,7 +16,7 @@
 #include "common/run_calls.h"
 #include "launch/document.h"
 #include "launch/names.h"
-#include "snapshot/summary.h"
+#include "snapshot/analysis/summary.h"
 
 enum { N_STREAMS = 300 };
 

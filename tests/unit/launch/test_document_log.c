@@ -13,8 +13,8 @@
 
 #include "common/text.h"
 #include "launch/document.h"
-#include "snapshot/categories.h"
-#include "snapshot/validate.h"
+#include "snapshot/document/categories.h"
+#include "snapshot/document/validate.h"
 #include "support/made_log.h"
 
 #define MIB (UINT64_C(1) << 20)

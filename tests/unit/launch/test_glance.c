@@ -9,7 +9,7 @@
 
 #include "common/event.h"
 #include "launch/glance.h"
-#include "snapshot/snapshot.h"
+#include "snapshot/document/snapshot.h"
 
 #define MIB (UINT64_C(1) << 20)
 #define SECOND INT64_C(1000000000)

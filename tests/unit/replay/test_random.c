@@ -15,7 +15,7 @@
 #include "capture/capture.h"
 #include "common/map.h"
 #include "replay/replay.h"
-#include "snapshot/validate.h"
+#include "snapshot/document/validate.h"
 #include "support/device_fault.h"
 
 #define MIB ((size_t)1 << 20)

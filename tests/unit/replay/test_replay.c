@@ -14,7 +14,7 @@
 #include "allocator/cache_internal.h"
 #include "capture/capture.h"
 #include "replay/replay.h"
-#include "snapshot/summary.h"
+#include "snapshot/analysis/summary.h"
 #include "support/device_fault.h"
 #include "support/hostmem_fault.h"
 

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "snapshot/compare.h"
+#include "snapshot/compare/compare.h"
 
 enum { COMPARE_MAX_RUNS = 3 };
 

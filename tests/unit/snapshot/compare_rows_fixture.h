@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "snapshot/compare_rows.h"
+#include "snapshot/compare/compare_rows.h"
 
 enum { KIB = 1024, MAX_RUNS = 3 };
 

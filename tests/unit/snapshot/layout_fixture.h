@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "snapshot/layout.h"
+#include "snapshot/analysis/layout.h"
 #include "support/made_snapshot.h"
 
 static inline tide_snapshot *recording(const tide_event *events, size_t n_events) {

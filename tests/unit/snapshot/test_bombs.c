@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "snapshot/gzip_file.h"
-#include "snapshot/snapshot.h"
+#include "snapshot/format/gzip_file.h"
+#include "snapshot/document/snapshot.h"
 #include "support/snapshot_files.h"
 
 #define LIMIT_BYTES ((size_t)64 << 20)

@@ -11,11 +11,11 @@
 
 #include <cmocka.h>
 
-#include "snapshot/categories.h"
-#include "snapshot/compare.h"
-#include "snapshot/compare_rows.h"
-#include "snapshot/snapshot.h"
-#include "snapshot/summary.h"
+#include "snapshot/document/categories.h"
+#include "snapshot/compare/compare.h"
+#include "snapshot/compare/compare_rows.h"
+#include "snapshot/document/snapshot.h"
+#include "snapshot/analysis/summary.h"
 #include "support/snapshot_files.h"
 #include "support/synthetic.h"
 

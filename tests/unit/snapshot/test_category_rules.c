@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "common/text.h"
-#include "snapshot/category_rules.h"
+#include "snapshot/analysis/category_rules.h"
 #include "support/hostmem_fault.h"
 #include "support/pickle_text.h"
 

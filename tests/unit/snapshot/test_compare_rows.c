@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "snapshot/compare_rows.h"
-#include "snapshot/scope_paths.h"
+#include "snapshot/compare/compare_rows.h"
+#include "snapshot/document/scope_paths.h"
 #include "support/hostmem_fault.h"
 #include "support/pytorch_files.h"
 #include "support/synthetic.h"

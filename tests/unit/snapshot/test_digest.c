@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "snapshot/digest.h"
+#include "snapshot/ranks/digest.h"
 
 #define LIVE TIDE_TEST_SNAPSHOTS "/version-1-live.json.gz"
 

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "snapshot/export.h"
+#include "snapshot/export/export.h"
 #include "support/hostmem_fault.h"
 #include "support/synthetic.h"
 

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "snapshot/gate.h"
+#include "snapshot/compare/gate.h"
 
 #define MIB (UINT64_C(1) << 20)
 

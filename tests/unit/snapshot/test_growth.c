@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "snapshot/growth.h"
+#include "snapshot/explain/growth.h"
 #include "support/made_snapshot.h"
 
 enum { MAX_ROWS = 512, MAX_STEPS = 32, FRAME_TRAIN = 0, FRAME_OPTIMIZER, N_FRAMES };

@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "snapshot/instant.h"
-#include "snapshot/summary.h"
+#include "snapshot/analysis/instant.h"
+#include "snapshot/analysis/summary.h"
 #include "support/synthetic.h"
 
 #include "layout_fixture.h"

@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "snapshot/json_reader.h"
-#include "snapshot/json_writer.h"
+#include "snapshot/format/json_reader.h"
+#include "snapshot/format/json_writer.h"
 
 enum { OUT_BYTES = 1 << 20 };
 

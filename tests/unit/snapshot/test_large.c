@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "snapshot/summary.h"
+#include "snapshot/analysis/summary.h"
 #include "support/snapshot_files.h"
 #include "support/synthetic.h"
 

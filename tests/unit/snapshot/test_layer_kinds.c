@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "snapshot/compare_rows.h"
+#include "snapshot/compare/compare_rows.h"
 
 static void kinds_of_names_and_scopes(void **state) {
     (void)state;

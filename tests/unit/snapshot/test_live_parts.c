@@ -11,11 +11,11 @@
 
 #include <cmocka.h>
 
-#include "snapshot/export.h"
-#include "snapshot/lifetimes.h"
-#include "snapshot/owners.h"
-#include "snapshot/steps.h"
-#include "snapshot/work_shares.h"
+#include "snapshot/export/export.h"
+#include "snapshot/analysis/lifetimes.h"
+#include "snapshot/document/owners.h"
+#include "snapshot/analysis/steps.h"
+#include "snapshot/explain/work_shares.h"
 #include "support/made_snapshot.h"
 #include "support/snapshot_files.h"
 

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "snapshot/snapshot.h"
+#include "snapshot/document/snapshot.h"
 #include "support/snapshot_files.h"
 #include "support/synthetic.h"
 

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "snapshot/peak_tensors.h"
+#include "snapshot/explain/peak_tensors.h"
 #include "support/made_snapshot.h"
 
 #define MIB (UINT64_C(1) << 20)

@@ -12,11 +12,11 @@
 
 #include <cmocka.h>
 
-#include "snapshot/gzip_file.h"
+#include "snapshot/format/gzip_file.h"
 #include "snapshot/pytorch/export.h"
 #include "snapshot/pytorch/pickle.h"
 #include "snapshot/pytorch/pickle_writer.h"
-#include "snapshot/summary.h"
+#include "snapshot/analysis/summary.h"
 #include "support/hostmem_fault.h"
 #include "support/pickle_text.h"
 #include "support/pytorch_files.h"

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "common/clock.h"
-#include "snapshot/summary.h"
+#include "snapshot/analysis/summary.h"
 #include "support/pytorch_files.h"
 #include "support/snapshot_files.h"
 

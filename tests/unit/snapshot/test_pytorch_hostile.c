@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "snapshot/pytorch/import.h"
-#include "snapshot/summary.h"
+#include "snapshot/analysis/summary.h"
 #include "support/hostmem_fault.h"
 #include "support/pickle_text.h"
 #include "support/snapshot_files.h"

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "snapshot/summary.h"
+#include "snapshot/analysis/summary.h"
 #include "support/pickle_text.h"
 
 enum { TEXT_BYTES = 16384 };

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "snapshot/ranks.h"
+#include "snapshot/ranks/ranks.h"
 
 enum { N_RANKS = 7, MIB = 1 << 20 };
 

@@ -12,8 +12,8 @@
 #include <cmocka.h>
 
 #include "common/map.h"
-#include "snapshot/snapshot.h"
-#include "snapshot/summary.h"
+#include "snapshot/document/snapshot.h"
+#include "snapshot/analysis/summary.h"
 #include "support/snapshot_files.h"
 #include "support/synthetic.h"
 

@@ -12,8 +12,8 @@
 
 #include <cmocka.h>
 
-#include "snapshot/recorder_cost.h"
-#include "snapshot/scope_paths.h"
+#include "snapshot/explain/recorder_cost.h"
+#include "snapshot/document/scope_paths.h"
 
 /* 0 step 0 > 1 forward > 2 operator; 3 step 1 > 4 forward > 5 operator, 6 backward; 7 evaluation */
 static const char *const STRINGS[] = {"step", "forward", "matmul", "backward", "evaluation"};

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "snapshot/retries.h"
+#include "snapshot/explain/retries.h"
 #include "support/pickle_text.h"
 
 enum { TEXT_BYTES = 16384 };

@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "snapshot/recorder_cost.h"
-#include "snapshot/summary.h"
+#include "snapshot/explain/recorder_cost.h"
+#include "snapshot/analysis/summary.h"
 #include "support/hostmem_fault.h"
 #include "support/snapshot_files.h"
 #include "support/synthetic.h"

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "snapshot/scope_paths.h"
+#include "snapshot/document/scope_paths.h"
 
 enum { STEP, FORWARD, LAYER, FFN, N_TEXTS, N_DEEP = 20 };
 static const char *const TEXTS[N_TEXTS] = {"step", "forward", "layer", "ffn"};

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "snapshot/steps.h"
+#include "snapshot/analysis/steps.h"
 #include "support/hostmem_fault.h"
 
 enum { MAX_ROWS = 512, MAX_LIVE = 64, N_SITES = 8, FORWARD = N_SITES, N_FRAMES };

@@ -10,9 +10,9 @@
 
 #include <cmocka.h>
 
-#include "snapshot/alive_tree.h"
-#include "snapshot/steps.h"
-#include "snapshot/summary.h"
+#include "snapshot/analysis/alive_tree.h"
+#include "snapshot/analysis/steps.h"
+#include "snapshot/analysis/summary.h"
 #include "support/hostmem_fault.h"
 #include "support/synthetic.h"
 

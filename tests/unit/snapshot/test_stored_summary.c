@@ -8,7 +8,7 @@
 #include <cmocka.h>
 #include <cjson/cJSON.h>
 
-#include "snapshot/summary.h"
+#include "snapshot/analysis/summary.h"
 #include "support/snapshot_files.h"
 #include "support/synthetic.h"
 

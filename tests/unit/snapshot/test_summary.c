@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "snapshot/scope_paths.h"
-#include "snapshot/summary.h"
+#include "snapshot/document/scope_paths.h"
+#include "snapshot/analysis/summary.h"
 #include "support/made_snapshot.h"
 #include "support/synthetic.h"
 

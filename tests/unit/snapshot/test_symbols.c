@@ -14,7 +14,7 @@
 
 #include "common/elf_note.h"
 #include "common/strings.h"
-#include "snapshot/symbols.h"
+#include "snapshot/document/symbols.h"
 
 /* Views of this program by libbacktrace take more than the limit if each process has its own. */
 enum { PATH_BYTES = 4096, N_PROCESSES = 200, MAX_GROWTH_KIB = 4096 };

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "snapshot/user_frame.h"
+#include "snapshot/analysis/user_frame.h"
 #include "support/pickle_text.h"
 
 enum { TEXT_BYTES = 4096 };

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "snapshot/work_shares.h"
+#include "snapshot/explain/work_shares.h"
 
 #define MS INT64_C(1000000)
 

@@ -1,0 +1,268 @@
+#include "snapshot/analysis/user_frame.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "snapshot/analysis/path_text_friend.h"
+
+/* Packages that stand between a program and its tensors, or around its training loop: of a stack
+ * without a line of the program's own, their lines say less than those of other packages. */
+static const char *const PLUMBING[] = {"torch",
+                                       "torchgen",
+                                       "functorch",
+                                       "triton",
+                                       "einops",
+                                       "numpy",
+                                       "opt_einsum",
+                                       "accelerate",
+                                       "lightning",
+                                       "lightning_fabric",
+                                       "pytorch_lightning",
+                                       "jaxtyping",
+                                       "beartype"};
+
+/* The last "-packages/" of a path; NULL: it is in no package. */
+static const char *package_of(const char *file) {
+    static const char FOLDER[] = "-packages/";
+    const char *found = NULL;
+    for (const char *at = file; (at = strstr(at, FOLDER)) != NULL;) {
+        at += sizeof(FOLDER) - 1;
+        found = at;
+    }
+    return found;
+}
+
+static bool is_plumbing(const char *package) {
+    size_t n = strcspn(package, "/");
+    for (size_t i = 0; i < sizeof(PLUMBING) / sizeof(PLUMBING[0]); i++) {
+        if (strlen(PLUMBING[i]) == n && strncmp(package, PLUMBING[i], n) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool starts_with(const char *text, const char *prefix) {
+    return strncmp(text, prefix, strlen(prefix)) == 0;
+}
+
+static bool is_python(const char *file) {
+    size_t n = strlen(file);
+    return n >= 3 && strcmp(file + n - 3, ".py") == 0 && file[0] != '<';
+}
+
+/* Whether the file lies in the folder that the user named as the program's own. */
+static bool is_named_own(const tide_snapshot *snapshot, const char *file) {
+    char folder[TIDE_PATH_TEXT];
+    if (snapshot->user_path[0] == '\0') {
+        return false;
+    }
+    tide_path_text(snapshot->user_path, folder);
+    size_t n = strlen(folder);
+    while (n > 0 && folder[n - 1] == '/') {
+        folder[--n] = '\0';
+    }
+    return starts_with(file, folder) && file[n] == '/';
+}
+
+/* What torch.compile generated: ".../kj/ckjz4gqebekrb5gz....py", a hash in base 32 in the folder of
+ * its second and third character, wherever the cache lies. The line of the program that was
+ * compiled is further out. */
+static bool is_generated(const char *file) {
+    enum { LEAST_HASH = 40 };
+    const char *name = strrchr(file, '/');
+    if (name == NULL || name - file < 3 || name[-3] != '/') {
+        return false;
+    }
+    size_t n = strspn(name + 1, "abcdefghijklmnopqrstuvwxyz234567");
+    return n >= LEAST_HASH && name[n + 1] == '.' && name[2] == name[-2] && name[3] == name[-1];
+}
+
+/* The standard library of Python, also that of Windows, PyTorch run from its sources, or what
+ * `tidemark run` brings along. */
+static bool is_below_program(const char *file) {
+    bool is_windows = file[0] != '\0' && file[1] == ':';
+    return strstr(file, "/lib/python3") != NULL || (is_windows && strstr(file, "/Lib/") != NULL) ||
+           strstr(file, "/torch/") != NULL || strstr(file, "/python/tidemark/") != NULL ||
+           is_generated(file);
+}
+
+bool tide_frame_is_user(const tide_snapshot *snapshot, uint32_t frame) {
+    char file[TIDE_PATH_TEXT];
+    tide_path_text(tide_snapshot_text(snapshot, snapshot->frames[frame].file), file);
+    return is_python(file) &&
+           (is_named_own(snapshot, file) || (package_of(file) == NULL && !is_below_program(file)));
+}
+
+/* A line of a package that a program uses for its model, such as a library of layers. */
+static bool is_model_library(const tide_snapshot *snapshot, uint32_t frame) {
+    char file[TIDE_PATH_TEXT];
+    tide_path_text(tide_snapshot_text(snapshot, snapshot->frames[frame].file), file);
+    const char *package = package_of(file);
+    return package != NULL && is_python(file) && !is_plumbing(package);
+}
+
+uint32_t tide_library_frame(const tide_snapshot *snapshot, uint32_t stack) {
+    for (; stack != TIDE_NONE; stack = snapshot->stacks[stack].parent) {
+        uint32_t frame = snapshot->stacks[stack].frame;
+        if (tide_frame_is_user(snapshot, frame)) {
+            return TIDE_NONE;
+        }
+        if (is_model_library(snapshot, frame)) {
+            return frame;
+        }
+    }
+    return TIDE_NONE;
+}
+
+/* "torch::autograd::generated::MulBackward0::apply(...)",
+ * "torch::autograd::AccumulateGrad::apply(". */
+static bool is_gradient(const char *function) {
+    return starts_with(function, "torch::autograd::") && strstr(function, "::apply(") != NULL;
+}
+
+/* The allocator of PyTorch, what records it, or the CUDA runtime. Also without a C++ library, which
+ * prints names as the source has them. */
+static bool is_allocator(const char *function) {
+    static const char *const PREFIXES[] = {"torch::unwind::", "torch::CapturedTraceback::",
+                                           "torch::cuda::",   "c10::cuda::",
+                                           "_ZN3c104cuda",    "cudaError "};
+    for (size_t i = 0; i < sizeof(PREFIXES) / sizeof(PREFIXES[0]); i++) {
+        if (starts_with(function, PREFIXES[i])) {
+            return true;
+        }
+    }
+    size_t n = starts_with(function, "cuda") ? 4 : starts_with(function, "cu") ? 2 : 0;
+    return n > 0 && function[n] >= 'A' && function[n] <= 'Z';
+}
+
+/* Python code of tidemark, or headers of CUDA and of C++. */
+static bool is_aside(const char *file) {
+    static const char *const PARTS[] = {"/python/tidemark/", "-packages/tidemark/",
+                                        "/include/c++/",     "/cuda/include/",
+                                        "-linux/include/",   "/cuda_runtime.h"};
+    for (size_t i = 0; i < sizeof(PARTS) / sizeof(PARTS[0]); i++) {
+        if (strstr(file, PARTS[i]) != NULL) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Folders of tidemark that allocate, record, or run the program's commands. */
+static bool is_tool(const char *file) {
+    static const char *const FOLDERS[] = {"allocator/", "capture/",  "cli/",
+                                          "common/",    "device/",   "recorder/",
+                                          "run/",       "snapshot/", "stack/"};
+    for (size_t i = 0; i < sizeof(FOLDERS) / sizeof(FOLDERS[0]); i++) {
+        if (starts_with(file, FOLDERS[i])) {
+            return !is_python(file);
+        }
+    }
+    return false;
+}
+
+/* A frame of a program in C or C++ that was built with line tables. */
+static bool is_native(const char *function, const char *file) {
+    static const char *const ENTRIES[] = {"_start",
+                                          "__libc_start_main",
+                                          "__libc_start_call_main",
+                                          "__libc_init_first",
+                                          "start_thread",
+                                          "__clone",
+                                          "__clone3"};
+    for (size_t i = 0; i < sizeof(ENTRIES) / sizeof(ENTRIES[0]); i++) {
+        if (strcmp(ENTRIES[i], function) == 0) {
+            return false;
+        }
+    }
+    return file[0] != '\0' && strcmp(file, "??") != 0 && !starts_with(file, "/usr/");
+}
+
+/* Whether a frame says nothing of the program: Python code of PyTorch, or of packages like it. */
+static bool is_python_of_plumbing(const char *file) {
+    const char *package = package_of(file);
+    return is_python(file) && package != NULL && is_plumbing(package);
+}
+
+/* The frames of a stack that may stand for it, best first; TIDE_NONE: it has none. */
+typedef struct candidates {
+    uint32_t library;  /* of a model's */
+    uint32_t gradient; /* of an operation */
+    uint32_t native;   /* if the stack has no Python */
+    uint32_t outside;  /* of the allocator */
+    bool has_python;   /* or its interpreter */
+    bool is_plumbing;  /* every frame is */
+} candidates;
+
+static void consider(const tide_snapshot *snapshot, uint32_t frame, candidates *of) {
+    char file[TIDE_PATH_TEXT];
+    const char *function = tide_snapshot_text(snapshot, snapshot->frames[frame].function);
+    tide_path_text(tide_snapshot_text(snapshot, snapshot->frames[frame].file), file);
+    bool is_outside = !is_allocator(function) && !is_aside(file) && !is_tool(file);
+    of->has_python = of->has_python || is_python(file) || starts_with(function, "_PyEval_");
+    of->is_plumbing = of->is_plumbing && is_python_of_plumbing(file);
+    if (of->library == TIDE_NONE && is_outside && is_model_library(snapshot, frame)) {
+        of->library = frame;
+    }
+    if (of->gradient == TIDE_NONE && is_gradient(function)) {
+        of->gradient = frame;
+    }
+    if (of->native == TIDE_NONE && is_outside && is_native(function, file)) {
+        of->native = frame;
+    }
+    if (of->outside == TIDE_NONE && is_outside) {
+        of->outside = frame;
+    }
+}
+
+uint32_t tide_user_frame(const tide_snapshot *snapshot, uint32_t stack) {
+    candidates of = {TIDE_NONE, TIDE_NONE, TIDE_NONE, TIDE_NONE, false, true};
+    uint32_t innermost = stack != TIDE_NONE ? snapshot->stacks[stack].frame : TIDE_NONE;
+    for (; stack != TIDE_NONE; stack = snapshot->stacks[stack].parent) {
+        uint32_t frame = snapshot->stacks[stack].frame;
+        if (tide_frame_is_user(snapshot, frame)) {
+            return frame;
+        }
+        consider(snapshot, frame, &of);
+    }
+    return of.library != TIDE_NONE                    ? of.library
+           : of.gradient != TIDE_NONE                 ? of.gradient
+           : of.native != TIDE_NONE && !of.has_python ? of.native
+           : innermost != TIDE_NONE && of.is_plumbing ? TIDE_NONE
+           : of.outside != TIDE_NONE                  ? of.outside
+                                                      : innermost;
+}
+
+/* Where the arguments of a C++ function begin; NULL: it has none. */
+static const char *arguments_of(const char *function) {
+    static const char NAMELESS[] = "(anonymous namespace)";
+    const char *at = strchr(function, '(');
+    while (at != NULL && starts_with(at, NAMELESS)) {
+        at = strchr(at + sizeof(NAMELESS) - 1, '(');
+    }
+    return at;
+}
+
+void tide_frame_text(const tide_snapshot *snapshot, uint32_t frame, char *ret_text, size_t n_room) {
+    const tide_frame_row *row = &snapshot->frames[frame];
+    const char *function = tide_snapshot_text(snapshot, row->function);
+    char file[TIDE_PATH_TEXT];
+    tide_path_text(tide_snapshot_text(snapshot, row->file), file);
+    const char *slash = strrchr(file, '/');
+    const char *name = slash != NULL ? slash + 1 : file;
+    size_t n = strlen(function);
+    const char *arguments = arguments_of(function);
+    if (arguments != NULL && arguments > function) {
+        n = (size_t)(arguments - function);
+    }
+    if (n == 0) {
+        function = "?";
+        n = 1;
+    }
+    if (row->line > 0) {
+        snprintf(ret_text, n_room, "%.*s (%s:%d)", (int)n, function, name, (int)row->line);
+    } else {
+        snprintf(ret_text, n_room, "%.*s", (int)n, function);
+    }
+}

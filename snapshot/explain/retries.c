@@ -1,0 +1,36 @@
+#include "snapshot/explain/retries.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+static bool collects_garbage(const tide_snapshot *snapshot) {
+    for (size_t i = 0; i < snapshot->n_settings; i++) {
+        const tide_snapshot_setting *setting = &snapshot->settings[i];
+        if (strcmp(setting->name, "garbage_collection_threshold") == 0 &&
+            (setting->text != NULL || setting->number > 0.0)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+int64_t tide_retries_count(const tide_snapshot *snapshot, size_t device) {
+    int64_t n = 0;
+    uint32_t freed_by = TIDE_NONE; /* the stack of the rows before, all of which free segments */
+    if (collects_garbage(snapshot)) {
+        return 0;
+    }
+    for (size_t i = 0; i < snapshot->n_events; i++) {
+        const tide_event *row = &snapshot->events[i];
+        if (row->device != device) {
+            continue;
+        }
+        bool frees =
+            row->action == TIDE_ACTION_SEGMENT_FREE || row->action == TIDE_ACTION_SEGMENT_UNMAP;
+        bool allocates =
+            row->action == TIDE_ACTION_SEGMENT_ALLOC || row->action == TIDE_ACTION_SEGMENT_MAP;
+        n += allocates && freed_by != TIDE_NONE && row->stack == freed_by;
+        freed_by = frees ? row->stack : TIDE_NONE;
+    }
+    return n;
+}

@@ -1,0 +1,26 @@
+/* retries.h - requests that the device refused at first: the allocator then freed its cache and
+ * asked again.
+ */
+#ifndef TIDE_SNAPSHOT_RETRIES_H
+#define TIDE_SNAPSHOT_RETRIES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "snapshot/document/snapshot.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Those of the device that succeeded. Known by rows that free segments, directly followed by one
+ * that allocates a segment, all with one call stack: torch.cuda.empty_cache() has a call stack of
+ * its own. 0 without call stacks, and if the allocator collects garbage by a threshold, which looks
+ * the same. */
+int64_t tide_retries_count(const tide_snapshot *snapshot, size_t device);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

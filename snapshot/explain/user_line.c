@@ -1,0 +1,38 @@
+#include "snapshot/explain/user_line.h"
+
+#include <string.h>
+
+#include "snapshot/analysis/user_frame.h"
+
+enum { PLACE_BYTES = 256 };
+
+/* "forward (gpt.py:15)"; "gpt.py:15" for the top of a script, whose "<module>" says nothing. */
+static void say_frame(const tide_snapshot *snapshot, uint32_t frame, tide_text *to) {
+    const tide_frame_row *row = &snapshot->frames[frame];
+    const char *file = tide_snapshot_text(snapshot, row->file);
+    const char *function = tide_snapshot_text(snapshot, row->function);
+    if (row->line > 0 && file[0] != '\0' && (function[0] == '\0' || function[0] == '<')) {
+        const char *name = file + strlen(file);
+        while (name > file && name[-1] != '/' && name[-1] != '\\') {
+            name--;
+        }
+        tide_text_add(to, "%s:%d", name, (int)row->line);
+        return;
+    }
+    char text[PLACE_BYTES];
+    tide_frame_text(snapshot, frame, text, sizeof(text));
+    tide_text_add(to, "%s", text);
+}
+
+void tide_user_line_add(const tide_snapshot *snapshot, uint32_t stack, tide_text *to) {
+    uint32_t frame = tide_user_frame(snapshot, stack);
+    uint32_t library = tide_library_frame(snapshot, stack);
+    if (frame == TIDE_NONE) {
+        return;
+    }
+    say_frame(snapshot, frame, to);
+    if (library != TIDE_NONE && library != frame) {
+        tide_text_add(to, ", in ");
+        say_frame(snapshot, library, to);
+    }
+}

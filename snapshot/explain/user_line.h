@@ -1,0 +1,24 @@
+/* user_line.h - the line of the program that a call stack is told by, in words.
+ */
+#ifndef TIDE_SNAPSHOT_USER_LINE_H
+#define TIDE_SNAPSHOT_USER_LINE_H
+
+#include <stdint.h>
+
+#include "common/text.h"
+#include "snapshot/document/snapshot.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Adds "forward (gpt.py:15)", without folders; a function without a line has its name alone. In a
+ * library's own code it is the line of the program from which that was called, with the library's
+ * line behind it: "main (run.py:8), in forward (model.py:104)". Nothing for TIDE_NONE. */
+void tide_user_line_add(const tide_snapshot *snapshot, uint32_t stack, tide_text *to);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

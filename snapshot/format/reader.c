@@ -1,0 +1,430 @@
+#define _POSIX_C_SOURCE 200809L
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "common/run_launches.h"
+#include "snapshot/document/categories.h"
+#include "snapshot/analysis/category_rules.h"
+#include "snapshot/format/gzip_file.h"
+#include "snapshot/pytorch/import.h"
+#include "snapshot/format/reader_internal.h"
+#include "snapshot/document/validate.h"
+
+enum { ADDRESS_UNIT_BYTES = 512, NAME_BYTES = 64, BEGINNING_BYTES = 4096 };
+
+/* Of the uncompressed text, which is about 50 million events. */
+#define MAX_DOCUMENT_BYTES ((size_t)1 << 31)
+
+/* The offset of a place that was found wrong only after the whole file had been read. Nothing of
+ * the text is kept, so the file is read once more, up to the place. 0: it is not there, or the path
+ * is a pipe and can be read only once. */
+static size_t find_place(const tide_reader *reader, const char *place) {
+    struct stat info;
+    tide_gzip_reader *file = NULL;
+    tide_json json;
+    if (stat(reader->path, &info) != 0 || !S_ISREG(info.st_mode) ||
+        tide_gzip_reader_open(reader->path, reader->mem, MAX_DOCUMENT_BYTES, &file, NULL) !=
+            TIDE_OK) {
+        return 0;
+    }
+    const tide_source source = {.read = tide_gzip_reader_read, .ctx = file};
+    tide_json_open(&json, &source, reader->mem, NULL);
+    size_t at = tide_json_find(&json, place);
+    tide_json_close(&json);
+    tide_gzip_reader_close(file);
+    return at;
+}
+
+void tide_reader_fail_at(tide_reader *reader, const char *place, const char *message) {
+    if (tide_json_status(&reader->json) != TIDE_OK) {
+        return;
+    }
+    size_t at = find_place(reader, place);
+    reader->json.status =
+        tide_fail(reader->json.error, TIDE_FORMAT, "byte %zu, %s: %s", at, place, message);
+}
+
+static void read_format(tide_reader *reader) {
+    size_t at = reader->json.at;
+    char text[NAME_BYTES];
+    const char *format = tide_json_get_short_text(&reader->json, text, sizeof(text));
+    if (strcmp(format, "tidemark-snapshot") != 0) {
+        tide_json_fail(&reader->json, TIDE_FORMAT, at, "this is not a tidemark snapshot");
+    }
+}
+
+static void read_version(tide_reader *reader) {
+    size_t at = reader->json.at;
+    int64_t version = tide_json_get_integer(&reader->json, 1, INT64_MAX);
+    if (version > TIDE_SNAPSHOT_VERSION) {
+        tide_json_fail(&reader->json, TIDE_UNSUPPORTED, at,
+                       "the file has version %" PRId64
+                       ", this tidemark reads up to %d: use a newer one",
+                       version, TIDE_SNAPSHOT_VERSION);
+    }
+}
+
+static void read_unit(tide_reader *reader) {
+    size_t at = reader->json.at;
+    reader->unit_bytes = tide_json_get_integer(&reader->json, 1, ADDRESS_UNIT_BYTES);
+    if (reader->unit_bytes != 1 && reader->unit_bytes != ADDRESS_UNIT_BYTES) {
+        tide_json_fail(&reader->json, TIDE_FORMAT, at, "only 1 and 512 are allowed");
+    }
+}
+
+/* One of the name tables. An unknown name counts as `other`. */
+static void read_names(tide_reader *reader, tide_name_map *map, int (*number_of)(const char *),
+                       uint8_t other) {
+    map->given = true;
+    tide_json_enter_array(&reader->json);
+    while (tide_json_next_item(&reader->json)) {
+        size_t at = reader->json.at;
+        char text[NAME_BYTES];
+        const char *name = tide_json_get_short_text(&reader->json, text, sizeof(text));
+        if (map->n == TIDE_MAX_NAMES) {
+            tide_json_fail(&reader->json, TIDE_LIMIT, at, "more than the limit of %d names",
+                           TIDE_MAX_NAMES);
+            return;
+        }
+        int number = number_of(name);
+        map->to[map->n++] = number >= 0 ? (uint8_t)number : other;
+    }
+}
+
+static void read_actions(tide_reader *reader) {
+    read_names(reader, &reader->actions, tide_action_from_name, TIDE_NO_NUMBER);
+}
+
+/* A category whose name tidemark does not know stays a category under that name. */
+static void read_categories(tide_reader *reader) {
+    tide_name_map *map = &reader->categories;
+    tide_category_list own = {.n = 0};
+    map->given = true;
+    reader->json.text_limit = TIDE_SHORT_TEXT_BYTES;
+    tide_json_enter_array(&reader->json);
+    while (tide_json_next_item(&reader->json)) {
+        size_t at = reader->json.at;
+        const char *name = tide_json_get_text(&reader->json, &reader->snapshot->arena);
+        tide_error reason = {.message = ""};
+        if (map->n == TIDE_MAX_NAMES) {
+            tide_json_fail(&reader->json, TIDE_LIMIT, at, "more than the limit of %d names",
+                           TIDE_MAX_NAMES);
+            return;
+        }
+        if (tide_category_list_number(&own, name, &map->to[map->n++], &reason) != TIDE_OK) {
+            tide_json_fail(&reader->json, TIDE_LIMIT, at, "%s", reason.message);
+            return;
+        }
+    }
+    reader->json.text_limit = TIDE_JSON_TEXT_BYTES;
+    if (tide_category_list_store(&own, reader->snapshot) != TIDE_OK) {
+        tide_json_fail(&reader->json, TIDE_NO_MEMORY, reader->json.at,
+                       "no memory for the categories");
+    }
+}
+
+static void read_scope_kinds(tide_reader *reader) {
+    read_names(reader, &reader->scope_kinds, tide_scope_kind_from_name, TIDE_SCOPE_USER);
+}
+
+static void read_block_states(tide_reader *reader) {
+    read_names(reader, &reader->block_states, tide_block_state_from_name, TIDE_NO_NUMBER);
+}
+
+/* The keys of the document. The first N_REQUIRED are required. */
+static const struct {
+    const char *key;
+    void (*read)(tide_reader *reader);
+} FIELDS[] = {
+    {"format", read_format},
+    {"version", read_version},
+    {"address_unit_bytes", read_unit},
+    {"devices", tide_read_devices},
+    {"streams", tide_read_streams},
+    {"strings", tide_read_strings},
+    {"frames", tide_read_frames},
+    {"stacks", tide_read_stacks},
+    {"scopes", tide_read_scopes},
+    {"start", tide_read_start},
+    {"end", tide_read_end},
+    {"events", tide_read_events},
+    {"tool", tide_read_tool},
+    {"origin", tide_read_origin},
+    {"user_path", tide_read_user_path},
+    {"run", tide_read_run},
+    {"clock", tide_read_clock},
+    {"actions", read_actions},
+    {"categories", read_categories},
+    {"scope_kinds", read_scope_kinds},
+    {"block_states", read_block_states},
+    {"allocator", tide_read_allocator},
+    {"software", tide_read_software},
+    {"inexact", tide_read_inexact},
+    {"owners", tide_read_owners},
+    {"pools", tide_read_pools},
+    {"rank", tide_read_rank},
+    {"peak_range", tide_read_ranges},
+    {"log", tide_read_log},
+    {"timing", tide_read_timing},
+    {"forecast", tide_read_forecast},
+    {"loss", tide_read_loss},
+    {"loss_scaling", tide_read_loss_scaling},
+    {"kernels", tide_read_kernels},
+    {"summary", tide_read_summary},
+    {"oom", tide_read_oom},
+};
+enum { N_FIELDS = sizeof(FIELDS) / sizeof(FIELDS[0]), N_REQUIRED = 12 };
+_Static_assert((int)N_FIELDS <= (int)TIDE_JSON_MAX_FIELDS, "each key of the document has its bit");
+
+static void read_document(tide_reader *reader) {
+    tide_json *json = &reader->json;
+    const char *keys[N_FIELDS];
+    for (size_t i = 0; i < N_FIELDS; i++) {
+        keys[i] = FIELDS[i].key;
+    }
+    int field = -1;
+    tide_json_enter_object(json);
+    while ((field = tide_json_next_field(json, keys, N_FIELDS, (1U << N_REQUIRED) - 1)) >= 0) {
+        FIELDS[field].read(reader);
+    }
+    tide_json_expect_end(json);
+}
+
+/* Maps a number of the file to ours; TIDE_NO_NUMBER if its name is unknown or missing. */
+static uint8_t translate(const tide_name_map *map, uint8_t number) {
+    if (!map->given) {
+        return number;
+    }
+    return number < map->n ? map->to[number] : TIDE_NO_NUMBER;
+}
+
+static void translate_blocks(tide_reader *reader, tide_block_row *blocks, size_t n_blocks) {
+    for (size_t i = 0; i < n_blocks; i++) {
+        blocks[i].state = translate(&reader->block_states, blocks[i].state);
+        blocks[i].category = translate(&reader->categories, blocks[i].category);
+    }
+}
+
+static void fail_untranslated(tide_reader *reader, const char *column, size_t row,
+                              const char *map) {
+    char place[TIDE_PLACE_BYTES];
+    char reason[TIDE_PLACE_BYTES];
+    snprintf(place, sizeof(place), "%s[%zu]", column, row);
+    snprintf(reason, sizeof(reason), "the file's '%s' has no known name for it", map);
+    tide_reader_fail_at(reader, place, reason);
+}
+
+/* Replaces the file's numbers by ours. This waits until the whole document has been read, because
+ * keys come in any order, so that a name table may follow the columns that use it. An unknown
+ * number in a block stays TIDE_NO_NUMBER, which the validation refuses with the place. */
+static void translate_numbers(tide_reader *reader) {
+    tide_snapshot *snapshot = reader->snapshot;
+    for (size_t i = 0; i < snapshot->n_events; i++) {
+        tide_event *row = &reader->events[i];
+        row->action = translate(&reader->actions, row->action);
+        row->category = translate(&reader->categories, row->category);
+        if (row->action == TIDE_NO_NUMBER || row->category == TIDE_NO_NUMBER) {
+            bool action = row->action == TIDE_NO_NUMBER;
+            fail_untranslated(reader, action ? "events.action" : "events.category", i,
+                              action ? "actions" : "categories");
+            return;
+        }
+    }
+    for (size_t i = 0; i < snapshot->n_scopes; i++) {
+        reader->scopes[i].kind = translate(&reader->scope_kinds, reader->scopes[i].kind);
+        if (reader->scopes[i].kind == TIDE_NO_NUMBER) {
+            fail_untranslated(reader, "scopes.kind", i, "scope_kinds");
+            return;
+        }
+    }
+    translate_blocks(reader, reader->start_blocks, snapshot->n_start_blocks);
+    translate_blocks(reader, reader->end_blocks, snapshot->n_end_blocks);
+}
+
+/* Addresses from units to bytes; false when one is beyond 2^63 - 1. */
+static bool scale(tide_reader *reader, uint64_t *address, const char *column, size_t row) {
+    uint64_t unit_bytes = (uint64_t)reader->unit_bytes;
+    if (*address > (uint64_t)INT64_MAX / unit_bytes) {
+        char place[TIDE_PLACE_BYTES];
+        snprintf(place, sizeof(place), "%s[%zu]", column, row);
+        tide_reader_fail_at(reader, place, "an address beyond 2^63 - 1");
+        return false;
+    }
+    *address *= unit_bytes;
+    return true;
+}
+
+static void scale_addresses(tide_reader *reader) {
+    const tide_snapshot *snapshot = reader->snapshot;
+    for (size_t i = 0; i < snapshot->n_events; i++) {
+        if (!scale(reader, &reader->events[i].address, "events.address_delta", i)) {
+            return;
+        }
+    }
+    for (size_t i = 0; i < snapshot->n_start_segments; i++) {
+        if (!scale(reader, &reader->start_segments[i].address, "start.segments", i)) {
+            return;
+        }
+    }
+    for (size_t i = 0; i < snapshot->n_end_segments; i++) {
+        if (!scale(reader, &reader->end_segments[i].address, "end.segments", i)) {
+            return;
+        }
+    }
+}
+
+static tide_status validate(tide_reader *reader, tide_error *error) {
+    char place[TIDE_PLACE_BYTES] = "";
+    tide_status status = tide_snapshot_validate(reader->snapshot, place, error);
+    if (status != TIDE_OK) {
+        size_t at = find_place(reader, place);
+        tide_error_prefix(error, "byte %zu, %s", at, place);
+    }
+    return status;
+}
+
+/* Reads a document of our own format. (PyTorch's JSON goes to pytorch/import.c.) */
+static tide_status read_json(tide_snapshot *snapshot, const char *path, const tide_source *source,
+                             tide_error *error) {
+    const tide_hostmem *mem = snapshot->arena.mem;
+    tide_reader *reader = tide_hostmem_zeroed(mem, 1, sizeof(*reader));
+    if (reader == NULL) {
+        return TIDE_NO_MEMORY;
+    }
+    tide_json_open(&reader->json, source, mem, error);
+    reader->path = path;
+    reader->mem = mem;
+    reader->column.mem = mem;
+    reader->snapshot = snapshot;
+    read_document(reader);
+    if (tide_json_status(&reader->json) == TIDE_OK) {
+        translate_numbers(reader);
+        scale_addresses(reader);
+    }
+    tide_status status = tide_json_status(&reader->json);
+    if (status == TIDE_OK) {
+        status = validate(reader, error);
+    }
+    if (status == TIDE_OK) {
+        snapshot->n_odd = reader->json.n_odd;
+        snapshot->first_odd = tide_arena_text(&snapshot->arena, reader->json.first_odd);
+        status = snapshot->first_odd != NULL ? TIDE_OK : TIDE_NO_MEMORY;
+    }
+    tide_json_close(&reader->json);
+    mem->release(mem->ctx, reader->column.values);
+    mem->release(mem->ctx, reader);
+    return status;
+}
+
+/* A file whose first bytes were read to find out its format: a source that gives them once more. */
+typedef struct beginning {
+    tide_gzip_reader *file; /* borrowed */
+    const char *bytes;      /* borrowed: the first bytes */
+    size_t n_bytes;         /* how many these are */
+    size_t n_taken;         /* how many of them were handed out again */
+} beginning;
+
+static tide_status read_again(void *ctx, char *to, size_t n_room, size_t *ret_bytes,
+                              tide_error *error) {
+    beginning *from = ctx;
+    size_t n_left = from->n_bytes - from->n_taken;
+    if (n_left == 0) {
+        return tide_gzip_reader_read(from->file, to, n_room, ret_bytes, error);
+    }
+    size_t n_now = n_left < n_room ? n_left : n_room;
+    memcpy(to, from->bytes + from->n_taken, n_now);
+    from->n_taken += n_now;
+    *ret_bytes = n_now;
+    return TIDE_OK;
+}
+
+/* PyTorch does not record what its blocks are used for. */
+static tide_status name_by_rule(tide_snapshot *snapshot, tide_error *error) {
+    tide_rules *rules = NULL;
+    TIDE_TRY(tide_rules_create(NULL, snapshot->arena.mem, &rules, error));
+    tide_status status = tide_rules_apply(rules, snapshot, error);
+    tide_rules_destroy(rules);
+    return status;
+}
+
+/* The first bytes decide the format, not the file's name: every pickle since protocol 2 begins with
+ * an opcode that cannot begin JSON, and PyTorch's JSON has other keys than ours. */
+static tide_status read_file(tide_snapshot *snapshot, const char *path, tide_gzip_reader *file,
+                             tide_error *error) {
+    char bytes[BEGINNING_BYTES + 1];
+    size_t n_bytes = 0;
+    size_t n_more = 1;
+    while (n_bytes < BEGINNING_BYTES && n_more > 0) {
+        TIDE_TRY(tide_gzip_reader_read(file, bytes + n_bytes, BEGINNING_BYTES - n_bytes, &n_more,
+                                       error));
+        n_bytes += n_more;
+    }
+    bytes[n_bytes] = '\0';
+    const char *first = bytes + strspn(bytes, " \t\r\n");
+    beginning from = {.file = file, .bytes = bytes, .n_bytes = n_bytes};
+    const tide_source source = {.read = read_again, .ctx = &from};
+    if (n_bytes == 0) {
+        return tide_fail(error, TIDE_FORMAT, "'%s' is empty, not a snapshot", path);
+    }
+    if (bytes[0] == '\x80') {
+        TIDE_TRY(tide_pytorch_import_pickle(&source, snapshot, error));
+        return name_by_rule(snapshot, error);
+    }
+    if (*first == '{' && tide_pytorch_is_json(first)) {
+        TIDE_TRY(tide_pytorch_import_json(&source, snapshot, error));
+        return name_by_rule(snapshot, error);
+    }
+    if (*first == '{' || first == bytes + BEGINNING_BYTES) {
+        return read_json(snapshot, path, &source, error);
+    }
+    const uint64_t magic = TIDE_RUN_LAUNCHES_MAGIC;
+    if (n_bytes >= sizeof(magic) && memcmp(bytes, &magic, sizeof(magic)) == 0) {
+        return tide_fail(error, TIDE_FORMAT,
+                         "'%s' is a launch log, not a snapshot: `tidemark time` forecasts times "
+                         "from it",
+                         path);
+    }
+    return tide_fail(error, TIDE_FORMAT,
+                     "'%s' is not a snapshot: it holds neither gzip nor a JSON object nor a "
+                     "pickle by PyTorch",
+                     path);
+}
+
+/* Some callees know the file's name and begin their message with it. */
+static bool names_the_file(const tide_error *error) {
+    return error != NULL && (error->message[0] == '\'' || strncmp(error->message, "cannot read '",
+                                                                  strlen("cannot read '")) == 0);
+}
+
+/* The caller adds the message for TIDE_NO_MEMORY. */
+static tide_status load(const char *path, const tide_hostmem *mem, tide_snapshot **ret_snapshot,
+                        tide_error *error) {
+    tide_gzip_reader *file = NULL;
+    tide_snapshot *snapshot = NULL;
+    TIDE_TRY(tide_gzip_reader_open(path, mem, MAX_DOCUMENT_BYTES, &file, error));
+    tide_status status = tide_snapshot_create(mem, &snapshot);
+    if (status == TIDE_OK) {
+        status = read_file(snapshot, path, file, error);
+        if (status == TIDE_OK) {
+            *ret_snapshot = snapshot;
+        } else {
+            if (status != TIDE_NO_MEMORY && !names_the_file(error)) {
+                tide_error_prefix(error, "cannot read '%s'", path);
+            }
+            tide_snapshot_destroy(snapshot);
+        }
+    }
+    tide_gzip_reader_close(file);
+    return status;
+}
+
+tide_status tide_snapshot_load(const char *path, const tide_hostmem *mem,
+                               tide_snapshot **ret_snapshot, tide_error *error) {
+    tide_status status =
+        load(path, mem != NULL ? mem : tide_hostmem_default(), ret_snapshot, error);
+    return status == TIDE_NO_MEMORY
+               ? tide_fail(error, status, "no host memory left to read '%s'", path)
+               : status;
+}

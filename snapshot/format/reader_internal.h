@@ -1,0 +1,79 @@
+/* reader_internal.h - what the files of the reader share.
+ */
+#ifndef TIDE_SNAPSHOT_READER_INTERNAL_H
+#define TIDE_SNAPSHOT_READER_INTERNAL_H
+
+#include <stdbool.h>
+
+#include "snapshot/format/json_reader.h"
+#include "snapshot/document/snapshot.h"
+
+enum {
+    TIDE_MAX_NAMES = 255,
+    TIDE_NO_NUMBER = 255,
+    TIDE_SHORT_TEXT_BYTES = 4096 /* of texts of which a small table may hold many */
+};
+
+/* Maps the numbers of a file to ours, by name. */
+typedef struct tide_name_map {
+    bool given;                 /* the file has the table; else numbers stay as they are */
+    size_t n;                   /* names in it */
+    uint8_t to[TIDE_MAX_NAMES]; /* TIDE_NO_NUMBER: tidemark does not know the name */
+} tide_name_map;
+
+/* A document that is being read. Until its end, numbers are the file's and addresses count in
+ * units.
+ */
+typedef struct tide_reader {
+    tide_json json;
+    const char *path;        /* borrowed: of the file */
+    const tide_hostmem *mem; /* borrowed */
+    tide_snapshot *snapshot; /* borrowed; filled */
+    tide_json_column column; /* the column at hand */
+    int64_t unit_bytes;      /* of addresses */
+    tide_name_map actions, categories, scope_kinds, block_states;
+    /* Rows of the snapshot that translating and scaling change; in its arena. */
+    tide_scope_row *scopes;
+    tide_event *events;
+    tide_segment_row *start_segments, *end_segments;
+    tide_block_row *start_blocks, *end_blocks;
+} tide_reader;
+
+/* Each reads the value of one key of the document. */
+void tide_read_strings(tide_reader *reader);
+void tide_read_frames(tide_reader *reader);
+void tide_read_stacks(tide_reader *reader);
+void tide_read_scopes(tide_reader *reader);
+void tide_read_kernels(tide_reader *reader);
+void tide_read_start(tide_reader *reader);
+void tide_read_end(tide_reader *reader);
+void tide_read_events(tide_reader *reader);
+void tide_read_tool(tide_reader *reader);
+void tide_read_run(tide_reader *reader);
+void tide_read_clock(tide_reader *reader);
+void tide_read_devices(tide_reader *reader);
+void tide_read_streams(tide_reader *reader);
+void tide_read_allocator(tide_reader *reader);
+void tide_read_software(tide_reader *reader);
+void tide_read_inexact(tide_reader *reader);
+void tide_read_owners(tide_reader *reader);
+void tide_read_rank(tide_reader *reader);
+void tide_read_ranges(tide_reader *reader);
+void tide_read_forecast(tide_reader *reader);
+void tide_read_pools(tide_reader *reader);
+void tide_read_origin(tide_reader *reader);
+void tide_read_user_path(tide_reader *reader);
+void tide_read_log(tide_reader *reader);
+void tide_read_timing(tide_reader *reader);
+void tide_read_loss(tide_reader *reader);
+void tide_read_loss_scaling(tide_reader *reader);
+void tide_read_summary(tide_reader *reader);
+void tide_read_oom(tide_reader *reader);
+
+/* The numbers of a private pool; anything but two integers counts as [0, 0]. */
+void tide_read_pool_id(tide_json *json, uint32_t ret_id[2]);
+
+/* Fails at a place whose key path is known, but not its offset, which is then looked up. */
+void tide_reader_fail_at(tide_reader *reader, const char *path, const char *message);
+
+#endif

@@ -1,0 +1,123 @@
+/* The tables of rows, column by column, by the rules of columns.c. */
+#include <stdio.h>
+
+#include "snapshot/format/columns_internal.h"
+#include "snapshot/format/reader_internal.h"
+
+enum { PLACE_BYTES = 128 };
+
+/* A table while its columns come in. */
+typedef struct table {
+    const tide_column_table *columns; /* borrowed */
+    void *rows;                       /* in the arena; NULL before the first column */
+    size_t n_rows;
+    void *sides[TIDE_N_SIDES]; /* in the arena; NULL: the file lacks that column */
+} table;
+
+/* Replaces differences by what they add up to. The range is checked here, for the differences
+ * themselves have none; the message names the row, as the parser is past the column by now. */
+static void add_up(tide_reader *reader, const table *of, const tide_column_rule *rule) {
+    int64_t *values = reader->column.values;
+    int64_t last = 0;
+    for (size_t i = 0; i < reader->column.n_values; i++) {
+        int64_t delta = values[i];
+        bool fits = delta < 0 ? last >= INT64_MIN - delta : last <= INT64_MAX - delta;
+        int64_t value = fits ? last + delta : 0;
+        if (!fits || value < rule->min || value > rule->max) {
+            char place[PLACE_BYTES];
+            snprintf(place, sizeof(place), "%s.%s[%zu]", of->columns->key, rule->key, i);
+            tide_reader_fail_at(reader, place, "the value it leads to is out of range");
+            return;
+        }
+        values[i] = value;
+        last = value;
+    }
+}
+
+/* The first column says how many rows there are. Memory for them is taken only then, when as many
+ * values have really been read: a hostile file cannot announce rows that it does not have. */
+static void read_column(tide_reader *reader, table *of, const tide_column_rule *rule) {
+    bool is_delta = rule->encoding != TIDE_COLUMN_PLAIN;
+    size_t at = reader->json.at;
+    tide_json_get_column(&reader->json, is_delta ? INT64_MIN : rule->min,
+                         is_delta ? INT64_MAX : rule->max, rule->odd, &reader->column);
+    if (tide_json_status(&reader->json) != TIDE_OK) {
+        return;
+    }
+    tide_arena *arena = &reader->snapshot->arena;
+    size_t n_values = reader->column.n_values;
+    size_t row_bytes = of->columns->row_bytes;
+    if (of->rows == NULL) {
+        of->rows = tide_arena_alloc(arena, n_values, row_bytes);
+        of->n_rows = n_values;
+    }
+    void *to = of->rows;
+    if (rule->side != TIDE_SIDE_NONE) {
+        row_bytes = rule->width;
+        to = of->sides[rule->side] = tide_arena_alloc(arena, n_values, row_bytes);
+    }
+    if (of->rows == NULL || to == NULL) {
+        tide_json_fail(&reader->json, TIDE_NO_MEMORY, at, "no memory for %zu rows", n_values);
+        return;
+    }
+    if (n_values != of->n_rows) {
+        tide_json_fail(&reader->json, TIDE_FORMAT, at,
+                       "the column has %zu values, those before it have %zu", n_values, of->n_rows);
+        return;
+    }
+    if (is_delta) {
+        add_up(reader, of, rule);
+    }
+    if (tide_json_status(&reader->json) == TIDE_OK) {
+        tide_column_store(rule, row_bytes, to, of->n_rows, reader->column.values);
+    }
+}
+
+static table read_whole_table(tide_reader *reader, const tide_column_table *columns) {
+    table of = {.columns = columns};
+    tide_column_keys keys;
+    int field = -1;
+    tide_column_keys_of(columns, &keys);
+    tide_json_enter_object(&reader->json);
+    while ((field = tide_json_next_field(&reader->json, keys.keys, keys.n, keys.required)) >= 0) {
+        read_column(reader, &of, keys.rules[field]);
+    }
+    return of;
+}
+
+static void *read_table(tide_reader *reader, const tide_column_table *columns, size_t *ret_n_rows) {
+    table of = read_whole_table(reader, columns);
+    *ret_n_rows = of.n_rows;
+    return of.rows;
+}
+
+void tide_read_frames(tide_reader *reader) {
+    tide_snapshot *snapshot = reader->snapshot;
+    snapshot->frames = read_table(reader, &tide_frame_columns, &snapshot->n_frames);
+}
+
+void tide_read_stacks(tide_reader *reader) {
+    tide_snapshot *snapshot = reader->snapshot;
+    snapshot->stacks = read_table(reader, &tide_stack_columns, &snapshot->n_stacks);
+}
+
+void tide_read_scopes(tide_reader *reader) {
+    tide_snapshot *snapshot = reader->snapshot;
+    reader->scopes = read_table(reader, &tide_scope_columns, &snapshot->n_scopes);
+    snapshot->scopes = reader->scopes;
+}
+
+void tide_read_kernels(tide_reader *reader) {
+    tide_snapshot *snapshot = reader->snapshot;
+    snapshot->kernels = read_table(reader, &tide_kernel_columns, &snapshot->n_kernels);
+}
+
+void tide_read_events(tide_reader *reader) {
+    tide_snapshot *snapshot = reader->snapshot;
+    table of = read_whole_table(reader, &tide_event_columns);
+    reader->events = of.rows;
+    snapshot->events = of.rows;
+    snapshot->n_events = of.n_rows;
+    snapshot->event_certainty = of.sides[TIDE_SIDE_CERTAINTY];
+    snapshot->event_pool = of.sides[TIDE_SIDE_POOL];
+}

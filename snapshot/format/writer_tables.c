@@ -1,0 +1,216 @@
+#include "snapshot/format/columns_internal.h"
+#include "snapshot/format/writer_friend.h"
+
+enum {
+    BATCH_ROWS = 512
+}; /* values of one column at a time: few enough for the first-level cache */
+
+/* The rows of one table and its columns. */
+typedef struct table_part {
+    const tide_column_table *columns; /* borrowed, with the rows */
+    const void *rows;
+    size_t n_rows;
+    uint64_t unit_bytes;             /* addresses are divided by it */
+    const void *sides[TIDE_N_SIDES]; /* borrowed; NULL: the column is left out */
+} table_part;
+
+/* The values of a column as a file has them, before differences are taken. */
+static void load(const table_part *part, const tide_column_rule *rule, size_t first, size_t n_rows,
+                 int64_t values[BATCH_ROWS]) {
+    bool is_beside = rule->side != TIDE_SIDE_NONE;
+    size_t row_bytes = is_beside ? rule->width : part->columns->row_bytes;
+    const char *rows =
+        (const char *)(is_beside ? part->sides[rule->side] : part->rows) + first * row_bytes;
+    if (rule->derive == NULL) {
+        tide_column_load(rule, row_bytes, rows, n_rows, values);
+        return;
+    }
+    for (size_t i = 0; i < n_rows; i++) {
+        values[i] = rule->derive(rows + i * row_bytes);
+    }
+}
+
+/* In units; rows without an address repeat the last one, so that their difference is 0. */
+static void scale_addresses(const table_part *part, size_t first, size_t n_rows, int64_t last,
+                            int64_t values[BATCH_ROWS]) {
+    const tide_event *events = (const tide_event *)part->rows + first;
+    for (size_t i = 0; i < n_rows; i++) {
+        if (tide_action_has_address(events[i].action)) {
+            last = (int64_t)((uint64_t)values[i] / part->unit_bytes);
+        }
+        values[i] = last;
+    }
+}
+
+static void write_column(tide_json_writer *json, const table_part *part,
+                         const tide_column_rule *rule) {
+    int64_t values[BATCH_ROWS];
+    int64_t last = 0;
+    tide_json_key(json, rule->key);
+    tide_json_begin_array(json);
+    for (size_t first = 0; first < part->n_rows; first += BATCH_ROWS) {
+        size_t n_left = part->n_rows - first;
+        size_t n = n_left < BATCH_ROWS ? n_left : BATCH_ROWS;
+        load(part, rule, first, n, values);
+        if (rule->encoding == TIDE_COLUMN_ADDRESS) {
+            scale_addresses(part, first, n, last, values);
+        }
+        if (rule->encoding == TIDE_COLUMN_PLAIN) {
+            for (size_t i = 0; i < n; i++) {
+                tide_json_integer(json, values[i]);
+            }
+        } else {
+            for (size_t i = 0; i < n; i++) {
+                tide_json_integer(json, values[i] - last);
+                last = values[i];
+            }
+        }
+    }
+    tide_json_end_array(json);
+    tide_json_line(json);
+}
+
+static void write_table(tide_json_writer *json, const table_part *part) {
+    tide_json_key(json, part->columns->key);
+    tide_json_begin_object(json);
+    for (size_t i = 0; i < part->columns->n_rules; i++) {
+        const tide_column_rule *rule = &part->columns->rules[i];
+        if (rule->side == TIDE_SIDE_NONE || part->sides[rule->side] != NULL) {
+            write_column(json, part, rule);
+        }
+    }
+    tide_json_end_object(json);
+    tide_json_line(json);
+}
+
+/* A table without addresses and without columns beside the rows. */
+static void write_rows(tide_json_writer *json, const tide_column_table *columns, const void *rows,
+                       size_t n_rows) {
+    write_table(json,
+                &(table_part){.columns = columns, .rows = rows, .n_rows = n_rows, .unit_bytes = 1});
+}
+
+static void write_strings(tide_json_writer *json, const tide_snapshot *snapshot) {
+    tide_json_key(json, "strings");
+    tide_json_begin_array(json);
+    for (size_t i = 0; i < snapshot->n_strings; i++) {
+        tide_json_text(json, snapshot->strings[i]);
+    }
+    tide_json_end_array(json);
+    tide_json_line(json);
+}
+
+/* `certainty`: of the block's category; NULL: not known of any block. */
+static void write_block(tide_json_writer *json, const tide_block_row *block,
+                        const uint8_t *certainty) {
+    tide_json_begin_object(json);
+    for (size_t i = 0; i < tide_block_columns.n_rules; i++) {
+        const tide_column_rule *rule = &tide_block_columns.rules[i];
+        int64_t value = 0;
+        if (rule->side == TIDE_SIDE_NONE) {
+            tide_column_load(rule, sizeof(*block), block, 1, &value);
+        } else if (certainty != NULL) {
+            value = *certainty;
+        } else {
+            continue;
+        }
+        tide_json_key_integer(json, rule->key, value);
+    }
+    tide_json_end_object(json);
+}
+
+/* Keys of a segment that are left out if the recording does not know them. */
+static void write_pool(tide_json_writer *json, const tide_segment_row *segment) {
+    if (segment->is_expandable) {
+        tide_json_key(json, "is_expandable");
+        tide_json_boolean(json, true);
+    }
+    if (segment->pool != TIDE_SEGMENT_UNKNOWN) {
+        tide_json_key_text(json, "pool", segment->pool == TIDE_SEGMENT_SMALL ? "small" : "large");
+    }
+    if (segment->pool_id[0] != 0 || segment->pool_id[1] != 0) {
+        tide_json_key(json, "pool_id");
+        tide_json_begin_array(json);
+        tide_json_integer(json, segment->pool_id[0]);
+        tide_json_integer(json, segment->pool_id[1]);
+        tide_json_end_array(json);
+    }
+}
+
+/* The state at one instant. */
+typedef struct state_part {
+    const tide_segment_row *segments; /* borrowed, with the blocks */
+    size_t n_segments;
+    const tide_block_row *blocks;
+    const uint8_t *certainty; /* of each block; NULL */
+    uint64_t unit_bytes;      /* addresses are divided by it */
+} state_part;
+
+static void write_state(tide_json_writer *json, const char *key, const state_part *state) {
+    tide_json_key(json, key);
+    tide_json_begin_object(json);
+    tide_json_key(json, "segments");
+    tide_json_begin_array(json);
+    for (size_t i = 0; i < state->n_segments; i++) {
+        const tide_segment_row *segment = &state->segments[i];
+        tide_json_begin_object(json);
+        tide_json_key_integer(json, "device", segment->device);
+        tide_json_key_integer(json, "address", (int64_t)(segment->address / state->unit_bytes));
+        tide_json_key_integer(json, "total_bytes", (int64_t)segment->total_bytes);
+        tide_json_key_integer(json, "stream", segment->stream);
+        write_pool(json, segment);
+        tide_json_key(json, "blocks");
+        tide_json_begin_array(json);
+        for (size_t j = 0; j < segment->n_blocks; j++) {
+            size_t block = segment->first_block + j;
+            write_block(json, &state->blocks[block],
+                        state->certainty != NULL ? &state->certainty[block] : NULL);
+        }
+        tide_json_end_array(json);
+        tide_json_end_object(json);
+    }
+    tide_json_end_array(json);
+    tide_json_end_object(json);
+    tide_json_line(json);
+}
+
+static void write_oom(tide_json_writer *json, const tide_snapshot *snapshot) {
+    tide_json_key(json, "oom");
+    tide_json_begin_array(json);
+    for (size_t i = 0; i < snapshot->n_events; i++) {
+        const tide_event *row = &snapshot->events[i];
+        if (row->action != TIDE_ACTION_OOM) {
+            continue;
+        }
+        tide_json_begin_object(json);
+        tide_json_key_integer(json, "event", (int64_t)i);
+        tide_json_key_integer(json, "requested_bytes", (int64_t)row->requested_bytes);
+        tide_json_key_integer(json, "free_bytes", tide_oom_free_bytes(row));
+        tide_json_end_object(json);
+    }
+    tide_json_end_array(json);
+}
+
+void tide_write_tables(tide_json_writer *json, const tide_snapshot *snapshot, uint64_t unit_bytes) {
+    write_strings(json, snapshot);
+    write_rows(json, &tide_frame_columns, snapshot->frames, snapshot->n_frames);
+    write_rows(json, &tide_stack_columns, snapshot->stacks, snapshot->n_stacks);
+    write_rows(json, &tide_scope_columns, snapshot->scopes, snapshot->n_scopes);
+    if (snapshot->n_kernels > 0) {
+        write_rows(json, &tide_kernel_columns, snapshot->kernels, snapshot->n_kernels);
+    }
+    tide_write_pools(json, snapshot);
+    write_state(json, "start",
+                &(state_part){snapshot->start_segments, snapshot->n_start_segments,
+                              snapshot->start_blocks, snapshot->start_block_certainty, unit_bytes});
+    write_state(json, "end",
+                &(state_part){snapshot->end_segments, snapshot->n_end_segments,
+                              snapshot->end_blocks, snapshot->end_block_certainty, unit_bytes});
+    write_table(json, &(table_part){.columns = &tide_event_columns,
+                                    .rows = snapshot->events,
+                                    .n_rows = snapshot->n_events,
+                                    .unit_bytes = unit_bytes,
+                                    .sides = {[TIDE_SIDE_CERTAINTY] = snapshot->event_certainty,
+                                              [TIDE_SIDE_POOL] = snapshot->event_pool}});
+    write_oom(json, snapshot);
+}
