@@ -23,18 +23,21 @@ static void *arena_alloc(void *ctx, size_t n_bytes) {
     return made + 1;
 }
 
+static void arena_release(void *ctx, void *memory) {
+    if (memory != NULL) {
+        piece *made = (piece *)memory - 1;
+        tide_arena_release(ctx, made, sizeof(piece) + made->n_bytes);
+    }
+}
+
 static void *arena_resize(void *ctx, void *memory, size_t n_bytes) {
     void *made = arena_alloc(ctx, n_bytes);
     if (made != NULL && memory != NULL) {
         size_t n_old = ((const piece *)memory - 1)->n_bytes;
         memcpy(made, memory, n_old < n_bytes ? n_old : n_bytes);
+        arena_release(ctx, memory);
     }
     return made;
-}
-
-static void arena_release(void *ctx, void *memory) {
-    (void)ctx;
-    (void)memory; /* the document's arena frees all of it at once */
 }
 
 static tide_status out_of_memory(tide_error *error) {
@@ -154,8 +157,11 @@ tide_status tide_capture_tables(tide_recording *recording, tide_boundary *bounda
         status = set_strings(recording, &strings, snapshot);
     }
     tide_strings_fini(&strings);
-    snapshot->events = recording->events;
-    snapshot->n_events = recording->n_events;
+    if (status == TIDE_OK) {
+        status = tide_event_table_from_rows(&snapshot->arena, recording->events,
+                                            recording->n_events, &snapshot->events);
+    }
+    snapshot->n_events = status == TIDE_OK ? recording->n_events : 0;
     snapshot->scopes = recording->scopes;
     snapshot->n_scopes = recording->n_scopes;
     snapshot->kernels = recording->kernels;
@@ -256,6 +262,9 @@ static tide_status fill(tide_captured *captured, tide_error *error) {
     TIDE_TRY(set_boundaries(&captured->state, snapshot, &start, &end, error));
     tide_status status = tide_capture_tables(&captured->state.recording,
                                              (tide_boundary *[2]){&start, &end}, NULL, snapshot);
+    /* The document has columns now. */
+    captured->arena_mem.release(captured->arena_mem.ctx, captured->state.recording.events);
+    captured->state.recording.events = NULL;
     return status == TIDE_OK ? TIDE_OK : out_of_memory(error);
 }
 

@@ -82,12 +82,12 @@ static void tell_base(const tide_log_contents *contents, const tide_boundary_fit
  * comes earlier. */
 static void tell_segments(const tide_boundary *end, const tide_snapshot *snapshot) {
     for (size_t i = 0; i < snapshot->n_events; i++) {
-        const tide_event *event = &snapshot->events[i];
-        const tide_live_pooled what = {.address = event->address,
-                                       .n_bytes = event->block_bytes,
+        const tide_event event = tide_event_at(snapshot, i);
+        const tide_live_pooled what = {.address = event.address,
+                                       .n_bytes = event.block_bytes,
                                        .pool = snapshot->event_pool[i],
-                                       .device = event->device};
-        if (tide_action_has_address(event->action) && event->action != TIDE_ACTION_SEGMENT_UNMAP) {
+                                       .device = event.device};
+        if (tide_action_has_address(event.action) && event.action != TIDE_ACTION_SEGMENT_UNMAP) {
             tell(end, &what, snapshot);
         }
     }

@@ -324,6 +324,10 @@ static tide_status build(tide_recovery *of) {
                                     .n_python = of->tables.n_python};
     TIDE_TRY(tide_capture_tables(&of->recording, (tide_boundary *[2]){&fit.start, &fit.end},
                                  &modules, of->snapshot));
+    /* The document has columns now. */
+    tide_arena_release(&of->snapshot->arena, of->recording.events,
+                       of->contents.n_events * sizeof(tide_event));
+    of->recording.events = NULL;
     of->report->n_modules = modules.n_used;
     of->report->n_modules_absent = modules.n_absent;
     TIDE_TRY(tide_recovery_describe(of));

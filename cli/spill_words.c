@@ -26,12 +26,12 @@ static const char *describe_card(tide_report *report, const tide_run_limits *lim
 /* ", in backward": the phase of the first mark of such a segment; "" where none is recorded. */
 static const char *phase_of(tide_report *report, const tide_snapshot *snapshot) {
     for (size_t i = 0; snapshot != NULL && i < snapshot->n_events; i++) {
-        const tide_event *row = &snapshot->events[i];
-        if (row->action != TIDE_ACTION_MARK || row->name >= snapshot->n_strings ||
-            strstr(snapshot->strings[row->name], TIDE_CACHE_SPILL_MARK) == NULL) {
+        const tide_event row = tide_event_at(snapshot, i);
+        if (row.action != TIDE_ACTION_MARK || row.name >= snapshot->n_strings ||
+            strstr(snapshot->strings[row.name], TIDE_CACHE_SPILL_MARK) == NULL) {
             continue;
         }
-        for (uint32_t at = row->scope; at < snapshot->n_scopes; at = snapshot->scopes[at].parent) {
+        for (uint32_t at = row.scope; at < snapshot->n_scopes; at = snapshot->scopes[at].parent) {
             if (snapshot->scopes[at].kind == TIDE_SCOPE_PHASE) {
                 return tide_report_text(report, ", in %.40s",
                                         snapshot->strings[snapshot->scopes[at].name]);

@@ -57,6 +57,23 @@ void *tide_arena_alloc(tide_arena *arena, size_t n_items, size_t item_bytes) {
     return memory;
 }
 
+void tide_arena_release(tide_arena *arena, void *memory, size_t n_bytes) {
+    if (n_bytes <= CHUNK_BYTES) {
+        return; /* it shares its chunk; what is larger has one of its own */
+    }
+    for (tide_arena_chunk **link = &arena->newest; *link != NULL; link = &(*link)->older) {
+        tide_arena_chunk *chunk = *link;
+        if ((void *)(chunk + 1) == memory) {
+            if (chunk == arena->newest) {
+                arena->n_used = arena->n_bytes = 0; /* the older one was full */
+            }
+            *link = chunk->older;
+            arena->mem->release(arena->mem->ctx, chunk);
+            return;
+        }
+    }
+}
+
 void *tide_arena_copy(tide_arena *arena, const void *items, size_t n_items, size_t item_bytes) {
     void *copy = tide_arena_alloc_raw(arena, n_items, item_bytes);
     if (copy != NULL && n_items > 0) {

@@ -56,10 +56,6 @@ const char *tide_block_state_name(int state) {
     return name_of(BLOCK_STATES, TIDE_N_BLOCK_STATES, state);
 }
 
-bool tide_action_has_address(int action) {
-    return action != TIDE_ACTION_OOM && action != TIDE_ACTION_MARK;
-}
-
 int tide_action_from_name(const char *name) {
     return number_of(ACTIONS, TIDE_N_ACTIONS, name);
 }

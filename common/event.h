@@ -177,7 +177,9 @@ const char *tide_scope_kind_name(int kind);
 const char *tide_block_state_name(int state);
 
 /* False for oom and mark, whose rows have no valid address. */
-bool tide_action_has_address(int action);
+static inline bool tide_action_has_address(int action) {
+    return action != TIDE_ACTION_OOM && action != TIDE_ACTION_MARK;
+}
 
 /* The number of a name, or -1. */
 int tide_action_from_name(const char *name);

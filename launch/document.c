@@ -15,16 +15,17 @@ tide_status tide_document_string(tide_document *document, const char *text, uint
     return TIDE_OK;
 }
 
-bool tide_document_is_row(const tide_event *event) {
-    return event->action == TIDE_ACTION_ALLOC || event->action == TIDE_ACTION_FREE ||
-           event->action == TIDE_ACTION_FREE_REQUESTED || event->action == TIDE_ACTION_OOM;
+bool tide_document_is_row(uint8_t action) {
+    return action == TIDE_ACTION_ALLOC || action == TIDE_ACTION_FREE ||
+           action == TIDE_ACTION_FREE_REQUESTED || action == TIDE_ACTION_OOM;
 }
 
 int64_t tide_document_first_row(const tide_document *document, size_t device) {
     const tide_snapshot *snapshot = document->snapshot;
     int64_t n = 0;
     for (size_t i = 0; i < snapshot->n_events; i++) {
-        n += snapshot->events[i].device == device && tide_document_is_row(&snapshot->events[i]);
+        n += snapshot->events.device[i] == device &&
+             tide_document_is_row(snapshot->events.action[i]);
     }
     return device < document->left->n_devices ? document->left->peaks[device].n_rows - n : 0;
 }
@@ -187,11 +188,17 @@ static tide_status open_tables(tide_document *document) {
     tide_snapshot *snapshot = document->snapshot;
     tide_arena *arena = &snapshot->arena;
     size_t n_end = snapshot->n_end_blocks;
-    document->events =
-        tide_arena_copy(arena, snapshot->events, snapshot->n_events, sizeof(tide_event));
-    document->certainty = tide_arena_alloc(arena, snapshot->n_events, sizeof(uint8_t));
+    size_t n_events = snapshot->n_events;
+    document->scope =
+        tide_arena_copy(arena, snapshot->events.scope, n_events, sizeof(*document->scope));
+    document->name =
+        tide_arena_copy(arena, snapshot->events.name, n_events, sizeof(*document->name));
+    document->category =
+        tide_arena_copy(arena, snapshot->events.category, n_events, sizeof(*document->category));
+    document->certainty = tide_arena_alloc(arena, n_events, sizeof(*document->certainty));
     document->end_rows = tide_arena_alloc(arena, n_end, sizeof(*document->end_rows));
-    if (document->events == NULL || document->certainty == NULL || document->end_rows == NULL) {
+    if (document->scope == NULL || document->name == NULL || document->category == NULL ||
+        document->certainty == NULL || document->end_rows == NULL) {
         return TIDE_NO_MEMORY;
     }
     TIDE_TRY(open_blocks(arena, snapshot->start_blocks, snapshot->n_start_blocks,
@@ -199,8 +206,10 @@ static tide_status open_tables(tide_document *document) {
     TIDE_TRY(open_blocks(arena, snapshot->end_blocks, n_end, &document->end_blocks,
                          &document->end_certainty));
     memset(document->end_rows, 0, n_end * sizeof(*document->end_rows));
-    memset(document->certainty, TIDE_CERTAINTY_UNKNOWN, snapshot->n_events);
-    snapshot->events = document->events;
+    memset(document->certainty, TIDE_CERTAINTY_UNKNOWN, n_events);
+    snapshot->events.scope = document->scope;
+    snapshot->events.name = document->name;
+    snapshot->events.category = document->category;
     snapshot->start_blocks = document->start_blocks;
     snapshot->end_blocks = document->end_blocks;
     snapshot->event_certainty = document->certainty;
@@ -229,7 +238,7 @@ static tide_status add_history(tide_document *document, const tide_recover_notes
     }
     for (size_t i = 0; i < snapshot->n_end_blocks; i++) {
         if (document->end_rows[i] > 0) {
-            document->end_blocks[i].scope = document->events[document->end_rows[i] - 1].scope;
+            document->end_blocks[i].scope = document->scope[document->end_rows[i] - 1];
         }
     }
     for (size_t i = 0; i < snapshot->n_devices; i++) {

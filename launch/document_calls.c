@@ -10,7 +10,7 @@
 typedef struct maker {
     tide_snapshot *snapshot;
     const tide_calls *calls;
-    tide_event *events;
+    tide_event *events; /* owned */
     size_t n_events;
     tide_stream_row *streams;
     size_t n_streams;
@@ -64,7 +64,7 @@ static tide_status make(maker *to) {
     tide_snapshot *snapshot = to->snapshot;
     size_t n = to->calls->n_rows;
     size_t n_devices = 1;
-    to->events = tide_arena_alloc(&snapshot->arena, 2 * n, sizeof(*to->events));
+    to->events = tide_hostmem_zeroed(snapshot->arena.mem, 2 * n, sizeof(*to->events));
     to->streams = tide_arena_alloc(&snapshot->arena, MAX_STREAMS, sizeof(*to->streams));
     if (to->events == NULL || to->streams == NULL) {
         return TIDE_NO_MEMORY;
@@ -86,10 +86,10 @@ static tide_status make(maker *to) {
     snapshot->n_devices = n_devices;
     snapshot->streams = to->streams;
     snapshot->n_streams = to->n_streams;
-    snapshot->events = to->events;
     snapshot->n_events = to->n_events;
     snapshot->clock_source = "monotonic";
-    return TIDE_OK;
+    return tide_event_table_from_rows(&snapshot->arena, to->events, to->n_events,
+                                      &snapshot->events);
 }
 
 /* How much the pools of the process held at most beyond the blocks. */
@@ -116,6 +116,7 @@ tide_status tide_document_from_calls(const char *path, tide_snapshot **ret_snaps
     if (status == TIDE_OK) {
         maker to = {.snapshot = snapshot, .calls = &calls};
         status = make(&to);
+        snapshot->arena.mem->release(snapshot->arena.mem->ctx, to.events);
     }
     *ret_beyond_bytes = beyond_blocks(&calls);
     tide_calls_fini(&calls);

@@ -13,7 +13,9 @@
 typedef struct tide_document {
     tide_snapshot *snapshot; /* borrowed */
     const tide_left *left;   /* borrowed */
-    tide_event *events;      /* the snapshot's, which may be changed */
+    /* Columns of the snapshot's events, which may be changed. */
+    uint32_t *scope, *name;
+    uint8_t *category;
     tide_block_row *end_blocks;
     uint8_t *certainty;     /* of the events' categories */
     uint8_t *end_certainty; /* of the end blocks' */
@@ -35,8 +37,8 @@ TIDE_NODISCARD tide_status tide_document_string(tide_document *document, const c
 /* The row of the device's history before its first event that is kept. */
 int64_t tide_document_first_row(const tide_document *document, size_t device);
 
-/* Whether the event is one row of the history as statistics count them. */
-bool tide_document_is_row(const tide_event *event);
+/* Whether an event of that action is one row of the history as statistics count them. */
+bool tide_document_is_row(uint8_t action);
 
 /* document_calls.c: a document of the calls that PID.calls holds; without steps, names, software.
  * *ret_beyond_bytes: what the pools held at most beyond the blocks. */

@@ -22,8 +22,8 @@ typedef struct row_counter {
 
 static void count_to(row_counter *of, size_t n_events) {
     for (; of->n_passed < n_events && of->n_passed < of->snapshot->n_events; of->n_passed++) {
-        const tide_event *event = &of->snapshot->events[of->n_passed];
-        of->rows[event->device] += tide_document_is_row(event);
+        const tide_event event = tide_event_at(of->snapshot, of->n_passed);
+        of->rows[event.device] += tide_document_is_row(event.action);
     }
 }
 
@@ -127,7 +127,7 @@ static int64_t device_number(const tide_recover_notes *notes, size_t device, con
 static tide_status set_devices(const tide_recover_notes *notes, tide_snapshot *snapshot) {
     size_t n = 1;
     for (size_t i = 0; i < snapshot->n_events; i++) {
-        n = snapshot->events[i].device >= n ? (size_t)snapshot->events[i].device + 1 : n;
+        n = snapshot->events.device[i] >= n ? (size_t)snapshot->events.device[i] + 1 : n;
     }
     for (size_t i = 0; i < snapshot->n_start_segments; i++) {
         size_t device = snapshot->start_segments[i].device;

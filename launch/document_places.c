@@ -170,18 +170,19 @@ static tide_status enter(placer *of, uint32_t parent, uint8_t kind, uint32_t nam
 }
 
 static tide_status place(placer *of, size_t i) {
-    tide_event *event = &of->document->events[i];
+    int64_t time_ns = of->document->snapshot->events.time_ns[i];
+    uint32_t *scope = &of->document->scope[i];
     const tide_recover_extra *extra = &of->extras[i];
     uint32_t module = extra->node != TIDE_NONE && extra->module == TIDE_NONE
                           ? module_of_node(of, extra->sequence)
                           : extra->module;
     if (module != TIDE_NONE) {
-        TIDE_TRY(enter(of, event->scope, TIDE_SCOPE_LAYER, module, event->time_ns, &event->scope));
+        TIDE_TRY(enter(of, *scope, TIDE_SCOPE_LAYER, module, time_ns, scope));
     }
     if (extra->node != TIDE_NONE) {
         uint32_t name = 0;
         TIDE_TRY(name_node(of, extra->node, &name));
-        TIDE_TRY(enter(of, event->scope, TIDE_SCOPE_OPERATOR, name, event->time_ns, &event->scope));
+        TIDE_TRY(enter(of, *scope, TIDE_SCOPE_OPERATOR, name, time_ns, scope));
     }
     return add_birth(of, extra);
 }
@@ -205,7 +206,7 @@ static tide_status merge(const placer *of) {
         new_of[from] = (uint32_t)n;
     }
     for (size_t i = 0; i < snapshot->n_events; i++) {
-        uint32_t *scope = &of->document->events[i].scope;
+        uint32_t *scope = &of->document->scope[i];
         *scope = *scope != TIDE_NONE ? new_of[*scope] : TIDE_NONE;
     }
     snapshot->scopes = rows;

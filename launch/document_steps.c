@@ -148,8 +148,9 @@ static void place_device(builder *of, size_t device) {
     int64_t last_ns = 0;
     size_t n_passed = 0; /* marks */
     for (size_t i = 0; i < snapshot->n_events; i++) {
-        tide_event *event = &of->document->events[i];
-        if (event->device != device) {
+        const tide_event_table *events = &snapshot->events;
+        uint32_t *scope = &of->document->scope[i];
+        if (events->device[i] != device) {
             continue;
         }
         size_t first = n_passed;
@@ -157,16 +158,15 @@ static void place_device(builder *of, size_t device) {
             n_passed++;
         }
         earliest_ns = n_passed > first ? last_ns : earliest_ns;
-        last_ns = event->time_ns;
-        int64_t begin_ns = event->time_ns;
+        last_ns = events->time_ns[i];
+        int64_t begin_ns = last_ns;
         uint32_t ours = n_passed > 0 ? of->after[n_passed - 1] : TIDE_NONE;
-        event->scope =
-            event->scope == TIDE_NONE ? ours : nest(of, event->scope, ours, earliest_ns, &begin_ns);
+        *scope = *scope == TIDE_NONE ? ours : nest(of, *scope, ours, earliest_ns, &begin_ns);
         for (size_t m = first; m < n_passed; m++) {
             of->time_ns[m] =
                 of->time_ns[m] < 0 || begin_ns < of->time_ns[m] ? begin_ns : of->time_ns[m];
         }
-        row += tide_document_is_row(event);
+        row += tide_document_is_row(events->action[i]);
     }
 }
 
@@ -174,7 +174,7 @@ static void place_device(builder *of, size_t device) {
 static void order_times(builder *of) {
     const tide_snapshot *snapshot = of->document->snapshot;
     int64_t latest_ns =
-        snapshot->n_events > 0 ? snapshot->events[snapshot->n_events - 1].time_ns : 0;
+        snapshot->n_events > 0 ? snapshot->events.time_ns[snapshot->n_events - 1] : 0;
     for (size_t i = of->document->left->n_marks; i > 0; i--) {
         int64_t *time_ns = &of->time_ns[i - 1];
         *time_ns = *time_ns < 0 || *time_ns > latest_ns ? latest_ns : *time_ns;
@@ -224,7 +224,7 @@ static tide_status merge(const builder *of, const uint32_t *is_used) {
         }
     }
     for (size_t i = 0; i < snapshot->n_events; i++) {
-        uint32_t *scope = &of->document->events[i].scope;
+        uint32_t *scope = &of->document->scope[i];
         *scope = *scope == TIDE_NONE ? TIDE_NONE : new_of[*scope];
     }
     snapshot->scopes = rows;

@@ -19,7 +19,7 @@ typedef struct block_words {
     uint32_t *name;
     uint8_t *category;
     uint8_t *certainty;
-    const tide_event *birth; /* NULL: before the first event */
+    size_t birth; /* its event + 1; 0: before the first event */
 } block_words;
 
 /* False: no block is known at the address. */
@@ -30,12 +30,12 @@ static bool find_block(const namer *of, uint64_t address, block_words *ret) {
         return false;
     }
     if (number < document->snapshot->n_events) {
-        tide_event *event = &document->events[number];
-        *ret = (block_words){&event->name, &event->category, &document->certainty[number], event};
+        *ret = (block_words){&document->name[number], &document->category[number],
+                             &document->certainty[number], (size_t)number + 1};
     } else {
         size_t i = (size_t)(number - document->snapshot->n_events);
         tide_block_row *block = &document->start_blocks[i];
-        *ret = (block_words){&block->name, &block->category, &document->start_certainty[i], NULL};
+        *ret = (block_words){&block->name, &block->category, &document->start_certainty[i], 0};
     }
     return true;
 }
@@ -82,24 +82,25 @@ static tide_status take_names(namer *of, int64_t row) {
 
 /* Frees repeat what is said of the block. */
 static void take_free(namer *of, size_t i, const block_words *block) {
-    tide_event *event = &of->document->events[i];
-    event->name = *block->name;
-    event->category = *block->category;
+    const tide_event_table *events = &of->document->snapshot->events;
+    of->document->name[i] = *block->name;
+    of->document->category[i] = *block->category;
     of->document->certainty[i] = *block->certainty;
-    if (event->action != TIDE_ACTION_FREE_REQUESTED) {
-        (void)tide_map_remove(&of->alive, event->address);
+    if (events->action[i] != TIDE_ACTION_FREE_REQUESTED) {
+        (void)tide_map_remove(&of->alive, events->address[i]);
     }
 }
 
 static tide_status take_event(namer *of, size_t i) {
-    tide_event *event = &of->document->events[i];
+    const tide_event_table *events = &of->document->snapshot->events;
+    uint8_t action = events->action[i];
     block_words block;
-    if (event->action == TIDE_ACTION_ALLOC) {
-        return tide_map_put(&of->alive, event->address, i);
+    if (action == TIDE_ACTION_ALLOC) {
+        return tide_map_put(&of->alive, events->address[i], i);
     }
-    if ((event->action == TIDE_ACTION_FREE || event->action == TIDE_ACTION_FREE_REQUESTED ||
-         event->action == TIDE_ACTION_FREE_COMPLETED) &&
-        find_block(of, event->address, &block)) {
+    if ((action == TIDE_ACTION_FREE || action == TIDE_ACTION_FREE_REQUESTED ||
+         action == TIDE_ACTION_FREE_COMPLETED) &&
+        find_block(of, events->address[i], &block)) {
         take_free(of, i, &block);
     }
     return TIDE_OK;
@@ -131,8 +132,7 @@ static tide_status name_end_block(namer *of, size_t block, uint64_t address) {
         row->name = *words.name;
         row->category = *words.category;
         of->document->end_certainty[block] = *words.certainty;
-        of->document->end_rows[block] =
-            words.birth != NULL ? (size_t)(words.birth - of->document->events) + 1 : 0;
+        of->document->end_rows[block] = words.birth;
     }
     return TIDE_OK;
 }
@@ -144,10 +144,10 @@ static tide_status take_device(namer *of) {
     TIDE_TRY(visit_blocks(of, snapshot->start_segments, snapshot->n_start_segments,
                           snapshot->start_blocks, enter_start_block));
     for (size_t i = 0; i < snapshot->n_events; i++) {
-        if (snapshot->events[i].device == of->device) {
+        if (snapshot->events.device[i] == of->device) {
             TIDE_TRY(take_names(of, row));
             TIDE_TRY(take_event(of, i));
-            row += tide_document_is_row(&snapshot->events[i]);
+            row += tide_document_is_row(snapshot->events.action[i]);
         }
     }
     TIDE_TRY(take_names(of, INT64_MAX));

@@ -170,9 +170,9 @@ static void convert_scopes(builder *of) {
 
 static tide_status convert_clock(builder *of) {
     tide_snapshot *snapshot = of->snapshot;
-    tide_event *events =
-        tide_arena_copy(&snapshot->arena, snapshot->events, snapshot->n_events, sizeof(*events));
-    if (events == NULL) {
+    int64_t *time_ns = tide_arena_copy(&snapshot->arena, snapshot->events.time_ns,
+                                       snapshot->n_events, sizeof(*time_ns));
+    if (time_ns == NULL) {
         return TIDE_NO_MEMORY;
     }
     collect_points(of);
@@ -180,10 +180,10 @@ static tide_status convert_clock(builder *of) {
         return TIDE_OK; /* no step is complete: the recording's own clock stays */
     }
     for (size_t i = 0; i < snapshot->n_events; i++) {
-        events[i].time_ns = convert(of, events[i].time_ns);
+        time_ns[i] = convert(of, time_ns[i]);
     }
     convert_scopes(of);
-    snapshot->events = events;
+    snapshot->events.time_ns = time_ns;
     snapshot->scopes = of->scopes;
     snapshot->clock_source = TIDE_CLOCK_FORECAST;
     return TIDE_OK;

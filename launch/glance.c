@@ -99,12 +99,12 @@ static int64_t count_steps(const tide_snapshot *snapshot) {
 
 static double count_per_second(const tide_snapshot *snapshot) {
     size_t n = snapshot->n_events;
-    int64_t last_ns = n > 0 ? snapshot->events[n - 1].time_ns : 0;
+    int64_t last_ns = n > 0 ? snapshot->events.time_ns[n - 1] : 0;
     size_t first = n;
-    while (first > 0 && snapshot->events[first - 1].time_ns > last_ns - WINDOW_NS) {
+    while (first > 0 && snapshot->events.time_ns[first - 1] > last_ns - WINDOW_NS) {
         first--;
     }
-    int64_t span_ns = first > 0 ? WINDOW_NS : n > 0 ? last_ns - snapshot->events[0].time_ns : 0;
+    int64_t span_ns = first > 0 ? WINDOW_NS : n > 0 ? last_ns - snapshot->events.time_ns[0] : 0;
     return span_ns > 0 ? (double)(n - first) * 1e9 / (double)span_ns : -1;
 }
 
@@ -140,7 +140,7 @@ tide_status tide_glance_init(tide_glance *glance, const tide_snapshot *snapshot,
     *glance = (tide_glance){.n_steps = count_steps(snapshot),
                             .n_events = (uint64_t)n + snapshot->n_dropped,
                             .events_per_second = count_per_second(snapshot),
-                            .last_ns = n > 0 ? snapshot->events[n - 1].time_ns : -1};
+                            .last_ns = n > 0 ? snapshot->events.time_ns[n - 1] : -1};
     tide_arena_init(&glance->arena, mem);
     tide_status status = look(glance, snapshot, &lifetimes);
     tide_lifetimes_fini(&lifetimes);

@@ -78,10 +78,11 @@ static tide_status add_up(const tide_snapshot *snapshot, int pinned_device, tide
         n_devices = is_card && device >= n_devices ? device + 1 : n_devices;
     }
     for (size_t i = 0; i < snapshot->n_events; i++) {
-        size_t device = snapshot->events[i].device;
+        size_t device = snapshot->events.device[i];
         bool is_card = (int)device != pinned_device;
         n_devices = is_card && device >= n_devices ? device + 1 : n_devices;
-        take(&accounts[device], &snapshot->events[i]);
+        const tide_event event = tide_event_at(snapshot, i);
+        take(&accounts[device], &event);
     }
     tide_left_peak *peaks = tide_arena_alloc(&list->arena, n_devices, sizeof(*peaks));
     if (peaks == NULL) {

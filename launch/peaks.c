@@ -70,7 +70,7 @@ int64_t tide_left_growth(const tide_snapshot *snapshot, size_t device, tide_text
 
 int64_t tide_left_last_failure(const tide_snapshot *snapshot) {
     for (size_t i = snapshot != NULL ? snapshot->n_events : 0; i > 0; i--) {
-        if (snapshot->events[i - 1].action == TIDE_ACTION_OOM) {
+        if (snapshot->events.action[i - 1] == TIDE_ACTION_OOM) {
             return (int64_t)i - 1;
         }
     }

@@ -19,7 +19,7 @@ static bool has_clock(const tide_snapshot *snapshot, size_t device) {
 
 /* The end of the last event or scope. */
 static int64_t end_ns(const tide_snapshot *snapshot) {
-    int64_t end = snapshot->n_events > 0 ? snapshot->events[snapshot->n_events - 1].time_ns : 0;
+    int64_t end = snapshot->n_events > 0 ? snapshot->events.time_ns[snapshot->n_events - 1] : 0;
     for (size_t i = 0; i < snapshot->n_scopes; i++) {
         const tide_scope_row *scope = &snapshot->scopes[i];
         int64_t n_ns = scope->duration_ns > 0 ? scope->duration_ns : 0;
@@ -44,7 +44,7 @@ tide_status tide_picture_axis_init(tide_picture_axis *axis, const tide_snapshot 
                                 .is_time = is_timed && kind != TIDE_PICTURE_X_EVENT};
     if (axis->is_time) {
         int64_t end = end_ns(snapshot);
-        axis->begin = snapshot->events[0].time_ns;
+        axis->begin = snapshot->events.time_ns[0];
         axis->end = end > axis->begin ? end : axis->begin + 1;
     } else {
         axis->end = snapshot->n_events > 0 ? (int64_t)snapshot->n_events : 1;
@@ -53,5 +53,5 @@ tide_status tide_picture_axis_init(tide_picture_axis *axis, const tide_snapshot 
 }
 
 int64_t tide_picture_axis_place(const tide_picture_axis *axis, size_t event) {
-    return axis->is_time ? axis->snapshot->events[event].time_ns : (int64_t)event;
+    return axis->is_time ? axis->snapshot->events.time_ns[event] : (int64_t)event;
 }

@@ -58,7 +58,8 @@ static int64_t *reserved_states(const tide_snapshot *snapshot, const tide_hostme
     tide_lifetimes_reserved_at(snapshot, &(tide_instant){.device = device, .event = -1}, &start);
     reserved[0] = start.reserved_bytes;
     for (size_t i = 0; i < snapshot->n_events; i++) {
-        reserved[i + 1] = reserved_after(&snapshot->events[i], device, reserved[i]);
+        const tide_event event = tide_event_at(snapshot, i);
+        reserved[i + 1] = reserved_after(&event, device, reserved[i]);
     }
     return reserved;
 }
@@ -143,15 +144,15 @@ static void choose_states(tide_picture_columns *columns, const tide_picture_axis
 static void note_ooms(tide_picture_columns *columns, const tide_snapshot *snapshot, size_t device,
                       const int64_t *totals) {
     for (size_t i = 0; i < snapshot->n_events; i++) {
-        const tide_event *event = &snapshot->events[i];
-        if (event->action != TIDE_ACTION_OOM || event->device != device) {
+        const tide_event event = tide_event_at(snapshot, i);
+        if (event.action != TIDE_ACTION_OOM || event.device != device) {
             continue;
         }
         if (columns->n_ooms < TIDE_PICTURE_MAX_OOMS) {
             columns->ooms[columns->n_ooms] =
                 (tide_picture_oom){.event = (uint32_t)i,
                                    .total_bytes = totals[i + 1],
-                                   .requested_bytes = (int64_t)event->requested_bytes};
+                                   .requested_bytes = (int64_t)event.requested_bytes};
         }
         columns->n_ooms++;
     }

@@ -16,16 +16,25 @@ static tide_device *inner_of(tide_device *device) {
     return ((tide_replay_device *)device)->inner;
 }
 
-/* The row of the script that answers the current call; NULL after the last one. */
-static const tide_event *next_row(const tide_replay_device *device) {
-    return device->at < device->n_script ? &device->events[device->script[device->at]] : NULL;
+/* The row of the script that answers the current call. False: the last one has. */
+static bool next_row(const tide_replay_device *device, tide_event *ret_row) {
+    if (device->at == device->n_script) {
+        return false;
+    }
+    *ret_row = tide_event_at(device->snapshot, device->script[device->at]);
+    return true;
+}
+
+static bool is_next(const tide_replay_device *device, tide_action action) {
+    tide_event row;
+    return next_row(device, &row) && row.action == action;
 }
 
 /* Whether the recorded device refused at this point. A refusal leaves no row of its own, but the
  * allocator reacts to it by giving something back, or reports out of memory. */
 static bool refuses(const tide_replay_device *device) {
-    const tide_event *row = next_row(device);
-    return row != NULL ? tide_replay_is_return(row->action) : device->ends_in_oom;
+    tide_event row;
+    return next_row(device, &row) ? tide_replay_is_return(row.action) : device->ends_in_oom;
 }
 
 /* The place of the first sold piece at or above the address. */
@@ -93,14 +102,14 @@ static tide_status replay_alloc(tide_device *base, size_t n_bytes, uint64_t *ret
     if (!device->has_script) {
         return tide_device_alloc(device->inner, n_bytes, ret_address, error);
     }
-    const tide_event *row = next_row(device);
+    tide_event row;
     if (refuses(device)) {
         return refuse(error);
     }
     uint64_t address = 0;
-    if (row != NULL && row->action == TIDE_ACTION_SEGMENT_ALLOC) {
+    if (next_row(device, &row) && row.action == TIDE_ACTION_SEGMENT_ALLOC) {
         device->at++;
-        address = overlaps(device, row->address, n_bytes) ? 0 : row->address;
+        address = overlaps(device, row.address, n_bytes) ? 0 : row.address;
     }
     address = address != 0 ? address : made_up(device, n_bytes);
     TIDE_TRY(tide_replay_device_sell(device, address, n_bytes, error));
@@ -113,8 +122,7 @@ static tide_status replay_release(tide_device *base, uint64_t address, tide_erro
     if (!device->has_script) {
         return tide_device_release(device->inner, address, error);
     }
-    const tide_event *row = next_row(device);
-    if (row != NULL && row->action == TIDE_ACTION_SEGMENT_FREE) {
+    if (is_next(device, TIDE_ACTION_SEGMENT_FREE)) {
         device->at++;
     }
     take_back(device, address);
@@ -205,9 +213,9 @@ static tide_status replay_reserve(tide_device *base, size_t n_bytes, uint64_t *r
     }
     uint64_t address = device->range_address;
     for (size_t i = device->at; i < device->n_script && address == 0; i++) {
-        const tide_event *row = &device->events[device->script[i]];
+        const tide_event row = tide_event_at(device->snapshot, device->script[i]);
         /* A new range is mapped from its beginning on. */
-        address = row->action == TIDE_ACTION_SEGMENT_MAP ? row->address : 0;
+        address = row.action == TIDE_ACTION_SEGMENT_MAP ? row.address : 0;
     }
     device->range_address = 0;
     if (address == 0 && device->ends_in_oom) {
@@ -240,8 +248,7 @@ static tide_status replay_map(tide_device *base, uint64_t address, size_t n_byte
     if (refuses(device)) {
         return refuse(error);
     }
-    const tide_event *row = next_row(device);
-    device->at += row != NULL && row->action == TIDE_ACTION_SEGMENT_MAP ? 1 : 0;
+    device->at += is_next(device, TIDE_ACTION_SEGMENT_MAP) ? 1 : 0;
     return TIDE_OK;
 }
 
@@ -251,10 +258,10 @@ static tide_status replay_unmap(tide_device *base, uint64_t address, size_t gran
     if (!device->has_script) {
         return tide_device_unmap(device->inner, address, granule_bytes, error);
     }
-    const tide_event *row = next_row(device);
+    tide_event row;
     /* One row covers several granules, so only the last of them completes the row. */
-    if (row != NULL && row->action == TIDE_ACTION_SEGMENT_UNMAP &&
-        address + granule_bytes >= row->address + row->block_bytes) {
+    if (next_row(device, &row) && row.action == TIDE_ACTION_SEGMENT_UNMAP &&
+        address + granule_bytes >= row.address + row.block_bytes) {
         device->at++;
     }
     return TIDE_OK;

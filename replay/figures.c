@@ -149,8 +149,9 @@ tide_status tide_replay_recorded(const tide_snapshot *snapshot, tide_replay_figu
         devices[i].n_counted = 1;
     }
     for (size_t i = 0; i < snapshot->n_events; i++) {
-        if (!tide_snapshot_is_pinned(snapshot, snapshot->events[i].device)) {
-            add_row(&devices[snapshot->events[i].device], &snapshot->events[i]);
+        if (!tide_snapshot_is_pinned(snapshot, snapshot->events.device[i])) {
+            const tide_event event = tide_event_at(snapshot, i);
+            add_row(&devices[event.device], &event);
         }
     }
     for (size_t i = 0; i < snapshot->n_devices; i++) {

@@ -31,15 +31,15 @@ static group look_at(const tide_replay_lane *lane, const tide_event *request) {
     group of = {.first_return = lane->n_pending,
                 .is_oom = request != NULL && request->action == TIDE_ACTION_OOM};
     for (size_t i = 0; i < lane->n_pending; i++) {
-        const tide_event *event = tide_replay_event(lane, lane->pending[i]);
-        of.n_completed += event->action == TIDE_ACTION_FREE_COMPLETED ? 1 : 0;
-        if (tide_replay_is_return(event->action)) {
+        const tide_event event = tide_replay_event(lane, lane->pending[i]);
+        of.n_completed += event.action == TIDE_ACTION_FREE_COMPLETED ? 1 : 0;
+        if (tide_replay_is_return(event.action)) {
             of.first_return = of.first_return == lane->n_pending ? i : of.first_return;
             of.has_buy_after = false;
-            of.has_segment = of.has_segment || event->action == TIDE_ACTION_SEGMENT_FREE;
+            of.has_segment = of.has_segment || event.action == TIDE_ACTION_SEGMENT_FREE;
             of.is_other_caller =
-                of.is_other_caller || request == NULL || stacks_differ(event, request);
-        } else if (tide_replay_is_buy(event->action)) {
+                of.is_other_caller || request == NULL || stacks_differ(&event, request);
+        } else if (tide_replay_is_buy(event.action)) {
             of.has_buy_after = true;
         }
     }
@@ -63,12 +63,12 @@ static bool is_selective(const tide_replay_lane *lane) {
 static bool gives_back_all(const tide_replay_lane *lane) {
     const tide_cache_segment *segment = NULL;
     for (size_t i = 0; i < lane->n_script; i++) {
-        const tide_event *event = tide_replay_event(lane, lane->script[i]);
-        if (event->action != TIDE_ACTION_SEGMENT_FREE) {
+        const tide_event event = tide_replay_event(lane, lane->script[i]);
+        if (event.action != TIDE_ACTION_SEGMENT_FREE) {
             continue;
         }
         segment = tide_cache_next_returned(lane->cache, segment);
-        if (segment == NULL || tide_cache_segment_address(segment) != event->address) {
+        if (segment == NULL || tide_cache_segment_address(segment) != event.address) {
             return false;
         }
     }
@@ -80,10 +80,10 @@ static bool gives_back_all(const tide_replay_lane *lane) {
 static bool must_have_waited(const tide_replay_lane *lane, const tide_event *request) {
     const tide_cache_wanted wanted = wanted_by(lane, request);
     for (size_t i = 0; i < lane->n_pending; i++) {
-        const tide_event *event = tide_replay_event(lane, lane->pending[i]);
+        const tide_event event = tide_replay_event(lane, lane->pending[i]);
         uint64_t address = 0;
-        if (event->action == TIDE_ACTION_FREE_COMPLETED &&
-            tide_map_find(&lane->addresses, event->address, &address) &&
+        if (event.action == TIDE_ACTION_FREE_COMPLETED &&
+            tide_map_find(&lane->addresses, event.address, &address) &&
             tide_cache_would_serve(lane->cache, address & ~TIDE_REPLAY_WAITING, &wanted)) {
             return true;
         }
@@ -144,7 +144,7 @@ static tide_status complete(tide_replay_lane *lane, size_t from, size_t to, tide
     for (size_t i = from; i < to; i++) {
         size_t row = lane->pending[i];
         uint64_t address = 0;
-        if (tide_replay_event(lane, row)->action != TIDE_ACTION_FREE_COMPLETED) {
+        if (tide_replay_event(lane, row).action != TIDE_ACTION_FREE_COMPLETED) {
             continue;
         }
         TIDE_TRY(tide_replay_find_waiting(lane, row, &address, error));
@@ -168,7 +168,7 @@ static tide_status set_script(tide_replay_lane *lane, const tide_event *request,
     }
     lane->script = script;
     for (size_t i = 0; i < lane->n_pending; i++) {
-        if (tide_replay_event(lane, lane->pending[i])->action != TIDE_ACTION_FREE_COMPLETED) {
+        if (tide_replay_event(lane, lane->pending[i]).action != TIDE_ACTION_FREE_COMPLETED) {
             script[lane->n_script++] = lane->pending[i];
         }
     }
@@ -183,7 +183,7 @@ static tide_status set_script(tide_replay_lane *lane, const tide_event *request,
 static tide_status empty(tide_replay_lane *lane, tide_error *error) {
     size_t row = 0;
     for (size_t i = 0; i < lane->n_pending; i++) {
-        if (tide_replay_is_return(tide_replay_event(lane, lane->pending[i])->action)) {
+        if (tide_replay_is_return(tide_replay_event(lane, lane->pending[i]).action)) {
             row = lane->pending[i];
         }
     }
@@ -213,7 +213,7 @@ static tide_status take_waiting(tide_replay_lane *lane, size_t from, uint64_t *a
     size_t n = 0;
     for (size_t i = from; i < lane->n_pending; i++) {
         size_t row = lane->pending[i];
-        if (tide_replay_event(lane, row)->action == TIDE_ACTION_FREE_COMPLETED) {
+        if (tide_replay_event(lane, row).action == TIDE_ACTION_FREE_COMPLETED) {
             TIDE_TRY(tide_replay_find_waiting(lane, row, &addresses[n], error));
             n += addresses[n] != 0 ? 1 : 0;
         }
@@ -246,10 +246,10 @@ static tide_status ask_and_wait(tide_replay_lane *lane, size_t row, size_t from,
 }
 
 tide_status tide_replay_group_request(tide_replay_lane *lane, size_t row, tide_error *error) {
-    const tide_event *request = tide_replay_event(lane, row);
-    TIDE_TRY(set_script(lane, request, error));
-    group of = look_at(lane, request);
-    origin from = find_origin(lane, &of, request);
+    const tide_event request = tide_replay_event(lane, row);
+    TIDE_TRY(set_script(lane, &request, error));
+    group of = look_at(lane, &request);
+    origin from = find_origin(lane, &of, &request);
     TIDE_TRY(complete(lane, 0, from.n_polled, error));
     if (from.is_emptied) {
         TIDE_TRY(empty(lane, error));

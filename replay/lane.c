@@ -78,7 +78,7 @@ tide_status tide_replay_lane_init(tide_replay_lane *lane, tide_replay *replay,
         }
     }
     TIDE_TRY(tide_replay_device_open(mem, total_bytes, options->verify, &lane->device, error));
-    lane->device->events = replay->snapshot->events;
+    lane->device->snapshot = replay->snapshot;
     if (options->verify || options->keep_rows) {
         TIDE_TRY(make_recorder(lane, n_rows, error));
     }
@@ -106,15 +106,15 @@ void tide_replay_lane_fini(tide_replay_lane *lane) {
 /* Turns a row of the recorder into one of the snapshot: time and caller are those of `row`, which
  * caused it, and numbers refer to the snapshot's tables. */
 static tide_event translate(const tide_replay_lane *lane, tide_event found, size_t row) {
-    const tide_event *cause = tide_replay_event(lane, row);
-    found.time_ns = cause->time_ns;
-    found.stack = cause->stack;
-    found.scope = cause->scope;
+    const tide_event cause = tide_replay_event(lane, row);
+    found.time_ns = cause.time_ns;
+    found.stack = cause.stack;
+    found.scope = cause.scope;
     found.device = lane->number;
     found.stream = lane->stream_of[found.stream];
     if (found.action == TIDE_ACTION_ALLOC || found.action == TIDE_ACTION_OOM) {
-        found.name = cause->name;
-        found.category = cause->category;
+        found.name = cause.name;
+        found.category = cause.category;
     }
     return found;
 }
@@ -160,12 +160,12 @@ tide_status tide_replay_take_rows(tide_replay_lane *lane, size_t row, tide_error
 
 static tide_status contradiction(const tide_replay_lane *lane, size_t row, const char *what,
                                  tide_error *error) {
-    const tide_event *event = tide_replay_event(lane, row);
+    const tide_event event = tide_replay_event(lane, row);
     return tide_fail(error, TIDE_FORMAT,
                      "event %zu: %s at 0x%" PRIx64
                      " on device %u: %s; the file's events are not in "
                      "their order, or some are missing",
-                     row, tide_action_name(event->action), event->address, lane->number, what);
+                     row, tide_action_name(event.action), event.address, lane->number, what);
 }
 
 /* Describes the device's first request that ran out of memory; the cache counts all of them. Later
@@ -229,19 +229,19 @@ tide_status tide_replay_lane_wait(tide_replay_lane *lane, uint64_t recorded, uin
 }
 
 static tide_status take_free(tide_replay_lane *lane, size_t row, tide_error *error) {
-    const tide_event *event = tide_replay_event(lane, row);
+    const tide_event event = tide_replay_event(lane, row);
     uint64_t address = 0;
-    if (!tide_map_find(&lane->addresses, event->address, &address)) {
+    if (!tide_map_find(&lane->addresses, event.address, &address)) {
         return contradiction(lane, row, "no block is alive there", error);
     }
     if ((address & TIDE_REPLAY_WAITING) != 0) {
         return contradiction(lane, row, "its free was requested before", error);
     }
     lane->replay->n_requests++;
-    if (event->action == TIDE_ACTION_FREE_REQUESTED) {
-        return tide_replay_lane_wait(lane, event->address, address, error);
+    if (event.action == TIDE_ACTION_FREE_REQUESTED) {
+        return tide_replay_lane_wait(lane, event.address, address, error);
     }
-    tide_map_remove(&lane->addresses, event->address);
+    tide_map_remove(&lane->addresses, event.address);
     return address == 0 ? TIDE_OK : tide_cache_release(lane->cache, address, error);
 }
 
@@ -249,7 +249,7 @@ tide_status tide_replay_find_waiting(tide_replay_lane *lane, size_t row, uint64_
                                      tide_error *error) {
     uint64_t address = 0;
     uint64_t since = 0;
-    if (!tide_map_find(&lane->addresses, tide_replay_event(lane, row)->address, &address) ||
+    if (!tide_map_find(&lane->addresses, tide_replay_event(lane, row).address, &address) ||
         (address & TIDE_REPLAY_WAITING) == 0) {
         return contradiction(lane, row, "no block waits there", error);
     }
@@ -257,7 +257,7 @@ tide_status tide_replay_find_waiting(tide_replay_lane *lane, size_t row, uint64_
      * given its address to another one. If the count of such waits has not changed, it has not. */
     address &= ~TIDE_REPLAY_WAITING;
     lane->n_waiting--;
-    tide_map_remove(&lane->addresses, tide_replay_event(lane, row)->address);
+    tide_map_remove(&lane->addresses, tide_replay_event(lane, row).address);
     *ret_address = 0;
     if (address != 0 && tide_map_find(&lane->waiting_since, address, &since) &&
         since == tide_cache_peek_stats(lane->cache)->num_sync_all_streams) {
@@ -276,26 +276,26 @@ static tide_block_row block_of(const tide_event *event) {
 }
 
 tide_status tide_replay_ask(tide_replay_lane *lane, size_t row, tide_error *error) {
-    const tide_event *event = tide_replay_event(lane, row);
-    const tide_block_row block = block_of(event);
+    const tide_event event = tide_replay_event(lane, row);
+    const tide_block_row block = block_of(&event);
     uint64_t address = 0;
-    if (event->requested_bytes == 0) {
+    if (event.requested_bytes == 0) {
         return contradiction(lane, row, "it asks for 0 bytes", error);
     }
-    if (event->action == TIDE_ACTION_ALLOC &&
-        tide_map_find(&lane->addresses, event->address, NULL)) {
+    if (event.action == TIDE_ACTION_ALLOC &&
+        tide_map_find(&lane->addresses, event.address, NULL)) {
         return contradiction(lane, row, "a block is alive there", error);
     }
     TIDE_TRY(tide_replay_lane_request(
-        lane, row, &block, lane->replay->snapshot->streams[event->stream].handle, &address, error));
+        lane, row, &block, lane->replay->snapshot->streams[event.stream].handle, &address, error));
     lane->replay->n_requests++;
-    if (event->action == TIDE_ACTION_OOM) {
+    if (event.action == TIDE_ACTION_OOM) {
         lane->replay->n_succeeded += address != 0 ? 1 : 0;
         /* The recorded request failed, so the program never frees the block. */
         return tide_cache_release(lane->cache, address, error);
     }
     lane->replay->n_lost += address == 0 ? 1 : 0;
-    return tide_map_put(&lane->addresses, event->address, address) == TIDE_OK ? TIDE_OK
+    return tide_map_put(&lane->addresses, event.address, address) == TIDE_OK ? TIDE_OK
                                                                               : no_memory(error);
 }
 
@@ -314,11 +314,11 @@ static tide_status push(tide_replay_lane *lane, size_t row, tide_error *error) {
  * between. A free then must not end the group. */
 static bool is_buying(const tide_replay_lane *lane) {
     return lane->n_pending > 0 &&
-           tide_replay_is_buy(tide_replay_event(lane, lane->pending[lane->n_pending - 1])->action);
+           tide_replay_is_buy(tide_replay_event(lane, lane->pending[lane->n_pending - 1]).action);
 }
 
 tide_status tide_replay_lane_row(tide_replay_lane *lane, size_t row, tide_error *error) {
-    switch ((tide_action)tide_replay_event(lane, row)->action) {
+    switch ((tide_action)tide_replay_event(lane, row).action) {
     case TIDE_ACTION_ALLOC:
     case TIDE_ACTION_OOM:
         TIDE_TRY(tide_replay_group_request(lane, row, error));
@@ -339,7 +339,7 @@ tide_status tide_replay_lane_row(tide_replay_lane *lane, size_t row, tide_error 
         return push(lane, row, error);
     case TIDE_ACTION_MARK:
         if (lane->options->keep_rows &&
-            keep(lane->replay, *tide_replay_event(lane, row)) != TIDE_OK) {
+            keep(lane->replay, tide_replay_event(lane, row)) != TIDE_OK) {
             return no_memory(error);
         }
         return TIDE_OK;

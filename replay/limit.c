@@ -21,19 +21,19 @@ tide_replay_limit tide_replay_limit_of(const tide_snapshot *snapshot, uint8_t de
     tide_replay_limit found = {.limit_bytes = UINT64_MAX};
     uint64_t reserved_bytes = start_bytes(snapshot, device);
     for (size_t i = 0; i < snapshot->n_events; i++) {
-        const tide_event *row = &snapshot->events[i];
-        if (row->device != device) {
+        const tide_event row = tide_event_at(snapshot, i);
+        if (row.device != device) {
             continue;
         }
-        if (tide_replay_is_buy(row->action)) {
-            reserved_bytes = add_bytes(reserved_bytes, row->block_bytes);
-        } else if (tide_replay_is_return(row->action) && reserved_bytes != UINT64_MAX) {
-            reserved_bytes -= row->block_bytes < reserved_bytes ? row->block_bytes : reserved_bytes;
-        } else if (row->action == TIDE_ACTION_OOM && reserved_bytes <= (uint64_t)INT64_MAX &&
-                   row->block_bytes < (uint64_t)INT64_MAX - reserved_bytes && /* not unlimited */
-                   row->block_bytes + reserved_bytes < found.limit_bytes) {
-            found = (tide_replay_limit){.limit_bytes = row->block_bytes + reserved_bytes,
-                                        .free_bytes = row->block_bytes,
+        if (tide_replay_is_buy(row.action)) {
+            reserved_bytes = add_bytes(reserved_bytes, row.block_bytes);
+        } else if (tide_replay_is_return(row.action) && reserved_bytes != UINT64_MAX) {
+            reserved_bytes -= row.block_bytes < reserved_bytes ? row.block_bytes : reserved_bytes;
+        } else if (row.action == TIDE_ACTION_OOM && reserved_bytes <= (uint64_t)INT64_MAX &&
+                   row.block_bytes < (uint64_t)INT64_MAX - reserved_bytes && /* not unlimited */
+                   row.block_bytes + reserved_bytes < found.limit_bytes) {
+            found = (tide_replay_limit){.limit_bytes = row.block_bytes + reserved_bytes,
+                                        .free_bytes = row.block_bytes,
                                         .reserved_bytes = reserved_bytes,
                                         .event = i};
         }

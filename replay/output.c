@@ -62,13 +62,14 @@ tide_status tide_replay_snapshot(const tide_replay *replay, tide_snapshot **ret_
     snapshot->n_end_segments = end->n_segments;
     snapshot->end_blocks = end->blocks;
     snapshot->n_end_blocks = end->n_blocks;
-    snapshot->events = replay->rows;
     snapshot->n_events = replay->n_rows;
     snapshot->run.memory_limit_bytes = replay->config.memory_limit_bytes == TIDE_UNLIMITED
                                            ? -1
                                            : (int64_t)replay->config.memory_limit_bytes;
     snapshot->run.outcome = replay->figures.n_ooms > 0 ? TIDE_SNAPSHOT_OOM : snapshot->run.outcome;
-    if (tide_replay_set_settings(&replay->config, snapshot) != TIDE_OK) {
+    if (tide_event_table_from_rows(&snapshot->arena, replay->rows, replay->n_rows,
+                                   &snapshot->events) != TIDE_OK ||
+        tide_replay_set_settings(&replay->config, snapshot) != TIDE_OK) {
         tide_snapshot_destroy(snapshot);
         return tide_fail(error, TIDE_NO_MEMORY, "no host memory for the replay's snapshot");
     }

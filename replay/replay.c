@@ -4,7 +4,7 @@
 
 static void sample(tide_replay *replay, const tide_replay_lane *lanes, size_t row) {
     tide_replay_sample *to = &replay->samples[replay->n_samples++];
-    *to = (tide_replay_sample){.event = row, .time_ns = replay->snapshot->events[row].time_ns};
+    *to = (tide_replay_sample){.event = row, .time_ns = replay->snapshot->events.time_ns[row]};
     for (size_t i = 0; i < replay->snapshot->n_devices; i++) {
         const tide_cache_stats *stats = tide_cache_peek_stats(lanes[i].cache);
         to->allocated_bytes += stats->allocated_bytes[TIDE_POOL_ALL].current;
@@ -25,7 +25,7 @@ static tide_status run_rows(tide_replay *replay, const tide_replay_options *opti
         return tide_fail(error, TIDE_NO_MEMORY, "no host memory for the replay");
     }
     for (size_t i = 0; i < snapshot->n_events; i++) {
-        size_t device = snapshot->events[i].device;
+        size_t device = snapshot->events.device[i];
         if (!tide_snapshot_is_pinned(snapshot, device)) { /* no caching allocator gave it */
             TIDE_TRY(tide_replay_lane_row(&lanes[device], i, error));
         }
@@ -54,7 +54,7 @@ static tide_status run_lanes(tide_replay *replay, const tide_replay_options *opt
     const tide_snapshot *snapshot = replay->snapshot;
     size_t n_rows[UINT8_MAX + 1] = {0};
     for (size_t i = 0; i < snapshot->n_events; i++) {
-        n_rows[snapshot->events[i].device]++;
+        n_rows[snapshot->events.device[i]]++;
     }
     for (size_t i = 0; i < snapshot->n_devices; i++) {
         TIDE_TRY(tide_replay_lane_init(&lanes[i], replay, options, (uint8_t)i, n_rows[i], error));

@@ -30,7 +30,7 @@ typedef struct tide_replay_device {
     tide_device base;         /* the first member, so that &device->base is a tide_device */
     tide_device *inner;       /* owned; a virtual device */
     bool has_script;          /* the rows of the script answer the calls */
-    const tide_event *events; /* borrowed; the events to whose numbers `script` refers */
+    const tide_snapshot *snapshot; /* borrowed; to whose events `script` refers */
     const size_t *script;     /* borrowed; rows about segments, up to the request */
     size_t n_script;          /* of them */
     size_t at;                /* next one */
@@ -147,8 +147,8 @@ void tide_replay_sum(tide_replay_figures *all, const tide_replay_figures *one);
 TIDE_NODISCARD tide_status tide_replay_copy_state(const tide_replay_lane *lane,
                                                   tide_replay_state *state, tide_error *error);
 
-static inline const tide_event *tide_replay_event(const tide_replay_lane *lane, size_t row) {
-    return &lane->replay->snapshot->events[row];
+static inline tide_event tide_replay_event(const tide_replay_lane *lane, size_t row) {
+    return tide_event_at(lane->replay->snapshot, row);
 }
 
 /* Whether a row about a segment says that the device handed out memory, or got it back. */

@@ -54,11 +54,11 @@ static int pool_of(const tide_snapshot *snapshot, const tide_segment_row *segmen
         }
     }
     for (size_t i = 0; i < snapshot->n_events && segment->is_expandable; i++) {
-        const tide_event *event = &snapshot->events[i];
-        if (event->action == TIDE_ACTION_ALLOC && event->device == segment->device &&
-            event->address >= segment->address &&
-            event->address - segment->address < segment->total_bytes) {
-            return pool_for(event->block_bytes);
+        const tide_event event = tide_event_at(snapshot, i);
+        if (event.action == TIDE_ACTION_ALLOC && event.device == segment->device &&
+            event.address >= segment->address &&
+            event.address - segment->address < segment->total_bytes) {
+            return pool_for(event.block_bytes);
         }
     }
     return segment->total_bytes <= SMALL_SEGMENT_BYTES ? TIDE_POOL_SMALL : TIDE_POOL_LARGE;
@@ -106,19 +106,19 @@ static tide_status find_pieces(const tide_snapshot *snapshot, uint8_t device,
     }
     n_known = n;
     for (size_t i = 0; i < snapshot->n_events; i++) {
-        const tide_event *event = &snapshot->events[i];
-        if (event->device != device) {
+        const tide_event event = tide_event_at(snapshot, i);
+        if (event.device != device) {
             continue;
         }
-        if (event->action == TIDE_ACTION_SEGMENT_MAP) {
-            pieces[n++] = (piece){event->address, event->address + event->block_bytes, 0};
-        } else if (event->action == TIDE_ACTION_SEGMENT_ALLOC) {
-            pieces[n++] = (piece){event->address, event->address + event->block_bytes, BOUGHT};
-        } else if (event->action == TIDE_ACTION_ALLOC || event->action == TIDE_ACTION_OOM) {
-            int pool = pool_for(event->requested_bytes);
+        if (event.action == TIDE_ACTION_SEGMENT_MAP) {
+            pieces[n++] = (piece){event.address, event.address + event.block_bytes, 0};
+        } else if (event.action == TIDE_ACTION_SEGMENT_ALLOC) {
+            pieces[n++] = (piece){event.address, event.address + event.block_bytes, BOUGHT};
+        } else if (event.action == TIDE_ACTION_ALLOC || event.action == TIDE_ACTION_OOM) {
+            int pool = pool_for(event.requested_bytes);
             for (; n_known < n; n_known++) {
                 pieces[n_known].key =
-                    pieces[n_known].key == BOUGHT ? BOUGHT : key_of(event->stream, pool);
+                    pieces[n_known].key == BOUGHT ? BOUGHT : key_of(event.stream, pool);
             }
         }
     }

@@ -75,11 +75,11 @@ static void count(tide_replay_verified *verified, uint8_t action, bool same) {
 }
 
 static void compare_row(tide_replay_lane *lane, size_t row, const tide_event *given) {
-    const tide_event *expected = &lane->replay->snapshot->events[row];
-    bool same = is_same(expected, given);
-    count(&lane->replay->verified, expected->action, same);
+    const tide_event expected = tide_event_at(lane->replay->snapshot, row);
+    bool same = is_same(&expected, given);
+    count(&lane->replay->verified, expected.action, same);
     if (!same) {
-        note_difference(lane, row, expected, given);
+        note_difference(lane, row, &expected, given);
     }
 }
 
@@ -90,13 +90,13 @@ void tide_replay_compare(tide_replay_lane *lane, size_t row) {
     }
     const tide_event *given = next_given(lane, &at);
     for (size_t i = 0; i < lane->n_script; i++) {
-        const tide_event *expected = &lane->replay->snapshot->events[lane->script[i]];
+        const tide_event expected = tide_event_at(lane->replay->snapshot, lane->script[i]);
         /* A row of another kind stays for the next comparison: if the replay bought no segment, its
          * block is still compared with the recorded block, and only the segment counts as missing.
          */
         bool fits = given != NULL &&
-                    tide_replay_is_buy(given->action) == tide_replay_is_buy(expected->action) &&
-                    tide_replay_is_return(given->action) == tide_replay_is_return(expected->action);
+                    tide_replay_is_buy(given->action) == tide_replay_is_buy(expected.action) &&
+                    tide_replay_is_return(given->action) == tide_replay_is_return(expected.action);
         compare_row(lane, lane->script[i], fits ? given : NULL);
         given = fits ? next_given(lane, &at) : given;
     }

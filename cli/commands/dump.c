@@ -46,21 +46,21 @@ static uint32_t telling_frame(const tide_snapshot *snapshot, uint32_t stack) {
 }
 
 static void put_event(const tide_snapshot *snapshot, size_t i, const char *scope_path) {
-    const tide_event *event = &snapshot->events[i];
+    const tide_event event = tide_event_at(snapshot, i);
     char frame[TEXT_BYTES] = "";
-    printf("%zu\t%" PRId64 "\t%s\t%u", i, event->time_ns, tide_action_name(event->action),
-           (unsigned)event->device);
-    if (!tide_action_has_address(event->action)) {
+    printf("%zu\t%" PRId64 "\t%s\t%u", i, event.time_ns, tide_action_name(event.action),
+           (unsigned)event.device);
+    if (!tide_action_has_address(event.action)) {
         fputs("\t-", stdout);
     } else {
-        printf("\t0x%" PRIx64, event->address);
+        printf("\t0x%" PRIx64, event.address);
     }
-    printf("\t%" PRIu64 "\t%" PRIu64, event->requested_bytes, event->block_bytes);
-    put_field(tide_snapshot_category(snapshot, event->category));
-    put_field(tide_snapshot_text(snapshot, event->name));
+    printf("\t%" PRIu64 "\t%" PRIu64, event.requested_bytes, event.block_bytes);
+    put_field(tide_snapshot_category(snapshot, event.category));
+    put_field(tide_snapshot_text(snapshot, event.name));
     put_field(scope_path);
-    if (event->stack != TIDE_NONE) {
-        const tide_frame_row *row = &snapshot->frames[telling_frame(snapshot, event->stack)];
+    if (event.stack != TIDE_NONE) {
+        const tide_frame_row *row = &snapshot->frames[telling_frame(snapshot, event.stack)];
         snprintf(frame, sizeof(frame), "%.300s %.160s:%d",
                  tide_snapshot_text(snapshot, row->function),
                  tide_snapshot_text(snapshot, row->file), (int)row->line);
@@ -94,7 +94,7 @@ static tide_status dump(const tide_snapshot *snapshot) {
     tide_arena_init(&arena, mem);
     const char **texts = path_texts(&paths, snapshot, &arena);
     for (size_t i = 0; texts != NULL && i < snapshot->n_events; i++) {
-        uint32_t scope = snapshot->events[i].scope;
+        uint32_t scope = snapshot->events.scope[i];
         uint32_t path = scope != TIDE_NONE ? paths.of_scope[scope] : TIDE_NONE;
         put_event(snapshot, i, path != TIDE_NONE ? texts[path] : "");
         if (i % CHECK_EVERY == 0 && ferror(stdout)) {

@@ -140,9 +140,9 @@ static bool tell_failure(const tide_run_answer *of, size_t i, tide_run_place at)
         tide_text_add(&text, ": out of memory");
     }
     if (event >= 0) {
-        const tide_event *row = &process->snapshot->events[event];
-        const tide_instant then = {row->device, event};
-        int64_t free_bytes = tide_oom_free_bytes(row);
+        const tide_event row = tide_event_at(process->snapshot, (size_t)event);
+        const tide_instant then = {row.device, event};
+        int64_t free_bytes = tide_oom_free_bytes(&row);
         tide_totals totals = {0};
         tide_lifetimes_reserved_at(process->snapshot, &then, &totals);
         is_at_peak = say_failing_place(of, i, at, &text);
@@ -154,7 +154,7 @@ static bool tell_failure(const tide_run_answer *of, size_t i, tide_run_place at)
             "%s: %s were asked for, and %s were free beside the %s that %s had "
             "reserved",
             is_at_peak ? ", where the peak is, too" : "",
-            tide_bytes_format((int64_t)row->requested_bytes, asked),
+            tide_bytes_format((int64_t)row.requested_bytes, asked),
             free_bytes >= 0 ? tide_bytes_format(free_bytes, free_text) : "unlimited bytes",
             tide_bytes_format(totals.reserved_bytes, reserved), tide_run_who(process->snapshot));
     }
@@ -337,7 +337,7 @@ static tide_run_place failing_place(const tide_run_answer *of, size_t process,
                                     tide_run_place fullest) {
     const tide_snapshot *snapshot = of->processes[process].snapshot;
     int64_t event = tide_left_last_failure(snapshot);
-    tide_run_place at = {process, event >= 0 ? snapshot->events[event].device : 0};
+    tide_run_place at = {process, event >= 0 ? snapshot->events.device[event] : 0};
     return event >= 0 && at.device < of->processes[process].left->n_devices ? at : fullest;
 }
 

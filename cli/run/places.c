@@ -31,10 +31,10 @@ void tide_run_say_where(const tide_snapshot *snapshot, int64_t event, tide_text 
     if (event < 0) {
         return;
     }
-    const tide_event *row = &snapshot->events[event];
+    const tide_event row = tide_event_at(snapshot, (size_t)event);
     const char *phase = NULL;
     const char *separator = " ";
-    for (uint32_t at = row->scope; at != TIDE_NONE; at = snapshot->scopes[at].parent) {
+    for (uint32_t at = row.scope; at != TIDE_NONE; at = snapshot->scopes[at].parent) {
         const tide_scope_row *scope = &snapshot->scopes[at];
         if (scope->kind == TIDE_SCOPE_PHASE) {
             phase = tide_snapshot_text(snapshot, scope->name);
@@ -47,10 +47,10 @@ void tide_run_say_where(const tide_snapshot *snapshot, int64_t event, tide_text 
         tide_text_add(to, "%s%s", separator, phase_text(phase));
         separator = ", ";
     }
-    uint32_t frame = tide_user_frame(snapshot, row->stack);
+    uint32_t frame = tide_user_frame(snapshot, row.stack);
     if (frame != TIDE_NONE) {
         tide_text_add(to, "%sat ", separator);
-        tide_user_line_add(snapshot, row->stack, to);
+        tide_user_line_add(snapshot, row.stack, to);
     } else if (phase == NULL) { /* PyTorch has no Python stack in its own threads */
         tide_text_add(to, "%sin a thread of PyTorch's, such as a backward pass", separator);
     }

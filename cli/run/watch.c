@@ -97,11 +97,11 @@ static void answer_signal(tide_run_watch *of, const tide_launch *launch) {
 static int64_t find_failure(const tide_snapshot *snapshot, size_t which, size_t n) {
     size_t n_rows = 0;
     for (size_t i = 0; i < snapshot->n_events; i++) {
-        n_rows += snapshot->events[i].action == TIDE_ACTION_OOM;
+        n_rows += snapshot->events.action[i] == TIDE_ACTION_OOM;
     }
     size_t n_lost = snapshot->n_dropped > 0 && n > n_rows ? n - n_rows : 0;
     for (size_t i = 0; i < snapshot->n_events && which >= n_lost; i++) {
-        if (snapshot->events[i].action == TIDE_ACTION_OOM && which-- == n_lost) {
+        if (snapshot->events.action[i] == TIDE_ACTION_OOM && which-- == n_lost) {
             return (int64_t)i;
         }
     }
@@ -115,7 +115,7 @@ static void tell_request(const tide_left *left, size_t n_processes, const tide_s
     char free_text[TIDE_BYTES_TEXT];
     char allocated[TIDE_BYTES_TEXT];
     char reserved[TIDE_BYTES_TEXT];
-    const tide_event *row = &snapshot->events[event];
+    const tide_event row = tide_event_at(snapshot, (size_t)event);
     tide_text text = tide_text_in(line, sizeof(line));
     tide_text_add(&text, "out of memory");
     tide_run_say_where(snapshot, event, &text);
@@ -125,11 +125,11 @@ static void tell_request(const tide_left *left, size_t n_processes, const tide_s
         tide_text_add(&text, ", in process %lld", (long long)left->pid);
     }
     if (snapshot->n_devices > 1) {
-        tide_text_add(&text, ", on device %d", (int)row->device);
+        tide_text_add(&text, ", on device %d", (int)row.device);
     }
-    int64_t free_bytes = tide_oom_free_bytes(row);
+    int64_t free_bytes = tide_oom_free_bytes(&row);
     tide_text_add(&text, ": %s asked for, %s free; %s had allocated %s and reserved %s",
-                  tide_bytes_format((int64_t)row->requested_bytes, asked),
+                  tide_bytes_format((int64_t)row.requested_bytes, asked),
                   free_bytes >= 0 ? tide_bytes_format(free_bytes, free_text) : "unknown",
                   tide_run_who(snapshot), tide_bytes_format(totals->allocated_bytes, allocated),
                   tide_bytes_format(totals->reserved_bytes, reserved));
@@ -142,7 +142,7 @@ static tide_status tell_failure(const tide_left *left, size_t n_processes,
     char line[LINE_BYTES];
     tide_lifetimes lifetimes;
     tide_summary *summary = NULL;
-    const tide_instant at = {.device = snapshot->events[event].device, .event = event};
+    const tide_instant at = {.device = snapshot->events.device[event], .event = event};
     tide_text text = tide_text_in(line, sizeof(line));
     TIDE_TRY(tide_lifetimes_init(&lifetimes, snapshot, tide_hostmem_default(), error));
     tide_status status = tide_summary_create_from(snapshot, &lifetimes, &at, &summary, error);

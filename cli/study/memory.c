@@ -78,14 +78,14 @@ static void find_largest(const tide_snapshot *snapshot, largest found[TIDE_N_CAT
     uint32_t first_step = TIDE_NONE;
     memset(found, 0, TIDE_N_CATEGORIES * sizeof(found[0]));
     for (size_t i = 0; i < snapshot->n_events; i++) {
-        const tide_event *event = &snapshot->events[i];
-        uint32_t step = tide_study_step_of(snapshot, event->scope);
-        if (event->action != TIDE_ACTION_ALLOC || event->category >= TIDE_N_CATEGORIES ||
+        const tide_event event = tide_event_at(snapshot, i);
+        uint32_t step = tide_study_step_of(snapshot, event.scope);
+        if (event.action != TIDE_ACTION_ALLOC || event.category >= TIDE_N_CATEGORIES ||
             step == TIDE_NONE) {
             continue;
         }
         first_step = first_step == TIDE_NONE ? step : first_step;
-        consider(snapshot, event, step == first_step, &found[event->category]);
+        consider(snapshot, &event, step == first_step, &found[event.category]);
     }
 }
 

@@ -112,7 +112,7 @@ static tide_status find_kept(const tide_snapshot *snapshot, const tide_lifetimes
                              block *of, tide_error *error) {
     int64_t end = -1; /* last event before backward */
     for (size_t i = 0; i < snapshot->n_events; i++) {
-        if (lies_in(snapshot, snapshot->events[i].scope, "backward", SIZE_MAX)) {
+        if (lies_in(snapshot, snapshot->events.scope[i], "backward", SIZE_MAX)) {
             end = (int64_t)i - 1;
             break;
         }
@@ -133,25 +133,25 @@ static tide_status find_kept(const tide_snapshot *snapshot, const tide_lifetimes
 static void follow_backward(const tide_snapshot *snapshot, block *of) {
     uint32_t first_step = TIDE_NONE;
     for (size_t i = 0; i < snapshot->n_events; i++) {
-        const tide_event *event = &snapshot->events[i];
-        if (!lies_in(snapshot, event->scope, "backward", of->layer)) {
+        const tide_event event = tide_event_at(snapshot, i);
+        if (!lies_in(snapshot, event.scope, "backward", of->layer)) {
             continue;
         }
-        uint32_t step = tide_study_step_of(snapshot, event->scope);
+        uint32_t step = tide_study_step_of(snapshot, event.scope);
         first_step = first_step == TIDE_NONE ? step : first_step;
         if (step != first_step) {
             break;
         }
-        int64_t bytes = (int64_t)event->requested_bytes;
-        if (event->action == TIDE_ACTION_ALLOC) {
+        int64_t bytes = (int64_t)event.requested_bytes;
+        if (event.action == TIDE_ACTION_ALLOC) {
             of->drop_bytes -= bytes;
             of->made_bytes +=
-                event->category == TIDE_GRADIENT &&
-                        strstr(tide_snapshot_text(snapshot, event->name), ".weight.grad") != NULL
+                event.category == TIDE_GRADIENT &&
+                        strstr(tide_snapshot_text(snapshot, event.name), ".weight.grad") != NULL
                     ? bytes
                     : 0;
-        } else if (event->action == TIDE_ACTION_FREE ||
-                   event->action == TIDE_ACTION_FREE_REQUESTED) {
+        } else if (event.action == TIDE_ACTION_FREE ||
+                   event.action == TIDE_ACTION_FREE_REQUESTED) {
             of->drop_bytes += bytes;
         }
     }

@@ -25,13 +25,13 @@ static const char *row_words(const tide_summary_view *of, int64_t row) {
     if (row < 0) {
         return "no further event";
     }
-    const tide_event *event = &of->snapshot->events[row];
-    const char *name = tide_snapshot_text(of->snapshot, event->name);
-    const char *path = tide_summary_scope(of, event->scope);
+    const tide_event event = tide_event_at(of->snapshot, (size_t)row);
+    const char *name = tide_snapshot_text(of->snapshot, event.name);
+    const char *path = tide_summary_scope(of, event.scope);
     return tide_report_text(
         of->report,
         "event %" PRId64 ", %s of %" PRIu64 " bytes (block of %" PRIu64 ")%s%.128s%s%.256s", row,
-        tide_action_name(event->action), event->requested_bytes, event->block_bytes,
+        tide_action_name(event.action), event.requested_bytes, event.block_bytes,
         name[0] != '\0' ? ", " : "", name, path[0] != '\0' ? ", in " : "", path);
 }
 

@@ -14,7 +14,7 @@ enum { WORDS_BYTES = 1024, SHOWN_LINES = 3 };
 
 static bool has_history(const tide_summary_view *of) {
     for (size_t i = 0; i < of->snapshot->n_events; i++) {
-        if (of->snapshot->events[i].device == of->device_number) {
+        if (of->snapshot->events.device[i] == of->device_number) {
             return true;
         }
     }

@@ -95,7 +95,7 @@ static tide_status develop(const tide_summary_view *of, int64_t spare_bytes, dev
         sum += bytes[i + 1];
         highest = sum > highest ? sum : highest;
         survived = sum <= highest - spare_bytes ? highest : survived;
-        if (snapshot->events[i].device == of->device_number) {
+        if (snapshot->events.device[i] == of->device_number) {
             bytes[n++] = sum; /* n is at most i, and all up to i + 1 was read */
         }
     }
@@ -190,7 +190,7 @@ tide_status tide_say_oom(const tide_summary_view *of, tide_verdict *verdict) {
     if (device->n_oom == 0) {
         return TIDE_OK;
     }
-    const tide_event *row = &of->snapshot->events[device->oom_event];
+    const tide_event row = tide_event_at(of->snapshot, (size_t)device->oom_event);
     bool is_end = strcmp(of->snapshot->run.outcome, TIDE_SNAPSHOT_OOM) == 0;
     const char *again = "";
     if (device->n_oom > 1) {
@@ -201,7 +201,7 @@ tide_status tide_say_oom(const tide_summary_view *of, tide_verdict *verdict) {
     tide_report_say(
         of->report, "oom",
         "Out of memory at event %" PRId64 "%s: %s asked for %s; %s%s were free%s.%s",
-        device->oom_event, is_end ? ", where the run ended" : "", who_asked(of, row),
+        device->oom_event, is_end ? ", where the run ended" : "", who_asked(of, &row),
         tide_report_bytes(of->report, device->oom_requested_bytes),
         is_unlimited ? "unlimited bytes "
                      : tide_report_text(of->report, "%s ",

@@ -79,10 +79,10 @@ static tide_status certainties_of(tide_snapshot *snapshot, const uint8_t **table
  * it: that event is the other's. */
 static void set_row(applier *to, uint32_t row, bool is_birth, uint8_t category) {
     if (row > 0 && row != TIDE_LIFETIME_FOREVER &&
-        (to->snapshot->events[row - 1].action == TIDE_ACTION_ALLOC) == is_birth) {
-        tide_event *events = own_table(to->snapshot->events);
+        (to->snapshot->events.action[row - 1] == TIDE_ACTION_ALLOC) == is_birth) {
+        uint8_t *categories = own_table(to->snapshot->events.category);
         uint8_t *certainties = own_table(to->snapshot->event_certainty);
-        events[row - 1].category = category;
+        categories[row - 1] = category;
         certainties[row - 1] = certainty_of(category);
     }
 }

@@ -200,12 +200,12 @@ static void add_events(const matcher *match, const tide_lifetime *block, traces 
     of->is_of_steps = step != TIDE_NONE;
     if (of->is_released && block->freed > 0) {
         const tide_rule_place *freed = &match->places.events[block->freed - 1];
-        const tide_event *event = &match->snapshot->events[block->freed - 1];
+        const tide_event event = tide_event_at(match->snapshot, block->freed - 1);
         of->freed = freed->signs;
         of->is_same_optimizer_call = (freed->signs & TIDE_SIGN_OPTIMIZER) != 0 && !of->is_older &&
                                      born->n_optimizer_calls == freed->n_optimizer_calls;
         of->is_same_module_call = !of->is_older && born->n_module_calls == freed->n_module_calls;
-        of->is_same_step = step != TIDE_NONE && step == step_of(match, event->scope);
+        of->is_same_step = step != TIDE_NONE && step == step_of(match, event.scope);
         of->is_of_steps = of->is_of_steps || freed->n_steps > 0;
         n_steps = freed->n_steps;
     }

@@ -39,28 +39,29 @@ static void find_innermost(const tide_snapshot *snapshot, const line_count *line
 /* Counts the allocations of each line, and finds the first line of each file that has some. */
 static void count_lines(const tide_snapshot *snapshot, const uint32_t *innermost, line_count *lines,
                         int32_t *first_line) {
-    const tide_event *last = NULL;
+    size_t last = SIZE_MAX; /* row of the last allocation by such a line; SIZE_MAX: none */
     for (size_t i = 0; i < snapshot->n_events; i++) {
-        const tide_event *event = &snapshot->events[i];
-        if (event->action != TIDE_ACTION_ALLOC) {
+        const tide_event event = tide_event_at(snapshot, i);
+        if (event.action != TIDE_ACTION_ALLOC) {
             continue;
         }
-        uint32_t frame = event->stack != TIDE_NONE ? innermost[event->stack] : TIDE_NONE;
+        uint32_t frame = event.stack != TIDE_NONE ? innermost[event.stack] : TIDE_NONE;
         if (frame == TIDE_NONE) {
-            last = NULL;
+            last = SIZE_MAX;
             continue;
         }
         const tide_frame_row *row = &snapshot->frames[frame];
         lines[frame].n_allocations++;
-        if (last != NULL && last->requested_bytes == event->requested_bytes &&
-            last->device == event->device) {
-            const tide_frame_row *before = &snapshot->frames[innermost[last->stack]];
+        const tide_event_table *events = &snapshot->events;
+        if (last != SIZE_MAX && events->device[last] == event.device &&
+            tide_bytes_at(&events->requested_bytes, last) == event.requested_bytes) {
+            const tide_frame_row *before = &snapshot->frames[innermost[events->stack[last]]];
             lines[frame].n_after_parameter += before->file == row->file && before->line < row->line;
         }
         if (row->file < snapshot->n_strings && row->line < first_line[row->file]) {
             first_line[row->file] = row->line;
         }
-        last = event;
+        last = i;
     }
 }
 

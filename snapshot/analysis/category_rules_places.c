@@ -60,12 +60,12 @@ static void read_events(tide_rule_places *places, const tide_snapshot *snapshot)
     unsigned called = 0; /* signs of the last event that has a call stack or a scope */
     uint32_t step = TIDE_NONE;
     for (size_t i = 0; i < snapshot->n_events; i++) {
-        const tide_event *row = &snapshot->events[i];
-        bool is_placed = row->stack != TIDE_NONE || row->scope != TIDE_NONE;
-        if (is_placed || row->action == TIDE_ACTION_ALLOC) {
-            place.signs = row->action == TIDE_ACTION_ALLOC
-                              ? (uint16_t)tide_rule_signs(places, row->stack, row->scope)
-                              : (uint16_t)signs_at(places, row->stack, row->scope, true);
+        const tide_event row = tide_event_at(snapshot, i);
+        bool is_placed = row.stack != TIDE_NONE || row.scope != TIDE_NONE;
+        if (is_placed || row.action == TIDE_ACTION_ALLOC) {
+            place.signs = row.action == TIDE_ACTION_ALLOC
+                              ? (uint16_t)tide_rule_signs(places, row.stack, row.scope)
+                              : (uint16_t)signs_at(places, row.stack, row.scope, true);
         }
         if (is_placed) {
             unsigned entered = place.signs & ~called;
@@ -73,7 +73,7 @@ static void read_events(tide_rule_places *places, const tide_snapshot *snapshot)
             place.n_module_calls += (entered & TIDE_SIGN_MODULE) != 0;
             called = place.signs;
         }
-        uint32_t now = row->scope != TIDE_NONE ? places->scopes[row->scope].step : TIDE_NONE;
+        uint32_t now = row.scope != TIDE_NONE ? places->scopes[row.scope].step : TIDE_NONE;
         if (now != TIDE_NONE && now != step) {
             place.n_steps++;
             step = now;
@@ -83,7 +83,7 @@ static void read_events(tide_rule_places *places, const tide_snapshot *snapshot)
     places->n_steps = place.n_steps;
     uint32_t found = TIDE_NONE;
     for (size_t i = snapshot->n_events; i > 0; i--) {
-        bool finds = snapshot->events[i - 1].action == TIDE_ACTION_OOM ||
+        bool finds = snapshot->events.action[i - 1] == TIDE_ACTION_OOM ||
                      (places->events[i - 1].signs & TIDE_SIGN_BACKWARD) != 0;
         found = finds ? (uint32_t)(i - 1) : found;
         places->events[i - 1].found = found;

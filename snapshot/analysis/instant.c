@@ -143,9 +143,9 @@ static tide_status highest_within(const search *of, const pattern *path, const u
     int64_t highest = -1;
     bool was_inside = false;
     for (size_t i = 0; i < snapshot->n_events; i++) {
-        const tide_event *row = &snapshot->events[i];
+        const tide_event row = tide_event_at(snapshot, i);
         bool inside =
-            row->device == of->device && row->scope != TIDE_NONE && matched[row->scope] == path->n;
+            row.device == of->device && row.scope != TIDE_NONE && matched[row.scope] == path->n;
         if (inside && !was_inside && now > highest) {
             highest = now;
             *ret_event = (int64_t)i - 1;
@@ -155,7 +155,7 @@ static tide_status highest_within(const search *of, const pattern *path, const u
             highest = now;
             *ret_event = (int64_t)i;
         }
-        was_inside = row->device == of->device ? inside : was_inside;
+        was_inside = row.device == of->device ? inside : was_inside;
     }
     if (highest < 0) {
         return tide_fail(of->error, TIDE_INVALID, "no event of device %zu lies in the scope '%s'",
@@ -206,7 +206,7 @@ static tide_status find_time(const search *of, double ns, int64_t *ret_event) {
     int64_t last_ns = 0;
     int64_t found = -1;
     for (size_t i = 0; i < snapshot->n_events; i++) {
-        int64_t time_ns = snapshot->events[i].time_ns;
+        int64_t time_ns = snapshot->events.time_ns[i];
         last_ns = time_ns > last_ns ? time_ns : last_ns;
         found = (double)time_ns <= ns ? (int64_t)i : found;
     }
@@ -273,8 +273,8 @@ tide_status tide_instant_find(const tide_snapshot *snapshot, const tide_lifetime
     }
     if (strcmp(text, "oom") == 0) {
         for (size_t i = 0; i < snapshot->n_events; i++) {
-            if (snapshot->events[i].action == TIDE_ACTION_OOM &&
-                snapshot->events[i].device == device) {
+            if (snapshot->events.action[i] == TIDE_ACTION_OOM &&
+                snapshot->events.device[i] == device) {
                 *ret_event = (int64_t)i;
                 return TIDE_OK;
             }

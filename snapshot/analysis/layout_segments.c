@@ -57,17 +57,17 @@ static tide_status collect_strokes(painter *on, const tide_snapshot *snapshot,
         }
     }
     for (int64_t i = 0; i <= at->event; i++) {
-        const tide_event *row = &snapshot->events[i];
-        if (row->action < TIDE_ACTION_SEGMENT_ALLOC || row->action > TIDE_ACTION_SEGMENT_UNMAP ||
-            row->device != at->device) {
+        const tide_event row = tide_event_at(snapshot, (size_t)i);
+        if (row.action < TIDE_ACTION_SEGMENT_ALLOC || row.action > TIDE_ACTION_SEGMENT_UNMAP ||
+            row.device != at->device) {
             continue;
         }
-        stroke added = {.begin = row->address,
-                        .end = row->address + row->block_bytes,
-                        .stream = row->stream,
-                        .is_expandable = row->action == TIDE_ACTION_SEGMENT_MAP,
-                        .gives = row->action == TIDE_ACTION_SEGMENT_ALLOC ||
-                                 row->action == TIDE_ACTION_SEGMENT_MAP};
+        stroke added = {.begin = row.address,
+                        .end = row.address + row.block_bytes,
+                        .stream = row.stream,
+                        .is_expandable = row.action == TIDE_ACTION_SEGMENT_MAP,
+                        .gives = row.action == TIDE_ACTION_SEGMENT_ALLOC ||
+                                 row.action == TIDE_ACTION_SEGMENT_MAP};
         uint16_t pool = snapshot->event_pool != NULL ? snapshot->event_pool[i] : 0;
         if (pool > 0) {
             memcpy(added.pool_id, snapshot->pools[pool - 1].id, sizeof(added.pool_id));
@@ -211,9 +211,9 @@ static tide_layout_segment *segment_at(const tide_layout *layout, uint64_t addre
 static bool is_bought_later(const tide_snapshot *snapshot, const tide_instant *at,
                             uint64_t address) {
     for (size_t i = (size_t)(at->event + 1); i < snapshot->n_events; i++) {
-        const tide_event *row = &snapshot->events[i];
-        if (row->address == address && row->device == at->device &&
-            (row->action == TIDE_ACTION_SEGMENT_ALLOC || row->action == TIDE_ACTION_SEGMENT_MAP)) {
+        const tide_event row = tide_event_at(snapshot, i);
+        if (row.address == address && row.device == at->device &&
+            (row.action == TIDE_ACTION_SEGMENT_ALLOC || row.action == TIDE_ACTION_SEGMENT_MAP)) {
             return true;
         }
     }

@@ -200,9 +200,9 @@ void tide_lifetimes_reserved_at(const tide_snapshot *snapshot, const tide_instan
         }
     }
     for (int64_t i = 0; i <= at->event; i++) {
-        const tide_event *event = &snapshot->events[i];
-        if (is_segment_row(event) && event->device == at->device) {
-            (void)count_segment_row(totals, event);
+        const tide_event event = tide_event_at(snapshot, (size_t)i);
+        if (is_segment_row(&event) && event.device == at->device) {
+            (void)count_segment_row(totals, &event);
         }
     }
 }
@@ -237,7 +237,8 @@ static tide_status walk_all(walker *walk, tide_error *error) {
     TIDE_TRY(start(walk, error));
     for (size_t i = 0; i < snapshot->n_events; i++) {
         walk->event = i + 1;
-        TIDE_TRY(one_event(walk, &snapshot->events[i], error));
+        const tide_event event = tide_event_at(snapshot, i);
+        TIDE_TRY(one_event(walk, &event, error));
     }
     for (size_t i = 0; i < snapshot->n_devices; i++) {
         walk->lifetimes->devices[i].end = walk->devices[i].now;
@@ -248,7 +249,7 @@ static tide_status walk_all(walker *walk, tide_error *error) {
 static size_t count_births(const tide_snapshot *snapshot) {
     size_t n = snapshot->n_start_blocks;
     for (size_t i = 0; i < snapshot->n_events; i++) {
-        n += snapshot->events[i].action == TIDE_ACTION_ALLOC;
+        n += snapshot->events.action[i] == TIDE_ACTION_ALLOC;
     }
     return n;
 }

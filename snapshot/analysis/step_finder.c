@@ -108,12 +108,12 @@ static void find_rows(finder *find) {
     const tide_snapshot *snapshot = find->snapshot;
     tide_steps *steps = find->steps;
     for (size_t i = 0; i < snapshot->n_events; i++) {
-        const tide_event *row = &snapshot->events[i];
-        if (row->device != steps->device || row->scope == TIDE_NONE ||
-            find->of_scope[row->scope] == TIDE_NONE) {
+        const tide_event row = tide_event_at(snapshot, i);
+        if (row.device != steps->device || row.scope == TIDE_NONE ||
+            find->of_scope[row.scope] == TIDE_NONE) {
             continue;
         }
-        tide_step *step = &steps->steps[find->of_scope[row->scope]];
+        tide_step *step = &steps->steps[find->of_scope[row.scope]];
         step->first = step->first == SIZE_MAX ? i : step->first;
         step->last = i;
     }

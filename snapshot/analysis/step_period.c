@@ -31,15 +31,15 @@ typedef struct run {
 } run;
 
 static bool is_alloc(const tide_snapshot *snapshot, size_t row, size_t device) {
-    return snapshot->events[row].action == TIDE_ACTION_ALLOC &&
-           snapshot->events[row].device == device;
+    return snapshot->events.action[row] == TIDE_ACTION_ALLOC &&
+           snapshot->events.device[row] == device;
 }
 
 static tide_status read_sequence(sequence *seq, const tide_snapshot *snapshot, size_t device) {
     size_t n_stacks = 0;
     for (size_t i = 0; i < snapshot->n_events; i++) {
         seq->n += is_alloc(snapshot, i, device);
-        n_stacks += is_alloc(snapshot, i, device) && snapshot->events[i].stack != TIDE_NONE;
+        n_stacks += is_alloc(snapshot, i, device) && snapshot->events.stack[i] != TIDE_NONE;
     }
     seq->has_stacks = n_stacks > seq->n / 2;
     seq->has_any = n_stacks > 0;
@@ -50,11 +50,11 @@ static tide_status read_sequence(sequence *seq, const tide_snapshot *snapshot, s
     }
     size_t n = 0;
     for (size_t i = 0; i < snapshot->n_events; i++) {
-        const tide_event *row = &snapshot->events[i];
+        const tide_event row = tide_event_at(snapshot, i);
         if (is_alloc(snapshot, i, device)) {
             seq->rows[n] = i;
-            seq->sites[n++] = !seq->has_stacks          ? row->block_bytes
-                              : row->stack != TIDE_NONE ? row->stack
+            seq->sites[n++] = !seq->has_stacks          ? row.block_bytes
+                              : row.stack != TIDE_NONE ? row.stack
                                                         : NO_STACK_SITE;
         }
     }
@@ -207,7 +207,7 @@ static bool is_layer(const tide_snapshot *snapshot, const sequence *seq, const r
     size_t n_stacks = 0;
     memset(counts, 0, snapshot->n_frames * sizeof(*counts));
     for (size_t i = found->begin; i < found->begin + found->period; i++) {
-        uint32_t stack = snapshot->events[seq->rows[i]].stack;
+        uint32_t stack = snapshot->events.stack[seq->rows[i]];
         if (stack != TIDE_NONE && has_python(snapshot, stack)) {
             is_in_all = count_inside(snapshot, stack, ++n_stacks, counts);
             if (!is_in_all) {
@@ -223,7 +223,7 @@ static bool is_one_way(const tide_snapshot *snapshot, const sequence *seq, const
                        const int64_t *bytes) {
     int64_t taken = 0;
     for (size_t i = found->begin; i < found->end; i++) {
-        taken += (int64_t)(snapshot->events[seq->rows[i]].block_bytes / 2);
+        taken += (int64_t)(tide_bytes_at(&snapshot->events.block_bytes, seq->rows[i]) / 2);
     }
     int64_t change = bytes[seq->rows[found->end - 1] + 1] - bytes[seq->rows[found->begin]];
     return change > taken || change < -taken;
@@ -265,7 +265,7 @@ static size_t n_rows_behind(const tide_snapshot *snapshot, const sequence *seq, 
     size_t end = next < seq->n ? seq->rows[next] : snapshot->n_events;
     size_t n = 0;
     for (size_t row = seq->rows[next - 1] + 1; row < end; row++) {
-        n += snapshot->events[row].device == device;
+        n += snapshot->events.device[row] == device;
     }
     return n;
 }

@@ -5,8 +5,8 @@
 
 #include "snapshot/analysis/step_finder.h"
 
-static bool is_block_row(const tide_event *row) {
-    return row->action <= TIDE_ACTION_FREE_COMPLETED;
+static bool is_block_action(uint8_t action) {
+    return action <= TIDE_ACTION_FREE_COMPLETED;
 }
 
 /* The first row from this one on that is about a block of the device; none: a row behind the step's
@@ -14,7 +14,8 @@ static bool is_block_row(const tide_event *row) {
 static size_t next_row(const tide_snapshot *snapshot, size_t device, const tide_step *step,
                        size_t row) {
     while (row <= step->last &&
-           (snapshot->events[row].device != device || !is_block_row(&snapshot->events[row]))) {
+           (snapshot->events.device[row] != device ||
+            !is_block_action(snapshot->events.action[row]))) {
         row++;
     }
     return row;
@@ -26,10 +27,10 @@ static void compare(const tide_snapshot *snapshot, size_t device, const tide_ste
     size_t b = next_row(snapshot, device, step, step->first);
     step->is_compared = true;
     while (a <= before->last && b <= step->last) {
-        const tide_event *x = &snapshot->events[a];
-        const tide_event *y = &snapshot->events[b];
-        if (x->action != y->action || x->requested_bytes != y->requested_bytes ||
-            x->block_bytes != y->block_bytes) {
+        const tide_event x = tide_event_at(snapshot, a);
+        const tide_event y = tide_event_at(snapshot, b);
+        if (x.action != y.action || x.requested_bytes != y.requested_bytes ||
+            x.block_bytes != y.block_bytes) {
             break;
         }
         a = next_row(snapshot, device, before, a + 1);
@@ -53,11 +54,11 @@ static tide_status measure(tide_steps *steps, const tide_snapshot *snapshot,
     for (size_t s = 0; status == TIDE_OK && s < steps->n_steps; s++) {
         tide_step *step = &steps->steps[s];
         for (size_t i = step->first; i <= step->last; i++) {
-            const tide_event *row = &snapshot->events[i];
-            if (row->device == steps->device) {
-                step->n_rows += is_block_row(row);
-                step->n_segment_rows += row->action >= TIDE_ACTION_SEGMENT_ALLOC &&
-                                        row->action <= TIDE_ACTION_SEGMENT_UNMAP;
+            const tide_event row = tide_event_at(snapshot, i);
+            if (row.device == steps->device) {
+                step->n_rows += is_block_action(row.action);
+                step->n_segment_rows += row.action >= TIDE_ACTION_SEGMENT_ALLOC &&
+                                        row.action <= TIDE_ACTION_SEGMENT_UNMAP;
             }
             step->peak_bytes = bytes[i + 1] > step->peak_bytes ? bytes[i + 1] : step->peak_bytes;
         }

@@ -180,17 +180,17 @@ static tide_status locate(summary_builder *builder, tide_summary_peak *peak) {
     if (peak->event < 0) {
         return TIDE_OK;
     }
-    const tide_event *event = &snapshot->events[peak->event];
-    peak->time_ns = event->time_ns;
-    if (event->scope == TIDE_NONE) {
+    const tide_event event = tide_event_at(snapshot, (size_t)peak->event);
+    peak->time_ns = event.time_ns;
+    if (event.scope == TIDE_NONE) {
         return TIDE_OK;
     }
-    uint32_t path = builder->paths.of_scope[event->scope];
+    uint32_t path = builder->paths.of_scope[event.scope];
     uint32_t phase = tide_scope_paths_phase(&builder->paths, path);
     if (phase != TIDE_NONE) {
         peak->phase = tide_snapshot_text(snapshot, builder->paths.paths[phase].name);
     }
-    for (uint32_t i = event->scope; i != TIDE_NONE; i = snapshot->scopes[i].parent) {
+    for (uint32_t i = event.scope; i != TIDE_NONE; i = snapshot->scopes[i].parent) {
         if (snapshot->scopes[i].kind == TIDE_SCOPE_STEP) {
             peak->step = snapshot->scopes[i].index;
             peak->step_name = tide_snapshot_text(snapshot, snapshot->scopes[i].name);
@@ -268,15 +268,15 @@ static void note_oom(const tide_snapshot *snapshot, tide_summary_device *devices
         devices[i].oom_free_bytes = -1;
     }
     for (size_t i = 0; i < snapshot->n_events; i++) {
-        const tide_event *event = &snapshot->events[i];
-        if (event->action != TIDE_ACTION_OOM) {
+        const tide_event event = tide_event_at(snapshot, i);
+        if (event.action != TIDE_ACTION_OOM) {
             continue;
         }
-        tide_summary_device *of = &devices[event->device];
+        tide_summary_device *of = &devices[event.device];
         if (of->n_oom++ == 0) {
             of->oom_event = (int64_t)i;
-            of->oom_requested_bytes = (int64_t)event->requested_bytes;
-            of->oom_free_bytes = tide_oom_free_bytes(event);
+            of->oom_requested_bytes = (int64_t)event.requested_bytes;
+            of->oom_free_bytes = tide_oom_free_bytes(&event);
         }
     }
 }

@@ -40,10 +40,13 @@ typedef struct tide_event_source {
     bool is_whole; /* the document has the events and the scopes, too, and they may be read */
 } tide_event_source;
 
-/* The events of a document. */
+enum { TIDE_DOCUMENT_ROWS = 128 }; /* that a document hands out together: few enough for a stack */
+
+/* The events of a document, whose columns become rows a few at a time. */
 typedef struct tide_document_events {
     const tide_snapshot *snapshot; /* borrowed */
-    bool is_read;                  /* they were handed out */
+    size_t n_read;                 /* events that were handed out */
+    tide_event rows[TIDE_DOCUMENT_ROWS];
 } tide_document_events;
 
 /* `state` and the snapshot must outlive the source. */

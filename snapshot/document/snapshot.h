@@ -15,6 +15,7 @@
 #include "common/arena.h"
 #include "common/event.h"
 #include "common/status.h"
+#include "snapshot/document/event_table.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -263,7 +264,7 @@ typedef struct tide_snapshot {
     const tide_block_row *end_blocks;
     size_t n_end_blocks;
     const uint8_t *end_block_certainty; /* n_end_blocks; NULL */
-    const tide_event *events;           /* oldest first */
+    tide_event_table events;            /* oldest first; n_events rows */
     size_t n_events;
     const uint8_t *event_certainty;  /* n_events of tide_certainty, of the rows' categories; free
                                         rows repeat the block's; NULL: not known of any */
@@ -277,6 +278,11 @@ typedef struct tide_snapshot {
 TIDE_NODISCARD tide_status tide_snapshot_create(const tide_hostmem *mem,
                                                 tide_snapshot **ret_snapshot);
 void tide_snapshot_destroy(tide_snapshot *snapshot);
+
+/* One row of the table of events. */
+static inline tide_event tide_event_at(const tide_snapshot *snapshot, size_t row) {
+    return tide_event_table_row(&snapshot->events, row);
+}
 
 /* The text of a string index; "" for TIDE_NONE. */
 const char *tide_snapshot_text(const tide_snapshot *snapshot, uint32_t string);

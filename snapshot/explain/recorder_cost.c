@@ -39,11 +39,11 @@ static int64_t count_events(const tide_snapshot *snapshot) {
     }
     if (snapshot->n_dropped > 0 &&
         (strcmp(snapshot->full_policy, "keep-newest") != 0 ||
-         snapshot->events[0].time_ns > snapshot->scopes[step].begin_ns)) {
+         snapshot->events.time_ns[0] > snapshot->scopes[step].begin_ns)) {
         return -1; /* not all of the step's are there */
     }
     for (size_t i = 0; i < snapshot->n_events; i++) {
-        n_events += is_in_phase(snapshot, snapshot->events[i].scope, step);
+        n_events += is_in_phase(snapshot, snapshot->events.scope[i], step);
     }
     return n_events;
 }

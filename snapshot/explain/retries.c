@@ -21,16 +21,16 @@ int64_t tide_retries_count(const tide_snapshot *snapshot, size_t device) {
         return 0;
     }
     for (size_t i = 0; i < snapshot->n_events; i++) {
-        const tide_event *row = &snapshot->events[i];
-        if (row->device != device) {
+        const tide_event row = tide_event_at(snapshot, i);
+        if (row.device != device) {
             continue;
         }
         bool frees =
-            row->action == TIDE_ACTION_SEGMENT_FREE || row->action == TIDE_ACTION_SEGMENT_UNMAP;
+            row.action == TIDE_ACTION_SEGMENT_FREE || row.action == TIDE_ACTION_SEGMENT_UNMAP;
         bool allocates =
-            row->action == TIDE_ACTION_SEGMENT_ALLOC || row->action == TIDE_ACTION_SEGMENT_MAP;
-        n += allocates && freed_by != TIDE_NONE && row->stack == freed_by;
-        freed_by = frees ? row->stack : TIDE_NONE;
+            row.action == TIDE_ACTION_SEGMENT_ALLOC || row.action == TIDE_ACTION_SEGMENT_MAP;
+        n += allocates && freed_by != TIDE_NONE && row.stack == freed_by;
+        freed_by = frees ? row.stack : TIDE_NONE;
     }
     return n;
 }

@@ -72,27 +72,27 @@ static void put_frame(tide_export_text *out, const tide_snapshot *snapshot, uint
 
 static void put_event(tide_export_text *out, const tide_snapshot *snapshot, size_t i,
                       const tide_export_totals *after, const char *path) {
-    const tide_event *event = &snapshot->events[i];
+    const tide_event event = tide_event_at(snapshot, i);
     tide_export_put_integer(out, (int64_t)i);
-    put_number(out, event->time_ns);
+    put_number(out, event.time_ns);
     tide_export_put(out, ",");
-    tide_export_put(out, tide_action_name(event->action));
-    put_number(out, event->device);
-    put_number(out, event->stream);
-    put_address(out, event);
-    put_number(out, (int64_t)event->requested_bytes);
-    put_number(out, (int64_t)event->block_bytes);
+    tide_export_put(out, tide_action_name(event.action));
+    put_number(out, event.device);
+    put_number(out, event.stream);
+    put_address(out, &event);
+    put_number(out, (int64_t)event.requested_bytes);
+    put_number(out, (int64_t)event.block_bytes);
     put_number(out, after->allocated_bytes);
     put_number(out, after->reserved_bytes);
     tide_export_put(out, ",");
-    put_text(out, tide_snapshot_category(snapshot, event->category));
+    put_text(out, tide_snapshot_category(snapshot, event.category));
     tide_export_put(out, ",");
-    put_text(out, tide_snapshot_text(snapshot, event->name));
-    put_step(out, snapshot, event->scope);
+    put_text(out, tide_snapshot_text(snapshot, event.name));
+    put_step(out, snapshot, event.scope);
     tide_export_put(out, ",");
     put_text(out, path);
-    put_number(out, event->stack == TIDE_NONE ? -1 : (int64_t)event->stack);
-    put_frame(out, snapshot, event->stack);
+    put_number(out, event.stack == TIDE_NONE ? -1 : (int64_t)event.stack);
+    put_frame(out, snapshot, event.stack);
     tide_export_put(out, "\n");
 }
 
@@ -110,7 +110,7 @@ static tide_status put_events(tide_export_text *out, const tide_snapshot *snapsh
         return TIDE_NO_MEMORY;
     }
     for (size_t i = 0; i < snapshot->n_events && out->status == TIDE_OK; i++) {
-        uint32_t scope = snapshot->events[i].scope;
+        uint32_t scope = snapshot->events.scope[i];
         uint32_t path = scope != TIDE_NONE ? paths->of_scope[scope] : TIDE_NONE;
         put_event(out, snapshot, i, &series->after[i], path != TIDE_NONE ? texts[path] : "");
     }

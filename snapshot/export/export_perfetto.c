@@ -24,7 +24,7 @@ typedef struct exporting {
 } exporting;
 
 static int64_t time_of(const exporting *e, size_t row) {
-    return e->has_clock ? e->snapshot->events[row].time_ns : (int64_t)(row + 1) * 1000;
+    return e->has_clock ? e->snapshot->events.time_ns[row] : (int64_t)(row + 1) * 1000;
 }
 
 /* ---- events of the format ---- */
@@ -232,15 +232,15 @@ static void put_start(const exporting *e) {
 }
 
 static void put_instant(const exporting *e, size_t row, int64_t process, int64_t time_ns) {
-    const tide_event *event = &e->snapshot->events[row];
-    if (event->action == TIDE_ACTION_OOM) {
+    const tide_event event = tide_event_at(e->snapshot, row);
+    if (event.action == TIDE_ACTION_OOM) {
         begin_instant(e->json, "out of memory", process, time_ns);
         tide_json_key_integer(e->json, "event", (int64_t)row);
-        tide_json_key_integer(e->json, "requested_bytes", (int64_t)event->requested_bytes);
-        tide_json_key_integer(e->json, "free_bytes", (int64_t)event->block_bytes);
+        tide_json_key_integer(e->json, "requested_bytes", (int64_t)event.requested_bytes);
+        tide_json_key_integer(e->json, "free_bytes", (int64_t)event.block_bytes);
         end_instant(e->json);
-    } else if (event->action == TIDE_ACTION_MARK) {
-        const char *name = tide_snapshot_text(e->snapshot, event->name);
+    } else if (event.action == TIDE_ACTION_MARK) {
+        const char *name = tide_snapshot_text(e->snapshot, event.name);
         begin_instant(e->json, name[0] != '\0' ? name : "mark", process, time_ns);
         tide_json_key_integer(e->json, "event", (int64_t)row);
         end_instant(e->json);
@@ -249,10 +249,10 @@ static void put_instant(const exporting *e, size_t row, int64_t process, int64_t
 
 /* `before`: of each device, its totals so far; changed. */
 static void put_row(const exporting *e, size_t row, tide_export_totals *before) {
-    const tide_event *event = &e->snapshot->events[row];
+    const tide_event event = tide_event_at(e->snapshot, row);
     const tide_export_totals *after = &e->series.after[row];
-    tide_export_totals *of = &before[event->device];
-    int64_t process = FIRST_DEVICE + (int64_t)event->device;
+    tide_export_totals *of = &before[event.device];
+    int64_t process = FIRST_DEVICE + (int64_t)event.device;
     int64_t time_ns = time_of(e, row);
     if (after->allocated_bytes != of->allocated_bytes) {
         count(e->json, "allocated", process, time_ns, after->allocated_bytes);
@@ -262,8 +262,8 @@ static void put_row(const exporting *e, size_t row, tide_export_totals *before) 
     }
     *of = *after;
     put_instant(e, row, process, time_ns);
-    if (e->peaks[event->device] == (int64_t)row) {
-        put_peak(e, event->device, time_ns);
+    if (e->peaks[event.device] == (int64_t)row) {
+        put_peak(e, event.device, time_ns);
     }
 }
 
@@ -308,7 +308,7 @@ static void put_document(exporting *e, tide_export_totals *before) {
 
 /* The latest time in the file. */
 static int64_t last_instant(const tide_snapshot *snapshot) {
-    int64_t last_ns = snapshot->n_events > 0 ? snapshot->events[snapshot->n_events - 1].time_ns : 0;
+    int64_t last_ns = snapshot->n_events > 0 ? snapshot->events.time_ns[snapshot->n_events - 1] : 0;
     for (size_t i = 0; i < snapshot->n_scopes; i++) {
         const tide_scope_row *row = &snapshot->scopes[i];
         int64_t end_ns = row->begin_ns;

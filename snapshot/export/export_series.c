@@ -47,10 +47,10 @@ static int64_t reserved_after(const tide_event *event, int64_t now_bytes) {
 static void sum_up(const tide_snapshot *snapshot, tide_export_series *series,
                    tide_export_totals *now) {
     for (size_t i = 0; i < snapshot->n_events; i++) {
-        const tide_event *event = &snapshot->events[i];
-        tide_export_totals *of = &now[event->device];
+        const tide_event event = tide_event_at(snapshot, i);
+        tide_export_totals *of = &now[event.device];
         of->allocated_bytes += series->after[i].allocated_bytes;
-        of->reserved_bytes = reserved_after(event, of->reserved_bytes);
+        of->reserved_bytes = reserved_after(&event, of->reserved_bytes);
         series->after[i] = *of;
     }
 }

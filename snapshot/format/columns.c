@@ -2,8 +2,6 @@
 
 #include <string.h>
 
-#include "snapshot/document/snapshot.h"
-
 /* The last index that is not TIDE_NONE. */
 #define MAX_INDEX ((int64_t)TIDE_NONE - 1)
 
@@ -11,6 +9,17 @@
 #define MAX_NAMED ((int64_t)UINT8_MAX - 1)
 
 #define MEMBER(row, member) .offset = offsetof(row, member), .width = sizeof(((row *)0)->member)
+
+/* A column of events: an array of its own. */
+#define EVENTS_OF(member)                                                                          \
+    .offset = offsetof(tide_snapshot, member), .width = sizeof(*((tide_snapshot *)0)->member)
+#define EVENT_INDEX(member)                                                                        \
+    EVENTS_OF(events.member), .kind = TIDE_COLUMN_INDEX, .min = -1, .max = MAX_INDEX
+#define EVENT_NUMBER(member, least, most)                                                          \
+    EVENTS_OF(events.member), .kind = TIDE_COLUMN_NUMBER, .min = (least), .max = (most)
+#define EVENT_BYTES(member)                                                                        \
+    .offset = offsetof(tide_snapshot, events.member), .width = sizeof(uint32_t),                   \
+    .kind = TIDE_COLUMN_BYTES, .max = INT64_MAX
 
 /* An index that may be none, and one that must be there. */
 #define INDEX(row, member)                                                                         \
@@ -34,13 +43,10 @@ static const tide_json_odd ODD_INLINED = {.unknown = 0};
 static const tide_json_odd ODD_INDEX = {.unknown = -1};
 static const tide_json_odd ODD_CERTAINTY = {.unknown = TIDE_CERTAINTY_UNKNOWN};
 
-/* Of rows and of blocks alike. A number that a later version may add is unknown to this one. */
+/* Of events and of blocks alike. A number that a later version may add is unknown to this one. */
 #define CERTAINTY                                                                                  \
-    {                                                                                              \
-        "certainty", .width = sizeof(uint8_t), .kind = TIDE_COLUMN_NUMBER,                         \
-                     .max = TIDE_N_CERTAINTIES - 1, .odd = &ODD_CERTAINTY,                         \
-                     .side = TIDE_SIDE_CERTAINTY                                                   \
-    }
+    .kind = TIDE_COLUMN_NUMBER, .max = TIDE_N_CERTAINTIES - 1, .odd = &ODD_CERTAINTY,              \
+    .is_optional = true
 
 static const tide_column_rule FRAMES[] = {
     {"function", INDEX(tide_frame_row, function)},
@@ -87,21 +93,22 @@ static const tide_column_rule KERNELS[] = {
 const tide_column_table tide_kernel_columns = TABLE("kernels", KERNELS, tide_kernel_row);
 
 static const tide_column_rule EVENTS[] = {
-    {"time_delta", NUMBER(tide_event, time_ns, 0, INT64_MAX), .encoding = TIDE_COLUMN_DELTA},
-    {"action", NUMBER(tide_event, action, 0, MAX_NAMED)},
-    {"device", NUMBER(tide_event, device, 0, UINT8_MAX)},
-    {"address_delta", NUMBER(tide_event, address, 0, INT64_MAX), .encoding = TIDE_COLUMN_ADDRESS},
-    {"requested_bytes", NUMBER(tide_event, requested_bytes, 0, INT64_MAX)},
-    {"block_bytes", NUMBER(tide_event, block_bytes, 0, INT64_MAX)},
-    {"stream", NUMBER(tide_event, stream, 0, UINT8_MAX)},
-    {"stack", INDEX(tide_event, stack)},
-    {"scope_delta", INDEX(tide_event, scope), .encoding = TIDE_COLUMN_DELTA},
-    {"category", NUMBER(tide_event, category, 0, MAX_NAMED)},
-    CERTAINTY,
-    {"name", INDEX(tide_event, name)},
-    {"pool", .width = sizeof(uint16_t), .max = UINT16_MAX, .side = TIDE_SIDE_POOL},
+    {"time_delta", EVENT_NUMBER(time_ns, 0, INT64_MAX), .encoding = TIDE_COLUMN_DELTA},
+    {"action", EVENT_NUMBER(action, 0, MAX_NAMED)},
+    {"device", EVENT_NUMBER(device, 0, UINT8_MAX)},
+    {"address_delta", EVENT_NUMBER(address, 0, INT64_MAX), .encoding = TIDE_COLUMN_ADDRESS},
+    {"requested_bytes", EVENT_BYTES(requested_bytes)},
+    {"block_bytes", EVENT_BYTES(block_bytes)},
+    {"stream", EVENT_NUMBER(stream, 0, UINT8_MAX)},
+    {"stack", EVENT_INDEX(stack)},
+    {"scope_delta", EVENT_INDEX(scope), .encoding = TIDE_COLUMN_DELTA},
+    {"category", EVENT_NUMBER(category, 0, MAX_NAMED)},
+    {"certainty", EVENTS_OF(event_certainty), CERTAINTY},
+    {"name", EVENT_INDEX(name)},
+    {"pool", EVENTS_OF(event_pool), .max = UINT16_MAX, .is_optional = true},
 };
-const tide_column_table tide_event_columns = TABLE("events", EVENTS, tide_event);
+const tide_column_table tide_event_columns = {
+    .key = "events", .rules = EVENTS, .n_rules = sizeof(EVENTS) / sizeof(EVENTS[0])};
 
 static const tide_column_rule BLOCKS[] = {
     {"offset_bytes", NUMBER(tide_block_row, offset_bytes, 0, INT64_MAX)},
@@ -111,7 +118,7 @@ static const tide_column_rule BLOCKS[] = {
     {"stack", INDEX(tide_block_row, stack)},
     {"scope", INDEX(tide_block_row, scope)},
     {"category", NUMBER(tide_block_row, category, 0, MAX_NAMED)},
-    CERTAINTY,
+    {"certainty", .width = sizeof(uint8_t), CERTAINTY},
     {"name", INDEX(tide_block_row, name)},
 };
 const tide_column_table tide_block_columns = TABLE("blocks", BLOCKS, tide_block_row);
@@ -123,60 +130,90 @@ void tide_column_keys_of(const tide_column_table *table, tide_column_keys *ret) 
         if (rule->derive == NULL) {
             ret->keys[ret->n] = rule->key;
             ret->rules[ret->n] = rule;
-            ret->required |= rule->side == TIDE_SIDE_NONE ? UINT32_C(1) << ret->n : 0;
+            ret->required |= rule->is_optional ? 0 : UINT32_C(1) << ret->n;
             ret->n++;
         }
     }
 }
 
+const void *tide_column_of_events(const tide_column_rule *rule, const tide_snapshot *snapshot,
+                                  size_t *ret_width) {
+    const char *member = (const char *)snapshot + rule->offset;
+    const void *values = NULL;
+    *ret_width = rule->width;
+    if (rule->kind != TIDE_COLUMN_BYTES) {
+        memcpy(&values, member, sizeof(values));
+        return values;
+    }
+    const tide_bytes_column *bytes = (const void *)member;
+    *ret_width = bytes->narrow != NULL ? sizeof(uint32_t) : sizeof(uint64_t);
+    return bytes->narrow != NULL ? (const void *)bytes->narrow : (const void *)bytes->wide;
+}
+
+void tide_column_set_of_events(const tide_column_rule *rule, tide_snapshot *snapshot,
+                               const void *values, size_t width) {
+    char *member = (char *)snapshot + rule->offset;
+    if (rule->kind != TIDE_COLUMN_BYTES) {
+        memcpy(member, &values, sizeof(values));
+        return;
+    }
+    bool is_narrow = width == sizeof(uint32_t);
+    *(tide_bytes_column *)(void *)member = (tide_bytes_column){
+        .narrow = is_narrow ? values : NULL, .wide = is_narrow ? NULL : values};
+}
+
 /* A copy, as the member may have any type of that width; a compiler makes one load or store of it.
  */
 #define LOAD(type)                                                                                 \
-    for (size_t i = 0; i < n_rows; i++, from += row_bytes) {                                       \
+    for (size_t i = 0; i < n; i++, from += stride) {                                               \
         type value;                                                                                \
         memcpy(&value, from, sizeof(value));                                                       \
         ret_values[i] = (int64_t)value;                                                            \
     }
 
 #define STORE(type)                                                                                \
-    for (size_t i = 0; i < n_rows; i++, to += row_bytes) {                                         \
+    for (size_t i = 0; i < n; i++, to += stride) {                                                 \
         type value = (type)values[i];                                                              \
         memcpy(to, &value, sizeof(value));                                                         \
     }
 
-static void load_indices(size_t row_bytes, const char *from, size_t n_rows, int64_t *ret_values) {
-    for (size_t i = 0; i < n_rows; i++, from += row_bytes) {
+static void load_indices(size_t stride, const char *from, size_t n, int64_t *ret_values) {
+    for (size_t i = 0; i < n; i++, from += stride) {
         uint32_t index;
         memcpy(&index, from, sizeof(index));
         ret_values[i] = index == TIDE_NONE ? -1 : (int64_t)index;
     }
 }
 
-void tide_column_load(const tide_column_rule *rule, size_t row_bytes, const void *rows,
-                      size_t n_rows, int64_t *ret_values) {
-    const char *from = (const char *)rows + rule->offset;
+void tide_column_load(const tide_column_rule *rule, size_t stride, const void *first, size_t n,
+                      int64_t *ret_values) {
+    const char *from = first;
+    bool is_narrow = rule->kind == TIDE_COLUMN_BYTES && stride == sizeof(uint32_t);
     if (rule->kind == TIDE_COLUMN_INDEX) {
-        load_indices(row_bytes, from, n_rows, ret_values);
+        load_indices(stride, from, n, ret_values);
+    } else if (is_narrow) {
+        LOAD(uint32_t)
+    } else if (rule->kind == TIDE_COLUMN_BYTES || rule->width == sizeof(int64_t)) {
+        LOAD(int64_t)
     } else if (rule->width == sizeof(uint8_t)) {
         LOAD(uint8_t)
     } else if (rule->width == sizeof(uint16_t)) {
         LOAD(uint16_t)
-    } else if (rule->width == sizeof(int32_t)) {
-        LOAD(int32_t)
     } else {
-        LOAD(int64_t)
+        LOAD(int32_t)
     }
 }
 
 /* The conversion of -1 to uint32_t is TIDE_NONE, so that an index needs no loop of its own. */
-void tide_column_store(const tide_column_rule *rule, size_t row_bytes, void *rows, size_t n_rows,
+void tide_column_store(const tide_column_rule *rule, size_t stride, void *first, size_t n,
                        const int64_t *values) {
-    char *to = (char *)rows + rule->offset;
-    if (rule->width == sizeof(uint8_t)) {
+    char *to = first;
+    size_t width = rule->kind == TIDE_COLUMN_BYTES ? stride : rule->width;
+    if (width == sizeof(uint8_t)) {
         STORE(uint8_t)
-    } else if (rule->width == sizeof(uint16_t)) {
+    } else if (width == sizeof(uint16_t)) {
         STORE(uint16_t)
-    } else if (rule->width == sizeof(uint32_t)) {
+    } else if (width == sizeof(uint32_t)) {
         STORE(uint32_t)
     } else {
         STORE(int64_t)

@@ -6,15 +6,18 @@
 #ifndef TIDE_SNAPSHOT_COLUMNS_INTERNAL_H
 #define TIDE_SNAPSHOT_COLUMNS_INTERNAL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "snapshot/document/snapshot.h"
 #include "snapshot/format/json_reader.h"
 
 /* What a member of a row is; its width is the rule's. */
 typedef enum tide_column_kind {
     TIDE_COLUMN_NUMBER, /* 1 or 2 bytes unsigned, 4 bytes signed, 8 bytes up to INT64_MAX */
-    TIDE_COLUMN_INDEX   /* uint32_t; TIDE_NONE is -1 in a file */
+    TIDE_COLUMN_INDEX,  /* uint32_t; TIDE_NONE is -1 in a file */
+    TIDE_COLUMN_BYTES   /* a tide_bytes_column, of events only: 4 or 8 bytes unsigned */
 } tide_column_kind;
 
 /* How its values stand in a file. */
@@ -25,18 +28,10 @@ typedef enum tide_column_encoding {
                            address repeats the last one */
 } tide_column_encoding;
 
-/* A column that a file may lack. Its values are no members of the row, which keeps its width: they
- * stand in an array of their own beside the rows. */
-typedef enum tide_column_side {
-    TIDE_SIDE_NONE = 0, /* a member of the row; every file has it */
-    TIDE_SIDE_CERTAINTY,
-    TIDE_SIDE_POOL,
-    TIDE_N_SIDES
-} tide_column_side;
-
 typedef struct tide_column_rule {
     const char *key;
-    size_t offset, width; /* of the member, in bytes; beside the rows the offset is 0 */
+    size_t offset; /* of the member in its row; of events: of the column in tide_snapshot */
+    size_t width;  /* bytes of one value */
     tide_column_kind kind;
     tide_column_encoding encoding;
     int64_t min, max;                   /* what the reader allows, after decoding */
@@ -44,21 +39,21 @@ typedef struct tide_column_rule {
                                            be odd */
     int64_t (*derive)(const void *row); /* not NULL: the value follows from other columns; it is
                                            written for small tools, and the reader skips it */
-    tide_column_side side;
+    bool is_optional; /* a file may lack it; a block's stands in an array beside the rows */
 } tide_column_rule;
 
 typedef struct tide_column_table {
     const char *key;               /* in the document */
     const tide_column_rule *rules; /* in the order of the file */
     size_t n_rules;                /* at most TIDE_JSON_MAX_FIELDS - 1 */
-    size_t row_bytes;
+    size_t row_bytes; /* 0: events, which have no rows but columns */
 } tide_column_table;
 
 extern const tide_column_table tide_frame_columns;  /* tide_frame_row */
 extern const tide_column_table tide_stack_columns;  /* tide_stack_row */
 extern const tide_column_table tide_scope_columns;  /* tide_scope_row */
 extern const tide_column_table tide_kernel_columns; /* tide_kernel_row */
-extern const tide_column_table tide_event_columns;  /* tide_event */
+extern const tide_column_table tide_event_columns;  /* tide_event_table */
 /* Blocks are few and stand in objects: here the keys are those of one object. */
 extern const tide_column_table tide_block_columns; /* tide_block_row */
 
@@ -72,11 +67,19 @@ typedef struct tide_column_keys {
 
 void tide_column_keys_of(const tide_column_table *table, tide_column_keys *ret);
 
-/* From rows to values and back: the n_rows members of one column. A loop per width, because a
- * column has millions of rows. `rows` is the first row that counts. */
-void tide_column_load(const tide_column_rule *rule, size_t row_bytes, const void *rows,
-                      size_t n_rows, int64_t *ret_values);
-void tide_column_store(const tide_column_rule *rule, size_t row_bytes, void *rows, size_t n_rows,
+/* The column of events that a rule describes, and the width of its values; NULL: the document does
+ * not have it. */
+const void *tide_column_of_events(const tide_column_rule *rule, const tide_snapshot *snapshot,
+                                  size_t *ret_width);
+/* Makes `values` that column. */
+void tide_column_set_of_events(const tide_column_rule *rule, tide_snapshot *snapshot,
+                               const void *values, size_t width);
+
+/* From members to values and back: n values, of which the first is at `from` or `to`, and each
+ * `stride` bytes from the last. A loop per width, because a column has millions of values. */
+void tide_column_load(const tide_column_rule *rule, size_t stride, const void *from, size_t n,
+                      int64_t *ret_values);
+void tide_column_store(const tide_column_rule *rule, size_t stride, void *to, size_t n,
                        const int64_t *values);
 
 #endif

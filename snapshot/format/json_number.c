@@ -82,24 +82,77 @@ static bool grow(tide_json *json, tide_json_column *column) {
     return true;
 }
 
-void tide_json_get_column(tide_json *json, int64_t min, int64_t max, const tide_json_odd *odd,
-                          tide_json_column *column) {
-    column->n_values = 0;
-    tide_json_enter_array(json);
-    while (tide_json_next_item(json)) {
-        if (column->n_values == TIDE_JSON_MAX_ROWS) {
+/* Takes items of the array at hand that are written as the writer writes them, ",17" or ",-17", at
+ * most n_room, and stops before any other: before white space, a value out of range, the array's end
+ * and whatever is not wholly in the window. The item before them must have been taken. */
+static size_t take_plain(tide_json *json, int64_t min, int64_t max, int64_t *values,
+                         size_t n_room) {
+    enum { PLAIN_DIGITS = 18, PLAIN_BYTES = PLAIN_DIGITS + 3 /* comma, sign, the byte after */ };
+    tide_json_level *level = &json->levels[json->n_levels - 1];
+    const char *begin = tide_json_bytes(json, json->at);
+    const char *end = tide_json_bytes(json, json->window.end);
+    const char *at = begin;
+    size_t n = 0;
+    while (n < n_room && end - at >= PLAIN_BYTES && *at == ',') {
+        bool is_negative = at[1] == '-';
+        const char *first = at + 1 + is_negative;
+        const char *past = first + PLAIN_DIGITS;
+        const char *next = first;
+        uint64_t magnitude = 0;
+        for (; next < past && (unsigned char)(*next - '0') <= 9; next++) {
+            magnitude = magnitude * 10 + (uint64_t)(*next - '0');
+        }
+        int64_t value = is_negative ? -(int64_t)magnitude : (int64_t)magnitude;
+        if ((*next != ',' && *next != ']') || next == first || (*first == '0' && next - first > 1) ||
+            value < min || value > max) {
+            break;
+        }
+        values[n++] = value;
+        at = next;
+    }
+    json->at += (size_t)(at - begin);
+    level->n_items += n;
+    return n;
+}
+
+size_t tide_json_get_integers(tide_json *json, int64_t min, int64_t max, const tide_json_odd *odd,
+                              int64_t *values, size_t n_room) {
+    size_t n = 0;
+    while (n < n_room) {
+        if (!tide_json_next_item(json)) {
+            return n;
+        }
+        size_t n_items = json->levels[json->n_levels - 1].n_items;
+        if (n_items > TIDE_JSON_MAX_ROWS) {
             tide_json_fail(json, TIDE_LIMIT, json->at, "more than the limit of %d values",
                            TIDE_JSON_MAX_ROWS);
-            return;
+            return n;
         }
+        values[n++] = odd == NULL ? tide_json_get_integer(json, min, max)
+                                  : tide_json_get_odd_integer(json, min, max, *odd);
+        if (json->status != TIDE_OK) {
+            return n;
+        }
+        size_t n_left = TIDE_JSON_MAX_ROWS - n_items;
+        n += take_plain(json, min, max, values + n, n_left < n_room - n ? n_left : n_room - n);
+    }
+    return n;
+}
+
+void tide_json_get_column(tide_json *json, int64_t min, int64_t max, const tide_json_odd *odd,
+                          tide_json_column *column) {
+    size_t n_room = 0;
+    size_t n = 0;
+    column->n_values = 0;
+    tide_json_enter_array(json);
+    do {
         if (column->n_values == column->capacity && !grow(json, column)) {
             return;
         }
-        column->values[column->n_values] = odd == NULL
-                                               ? tide_json_get_integer(json, min, max)
-                                               : tide_json_get_odd_integer(json, min, max, *odd);
-        column->n_values++;
-    }
+        n_room = column->capacity - column->n_values;
+        n = tide_json_get_integers(json, min, max, odd, column->values + column->n_values, n_room);
+        column->n_values += n;
+    } while (n == n_room);
 }
 
 /* Past the digits at `at`. */

@@ -135,6 +135,12 @@ void tide_json_skip(tide_json *json);
 /* Fails if anything but white space follows. */
 void tide_json_expect_end(tide_json *json);
 
+/* The next items of the array at hand, integers in [min, max], at most n_room: fewer are the last
+ * ones, and the array's end has been taken, or the parser has failed. `odd` NULL: none may be odd. An
+ * array of more than TIDE_JSON_MAX_ROWS is beyond a limit. */
+size_t tide_json_get_integers(tide_json *json, int64_t min, int64_t max, const tide_json_odd *odd,
+                              int64_t *values, size_t n_room);
+
 /* Integers in one growing array that is used again for each column. */
 typedef struct tide_json_column {
     const tide_hostmem *mem; /* borrowed */
@@ -143,8 +149,7 @@ typedef struct tide_json_column {
     size_t capacity; /* of values */
 } tide_json_column;
 
-/* A whole array of at most TIDE_JSON_MAX_ROWS integers in [min, max]; `odd` NULL: no value of them
- * may be odd. */
+/* A whole array of such integers. */
 void tide_json_get_column(tide_json *json, int64_t min, int64_t max, const tide_json_odd *odd,
                           tide_json_column *column);
 

@@ -221,16 +221,16 @@ static void fail_untranslated(tide_reader *reader, const char *column, size_t ro
  * number in a block stays TIDE_NO_NUMBER, which the validation refuses with the place. */
 static void translate_numbers(tide_reader *reader) {
     tide_snapshot *snapshot = reader->snapshot;
-    for (size_t i = 0; i < snapshot->n_events; i++) {
-        tide_event *row = &reader->events[i];
-        row->action = translate(&reader->actions, row->action);
-        row->category = translate(&reader->categories, row->category);
-        if (row->action == TIDE_NO_NUMBER || row->category == TIDE_NO_NUMBER) {
-            bool action = row->action == TIDE_NO_NUMBER;
-            fail_untranslated(reader, action ? "events.action" : "events.category", i,
-                              action ? "actions" : "categories");
-            return;
-        }
+    size_t n = snapshot->n_events;
+    size_t action =
+        tide_reader_translate_events(&reader->actions, snapshot->events.action, n);
+    size_t category =
+        tide_reader_translate_events(&reader->categories, snapshot->events.category, n);
+    if (action < n || category < n) {
+        bool is_action = action <= category;
+        fail_untranslated(reader, is_action ? "events.action" : "events.category",
+                          is_action ? action : category, is_action ? "actions" : "categories");
+        return;
     }
     for (size_t i = 0; i < snapshot->n_scopes; i++) {
         reader->scopes[i].kind = translate(&reader->scope_kinds, reader->scopes[i].kind);
@@ -243,13 +243,17 @@ static void translate_numbers(tide_reader *reader) {
     translate_blocks(reader, reader->end_blocks, snapshot->n_end_blocks);
 }
 
+static void fail_address(tide_reader *reader, const char *column, size_t row) {
+    char place[TIDE_PLACE_BYTES];
+    snprintf(place, sizeof(place), "%s[%zu]", column, row);
+    tide_reader_fail_at(reader, place, "an address beyond 2^63 - 1");
+}
+
 /* Addresses from units to bytes; false when one is beyond 2^63 - 1. */
 static bool scale(tide_reader *reader, uint64_t *address, const char *column, size_t row) {
     uint64_t unit_bytes = (uint64_t)reader->unit_bytes;
     if (*address > (uint64_t)INT64_MAX / unit_bytes) {
-        char place[TIDE_PLACE_BYTES];
-        snprintf(place, sizeof(place), "%s[%zu]", column, row);
-        tide_reader_fail_at(reader, place, "an address beyond 2^63 - 1");
+        fail_address(reader, column, row);
         return false;
     }
     *address *= unit_bytes;
@@ -258,10 +262,10 @@ static bool scale(tide_reader *reader, uint64_t *address, const char *column, si
 
 static void scale_addresses(tide_reader *reader) {
     const tide_snapshot *snapshot = reader->snapshot;
-    for (size_t i = 0; i < snapshot->n_events; i++) {
-        if (!scale(reader, &reader->events[i].address, "events.address_delta", i)) {
-            return;
-        }
+    size_t bad = tide_reader_scale_events(snapshot, (uint64_t)reader->unit_bytes);
+    if (bad < snapshot->n_events) {
+        fail_address(reader, "events.address_delta", bad);
+        return;
     }
     for (size_t i = 0; i < snapshot->n_start_segments; i++) {
         if (!scale(reader, &reader->start_segments[i].address, "start.segments", i)) {

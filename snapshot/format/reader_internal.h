@@ -34,7 +34,6 @@ typedef struct tide_reader {
     tide_name_map actions, categories, scope_kinds, block_states;
     /* Rows of the snapshot that translating and scaling change; in its arena. */
     tide_scope_row *scopes;
-    tide_event *events;
     tide_segment_row *start_segments, *end_segments;
     tide_block_row *start_blocks, *end_blocks;
 } tide_reader;
@@ -69,6 +68,15 @@ void tide_read_loss(tide_reader *reader);
 void tide_read_loss_scaling(tide_reader *reader);
 void tide_read_summary(tide_reader *reader);
 void tide_read_oom(tide_reader *reader);
+
+/* Replaces the numbers in a column of events. The first row whose number has no known name;
+ * SIZE_MAX: all have one. */
+size_t tide_reader_translate_events(const tide_name_map *map, const uint8_t *column,
+                                    size_t n_events);
+
+/* The addresses of events from units to bytes. The first row whose address is beyond 2^63 - 1;
+ * SIZE_MAX: none is. */
+size_t tide_reader_scale_events(const tide_snapshot *snapshot, uint64_t unit_bytes);
 
 /* The numbers of a private pool; anything but two integers counts as [0, 0]. */
 void tide_read_pool_id(tide_json *json, uint32_t ret_id[2]);

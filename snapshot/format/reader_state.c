@@ -29,14 +29,14 @@ static tide_block_row read_block(tide_json *json, const tide_column_keys *keys,
     tide_json_enter_object(json);
     while ((field = tide_json_next_field(json, keys->keys, keys->n, keys->required)) >= 0) {
         const tide_column_rule *rule = keys->rules[field];
-        if (rule->side == TIDE_SIDE_CERTAINTY) {
+        if (rule->is_optional) { /* the certainty */
             state->certainty[state->n_blocks] =
                 (uint8_t)tide_json_get_odd_integer(json, rule->min, rule->max, *rule->odd);
             state->has_certainty = true;
             continue;
         }
         int64_t value = tide_json_get_integer(json, rule->min, rule->max);
-        tide_column_store(rule, sizeof(row), &row, 1, &value);
+        tide_column_store(rule, sizeof(row), (char *)&row + rule->offset, 1, &value);
     }
     return row;
 }

@@ -1,4 +1,4 @@
-/* The tables of rows, column by column, by the rules of columns.c. */
+/* The small tables, whose columns become rows by the rules of columns.c. */
 #include <stdio.h>
 
 #include "snapshot/format/columns_internal.h"
@@ -11,7 +11,6 @@ typedef struct table {
     const tide_column_table *columns; /* borrowed */
     void *rows;                       /* in the arena; NULL before the first column */
     size_t n_rows;
-    void *sides[TIDE_N_SIDES]; /* in the arena; NULL: the file lacks that column */
 } table;
 
 /* Replaces differences by what they add up to. The range is checked here, for the differences
@@ -51,12 +50,7 @@ static void read_column(tide_reader *reader, table *of, const tide_column_rule *
         of->rows = tide_arena_alloc(arena, n_values, row_bytes);
         of->n_rows = n_values;
     }
-    void *to = of->rows;
-    if (rule->side != TIDE_SIDE_NONE) {
-        row_bytes = rule->width;
-        to = of->sides[rule->side] = tide_arena_alloc(arena, n_values, row_bytes);
-    }
-    if (of->rows == NULL || to == NULL) {
+    if (of->rows == NULL) {
         tide_json_fail(&reader->json, TIDE_NO_MEMORY, at, "no memory for %zu rows", n_values);
         return;
     }
@@ -69,11 +63,12 @@ static void read_column(tide_reader *reader, table *of, const tide_column_rule *
         add_up(reader, of, rule);
     }
     if (tide_json_status(&reader->json) == TIDE_OK) {
-        tide_column_store(rule, row_bytes, to, of->n_rows, reader->column.values);
+        tide_column_store(rule, row_bytes, (char *)of->rows + rule->offset, of->n_rows,
+                          reader->column.values);
     }
 }
 
-static table read_whole_table(tide_reader *reader, const tide_column_table *columns) {
+static void *read_table(tide_reader *reader, const tide_column_table *columns, size_t *ret_n_rows) {
     table of = {.columns = columns};
     tide_column_keys keys;
     int field = -1;
@@ -82,11 +77,6 @@ static table read_whole_table(tide_reader *reader, const tide_column_table *colu
     while ((field = tide_json_next_field(&reader->json, keys.keys, keys.n, keys.required)) >= 0) {
         read_column(reader, &of, keys.rules[field]);
     }
-    return of;
-}
-
-static void *read_table(tide_reader *reader, const tide_column_table *columns, size_t *ret_n_rows) {
-    table of = read_whole_table(reader, columns);
     *ret_n_rows = of.n_rows;
     return of.rows;
 }
@@ -110,14 +100,4 @@ void tide_read_scopes(tide_reader *reader) {
 void tide_read_kernels(tide_reader *reader) {
     tide_snapshot *snapshot = reader->snapshot;
     snapshot->kernels = read_table(reader, &tide_kernel_columns, &snapshot->n_kernels);
-}
-
-void tide_read_events(tide_reader *reader) {
-    tide_snapshot *snapshot = reader->snapshot;
-    table of = read_whole_table(reader, &tide_event_columns);
-    reader->events = of.rows;
-    snapshot->events = of.rows;
-    snapshot->n_events = of.n_rows;
-    snapshot->event_certainty = of.sides[TIDE_SIDE_CERTAINTY];
-    snapshot->event_pool = of.sides[TIDE_SIDE_POOL];
 }

@@ -300,9 +300,9 @@ static void write_loss_scaling(tide_json_writer *json, const tide_snapshot_timin
 static uint64_t address_unit_bytes(const tide_snapshot *snapshot) {
     uint64_t bits = 0;
     for (size_t i = 0; i < snapshot->n_events; i++) {
-        const tide_event *row = &snapshot->events[i];
-        if (tide_action_has_address(row->action)) {
-            bits |= row->address;
+        const tide_event row = tide_event_at(snapshot, i);
+        if (tide_action_has_address(row.action)) {
+            bits |= row.address;
         }
     }
     for (size_t i = 0; i < snapshot->n_start_segments; i++) {

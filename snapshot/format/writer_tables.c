@@ -5,41 +5,49 @@ enum {
     BATCH_ROWS = 512
 }; /* values of one column at a time: few enough for the first-level cache */
 
-/* The rows of one table and its columns. */
+/* A table and its columns. */
 typedef struct table_part {
-    const tide_column_table *columns; /* borrowed, with the rows */
-    const void *rows;
+    const tide_column_table *columns; /* borrowed, with all below */
+    const void *rows;                 /* NULL: events */
+    const tide_snapshot *snapshot;    /* events: whose; else NULL */
     size_t n_rows;
-    uint64_t unit_bytes;             /* addresses are divided by it */
-    const void *sides[TIDE_N_SIDES]; /* borrowed; NULL: the column is left out */
+    uint64_t unit_bytes; /* addresses are divided by it */
 } table_part;
 
 /* The values of a column as a file has them, before differences are taken. */
 static void load(const table_part *part, const tide_column_rule *rule, size_t first, size_t n_rows,
                  int64_t values[BATCH_ROWS]) {
-    bool is_beside = rule->side != TIDE_SIDE_NONE;
-    size_t row_bytes = is_beside ? rule->width : part->columns->row_bytes;
-    const char *rows =
-        (const char *)(is_beside ? part->sides[rule->side] : part->rows) + first * row_bytes;
+    size_t stride = part->columns->row_bytes;
+    if (part->snapshot != NULL) {
+        const char *column = tide_column_of_events(rule, part->snapshot, &stride);
+        tide_column_load(rule, stride, column + first * stride, n_rows, values);
+        return;
+    }
+    const char *rows = (const char *)part->rows + first * stride;
     if (rule->derive == NULL) {
-        tide_column_load(rule, row_bytes, rows, n_rows, values);
+        tide_column_load(rule, stride, rows + rule->offset, n_rows, values);
         return;
     }
     for (size_t i = 0; i < n_rows; i++) {
-        values[i] = rule->derive(rows + i * row_bytes);
+        values[i] = rule->derive(rows + i * stride);
     }
 }
 
 /* In units; rows without an address repeat the last one, so that their difference is 0. */
 static void scale_addresses(const table_part *part, size_t first, size_t n_rows, int64_t last,
                             int64_t values[BATCH_ROWS]) {
-    const tide_event *events = (const tide_event *)part->rows + first;
+    const uint8_t *actions = part->snapshot->events.action + first;
     for (size_t i = 0; i < n_rows; i++) {
-        if (tide_action_has_address(events[i].action)) {
+        if (tide_action_has_address(actions[i])) {
             last = (int64_t)((uint64_t)values[i] / part->unit_bytes);
         }
         values[i] = last;
     }
+}
+
+static bool has_column(const table_part *part, const tide_column_rule *rule) {
+    size_t width = 0;
+    return !rule->is_optional || tide_column_of_events(rule, part->snapshot, &width) != NULL;
 }
 
 static void write_column(tide_json_writer *json, const table_part *part,
@@ -75,7 +83,7 @@ static void write_table(tide_json_writer *json, const table_part *part) {
     tide_json_begin_object(json);
     for (size_t i = 0; i < part->columns->n_rules; i++) {
         const tide_column_rule *rule = &part->columns->rules[i];
-        if (rule->side == TIDE_SIDE_NONE || part->sides[rule->side] != NULL) {
+        if (has_column(part, rule)) {
             write_column(json, part, rule);
         }
     }
@@ -83,7 +91,7 @@ static void write_table(tide_json_writer *json, const table_part *part) {
     tide_json_line(json);
 }
 
-/* A table without addresses and without columns beside the rows. */
+/* A table of rows. */
 static void write_rows(tide_json_writer *json, const tide_column_table *columns, const void *rows,
                        size_t n_rows) {
     write_table(json,
@@ -107,8 +115,8 @@ static void write_block(tide_json_writer *json, const tide_block_row *block,
     for (size_t i = 0; i < tide_block_columns.n_rules; i++) {
         const tide_column_rule *rule = &tide_block_columns.rules[i];
         int64_t value = 0;
-        if (rule->side == TIDE_SIDE_NONE) {
-            tide_column_load(rule, sizeof(*block), block, 1, &value);
+        if (!rule->is_optional) {
+            tide_column_load(rule, sizeof(*block), (const char *)block + rule->offset, 1, &value);
         } else if (certainty != NULL) {
             value = *certainty;
         } else {
@@ -178,14 +186,14 @@ static void write_oom(tide_json_writer *json, const tide_snapshot *snapshot) {
     tide_json_key(json, "oom");
     tide_json_begin_array(json);
     for (size_t i = 0; i < snapshot->n_events; i++) {
-        const tide_event *row = &snapshot->events[i];
-        if (row->action != TIDE_ACTION_OOM) {
+        const tide_event row = tide_event_at(snapshot, i);
+        if (row.action != TIDE_ACTION_OOM) {
             continue;
         }
         tide_json_begin_object(json);
         tide_json_key_integer(json, "event", (int64_t)i);
-        tide_json_key_integer(json, "requested_bytes", (int64_t)row->requested_bytes);
-        tide_json_key_integer(json, "free_bytes", tide_oom_free_bytes(row));
+        tide_json_key_integer(json, "requested_bytes", (int64_t)row.requested_bytes);
+        tide_json_key_integer(json, "free_bytes", tide_oom_free_bytes(&row));
         tide_json_end_object(json);
     }
     tide_json_end_array(json);
@@ -207,10 +215,8 @@ void tide_write_tables(tide_json_writer *json, const tide_snapshot *snapshot, ui
                 &(state_part){snapshot->end_segments, snapshot->n_end_segments,
                               snapshot->end_blocks, snapshot->end_block_certainty, unit_bytes});
     write_table(json, &(table_part){.columns = &tide_event_columns,
-                                    .rows = snapshot->events,
+                                    .snapshot = snapshot,
                                     .n_rows = snapshot->n_events,
-                                    .unit_bytes = unit_bytes,
-                                    .sides = {[TIDE_SIDE_CERTAINTY] = snapshot->event_certainty,
-                                              [TIDE_SIDE_POOL] = snapshot->event_pool}});
+                                    .unit_bytes = unit_bytes});
     write_oom(json, snapshot);
 }

@@ -149,10 +149,10 @@ static tide_status check(const tide_snapshot *snapshot, tide_error *error) {
         TIDE_TRY(check_exact("handle of stream", i, snapshot->streams[i].handle, error));
     }
     for (size_t i = 0; i < snapshot->n_events; i++) {
-        const tide_event *row = &snapshot->events[i];
-        TIDE_TRY(check_exact("bytes of event", i, row->requested_bytes, error));
-        if (tide_action_has_address(row->action)) {
-            TIDE_TRY(check_exact("address of event", i, row->address, error));
+        const tide_event row = tide_event_at(snapshot, i);
+        TIDE_TRY(check_exact("bytes of event", i, row.requested_bytes, error));
+        if (tide_action_has_address(row.action)) {
+            TIDE_TRY(check_exact("address of event", i, row.address, error));
         }
     }
     return TIDE_OK;
@@ -170,7 +170,7 @@ static tide_status prepare(tide_pytorch_export_state *out) {
     out->has_times = strcmp(snapshot->clock_source, "none") != 0;
     out->started_us = snapshot->run.started_unix_us > 0 ? snapshot->run.started_unix_us : 0;
     for (size_t i = 0; i < snapshot->n_events && !out->has_categories; i++) {
-        out->has_categories = snapshot->events[i].category != TIDE_UNKNOWN;
+        out->has_categories = snapshot->events.category[i] != TIDE_UNKNOWN;
     }
     out->memo_of_stack =
         tide_arena_alloc(&out->scratch, snapshot->n_stacks, sizeof(*out->memo_of_stack));

@@ -125,7 +125,7 @@ void tide_export_traces(tide_pytorch_export_state *out) {
         return;
     }
     for (size_t i = 0; i < snapshot->n_events; i++) {
-        n_rows[snapshot->events[i].device]++;
+        n_rows[snapshot->events.device[i]]++;
     }
     bool said_unknown = false;
     tide_sink_key(&out->to, "device_traces");
@@ -137,12 +137,13 @@ void tide_export_traces(tide_pytorch_export_state *out) {
                     .said_unknown = said_unknown};
         tide_sink_begin_list(&out->to);
         for (size_t i = 0; n_rows[d] > 0 && i < snapshot->n_events; i++) {
-            if (snapshot->events[i].device == d) {
-                write_row(&of, &snapshot->events[i]);
+            if (snapshot->events.device[i] == d) {
+                const tide_event row = tide_event_at(snapshot, i);
+                write_row(&of, &row);
             }
         }
         if (out->has_categories && !of.said_unknown && d + 1 == out->n_devices) {
-            const tide_event last = snapshot->events[snapshot->n_events - 1];
+            const tide_event last = tide_event_at(snapshot, snapshot->n_events - 1);
             write_mark(&of, &last);
         }
         said_unknown = of.said_unknown;

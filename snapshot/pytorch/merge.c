@@ -327,13 +327,18 @@ static void find_zero(merger *m) {
     m->zero_us = zero_us == INT64_MAX ? 0 : zero_us;
 }
 
-static tide_status merge_rows(merger *m) {
-    tide_snapshot *snapshot = m->in->snapshot;
-    size_t n_rows = m->in->first_row[m->in->n_devices];
-    tide_event *events = tide_arena_alloc_raw(&snapshot->arena, n_rows, sizeof(*events));
-    if (events == NULL) {
-        return TIDE_NO_MEMORY;
+/* Rows of a single device are in their order already. */
+static bool has_one_lane(const merger *m) {
+    size_t n_lanes = 0;
+    for (size_t i = 0; i < m->in->n_devices; i++) {
+        n_lanes += m->in->first_row[i] < m->in->first_row[i + 1];
     }
+    return n_lanes <= 1;
+}
+
+/* Gives all rows their scopes and times, and copies them into `events` in order, which may be the
+ * rows themselves if they are of one device. */
+static tide_status merge_into(merger *m, tide_event *events, size_t n_rows) {
     for (size_t n = 0; n < n_rows; n++) {
         size_t device = next_lane(m);
         lane *on = &m->lanes[device];
@@ -345,9 +350,28 @@ static tide_status merge_rows(merger *m) {
         events[n] = *row;
         on->at++;
     }
-    snapshot->events = events;
-    snapshot->n_events = n_rows;
     return advance(m, INT64_MAX);
+}
+
+static tide_status merge_rows(merger *m) {
+    tide_snapshot *snapshot = m->in->snapshot;
+    const tide_hostmem *mem = m->in->mem;
+    size_t n_rows = m->in->first_row[m->in->n_devices];
+    tide_event *copies = NULL;
+    if (!has_one_lane(m)) {
+        copies = mem->alloc(mem->ctx, n_rows * sizeof(*copies)); /* in->rows has the same size */
+        if (copies == NULL) {
+            return TIDE_NO_MEMORY;
+        }
+    }
+    tide_event *events = copies != NULL ? copies : m->in->rows;
+    tide_status status = merge_into(m, events, n_rows);
+    if (status == TIDE_OK) {
+        status = tide_event_table_from_rows(&snapshot->arena, events, n_rows, &snapshot->events);
+    }
+    snapshot->n_events = status == TIDE_OK ? n_rows : 0;
+    mem->release(mem->ctx, copies);
+    return status;
 }
 
 static tide_status merge_all(merger *m) {

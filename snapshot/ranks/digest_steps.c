@@ -196,7 +196,7 @@ static tide_status describe(const tide_digest_parts *of, const tide_digest_work 
                                    .reserved_peak_bytes = work->measured[i].reserved_peak_bytes,
                                    .end_bytes = step->end_bytes};
     if (source != TIDE_STEPS_RECORDED && source != TIDE_STEPS_PROFILER) {
-        ret_step->begin_ns = of->snapshot->events[step->first].time_ns; /* only of a document */
+        ret_step->begin_ns = of->snapshot->events.time_ns[step->first]; /* only of a document */
         return TIDE_OK;
     }
     tide_scope_row scope;

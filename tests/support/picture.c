@@ -150,14 +150,14 @@ static void compare_end(picture *p, const tide_snapshot *snapshot) {
 /* No row belongs to a scope that began after it. */
 static void check_scopes(picture *p, const tide_snapshot *snapshot) {
     for (size_t i = 0; i < snapshot->n_events; i++) {
-        uint32_t scope = snapshot->events[i].scope;
+        uint32_t scope = snapshot->events.scope[i];
         if (scope == TIDE_NONE) {
             continue;
         }
         const tide_scope_row *row = &snapshot->scopes[scope];
-        int64_t time_ns = snapshot->events[i].time_ns;
+        int64_t time_ns = snapshot->events.time_ns[i];
         if (row->begin_ns > time_ns) {
-            contradict(p, "a scope that began after its row", snapshot->events[i].address, i);
+            contradict(p, "a scope that began after its row", snapshot->events.address[i], i);
         }
     }
 }

@@ -345,8 +345,8 @@ static void check_file(const char *path, size_t n_total, size_t n_lost, const mo
     size_t n_kept = snapshot->n_events;
     size_t first = n_total - n_lost - n_kept;
     for (size_t i = 0; i < n_kept; i++) {
-        assert_true(snapshot->events[i].address == events[first + i].address);
-        assert_int_equal(snapshot->events[i].action, events[first + i].action);
+        assert_true(snapshot->events.address[i] == events[first + i].address);
+        assert_int_equal(snapshot->events.action[i], events[first + i].action);
     }
     tide_boundary start = numbered(snapshot, snapshot->start_segments, snapshot->n_start_segments,
                                    snapshot->start_blocks, snapshot->n_start_blocks, &arena);

@@ -92,11 +92,11 @@ typedef struct expected {
 /* Finds the alloc row of the block that is alive at `address` before `row`, or NULL. */
 static const tide_event *live_at(const tide_snapshot *whole, size_t row, uint64_t address) {
     for (size_t i = row; i > 0; i--) {
-        const tide_event *event = &whole->events[i - 1];
-        if (event->address == address && event->action == TIDE_ACTION_ALLOC) {
-            return event;
+        const tide_event event = tide_event_at(whole, i - 1);
+        if (event.address == address && event.action == TIDE_ACTION_ALLOC) {
+            return &event;
         }
-        if (event->address == address && event->action == TIDE_ACTION_FREE) {
+        if (event.address == address && event.action == TIDE_ACTION_FREE) {
             return NULL;
         }
     }
@@ -106,23 +106,23 @@ static const tide_event *live_at(const tide_snapshot *whole, size_t row, uint64_
 static expected expect_at(const tide_snapshot *whole, size_t row) {
     expected e = {0, 0, 0, 0};
     for (size_t i = 0; i < row; i++) {
-        const tide_event *event = &whole->events[i];
-        switch (event->action) {
+        const tide_event event = tide_event_at(whole, i);
+        switch (event.action) {
         case TIDE_ACTION_ALLOC:
             e.n_live++;
-            e.live_bytes += event->block_bytes;
+            e.live_bytes += event.block_bytes;
             break;
         case TIDE_ACTION_FREE:
             e.n_live--;
-            e.live_bytes -= event->block_bytes;
+            e.live_bytes -= event.block_bytes;
             break;
         case TIDE_ACTION_SEGMENT_ALLOC:
             e.n_segments++;
-            e.reserved_bytes += event->block_bytes;
+            e.reserved_bytes += event.block_bytes;
             break;
         case TIDE_ACTION_SEGMENT_FREE:
             e.n_segments--;
-            e.reserved_bytes -= event->block_bytes;
+            e.reserved_bytes -= event.block_bytes;
             break;
         default:
             break;
@@ -196,8 +196,8 @@ static void compare_with_whole(size_t n_events, tide_full_policy policy, size_t 
     assert_int_equal(part->n_dropped, n_whole - n_kept);
     size_t first = policy == TIDE_FULL_STOP ? 0 : n_whole - n_kept;
     for (size_t i = 0; i < n_kept; i++) {
-        assert_true(part->events[i].address == whole->events[first + i].address);
-        assert_int_equal(part->events[i].action, whole->events[first + i].action);
+        assert_true(part->events.address[i] == whole->events.address[first + i]);
+        assert_int_equal(part->events.action[i], whole->events.action[first + i]);
     }
     expect_boundary(part, part->start_segments, part->n_start_segments, part->start_blocks, whole,
                     first);
@@ -393,10 +393,10 @@ static void a_file_is_written_and_read(void **state) {
     assert_int_equal(read->n_start_blocks, live->n_start_blocks);
     assert_int_equal(read->n_end_blocks, live->n_end_blocks);
     for (size_t i = 0; i < live->n_events; i++) {
-        assert_true(read->events[i].stack == live->events[i].stack);
-        assert_true(read->events[i].scope == 0);
-        assert_string_equal(tide_snapshot_text(read, read->events[i].name),
-                            tide_snapshot_text(live, live->events[i].name));
+        assert_true(read->events.stack[i] == live->events.stack[i]);
+        assert_true(read->events.scope[i] == 0);
+        assert_string_equal(tide_snapshot_text(read, read->events.name[i]),
+                            tide_snapshot_text(live, live->events.name[i]));
     }
     tide_snapshot_destroy(read);
     tide_snapshot_destroy(live);

@@ -232,8 +232,8 @@ static void a_program_goes_on_when_memory_has_run_out(void **state) {
     (void)snprintf(path, sizeof(path), "%s/run.oom-1.json.gz", f.folder);
     tide_snapshot *snapshot = picture_load(path);
     assert_int_equal(snapshot->n_events, 3); /* segment, block, oom */
-    assert_int_equal(snapshot->events[2].action, TIDE_ACTION_OOM);
-    assert_int_equal(snapshot->events[2].requested_bytes, LIMIT);
+    assert_int_equal(snapshot->events.action[2], TIDE_ACTION_OOM);
+    assert_int_equal(tide_bytes_at(&snapshot->events.requested_bytes, 2), LIMIT);
     tide_snapshot_destroy(snapshot);
     assert_int_equal(unlink(path), 0);
     expect_file(&f, "run.oom-2.json.gz", 4);

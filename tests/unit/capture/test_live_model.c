@@ -148,14 +148,14 @@ static void same_blocks(const scene *of, const torch_blocks *expected,
 static void same_events(const scene *of, const tide_snapshot *snapshot, size_t n_dropped) {
     assert_int_equal(snapshot->n_events + n_dropped, model.n_rows);
     for (size_t i = 0; i < snapshot->n_events; i++) {
-        const tide_event *got = &snapshot->events[i];
+        const tide_event got = tide_event_at(snapshot, i);
         const torch_row *is = &model.rows[n_dropped + i];
-        if (got->action != is->action || got->address != is->address ||
-            got->requested_bytes != is->n_bytes || got->block_bytes != is->block_bytes ||
-            got->device != is->place.device || snapshot->event_pool[i] != is->place.pool) {
+        if (got.action != is->action || got.address != is->address ||
+            got.requested_bytes != is->n_bytes || got.block_bytes != is->block_bytes ||
+            got.device != is->place.device || snapshot->event_pool[i] != is->place.pool) {
             fail_msg("seed %llu, row %zu: action %d of %llu bytes; PyTorch: %d of %llu bytes",
-                     (unsigned long long)of->seed, n_dropped + i, (int)got->action,
-                     (unsigned long long)got->block_bytes, is->action,
+                     (unsigned long long)of->seed, n_dropped + i, (int)got.action,
+                     (unsigned long long)got.block_bytes, is->action,
                      (unsigned long long)is->block_bytes);
         }
     }

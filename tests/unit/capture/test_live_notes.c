@@ -117,9 +117,9 @@ static void what_is_no_event_stands_between_the_events(void **state) {
     found of = close_and_recover(&log);
     assert_int_equal(of.snapshot->n_events, 5); /* pinned memory has events of its own */
     assert_int_equal(of.notes.pinned_device, 1);
-    assert_int_equal(of.snapshot->events[2].device, 0);
-    assert_int_equal(of.snapshot->events[3].device, 1);
-    assert_int_equal(of.snapshot->events[4].device, 1);
+    assert_int_equal(of.snapshot->events.device[2], 0);
+    assert_int_equal(of.snapshot->events.device[3], 1);
+    assert_int_equal(of.snapshot->events.device[4], 1);
     expect_marks(&of, "0:step begins 0, 2:backward begins 3");
     expect_labels(&of, "2:h.0.weight=parameter! 5:=input");
     expect_calls(&of, "0:cudaMalloc 2097152 PyTorch, 3:cudaHostAlloc 4096 others");
@@ -140,8 +140,8 @@ static void marks_of_pytorchs_own_are_events(void **state) {
     made_log_mark(&log, "anything else", 5);
     found of = close_and_recover(&log);
     assert_int_equal(of.snapshot->n_events, 3);
-    assert_string_equal(tide_snapshot_text(of.snapshot, of.snapshot->events[1].name), "snapshot");
-    assert_string_equal(tide_snapshot_text(of.snapshot, of.snapshot->events[2].name), "annotate");
+    assert_string_equal(tide_snapshot_text(of.snapshot, of.snapshot->events.name[1]), "snapshot");
+    assert_string_equal(tide_snapshot_text(of.snapshot, of.snapshot->events.name[2]), "annotate");
     expect_marks(&of, "3:anything else 5");
     finish(&of);
 }
@@ -195,7 +195,7 @@ static void stacks_are_of_pythons_frames(void **state) {
     const tide_snapshot *snapshot = of.snapshot;
     assert_int_equal(of.report.n_references_lost, 0);
     char name[64];
-    uint32_t stack = snapshot->events[1].stack;
+    uint32_t stack = snapshot->events.stack[1];
     for (int i = 0; i < 3; i++) {
         assert_int_not_equal(stack, TIDE_NONE);
         const tide_frame_row *frame = &snapshot->frames[snapshot->stacks[stack].frame];

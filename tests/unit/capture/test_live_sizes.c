@@ -186,8 +186,8 @@ static void a_free_repeats_what_its_block_was(void **state) {
     tide_snapshot *snapshot = recover(&log, NULL);
     assert_int_equal(snapshot->n_events, 4);
     for (size_t i = 1; i < 4; i++) {
-        assert_int_equal(snapshot->events[i].block_bytes, 20 * MIB);
-        assert_int_equal(snapshot->events[i].requested_bytes, 19 * MIB + 1);
+        assert_int_equal(tide_bytes_at(&snapshot->events.block_bytes, i), 20 * MIB);
+        assert_int_equal(tide_bytes_at(&snapshot->events.requested_bytes, i), 19 * MIB + 1);
     }
     tide_snapshot_destroy(snapshot);
 }

@@ -139,9 +139,9 @@ static void a_chain_reads_as_it_was_called(void **state) {
         assert_true(has_lines(snapshot));
     }
     for (size_t i = 0; TIDEMARK_HAVE_BACKTRACE && i < snapshot->n_events; i++) {
-        const tide_event *event = &snapshot->events[i];
-        uint32_t node = event->stack;
-        if (event->action != TIDE_ACTION_FREE) {
+        const tide_event event = tide_event_at(snapshot, i);
+        uint32_t node = event.stack;
+        if (event.action != TIDE_ACTION_FREE) {
             expect_frame(snapshot, &node, "allocate_here", lines.alloc, false);
             expect_frame(snapshot, &node, "inlined_helper", lines.helper, true);
             expect_frame(snapshot, &node, "middle_function", lines.middle, false);

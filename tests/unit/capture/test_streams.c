@@ -123,13 +123,13 @@ static void expect_whole(const tide_snapshot *snapshot) {
     tide_summary *summary = NULL;
     assert_int_equal(snapshot->n_events, 9);
     for (size_t i = 0; i < 9; i++) {
-        assert_int_equal(snapshot->events[i].action, ACTIONS[i]);
+        assert_int_equal(snapshot->events.action[i], ACTIONS[i]);
     }
     for (size_t i = 3; i <= 6; i += 3) { /* both rows of the release repeat the block */
-        assert_true(snapshot->events[i].address == snapshot->events[1].address);
-        assert_int_equal(snapshot->events[i].block_bytes, 4 * MIB);
-        assert_int_equal(snapshot->events[i].category, TIDE_INPUT);
-        assert_int_equal(snapshot->events[i].name, snapshot->events[1].name);
+        assert_true(snapshot->events.address[i] == snapshot->events.address[1]);
+        assert_int_equal(tide_bytes_at(&snapshot->events.block_bytes, i), 4 * MIB);
+        assert_int_equal(snapshot->events.category[i], TIDE_INPUT);
+        assert_int_equal(snapshot->events.name[i], snapshot->events.name[1]);
     }
     assert_int_equal(tide_summary_create(snapshot, &summary, NULL), TIDE_OK);
     const tide_summary_device *device = only_device(summary);

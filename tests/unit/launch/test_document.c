@@ -177,8 +177,8 @@ static void assert_scopes(const history *of, size_t device, const char *expected
         fail_msg("%s", error.message);
     }
     for (size_t i = 0; i < snapshot->n_events; i++) {
-        if (snapshot->events[i].device == device) {
-            say_scope(snapshot, snapshot->events[i].scope, &text);
+        if (snapshot->events.device[i] == device) {
+            say_scope(snapshot, snapshot->events.scope[i], &text);
         }
     }
     tide_snapshot_destroy(snapshot);
@@ -195,12 +195,12 @@ static void assert_tensors(const history *of, const char *expected) {
         fail_msg("%s", error.message);
     }
     for (size_t i = 0; i < snapshot->n_events; i++) {
-        const tide_event *event = &snapshot->events[i];
-        if (event->action == TIDE_ACTION_ALLOC) {
+        const tide_event event = tide_event_at(snapshot, i);
+        if (event.action == TIDE_ACTION_ALLOC) {
             const char *name =
-                event->name == TIDE_NONE ? "-" : tide_snapshot_text(snapshot, event->name);
+                event.name == TIDE_NONE ? "-" : tide_snapshot_text(snapshot, event.name);
             tide_text_add(&text, "%s%s %s", text.n_used > 0 ? ", " : "",
-                          tide_snapshot_category(snapshot, event->category), name);
+                          tide_snapshot_category(snapshot, event.category), name);
         }
     }
     tide_snapshot_destroy(snapshot);

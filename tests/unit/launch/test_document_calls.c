@@ -89,18 +89,18 @@ static void each_block_is_a_segment(void **state) {
     assert_int_equal(make(rows, sizeof(rows) / sizeof(rows[0]), 0, &snapshot, &error), TIDE_OK);
     assert_int_equal(snapshot->n_events, sizeof(ACTIONS));
     for (size_t i = 0; i < sizeof(ACTIONS); i++) {
-        assert_int_equal(snapshot->events[i].action, ACTIONS[i]);
+        assert_int_equal(snapshot->events.action[i], ACTIONS[i]);
     }
-    assert_int_equal(snapshot->events[0].time_ns, 10); /* since the first row */
-    assert_int_equal(snapshot->events[1].block_bytes, 3 * MIB);
-    assert_int_equal(snapshot->events[1].stack, TIDE_NONE);
-    assert_int_equal(snapshot->events[6].requested_bytes, 99 * MIB);
-    assert_int_equal(snapshot->events[6].block_bytes, 0);
+    assert_int_equal(snapshot->events.time_ns[0], 10); /* since the first row */
+    assert_int_equal(tide_bytes_at(&snapshot->events.block_bytes, 1), 3 * MIB);
+    assert_int_equal(snapshot->events.stack[1], TIDE_NONE);
+    assert_int_equal(tide_bytes_at(&snapshot->events.requested_bytes, 6), 99 * MIB);
+    assert_int_equal(tide_bytes_at(&snapshot->events.block_bytes, 6), 0);
     assert_int_equal(snapshot->n_devices, 2);
     assert_string_equal(snapshot->devices[1].kind, "virtual");
     assert_int_equal(snapshot->n_streams, 2);
-    assert_int_equal(snapshot->streams[snapshot->events[3].stream].handle, 9);
-    assert_int_equal(snapshot->streams[snapshot->events[3].stream].device, 1);
+    assert_int_equal(snapshot->streams[snapshot->events.stream[3]].handle, 9);
+    assert_int_equal(snapshot->streams[snapshot->events.stream[3]].device, 1);
     assert_int_equal(snapshot->n_inexact, 1);
     assert_string_equal(snapshot->inexact[0].call, "cudaMallocAsync");
     assert_int_equal(snapshot->inexact[0].bound_bytes, 35 * MIB); /* device 1: 40 - 5; 0: 32 - 3 */
@@ -144,8 +144,8 @@ static void more_streams_than_a_row_can_number(void **state) {
     assert_int_equal(make(rows, N_STREAMS, 0, &snapshot, NULL), TIDE_OK);
     assert_int_equal(snapshot->n_events, 2 * N_STREAMS);
     assert_int_equal(snapshot->n_streams, 256);
-    assert_int_equal(snapshot->events[2 * 254 + 1].stream, 255);
-    assert_int_equal(snapshot->events[2 * 255 + 1].stream, 0);
+    assert_int_equal(snapshot->events.stream[2 * 254 + 1], 255);
+    assert_int_equal(snapshot->events.stream[2 * 255 + 1], 0);
     tide_snapshot_destroy(snapshot);
 }
 

@@ -106,9 +106,9 @@ static void expect_scopes(const tide_snapshot *snapshot, const char *expected) {
     char said[TEXT_BYTES];
     tide_text text = tide_text_in(said, sizeof(said));
     for (size_t i = 0; i < snapshot->n_events; i++) {
-        if (snapshot->events[i].action == TIDE_ACTION_ALLOC) {
+        if (snapshot->events.action[i] == TIDE_ACTION_ALLOC) {
             tide_text_add(&text, "%s", text.n_used > 0 ? ", " : "");
-            say_scope(snapshot, snapshot->events[i].scope, &text);
+            say_scope(snapshot, snapshot->events.scope[i], &text);
         }
     }
     assert_string_equal(said, expected);
@@ -132,9 +132,9 @@ static void expect_categories(const tide_snapshot *snapshot, const char *expecte
     char said[TEXT_BYTES];
     tide_text text = tide_text_in(said, sizeof(said));
     for (size_t i = 0; i < snapshot->n_events; i++) {
-        const tide_event *event = &snapshot->events[i];
-        if (event->action == TIDE_ACTION_ALLOC) {
-            say_category(snapshot, event->category, snapshot->event_certainty[i], event->name,
+        const tide_event event = tide_event_at(snapshot, i);
+        if (event.action == TIDE_ACTION_ALLOC) {
+            say_category(snapshot, event.category, snapshot->event_certainty[i], event.name,
                          &text);
         }
     }

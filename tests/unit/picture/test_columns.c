@@ -154,8 +154,8 @@ static void check_picture(const tide_snapshot *snapshot, const curve *of, size_t
     tide_picture_axis axis = {
         .snapshot = snapshot, .is_time = is_time, .end = (int64_t)snapshot->n_events};
     if (is_time) {
-        int64_t end = snapshot->events[snapshot->n_events - 1].time_ns;
-        axis.begin = snapshot->events[0].time_ns;
+        int64_t end = snapshot->events.time_ns[snapshot->n_events - 1];
+        axis.begin = snapshot->events.time_ns[0];
         axis.end = end > axis.begin ? end : axis.begin + 1;
     }
     assert_int_equal(tide_lifetimes_init(&lifetimes, snapshot, snapshot->arena.mem, NULL), TIDE_OK);

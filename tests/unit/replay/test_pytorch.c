@@ -101,7 +101,7 @@ static void limit_runs_out_where_the_device_did(void **state) {
     assert_int_equal(replay->figures.n_ooms, 1);
     assert_int_equal(replay->n_succeeded, 0);
     assert_int_equal(replay->n_lost, 0);
-    assert_int_equal(snapshot->events[replay->oom_by_device[1].event].action, TIDE_ACTION_OOM);
+    assert_int_equal(snapshot->events.action[replay->oom_by_device[1].event], TIDE_ACTION_OOM);
     assert_int_equal(replay->oom_by_device[1].device, 1);
     assert_int_equal(replay->by_device[1].n_ooms, 1);
     assert_int_equal(replay->oom_by_device[1].reserved_bytes, 84202749952);

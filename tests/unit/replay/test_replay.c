@@ -126,7 +126,7 @@ static void same_settings_come_out(void **state) {
 /* The n-th row of an action. */
 static size_t find_row(const tide_snapshot *snapshot, tide_action action, size_t n) {
     for (size_t i = 0; i < snapshot->n_events; i++) {
-        if (snapshot->events[i].action == action && n-- == 0) {
+        if (snapshot->events.action[i] == action && n-- == 0) {
             return i;
         }
     }
@@ -234,8 +234,8 @@ static void replay_is_the_run_itself(void **state) {
             if (!is_same_row(&found->events[r], &expected->events[r])) {
                 fail_msg("%s: row %zu differs", SETTINGS[i], r);
             }
-            same_texts(found, found->events[r].name, expected, expected->events[r].name);
-            assert_int_equal(found->events[r].scope, expected->events[r].scope);
+            same_texts(found, found->events.name[r], expected, expected->events.name[r]);
+            assert_int_equal(found->events.scope[r], expected->events.scope[r]);
         }
         assert_int_equal(found->n_end_segments, expected->n_end_segments);
         assert_int_equal(found->n_end_blocks, expected->n_end_blocks);
@@ -271,10 +271,10 @@ static void limits_run_out(void **state) {
     assert_true(less->figures.peak_reserved_bytes <= (int64_t)(peak_bytes / 2));
     assert_int_equal(less->n_lost, less->figures.n_ooms);
     const tide_replay_oom *oom = &less->oom_by_device[0];
-    const tide_event *event = &snapshot->events[oom->event];
-    assert_int_equal(event->action, TIDE_ACTION_ALLOC);
-    assert_int_equal(oom->requested_bytes, event->requested_bytes);
-    assert_int_equal(oom->scope, event->scope);
+    const tide_event event = tide_event_at(snapshot, oom->event);
+    assert_int_equal(event.action, TIDE_ACTION_ALLOC);
+    assert_int_equal(oom->requested_bytes, event.requested_bytes);
+    assert_int_equal(oom->scope, event.scope);
     assert_int_equal(oom->reserved_bytes + oom->free_bytes, peak_bytes / 2);
     tide_replay_destroy(less);
     tide_replay_destroy(enough);
@@ -366,7 +366,7 @@ static void contradictions_are_refused(void **state) {
     row->requested_bytes = 0;
     refused(snapshot, "it asks for 0 bytes");
     row->requested_bytes = 600;
-    row->address = snapshot->events[find_row(snapshot, TIDE_ACTION_ALLOC, 3)].address;
+    row->address = snapshot->events.address[find_row(snapshot, TIDE_ACTION_ALLOC, 3)];
     refused(snapshot, "a block is alive there");
     tide_snapshot_destroy(snapshot);
 }

@@ -363,11 +363,11 @@ static void what_the_card_cannot_hold_lies_in_the_host(void **state) {
     assert_int_equal(result.memory.spill_step, 0);
     assert_true(result.device_used_bytes <= INT64_C(7931) << 20);
     for (size_t i = 0; i < result.snapshot->n_events; i++) {
-        const tide_event *row = &result.snapshot->events[i];
-        if (row->action == TIDE_ACTION_MARK) {
-            assert_int_equal(row[-1].action, TIDE_ACTION_SEGMENT_ALLOC);
-            assert_int_equal(strtoull(result.snapshot->strings[row->name], NULL, 10),
-                             row[-1].block_bytes);
+        const tide_event row = tide_event_at(result.snapshot, i);
+        if (row.action == TIDE_ACTION_MARK) {
+            assert_int_equal(&row[-1].action, TIDE_ACTION_SEGMENT_ALLOC);
+            assert_int_equal(strtoull(result.snapshot->strings[row.name], NULL, 10),
+                             &row[-1].block_bytes);
             n_marks++;
         }
     }

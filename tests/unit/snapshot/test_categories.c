@@ -102,8 +102,8 @@ static void words_of_the_file_stay(void **state) {
     assert_int_equal(share_named(summary, "activation")->bytes, 0);
     assert_int_equal(share_named(summary, "unknown")->bytes, 0);
     for (size_t i = 0; i < read->n_events; i++) {
-        assert_string_equal(tide_snapshot_category(read, read->events[i].category),
-                            tide_snapshot_category(again, again->events[i].category));
+        assert_string_equal(tide_snapshot_category(read, read->events.category[i]),
+                            tide_snapshot_category(again, again->events.category[i]));
     }
     tide_summary_destroy(summary);
     tide_snapshot_destroy(again);
@@ -117,7 +117,7 @@ static void words_are_met_once(void **state) {
     tide_snapshot *read = load_own("\"\",\"kv cache\",\"kv cache\",\"\",\"kv cache\",\"x\"");
     assert_int_equal(read->n_own_categories, 2);
     for (size_t i = 0; i < read->n_events; i++) {
-        assert_int_not_equal(read->events[i].category, TIDE_OPTIMIZER_STATE);
+        assert_int_not_equal(read->events.category[i], TIDE_OPTIMIZER_STATE);
     }
     tide_snapshot_destroy(read);
 }

@@ -66,16 +66,16 @@ static void assert_category(const char *made, const char *between, const char *f
                             const char *expected) {
     tide_snapshot *snapshot = import(made, between, freed, NULL);
     size_t i = 0;
-    while (snapshot->events[i].action != TIDE_ACTION_ALLOC) {
+    while (snapshot->events.action[i] != TIDE_ACTION_ALLOC) {
         i++;
     }
-    assert_string_equal(tide_snapshot_category(snapshot, snapshot->events[i].category), expected);
+    assert_string_equal(tide_snapshot_category(snapshot, snapshot->events.category[i]), expected);
     bool is_unknown = strcmp(expected, "unknown") == 0;
     assert_int_equal(snapshot->event_certainty[i],
                      is_unknown ? TIDE_CERTAINTY_UNKNOWN : TIDE_CERTAINTY_RULE);
     for (size_t k = 0; freed != NULL && k < snapshot->n_events; k++) {
-        if (snapshot->events[k].action == TIDE_ACTION_FREE) { /* repeats the block's */
-            assert_int_equal(snapshot->events[k].category, snapshot->events[i].category);
+        if (snapshot->events.action[k] == TIDE_ACTION_FREE) { /* repeats the block's */
+            assert_int_equal(snapshot->events.category[k], snapshot->events.category[i]);
         }
     }
     tide_snapshot_destroy(snapshot);
@@ -128,7 +128,7 @@ static void assert_moved(const char *expected, const char *const *lines, const i
     assert_int_equal(tide_rules_apply(rules, snapshot, &error), TIDE_OK);
     for (size_t i = 0; i < snapshot->n_events; i++) {
         tide_text_add(&words, "%s%s", i > 0 ? " " : "",
-                      tide_snapshot_category(snapshot, snapshot->events[i].category));
+                      tide_snapshot_category(snapshot, snapshot->events.category[i]));
     }
     tide_rules_destroy(rules);
     tide_snapshot_destroy(snapshot);
@@ -237,8 +237,8 @@ static void rules_of_a_file_come_first(void **state) {
     assert_true(file >= 0 && write(file, RULES, sizeof(RULES) - 1) == (ssize_t)sizeof(RULES) - 1);
     close(file);
     tide_snapshot *snapshot = import(CALL, MINE, NULL, path);
-    assert_string_equal(tide_snapshot_category(snapshot, snapshot->events[1].category), "kv_cache");
-    assert_string_equal(tide_snapshot_category(snapshot, snapshot->events[2].category),
+    assert_string_equal(tide_snapshot_category(snapshot, snapshot->events.category[1]), "kv_cache");
+    assert_string_equal(tide_snapshot_category(snapshot, snapshot->events.category[2]),
                         "parameter");
     tide_snapshot_destroy(snapshot);
     unlink(path);

@@ -163,9 +163,9 @@ static void assert_all_the_same(const tide_snapshot *a, const tide_snapshot *b) 
     assert_int_equal(a->n_events, b->n_events);
     for (size_t i = 0; i < a->n_events; i++) {
         assert_same_row(a, &a->events[i], b, &b->events[i]);
-        assert_int_equal(a->events[i].block_bytes, b->events[i].block_bytes);
-        assert_int_equal(a->events[i].time_ns, b->events[i].time_ns);
-        assert_same_scope(a, a->events[i].scope, b, b->events[i].scope);
+        assert_int_equal(tide_bytes_at(&a->events.block_bytes, i), tide_bytes_at(&b->events.block_bytes, i));
+        assert_int_equal(a->events.time_ns[i], b->events.time_ns[i]);
+        assert_same_scope(a, a->events.scope[i], b, b->events.scope[i]);
     }
     for (size_t i = 0; i < a->n_scopes; i++) {
         assert_same_scope(a, (uint32_t)i, b, (uint32_t)i);
@@ -229,13 +229,13 @@ static void our_own_come_back_in_all_the_format_holds(void **state) {
     assert_int_equal(first->n_events, second->n_events);
     assert_same_segments(first, true, second);
     assert_same_segments(first, false, second);
-    int64_t first_us = first->events[0].time_ns / 1000;
+    int64_t first_us = first->events.time_ns[0] / 1000;
     for (size_t i = 0; i < first->n_events; i++) {
-        const tide_event *x = &first->events[i];
-        const tide_event *y = &second->events[i];
-        assert_same_row(first, x, second, y);
-        assert_same_path(first, x->scope, second, y->scope);
-        assert_int_equal(x->time_ns / 1000 - first_us, y->time_ns / 1000);
+        const tide_event x = tide_event_at(first, i);
+        const tide_event y = tide_event_at(second, i);
+        assert_same_row(first, &x, second, &y);
+        assert_same_path(first, x.scope, second, y.scope);
+        assert_int_equal(x.time_ns / 1000 - first_us, y.time_ns / 1000);
     }
     tide_snapshot_destroy(first);
     tide_snapshot_destroy(second);

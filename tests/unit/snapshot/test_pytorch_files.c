@@ -170,12 +170,12 @@ static void derived_block_sizes_add_up_at_each_dump(void **state) {
         now += block->state != TIDE_BLOCK_FREE ? (int64_t)block->block_bytes : 0;
     }
     for (size_t i = 0; i < snapshot->n_events; i++) {
-        const tide_event *row = &snapshot->events[i];
-        if (row->action == TIDE_ACTION_ALLOC) {
-            now += (int64_t)row->block_bytes;
-        } else if (row->action == TIDE_ACTION_FREE || row->action == TIDE_ACTION_FREE_COMPLETED) {
-            now -= (int64_t)row->block_bytes;
-        } else if (row->action == TIDE_ACTION_MARK) {
+        const tide_event row = tide_event_at(snapshot, i);
+        if (row.action == TIDE_ACTION_ALLOC) {
+            now += (int64_t)row.block_bytes;
+        } else if (row.action == TIDE_ACTION_FREE || row.action == TIDE_ACTION_FREE_COMPLETED) {
+            now -= (int64_t)row.block_bytes;
+        } else if (row.action == TIDE_ACTION_MARK) {
             assert_int_equal(now, DUMPED_BYTES);
             n++;
         }

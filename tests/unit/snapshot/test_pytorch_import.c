@@ -70,14 +70,14 @@ static void frames_become_a_tree(void **state) {
                                           "{'name': 'outer', 'filename': 'o.py', 'line': 0}]"),
                                     NULL);
     assert_int_equal(s->n_stacks, 2);
-    const tide_stack_row *inner = &s->stacks[s->events[0].stack];
+    const tide_stack_row *inner = &s->stacks[s->events.stack[0]];
     assert_string_equal(tide_snapshot_text(s, s->frames[inner->frame].function), "inner");
     assert_int_equal(s->frames[inner->frame].line, 7);
     const tide_stack_row *outer = &s->stacks[inner->parent];
     assert_string_equal(tide_snapshot_text(s, s->frames[outer->frame].file), "o.py");
     assert_int_equal(outer->parent, TIDE_NONE);
     assert_int_equal(s->run.started_unix_us, 1000);
-    assert_int_equal(s->events[0].time_ns, 0);
+    assert_int_equal(s->events.time_ns[0], 0);
     assert_string_equal(s->clock_source, "tsc");
     assert_int_equal(s->end_segments[0].pool, TIDE_SEGMENT_LARGE);
     assert_int_equal(s->end_segments[0].pool_id[1], 3);
@@ -102,12 +102,12 @@ static void block_sizes_follow_from_neighbours(void **state) {
         EVENT("free_requested", "21474816", "3000000", "8", ""),
         EVENT("free_completed", "21474816", "3000000", "8", ""), NULL);
     assert_int_equal(s->n_events, 4);
-    assert_int_equal(s->events[0].block_bytes, 2600448);
-    assert_int_equal(s->events[1].action, TIDE_ACTION_FREE);
-    assert_int_equal(s->events[1].block_bytes, 2600448);
-    assert_int_equal(s->events[1].requested_bytes, 2000000);
-    assert_int_equal(s->events[2].block_bytes, 3000320);
-    assert_int_equal(s->events[3].block_bytes, 3000320);
+    assert_int_equal(tide_bytes_at(&s->events.block_bytes, 0), 2600448);
+    assert_int_equal(s->events.action[1], TIDE_ACTION_FREE);
+    assert_int_equal(tide_bytes_at(&s->events.block_bytes, 1), 2600448);
+    assert_int_equal(tide_bytes_at(&s->events.requested_bytes, 1), 2000000);
+    assert_int_equal(tide_bytes_at(&s->events.block_bytes, 2), 3000320);
+    assert_int_equal(tide_bytes_at(&s->events.block_bytes, 3), 3000320);
     assert_int_equal(s->origin.n_events, 6);
     assert_int_equal(s->origin.n_contradictions, 0);
     tide_snapshot_destroy(s);
@@ -128,7 +128,7 @@ static void blocks_from_before_the_trace_are_sized(void **state) {
     assert_int_equal(s->start_blocks[1].block_bytes, 2097152);
     assert_int_equal(s->start_blocks[0].stack, TIDE_NONE);
     assert_int_equal(s->n_events, 2);
-    assert_int_equal(s->events[0].action, TIDE_ACTION_FREE_COMPLETED);
+    assert_int_equal(s->events.action[0], TIDE_ACTION_FREE_COMPLETED);
     tide_snapshot_destroy(s);
     s = import_trace(ALL_FREE, "", REQUESTED, COMPLETED, FIRST, NULL);
     assert_int_equal(s->start_blocks[0].block_bytes, 2600448);
@@ -145,7 +145,7 @@ static void settings_change_the_rounding(void **state) {
         "'roundup_power2_divisions': {'1': 4, '2': 4, '4': 4, '8': 0}}",
         EVENT("alloc", "16777216", "5242881", "5", ""),
         EVENT("free_completed", "16777216", "5242881", "6", ""), NULL);
-    assert_int_equal(s->events[0].block_bytes, 6291456);
+    assert_int_equal(tide_bytes_at(&s->events.block_bytes, 0), 6291456);
     assert_int_equal(s->n_settings, 5);
     assert_string_equal(s->settings[0].text, "x");
     assert_true(s->settings[1].number == -1.0);
@@ -157,7 +157,7 @@ static void settings_change_the_rounding(void **state) {
     s = import_trace(ALL_FREE, ", 'allocator_settings': {'max_split_size': 15728640}",
                      EVENT("alloc", "16777216", "15728640", "5", ""),
                      EVENT("free_completed", "16777216", "15728640", "6", ""), NULL);
-    assert_int_equal(s->events[0].block_bytes, 20971520);
+    assert_int_equal(tide_bytes_at(&s->events.block_bytes, 0), 20971520);
     tide_snapshot_destroy(s);
 }
 
@@ -186,11 +186,11 @@ static void expandable_segments_are_unmapped_backwards(void **state) {
     assert_int_equal(s->start_segments[0].pool, TIDE_SEGMENT_LARGE);
     assert_int_equal(s->start_segments[1].address, 125829120);
     assert_true(s->start_segments[1].is_expandable);
-    assert_int_equal(s->events[2].block_bytes, 31457280);
-    assert_int_equal(s->streams[s->events[2].stream].handle, 7);
-    assert_int_equal(s->streams[s->events[2].stream].device, 1);
-    assert_int_equal(s->events[3].block_bytes, 5);
-    assert_true(s->events[4].block_bytes == (uint64_t)INT64_MAX);
+    assert_int_equal(tide_bytes_at(&s->events.block_bytes, 2), 31457280);
+    assert_int_equal(s->streams[s->events.stream[2]].handle, 7);
+    assert_int_equal(s->streams[s->events.stream[2]].device, 1);
+    assert_int_equal(tide_bytes_at(&s->events.block_bytes, 3), 5);
+    assert_true(tide_bytes_at(&s->events.block_bytes, 4) == (uint64_t)INT64_MAX);
     assert_string_equal(s->clock_source, "none");
     assert_int_equal(s->run.started_unix_us, -1);
     assert_int_equal(s->origin.n_contradictions, 0);
@@ -210,12 +210,12 @@ static void devices_are_merged_by_time(void **state) {
     } EXPECTED[] = {{1, 0}, {0, 20000}, {0, 10000}, {1, 30000}, {0, 40000}};
     assert_int_equal(s->n_events, 5);
     for (size_t i = 0; i < 5; i++) {
-        assert_int_equal(s->events[i].device, EXPECTED[i].device);
-        assert_int_equal(s->events[i].time_ns, EXPECTED[i].time_ns);
-        assert_int_equal(s->events[i].action, TIDE_ACTION_MARK);
+        assert_int_equal(s->events.device[i], EXPECTED[i].device);
+        assert_int_equal(s->events.time_ns[i], EXPECTED[i].time_ns);
+        assert_int_equal(s->events.action[i], TIDE_ACTION_MARK);
     }
-    assert_string_equal(tide_snapshot_text(s, s->events[0].name), "snapshot");
-    assert_string_equal(tide_snapshot_text(s, s->events[3].name), "workspace");
+    assert_string_equal(tide_snapshot_text(s, s->events.name[0]), "snapshot");
+    assert_string_equal(tide_snapshot_text(s, s->events.name[3]), "workspace");
     tide_snapshot_destroy(s);
 }
 
@@ -240,22 +240,22 @@ static void annotations_and_texts_become_scopes(void **state) {
         EVENT("oom", "0", "1", "35", TEXTS("0/1", "forward")),
         EVENT("oom", "0", "1", "50", TEXTS("N/A", "forward")), /* at its very end */
         EVENT("oom", "0", "1", "60", TEXTS("N/A", "w @ forward")), NULL);
-    assert_string_equal(scope_name(s, s->events[0].scope), "");
-    assert_string_equal(scope_name(s, s->events[1].scope), "outer");
-    uint32_t metadata = s->events[2].scope;
+    assert_string_equal(scope_name(s, s->events.scope[0]), "");
+    assert_string_equal(scope_name(s, s->events.scope[1]), "outer");
+    uint32_t metadata = s->events.scope[2];
     assert_string_equal(scope_name(s, metadata), "metadata: forward");
     assert_string_equal(scope_name(s, s->scopes[metadata].parent), "compile: 0/1");
-    assert_int_equal(s->events[3].scope, metadata);
+    assert_int_equal(s->events.scope[3], metadata);
     assert_int_equal(s->scopes[metadata].begin_ns, 25000);
     assert_int_equal(s->scopes[metadata].duration_ns, 5000);
     uint32_t inner = s->scopes[s->scopes[metadata].parent].parent;
     assert_string_equal(scope_name(s, inner), "inner");
     assert_int_equal(s->scopes[inner].duration_ns, 25000);
     assert_string_equal(scope_name(s, s->scopes[inner].parent), "outer");
-    assert_int_not_equal(s->events[4].scope, metadata);
-    assert_string_equal(scope_name(s, s->scopes[s->events[4].scope].parent), "inner");
-    assert_string_equal(scope_name(s, s->events[5].scope), "metadata: forward");
-    assert_string_equal(tide_snapshot_text(s, s->events[5].name), "w");
+    assert_int_not_equal(s->events.scope[4], metadata);
+    assert_string_equal(scope_name(s, s->scopes[s->events.scope[4]].parent), "inner");
+    assert_string_equal(scope_name(s, s->events.scope[5]), "metadata: forward");
+    assert_string_equal(tide_snapshot_text(s, s->events.name[5]), "w");
     assert_string_equal(scope_name(s, (uint32_t)s->n_scopes - 1), "open");
     assert_int_equal(s->scopes[s->n_scopes - 1].duration_ns, -1);
     assert_int_equal(s->run.started_unix_us, 5);
@@ -274,11 +274,11 @@ static void names_and_categories_reach_the_blocks(void **state) {
         EVENT("annotate", "18874368", "0", "3", ", 'user_metadata': 'logits'"), NULL);
     assert_string_equal(tide_snapshot_text(s, s->end_blocks[0].name), "w");
     assert_int_equal(s->end_blocks[0].category, TIDE_PARAMETER);
-    assert_string_equal(tide_snapshot_text(s, s->events[1].name), "logits");
+    assert_string_equal(tide_snapshot_text(s, s->events.name[1]), "logits");
     assert_string_equal(tide_snapshot_text(s, s->end_blocks[1].name), "logits");
-    assert_string_equal(tide_snapshot_category(s, s->events[1].category), "autograd_detail");
-    assert_int_equal(s->end_blocks[1].category, s->events[1].category);
-    assert_int_equal(s->events[2].action, TIDE_ACTION_MARK);
+    assert_string_equal(tide_snapshot_category(s, s->events.category[1]), "autograd_detail");
+    assert_int_equal(s->end_blocks[1].category, s->events.category[1]);
+    assert_int_equal(s->events.action[2], TIDE_ACTION_MARK);
     tide_snapshot_destroy(s);
 }
 
@@ -358,7 +358,7 @@ static void frees_without_their_request_are_frees(void **state) {
         TIDE_ACTION_ALLOC, TIDE_ACTION_FREE_COMPLETED, TIDE_ACTION_FREE};
     assert_int_equal(s->n_events, sizeof(ACTIONS));
     for (size_t i = 0; i < sizeof(ACTIONS); i++) {
-        assert_int_equal(s->events[i].action, ACTIONS[i]);
+        assert_int_equal(s->events.action[i], ACTIONS[i]);
     }
     assert_int_equal(s->origin.n_contradictions, 0);
     tide_snapshot_destroy(s);
@@ -391,7 +391,7 @@ static void texts_are_repaired(void **state) {
     tide_snapshot *s =
         import("{'segments': [], 'device_traces': [[{'action': 'a\xff\xed\xa0\x80z', "
                "'stream': 0}]]}");
-    assert_string_equal(tide_snapshot_text(s, s->events[0].name),
+    assert_string_equal(tide_snapshot_text(s, s->events.name[0]),
                         "a\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBDz");
     tide_snapshot_destroy(s);
 }

@@ -330,10 +330,10 @@ static void numbers_are_translated(void **state) {
     if (tide_snapshot_load(path, NULL, &read, &error) != TIDE_OK) {
         fail_msg("%s", error.message);
     }
-    assert_int_equal(read->events[0].action, TIDE_ACTION_ALLOC);
-    assert_int_equal(read->events[1].action, TIDE_ACTION_SEGMENT_ALLOC);
-    assert_int_equal(read->events[0].category, TIDE_INPUT);
-    assert_int_equal(read->events[1].category, TIDE_GRADIENT);
+    assert_int_equal(read->events.action[0], TIDE_ACTION_ALLOC);
+    assert_int_equal(read->events.action[1], TIDE_ACTION_SEGMENT_ALLOC);
+    assert_int_equal(read->events.category[0], TIDE_INPUT);
+    assert_int_equal(read->events.category[1], TIDE_GRADIENT);
     assert_int_equal(read->scopes[0].kind, TIDE_SCOPE_PHASE);
     assert_int_equal(read->scopes[1].kind, TIDE_SCOPE_USER);
     assert_int_equal(read->end_blocks[0].category, TIDE_GRADIENT);

@@ -339,14 +339,14 @@ static void recounted_rows_agree(void **state) {
         int64_t allocated = 0, active = 0, highest = 0, highest_active = 0;
         int64_t event = -1;
         for (size_t i = 0; i < made->n_events; i++) {
-            const tide_event *e = &made->events[i];
-            int64_t n_bytes = (int64_t)e->block_bytes;
-            allocated += e->action == TIDE_ACTION_ALLOC ? n_bytes : 0;
-            active += e->action == TIDE_ACTION_ALLOC ? n_bytes : 0;
-            allocated -= e->action == TIDE_ACTION_FREE || e->action == TIDE_ACTION_FREE_REQUESTED
+            const tide_event e = tide_event_at(made, i);
+            int64_t n_bytes = (int64_t)e.block_bytes;
+            allocated += e.action == TIDE_ACTION_ALLOC ? n_bytes : 0;
+            active += e.action == TIDE_ACTION_ALLOC ? n_bytes : 0;
+            allocated -= e.action == TIDE_ACTION_FREE || e.action == TIDE_ACTION_FREE_REQUESTED
                              ? n_bytes
                              : 0;
-            active -= e->action == TIDE_ACTION_FREE || e->action == TIDE_ACTION_FREE_COMPLETED
+            active -= e.action == TIDE_ACTION_FREE || e.action == TIDE_ACTION_FREE_COMPLETED
                           ? n_bytes
                           : 0;
             event = allocated > highest ? (int64_t)i : event;

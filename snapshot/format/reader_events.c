@@ -1,0 +1,207 @@
+/* The events, column by column: from the text to the document's columns without rows or a column of
+ * wide numbers between them. */
+#include <stdio.h>
+#include <string.h>
+
+#include "snapshot/document/validate.h"
+#include "snapshot/format/columns_internal.h"
+#include "snapshot/format/reader_internal.h"
+
+enum {
+    BATCH_VALUES = 512 /* parsed before they are stored: few enough for the first-level cache */
+};
+
+#define NO_ROW SIZE_MAX
+
+/* A column while its values come in. */
+typedef struct event_column {
+    const tide_column_rule *rule;
+    void *values; /* in the arena, n_rows of `width` bytes */
+    size_t width;
+    size_t n_rows;    /* as the first column has them */
+    size_t n_values;  /* so far; more than n_rows is refused at the end */
+    int64_t last;     /* the sum of the differences so far */
+    size_t first_bad; /* row of the first sum that is out of range; NO_ROW */
+} event_column;
+
+/* Replaces differences by what they add up to. The range is checked here, for the differences
+ * themselves have none. */
+static void add_up(event_column *column, int64_t *values, size_t n_values) {
+    int64_t last = column->last;
+    int64_t min = column->rule->min;
+    int64_t max = column->rule->max;
+    for (size_t i = 0; i < n_values; i++) {
+        int64_t delta = values[i];
+        bool fits = delta < 0 ? last >= INT64_MIN - delta : last <= INT64_MAX - delta;
+        last = fits ? last + delta : last;
+        if (!fits || last < min || last > max) {
+            column->first_bad = column->n_values + i;
+            return;
+        }
+        values[i] = last;
+    }
+    column->last = last;
+}
+
+/* Makes a column of byte counts wide if one of the values needs it. False: no memory. */
+static bool widen(tide_arena *arena, event_column *column, const int64_t *values, size_t n_values) {
+    uint64_t all_bits = 0;
+    for (size_t i = 0; i < n_values; i++) {
+        all_bits |= (uint64_t)values[i];
+    }
+    if (column->width != sizeof(uint32_t) || all_bits <= UINT32_MAX) {
+        return true;
+    }
+    uint32_t *narrow = column->values;
+    uint64_t *wide = tide_arena_alloc_raw(arena, column->n_rows, sizeof(*wide));
+    for (size_t i = 0; wide != NULL && i < column->n_values; i++) {
+        wide[i] = narrow[i];
+    }
+    tide_arena_release(arena, narrow, column->n_rows * sizeof(*narrow));
+    column->values = wide;
+    column->width = sizeof(*wide);
+    return wide != NULL;
+}
+
+/* Stores the next values, which it may change. */
+static void take_values(tide_reader *reader, event_column *column, int64_t *values,
+                        size_t n_values) {
+    size_t n_left = column->n_rows > column->n_values ? column->n_rows - column->n_values : 0;
+    size_t n_fitting = n_values < n_left ? n_values : n_left;
+    if (column->rule->encoding != TIDE_COLUMN_PLAIN && column->first_bad == NO_ROW) {
+        add_up(column, values, n_fitting);
+    }
+    if (column->rule->kind == TIDE_COLUMN_BYTES &&
+        !widen(&reader->snapshot->arena, column, values, n_fitting)) {
+        tide_json_fail(&reader->json, TIDE_NO_MEMORY, reader->json.at, "no memory for %zu rows",
+                       column->n_rows);
+        return;
+    }
+    char *to = (char *)column->values + column->n_values * column->width;
+    tide_column_store(column->rule, column->width, to, n_fitting, values);
+    column->n_values += n_values;
+}
+
+/* The first column says how many rows there are. Memory for them is taken only then, when as many
+ * values have really been read: a hostile file cannot announce rows that it does not have. */
+static bool open_column(tide_reader *reader, event_column *column, size_t n_rows) {
+    const tide_column_rule *rule = column->rule;
+    column->n_rows = n_rows;
+    column->width = rule->width;
+    column->first_bad = NO_ROW;
+    column->values = tide_arena_alloc_raw(&reader->snapshot->arena, n_rows, column->width);
+    if (column->values == NULL) {
+        tide_json_fail(&reader->json, TIDE_NO_MEMORY, reader->json.at, "no memory for %zu rows",
+                       n_rows);
+    }
+    return column->values != NULL;
+}
+
+static void read_first(tide_reader *reader, event_column *column, int64_t min, int64_t max) {
+    tide_json_column *all = &reader->column;
+    tide_json_get_column(&reader->json, min, max, column->rule->odd, all);
+    if (tide_json_status(&reader->json) == TIDE_OK &&
+        open_column(reader, column, all->n_values)) {
+        take_values(reader, column, all->values, all->n_values);
+    }
+    /* It is the largest column of the document, so that its memory is given back for the others. */
+    reader->mem->release(reader->mem->ctx, all->values);
+    *all = (tide_json_column){.mem = reader->mem};
+}
+
+static void read_next(tide_reader *reader, event_column *column, int64_t min, int64_t max) {
+    int64_t values[BATCH_VALUES];
+    size_t n_values = 0;
+    tide_json_enter_array(&reader->json);
+    do {
+        n_values = tide_json_get_integers(&reader->json, min, max, column->rule->odd, values,
+                                          BATCH_VALUES);
+        if (tide_json_status(&reader->json) != TIDE_OK) {
+            return;
+        }
+        take_values(reader, column, values, n_values);
+    } while (n_values == BATCH_VALUES);
+}
+
+/* Puts the column into the document, if it is as long as the others and its sums are in range. The
+ * message names the row, as the parser is past the column by now. */
+static void close_column(tide_reader *reader, const event_column *column, size_t at) {
+    const tide_column_rule *rule = column->rule;
+    if (tide_json_status(&reader->json) != TIDE_OK) {
+        return;
+    }
+    if (column->n_values != column->n_rows) {
+        tide_json_fail(&reader->json, TIDE_FORMAT, at,
+                       "the column has %zu values, those before it have %zu", column->n_values,
+                       column->n_rows);
+        return;
+    }
+    if (column->first_bad != NO_ROW) {
+        char place[TIDE_PLACE_BYTES];
+        snprintf(place, sizeof(place), "events.%s[%zu]", rule->key, column->first_bad);
+        tide_reader_fail_at(reader, place, "the value it leads to is out of range");
+        return;
+    }
+    tide_column_set_of_events(rule, reader->snapshot, column->values, column->width);
+}
+
+void tide_read_events(tide_reader *reader) {
+    tide_column_keys keys;
+    int field = -1;
+    bool is_first = true;
+    tide_column_keys_of(&tide_event_columns, &keys);
+    tide_json_enter_object(&reader->json);
+    while ((field = tide_json_next_field(&reader->json, keys.keys, keys.n, keys.required)) >= 0) {
+        event_column column = {.rule = keys.rules[field]};
+        bool is_delta = column.rule->encoding != TIDE_COLUMN_PLAIN;
+        int64_t min = is_delta ? INT64_MIN : column.rule->min;
+        int64_t max = is_delta ? INT64_MAX : column.rule->max;
+        size_t at = reader->json.at;
+        if (is_first) {
+            read_first(reader, &column, min, max);
+            reader->snapshot->n_events = column.n_rows;
+        } else if (open_column(reader, &column, reader->snapshot->n_events)) {
+            read_next(reader, &column, min, max);
+        }
+        close_column(reader, &column, at);
+        is_first = false;
+    }
+}
+
+/* The columns belong to the document, which only its reader may change. */
+static void *own_column(const void *column) {
+    void *own;
+    memcpy(&own, &column, sizeof(own));
+    return own;
+}
+
+size_t tide_reader_translate_events(const tide_name_map *map, const uint8_t *column,
+                                    size_t n_events) {
+    uint8_t *numbers = own_column(column);
+    uint8_t to[UINT8_MAX + 1];
+    bool is_known = true;
+    if (!map->given) {
+        return SIZE_MAX;
+    }
+    for (size_t i = 0; i <= UINT8_MAX; i++) {
+        to[i] = i < map->n ? map->to[i] : TIDE_NO_NUMBER;
+    }
+    for (size_t i = 0; i < n_events; i++) {
+        numbers[i] = to[numbers[i]];
+        is_known = is_known && numbers[i] != TIDE_NO_NUMBER;
+    }
+    return is_known ? SIZE_MAX
+                    : (size_t)((uint8_t *)memchr(numbers, TIDE_NO_NUMBER, n_events) - numbers);
+}
+
+size_t tide_reader_scale_events(const tide_snapshot *snapshot, uint64_t unit_bytes) {
+    uint64_t *addresses = own_column(snapshot->events.address);
+    uint64_t max = (uint64_t)INT64_MAX / unit_bytes;
+    for (size_t i = 0; i < snapshot->n_events; i++) {
+        if (addresses[i] > max) {
+            return i;
+        }
+        addresses[i] *= unit_bytes;
+    }
+    return SIZE_MAX;
+}
