@@ -32,8 +32,8 @@ void *tide_arena_alloc(tide_arena *arena, size_t n_items, size_t item_bytes);
 /* The same without zeros, for memory that is written before it is read. */
 void *tide_arena_alloc_raw(tide_arena *arena, size_t n_items, size_t item_bytes);
 
-/* Gives memory of n_bytes that is no longer needed back to the heap if it is large. Small memory stays
- * until the arena ends. */
+/* Gives memory of n_bytes that is no longer needed back to the heap if it is large. Small memory
+ * stays until the arena ends. */
 void tide_arena_release(tide_arena *arena, void *memory, size_t n_bytes);
 
 /* A copy of the items; NULL when there is no memory. `items` may be NULL if n_items is 0. */

@@ -282,8 +282,7 @@ tide_status tide_replay_ask(tide_replay_lane *lane, size_t row, tide_error *erro
     if (event.requested_bytes == 0) {
         return contradiction(lane, row, "it asks for 0 bytes", error);
     }
-    if (event.action == TIDE_ACTION_ALLOC &&
-        tide_map_find(&lane->addresses, event.address, NULL)) {
+    if (event.action == TIDE_ACTION_ALLOC && tide_map_find(&lane->addresses, event.address, NULL)) {
         return contradiction(lane, row, "a block is alive there", error);
     }
     TIDE_TRY(tide_replay_lane_request(
@@ -296,7 +295,7 @@ tide_status tide_replay_ask(tide_replay_lane *lane, size_t row, tide_error *erro
     }
     lane->replay->n_lost += address == 0 ? 1 : 0;
     return tide_map_put(&lane->addresses, event.address, address) == TIDE_OK ? TIDE_OK
-                                                                              : no_memory(error);
+                                                                             : no_memory(error);
 }
 
 static tide_status push(tide_replay_lane *lane, size_t row, tide_error *error) {

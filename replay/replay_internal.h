@@ -27,14 +27,14 @@ typedef struct tide_replay_sold {
  * `inner`; with one it does what the recorded device did: the next row of the script answers each
  * call. */
 typedef struct tide_replay_device {
-    tide_device base;         /* the first member, so that &device->base is a tide_device */
-    tide_device *inner;       /* owned; a virtual device */
-    bool has_script;          /* the rows of the script answer the calls */
+    tide_device base;              /* the first member, so that &device->base is a tide_device */
+    tide_device *inner;            /* owned; a virtual device */
+    bool has_script;               /* the rows of the script answer the calls */
     const tide_snapshot *snapshot; /* borrowed; to whose events `script` refers */
-    const size_t *script;     /* borrowed; rows about segments, up to the request */
-    size_t n_script;          /* of them */
-    size_t at;                /* next one */
-    bool ends_in_oom;         /* the recorded device refused after the script's last row */
+    const size_t *script;          /* borrowed; rows about segments, up to the request */
+    size_t n_script;               /* of them */
+    size_t at;                     /* next one */
+    bool ends_in_oom;              /* the recorded device refused after the script's last row */
     uint64_t range_address;   /* where the next reserved range begins; 0: where the script maps */
     uint64_t made_up_address; /* next address for what the recorded device did not sell */
     tide_replay_sold *sold;   /* owned; of a script: segments and ranges, by address */

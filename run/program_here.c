@@ -109,8 +109,10 @@ static tide_status launch(program_run *run, char **arguments, tide_error *error)
 static void read_failure(program_run *run, const tide_snapshot *snapshot) {
     int64_t event = tide_left_last_failure(snapshot);
     if (snapshot != NULL && event >= 0) {
-        run->failure_asked_bytes = (int64_t)tide_bytes_at(&snapshot->events.requested_bytes, (size_t)event);
-        run->failure_free_bytes = (int64_t)tide_bytes_at(&snapshot->events.block_bytes, (size_t)event);
+        run->failure_asked_bytes =
+            (int64_t)tide_bytes_at(&snapshot->events.requested_bytes, (size_t)event);
+        run->failure_free_bytes =
+            (int64_t)tide_bytes_at(&snapshot->events.block_bytes, (size_t)event);
     }
 }
 

@@ -150,8 +150,7 @@ static void follow_backward(const tide_snapshot *snapshot, block *of) {
                         strstr(tide_snapshot_text(snapshot, event.name), ".weight.grad") != NULL
                     ? bytes
                     : 0;
-        } else if (event.action == TIDE_ACTION_FREE ||
-                   event.action == TIDE_ACTION_FREE_REQUESTED) {
+        } else if (event.action == TIDE_ACTION_FREE || event.action == TIDE_ACTION_FREE_REQUESTED) {
             of->drop_bytes += bytes;
         }
     }

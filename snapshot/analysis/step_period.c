@@ -53,9 +53,9 @@ static tide_status read_sequence(sequence *seq, const tide_snapshot *snapshot, s
         const tide_event row = tide_event_at(snapshot, i);
         if (is_alloc(snapshot, i, device)) {
             seq->rows[n] = i;
-            seq->sites[n++] = !seq->has_stacks          ? row.block_bytes
+            seq->sites[n++] = !seq->has_stacks         ? row.block_bytes
                               : row.stack != TIDE_NONE ? row.stack
-                                                        : NO_STACK_SITE;
+                                                       : NO_STACK_SITE;
         }
     }
     return TIDE_OK;

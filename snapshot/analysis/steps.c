@@ -13,9 +13,8 @@ static bool is_block_action(uint8_t action) {
  * last. */
 static size_t next_row(const tide_snapshot *snapshot, size_t device, const tide_step *step,
                        size_t row) {
-    while (row <= step->last &&
-           (snapshot->events.device[row] != device ||
-            !is_block_action(snapshot->events.action[row]))) {
+    while (row <= step->last && (snapshot->events.device[row] != device ||
+                                 !is_block_action(snapshot->events.action[row]))) {
         row++;
     }
     return row;

@@ -10,10 +10,9 @@ static tide_status next_of_document(void *ctx, tide_event_rows *ret_rows, tide_e
     for (size_t i = 0; i < n_rows; i++) {
         state->rows[i] = tide_event_at(snapshot, state->n_read + i);
     }
-    *ret_rows =
-        (tide_event_rows){.events = state->rows,
-                          .certainty = certainty != NULL ? certainty + state->n_read : NULL,
-                          .n_events = n_rows};
+    *ret_rows = (tide_event_rows){.events = state->rows,
+                                  .certainty = certainty != NULL ? certainty + state->n_read : NULL,
+                                  .n_events = n_rows};
     state->n_read += n_rows;
     return TIDE_OK;
 }

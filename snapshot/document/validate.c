@@ -225,17 +225,16 @@ static bool events_fit(const tide_snapshot *snapshot) {
     const tide_event_table *events = &snapshot->events;
     size_t n = snapshot->n_events;
     size_t n_pools_and_none = snapshot->n_pools + 1;
-    bool fits =
-        numbers_fit(events->action, n, TIDE_N_ACTIONS) &&
-        numbers_fit(events->category, n, tide_snapshot_n_categories(snapshot)) &&
-        numbers_fit(events->device, n, snapshot->n_devices) &&
-        numbers_fit(events->stream, n, snapshot->n_streams) &&
-        indices_fit(events->stack, n, snapshot->n_stacks) &&
-        indices_fit(events->scope, n, snapshot->n_scopes) &&
-        indices_fit(events->name, n, snapshot->n_strings) &&
-        (snapshot->event_certainty == NULL ||
-         numbers_fit(snapshot->event_certainty, n, TIDE_N_CERTAINTIES)) &&
-        sizes_fit(snapshot);
+    bool fits = numbers_fit(events->action, n, TIDE_N_ACTIONS) &&
+                numbers_fit(events->category, n, tide_snapshot_n_categories(snapshot)) &&
+                numbers_fit(events->device, n, snapshot->n_devices) &&
+                numbers_fit(events->stream, n, snapshot->n_streams) &&
+                indices_fit(events->stack, n, snapshot->n_stacks) &&
+                indices_fit(events->scope, n, snapshot->n_scopes) &&
+                indices_fit(events->name, n, snapshot->n_strings) &&
+                (snapshot->event_certainty == NULL ||
+                 numbers_fit(snapshot->event_certainty, n, TIDE_N_CERTAINTIES)) &&
+                sizes_fit(snapshot);
     for (size_t i = 0; fits && snapshot->event_pool != NULL && i < n; i++) {
         fits = snapshot->event_pool[i] < n_pools_and_none;
     }

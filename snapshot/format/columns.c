@@ -158,8 +158,8 @@ void tide_column_set_of_events(const tide_column_rule *rule, tide_snapshot *snap
         return;
     }
     bool is_narrow = width == sizeof(uint32_t);
-    *(tide_bytes_column *)(void *)member = (tide_bytes_column){
-        .narrow = is_narrow ? values : NULL, .wide = is_narrow ? NULL : values};
+    *(tide_bytes_column *)(void *)member =
+        (tide_bytes_column){.narrow = is_narrow ? values : NULL, .wide = is_narrow ? NULL : values};
 }
 
 /* A copy, as the member may have any type of that width; a compiler makes one load or store of it.

@@ -46,7 +46,7 @@ typedef struct tide_column_table {
     const char *key;               /* in the document */
     const tide_column_rule *rules; /* in the order of the file */
     size_t n_rules;                /* at most TIDE_JSON_MAX_FIELDS - 1 */
-    size_t row_bytes; /* 0: events, which have no rows but columns */
+    size_t row_bytes;              /* 0: events, which have no rows but columns */
 } tide_column_table;
 
 extern const tide_column_table tide_frame_columns;  /* tide_frame_row */

@@ -83,8 +83,8 @@ static bool grow(tide_json *json, tide_json_column *column) {
 }
 
 /* Takes items of the array at hand that are written as the writer writes them, ",17" or ",-17", at
- * most n_room, and stops before any other: before white space, a value out of range, the array's end
- * and whatever is not wholly in the window. The item before them must have been taken. */
+ * most n_room, and stops before any other: before white space, a value out of range, the array's
+ * end and whatever is not wholly in the window. The item before them must have been taken. */
 static size_t take_plain(tide_json *json, int64_t min, int64_t max, int64_t *values,
                          size_t n_room) {
     enum { PLAIN_DIGITS = 18, PLAIN_BYTES = PLAIN_DIGITS + 3 /* comma, sign, the byte after */ };
@@ -103,8 +103,8 @@ static size_t take_plain(tide_json *json, int64_t min, int64_t max, int64_t *val
             magnitude = magnitude * 10 + (uint64_t)(*next - '0');
         }
         int64_t value = is_negative ? -(int64_t)magnitude : (int64_t)magnitude;
-        if ((*next != ',' && *next != ']') || next == first || (*first == '0' && next - first > 1) ||
-            value < min || value > max) {
+        if ((*next != ',' && *next != ']') || next == first ||
+            (*first == '0' && next - first > 1) || value < min || value > max) {
             break;
         }
         values[n++] = value;

@@ -136,8 +136,8 @@ void tide_json_skip(tide_json *json);
 void tide_json_expect_end(tide_json *json);
 
 /* The next items of the array at hand, integers in [min, max], at most n_room: fewer are the last
- * ones, and the array's end has been taken, or the parser has failed. `odd` NULL: none may be odd. An
- * array of more than TIDE_JSON_MAX_ROWS is beyond a limit. */
+ * ones, and the array's end has been taken, or the parser has failed. `odd` NULL: none may be odd.
+ * An array of more than TIDE_JSON_MAX_ROWS is beyond a limit. */
 size_t tide_json_get_integers(tide_json *json, int64_t min, int64_t max, const tide_json_odd *odd,
                               int64_t *values, size_t n_room);
 

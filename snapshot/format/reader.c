@@ -222,8 +222,7 @@ static void fail_untranslated(tide_reader *reader, const char *column, size_t ro
 static void translate_numbers(tide_reader *reader) {
     tide_snapshot *snapshot = reader->snapshot;
     size_t n = snapshot->n_events;
-    size_t action =
-        tide_reader_translate_events(&reader->actions, snapshot->events.action, n);
+    size_t action = tide_reader_translate_events(&reader->actions, snapshot->events.action, n);
     size_t category =
         tide_reader_translate_events(&reader->categories, snapshot->events.category, n);
     if (action < n || category < n) {

@@ -100,8 +100,7 @@ static bool open_column(tide_reader *reader, event_column *column, size_t n_rows
 static void read_first(tide_reader *reader, event_column *column, int64_t min, int64_t max) {
     tide_json_column *all = &reader->column;
     tide_json_get_column(&reader->json, min, max, column->rule->odd, all);
-    if (tide_json_status(&reader->json) == TIDE_OK &&
-        open_column(reader, column, all->n_values)) {
+    if (tide_json_status(&reader->json) == TIDE_OK && open_column(reader, column, all->n_values)) {
         take_values(reader, column, all->values, all->n_values);
     }
     /* It is the largest column of the document, so that its memory is given back for the others. */

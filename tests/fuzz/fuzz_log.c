@@ -35,7 +35,8 @@ static void stream(const char *path, const tide_snapshot *whole,
         }
         for (size_t i = 0; i < rows.n_events; i++) {
             const tide_event *event = &rows.events[i];
-            if (memcmp(event, &whole->events[n++], offsetof(tide_event, stack)) != 0 ||
+            const tide_event same = tide_event_at(whole, n++);
+            if (memcmp(event, &same, offsetof(tide_event, stack)) != 0 ||
                 (event->stack != TIDE_NONE && event->stack >= source.document->n_stacks) ||
                 (event->scope != TIDE_NONE && event->scope >= source.n_scopes)) {
                 abort();

@@ -53,7 +53,8 @@ static void walk(const tide_snapshot *snapshot, const tide_summary *summary) {
     tide_status status =
         tide_live_walk_create(snapshot, &sink, tide_hostmem_default(), &walk, &error);
     for (size_t i = 0; i < snapshot->n_events && status == TIDE_OK; i++) {
-        status = tide_live_walk_event(walk, &snapshot->events[i], 0, &block, &error);
+        const tide_event event = tide_event_at(snapshot, i);
+        status = tide_live_walk_event(walk, &event, 0, &block, &error);
     }
     if (status != TIDE_OK || tide_live_walk_finish(walk) != TIDE_OK) {
         abort(); /* the summary could be made */

@@ -5,6 +5,7 @@
 
 #include <cmocka.h>
 
+#include "support/event_rows.h"
 #include "support/made_snapshot.h"
 
 static const tide_snapshot_device DEVICES[MADE_MAX_DEVICES] = {
@@ -28,8 +29,7 @@ tide_snapshot *made_snapshot(const tide_hostmem *mem, const made_tables *tables,
     made->n_frames = tables->n_frames;
     made->stacks = tables->stacks;
     made->n_stacks = tables->n_stacks;
-    made->events = events;
-    made->n_events = n_events;
+    event_rows_set(made, events, n_events);
     return made;
 }
 

@@ -25,7 +25,7 @@ typedef struct made_tables {
 
 enum { MADE_MAX_DEVICES = 2 };
 
-/* A snapshot of virtual devices with these events, which are borrowed as well. `mem` is NULL for
+/* A snapshot of virtual devices with copies of these events. `mem` is NULL for
  * the default heap. The test fails if there is no memory. The caller destroys the snapshot. */
 tide_snapshot *made_snapshot(const tide_hostmem *mem, const made_tables *tables,
                              const tide_event *events, size_t n_events);

@@ -172,7 +172,8 @@ const char *picture_check(const tide_snapshot *snapshot) {
     assert_non_null(p.rows);
     load_start(&p, snapshot);
     for (size_t i = 0; i < snapshot->n_events; i++) {
-        apply(&p, &snapshot->events[i], i);
+        const tide_event event = tide_event_at(snapshot, i);
+        apply(&p, &event, i);
     }
     compare_end(&p, snapshot);
     check_scopes(&p, snapshot);

@@ -26,14 +26,14 @@ void expect_same_scopes(const tide_recording *a, const tide_recording *b) {
 }
 
 void expect_same_request(const tide_recording *a, size_t i, const tide_recording *b, size_t k) {
-    const tide_event left = tide_event_at(a, i);
-    const tide_event right = tide_event_at(b, k);
-    assert_int_equal(left.action, right.action);
-    assert_string_equal(text_of(a, left.name), text_of(b, right.name));
-    assert_true(left.requested_bytes == right.requested_bytes);
-    assert_int_equal(left.category, right.category);
-    assert_int_equal(left.stream, right.stream);
-    assert_int_equal(left.scope, right.scope);
+    const tide_event *left = &a->events[i];
+    const tide_event *right = &b->events[k];
+    assert_int_equal(left->action, right->action);
+    assert_string_equal(text_of(a, left->name), text_of(b, right->name));
+    assert_true(left->requested_bytes == right->requested_bytes);
+    assert_int_equal(left->category, right->category);
+    assert_int_equal(left->stream, right->stream);
+    assert_int_equal(left->scope, right->scope);
 }
 
 void expect_same_events(const tide_recording *a, uint64_t a_begin, const tide_recording *b,
@@ -41,9 +41,9 @@ void expect_same_events(const tide_recording *a, uint64_t a_begin, const tide_re
     assert_true(a->n_events > 50);
     for (size_t i = 0; i < a->n_events && i < b->n_events; i++) {
         expect_same_request(a, i, b, i);
-        assert_true(a->events.address[i] - a_begin == b->events.address[i] - b_begin);
-        assert_true(tide_bytes_at(&a->events.block_bytes, i) == tide_bytes_at(&b->events.block_bytes, i));
-        assert_int_equal(a->events.device[i], b->events.device[i]);
+        assert_true(a->events[i].address - a_begin == b->events[i].address - b_begin);
+        assert_true(a->events[i].block_bytes == b->events[i].block_bytes);
+        assert_int_equal(a->events[i].device, b->events[i].device);
     }
     assert_int_equal(a->n_events, b->n_events);
 }

@@ -1,6 +1,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "support/event_rows.h"
 #include "support/synthetic_internal.h"
 
 /* A copy of the rows in the snapshot's arena. */
@@ -132,8 +133,7 @@ tide_snapshot *synthetic_document(synthetic_maker *m) {
     snapshot->n_stacks = m->stacks.n;
     snapshot->scopes = keep(snapshot, &m->scopes, sizeof(tide_scope_row));
     snapshot->n_scopes = m->scopes.n;
-    snapshot->events = keep(snapshot, &m->events, sizeof(tide_event));
-    snapshot->n_events = m->events.n;
+    event_rows_set(snapshot, m->events.items, m->events.n);
     keep_end(snapshot, m);
     describe(snapshot, m);
     return snapshot;

@@ -89,18 +89,20 @@ typedef struct expected {
     uint64_t reserved_bytes, live_bytes;
 } expected;
 
-/* Finds the alloc row of the block that is alive at `address` before `row`, or NULL. */
-static const tide_event *live_at(const tide_snapshot *whole, size_t row, uint64_t address) {
+/* Finds the alloc row of the block that is alive at `address` before `row`. */
+static bool live_at(const tide_snapshot *whole, size_t row, uint64_t address,
+                    tide_event *ret_event) {
     for (size_t i = row; i > 0; i--) {
         const tide_event event = tide_event_at(whole, i - 1);
         if (event.address == address && event.action == TIDE_ACTION_ALLOC) {
-            return &event;
+            *ret_event = event;
+            return true;
         }
         if (event.address == address && event.action == TIDE_ACTION_FREE) {
-            return NULL;
+            return false;
         }
     }
-    return NULL;
+    return false;
 }
 
 static expected expect_at(const tide_snapshot *whole, size_t row) {
@@ -151,14 +153,13 @@ static void expect_boundary(const tide_snapshot *snapshot, const tide_segment_ro
             }
             found.n_live++;
             found.live_bytes += block->block_bytes;
-            const tide_event *alloc =
-                live_at(whole, row, segments[s].address + block->offset_bytes);
-            assert_non_null(alloc);
-            assert_int_equal(block->block_bytes, alloc->block_bytes);
-            assert_int_equal(block->requested_bytes, alloc->requested_bytes);
-            assert_int_equal(block->category, alloc->category);
+            tide_event alloc = {0};
+            assert_true(live_at(whole, row, segments[s].address + block->offset_bytes, &alloc));
+            assert_int_equal(block->block_bytes, alloc.block_bytes);
+            assert_int_equal(block->requested_bytes, alloc.requested_bytes);
+            assert_int_equal(block->category, alloc.category);
             assert_string_equal(tide_snapshot_text(snapshot, block->name),
-                                tide_snapshot_text(whole, alloc->name));
+                                tide_snapshot_text(whole, alloc.name));
         }
     }
     assert_memory_equal(&found, &e, sizeof(e));

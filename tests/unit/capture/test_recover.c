@@ -174,7 +174,9 @@ static void compare(const tide_snapshot *got, uint64_t n_dropped, uint64_t seed)
     tide_snapshot *all = NULL;
     assert_int_equal(tide_capture(p.recorder, p.cache, NULL, &all, NULL), TIDE_OK);
     for (size_t i = 0; i < got->n_events; i++) {
-        same_event(got, &got->events[i], all, &all->events[n_dropped + i]);
+        const tide_event is = tide_event_at(got, i);
+        const tide_event was = tide_event_at(all, n_dropped + i);
+        same_event(got, &is, all, &was);
     }
     /* The state at the end: the live blocks, whatever rows the log kept. */
     if (all->n_events == n_dropped + got->n_events) {

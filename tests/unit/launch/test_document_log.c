@@ -134,8 +134,7 @@ static void expect_categories(const tide_snapshot *snapshot, const char *expecte
     for (size_t i = 0; i < snapshot->n_events; i++) {
         const tide_event event = tide_event_at(snapshot, i);
         if (event.action == TIDE_ACTION_ALLOC) {
-            say_category(snapshot, event.category, snapshot->event_certainty[i], event.name,
-                         &text);
+            say_category(snapshot, event.category, snapshot->event_certainty[i], event.name, &text);
         }
     }
     assert_string_equal(said, expected);

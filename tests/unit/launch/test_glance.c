@@ -10,6 +10,7 @@
 #include "common/event.h"
 #include "launch/glance.h"
 #include "snapshot/document/snapshot.h"
+#include "support/event_rows.h"
 
 #define MIB (UINT64_C(1) << 20)
 #define SECOND INT64_C(1000000000)
@@ -98,9 +99,8 @@ static void look_with(made *of, const tide_scope_row *scopes, size_t n_scopes, t
     snapshot->n_strings = N_STRINGS;
     snapshot->scopes = scopes;
     snapshot->n_scopes = n_scopes;
-    snapshot->events = of->events;
+    event_rows_set(snapshot, of->events, of->n);
     snapshot->event_certainty = of->certainty;
-    snapshot->n_events = of->n;
     assert_int_equal(tide_glance_init(ret, snapshot, NULL), TIDE_OK);
 }
 

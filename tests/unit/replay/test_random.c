@@ -16,6 +16,7 @@
 #include "common/map.h"
 #include "replay/replay.h"
 #include "snapshot/document/validate.h"
+#include "support/event_rows.h"
 #include "support/device_fault.h"
 
 #define MIB ((size_t)1 << 20)
@@ -195,15 +196,8 @@ static void recordings_come_out(void **state) {
 
 /* ---- damage ---- */
 
-/* The document owns its table of events, which tests may therefore change. */
-static tide_event *writable(const tide_event *rows) {
-    tide_event *found = NULL;
-    memcpy(&found, &rows, sizeof(rows));
-    return found;
-}
-
-static void damage(const tide_snapshot *snapshot, program *of) {
-    tide_event *rows = writable(snapshot->events);
+static void damage(tide_snapshot *snapshot, program *of) {
+    tide_event *rows = event_rows_of(snapshot);
     for (size_t n = 1 + next_random(of) % 6; n > 0; n--) {
         tide_event *row = &rows[next_random(of) % snapshot->n_events];
         const tide_event *other = &rows[next_random(of) % snapshot->n_events];
@@ -231,6 +225,8 @@ static void damage(const tide_snapshot *snapshot, program *of) {
             break;
         }
     }
+    event_rows_set(snapshot, rows, snapshot->n_events);
+    free(rows);
 }
 
 /* The replay of any file that the reader accepts ends, with or without an error. */
@@ -242,9 +238,7 @@ static void damaged_recordings_end(void **state) {
     for (size_t i = 0; i < N_KINDS; i++) {
         size_t n_ooms = 0;
         tide_snapshot *snapshot = record(&KINDS[i], first_seed(), &n_ooms);
-        tide_event *kept = calloc(snapshot->n_events, sizeof(*kept));
-        assert_non_null(kept);
-        memcpy(kept, snapshot->events, snapshot->n_events * sizeof(*kept));
+        const tide_event_table kept = snapshot->events;
         for (size_t n = 0; n < N_DAMAGED; n++) {
             char place[TIDE_PLACE_BYTES] = "";
             tide_replay *replay = NULL;
@@ -261,9 +255,8 @@ static void damaged_recordings_end(void **state) {
                     tide_replay_destroy(replay);
                 }
             }
-            memcpy(writable(snapshot->events), kept, snapshot->n_events * sizeof(*kept));
+            snapshot->events = kept;
         }
-        free(kept);
         tide_snapshot_destroy(snapshot);
     }
     assert_true(n_refused > 0 && n_refused < n_run);

@@ -15,6 +15,7 @@
 #include "capture/capture.h"
 #include "replay/replay.h"
 #include "snapshot/analysis/summary.h"
+#include "support/event_rows.h"
 #include "support/device_fault.h"
 #include "support/hostmem_fault.h"
 
@@ -134,12 +135,12 @@ static size_t find_row(const tide_snapshot *snapshot, tide_action action, size_t
     return 0;
 }
 
-/* The document owns its table of events, which tests may therefore change. */
-static tide_event *row_of(const tide_snapshot *snapshot, size_t row) {
-    const tide_event *events = snapshot->events;
-    tide_event *writable = NULL;
-    memcpy(&writable, &events, sizeof(events));
-    return &writable[row];
+/* Puts another row in the place of one. */
+static void set_row(tide_snapshot *snapshot, size_t row, tide_event event) {
+    tide_event *rows = event_rows_of(snapshot);
+    rows[row] = event;
+    event_rows_set(snapshot, rows, snapshot->n_events);
+    free(rows);
 }
 
 static void goes_red_at(tide_snapshot *snapshot, size_t row, const char *what) {
@@ -160,25 +161,33 @@ static void faults_are_found(void **state) {
     (void)state;
     tide_snapshot *snapshot = record("");
     size_t row = find_row(snapshot, TIDE_ACTION_ALLOC, 70);
-    row_of(snapshot, row)->block_bytes += 512;
+    tide_event event = tide_event_at(snapshot, row);
+    event.block_bytes += 512;
+    set_row(snapshot, row, event);
     goes_red_at(snapshot, row, "in a block of");
 
     snapshot = record("");
     row = find_row(snapshot, TIDE_ACTION_SEGMENT_ALLOC, 3);
-    row_of(snapshot, row)->block_bytes += 2 * MIB;
-    row_of(snapshot, row)->requested_bytes += 2 * MIB;
+    event = tide_event_at(snapshot, row);
+    event.block_bytes += 2 * MIB;
+    event.requested_bytes += 2 * MIB;
+    set_row(snapshot, row, event);
     goes_red_at(snapshot, row, "segment_alloc of");
 
     snapshot = record("");
     row = find_row(snapshot, TIDE_ACTION_SEGMENT_ALLOC, 3);
-    row_of(snapshot, row)->action = TIDE_ACTION_MARK;
+    event = tide_event_at(snapshot, row);
+    event.action = TIDE_ACTION_MARK;
+    set_row(snapshot, row, event);
     size_t next = row + 1;
     goes_red_at(snapshot, next, "recorded nothing, replayed segment_alloc");
 
     snapshot = record("");
     row = find_row(snapshot, TIDE_ACTION_ALLOC, 100);
-    row_of(snapshot, row)->requested_bytes *= 2;
-    row_of(snapshot, row)->block_bytes *= 2;
+    event = tide_event_at(snapshot, row);
+    event.requested_bytes *= 2;
+    event.block_bytes *= 2;
+    set_row(snapshot, row, event);
     tide_replay *replay = replay_with(snapshot, "", 0, (tide_replay_options){.verify = true});
     assert_false(tide_replay_is_same(&replay->verified));
     tide_replay_destroy(replay);
@@ -231,7 +240,9 @@ static void replay_is_the_run_itself(void **state) {
         assert_int_equal(tide_replay_snapshot(replay, &found, NULL), TIDE_OK);
         assert_int_equal(found->n_events, expected->n_events);
         for (size_t r = 0; r < found->n_events; r++) {
-            if (!is_same_row(&found->events[r], &expected->events[r])) {
+            const tide_event is = tide_event_at(found, r);
+            const tide_event should_be = tide_event_at(expected, r);
+            if (!is_same_row(&is, &should_be)) {
                 fail_msg("%s: row %zu differs", SETTINGS[i], r);
             }
             same_texts(found, found->events.name[r], expected, expected->events.name[r]);
@@ -271,7 +282,7 @@ static void limits_run_out(void **state) {
     assert_true(less->figures.peak_reserved_bytes <= (int64_t)(peak_bytes / 2));
     assert_int_equal(less->n_lost, less->figures.n_ooms);
     const tide_replay_oom *oom = &less->oom_by_device[0];
-    const tide_event event = tide_event_at(snapshot, oom->event);
+    const tide_event event = tide_event_at(snapshot, (size_t)oom->event);
     assert_int_equal(event.action, TIDE_ACTION_ALLOC);
     assert_int_equal(oom->requested_bytes, event.requested_bytes);
     assert_int_equal(oom->scope, event.scope);
@@ -347,26 +358,31 @@ static void refused(const tide_snapshot *snapshot, const char *what) {
 static void contradictions_are_refused(void **state) {
     (void)state;
     tide_snapshot *snapshot = record("");
-    tide_event *row = row_of(snapshot, find_row(snapshot, TIDE_ACTION_FREE, 5));
-    const tide_event free_row = *row;
-    row->address += 512;
+    size_t row = find_row(snapshot, TIDE_ACTION_FREE, 5);
+    const tide_event free_row = tide_event_at(snapshot, row);
+    tide_event event = free_row;
+    event.address += 512;
+    set_row(snapshot, row, event);
     refused(snapshot, "no block is alive there");
-    *row = free_row;
-    row->action = TIDE_ACTION_FREE_COMPLETED;
+    event = free_row;
+    event.action = TIDE_ACTION_FREE_COMPLETED;
+    set_row(snapshot, row, event);
     refused(snapshot, "no block waits there");
-    *row = free_row;
-    row[1] = row[0];
-    row[1].action = TIDE_ACTION_FREE_REQUESTED;
-    row[0].action = TIDE_ACTION_FREE_REQUESTED;
+    event.action = TIDE_ACTION_FREE_REQUESTED;
+    set_row(snapshot, row, event);
+    set_row(snapshot, row + 1, event);
     refused(snapshot, "its free was requested before");
     tide_snapshot_destroy(snapshot);
 
     snapshot = record("");
-    row = row_of(snapshot, find_row(snapshot, TIDE_ACTION_ALLOC, 9));
-    row->requested_bytes = 0;
+    row = find_row(snapshot, TIDE_ACTION_ALLOC, 9);
+    event = tide_event_at(snapshot, row);
+    event.requested_bytes = 0;
+    set_row(snapshot, row, event);
     refused(snapshot, "it asks for 0 bytes");
-    row->requested_bytes = 600;
-    row->address = snapshot->events.address[find_row(snapshot, TIDE_ACTION_ALLOC, 3)];
+    event.requested_bytes = 600;
+    event.address = snapshot->events.address[find_row(snapshot, TIDE_ACTION_ALLOC, 3)];
+    set_row(snapshot, row, event);
     refused(snapshot, "a block is alive there");
     tide_snapshot_destroy(snapshot);
 }

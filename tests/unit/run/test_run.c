@@ -365,9 +365,10 @@ static void what_the_card_cannot_hold_lies_in_the_host(void **state) {
     for (size_t i = 0; i < result.snapshot->n_events; i++) {
         const tide_event row = tide_event_at(result.snapshot, i);
         if (row.action == TIDE_ACTION_MARK) {
-            assert_int_equal(&row[-1].action, TIDE_ACTION_SEGMENT_ALLOC);
+            const tide_event before = tide_event_at(result.snapshot, i - 1);
+            assert_int_equal(before.action, TIDE_ACTION_SEGMENT_ALLOC);
             assert_int_equal(strtoull(result.snapshot->strings[row.name], NULL, 10),
-                             &row[-1].block_bytes);
+                             before.block_bytes);
             n_marks++;
         }
     }

@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include "compare_fixture.h"
+#include "support/event_rows.h"
 #include "support/made_snapshot.h"
 
 static const char *const STRINGS[] = {"optimizer", "adamw", "backward", "attention"};
@@ -51,8 +52,7 @@ tide_snapshot *compare_make(const made_run *of) {
     *phase = (tide_snapshot_phase){"step", of->step_ms > 0.0 ? 1 : 0, ms, ms + 1};
     made->timing.phases = phase;
     made->timing.n_phases = 1;
-    made->events = events;
-    made->n_events = n;
+    event_rows_set(made, events, n);
     made->run.precision = of->precision;
     made->run.context_length = of->context;
     made->run.model.d_model = of->d_model;

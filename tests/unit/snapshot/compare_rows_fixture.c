@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "support/event_rows.h"
 #include "support/made_snapshot.h"
 
 enum { MAX_EVENTS = 8 };
@@ -65,8 +66,7 @@ tide_snapshot *rows_make(const tide_hostmem *mem, const tensor *tensors, size_t 
                                  .name = tensors[i].name,
                                  .category = tensors[i].category};
     }
-    made->events = events;
-    made->n_events = n;
+    event_rows_set(made, events, n);
     return made;
 }
 

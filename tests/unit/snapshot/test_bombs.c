@@ -13,6 +13,7 @@
 
 #include "snapshot/format/gzip_file.h"
 #include "snapshot/document/snapshot.h"
+#include "support/event_rows.h"
 #include "support/snapshot_files.h"
 
 #define LIMIT_BYTES ((size_t)64 << 20)
@@ -253,8 +254,7 @@ static void honest_periods_are_read(void **state) {
     made->n_devices = 1;
     made->streams = &STREAM;
     made->n_streams = 1;
-    made->events = events;
-    made->n_events = N_EVENTS;
+    event_rows_set(made, events, N_EVENTS);
     snapshot_path(path, "honest.json.gz");
     assert_int_equal(tide_snapshot_save(made, path, &error), TIDE_OK);
     size_t n_file = 0;
@@ -267,7 +267,9 @@ static void honest_periods_are_read(void **state) {
     if (tide_snapshot_load(path, NULL, &read, &error) != TIDE_OK) {
         fail_msg("%s", error.message);
     }
-    assert_memory_equal(read->events, events, N_EVENTS * sizeof(*events));
+    tide_event *found = event_rows_of(read);
+    assert_memory_equal(found, events, N_EVENTS * sizeof(*events));
+    free(found);
     tide_snapshot_destroy(read);
     tide_snapshot_destroy(made);
     snapshot_remove(path);

@@ -15,6 +15,7 @@
 
 #include "common/text.h"
 #include "snapshot/analysis/category_rules.h"
+#include "support/event_rows.h"
 #include "support/hostmem_fault.h"
 #include "support/pickle_text.h"
 
@@ -179,12 +180,9 @@ static const char *category_in_phase(int64_t duration_ns) {
         .parent = TIDE_NONE, .kind = TIDE_SCOPE_PHASE, .name = 0, .duration_ns = duration_ns};
     tide_event event = {
         .action = TIDE_ACTION_ALLOC, .stack = TIDE_NONE, .scope = 0, .name = TIDE_NONE};
-    const tide_snapshot snapshot = {.strings = strings,
-                                    .n_strings = 1,
-                                    .scopes = &phase,
-                                    .n_scopes = 1,
-                                    .events = &event,
-                                    .n_events = 1};
+    tide_snapshot snapshot = {.strings = strings, .n_strings = 1, .scopes = &phase, .n_scopes = 1};
+    tide_arena_init(&snapshot.arena, tide_hostmem_default());
+    event_rows_set(&snapshot, &event, 1);
     const tide_lifetime block = {.born = 1,
                                  .freed = TIDE_LIFETIME_FOREVER,
                                  .stack = TIDE_NONE,
@@ -197,6 +195,7 @@ static const char *category_in_phase(int64_t duration_ns) {
     assert_int_equal(tide_rules_match(rules, &snapshot, &block, 1, &rule), TIDE_OK);
     const char *category = rule == TIDE_NO_RULE ? "" : tide_rules_category(rules, rule);
     tide_rules_destroy(rules);
+    tide_arena_fini(&snapshot.arena);
     return category;
 }
 

@@ -96,7 +96,6 @@ static void names_have_the_device(void **state) {
         made[0]->n_devices = 2;
         made[1]->devices = &DEVICES[2];
         made[1]->n_devices = 1;
-        made[0]->events = NULL;
         made[0]->n_events = 0;
         const tide_compare_input inputs[] = {{"a", made[0], NULL}, {"b", made[1], NULL}};
         tide_compare *compare = NULL;

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "snapshot/compare/gate.h"
+#include "support/event_rows.h"
 
 #define MIB (UINT64_C(1) << 20)
 
@@ -55,8 +56,7 @@ static tide_snapshot *make(const made_run *of) {
     made->n_devices = 1;
     made->streams = &STREAM;
     made->n_streams = 1;
-    made->events = events;
-    made->n_events = of->n_mib > 0 ? 4 : 0;
+    event_rows_set(made, events, of->n_mib > 0 ? 4 : 0);
     made->n_dropped = of->n_lost;
     made->run.outcome = of->outcome != NULL ? of->outcome : "completed";
     return made;

@@ -17,6 +17,7 @@
 #include "snapshot/pytorch/pickle.h"
 #include "snapshot/pytorch/pickle_writer.h"
 #include "snapshot/analysis/summary.h"
+#include "support/event_rows.h"
 #include "support/hostmem_fault.h"
 #include "support/pickle_text.h"
 #include "support/pytorch_files.h"
@@ -162,8 +163,11 @@ static void assert_all_the_same(const tide_snapshot *a, const tide_snapshot *b) 
     assert_same_segments(a, false, b);
     assert_int_equal(a->n_events, b->n_events);
     for (size_t i = 0; i < a->n_events; i++) {
-        assert_same_row(a, &a->events[i], b, &b->events[i]);
-        assert_int_equal(tide_bytes_at(&a->events.block_bytes, i), tide_bytes_at(&b->events.block_bytes, i));
+        const tide_event x = tide_event_at(a, i);
+        const tide_event y = tide_event_at(b, i);
+        assert_same_row(a, &x, b, &y);
+        assert_int_equal(tide_bytes_at(&a->events.block_bytes, i),
+                         tide_bytes_at(&b->events.block_bytes, i));
         assert_int_equal(a->events.time_ns[i], b->events.time_ns[i]);
         assert_same_scope(a, a->events.scope[i], b, b->events.scope[i]);
     }
@@ -256,12 +260,10 @@ static void numbers_beyond_doubles_are_refused(void **state) {
     config.n_events = 50;
     tide_snapshot *snapshot = synthetic_create(&config);
     assert_non_null(snapshot);
-    tide_event *events = malloc(snapshot->n_events * sizeof(*events));
-    assert_non_null(events);
-    memcpy(events, snapshot->events, snapshot->n_events * sizeof(*events));
+    tide_event *events = event_rows_of(snapshot);
     events[7].address = UINT64_C(1) << 53;
     events[7].action = TIDE_ACTION_ALLOC;
-    snapshot->events = events;
+    event_rows_set(snapshot, events, snapshot->n_events);
     char path[SNAPSHOT_PATH_BYTES];
     tide_error error = {""};
     snapshot_path(path, "never.pickle");

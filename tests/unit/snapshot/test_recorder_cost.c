@@ -36,18 +36,21 @@ static const double STEP_MS[] = {1.0, 3.0};
 static const tide_snapshot_phase PHASES[] = {
     {.name = "step", .n_samples = 2, .host_ms = STEP_MS, .device_ms = STEP_MS}};
 
-static tide_event events[N_EVENTS];
+/* Only these two columns are read. */
+static int64_t times_ns[N_EVENTS];
+static uint32_t scopes_of[N_EVENTS];
 
 static tide_snapshot made(void) {
     for (size_t i = 0; i < N_EVENTS; i++) {
-        events[i] = (tide_event){.time_ns = (int64_t)i, .scope = EVENT_SCOPES[i]};
+        times_ns[i] = (int64_t)i;
+        scopes_of[i] = EVENT_SCOPES[i];
     }
     return (tide_snapshot){
         .strings = STRINGS,
         .n_strings = sizeof(STRINGS) / sizeof(STRINGS[0]),
         .scopes = SCOPES,
         .n_scopes = sizeof(SCOPES) / sizeof(SCOPES[0]),
-        .events = events,
+        .events = {.time_ns = times_ns, .scope = scopes_of},
         .n_events = N_EVENTS,
         .full_policy = "keep-newest",
         .timing = {.phases = PHASES, .n_phases = 1, .recorder_ns_per_event = 500.0}};
@@ -70,20 +73,21 @@ static void nesting_without_end_costs_no_time(void **state) {
     (void)state;
     enum { N = 300000, N_COUNTED = TIDE_SCOPE_PATH_DEPTH };
     tide_scope_row *scopes = calloc(N, sizeof(*scopes));
-    tide_event *rows = calloc(N, sizeof(*rows));
+    int64_t *times = calloc(N, sizeof(*times));
+    uint32_t *scope_of = calloc(N, sizeof(*scope_of));
     assert_non_null(scopes);
-    assert_non_null(rows);
+    assert_true(times != NULL && scope_of != NULL);
     for (uint32_t i = 0; i < N; i++) {
         scopes[i] = (tide_scope_row){
             .parent = i - 1, .name = 1, .index = -1, .kind = (uint8_t)TIDE_SCOPE_OPERATOR};
-        rows[i] = (tide_event){.scope = i};
+        scope_of[i] = i;
     }
     scopes[0] = (tide_scope_row){.parent = TIDE_NONE, .kind = TIDE_SCOPE_STEP};
     scopes[1].kind = TIDE_SCOPE_PHASE;
     tide_snapshot snapshot = made();
     snapshot.scopes = scopes;
     snapshot.n_scopes = N;
-    snapshot.events = rows;
+    snapshot.events = (tide_event_table){.time_ns = times, .scope = scope_of};
     snapshot.n_events = N;
     struct timespec begin;
     struct timespec end;
@@ -92,7 +96,8 @@ static void nesting_without_end_costs_no_time(void **state) {
     assert_int_equal(clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &end), 0);
     assert_true(end.tv_sec - begin.tv_sec <
                 10); /* otherwise 45 billion steps, which take minutes */
-    free(rows);
+    free(times);
+    free(scope_of);
     free(scopes);
 }
 
@@ -107,7 +112,7 @@ static void what_is_not_known_is_not_said(void **state) {
     snapshot = made();
     snapshot.n_scopes = 0;
     for (size_t i = 0; i < N_EVENTS; i++) {
-        events[i].scope = TIDE_NONE;
+        scopes_of[i] = TIDE_NONE;
     }
     assert_int_equal(tide_recorder_cost_of(&snapshot).n_events, -1);
     /* Lost events may belong to the step or lie before it. */
@@ -117,7 +122,7 @@ static void what_is_not_known_is_not_said(void **state) {
     snapshot.full_policy = "stop";
     assert_int_equal(tide_recorder_cost_of(&snapshot).n_events, -1);
     snapshot.full_policy = "keep-newest";
-    events[0].time_ns = 101;
+    times_ns[0] = 101;
     assert_int_equal(tide_recorder_cost_of(&snapshot).n_events, -1);
 }
 

@@ -11,6 +11,7 @@
 
 #include "snapshot/explain/recorder_cost.h"
 #include "snapshot/analysis/summary.h"
+#include "support/event_rows.h"
 #include "support/hostmem_fault.h"
 #include "support/snapshot_files.h"
 #include "support/synthetic.h"
@@ -89,11 +90,12 @@ static void assert_states_equal(const tide_segment_row *a, const tide_block_row 
 static void assert_events_equal(const tide_snapshot *a, const tide_snapshot *b) {
     assert_int_equal(a->n_events, b->n_events);
     for (size_t i = 0; i < a->n_events; i++) {
-        tide_event x = a->events[i];
+        tide_event x = tide_event_at(a, i);
+        const tide_event y = tide_event_at(b, i);
         if (x.action == TIDE_ACTION_OOM || x.action == TIDE_ACTION_MARK) {
             x.address = i > 0 ? b->events.address[i - 1] : 0; /* the file repeats the last one */
         }
-        assert_memory_equal(&x, &b->events[i], sizeof(x));
+        assert_memory_equal(&x, &y, sizeof(x));
     }
 }
 
@@ -302,8 +304,7 @@ static void odd_addresses_and_texts_come_back(void **state) {
     made->n_devices = 1;
     made->streams = &stream;
     made->n_streams = 1;
-    made->events = events;
-    made->n_events = 2;
+    event_rows_set(made, events, 2);
     tide_snapshot *read = there_and_back(made);
     assert_equal(made, read);
     tide_snapshot_destroy(made);

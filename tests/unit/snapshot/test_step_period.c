@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "snapshot/analysis/steps.h"
+#include "support/event_rows.h"
 #include "support/hostmem_fault.h"
 
 enum { MAX_ROWS = 512, MAX_LIVE = 64, N_SITES = 8, FORWARD = N_SITES, N_FRAMES };
@@ -67,7 +68,6 @@ static recording *make(bool has_stacks) {
     snapshot->stacks = made->stacks;
     snapshot->n_stacks = (size_t)2 * N_FRAMES;
     snapshot->scopes = made->scopes;
-    snapshot->events = made->events;
     return made;
 }
 
@@ -116,6 +116,7 @@ static uint64_t step(recording *made, uint64_t kept, uint64_t varied_bytes) {
 
 static void steps_of(const recording *made, tide_steps *steps) {
     tide_lifetimes lifetimes;
+    event_rows_set(made->snapshot, made->events, made->snapshot->n_events);
     assert_int_equal(
         tide_lifetimes_init(&lifetimes, made->snapshot, made->snapshot->arena.mem, NULL), TIDE_OK);
     assert_int_equal(tide_steps_init(steps, made->snapshot, &lifetimes, 0), TIDE_OK);
@@ -304,6 +305,7 @@ static void annotations_of_the_optimizer(void **state) {
 static tide_status find_all(const recording *made, const tide_hostmem *mem) {
     tide_lifetimes lifetimes;
     tide_steps steps;
+    event_rows_set(made->snapshot, made->events, made->snapshot->n_events);
     TIDE_TRY(tide_lifetimes_init(&lifetimes, made->snapshot, mem, NULL));
     tide_status status = tide_steps_init(&steps, made->snapshot, &lifetimes, 0);
     if (status == TIDE_OK) {

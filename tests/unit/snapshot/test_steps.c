@@ -13,6 +13,7 @@
 #include "snapshot/analysis/alive_tree.h"
 #include "snapshot/analysis/steps.h"
 #include "snapshot/analysis/summary.h"
+#include "support/event_rows.h"
 #include "support/hostmem_fault.h"
 #include "support/synthetic.h"
 
@@ -76,8 +77,7 @@ static run *make(bool leaks) {
     made->snapshot->n_strings = 5;
     made->snapshot->scopes = made->scopes;
     made->snapshot->n_scopes = 2 * N_STEPS;
-    made->snapshot->events = made->events;
-    made->snapshot->n_events = N_ROWS;
+    event_rows_set(made->snapshot, made->events, N_ROWS);
     return made;
 }
 
@@ -161,6 +161,7 @@ static void births_of_a_step_are_one_step(void **state) {
     (void)state;
     run *made = make(true);
     made->events[2 * ROWS_OF_STEP + 4] = row(TIDE_ACTION_ALLOC, 1 << 20, 512, KEPT, 4);
+    event_rows_set(made->snapshot, made->events, N_ROWS);
     tide_lifetimes lifetimes = lifetimes_of(made->snapshot);
     tide_steps steps;
     tide_kept_list list;
@@ -194,6 +195,7 @@ static void differences_are_found(void **state) {
             differs = -1;
             differs_from = SECOND + 5;
         }
+        event_rows_set(made->snapshot, made->events, N_ROWS);
         tide_lifetimes lifetimes = lifetimes_of(made->snapshot);
         tide_steps steps;
         assert_int_equal(tide_steps_init(&steps, made->snapshot, &lifetimes, 0), TIDE_OK);
@@ -230,6 +232,7 @@ static void without_steps(void **state) {
     for (size_t i = 0; i < N_ROWS; i++) {
         made->events[i].scope = TIDE_NONE;
     }
+    event_rows_set(made->snapshot, made->events, N_ROWS);
     tide_lifetimes lifetimes = lifetimes_of(made->snapshot);
     tide_steps steps;
     tide_kept_list list;
@@ -258,10 +261,10 @@ static void made_up_steps_add_up(void **state) {
     for (size_t s = 0; s < steps.n_steps; s++) {
         int64_t now = 0, highest = 0;
         for (size_t i = 0; i <= steps.steps[s].last; i++) {
-            const tide_event *e = &made->events[i];
-            now += e->action == TIDE_ACTION_ALLOC ? (int64_t)e->block_bytes : 0;
-            now -= e->action == TIDE_ACTION_FREE || e->action == TIDE_ACTION_FREE_REQUESTED
-                       ? (int64_t)e->block_bytes
+            const tide_event e = tide_event_at(made, i);
+            now += e.action == TIDE_ACTION_ALLOC ? (int64_t)e.block_bytes : 0;
+            now -= e.action == TIDE_ACTION_FREE || e.action == TIDE_ACTION_FREE_REQUESTED
+                       ? (int64_t)e.block_bytes
                        : 0;
             highest = i >= steps.steps[s].first && now > highest ? now : highest;
         }
