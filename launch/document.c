@@ -183,16 +183,23 @@ static tide_status open_blocks(tide_arena *arena, const tide_block_row *blocks, 
     return TIDE_OK;
 }
 
+/* A copy of a column that has room for any index; NULL: no memory. */
+static uint32_t *indices_of(tide_arena *arena, const tide_narrow_column *column, size_t n_rows) {
+    uint32_t *indices = tide_arena_alloc_raw(arena, n_rows, sizeof(*indices));
+    for (size_t i = 0; indices != NULL && i < n_rows; i++) {
+        indices[i] = tide_index_at(column, i);
+    }
+    return indices;
+}
+
 /* Copies of the tables that will be changed. */
 static tide_status open_tables(tide_document *document) {
     tide_snapshot *snapshot = document->snapshot;
     tide_arena *arena = &snapshot->arena;
     size_t n_end = snapshot->n_end_blocks;
     size_t n_events = snapshot->n_events;
-    document->scope =
-        tide_arena_copy(arena, snapshot->events.scope, n_events, sizeof(*document->scope));
-    document->name =
-        tide_arena_copy(arena, snapshot->events.name, n_events, sizeof(*document->name));
+    document->scope = indices_of(arena, &snapshot->events.scope, n_events);
+    document->name = indices_of(arena, &snapshot->events.name, n_events);
     document->category =
         tide_arena_copy(arena, snapshot->events.category, n_events, sizeof(*document->category));
     document->certainty = tide_arena_alloc(arena, n_events, sizeof(*document->certainty));
@@ -207,8 +214,8 @@ static tide_status open_tables(tide_document *document) {
                          &document->end_certainty));
     memset(document->end_rows, 0, n_end * sizeof(*document->end_rows));
     memset(document->certainty, TIDE_CERTAINTY_UNKNOWN, n_events);
-    snapshot->events.scope = document->scope;
-    snapshot->events.name = document->name;
+    snapshot->events.scope = (tide_narrow_column){document->scope, sizeof(*document->scope)};
+    snapshot->events.name = (tide_narrow_column){document->name, sizeof(*document->name)};
     snapshot->events.category = document->category;
     snapshot->start_blocks = document->start_blocks;
     snapshot->end_blocks = document->end_blocks;

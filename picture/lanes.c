@@ -109,7 +109,7 @@ static bool find_events(const tide_picture_scene *scene, lanes *of) {
         of->first[s] = of->end[s] = TIDE_NONE;
     }
     for (size_t e = 0; e < snapshot->n_events; e++) {
-        uint32_t scope = snapshot->events.scope[e];
+        uint32_t scope = tide_index_at(&snapshot->events.scope, e);
         if (scope != TIDE_NONE) {
             of->first[scope] = of->first[scope] == TIDE_NONE ? (uint32_t)e : of->first[scope];
             of->end[scope] = (uint32_t)e + 1;

@@ -94,7 +94,7 @@ static tide_status dump(const tide_snapshot *snapshot) {
     tide_arena_init(&arena, mem);
     const char **texts = path_texts(&paths, snapshot, &arena);
     for (size_t i = 0; texts != NULL && i < snapshot->n_events; i++) {
-        uint32_t scope = snapshot->events.scope[i];
+        uint32_t scope = tide_index_at(&snapshot->events.scope, i);
         uint32_t path = scope != TIDE_NONE ? paths.of_scope[scope] : TIDE_NONE;
         put_event(snapshot, i, path != TIDE_NONE ? texts[path] : "");
         if (i % CHECK_EVERY == 0 && ferror(stdout)) {

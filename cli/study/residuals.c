@@ -112,7 +112,7 @@ static tide_status find_kept(const tide_snapshot *snapshot, const tide_lifetimes
                              block *of, tide_error *error) {
     int64_t end = -1; /* last event before backward */
     for (size_t i = 0; i < snapshot->n_events; i++) {
-        if (lies_in(snapshot, snapshot->events.scope[i], "backward", SIZE_MAX)) {
+        if (lies_in(snapshot, tide_index_at(&snapshot->events.scope, i), "backward", SIZE_MAX)) {
             end = (int64_t)i - 1;
             break;
         }

@@ -55,7 +55,8 @@ static void count_lines(const tide_snapshot *snapshot, const uint32_t *innermost
         const tide_event_table *events = &snapshot->events;
         if (last != SIZE_MAX && events->device[last] == event.device &&
             tide_bytes_at(&events->requested_bytes, last) == event.requested_bytes) {
-            const tide_frame_row *before = &snapshot->frames[innermost[events->stack[last]]];
+            const tide_frame_row *before =
+                &snapshot->frames[innermost[tide_index_at(&events->stack, last)]];
             lines[frame].n_after_parameter += before->file == row->file && before->line < row->line;
         }
         if (row->file < snapshot->n_strings && row->line < first_line[row->file]) {

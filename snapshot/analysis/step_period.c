@@ -39,7 +39,8 @@ static tide_status read_sequence(sequence *seq, const tide_snapshot *snapshot, s
     size_t n_stacks = 0;
     for (size_t i = 0; i < snapshot->n_events; i++) {
         seq->n += is_alloc(snapshot, i, device);
-        n_stacks += is_alloc(snapshot, i, device) && snapshot->events.stack[i] != TIDE_NONE;
+        n_stacks +=
+            is_alloc(snapshot, i, device) && tide_index_at(&snapshot->events.stack, i) != TIDE_NONE;
     }
     seq->has_stacks = n_stacks > seq->n / 2;
     seq->has_any = n_stacks > 0;
@@ -207,7 +208,7 @@ static bool is_layer(const tide_snapshot *snapshot, const sequence *seq, const r
     size_t n_stacks = 0;
     memset(counts, 0, snapshot->n_frames * sizeof(*counts));
     for (size_t i = found->begin; i < found->begin + found->period; i++) {
-        uint32_t stack = snapshot->events.stack[seq->rows[i]];
+        uint32_t stack = tide_index_at(&snapshot->events.stack, seq->rows[i]);
         if (stack != TIDE_NONE && has_python(snapshot, stack)) {
             is_in_all = count_inside(snapshot, stack, ++n_stacks, counts);
             if (!is_in_all) {

@@ -1,101 +1,108 @@
 #include "snapshot/document/event_table.h"
 
 #include <stdbool.h>
+#include <string.h>
 
-/* The columns of a table while they are filled: in the arena, NULL where it has no memory. */
-typedef struct columns {
-    int64_t *time_ns;
-    uint64_t *address;
-    uint32_t *narrow_requested, *narrow_block; /* NULL: the wide one is used */
-    uint64_t *wide_requested, *wide_block;
-    uint32_t *stack, *scope, *name;
-    uint8_t *action, *category, *device, *stream;
-} columns;
+/* A member of the rows that becomes a narrow column. */
+typedef struct member {
+    const tide_event *rows; /* borrowed */
+    size_t offset;
+    bool is_index; /* uint32_t; else a byte count of 8 bytes */
+} member;
 
-/* Every bit that is set in any of the counts: they fit in 32 bits if it does. */
-static void find_widths(const tide_event *rows, size_t n_rows, bool *ret_requested,
-                        bool *ret_block) {
-    uint64_t requested_bits = 0;
-    uint64_t block_bits = 0;
+static uint64_t value_of(const member *of, size_t row) {
+    const char *at = (const char *)&of->rows[row] + of->offset;
+    uint32_t index = 0;
+    uint64_t n_bytes = 0;
+    if (of->is_index) {
+        memcpy(&index, at, sizeof(index));
+        return index;
+    }
+    memcpy(&n_bytes, at, sizeof(n_bytes));
+    return n_bytes;
+}
+
+/* For indices the largest number of a width is kept for TIDE_NONE. */
+static size_t width_of(const member *of, size_t n_rows) {
+    uint64_t all_bits = 0;
     for (size_t i = 0; i < n_rows; i++) {
-        requested_bits |= rows[i].requested_bytes;
-        block_bits |= rows[i].block_bytes;
+        uint64_t value = value_of(of, i);
+        all_bits |= of->is_index ? (uint32_t)(value + 1) : value;
     }
-    *ret_requested = requested_bits > UINT32_MAX;
-    *ret_block = block_bits > UINT32_MAX;
+    return tide_narrow_width(all_bits);
 }
 
-static bool make_columns(tide_arena *arena, const tide_event *rows, size_t n_rows, columns *made) {
-    bool is_wide_requested = false;
-    bool is_wide_block = false;
-    find_widths(rows, n_rows, &is_wide_requested, &is_wide_block);
-    *made = (columns){.time_ns = tide_arena_alloc_raw(arena, n_rows, sizeof(int64_t)),
-                      .address = tide_arena_alloc_raw(arena, n_rows, sizeof(uint64_t)),
-                      .stack = tide_arena_alloc_raw(arena, n_rows, sizeof(uint32_t)),
-                      .scope = tide_arena_alloc_raw(arena, n_rows, sizeof(uint32_t)),
-                      .name = tide_arena_alloc_raw(arena, n_rows, sizeof(uint32_t)),
-                      .action = tide_arena_alloc_raw(arena, n_rows, sizeof(uint8_t)),
-                      .category = tide_arena_alloc_raw(arena, n_rows, sizeof(uint8_t)),
-                      .device = tide_arena_alloc_raw(arena, n_rows, sizeof(uint8_t)),
-                      .stream = tide_arena_alloc_raw(arena, n_rows, sizeof(uint8_t))};
-    if (is_wide_requested) {
-        made->wide_requested = tide_arena_alloc_raw(arena, n_rows, sizeof(uint64_t));
-    } else {
-        made->narrow_requested = tide_arena_alloc_raw(arena, n_rows, sizeof(uint32_t));
+static bool make_narrow(tide_arena *arena, const member *of, size_t n_rows,
+                        tide_narrow_column *ret_column) {
+    size_t width = width_of(of, n_rows);
+    void *values = tide_arena_alloc_raw(arena, n_rows, width);
+    for (size_t i = 0; values != NULL && i < n_rows; i++) {
+        uint64_t value = value_of(of, i);
+        switch (width) {
+        case sizeof(uint8_t):
+            ((uint8_t *)values)[i] = (uint8_t)value;
+            break;
+        case sizeof(uint16_t):
+            ((uint16_t *)values)[i] = (uint16_t)value;
+            break;
+        case sizeof(uint32_t):
+            ((uint32_t *)values)[i] = (uint32_t)value;
+            break;
+        default:
+            ((uint64_t *)values)[i] = value;
+        }
     }
-    if (is_wide_block) {
-        made->wide_block = tide_arena_alloc_raw(arena, n_rows, sizeof(uint64_t));
-    } else {
-        made->narrow_block = tide_arena_alloc_raw(arena, n_rows, sizeof(uint32_t));
-    }
-    return made->time_ns != NULL && made->address != NULL && made->stack != NULL &&
-           made->scope != NULL && made->name != NULL && made->action != NULL &&
-           made->category != NULL && made->device != NULL && made->stream != NULL &&
-           (made->wide_requested != NULL || made->narrow_requested != NULL) &&
-           (made->wide_block != NULL || made->narrow_block != NULL);
+    *ret_column = (tide_narrow_column){.values = values, .width = width};
+    return values != NULL;
 }
 
-static void put_bytes(uint32_t *narrow, uint64_t *wide, size_t row, uint64_t n_bytes) {
-    if (narrow != NULL) {
-        narrow[row] = (uint32_t)n_bytes;
-    } else {
-        wide[row] = n_bytes;
+static bool make_narrow_columns(tide_arena *arena, const tide_event *rows, size_t n_rows,
+                                tide_event_table *made) {
+    const struct {
+        member of;
+        tide_narrow_column *column;
+    } COLUMNS[] = {
+        {{rows, offsetof(tide_event, requested_bytes), false}, &made->requested_bytes},
+        {{rows, offsetof(tide_event, block_bytes), false}, &made->block_bytes},
+        {{rows, offsetof(tide_event, stack), true}, &made->stack},
+        {{rows, offsetof(tide_event, scope), true}, &made->scope},
+        {{rows, offsetof(tide_event, name), true}, &made->name},
+    };
+    for (size_t i = 0; i < sizeof(COLUMNS) / sizeof(COLUMNS[0]); i++) {
+        if (!make_narrow(arena, &COLUMNS[i].of, n_rows, COLUMNS[i].column)) {
+            return false;
+        }
     }
-}
-
-static void put_row(const columns *to, size_t row, const tide_event *event) {
-    to->time_ns[row] = event->time_ns;
-    to->address[row] = event->address;
-    put_bytes(to->narrow_requested, to->wide_requested, row, event->requested_bytes);
-    put_bytes(to->narrow_block, to->wide_block, row, event->block_bytes);
-    to->stack[row] = event->stack;
-    to->scope[row] = event->scope;
-    to->name[row] = event->name;
-    to->action[row] = event->action;
-    to->category[row] = event->category;
-    to->device[row] = event->device;
-    to->stream[row] = event->stream;
+    return true;
 }
 
 tide_status tide_event_table_from_rows(tide_arena *arena, const tide_event *rows, size_t n_rows,
                                        tide_event_table *ret_table) {
-    columns made;
-    if (!make_columns(arena, rows, n_rows, &made)) {
+    tide_event_table made;
+    int64_t *time_ns = tide_arena_alloc_raw(arena, n_rows, sizeof(*time_ns));
+    uint64_t *address = tide_arena_alloc_raw(arena, n_rows, sizeof(*address));
+    uint8_t *action = tide_arena_alloc_raw(arena, n_rows, sizeof(*action));
+    uint8_t *category = tide_arena_alloc_raw(arena, n_rows, sizeof(*category));
+    uint8_t *device = tide_arena_alloc_raw(arena, n_rows, sizeof(*device));
+    uint8_t *stream = tide_arena_alloc_raw(arena, n_rows, sizeof(*stream));
+    if (time_ns == NULL || address == NULL || action == NULL || category == NULL ||
+        device == NULL || stream == NULL || !make_narrow_columns(arena, rows, n_rows, &made)) {
         return TIDE_NO_MEMORY;
     }
     for (size_t i = 0; i < n_rows; i++) {
-        put_row(&made, i, &rows[i]);
+        time_ns[i] = rows[i].time_ns;
+        address[i] = rows[i].address;
+        action[i] = rows[i].action;
+        category[i] = rows[i].category;
+        device[i] = rows[i].device;
+        stream[i] = rows[i].stream;
     }
-    *ret_table = (tide_event_table){.time_ns = made.time_ns,
-                                    .address = made.address,
-                                    .requested_bytes = {made.narrow_requested, made.wide_requested},
-                                    .block_bytes = {made.narrow_block, made.wide_block},
-                                    .stack = made.stack,
-                                    .scope = made.scope,
-                                    .name = made.name,
-                                    .action = made.action,
-                                    .category = made.category,
-                                    .device = made.device,
-                                    .stream = made.stream};
+    made.time_ns = time_ns;
+    made.address = address;
+    made.action = action;
+    made.category = category;
+    made.device = device;
+    made.stream = stream;
+    *ret_table = made;
     return TIDE_OK;
 }

@@ -18,23 +18,49 @@
 extern "C" {
 #endif
 
-/* Byte counts: 32 bits each where all of them fit, else 64. One of the two is set; both are NULL
- * where there are no rows. */
-typedef struct tide_bytes_column {
-    const uint32_t *narrow;
-    const uint64_t *wide;
-} tide_bytes_column;
+/* Numbers in the narrowest of 1, 2, 4 and 8 bytes in which all of the column fit: the calls below
+ * read them. */
+typedef struct tide_narrow_column {
+    const void *values; /* unsigned */
+    size_t width;       /* bytes of each */
+} tide_narrow_column;
 
-static inline uint64_t tide_bytes_at(const tide_bytes_column *column, size_t row) {
-    return column->narrow != NULL ? column->narrow[row] : column->wide[row];
+/* Of a column of byte counts. */
+static inline uint64_t tide_bytes_at(const tide_narrow_column *column, size_t row) {
+    switch (column->width) {
+    case sizeof(uint8_t):
+        return ((const uint8_t *)column->values)[row];
+    case sizeof(uint16_t):
+        return ((const uint16_t *)column->values)[row];
+    case sizeof(uint32_t):
+        return ((const uint32_t *)column->values)[row];
+    default:
+        return ((const uint64_t *)column->values)[row];
+    }
+}
+
+/* Of a column of indices, which has at most 4 bytes each and whose largest number is TIDE_NONE. */
+static inline uint32_t tide_index_at(const tide_narrow_column *column, size_t row) {
+    uint32_t index = (uint32_t)tide_bytes_at(column, row);
+    uint32_t none = TIDE_NONE >> (8 * (sizeof(uint32_t) - column->width));
+    return index == none ? TIDE_NONE : index;
+}
+
+/* The width of a column in whose values no other bits than these are set. A column of indices asks
+ * for the bits of all its indices + 1, because the largest number of a width is TIDE_NONE. */
+static inline size_t tide_narrow_width(uint64_t all_bits) {
+    return all_bits <= UINT8_MAX    ? sizeof(uint8_t)
+           : all_bits <= UINT16_MAX ? sizeof(uint16_t)
+           : all_bits <= UINT32_MAX ? sizeof(uint32_t)
+                                    : sizeof(uint64_t);
 }
 
 /* One array per member of tide_event. The number of rows is the owner's to keep. */
 typedef struct tide_event_table {
     const int64_t *time_ns;
     const uint64_t *address;
-    tide_bytes_column requested_bytes, block_bytes;
-    const uint32_t *stack, *scope, *name;
+    tide_narrow_column requested_bytes, block_bytes;
+    tide_narrow_column stack, scope, name; /* indices */
     const uint8_t *action, *category, *device, *stream;
 } tide_event_table;
 
@@ -44,9 +70,9 @@ static inline tide_event tide_event_table_row(const tide_event_table *table, siz
     event.address = table->address[row];
     event.requested_bytes = tide_bytes_at(&table->requested_bytes, row);
     event.block_bytes = tide_bytes_at(&table->block_bytes, row);
-    event.stack = table->stack[row];
-    event.scope = table->scope[row];
-    event.name = table->name[row];
+    event.stack = tide_index_at(&table->stack, row);
+    event.scope = tide_index_at(&table->scope, row);
+    event.name = tide_index_at(&table->name, row);
     event.action = table->action[row];
     event.category = table->category[row];
     event.device = table->device[row];

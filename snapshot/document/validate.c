@@ -187,10 +187,10 @@ static tide_status check_event(const checker *check, size_t i) {
 
 /* Whether every index is below n_rows or, where `none_allowed`, none. One more than TIDE_NONE is 0,
  * so that the largest of all indices + 1 answers for both. */
-static bool indices_fit(const uint32_t *indices, size_t n_events, size_t n_rows) {
+static bool indices_fit(const tide_narrow_column *indices, size_t n_events, size_t n_rows) {
     uint32_t largest = 0;
     for (size_t i = 0; i < n_events; i++) {
-        uint32_t next = indices[i] + 1;
+        uint32_t next = tide_index_at(indices, i) + 1;
         largest = next > largest ? next : largest;
     }
     return largest <= n_rows;
@@ -229,9 +229,9 @@ static bool events_fit(const tide_snapshot *snapshot) {
                 numbers_fit(events->category, n, tide_snapshot_n_categories(snapshot)) &&
                 numbers_fit(events->device, n, snapshot->n_devices) &&
                 numbers_fit(events->stream, n, snapshot->n_streams) &&
-                indices_fit(events->stack, n, snapshot->n_stacks) &&
-                indices_fit(events->scope, n, snapshot->n_scopes) &&
-                indices_fit(events->name, n, snapshot->n_strings) &&
+                indices_fit(&events->stack, n, snapshot->n_stacks) &&
+                indices_fit(&events->scope, n, snapshot->n_scopes) &&
+                indices_fit(&events->name, n, snapshot->n_strings) &&
                 (snapshot->event_certainty == NULL ||
                  numbers_fit(snapshot->event_certainty, n, TIDE_N_CERTAINTIES)) &&
                 sizes_fit(snapshot);

@@ -43,7 +43,7 @@ static int64_t count_events(const tide_snapshot *snapshot) {
         return -1; /* not all of the step's are there */
     }
     for (size_t i = 0; i < snapshot->n_events; i++) {
-        n_events += is_in_phase(snapshot, snapshot->events.scope[i], step);
+        n_events += is_in_phase(snapshot, tide_index_at(&snapshot->events.scope, i), step);
     }
     return n_events;
 }

@@ -110,7 +110,7 @@ static tide_status put_events(tide_export_text *out, const tide_snapshot *snapsh
         return TIDE_NO_MEMORY;
     }
     for (size_t i = 0; i < snapshot->n_events && out->status == TIDE_OK; i++) {
-        uint32_t scope = snapshot->events.scope[i];
+        uint32_t scope = tide_index_at(&snapshot->events.scope, i);
         uint32_t path = scope != TIDE_NONE ? paths->of_scope[scope] : TIDE_NONE;
         put_event(out, snapshot, i, &series->after[i], path != TIDE_NONE ? texts[path] : "");
     }

@@ -14,12 +14,12 @@
 #define EVENTS_OF(member)                                                                          \
     .offset = offsetof(tide_snapshot, member), .width = sizeof(*((tide_snapshot *)0)->member)
 #define EVENT_INDEX(member)                                                                        \
-    EVENTS_OF(events.member), .kind = TIDE_COLUMN_INDEX, .min = -1, .max = MAX_INDEX
+    .offset = offsetof(tide_snapshot, events.member), .kind = TIDE_COLUMN_INDEX, .min = -1,        \
+    .max = MAX_INDEX
 #define EVENT_NUMBER(member, least, most)                                                          \
     EVENTS_OF(events.member), .kind = TIDE_COLUMN_NUMBER, .min = (least), .max = (most)
 #define EVENT_BYTES(member)                                                                        \
-    .offset = offsetof(tide_snapshot, events.member), .width = sizeof(uint32_t),                   \
-    .kind = TIDE_COLUMN_BYTES, .max = INT64_MAX
+    .offset = offsetof(tide_snapshot, events.member), .kind = TIDE_COLUMN_BYTES, .max = INT64_MAX
 
 /* An index that may be none, and one that must be there. */
 #define INDEX(row, member)                                                                         \
@@ -139,81 +139,86 @@ void tide_column_keys_of(const tide_column_table *table, tide_column_keys *ret) 
 const void *tide_column_of_events(const tide_column_rule *rule, const tide_snapshot *snapshot,
                                   size_t *ret_width) {
     const char *member = (const char *)snapshot + rule->offset;
-    const void *values = NULL;
-    *ret_width = rule->width;
-    if (rule->kind != TIDE_COLUMN_BYTES) {
-        memcpy(&values, member, sizeof(values));
-        return values;
+    tide_narrow_column narrow = {.width = rule->width};
+    if (rule->kind == TIDE_COLUMN_NUMBER) {
+        memcpy(&narrow.values, member, sizeof(narrow.values));
+    } else {
+        memcpy(&narrow, member, sizeof(narrow));
     }
-    const tide_bytes_column *bytes = (const void *)member;
-    *ret_width = bytes->narrow != NULL ? sizeof(uint32_t) : sizeof(uint64_t);
-    return bytes->narrow != NULL ? (const void *)bytes->narrow : (const void *)bytes->wide;
+    *ret_width = narrow.width;
+    return narrow.values;
 }
 
 void tide_column_set_of_events(const tide_column_rule *rule, tide_snapshot *snapshot,
                                const void *values, size_t width) {
     char *member = (char *)snapshot + rule->offset;
-    if (rule->kind != TIDE_COLUMN_BYTES) {
-        memcpy(member, &values, sizeof(values));
-        return;
+    const tide_narrow_column narrow = {.values = values, .width = width};
+    if (rule->kind == TIDE_COLUMN_NUMBER) {
+        memcpy(member, &narrow.values, sizeof(narrow.values));
+    } else {
+        memcpy(member, &narrow, sizeof(narrow));
     }
-    bool is_narrow = width == sizeof(uint32_t);
-    *(tide_bytes_column *)(void *)member =
-        (tide_bytes_column){.narrow = is_narrow ? values : NULL, .wide = is_narrow ? NULL : values};
 }
 
 /* A copy, as the member may have any type of that width; a compiler makes one load or store of it.
  */
 #define LOAD(type)                                                                                 \
-    for (size_t i = 0; i < n; i++, from += stride) {                                               \
+    for (size_t i = 0; i < n; i++, from += step.stride) {                                          \
         type value;                                                                                \
         memcpy(&value, from, sizeof(value));                                                       \
         ret_values[i] = (int64_t)value;                                                            \
     }
 
+#define LOAD_INDEX(type)                                                                           \
+    for (size_t i = 0; i < n; i++, from += step.stride) {                                          \
+        type index;                                                                                \
+        memcpy(&index, from, sizeof(index));                                                       \
+        ret_values[i] = index == (type)-1 ? -1 : (int64_t)index;                                   \
+    }
+
 #define STORE(type)                                                                                \
-    for (size_t i = 0; i < n; i++, to += stride) {                                                 \
+    for (size_t i = 0; i < n; i++, to += step.stride) {                                            \
         type value = (type)values[i];                                                              \
         memcpy(to, &value, sizeof(value));                                                         \
     }
 
-static void load_indices(size_t stride, const char *from, size_t n, int64_t *ret_values) {
-    for (size_t i = 0; i < n; i++, from += stride) {
-        uint32_t index;
-        memcpy(&index, from, sizeof(index));
-        ret_values[i] = index == TIDE_NONE ? -1 : (int64_t)index;
+static void load_indices(tide_column_step step, const char *from, size_t n, int64_t *ret_values) {
+    if (step.width == sizeof(uint8_t)) {
+        LOAD_INDEX(uint8_t)
+    } else if (step.width == sizeof(uint16_t)) {
+        LOAD_INDEX(uint16_t)
+    } else {
+        LOAD_INDEX(uint32_t)
     }
 }
 
-void tide_column_load(const tide_column_rule *rule, size_t stride, const void *first, size_t n,
+void tide_column_load(tide_column_kind kind, tide_column_step step, const void *first, size_t n,
                       int64_t *ret_values) {
     const char *from = first;
-    bool is_narrow = rule->kind == TIDE_COLUMN_BYTES && stride == sizeof(uint32_t);
-    if (rule->kind == TIDE_COLUMN_INDEX) {
-        load_indices(stride, from, n, ret_values);
-    } else if (is_narrow) {
-        LOAD(uint32_t)
-    } else if (rule->kind == TIDE_COLUMN_BYTES || rule->width == sizeof(int64_t)) {
-        LOAD(int64_t)
-    } else if (rule->width == sizeof(uint8_t)) {
+    if (kind == TIDE_COLUMN_INDEX) {
+        load_indices(step, from, n, ret_values);
+    } else if (step.width == sizeof(uint8_t)) {
         LOAD(uint8_t)
-    } else if (rule->width == sizeof(uint16_t)) {
+    } else if (step.width == sizeof(uint16_t)) {
         LOAD(uint16_t)
+    } else if (step.width == sizeof(int64_t)) {
+        LOAD(int64_t)
+    } else if (kind == TIDE_COLUMN_BYTES) {
+        LOAD(uint32_t)
     } else {
         LOAD(int32_t)
     }
 }
 
-/* The conversion of -1 to uint32_t is TIDE_NONE, so that an index needs no loop of its own. */
-void tide_column_store(const tide_column_rule *rule, size_t stride, void *first, size_t n,
-                       const int64_t *values) {
+/* The conversion of -1 to an unsigned type is the index that is none, so that indices need no loops
+ * of their own. */
+void tide_column_store(tide_column_step step, void *first, size_t n, const int64_t *values) {
     char *to = first;
-    size_t width = rule->kind == TIDE_COLUMN_BYTES ? stride : rule->width;
-    if (width == sizeof(uint8_t)) {
+    if (step.width == sizeof(uint8_t)) {
         STORE(uint8_t)
-    } else if (width == sizeof(uint16_t)) {
+    } else if (step.width == sizeof(uint16_t)) {
         STORE(uint16_t)
-    } else if (width == sizeof(uint32_t)) {
+    } else if (step.width == sizeof(uint32_t)) {
         STORE(uint32_t)
     } else {
         STORE(int64_t)

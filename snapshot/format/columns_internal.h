@@ -13,11 +13,12 @@
 #include "snapshot/document/snapshot.h"
 #include "snapshot/format/json_reader.h"
 
-/* What a member of a row is; its width is the rule's. */
+/* What a value is. Its width is the rule's, but for indices and byte counts of events, whose
+ * columns are as narrow as their values allow (tide_narrow_column). */
 typedef enum tide_column_kind {
     TIDE_COLUMN_NUMBER, /* 1 or 2 bytes unsigned, 4 bytes signed, 8 bytes up to INT64_MAX */
-    TIDE_COLUMN_INDEX,  /* uint32_t; TIDE_NONE is -1 in a file */
-    TIDE_COLUMN_BYTES   /* a tide_bytes_column, of events only: 4 or 8 bytes unsigned */
+    TIDE_COLUMN_INDEX,  /* unsigned; the largest number of the width is TIDE_NONE, -1 in a file */
+    TIDE_COLUMN_BYTES   /* a byte count of events: unsigned, and up to INT64_MAX */
 } tide_column_kind;
 
 /* How its values stand in a file. */
@@ -75,11 +76,15 @@ const void *tide_column_of_events(const tide_column_rule *rule, const tide_snaps
 void tide_column_set_of_events(const tide_column_rule *rule, tide_snapshot *snapshot,
                                const void *values, size_t width);
 
-/* From members to values and back: n values, of which the first is at `from` or `to`, and each
- * `stride` bytes from the last. A loop per width, because a column has millions of values. */
-void tide_column_load(const tide_column_rule *rule, size_t stride, const void *from, size_t n,
+/* Values in memory: each has `width` bytes and begins `stride` bytes after the last one. */
+typedef struct tide_column_step {
+    size_t width, stride;
+} tide_column_step;
+
+/* From memory to values and back: n values, of which the first is at `from` or `to`. A loop per
+ * width, because a column has millions of values. */
+void tide_column_load(tide_column_kind kind, tide_column_step step, const void *from, size_t n,
                       int64_t *ret_values);
-void tide_column_store(const tide_column_rule *rule, size_t stride, void *to, size_t n,
-                       const int64_t *values);
+void tide_column_store(tide_column_step step, void *to, size_t n, const int64_t *values);
 
 #endif

@@ -16,7 +16,7 @@ enum {
 /* A column while its values come in. */
 typedef struct event_column {
     const tide_column_rule *rule;
-    void *values; /* in the arena, n_rows of `width` bytes */
+    void *values; /* in the arena, n_rows of `width` bytes; NULL before the first values */
     size_t width;
     size_t n_rows;    /* as the first column has them */
     size_t n_values;  /* so far; more than n_rows is refused at the end */
@@ -43,23 +43,39 @@ static void add_up(event_column *column, int64_t *values, size_t n_values) {
     column->last = last;
 }
 
-/* Makes a column of byte counts wide if one of the values needs it. False: no memory. */
-static bool widen(tide_arena *arena, event_column *column, const int64_t *values, size_t n_values) {
+/* The width that all of the values need; that of a number is its rule's. */
+static size_t width_of(const tide_column_rule *rule, const int64_t *values, size_t n_values) {
     uint64_t all_bits = 0;
-    for (size_t i = 0; i < n_values; i++) {
-        all_bits |= (uint64_t)values[i];
+    uint64_t none = rule->kind == TIDE_COLUMN_INDEX ? 1 : 0;
+    if (rule->kind == TIDE_COLUMN_NUMBER) {
+        return rule->width;
     }
-    if (column->width != sizeof(uint32_t) || all_bits <= UINT32_MAX) {
+    for (size_t i = 0; i < n_values; i++) {
+        all_bits |= (uint64_t)values[i] + none;
+    }
+    return tide_narrow_width(all_bits);
+}
+
+/* Makes the column as wide as the next values need it: what it holds moves to a wider one. False:
+ * no memory. */
+static bool widen(tide_arena *arena, event_column *column, const int64_t *values, size_t n_values) {
+    int64_t moved[BATCH_VALUES];
+    size_t width = width_of(column->rule, values, n_values);
+    if (column->values != NULL && width <= column->width) {
         return true;
     }
-    uint32_t *narrow = column->values;
-    uint64_t *wide = tide_arena_alloc_raw(arena, column->n_rows, sizeof(*wide));
-    for (size_t i = 0; wide != NULL && i < column->n_values; i++) {
-        wide[i] = narrow[i];
+    char *old = column->values;
+    char *wide = tide_arena_alloc_raw(arena, column->n_rows, width);
+    for (size_t i = 0; wide != NULL && i < column->n_values; i += BATCH_VALUES) {
+        size_t n_left = column->n_values - i;
+        size_t n = n_left < BATCH_VALUES ? n_left : BATCH_VALUES;
+        const tide_column_step from = {column->width, column->width};
+        tide_column_load(column->rule->kind, from, old + i * column->width, n, moved);
+        tide_column_store((tide_column_step){width, width}, wide + i * width, n, moved);
     }
-    tide_arena_release(arena, narrow, column->n_rows * sizeof(*narrow));
+    tide_arena_release(arena, old, column->n_rows * column->width);
     column->values = wide;
-    column->width = sizeof(*wide);
+    column->width = width;
     return wide != NULL;
 }
 
@@ -71,36 +87,27 @@ static void take_values(tide_reader *reader, event_column *column, int64_t *valu
     if (column->rule->encoding != TIDE_COLUMN_PLAIN && column->first_bad == NO_ROW) {
         add_up(column, values, n_fitting);
     }
-    if (column->rule->kind == TIDE_COLUMN_BYTES &&
-        !widen(&reader->snapshot->arena, column, values, n_fitting)) {
+    if (column->first_bad != NO_ROW || (n_fitting == 0 && column->values != NULL)) {
+        column->n_values += n_values; /* of a column that will be refused, or none */
+        return;
+    }
+    if (!widen(&reader->snapshot->arena, column, values, n_fitting)) {
         tide_json_fail(&reader->json, TIDE_NO_MEMORY, reader->json.at, "no memory for %zu rows",
                        column->n_rows);
         return;
     }
     char *to = (char *)column->values + column->n_values * column->width;
-    tide_column_store(column->rule, column->width, to, n_fitting, values);
+    tide_column_store((tide_column_step){column->width, column->width}, to, n_fitting, values);
     column->n_values += n_values;
 }
 
 /* The first column says how many rows there are. Memory for them is taken only then, when as many
  * values have really been read: a hostile file cannot announce rows that it does not have. */
-static bool open_column(tide_reader *reader, event_column *column, size_t n_rows) {
-    const tide_column_rule *rule = column->rule;
-    column->n_rows = n_rows;
-    column->width = rule->width;
-    column->first_bad = NO_ROW;
-    column->values = tide_arena_alloc_raw(&reader->snapshot->arena, n_rows, column->width);
-    if (column->values == NULL) {
-        tide_json_fail(&reader->json, TIDE_NO_MEMORY, reader->json.at, "no memory for %zu rows",
-                       n_rows);
-    }
-    return column->values != NULL;
-}
-
 static void read_first(tide_reader *reader, event_column *column, int64_t min, int64_t max) {
     tide_json_column *all = &reader->column;
     tide_json_get_column(&reader->json, min, max, column->rule->odd, all);
-    if (tide_json_status(&reader->json) == TIDE_OK && open_column(reader, column, all->n_values)) {
+    if (tide_json_status(&reader->json) == TIDE_OK) {
+        column->n_rows = all->n_values;
         take_values(reader, column, all->values, all->n_values);
     }
     /* It is the largest column of the document, so that its memory is given back for the others. */
@@ -151,7 +158,8 @@ void tide_read_events(tide_reader *reader) {
     tide_column_keys_of(&tide_event_columns, &keys);
     tide_json_enter_object(&reader->json);
     while ((field = tide_json_next_field(&reader->json, keys.keys, keys.n, keys.required)) >= 0) {
-        event_column column = {.rule = keys.rules[field]};
+        event_column column = {
+            .rule = keys.rules[field], .n_rows = reader->snapshot->n_events, .first_bad = NO_ROW};
         bool is_delta = column.rule->encoding != TIDE_COLUMN_PLAIN;
         int64_t min = is_delta ? INT64_MIN : column.rule->min;
         int64_t max = is_delta ? INT64_MAX : column.rule->max;
@@ -159,7 +167,7 @@ void tide_read_events(tide_reader *reader) {
         if (is_first) {
             read_first(reader, &column, min, max);
             reader->snapshot->n_events = column.n_rows;
-        } else if (open_column(reader, &column, reader->snapshot->n_events)) {
+        } else {
             read_next(reader, &column, min, max);
         }
         close_column(reader, &column, at);

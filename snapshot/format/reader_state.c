@@ -36,7 +36,8 @@ static tide_block_row read_block(tide_json *json, const tide_column_keys *keys,
             continue;
         }
         int64_t value = tide_json_get_integer(json, rule->min, rule->max);
-        tide_column_store(rule, sizeof(row), (char *)&row + rule->offset, 1, &value);
+        tide_column_store((tide_column_step){rule->width, sizeof(row)}, (char *)&row + rule->offset,
+                          1, &value);
     }
     return row;
 }

@@ -63,8 +63,8 @@ static void read_column(tide_reader *reader, table *of, const tide_column_rule *
         add_up(reader, of, rule);
     }
     if (tide_json_status(&reader->json) == TIDE_OK) {
-        tide_column_store(rule, row_bytes, (char *)of->rows + rule->offset, of->n_rows,
-                          reader->column.values);
+        tide_column_store((tide_column_step){rule->width, row_bytes},
+                          (char *)of->rows + rule->offset, of->n_rows, reader->column.values);
     }
 }
 

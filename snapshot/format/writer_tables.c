@@ -17,15 +17,18 @@ typedef struct table_part {
 /* The values of a column as a file has them, before differences are taken. */
 static void load(const table_part *part, const tide_column_rule *rule, size_t first, size_t n_rows,
                  int64_t values[BATCH_ROWS]) {
-    size_t stride = part->columns->row_bytes;
     if (part->snapshot != NULL) {
-        const char *column = tide_column_of_events(rule, part->snapshot, &stride);
-        tide_column_load(rule, stride, column + first * stride, n_rows, values);
+        size_t width = 0;
+        const char *column = tide_column_of_events(rule, part->snapshot, &width);
+        tide_column_load(rule->kind, (tide_column_step){width, width}, column + first * width,
+                         n_rows, values);
         return;
     }
+    size_t stride = part->columns->row_bytes;
     const char *rows = (const char *)part->rows + first * stride;
     if (rule->derive == NULL) {
-        tide_column_load(rule, stride, rows + rule->offset, n_rows, values);
+        tide_column_load(rule->kind, (tide_column_step){rule->width, stride}, rows + rule->offset,
+                         n_rows, values);
         return;
     }
     for (size_t i = 0; i < n_rows; i++) {
@@ -116,7 +119,8 @@ static void write_block(tide_json_writer *json, const tide_block_row *block,
         const tide_column_rule *rule = &tide_block_columns.rules[i];
         int64_t value = 0;
         if (!rule->is_optional) {
-            tide_column_load(rule, sizeof(*block), (const char *)block + rule->offset, 1, &value);
+            tide_column_load(rule->kind, (tide_column_step){rule->width, sizeof(*block)},
+                             (const char *)block + rule->offset, 1, &value);
         } else if (certainty != NULL) {
             value = *certainty;
         } else {

@@ -150,7 +150,7 @@ static void compare_end(picture *p, const tide_snapshot *snapshot) {
 /* No row belongs to a scope that began after it. */
 static void check_scopes(picture *p, const tide_snapshot *snapshot) {
     for (size_t i = 0; i < snapshot->n_events; i++) {
-        uint32_t scope = snapshot->events.scope[i];
+        uint32_t scope = tide_index_at(&snapshot->events.scope, i);
         if (scope == TIDE_NONE) {
             continue;
         }

@@ -394,10 +394,10 @@ static void a_file_is_written_and_read(void **state) {
     assert_int_equal(read->n_start_blocks, live->n_start_blocks);
     assert_int_equal(read->n_end_blocks, live->n_end_blocks);
     for (size_t i = 0; i < live->n_events; i++) {
-        assert_true(read->events.stack[i] == live->events.stack[i]);
-        assert_true(read->events.scope[i] == 0);
-        assert_string_equal(tide_snapshot_text(read, read->events.name[i]),
-                            tide_snapshot_text(live, live->events.name[i]));
+        assert_true(tide_index_at(&read->events.stack, i) == tide_index_at(&live->events.stack, i));
+        assert_true(tide_index_at(&read->events.scope, i) == 0);
+        assert_string_equal(tide_snapshot_text(read, tide_index_at(&read->events.name, i)),
+                            tide_snapshot_text(live, tide_index_at(&live->events.name, i)));
     }
     tide_snapshot_destroy(read);
     tide_snapshot_destroy(live);

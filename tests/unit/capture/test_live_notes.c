@@ -140,8 +140,10 @@ static void marks_of_pytorchs_own_are_events(void **state) {
     made_log_mark(&log, "anything else", 5);
     found of = close_and_recover(&log);
     assert_int_equal(of.snapshot->n_events, 3);
-    assert_string_equal(tide_snapshot_text(of.snapshot, of.snapshot->events.name[1]), "snapshot");
-    assert_string_equal(tide_snapshot_text(of.snapshot, of.snapshot->events.name[2]), "annotate");
+    assert_string_equal(
+        tide_snapshot_text(of.snapshot, tide_index_at(&of.snapshot->events.name, 1)), "snapshot");
+    assert_string_equal(
+        tide_snapshot_text(of.snapshot, tide_index_at(&of.snapshot->events.name, 2)), "annotate");
     expect_marks(&of, "3:anything else 5");
     finish(&of);
 }
@@ -195,7 +197,7 @@ static void stacks_are_of_pythons_frames(void **state) {
     const tide_snapshot *snapshot = of.snapshot;
     assert_int_equal(of.report.n_references_lost, 0);
     char name[64];
-    uint32_t stack = snapshot->events.stack[1];
+    uint32_t stack = tide_index_at(&snapshot->events.stack, 1);
     for (int i = 0; i < 3; i++) {
         assert_int_not_equal(stack, TIDE_NONE);
         const tide_frame_row *frame = &snapshot->frames[snapshot->stacks[stack].frame];

@@ -129,7 +129,8 @@ static void expect_whole(const tide_snapshot *snapshot) {
         assert_true(snapshot->events.address[i] == snapshot->events.address[1]);
         assert_int_equal(tide_bytes_at(&snapshot->events.block_bytes, i), 4 * MIB);
         assert_int_equal(snapshot->events.category[i], TIDE_INPUT);
-        assert_int_equal(snapshot->events.name[i], snapshot->events.name[1]);
+        assert_int_equal(tide_index_at(&snapshot->events.name, i),
+                         tide_index_at(&snapshot->events.name, 1));
     }
     assert_int_equal(tide_summary_create(snapshot, &summary, NULL), TIDE_OK);
     const tide_summary_device *device = only_device(summary);

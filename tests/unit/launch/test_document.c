@@ -178,7 +178,7 @@ static void assert_scopes(const history *of, size_t device, const char *expected
     }
     for (size_t i = 0; i < snapshot->n_events; i++) {
         if (snapshot->events.device[i] == device) {
-            say_scope(snapshot, snapshot->events.scope[i], &text);
+            say_scope(snapshot, tide_index_at(&snapshot->events.scope, i), &text);
         }
     }
     tide_snapshot_destroy(snapshot);

@@ -93,7 +93,7 @@ static void each_block_is_a_segment(void **state) {
     }
     assert_int_equal(snapshot->events.time_ns[0], 10); /* since the first row */
     assert_int_equal(tide_bytes_at(&snapshot->events.block_bytes, 1), 3 * MIB);
-    assert_int_equal(snapshot->events.stack[1], TIDE_NONE);
+    assert_int_equal(tide_index_at(&snapshot->events.stack, 1), TIDE_NONE);
     assert_int_equal(tide_bytes_at(&snapshot->events.requested_bytes, 6), 99 * MIB);
     assert_int_equal(tide_bytes_at(&snapshot->events.block_bytes, 6), 0);
     assert_int_equal(snapshot->n_devices, 2);

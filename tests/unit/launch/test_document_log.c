@@ -108,7 +108,7 @@ static void expect_scopes(const tide_snapshot *snapshot, const char *expected) {
     for (size_t i = 0; i < snapshot->n_events; i++) {
         if (snapshot->events.action[i] == TIDE_ACTION_ALLOC) {
             tide_text_add(&text, "%s", text.n_used > 0 ? ", " : "");
-            say_scope(snapshot, snapshot->events.scope[i], &text);
+            say_scope(snapshot, tide_index_at(&snapshot->events.scope, i), &text);
         }
     }
     assert_string_equal(said, expected);

@@ -245,8 +245,10 @@ static void replay_is_the_run_itself(void **state) {
             if (!is_same_row(&is, &should_be)) {
                 fail_msg("%s: row %zu differs", SETTINGS[i], r);
             }
-            same_texts(found, found->events.name[r], expected, expected->events.name[r]);
-            assert_int_equal(found->events.scope[r], expected->events.scope[r]);
+            same_texts(found, tide_index_at(&found->events.name, r), expected,
+                       tide_index_at(&expected->events.name, r));
+            assert_int_equal(tide_index_at(&found->events.scope, r),
+                             tide_index_at(&expected->events.scope, r));
         }
         assert_int_equal(found->n_end_segments, expected->n_end_segments);
         assert_int_equal(found->n_end_blocks, expected->n_end_blocks);

@@ -157,7 +157,7 @@ static tide_snapshot *end(file *to) {
 /* The lines of an event's frames, innermost first, as one number: 12 is line 1 called by line 2. */
 static int lines(const tide_snapshot *snapshot, size_t row) {
     int all = 0;
-    for (uint32_t node = snapshot->events.stack[row]; node != TIDE_NONE;
+    for (uint32_t node = tide_index_at(&snapshot->events.stack, row); node != TIDE_NONE;
          node = snapshot->stacks[node].parent) {
         all = all * 10 + snapshot->frames[snapshot->stacks[node].frame].line;
     }

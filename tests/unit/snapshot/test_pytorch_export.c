@@ -169,7 +169,8 @@ static void assert_all_the_same(const tide_snapshot *a, const tide_snapshot *b) 
         assert_int_equal(tide_bytes_at(&a->events.block_bytes, i),
                          tide_bytes_at(&b->events.block_bytes, i));
         assert_int_equal(a->events.time_ns[i], b->events.time_ns[i]);
-        assert_same_scope(a, a->events.scope[i], b, b->events.scope[i]);
+        assert_same_scope(a, tide_index_at(&a->events.scope, i), b,
+                          tide_index_at(&b->events.scope, i));
     }
     for (size_t i = 0; i < a->n_scopes; i++) {
         assert_same_scope(a, (uint32_t)i, b, (uint32_t)i);

@@ -70,7 +70,7 @@ static void frames_become_a_tree(void **state) {
                                           "{'name': 'outer', 'filename': 'o.py', 'line': 0}]"),
                                     NULL);
     assert_int_equal(s->n_stacks, 2);
-    const tide_stack_row *inner = &s->stacks[s->events.stack[0]];
+    const tide_stack_row *inner = &s->stacks[tide_index_at(&s->events.stack, 0)];
     assert_string_equal(tide_snapshot_text(s, s->frames[inner->frame].function), "inner");
     assert_int_equal(s->frames[inner->frame].line, 7);
     const tide_stack_row *outer = &s->stacks[inner->parent];
@@ -214,8 +214,8 @@ static void devices_are_merged_by_time(void **state) {
         assert_int_equal(s->events.time_ns[i], EXPECTED[i].time_ns);
         assert_int_equal(s->events.action[i], TIDE_ACTION_MARK);
     }
-    assert_string_equal(tide_snapshot_text(s, s->events.name[0]), "snapshot");
-    assert_string_equal(tide_snapshot_text(s, s->events.name[3]), "workspace");
+    assert_string_equal(tide_snapshot_text(s, tide_index_at(&s->events.name, 0)), "snapshot");
+    assert_string_equal(tide_snapshot_text(s, tide_index_at(&s->events.name, 3)), "workspace");
     tide_snapshot_destroy(s);
 }
 
@@ -240,22 +240,23 @@ static void annotations_and_texts_become_scopes(void **state) {
         EVENT("oom", "0", "1", "35", TEXTS("0/1", "forward")),
         EVENT("oom", "0", "1", "50", TEXTS("N/A", "forward")), /* at its very end */
         EVENT("oom", "0", "1", "60", TEXTS("N/A", "w @ forward")), NULL);
-    assert_string_equal(scope_name(s, s->events.scope[0]), "");
-    assert_string_equal(scope_name(s, s->events.scope[1]), "outer");
-    uint32_t metadata = s->events.scope[2];
+    assert_string_equal(scope_name(s, tide_index_at(&s->events.scope, 0)), "");
+    assert_string_equal(scope_name(s, tide_index_at(&s->events.scope, 1)), "outer");
+    uint32_t metadata = tide_index_at(&s->events.scope, 2);
     assert_string_equal(scope_name(s, metadata), "metadata: forward");
     assert_string_equal(scope_name(s, s->scopes[metadata].parent), "compile: 0/1");
-    assert_int_equal(s->events.scope[3], metadata);
+    assert_int_equal(tide_index_at(&s->events.scope, 3), metadata);
     assert_int_equal(s->scopes[metadata].begin_ns, 25000);
     assert_int_equal(s->scopes[metadata].duration_ns, 5000);
     uint32_t inner = s->scopes[s->scopes[metadata].parent].parent;
     assert_string_equal(scope_name(s, inner), "inner");
     assert_int_equal(s->scopes[inner].duration_ns, 25000);
     assert_string_equal(scope_name(s, s->scopes[inner].parent), "outer");
-    assert_int_not_equal(s->events.scope[4], metadata);
-    assert_string_equal(scope_name(s, s->scopes[s->events.scope[4]].parent), "inner");
-    assert_string_equal(scope_name(s, s->events.scope[5]), "metadata: forward");
-    assert_string_equal(tide_snapshot_text(s, s->events.name[5]), "w");
+    assert_int_not_equal(tide_index_at(&s->events.scope, 4), metadata);
+    assert_string_equal(scope_name(s, s->scopes[tide_index_at(&s->events.scope, 4)].parent),
+                        "inner");
+    assert_string_equal(scope_name(s, tide_index_at(&s->events.scope, 5)), "metadata: forward");
+    assert_string_equal(tide_snapshot_text(s, tide_index_at(&s->events.name, 5)), "w");
     assert_string_equal(scope_name(s, (uint32_t)s->n_scopes - 1), "open");
     assert_int_equal(s->scopes[s->n_scopes - 1].duration_ns, -1);
     assert_int_equal(s->run.started_unix_us, 5);
@@ -274,7 +275,7 @@ static void names_and_categories_reach_the_blocks(void **state) {
         EVENT("annotate", "18874368", "0", "3", ", 'user_metadata': 'logits'"), NULL);
     assert_string_equal(tide_snapshot_text(s, s->end_blocks[0].name), "w");
     assert_int_equal(s->end_blocks[0].category, TIDE_PARAMETER);
-    assert_string_equal(tide_snapshot_text(s, s->events.name[1]), "logits");
+    assert_string_equal(tide_snapshot_text(s, tide_index_at(&s->events.name, 1)), "logits");
     assert_string_equal(tide_snapshot_text(s, s->end_blocks[1].name), "logits");
     assert_string_equal(tide_snapshot_category(s, s->events.category[1]), "autograd_detail");
     assert_int_equal(s->end_blocks[1].category, s->events.category[1]);
@@ -391,7 +392,7 @@ static void texts_are_repaired(void **state) {
     tide_snapshot *s =
         import("{'segments': [], 'device_traces': [[{'action': 'a\xff\xed\xa0\x80z', "
                "'stream': 0}]]}");
-    assert_string_equal(tide_snapshot_text(s, s->events.name[0]),
+    assert_string_equal(tide_snapshot_text(s, tide_index_at(&s->events.name, 0)),
                         "a\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBDz");
     tide_snapshot_destroy(s);
 }

@@ -50,7 +50,7 @@ static tide_snapshot made(void) {
         .n_strings = sizeof(STRINGS) / sizeof(STRINGS[0]),
         .scopes = SCOPES,
         .n_scopes = sizeof(SCOPES) / sizeof(SCOPES[0]),
-        .events = {.time_ns = times_ns, .scope = scopes_of},
+        .events = {.time_ns = times_ns, .scope = {scopes_of, sizeof(scopes_of[0])}},
         .n_events = N_EVENTS,
         .full_policy = "keep-newest",
         .timing = {.phases = PHASES, .n_phases = 1, .recorder_ns_per_event = 500.0}};
@@ -87,7 +87,7 @@ static void nesting_without_end_costs_no_time(void **state) {
     tide_snapshot snapshot = made();
     snapshot.scopes = scopes;
     snapshot.n_scopes = N;
-    snapshot.events = (tide_event_table){.time_ns = times, .scope = scope_of};
+    snapshot.events = (tide_event_table){.time_ns = times, .scope = {scope_of, sizeof(*scope_of)}};
     snapshot.n_events = N;
     struct timespec begin;
     struct timespec end;

@@ -24,7 +24,7 @@ static void assert_frame_below(const char *user_path, const char *frames, const 
              frames);
     assert_int_equal(pytorch_import_text(text, NULL, &snapshot, &error), TIDE_OK);
     snapshot->user_path = user_path;
-    uint32_t frame = tide_user_frame(snapshot, snapshot->events.stack[0]);
+    uint32_t frame = tide_user_frame(snapshot, tide_index_at(&snapshot->events.stack, 0));
     if (expected == NULL) {
         assert_int_equal(frame, TIDE_NONE);
     } else {
