@@ -25,15 +25,19 @@ const tide_hostmem *tide_hostmem_default(void) {
     return &heap;
 }
 
-void *tide_hostmem_zeroed(const tide_hostmem *mem, size_t n_items, size_t item_bytes) {
+void *tide_hostmem_array(const tide_hostmem *mem, size_t n_items, size_t item_bytes) {
     if (item_bytes != 0 && n_items > SIZE_MAX / item_bytes) {
         return NULL;
     }
     size_t n_bytes = n_items * item_bytes;
     /* malloc(0) may return NULL, which would look like a failure. */
-    void *memory = mem->alloc(mem->ctx, n_bytes == 0 ? 1 : n_bytes);
+    return mem->alloc(mem->ctx, n_bytes == 0 ? 1 : n_bytes);
+}
+
+void *tide_hostmem_zeroed(const tide_hostmem *mem, size_t n_items, size_t item_bytes) {
+    void *memory = tide_hostmem_array(mem, n_items, item_bytes);
     if (memory != NULL) {
-        memset(memory, 0, n_bytes);
+        memset(memory, 0, n_items * item_bytes);
     }
     return memory;
 }

@@ -23,8 +23,11 @@ typedef struct tide_hostmem {
 /* The heap of malloc, realloc and free. Never NULL; it always exists. */
 const tide_hostmem *tide_hostmem_default(void);
 
-/* Zeroed memory for n_items of item_bytes each; NULL when there is none or the product overflows.
- */
+/* Memory for n_items of item_bytes each, not zeroed; NULL when there is none or the product
+ * overflows. */
+void *tide_hostmem_array(const tide_hostmem *mem, size_t n_items, size_t item_bytes);
+
+/* The same, zeroed. */
 void *tide_hostmem_zeroed(const tide_hostmem *mem, size_t n_items, size_t item_bytes);
 
 /* Makes room for `n_needed` items of `item_bytes` in a growable array by doubling its capacity.

@@ -26,8 +26,9 @@ typedef struct builder {
                          TIDE_NONE: not known yet, or it lies in none */
     uint32_t step, phase;
     int32_t n_steps;
-    bool has_backward; /* some mark is of a backward pass */
-    bool is_by_call;   /* nothing is optimised: steps are calls */
+    bool has_backward;    /* some mark is of a backward pass */
+    bool is_by_call;      /* nothing is optimised: steps are calls */
+    bool is_in_optimizer; /* its step has begun and not ended */
 } builder;
 
 static uint32_t begin(builder *to, size_t mark, uint32_t parent, const char *name) {
@@ -54,12 +55,23 @@ static void enter(builder *to, size_t mark, const char *phase) {
 }
 
 /* A backward pass or a step of an optimizer is over: what follows is the forward pass of the next
- * micro-batch, unless an optimizer comes first. */
+ * micro-batch, unless an optimizer comes first. Where the optimizer called the backward pass, as
+ * `step(closure)` does, the optimizer goes on. */
 static void leave(builder *to, size_t mark) {
-    enter(to, mark, "forward");
+    enter(to, mark, to->is_in_optimizer ? "optimizer" : "forward");
     if (to->phase != TIDE_NONE) {
         to->all[to->phase].is_rest = true;
     }
+}
+
+/* An optimizer that calls the closure of its step has done nothing before: what its step began with
+ * is the closure's forward pass. */
+static void begin_backward(builder *to, size_t mark) {
+    interval *phase = to->phase != TIDE_NONE ? &to->all[to->phase] : NULL;
+    if (phase != NULL && to->is_in_optimizer && !phase->is_rest) {
+        phase->name = "forward";
+    }
+    enter(to, mark, "backward");
 }
 
 /* Where nothing is optimised, a step lasts from one call of the outermost module to the next. */
@@ -84,17 +96,22 @@ static void take_mark(builder *to, size_t mark) {
     } else if (strcmp(name, "call begins") == 0) {
         begin_call(to, mark);
     } else if (strcmp(name, "backward begins") == 0) {
-        enter(to, mark, "backward");
+        begin_backward(to, mark);
     } else if (strcmp(name, "optimizer begins") == 0) {
+        to->is_in_optimizer = true;
         enter(to, mark, "optimizer");
-    } else if (strcmp(name, "backward ends") == 0 || strcmp(name, "optimizer ends") == 0) {
-        leave(to, mark); /* the optimizer whose step ends a step has "step ends" instead */
+    } else if (strcmp(name, "backward ends") == 0) {
+        leave(to, mark);
+    } else if (strcmp(name, "optimizer ends") == 0) {
+        to->is_in_optimizer = false; /* the one whose step ends a step has "step ends" instead */
+        leave(to, mark);
     } else if (strcmp(name, "step ends") == 0 ||
                (strcmp(name, "program ends") == 0 && to->is_by_call &&
                 !to->document->left->is_out_of_memory)) {
         end(to, mark, &to->phase);
         end(to, mark, &to->step);
         to->n_steps++;
+        to->is_in_optimizer = false;
     }
     to->after[mark] = to->phase != TIDE_NONE ? to->phase : to->step;
 }

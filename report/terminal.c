@@ -22,17 +22,24 @@ bool tide_terminal_is_one(FILE *out) {
     return file >= 0 && isatty(file) == 1;
 }
 
-size_t tide_terminal_columns(FILE *out) {
+#ifdef TIOCGWINSZ
+static size_t columns_of_device(FILE *out) {
     struct winsize size = {0};
-    int file = fileno(out);
+    return ioctl(fileno(out), TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+#else /* WebAssembly has no terminals */
+static size_t columns_of_device(FILE *out) {
+    (void)out;
+    return 0;
+}
+#endif
+
+size_t tide_terminal_columns(FILE *out) {
     if (!tide_terminal_is_one(out)) {
         return 0;
     }
     size_t columns = columns_of_environment();
-    if (columns > 0) {
-        return columns;
-    }
-    return ioctl(file, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+    return columns > 0 ? columns : columns_of_device(out);
 }
 
 bool tide_terminal_is_utf8(void) {

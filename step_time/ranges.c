@@ -14,6 +14,8 @@ typedef struct finder {
     const char *begin, *end; /* the marks that begin and end a step; NULL: the next one begins */
     tide_time_range step, phase;
     bool in_step, in_phase;
+    bool in_optimizer; /* its step has begun and not ended */
+    bool has_closure;  /* that step has called a backward pass */
 } finder;
 
 static bool is(const char *mark, const char *name) {
@@ -74,8 +76,32 @@ static tide_status begin_step(finder *of, size_t row) {
     return enter(of, row, TIDE_TIME_FORWARD);
 }
 
+/* An optimizer that calls the closure of its step has done nothing before: what its step began with
+ * is the closure's forward pass. */
+static tide_status begin_backward(finder *of, size_t row) {
+    if (of->in_optimizer && !of->has_closure && of->phase.phase == TIDE_TIME_OPTIMIZER) {
+        of->phase.phase = TIDE_TIME_FORWARD;
+    }
+    of->has_closure = of->in_optimizer;
+    return enter(of, row, TIDE_TIME_BACKWARD);
+}
+
+static tide_status begin_optimizer(finder *of, size_t row) {
+    /* What lies between the last backward pass and the optimizer is no forward pass. */
+    if (of->in_phase && of->phase.phase == TIDE_TIME_FORWARD && of->to->n_phases > 0 &&
+        of->to->phases[of->to->n_phases - 1].step == of->to->n_steps) {
+        of->phase.phase = TIDE_TIME_BETWEEN;
+    }
+    of->in_optimizer = true;
+    of->has_closure = false;
+    return enter(of, row, TIDE_TIME_OPTIMIZER);
+}
+
 static tide_status take(finder *of, size_t row) {
     const char *mark = tide_time_log_text(of->log, &of->log->rows[row]);
+    if (is(mark, "step ends") || is(mark, "optimizer ends")) {
+        of->in_optimizer = false;
+    }
     if (is(mark, of->end) || (of->end == NULL && is(mark, "program ends"))) {
         return end_step(of, row);
     }
@@ -84,18 +110,13 @@ static tide_status take(finder *of, size_t row) {
         return begin_step(of, row);
     }
     if (is(mark, "backward begins")) {
-        return enter(of, row, TIDE_TIME_BACKWARD);
+        return begin_backward(of, row);
     }
     if (is(mark, "optimizer begins")) {
-        /* What lies between the last backward pass and the optimizer is no forward pass. */
-        if (of->in_phase && of->phase.phase == TIDE_TIME_FORWARD && of->to->n_phases > 0 &&
-            of->to->phases[of->to->n_phases - 1].step == of->to->n_steps) {
-            of->phase.phase = TIDE_TIME_BETWEEN;
-        }
-        return enter(of, row, TIDE_TIME_OPTIMIZER);
+        return begin_optimizer(of, row);
     }
     if (is(mark, "backward ends") || is(mark, "optimizer ends")) {
-        return enter(of, row, TIDE_TIME_FORWARD);
+        return enter(of, row, of->in_optimizer ? TIDE_TIME_OPTIMIZER : TIDE_TIME_FORWARD);
     }
     return TIDE_OK;
 }

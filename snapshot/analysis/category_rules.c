@@ -51,7 +51,7 @@ void tide_rules_destroy(tide_rules *rules) {
     }
     const tide_hostmem *mem = rules->arena.mem;
     for (size_t i = 0; i < rules->n_own; i++) {
-        regfree(&rules->own[i].pattern);
+        tide_own_rule_fini(&rules->own[i]);
     }
     tide_arena_fini(&rules->arena);
     mem->release(mem->ctx, rules);

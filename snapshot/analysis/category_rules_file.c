@@ -92,3 +92,11 @@ tide_status tide_rules_read(tide_rules *rules, const char *path, tide_error *err
     (void)fclose(file);
     return status;
 }
+
+bool tide_own_rule_matches(const tide_own_rule *rule, const char *place) {
+    return regexec(&rule->pattern, place, 0, NULL, 0) == 0;
+}
+
+void tide_own_rule_fini(tide_own_rule *rule) {
+    regfree(&rule->pattern);
+}

@@ -2,11 +2,11 @@
 #ifndef TIDE_SNAPSHOT_CATEGORY_RULES_INTERNAL_H
 #define TIDE_SNAPSHOT_CATEGORY_RULES_INTERNAL_H
 
-#include <regex.h>
 #include <stdbool.h>
 
 #include "common/arena.h"
 #include "snapshot/analysis/category_rules.h"
+#include "snapshot/analysis/own_rules_friend.h"
 
 /* What the functions of a stack, or the scopes around a row, say. */
 typedef enum tide_stack_sign {
@@ -46,21 +46,11 @@ typedef enum tide_built_in_rule {
     TIDE_N_BUILT_IN_RULES
 } tide_built_in_rule;
 
-/* A rule of the user's. */
-typedef struct tide_own_rule {
-    const char *category; /* in the arena, like the text */
-    const char *text;
-    regex_t pattern;
-} tide_own_rule;
-
 struct tide_rules {
     tide_arena arena;
     tide_own_rule own[TIDE_MAX_OWN_RULES];
     size_t n_own;
 };
-
-/* Reads a file of rules into `rules`. */
-TIDE_NODISCARD tide_status tide_rules_read(tide_rules *rules, const char *path, tide_error *error);
 
 /* Where the program is at an event. */
 typedef struct tide_rule_place {

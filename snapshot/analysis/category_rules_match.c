@@ -23,7 +23,7 @@ static uint64_t own_of_frame(const matcher *match, uint32_t frame) {
     tide_text_add(&text, "%s:%s", tide_snapshot_text(match->snapshot, row->file),
                   tide_snapshot_text(match->snapshot, row->function));
     for (size_t i = 0; i < match->rules->n_own; i++) {
-        bool is_found = regexec(&match->rules->own[i].pattern, place, 0, NULL, 0) == 0;
+        bool is_found = tide_own_rule_matches(&match->rules->own[i], place);
         fits |= is_found ? UINT64_C(1) << i : 0;
     }
     return fits;

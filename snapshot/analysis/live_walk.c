@@ -1,5 +1,6 @@
 #include "snapshot/analysis/live_walk.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "common/map.h"
@@ -71,7 +72,9 @@ static tide_status forget(tide_live_walk *walk, size_t slot) {
     device->told.now.requested_bytes -= (int64_t)block->requested_bytes;
     block->completed = walk->event;
     block->completed_ns = walk->time_ns;
-    TIDE_TRY(walk->sink->block(walk->sink->ctx, block));
+    if (walk->sink->block != NULL) {
+        TIDE_TRY(walk->sink->block(walk->sink->ctx, block));
+    }
     tide_map_remove(&device->alive, block->address);
     size_t last = --walk->n_blocks;
     if (slot == last) {
@@ -81,21 +84,21 @@ static tide_status forget(tide_live_walk *walk, size_t slot) {
     return tide_map_put(&walk->devices[block->device].alive, block->address, slot);
 }
 
-static tide_status be_born(tide_live_walk *walk, tide_walk_block born, tide_error *error) {
-    device_state *device = &walk->devices[born.device];
+static tide_status be_born(tide_live_walk *walk, const tide_walk_block *born, tide_error *error) {
+    device_state *device = &walk->devices[born->device];
     tide_totals *now = &device->told.now;
     uint64_t other = 0;
-    if (tide_map_find(&device->alive, born.address, &other)) {
+    if (tide_map_find(&device->alive, born->address, &other)) {
         device->told.n_unmatched++;
         if (walk->blocks[other].freed == TIDE_WALK_NEVER) {
             stop_counting(walk, &walk->blocks[other]);
         }
         TIDE_TRY(forget(walk, (size_t)other));
     }
-    TIDE_TRY(add(&now->requested_bytes, born.requested_bytes, error));
-    TIDE_TRY(add(&now->active_bytes, born.block_bytes, error));
-    if (born.freed == TIDE_WALK_NEVER) {
-        TIDE_TRY(add(&now->allocated_bytes, born.block_bytes, error));
+    TIDE_TRY(add(&now->requested_bytes, born->requested_bytes, error));
+    TIDE_TRY(add(&now->active_bytes, born->block_bytes, error));
+    if (born->freed == TIDE_WALK_NEVER) {
+        TIDE_TRY(add(&now->allocated_bytes, born->block_bytes, error));
         now->n_blocks++;
     }
     tide_walk_block *blocks = tide_hostmem_grow(walk->mem, walk->blocks, &walk->blocks_capacity,
@@ -104,9 +107,9 @@ static tide_status be_born(tide_live_walk *walk, tide_walk_block born, tide_erro
         return TIDE_NO_MEMORY;
     }
     walk->blocks = blocks;
-    born.number = walk->n_born++;
-    blocks[walk->n_blocks] = born;
-    TIDE_TRY(tide_map_put(&device->alive, born.address, walk->n_blocks));
+    blocks[walk->n_blocks] = *born;
+    blocks[walk->n_blocks].number = walk->n_born++;
+    TIDE_TRY(tide_map_put(&device->alive, born->address, walk->n_blocks));
     walk->n_blocks++;
     return TIDE_OK;
 }
@@ -130,7 +133,7 @@ static tide_status alloc_row(tide_live_walk *walk, const tide_event *event, uint
                                   .device = event->device,
                                   .stream = event->stream};
     *ret_block = (int64_t)walk->n_born;
-    TIDE_TRY(be_born(walk, born, error));
+    TIDE_TRY(be_born(walk, &born, error));
     note_maxima(walk, event->device, event->scope);
     return TIDE_OK;
 }
@@ -230,45 +233,64 @@ static tide_status unmap(tide_live_walk *walk, const tide_event *event) {
     return TIDE_OK;
 }
 
-/* False when it takes what is not there. */
-static bool count_segment_row(tide_totals *now, const tide_event *event) {
-    int64_t n_bytes = (int64_t)event->block_bytes;
-    bool gives =
-        event->action == TIDE_ACTION_SEGMENT_ALLOC || event->action == TIDE_ACTION_SEGMENT_MAP;
+bool tide_walk_is_segment_row(const tide_event *event) {
+    return event->action >= TIDE_ACTION_SEGMENT_ALLOC && event->action <= TIDE_ACTION_SEGMENT_UNMAP;
+}
+
+static bool gives(const tide_event *event) {
+    return event->action == TIDE_ACTION_SEGMENT_ALLOC || event->action == TIDE_ACTION_SEGMENT_MAP;
+}
+
+static bool is_too_much(const tide_totals *now, const tide_event *event) {
+    return gives(event) && event->block_bytes > (uint64_t)(INT64_MAX - now->reserved_bytes);
+}
+
+bool tide_walk_count_segment(tide_totals *now, const tide_event *event) {
+    assert(tide_walk_is_segment_row(event));
     bool is_whole =
         event->action == TIDE_ACTION_SEGMENT_ALLOC || event->action == TIDE_ACTION_SEGMENT_FREE;
-    if (!gives && n_bytes > now->reserved_bytes) {
+    int64_t sign = gives(event) ? 1 : -1;
+    if (is_too_much(now, event) ||
+        (sign < 0 && event->block_bytes > (uint64_t)now->reserved_bytes)) {
         return false;
     }
-    now->reserved_bytes += gives ? n_bytes : -n_bytes;
-    now->n_segments += is_whole ? (gives ? 1 : -1) : 0;
+    now->reserved_bytes += sign * (int64_t)event->block_bytes;
+    now->n_segments += is_whole ? sign : 0;
     return true;
 }
 
-static tide_status segment_row(tide_live_walk *walk, const tide_event *event, tide_error *error) {
-    device_state *device = &walk->devices[event->device];
-    bool gives =
-        event->action == TIDE_ACTION_SEGMENT_ALLOC || event->action == TIDE_ACTION_SEGMENT_MAP;
-    if (gives && (int64_t)event->block_bytes > INT64_MAX - device->told.now.reserved_bytes) {
-        return tide_fail(error, TIDE_LIMIT, "the bytes alive at once exceed 2^63 - 1");
-    }
-    device->told.n_unmatched += !count_segment_row(&device->told.now, event);
+/* The pieces that the event begins, ends or cuts. */
+static tide_status follow_segment(tide_live_walk *walk, const tide_event *event) {
     uint64_t slot = 0;
-    if (gives) {
+    if (gives(event)) {
         const tide_walk_segment born = {.address = event->address,
                                         .total_bytes = event->block_bytes,
                                         .is_expandable = event->action == TIDE_ACTION_SEGMENT_MAP,
                                         .device = event->device,
                                         .stream = event->stream};
-        TIDE_TRY(begin_segment(walk, born));
-        note_maxima(walk, event->device, event->scope);
-        return TIDE_OK;
+        return begin_segment(walk, born);
     }
     if (event->action == TIDE_ACTION_SEGMENT_UNMAP) {
         return unmap(walk, event);
     }
-    return tide_map_find(&device->segments, event->address, &slot) ? end_segment(walk, (size_t)slot)
-                                                                   : TIDE_OK;
+    return tide_map_find(&walk->devices[event->device].segments, event->address, &slot)
+               ? end_segment(walk, (size_t)slot)
+               : TIDE_OK;
+}
+
+static tide_status segment_row(tide_live_walk *walk, const tide_event *event, tide_error *error) {
+    tide_walk_device *told = &walk->devices[event->device].told;
+    if (is_too_much(&told->now, event)) {
+        return tide_fail(error, TIDE_LIMIT, "the bytes alive at once exceed 2^63 - 1");
+    }
+    told->n_unmatched += !tide_walk_count_segment(&told->now, event);
+    if (walk->sink->segment != NULL) {
+        TIDE_TRY(follow_segment(walk, event));
+    }
+    if (gives(event)) {
+        note_maxima(walk, event->device, event->scope);
+    }
+    return TIDE_OK;
 }
 
 /* ---- the walk ---- */
@@ -320,7 +342,7 @@ static tide_status start_block(tide_live_walk *walk, const tide_snapshot *docume
         .certainty = certainties != NULL ? certainties[number] : TIDE_CERTAINTY_UNKNOWN,
         .device = segment->device,
         .stream = segment->stream};
-    return be_born(walk, born, error);
+    return be_born(walk, &born, error);
 }
 
 static tide_status start(tide_live_walk *walk, const tide_snapshot *document, tide_error *error) {
@@ -334,7 +356,9 @@ static tide_status start(tide_live_walk *walk, const tide_snapshot *document, ti
                                         .is_expandable = segment->is_expandable,
                                         .device = segment->device,
                                         .stream = segment->stream};
-        TIDE_TRY(begin_segment(walk, born));
+        if (walk->sink->segment != NULL) {
+            TIDE_TRY(begin_segment(walk, born));
+        }
         for (size_t j = 0; j < segment->n_blocks; j++) {
             TIDE_TRY(start_block(walk, document, segment, segment->first_block + j, error));
         }
@@ -407,7 +431,8 @@ tide_status tide_live_walk_finish(tide_live_walk *walk) {
     if (walk->n_segments > 0) {
         qsort(walk->segments, walk->n_segments, sizeof(*walk->segments), by_number);
     }
-    for (size_t i = 0; i < walk->n_blocks; i++) {
+    assert(walk->sink->segment != NULL || walk->n_segments == 0);
+    for (size_t i = 0; walk->sink->block != NULL && i < walk->n_blocks; i++) {
         TIDE_TRY(walk->sink->block(walk->sink->ctx, &walk->blocks[i]));
     }
     for (size_t i = 0; i < walk->n_segments; i++) {

@@ -1,8 +1,9 @@
-/* live_walk.h - follows what is alive through the events of a recording, one event after another,
- * and tells of each block and each piece of reserved memory when it ends.
+/* live_walk.h - the one fold of events: follows what is alive through a recording, one event after
+ * another, and hands out each block and each piece of reserved memory when it ends.
  *
- * Its totals are those of lifetimes.h, event by event, but it holds only what is alive: its memory
- * does not grow with the events. As there, events may come from an untrusted file.
+ * It holds only what is alive, and its memory does not grow with the events. The events may come
+ * from an untrusted file: a free without a block and an alloc on top of a live block are counted as
+ * unmatched and change no total wrongly. lifetimes.h keeps every block that it hands out.
  */
 #ifndef TIDE_SNAPSHOT_LIVE_WALK_H
 #define TIDE_SNAPSHOT_LIVE_WALK_H
@@ -55,9 +56,10 @@ typedef struct tide_walk_segment {
 
 /* Takes what has ended, or, at the end, what is still alive. A failure ends the walk. */
 typedef struct tide_walk_sink {
-    tide_status (*block)(void *ctx, const tide_walk_block *block);
-    tide_status (*segment)(void *ctx, const tide_walk_segment *segment);
-    void *ctx; /* borrowed */
+    tide_status (*block)(void *ctx, const tide_walk_block *block);       /* NULL: drops them */
+    tide_status (*segment)(void *ctx, const tide_walk_segment *segment); /* NULL: segments are
+                                      counted in the totals, and not followed */
+    void *ctx;                                                           /* borrowed */
 } tide_walk_sink;
 
 /* One device up to now. */
@@ -94,6 +96,13 @@ const tide_walk_device *tide_live_walk_device(const tide_live_walk *walk, size_t
 
 /* The blocks whose free is not completed, in no order; valid until the next event. */
 const tide_walk_block *tide_live_walk_blocks(const tide_live_walk *walk, size_t *ret_n_blocks);
+
+/* Whether the event is about a segment or a piece of one. */
+bool tide_walk_is_segment_row(const tide_event *event);
+
+/* Counts such an event in reserved_bytes and n_segments. False, and nothing changes, when it takes
+ * more than there is, or when reserved_bytes would exceed 2^63 - 1. */
+bool tide_walk_count_segment(tide_totals *now, const tide_event *event);
 
 /* How many events it has taken. */
 int64_t tide_live_walk_n_events(const tide_live_walk *walk);

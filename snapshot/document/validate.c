@@ -248,7 +248,7 @@ static tide_status check_events(const checker *check) {
     for (size_t i = 0; i < check->snapshot->n_events; i++) {
         TIDE_TRY(check_event(check, i));
     }
-    assert(!"a column is refused and none of its rows");
+    assert(false); /* a column is refused and none of its rows */
     return TIDE_OK;
 }
 

@@ -4,6 +4,7 @@
 #ifndef TIDE_SNAPSHOT_GZIP_FILE_H
 #define TIDE_SNAPSHOT_GZIP_FILE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "common/hostmem.h"
@@ -46,6 +47,9 @@ TIDE_NODISCARD tide_status tide_gzip_reader_open(const char *path, const tide_ho
 TIDE_NODISCARD tide_status tide_gzip_reader_read(void *reader, char *to, size_t n_room,
                                                  size_t *ret_bytes, tide_error *error);
 void tide_gzip_reader_close(tide_gzip_reader *reader);
+
+/* Whether the file can be opened and read once more: false for a pipe. */
+bool tide_gzip_reader_can_repeat(const char *path);
 
 #ifdef __cplusplus
 }

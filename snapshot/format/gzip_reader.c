@@ -177,3 +177,8 @@ void tide_gzip_reader_close(tide_gzip_reader *reader) {
     }
     reader->mem->release(reader->mem->ctx, reader);
 }
+
+bool tide_gzip_reader_can_repeat(const char *path) {
+    struct stat info;
+    return stat(path, &info) == 0 && S_ISREG(info.st_mode);
+}

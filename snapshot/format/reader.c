@@ -1,8 +1,6 @@
-#define _POSIX_C_SOURCE 200809L
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "common/run_launches.h"
 #include "snapshot/document/categories.h"
@@ -21,10 +19,9 @@ enum { ADDRESS_UNIT_BYTES = 512, NAME_BYTES = 64, BEGINNING_BYTES = 4096 };
  * the text is kept, so the file is read once more, up to the place. 0: it is not there, or the path
  * is a pipe and can be read only once. */
 static size_t find_place(const tide_reader *reader, const char *place) {
-    struct stat info;
     tide_gzip_reader *file = NULL;
     tide_json json;
-    if (stat(reader->path, &info) != 0 || !S_ISREG(info.st_mode) ||
+    if (!tide_gzip_reader_can_repeat(reader->path) ||
         tide_gzip_reader_open(reader->path, reader->mem, MAX_DOCUMENT_BYTES, &file, NULL) !=
             TIDE_OK) {
         return 0;

@@ -314,10 +314,7 @@ static uint64_t address_unit_bytes(const tide_snapshot *snapshot) {
     return bits % ADDRESS_UNIT_BYTES == 0 ? ADDRESS_UNIT_BYTES : 1;
 }
 
-static void write_document(tide_json_writer *json, const tide_snapshot *snapshot,
-                           const tide_summary *summary) {
-    uint64_t unit_bytes = address_unit_bytes(snapshot);
-    tide_json_begin_object(json);
+void tide_write_head(tide_json_writer *json, const tide_snapshot *snapshot, uint64_t unit_bytes) {
     tide_json_key_text(json, "format", "tidemark-snapshot");
     tide_json_key_integer(json, "version", TIDE_SNAPSHOT_VERSION);
     tide_json_key(json, "tool");
@@ -351,6 +348,13 @@ static void write_document(tide_json_writer *json, const tide_snapshot *snapshot
     tide_write_forecast(json, &snapshot->forecast);
     write_losses(json, &snapshot->timing);
     write_loss_scaling(json, &snapshot->timing);
+}
+
+static void write_document(tide_json_writer *json, const tide_snapshot *snapshot,
+                           const tide_summary *summary) {
+    uint64_t unit_bytes = address_unit_bytes(snapshot);
+    tide_json_begin_object(json);
+    tide_write_head(json, snapshot, unit_bytes);
     tide_write_summary(json, summary);
     tide_write_tables(json, snapshot, unit_bytes);
     tide_json_end_object(json);

@@ -7,6 +7,9 @@
 #include "snapshot/document/snapshot.h"
 #include "snapshot/analysis/summary.h"
 
+/* The keys from "format" to "loss_scaling": all but the summary and the tables. */
+void tide_write_head(tide_json_writer *json, const tide_snapshot *snapshot, uint64_t unit_bytes);
+
 /* The key "summary" with its value. */
 void tide_write_summary(tide_json_writer *json, const tide_summary *summary);
 

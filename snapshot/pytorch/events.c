@@ -281,7 +281,7 @@ tide_status tide_pytorch_add_events(tide_pytorch_import *in, const tide_pickle_v
                                     size_t n_items, size_t first, tide_pytorch_place *at) {
     TIDE_TRY(tide_pytorch_count(in, n_items, at));
     TIDE_TRY(reserve(in, in->n_rows + n_items));
-    tide_pickle_allow(in->pickle, n_items * TIDE_PYTORCH_ROW_VALUES);
+    tide_pickle_allow(in->pickle, (uint64_t)n_items * TIDE_PYTORCH_ROW_VALUES);
     in->n_events += n_items;
     for (size_t i = 0; i < n_items; i++) {
         tide_pytorch_place item = {.up = at, .index = first + i};

@@ -217,8 +217,8 @@ static tide_status end(tide_pickle_machine *machine) {
     machine->pickle->has_rest = at < window->end;
     if (!machine->pickle->has_rest && machine->frame_end > at) {
         return tide_fail(machine->error, TIDE_FORMAT,
-                         "byte %zu: the file is truncated: a frame promises %zu more bytes", at,
-                         machine->frame_end - at);
+                         "byte %zu: the file is truncated: a frame promises %" PRIu64 " more bytes",
+                         at, machine->frame_end - at);
     }
     return TIDE_OK;
 }

@@ -115,12 +115,13 @@ typedef struct tide_pickle {
     size_t n_texts;
     size_t text_capacity;
     tide_map text_at; /* hash of a text -> index in texts; collisions step to the next hash */
-    size_t n_charged; /* bytes of memory taken so far */
-    size_t n_allowed; /* bytes of memory that may be taken */
-    size_t n_read;    /* bytes of the pickle so far */
-    bool has_rest;    /* bytes other than zeros follow its end */
-    uint8_t repeats;  /* lists that stand for a number of this may stand for later lists of the same
-                         items, too; 0: none may */
+    /* In 64 bits also where sizes have 32: 4 million events are allowed more than 4 GiB. */
+    uint64_t n_charged; /* bytes of memory taken so far */
+    uint64_t n_allowed; /* bytes of memory that may be taken */
+    size_t n_read;      /* bytes of the pickle so far */
+    bool has_rest;      /* bytes other than zeros follow its end */
+    uint8_t repeats; /* lists that stand for a number of this may stand for later lists of the same
+                      items, too; 0: none may */
     tide_pickle_value root;
 } tide_pickle;
 
@@ -160,7 +161,7 @@ void tide_pickle_make_text(tide_pickle *pickle, tide_pickle_value value, uint32_
 bool tide_pickle_made_text(const tide_pickle *pickle, tide_pickle_value value,
                            uint32_t *ret_number);
 /* More memory may be taken: for something that was made of values. */
-void tide_pickle_allow(tide_pickle *pickle, size_t n_bytes);
+void tide_pickle_allow(tide_pickle *pickle, uint64_t n_bytes);
 /* The memory of a text, once. */
 void tide_pickle_allow_text(tide_pickle *pickle, tide_pickle_value value);
 

@@ -37,7 +37,7 @@ typedef struct tide_pickle_machine {
     const tide_pickle_taker *taker;  /* borrowed; NULL: nothing is taken */
     tide_window window;              /* the bytes at hand; unused for JSON */
     size_t at;                       /* offset of the next byte */
-    size_t frame_end;                /* offset up to which the frames so far promise bytes */
+    uint64_t frame_end;              /* offset up to which the frames so far promise bytes */
     size_t opcode_at;                /* of the opcode at hand */
     const char *opcode_name;         /* of the same; NULL: there are none */
     tide_pickle_array stack;         /* of values */
@@ -121,7 +121,7 @@ void tide_pickle_share(const tide_pickle_machine *machine, tide_pickle_value val
 TIDE_NODISCARD tide_status tide_pickle_repeat(tide_pickle_machine *machine, bool *ret_is_done);
 
 /* pickle_memory.c. Before memory is taken; TIDE_LIMIT. */
-TIDE_NODISCARD tide_status tide_pickle_charge(tide_pickle_machine *machine, size_t n_bytes);
+TIDE_NODISCARD tide_status tide_pickle_charge(tide_pickle_machine *machine, uint64_t n_bytes);
 /* Room for `n_needed` items, doubling. */
 TIDE_NODISCARD tide_status tide_pickle_grow(tide_pickle_machine *machine, void **items,
                                             size_t *capacity, size_t n_needed, size_t item_bytes);

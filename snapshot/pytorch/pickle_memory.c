@@ -3,17 +3,19 @@
  *
  * All memory is charged before it is allocated, and memory that is used again is charged once only.
  */
+#include <inttypes.h>
 #include <string.h>
 
 #include "snapshot/pytorch/pickle_internal.h"
 
-tide_status tide_pickle_charge(tide_pickle_machine *machine, size_t n_bytes) {
+tide_status tide_pickle_charge(tide_pickle_machine *machine, uint64_t n_bytes) {
     tide_pickle *pickle = machine->pickle;
     if (n_bytes > pickle->n_allowed - pickle->n_charged) {
-        return tide_pickle_fail(machine, TIDE_LIMIT,
-                                "the values up to here take more than the limit of %zu bytes of "
-                                "memory for what was read of them: no snapshot is that dense",
-                                pickle->n_allowed);
+        return tide_pickle_fail(
+            machine, TIDE_LIMIT,
+            "the values up to here take more than the limit of %" PRIu64
+            " bytes of memory for what was read of them: no snapshot is that dense",
+            pickle->n_allowed);
     }
     pickle->n_charged += n_bytes;
     return TIDE_OK;
@@ -25,7 +27,8 @@ tide_status tide_pickle_grow(tide_pickle_machine *machine, void **items, size_t 
         return TIDE_OK;
     }
     size_t old = *capacity;
-    TIDE_TRY(tide_pickle_charge(machine, (n_needed > 2 * old ? n_needed - old : old) * item_bytes));
+    uint64_t n_more = n_needed - old > old ? n_needed - old : old;
+    TIDE_TRY(tide_pickle_charge(machine, n_more * item_bytes));
     void *grown = tide_hostmem_grow(machine->pickle->mem, *items, capacity, n_needed, item_bytes);
     if (grown == NULL) {
         return TIDE_NO_MEMORY;
@@ -74,8 +77,12 @@ static tide_status new_items(tide_pickle_machine *machine, size_t n_items,
         return TIDE_OK;
     }
     size_t capacity = size_class < TIDE_PICKLE_CLASSES ? (size_t)2 << size_class : n_items;
-    size_t n_bytes = capacity * sizeof(**ret_items);
-    TIDE_TRY(tide_pickle_charge(machine, n_bytes));
+    uint64_t n_charge = (uint64_t)capacity * sizeof(**ret_items);
+    TIDE_TRY(tide_pickle_charge(machine, n_charge));
+    if (n_charge > SIZE_MAX) {
+        return TIDE_NO_MEMORY;
+    }
+    size_t n_bytes = (size_t)n_charge;
     *ret_items = size_class < TIDE_PICKLE_CLASSES ? tide_arena_alloc(&pickle->arena, 1, n_bytes)
                                                   : pickle->mem->alloc(pickle->mem->ctx, n_bytes);
     *ret_capacity = capacity;
@@ -183,7 +190,7 @@ bool tide_pickle_made_text(const tide_pickle *pickle, tide_pickle_value value,
     return made != 0;
 }
 
-void tide_pickle_allow(tide_pickle *pickle, size_t n_bytes) {
+void tide_pickle_allow(tide_pickle *pickle, uint64_t n_bytes) {
     pickle->n_allowed += n_bytes;
 }
 
@@ -191,7 +198,7 @@ void tide_pickle_allow_text(tide_pickle *pickle, tide_pickle_value value) {
     tide_pickle_text_row *row = &pickle->texts[value >> TIDE_PICKLE_TAG_BITS];
     if (!row->is_allowed) {
         row->is_allowed = true;
-        tide_pickle_allow(pickle, TIDE_PICKLE_TEXT_COST + row->n_bytes);
+        tide_pickle_allow(pickle, (uint64_t)TIDE_PICKLE_TEXT_COST + row->n_bytes);
     }
 }
 
@@ -217,7 +224,7 @@ static bool is_wanted(const void *ctx, uint64_t number) {
 static tide_status add_text(tide_pickle_machine *machine, const char *bytes, size_t n_bytes,
                             uint64_t key) {
     tide_pickle *pickle = machine->pickle;
-    TIDE_TRY(tide_pickle_charge(machine, TIDE_PICKLE_TEXT_COST + n_bytes));
+    TIDE_TRY(tide_pickle_charge(machine, (uint64_t)TIDE_PICKLE_TEXT_COST + n_bytes));
     tide_pickle_text_row *texts = tide_hostmem_grow(
         pickle->mem, pickle->texts, &pickle->text_capacity, pickle->n_texts + 1, sizeof(*texts));
     if (texts == NULL) {

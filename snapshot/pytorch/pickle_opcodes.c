@@ -34,8 +34,8 @@ static tide_status run_proto(tide_pickle_machine *m) {
 static tide_status run_frame(tide_pickle_machine *m) {
     uint64_t n_bytes = 0;
     TIDE_TRY(take_number(m, 8, &n_bytes));
-    size_t n_left = SIZE_MAX - m->at;
-    size_t end = m->at + (n_bytes < n_left ? (size_t)n_bytes : n_left);
+    uint64_t n_left = UINT64_MAX - m->at;
+    uint64_t end = m->at + (n_bytes < n_left ? n_bytes : n_left);
     m->frame_end = end > m->frame_end ? end : m->frame_end;
     return TIDE_OK; /* a hint for readers of streams: nothing is allocated for it */
 }

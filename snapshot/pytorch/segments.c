@@ -312,7 +312,7 @@ static int by_place(const void *a, const void *b) {
 tide_status tide_pytorch_add_segments(tide_pytorch_import *in, const tide_pickle_value *items,
                                       size_t n_items, size_t first, tide_pytorch_place *at) {
     TIDE_TRY(tide_pytorch_count(in, n_items, at));
-    tide_pickle_allow(in->pickle, n_items * TIDE_PYTORCH_ROW_VALUES);
+    tide_pickle_allow(in->pickle, (uint64_t)n_items * TIDE_PYTORCH_ROW_VALUES);
     for (size_t i = 0; i < n_items; i++) {
         tide_pytorch_place item = {.up = at, .index = first + i};
         TIDE_TRY(read_segment(in, items[i], &item));

@@ -110,7 +110,8 @@ def check_kill_of_command(runs):
     out = run.communicate(timeout=300)[0]
     need(wait_for(lambda: not processes_of(folder)), "processes are left")
     need(wait_for(lambda: not os.listdir(folder.temporary)), "left:", os.listdir(folder.temporary))
-    need([os.path.basename(path) for path in folder.left()][1:] == [f"{pid}.log"], "logs:", folder.left())
+    left = sorted(os.path.basename(path) for path in folder.left()[1:])
+    need(left == [f"{pid}.log", "command"], "logs:", folder.left())
     done = subprocess.run([runs.tidemark, "recover", "--last", "-o", "last.json.gz"], cwd=folder.work, capture_output=True,
                           text=True, env=folder.environment())
     need(done.returncode == 0, done.stderr)
@@ -166,7 +167,7 @@ def check_full_disk(runs):
 
 
 def limit_files():
-    """A file of more than 64 MiB would be a signal that ends the program."""
+    """A file of more than 64 MiB would be a signal that ends the program: the log is made smaller."""
     resource.setrlimit(resource.RLIMIT_FSIZE, (64 << 20, 64 << 20))
 
 
@@ -189,7 +190,7 @@ def main():
         ("full log keep-newest", lambda: check_full(runs, "keep-newest")),
         ("full log stop", lambda: check_full(runs, "stop")),
         ("full disk", lambda: check_full_disk(runs)),
-        ("limit of files", lambda: check_few(runs, [], {}, "is not recorded", preexec_fn=limit_files)),
+        ("limit of files", lambda: check_few(runs, [], {}, "", is_live=True, preexec_fn=limit_files)),
         ("no such folder", lambda: check_few(runs, ["--log", "/nowhere/%p.log"], {}, "is not recorded")),
         ("no state folder", lambda: check_few(runs, [], {"XDG_STATE_HOME": "/dev/null/x"}, "", is_live=True)),
         ("relative log", lambda: check_relative_log(runs)),

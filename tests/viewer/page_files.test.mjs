@@ -49,6 +49,24 @@ test(
   },
 );
 
+test('the highest point of a cut history is never called its peak, and a long name wraps', async () => {
+  const document = trainingRun({ layers: 1, warmup: 0, steps: 1 });
+  document.log = { full_policy: 'keep-newest', dropped_events: 5 };
+  const page = await opened([{ label: 'cut', document }], null, { viewport: { width: 420, height: 900 } });
+  assert.match(await text(page, '.largest-card h2'), /^Largest at the highest kept$/);
+  for (const panel of ['flame', 'map', 'tree']) {
+    await page.locator(`#tab-${panel}`).click();
+    await settled(page);
+    const words = (await page.locator('body').innerText()).replaceAll('peak step', '');
+    assert.match(words, /at the highest kept/);
+    assert.doesNotMatch(words, /peak/i);
+  }
+  const headline = page.locator('#headline');
+  await headline.evaluate((element) => element.append('x'.repeat(300)));
+  assert.ok(await headline.evaluate((element) => element.scrollWidth <= element.clientWidth));
+  await closed(page);
+});
+
 /**
  * The document with markup in every text that may hold any text; and, one by one, documents with markup in
  * one other text.

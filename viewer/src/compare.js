@@ -1,6 +1,7 @@
 /* compare.js - several runs side by side: bytes at the peak, peaks, times; the first is the base. */
 import { categoriesOf } from './colours.js';
 import { areToldByLines } from './differences.js';
+import { peakWord } from './peak.js';
 import { endedEarly, sitesAtPeak } from './run.js';
 import { formatPlural } from './text.js';
 
@@ -74,10 +75,10 @@ export function compareRuns(runs) {
     .filter((row) => row.values.some((value) => value > 0));
   const sections = [
     isByLine
-      ? { title: 'Alive at the peak, by line', rows: lineRows(runs) }
-      : { title: 'Alive at the peak', rows: categories },
+      ? { title: `Alive at the ${peakWord(...runs)}, by line`, rows: lineRows(runs) }
+      : { title: `Alive at the ${peakWord(...runs)}`, rows: categories },
     {
-      title: 'Peak',
+      title: peakWord(...runs) === 'peak' ? 'Peak' : 'Highest kept',
       rows: [
         makeRow(runs, 'allocated', '', 'bytes', (run) => run.peak.bytes),
         makeRow(runs, 'requested', '', 'bytes', (run) => run.peak.requestedBytes),

@@ -1,6 +1,7 @@
 /* device_row.js - a row of small pictures, one for each device of a file, to choose from. */
 import { deviceChoices, deviceOutlines } from './devices.js';
 import { byId, element } from './dom.js';
+import { peakWord } from './peak.js';
 import { blocksRunOf } from './segment_run.js';
 import { formatBytes } from './text.js';
 
@@ -42,7 +43,7 @@ export function showDeviceRow(runs, choose) {
   const most = Math.max(...outlines.map(({ peakBytes }) => peakBytes));
   const buttons = deviceChoices(run).map(({ device, text, isEmpty }) => {
     const { peakBytes } = outlines[device];
-    const peak = isEmpty ? 'nothing recorded' : `peak ${formatBytes(peakBytes)}`;
+    const peak = isEmpty ? 'nothing recorded' : `${peakWord(run)} ${formatBytes(peakBytes)}`;
     const button = element(
       'button',
       {

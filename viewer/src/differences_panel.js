@@ -7,6 +7,7 @@ import { csvLine, textTable } from './csv.js';
 import { blocksOfRow, differencesAt, sideOf, usualDifference } from './differences.js';
 import { breakable, element, pushButton, swatch } from './dom.js';
 import { oncePer } from './once.js';
+import { peakWord } from './peak.js';
 import { formatBytes, formatCount, formatExactBytes, formatRatio } from './text.js';
 
 const CHUNK = 200; // rows added at a time
@@ -126,7 +127,8 @@ class DifferencesPanel {
       this.nShown = CHUNK;
       this.show();
     });
-    const when = this.store.get().cursor?.held ? 'at the cursor' : 'at the peak of each';
+    const { cursor, runs } = this.store.get();
+    const when = cursor?.held ? 'at the cursor' : `at the ${peakWord(...runs)} of each`;
     const active = document.activeElement;
     const hadFocus = active instanceof HTMLElement && this.controls.contains(active);
     this.controls.replaceChildren(

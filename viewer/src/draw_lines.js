@@ -15,6 +15,7 @@ import {
   toRow,
 } from './scene.js';
 import { failuresOf, failuresText } from './failures.js';
+import { peakWord } from './peak.js';
 import { amountAt, pendingOf } from './pending.js';
 import { formatBytes } from './text.js';
 
@@ -252,7 +253,7 @@ export function placePeak(scene, taken) {
     Math.min(plot.x + plot.w, toPixel(scene, axis.kind === 'event' ? at + 0.5 : at)),
   );
   const room = y - plot.y > 25;
-  const text = `${run.snapshot.nDropped > 0 ? 'highest kept' : 'peak'} ${stacking.isFiltered ? 'of what is shown ' : ''}${formatBytes(peakBytes)}`;
+  const text = `${peakWord(run)} ${stacking.isFiltered ? 'of what is shown ' : ''}${formatBytes(peakBytes)}`;
   const last = failuresOf(run).at(-1);
   const end = last !== undefined ? toPixel(scene, axis.ofEvent(last.event)) : -Infinity;
   const box = pillBox(scene, text, x, room ? y - 29 : y + 6, end >= x ? end - 10 : Infinity);

@@ -3,6 +3,7 @@
  */
 import { blocksOf, whatOf, wholeOf } from './amounts.js';
 import { element, pushButton } from './dom.js';
+import { peakWord } from './peak.js';
 import { placeOfState } from './run.js';
 import { colouringOf } from './stacking.js';
 import { formatBytes, formatCount, formatPlural } from './text.js';
@@ -130,10 +131,13 @@ export function makeInstantBar(store) {
     key,
     button: pushButton(text, () => store.set({ instant: key }), { title }),
   }));
-  const update = (/** @type {import('./store.js').State} */ { instant }) => {
-    for (const { key, button } of buttons) button.setAttribute('aria-pressed', String(key === instant));
+  const update = (/** @type {import('./store.js').State} */ { instant, runs, shown }) => {
+    for (const { key, button } of buttons) {
+      button.setAttribute('aria-pressed', String(key === instant));
+      if (key === 'peak' && runs[shown] !== undefined) button.textContent = `at the ${peakWord(runs[shown])}`;
+    }
   };
-  store.on(['instant'], update);
+  store.on(['instant', 'runs', 'shown'], update);
   update(store.get());
   return element(
     'div',

@@ -5,6 +5,7 @@ import { card, colourSwatch, element, pushButton } from './dom.js';
 import { blockColours } from './instant.js';
 import { blocksOfGroup, largestAt } from './largest.js';
 import { oncePer } from './once.js';
+import { peakWord } from './peak.js';
 import { formatBytes, formatPlural, formatShare } from './text.js';
 
 const LISTED_GROUPS = 10;
@@ -99,7 +100,7 @@ export function makeLargestCard(store) {
     const total = run.index.totals[state];
     const groups = largestAt(run, state);
     const colourOf = blockColours({ ...store.get(), shown: held?.run ?? shown });
-    title.textContent = `Largest at the ${held ? 'cursor' : 'peak'}${runs.length > 1 ? ` of ${run.short}` : ''}`;
+    title.textContent = `Largest at the ${held ? 'cursor' : peakWord(run)}${runs.length > 1 ? ` of ${run.short}` : ''}`;
     const had = document.activeElement;
     const focused = list.contains(had)
       ? [...list.querySelectorAll('button')].indexOf(/** @type {HTMLButtonElement} */ (had))

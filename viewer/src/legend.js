@@ -2,6 +2,7 @@
  * others.
  */
 import { byId, element, pushButton } from './dom.js';
+import { peakWord } from './peak.js';
 import { hasRules, ruleTable } from './rule_coverage.js';
 import { colouringOf } from './stacking.js';
 import { makeBandSweep } from './sweep.js';
@@ -103,7 +104,7 @@ export class Legend {
     const { runs, shown, colourBy } = this.store.get();
     const text = certaintiesText(runs[shown]?.peak.certainties ?? null);
     this.certainty.hidden = text === '' || colourBy !== 'category';
-    this.certainties.textContent = `categories at the peak: ${text}`;
+    this.certainties.textContent = text === '' ? '' : `categories at the ${peakWord(runs[shown])}: ${text}`;
     this.showRules(false);
   }
 
@@ -189,6 +190,6 @@ export class Legend {
       bytes.textContent = amount === 0 ? '–' : formatBytes(amount);
       share.textContent = amount === 0 || total === 0 ? '' : formatShare(amount / total);
     }
-    this.where.textContent = `at the ${cursor === null ? 'peak' : 'cursor'}${runs.length > 1 ? ` of ${run.short}` : ''}`;
+    this.where.textContent = `at the ${cursor === null ? peakWord(run) : 'cursor'}${runs.length > 1 ? ` of ${run.short}` : ''}`;
   }
 }

@@ -7,6 +7,7 @@ import { blockColours } from './instant.js';
 import { layoutAt } from './layout.js';
 import { layOutMap, rectAt, scaleToFit } from './map_rows.js';
 import { blockFacts } from './panels.js';
+import { peakWord } from './peak.js';
 import { pageTheme } from './timelines.js';
 import { poolText } from './pools.js';
 import { poolsTable, streamText } from './pools_table.js';
@@ -138,7 +139,7 @@ class MapPanel {
     const { splittable, releasable, reserved } = layout.account;
     this.title.replaceChildren(
       element('b', {}, `${formatBytes(reserved)} reserved`),
-      ` in ${formatPlural(segments.length, 'segment')} ${isCursor ? 'at the cursor' : 'at the peak'}, ${formatBytes(
+      ` in ${formatPlural(segments.length, 'segment')} at the ${isCursor ? 'cursor' : peakWord(run)}, ${formatBytes(
         splittable + releasable,
       )} of it free`,
     );

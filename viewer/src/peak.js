@@ -17,6 +17,14 @@ import { aliveAt } from './index.js';
  */
 
 /**
+ * What the highest point of the runs is called: where a history was cut, their peak is not known.
+ * @param {...{snapshot: {nDropped: number}}} runs
+ */
+export function peakWord(...runs) {
+  return runs.some(({ snapshot }) => snapshot.nDropped > 0) ? 'highest kept' : 'peak';
+}
+
+/**
  * @param {import('./index.js').MemoryIndex} index
  * @param {readonly string[]} categories of the snapshot
  * @param {number} state

@@ -1,6 +1,7 @@
 /* picture.js - draws the timelines as one picture to save: title, legend, and each run with its axes and
  * lanes.
  */
+import { peakWord } from './peak.js';
 import { fitText } from './scene.js';
 import { formatBytes } from './text.js';
 
@@ -72,8 +73,7 @@ function drawLegend(context, placed, top, ink) {
  */
 function stageTitle({ run, stacking }, isAlone) {
   const name = isAlone ? '' : `${run.short}: `;
-  const word = run.snapshot.nDropped > 0 ? 'highest kept' : 'peak';
-  const peak = `${word}${stacking.isFiltered ? ' of what is shown' : ''} ${formatBytes(stacking.totals[stacking.peakState])}`;
+  const peak = `${peakWord(run)}${stacking.isFiltered ? ' of what is shown' : ''} ${formatBytes(stacking.totals[stacking.peakState])}`;
   return `${name}${peak}${run.title ? ` · ${run.title}` : ''}`;
 }
 

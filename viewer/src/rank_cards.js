@@ -1,6 +1,7 @@
 /* rank_cards.js - the texts of the page of ranks: its table, and two ranks side by side. */
 import { copyText } from './clipboard.js';
 import { card, element, pushButton } from './dom.js';
+import { peakWord } from './peak.js';
 import {
   compareCommand,
   differencesOf,
@@ -33,7 +34,7 @@ export function foldLines({ ranks, first }) {
   return [
     ranks.length > 1 ? `${formatPlural(ranks.length, 'rank')} with equal figures` : '',
     [roleOf(first), first.node].filter(Boolean).join(' · '),
-    `peak ${bytesText(first.peakBytes)}, reserved ${bytesText(first.reservedBytes)}, left ${bytesText(first.headroomBytes)}`,
+    `${peakWord({ snapshot: first })} ${bytesText(first.peakBytes)}, reserved ${bytesText(first.reservedBytes)}, left ${bytesText(first.headroomBytes)}`,
     noteOf(first),
   ].filter(Boolean);
 }

@@ -3,6 +3,7 @@ import { BY_RULE, CATEGORY_OF_RULE, NO_RULE, RULE_WORDS, rulesOf } from './categ
 import { element } from './dom.js';
 import { aliveAt } from './index.js';
 import { oncePer } from './once.js';
+import { peakWord } from './peak.js';
 import { isOfPytorch } from './run.js';
 import { categoryText, formatBytes, formatShare } from './text.js';
 
@@ -82,7 +83,7 @@ export function ruleTable(run) {
   return element(
     'table',
     { class: 'compare rules' },
-    element('caption', {}, 'Alive at the peak, by the rule of the category'),
+    element('caption', {}, `Alive at the ${peakWord(run)}, by the rule of the category`),
     element(
       'tbody',
       {},

@@ -7,7 +7,7 @@ import { NO_INTERVAL, SCOPE } from './format_names.js';
 import { sitesOf, siteText, representativeFrames } from './frames.js';
 import { aliveAt, buildIndex, largestState } from './index.js';
 import { buildLanes, enclosing, scopeExtents, scopeSpan, scopeText } from './lanes.js';
-import { breakdownAt } from './peak.js';
+import { breakdownAt, peakWord } from './peak.js';
 import { findSteps } from './steps.js';
 import { categoryText, formatBytes, formatCount, formatPlural, unbroken } from './text.js';
 
@@ -488,5 +488,6 @@ function headlineText(run) {
       : `, first reached in ${first < 0 ? 'setup' : scopeText(snapshot, first)}`;
   const refused =
     oom === undefined ? '' : ` An allocation of ${formatBytes(oom.requestedBytes)} found no memory.`;
-  return `Peak ${formatBytes(peak.bytes)} allocated${place ? ` in ${place}` : ''}${before}: ${parts.join(', ')}.${refused}`;
+  const highest = peakWord(run) === 'peak' ? 'Peak' : 'Highest kept:';
+  return `${highest} ${formatBytes(peak.bytes)} allocated${place ? ` in ${place}` : ''}${before}: ${parts.join(', ')}.${refused}`;
 }

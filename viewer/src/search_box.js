@@ -1,5 +1,6 @@
 /* search_box.js - the search field, with its result beside it. */
 import { byId } from './dom.js';
+import { peakWord } from './peak.js';
 import { compileQuery, nextFound, searchBlocks, sumFound } from './search.js';
 import { buildPicking, colouringOf } from './stacking.js';
 import { formatBytes, formatCount, formatShare } from './text.js';
@@ -98,7 +99,7 @@ export class SearchBox {
     result.textContent =
       nBlocks === 0
         ? 'nothing found'
-        : `${formatBytes(aliveBytes)} (${formatShare(total > 0 ? aliveBytes / total : 0)}) in ${formatCount(nAlive)} alive at the ${cursor ? 'cursor' : 'peak'}; ${formatCount(nBlocks)} in all`;
+        : `${formatBytes(aliveBytes)} (${formatShare(total > 0 ? aliveBytes / total : 0)}) in ${formatCount(nAlive)} alive at the ${cursor ? 'cursor' : peakWord(run)}; ${formatCount(nBlocks)} in all`;
   }
 
   /** Pins the next allocation found and goes there. */

@@ -240,6 +240,19 @@ static void every_optimizer_has_its_phase(void **state) {
     assert_scopes(&of, 0, "0f 0o 0f 0b 0o");
 }
 
+/* The first step begins with the first call of a module, which is within the optimizer's. */
+static void an_optimizer_that_calls_its_closure_is_not_a_forward_pass(void **state) {
+    (void)state;
+    const history of = {
+        .words = {"+1 +2 +3 +4 +5 +6 +7"},
+        MARKS(MARK("optimizer begins", 0), MARK("step begins", 0), MARK("backward begins", 1),
+              MARK("backward ends", 2), MARK("step ends", 3), MARK("step begins", 3),
+              MARK("optimizer begins", 3), MARK("backward begins", 4), MARK("backward ends", 5),
+              MARK("step ends", 6), MARK("step begins", 6), MARK("backward begins", 6),
+              MARK("backward ends", 7), MARK("optimizer begins", 7), MARK("step ends", 7))};
+    assert_scopes(&of, 0, "0f 0b 0o 1f 1b 1o 2b");
+}
+
 static void calls_are_steps_where_nothing_is_optimised(void **state) {
     (void)state;
     const history calls = {
@@ -399,6 +412,7 @@ int main(void) {
         cmocka_unit_test(a_step_has_three_phases),
         cmocka_unit_test(gradient_accumulation_is_one_step),
         cmocka_unit_test(every_optimizer_has_its_phase),
+        cmocka_unit_test(an_optimizer_that_calls_its_closure_is_not_a_forward_pass),
         cmocka_unit_test(calls_are_steps_where_nothing_is_optimised),
         cmocka_unit_test(a_failure_keeps_its_phase_and_its_step),
         cmocka_unit_test(rows_that_were_dropped_count),

@@ -98,6 +98,25 @@ static void micro_batches_are_phases_of_one_step(void **state) {
     expect_phase(4, TIDE_TIME_BETWEEN, 8, 10, 0);
 }
 
+/* The first step begins with the first call of a module, which is within the optimizer's. */
+static void an_optimizer_that_calls_its_closure_is_not_a_forward_pass(void **state) {
+    (void)state;
+    static const char *const MARKS[] = {
+        "optimizer begins", "step begins",      "backward begins", "backward ends", "step ends",
+        "step begins",      "optimizer begins", "backward begins", "backward ends", "step ends",
+        "step begins",      "backward begins",  "backward ends",   "step ends",     NULL};
+    make(MARKS);
+    assert_int_equal(ranges.n_steps, 3);
+    expect_phase(0, TIDE_TIME_FORWARD, 2, 4, 0);
+    expect_phase(1, TIDE_TIME_BACKWARD, 4, 6, 0);
+    expect_phase(2, TIDE_TIME_OPTIMIZER, 6, 8, 0);
+    expect_phase(3, TIDE_TIME_FORWARD, 10, 12, 1);
+    expect_phase(4, TIDE_TIME_FORWARD, 12, 14, 1);
+    expect_phase(5, TIDE_TIME_BACKWARD, 14, 16, 1);
+    expect_phase(6, TIDE_TIME_OPTIMIZER, 16, 18, 1);
+    expect_phase(9, TIDE_TIME_FORWARD, 24, 26, 2);
+}
+
 static void the_programs_own_steps_come_first(void **state) {
     (void)state;
     static const char *const MARKS[] = {"step begins", "step ends", "own step", "step begins",
@@ -192,6 +211,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(steps_end_with_the_optimizer, end),
         cmocka_unit_test_teardown(micro_batches_are_phases_of_one_step, end),
+        cmocka_unit_test_teardown(an_optimizer_that_calls_its_closure_is_not_a_forward_pass, end),
         cmocka_unit_test_teardown(the_programs_own_steps_come_first, end),
         cmocka_unit_test_teardown(calls_are_steps_where_nothing_is_optimised, end),
         cmocka_unit_test_teardown(replays_of_a_captured_step_are_steps, end),

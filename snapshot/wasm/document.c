@@ -1,0 +1,40 @@
+/* document.c - the small parts of a document as the JSON of its format, by the program's writer. */
+#include "snapshot/format/json_writer.h"
+#include "snapshot/format/writer_friend.h"
+#include "snapshot/wasm/engine_internal.h"
+
+static void write_odd(tide_json_writer *json, const tide_snapshot *snapshot) {
+    tide_json_key(json, "odd");
+    tide_json_begin_object(json);
+    tide_json_key_integer(json, "count", (int64_t)snapshot->n_odd);
+    tide_json_key_text(json, "first", snapshot->first_odd);
+    tide_json_end_object(json);
+}
+
+/* The columns of engine.h are left out; so is the end, which the page computes. */
+static void write_document(tide_json_writer *json, const tide_snapshot *snapshot) {
+    tide_snapshot small = *snapshot;
+    small.n_events = small.n_frames = small.n_stacks = small.n_scopes = 0;
+    small.n_end_segments = small.n_end_blocks = 0;
+    small.event_certainty = NULL;
+    small.event_pool = NULL;
+    tide_json_begin_object(json);
+    tide_write_head(json, &small, 1);
+    tide_write_tables(json, &small, 1);
+    write_odd(json, snapshot);
+    tide_json_end_object(json);
+}
+
+bool tide_engine_document(tide_engine *engine) {
+    const tide_hostmem *mem = engine->snapshot->arena.mem;
+    tide_engine_begin_text(engine);
+    tide_json_writer *json = mem->alloc(mem->ctx, sizeof(*json));
+    if (json == NULL) {
+        return tide_engine_end(engine, TIDE_NO_MEMORY);
+    }
+    tide_json_writer_init(json, tide_engine_add_text, engine);
+    write_document(json, engine->snapshot);
+    tide_status status = tide_json_writer_finish(json);
+    mem->release(mem->ctx, json);
+    return tide_engine_end(engine, status);
+}

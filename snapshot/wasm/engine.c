@@ -1,0 +1,75 @@
+/* engine.c - opens a document and keeps the answers. */
+#include "snapshot/wasm/engine_internal.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "common/hostmem.h"
+
+tide_engine *tide_engine_create(void) {
+    const tide_hostmem *mem = tide_hostmem_default();
+    tide_engine *engine = tide_hostmem_zeroed(mem, 1, sizeof(*engine));
+    if (engine != NULL) {
+        tide_arena_init(&engine->arena, mem);
+    }
+    return engine;
+}
+
+void tide_engine_close(tide_engine *engine) {
+    const tide_hostmem *mem = tide_hostmem_default();
+    if (engine == NULL) {
+        return;
+    }
+    mem->release(mem->ctx, engine->text);
+    tide_arena_fini(&engine->arena);
+    tide_snapshot_destroy(engine->snapshot);
+    mem->release(mem->ctx, engine);
+}
+
+char *tide_engine_name(tide_engine *engine) {
+    return engine->name;
+}
+
+bool tide_engine_open(tide_engine *engine) {
+    engine->name[sizeof(engine->name) - 1] = '\0';
+    assert(engine->snapshot == NULL);
+    return tide_engine_end(
+        engine, tide_snapshot_load(engine->name, NULL, &engine->snapshot, &engine->error));
+}
+
+const char *tide_engine_error(const tide_engine *engine) {
+    return engine->error.message;
+}
+
+bool tide_engine_end(tide_engine *engine, tide_status status) {
+    if (status == TIDE_NO_MEMORY && engine->error.message[0] == '\0') {
+        tide_fail(&engine->error, status, "no host memory left for '%s'", engine->name);
+    }
+    return status == TIDE_OK;
+}
+
+void tide_engine_begin_text(tide_engine *engine) {
+    assert(engine->snapshot != NULL);
+    engine->n_text = 0;
+}
+
+tide_status tide_engine_add_text(void *ctx, const char *bytes, size_t n_bytes) {
+    tide_engine *engine = ctx;
+    char *text = tide_hostmem_grow(tide_hostmem_default(), engine->text, &engine->text_room,
+                                   engine->n_text + n_bytes, 1);
+    if (text == NULL) {
+        return TIDE_NO_MEMORY;
+    }
+    engine->text = text;
+    memcpy(text + engine->n_text, bytes, n_bytes);
+    engine->n_text += n_bytes;
+    return TIDE_OK;
+}
+
+const char *tide_engine_text(const tide_engine *engine) {
+    return engine->text;
+}
+
+size_t tide_engine_text_bytes(const tide_engine *engine) {
+    return engine->n_text;
+}
