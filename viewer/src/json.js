@@ -2,8 +2,8 @@
  *
  * It accepts and refuses the same input as the program's parser (snapshot/format/json_reader.c), in the same
  * order, and names the same byte and key path. The caller asks for the values it expects; the first failure
- * is thrown. If the bytes at hand end before the document does, NEED_MORE is thrown, and the caller tries again
- * with more bytes.
+ * is thrown. If the bytes at hand end before the document does, NEED_MORE is thrown, and the caller tries
+ * again with more bytes.
  */
 import { FAR, FormatError } from './columns.js';
 import { BYTE, characterBytes, escapeBytes, lettersOf } from './json_text.js';

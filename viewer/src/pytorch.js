@@ -6,6 +6,7 @@ import { engineModule } from './engine_module.js';
 const FIRST_KEY =
   /^\s*\{\s*"(segments|device_traces|allocator_settings|external_annotations|host_segments|host_traces)/;
 const LOOKED_AT = 4096; // first bytes of a file, which hold its first key
+const PROGRESS_MS = 50;
 const NAME = 'the file'; // the page names it before each message
 
 /**
@@ -17,15 +18,20 @@ export function isPytorchJson(first) {
 }
 
 /**
- * The same bytes, with a report after each part.
+ * The same bytes, with a report now and then.
  * @param {import('./engine.js').Bytes} source
  * @param {() => void} report
  * @returns {import('./engine.js').Bytes}
  */
 function reported(source, report) {
+  let reportedAt = 0;
   return {
     read: (most) => {
-      report();
+      const now = performance.now();
+      if (now - reportedAt > PROGRESS_MS) {
+        reportedAt = now;
+        report();
+      }
       return source.read(most);
     },
     rewind: () => source.rewind(),

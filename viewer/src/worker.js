@@ -14,6 +14,8 @@ import { readText } from './unpack.js';
  */
 
 const PART_BYTES = 2 ** 21; // of a file, read at once
+// The same for the engine, which keeps one part: 186 MB in parts of 2 MiB take 1.3 s to arrive, in these 0.6 s.
+const ENGINE_PART_BYTES = 2 ** 24;
 
 /**
  * The buffers of all typed arrays in a value, to be transferred instead of copied.
@@ -50,6 +52,7 @@ class FileParts {
     this.file = file;
     this.reader = new /** @type {any} */ (globalThis).FileReaderSync();
     this.at = 0;
+    this.partBytes = PART_BYTES;
     /** @type {Uint8Array[]} the last part, and the one before it */
     this.parts = [];
     /** @type {Uint8Array | null} what `read` has not returned of the last part; null: nothing */
@@ -59,11 +62,18 @@ class FileParts {
   /** @returns {Uint8Array | null} null: the end */
   next() {
     if (this.at >= this.file.size) return null;
-    const part = this.reader.readAsArrayBuffer(this.file.slice(this.at, this.at + PART_BYTES));
+    const part = this.reader.readAsArrayBuffer(this.file.slice(this.at, this.at + this.partBytes));
     this.parts.unshift(new Uint8Array(part));
     if (this.parts.length > 2) release(/** @type {Uint8Array} */ (this.parts.pop()));
     this.at += part.byteLength;
     return this.parts[0];
+  }
+
+  /** The next part, without the ones before it. */
+  nextAlone() {
+    this.parts.forEach(release);
+    this.parts = [];
+    return this.next();
   }
 
   /**
@@ -71,14 +81,18 @@ class FileParts {
    * @param {number} most
    */
   read(most) {
-    const part = this.rest ?? this.next();
+    const part = this.rest ?? this.nextAlone();
     this.rest = part !== null && part.length > most ? part.subarray(most) : null;
     return part?.subarray(0, most) ?? null;
   }
 
+  /** From now on `read` is called alone. */
   rewind() {
     this.at = 0;
     this.rest = null;
+    this.parts.forEach(release);
+    this.parts = [];
+    this.partBytes = ENGINE_PART_BYTES;
   }
 }
 
