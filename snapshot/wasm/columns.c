@@ -55,14 +55,13 @@ VALUE(scope_device_duration, s->scopes[i].device_duration_ns)
 
 /* The address of an event without one is undefined. */
 static int64_t event_address(const tide_snapshot *s, size_t i) {
-    const tide_event row = tide_event_at(s, i);
-    return tide_action_has_address(row.action) ? (int64_t)row.address : 0;
+    return tide_action_has_address(s->events.action[i]) ? (int64_t)s->events.address[i] : 0;
 }
 
 /* An event without an address repeats the last one, as in files. */
 static void repeat_addresses(const tide_snapshot *s, double *addresses) {
     for (size_t i = 1; i < s->n_events; i++) {
-        if (!tide_action_has_address(s->events[i].action)) {
+        if (!tide_action_has_address(s->events.action[i])) {
             addresses[i] = addresses[i - 1];
         }
     }
