@@ -13,10 +13,10 @@ extern "C" {
 
 enum { TIDE_PLACE_BYTES = 128 };
 
-/* TIDE_FORMAT for the first violation: ret_place is its key path ("tide_index_at(&events.stack,
- * 12)", "start.segments[0].blocks[3].block_bytes"), which the message leaves out. Whatever passes
- * can be summarised, written and walked without further checks of indices. `ret_place` is also
- * written on failure, and only then. */
+/* TIDE_FORMAT for the first violation: ret_place is its key path ("events.stack[12]",
+ * "start.segments[0].blocks[3].block_bytes"), which the message leaves out. Whatever passes can be
+ * summarised, written and walked without further checks of indices. `ret_place` is also written on
+ * failure, and only then. */
 TIDE_NODISCARD tide_status tide_snapshot_validate(const tide_snapshot *snapshot,
                                                   char ret_place[TIDE_PLACE_BYTES],
                                                   tide_error *error);

@@ -74,7 +74,7 @@ void tide_json_open(tide_json *json, const tide_source *source, const tide_hostm
 void tide_json_close(tide_json *json);
 tide_status tide_json_status(const tide_json *json);
 
-/* Fails at offset `at`; "byte 12, tide_index_at(&events.stack, 3): " comes before the message. */
+/* Fails at offset `at`; "byte 12, events.stack[3]: " comes before the message. */
 void tide_json_fail(tide_json *json, tide_status status, size_t at, const char *format, ...)
     TIDE_PRINTF(4, 5);
 

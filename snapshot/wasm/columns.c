@@ -50,8 +50,7 @@ VALUE(scope_device_duration, s->scopes[i].device_duration_ns)
 
 /* The address of an event without one is undefined. */
 static int64_t event_address(const tide_snapshot *s, size_t i) {
-    const tide_event row = tide_event_at(s, i);
-    return tide_action_has_address(row.action) ? (int64_t)row.address : 0;
+    return tide_action_has_address(s->events.action[i]) ? (int64_t)s->events.address[i] : 0;
 }
 
 /* The type of references to a table of n rows, of which -1 is none. */
