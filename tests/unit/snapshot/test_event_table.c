@@ -71,6 +71,26 @@ static void each_width_holds_its_numbers(void **state) {
 
 enum { N_FILE_ROWS = 1500 }; /* three batches of the reader */
 
+/* Writes the rows to a file and expects them from there. */
+static void come_back(const made_tables *tables, const tide_event *rows) {
+    char path[SNAPSHOT_PATH_BYTES];
+    tide_snapshot *made = made_snapshot(NULL, tables, rows, N_FILE_ROWS);
+    tide_snapshot *read = NULL;
+    tide_error error = {""};
+    snapshot_path(path, "widths.json.gz");
+    assert_int_equal(tide_snapshot_save(made, path, &error), TIDE_OK);
+    assert_int_equal(tide_snapshot_load(path, NULL, &read, &error), TIDE_OK);
+    assert_int_equal(read->n_events, N_FILE_ROWS);
+    assert_int_equal(read->events.block_bytes.width, made->events.block_bytes.width);
+    assert_int_equal(read->events.name.width, made->events.name.width);
+    tide_event *found = event_rows_of(read);
+    assert_memory_equal(found, rows, N_FILE_ROWS * sizeof(*rows));
+    free(found);
+    tide_snapshot_destroy(made);
+    tide_snapshot_destroy(read);
+    snapshot_remove(path);
+}
+
 /* A column begins narrow and becomes wider in the row `at`. */
 static void columns_widen_at_any_row(void **state) {
     (void)state;
@@ -85,25 +105,35 @@ static void columns_widen_at_any_row(void **state) {
             }
             rows[AT[a]].block_bytes = LARGEST[l];
             rows[AT[a]].requested_bytes = LARGEST[l] - 1;
-            char path[SNAPSHOT_PATH_BYTES];
             const made_tables tables = {.n_devices = 1};
-            tide_snapshot *made = made_snapshot(NULL, &tables, rows, N_FILE_ROWS);
-            tide_snapshot *read = NULL;
-            tide_error error = {""};
-            snapshot_path(path, "widths.json.gz");
-            assert_int_equal(tide_snapshot_save(made, path, &error), TIDE_OK);
-            assert_int_equal(tide_snapshot_load(path, NULL, &read, &error), TIDE_OK);
-            assert_int_equal(read->n_events, N_FILE_ROWS);
-            assert_int_equal(read->events.block_bytes.width, made->events.block_bytes.width);
-            tide_event *found = event_rows_of(read);
-            assert_memory_equal(found, rows, N_FILE_ROWS * sizeof(*rows));
-            free(found);
-            tide_snapshot_destroy(made);
-            tide_snapshot_destroy(read);
-            snapshot_remove(path);
+            come_back(&tables, rows);
         }
     }
     free(rows);
+}
+
+/* The same for indices, of which the largest number of a width is none. */
+static void indices_widen_at_any_row(void **state) {
+    (void)state;
+    enum { N_STRINGS = 66000 };
+    static const size_t AT[] = {0, 513};
+    static const uint32_t LARGEST[] = {254, 255, 256, 65534, 65535, 65536};
+    static const char *strings[N_STRINGS];
+    static tide_event rows[N_FILE_ROWS];
+    for (size_t i = 0; i < N_STRINGS; i++) {
+        strings[i] = "";
+    }
+    for (size_t a = 0; a < sizeof(AT) / sizeof(AT[0]); a++) {
+        for (size_t l = 0; l < sizeof(LARGEST) / sizeof(LARGEST[0]); l++) {
+            for (size_t i = 0; i < N_FILE_ROWS; i++) {
+                rows[i] = made_event(TIDE_ACTION_ALLOC, i * 1024, 1, 1);
+                rows[i].name = i % 3 == 0 ? TIDE_NONE : (uint32_t)i % 200;
+            }
+            rows[AT[a]].name = LARGEST[l];
+            const made_tables tables = {.n_devices = 1, .strings = strings, .n_strings = N_STRINGS};
+            come_back(&tables, rows);
+        }
+    }
 }
 
 static void no_events_come_back(void **state) {
@@ -120,6 +150,58 @@ static void no_events_come_back(void **state) {
     tide_snapshot_destroy(made);
     tide_snapshot_destroy(read);
     snapshot_remove(path);
+}
+
+typedef struct whole_text {
+    char bytes[1 << 18];
+    size_t n_bytes;
+} whole_text;
+
+static tide_status append(void *ctx, const char *bytes, size_t n_bytes) {
+    whole_text *to = ctx;
+    assert_true(to->n_bytes + n_bytes < sizeof(to->bytes));
+    memcpy(to->bytes + to->n_bytes, bytes, n_bytes);
+    to->n_bytes += n_bytes;
+    return TIDE_OK;
+}
+
+/* A sum of differences that leaves its range is refused at its row, also behind the first batch. */
+static void sums_are_refused_at_any_row(void **state) {
+    (void)state;
+    static const char *const STRING = "";
+    static const tide_scope_row SCOPE = {.parent = TIDE_NONE, .index = -1};
+    static const size_t BAD[] = {1, 511, 512, 700, 1024, 1499};
+    static tide_event rows[N_FILE_ROWS];
+    static whole_text to;
+    for (size_t b = 0; b < sizeof(BAD) / sizeof(BAD[0]); b++) {
+        char path[SNAPSHOT_PATH_BYTES];
+        char place[64];
+        tide_error error = {""};
+        for (size_t i = 0; i < N_FILE_ROWS; i++) {
+            rows[i] = made_event(TIDE_ACTION_ALLOC, i * 1024, 1, 1);
+            rows[i].scope = i < BAD[b] ? TIDE_NONE : 0;
+        }
+        const made_tables tables = {
+            .n_devices = 1, .strings = &STRING, .n_strings = 1, .scopes = &SCOPE, .n_scopes = 1};
+        tide_snapshot *made = made_snapshot(NULL, &tables, rows, N_FILE_ROWS);
+        to.n_bytes = 0;
+        assert_int_equal(tide_snapshot_write_to(made, append, &to, &error), TIDE_OK);
+        to.bytes[to.n_bytes] = '\0';
+        char *bad = strstr(strstr(to.bytes, "scope_delta"), ",1") + 1;
+        memmove(bad + 1, bad, to.n_bytes - (size_t)(bad - to.bytes));
+        memcpy(bad, "-7", 2);
+        tide_snapshot *read = NULL;
+        snapshot_path(path, "sums.json");
+        snapshot_write_file(path, to.bytes, to.n_bytes + 1);
+        assert_int_equal(tide_snapshot_load(path, NULL, &read, &error), TIDE_FORMAT);
+        snprintf(place, sizeof(place), "byte %zu, events.scope_delta[%zu]: the value it leads to",
+                 (size_t)(bad - to.bytes), BAD[b]);
+        if (strstr(error.message, place) == NULL) {
+            fail_msg("\"%s\" is not \"%s\"", error.message, place);
+        }
+        tide_snapshot_destroy(made);
+        snapshot_remove(path);
+    }
 }
 
 /* ---- the numbers of a column ---- */
@@ -235,7 +317,9 @@ static void odd_numbers_keep_their_place(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_width_holds_its_numbers),
+        cmocka_unit_test(indices_widen_at_any_row),
         cmocka_unit_test(no_events_come_back),
+        cmocka_unit_test(sums_are_refused_at_any_row),
         cmocka_unit_test(columns_widen_at_any_row),
         cmocka_unit_test(numbers_survive_the_ends_of_windows),
         cmocka_unit_test(odd_numbers_keep_their_place),
