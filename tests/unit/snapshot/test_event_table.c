@@ -165,42 +165,54 @@ static tide_status append(void *ctx, const char *bytes, size_t n_bytes) {
     return TIDE_OK;
 }
 
-/* A sum of differences that leaves its range is refused at its row, also behind the first batch. */
-static void sums_are_refused_at_any_row(void **state) {
-    (void)state;
+/* A difference in the row `bad` of a file is replaced: `with` takes the sum out of its range. */
+static void refuse_sum(const char *column, const char *from, const char *with, size_t bad) {
     static const char *const STRING = "";
     static const tide_scope_row SCOPE = {.parent = TIDE_NONE, .index = -1};
-    static const size_t BAD[] = {1, 511, 512, 700, 1024, 1499};
     static tide_event rows[N_FILE_ROWS];
     static whole_text to;
+    char path[SNAPSHOT_PATH_BYTES];
+    char place[128];
+    tide_error error = {""};
+    tide_snapshot *read = NULL;
+    for (size_t i = 0; i < N_FILE_ROWS; i++) {
+        rows[i] = made_event(TIDE_ACTION_ALLOC, i * 1024, 1, 1);
+        rows[i].scope = i < bad ? TIDE_NONE : 0;
+        rows[i].time_ns = i < bad ? 1 : 8;
+    }
+    const made_tables tables = {
+        .n_devices = 1, .strings = &STRING, .n_strings = 1, .scopes = &SCOPE, .n_scopes = 1};
+    tide_snapshot *made = made_snapshot(NULL, &tables, rows, N_FILE_ROWS);
+    to.n_bytes = 0;
+    assert_int_equal(tide_snapshot_write_to(made, append, &to, &error), TIDE_OK);
+    to.bytes[to.n_bytes] = '\0';
+    char *at = strstr(strstr(to.bytes, column), from) + 1;
+    size_t n_with = strlen(with);
+    memmove(at + n_with, at + 1, to.n_bytes - (size_t)(at + 1 - to.bytes));
+    memcpy(at, with, n_with);
+    snapshot_path(path, "sums.json");
+    snapshot_write_file(path, to.bytes, to.n_bytes + n_with - 1);
+    assert_int_equal(tide_snapshot_load(path, NULL, &read, &error), TIDE_FORMAT);
+    snprintf(place, sizeof(place),
+             "byte %zu, events.%s[%zu]: the value it leads to is out of range",
+             (size_t)(at - to.bytes), column, bad);
+    if (strstr(error.message, place) == NULL) {
+        fail_msg("\"%s\" is not \"%s\"", error.message, place);
+    }
+    tide_snapshot_destroy(made);
+    snapshot_remove(path);
+}
+
+/* A sum of differences that leaves its range, or that of 64 bits, is refused at its row, also after
+ * the first batch. */
+static void sums_are_refused_at_any_row(void **state) {
+    (void)state;
+    static const size_t BAD[] = {1, 511, 512, 700, 1024, 1499};
     for (size_t b = 0; b < sizeof(BAD) / sizeof(BAD[0]); b++) {
-        char path[SNAPSHOT_PATH_BYTES];
-        char place[64];
-        tide_error error = {""};
-        for (size_t i = 0; i < N_FILE_ROWS; i++) {
-            rows[i] = made_event(TIDE_ACTION_ALLOC, i * 1024, 1, 1);
-            rows[i].scope = i < BAD[b] ? TIDE_NONE : 0;
-        }
-        const made_tables tables = {
-            .n_devices = 1, .strings = &STRING, .n_strings = 1, .scopes = &SCOPE, .n_scopes = 1};
-        tide_snapshot *made = made_snapshot(NULL, &tables, rows, N_FILE_ROWS);
-        to.n_bytes = 0;
-        assert_int_equal(tide_snapshot_write_to(made, append, &to, &error), TIDE_OK);
-        to.bytes[to.n_bytes] = '\0';
-        char *bad = strstr(strstr(to.bytes, "scope_delta"), ",1") + 1;
-        memmove(bad + 1, bad, to.n_bytes - (size_t)(bad - to.bytes));
-        memcpy(bad, "-7", 2);
-        tide_snapshot *read = NULL;
-        snapshot_path(path, "sums.json");
-        snapshot_write_file(path, to.bytes, to.n_bytes + 1);
-        assert_int_equal(tide_snapshot_load(path, NULL, &read, &error), TIDE_FORMAT);
-        snprintf(place, sizeof(place), "byte %zu, events.scope_delta[%zu]: the value it leads to",
-                 (size_t)(bad - to.bytes), BAD[b]);
-        if (strstr(error.message, place) == NULL) {
-            fail_msg("\"%s\" is not \"%s\"", error.message, place);
-        }
-        tide_snapshot_destroy(made);
-        snapshot_remove(path);
+        refuse_sum("scope_delta", ",1", "-7", BAD[b]);
+        refuse_sum("scope_delta", ",1", "9223372036854775807", BAD[b]);
+        refuse_sum("time_delta", ",7", "-2", BAD[b]);
+        refuse_sum("time_delta", ",7", "9223372036854775807", BAD[b]);
     }
 }
 

@@ -148,8 +148,6 @@ static const bad_case CASES[] = {
     {"\"name\":0}", "\"name\":2}", "blocks[0].name: 2 refers to none of the 2 strings", "2}"},
     {"\"time_delta\":[10,1]", "\"time_delta\":[10,-11]",
      "events.time_delta[1]: the value it leads to is out of range", "-11"},
-    {"\"time_delta\":[10,1]", "\"time_delta\":[10,9223372036854775807]",
-     "events.time_delta[1]: the value it leads to is out of range", "9223"},
     {"\"time_delta\":[10,1]", "\"time_delta\":[10,1.5]",
      "events.time_delta[1]: 1.5 is not an integer", "1.5"},
     {"\"time_delta\":[10,1]", "\"time_delta\":[10,1,1]", "2 values, those before it have 3", "["},
