@@ -206,10 +206,12 @@ static bool numbers_fit(const uint8_t *numbers, size_t n_events, size_t n_rows) 
 
 static bool sizes_fit(const tide_snapshot *snapshot) {
     const tide_event_table *events = &snapshot->events;
+    const tide_narrow_column requested = events->requested_bytes;
+    const tide_narrow_column blocks = events->block_bytes;
     bool fits = true;
     for (size_t i = 0; i < snapshot->n_events; i++) {
-        uint64_t block_bytes = tide_bytes_at(&events->block_bytes, i);
-        uint64_t requested_bytes = tide_bytes_at(&events->requested_bytes, i);
+        uint64_t block_bytes = tide_bytes_at(&blocks, i);
+        uint64_t requested_bytes = tide_bytes_at(&requested, i);
         bool is_of_block = events->action[i] <= TIDE_ACTION_FREE_COMPLETED;
         bool has_address = tide_action_has_address(events->action[i]);
         fits &= events->time_ns[i] >= 0 && block_bytes <= (uint64_t)INT64_MAX &&

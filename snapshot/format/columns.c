@@ -176,6 +176,12 @@ void tide_column_set_of_events(const tide_column_rule *rule, tide_snapshot *snap
         ret_values[i] = index == (type)-1 ? -1 : (int64_t)index;                                   \
     }
 
+/* Without a stride a compiler makes wide stores. */
+#define PACK(type)                                                                                 \
+    for (size_t i = 0; i < n; i++) {                                                               \
+        ((type *)to)[i] = (type)values[i];                                                         \
+    }
+
 #define STORE(type)                                                                                \
     for (size_t i = 0; i < n; i++, to += step.stride) {                                            \
         type value = (type)values[i];                                                              \
@@ -210,11 +216,25 @@ void tide_column_load(tide_column_kind kind, tide_column_step step, const void *
     }
 }
 
+static void pack(size_t width, void *to, size_t n, const int64_t *values) {
+    if (width == sizeof(uint8_t)) {
+        PACK(uint8_t)
+    } else if (width == sizeof(uint16_t)) {
+        PACK(uint16_t)
+    } else if (width == sizeof(uint32_t)) {
+        PACK(uint32_t)
+    } else {
+        PACK(int64_t)
+    }
+}
+
 /* The conversion of -1 to an unsigned type is the index that is none, so that indices need no loops
  * of their own. */
 void tide_column_store(tide_column_step step, void *first, size_t n, const int64_t *values) {
     char *to = first;
-    if (step.width == sizeof(uint8_t)) {
+    if (step.stride == step.width) {
+        pack(step.width, first, n, values);
+    } else if (step.width == sizeof(uint8_t)) {
         STORE(uint8_t)
     } else if (step.width == sizeof(uint16_t)) {
         STORE(uint16_t)

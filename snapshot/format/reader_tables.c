@@ -47,7 +47,7 @@ static void read_column(tide_reader *reader, table *of, const tide_column_rule *
     size_t n_values = reader->column.n_values;
     size_t row_bytes = of->columns->row_bytes;
     if (of->rows == NULL) {
-        of->rows = tide_arena_alloc(arena, n_values, row_bytes);
+        of->rows = tide_arena_alloc_raw(arena, n_values, row_bytes);
         of->n_rows = n_values;
     }
     if (of->rows == NULL) {
