@@ -22,7 +22,13 @@
 
 #include "launch/launch_internal.h"
 
-enum { MAX_OPEN = 16, ENVIRONMENT_BYTES = 1 << 20, ROUNDS = 50, ROUND_US = 20000 };
+enum {
+    MAX_OPEN = 16,
+    ENVIRONMENT_BYTES = 1 << 20,
+    ROUNDS = 50,
+    QUIET_ROUNDS = 2,
+    ROUND_US = 20000
+};
 
 static int remove_entry(const char *path, const struct stat *info, int kind, struct FTW *at) {
     (void)info;
@@ -98,8 +104,11 @@ static void clean_up(const tide_launch *launch, int wait_fd) {
     if (n_read == 1 && byte == NOTHING_TO_REMOVE) {
         _exit(0);
     }
-    for (int i = 0; i < ROUNDS && kill_rest(marker, buffer) > 0; i++) {
-        (void)usleep(ROUND_US); /* a process that is being killed may just have made another */
+    /* A process that is being killed may just have made another, and one that is becoming another
+     * program has no environment yet. */
+    for (int i = 0, n_quiet = 0; i < ROUNDS && n_quiet < QUIET_ROUNDS; i++) {
+        n_quiet = kill_rest(marker, buffer) > 0 ? 0 : n_quiet + 1;
+        (void)usleep(ROUND_US);
     }
     (void)nftw(launch->folder, remove_entry, MAX_OPEN, FTW_DEPTH | FTW_PHYS);
     if (launch->links[0] != '\0') {

@@ -300,13 +300,17 @@ static tide_status read_segment(tide_pytorch_import *in, tide_pickle_value value
     return tide_pytorch_add_segment(in->mem, &in->end, row);
 }
 
+/* Segments of one address are in the order of the file: qsort keeps no order of its own. */
 static int by_place(const void *a, const void *b) {
     const tide_segment_row *left = a;
     const tide_segment_row *right = b;
     if (left->device != right->device) {
         return left->device < right->device ? -1 : 1;
     }
-    return (left->address > right->address) - (left->address < right->address);
+    if (left->address != right->address) {
+        return left->address < right->address ? -1 : 1;
+    }
+    return (left->first_block > right->first_block) - (left->first_block < right->first_block);
 }
 
 tide_status tide_pytorch_add_segments(tide_pytorch_import *in, const tide_pickle_value *items,

@@ -26,18 +26,31 @@ static int compare_ranges(const void *a, const void *b) {
                              &((const tide_pytorch_range *)b)->begin);
 }
 
+/* Edges of one place are in the order of the dump's segments, the last of which counts. */
 static int compare_edges(const void *a, const void *b) {
     const edge *left = a;
     const edge *right = b;
     if (left->stream != right->stream) {
         return left->stream < right->stream ? -1 : 1;
     }
-    return compare_addresses(&left->address, &right->address);
+    if (left->address != right->address) {
+        return left->address < right->address ? -1 : 1;
+    }
+    return ((uintptr_t)left->segment > (uintptr_t)right->segment) -
+           ((uintptr_t)left->segment < (uintptr_t)right->segment);
 }
 
+/* Segments of one address, which contradict each other, have an order of their own. */
 static int compare_segments(const void *a, const void *b) {
-    return compare_addresses(&((const tide_segment_row *)a)->address,
-                             &((const tide_segment_row *)b)->address);
+    const tide_segment_row *left = a;
+    const tide_segment_row *right = b;
+    if (left->address != right->address) {
+        return left->address < right->address ? -1 : 1;
+    }
+    if (left->is_expandable != right->is_expandable) {
+        return left->is_expandable ? -1 : 1;
+    }
+    return (left->stream > right->stream) - (left->stream < right->stream);
 }
 
 /* Upper bounds of what the walk needs. */

@@ -53,13 +53,13 @@ static tide_status take_segments(tide_pytorch_import *in, tide_pickle_value list
 
 /* Blocks stay until their segment is complete, but their frames, the largest part of them, are read
  * at once. */
-static tide_status see_blocks(tide_pytorch_import *in, const tide_pickle_value *items,
-                              size_t n_items) {
+static tide_status see_blocks(tide_pytorch_import *in, const tide_pytorch_place *blocks,
+                              size_t first, const tide_pickle_value *items, size_t n_items) {
     static const tide_pytorch_key KEYS[] = {TIDE_PYTORCH_KEY("size"), TIDE_PYTORCH_KEY("state"),
                                             TIDE_PYTORCH_KEY("frames")};
     enum { KEY_SIZE = 0, KEY_STATE, KEY_FRAMES, N_KEYS };
     for (size_t i = 0; i < n_items; i++) {
-        tide_pytorch_place at = {.index = i};
+        tide_pytorch_place at = {.up = blocks, .index = first + i};
         tide_pickle_value values[N_KEYS];
         uint32_t stack = 0;
         if (tide_pickle_kind_of(in->pickle, items[i]) != TIDE_PICKLE_DICT) {
@@ -104,7 +104,13 @@ tide_status tide_pytorch_take(void *ctx, tide_pickle_value list, const tide_pick
     bool is_named = is_key(in, &steps[0], "segments"); /* the first releases had the list alone */
     if (n_steps == (is_named ? 3 : 2) && steps[n_steps - 2].key == 0 &&
         is_key(in, &steps[n_steps - 1], "blocks")) {
-        return see_blocks(in, items, n_items);
+        const tide_pytorch_place segments = {.key = "segments"};
+        const tide_pytorch_place segment = {.up = is_named ? &segments : NULL,
+                                            .index =
+                                                in->n_taken_segments + steps[n_steps - 2].index};
+        const tide_pytorch_place blocks = {.up = &segment, .key = "blocks"};
+        return see_blocks(in, &blocks, tide_pickle_items(in->pickle, list)->n_items, items,
+                          n_items);
     }
     if (n_steps == 1 && is_key(in, &steps[0], "external_annotations")) {
         see_annotations(in, items, n_items);

@@ -6,6 +6,11 @@
 
 #include "snapshot/wasm/engine_internal.h"
 
+#ifdef __wasm__
+_Static_assert(sizeof(tide_engine_column) == 32 && offsetof(tide_engine_column, min) == 16,
+               "the page reads the table of columns");
+#endif
+
 /* The value of a row; -1 for TIDE_NONE. */
 typedef int64_t (*value_of)(const tide_snapshot *snapshot, size_t row);
 
@@ -53,6 +58,15 @@ static int64_t event_address(const tide_snapshot *s, size_t i) {
     return tide_action_has_address(s->events.action[i]) ? (int64_t)s->events.address[i] : 0;
 }
 
+/* An event without an address repeats the last one, as in files. */
+static void repeat_addresses(const tide_snapshot *s, double *addresses) {
+    for (size_t i = 1; i < s->n_events; i++) {
+        if (!tide_action_has_address(s->events.action[i])) {
+            addresses[i] = addresses[i - 1];
+        }
+    }
+}
+
 /* The type of references to a table of n rows, of which -1 is none. */
 static tide_engine_type index_type(size_t n) {
     return n <= 1U << 7 ? TIDE_ENGINE_I8 : n <= 1U << 15 ? TIDE_ENGINE_I16 : TIDE_ENGINE_I32;
@@ -96,7 +110,9 @@ typedef struct plan {
     tide_engine_type type;
 } plan;
 
-static tide_status add_column(tide_engine *engine, size_t n_rows, const plan *of) {
+/* `ret_column`: its values; NULL if the caller does not need them. */
+static tide_status add_column(tide_engine *engine, size_t n_rows, const plan *of,
+                              void **ret_column) {
     void *to = tide_arena_alloc_raw(&engine->arena, n_rows, WIDTHS[of->type]);
     if (to == NULL) {
         return TIDE_NO_MEMORY;
@@ -112,12 +128,15 @@ static tide_status add_column(tide_engine *engine, size_t n_rows, const plan *of
     assert(engine->n_columns < TIDE_ENGINE_MAX_COLUMNS);
     engine->columns[engine->n_columns++] =
         (tide_engine_column){of->key, to, n_rows, of->type, (double)min, (double)max};
+    if (ret_column != NULL) {
+        *ret_column = to;
+    }
     return TIDE_OK;
 }
 
 static tide_status add_columns(tide_engine *engine, size_t n_rows, const plan *plans, size_t n) {
     for (size_t i = 0; i < n; i++) {
-        TIDE_TRY(add_column(engine, n_rows, &plans[i]));
+        TIDE_TRY(add_column(engine, n_rows, &plans[i], NULL));
     }
     return TIDE_OK;
 }
@@ -131,7 +150,6 @@ static tide_status add_events(tide_engine *engine) {
         {"events.time_delta", event_time, TIDE_ENGINE_F64},
         {"events.action", event_action, TIDE_ENGINE_U8},
         {"events.device", event_device, TIDE_ENGINE_U8},
-        {"events.address_delta", event_address, TIDE_ENGINE_F64},
         {"events.requested_bytes", event_requested, amount_type(s, event_requested)},
         {"events.block_bytes", event_bytes, amount_type(s, event_bytes)},
         {"events.stream", event_stream, TIDE_ENGINE_U8},
@@ -140,13 +158,17 @@ static tide_status add_events(tide_engine *engine) {
         {"events.stack", event_stack, index_type(s->n_stacks)},
         {"events.scope_delta", event_scope, index_type(s->n_scopes)},
     };
+    const plan address = {"events.address_delta", event_address, TIDE_ENGINE_F64};
+    void *addresses = NULL;
     ADD(engine, s->n_events, plans);
+    TIDE_TRY(add_column(engine, s->n_events, &address, &addresses));
+    repeat_addresses(s, addresses);
     const plan certainty = {"events.certainty", event_certainty, TIDE_ENGINE_U8};
     if (s->event_certainty != NULL) {
-        TIDE_TRY(add_column(engine, s->n_events, &certainty));
+        TIDE_TRY(add_column(engine, s->n_events, &certainty, NULL));
     }
     const plan pool = {"events.pool", event_pool, TIDE_ENGINE_I32};
-    return s->event_pool != NULL ? add_column(engine, s->n_events, &pool) : TIDE_OK;
+    return s->event_pool != NULL ? add_column(engine, s->n_events, &pool, NULL) : TIDE_OK;
 }
 
 static tide_status add_places(tide_engine *engine) {

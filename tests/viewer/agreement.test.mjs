@@ -164,17 +164,3 @@ test('a file on which both agree is one in a gzip stream, too', { skip }, async 
   const found = await disagreements(files);
   assert.equal(found.length, 0, told(found));
 });
-
-test('damaged pickles are read by both or by none', { skip }, async () => {
-  const bases = readdirSync(GOLDEN)
-    .filter((name) => name.endsWith('.pickle'))
-    .map((name) => ({ name, bytes: readFileSync(new URL(name, GOLDEN)), isPickle: true }));
-  const files = damage(bases, 800, SEED);
-  const program = programSays(files.map(({ bytes }) => bytes));
-  const found = [];
-  for (const [i, { what, bytes }] of files.entries()) {
-    const page = await pageSays(bytes);
-    if ((page === 'ok') !== (program[i] === 'ok')) found.push({ what, program: program[i], page });
-  }
-  assert.equal(found.length, 0, told(found)); // with two damages in one file, each side may name another one
-});

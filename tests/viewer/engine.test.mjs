@@ -1,5 +1,5 @@
-// The page's engine beside the program: WebAssembly makes the same summary of each file and refuses a damaged one in
-// the same words, with the same byte and key. Sizes are 32 bits wide there, and 64 in the program.
+// The page's engine beside the program: WebAssembly makes the same summary of each file and refuses a damaged
+// one in the same words, with the same byte and key. Sizes are 32 bits wide there, and 64 in the program.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -30,9 +30,9 @@ function plain(bytes) {
 }
 
 /** The summary of a file as the engine makes it, or the reason why it refuses it. */
-function engineSays(name, bytes) {
+async function engineSays(name, bytes) {
   try {
-    const engine = new Engine(module, bytesInMemory([bytes]));
+    const engine = await Engine.start(module, bytesInMemory([bytes]));
     engine.open(name);
     return engine.answer('summary');
   } catch (problem) {
@@ -48,8 +48,8 @@ function programSays(path) {
   return status === 0 ? stdout : stderr.replace(/^tidemark summary: /, '').trimEnd();
 }
 
-function assertSameSummary(path) {
-  const ours = engineSays(path, plain(readFileSync(path)));
+async function assertSameSummary(path) {
+  const ours = await engineSays(path, plain(readFileSync(path)));
   const theirs = programSays(path);
   assert.ok(ours === theirs, `${path}\n  engine:  ${ours.slice(0, 300)}\n  program: ${theirs.slice(0, 300)}`);
   return theirs;
@@ -60,23 +60,25 @@ const filesIn = (place) =>
     .filter((entry) => entry.isFile() && /\.(json|pickle)(\.gz)?$/.test(entry.name))
     .map((entry) => join(place, entry.name));
 
-test('the summary of each file that the tests keep', { skip }, () => {
+test('the summary of each file that the tests keep', { skip }, async () => {
   const files = filesIn(GOLDEN);
   assert.ok(files.length >= 4);
-  for (const path of files) assert.match(assertSameSummary(path), /^\{"format":"tidemark-report"/, path);
+  for (const path of files)
+    assert.match(await assertSameSummary(path), /^\{"format":"tidemark-report"/, path);
 });
 
-test('the summary of small documents', { skip }, () => {
+test('the summary of small documents', { skip }, async () => {
   for (const [name, document] of Object.entries(smallDocuments())) {
     const path = join(folder, `${name}.json`);
     writeFileSync(path, JSON.stringify(document));
-    assertSameSummary(path);
+    await assertSameSummary(path);
   }
 });
 
-test('the summary of files by PyTorch', { skip: noShared }, () => {
+test('the summary of files by PyTorch', { skip: noShared }, async () => {
   const root = `${SHARED}/pytorch-snapshots`;
-  for (const place of [root, `${root}/made`, `${root}/made3`]) filesIn(place).forEach(assertSameSummary);
+  for (const place of [root, `${root}/made`, `${root}/made3`])
+    for (const path of filesIn(place)) await assertSameSummary(path);
 });
 
 /** The program's verdict on each file: "ok", or its message. */
@@ -88,21 +90,23 @@ function verdicts(files) {
 }
 
 /** Files of which the engine says other words than the program. */
-function disagreements(files) {
+async function disagreements(files) {
   const name = '/proc/self/fd/3'; // where the program of the verdicts reads them
-  return verdicts(files).flatMap((program, i) => {
-    const said = engineSays(name, files[i].bytes).replace(`cannot read '${name}': `, '');
+  const found = [];
+  for (const [i, program] of verdicts(files).entries()) {
+    const said = (await engineSays(name, files[i].bytes)).replace(`cannot read '${name}': `, '');
     const engine = said.startsWith('{') ? 'ok' : said;
-    return engine === program ? [] : [`${files[i].what}\n  program: ${program}\n  engine:  ${engine}`];
-  });
+    if (engine !== program) found.push(`${files[i].what}\n  program: ${program}\n  engine:  ${engine}`);
+  }
+  return found;
 }
 
-function assertAgreement(files) {
-  const found = disagreements(files);
+async function assertAgreement(files) {
+  const found = await disagreements(files);
   assert.equal(found.length, 0, `${found.length} of ${files.length}:\n${found.slice(0, 8).join('\n')}`);
 }
 
-test(`damaged files are refused in the same words (seed ${SEED})`, { skip }, () => {
+test(`damaged files are refused in the same words (seed ${SEED})`, { skip }, async () => {
   const random = randomNumbers(SEED);
   const golden = filesIn(GOLDEN).map((path) => ({
     name: path.replace(/.*\//, ''),
@@ -121,11 +125,11 @@ test(`damaged files are refused in the same words (seed ${SEED})`, { skip }, () 
     const kind = kinds[Math.floor(random() * kinds.length)];
     return { what: `${name}, file ${i}, ${kind}`, bytes: damaged(bytes, kind, random) };
   });
-  assertAgreement(files);
+  await assertAgreement(files);
 });
 
-test('damaged files that were kept', { skip: noShared }, () => {
-  assertAgreement(
+test('damaged files that were kept', { skip: noShared }, async () => {
+  await assertAgreement(
     readdirSync(`${SHARED}/damaged`)
       .filter((name) => name.endsWith('.json-byte'))
       .map((what) => ({ what, bytes: readFileSync(`${SHARED}/damaged/${what}`) })),
@@ -139,7 +143,7 @@ function eightBytes(number) {
   return bytes;
 }
 
-test('sizes that 32 bits do not hold are refused as where 64 do', { skip }, () => {
+test('sizes that 32 bits do not hold are refused as where 64 do', { skip }, async () => {
   const pickle = (...parts) =>
     Buffer.concat([Buffer.from([0x80, 4]), ...parts.map((part) => Buffer.from(part)), Buffer.from('.')]);
   const files = [0n, 1n, 16n].flatMap((n) => {
@@ -171,15 +175,15 @@ test('sizes that 32 bits do not hold are refused as where 64 do', { skip }, () =
       { what: `address ${number}`, bytes: document(({ events }) => (events.address_delta[0] = number)) },
     );
   }
-  assertAgreement(files);
+  await assertAgreement(files);
 });
 
-test('files that would take all memory are refused at the same byte', { skip }, () => {
+test('files that would take all memory are refused at the same byte', { skip }, async () => {
   const lists = Buffer.alloc(50_000_000, 0x5d);
   lists.set([0x80, 4]);
   const deep = Buffer.from(`{"format":"tidemark-snapshot","version":1,"x":${'['.repeat(100_000)}`);
   const long = Buffer.from(`{"format":"${'a'.repeat(20_000_000)}`);
-  assertAgreement([
+  await assertAgreement([
     { what: 'a pickle of lists', bytes: lists },
     { what: 'deep nesting', bytes: deep },
     { what: 'a long text', bytes: long },
@@ -188,16 +192,17 @@ test('files that would take all memory are refused at the same byte', { skip }, 
   ]);
 });
 
-test('a compressed file, a failure to read and a trap end in a sentence', { skip }, () => {
-  assert.equal(engineSays('x', Buffer.from([0x1f, 0x8b, 8, 0])), "'x' is still compressed");
+test('a compressed file, a failure to read and a trap end in a sentence', { skip }, async () => {
+  assert.equal(await engineSays('x', Buffer.from([0x1f, 0x8b, 8, 0])), "'x' is still compressed");
   const failing = {
     read: () => {
       throw new Error('the disk is gone');
     },
     rewind: () => undefined,
   };
-  assert.throws(() => new Engine(module, failing).open('x'), /^Error: the disk is gone$/);
-  const engine = new Engine(module, bytesInMemory([]));
+  const broken = await Engine.start(module, failing);
+  assert.throws(() => broken.open('x'), /^Error: the disk is gone$/);
+  const engine = await Engine.start(module, bytesInMemory([]));
   engine.handle = 0xffff_fff0;
   assert.throws(() => engine.answer('summary'), /^Error: reading it failed \(memory access out of bounds\)$/);
 });

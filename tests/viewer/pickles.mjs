@@ -5,6 +5,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { readSource } from '../../viewer/src/unpack.js';
 import { randomNumbers, eventRows } from './synthetic.mjs';
+import './engine.mjs';
 import './transfer.mjs';
 
 export const CLI = process.env.TIDEMARK_CLI ?? '';

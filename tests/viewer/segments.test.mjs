@@ -13,6 +13,7 @@ import { makeRun } from '../../viewer/src/run.js';
 import { segmentHeadline, segmentRun } from '../../viewer/src/segment_run.js';
 import { hasSegments } from '../../viewer/src/segments.js';
 import { readSource } from '../../viewer/src/unpack.js';
+import './engine.mjs';
 import { closed, text } from './pages.mjs';
 import { opened, RUN } from './page_run.mjs';
 import { Recording } from './recording.mjs';

@@ -6,6 +6,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { test } from 'node:test';
 import { temporaryFolder } from './pages.mjs';
+import './engine.mjs';
 import './transfer.mjs';
 import { makeRun } from '../../viewer/src/run.js';
 import { ruleRows } from '../../viewer/src/rule_coverage.js';

@@ -1,6 +1,6 @@
-/* category_rules.js - categories by rule, for snapshots of PyTorch, which name none: from the functions of a
- * block's call stack, from who released it, and from whether it is older than the recording. The command line
- * has the same rules (docs/categories.md).
+/* category_rules.js - the rule that fits a block, from the functions of its call stack, from who released it,
+ * and from whether it is older than the recording. The program gives categories by the same rules
+ * (docs/categories.md); the page counts how many bytes each explains.
  */
 import { CERTAINTY_NAMES } from './format_names.js';
 import { MOVED, movedOf } from './rule_moved.js';
@@ -8,7 +8,6 @@ import { placesOf } from './rule_places.js';
 import { SIGN } from './stack_signs.js';
 import { NO_BLOCK, STATE } from './subjects.js';
 
-const NOT_KNOWN = CERTAINTY_NAMES.indexOf('unknown');
 export const BY_RULE = CERTAINTY_NAMES.indexOf('by rule');
 export const NO_RULE = 255;
 
@@ -261,31 +260,4 @@ export function rulesOf(snapshot) {
     if (block >= 0) rules[block] = ruleOf(tracesOf(block, e, events.stack[e], events.scope[e]));
   }
   return rules;
-}
-
-/**
- * Gives every block of a snapshot that was just read a category by rule, unless it has one. That it was
- * copied from the host is no more than a sign: no rule may fit, and then it is unknown.
- * @param {import('./format.js').Snapshot} snapshot its subjects and categories are changed
- */
-export function nameByRule(snapshot) {
-  const { subjects } = snapshot;
-  const rules = rulesOf(snapshot);
-  const isUsed = new Uint8Array(NO_RULE + 1);
-  for (const rule of rules) isUsed[rule] = 1;
-  const numbers = CATEGORY_OF_RULE.map((name, rule) => {
-    if (isUsed[rule] === 0) return 0;
-    if (!snapshot.categories.includes(name)) snapshot.categories.push(name);
-    return snapshot.categories.indexOf(name);
-  });
-  const unknown = snapshot.categories.indexOf('unknown');
-  const isFromHost = fromHostOf(snapshot);
-  subjects.certainty ??= new Uint8Array(subjects.count);
-  for (let block = 0; block < subjects.nBlocks; block++) {
-    const category = rules[block] === NO_RULE ? unknown : numbers[rules[block]];
-    const isFree = subjects.category[block] === unknown || isFromHost(block);
-    if (!isFree || category === subjects.category[block]) continue;
-    subjects.category[block] = category;
-    subjects.certainty[block] = category === unknown ? NOT_KNOWN : BY_RULE;
-  }
 }

@@ -1,6 +1,6 @@
 /* check.js - checks that the tables of a document agree with each other. It mirrors the program's validation
- * (snapshot/format/reader.c, snapshot/document/validate.c): the same checks in the same order, so that both report the same
- * place.
+ * (snapshot/format/reader.c, snapshot/document/validate.c): the same checks in the same order, so that both
+ * report the same place.
  *
  * The minimum and maximum of a column settle most checks; rows are visited only if something can be wrong.
  */

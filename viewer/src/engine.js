@@ -1,8 +1,8 @@
-/* engine.js - the program's reader as WebAssembly: one instance with its memory. It runs in a worker, in the page
- * and in node. snapshot/wasm/engine.h describes the functions.
+/* engine.js - the program's reader as WebAssembly: one instance with its memory. It runs in a worker, in
+ * the page and in node. snapshot/wasm/engine.h describes the functions.
  *
- * An instance reads one file and is dropped: memory of WebAssembly never shrinks, and after a trap its content is
- * not known.
+ * An instance reads one file and is dropped: memory of WebAssembly never shrinks, and after a trap its
+ * content is not known.
  */
 import { FormatError } from './columns.js';
 
@@ -43,25 +43,38 @@ export function bytesInMemory(parts) {
 
 export class Engine {
   /**
-   * @param {WebAssembly.Module} module
    * @param {Bytes} source
    */
-  constructor(module, source) {
+  constructor(source) {
     this.source = source;
     /** @type {unknown} why the page could not read the file; null: it could */
     this.problem = null;
+    /** @type {any} of the instance */
+    this.exports = null;
+    this.handle = 0;
+  }
+
+  /**
+   * @param {WebAssembly.Module} module
+   * @param {Bytes} source
+   * @returns {Promise<Engine>}
+   */
+  static async start(module, source) {
+    const engine = new Engine(source);
     /** @type {Record<string, Record<string, Function>>} */
     const imports = {};
     for (const { module: from, name } of WebAssembly.Module.imports(module))
       imports[from] = { ...imports[from], [name]: () => NO_FILE };
     imports.page = {
-      read: (/** @type {number} */ to, /** @type {number} */ most) => this.#read(to >>> 0, most >>> 0),
-      rewind: () => this.source.rewind(),
+      read: (/** @type {number} */ to, /** @type {number} */ most) => engine.#read(to >>> 0, most >>> 0),
+      rewind: () => source.rewind(),
     };
-    this.exports = /** @type {any} */ (new WebAssembly.Instance(module, /** @type {any} */ (imports)).exports);
-    this.exports._initialize();
-    this.handle = this.#call('create');
-    if (this.handle === 0) throw new RangeError('allocation failed');
+    const instance = await WebAssembly.instantiate(module, /** @type {any} */ (imports));
+    engine.exports = instance.exports;
+    engine.exports._initialize();
+    engine.handle = engine.#call('create');
+    if (engine.handle === 0) throw new RangeError('allocation failed');
+    return engine;
   }
 
   get #bytes() {

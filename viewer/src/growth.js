@@ -1,5 +1,6 @@
-/* growth.js - whether memory grows from step to step, by the rule of the command line (snapshot/explain/growth.h):
- * most of at least five named steps leave blocks of one line of the program behind that are never freed.
+/* growth.js - whether memory grows from step to step, by the rule of the command line
+ * (snapshot/explain/growth.h): most of at least five named steps leave blocks of one line of the program that
+ * are never freed.
  */
 import { lineText, representativeFrames } from './frames.js';
 import { stepText } from './steps.js';

@@ -1,9 +1,9 @@
 /* json.js - a strict pull parser of JSON in UTF-8, for untrusted bytes.
  *
- * It accepts and refuses the same input as the program's parser (snapshot/format/json_reader.c), in the same order,
- * and names the same byte and key path. The caller asks for the values it expects; the first failure is
- * thrown. If the bytes at hand end before the document does, NEED_MORE is thrown, and the caller tries again
- * with more bytes.
+ * It accepts and refuses the same input as the program's parser (snapshot/format/json_reader.c), in the same
+ * order, and names the same byte and key path. The caller asks for the values it expects; the first failure
+ * is thrown. If the bytes at hand end before the document does, NEED_MORE is thrown, and the caller tries
+ * again with more bytes.
  */
 import { FAR, FormatError } from './columns.js';
 import { BYTE, characterBytes, escapeBytes, lettersOf } from './json_text.js';

@@ -5,6 +5,7 @@
  * page around this one, allows no worker, and where a file is small, the page reads the file itself.
  */
 import { FormatError, release } from './columns.js';
+import { engineModule } from './engine_module.js';
 import { makeRun } from './run.js';
 import { isPacked, located, openSource, readSource, TOO_LONG } from './unpack.js';
 import { explained } from './worker.js';
@@ -125,6 +126,15 @@ async function send(worker, source, { pull }, room) {
   else await sendText(worker, pull, room);
 }
 
+/** @returns {Promise<import('./worker.js').Code>} */
+async function codeOf() {
+  try {
+    return { engine: await engineModule() };
+  } catch (problem) {
+    return { problem: /** @type {Error} */ (problem).message };
+  }
+}
+
 /**
  * @param {Worker} worker
  * @param {import('./unpack.js').Source} source
@@ -143,12 +153,13 @@ function readInWorker(worker, source, onProgress) {
   };
   return new Promise((resolve, reject) => {
     const opened = openSource(source, (n) => (bytes += n));
-    worker.onmessage = async ({ data }) => {
+    const take = async (/** @type {any} */ data) => {
       if (data.wants) {
         nAhead++;
         if (data.used !== null) used.push(data.used);
         wake();
-      } else if (data.loaded) resolve(data.loaded);
+      } else if (data.wantsEngine) worker.postMessage(await codeOf());
+      else if (data.loaded) resolve(data.loaded);
       else if (data.problem)
         reject(
           data.isFormat
@@ -157,6 +168,7 @@ function readInWorker(worker, source, onProgress) {
         );
       else onProgress({ bytes: data.bytes || bytes, totalBytes: (await opened).totalBytes, rows: data.rows });
     };
+    worker.onmessage = ({ data }) => void take(data).catch(reject);
     worker.onerror = (event) => {
       event.preventDefault();
       reject(

@@ -1,12 +1,13 @@
 /* open.js - opens runs: files that are chosen or dropped, and the data that the command line embedded in the
  * page.
  */
+import { bytesOfBase64 } from './base64.js';
 import { FormatError } from './columns.js';
 import { byId, element } from './dom.js';
 import { digestKind, MOST_DIGEST_BYTES, MOST_RANKS_BYTES, readRanks } from './rank_digests.js';
 import { loadRun, prepareLoading } from './load.js';
 import { formatCount } from './text.js';
-import { bytesOfBase64, openSource } from './unpack.js';
+import { openSource } from './unpack.js';
 
 const KIND_CHARACTERS = 256; // of the beginning of a text, by which a digest is known
 const AT_ONCE = 2; // files read in parallel

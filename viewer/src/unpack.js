@@ -1,17 +1,15 @@
 /* unpack.js - turns the bytes of a file into the parts of a run: base64, gzip, then the document. It runs in
  * a worker, without a page.
  */
-import { nameByRule } from './category_rules.js';
+import { bytesOfBase64 } from './base64.js';
 import { checkDocument } from './check.js';
 import { FormatError } from './columns.js';
 import { findPlace, MOST_DOCUMENT_BYTES, readDocument } from './document.js';
+import { bytesInMemory } from './engine.js';
 import { readSnapshot } from './format.js';
 import { USUAL_NAMES } from './format_names.js';
 import { harmlessTree } from './harmless.js';
-import { readPickleStream } from './pickle.js';
-import { isPytorchJson, readPytorchJson } from './pytorch_json.js';
-import { PytorchImport } from './pytorch.js';
-import { documentOfPytorch } from './pytorch_merge.js';
+import { isPytorchJson, readPytorch } from './pytorch.js';
 import { deriveRun } from './run.js';
 
 const PROTO = 0x80;
@@ -27,24 +25,6 @@ const TEXTS = ['strings', 'run', 'devices']; // parts of a document with texts t
  * @property {number} rows events read
  * @typedef {{snapshot: import('./format.js').Snapshot, derived: import('./run.js').Derived}} Loaded
  */
-
-/**
- * @param {string} text base64
- * @returns {Uint8Array<ArrayBuffer>}
- * @throws {FormatError}
- */
-export function bytesOfBase64(text) {
-  const decoder = /** @type {any} */ (Uint8Array);
-  try {
-    if (typeof decoder.fromBase64 === 'function') return decoder.fromBase64(text);
-    const binary = atob(text);
-    const bytes = new Uint8Array(binary.length);
-    for (let i = 0; i < binary.length; i++) bytes[i] = binary.charCodeAt(i);
-    return bytes;
-  } catch {
-    throw new FormatError('the data in this page is damaged');
-  }
-}
 
 /**
  * The bytes of a source as a stream.
@@ -104,28 +84,22 @@ async function uncompressed(source, count) {
 }
 
 /**
- * Reads everything into one array.
+ * Everything in parts.
  * @param {import('./document.js').Pull} pull
  * @param {() => void} report
- * @returns {Promise<Uint8Array>}
+ * @returns {Promise<Uint8Array[]>}
  */
 async function readAll(pull, report) {
   const parts = [];
   let length = 0;
   for (let part = await pull(); part !== null; part = await pull()) {
-    parts.push(part.slice());
+    parts.push(part.slice()); // the buffer is used again
     length += part.length;
     if (length > MOST_DOCUMENT_BYTES)
       throw new FormatError('it holds more than 2 GiB when it is uncompressed, which no snapshot does');
     if (parts.length % 256 === 0) report();
   }
-  const whole = new Uint8Array(length);
-  let at = 0;
-  for (const part of parts) {
-    whole.set(part, at);
-    at += part.length;
-  }
-  return whole;
+  return parts;
 }
 
 /**
@@ -148,43 +122,26 @@ export async function openSource(source, count) {
 
 /**
  * @param {import('./document.js').Pull} pull
- * @param {boolean} isPickle false: JSON
- * @param {() => void} report
- * @returns {Promise<Record<string, any>>} for readSnapshot
- */
-async function readPytorchTree(pull, isPickle, report) {
-  if (isPickle) {
-    const found = new PytorchImport();
-    const { root, nBytes, hasRest } = await readPickleStream(pull, report, found);
-    found.hasRest = hasRest;
-    return documentOfPytorch(root, nBytes, found);
-  }
-  const whole = await readAll(pull, report);
-  return documentOfPytorch(readPytorchJson(whole), whole.length);
-}
-
-/**
- * @param {import('./document.js').Pull} pull
  * @param {(rows: number) => void} report events read
+ * @param {() => import('./engine.js').Bytes | null} [parts] the same text from its beginning, without waiting;
+ *   null: it comes by `pull` alone
  * @returns {Promise<Loaded>}
  * @throws {FormatError}
  */
-export async function readText(pull, report) {
+export async function readText(pull, report, parts = () => null) {
   const first = await pull();
   // the first opcode of every pickle since protocol 2; no JSON begins with it
-  const isPickle = first?.[0] === PROTO;
+  const isPytorch = first?.[0] === PROTO || isPytorchJson(first ?? new Uint8Array(0));
   let isTaken = false;
   const again = async () => (isTaken ? pull() : ((isTaken = true), first));
-  const isPytorch = isPickle || isPytorchJson(first ?? new Uint8Array(0));
   const doc = isPytorch
-    ? await readPytorchTree(again, isPickle, () => report(0))
+    ? await readPytorch(parts() ?? bytesInMemory(await readAll(again, () => report(0))), () => report(0))
     : await readDocument(again, ({ rows }) => report(rows));
   if (!isPytorch) checkDocument(doc, USUAL_NAMES);
   for (const key of TEXTS) {
     if (doc[key] !== undefined) doc[key] = harmlessTree(doc[key]);
   }
   const snapshot = readSnapshot(doc);
-  if (isPytorch) nameByRule(snapshot);
   report(snapshot.events.count);
   return { snapshot, derived: deriveRun(snapshot) };
 }
