@@ -1,4 +1,5 @@
 /* tidemark run: a program of the user's, recorded on a GPU or on a virtual card. */
+#include <assert.h>
 #include <dlfcn.h>
 #include <signal.h>
 #include <stdio.h>
@@ -327,6 +328,7 @@ static int run(int argc, char **argv) {
         (void)tide_cli_fail(TIDE_COMMAND_RUN, status, &error);
         return EXIT_NOT_STARTED;
     }
+    assert(words.program != NULL);
     if (options.device != NULL && strcmp(options.device, "cuda") == 0) {
         options.device = NULL; /* the GPUs of this machine, as without --device */
     }
