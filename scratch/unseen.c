@@ -70,7 +70,7 @@ static bool has_go_note(int fd, const Elf64_Phdr *part) {
 static bool has_go_section(int fd, const Elf64_Ehdr *header) {
     static const char NAME[] = ".note.go.buildid";
     Elf64_Shdr names;
-    Elf64_Shdr section;
+    Elf64_Shdr section = {.sh_type = SHT_NULL};
     char name[sizeof(NAME)];
     if (header->e_shentsize != sizeof(section) || header->e_shstrndx >= header->e_shnum ||
         !read_at(fd, header->e_shoff + header->e_shstrndx * sizeof(names), &names, sizeof(names))) {
@@ -100,7 +100,7 @@ static bool names_musl(int fd, const Elf64_Phdr *part) {
 static void read_parts(int fd, elf *to) {
     const Elf64_Ehdr *header = &to->header;
     for (size_t i = 0; i < header->e_phnum && i < MAX_PARTS; i++) {
-        Elf64_Phdr part;
+        Elf64_Phdr part = {.p_type = PT_NULL};
         if (!read_at(fd, header->e_phoff + i * sizeof(part), &part, sizeof(part))) {
             return;
         }
