@@ -65,10 +65,10 @@ static void leave(builder *to, size_t mark) {
 }
 
 /* An optimizer that calls the closure of its step has done nothing before: what its step began with
- * is the closure's forward pass. */
+ * is the closure's forward pass. A backward pass may hold another one, and stays what it is. */
 static void begin_backward(builder *to, size_t mark) {
     interval *phase = to->phase != TIDE_NONE ? &to->all[to->phase] : NULL;
-    if (phase != NULL && to->is_in_optimizer && !phase->is_rest) {
+    if (phase != NULL && !phase->is_rest && strcmp(phase->name, "optimizer") == 0) {
         phase->name = "forward";
     }
     enter(to, mark, "backward");
@@ -128,7 +128,7 @@ static void drop_empty(builder *of) {
         }
         interval *phase = &of->all[which];
         interval *step = phase->parent != TIDE_NONE ? &of->all[phase->parent] : phase;
-        bool is_gap = which + 1 < of->n && phase->is_rest &&
+        bool is_gap = which + 1 < of->n && phase->is_rest && strcmp(phase->name, "forward") == 0 &&
                       strcmp(of->all[which + 1].name, "optimizer") == 0;
         if (step->is_open && !keeps_open) {
             of->after[i] = TIDE_NONE;

@@ -251,6 +251,12 @@ static void an_optimizer_that_calls_its_closure_is_not_a_forward_pass(void **sta
               MARK("step ends", 6), MARK("step begins", 6), MARK("backward begins", 6),
               MARK("backward ends", 7), MARK("optimizer begins", 7), MARK("step ends", 7))};
     assert_scopes(&of, 0, "0f 0b 0o 1f 1b 1o 2b");
+    const history nested = {.words = {"+1 +2 +3 +4 +5"},
+                            MARKS(MARK("step begins", 0), MARK("optimizer begins", 0),
+                                  MARK("backward begins", 1), MARK("backward begins", 2),
+                                  MARK("backward ends", 3), MARK("backward ends", 4),
+                                  MARK("step ends", 5))};
+    assert_scopes(&nested, 0, "0f 0b 0b 0o 0o");
 }
 
 static void calls_are_steps_where_nothing_is_optimised(void **state) {
