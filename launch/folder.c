@@ -106,9 +106,10 @@ static void clean_up(const tide_launch *launch, int wait_fd) {
     }
     /* A process that is being killed may just have made another, and one that is becoming another
      * program has no environment yet. */
-    for (int i = 0, n_quiet = 0; i < ROUNDS && n_quiet < QUIET_ROUNDS; i++) {
-        n_quiet = kill_rest(marker, buffer) > 0 ? 0 : n_quiet + 1;
+    int n_quiet = kill_rest(marker, buffer) == 0;
+    for (int i = 1; i < ROUNDS && n_quiet < QUIET_ROUNDS; i++) {
         (void)usleep(ROUND_US);
+        n_quiet = kill_rest(marker, buffer) > 0 ? 0 : n_quiet + 1;
     }
     (void)nftw(launch->folder, remove_entry, MAX_OPEN, FTW_DEPTH | FTW_PHYS);
     if (launch->links[0] != '\0') {
