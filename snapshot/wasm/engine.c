@@ -15,17 +15,6 @@ tide_engine *tide_engine_create(void) {
     return engine;
 }
 
-void tide_engine_close(tide_engine *engine) {
-    const tide_hostmem *mem = tide_hostmem_default();
-    if (engine == NULL) {
-        return;
-    }
-    mem->release(mem->ctx, engine->text);
-    tide_arena_fini(&engine->arena);
-    tide_snapshot_destroy(engine->snapshot);
-    mem->release(mem->ctx, engine);
-}
-
 char *tide_engine_name(tide_engine *engine) {
     return engine->name;
 }

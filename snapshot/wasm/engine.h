@@ -59,9 +59,8 @@ typedef struct tide_engine_column {
     double min, max; /* of the values; 0 without rows */
 } tide_engine_column;
 
-/* NULL: no memory. The caller closes it. */
+/* NULL: no memory. It ends with its instance, which the page drops. */
 TIDE_EXPORT(create) tide_engine *tide_engine_create(void);
-TIDE_EXPORT(close) void tide_engine_close(tide_engine *engine);
 
 /* Where the page writes the file's name before it opens it: UTF-8 with a terminating zero, in
  * TIDE_ENGINE_NAME_BYTES. */
