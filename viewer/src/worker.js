@@ -129,8 +129,7 @@ export function serveLoading(scope) {
     return (last = text.piece);
   };
   const report = (/** @type {number} */ rows) => say({ rows, bytes: parts?.at ?? 0 });
-  readText(pull, report, () => parts).then(
-    (loaded) => say({ loaded }, [...buffersOf(loaded)]),
-    (problem) => say(explained(problem)),
-  );
+  readText(pull, report, () => parts)
+    .then((loaded) => say({ loaded }, [...buffersOf(loaded)]))
+    .catch((problem) => say(explained(problem)));
 }
