@@ -72,17 +72,13 @@ static int compare_ranges(const void *a, const void *b) {
     return compare_words(&((const range *)a)->begin, &((const range *)b)->begin);
 }
 
-static bool is_segment(const tide_event *row) {
-    return row->action >= TIDE_ACTION_SEGMENT_ALLOC && row->action <= TIDE_ACTION_SEGMENT_UNMAP;
-}
-
 static void collect(sizer *s, const tide_event *rows, size_t n_rows) {
     for (size_t i = 0; i < n_rows; i++) {
         if (!tide_action_has_address(rows[i].action)) {
             continue;
         }
         s->points[s->n_points++] = rows[i].address;
-        if (is_segment(&rows[i])) {
+        if (tide_action_is_of_segment(rows[i].action)) {
             s->points[s->n_points++] = rows[i].address + rows[i].block_bytes;
         }
         if (rows[i].action == TIDE_ACTION_SEGMENT_MAP) {
@@ -288,8 +284,8 @@ static void take_row(sizer *s, tide_event *row) {
 static int compare_base(const void *a, const void *b) {
     const tide_event *left = a;
     const tide_event *right = b;
-    bool left_is = is_segment(left);
-    bool right_is = is_segment(right);
+    bool left_is = tide_action_is_of_segment(left->action);
+    bool right_is = tide_action_is_of_segment(right->action);
     if (left_is != right_is) {
         return left_is ? -1 : 1;
     }

@@ -181,6 +181,16 @@ static inline bool tide_action_has_address(int action) {
     return action != TIDE_ACTION_OOM && action != TIDE_ACTION_MARK;
 }
 
+/* Whether the row is about a segment or a piece of one. */
+static inline bool tide_action_is_of_segment(int action) {
+    return action >= TIDE_ACTION_SEGMENT_ALLOC && action <= TIDE_ACTION_SEGMENT_UNMAP;
+}
+
+/* Whether such a row gives the allocator memory of the device. */
+static inline bool tide_action_gives_segment(int action) {
+    return action == TIDE_ACTION_SEGMENT_ALLOC || action == TIDE_ACTION_SEGMENT_MAP;
+}
+
 /* The number of a name, or -1. */
 int tide_action_from_name(const char *name);
 int tide_category_from_name(const char *name);

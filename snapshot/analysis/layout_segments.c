@@ -58,16 +58,14 @@ static tide_status collect_strokes(painter *on, const tide_snapshot *snapshot,
     }
     for (int64_t i = 0; i <= at->event; i++) {
         const tide_event row = tide_event_at(snapshot, (size_t)i);
-        if (row.action < TIDE_ACTION_SEGMENT_ALLOC || row.action > TIDE_ACTION_SEGMENT_UNMAP ||
-            row.device != at->device) {
+        if (!tide_action_is_of_segment(row.action) || row.device != at->device) {
             continue;
         }
         stroke added = {.begin = row.address,
                         .end = row.address + row.block_bytes,
                         .stream = row.stream,
                         .is_expandable = row.action == TIDE_ACTION_SEGMENT_MAP,
-                        .gives = row.action == TIDE_ACTION_SEGMENT_ALLOC ||
-                                 row.action == TIDE_ACTION_SEGMENT_MAP};
+                        .gives = tide_action_gives_segment(row.action)};
         uint16_t pool = snapshot->event_pool != NULL ? snapshot->event_pool[i] : 0;
         if (pool > 0) {
             memcpy(added.pool_id, snapshot->pools[pool - 1].id, sizeof(added.pool_id));
@@ -213,7 +211,7 @@ static bool is_bought_later(const tide_snapshot *snapshot, const tide_instant *a
     for (size_t i = (size_t)(at->event + 1); i < snapshot->n_events; i++) {
         const tide_event row = tide_event_at(snapshot, i);
         if (row.address == address && row.device == at->device &&
-            (row.action == TIDE_ACTION_SEGMENT_ALLOC || row.action == TIDE_ACTION_SEGMENT_MAP)) {
+            tide_action_gives_segment(row.action)) {
             return true;
         }
     }

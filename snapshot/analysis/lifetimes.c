@@ -83,7 +83,7 @@ void tide_lifetimes_reserved_at(const tide_snapshot *snapshot, const tide_instan
     }
     for (int64_t i = 0; i <= at->event; i++) {
         const tide_event event = tide_event_at(snapshot, (size_t)i);
-        if (tide_walk_is_segment_row(&event) && event.device == at->device) {
+        if (tide_action_is_of_segment(event.action) && event.device == at->device) {
             (void)tide_walk_count_segment(totals, &event);
         }
     }

@@ -8,7 +8,7 @@
 typedef struct device_state {
     tide_map alive;    /* address -> slot of the block, until its free completes */
     tide_map segments; /* address -> slot of the segment */
-    tide_walk_device told;
+    tide_walk_device figures;
 } device_state;
 
 struct tide_live_walk {
@@ -38,7 +38,7 @@ static tide_status add(int64_t *total, uint64_t n_bytes, tide_error *error) {
 }
 
 static void note_maxima(tide_live_walk *walk, size_t device, uint32_t scope) {
-    tide_walk_device *of = &walk->devices[device].told;
+    tide_walk_device *of = &walk->devices[device].figures;
     const int64_t values[TIDE_N_MAX] = {of->now.requested_bytes, of->now.allocated_bytes,
                                         of->now.active_bytes, of->now.reserved_bytes};
     for (int i = 0; i < TIDE_N_MAX; i++) {
@@ -57,7 +57,7 @@ static void note_maxima(tide_live_walk *walk, size_t device, uint32_t scope) {
 /* ---- blocks ---- */
 
 static void stop_counting(tide_live_walk *walk, tide_walk_block *block) {
-    tide_totals *now = &walk->devices[block->device].told.now;
+    tide_totals *now = &walk->devices[block->device].figures.now;
     now->allocated_bytes -= (int64_t)block->block_bytes;
     now->n_blocks--;
     block->freed = walk->event;
@@ -68,8 +68,8 @@ static void stop_counting(tide_live_walk *walk, tide_walk_block *block) {
 static tide_status forget(tide_live_walk *walk, size_t slot) {
     tide_walk_block *block = &walk->blocks[slot];
     device_state *device = &walk->devices[block->device];
-    device->told.now.active_bytes -= (int64_t)block->block_bytes;
-    device->told.now.requested_bytes -= (int64_t)block->requested_bytes;
+    device->figures.now.active_bytes -= (int64_t)block->block_bytes;
+    device->figures.now.requested_bytes -= (int64_t)block->requested_bytes;
     block->completed = walk->event;
     block->completed_ns = walk->time_ns;
     if (walk->sink->block != NULL) {
@@ -86,10 +86,10 @@ static tide_status forget(tide_live_walk *walk, size_t slot) {
 
 static tide_status be_born(tide_live_walk *walk, const tide_walk_block *born, tide_error *error) {
     device_state *device = &walk->devices[born->device];
-    tide_totals *now = &device->told.now;
+    tide_totals *now = &device->figures.now;
     uint64_t other = 0;
     if (tide_map_find(&device->alive, born->address, &other)) {
-        device->told.n_unmatched++;
+        device->figures.n_unmatched++;
         if (walk->blocks[other].freed == TIDE_WALK_NEVER) {
             stop_counting(walk, &walk->blocks[other]);
         }
@@ -142,7 +142,7 @@ static tide_status free_row(tide_live_walk *walk, const tide_event *event, int64
     device_state *device = &walk->devices[event->device];
     uint64_t slot = 0;
     if (!tide_map_find(&device->alive, event->address, &slot)) {
-        device->told.n_unmatched++;
+        device->figures.n_unmatched++;
         return TIDE_OK;
     }
     tide_walk_block *block = &walk->blocks[slot];
@@ -233,23 +233,16 @@ static tide_status unmap(tide_live_walk *walk, const tide_event *event) {
     return TIDE_OK;
 }
 
-bool tide_walk_is_segment_row(const tide_event *event) {
-    return event->action >= TIDE_ACTION_SEGMENT_ALLOC && event->action <= TIDE_ACTION_SEGMENT_UNMAP;
-}
-
-static bool gives(const tide_event *event) {
-    return event->action == TIDE_ACTION_SEGMENT_ALLOC || event->action == TIDE_ACTION_SEGMENT_MAP;
-}
-
 static bool is_too_much(const tide_totals *now, const tide_event *event) {
-    return gives(event) && event->block_bytes > (uint64_t)(INT64_MAX - now->reserved_bytes);
+    return tide_action_gives_segment(event->action) &&
+           event->block_bytes > (uint64_t)(INT64_MAX - now->reserved_bytes);
 }
 
 bool tide_walk_count_segment(tide_totals *now, const tide_event *event) {
-    assert(tide_walk_is_segment_row(event));
+    assert(tide_action_is_of_segment(event->action));
     bool is_whole =
         event->action == TIDE_ACTION_SEGMENT_ALLOC || event->action == TIDE_ACTION_SEGMENT_FREE;
-    int64_t sign = gives(event) ? 1 : -1;
+    int64_t sign = tide_action_gives_segment(event->action) ? 1 : -1;
     if (is_too_much(now, event) ||
         (sign < 0 && event->block_bytes > (uint64_t)now->reserved_bytes)) {
         return false;
@@ -262,7 +255,7 @@ bool tide_walk_count_segment(tide_totals *now, const tide_event *event) {
 /* The pieces that the event begins, ends or cuts. */
 static tide_status follow_segment(tide_live_walk *walk, const tide_event *event) {
     uint64_t slot = 0;
-    if (gives(event)) {
+    if (tide_action_gives_segment(event->action)) {
         const tide_walk_segment born = {.address = event->address,
                                         .total_bytes = event->block_bytes,
                                         .is_expandable = event->action == TIDE_ACTION_SEGMENT_MAP,
@@ -279,15 +272,15 @@ static tide_status follow_segment(tide_live_walk *walk, const tide_event *event)
 }
 
 static tide_status segment_row(tide_live_walk *walk, const tide_event *event, tide_error *error) {
-    tide_walk_device *told = &walk->devices[event->device].told;
-    if (is_too_much(&told->now, event)) {
+    tide_walk_device *figures = &walk->devices[event->device].figures;
+    if (is_too_much(&figures->now, event)) {
         return tide_fail(error, TIDE_LIMIT, "the bytes alive at once exceed 2^63 - 1");
     }
-    told->n_unmatched += !tide_walk_count_segment(&told->now, event);
+    figures->n_unmatched += !tide_walk_count_segment(&figures->now, event);
     if (walk->sink->segment != NULL) {
         TIDE_TRY(follow_segment(walk, event));
     }
-    if (gives(event)) {
+    if (tide_action_gives_segment(event->action)) {
         note_maxima(walk, event->device, event->scope);
     }
     return TIDE_OK;
@@ -299,7 +292,7 @@ tide_status tide_live_walk_event(tide_live_walk *walk, const tide_event *event, 
                                  int64_t *ret_block, tide_error *error) {
     walk->event++;
     walk->time_ns = event->time_ns;
-    walk->devices[event->device].told.counts[event->action]++;
+    walk->devices[event->device].figures.counts[event->action]++;
     *ret_block = -1;
     switch (event->action) {
     case TIDE_ACTION_ALLOC:
@@ -348,7 +341,7 @@ static tide_status start_block(tide_live_walk *walk, const tide_snapshot *docume
 static tide_status start(tide_live_walk *walk, const tide_snapshot *document, tide_error *error) {
     for (size_t i = 0; i < document->n_start_segments; i++) {
         const tide_segment_row *segment = &document->start_segments[i];
-        tide_totals *now = &walk->devices[segment->device].told.now;
+        tide_totals *now = &walk->devices[segment->device].figures.now;
         TIDE_TRY(add(&now->reserved_bytes, segment->total_bytes, error));
         now->n_segments += segment->is_expandable ? 0 : 1;
         const tide_walk_segment born = {.address = segment->address,
@@ -364,7 +357,7 @@ static tide_status start(tide_live_walk *walk, const tide_snapshot *document, ti
         }
     }
     for (size_t i = 0; i < walk->n_devices; i++) {
-        tide_walk_device *of = &walk->devices[i].told;
+        tide_walk_device *of = &walk->devices[i].figures;
         of->at_peak = of->now;
         of->peak_ns = -1;
         for (int j = 0; j < TIDE_N_MAX; j++) {
@@ -442,7 +435,7 @@ tide_status tide_live_walk_finish(tide_live_walk *walk) {
 }
 
 const tide_walk_device *tide_live_walk_device(const tide_live_walk *walk, size_t device) {
-    return &walk->devices[device].told;
+    return &walk->devices[device].figures;
 }
 
 const tide_walk_block *tide_live_walk_blocks(const tide_live_walk *walk, size_t *ret_n_blocks) {

@@ -56,8 +56,7 @@ static tide_status measure(tide_steps *steps, const tide_snapshot *snapshot,
             const tide_event row = tide_event_at(snapshot, i);
             if (row.device == steps->device) {
                 step->n_rows += is_block_action(row.action);
-                step->n_segment_rows += row.action >= TIDE_ACTION_SEGMENT_ALLOC &&
-                                        row.action <= TIDE_ACTION_SEGMENT_UNMAP;
+                step->n_segment_rows += tide_action_is_of_segment(row.action);
             }
             step->peak_bytes = bytes[i + 1] > step->peak_bytes ? bytes[i + 1] : step->peak_bytes;
         }

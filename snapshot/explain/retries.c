@@ -27,8 +27,7 @@ int64_t tide_retries_count(const tide_snapshot *snapshot, size_t device) {
         }
         bool frees =
             row.action == TIDE_ACTION_SEGMENT_FREE || row.action == TIDE_ACTION_SEGMENT_UNMAP;
-        bool allocates =
-            row.action == TIDE_ACTION_SEGMENT_ALLOC || row.action == TIDE_ACTION_SEGMENT_MAP;
+        bool allocates = tide_action_gives_segment(row.action);
         n += allocates && freed_by != TIDE_NONE && row.stack == freed_by;
         freed_by = frees ? row.stack : TIDE_NONE;
     }
