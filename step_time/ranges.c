@@ -87,7 +87,7 @@ static tide_status begin_backward(finder *of, size_t row) {
 }
 
 static tide_status begin_optimizer(finder *of, size_t row) {
-    /* What lies between the last backward pass and the optimizer is no forward pass. */
+    /* Between the last backward pass and the optimizer there is no forward pass. */
     if (of->in_phase && of->phase.phase == TIDE_TIME_FORWARD && of->to->n_phases > 0 &&
         of->to->phases[of->to->n_phases - 1].step == of->to->n_steps) {
         of->phase.phase = TIDE_TIME_BETWEEN;

@@ -110,7 +110,7 @@ static void read_first(tide_reader *reader, event_column *column, int64_t min, i
         column->n_rows = all->n_values;
         take_values(reader, column, all->values, all->n_values);
     }
-    /* It is the largest column of the document, so that its memory is given back for the others. */
+    /* It is the largest column of the document: its memory goes back before the others are read. */
     reader->mem->release(reader->mem->ctx, all->values);
     *all = (tide_json_column){.mem = reader->mem};
 }

@@ -18,7 +18,7 @@
 
 #include "launch/launch_internal.h"
 
-/* What the child tells before it is killed. */
+/* What the child reports before it is killed. */
 typedef struct news {
     char folder[TIDE_LAUNCH_PATH_BYTES];
     pid_t program;
@@ -62,23 +62,23 @@ static void fill(const tide_launch *launch) {
     assert_int_equal(fclose(file), 0);
 }
 
-/* Makes the folder and a process of the run, tells of them, and waits to be killed. */
+/* Makes the folder and a process of the run, reports both, and waits to be killed. */
 static void begin_and_wait(int to) {
     tide_launch launch = {.alive_fd = -1, .cleaner = -1, .objects = "/nowhere"};
-    news told = {.program = 0};
+    news heard = {.program = 0};
     char marker[TIDE_LAUNCH_PATH_BYTES + 32];
     if (tide_launch_make_folder(&launch, true, NULL) != TIDE_OK) {
         _exit(1);
     }
     fill(&launch);
     snprintf(marker, sizeof(marker), "TIDEMARK_RUN_FOLDER=%s", launch.folder);
-    told.program = fork();
-    if (told.program == 0) {
+    heard.program = fork();
+    if (heard.program == 0) {
         execle("/bin/sleep", "sleep", "1000", (char *)NULL, (char *[]){marker, NULL});
         _exit(1);
     }
-    memcpy(told.folder, launch.folder, sizeof(told.folder));
-    if (write(to, &told, sizeof(told)) != (ssize_t)sizeof(told)) {
+    memcpy(heard.folder, launch.folder, sizeof(heard.folder));
+    if (write(to, &heard, sizeof(heard)) != (ssize_t)sizeof(heard)) {
         _exit(1);
     }
     (void)pause();
@@ -88,7 +88,7 @@ static void begin_and_wait(int to) {
 static void test_a_killed_run_leaves_nothing(void **state) {
     (void)state;
     int ends[2];
-    news told = {.program = 0};
+    news heard = {.program = 0};
     char process[64];
     assert_int_equal(pipe(ends), 0);
     pid_t child = fork();
@@ -97,16 +97,16 @@ static void test_a_killed_run_leaves_nothing(void **state) {
         begin_and_wait(ends[1]);
     }
     assert_int_equal(close(ends[1]), 0);
-    assert_int_equal(read(ends[0], &told, sizeof(told)), sizeof(told));
-    snprintf(process, sizeof(process), "/proc/%ld/exe", (long)told.program);
+    assert_int_equal(read(ends[0], &heard, sizeof(heard)), sizeof(heard));
+    snprintf(process, sizeof(process), "/proc/%ld/exe", (long)heard.program);
     char target[64];
-    for (int i = 0; i < N_LOOKS && !has_run_folder(told.program); i++) {
+    for (int i = 0; i < N_LOOKS && !has_run_folder(heard.program); i++) {
         nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
     }
-    assert_true(exists(told.folder));
+    assert_true(exists(heard.folder));
     assert_int_equal(kill(child, SIGKILL), 0);
     assert_int_equal(waitpid(child, NULL, 0), child);
-    assert_true(is_gone(told.folder));
+    assert_true(is_gone(heard.folder));
     /* It is a zombie until init has reaped it, which has no executable. */
     for (int i = 0; i < N_LOOKS && readlink(process, target, sizeof(target)) > 0; i++) {
         nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
