@@ -97,8 +97,8 @@ const tide_walk_device *tide_live_walk_device(const tide_live_walk *walk, size_t
 /* The blocks whose free is not completed, in no order; valid until the next event. */
 const tide_walk_block *tide_live_walk_blocks(const tide_live_walk *walk, size_t *ret_n_blocks);
 
-/* Counts an event about a segment in reserved_bytes and n_segments. False, and nothing changes, when it takes
- * more than there is, or when reserved_bytes would exceed 2^63 - 1. */
+/* Counts an event about a segment in reserved_bytes and n_segments. False, and nothing changes,
+ * when it takes more than there is, or when reserved_bytes would exceed 2^63 - 1. */
 bool tide_walk_count_segment(tide_totals *now, const tide_event *event);
 
 /* How many events it has taken. */
