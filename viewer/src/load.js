@@ -7,7 +7,7 @@
 import { FormatError, release } from './columns.js';
 import { engineModule } from './engine_module.js';
 import { makeRun } from './run.js';
-import { isPacked, located, openSource, readSource, TOO_LONG } from './unpack.js';
+import { isPacked, openSource, readSource, TOO_LONG } from './unpack.js';
 import { explained } from './worker.js';
 
 /** @typedef {(progress: import('./unpack.js').Progress) => void} OnProgress */
@@ -17,7 +17,6 @@ const SMALL_SOURCE = 200_000;
 // bytes of uncompressed text: a small file may expand to any size, which would block the page
 const SMALL_TEXT = 2 ** 24;
 const PIECE_BYTES = 2 ** 19; // bytes of text per message
-const PIECE_ROOM = 64; // bytes kept free before the text, for the begin of a number that continues in it
 const PIECES_AHEAD = 16; // pieces sent before the worker asks for more
 const ANSWER_MS = 25; // of decompression, after which the page handles events
 const START_MS = 5000; // a worker that has not started by then is given up
@@ -82,57 +81,74 @@ function takeWorker() {
 }
 
 /**
- * Sends a worker the text as it arrives, a few pieces ahead, so that decompression and parsing run in
- * parallel.
- * @param {Worker} worker
- * @param {import('./document.js').Pull} pull
- * @param {() => Promise<ArrayBuffer>} room a buffer for a piece, as soon as the worker can take more
+ * The pieces on the way to a worker: a few that it has not read, so that decompression and parsing run in
+ * parallel, and buffers for more.
  */
-async function sendText(worker, pull, room) {
-  let piece = new Uint8Array(await room());
-  let end = PIECE_ROOM;
-  let answered = performance.now();
-  const send = () => worker.postMessage({ piece: piece.subarray(PIECE_ROOM, end) }, [piece.buffer]);
-  for (let part = await pull(); part !== null; part = await pull()) {
-    for (let at = 0; at < part.length;) {
-      const some = part.subarray(at, at + PIECE_BYTES - end);
-      piece.set(some, end);
-      end += some.length;
-      at += some.length;
-      if (end < PIECE_BYTES) continue;
-      send();
-      piece = new Uint8Array(await room());
-      end = PIECE_ROOM;
-      if (performance.now() - answered < ANSWER_MS) continue;
-      await new Promise((resolve) => setTimeout(resolve));
-      answered = performance.now();
-    }
-    release(part);
+class Pieces {
+  /**
+   * @param {Worker} worker
+   * @param {number} turn which the worker gave this reading of the text
+   */
+  constructor(worker, turn) {
+    this.worker = worker;
+    this.turn = turn;
+    this.nAhead = PIECES_AHEAD;
+    this.used = /** @type {ArrayBuffer[]} */ ([]);
+    this.wake = () => {};
   }
-  if (end > PIECE_ROOM) send();
-  worker.postMessage({ piece: null });
+
+  /** @param {ArrayBuffer} buffer of a piece that the worker has read */
+  take(buffer) {
+    this.nAhead++;
+    this.used.push(buffer);
+    this.wake();
+  }
+
+  /** A buffer for a piece, as soon as the worker can take more. */
+  async room() {
+    while (this.nAhead === 0) await new Promise((resolve) => (this.wake = () => resolve(undefined)));
+    this.nAhead--;
+    return new Uint8Array(this.used.pop() ?? new ArrayBuffer(PIECE_BYTES));
+  }
+
+  /**
+   * Sends the text as it arrives.
+   * @param {import('./document.js').Pull} pull
+   */
+  async send(pull) {
+    const { turn } = this;
+    let piece = await this.room();
+    let end = 0;
+    let answered = performance.now();
+    const post = () => this.worker.postMessage({ piece: piece.subarray(0, end), turn }, [piece.buffer]);
+    for (let part = await pull(); part !== null; part = await pull()) {
+      for (let at = 0; at < part.length;) {
+        const some = part.subarray(at, at + PIECE_BYTES - end);
+        piece.set(some, end);
+        end += some.length;
+        at += some.length;
+        if (end < PIECE_BYTES) continue;
+        post();
+        piece = await this.room();
+        end = 0;
+        if (performance.now() - answered < ANSWER_MS) continue;
+        await new Promise((resolve) => setTimeout(resolve));
+        answered = performance.now();
+      }
+      release(part);
+    }
+    if (end > 0) post();
+    this.worker.postMessage({ piece: null, turn });
+  }
 }
 
 /**
- * Hands a file that is not compressed to the worker, or sends it the text of any other source.
- * @param {Worker} worker
+ * The source as a file that is not compressed, which a worker reads itself; null: it is another one.
  * @param {import('./unpack.js').Source} source
- * @param {{pull: import('./document.js').Pull}} opened
- * @param {() => Promise<ArrayBuffer>} room
  */
-async function send(worker, source, { pull }, room) {
-  const isPlain = source instanceof Blob && !isPacked(new Uint8Array(await source.slice(0, 2).arrayBuffer()));
-  if (isPlain) worker.postMessage({ file: source });
-  else await sendText(worker, pull, room);
-}
-
-/** @returns {Promise<import('./worker.js').Code>} */
-async function codeOf() {
-  try {
-    return { engine: await engineModule() };
-  } catch (problem) {
-    return { problem: /** @type {Error} */ (problem).message };
-  }
+async function plainFile(source) {
+  if (!(source instanceof Blob)) return null;
+  return isPacked(new Uint8Array(await source.slice(0, 2).arrayBuffer())) ? null : source;
 }
 
 /**
@@ -142,33 +158,24 @@ async function codeOf() {
  * @returns {Promise<import('./unpack.js').Loaded>}
  */
 function readInWorker(worker, source, onProgress) {
+  let pieces = new Pieces(worker, 0); // those of an earlier turn wait for ever
   let bytes = 0;
-  let nAhead = PIECES_AHEAD;
-  let wake = () => {};
-  const used = /** @type {ArrayBuffer[]} */ ([]);
-  const room = async () => {
-    while (nAhead === 0) await new Promise((resolve) => (wake = () => resolve(undefined)));
-    nAhead--;
-    return used.pop() ?? new ArrayBuffer(PIECE_BYTES);
+  let totalBytes = source instanceof Blob ? source.size : 1;
+  const sendText = async (/** @type {number} */ turn) => {
+    const now = (pieces = new Pieces(worker, turn));
+    bytes = 0;
+    const opened = await openSource(source, (n) => (bytes += n));
+    totalBytes = opened.totalBytes;
+    await now.send(opened.pull);
   };
   return new Promise((resolve, reject) => {
-    const opened = openSource(source, (n) => (bytes += n));
-    const take = async (/** @type {any} */ data) => {
-      if (data.wants) {
-        nAhead++;
-        if (data.used !== null) used.push(data.used);
-        wake();
-      } else if (data.wantsEngine) worker.postMessage(await codeOf());
+    worker.onmessage = ({ data }) => {
+      if (data.used) pieces.take(data.used);
+      else if (data.turn) sendText(data.turn).catch(reject);
       else if (data.loaded) resolve(data.loaded);
-      else if (data.problem)
-        reject(
-          data.isFormat
-            ? await located(source, new FormatError(data.problem, data.place))
-            : new Error(data.problem),
-        );
-      else onProgress({ bytes: data.bytes || bytes, totalBytes: (await opened).totalBytes, rows: data.rows });
+      else if (data.problem) reject(data.isFormat ? new FormatError(data.problem) : new Error(data.problem));
+      else onProgress({ bytes: data.bytes || bytes, totalBytes, rows: data.rows });
     };
-    worker.onmessage = ({ data }) => void take(data).catch(reject);
     worker.onerror = (event) => {
       event.preventDefault();
       reject(
@@ -176,7 +183,9 @@ function readInWorker(worker, source, onProgress) {
       );
     };
     worker.onmessageerror = () => reject(new FormatError('it holds more than this browser has memory for'));
-    opened.then((text) => send(worker, source, text, room)).catch(reject);
+    const start = async () =>
+      worker.postMessage({ file: await plainFile(source), engine: await engineModule() });
+    start().catch(reject);
   }).finally(() => worker.terminate());
 }
 
