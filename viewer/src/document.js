@@ -109,6 +109,7 @@ export async function readDocument(source, report) {
   try {
     if (CAN_WAIT) await engine.openWaiting(NAME);
     else engine.open(NAME);
+    report();
     return documentOf(engine);
   } catch (problem) {
     if (!(problem instanceof FormatError)) throw problem;

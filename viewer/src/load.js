@@ -1,14 +1,14 @@
-/* load.js - loads each run in its own worker, so that the page stays responsive and the worker's memory is
- * released.
+/* load.js - loads each run in two workers, one after the other: the page stays responsive, and their memory is
+ * released when they end.
  *
- * The worker runs the page's own script, which sees that it is in a worker (main.js). Where the browser, or a
+ * A worker runs the page's own script, which sees that it is in a worker (main.js). Where the browser, or a
  * page around this one, allows no worker, and where a file is small, the page reads the file itself.
  */
-import { FormatError, release } from './columns.js';
+import { FormatError } from './columns.js';
 import { engineModule } from './engine_module.js';
 import { makeRun } from './run.js';
-import { isPacked, openSource, readSource, TOO_LONG } from './unpack.js';
-import { explained } from './worker.js';
+import { isPacked, loadedOf, openSource, readSource, TOO_LONG } from './unpack.js';
+import { buffersOf, explained } from './worker.js';
 
 /** @typedef {(progress: import('./unpack.js').Progress) => void} OnProgress */
 
@@ -135,7 +135,6 @@ class Pieces {
         await new Promise((resolve) => setTimeout(resolve));
         answered = performance.now();
       }
-      release(part);
     }
     if (end > 0) post();
     this.worker.postMessage({ piece: null, turn });
@@ -152,10 +151,37 @@ async function plainFile(source) {
 }
 
 /**
+ * Gives a worker work, and ends it.
+ * @template T
+ * @param {Worker} worker
+ * @param {(data: any, fail: (problem: unknown) => void) => T | undefined} take an answer; the last one has a
+ *   result
+ * @param {() => Promise<void>} begin
+ * @returns {Promise<T>}
+ */
+function workOf(worker, take, begin) {
+  return new Promise((resolve, reject) => {
+    worker.onmessage = ({ data }) => {
+      if (data.problem) reject(data.isFormat ? new FormatError(data.problem) : new Error(data.problem));
+      const result = take(data, reject);
+      if (result !== undefined) resolve(result);
+    };
+    worker.onerror = (event) => {
+      event.preventDefault();
+      reject(
+        new FormatError(`reading it failed (${event.message || 'the browser has not enough memory for it'})`),
+      );
+    };
+    worker.onmessageerror = () => reject(new FormatError('it holds more than this browser has memory for'));
+    begin().catch(reject);
+  }).finally(() => worker.terminate());
+}
+
+/**
  * @param {Worker} worker
  * @param {import('./unpack.js').Source} source
  * @param {OnProgress} onProgress
- * @returns {Promise<import('./unpack.js').Loaded>}
+ * @returns {Promise<Record<string, any>>} the document
  */
 function readInWorker(worker, source, onProgress) {
   let pieces = new Pieces(worker, 0); // those of an earlier turn wait for ever
@@ -168,25 +194,28 @@ function readInWorker(worker, source, onProgress) {
     totalBytes = opened.totalBytes;
     await now.send(opened.pull);
   };
-  return new Promise((resolve, reject) => {
-    worker.onmessage = ({ data }) => {
-      if (data.used) pieces.take(data.used);
-      else if (data.turn) sendText(data.turn).catch(reject);
-      else if (data.loaded) resolve(data.loaded);
-      else if (data.problem) reject(data.isFormat ? new FormatError(data.problem) : new Error(data.problem));
-      else onProgress({ bytes: data.bytes || bytes, totalBytes, rows: data.rows });
-    };
-    worker.onerror = (event) => {
-      event.preventDefault();
-      reject(
-        new FormatError(`reading it failed (${event.message || 'the browser has not enough memory for it'})`),
-      );
-    };
-    worker.onmessageerror = () => reject(new FormatError('it holds more than this browser has memory for'));
-    const start = async () =>
-      worker.postMessage({ file: await plainFile(source), engine: await engineModule() });
-    start().catch(reject);
-  }).finally(() => worker.terminate());
+  const take = (/** @type {any} */ data, /** @type {(problem: unknown) => void} */ fail) => {
+    if (data.used) pieces.take(data.used);
+    else if (data.turn) sendText(data.turn).catch(fail);
+    else if (data.bytes !== undefined) onProgress({ bytes: data.bytes || bytes, totalBytes });
+    return data.document;
+  };
+  return workOf(worker, take, async () =>
+    worker.postMessage({ file: await plainFile(source), engine: await engineModule() }),
+  );
+}
+
+/**
+ * @param {Worker} worker
+ * @param {Record<string, any>} document
+ * @returns {Promise<import('./unpack.js').Loaded>}
+ */
+function deriveInWorker(worker, document) {
+  return workOf(
+    worker,
+    (data) => data.loaded,
+    async () => worker.postMessage({ document }, [...buffersOf(document)]),
+  );
 }
 
 /**
@@ -213,9 +242,16 @@ async function readHere(source, onProgress, most) {
  */
 async function readInBackground(source, onProgress) {
   const worker = await takeWorker();
-  return worker === null
-    ? /** @type {import('./unpack.js').Loaded} */ (await readHere(source, onProgress))
-    : readInWorker(worker, source, onProgress);
+  if (worker === null)
+    return /** @type {import('./unpack.js').Loaded} */ (await readHere(source, onProgress));
+  const starting = startWorker();
+  try {
+    const document = await readInWorker(worker, source, onProgress);
+    const second = await starting;
+    return second === null ? loadedOf(document) : await deriveInWorker(second, document);
+  } finally {
+    void starting.then((second) => second?.terminate());
+  }
 }
 
 /**

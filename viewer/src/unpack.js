@@ -9,6 +9,8 @@ import { harmlessTree } from './harmless.js';
 import { deriveRun } from './run.js';
 
 const PART_LENGTH = 2 ** 18; // a multiple of 4 for base64
+// Bytes that are decompressed at once: a stream holds all of the text that it makes of them.
+const PACKED_LENGTH = 2 ** 15;
 const TEXTS = ['strings', 'run', 'devices']; // parts of a document with texts that sentences repeat
 
 /**
@@ -17,7 +19,6 @@ const TEXTS = ['strings', 'run', 'devices']; // parts of a document with texts t
  * @typedef {object} Progress
  * @property {number} bytes of the file that were read
  * @property {number} totalBytes of the file
- * @property {number} rows events read
  * @typedef {{snapshot: import('./format.js').Snapshot, derived: import('./run.js').Derived}} Loaded
  */
 
@@ -55,12 +56,17 @@ async function uncompressed(source, count) {
   const reader = streamOf(source).getReader();
   let next = await reader.read();
   const isCompressed = isPacked(next.value ?? new Uint8Array(0));
+  let at = 0;
   const counted = new ReadableStream({
     async pull(controller) {
       if (next.done) return controller.close();
-      count(next.value.length);
-      controller.enqueue(next.value);
+      const some = next.value.subarray(at, at + PACKED_LENGTH);
+      at += some.length;
+      count(some.length);
+      controller.enqueue(some);
+      if (at < next.value.length) return;
       next = await reader.read();
+      at = 0;
     },
   });
   const pulled = (isCompressed ? counted.pipeThrough(new DecompressionStream('gzip')) : counted).getReader();
@@ -97,18 +103,14 @@ export async function openSource(source, count) {
 }
 
 /**
- * @param {import('./engine.js').Bytes} text
- * @param {(rows: number) => void} report 0 events until all are read
- * @returns {Promise<Loaded>}
- * @throws {FormatError}
+ * @param {Record<string, any>} doc as readDocument returns it
+ * @returns {Loaded}
  */
-export async function readText(text, report) {
-  const doc = await readDocument(text, () => report(0));
+export function loadedOf(doc) {
   for (const key of TEXTS) {
     if (doc[key] !== undefined) doc[key] = harmlessTree(doc[key]);
   }
   const snapshot = readSnapshot(doc);
-  report(snapshot.events.count);
   return { snapshot, derived: deriveRun(snapshot) };
 }
 
@@ -136,5 +138,5 @@ export async function readSource(source, report, most = Infinity) {
       return part;
     };
   };
-  return readText(await bytesOf(open), (rows) => report({ bytes, totalBytes, rows }));
+  return loadedOf(await readDocument(await bytesOf(open), () => report({ bytes, totalBytes })));
 }

@@ -1,14 +1,16 @@
-/* worker.js - the worker's side of loading: it receives text, or reads a file, and returns columns. */
+/* worker.js - the worker's side of loading. One worker reads a file with the engine and ends, because the
+ * memory of WebAssembly never shrinks. Another one makes of the document what the page draws from.
+ */
 import { FormatError, release } from './columns.js';
-import { bytesOf } from './document.js';
+import { bytesOf, readDocument } from './document.js';
 import { provideEngine } from './engine_module.js';
-import { readText } from './unpack.js';
+import { loadedOf } from './unpack.js';
 
 /**
- * @typedef {{file: Blob | null, engine: WebAssembly.Module} | {piece: Uint8Array | null, turn: number}} Order
+ * @typedef {{file: Blob | null, engine: WebAssembly.Module} | {piece: Uint8Array | null, turn: number} | {document: Record<string, any>}} Order
  *   file: one that is not compressed, as a whole; null: the text comes in pieces when the worker asks. piece:
  *   the next one of the text, null at its end
- * @typedef {{isStarted: true} | {turn: number} | {used: ArrayBuffer} | {rows: number, bytes: number} | {loaded: import('./unpack.js').Loaded} | {problem: string, isFormat: boolean}}
+ * @typedef {{isStarted: true} | {turn: number} | {used: ArrayBuffer} | {bytes: number} | {document: Record<string, any>} | {loaded: import('./unpack.js').Loaded} | {problem: string, isFormat: boolean}}
  *   Answer turn: asks for the text from its beginning, in pieces that have this number. used: requests one
  *   more; the buffer of a piece that was read, for reuse. bytes: of the file that the worker read itself
  */
@@ -108,16 +110,20 @@ export function serveLoading(scope) {
   const say = (/** @type {Answer} */ answer, /** @type {ArrayBuffer[]} */ buffers = []) =>
     scope.postMessage(answer, buffers);
   const pieces = piecesOf(say);
-  const load = async (/** @type {{file: Blob | null, engine: WebAssembly.Module}} */ { file, engine }) => {
+  const read = async (/** @type {{file: Blob | null, engine: WebAssembly.Module}} */ { file, engine }) => {
     provideEngine(async () => engine);
     const parts = file === null ? null : new FileParts(file);
-    const report = (/** @type {number} */ rows) => say({ rows, bytes: parts?.at ?? 0 });
-    const loaded = await readText(parts ?? (await bytesOf(pieces.open)), report);
+    const report = () => say({ bytes: parts?.at ?? 0 });
+    const document = await readDocument(parts ?? (await bytesOf(pieces.open)), report);
+    say({ document }, [...buffersOf(document)]);
+  };
+  const derive = async (/** @type {{document: Record<string, any>}} */ { document }) => {
+    const loaded = loadedOf(document);
     say({ loaded }, [...buffersOf(loaded)]);
   };
   scope.onmessage = (/** @type {MessageEvent} */ { data }) => {
     if (data.piece !== undefined) pieces.take(data);
-    else load(data).catch((problem) => say(explained(problem)));
+    else (data.document ? derive(data) : read(data)).catch((problem) => say(explained(problem)));
   };
   say({ isStarted: true });
 }
