@@ -57,9 +57,16 @@ alone() { # PART WHAT COMMAND...: a part that uses both cores, or measures time
 
 both=(--tidemark "$tidemark" --python "$python")
 
+# What a change is checked with, of the parts that start most programs.
+growth=(summed_loss hook_keeps own_steps losses_after_backward longer_and_longer loop_over_models accumulation
+    evaluation_between ema_starts_late late_state lbfgs few_steps)
+faults=("exception at exit" "exception in a thread" "sys.exit in a thread" "exit at once" abort "killed by itself" interrupt
+    "caught out of memory" "all files closed" "stderr closed" "no environment" "many forks" "fork that" "module names")
+[ -z "$full" ] || growth=() faults=()
+
 # The longest come first: the other lane ends with the short ones.
 beside growth "programs whose memory grows, and others" \
-    python3 -B "$here/check_growth.py" "${both[@]}"
+    python3 -B "$here/check_growth.py" "${both[@]}" "${growth[@]}"
 beside names "names of the tensors of models that are local, frozen, copied or deleted" \
     python3 -B "$here/names/check_names.py" "${both[@]}"
 beside plain "the staff model beside closed forms and the forecast" \
@@ -95,7 +102,7 @@ alone calibration "the calibration of this machine, and a forecast with it" \
 alone starts "recorded programs, however they are started" \
     python3 -B "$here/live_starts.py" "$tidemark" "$python"
 alone faults "recorded programs that go wrong" \
-    python3 -B "$here/live_faults.py" "$tidemark" "$python"
+    python3 -B "$here/live_faults.py" "$tidemark" "$python" "${faults[@]}"
 alone kills "recorded programs that are killed" \
     python3 -B "$here/live_kills.py" "$tidemark" "$python"
 alone running "recorded programs while they run" \
