@@ -1,4 +1,4 @@
-/* made_log.c - writes a log as live/ does, of a training run that never was: made_log FILE N_STEPS
+/* made_log.c - writes a log as programs/live/ does, of a training run that never was: made_log FILE N_STEPS
  * [BLOCKS [WAIT]]
  *
  * Each step allocates BLOCKS activations (default 4) in modules, frees them, and keeps a loss. All

@@ -23,7 +23,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
 tests=$root/tests
 tidemark=$root/build/dev/cli/tidemark
-library=$root/build/dev/virtual_cuda/libtidemark_virtual_cuda.so
+library=$root/build/dev/programs/libtidemark_virtual_cuda.so
 logs=$(mktemp -d)
 trap 'rm -rf "$logs"' EXIT
 

@@ -1,4 +1,4 @@
-/* fit_step_time TIMES.csv FOLDER [--measured-host]: fits the constants of step_time/constants.c and
+/* fit_step_time TIMES.csv FOLDER [--measured-host]: fits the constants of programs/step_time/constants.c and
  * prints them, and the errors by source, card and regime, also of sources that are left out of the
  * fit. The host's time of a launch is a stated one (fit_rows.c), unless that of the logs is asked
  * for.
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "step_time/fit.h"
+#include "programs/step_time/fit.h"
 
 typedef struct errors {
     double percent[FIT_MAX_ROWS];
