@@ -1,7 +1,7 @@
 /* run_launches.h - a launch log: what a process gave its virtual cards to do, in order.
  *
  * `tidemark run --time` and `--launch-log FILE` ask for it; the virtual card writes PID.launches
- * into the run's folder (programs/virtual_cuda/launch_log.c), and programs/step_time/ forecasts times from it for any
+ * into the run's folder (programs/virtual_cuda/launches/launch_log.c), and programs/step_time/ forecasts times from it for any
  * card. The file is a tide_run_launches_header and then rows of 64 bytes, little-endian, in the
  * order in which the calls ended, so that `host_ns` of two threads may go back a little. The file's
  * end is longer than what was written: a row of kind 0 is the first that was not. A row is complete

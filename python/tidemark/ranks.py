@@ -13,7 +13,7 @@ import inspect
 from . import card
 from .imports import when_imported
 
-OBJECT_BYTES = 256 << 20  # of the largest tensor that carries objects, as programs/virtual_cuda/known.h has it
+OBJECT_BYTES = 256 << 20  # of the largest tensor that carries objects, as programs/virtual_cuda/values/known.h has it
 _OBJECT_FUNCTIONS = (
     "all_gather_object", "gather_object", "broadcast_object_list", "scatter_object_list", "send_object_list",
     "recv_object_list",

@@ -250,7 +250,7 @@ def write_missing(missing: list[str], prototypes: dict[str, Prototype]) -> None:
     for name in missing:
         table = TABLES / f"{library_of(name)}.def"
         if not table.exists():
-            table.write_text(f"/* {table.name} - what the virtual card answers: see stub_internal.h. */\n")
+            table.write_text(f"/* {table.name} - what the virtual card answers: see stub_friend.h. */\n")
         row = derive(prototypes[name]) if name in prototypes else f"HAND_WRITTEN({name})"
         with table.open("a") as out:
             out.write(row + "\n")

@@ -46,7 +46,7 @@ done
 
 echo "images of kernels:"
 root=$here/../..
-cc -O1 -I "$root" "$here/check_images.c" "$root/programs/virtual_cuda/cubin.c" "$root/programs/virtual_cuda/unpack.c" -o "$scratch/check_images"
+cc -O1 -I "$root" "$here/check_images.c" "$root/programs/virtual_cuda/launches/cubin.c" "$root/programs/virtual_cuda/launches/unpack.c" -o "$scratch/check_images"
 "$python" -B "$here/check_images.py" "$scratch/check_images" "$packages/torch/lib/libtorch_cuda.so" \
     "$packages/triton/backends/nvidia/bin/cuobjdump"
 

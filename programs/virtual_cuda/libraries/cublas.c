@@ -1,6 +1,6 @@
 /* cublas.c - cuBLAS: the modes that a handle keeps, copies of matrices, and the product of two
  * vectors whose type is an argument. */
-#include "programs/virtual_cuda/libraries/stub_internal.h"
+#include "programs/virtual_cuda/libraries/stub_friend.h"
 
 #include "programs/virtual_cuda/libraries/cublas.def"
 

@@ -3,7 +3,7 @@
  * algorithm never asks for more. Shapes that the real library refuses are not refused here. */
 #include <string.h>
 
-#include "programs/virtual_cuda/libraries/stub_internal.h"
+#include "programs/virtual_cuda/libraries/stub_friend.h"
 
 #include "programs/virtual_cuda/libraries/cublaslt.def"
 

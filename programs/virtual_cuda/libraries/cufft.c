@@ -2,8 +2,8 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-#include "programs/virtual_cuda/launch_log.h"
-#include "programs/virtual_cuda/libraries/stub_internal.h"
+#include "programs/virtual_cuda/launches/launch_log.h"
+#include "programs/virtual_cuda/libraries/stub_friend.h"
 
 #include "programs/virtual_cuda/libraries/cufft.def"
 

@@ -1,7 +1,7 @@
 /* cusparse.c - cuSPARSE: descriptors of matrices and vectors keep what they describe, so that a
  * product makes its result unknown and leaves its inputs known. */
 #include "programs/virtual_cuda/libraries/described_internal.h"
-#include "programs/virtual_cuda/libraries/stub_internal.h"
+#include "programs/virtual_cuda/libraries/stub_friend.h"
 
 #include "programs/virtual_cuda/libraries/cusparse.def"
 

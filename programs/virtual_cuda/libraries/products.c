@@ -2,7 +2,7 @@
 
 #include <stddef.h>
 
-#include "programs/virtual_cuda/launch_log.h"
+#include "programs/virtual_cuda/launches/launch_log.h"
 
 /* cudaDataType */
 static tide_run_type type_of(int type, bool *ret_is_known) {

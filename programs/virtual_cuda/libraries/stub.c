@@ -1,4 +1,4 @@
-#include "programs/virtual_cuda/libraries/stub_internal.h"
+#include "programs/virtual_cuda/libraries/stub_friend.h"
 
 #include "programs/virtual_cuda/libraries/described_internal.h"
 

@@ -4,14 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "programs/virtual_cuda/export.h"
-#include "programs/virtual_cuda/known.h"
-#include "programs/virtual_cuda/launch_log.h"
+#include "programs/virtual_cuda/api/export.h"
+#include "programs/virtual_cuda/values/known.h"
+#include "programs/virtual_cuda/launches/launch_log.h"
 #include "programs/virtual_cuda/nccl/communicator.h"
 #include "programs/virtual_cuda/nccl/ledger.h"
 #include "programs/virtual_cuda/nccl/reduce.h"
 #include "programs/virtual_cuda/nccl/watchdog.h"
-#include "programs/virtual_cuda/streams.h"
+#include "programs/virtual_cuda/order/streams.h"
 
 enum { OK = 0, INVALID_ARGUMENT = 4 }; /* ncclResult_t */
 

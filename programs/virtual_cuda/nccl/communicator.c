@@ -4,12 +4,12 @@
 #include <stdlib.h>
 
 #include "common/setting.h"
-#include "programs/virtual_cuda/account.h"
+#include "programs/virtual_cuda/card/account.h"
 #include "programs/virtual_cuda/nccl/folder.h"
 #include "programs/virtual_cuda/nccl/job.h"
 #include "programs/virtual_cuda/nccl/ledger.h"
 #include "programs/virtual_cuda/nccl/seats_internal.h"
-#include "programs/virtual_cuda/status.h"
+#include "programs/virtual_cuda/api/status.h"
 
 uint64_t tide_vc_key(uint64_t hash, const void *bytes, size_t n_bytes) {
     const unsigned char *from = bytes;

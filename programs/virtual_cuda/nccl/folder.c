@@ -10,7 +10,7 @@
 
 #include "common/run_account.h"
 #include "common/setting.h"
-#include "programs/virtual_cuda/run_folder.h"
+#include "programs/virtual_cuda/process/run_folder.h"
 
 bool tide_vc_folder_write(const char *name, const void *bytes, size_t n_bytes) {
     bool is_allowed = tide_vc_may_reach(n_bytes);

@@ -7,14 +7,14 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "programs/virtual_cuda/account.h"
-#include "programs/virtual_cuda/export.h"
-#include "programs/virtual_cuda/inexact.h"
-#include "programs/virtual_cuda/machine.h"
+#include "programs/virtual_cuda/card/account.h"
+#include "programs/virtual_cuda/api/export.h"
+#include "programs/virtual_cuda/process/inexact.h"
+#include "programs/virtual_cuda/card/machine.h"
 #include "programs/virtual_cuda/nccl/communicator.h"
 #include "programs/virtual_cuda/nccl/job.h"
 #include "programs/virtual_cuda/nccl/ledger.h"
-#include "programs/virtual_cuda/run_folder.h"
+#include "programs/virtual_cuda/process/run_folder.h"
 
 enum { OK = 0, SYSTEM_ERROR = 2, INVALID_ARGUMENT = 4, INVALID_USAGE = 5 }; /* ncclResult_t */
 enum { NO_COLOR = -1 };

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "common/setting.h"
-#include "programs/virtual_cuda/export.h"
-#include "programs/virtual_cuda/fork.h"
+#include "programs/virtual_cuda/api/export.h"
+#include "programs/virtual_cuda/process/fork.h"
 
 enum { MAX_GROUPS = 1024, NAME_BYTES = 128 };
 

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "programs/virtual_cuda/fork.h"
+#include "programs/virtual_cuda/process/fork.h"
 #include "programs/virtual_cuda/nccl/folder.h"
 #include "programs/virtual_cuda/nccl/job.h"
 

@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "programs/virtual_cuda/inexact.h"
-#include "programs/virtual_cuda/known.h"
+#include "programs/virtual_cuda/process/inexact.h"
+#include "programs/virtual_cuda/values/known.h"
 #include "programs/virtual_cuda/nccl/communicator.h"
 #include "programs/virtual_cuda/nccl/folder.h"
 #include "programs/virtual_cuda/nccl/seats_internal.h"

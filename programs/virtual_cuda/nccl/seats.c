@@ -5,9 +5,9 @@
 #include <unistd.h>
 
 #include "common/clock.h"
-#include "programs/virtual_cuda/inexact.h"
+#include "programs/virtual_cuda/process/inexact.h"
 #include "programs/virtual_cuda/nccl/job.h"
-#include "programs/virtual_cuda/processes.h"
+#include "programs/virtual_cuda/process/processes.h"
 
 #define MS_NS UINT64_C(1000000)
 

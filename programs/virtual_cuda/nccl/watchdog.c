@@ -12,10 +12,10 @@
 #include <time.h>
 
 #include "common/clock.h"
-#include "programs/virtual_cuda/export.h"
-#include "programs/virtual_cuda/inexact.h"
-#include "programs/virtual_cuda/order.h"
-#include "programs/virtual_cuda/program_clock.h"
+#include "programs/virtual_cuda/api/export.h"
+#include "programs/virtual_cuda/process/inexact.h"
+#include "programs/virtual_cuda/order/order.h"
+#include "programs/virtual_cuda/process/program_clock.h"
 
 static const char NAME[] = "pt_nccl_watchdg";
 
