@@ -6,9 +6,9 @@
 
 #include "common/hostmem.h"
 #include "programs/launch/cards.h"
-#include "programs/launch/document.h"
+#include "programs/launch/document/document.h"
 #include "programs/launch/launch.h"
-#include "programs/launch/left.h"
+#include "programs/launch/left/left.h"
 #include "programs/launch/names.h"
 #include "programs/launch/peaks.h"
 #include "programs/launch/time.h"

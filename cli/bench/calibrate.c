@@ -12,7 +12,7 @@
 #include "cli/report_options.h"
 #include "device/cards.h"
 #include "programs/launch/launch.h"
-#include "programs/launch/left.h"
+#include "programs/launch/left/left.h"
 #include "programs/launch/torch_version.h"
 #include "programs/step_time/calibration_log.h"
 

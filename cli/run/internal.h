@@ -14,7 +14,7 @@
 #include "common/text.h"
 #include "programs/launch/cards.h"
 #include "programs/launch/launch.h"
-#include "programs/launch/left.h"
+#include "programs/launch/left/left.h"
 #include "snapshot/document/snapshot.h"
 #include "snapshot/analysis/summary.h"
 #include "programs/step_time/pace.h"

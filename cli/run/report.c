@@ -5,7 +5,7 @@
 #include "cli/html_report.h"
 #include "cli/run/internal.h"
 #include "common/hostmem.h"
-#include "programs/launch/document.h"
+#include "programs/launch/document/document.h"
 #include "programs/launch/peaks.h"
 
 /* Makes the snapshot of a process, and saves it where there are names for files. */

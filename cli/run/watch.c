@@ -7,7 +7,7 @@
 #include "cli/run/internal.h"
 #include "common/bytes.h"
 #include "common/plural.h"
-#include "programs/launch/document.h"
+#include "programs/launch/document/document.h"
 #include "programs/launch/names.h"
 #include "snapshot/analysis/lifetimes.h"
 

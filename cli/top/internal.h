@@ -10,7 +10,7 @@
 
 #include "cli/report_options.h"
 #include "programs/launch/glance.h"
-#include "programs/launch/logs.h"
+#include "programs/launch/logs/logs.h"
 #include "snapshot/document/snapshot.h"
 
 #define TIDE_COMMAND_TOP "top"

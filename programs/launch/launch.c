@@ -7,7 +7,7 @@
 #include "common/bytes.h"
 #include "programs/launch/compilers.h"
 #include "programs/launch/launch_internal.h"
-#include "programs/launch/logs.h"
+#include "programs/launch/logs/logs.h"
 
 #define USUAL_LOG_BYTES (UINT64_C(256) << 20)
 #define LEAST_FILE_BYTES (UINT64_C(2) << 20) /* the run's account has some more than 1 MiB */

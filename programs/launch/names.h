@@ -3,7 +3,7 @@
 #ifndef TIDE_LAUNCH_NAMES_H
 #define TIDE_LAUNCH_NAMES_H
 
-#include "programs/launch/left.h"
+#include "programs/launch/left/left.h"
 
 #ifdef __cplusplus
 extern "C" {

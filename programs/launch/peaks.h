@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "common/text.h"
-#include "programs/launch/left.h"
+#include "programs/launch/left/left.h"
 #include "snapshot/analysis/lifetimes.h"
 #include "snapshot/document/snapshot.h"
 #include "snapshot/analysis/summary.h"

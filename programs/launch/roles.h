@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "programs/launch/left.h"
+#include "programs/launch/left/left.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 
 #include "common/hostmem.h"
-#include "programs/launch/left_internal.h"
+#include "programs/launch/left/left_friend.h"
 
 enum { FILE_BYTES = TIDE_LAUNCH_PATH_BYTES + 300 };
 

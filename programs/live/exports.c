@@ -4,7 +4,7 @@
 #include "programs/live/attach.h"
 #include "programs/live/exports.h"
 #include "programs/live/modules.h"
-#include "programs/live/state_internal.h"
+#include "programs/live/state_friend.h"
 
 int tidemark_live_attach(void) {
     return tide_live_open() == NULL ? TIDE_ATTACH_NOT_YET : (int)tide_attach_try();

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "common/setting.h"
-#include "programs/live/state_internal.h"
+#include "programs/live/state_friend.h"
 
 enum { PATH_BYTES = 4096 };
 

@@ -8,7 +8,7 @@
 #include "common/lock_friend.h"
 #include "common/map.h"
 #include "programs/live/memory.h"
-#include "programs/live/state_internal.h"
+#include "programs/live/state_friend.h"
 
 enum { MAX_FRAMES = 256 };
 

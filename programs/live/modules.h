@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "programs/live/python_frames.h"
+#include "programs/live/python/python_frames.h"
 
 /* The path of the innermost module that is called in these frames, innermost first, as a string of
  * the recording; TIDE_NONE: none, or it has no name yet. */

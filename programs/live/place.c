@@ -6,7 +6,7 @@
 
 #include "common/setting.h"
 #include "programs/live/exports.h"
-#include "programs/live/python_frames.h"
+#include "programs/live/python/python_frames.h"
 
 enum { MAX_FRAMES = 256, FILE_BYTES = 1024, FUNCTION_BYTES = 256 };
 

@@ -2,8 +2,8 @@
 #include <string.h>
 
 #include "common/lock_friend.h"
-#include "programs/live/python_frames.h"
-#include "programs/live/state_internal.h"
+#include "programs/live/python/python_frames.h"
+#include "programs/live/state_friend.h"
 #include "programs/live/workspaces.h"
 
 enum { MAX_POOLS = 4096 };

@@ -10,7 +10,7 @@
 
 #include "common/setting.h"
 #include "programs/live/real.h"
-#include "programs/live/state_internal.h"
+#include "programs/live/state_friend.h"
 
 enum { MAX_ENTRIES = 4096 };
 

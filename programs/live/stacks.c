@@ -15,8 +15,8 @@
 #include "common/map.h"
 #include "programs/live/memory.h"
 #include "programs/live/modules.h"
-#include "programs/live/python_frames.h"
-#include "programs/live/state_internal.h"
+#include "programs/live/python/python_frames.h"
+#include "programs/live/state_friend.h"
 #include "stack/depot.h"
 
 enum { MAX_FRAMES = 1024, TEXT_BYTES = 1024 }; /* Python's own limit is 1000 calls */

@@ -11,8 +11,8 @@
 #include "common/setting.h"
 #include "programs/live/driver.h"
 #include "programs/live/memory.h"
-#include "programs/live/python_frames.h"
-#include "programs/live/state_internal.h"
+#include "programs/live/python/python_frames.h"
+#include "programs/live/state_friend.h"
 
 enum { MAX_FRAMES = 128, PATH_BYTES = 4096 };
 

@@ -1,7 +1,7 @@
 /* steps.c - which step the program is in, as far as marks tell. */
 #include <string.h>
 
-#include "programs/live/state_internal.h"
+#include "programs/live/state_friend.h"
 
 /* What may begin a step, by the names of its marks (python/tidemark/steps.py). */
 static const char *const BEGINS[] = {"step begins", "call begins", "own step"};

@@ -1,7 +1,7 @@
 /* workspaces.h - memory that the program lends to a library of NVIDIA's for its work.
  *
  * PyTorch allocates such memory itself, and its allocator's events do not say what it is. The call
- * that lends it does (programs/live/entry_libraries.c). Thread-safe.
+ * that lends it does (programs/live/entries/entry_libraries.c). Thread-safe.
  */
 #ifndef TIDE_LIVE_WORKSPACES_H
 #define TIDE_LIVE_WORKSPACES_H

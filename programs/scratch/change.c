@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "programs/scratch/calls_internal.h"
+#include "programs/scratch/entries/calls_friend.h"
 #include "programs/scratch/copy_up.h"
 #include "programs/scratch/listing.h"
 #include "programs/scratch/marks.h"

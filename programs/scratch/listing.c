@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "programs/scratch/calls_internal.h"
+#include "programs/scratch/entries/calls_friend.h"
 #include "programs/scratch/marks.h"
 
 enum { BUFFER_BYTES = 4096, FIRST_ROOM = 64 };

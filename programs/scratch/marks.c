@@ -5,7 +5,7 @@
 #include <fcntl.h>
 #include <string.h>
 
-#include "programs/scratch/calls_internal.h"
+#include "programs/scratch/entries/calls_friend.h"
 #include "programs/scratch/state.h"
 
 bool tide_scratch_is_gone(const char *target, size_t n_bytes) {

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "programs/scratch/calls_internal.h"
+#include "programs/scratch/entries/calls_friend.h"
 #include "programs/scratch/place.h"
 
 enum { NAME_BYTES = 64 }; /* what is added to FOLDER */

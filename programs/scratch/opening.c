@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <unistd.h>
 
-#include "programs/scratch/calls_internal.h"
+#include "programs/scratch/entries/calls_friend.h"
 #include "programs/scratch/change.h"
 #include "programs/scratch/copy_up.h"
 #include "programs/scratch/place.h"

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "programs/scratch/calls_internal.h"
+#include "programs/scratch/entries/calls_friend.h"
 #include "programs/scratch/marks.h"
 #include "programs/scratch/moved.h"
 #include "programs/scratch/parents.h"

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "programs/scratch/calls_internal.h"
+#include "programs/scratch/entries/calls_friend.h"
 #include "programs/scratch/place.h"
 
 #define PROCESSES "/proc/"

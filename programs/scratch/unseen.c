@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "programs/scratch/calls_internal.h"
+#include "programs/scratch/entries/calls_friend.h"
 #include "programs/scratch/state.h"
 
 enum { HEAD_BYTES = 512, NOTE_BYTES = 1024, MAX_PARTS = 64, MAX_SECTIONS = 256 };

@@ -59,6 +59,9 @@ common/lock_friend.h: allocator programs/live recorder replay
 common/tick_clock_friend.h: recorder
 device/cuda_friend.h: model/ops_cuda
 device/device_friend.h: recorder replay
+programs/launch/left/left_friend.h: programs/launch
+programs/live/state_friend.h: programs/live/entries
+programs/scratch/entries/calls_friend.h: programs/scratch
 programs/virtual_cuda/card/account_friend.h: programs/virtual_cuda/process
 programs/virtual_cuda/libraries/cudnn/work_friend.h: programs/virtual_cuda/libraries
 programs/virtual_cuda/libraries/stub_friend.h: programs/virtual_cuda/libraries/cudnn

@@ -2,7 +2,7 @@
  * call. */
 #include <pthread.h>
 
-#include "programs/live/python_frames.h"
+#include "programs/live/python/python_frames.h"
 
 #define EXPORTED __attribute__((visibility("default")))
 

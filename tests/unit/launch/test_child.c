@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "programs/launch/launch_internal.h"
-#include "programs/launch/left.h"
+#include "programs/launch/left/left.h"
 
 extern char **environ;
 

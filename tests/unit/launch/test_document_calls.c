@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "common/run_calls.h"
-#include "programs/launch/document.h"
+#include "programs/launch/document/document.h"
 #include "programs/launch/names.h"
 #include "snapshot/analysis/summary.h"
 
