@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "programs/step_time/fit.h"
+#include "step_time/fit.h"
 
 typedef struct errors {
     double percent[FIT_MAX_ROWS];

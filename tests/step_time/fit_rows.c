@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "common/stated_host.h"
-#include "programs/step_time/fit.h"
+#include "step_time/fit.h"
 
 static bool is(const char *a, const char *b) {
     return strcmp(a, b) == 0;

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "programs/step_time/fit.h"
+#include "step_time/fit.h"
 
 enum { MOST_ROUNDS = 200 };
 #define FIRST_STEP 0.25 /* of the logarithm */
