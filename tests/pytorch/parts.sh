@@ -71,7 +71,8 @@ beside names "names of the tensors of models that are local, frozen, copied or d
     python3 -B "$here/names/check_names.py" "${both[@]}"
 beside plain "the staff model beside closed forms and the forecast" \
     "$here/plain.sh" "$tidemark" "$python" "$library" "$shared" $full
-beside times "forecasts of steps, beside published times" \
+# Some hundred seconds of processor time, for constants that change seldom.
+[ -z "$full" ] || beside times "forecasts of steps, beside published times" \
     bash "$here/time/check_times.sh" "$tidemark" "$python" "$root/build/dev/tests/step_time/fit_step_time" "$shared"
 beside card "the virtual card, beside the headers of NVIDIA's" \
     "$tests/virtual_cuda/run.sh" "$python" "$library"
