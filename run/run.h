@@ -128,8 +128,9 @@ typedef struct tide_run_of_program {
     int64_t growing_bytes; /* that each step needs more then; -1: as above */
     int64_t margin_bytes;  /* of the fullest card, never used by any process; only if completed */
     int64_t n_inexact;     /* calls whose memory is not known exactly, and refused ones */
-    /* The forecast of a step's time on the fullest card, in ms, and its range (programs/step_time/). Where
-     * too much is guessed only step_low_ms is known. Our own model on a virtual card has it, too.
+    /* The forecast of a step's time on the fullest card, in ms, and its range
+     * (programs/step_time/). Where too much is guessed only step_low_ms is known. Our own model on
+     * a virtual card has it, too.
      */
     double step_ms, step_low_ms, step_high_ms;
     int64_t n_launches, n_guessed;         /* in the step that the forecast is of */

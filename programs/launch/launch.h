@@ -1,9 +1,10 @@
 /* launch.h - runs a program of the user's on a virtual card, and keeps what its processes leave.
  *
- * The program is started unchanged, with libraries preloaded that answer for CUDA (programs/virtual_cuda/)
- * and that keep what it writes away from the user's files (programs/scratch/). Everything that the processes
- * of the run share or leave lies in one folder, which a process of its own removes when this
- * process ends for whatever reason; it also ends what is left of the run then.
+ * The program is started unchanged, with libraries preloaded that answer for CUDA
+ * (programs/virtual_cuda/) and that keep what it writes away from the user's files
+ * (programs/scratch/). Everything that the processes of the run share or leave lies in one folder,
+ * which a process of its own removes when this process ends for whatever reason; it also ends what
+ * is left of the run then.
  *
  * One launch at a time in a process. Only Linux on x86-64.
  */
@@ -70,8 +71,8 @@ typedef struct tide_launch_config {
     int asked_by;       /* number of a signal, which does nothing else to this process from then on;
                            0: none */
     bool logs_launches; /* each process writes a launch log (common/run_launches.h); with cards */
-    const char *clock;  /* what the program's clock goes by (programs/step_time/pace.h), with logs_launches;
-                           NULL: the real one */
+    const char *clock;  /* what the program's clock goes by (programs/step_time/pace.h), with
+                           logs_launches;  NULL: the real one */
     bool tells_failures; /* processes tell of requests that failed (running.h) */
     void *ctx;           /* borrowed; the argument of shall_stop and watch */
 } tide_launch_config;

@@ -1,7 +1,8 @@
 /* writes.h - what a run kept away from the user's files: counted, told, and handed over.
  *
- * The scratch view (programs/scratch/) leaves the copies of files that the program wrote in FOLDER/files, in
- * the place of marks what it removed, and in FOLDER/unseen the programs that it could not serve.
+ * The scratch view (programs/scratch/) leaves the copies of files that the program wrote in
+ * FOLDER/files, in the place of marks what it removed, and in FOLDER/unseen the programs that it
+ * could not serve.
  */
 #ifndef TIDE_LAUNCH_WRITES_H
 #define TIDE_LAUNCH_WRITES_H

@@ -7,9 +7,9 @@
  * all rows is what is held.
  *
  * Bytes are what was asked for. What CUDA adds (2 MiB at a time, a pool's reserve, padding of
- * arrays) shows as unexplained in the account (programs/live/account.h). Reserving addresses takes no memory
- * and is not told. Memory of a graph counts from when its node is made, and memory that a stream
- * gives back from the call, not from when the stream gets there.
+ * arrays) shows as unexplained in the account (programs/live/account.h). Reserving addresses takes
+ * no memory and is not told. Memory of a graph counts from when its node is made, and memory that a
+ * stream gives back from the call, not from when the stream gets there.
  *
  * Thread-safe. While nothing is recorded all of these do next to nothing.
  */
@@ -72,7 +72,8 @@ int tide_live_call_gave(const tide_live_call *call, int status);
 /* Ends any other call. */
 void tide_live_call_end(const tide_live_call *call);
 
-/* The same as a call's, for what has its own rules (programs/live/physical.c). The owner is a number. */
+/* The same as a call's, for what has its own rules (programs/live/physical.c). The owner is a
+ * number. */
 void tide_live_hold(const tide_live_call *call, const tide_live_taken *taken, unsigned owner);
 void tide_live_drop(tide_live_call *call, tide_live_space space, uint64_t address);
 

@@ -2,7 +2,8 @@
  *
  * A stand-in is what programs find first: by linking, because this library is preloaded, and by
  * looking up names, because dlsym and cuGetProcAddress are stood in for as well
- * (programs/live/entries/entry_symbols.c). Each has a hook, and all hooks lie together in a section of their own.
+ * (programs/live/entries/entry_symbols.c). Each has a hook, and all hooks lie together in a section
+ * of their own.
  */
 #ifndef TIDE_LIVE_REAL_H
 #define TIDE_LIVE_REAL_H

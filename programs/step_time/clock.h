@@ -1,5 +1,6 @@
 /* clock.h - the clocks of host and streams, row by row: a replay of a launch log and the virtual
- * card of a running program (programs/virtual_cuda/launches/card_clock.c) advance them by the same functions.
+ * card of a running program (programs/virtual_cuda/launches/card_clock.c) advance them by the same
+ * functions.
  *
  * The host's clock advances by the time that the host really took between two calls, and by what a
  * launch costs it beyond that, both times one factor. Work begins when the host has launched it and

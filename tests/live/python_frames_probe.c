@@ -1,5 +1,5 @@
-/* python_frames_probe.c - the walker of programs/live/ as a shared object of its own, for Python's ctypes to
- * call. */
+/* python_frames_probe.c - the walker of programs/live/ as a shared object of its own, for Python's
+ * ctypes to call. */
 #include <pthread.h>
 
 #include "programs/live/python/python_frames.h"

@@ -1,5 +1,5 @@
-/* made_launches.h - launch logs made row by row, for tests of programs/step_time/. Where something fails the
- * test does.
+/* made_launches.h - launch logs made row by row, for tests of programs/step_time/. Where something
+ * fails the test does.
  */
 #ifndef TIDE_TESTS_SUPPORT_MADE_LAUNCHES_H
 #define TIDE_TESTS_SUPPORT_MADE_LAUNCHES_H

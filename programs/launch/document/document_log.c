@@ -1,5 +1,5 @@
-/* document_log.c - a document from the log of a live recording (programs/live/): what stands beside the
- * events becomes marks, names and scopes, as they come with PyTorch's own history. */
+/* document_log.c - a document from the log of a live recording (programs/live/): what stands beside
+ * the events becomes marks, names and scopes, as they come with PyTorch's own history. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

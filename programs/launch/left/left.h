@@ -2,8 +2,9 @@
  *
  * Each process that used PyTorch's allocator leaves PID.pickle, PyTorch's own snapshot, and
  * PID.json with what that has no place for (python/tidemark/ writes both). Each process that met
- * something inexact leaves PID.card with a line for it (programs/virtual_cuda/process/inexact.h). Each that an
- * exception of Python's ended leaves PID.error with its name and the first line of its message.
+ * something inexact leaves PID.card with a line for it (programs/virtual_cuda/process/inexact.h).
+ * Each that an exception of Python's ended leaves PID.error with its name and the first line of its
+ * message.
  *
  * Places in a history are told by rows: the blocks that a device has given out and taken back so
  * far, and the allocations that failed, each of which is one.

@@ -194,8 +194,9 @@ __attribute__((visibility("hidden"))) tide_live_dlsym *tide_live_next_dlsym;
 
 chosen tide_live_choose(void *handle, const char *name);
 
-/* Of the scratch view, where it is preloaded, too (programs/scratch/entries/entry_symbols.c): its stand-in for a
- * function of the C library that is asked for by the C library's own handle; else NULL. */
+/* Of the scratch view, where it is preloaded, too (programs/scratch/entries/entry_symbols.c): its
+ * stand-in for a function of the C library that is asked for by the C library's own handle; else
+ * NULL. */
 extern void *tidemark_scratch_symbol(void *handle, const char *name) __attribute__((weak));
 
 /* Allocates nothing for a name that is not CUDA's, because a malloc may look for the next one with

@@ -1,8 +1,9 @@
 /* entry_symbols.c - dlsym and dlvsym: what a program asks the C library for by its own handle, it
  * gets from the view.
  *
- * In a process that is recorded, the recorder's dlsym comes first (programs/live/entries/entry_symbols.c) and asks
- * here; this one then is never called. One of the two has the name at a time.
+ * In a process that is recorded, the recorder's dlsym comes first
+ * (programs/live/entries/entry_symbols.c) and asks here; this one then is never called. One of the
+ * two has the name at a time.
  */
 #define _GNU_SOURCE /* RTLD_DEFAULT, RTLD_NEXT */
 #include <dlfcn.h>

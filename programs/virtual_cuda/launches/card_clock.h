@@ -1,5 +1,6 @@
-/* card_clock.h - the model of programs/step_time/ while the program runs: what a launch takes on the card,
- * when streams and events are done, and how far a wait moves the program's clock (program_clock.h).
+/* card_clock.h - the model of programs/step_time/ while the program runs: what a launch takes on
+ * the card, when streams and events are done, and how far a wait moves the program's clock
+ * (program_clock.h).
  *
  * It goes by the rows of the launch log, which is written whenever the program sees the forecast,
  * and by the functions with which a replay goes by them: `tidemark time` of the log gives the times

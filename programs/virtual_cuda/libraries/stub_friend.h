@@ -196,8 +196,8 @@ void tide_vc_stub_touch_described(uintptr_t descriptor, size_t n_data);
 #define FUNCTION(name, returns, effects) TIDE_VC_STUB(name, returns, effects)
 #define HAND_WRITTEN(name)
 #define LEFT_TO_REAL(name)
-/* Rows for functions that a C file defines, of this folder or of programs/virtual_cuda/: what they do is
- * their own affair, and the list says it. */
+/* Rows for functions that a C file defines, of this folder or of programs/virtual_cuda/: what they
+ * do is their own affair, and the list says it. */
 #define WITHOUT_OUTPUT(name)
 #define REFUSED_BY_HAND(name, error, why)
 #define INEXACT_BY_HAND(name, what)
