@@ -16,7 +16,7 @@ static struct {
 #define FIND(pointer, name)                                                                        \
     ((pointer) = (__typeof__(pointer))(void (*)(void))tide_live_real_named(name, NULL))
 
-/* Two threads may find the same at the same time. */
+/* Two threads may search at the same time; both find the same. */
 static void find(void) {
     tide_live_questions found;
     FIND(found.get_info, "cuMemGetInfo_v2");
@@ -27,7 +27,8 @@ static void find(void) {
     FIND(found.default_pool, "cuDeviceGetDefaultMemPool");
     FIND(found.pool_attribute, "cuMemPoolGetAttribute");
     FIND(found.graph_attribute, "cuDeviceGetGraphMemAttribute");
-    if (found.default_pool == NULL || found.pool_attribute == NULL) { /* the runtime's are alike */
+    if (found.default_pool == NULL || found.pool_attribute == NULL) { /* the runtime's functions are
+                                                                       * equivalent */
         FIND(found.default_pool, "cudaDeviceGetDefaultMemPool");
         FIND(found.pool_attribute, "cudaMemPoolGetAttribute");
     }
