@@ -25,8 +25,8 @@ typedef struct tide_launch_time {
 } tide_launch_time;
 
 /* Forecasts from the log at the path. Fails as tide_time_card_of, tide_time_log_read and
- * tide_time_forecast_init. Borrows `card` and the data in `host`. The caller calls the fini
- * function, also after a failure. */
+ * tide_time_forecast_init. Borrows `card` and the data in `host`. The caller calls
+ * tide_launch_time_fini, also after a failure. */
 TIDE_NODISCARD tide_status tide_launch_time_init(const char *path, const tide_card *card,
                                                  const tide_time_host *host, tide_launch_time *ret,
                                                  tide_error *error);
