@@ -83,8 +83,8 @@ static int kill_rest(const char *marker, char *buffer) {
 /* The parent's message to the cleaner that there is no folder to remove. */
 #define NOTHING_TO_REMOVE 'n'
 
-/* The cleaner. It keeps none of the user's files open, and receives no signal of the terminal. It
- * reports when a kill of the process group no longer reaches it: the folder is made after that. */
+/* The cleaner. It keeps no inherited file open, and receives no signal of the terminal. It reports
+ * when a kill of the process group no longer reaches it: the folder is made after that. */
 static void clean_up(const tide_launch *launch, int wait_fd) {
     static char buffer[ENVIRONMENT_BYTES];
     char marker[TIDE_LAUNCH_PATH_BYTES + sizeof("TIDEMARK_RUN_FOLDER=")];

@@ -35,8 +35,8 @@ bool tide_launch_read_linker(const char *path, char *ret_linker, size_t n_room);
 TIDE_NODISCARD tide_status tide_launch_find_objects(tide_launch *launch, tide_error *error);
 /* Our replacement of NVIDIA's program of that name, in the folder of the objects. */
 #define TIDE_LAUNCH_SMI "nvidia-smi"
-/* The command of the config. On virtual cards, nvidia-smi becomes the path of ours, written to
- * ret_path. */
+/* The command of the config. On virtual cards, nvidia-smi becomes the path of our replacement,
+ * written to ret_path. */
 const char *tide_launch_command(const tide_launch_config *config,
                                 char ret_path[2 * TIDE_LAUNCH_PATH_BYTES]);
 /* Whether the object that keeps writes away is in the folder of the virtual card's; builds with a
@@ -77,7 +77,7 @@ typedef struct tide_launch_world_command {
     char world[24], cards[24];
 } tide_launch_world_command;
 
-/* `program`: the program of the user's command. The caller releases the arguments. */
+/* `program`: named by the user's command. The caller releases the arguments. */
 TIDE_NODISCARD tide_status tide_launch_world(const tide_launch_config *config,
                                              const tide_launch *launch,
                                              const tide_launch_program *program,

@@ -38,7 +38,7 @@ static tide_status ask(const char *python, char answer[ANSWER_BYTES], tide_error
                : tide_fail(error, TIDE_INVALID, "no Python: %s: %s", python, strerror(failed));
 }
 
-/* The next line of ours in the answer, without its mark; NULL if there is none. */
+/* The next line of the answer that has our mark, without the mark; NULL if there is none. */
 static const char *next_line(char **answer) {
     char *at = strstr(*answer, MARK);
     if (at == NULL || at[strcspn(at, "\n")] == '\0') {

@@ -17,7 +17,7 @@ enum { IS_ENDING = 4 };
 /* Held memory. */
 typedef struct held {
     uint64_t n_bytes;
-    uint8_t action; /* tide_log_call that took it */
+    uint8_t action; /* the tide_log_call that allocated it */
     uint8_t device; /* TIDE_LIVE_HOST for pinned memory */
     uint8_t owner;
     bool is_managed;

@@ -26,7 +26,7 @@ void tide_live_name_module(const void *module, const char *path);
  * must name every module it knows. */
 void tide_live_set_resolver(int (*resolver)(void *module));
 
-/* Whether a frame of the calling thread holds the module, so that it is alive. */
+/* Whether a frame of the calling thread holds the module, which proves that it is alive. */
 bool tide_live_is_called(const void *module);
 
 void tide_live_modules_reset(void);

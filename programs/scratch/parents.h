@@ -1,5 +1,5 @@
-/* parents.h - a cache of the folders that paths lead to, so that not every lookup walks the whole
- * path.
+/* parents.h - a cache of the folders that paths lead to, which saves walking the whole path at each
+ * lookup.
  *
  * An entry is valid until a folder, link or mark of the view comes or goes
  * (tide_scratch_generation). Any thread may ask; a thread that would have to wait walks instead.

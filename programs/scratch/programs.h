@@ -8,9 +8,9 @@
 extern "C" {
 #endif
 
-/* Returns `environment`, or a copy to which our variables are added as they were when this process
- * started: those that begin with TIDEMARK_, our objects in LD_PRELOAD, and our folder in
- * LD_LIBRARY_PATH. The copy is valid until the calling thread's next call. NULL: no memory. */
+/* Returns `environment`, or a copy with our variables added as they were when this process started:
+ * those that begin with TIDEMARK_, our objects in LD_PRELOAD, and our folder in LD_LIBRARY_PATH.
+ * The copy is valid until the calling thread's next call. NULL: no memory. */
 char **tide_scratch_environment(char *const *environment);
 
 /* Restores our variables that the process has removed from its own environment, for system() and

@@ -67,7 +67,7 @@ TIDE_NODISCARD tide_status tide_calibration_write(const tide_calibration *of, co
 TIDE_NODISCARD tide_status tide_calibration_take_gpu(const char *text, tide_calibration *to,
                                                      tide_error *error);
 
-/* The word of a type in the file, such as "bf16". */
+/* The name of a type in the file, such as "bf16". */
 const char *tide_calibration_type_name(tide_run_type type);
 
 /* ---- values derived from it (calibrated.c) ---- */

@@ -140,9 +140,9 @@ static void drop_empty(builder *of) {
     }
 }
 
-/* A named interval of the program is inside one of ours if it begins there. Otherwise it spans
- * several of ours, and its events belong to ours, because steps matter more. `earliest_ns`: the
- * last event before ours. Returns the scope of the event. */
+/* A named interval of the program goes into a step or phase if it begins there. Otherwise it spans
+ * several of them, and its events belong to them, because steps matter more. `earliest_ns`: the
+ * last event before `ours`. Returns the scope of the event. */
 static uint32_t nest(builder *of, uint32_t scope, uint32_t ours, int64_t earliest_ns,
                      int64_t *ret_begin_ns) {
     const tide_snapshot *snapshot = of->document->snapshot;

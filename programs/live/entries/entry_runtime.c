@@ -31,7 +31,7 @@ static uint64_t at_least_1(size_t n) {
     return n > 0 ? n : 1;
 }
 
-/* Whether a call accepted its arguments: it allocated memory, or there was none. */
+/* Whether a call accepted its arguments: it allocated memory, or memory ran out. */
 static bool has_bytes(int status) {
     enum { SUCCESS = 0, OUT_OF_MEMORY = 2 };
     return status == SUCCESS || status == OUT_OF_MEMORY;

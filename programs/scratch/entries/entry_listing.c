@@ -15,8 +15,8 @@
 #include "programs/scratch/listing.h"
 #include "programs/scratch/opening.h"
 
-/* The object behind a DIR pointer that programs get from us. The C library's own begins with a
- * descriptor number, which is never negative, so the magic distinguishes the two. */
+/* Our object, which programs hold as a DIR. The C library's own begins with a descriptor number,
+ * which is never negative, so the magic distinguishes the two. */
 enum { MAGIC = -0x7469646d };
 
 typedef struct view {

@@ -1,5 +1,5 @@
 /* The CUDA driver's devices, contexts, modules and kernels. Every context is the primary one of its
- * device: for memory, a program cannot tell the difference. */
+ * device; for memory this makes no difference. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

@@ -18,7 +18,7 @@ typedef struct tide_vc_export {
 } tide_vc_export;
 
 /* Offers the memory at the address, or finds the number under which it was offered before. Returns
- * the number. Returns 0 outside a run, and 0 with a warning if there is no room. */
+ * the number, or 0 outside a run or if there is no room; the refusal is reported. */
 uint64_t tide_vc_export_offer(const char *call, uint64_t address, uint64_t n_bytes, int device);
 
 /* False if no living process offers it. */

@@ -15,7 +15,7 @@
 
 #include "common/run_launches.h"
 
-/* Advances by a row, complete but for its name. */
+/* Advances by a row, which is complete except for its name. */
 void tide_vc_card_clock_row(const tide_run_launch *row);
 
 /* The call that made the row has ended. Calls took `calls_ns` of real time so far, which is not the

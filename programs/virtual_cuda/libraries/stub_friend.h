@@ -81,11 +81,11 @@ void tide_vc_stub_touch_described(uintptr_t descriptor, size_t n_data);
 #define OUTPUT(i, n_bytes) tide_vc_stub_output(a##i, n_bytes);
 /* a host output whose size in bytes is argument j */
 #define OUTPUT_OF(i, j) tide_vc_stub_output(a##i, a##j);
-/* the bytes on the card behind argument i become unknown */
+/* the bytes on the card that argument i points to become unknown */
 #define WRITES(i)                                                                                  \
     tide_vc_touch((const void *)a##i);                                                             \
     works = true;
-/* the card has work to do, of which nothing more is known; WRITES implies it */
+/* the card has work of an unknown kind; WRITES implies it */
 #define WORKS works = true;
 /* The work is a product of matrices, C = A B. Arguments: the transposes of A and B, m, n and k;
  * then the type of all three, or as arguments the types of A and C and cuBLAS's computation type,

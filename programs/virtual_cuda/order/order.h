@@ -38,7 +38,7 @@ tide_vc_mark tide_vc_mark_now(tide_vc_timeline *timeline);
 void tide_vc_mark_end(tide_vc_mark *mark);
 
 /* Whether the work is complete. A program that asks ten thousand times and does nothing else in
- * between is polling: the answer is then yes, as if it had waited, and a warning is printed. */
+ * between is polling: the answer is then yes, as if it had waited, which is reported as inexact. */
 bool tide_vc_mark_is_done(tide_vc_mark mark);
 
 /* Later work of the stream comes after the mark. */

@@ -1,4 +1,4 @@
-/* arguments.c - a kernel's arguments, of which CUDA gets only the addresses.
+/* arguments.c - a kernel's arguments. CUDA gets only their addresses.
  *
  * The compiler's launch function keeps them on its stack, so an argument ends at the latest where
  * the next one or the stack does. Elsewhere the system copies them, which fails if no memory is
