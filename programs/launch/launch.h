@@ -26,11 +26,9 @@ enum { TIDE_LAUNCH_PATH_BYTES = 4096 };
 
 /* How PyTorch's allocations are recorded. */
 typedef enum tide_launch_method {
-    TIDE_LAUNCH_AUTO = 0,   /* a preloaded library, or PyTorch's history if the library cannot
-                             * listen */
+    TIDE_LAUNCH_AUTO = 0,   /* a preloaded library, or PyTorch's history if it cannot listen */
     TIDE_LAUNCH_PRELOAD,    /* only the library */
-    TIDE_LAUNCH_PYTHONPATH, /* the library, opened by Python at its start: for systems that forbid
-                             * preloading */
+    TIDE_LAUNCH_PYTHONPATH, /* the library, opened by Python: for systems that forbid preloading */
     TIDE_LAUNCH_HISTORY     /* PyTorch's own history */
 } tide_launch_method;
 
@@ -39,8 +37,7 @@ struct tide_launch;
 /* Texts are borrowed during the calls. */
 typedef struct tide_launch_config {
     char *const *arguments; /* the command and its arguments, NULL-terminated */
-    const char *cards;      /* of device/cards.h, joined by "+": "h100-80+h100-80"; NULL: this
-                             * machine's cards */
+    const char *cards;      /* of device/cards.h: "h100-80+h100-80"; NULL: this machine's cards */
     uint64_t memory_bytes;  /* of each card; 0: the table's value */
     uint64_t spill_bytes;   /* of each card: further bytes in the host's memory; 0: none */
     uint64_t n_steps;    /* the program ends after this many steps of its optimizer; 0: no limit */
@@ -53,14 +50,12 @@ typedef struct tide_launch_config {
     bool writes_are_real;      /* the program's writes reach the user's files */
     tide_launch_method method; /* what records its memory */
     const char *stacks; /* "python", "native", "both", "none": the frames recorded with events */
-    const char *log;    /* pattern of the logs' paths, "%p" for the process id; NULL: in the folder
-                           of the run */
+    const char *log;    /* pattern of the logs' paths, "%p" is the pid; NULL: in the run's folder */
     uint64_t log_bytes; /* room for each log; 0: 256 MiB */
     const char *full;   /* "keep-newest", "stop": for a full log */
     bool skips_calls;   /* calls of CUDA get no rows */
     uint64_t every;     /* whole stacks only in every n-th step; 0: in all */
-    const char *output; /* the file for its output, and it gets no input; NULL: both are this
-                         * process' */
+    const char *output; /* the file for its output, and no input; NULL: those of this process */
     const char *errors; /* with output: the file for its error output; NULL: the same file */
     /* Called about ten times a second; true ends the program with SIGTERM. NULL: never. */
     bool (*shall_stop)(void *ctx);
@@ -68,8 +63,7 @@ typedef struct tide_launch_config {
      * `was_asked`, immediately when another process has sent this one the signal `asked_by`. That
      * signal is not passed on. NULL: never. The program does not wait meanwhile. */
     void (*watch)(void *ctx, const struct tide_launch *launch, bool was_asked);
-    int asked_by;        /* number of a signal, which from then on has no other effect on this
-                          * process; 0: none */
+    int asked_by;        /* number of a signal, which then has no other effect here; 0: none */
     bool logs_launches;  /* each process writes a launch log (common/run_launches.h); with cards */
     const char *clock;   /* the pace of the program's clock (programs/step_time/pace.h), with
                           * logs_launches; NULL: the real clock */
@@ -89,8 +83,7 @@ typedef struct tide_launch {
     char library[TIDE_LAUNCH_PATH_BYTES];   /* folder with the names of the driver */
     char program[TIDE_LAUNCH_PATH_BYTES];   /* this program */
     char logs[TIDE_LAUNCH_PATH_BYTES];      /* folder of the logs (logs.h); "" if there is none */
-    char compilers[TIDE_LAUNCH_PATH_BYTES]; /* cache of compilers (compilers.h); "" if there is
-                                             * none */
+    char compilers[TIDE_LAUNCH_PATH_BYTES]; /* cache of compilers (compilers.h); "": none */
     int compilers_fd;                       /* marks it as in use; -1 if there is none */
     int logs_fd;             /* marks them as belonging to a running run; -1 if there are none */
     bool is_noexec;          /* nothing can be loaded from the folder */

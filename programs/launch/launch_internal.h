@@ -12,8 +12,7 @@
 /* The file that a command names. */
 typedef struct tide_launch_program {
     char path[TIDE_LAUNCH_PATH_BYTES];        /* the file that is executed */
-    char interpreter[TIDE_LAUNCH_PATH_BYTES]; /* the program that runs it if it is a script;
-                                               * otherwise the same */
+    char interpreter[TIDE_LAUNCH_PATH_BYTES]; /* runs it if it is a script; otherwise the same */
 } tide_launch_program;
 
 /* program.c: finds the file that the command names, as a shell does. Checks that libraries can be

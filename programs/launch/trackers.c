@@ -13,8 +13,7 @@ static const struct {
     const char *name;
     const char *value;
     const char *kept[MAX_KEPT]; /* choices of the user that report nothing, or only to files */
-    const char *prefix;         /* only a choice with this prefix is replaced; NULL: any other
-                                 * choice */
+    const char *prefix;         /* only choices with this prefix are replaced; NULL: all others */
 } TRACKERS[] = {
     {"WANDB_MODE", "disabled", {"disabled"}, NULL},
     {"NEPTUNE_MODE", "offline", {"offline", "debug", "read-only"}, NULL},

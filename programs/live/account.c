@@ -174,8 +174,7 @@ void tide_live_account_begin(int device, void *context) {
     /* A function registered now runs before the driver's own exit handler, which was registered
      * earlier. */
     if (!atomic_exchange(&state.waits_for_end, true)) {
-        (void)atexit(tide_live_account_end); /* without host memory there is no account of the
-                                              * end */
+        (void)atexit(tide_live_account_end); /* without memory: no account of the end */
     }
     take(device, TIDE_LIVE_BEGIN, context);
 }

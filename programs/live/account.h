@@ -26,10 +26,8 @@ typedef struct tide_live_account {
     uint64_t total_bytes;   /* of the device */
     uint64_t used_bytes;    /* according to the driver */
     uint64_t held_bytes;    /* by all owners */
-    uint64_t context_bytes; /* used at the beginning and not held: the context, and other processes'
-                             * memory at that time */
-    uint64_t pool_bytes;    /* that the device's own pool and its graphs keep in reserve, beyond the
-                             * held bytes */
+    uint64_t context_bytes; /* used at the beginning and not held: context, other processes */
+    uint64_t pool_bytes;    /* reserve of the device's own pool and graphs beyond the held bytes */
     int64_t unexplained_bytes; /* used less all of the above: CUDA's overhead over requests, code of
                                 * kernels, growth of the context, other processes since */
     uint64_t managed_bytes;    /* on the host or on any device; not in held_bytes */

@@ -27,8 +27,7 @@ static void find(void) {
     FIND(found.default_pool, "cuDeviceGetDefaultMemPool");
     FIND(found.pool_attribute, "cuMemPoolGetAttribute");
     FIND(found.graph_attribute, "cuDeviceGetGraphMemAttribute");
-    if (found.default_pool == NULL || found.pool_attribute == NULL) { /* the runtime's functions are
-                                                                       * equivalent */
+    if (found.default_pool == NULL || found.pool_attribute == NULL) { /* the runtime's are alike */
         FIND(found.default_pool, "cudaDeviceGetDefaultMemPool");
         FIND(found.pool_attribute, "cudaMemPoolGetAttribute");
     }

@@ -34,8 +34,7 @@ void tide_live_finish(void);
 
 /* An event of PyTorch's allocator. */
 typedef struct tide_live_entry {
-    int action; /* tide_action; free_requested and its free_completed become one row if they are
-                 * adjacent */
+    int action; /* tide_action; adjacent free_requested and free_completed become one row */
     uint8_t device;
     uint64_t address;
     uint64_t n_bytes;    /* requested; for a segment, its own size */

@@ -93,8 +93,7 @@ static memory *make_memory(void) {
 
 static pthread_key_t key;
 static void make_key(void) {
-    (void)pthread_key_create(&key, release_memory); /* without a key the memory leaks at the
-                                                     * thread's end */
+    (void)pthread_key_create(&key, release_memory); /* without a key: leaks at the thread's end */
 }
 
 static memory *my_memory(const tide_live *live) {

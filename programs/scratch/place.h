@@ -22,11 +22,9 @@ extern "C" {
 typedef struct tide_scratch_place {
     char copy[TIDE_SCRATCH_PATH_BYTES]; /* real path of the copy: FOLDER/files, then the path */
     const char *path;                   /* the path of the view, inside `copy`; "" for the root */
-    bool is_real;      /* the view does not apply here; only `path`, is_changed, is_foreign are
-                        * set */
+    bool is_real;      /* outside the view; only `path`, is_changed, is_foreign are set */
     bool is_foreign;   /* a link of /proc led to a file without a path here: read only */
-    bool is_changed;   /* `path` must be used; otherwise the program's own arguments are
-                        * equivalent */
+    bool is_changed;   /* use `path`; otherwise the program's own arguments are equivalent */
     bool has_copy;     /* at `copy` */
     bool is_folder;    /* the copy is one */
     bool is_gone;      /* `copy` is a mark */

@@ -36,8 +36,7 @@ typedef struct tide_calibration_copy {
 /* A GPU, and its host. */
 typedef struct tide_calibration_gpu {
     char name[TIDE_CALIBRATION_TEXT]; /* from its driver */
-    double forward_us, backward_us;   /* the host's time for a launch: Python, PyTorch and the
-                                       * driver */
+    double forward_us, backward_us;   /* the host's time for a launch: Python, PyTorch, driver */
     double rows;                      /* of the square products */
     double product_us[TIDE_CALIBRATION_TYPES]; /* by tide_run_type, the second factor transposed;
                                                 * -1: the card does not support the type */
@@ -48,8 +47,7 @@ typedef struct tide_calibration {
     char made[TIDE_CALIBRATION_TEXT];  /* the day, as "2026-11-27" */
     char cpu[TIDE_CALIBRATION_TEXT];   /* the processor's name */
     char torch[TIDE_CALIBRATION_TEXT]; /* the version of PyTorch */
-    double forward_us, backward_us;    /* the host's time for a launch on a virtual card, which has
-                                        * no driver */
+    double forward_us, backward_us;    /* the host's time for a launch on a virtual card */
     bool has_gpu;
     tide_calibration_gpu gpu;
 } tide_calibration;
@@ -75,10 +73,8 @@ const char *tide_calibration_type_name(tide_run_type type);
 /* Where the host's factor comes from. */
 typedef enum tide_time_host_basis {
     TIDE_TIME_HOST_PUBLISHED = 0, /* not measured: the middle of published hosts */
-    TIDE_TIME_HOST_SCALED,        /* the same, scaled by the speed of the machine that ran the
-                                   * program */
-    TIDE_TIME_HOST_STATED,        /* our own model: the log states the time of a launch, and nothing
-                                   * ran */
+    TIDE_TIME_HOST_SCALED,        /* the same, scaled by the speed of the program's machine */
+    TIDE_TIME_HOST_STATED,        /* our own model: the log states a launch's time, nothing ran */
     TIDE_TIME_HOST_MODELLED,      /* PyTorch's run of our model, likewise */
     TIDE_TIME_HOST_GIVEN,         /* the user's own number */
     TIDE_TIME_HOST_MEASURED       /* next to a GPU */
@@ -89,8 +85,7 @@ typedef struct tide_time_host {
     double factor, least, most;
     tide_time_host_basis basis;
     bool is_of_graph;               /* the step launches a CUDA graph */
-    const tide_calibration *own;    /* of the machine that ran the program; borrowed; NULL if
-                                     * none */
+    const tide_calibration *own;    /* of the machine that ran the program; borrowed; or NULL */
     const tide_calibration *target; /* of the machine of the forecast; borrowed; NULL: none, or not
                                      * measured next to a GPU. It may be `own` */
 } tide_time_host;

@@ -37,8 +37,7 @@ typedef struct tide_time_constants {
                            * no driver; before the host's factor */
     double reference_us;  /* the result of `tidemark bench calibrate` for a launch on the machine of
                            * the fit, the mean of forward and backward */
-    double host_factor;   /* the host's time relative to the machine of the fit, for an unmeasured
-                           * host */
+    double host_factor;   /* an unmeasured host's time relative to the machine of the fit */
 } tide_time_constants;
 
 /* The fitted ones. */

@@ -28,8 +28,7 @@ typedef struct card_link {
 /* The network of the vendor's reference system with 8 such cards. */
 typedef struct node_network {
     const char *card;   /* as device/cards.h names it */
-    double nic_bytes;   /* a second and direction, for each of its 8 network cards for this
-                         * traffic */
+    double nic_bytes;   /* a second and direction, of each of its 8 network cards */
     const char *source; /* of the vendor's statement */
 } node_network;
 

@@ -11,8 +11,7 @@ const char *tide_time_phase_name(tide_time_phase phase) {
 typedef struct finder {
     const tide_time_log *log;
     tide_time_ranges *to;
-    const char *begin, *end; /* the marks that begin and end a step; end NULL: the next begin ends
-                              * it */
+    const char *begin, *end; /* the marks of a step; end NULL: the next begin ends it */
     tide_time_range step, phase;
     bool in_step, in_phase;
     bool in_optimizer; /* its step has begun and not ended */

@@ -26,8 +26,7 @@ typedef enum tide_time_phase {
     TIDE_TIME_BETWEEN, /* after a backward pass and before the optimizer: clipping */
     TIDE_TIME_N_PHASES
 } tide_time_phase;
-const char *tide_time_phase_name(tide_time_phase phase); /* "forward"; "other" for
-                                                          * TIDE_TIME_BETWEEN */
+const char *tide_time_phase_name(tide_time_phase phase); /* "forward"; BETWEEN: "other" */
 
 /* Rows first to last - 1. A step with gradient accumulation has several ranges of one phase. */
 typedef struct tide_time_range {
@@ -40,8 +39,8 @@ typedef struct tide_time_ranges {
     const tide_hostmem *mem; /* borrowed */
     tide_time_range *steps;  /* owned; complete ones, in order */
     size_t n_steps, steps_room;
-    size_t n_before; /* steps before the replays of a captured step, including its capture; 0: none
-                      * is replayed */
+    size_t n_before;         /* steps before the replays of a captured step, with its capture; or
+                              * 0 */
     tide_time_range *phases; /* owned; in order */
     size_t n_phases, phases_room;
     bool is_whole; /* the log has no step marks: its one step is the whole log */

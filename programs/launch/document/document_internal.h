@@ -21,8 +21,7 @@ typedef struct tide_document {
     uint8_t *end_certainty; /* of the end blocks' */
     tide_block_row *start_blocks;
     uint8_t *start_certainty; /* of the start blocks' */
-    size_t *end_rows;         /* of the end blocks: the event that allocated it + 1; 0 if there is
-                               * none */
+    size_t *end_rows;         /* of the end blocks: the event that allocated it + 1; 0: none */
     tide_strings added;       /* texts that follow the snapshot's strings */
 } tide_document;
 

@@ -104,8 +104,7 @@ static void take_mark(builder *to, size_t mark) {
     } else if (strcmp(name, "backward ends") == 0) {
         leave(to, mark);
     } else if (strcmp(name, "optimizer ends") == 0) {
-        to->is_in_optimizer = false; /* the optimizer whose step ends a step has "step ends"
-                                      * instead */
+        to->is_in_optimizer = false; /* one whose step ends a step has "step ends" instead */
         leave(to, mark);
     } else if (strcmp(name, "step ends") == 0 ||
                (strcmp(name, "program ends") == 0 && to->is_by_call &&

@@ -43,8 +43,7 @@ typedef struct tide_left_peak {
 typedef struct tide_left_mark {
     const char *name;    /* "step begins", "backward ends", ... (python/tidemark/steps.py) */
     const int64_t *rows; /* by device */
-    uint64_t number;     /* of marks that begin a step: the number of earlier marks of its name; 0:
-                          * unknown */
+    uint64_t number;     /* of marks that begin a step: earlier marks of its name; 0: unknown */
 } tide_left_mark;
 
 /* At that place, the block at that address was that tensor. */
@@ -118,10 +117,8 @@ typedef struct tide_left_list {
     size_t n_processes;
     tide_left_inexact *inexact; /* each once a process */
     size_t n_inexact;
-    tide_run_device devices[TIDE_RUN_DEVICES]; /* the total of all processes of node 0 on each card;
-                                                * zeros: unused */
-    int64_t failed_rank;   /* of a run of ranks of a larger world: the first that failed; -1 if
-                            * none */
+    tide_run_device devices[TIDE_RUN_DEVICES]; /* totals of node 0 by card; zeros: unused */
+    int64_t failed_rank;   /* the first that failed of a larger world's ranks; -1: none */
     int failed_status;     /* its exit status; after a signal, the negative signal number */
     const char *exception; /* that ended the program or, if its first process has none, another
                             * process of it; "": none, or unknown */

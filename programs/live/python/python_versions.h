@@ -25,8 +25,8 @@ typedef struct tide_python_layout {
     bool top_in_cframe;    /* thread_top points to a cframe, which has the frame */
     uint16_t cframe_frame; /* in the cframe: the innermost frame */
 
-    bool frame_is_object; /* 3.10: frames are objects of frame_type, and the instruction is a number
-                           */
+    bool frame_is_object;    /* 3.10: frames are objects, instructions numbers
+                              */
     uint16_t frame_previous; /* in the frame: its caller */
     uint16_t frame_code;     /* code object */
     uint16_t frame_at;       /* instruction: address (3.11 and later), or number */
@@ -36,14 +36,12 @@ typedef struct tide_python_layout {
     uint8_t owner_generator;  /* values of the owner: a generator, whose frame is always complete */
     uint8_t owner_last_shown; /* above it: the interpreter's own frames, which are hidden */
     uint8_t owner_last;       /* above it: not a frame */
-    uint8_t reference_tags;   /* bits of a reference in a frame that do not belong to the address
-                               * (3.14) */
+    uint8_t reference_tags;   /* bits of a frame's reference outside the address (3.14) */
 
     uint16_t code_file;            /* in the code object: text of the file's name */
     uint16_t code_name;            /* text of the qualified name, or the plain name */
     uint16_t code_first_traceable; /* number of the first instruction of a complete frame, an int */
-    uint16_t code_instructions;    /* the instructions; if frame_is_object, the bytes object with
-                                    * them */
+    uint16_t code_instructions;    /* the instructions; if frame_is_object, their bytes object */
     uint16_t code_lines;           /* bytes object: table of lines */
     uint16_t code_first_line;      /* an int */
     uint16_t code_n_arguments;     /* an int: positional arguments */

@@ -108,7 +108,7 @@ TIDE_SCRATCH_EXPORT struct dirent64 *readdir64(DIR *folder) {
     view *v = view_of(folder);
     return v == NULL ? next(folder) : next_row(v);
 }
-/* On x86-64, stat and dirent structs with and without 64 in their names are the same. */
+/* On x86-64 the structs with and without 64 in their names are the same. */
 struct dirent *readdir(DIR *folder) __attribute__((alias("readdir64"), visibility("default")));
 
 TIDE_SCRATCH_EXPORT int readdir64_r(DIR *folder, struct dirent64 *row, struct dirent64 **ret_row) {

@@ -108,8 +108,7 @@ TIDE_VC_EXPORT int cuCtxSetCurrent(void *context) {
 }
 
 enum { MAX_PUSHED = 16 };
-static _Thread_local int pushed[MAX_PUSHED]; /* devices that were current before, for
-                                              * cuCtxPopCurrent */
+static _Thread_local int pushed[MAX_PUSHED]; /* for cuCtxPopCurrent: former devices */
 static _Thread_local int n_pushed;
 
 TIDE_VC_EXPORT int cuCtxPushCurrent_v2(void *context) {

@@ -74,8 +74,7 @@ int tide_vc_block_alloc(int device, uint64_t n_bytes, uint64_t *ret_address) {
     }
     uint64_t whole = (n_bytes + unit - 1) / unit * unit;
     uint64_t capacity = tide_vc_card_of(device)->total_bytes + tide_vc_card_of(device)->spill_bytes;
-    int status = whole <= capacity ? prepare(whole) : TIDE_VC_OK; /* otherwise the card refuses
-                                                                   * it */
+    int status = whole <= capacity ? prepare(whole) : TIDE_VC_OK; /* otherwise the card refuses */
     if (status == TIDE_VC_OK) {
         status = tide_vc_charge(device, whole);
     }

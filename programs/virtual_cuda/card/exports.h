@@ -12,8 +12,7 @@
 typedef struct tide_vc_export {
     uint64_t id;
     uint64_t address, n_bytes; /* in the process that offers it */
-    int device;                /* as the asking process numbers it; -1 if it does not see the
-                                * card */
+    int device;                /* in the asking process; -1 if it does not see the card */
     bool is_own;               /* the asking process offers it */
 } tide_vc_export;
 

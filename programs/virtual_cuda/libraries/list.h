@@ -20,8 +20,7 @@ typedef struct tide_vc_function {
     const char *library, *name; /* static: "cublas", "cublasSgemm_v2" */
     int effects;
     int error;       /* the error that a refused function returns; otherwise 0 */
-    const char *why; /* one sentence: why some or all of it is refused, or what is inexact; or
-                      * NULL */
+    const char *why; /* why it is (partly) refused, or what is inexact; one sentence or NULL */
 } tide_vc_function;
 
 /* The static list, grouped by library, each sorted by name. */

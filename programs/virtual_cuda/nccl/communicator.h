@@ -51,11 +51,9 @@ typedef struct tide_vc_communicator {
     uint64_t n_charged_bytes;                          /* of the card, by TIDEMARK_NCCL_BYTES */
     struct tide_vc_seat *seats; /* n_ranks, mapped; NULL: nothing is shared */
     _Atomic uint64_t *n_sent;   /* after the seats: messages from i to j at [i * n_ranks + j] */
-    uint64_t *n_received;       /* owned; messages from each member that this member has asked
-                                 * for */
+    uint64_t *n_received;       /* owned; messages asked for from each member */
     int64_t *members;           /* owned; ranks of the world; NULL: unknown */
-    _Atomic uint64_t missing_since_ns; /* when it first waited for a member that may not run; 0:
-                                        * never */
+    _Atomic uint64_t missing_since_ns; /* the first wait for a member that may not run; 0: never */
     size_t n_mapped_bytes;             /* of the seats and the data after them */
     uint64_t place;                    /* in the ledger, plus 1; 0: none */
     uint64_t place_forks;              /* the process that owns the place, as a count of forks */

@@ -25,7 +25,8 @@ static void name_message(char *name, const tide_vc_communicator *comm, uint64_t 
                    (unsigned long long)comm->key, (unsigned long long)number, from, to);
 }
 
-/* Removes the oldest file of a kind. Members that read it late get a report. */
+/* Removes the oldest file of a kind. A late read of a collective's file is reported as inexact
+ * (tide_vc_take). */
 static void drop_oldest(tide_vc_communicator *comm, tide_vc_outbox *of) {
     char name[TIDE_VC_FILE_NAME_BYTES];
     const tide_vc_sent *oldest = &of->sent[of->first % KEPT_FILES];

@@ -44,8 +44,7 @@ static atomic_int n_late;
 static atomic_uint n_launches;       /* of kernels, so far */
 static atomic_bool has_steps;        /* the program has reported one */
 static atomic_bool is_between_steps; /* a watchdog may see completed work */
-static pthread_key_t ending;         /* holds a thread's watchdog; its destructor runs when the
-                                      * thread ends */
+static pthread_key_t ending;         /* the thread's watchdog; calls leave at its end */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static timed_wait *real_wait;
 /* The next look at each clock finds the wait over. A wait until a time of the steady clock is

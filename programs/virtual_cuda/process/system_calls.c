@@ -21,8 +21,7 @@ static void *pointer(long argument) {
  * library, Rust's and many locks wait by the system call. */
 static void find_real_limit(long *is, struct timespec *room) {
     const struct timespec *limit = pointer(is[3]);
-    int operation = (int)is[1]; /* as in the kernel: the upper half of the register may hold
-                                 * anything */
+    int operation = (int)is[1]; /* as in the kernel: the upper half is undefined */
     clockid_t clock = (operation & FUTEX_CLOCK_REALTIME) != 0 ? CLOCK_REALTIME : CLOCK_MONOTONIC;
     switch (operation & FUTEX_CMD_MASK) {
     case FUTEX_WAIT:
@@ -73,8 +72,7 @@ __attribute__((no_sanitize_address)) TIDE_VC_EXPORT long syscall(long number, ..
     struct timespec room;
     va_list arguments;
     va_start(arguments, number);
-    for (size_t i = 0; i < sizeof(is) / sizeof(is[0]); i++) { /* arguments that were not passed are
-                                                               * not used */
+    for (size_t i = 0; i < sizeof(is) / sizeof(is[0]); i++) { /* unpassed arguments are not used */
         is[i] = va_arg(arguments, long);
     }
     va_end(arguments);

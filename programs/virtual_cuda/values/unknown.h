@@ -31,8 +31,8 @@ void tidemark_values_answer(uint64_t value);
 int tidemark_values_no_answers(void);
 
 /* How the calling thread's reads of unknown bytes behave from now on: the next n_true truth values
- * (of one byte) read as true; with is_quiet reads are not reported, because the reader supplies the
- * value itself.
+ * (of one byte) read as true; with is_quiet reads are not reported, because the caller handles
+ * them.
  */
 void tidemark_values_mode(int n_true, int is_quiet);
 

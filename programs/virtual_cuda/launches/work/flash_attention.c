@@ -38,8 +38,7 @@ typedef struct parameters {
     float dropout;
     uint8_t dropout_byte;
     float dropout_factor, dropout_scale;
-    int window_left, window_right; /* keys that a query sees on each side of its own; below 0:
-                                    * all */
+    int window_left, window_right; /* keys that a query sees on each side; below 0: all */
 } parameters;
 
 enum { N_PARTS_AT = 444, BLOCK = 128, MOST_CHANNELS = 256, MOST_PARTS = 128 };

@@ -26,16 +26,14 @@ typedef enum tide_triton_code {
     TIDE_TRITON_SELECT, /* the second or the third operand */
     TIDE_TRITON_LOAD,   /* of n_values values through the first operand */
     TIDE_TRITON_STORE,
-    TIDE_TRITON_FOR, /* the result runs from the first operand to below the second in steps of the
-                      * third */
+    TIDE_TRITON_FOR, /* from the first operand to below the second in steps of the third */
     TIDE_TRITON_END  /* of the loop */
 } tide_triton_code;
 
 typedef struct tide_triton_step {
     tide_triton_code code;
     uint32_t result;                         /* the number of a value; 0: none */
-    uint32_t operands[TIDE_TRITON_OPERANDS]; /* numbers of values; 0: none, or a value without a
-                                              * name */
+    uint32_t operands[TIDE_TRITON_OPERANDS]; /* numbers of values; 0: none, or unnamed */
     int64_t low, high;
     uint64_t n_values;
 } tide_triton_step;

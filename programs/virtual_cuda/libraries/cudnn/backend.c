@@ -227,7 +227,7 @@ static bool is_computed(const descriptor *object, int name, int64_t *ret_n, int6
     *ret_n = 1;
     *ret_value = 0;
     switch (name) {
-    case ENGINEHEUR_RESULTS: /* the caller passes the descriptors, which stay as they are
+    case ENGINEHEUR_RESULTS: /* descriptors are the caller's
                               */
         *ret_n = n_engines(object);
         return true;

@@ -31,8 +31,7 @@ typedef struct tide_vc_cudnn_work {
      * and whether the engine is the one without tensor cores. 0: there is no choice. */
     uint64_t choice;
     bool is_plain;
-    tide_run_launch row; /* of the first convolution, else of the first attention, else of the first
-                          * product */
+    tide_run_launch row; /* of the first convolution, else attention, else product */
     size_t n_tensors;    /* in memory, each once; the first TIDE_VC_CUDNN_TENSORS */
     struct {
         int64_t id;
