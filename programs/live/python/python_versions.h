@@ -25,8 +25,7 @@ typedef struct tide_python_layout {
     bool top_in_cframe;    /* thread_top points to a cframe, which has the frame */
     uint16_t cframe_frame; /* in the cframe: the innermost frame */
 
-    bool frame_is_object;    /* 3.10: frames are objects, instructions numbers
-                              */
+    bool frame_is_object;    /* 3.10: frames are objects, instructions numbers */
     uint16_t frame_previous; /* in the frame: its caller */
     uint16_t frame_code;     /* code object */
     uint16_t frame_at;       /* instruction: address (3.11 and later), or number */

@@ -72,8 +72,7 @@ const tide_vc_work_family *tide_vc_work_families(size_t *ret_n);
 /* Kernels whose parameters give all their operands: operand_families.c has the list, and operands.c
  * defines the syntax of `operands`. */
 typedef struct tide_vc_operand_family {
-    const char *part; /* of the name as the compiler wrote it: "13softmax_kernelI"; * is a
-                       * wildcard */
+    const char *part; /* of the mangled name: "13softmax_kernelI"; * is a wildcard */
     tide_run_family family;
     unsigned n_parameters; /* of the versions of the kernel that this line covers */
     const char *operands;

@@ -227,8 +227,7 @@ static bool is_computed(const descriptor *object, int name, int64_t *ret_n, int6
     *ret_n = 1;
     *ret_value = 0;
     switch (name) {
-    case ENGINEHEUR_RESULTS: /* descriptors are the caller's
-                              */
+    case ENGINEHEUR_RESULTS: /* descriptors are the caller's */
         *ret_n = n_engines(object);
         return true;
     case ENGINE_NUMERICAL_NOTE:
