@@ -39,8 +39,7 @@ typedef struct tide_time_ranges {
     const tide_hostmem *mem; /* borrowed */
     tide_time_range *steps;  /* owned; complete ones, in order */
     size_t n_steps, steps_room;
-    size_t n_before;         /* steps before the replays of a captured step, and its capture; or
-                              * 0 */
+    size_t n_before;         /* steps before the first replay of a captured step; 0: no replays */
     tide_time_range *phases; /* owned; in order */
     size_t n_phases, phases_room;
     bool is_whole; /* the log has no step marks: its one step is the whole log */
