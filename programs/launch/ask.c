@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Whether the program goes on printing. A signal of ours is no reason to stop listening. */
+/* Whether the program prints more. A signal to this process does not end the wait. */
 static bool has_more(int fd, int wait_ms) {
     struct pollfd wait = {.fd = fd, .events = POLLIN};
     int n = 0;
@@ -18,7 +18,8 @@ static bool has_more(int fd, int wait_ms) {
     return n > 0;
 }
 
-/* To the end of the output: a program must not wait for a reader. What has no room is dropped. */
+/* Reads to the end of the output, so the program never blocks on a full pipe. Drops the bytes that
+ * do not fit. */
 static void read_answer(int fd, int wait_ms, char *answer, size_t n_room) {
     char rest[1024];
     size_t n = 0;
@@ -76,7 +77,7 @@ int tide_ask_program(const tide_ask *ask, char *ret_answer, size_t n_room) {
     }
     (void)close(ends[0]);
     if (failed == 0) {
-        (void)kill(pid, SIGKILL); /* it has answered, or it is not going to */
+        (void)kill(pid, SIGKILL); /* it has answered, or never will */
         while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
         }
     }

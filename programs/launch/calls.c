@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Adds a row to the figures of its device. False: it makes no sense after those before it. */
+/* Adds a row to the figures of its device. False: it contradicts the rows before it. */
 static bool count(tide_calls *calls, size_t row) {
     const tide_run_call *call = &calls->rows[row];
     if (call->device >= TIDE_RUN_DEVICES) {

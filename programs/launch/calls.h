@@ -1,5 +1,5 @@
-/* calls.h - reads PID.calls (common/run_calls.h): what a process asked of CUDA's memory pools,
- * which stands for a history where cudaMallocAsync is PyTorch's allocator.
+/* calls.h - reads PID.calls (common/run_calls.h): the process' calls of CUDA's memory pools, which
+ * replace a history if PyTorch's allocator is cudaMallocAsync.
  */
 #ifndef TIDE_LAUNCH_CALLS_H
 #define TIDE_LAUNCH_CALLS_H
@@ -18,21 +18,21 @@ extern "C" {
 
 /* The pools of a device. */
 typedef struct tide_calls_device {
-    uint64_t used_bytes, used_peak_bytes; /* of blocks that were given out */
-    size_t used_peak_row;                 /* the row that reached it first */
-    uint64_t reserved_peak_bytes;         /* what the pools held */
+    uint64_t used_bytes, used_peak_bytes; /* of allocated blocks */
+    size_t used_peak_row;                 /* the first row that reached the peak */
+    uint64_t reserved_peak_bytes;         /* held by the pools */
     size_t n_allocs, n_frees, n_refused;
 } tide_calls_device;
 
 typedef struct tide_calls {
     const tide_hostmem *mem; /* borrowed; outlives this */
-    tide_run_call *rows;     /* owned; as they were recorded; NULL: there is none */
+    tide_run_call *rows;     /* owned; as recorded; NULL if there are none */
     size_t n_rows;
     tide_calls_device devices[TIDE_RUN_DEVICES]; /* as the process numbers them */
 } tide_calls;
 
-/* Reads the file. TIDE_IO: it cannot be read. TIDE_FORMAT: it is no such file, or a row makes no
- * sense; the message tells which. The caller finishes what was read. */
+/* Reads the file. TIDE_IO: it cannot be read. TIDE_FORMAT: it is another kind of file, or a row
+ * makes no sense; the message names the row. The caller calls tide_calls_fini. */
 TIDE_NODISCARD tide_status tide_calls_read(const tide_hostmem *mem, const char *path,
                                            tide_calls *ret_calls, tide_error *error);
 void tide_calls_fini(tide_calls *calls);

@@ -1,9 +1,9 @@
-/* card_file.h - a card of the user's own, as a JSON file.
+/* card_file.h - the user's own card, as a JSON file.
  *
  *   {"base": "h100-80", "total_bytes": 150754820096, "n_multiprocessors": 114}
  *
- * "base" is a card of the table; what the file does not name is that card's. device/card_text.h has
- * the members.
+ * "base" is a card of the table; figures that the file does not name are that card's.
+ * device/card_text.h lists the members.
  */
 #ifndef TIDE_LAUNCH_CARD_FILE_H
 #define TIDE_LAUNCH_CARD_FILE_H
@@ -16,8 +16,8 @@
 extern "C" {
 #endif
 
-/* Reads the file as the text of device/card_text.h. TIDE_IO: it cannot be read; TIDE_FORMAT names
- * the file, the member and what may stand there. */
+/* Reads the file as the text of device/card_text.h. TIDE_IO: it cannot be read. TIDE_FORMAT: the
+ * message names the file, the member and the allowed values. */
 TIDE_NODISCARD tide_status tide_launch_card_file(const char *path, char *ret_text, size_t n_room,
                                                  tide_error *error);
 

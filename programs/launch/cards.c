@@ -20,7 +20,7 @@ static bool has_ending(const char *item, size_t n) {
     return n > strlen(ENDING) && strncmp(item + n - strlen(ENDING), ENDING, strlen(ENDING)) == 0;
 }
 
-/* Whether the first n bytes of "gtx1080" are meant as a card, and what follows them as a number. */
+/* Whether the first n bytes of "gtx1080" look like a card's name and the rest is a number. */
 static bool is_card_before_number(const char *item, size_t n) {
     char name[CARD_BYTES];
     if (has_ending(item, n)) {

@@ -15,17 +15,17 @@ extern "C" {
 
 enum { TIDE_LAUNCH_MAX_CARDS = 64, TIDE_LAUNCH_CARDS_BYTES = 16384 };
 
-/* "virtual:h100-80", "virtual:h100-80x8", "virtual:h100-80+a100-40" or "virtual:FILE.json" (see
- * card_file.h) as cards joined by "+": what tide_launch_config.cards takes. TIDE_INVALID names what
- * is wrong and what is near. */
+/* Converts "virtual:h100-80", "virtual:h100-80x8", "virtual:h100-80+a100-40" or "virtual:FILE.json"
+ * (see card_file.h) to cards joined by "+", the form of tide_launch_config.cards. TIDE_INVALID
+ * names the wrong part and similar names. */
 TIDE_NODISCARD tide_status tide_launch_cards(const char *spec,
                                              char ret_cards[TIDE_LAUNCH_CARDS_BYTES],
                                              tide_error *error);
 
-/* The card number `device` of such a list. False: it has fewer. */
+/* Card number `device` of such a list. False: the list is shorter. */
 bool tide_launch_card(const char *cards, size_t device, tide_card *ret_card);
 
-/* How many cards the list has. */
+/* The number of cards in the list. */
 size_t tide_launch_n_cards(const char *cards);
 
 #ifdef __cplusplus

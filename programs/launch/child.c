@@ -1,4 +1,4 @@
-/* The process of the program: started, told of signals, waited for. */
+/* The process of the program: starts it, passes signals on, waits for it. */
 #define _DEFAULT_SOURCE /* prctl, rusage */
 #define _POSIX_C_SOURCE 200809L
 #include <errno.h>
@@ -17,7 +17,7 @@
 
 enum { TICK_NS = 100000000, KIB = 1024 };
 
-/* What a program of the user's needs to be started. */
+/* The data needed to start the user's program. */
 typedef struct start_of {
     const char *path;
     char *const *arguments;
@@ -29,10 +29,10 @@ typedef struct start_of {
     pid_t parent;
     const sigset_t *mask;
     int asked_by;            /* tide_launch_config */
-    struct sigaction before; /* what that signal did, and does in the program */
+    struct sigaction before; /* the signal's former action, which the program gets */
 } start_of;
 
-/* Runs between fork and exec, where only async-signal-safe calls are allowed. */
+/* Runs between fork and exec: only async-signal-safe calls are allowed. */
 static void become(const start_of *start) {
     bool is_ready = true;
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -53,7 +53,7 @@ static void become(const start_of *start) {
     _exit(125);
 }
 
-/* The signals that are waited for, so that none interrupts or ends this process meanwhile. */
+/* Blocks the signals that are waited for, so none interrupts or ends this process. */
 static void block_signals(int asked_by, sigset_t *ret_waited, sigset_t *ret_before) {
     static const int NUMBERS[] = {SIGCHLD, SIGINT, SIGTERM, SIGHUP};
     (void)sigemptyset(ret_waited);
@@ -70,7 +70,7 @@ static void do_nothing(int number) {
     (void)number;
 }
 
-/* One that comes too late, while snapshots are written, must not end this process. */
+/* A signal that arrives too late, while snapshots are written, must not end this process. */
 static void catch_signal(start_of *start) {
     const struct sigaction action = {.sa_handler = do_nothing, .sa_flags = (int)SA_RESTART};
     if (start->asked_by > 0) {
@@ -78,8 +78,8 @@ static void catch_signal(start_of *start) {
     }
 }
 
-/* Passes a signal on. What the terminal sends, the program gets itself, because it is in the same
- * group of processes. */
+/* Passes a signal on. The program receives the terminal's signals itself, because it is in the same
+ * process group. */
 static void pass_on(const siginfo_t *info, pid_t program) {
     if (info->si_signo != SIGCHLD && info->si_code != SI_KERNEL) {
         (void)kill(program, info->si_signo);
@@ -134,7 +134,7 @@ static tide_status open_files(const tide_launch_config *config, start_of *start,
     TIDE_TRY(open_output(config->output, &start->output_fd, error));
     if (config->errors != NULL) {
         TIDE_TRY(open_output(config->errors, &start->error_fd, error));
-    } else { /* opened once, so that neither writes over the other */
+    } else { /* opened once, so neither overwrites the other */
         start->error_fd = fcntl(start->output_fd, F_DUPFD_CLOEXEC, 0);
     }
     start->input_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -153,7 +153,7 @@ static void close_files(const start_of *start) {
     }
 }
 
-/* Whether the program was executed: its end of the pipe closes without a word then. */
+/* Whether the program was executed: then its end of the pipe closes without a message. */
 static tide_status hear(int fd, const char *path, tide_error *error) {
     int reason = 0;
     ssize_t n = 0;
@@ -176,7 +176,7 @@ static tide_status run(start_of *start, const tide_launch_config *config, tide_l
     }
     (void)fcntl(ends[0], F_SETFD, FD_CLOEXEC); /* both are open: it cannot fail */
     (void)fcntl(ends[1], F_SETFD, FD_CLOEXEC);
-    (void)fflush(NULL); /* nothing is to be written twice */
+    (void)fflush(NULL); /* no buffer may be written twice */
     block_signals(start->asked_by, &waited, &before);
     catch_signal(start);
     start->parent = getpid();

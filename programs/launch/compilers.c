@@ -18,11 +18,11 @@
 
 static const struct {
     const char *name, *folder;
-    const char *own; /* below the home: if it exists, the variable is left alone; NULL: none */
+    const char *own; /* below the home: if it exists, the variable is unchanged; NULL: none */
 } VARIABLES[] = {
     {"TORCHINDUCTOR_CACHE_DIR", "inductor", NULL},
     {"TRITON_CACHE_DIR", "triton", NULL},
-    /* What was built there may not be buildable now: it needs nvcc. */
+    /* Existing builds there may be impossible to repeat here: they need nvcc. */
     {"TORCH_EXTENSIONS_DIR", "extensions", ".cache/torch_extensions"},
 };
 
@@ -33,8 +33,8 @@ static uint64_t add(uint64_t hash, const char *text) {
     return (hash ^ '\n') * UINT64_C(1099511628211);
 }
 
-/* A hash of all that the results of compilers depend on here: the library that answers for the
- * card, the cards, and the clock by which autotuners measure. */
+/* A hash of everything that compilers' results depend on: the library that answers for the card,
+ * the cards, and the clock of autotuners. */
 static uint64_t key_of(const tide_launch_config *config, const char *interpreter,
                        const tide_launch *launch) {
     char text[2 * TIDE_LAUNCH_PATH_BYTES];
@@ -46,7 +46,7 @@ static uint64_t key_of(const tide_launch_config *config, const char *interpreter
                  (long long)info.st_mtime);
     }
     hash = add(hash, text);
-    hash = add(hash, interpreter); /* not where it leads: a virtual environment has links */
+    hash = add(hash, interpreter); /* not its target: a virtual environment has links */
     hash = add(hash, config->cards);
     hash = add(hash, config->values);
     return add(hash, config->clock != NULL ? "virtual" : "real");

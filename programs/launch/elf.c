@@ -1,4 +1,4 @@
-/* elf.c - what the file of a program says about its dynamic linker, and whether Go made it. */
+/* elf.c - reads from a program's file its dynamic linker, and whether Go made it. */
 #define _POSIX_C_SOURCE 200809L
 #include <elf.h>
 #include <fcntl.h>
@@ -10,7 +10,7 @@
 
 enum { LINE_BYTES = 512, MAX_HEADERS = 128, NOTE_BYTES = 1024 };
 
-/* The dynamic linker that the program asks for; "": none. */
+/* The dynamic linker that the program asks for; "" if none. */
 static bool read_linker(int fd, const Elf64_Ehdr *header, char *ret_linker, size_t n_room) {
     ret_linker[0] = '\0';
     for (size_t i = 0; i < header->e_phnum && i < MAX_HEADERS; i++) {
@@ -81,7 +81,7 @@ static size_t aligned(size_t n_bytes) {
     return (n_bytes + 3) & ~(size_t)3;
 }
 
-/* Go's linker signs its work with a note of this name. */
+/* Go's linker adds a note of this name. */
 static bool has_go_note(int fd, const Elf64_Phdr *part) {
     char notes[NOTE_BYTES];
     size_t n = part->p_filesz < sizeof(notes) ? (size_t)part->p_filesz : sizeof(notes);

@@ -1,5 +1,5 @@
-/* The environment of the program: that of this process, with what the libraries read and what keeps
- * trackers of experiments offline. */
+/* The environment of the program: this process' environment, the variables that the libraries read,
+ * and those that keep experiment trackers offline. */
 #define _POSIX_C_SOURCE 200809L
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,7 +27,7 @@ static bool is_named(const char *entry, const char *name) {
     return strncmp(entry, name, n) == 0 && entry[n] == '=';
 }
 
-/* Adds an entry, or replaces the one of that name. */
+/* Adds an entry, or replaces the entry of that name. */
 static void set(builder *to, const char *name, const char *value) {
     const tide_hostmem *mem = tide_hostmem_default();
     size_t n_bytes = strlen(name) + strlen(value) + 2;
@@ -56,7 +56,7 @@ static void set_number(builder *to, const char *name, uint64_t value) {
     }
 }
 
-/* The value that the environment has so far; NULL: none. */
+/* The current value of a variable; NULL if it is not set. */
 static const char *find(const builder *of, const char *name) {
     for (size_t i = 0; i < of->n; i++) {
         if (is_named(of->entries[i], name)) {
@@ -66,7 +66,8 @@ static const char *find(const builder *of, const char *name) {
     return NULL;
 }
 
-/* Joins `first` and `last`, one of which is NULL: the value that the name has goes there. */
+/* Sets a variable to its current value with `first` before or `last` after it; one of the two is
+ * NULL. */
 static void join(builder *to, const char *name, const char *first, const char *last) {
     char text[4 * TIDE_LAUNCH_PATH_BYTES];
     const char *old = find(to, name);
@@ -105,7 +106,7 @@ static void add_scratch(builder *to, const tide_launch *launch) {
     }
 }
 
-/* The program may go to another folder before the log is made. */
+/* Because the program may change its folder before the log is made. */
 static bool make_absolute(const char *path, char *ret_path, size_t n_room) {
     char here[TIDE_LAUNCH_PATH_BYTES] = "";
     bool is_relative = path[0] != '/';
@@ -113,8 +114,8 @@ static bool make_absolute(const char *path, char *ret_path, size_t n_room) {
            snprintf(ret_path, n_room, "%s%s%s", here, is_relative ? "/" : "", path) < (int)n_room;
 }
 
-/* A folder that stays real although the program does not know it. Their list is split at ends of
- * lines: paths may contain colons. */
+/* Adds a folder that stays real without the program's knowledge. The list is split at line ends,
+ * because paths may contain colons. */
 static void add_own(builder *to, const char *folder) {
     char text[4 * TIDE_LAUNCH_PATH_BYTES];
     const char *old = find(to, "TIDEMARK_SCRATCH_OWN");
@@ -127,7 +128,7 @@ static void add_own(builder *to, const char *folder) {
     set(to, "TIDEMARK_SCRATCH_OWN", text);
 }
 
-/* Compilers keep what they make between runs. */
+/* Points compilers to the cache that outlives the run. */
 static void add_compilers(builder *to, const tide_launch *launch) {
     char text[2 * TIDE_LAUNCH_PATH_BYTES];
     const char *folder = NULL;
@@ -141,7 +142,7 @@ static void add_compilers(builder *to, const tide_launch *launch) {
     add_own(to, launch->compilers);
 }
 
-/* What programs/live/ reads (programs/live/record.h). */
+/* The variables of programs/live/ (programs/live/record.h). */
 static void add_live(builder *to, const tide_launch *launch, const tide_launch_config *config) {
     char text[2 * TIDE_LAUNCH_PATH_BYTES];
     snprintf(text, sizeof(text), "%s/%%p.log", launch->logs);
@@ -158,13 +159,13 @@ static void add_live(builder *to, const tide_launch *launch, const tide_launch_c
         set(to, "TIDEMARK_LIVE_DRIVER", "0");
     }
     set_number(to, "TIDEMARK_LIVE_ON_OOM", config->tells_failures);
-    /* The log is no file of the program's. */
+    /* The log is not a file of the program. */
     char *slash = strrchr(text, '/');
     *slash = '\0'; /* it is absolute */
     add_own(to, text);
 }
 
-/* nvidia-smi is beside the names of the driver. A program without a PATH is searched for in the
+/* nvidia-smi is in the folder of the driver's names. Without a PATH, programs are searched in the
  * system's folders. */
 static void add_smi(builder *to, const tide_launch *launch) {
     if (find(to, "PATH") == NULL) {
@@ -181,7 +182,7 @@ static void add_card(builder *to, const tide_launch *launch, const tide_launch_c
     set_number(to, "TIDEMARK_VIRTUAL_SPILL", config->spill_bytes);
     set_number(to, "TIDEMARK_NCCL_BYTES", config->nccl_bytes);
     set_number(to, TIDE_RUN_LAUNCHES_VARIABLE, config->logs_launches);
-    /* A run within a run has a clock of its own, or none. */
+    /* A run within a run has its own clock, or none. */
     if (config->clock != NULL || find(to, TIDE_RUN_CLOCK_VARIABLE) != NULL) {
         set(to, TIDE_RUN_CLOCK_VARIABLE, config->clock != NULL ? config->clock : "");
     }
@@ -190,8 +191,8 @@ static void add_card(builder *to, const tide_launch *launch, const tide_launch_c
     add_smi(to, launch);
 }
 
-/* The recording sees the calls of CUDA before the card answers them. The last object is needed with
- * real writes, too: it hands the environment on to programs that are started with another one. */
+/* The recording sees the calls of CUDA before the card answers them. The last object is also needed
+ * with real writes: it passes the environment on to programs that are started with another one. */
 static void add_preloaded(builder *to, const tide_launch *launch, bool is_live, bool is_virtual) {
     char text[4 * TIDE_LAUNCH_PATH_BYTES] = "";
     const struct {
@@ -210,7 +211,7 @@ static void add_preloaded(builder *to, const tide_launch *launch, bool is_live, 
     join(to, "LD_PRELOAD", text, NULL);
 }
 
-/* Python imports this module when it starts, and it opens the library itself. */
+/* Python imports this module at its start, and the module opens the library. */
 static void add_sitecustomize(builder *to, const tide_launch *launch, bool is_live) {
     char text[2 * TIDE_LAUNCH_PATH_BYTES];
     snprintf(text, sizeof(text), "%s/tidemark/attach", launch->python);

@@ -1,8 +1,9 @@
 /* The folder of a run, and the process that removes it.
  *
- * This process can be killed at any instant. So a process of its own, in a session of its own,
- * waits until this one is gone: then the socket between them ends. It ends the processes of the
- * run, which it knows by the folder's name in their environment, and removes the folder. */
+ * This process can be killed at any instant. So a separate process, the cleaner, in its own
+ * session, waits until the socket between them closes because this process is gone. It ends the
+ * processes of the run, which it recognizes by the folder's name in their environment, and removes
+ * the folder. */
 #define _GNU_SOURCE /* nftw, closefrom, ST_NOEXEC */
 #include <dirent.h>
 #include <errno.h>
@@ -34,11 +35,11 @@ static int remove_entry(const char *path, const struct stat *info, int kind, str
     (void)info;
     (void)kind;
     (void)at;
-    (void)remove(path); /* nobody is left to tell */
+    (void)remove(path); /* no process is left to report to */
     return 0;
 }
 
-/* Whether the environment that the process was started with holds `marker`, a whole entry. */
+/* Whether the process was started with `marker`, a whole entry, in its environment. */
 static bool has_marker(const char *pid, const char *marker, char *buffer) {
     char path[TIDE_LAUNCH_PATH_BYTES];
     snprintf(path, sizeof(path), "/proc/%s/environ", pid);
@@ -46,7 +47,7 @@ static bool has_marker(const char *pid, const char *marker, char *buffer) {
     size_t n_used = 0;
     ssize_t n = 0;
     if (fd < 0) {
-        return false; /* of another user */
+        return false; /* another user's process */
     }
     while (n_used < ENVIRONMENT_BYTES - 1 &&
            (n = read(fd, buffer + n_used, ENVIRONMENT_BYTES - 1 - n_used)) > 0) {
@@ -62,7 +63,7 @@ static bool has_marker(const char *pid, const char *marker, char *buffer) {
     return false;
 }
 
-/* Kills the processes of the run. Returns how many there were. */
+/* Kills the processes of the run. Returns their number. */
 static int kill_rest(const char *marker, char *buffer) {
     int n_killed = 0;
     DIR *all = opendir("/proc");
@@ -79,18 +80,18 @@ static int kill_rest(const char *marker, char *buffer) {
     return n_killed;
 }
 
-/* What the parent sends to the cleaner where there is no folder to remove. */
+/* The parent's message to the cleaner that there is no folder to remove. */
 #define NOTHING_TO_REMOVE 'n'
 
-/* The cleaner. It keeps no file of the user's open, and hears no signal of the terminal. It says
- * when a kill of the group does not meet it any more: the folder is made after that. */
+/* The cleaner. It keeps no inherited file open, and receives no signal of the terminal. It reports
+ * when a kill of the process group no longer reaches it: the folder is made after that. */
 static void clean_up(const tide_launch *launch, int wait_fd) {
     static char buffer[ENVIRONMENT_BYTES];
     char marker[TIDE_LAUNCH_PATH_BYTES + sizeof("TIDEMARK_RUN_FOLDER=")];
     char byte = 0;
     ssize_t n_read = -1;
     (void)setsid();
-    (void)send(wait_fd, &byte, 1, MSG_NOSIGNAL); /* if the parent is gone, it ends below */
+    (void)send(wait_fd, &byte, 1, MSG_NOSIGNAL); /* if the parent is gone, the cleaner ends below */
     (void)chdir("/");
     for (int fd = 0; fd < 1024; fd++) {
         if (fd != wait_fd) {
@@ -104,8 +105,8 @@ static void clean_up(const tide_launch *launch, int wait_fd) {
     if (n_read == 1 && byte == NOTHING_TO_REMOVE) {
         _exit(0);
     }
-    /* A process that is being killed may just have made another, and one that is becoming another
-     * program has no environment yet. */
+    /* A process that is being killed may just have forked another, and a process during exec has no
+     * environment yet. */
     int n_quiet = kill_rest(marker, buffer) == 0;
     for (int i = 1; i < ROUNDS && n_quiet < QUIET_ROUNDS; i++) {
         (void)usleep(ROUND_US);
@@ -118,7 +119,8 @@ static void clean_up(const tide_launch *launch, int wait_fd) {
     _exit(0);
 }
 
-/* Signals are blocked in the cleaner from its first instruction on: it ends by itself. */
+/* All signals are blocked in the cleaner from its first instruction on: it ends only by
+ * returning. */
 static tide_status start_cleaner(tide_launch *launch, tide_error *error) {
     int ends[2];
     char byte = 0;
@@ -150,9 +152,9 @@ static tide_status start_cleaner(tide_launch *launch, tide_error *error) {
     return TIDE_OK;
 }
 
-/* The names by which programs look for the driver and NVML lead to the preloaded library: the
- * dynamic linker knows it by its inode, and loads it no second time. The program nvidia-smi is
- * beside them. */
+/* The names under which programs look for the driver and NVML link to the preloaded library: the
+ * dynamic linker recognizes its inode and does not load it again. The program nvidia-smi is in the
+ * same folder. */
 static tide_status make_names(const tide_launch *launch, tide_error *error) {
     static const char OBJECT[] = "libtidemark_virtual_cuda.so";
     static const struct {
@@ -175,13 +177,13 @@ static tide_status make_names(const tide_launch *launch, tide_error *error) {
                           launch->folder, strerror(errno));
 }
 
-/* Where no program or library can be loaded from. */
+/* Whether programs and libraries cannot be loaded from the folder. */
 static bool is_noexec(const char *folder) {
     struct statvfs info;
     return statvfs(folder, &info) == 0 && (info.f_flag & ST_NOEXEC) != 0;
 }
 
-/* The user's choice, or else a place from which the program can load what it compiles. */
+/* The user's choice, or else a place from which the program can load its compiled code. */
 static const char *choose_parent(void) {
     const char *parent = getenv("TMPDIR");
     if (parent != NULL && parent[0] == '/') {
@@ -192,7 +194,7 @@ static const char *choose_parent(void) {
                : "/tmp";
 }
 
-/* A name that no folder has: 64 random bits. */
+/* An unused name: 64 random bits. */
 static bool choose_name(tide_launch *launch, const char *parent) {
     uint64_t number = 0;
     int n = getrandom(&number, sizeof(number), 0) == (ssize_t)sizeof(number)
@@ -204,11 +206,11 @@ static bool choose_name(tide_launch *launch, const char *parent) {
 
 static void dismiss_cleaner(tide_launch *launch) {
     const char byte = NOTHING_TO_REMOVE;
-    (void)send(launch->alive_fd, &byte, 1, MSG_NOSIGNAL); /* fails only where it was killed */
+    (void)send(launch->alive_fd, &byte, 1, MSG_NOSIGNAL); /* fails only if the cleaner was killed */
     tide_launch_remove_folder(launch);
 }
 
-/* The cleaner runs before the folder is there, so that no kill can come between the two. */
+/* The cleaner starts before the folder is made, to survive a kill in between. */
 tide_status tide_launch_make_folder(tide_launch *launch, bool has_card, tide_error *error) {
     const char *parent = choose_parent();
     launch->is_noexec = is_noexec(parent);

@@ -6,13 +6,13 @@
 #include "common/hostmem.h"
 #include "programs/launch/peaks.h"
 
-#define WINDOW_NS INT64_C(10000000000) /* in which events are counted for their rate */
+#define WINDOW_NS INT64_C(10000000000) /* the window for the rate of events */
 
 /* ---- shares ---- */
 
-/* Sums of one device, by number: of categories and certainties together, or of strings. */
+/* Sums of one device, by index: of category and certainty combined, or of string. */
 typedef struct sums {
-    tide_glance_share *shares; /* in the arena; those without a block have n_blocks 0 */
+    tide_glance_share *shares; /* in the arena; shares without blocks have n_blocks 0 */
     size_t n;
 } sums;
 
@@ -21,7 +21,7 @@ static void add(sums *to, size_t number, const tide_lifetime *block) {
     to->shares[number].n_blocks++;
 }
 
-/* Larger first; then by name and certainty, so that the order is one. */
+/* Larger first; then by name and certainty, to make the order unique. */
 static int by_bytes(const void *a, const void *b) {
     const tide_glance_share *left = a;
     const tide_glance_share *right = b;
@@ -32,7 +32,7 @@ static int by_bytes(const void *a, const void *b) {
     return names != 0 ? names : left->certainty - right->certainty;
 }
 
-/* Leaves those that have blocks. */
+/* Keeps the shares that have blocks. */
 static size_t settle(sums *of) {
     size_t n = 0;
     for (size_t i = 0; i < of->n; i++) {
@@ -44,7 +44,7 @@ static size_t settle(sums *of) {
     return n;
 }
 
-/* The string of the innermost module around a scope; TIDE_NONE: there is none. */
+/* The string of the innermost module around a scope; TIDE_NONE if there is none. */
 static uint32_t module_of(const tide_snapshot *snapshot, uint32_t scope) {
     while (scope != TIDE_NONE && snapshot->scopes[scope].kind != TIDE_SCOPE_LAYER) {
         scope = snapshot->scopes[scope].parent;
@@ -83,9 +83,9 @@ static tide_status add_shares(tide_arena *arena, const tide_snapshot *snapshot,
     return TIDE_OK;
 }
 
-/* ---- how it goes on ---- */
+/* ---- the trend ---- */
 
-/* Steps of the run and not of what is kept of it: the last one has its number. */
+/* The number of steps of the whole run, not only of the kept part: the last step has it. */
 static int64_t count_steps(const tide_snapshot *snapshot) {
     int64_t n = 0;
     for (size_t i = 0; i < snapshot->n_scopes; i++) {

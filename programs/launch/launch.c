@@ -10,7 +10,7 @@
 #include "programs/launch/logs/logs.h"
 
 #define USUAL_LOG_BYTES (UINT64_C(256) << 20)
-#define LEAST_FILE_BYTES (UINT64_C(2) << 20) /* the run's account has some more than 1 MiB */
+#define LEAST_FILE_BYTES (UINT64_C(2) << 20) /* the run's account has a little more than 1 MiB */
 
 void tide_launch_config_init(tide_launch_config *config) {
     *config = (tide_launch_config){.cards = "h100-80",
@@ -26,7 +26,7 @@ tide_status tide_launch_check(const tide_launch_config *config, tide_error *erro
     return tide_launch_find_program(tide_launch_command(config, own), &program, error);
 }
 
-/* `interpreter`: the program that runs `path` if that is a script; else the same. */
+/* `interpreter`: the program that runs `path` if that is a script; otherwise the same. */
 static tide_status start(const char *path, const char *interpreter,
                          const tide_launch_config *config, tide_launch *launch, tide_error *error) {
     char **environment = tide_launch_environment(launch, config);
@@ -42,7 +42,7 @@ static tide_status start(const char *path, const char *interpreter,
     return status;
 }
 
-/* The view of files replaces functions of the C library, which a program of Go does not call. */
+/* The view of files replaces functions of the C library, which Go programs do not call. */
 static tide_status check_go(const tide_launch_program *program, const tide_launch_config *config,
                             tide_error *error) {
     return config->writes_are_real || !tide_launch_is_go(program->interpreter)
@@ -69,7 +69,7 @@ static tide_status run(const tide_launch_program *program, const tide_launch_con
     return status;
 }
 
-/* With a log that is larger than files may be, the program would run unrecorded; without room for
+/* If the log exceeded the limit of file sizes, the program would run unrecorded. Without room for
  * the run's account (common/run_account.h), its processes would not see each other's memory. */
 static tide_status choose_log_bytes(const tide_launch *launch, tide_launch_config *config,
                                     tide_error *error) {
@@ -111,7 +111,7 @@ tide_status tide_launch_run(const tide_launch_config *wanted, tide_launch *ret_l
     TIDE_TRY(tide_launch_make_folder(ret_launch, config->cards != NULL, error));
     if (config->log == NULL && config->method != TIDE_LAUNCH_HISTORY &&
         tide_launch_has_live(ret_launch)) {
-        /* Where nobody can have a folder that outlives a kill of this process, the run's has to do.
+        /* If no private folder survives a kill, fall back to the run's folder.
          */
         if (tide_logs_make(ret_launch->logs, NULL) != TIDE_OK) {
             memcpy(ret_launch->logs, ret_launch->folder, sizeof(ret_launch->logs));

@@ -1,8 +1,8 @@
-/* links.c - other paths to the libraries, the package and the run's folder, where their own contain
- * a character at which the dynamic linker or Python splits its lists.
+/* links.c - links to the libraries, the package and the run's folder, if their own paths contain a
+ * character at which the dynamic linker or Python splits its lists.
  *
- * The links are in a folder of their own, which processes of other users can search: a program that
- * gives up its rights still needs the libraries. */
+ * The links are in a separate folder that processes of other users can search: a program that drops
+ * its rights still needs the libraries. */
 #define _DEFAULT_SOURCE /* symlink */
 #define _POSIX_C_SOURCE 200809L
 #include <errno.h>
@@ -49,7 +49,7 @@ tide_status tide_launch_choose_links(tide_launch *launch, bool has_card, tide_er
     return TIDE_OK;
 }
 
-/* Makes a link, and puts its path in place of the path it leads to. */
+/* Makes a link, and replaces the path by the link's. */
 static bool take_link(const tide_launch *launch, const char *name,
                       char path[TIDE_LAUNCH_PATH_BYTES]) {
     char link[TIDE_LAUNCH_PATH_BYTES + 16];
@@ -67,7 +67,7 @@ tide_status tide_launch_make_links(tide_launch *launch, tide_error *error) {
     if (ok && launch->links[0] == '\0') {
         return TIDE_OK;
     }
-    /* mkdir leaves out what the umask forbids. */
+    /* mkdir drops the bits of the umask. */
     ok = ok && mkdir(launch->links, S_IRWXU) == 0 &&
          chmod(launch->links, S_IRWXU | S_IXGRP | S_IXOTH) == 0;
     if (ok && !is_listable(launch->objects)) {

@@ -1,5 +1,5 @@
-/* Where the libraries and the package lie: beside this program in the tree of the build, or where
- * they were installed. */
+/* Finds the libraries and the package: relative to this program in the build tree, or where they
+ * were installed. */
 #define _XOPEN_SOURCE 700 /* realpath */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 #define LIVE "libtidemark_live.so"
 #define PACKAGE "tidemark/__init__.py"
 
-/* Places as seen from the folder of this program. */
+/* Relative to the folder of this program. */
 static const char *const OBJECT_PLACES[] = {"../lib/tidemark", "../programs"};
 static const char *const PYTHON_PLACES[] = {"../share/tidemark/python", "../python/package"};
 

@@ -4,7 +4,7 @@
 #include "snapshot/explain/growth.h"
 #include "snapshot/analysis/steps.h"
 
-/* The larger of a statistic and what the history shows. */
+/* The larger of a statistic and the history's peak. */
 static int64_t peak_of(int64_t stated_bytes, const tide_summary *summary, size_t device,
                        size_t which) {
     if (summary == NULL || device >= summary->n_devices) {

@@ -1,8 +1,8 @@
-/* probe.c - what is preloaded is loaded: asked before the user's program starts.
+/* probe.c - checks, before the user's program starts, that the preloaded libraries will be loaded.
  *
- * The dynamic linker ignores a library that it cannot load, prints a line and starts the program
- * without it. So the program's own linker lists what it would load, which runs nothing; then a
- * process of ours makes the view of files, in a folder of its own. */
+ * The dynamic linker ignores a library that it cannot load: it prints a line and starts the program
+ * without it. So the program's own linker lists the libraries that it would load, which runs
+ * nothing. Then one of our processes makes the view of files, in a separate folder. */
 #define _POSIX_C_SOURCE 200809L
 #include <errno.h>
 #include <stdbool.h>
@@ -18,7 +18,7 @@
 
 enum { WAIT_MS = 60000, ANSWER_BYTES = 1 << 16, LINKER_BYTES = 512 };
 
-/* All that a program prints. TIDE_IO: it cannot be started. */
+/* Reads all output of a program. TIDE_IO: it cannot be started. */
 static tide_status ask(char *const *arguments, char *const *environment, char answer[ANSWER_BYTES],
                        tide_error *error) {
     const tide_ask asked = {.arguments = arguments,
@@ -31,7 +31,7 @@ static tide_status ask(char *const *arguments, char *const *environment, char an
                                    strerror(failed));
 }
 
-/* The value of NAME, whose equals sign is part of `name`; "": none. */
+/* The value of NAME, whose equals sign is part of `name`; "" if it is not set. */
 static const char *value_of(char *const *environment, const char *name) {
     size_t n = strlen(name);
     for (char *const *entry = environment; *entry != NULL; entry++) {
@@ -42,7 +42,7 @@ static const char *value_of(char *const *environment, const char *name) {
     return "";
 }
 
-/* The first line that has the words, without what the dynamic linker adds around its reason. */
+/* The first line that contains the words, without the dynamic linker's prefix and ending. */
 static void take_line(const char *answer, const char *words, char *ret_line, size_t n_room) {
     static const char PREFIX[] = "ERROR: ld.so: ";
     static const char ENDING[] = ": ignored.";
@@ -72,11 +72,11 @@ static tide_status check_linker(const char *program, char *const *environment, c
     char option[] = "--list";
     char *const arguments[] = {linker, option, path, NULL};
     if (!tide_launch_read_linker(program, linker, sizeof(linker)) || access(linker, X_OK) != 0) {
-        return TIDE_OK; /* it cannot be asked */
+        return TIDE_OK; /* it cannot be checked */
     }
     snprintf(path, sizeof(path), "%s", program);
     TIDE_TRY(ask(arguments, environment, answer, error));
-    /* A linker that knows no --list prints something else. */
+    /* A linker without --list prints something else. */
     bool has_listed = strstr(answer, "libc.so") != NULL;
     const char *preloaded = value_of(environment, "LD_PRELOAD=");
     for (size_t i = 0; i < sizeof(NAMES) / sizeof(NAMES[0]); i++) {
@@ -94,9 +94,8 @@ static tide_status check_linker(const char *program, char *const *environment, c
     return TIDE_OK;
 }
 
-/* A copy of the environment with the probe's folder in place of the run's. The caller releases the
- * array; the texts that differ are in `room`, and all others are the environment's. NULL: no
- * memory. */
+/* A copy of the environment with the probe's folder instead of the run's. The caller releases the
+ * array; changed texts are in `room`, and all others belong to the environment. NULL: no memory. */
 static char **probe_environment(char *const *environment, const char *folder, char *room) {
     static const char *const NAMES[] = {
         "TIDEMARK_SCRATCH=", "TIDEMARK_RUN_FOLDER=", "TIDEMARK_LIVE="};
@@ -120,7 +119,8 @@ static char **probe_environment(char *const *environment, const char *folder, ch
     return made;
 }
 
-/* Whether a process with this environment has the view of files: then it makes its state. */
+/* Whether a process with this environment has the view of files: then it creates the view's
+ * state. */
 static tide_status check_view(const tide_launch *launch, char *const *environment, char *answer,
                               tide_error *error) {
     char room[3 * 2 * TIDE_LAUNCH_PATH_BYTES];

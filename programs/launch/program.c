@@ -1,4 +1,4 @@
-/* The program that a command names, and whether libraries can be preloaded into it: the dynamic
+/* Finds the program of a command, and checks that libraries can be preloaded into it: the dynamic
  * linker ignores LD_PRELOAD in programs with the rights of another user, and static programs have
  * no dynamic linker. */
 #define _POSIX_C_SOURCE 200809L
@@ -22,7 +22,7 @@ static bool is_program(const char *path) {
     return stat(path, &info) == 0 && S_ISREG(info.st_mode) && access(path, X_OK) == 0;
 }
 
-/* Searches PATH, whose empty entries are the current folder. */
+/* Searches PATH; its empty entries mean the current folder. */
 static bool search(const char *command, char ret_path[TIDE_LAUNCH_PATH_BYTES]) {
     const char *path = getenv("PATH");
     for (const char *at = path != NULL ? path : "/usr/bin:/bin"; at != NULL;) {
@@ -105,14 +105,15 @@ static tide_status check_rights(const char *path, tide_error *error) {
     return TIDE_OK;
 }
 
-/* What begins the file decides. *ret_command: of a script, the command that interprets it. */
+/* Decides by the first bytes of the file. *ret_command: for a script, the command that interprets
+ * it. */
 static tide_status check_file(const char *path, char ret_command[LINE_BYTES], tide_error *error) {
     char head[LINE_BYTES] = "";
     ret_command[0] = '\0';
     TIDE_TRY(check_rights(path, error));
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) {
-        return TIDE_OK; /* it may be executed, but not read: the system decides */
+        return TIDE_OK; /* it may be executable but not readable: the system decides */
     }
     ssize_t n = read(fd, head, sizeof(head) - 1);
     tide_status status = TIDE_OK;
@@ -126,8 +127,8 @@ static tide_status check_file(const char *path, char ret_command[LINE_BYTES], ti
     return status;
 }
 
-/* A Python whose PyTorch is known not to run here is refused at once. One that does not answer, or
- * has no PyTorch, may be no PyTorch program at all. */
+/* Refuses a Python whose PyTorch is known not to run here. A Python that does not answer, or has no
+ * PyTorch, may run a program without PyTorch. */
 static tide_status check_torch(const char *interpreter, tide_error *error) {
     const char *slash = strrchr(interpreter, '/');
     const char *name = slash != NULL ? slash + 1 : interpreter;

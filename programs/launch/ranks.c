@@ -21,7 +21,7 @@ bool tide_ranks_add(tide_ranks *to, int64_t rank) {
     return true;
 }
 
-/* Reads a number of decimal digits, and goes behind it. False: there is none. */
+/* Reads a decimal number and advances past it. False if there is none. */
 static bool read_number(const char **at, int64_t *ret) {
     char *end = NULL;
     if (**at < '0' || **at > '9') {

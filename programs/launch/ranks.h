@@ -1,7 +1,7 @@
-/* ranks.h - which ranks of a larger world a run starts, and the command that starts them.
+/* ranks.h - the ranks of a larger world that a run starts, and the command that starts them.
  *
- * `tidemark run --world N --ranks LIST` starts one process for each rank of the list; the others
- * are answered for (python/tidemark/cluster, programs/virtual_cuda/nccl/job.h).
+ * `tidemark run --world N --ranks LIST` starts one process for each rank of the list; the other
+ * ranks are simulated (python/tidemark/cluster, programs/virtual_cuda/nccl/job.h).
  */
 #ifndef TIDE_LAUNCH_RANKS_H
 #define TIDE_LAUNCH_RANKS_H
@@ -27,12 +27,12 @@ typedef struct tide_ranks {
     size_t n;
 } tide_ranks;
 
-/* Reads "0,7,500-511". TIDE_INVALID names what is wrong: no number, a range that goes down, a rank
- * that the world does not have; TIDE_LIMIT: more than TIDE_RANKS_MAX. */
+/* Reads "0,7,500-511". TIDE_INVALID names the error: not a number, a descending range, a rank
+ * outside the world; TIDE_LIMIT: more than TIDE_RANKS_MAX. */
 TIDE_NODISCARD tide_status tide_ranks_parse(const char *text, int64_t world, tide_ranks *ret,
                                             tide_error *error);
 
-/* Adds a rank that may be there already. False: there is no room. */
+/* Adds a rank unless it is present. False: there is no room. */
 bool tide_ranks_add(tide_ranks *to, int64_t rank);
 
 /* "0,7,8,9", and "0, 7-9" for people. */

@@ -6,7 +6,7 @@
 
 #include "common/text.h"
 
-enum { MAX_MEMBERS = 8 }; /* of a group that are all chosen */
+enum { MAX_MEMBERS = 8 }; /* the largest group of which all are chosen */
 
 #define MESH "mesh_" /* before the name of a dimension of PyTorch's DeviceMesh */
 
@@ -15,7 +15,7 @@ const char *tide_roles_group_name(const tide_left_group *group) {
     return strncmp(name, MESH, strlen(MESH)) == 0 ? name + strlen(MESH) : name;
 }
 
-/* Whether the word stands in the text for itself: "pp" in "dp_pp", not in "app". */
+/* Whether the text has the word as a separate part: "pp" in "dp_pp", not in "app". */
 static bool has_word(const char *text, const char *word) {
     static const char SEPARATORS[] = "_-. :/";
     size_t n = strlen(word);
@@ -41,7 +41,7 @@ static bool is_of_experts(const tide_left_group *group) {
            has_word(name, "moe");
 }
 
-/* A rank that is chosen twice has both reasons. */
+/* A rank that is chosen twice keeps both reasons. */
 static void add(tide_roles *to, int64_t rank, const char *why) {
     size_t at = 0;
     while (at < to->n && to->roles[at].rank < rank) {
@@ -63,7 +63,7 @@ static void add(tide_roles *to, int64_t rank, const char *why) {
     tide_text_add_item(&text, ", ", "%s", why);
 }
 
-/* All members, or of a large group the first two, the middle and the last. */
+/* All members; of a large group the first two, the middle and the last. */
 static void add_members(tide_roles *to, const tide_left_group *group, const char *what) {
     int64_t n = group->size;
     for (int64_t i = 0; i < n; i++) {
@@ -93,7 +93,7 @@ void tide_roles_choose(const tide_left_group *groups, size_t n_groups, int64_t w
         const tide_left_group *group = &groups[i];
         bool is_of_all = group->size >= world && (!group->sends || group->size > MAX_MEMBERS);
         if (group->size < 2 || is_of_all) {
-            continue; /* of all ranks: their first and last are chosen */
+            continue; /* a group of all ranks: its first and last are chosen already */
         }
         if (group->stride <= 0) {
             ret->n_irregular++;

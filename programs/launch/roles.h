@@ -1,9 +1,10 @@
-/* roles.h - which ranks of a world are worth running, by the process groups that one of them made.
+/* roles.h - chooses the ranks of a world that are worth running, from the process groups of one
+ * rank.
  *
  * Ranks of one role do the same. Roles that can differ in memory: the first and the last rank, each
- * stage of a pipeline, each place among experts, and the last member of any other group, which has
- * what is left over when something is not divided evenly. This is a choice, and no proof: a program
- * may do anything on any rank.
+ * stage of a pipeline, each place among experts, and the last member of any other group, which gets
+ * the remainder of uneven divisions. This is a heuristic, not a proof: a program may do anything on
+ * any rank.
  */
 #ifndef TIDE_LAUNCH_ROLES_H
 #define TIDE_LAUNCH_ROLES_H
@@ -27,15 +28,15 @@ typedef struct tide_role {
 typedef struct tide_roles {
     tide_role roles[TIDE_ROLES_MAX]; /* by rank, each once */
     size_t n;
-    size_t n_left_out;  /* members of groups with more than 8: not all of them are chosen */
-    size_t n_irregular; /* groups whose members are no regular row: none of them is chosen */
+    size_t n_left_out;  /* members of groups with more than 8 that were not chosen */
+    size_t n_irregular; /* groups whose members are irregular: none of them is chosen */
 } tide_roles;
 
 /* The groups are those of one process. */
 void tide_roles_choose(const tide_left_group *groups, size_t n_groups, int64_t world,
                        tide_roles *ret);
 
-/* What a program's author calls the group: "pp" of a mesh's dimension "mesh_pp". */
+/* The author's name of the group: "pp" for a mesh's dimension "mesh_pp". */
 const char *tide_roles_group_name(const tide_left_group *group);
 
 #ifdef __cplusplus

@@ -1,4 +1,4 @@
-/* What the processes of a run have done so far, while they go on. */
+/* The processes of a run and their memory so far, while they run. */
 #define _POSIX_C_SOURCE 200809L
 #include <dirent.h>
 #include <errno.h>
@@ -11,7 +11,7 @@
 
 enum { FILE_BYTES = TIDE_LAUNCH_PATH_BYTES + 300 };
 
-/* A log without an event is one of a process that uses no card, or has not begun to. */
+/* A log without events belongs to a process that uses no card, or has not begun to. */
 static tide_status read_log(const char *path, int64_t pid, bool wants_ended, tide_left_list *list,
                             tide_error *error) {
     tide_left *to = &list->processes[list->n_processes];

@@ -2,7 +2,7 @@
 
 #include <stddef.h>
 
-/* From the log and the constants on. */
+/* The steps after reading the log and the constants. */
 static tide_status forecast(tide_launch_time *to, const tide_time_host *host, tide_error *error) {
     TIDE_TRY(tide_time_ranges_init(&to->log, &to->ranges));
     TIDE_TRY(tide_time_model_init(&to->log, &to->constants, &to->card, &to->model));
@@ -29,7 +29,7 @@ tide_status tide_launch_time_init_own(tide_launch_list *list, bool is_pytorch,
     tide_time_log_take(list, &ret->log);
     ret->constants = TIDE_TIME_CONSTANTS;
     if (!is_pytorch) {
-        ret->constants.launch_us = 0.0; /* the list states the driver's time, too */
+        ret->constants.launch_us = 0.0; /* the list also has the driver's time */
     }
     return forecast(ret, &host, error);
 }

@@ -9,12 +9,12 @@
 #include "common/text_file.h"
 #include "programs/launch/ask.h"
 
-/* The versions that were run or whose functions were compared with the virtual card's list
+/* The versions that were run, or whose functions were compared with the virtual card's list
  * (tests/virtual_cuda/needed.txt). */
 enum { LOWEST_MINOR = 3, HIGHEST_MINOR = 14, LOWEST_CUDA = 12, HIGHEST_CUDA = 13 };
 enum { WAIT_MS = 10000, ANSWER_BYTES = 8192 };
 
-/* A package that is found is not loaded. Whatever else Python prints at its start is passed over.
+/* find_spec finds a package without loading it. Other output of Python's start is skipped.
  */
 static const char MARK[] = "tidemark:";
 static const char QUESTION[] = "import importlib.util as u, os, sys\n"
@@ -25,7 +25,7 @@ static const char QUESTION[] = "import importlib.util as u, os, sys\n"
 extern char **environ;
 
 static tide_status ask(const char *python, char answer[ANSWER_BYTES], tide_error *error) {
-    char name[4096]; /* posix_spawn asks for texts that could be written to */
+    char name[4096]; /* posix_spawn requires writable texts */
     char option[] = "-c";
     char question[sizeof(QUESTION)];
     char *const arguments[] = {name, option, question, NULL};
@@ -38,7 +38,7 @@ static tide_status ask(const char *python, char answer[ANSWER_BYTES], tide_error
                : tide_fail(error, TIDE_INVALID, "no Python: %s: %s", python, strerror(failed));
 }
 
-/* The next line of the answer that is ours, without its mark; NULL: there is none. */
+/* The next line of the answer that has our mark, without the mark; NULL if there is none. */
 static const char *next_line(char **answer) {
     char *at = strstr(*answer, MARK);
     if (at == NULL || at[strcspn(at, "\n")] == '\0') {
@@ -75,7 +75,7 @@ tide_status tide_torch_find(const char *python, tide_torch *ret_torch, tide_erro
     return TIDE_OK;
 }
 
-/* A text between quotes in version.py; "" where the value is None. */
+/* A quoted text in version.py; "" if the value is None. */
 static void read_value(const char *path, const char *key, char *ret_value, size_t n_room) {
     char line[128];
     ret_value[0] = '\0';

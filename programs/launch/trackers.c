@@ -12,8 +12,8 @@ enum { MAX_KEPT = 4 };
 static const struct {
     const char *name;
     const char *value;
-    const char *kept[MAX_KEPT]; /* choices of the user's that report nothing, or to files only */
-    const char *prefix;         /* only a choice that begins so is replaced; NULL: any other one */
+    const char *kept[MAX_KEPT]; /* choices of the user that report nothing, or only to files */
+    const char *prefix;         /* only choices with this prefix are replaced; NULL: all others */
 } TRACKERS[] = {
     {"WANDB_MODE", "disabled", {"disabled"}, NULL},
     {"NEPTUNE_MODE", "offline", {"offline", "debug", "read-only"}, NULL},

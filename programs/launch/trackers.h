@@ -1,8 +1,8 @@
-/* trackers.h - trackers of experiments in a run whose writes are kept away: they would report
- * losses of zero as if they were results, so they are set to a mode that reports nothing.
+/* trackers.h - experiment trackers in a run whose writes are kept away. They would report losses of
+ * zero as results, so they are set to a mode that reports nothing.
  *
- * What the user chose stays where it can work. Weights & Biases offline cannot: a Go program of its
- * own then keeps the files, and such a program has no view of files.
+ * The user's choice is kept if it can work. Weights & Biases offline cannot: it stores files
+ * through its own Go program, which has no view of files.
  */
 #ifndef TIDE_LAUNCH_TRACKERS_H
 #define TIDE_LAUNCH_TRACKERS_H
@@ -16,11 +16,11 @@ extern "C" {
 enum { TIDE_TRACKERS_TEXT_BYTES = 1024 };
 
 /* The variable of tracker number i, and the value that a run gives it. NULL: there are no more.
- * `ret_value` NULL: the variable stays as the environment has it. */
+ * `ret_value` NULL: the variable keeps its value. */
 const char *tide_launch_tracker(size_t i, const char **ret_value);
 
-/* "WANDB_MODE is disabled instead of online: ...": choices of this process's environment that a run
- * replaces. "": none. Returns `text`. */
+/* "WANDB_MODE is disabled instead of online: ...": the settings of this process' environment that a
+ * run replaces. "" if there are none. Returns `text`. */
 char *tide_launch_trackers_replaced(char text[TIDE_TRACKERS_TEXT_BYTES]);
 
 #ifdef __cplusplus

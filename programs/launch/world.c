@@ -1,4 +1,4 @@
-/* world.c - the command that runs some ranks of a larger world: the package's launcher, with the
+/* world.c - the command that runs some ranks of a larger world: the package's launcher, run by the
  * program's own Python. */
 #include <stdio.h>
 #include <string.h>
@@ -14,7 +14,7 @@ static bool is_python(const char *path) {
     return strncmp(base_of(path), "python", strlen("python")) == 0;
 }
 
-/* They start a process for each rank themselves. */
+/* Programs that start a process for each rank themselves. */
 static bool is_starter(const char *name) {
     static const char *const STARTERS[] = {"torchrun",
                                            "torch.distributed.run",

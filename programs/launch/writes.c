@@ -19,7 +19,7 @@ typedef struct counting {
     tide_writes *writes;
     const char *current;    /* the program's folder */
     char temporary[256];    /* the folder of temporary files */
-    char caches[512];       /* $HOME/.cache; "": none */
+    char caches[512];       /* $HOME/.cache; "" if there is no home */
     uint64_t largest_bytes; /* of writes->largest */
 } counting;
 
@@ -31,8 +31,8 @@ static bool lies_in(const char *path, const char *folder) {
     return n > 0 && strncmp(path, folder, n) == 0 && (path[n] == '/' || path[n] == '\0');
 }
 
-/* Files that nobody asked for: of the folder of temporary files, unless the program works in it,
- * and of caches. */
+/* By-products: files in the folder of temporary files, unless the program works in it, and in
+ * caches. */
 static bool is_passing(const counting *c, const char *path) {
     return strstr(path, "/__pycache__/") != NULL ||
            (lies_in(path, c->temporary) && !lies_in(path, c->current)) ||
@@ -47,7 +47,7 @@ bool tide_writes_is_gone(const char *path) {
            memcmp(target, TIDE_WRITES_GONE, (size_t)n) == 0;
 }
 
-/* One file or link. `path` is where it would really be. */
+/* One file or link. `path` is its real place. */
 static void count_one(counting *c, const FTSENT *entry, const char *path) {
     struct stat below;
     bool is_there = lstat(path, &below) == 0;
@@ -76,7 +76,7 @@ static void count_one(counting *c, const FTSENT *entry, const char *path) {
     }
 }
 
-/* Opens FOLDER/files. NULL with TIDE_OK: it does not exist. */
+/* Opens FOLDER/files. NULL with TIDE_OK if it does not exist. */
 static tide_status open_tree(const char *folder, FTS **ret_tree, size_t *ret_n_prefix,
                              tide_error *error) {
     char path[TIDE_WRITES_PATH_BYTES];

@@ -1,4 +1,4 @@
-/* writes_keep.c - what a run wrote becomes a folder of the user's. */
+/* writes_keep.c - moves the files that a run wrote to a folder of the user. */
 #define _GNU_SOURCE /* fts, copy_file_range */
 #include <dirent.h>
 #include <errno.h>
@@ -88,7 +88,7 @@ static tide_status copy_link(const FTSENT *entry, const char *path, tide_error *
     return symlink(target, path) == 0 ? TIDE_OK : failed(error, "make", path);
 }
 
-/* One entry of the tree, to the same place below the target. */
+/* Copies one entry of the tree to the same place below the target. */
 static tide_status copy_entry(const FTSENT *entry, const char *path, tide_error *error) {
     switch (entry->fts_info) {
     case FTS_D:
@@ -109,12 +109,12 @@ static tide_status copy_entry(const FTSENT *entry, const char *path, tide_error 
         errno = entry->fts_errno;
         return failed(error, "read", entry->fts_path);
     default:
-        return TIDE_OK; /* pipes and sockets are of no use any more */
+        return TIDE_OK; /* pipes and sockets are useless now */
     }
 }
 
-/* Walks over the tree: copies it to `target` without the folder `left_out` (NULL: none), or takes
- * the marks out of it if `target` is NULL. */
+/* Walks over the tree: copies it to `target` without the folder `left_out` (NULL: none), or removes
+ * its marks if `target` is NULL. */
 static tide_status walk(char *tree, const char *left_out, const char *target, tide_error *error) {
     char *const paths[] = {tree, NULL};
     FTS *walked = fts_open(paths, FTS_PHYSICAL | FTS_NOCHDIR, NULL);
@@ -146,7 +146,7 @@ static tide_status walk(char *tree, const char *left_out, const char *target, ti
 /* Moves the folder `tree` to `target`, which is an empty folder or does not exist. */
 static tide_status move_tree(char *tree, const char *left_out, const char *target,
                              tide_error *error) {
-    /* The kernel refuses a target that is not an empty folder by now. */
+    /* The kernel refuses a target that has become a non-empty folder. */
     if (rename(tree, target) == 0) {
         return TIDE_OK;
     }
@@ -164,7 +164,7 @@ static bool is_folder(const char *path) {
     return lstat(path, &status) == 0 && S_ISDIR(status.st_mode);
 }
 
-/* Whether the tree holds anything but the folder `below`, and the folders that lead to it. */
+/* Whether the tree holds anything besides the folder `below` and its parents. */
 static bool has_more(char *tree, const char *below) {
     char *const paths[] = {tree, NULL};
     FTS *walked = fts_open(paths, FTS_PHYSICAL | FTS_NOCHDIR, NULL);
@@ -185,7 +185,7 @@ static bool has_more(char *tree, const char *below) {
     return has;
 }
 
-/* Removes the folders that led to `below`, as far as they are empty. */
+/* Removes the parents of `below` that are empty. */
 static void remove_way(const char *tree, char *below) {
     for (char *slash = NULL; (slash = strrchr(below, '/')) > below + strlen(tree);) {
         *slash = '\0';
@@ -195,7 +195,7 @@ static void remove_way(const char *tree, char *below) {
     }
 }
 
-/* TARGET/elsewhere, or a name that nothing in the target has. */
+/* TARGET/elsewhere, or an unused variant of the name. */
 static tide_status name_elsewhere(const char *target, char ret_path[TIDE_WRITES_TEXT_BYTES],
                                   tide_error *error) {
     struct stat status;

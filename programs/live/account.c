@@ -14,12 +14,12 @@ enum { SUCCESS = 0, PEAK_PERCENT = 1, CAPTURE_RELAXED = 2, PART_BYTES = 48 };
 
 #define MIB (UINT64_C(1) << 20)
 
-/* What is known of a device. */
+/* The account of a device. */
 typedef struct account_of {
-    void *context; /* borrowed; NULL: only the current thread's can be asked */
+    void *context; /* borrowed; NULL: only the current thread's context can be asked */
     atomic_bool has[TIDE_LIVE_N_INSTANTS];
     tide_live_account at[TIDE_LIVE_N_INSTANTS];
-    _Atomic uint64_t next_peak; /* a peak below it is not asked for */
+    _Atomic uint64_t next_peak; /* lower peaks are not asked for */
 } account_of;
 
 static struct {
@@ -34,8 +34,8 @@ static bool is_device(int device) {
 
 /* ---- questions ---- */
 
-/* A stream that is being captured must not notice: what is not allowed then is allowed to a thread
- * that says it does not mind. */
+/* Must not disturb a stream that is being captured: calls that are forbidden then are allowed in a
+ * thread with the relaxed capture mode. */
 static bool ask_info(const tide_live_questions *ask, size_t *ret_free, size_t *ret_total) {
     int mode = CAPTURE_RELAXED;
     bool is_changed =
@@ -47,7 +47,7 @@ static bool ask_info(const tide_live_questions *ask, size_t *ret_free, size_t *r
     return is_answered;
 }
 
-/* With the context made current for the question; NULL: with the current one. */
+/* Asks with the context made current; NULL: with the current one. */
 static bool ask_in(const tide_live_questions *ask, void *context, size_t *ret_free,
                    size_t *ret_total) {
     void *popped = NULL;
@@ -62,13 +62,13 @@ static bool ask_in(const tide_live_questions *ask, void *context, size_t *ret_fr
     return is_answered;
 }
 
-/* What a pool of streams, or the graphs, have and do not use. */
+/* The unused reserve of a stream-ordered pool or of the graphs. */
 static uint64_t kept(bool is_known, uint64_t reserved, uint64_t used) {
     return is_known && reserved > used ? reserved - used : 0;
 }
 
-/* Kept for later by the pool that the device begins with, and by its graphs. Pools that a program
- * makes may be gone when they are asked. */
+/* The reserve of the device's default pool and of its graphs. Pools that a program makes may be
+ * gone by now. */
 static uint64_t ask_pools(const tide_live_questions *ask, int device) {
     enum { POOL_RESERVED = 5, POOL_USED = 7, GRAPH_USED = 0, GRAPH_RESERVED = 2 };
     void *pool = NULL;
@@ -85,7 +85,7 @@ static uint64_t ask_pools(const tide_live_questions *ask, int device) {
     return n_bytes + kept(is_known, reserved, used);
 }
 
-/* The same in bytes, for programs: a number and what it is on each line. */
+/* The same in bytes, for programs: a number and its name on each line. */
 static void describe_bytes(const char *key, const tide_live_account *account) {
     char long_key[PART_BYTES + 8];
     char text[4096];
@@ -115,7 +115,7 @@ static void describe(int device, tide_live_instant at, const tide_live_account *
     describe_bytes(key, account);
 }
 
-/* Asks, and keeps what comes as the account of the instant. */
+/* Asks the driver, and stores the answer as the account of the instant. */
 static void take(int device, tide_live_instant at, void *context) {
     size_t free_bytes = 0;
     size_t total_bytes = 0;
@@ -142,7 +142,7 @@ static void take(int device, tide_live_instant at, void *context) {
     }
     account.unexplained_bytes = (int64_t)(account.used_bytes - account.held_bytes -
                                           account.context_bytes - account.pool_bytes);
-    /* Of two threads at a peak the one with more may be the first to come here. */
+    /* Of two threads at a peak, the one with more memory may get here first. */
     if (at != TIDE_LIVE_PEAK || account.held_bytes >= of->at[at].held_bytes) {
         of->at[at] = account;
     }
@@ -171,9 +171,10 @@ void tide_live_account_begin(int device, void *context) {
     if (!is_device(device) || state.devices[device].has[TIDE_LIVE_BEGIN] || !tide_live_is_open()) {
         return;
     }
-    /* What is registered now runs before the driver's own end, which was registered earlier. */
+    /* A function registered now runs before the driver's own exit handler, which was registered
+     * earlier. */
     if (!atomic_exchange(&state.waits_for_end, true)) {
-        (void)atexit(tide_live_account_end); /* without memory there is no account of the end */
+        (void)atexit(tide_live_account_end); /* without memory: no account of the end */
     }
     take(device, TIDE_LIVE_BEGIN, context);
 }
@@ -251,7 +252,7 @@ typedef struct writer {
     char *text;
     size_t n_bytes; /* at least 1 */
     size_t n;       /* used so far, without the NUL */
-    int64_t n_left; /* MiB that no part has told */
+    int64_t n_left; /* MiB not yet in any part */
 } writer;
 
 static void add_part(writer *to, const char *name, int64_t n_mib) {
@@ -263,7 +264,7 @@ static void add_part(writer *to, const char *name, int64_t n_mib) {
     to->n_left -= n_mib;
 }
 
-/* Each part is rounded down, and the last one is what is left, so that the parts add up. */
+/* Each part is rounded down, and the last one is the remainder, so the parts add up. */
 void tide_live_account_text(const tide_live_account *account, char *text, size_t n_bytes) {
     writer to = {.text = text, .n_bytes = n_bytes, .n_left = (int64_t)(account->used_bytes / MIB)};
     uint64_t others = 0;

@@ -28,11 +28,11 @@ static const tide_torch_version *version;
 
 /* ---- the tracker ---- */
 
-/* Whether entries are what they are taken for. Those of a version that is known are. */
+/* Whether entries have the expected layout. Those of a known version do. */
 enum { UNCHECKED = 0, SOUND, REFUSED };
 static _Atomic int trust;
 
-/* The first entry of an unknown version tells. Nothing of it is recorded if it cannot be one. */
+/* The first entry of an unknown version decides. If it is not plausible, nothing is recorded. */
 static bool is_trusted(const void *entry) {
     int now = atomic_load_explicit(&trust, memory_order_relaxed);
     int found = UNCHECKED;
@@ -109,13 +109,13 @@ static bool is_native(const allocator *of) {
 static bool is_initialized(const allocator *of) {
     bool (*initialized)(void *object) = NULL;
     if (version->initialized_slot < 0) {
-        return true; /* it made the call that led here */
+        return true; /* the allocator exists: it made the current call */
     }
     memcpy(&initialized, &of->table[version->initialized_slot], sizeof(initialized));
     return initialized(of->object);
 }
 
-/* Gives the tracker to the allocator. False: the function was not found. */
+/* Registers the tracker with the allocator. False: the function was not found. */
 static bool give_tracker(allocator of, const struct link_map *library) {
     void (*attach)(void *object, function *tracker) = NULL;
     int slot = tide_symbol_table_visit(library->l_name, library->l_addr, ATTACH, has_slot, &of) - 1;
@@ -125,7 +125,7 @@ static bool give_tracker(allocator of, const struct link_map *library) {
     }
     memcpy(&attach, &of.table[slot], sizeof(attach));
     function tracker = {.manage = manage, .invoke = invoke};
-    attach(of.object, &tracker); /* passed by value, as C++ does it: by the address of a copy */
+    attach(of.object, &tracker); /* passed by value, which in C++ means the address of a copy */
     return true;
 }
 
@@ -149,14 +149,14 @@ static void tell_version(const char *text) {
 static int see_loads(struct dl_phdr_info *info, size_t n_bytes, void *ret_loads) {
     (void)n_bytes;
     *(unsigned long long *)ret_loads = info->dlpi_adds;
-    return 1; /* each object says the same */
+    return 1; /* the first object is enough: all have the same count */
 }
 
-/* PyTorch's library; NULL: it is not loaded. The loader searches the folders for one that is not,
- * in every call of a program without PyTorch, so it is asked only after it has loaded something.
- * Only the thread that attaches comes here. */
+/* PyTorch's library; NULL if it is not loaded. The loader would search the folders for it in every
+ * call of a program without PyTorch, so it is asked only after it has loaded something. Only the
+ * attaching thread calls this. */
 static void *find_library(void) {
-    static unsigned long long seen_loads; /* how many there were when it was not loaded */
+    static unsigned long long seen_loads; /* the count when PyTorch was not loaded */
     unsigned long long loads = 0;
     (void)dl_iterate_phdr(see_loads, &loads);
     if (loads == seen_loads) {

@@ -11,17 +11,17 @@
 
 enum { SPACE_SHIFT = 60, NO_OWNER = TIDE_LIVE_MAX_OWNERS, SUCCESS = 0, OUT_OF_MEMORY = 2 };
 
-/* Errors of the runtime and the driver while a process ends: what was to be given back is gone. */
+/* Errors of the runtime and the driver while a process ends: the memory to free is already gone. */
 enum { IS_ENDING = 4 };
 
-/* What is held. */
+/* Held memory. */
 typedef struct held {
     uint64_t n_bytes;
-    uint8_t action; /* tide_log_call that took it */
+    uint8_t action; /* the tide_log_call that allocated it */
     uint8_t device; /* TIDE_LIVE_HOST for pinned memory */
     uint8_t owner;
     bool is_managed;
-    uint32_t next; /* free rows: the next one's index + 1; 0: the last one */
+    uint32_t next; /* in a free row: the next free row's index + 1; 0: the last one */
 } held;
 
 static struct {
@@ -34,7 +34,7 @@ static struct {
     tide_live_sums sums[TIDE_LIVE_MAX_DEVICES + 1];
 } state;
 
-/* Calls that the calling thread is in. */
+/* The number of nested calls on the calling thread. */
 static _Thread_local int depth;
 
 static uint8_t device_of(const tide_live_taken *taken) {
@@ -50,7 +50,7 @@ static uint8_t device_of(const tide_live_taken *taken) {
     return (uint8_t)(device >= 0 && device < TIDE_LIVE_MAX_DEVICES ? device : 0);
 }
 
-/* Spaces are in the top bits, where addresses and handles have nothing. */
+/* The space is in the top bits, which addresses and handles do not use. */
 static uint64_t key_of(tide_live_space space, uint64_t address) {
     return address ^ (uint64_t)space << SPACE_SHIFT;
 }
@@ -68,7 +68,7 @@ static void add_to_sums(const held *row, bool is_taken) {
     sums->by_owner[row->owner] += n_bytes;
 }
 
-/* The index of a free row; UINT32_MAX: there is no memory. */
+/* The index of a free row; UINT32_MAX: no memory. */
 static uint32_t new_row(void) {
     if (state.first_free != 0) {
         uint32_t index = state.first_free - 1;
@@ -158,7 +158,7 @@ void tide_live_drop(tide_live_call *call, tide_live_space space, uint64_t addres
     write_row(call, row.action + 1, &row, address);
 }
 
-/* Under the lock. A row of the device, or false: there is none left. */
+/* Under the lock. Removes some row of the device; false if there is none. */
 static bool remove_any_row(int device, held *ret_row, uint64_t *ret_key) {
     for (size_t i = 0; i < state.index_of.n_slots; i++) {
         const tide_map_slot *slot = &state.index_of.slots[i];
@@ -190,7 +190,7 @@ void tide_live_hold(const tide_live_call *call, const tide_live_taken *taken, un
                 .device = device_of(taken),
                 .owner = (uint8_t)(owner < NO_OWNER ? owner : tide_live_owner(call->caller)),
                 .is_managed = taken->is_managed};
-    /* Given back by a way that is not seen, or the address would not be given out again. */
+    /* An address that is reused was freed by an unseen call. */
     tide_live_call unseen = *call;
     tide_live_drop(&unseen, taken->space, taken->address);
     tide_lock_acquire(&state.lock);
@@ -198,7 +198,7 @@ void tide_live_hold(const tide_live_call *call, const tide_live_taken *taken, un
     uint64_t n_held = state.sums[row.device].total_bytes;
     tide_lock_release(&state.lock);
     if (!is_kept) {
-        return; /* its end would not be known */
+        return; /* its free could not be matched */
     }
     write_row(call, row.action, &row, taken->address);
     if (row.device != TIDE_LIVE_HOST && !row.is_managed) {
@@ -206,7 +206,7 @@ void tide_live_hold(const tide_live_call *call, const tide_live_taken *taken, un
     }
 }
 
-/* The device had no memory for the call. */
+/* Records that the device had no memory for the call. */
 static void tell_refusal(const tide_live_call *call, const tide_live_taken *taken) {
     const tide_live_driver_call told = {
         .action = TIDE_LOG_CALL_REFUSED,
@@ -261,7 +261,7 @@ void tide_live_get_sums(int device, tide_live_sums *ret_sums) {
 
 void tide_live_driver_forked(void) {
     state.lock = (tide_lock){0};
-    tide_map_init(&state.index_of, tide_live_memory()); /* its memory is not given back */
+    tide_map_init(&state.index_of, tide_live_memory()); /* the old memory is not released */
     state.rows = NULL;
     state.n = 0;
     state.capacity = 0;

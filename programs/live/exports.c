@@ -1,4 +1,5 @@
-/* exports.c - what the package calls in the process that is recorded (python/tidemark/live.py). */
+/* exports.c - the functions that the package calls in the recorded process
+ * (python/tidemark/live.py). */
 #include <stddef.h>
 
 #include "programs/live/attach.h"

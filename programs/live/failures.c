@@ -1,4 +1,5 @@
-/* failures.c - tells the run that a request for memory has failed, before the program hears of it.
+/* failures.c - notifies the run of a failed request for memory, before the program sees the
+ * failure.
  */
 #define _POSIX_C_SOURCE 200809L
 #include <errno.h>

@@ -10,9 +10,9 @@
 
 enum { HEAD_BYTES = 16, FIRST_BIT = 5, N_SIZES = 48, CHUNK_BYTES = 1 << 20 };
 
-/* Lies before each piece. */
+/* Before each piece. */
 typedef struct head {
-    uint64_t bit;      /* the piece has 1 << bit bytes, with its head */
+    uint64_t bit;      /* the piece has 1 << bit bytes, including its head */
     struct head *next; /* of a released piece */
 } head;
 
@@ -21,7 +21,7 @@ _Static_assert(sizeof(head) == HEAD_BYTES, "pieces are aligned to 16 bytes");
 static struct {
     tide_lock lock;
     head *released[N_SIZES];
-    unsigned char *chunk; /* what is left of the newest one */
+    unsigned char *chunk; /* the rest of the newest chunk */
     size_t n_left;
 } heap;
 

@@ -19,7 +19,7 @@ static struct {
 
 static _Atomic(const void *) module_code;
 static _Atomic(void *) resolver_address;
-static _Atomic(const void *) asked; /* a module that was asked about and not answered yet */
+static _Atomic(const void *) asked; /* a module with an unanswered request */
 
 void tide_live_modules_reset(void) {
     paths.lock = (tide_lock){0};
@@ -49,7 +49,7 @@ static int answer(void *module) {
     return 0;
 }
 
-/* Asks for the names of what lies in the module, once at a time. */
+/* Requests the names of the modules inside the module; one request at a time. */
 static void ask(const void *module) {
     const void *none = NULL;
     int (*add_call)(int (*)(void *), void *) = NULL;

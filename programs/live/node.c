@@ -12,7 +12,7 @@
 
 enum { TYPE_INFO_SLOT = -1, TYPE_NAME_WORD = 1, SHARED_COUNT_AT = 8, INTRUSIVE_COUNT_AT = 8 };
 
-/* Set before the tracker is given to PyTorch, and never changed. */
+/* Set before the tracker is registered, and constant afterwards. */
 static uint64_t (*peek)(void);
 static void *(*get_current)(void *ret_owner[2]); /* C++ returns both through memory */
 static tide_torch_version known;
@@ -32,8 +32,8 @@ void tide_node_begin(const tide_torch_version *version) {
     }
 }
 
-/* Gives back the reference that was handed out. The engine holds another one as long as the node
- * runs, so this is never the last. */
+/* Releases the reference that get_current_node returned. The engine holds another one as long as
+ * the node runs, so this is never the last. */
 static void give_back(void *const owner[2]) {
     if (known.owner == TIDE_TORCH_OWNER_SHARED && owner[1] != NULL) {
         _Atomic(int) *count = (_Atomic(int) *)(void *)((char *)owner[1] + SHARED_COUNT_AT);

@@ -1,4 +1,4 @@
-/* node.h - which node of autograd's the calling thread runs.
+/* node.h - the autograd node that the calling thread runs.
  *
  * In a forward pass the next node will get a number, and the backward pass runs the node with that
  * number: so its events belong to the module of the forward call.
@@ -11,12 +11,12 @@
 #include "programs/live/torch_versions.h"
 
 typedef struct tide_node {
-    uint64_t sequence;      /* of the node that runs; else the number that the next node gets */
-    const char *class_name; /* mangled: "N5torch8autograd9generated12AddBackward0E"; NULL: none
-                               runs; stays as long as the library */
+    uint64_t sequence;      /* of the running node; otherwise the number that the next node gets */
+    const char *class_name; /* mangled: "N5torch8autograd9generated12AddBackward0E"; NULL if no node
+                             * runs; valid as long as the library is loaded */
 } tide_node;
 
-/* Finds PyTorch's functions. What the version does not know is not used. */
+/* Finds PyTorch's functions. Functions unknown in this version are not used. */
 void tide_node_begin(const tide_torch_version *version);
 
 tide_node tide_node_now(void);

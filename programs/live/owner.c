@@ -1,5 +1,5 @@
-/* The dynamic linker's list of loaded code is read with dl_iterate_phdr alone. dladdr would wait
- * for constructors of libraries, which may be waiting for a lock that this thread holds.
+/* Only dl_iterate_phdr reads the dynamic linker's list of loaded code. dladdr would wait for
+ * constructors of libraries, which may be waiting for a lock that this thread holds.
  */
 #define _GNU_SOURCE /* dl_iterate_phdr */
 #include "programs/live/owner.h"
@@ -19,8 +19,8 @@ enum { PATH_BYTES = 1024, NAME_BYTES = 64, MAX_KNOWN = 1 << 16, OTHERS = TIDE_LI
 
 /* ---- names of libraries ---- */
 
-/* The first row that fits counts. A part with a slash is looked for in the path; any other is how
- * the file's name begins. Without an owner: the library passes the calls of others on. */
+/* The first match counts. A part with a slash is searched in the path; any other is a prefix of the
+ * file's name. Without an owner, the library passes on calls of others. */
 static const struct {
     const char *part;
     const char *owner;
@@ -65,7 +65,7 @@ static const struct {
     {"libpython3", "Python"},
 };
 
-/* The package in `path`, such as flash_attn in .../site-packages/flash_attn/x.so; NULL: none. */
+/* The package in `path`, such as flash_attn in .../site-packages/flash_attn/x.so; NULL if none. */
 static const char *package_in(const char *path) {
     static const char *const FOLDERS[] = {"/site-packages/", "/dist-packages/"};
     for (size_t i = 0; i < sizeof(FOLDERS) / sizeof(FOLDERS[0]); i++) {
@@ -109,7 +109,7 @@ static struct {
     char names[TIDE_LIVE_MAX_OWNERS][NAME_BYTES];
     unsigned n;
     tide_map of_callers; /* return address -> owner; OTHERS + 1: it passes calls on. A library that
-                            takes the place of one that was unloaded is not noticed */
+                          * replaces an unloaded one is not noticed */
 } owners;
 
 static const char OTHERS_NAME[] = "others";
@@ -138,7 +138,7 @@ const char *tide_live_owner_name(unsigned owner) {
 
 void tide_live_owner_forked(void) {
     owners.lock = (tide_lock){0};
-    tide_map_init(&owners.of_callers, tide_live_memory()); /* its memory is not given back */
+    tide_map_init(&owners.of_callers, tide_live_memory()); /* the old memory is not released */
 }
 
 /* ---- the library of an address ---- */
@@ -159,7 +159,7 @@ static int look_at(struct dl_phdr_info *info, size_t size, void *ctx) {
     }
     if (of->is_found) {
         const char *name = info->dlpi_name != NULL ? info->dlpi_name : "";
-        /* The program itself has no name there. */
+        /* The program itself has no name in the list. */
         name = name[0] != '\0' ? name : program_invocation_name;
         size_t n = strnlen(name, sizeof(of->path) - 1);
         memcpy(of->path, name, n);
@@ -194,17 +194,17 @@ static unsigned remembered_owner_at(uint64_t caller) {
     owner = owner_at(caller);
     tide_lock_acquire(&owners.lock);
     if (owners.of_callers.n_used < MAX_KNOWN) {
-        /* Without memory it is found again next time. */
+        /* Without host memory it is searched again next time. */
         (void)!tide_map_put(&owners.of_callers, caller, owner);
     }
     tide_lock_release(&owners.lock);
     return (unsigned)owner;
 }
 
-/* ---- the first caller that passes nothing on ---- */
+/* ---- the first caller that passes no calls on ---- */
 
 typedef struct walk {
-    uintptr_t caller; /* where the walk begins to look */
+    uintptr_t caller; /* where the search begins */
     bool has_begun;
     unsigned owner; /* OTHERS + 1: not found yet */
 } walk;

@@ -4,7 +4,7 @@
 #include "common/map.h"
 #include "programs/live/memory.h"
 
-/* Memory that cuMemCreate made. */
+/* Memory made by cuMemCreate. */
 typedef struct physical {
     uint32_t n_handles;  /* cuMemCreate and cuMemRetainAllocationHandle, less cuMemRelease */
     uint32_t n_mappings; /* and bindings */
@@ -13,7 +13,7 @@ typedef struct physical {
 
 static struct {
     tide_lock lock;
-    physical *all; /* number - 1 -> memory. Numbers are not used again */
+    physical *all; /* number - 1 -> memory. Numbers are not reused */
     size_t n;
     size_t capacity;
     tide_map by_handle; /* handle -> number */
@@ -38,7 +38,7 @@ static void acquire(void) {
     need_maps();
 }
 
-/* NULL: the memory is not known. */
+/* NULL: unknown memory. */
 static physical *of_handle(uint64_t handle, uint64_t *ret_number) {
     return tide_map_find(&state.by_handle, handle, ret_number) ? &state.all[*ret_number - 1] : NULL;
 }
@@ -47,7 +47,7 @@ static uint64_t key_of_binding(uint64_t multicast, uint64_t offset, int device) 
     return tide_hash_u64(tide_hash_u64(multicast ^ (uint64_t)device << 56) ^ offset);
 }
 
-/* Ends a mapping or binding. The number, if that was the last reference; else 0. */
+/* Ends a mapping or binding. Returns the number if that was the last reference, otherwise 0. */
 static uint64_t end_mapping(uint64_t number) {
     physical *of = &state.all[number - 1];
     of->n_mappings -= of->n_mappings > 0;
@@ -56,7 +56,7 @@ static uint64_t end_mapping(uint64_t number) {
 
 /* ---- calls ---- */
 
-/* What the number stands for is gone. */
+/* Records that the memory of that number is freed. */
 static void drop(tide_live_call *call, uint64_t number) {
     if (number != 0) {
         tide_live_drop(call, TIDE_LIVE_PHYSICAL, number);
@@ -118,7 +118,8 @@ void tide_live_physical_mapped(uint64_t address, uint64_t n_bytes, uint64_t hand
     tide_lock_release(&state.lock);
 }
 
-/* Undoes the mapping that begins at the address, and *ret_bytes of it. False: none begins there. */
+/* Undoes the mapping that begins at the address and returns its bytes. False if none begins
+ * there. */
 static bool unmap_first(uint64_t address, uint64_t *ret_bytes, uint64_t *ret_dropped) {
     uint64_t number = 0;
     acquire();
@@ -183,7 +184,7 @@ void tide_live_physical_unbinding(tide_live_call *call, uint64_t multicast, uint
 
 void tide_live_physical_forked(void) {
     state.lock = (tide_lock){0};
-    state.by_handle.mem = NULL; /* the maps' memory is not given back */
+    state.by_handle.mem = NULL; /* the maps' memory is not released */
     state.all = NULL;
     state.n = 0;
     state.capacity = 0;

@@ -1,4 +1,4 @@
-/* place.c - the line of the program that the calling thread is at. */
+/* place.c - the program's current line in the calling thread. */
 #define _POSIX_C_SOURCE 200809L
 #include <stdbool.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 
 enum { MAX_FRAMES = 256, FILE_BYTES = 1024, FUNCTION_BYTES = 256 };
 
-/* Files of these folders are not the program's own. */
+/* Files in these folders are not the program's own. */
 static bool is_library(const char *file) {
     static const char *const FOLDERS[] = {"site-packages", "dist-packages", "/lib/python",
                                           "<frozen", "<string>"};

@@ -16,7 +16,7 @@ static struct {
 #define FIND(pointer, name)                                                                        \
     ((pointer) = (__typeof__(pointer))(void (*)(void))tide_live_real_named(name, NULL))
 
-/* Two threads may find the same at the same time. */
+/* Two threads may search at the same time; both find the same. */
 static void find(void) {
     tide_live_questions found;
     FIND(found.get_info, "cuMemGetInfo_v2");

@@ -1,4 +1,4 @@
-/* questions.h - what is asked of CUDA's driver while it is recorded. Answers are CUDA's: 0 is
+/* questions.h - the functions of CUDA's driver that the recording calls. Results are CUDA's: 0 is
  * success.
  */
 #ifndef TIDE_LIVE_QUESTIONS_H
@@ -6,7 +6,7 @@
 
 #include <stddef.h>
 
-/* Any of them may be NULL: the driver has no such function. */
+/* Any of them may be NULL if the driver does not have the function. */
 typedef struct tide_live_questions {
     int (*get_info)(size_t *ret_free, size_t *ret_total); /* cuMemGetInfo_v2 */
     int (*current_device)(int *ret_device);               /* cuCtxGetDevice */

@@ -14,7 +14,7 @@ static int not_found(void) {
 
 tide_live_dlsym *tide_live_real_dlsym(void) {
     static _Atomic(tide_live_dlsym *) real;
-    /* Of any version: the C library keeps the old one for programs that were linked with it. */
+    /* Any version works: the C library keeps the old one for programs linked with it. */
     static const char *const VERSIONS[] = {"GLIBC_2.2.5", "GLIBC_2.34"};
     tide_live_dlsym *found = atomic_load_explicit(&real, memory_order_acquire);
     for (size_t i = 0; i < sizeof(VERSIONS) / sizeof(VERSIONS[0]) && found == NULL; i++) {
@@ -25,8 +25,8 @@ tide_live_dlsym *tide_live_real_dlsym(void) {
     return found;
 }
 
-/* In the library of the caller and in those that it needs: a library that was opened for one user
- * alone sees functions that the rest of the program does not. */
+/* Searches the caller's library and the libraries it needs: a library opened only for one user sees
+ * functions that the rest of the program does not. */
 static void *find_for_caller(tide_live_dlsym *look_up, const char *name, const void *caller) {
     Dl_info info;
     struct link_map *map = NULL;

@@ -1,4 +1,4 @@
-/* rows.c - what happened, as rows of the log. */
+/* rows.c - writes events as rows of the log. */
 #include <string.h>
 
 #include "common/lock_friend.h"
@@ -8,11 +8,11 @@
 
 enum { MAX_POOLS = 4096 };
 
-/* The last free that the calling thread requested: its completion mostly follows at once, and both
- * become one row then. */
+/* The last free that the calling thread requested. Its completion usually follows immediately, and
+ * then both become one row. */
 typedef struct request {
     uint64_t address;
-    const void *top; /* the instruction of Python's innermost frame */
+    const void *top; /* the instruction of the innermost Python frame */
     uint32_t generation;
 } request;
 
@@ -22,7 +22,7 @@ static _Thread_local request last_request;
 
 static struct {
     tide_lock lock;
-    unsigned generation; /* of the recording that has these records */
+    unsigned generation; /* of the recording that these records belong to */
     uint16_t n;
     uint64_t ids[MAX_POOLS][2];
 } pools;
@@ -31,7 +31,7 @@ void tide_live_rows_reset(void) {
     pools.lock = (tide_lock){0}; /* another thread of the parent may have held it */
 }
 
-/* Pools beyond MAX_POOLS are told as none. */
+/* Pools beyond MAX_POOLS are recorded as none. */
 static uint16_t number_pool(const tide_live *live, const uint64_t id[2]) {
     uint16_t number = 0;
     if (id[0] == 0 && id[1] == 0) {
@@ -55,12 +55,12 @@ static uint16_t number_pool(const tide_live *live, const uint64_t id[2]) {
     return number;
 }
 
-/* ---- classes of nodes ---- */
+/* ---- classes of autograd nodes ---- */
 
 enum { N_CLASSES = 64 };
 
-/* Numbers of class names that the calling thread has met. A name stays at its address as long as
- * PyTorch is loaded. */
+/* Numbers of class names, cached by thread. A name keeps its address as long as PyTorch is
+ * loaded. */
 static _Thread_local struct {
     const char *name;
     uint32_t number;
@@ -82,7 +82,7 @@ static uint32_t number_class(const tide_live *live, const char *name) {
 
 /* ---- rows ---- */
 
-/* Writes the row under the lock; its stream's number is found there. */
+/* Writes the row under the lock, with its stream's number. */
 static void append(const tide_live *live, tide_live_row *row, uint64_t stream) {
     struct tide_lock *lock = tide_recorder_lock(live->recorder);
     tide_lock_acquire(lock);
@@ -102,7 +102,7 @@ static bool is_completion_of(const tide_live_row *last, const tide_live_entry *e
            last->sequence == (uint32_t)entry->sequence;
 }
 
-/* Turns the request in the log's last row into a whole free. False: something lies between them. */
+/* Turns the request in the log's last row into a whole free. False: other rows came in between. */
 static bool complete_request(const tide_live *live, const tide_live_entry *entry) {
     if (last_request.generation != live->generation || last_request.address != entry->address ||
         last_request.top != tide_python_frames_top()) {

@@ -1,4 +1,4 @@
-/* snapshot.c - a snapshot of the running program, written by another process that reads the log. */
+/* snapshot.c - a snapshot of the running program, which another process writes from the log. */
 #define _GNU_SOURCE /* environ */
 #include <dlfcn.h>
 #include <errno.h>
@@ -14,8 +14,8 @@
 
 enum { MAX_ENTRIES = 4096 };
 
-/* The program's environment without what preloads this library: the other process is none of the
- * program's. */
+/* The program's environment without the variables that preload this library: the other process does
+ * not belong to the program. */
 static void copy_environment(char *to[MAX_ENTRIES]) {
     size_t n = 0;
     for (size_t i = 0; environ[i] != NULL && n + 1 < MAX_ENTRIES; i++) {
@@ -33,8 +33,8 @@ typedef int spawn_function(pid_t *child, const char *path,
                            const posix_spawnattr_t *attributes, char *const arguments[],
                            char *const environment[]);
 
-/* The C library's own. What programs find may be that of the scratch view, which would hand the
- * view on: the file that was asked for would then be one of those that are kept away. */
+/* The C library's own posix_spawn. The scratch view's would pass the view on to the child, and the
+ * requested file would then be kept away. */
 static spawn_function *find_spawn(void) {
     spawn_function *spawn = posix_spawn;
     void *libc = dlopen("libc.so.6", RTLD_NOW | RTLD_NOLOAD);
@@ -49,7 +49,7 @@ static spawn_function *find_spawn(void) {
 }
 
 int tide_live_snapshot(const char *path) {
-    static char *environment[MAX_ENTRIES]; /* of the last one who asked; all are the same */
+    static char *environment[MAX_ENTRIES]; /* of the last caller; all are the same */
     const char *program = tide_setting("TIDEMARK_PROGRAM");
     tide_live *live = tide_live_now();
     pid_t child = -1;
@@ -57,7 +57,7 @@ int tide_live_snapshot(const char *path) {
     if (live == NULL || program == NULL) {
         return -1;
     }
-    /* posix_spawn takes texts that it could change, and does not. */
+    /* posix_spawn requires writable texts, but does not change them. */
     const char *arguments[] = {program, "recover", "--quiet", tide_live_path(live),
                                "-o",    path,      NULL};
     char *words[sizeof(arguments) / sizeof(arguments[0])];
@@ -68,7 +68,7 @@ int tide_live_snapshot(const char *path) {
     }
     while (waitpid(child, &how, 0) < 0) {
         if (errno != EINTR) {
-            return -1; /* the program waits for all its children, and got this one */
+            return -1; /* the program waits for all its children, and reaped this one */
         }
     }
     return WIFEXITED(how) && WEXITSTATUS(how) == 0 ? 0 : -1;

@@ -1,8 +1,8 @@
 /* stacks.c - the calling thread's stack as a number of the recorder's depot.
  *
- * Python's frames become numbers that stand where return addresses stand. A thread remembers its
- * last stack, outermost frame first: frames that have not moved since keep their numbers, and the
- * hash of the stack goes on from the first one that has moved.
+ * Python frames become numbers in place of return addresses. A thread remembers its last stack,
+ * outermost frame first: frames that have not moved since keep their numbers, and hashing the stack
+ * resumes at the first frame that has moved.
  */
 #define _GNU_SOURCE /* dl_iterate_phdr, RTLD_DEFAULT */
 #include <dlfcn.h>
@@ -29,26 +29,26 @@ typedef struct remembered {
     uint64_t hash; /* of the stack from the outermost frame to this one */
 } remembered;
 
-/* Where a stack is put together. Not on the thread's own, which may be small. */
+/* Buffers to build a stack. Not on the thread's own stack, which may be small. */
 typedef struct workplace {
     tide_python_frame now[MAX_FRAMES]; /* innermost first */
     uint64_t pcs[2 * MAX_FRAMES];
 } workplace;
 
-/* What a thread remembers. Its memory is used again when the thread ends. */
+/* A thread's cache. Its memory is reused when the thread ends. */
 typedef struct memory {
     workplace *at; /* owned */
     unsigned generation;
     size_t n; /* frames, outermost first */
     remembered frames[MAX_FRAMES];
     uint32_t number; /* of the stack; TIDE_NONE */
-    uint32_t native; /* the native stack that `both` was made of */
-    uint32_t both;   /* number of the stack of native and Python's frames */
+    uint32_t native; /* the native stack in `both` */
+    uint32_t both;   /* number of the combined stack of native and Python frames */
 } memory;
 
 static _Thread_local memory *mine;
 
-/* A frame that has a number. */
+/* A frame with a number. */
 typedef struct known_frame {
     tide_python_identity identity;
 } known_frame;
@@ -64,7 +64,7 @@ static struct {
 void tide_live_stacks_reset(tide_live *live) {
     (void)live;
     frames.lock = (tide_lock){0};
-    tide_map_init(&frames.at, tide_live_memory()); /* the old one's memory is never given back */
+    tide_map_init(&frames.at, tide_live_memory()); /* the old memory is never released */
     frames.known = NULL;
     frames.n = 0;
     frames.capacity = 0;
@@ -73,7 +73,7 @@ void tide_live_stacks_reset(tide_live *live) {
 
 static void release_memory(void *of) {
     const memory *ended = of;
-    mine = NULL; /* what releases memory later at the thread's end makes a new one */
+    mine = NULL; /* code that frees memory later in the thread's end makes a new one */
     tide_live_memory()->release(NULL, ended->at);
     tide_live_memory()->release(NULL, of);
 }
@@ -93,8 +93,7 @@ static memory *make_memory(void) {
 
 static pthread_key_t key;
 static void make_key(void) {
-    (void)pthread_key_create(&key,
-                             release_memory); /* without a key the memory is lost at the end */
+    (void)pthread_key_create(&key, release_memory); /* without a key: leaks at the thread's end */
 }
 
 static memory *my_memory(const tide_live *live) {
@@ -118,7 +117,7 @@ static bool same_identity(const tide_python_identity *a, const tide_python_ident
     return a->file == b->file && a->name == b->name && a->first_line == b->first_line;
 }
 
-/* Under the lock: a number for a frame that has none. TIDE_NONE: there is no memory. */
+/* Under the lock: a number for a new frame. TIDE_NONE: no memory. */
 static uint32_t add_frame(const tide_live *live, const tide_python_frame *frame,
                           const tide_python_identity *identity) {
     char file[TEXT_BYTES];
@@ -156,8 +155,8 @@ static uint32_t number_frame(const tide_live *live, const tide_python_frame *fra
     return (uint32_t)number;
 }
 
-/* How many frames, from the outermost on, are those that the thread remembers. `n` frames,
- * innermost first. */
+/* The number of frames, counted from the outermost, that equal those the thread remembers. `n`
+ * frames, innermost first. */
 static size_t count_same(const memory *of, const tide_python_frame *now, size_t n) {
     size_t same = 0;
     for (; same < n && same < of->n; same++) {
@@ -174,7 +173,7 @@ static size_t count_same(const memory *of, const tide_python_frame *now, size_t 
     return same;
 }
 
-/* Makes the memory that of these frames. Returns the number of the stack; TIDE_NONE: no memory. */
+/* Updates the cache to these frames. Returns the number of the stack; TIDE_NONE: no memory. */
 static uint32_t number_stack(const tide_live *live, memory *of, size_t n) {
     const tide_python_frame *now = of->at->now;
     uint64_t *pcs = of->at->pcs;
@@ -207,7 +206,7 @@ static uint32_t number_stack(const tide_live *live, memory *of, size_t n) {
 
 /* ---- native and Python ---- */
 
-/* Where the interpreter's code lies; 0, 0: unknown. */
+/* The bounds of the interpreter's code; 0, 0: unknown. */
 static _Atomic uint64_t interpreter_begin, interpreter_end;
 
 static int find_interpreter(struct dl_phdr_info *info, size_t size, void *data) {
@@ -234,7 +233,7 @@ static bool is_of_interpreter(uint64_t pc) {
            pc < atomic_load_explicit(&interpreter_end, memory_order_relaxed);
 }
 
-/* The frames of the native stack inside of the interpreter's, then Python's. */
+/* Joins the native frames that the interpreter called with Python's frames. */
 static uint32_t join(const tide_live *live, memory *of, uint32_t native, size_t n_python) {
     uint64_t *pcs = of->at->pcs;
     size_t n_native = 0;
@@ -261,7 +260,7 @@ static uint32_t join(const tide_live *live, memory *of, uint32_t native, size_t 
     return number;
 }
 
-/* Looks for the interpreter until it is there: a program may load it late. */
+/* Searches for the interpreter until it is found: a program may load it late. */
 static bool reads_python(void) {
     static _Atomic int is_refused;
     const char *why = NULL;

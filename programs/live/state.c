@@ -1,4 +1,4 @@
-/* state.c - opens the log of this process when it is needed, and leaves that of a parent alone. */
+/* state.c - opens the log of this process when it is needed, and leaves a parent's log alone. */
 #define _DEFAULT_SOURCE
 #include <errno.h>
 #include <pthread.h>
@@ -18,7 +18,7 @@ enum { MAX_FRAMES = 128, PATH_BYTES = 4096 };
 
 enum { UNUSED = 0, OPENING, OPEN, CLOSED };
 
-/* A preloaded library has nobody who could pass its state to it. */
+/* Global, because no caller could pass a preloaded library its state. */
 static _Atomic int state;
 static tide_live live;
 
@@ -31,10 +31,10 @@ void tide_live_tell(const char *format, ...) {
     va_end(values);
     n = strlen(text);
     text[n++] = '\n';
-    (void)!write(STDERR_FILENO, text, n); /* nobody is left to tell */
+    (void)!write(STDERR_FILENO, text, n); /* a failure cannot be reported */
 }
 
-/* ---- what is asked for ---- */
+/* ---- settings ---- */
 
 static uint64_t number_of(const char *name, uint64_t otherwise) {
     const char *text = tide_setting(name);
@@ -60,8 +60,8 @@ static void drop_native(tide_live *to, const char *why) {
     to->unwinder = NULL;
 }
 
-/* Native frames stand for those of Python where the program has no Python, or one whose frames
- * cannot be read. */
+/* Uses native frames instead of Python's if the program has no Python, or one whose frames cannot
+ * be read. */
 static void choose_stacks(tide_live *to) {
     const char *why = NULL;
     if ((to->stacks & TIDE_LIVE_PYTHON) != 0 && !tide_python_frames_begin(&why)) {
@@ -69,7 +69,7 @@ static void choose_stacks(tide_live *to) {
     }
 }
 
-/* Native stacks are the recorder's own, or a part of stacks that end in Python's frames. */
+/* Native stacks are the recorder's own, or the inner part of stacks that end in Python frames. */
 static void open_native(tide_live *to, const tide_hostmem *mem) {
     tide_error error = {"no host memory"};
     tide_stack_depot *depot = tide_recorder_depot(to->recorder);
@@ -117,7 +117,7 @@ static tide_status open_log(const char *path) {
     return TIDE_OK;
 }
 
-/* The child shares the mapping of the log with its parent, and must not write there. */
+/* The child shares the mapping of the log with its parent, and must not write to it. */
 static void forget_parent(void) {
     tide_live_memory_forked();
     tide_live_driver_forked();
@@ -127,7 +127,7 @@ static void forget_parent(void) {
     atomic_store(&state, UNUSED);
 }
 
-/* The run that this process belongs to finds its log in the run's folder, wherever it lies. */
+/* Links the log into the run's folder, so that the run finds it wherever it is. */
 static void link_log(void) {
     char path[PATH_BYTES];
     const char *folder = tide_setting("TIDEMARK_RUN_FOLDER");
@@ -171,12 +171,12 @@ tide_live *tide_live_open(void) {
         return NULL; /* a program may set it later */
     }
     if (!atomic_compare_exchange_strong(&state, &expected, OPENING)) {
-        return NULL; /* never wait: this thread may hold a lock that the other one needs */
+        return NULL; /* do not wait: this thread may hold a lock that the other one needs */
     }
     int saved = errno;
     bool is_open = open_log(path) == TIDE_OK;
     if (is_open && atomic_exchange(&watches_forks, 1) == 0) {
-        (void)pthread_atfork(NULL, NULL, forget_parent); /* fails without memory only */
+        (void)pthread_atfork(NULL, NULL, forget_parent); /* fails only without memory */
     }
     if (is_open) {
         link_log();
@@ -204,7 +204,7 @@ const char *tide_live_path(const tide_live *of) {
 
 uint16_t tide_live_thread(void) {
     static _Atomic uint32_t n_threads;
-    static _Thread_local uint32_t number; /* + 1; 0: none yet */
+    static _Thread_local uint32_t number; /* + 1; 0: not set yet */
     if (number == 0) {
         number = atomic_fetch_add(&n_threads, 1) + 1;
     }

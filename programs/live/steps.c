@@ -1,9 +1,9 @@
-/* steps.c - which step the program is in, as far as marks tell. */
+/* steps.c - the program's current step, according to its marks. */
 #include <string.h>
 
 #include "programs/live/state_friend.h"
 
-/* What may begin a step, by the names of its marks (python/tidemark/steps.py). */
+/* The names of marks that may begin a step (python/tidemark/steps.py). */
 static const char *const BEGINS[] = {"step begins", "call begins", "own step"};
 enum { N_BEGINS = sizeof(BEGINS) / sizeof(BEGINS[0]) };
 
@@ -18,7 +18,7 @@ uint64_t tide_live_count_step(const char *mark) {
     return 0;
 }
 
-/* What lies before the first step is walked, and then the first of every so many steps. */
+/* Stacks are walked before the first step, and then in the first of every N steps. */
 bool tide_live_is_walked(const tide_live *live) {
     uint64_t n = atomic_load_explicit(&n_begins[0], memory_order_relaxed);
     return live->every == 1 || n == 0 || (n - 1) % live->every == 0;

@@ -9,8 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* A file in memory. It is the library that runs in this process, but it may have been replaced
- * since, so every offset is checked. */
+/* A file in memory. The process has loaded this library, but the file may have been replaced since,
+ * so every offset is checked. */
 typedef struct image {
     const unsigned char *bytes;
     uint64_t n_bytes;

@@ -1,4 +1,4 @@
-/* symbol_table.h - functions that a library does not export, by their names in its own symbol
+/* symbol_table.h - finds functions that a library does not export, by their names in its symbol
  * table.
  */
 #ifndef TIDE_LIVE_SYMBOL_TABLE_H
@@ -7,8 +7,8 @@
 #include <stdint.h>
 
 /* Calls `visit` with the address of each function whose name contains `part`, until it returns
- * non-zero, and returns that; 0: there was none, or the file has no symbol table, or is damaged.
- * `base`: where the library is loaded. */
+ * non-zero, and returns that value; 0: it never did, or the file has no symbol table, or is
+ * damaged. `base`: where the library is loaded. */
 int tide_symbol_table_visit(const char *file, uintptr_t base, const char *part,
                             int (*visit)(void *ctx, uintptr_t address), void *ctx);
 

@@ -42,7 +42,7 @@ void tide_torch_entry_read(const void *entry, size_t pool_at, tide_live_entry *r
                              .address = word_at(entry, ADDRESS_AT),
                              .stream = word_at(entry, STREAM_AT),
                              .n_bytes = word_at(entry, BYTES_AT)};
-    if (found.action == TIDE_ACTION_OOM) { /* its address is what the device had left */
+    if (found.action == TIDE_ACTION_OOM) { /* its address field has the device's free memory */
         found.free_bytes = found.address;
         found.address = 0;
     } else if (found.action == TIDE_ACTION_MARK) {

@@ -1,4 +1,5 @@
-/* torch_entry.h - an entry of PyTorch's allocator (TraceEntry), as all versions so far have it.
+/* torch_entry.h - an entry of PyTorch's allocator (TraceEntry), in the layout of all versions so
+ * far.
  */
 #ifndef TIDE_LIVE_TORCH_ENTRY_H
 #define TIDE_LIVE_TORCH_ENTRY_H
@@ -8,12 +9,12 @@
 
 #include "programs/live/record.h"
 
-/* Reads the entry. `pool_at`: where the pool's id is (programs/live/torch_versions.h); 0: it has
- * none. Nothing is known of sequence and node here. */
+/* Reads the entry. `pool_at`: offset of the pool's id (programs/live/torch_versions.h); 0: it has
+ * none. Does not set sequence and node. */
 void tide_torch_entry_read(const void *entry, size_t pool_at, tide_live_entry *ret_entry);
 
-/* Whether it can be what an unknown version tells first: an action that is known, on a device, with
- * an address and a size as the allocator gives them. */
+/* Whether it can be the first entry of an unknown version: a known action, on a device, with a
+ * plausible address and size. */
 bool tide_torch_entry_is_sound(const void *entry);
 
 #endif

@@ -1,5 +1,5 @@
 /* torch_versions.c - tests/live/torch_offsets.cpp prints a row from a wheel's headers. The tracker
- * exists from PyTorch 2.2 on; the first 48 bytes of a TraceEntry are the same in all of these. */
+ * exists since PyTorch 2.2; the first 48 bytes of a TraceEntry are the same in all versions. */
 #define _POSIX_C_SOURCE 200809L
 #include "programs/live/torch_versions.h"
 

@@ -7,8 +7,8 @@
 #include "common/event.h"
 #include "programs/live/record.h"
 
-/* Workspaces that are told and alive: each at one of the places that its address leads to. One that
- * pushes another out is told again at its next call, which does no harm. */
+/* Recorded live workspaces, each at a place given by its address. One that is evicted by another is
+ * recorded again at its next call, which is harmless. */
 enum { N_PLACES = 64, BLOCK_SHIFT = 9 };
 static _Atomic uint64_t told[N_PLACES];
 

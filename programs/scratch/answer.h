@@ -1,4 +1,5 @@
-/* answer.h - how a function of the C library answers, and how to reach the C library's own.
+/* answer.h - how our functions return results as the C library's do, and how to reach the C
+ * library's own.
  */
 #ifndef TIDE_SCRATCH_ANSWER_H
 #define TIDE_SCRATCH_ANSWER_H
@@ -7,7 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* A result, or -1 with errno for a negative one. */
+/* Returns a result, or -1 with errno for a negative one. */
 static inline long tide_scratch_answer(long result) {
     if (result < 0) {
         errno = (int)-result;

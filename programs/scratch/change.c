@@ -11,8 +11,8 @@
 #include "programs/scratch/listing.h"
 #include "programs/scratch/marks.h"
 
-/* Takes the lock and looks. The lock stays taken if the result is 0. A view that is broken refuses
- * every change. */
+/* Takes the lock and looks up the path. The lock is still held if the result is 0. A broken view
+ * refuses every change. */
 static int begin(int at, const char *path, tide_scratch_follow follow, tide_scratch_place *place) {
     const tide_scratch_state *state = tide_scratch_state_get();
     place->is_changed = false;
@@ -70,14 +70,14 @@ int tide_scratch_put(const char *made, tide_scratch_place *place) {
     return result == 0 ? tide_sys_rename(made, place->copy, 0) : result;
 }
 
-/* Whether something would show through if the copy were taken away. */
+/* Whether something would show through without the copy. */
 static bool has_below(const tide_scratch_place *place) {
     struct stat status;
     return place->parent_below &&
            tide_sys_stat(AT_FDCWD, tide_scratch_below(place), &status, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-/* Takes the copy to FOLDER/tmp, and leaves a mark where something would show through. */
+/* Moves the copy to FOLDER/tmp, and leaves a mark if something would show through. */
 static int take_away(tide_scratch_place *place, char taken[TIDE_SCRATCH_PATH_BYTES]) {
     enum { EXCHANGE = 2 };
     tide_scratch_temporary_name(taken);
@@ -97,7 +97,7 @@ static int take_away(tide_scratch_place *place, char taken[TIDE_SCRATCH_PATH_BYT
     return result;
 }
 
-/* Removes what the program sees at the place, of which it has been asked whether it may. */
+/* Removes the file that the program sees at the place. The caller has checked the permission. */
 static int take_out(tide_scratch_place *place) {
     int result = tide_scratch_ready(place);
     if (result == 0 && place->has_copy) {
@@ -174,7 +174,7 @@ int tide_scratch_mkdir(int at, const char *path, unsigned mode) {
     tide_scratch_temporary_name(made);
     result = tide_sys_mkdir(made, mode);
     if (result == 0) {
-        struct stat status = {.st_mode = mode}; /* the rights that the process's mask leaves */
+        struct stat status = {.st_mode = mode}; /* the permissions after the process' umask */
         result = tide_sys_stat(AT_FDCWD, made, &status, 0);
         (void)tide_sys_chmod(made, 0700);
         result = result == 0 ? tide_scratch_mark_covers(made) : result;
@@ -234,8 +234,8 @@ int tide_scratch_mknod(int at, const char *path, unsigned mode, unsigned long de
     return end(result);
 }
 
-/* A link in a folder that stays real. What the program sees under the old path may be a copy, and
- * a link to that would keep it; so it is as between file systems. */
+/* Makes a link in a folder that stays real. The program's old path may be a copy, and a real link
+ * would keep that copy alive; so the answer is the same as between file systems. */
 static int link_real(int old_at, const char *old_path, int at, const char *path, int flags) {
     tide_scratch_place old = {.is_real = true};
     int result = 0;
@@ -269,7 +269,7 @@ int tide_scratch_link(int old_at, const char *old_path, int at, const char *path
     tide_scratch_temporary_name(made);
     result = tide_scratch_look(old_at, old_path, follow, &old);
     if (result == 0 && old.is_real) {
-        /* A file without a name, made with O_TMPFILE, gets one by its descriptor in /proc. */
+        /* An unnamed file, made with O_TMPFILE, gets its name through its descriptor in /proc. */
         result = (int)tide_scratch_call(SYS_linkat, old_at, tide_scratch_word(old_path), AT_FDCWD,
                                         tide_scratch_word(made), flags);
     } else if (result == 0) {

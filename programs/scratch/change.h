@@ -1,8 +1,8 @@
-/* change.h - what takes names away and gives them, in the view: the calls with these names, as the
- * kernel would answer them.
+/* change.h - removes and gives names in the view: the calls with these names, as the kernel would
+ * answer them.
  *
- * Each is atomic for other processes, which see a name as it was before or as it is after. All
- * return 0 or -errno. A path that stays real gets the real call.
+ * Each is atomic for other processes, which see a name either as before or as after. All return 0
+ * or -errno. A path that stays real gets the real call.
  */
 #ifndef TIDE_SCRATCH_CHANGE_H
 #define TIDE_SCRATCH_CHANGE_H
@@ -21,7 +21,7 @@ int tide_scratch_mkdir(int at, const char *path, unsigned mode);
 int tide_scratch_symlink(const char *target, int at, const char *path);
 int tide_scratch_mknod(int at, const char *path, unsigned mode, unsigned long device);
 
-/* flags as linkat and renameat2 take them. */
+/* flags as for linkat and renameat2. */
 int tide_scratch_link(int old_at, const char *old_path, int at, const char *path, int flags);
 int tide_scratch_rename(int old_at, const char *old_path, int at, const char *path, unsigned flags);
 
@@ -30,17 +30,17 @@ typedef enum tide_scratch_right {
     TIDE_SCRATCH_BY_WRITER     /* truncate, utimes with the present */
 } tide_scratch_right;
 
-/* Gives a path that exists a copy, on which the caller makes its change: place->copy.
+/* Gives an existing path a copy, on which the caller makes its change: place->copy. May return
  * TIDE_SCRATCH_UNTOUCHED. */
 int tide_scratch_own(int at, const char *path, tide_scratch_follow follow, tide_scratch_right right,
                      tide_scratch_place *ret_place);
 
-/* For what is about to be made: looks up the path, takes the lock and leaves it taken on success.
- * TIDE_SCRATCH_UNTOUCHED: without the lock. -EEXIST if something is there, -ENOENT, -EACCES and so
- * on if nothing can be made. */
+/* Prepares for a new name: looks up the path and takes the lock, which is still held on success.
+ * TIDE_SCRATCH_UNTOUCHED: without the lock. -EEXIST if the name exists; -ENOENT, -EACCES and so on
+ * if it cannot be created. */
 int tide_scratch_begin_new(int at, const char *path, tide_scratch_place *ret_place);
 
-/* Gives what was made in FOLDER/tmp the name of the place, where nothing or a mark lies. */
+/* Moves a new file from FOLDER/tmp to the place, which is empty or has a mark. */
 int tide_scratch_put(const char *made, tide_scratch_place *place);
 
 #ifdef __cplusplus

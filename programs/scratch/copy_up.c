@@ -27,8 +27,8 @@ int tide_scratch_may_change(const tide_scratch_place *place) {
     return tide_sys_access(AT_FDCWD, folder, W_OK | X_OK, AT_EACCESS);
 }
 
-/* Owner, rights and times of a new copy are those of the original. An owner that cannot be given
- * is no reason to fail. */
+/* Gives a new copy the owner, permissions and times of the original. Failing to set the owner is
+ * not an error. */
 static void take_status(const char *copy, const struct stat *status, unsigned more_rights) {
     const struct timespec times[2] = {status->st_atim, status->st_mtim};
     if (geteuid() == 0) {
@@ -40,7 +40,7 @@ static void take_status(const char *copy, const struct stat *status, unsigned mo
     (void)tide_sys_utimes(copy, times, AT_SYMLINK_NOFOLLOW);
 }
 
-/* A folder on the way to a copy. The owner may always enter it: it is ours. */
+/* Makes a parent folder of a copy. Its owner may always enter it, because it is ours. */
 static int make_way(const char *copy, const char *below) {
     struct stat status;
     int result = tide_sys_stat(AT_FDCWD, below[0] == '\0' ? "/" : below, &status, 0);
@@ -80,7 +80,7 @@ int tide_scratch_ready(tide_scratch_place *place) {
     return 0;
 }
 
-/* Whether files may be that long here. Beyond the limit the system would end the program. */
+/* Whether files may grow to n_bytes here. Beyond the limit the system would end the program. */
 static int may_reach(const char *name, off_t n_bytes) {
     struct rlimit limit;
     if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY ||
@@ -93,8 +93,8 @@ static int may_reach(const char *name, off_t n_bytes) {
     return -EFBIG;
 }
 
-/* The bytes of a file from one descriptor to another: copied by the kernel, and holes stay holes.
- * A file system that does not know its holes has none. */
+/* Copies the bytes from one descriptor to the other inside the kernel; holes stay holes. A file
+ * system that does not report holes has none. */
 static int copy_data(int from, int to, off_t n_bytes) {
     for (off_t at = 0; at < n_bytes;) {
         off_t data = tide_scratch_call(SYS_lseek, from, at, SEEK_DATA, 0, 0);
@@ -109,7 +109,7 @@ static int copy_data(int from, int to, off_t n_bytes) {
             result =
                 tide_scratch_call(SYS_sendfile, to, from, tide_scratch_word(&data), end - data, 0);
             if (result == 0) {
-                n_bytes = end = data; /* another process made the file shorter */
+                n_bytes = end = data; /* another process truncated the file */
             }
         }
         if (result < 0) {
@@ -120,7 +120,7 @@ static int copy_data(int from, int to, off_t n_bytes) {
     return (int)tide_scratch_call(SYS_ftruncate, to, n_bytes, 0, 0, 0);
 }
 
-/* Shared by the file system where that is possible. */
+/* Shares the bytes if the file system can. */
 static int copy_bytes(int from, int to) {
     enum { CLONE = 0x40049409 /* FICLONE */ };
     struct stat status;
@@ -145,7 +145,7 @@ static int copy_file(const char *below, const char *made, tide_scratch_content c
     return result;
 }
 
-/* A copy of a file, link or empty folder at the real path `made`. */
+/* Makes a copy of a file, link or empty folder at the real path `made`. */
 static int copy_one(const char *below, const struct stat *status, const char *made,
                     tide_scratch_content content) {
     int result = -ENOTSUP;
@@ -190,7 +190,7 @@ int tide_scratch_copy_up(tide_scratch_place *place, tide_scratch_content content
         result = make_way(place->copy, below);
         place->is_folder = result == 0;
     } else {
-        /* Complete before it gets its name: others may be reading. */
+        /* Completed before it gets its name, because others may be reading. */
         char made[TIDE_SCRATCH_PATH_BYTES];
         tide_scratch_temporary_name(made);
         result = copy_one(below, &status, made, content);
@@ -220,7 +220,7 @@ static int join(char text[TIDE_SCRATCH_PATH_BYTES], const char *folder, const ch
     return 0;
 }
 
-/* What an entry takes. From the heap: folders lie in folders, and a thread's stack may be small. */
+/* The buffers for an entry. From the heap: folders nest, and a thread's stack may be small. */
 typedef struct entry {
     char path[TIDE_SCRATCH_PATH_BYTES];
     char made[TIDE_SCRATCH_PATH_BYTES];
@@ -245,7 +245,7 @@ static int copy_entry_in(entry *e, const char *folder, const char *name, const c
     return copy_one(from, &e->status, e->made, TIDE_SCRATCH_WHOLE);
 }
 
-/* One entry of a folder that is copied. */
+/* Copies one entry of a folder. */
 static int copy_entry(const char *folder, const char *name, const char *target) {
     entry *e = malloc(sizeof(*e));
     int result = e != NULL ? copy_entry_in(e, folder, name, target) : -ENOMEM;

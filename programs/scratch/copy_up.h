@@ -1,4 +1,4 @@
-/* copy_up.h - brings what really lies at a path into the folder of copies, before it is changed.
+/* copy_up.h - copies a real file or folder into the folder of copies, before it is changed.
  *
  * The caller holds the lock (state.h). All functions return 0 or -errno.
  */
@@ -13,10 +13,10 @@
 extern "C" {
 #endif
 
-/* Whether the program may change the folder of this path: -EACCES, -EROFS as in reality. */
+/* Whether the program may change the folder of this path: -EACCES or -EROFS as in reality. */
 int tide_scratch_may_change(const tide_scratch_place *place);
 
-/* Makes the folders on the way to the copy, and notes that something is written. */
+/* Makes the parent folders of the copy, and records that something is written. */
 int tide_scratch_ready(tide_scratch_place *place);
 
 typedef enum tide_scratch_content {
@@ -25,15 +25,15 @@ typedef enum tide_scratch_content {
 } tide_scratch_content;
 
 /* Gives the path a copy: of a file with its content or empty, of a link, or of a folder, in which
- * the real content stays visible. A path that has a copy is left alone. -ENOENT if there is
- * nothing; -ENOTSUP for what is neither file, link nor folder. */
+ * the real content stays visible. An existing copy is unchanged. -ENOENT if there is nothing;
+ * -ENOTSUP for anything but a file, link or folder. */
 int tide_scratch_copy_up(tide_scratch_place *place, tide_scratch_content content);
 
-/* Copies the whole folder of the view, with its copies and without what is gone, into a new real
- * folder, which covers. */
+/* Copies the whole folder as the view shows it, with its copies and without deleted entries, into a
+ * new real folder, which covers. */
 int tide_scratch_copy_tree(const tide_scratch_place *place, const char *target);
 
-/* Removes something in FOLDER/tmp, with all that it holds. */
+/* Removes a file or a whole folder in FOLDER/tmp. */
 void tide_scratch_discard(const char *path);
 
 #ifdef __cplusplus

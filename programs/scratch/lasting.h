@@ -1,8 +1,8 @@
-/* lasting.h - memory for what a process keeps until its end, which does not come from the heap.
+/* lasting.h - memory outside the heap that a process keeps until its end.
  *
- * The functions that the view takes the place of are called by allocators while they start, with
- * their locks held: jemalloc reads a link, mimalloc a file. So nothing that the view does before
- * or in its own start may allocate.
+ * Allocators call functions that the view replaces while they start, with their locks held:
+ * jemalloc reads a link, mimalloc a file. So the view must not allocate before or during its own
+ * start.
  */
 #ifndef TIDE_SCRATCH_LASTING_H
 #define TIDE_SCRATCH_LASTING_H
@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-/* Room for n_bytes, aligned for text alone. NULL: the system has no memory. */
+/* Room for n_bytes, aligned only for text. NULL: the system has no memory. */
 char *tide_scratch_lasting(size_t n_bytes);
 
 /* A copy of n_bytes of text, with a NUL at its end. NULL: no memory. */

@@ -77,7 +77,7 @@ static int by_name(const void *left, const void *right) {
     return strcmp(a->name, b->name);
 }
 
-/* Takes entry i out of the listing, unless it is wanted. */
+/* Removes entry i from the listing, unless it is wanted. */
 static void keep_if(tide_scratch_listing *listing, size_t i, size_t *n_kept, bool wanted) {
     if (wanted) {
         listing->entries[(*n_kept)++] = listing->entries[i];
@@ -103,7 +103,7 @@ static bool is_shown(const tide_scratch_place *place, const tide_scratch_entry *
     return !tide_scratch_is_mark(path, entry->name);
 }
 
-/* "." and ".." to the front, the rest as it is. */
+/* Moves "." and ".." to the front; the rest keeps its order. */
 static void dots_first(tide_scratch_listing *listing) {
     size_t n_first = 0;
     for (size_t i = 0; i < listing->n_entries && n_first < 2; i++) {
@@ -134,7 +134,7 @@ int tide_scratch_list(const tide_scratch_place *place, tide_scratch_listing *ret
         tide_scratch_listing_release(&listing);
         return result;
     }
-    /* From below comes only what has neither copy nor mark. */
+    /* Real entries show through if they have neither copy nor mark. */
     size_t n_kept = n_copies;
     for (size_t i = n_copies; i < listing.n_entries; i++) {
         keep_if(&listing, i, &n_kept,

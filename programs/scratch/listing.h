@@ -1,4 +1,4 @@
-/* listing.h - what the program sees in a folder: its copies, and what shows through below them.
+/* listing.h - the program's view of a folder: its copies, and the real entries that show through.
  */
 #ifndef TIDE_SCRATCH_LISTING_H
 #define TIDE_SCRATCH_LISTING_H
@@ -28,12 +28,12 @@ typedef struct tide_scratch_listing {
 /* "." and ".." come first. 0 or -errno: -ENOTDIR, -ENOMEM. After success, release the listing. */
 int tide_scratch_list(const tide_scratch_place *place, tide_scratch_listing *ret_listing);
 
-/* The same of a real folder as it stands, with marks. */
+/* The same for a real folder as it is, including marks. */
 int tide_scratch_list_real(const char *path, tide_scratch_listing *ret_listing);
 
 void tide_scratch_listing_release(tide_scratch_listing *listing);
 
-/* Whether the program sees nothing in the folder. 1, 0 or -errno. */
+/* Whether the program sees an empty folder. 1, 0 or -errno. */
 int tide_scratch_is_empty(const tide_scratch_place *place);
 
 #ifdef __cplusplus

@@ -9,7 +9,7 @@
 #include "programs/scratch/entries/calls_friend.h"
 #include "programs/scratch/place.h"
 
-enum { NAME_BYTES = 64 }; /* what is added to FOLDER */
+enum { NAME_BYTES = 64 }; /* of the text appended to FOLDER */
 
 static char *put_number(char *text, uint64_t number) {
     *text++ = '-';
@@ -69,7 +69,7 @@ void tide_scratch_note_moved(const struct stat *real, const char *copy, const ch
     replace(path, of_copy);
 }
 
-/* Where the real file with this state went. */
+/* The new path of the real file with this state. */
 static int find(const struct stat *real, char ret_path[TIDE_SCRATCH_PATH_BYTES]) {
     char link[TIDE_SCRATCH_PATH_BYTES];
     char name[NAME_BYTES];
@@ -87,7 +87,7 @@ static int find(const struct stat *real, char ret_path[TIDE_SCRATCH_PATH_BYTES])
         return -ENOENT;
     }
     ret_path[n] = '\0';
-    /* Something else may have that name by now. */
+    /* Another file may have that name by now. */
     if (tide_scratch_look(AT_FDCWD, ret_path, TIDE_SCRATCH_NOFOLLOW, &place) != 0 ||
         !place.has_copy || tide_sys_stat(AT_FDCWD, place.copy, &status, AT_SYMLINK_NOFOLLOW) != 0) {
         return -ENOENT;

@@ -13,7 +13,7 @@
 
 enum { MAKING = O_CREAT | O_EXCL };
 
-/* A place that stays real, or whose original is what the program sees. */
+/* Opens a place that stays real, or whose original the program sees. */
 static int open_real(const tide_scratch_place *place, int at, const char *path, int flags,
                      unsigned mode) {
     return tide_sys_open(tide_scratch_at(place, at), tide_scratch_text(place, path), flags, mode);
@@ -27,7 +27,7 @@ static int open_to_read(int at, const char *path, int flags, unsigned mode) {
     return result == 0 ? tide_sys_open(at, path, flags, mode) : result;
 }
 
-/* Nothing is there: a new file, if one is to be made. */
+/* Nothing exists there: creates a new file if asked to. */
 static int open_new(tide_scratch_place *place, int flags, unsigned mode) {
     if ((flags & O_CREAT) == 0) {
         return -ENOENT;
@@ -54,7 +54,7 @@ static int open_new(tide_scratch_place *place, int flags, unsigned mode) {
     return result == 0 ? fd : result;
 }
 
-/* A real file, which the program sees. */
+/* Opens a real file that the program sees. */
 static int open_below(tide_scratch_place *place, const struct stat *status, int flags) {
     bool writes = (flags & O_ACCMODE) != O_RDONLY || (flags & O_TRUNC) != 0;
     const char *below = tide_scratch_below(place);
@@ -68,7 +68,7 @@ static int open_below(tide_scratch_place *place, const struct stat *status, int 
     return result == 0 ? tide_sys_open(AT_FDCWD, place->copy, flags & ~MAKING, 0) : result;
 }
 
-/* With the lock. 1: what is there may keep its opener waiting, so open ret_path without it. */
+/* Called with the lock. 1: opening may block, so open ret_path without the lock. */
 static int open_locked(tide_scratch_place *place, int flags, unsigned mode) {
     struct stat status;
     int result = tide_scratch_status(place, &status);
@@ -88,20 +88,21 @@ static int open_locked(tide_scratch_place *place, int flags, unsigned mode) {
         return -ENOTDIR;
     }
     if (S_ISLNK(status.st_mode)) {
-        return -ELOOP; /* it was not to be followed */
+        return -ELOOP; /* links are not followed here */
     }
     return place->has_copy ? tide_sys_open(AT_FDCWD, place->copy, flags & ~MAKING, 0)
                            : open_below(place, &status, flags);
 }
 
-/* Nothing but a regular file is opened under the lock: a pipe waits for its other end. */
+/* Whether opening may block. Only regular files are opened under the lock: a pipe waits for its
+ * other end. */
 static bool may_wait(const tide_scratch_place *place) {
     struct stat status;
     return tide_scratch_status(place, &status) == 0 && !S_ISREG(status.st_mode) &&
            !S_ISDIR(status.st_mode) && !S_ISLNK(status.st_mode);
 }
 
-/* A file without a name, in a folder of the view. */
+/* Opens an unnamed file in a folder of the view. */
 static int open_nameless(tide_scratch_place *place, int flags, unsigned mode) {
     struct stat status;
     int result = tide_scratch_status(place, &status);
@@ -148,7 +149,7 @@ int tide_scratch_open(int at, const char *path, int flags, unsigned mode) {
         return open_to_read(at, path, flags, mode);
     }
     if (state->mode == TIDE_SCRATCH_BROKEN) {
-        /* /dev/null and the like must work even so. */
+        /* /dev/null and the like must still work. */
         tide_scratch_place place;
         int result = tide_scratch_look(at, path, TIDE_SCRATCH_FOLLOW, &place);
         bool is_real = result == 0 && place.is_real && !place.is_foreign;

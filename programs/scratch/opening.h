@@ -1,4 +1,4 @@
-/* opening.h - opens a file of the view. What is opened for writing gets a copy first.
+/* opening.h - opens a file of the view. A file opened for writing gets a copy first.
  */
 #ifndef TIDE_SCRATCH_OPENING_H
 #define TIDE_SCRATCH_OPENING_H

@@ -7,12 +7,13 @@ enum { N_ROWS = 64 };
 
 typedef struct row {
     char text[TIDE_SCRATCH_PARENT_BYTES];
-    size_t n_text; /* 0: nothing is remembered here */
+    size_t n_text; /* 0: the row is empty */
     uint32_t generation;
     tide_scratch_parent parent;
 } row;
 
-/* Of this process. After a fork in the middle of a use the child finds it busy for ever, and walks.
+/* Of this process. After a fork in the middle of a use it stays busy in the child for ever, and the
+ * child walks.
  */
 static struct {
     atomic_flag is_busy;

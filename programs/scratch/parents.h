@@ -1,7 +1,8 @@
-/* parents.h - remembers where the folders of paths led, so that not every look walks all the way.
+/* parents.h - a cache of the folders that paths lead to, which saves walking the whole path at each
+ * lookup.
  *
- * What is remembered holds as long as no folder, link or mark of the view comes or goes
- * (tide_scratch_generation). Any thread may ask; one that would have to wait walks instead.
+ * An entry is valid until a folder, link or mark of the view comes or goes
+ * (tide_scratch_generation). Any thread may ask; a thread that would have to wait walks instead.
  */
 #ifndef TIDE_SCRATCH_PARENTS_H
 #define TIDE_SCRATCH_PARENTS_H
@@ -14,7 +15,7 @@
 extern "C" {
 #endif
 
-enum { TIDE_SCRATCH_PARENT_BYTES = 256 }; /* of texts that are remembered */
+enum { TIDE_SCRATCH_PARENT_BYTES = 256 }; /* of cached texts */
 
 typedef struct tide_scratch_parent {
     char path[TIDE_SCRATCH_PARENT_BYTES]; /* of the view, without links */
@@ -23,7 +24,7 @@ typedef struct tide_scratch_parent {
     bool is_changed;
 } tide_scratch_parent;
 
-/* What the folder with this text led to. False: not remembered. */
+/* The result for the folder with this text. False: not cached. */
 bool tide_scratch_recall(const char *text, size_t n_text, uint32_t generation,
                          tide_scratch_parent *ret_parent);
 void tide_scratch_remember(const char *text, size_t n_text, uint32_t generation,

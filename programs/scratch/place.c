@@ -22,12 +22,12 @@ typedef struct walk {
     size_t n;                /* length of place->copy so far */
     size_t depth;            /* components in place->path */
     int n_links;             /* followed so far */
-    const char *rest;        /* what is left of the text, in `text` */
-    const char *folder;      /* text of the folder that is to be remembered; NULL: none */
+    const char *rest;        /* the rest of the text, in `text` */
+    const char *folder;      /* text of the folder to cache; NULL if none */
     size_t n_folder;         /* its length */
     uint32_t generation;     /* when the walk began */
-    char itself[LINK_BYTES]; /* the link of a process that the path ended in; empty: none */
-    char text[TIDE_SCRATCH_PATH_BYTES];   /* what is left to walk */
+    char itself[LINK_BYTES]; /* the /proc link of a process that the path ended in; "" if none */
+    char text[TIDE_SCRATCH_PATH_BYTES];   /* the remaining path */
     char target[TIDE_SCRATCH_PATH_BYTES]; /* of the last link */
     unsigned char flags[MAX_DEPTH];       /* of the folder at each depth; 0 is the root */
 } walk;
@@ -82,7 +82,7 @@ int tide_scratch_path_of(int fd, char ret_path[TIDE_SCRATCH_PATH_BYTES]) {
     return result;
 }
 
-/* Puts `first` and, after a slash, what is left of the walk into the text to walk. */
+/* Puts `first`, a slash and the rest of the walk into the text to walk. */
 static int put_before(walk *w, const char *first, size_t n_first) {
     size_t n_rest = strlen(w->rest);
     if (n_first + 1 + n_rest >= sizeof(w->text)) {
@@ -113,7 +113,7 @@ static void go_up(walk *w) {
     w->place->is_real = tide_scratch_is_real(w->place->path, w->n - w->n_files);
 }
 
-/* The text of a link goes in front of what is left. */
+/* Puts the text of a link in front of the rest. */
 static int follow_link(walk *w, size_t n) {
     if (++w->n_links > MAX_LINKS) {
         return -ELOOP;
@@ -126,8 +126,8 @@ static int follow_link(walk *w, size_t n) {
     return put_before(w, w->target, n);
 }
 
-/* What lies at the copy of the last component. Sets has_copy, is_folder, is_gone and shows_below;
- * returns the length of a link's text, 0 for anything else, or -errno. */
+/* Looks at the copy of the last component. Sets has_copy, is_folder, is_gone and shows_below.
+ * Returns the length of a link's text, 0 for anything else, or -errno. */
 static long look_at_copy(walk *w) {
     tide_scratch_place *place = w->place;
     long n = tide_sys_readlink(AT_FDCWD, place->copy, w->target, sizeof(w->target));
@@ -151,7 +151,7 @@ static long look_at_copy(walk *w) {
     memcpy(place->copy + w->n + 1, TIDE_SCRATCH_COVERS, sizeof(TIDE_SCRATCH_COVERS));
     int covers = tide_sys_access(AT_FDCWD, place->copy, F_OK, 0);
     place->copy[w->n] = '\0';
-    /* A folder that may not be entered got its rights from the program. */
+    /* If a folder may not be entered, the program itself set its permissions. */
     place->is_folder = covers == 0 || covers == -ENOENT || covers == -EACCES;
     if (!place->is_folder || covers != -ENOENT) {
         place->shows_below = false;
@@ -159,7 +159,7 @@ static long look_at_copy(walk *w) {
     return 0;
 }
 
-/* The rest of the path is taken as it stands. */
+/* Appends the rest of the path unchanged. */
 static int take_rest(walk *w) {
     size_t n = strlen(w->rest);
     if (w->n + 1 + n >= TIDE_SCRATCH_PATH_BYTES) {
@@ -173,7 +173,7 @@ static int take_rest(walk *w) {
     return 0;
 }
 
-/* The last component is in a folder that stays real, out of which it may lead. 1: a link was
+/* The last component is in a folder that stays real, and may lead out of it. 1: a link was
  * followed. */
 static int step_in_real(walk *w, bool is_last, bool follow) {
     tide_scratch_place *place = w->place;
@@ -183,7 +183,7 @@ static int step_in_real(walk *w, bool is_last, bool follow) {
     bool has_copies = tide_scratch_leads_to_disks(place->path, w->n - w->n_files) &&
                       tide_sys_access(AT_FDCWD, place->copy, F_OK, 0) == 0;
     w->flags[w->depth] = (unsigned char)(SHOWS_BELOW | (has_copies ? HAS_COPY : 0));
-    w->folder = NULL; /* others change such links as they like */
+    w->folder = NULL; /* other processes change such links freely */
     if ((is_last && !follow) || tide_scratch_is_no_link(place->path, w->n - w->n_files)) {
         return 0;
     }
@@ -208,7 +208,7 @@ static int step_in_real(walk *w, bool is_last, bool follow) {
     return result < 0 ? result : 1;
 }
 
-/* One more component, of n bytes at `name`. 1: a link was followed. */
+/* Walks one more component, of n bytes at `name`. 1: a link was followed. */
 static int step(walk *w, const char *name, size_t n, bool is_last, bool follow) {
     tide_scratch_place *place = w->place;
     unsigned char parent = w->flags[w->depth];
@@ -251,7 +251,8 @@ static int step(walk *w, const char *name, size_t n, bool is_last, bool follow) 
     return 0;
 }
 
-/* The folder of the last component is reached. What follows may be the text of a link. */
+/* Caches the folder of the last component, which was just reached. The rest may be the text of a
+ * link. */
 static void remember_folder(walk *w) {
     tide_scratch_parent parent = {.n_path = w->n - w->n_files,
                                   .flags = w->flags[w->depth],
@@ -263,8 +264,7 @@ static void remember_folder(walk *w) {
     w->folder = NULL;
 }
 
-/* Begins at the folder of the last component, if it is remembered. The walk cannot go up from
- * there. */
+/* Begins at the folder of the last component, if it is cached. The walk cannot go up from there. */
 static bool begin_late(walk *w) {
     tide_scratch_parent parent;
     if (w->folder == NULL || !tide_scratch_recall(w->folder, w->n_folder, w->generation, &parent)) {
@@ -281,7 +281,7 @@ static bool begin_late(walk *w) {
     return true;
 }
 
-/* Copies the text of the folder of the last component, unless the text ends in what is no name. */
+/* Copies the text of the folder of the last component, unless the last component is not a name. */
 static void note_folder(walk *w, char folder[TIDE_SCRATCH_PARENT_BYTES]) {
     const char *slash = strrchr(w->text, '/');
     w->folder = NULL;
@@ -314,7 +314,7 @@ static int go(walk *w, bool follow) {
             continue;
         }
         if (n == 2 && name[0] == '.' && name[1] == '.') {
-            /* The folder that is left again may be in the view only. */
+            /* The folder that ".." leaves may exist only in the view. */
             place->is_changed = place->is_changed || (w->flags[w->depth] & SHOWS_BELOW) == 0;
             go_up(w);
             continue;
@@ -330,7 +330,7 @@ static int go(walk *w, bool follow) {
     return 0;
 }
 
-/* After "." or "..", or at the root, the flags of the last step are of another component. */
+/* After "." or "..", or at the root, the flags of the last step belong to another component. */
 static void settle(walk *w) {
     tide_scratch_place *place = w->place;
     unsigned char flags = w->flags[w->depth];
@@ -344,7 +344,7 @@ static void settle(walk *w) {
     place->parent_below = (parent & SHOWS_BELOW) != 0;
 }
 
-/* The text to walk, which is absolute. */
+/* Sets the text to walk, which is absolute. */
 static int put_text(walk *w, int at, const char *path) {
     size_t n_path = strlen(path);
     if (n_path == 0) {
@@ -383,13 +383,12 @@ static int look(walk *w, int at, const char *path, bool follow, bool may_recall)
     place->is_changed = place->is_changed || is_changed;
     result = go(w, follow);
     w->folder = NULL;
-    /* The way of a link may lead up, which only a whole walk can go. */
+    /* A link's path may go up, which only a whole walk can do. */
     return is_late && w->n_links > 0 ? look(w, at, path, follow, false) : result;
 }
 
-/* The program holds a file open that has no longer its name in the view, and names it by its
- * descriptor: 1: it has another name, which is now in w->text. 0: it is gone, and the link is what
- * there is of it. */
+/* The program names a file by its descriptor, and the file no longer has its name in the view. 1:
+ * it has another name, which is now in w->text. 0: it is deleted, and only the link remains. */
 static int stay_at_link(walk *w) {
     tide_scratch_place *place = w->place;
     size_t n = 0;
@@ -409,7 +408,7 @@ int tide_scratch_look(int at, const char *path, tide_scratch_follow follow,
                       tide_scratch_place *ret_place) {
     const tide_scratch_state *state = tide_scratch_state_get();
     tide_scratch_place *place = ret_place;
-    walk w; /* its texts are not worth clearing */
+    walk w; /* clearing its texts would be slow */
     w.place = place;
     w.n_files = state->n_files;
     memcpy(place->copy, state->files, state->n_files + 1);

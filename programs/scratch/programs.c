@@ -18,17 +18,18 @@ enum { MAX_KEPT = 64 };
 
 extern char **environ;
 
-/* What this process was started with. It is a file's variable for the same reason as the state. */
+/* The environment that this process was started with. It is a file's variable for the same reason
+ * as the state. */
 static struct {
     pthread_once_t once;
     char *kept[MAX_KEPT]; /* NAME=VALUE of the variables that begin with TIDEMARK_ */
     size_t n_kept;
-    const char *preload; /* our objects in LD_PRELOAD, with ':' between; NULL: none */
-    const char *library; /* our folders in LD_LIBRARY_PATH; NULL: none */
+    const char *preload; /* our objects in LD_PRELOAD, separated by ':'; NULL if none */
+    const char *library; /* our folders in LD_LIBRARY_PATH; NULL if none */
 } start = {.once = PTHREAD_ONCE_INIT};
 
 /* Memory for the environment of the next program. Not from the heap: the caller may be a child that
- * shares its memory with its parent until it has become another program. */
+ * shares memory with its parent until exec. */
 static _Thread_local struct {
     char *bytes;
     size_t n_bytes;
@@ -38,7 +39,8 @@ static bool begins(const char *text, const char *with) {
     return strncmp(text, with, strlen(with)) == 0;
 }
 
-/* The parts of a list that are ours: whose name, or path, begins so. NULL: none. */
+/* Our parts of a list: those whose name, or path, begins with the given text. NULL if there are
+ * none. */
 static const char *our_parts(const char *list, const char *name, const char *path) {
     char *ours = list == NULL ? NULL : tide_scratch_lasting(strlen(list) + 2);
     char *end = ours;
@@ -80,8 +82,8 @@ static void note_start(void) {
     start.library = library != NULL ? our_parts(getenv("LD_LIBRARY_PATH"), NULL, library) : NULL;
 }
 
-/* As early as can be, before the program changes its environment. That there is a state in FOLDER
- * says that the program was kept from writing. */
+/* As early as possible, before the program changes its environment. The state in FOLDER proves that
+ * the program had the view. */
 __attribute__((constructor)) static void note_start_early(void) {
     (void)pthread_once(&start.once, note_start);
     (void)tide_scratch_state_get();
@@ -145,7 +147,7 @@ char **tide_scratch_environment(char *const *environment) {
     static char *const NOTHING[] = {NULL};
     environment = environment == NULL ? NOTHING : environment;
     if (has_all(environment)) {
-        char **same = NULL; /* the program's own, which nobody here changes */
+        char **same = NULL; /* the program's own, which is not changed here */
         memcpy(&same, &environment, sizeof(same));
         return same;
     }

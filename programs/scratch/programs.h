@@ -1,5 +1,5 @@
-/* programs.h - what a program needs that is started from inside the run: the environment without
- * which it would see nothing of the view and of the virtual card.
+/* programs.h - the environment of a program that is started inside the run: without it the program
+ * would not see the view or the virtual card.
  */
 #ifndef TIDE_SCRATCH_PROGRAMS_H
 #define TIDE_SCRATCH_PROGRAMS_H
@@ -8,12 +8,13 @@
 extern "C" {
 #endif
 
-/* `environment`, or one with what it lacks of our variables as they were when this process started:
+/* Returns `environment`, or a copy with our variables added as they were when this process started:
  * those that begin with TIDEMARK_, our objects in LD_PRELOAD, and our folder in LD_LIBRARY_PATH.
- * The new one is valid until the calling thread asks again. NULL: no memory. */
+ * The copy is valid until the calling thread's next call. NULL: no memory. */
 char **tide_scratch_environment(char *const *environment);
 
-/* Brings back what the process has taken out of its own environment, for system() and popen(). */
+/* Restores our variables that the process has removed from its own environment, for system() and
+ * popen(). */
 void tide_scratch_restore_environment(void);
 
 #ifdef __cplusplus

@@ -12,15 +12,15 @@
 
 #define PROCESSES "/proc/"
 
-/* /proc/self and its kin have ordinary links, so the path of a process has its number. */
+/* /proc/self and similar names are ordinary links, so the path of a process has its number. */
 static bool is_of_process(const char *path) {
     size_t n = sizeof(PROCESSES) - 1;
     return strncmp(path, PROCESSES, n) == 0 && path[n] >= '0' && path[n] <= '9' &&
            strchr(path + n, '/') != NULL;
 }
 
-/* Whether the link is of a descriptor that is open for writing. The view gives none of a real file
- * that it keeps, so such a descriptor was opened before the run. */
+/* Whether the link is of a descriptor that is open for writing. The view never opens a protected
+ * real file for writing, so such a descriptor was opened before the run. */
 static bool is_open_for_writing(const char *path) {
     const char *name = strrchr(path, '/');
     struct stat status;
@@ -29,7 +29,7 @@ static bool is_open_for_writing(const char *path) {
            (status.st_mode & S_IWUSR) != 0;
 }
 
-/* Whether the text, which is not empty, names what the link leads to. */
+/* Whether the text, which is not empty, names the link's target. */
 static bool is_named(const char *path, const char *text) {
     struct stat here;
     struct stat there;
@@ -38,7 +38,7 @@ static bool is_named(const char *path, const char *text) {
            here.st_ino == there.st_ino && here.st_dev == there.st_dev;
 }
 
-/* A link whose text is no path to what it leads to. */
+/* The kind of a link whose text is not a path to its target. */
 static int kind_of_nameless(const char *path, const char *text) {
     struct stat status;
     bool may_have_names = text[0] == '/' && !tide_scratch_is_real(text, strlen(text)) &&

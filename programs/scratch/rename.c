@@ -1,5 +1,5 @@
-/* rename.c - a file or folder gets another name. A folder of which parts really exist is copied
- * whole, because only a copy can lie elsewhere.
+/* rename.c - renames a file or folder. A folder with real parts is copied whole, because only a
+ * copy can be elsewhere.
  */
 #define _GNU_SOURCE /* AT_FDCWD */
 #include <errno.h>
@@ -20,16 +20,17 @@ typedef struct two_ends {
     tide_scratch_place new;
     struct stat old_status;
     struct stat new_status;
-    bool has_new; /* something is there, which the old one replaces */
+    bool has_new; /* the new name exists and is replaced */
 } two_ends;
 
-/* Whether `path` lies in the folder. */
+/* Whether `path` is inside the folder. */
 static bool is_inside(const char *path, const char *folder) {
     size_t n = strlen(folder);
     return strncmp(path, folder, n) == 0 && path[n] == '/';
 }
 
-/* What the kernel would refuse. 1: old and new are the same file, and nothing is to be done. */
+/* Checks the kernel's conditions. 1: old and new are the same file, and nothing needs to be
+ * done. */
 static int check(two_ends *ends, unsigned flags) {
     int result = tide_scratch_status(&ends->old, &ends->old_status);
     if (result != 0) {
@@ -68,7 +69,7 @@ static int check(two_ends *ends, unsigned flags) {
     return result == 0 ? tide_scratch_may_change(&ends->new) : result;
 }
 
-/* Brings the old one to FOLDER/tmp, whole. */
+/* Moves the whole old file or folder to FOLDER/tmp. */
 static int take_old(two_ends *ends, char taken[TIDE_SCRATCH_PATH_BYTES]) {
     tide_scratch_place *old = &ends->old;
     tide_scratch_temporary_name(taken);
@@ -111,8 +112,8 @@ static int take_old(two_ends *ends, char taken[TIDE_SCRATCH_PATH_BYTES]) {
     return result;
 }
 
-/* Gives it the new name. A folder takes the place of a mark, or of an empty folder whose copy may
- * hold marks, by exchange. */
+/* Gives it the new name. A folder replaces a mark, or an empty folder whose copy may hold marks, by
+ * exchange. */
 static int put_new(two_ends *ends, const char *taken) {
     tide_scratch_place *new = &ends->new;
     int result = tide_scratch_ready(new);
@@ -137,8 +138,8 @@ static int put_new(two_ends *ends, const char *taken) {
     return result;
 }
 
-/* Whether what the program sees there really exists, or is a copy of what does; and the state of
- * that. A folder of the program's that took the place of a real one covers it. */
+/* Whether the file that the program sees there is real, or a copy of a real one; and the real one's
+ * state. A folder that replaced a real one covers it. */
 static bool is_of_real(const tide_scratch_place *place, struct stat *ret_real) {
     bool covers = place->has_copy && place->is_folder && !place->shows_below;
     return place->parent_below && !covers &&
@@ -166,7 +167,7 @@ static int rename_ends(two_ends *ends, unsigned flags) {
 
 /* ---- by exchange ---- */
 
-/* Gives the path a copy with all that it holds. */
+/* Gives the path a copy with all its content. */
 static int make_whole(tide_scratch_place *place, const struct stat *status) {
     char made[TIDE_SCRATCH_PATH_BYTES];
     if (!S_ISDIR(status->st_mode) || !place->shows_below) {
@@ -180,7 +181,7 @@ static int make_whole(tide_scratch_place *place, const struct stat *status) {
     result = tide_scratch_copy_tree(place, made);
     result =
         result == 0 ? tide_sys_rename(made, place->copy, place->has_copy ? EXCHANGE : 0) : result;
-    tide_scratch_discard(made); /* what was there before, if anything */
+    tide_scratch_discard(made); /* the former copy, if any */
     place->has_copy = place->has_copy || result == 0;
     tide_scratch_bump_generation();
     return result;
@@ -255,7 +256,7 @@ int tide_scratch_rename(int old_at, const char *old_path, int at, const char *pa
                 tide_scratch_at(&ends.old, old_at), tide_scratch_text(&ends.old, old_path),
                 tide_scratch_at(&ends.new, at), tide_scratch_text(&ends.new, path), flags);
         } else if (ends.old.is_real || ends.new.is_real) {
-            result = -EXDEV; /* as between file systems: programs copy then */
+            result = -EXDEV; /* as between file systems: programs then copy */
         } else {
             result = change_ends(&ends, flags);
         }

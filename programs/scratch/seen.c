@@ -1,4 +1,4 @@
-/* seen.c - what a call that reads is given of a place, and what one that writes may do there. */
+/* seen.c - the arguments of read-only calls on a place, and the check for calls that write. */
 #define _GNU_SOURCE /* AT_FDCWD */
 #include <errno.h>
 #include <fcntl.h>
@@ -31,7 +31,7 @@ int tide_scratch_see(int *at, const char **path, tide_scratch_follow follow,
     }
     int result = tide_scratch_look(*at, *path, follow, place);
     if (result == -EBADF || result == -ENXIO) {
-        return 0; /* the kernel knows more */
+        return 0; /* the kernel gives the exact error */
     }
     if (result != 0) {
         return result;

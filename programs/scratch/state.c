@@ -13,17 +13,17 @@
 #include "programs/scratch/entries/calls_friend.h"
 #include "programs/scratch/lasting.h"
 
-/* What the processes of a run share, in FOLDER/state. */
+/* The state that the processes of a run share, in FOLDER/state. */
 typedef struct shared {
     pthread_mutex_t lock; /* robust */
     _Atomic uint32_t written;
     _Atomic uint32_t moved;
     _Atomic uint32_t generation;
-    _Atomic uint64_t n_names; /* handed out by tide_scratch_temporary_name */
+    _Atomic uint64_t n_names; /* returned by tide_scratch_temporary_name */
 } shared;
 
-/* The state of this process. It is a file's variable because the functions of the C library, whose
- * place we take, have no argument that could bring it along. */
+/* The state of this process. It is a file's variable because the C library's functions that we
+ * replace have no argument to pass it. */
 static struct {
     pthread_once_t once;
     tide_scratch_state state;
@@ -51,8 +51,8 @@ void tide_scratch_say(const char *what, const char *name, const char *rest) {
     (void)tide_scratch_call(SYS_write, STDERR_FILENO, tide_scratch_word(line), (long)n, 0, 0);
 }
 
-/* The folder behind a name, with links followed; it lasts. NULL: there is none. The C library's
- * realpath is one of the functions whose place we take. */
+/* The folder of that name with links followed; permanent. NULL if it does not exist. The C
+ * library's realpath is one of the functions that we replace. */
 static const char *followed_name(const char *name) {
     enum { DESCRIPTOR_BYTES = 32 };
     char link[DESCRIPTOR_BYTES] = "/proc/self/fd/";
@@ -78,7 +78,7 @@ static const char *followed_name(const char *name) {
                : NULL;
 }
 
-/* Adds a folder whose content stays real. `text` must last. */
+/* Adds a folder whose content stays real. `text` must be permanent. */
 static void add_real(tide_scratch_state *state, const char *text) {
     if (text != NULL && text[0] == '/' && text[1] != '\0' &&
         state->n_real < TIDE_SCRATCH_MAX_REAL) {
@@ -86,8 +86,8 @@ static void add_real(tide_scratch_state *state, const char *text) {
     }
 }
 
-/* Adds a folder by the name that it was given and with its links followed, because a path of a
- * program may come either way. */
+/* Adds a folder by its given name and with its links followed, because a program's path may use
+ * either. */
 static void add_named(tide_scratch_state *state, const char *text, size_t n) {
     while (n > 1 && text[n - 1] == '/') {
         n--;
@@ -119,7 +119,7 @@ static bool is_of_system(const char *path, size_t n_bytes) {
     return is;
 }
 
-/* The folders that are never kept away, and those that the environment names. */
+/* Adds the folders that always stay real, and those that the environment names. */
 static void add_real_folders(tide_scratch_state *state) {
     for (size_t i = 0; i < sizeof(SYSTEM) / sizeof(SYSTEM[0]); i++) {
         add_real(state, SYSTEM[i]);
@@ -156,7 +156,7 @@ static shared *map_page(const char *path, int flags) {
     return page;
 }
 
-/* Maps FOLDER/state. It gets its name complete, so that nobody sees a lock that is half made. */
+/* Maps FOLDER/state. It gets its name when complete, so no process sees an unfinished lock. */
 static shared *open_page(const tide_scratch_state *state) {
     char path[TIDE_SCRATCH_PATH_BYTES];
     char mine[TIDE_SCRATCH_PATH_BYTES];
@@ -195,7 +195,7 @@ static bool make_folder(tide_scratch_state *state, const char *name) {
 }
 
 static bool init_folder(tide_scratch_state *state, const char *folder) {
-    enum { LONGEST_NAME_BYTES = 32 }; /* of what is added to FOLDER here */
+    enum { LONGEST_NAME_BYTES = 32 }; /* the longest name added to FOLDER here */
     (void)tide_sys_mkdir(folder, 0700);
     const char *followed = followed_name(folder);
     if (followed == NULL) {
@@ -289,7 +289,7 @@ void tide_scratch_temporary_name(char name[TIDE_SCRATCH_PATH_BYTES]) {
     name[n] = '\0';
 }
 
-/* Where desktops and containers mount disks of the user's, inside of a folder of the system. */
+/* The places inside system folders where desktops and containers mount the user's disks. */
 static bool is_disk(const char *path, size_t n_bytes) {
     static const char *const DISKS[] = {"/run/media/", "/run/host/"};
     bool is = false;

@@ -1,13 +1,14 @@
-/* state.h - where the copies of a run lie, what stays real, and what the processes of the run
- * share.
+/* state.h - the place of a run's copies, the folders that stay real, and the state that the
+ * processes of the run share.
  *
  * TIDEMARK_SCRATCH names a folder that takes the writes:
- *   FOLDER/files/PATH   the copy of the absolute PATH, or a mark that it is gone (marks.h)
+ *
+ *   FOLDER/files/PATH   the copy of the absolute PATH, or a mark that it is deleted (marks.h)
  *   FOLDER/tmp          files and folders on their way into or out of files/
  *   FOLDER/state        one page that all processes map: a lock, and counters
  *
- * Everything that the view knows is in these files, so that processes come and go as they like. All
- * functions may be called from any thread.
+ * The whole state of the view is in these files, so processes may come and go. All functions may be
+ * called from any thread.
  */
 #ifndef TIDE_SCRATCH_STATE_H
 #define TIDE_SCRATCH_STATE_H
@@ -37,41 +38,40 @@ typedef struct tide_scratch_state {
     size_t n_real;
 } tide_scratch_state;
 
-/* The first call of a process reads the environment and makes what is missing in FOLDER. */
+/* The first call in a process reads the environment and creates the missing parts of FOLDER. */
 const tide_scratch_state *tide_scratch_state_get(void);
 
-/* Whether any process has written anything yet. Until then every path means what it says. */
+/* Whether any process has written anything yet. Until then every path is plain. */
 bool tide_scratch_has_written(void);
 void tide_scratch_set_written(void);
 
-/* Whether anything that really exists got another name (moved.h). */
+/* Whether any real file was renamed (moved.h). */
 bool tide_scratch_has_moved(void);
 void tide_scratch_set_moved(void);
 
-/* Grows whenever a folder, a link or a mark in files/ comes or goes: what was learnt about the
- * folders of a path holds until then. */
+/* Increases whenever a folder, a link or a mark in files/ comes or goes. Cached results about the
+ * folders of a path are valid until then. */
 uint32_t tide_scratch_generation(void);
 void tide_scratch_bump_generation(void);
 
-/* Changes of the view exclude each other, in all processes. The same thread may lock again. A
- * process that dies in between leaves the lock to the next one. */
+/* Changes of the view are serialized across all processes. The lock is recursive. If its owner
+ * dies, the next process gets it. */
 void tide_scratch_lock(void);
 void tide_scratch_unlock(void);
 
-/* The name of something new in FOLDER/tmp, that no other caller gets. */
+/* A unique name for a new file in FOLDER/tmp. */
 void tide_scratch_temporary_name(char name[TIDE_SCRATCH_PATH_BYTES]);
 
-/* Whether the absolute path, without "." and "..", lies where nothing is kept away. */
+/* Whether the absolute path, without "." and "..", is in a folder that stays real. */
 bool tide_scratch_is_real(const char *path, size_t n_bytes);
 
-/* Whether a real folder has disks of the user's in it, which are kept. */
+/* Whether a real folder contains the user's disks, which the view does protect. */
 bool tide_scratch_leads_to_disks(const char *path, size_t n_bytes);
 
-/* Whether a real path is one of the system's that is never a link: its folders in the root, and
- * those of processes. */
+/* Whether a real path is a system folder that is never a link: in the root, or of a process. */
 bool tide_scratch_is_no_link(const char *path, size_t n_bytes);
 
-/* One line for people, on the standard error. */
+/* Prints one line on the standard error. */
 void tide_scratch_say(const char *what, const char *name, const char *rest);
 
 #ifdef __cplusplus

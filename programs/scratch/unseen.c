@@ -15,14 +15,14 @@
 
 enum { HEAD_BYTES = 512, NOTE_BYTES = 1024, MAX_PARTS = 64, MAX_SECTIONS = 256 };
 
-/* What is known of an ELF file. */
+/* The properties of an ELF file. */
 typedef struct elf {
     Elf64_Ehdr header;
-    bool is_dynamic; /* it has a table for a dynamic linker, and so have the linkers themselves */
-    bool is_named;   /* that table has a name, which libraries and linkers have, and programs not */
+    bool is_dynamic; /* it has a table for a dynamic linker, as the linkers themselves have */
+    bool is_named;   /* that table has a name: true for libraries and linkers, false for programs */
     bool is_go;
     bool has_linker; /* it asks for a dynamic linker */
-    bool is_musl;    /* and that is musl's */
+    bool is_musl;    /* which is musl's */
 } elf;
 
 static bool read_at(int fd, uint64_t offset, void *to, size_t n_bytes) {
@@ -48,7 +48,7 @@ static size_t aligned(size_t n_bytes) {
     return (n_bytes + 3) & ~(size_t)3;
 }
 
-/* Go's linker signs its work with a note of this name. */
+/* Go's linker adds a note of this name. */
 static bool has_go_note(int fd, const Elf64_Phdr *part) {
     char notes[NOTE_BYTES];
     size_t n = part->p_filesz < sizeof(notes) ? (size_t)part->p_filesz : sizeof(notes);
@@ -66,7 +66,7 @@ static bool has_go_note(int fd, const Elf64_Phdr *part) {
     return false;
 }
 
-/* The same note as a section, where no part of the program covers it. */
+/* The same note as a section, if no part of the program covers it. */
 static bool has_go_section(int fd, const Elf64_Ehdr *header) {
     static const char NAME[] = ".note.go.buildid";
     Elf64_Shdr names;
@@ -130,7 +130,7 @@ static bool has_other_rights(int fd) {
                               tide_scratch_word(value), sizeof(value), 0) > 0);
 }
 
-/* What the dynamic linker runs that is started as a program itself; NULL: nothing. */
+/* The program that a directly started dynamic linker runs; NULL if none. */
 static const char *operand_of(char *const *arguments) {
     static const char *const WITH_VALUE[] = {
         "--library-path",         "--inhibit-rpath",    "--audit", "--preload", "--argv0",
@@ -171,7 +171,8 @@ static const char *why_elf_unseen(int fd, bool is_direct, elf *of) {
     return !of->has_linker && !(is_direct && is_library) ? "is linked statically" : NULL;
 }
 
-/* The interpreter of a script, in `head`, which holds its first line; NULL: it is no script. */
+/* The interpreter of a script, in `head`, which holds its first line; NULL if it is not a
+ * script. */
 static char *interpreter_of(char *head, long n) {
     if (n < 3 || head[0] != '#' || head[1] != '!') {
         return NULL;
@@ -182,7 +183,7 @@ static char *interpreter_of(char *head, long n) {
 }
 
 /* Why the open program cannot see the view; NULL if it can. `ret_by`: the interpreter of a script,
- * or what a dynamic linker runs, if that is the reason; else "". */
+ * or the program that a dynamic linker runs, if that is the reason; otherwise "". */
 static const char *why_unseen(int fd, char *const *arguments, char ret_by[HEAD_BYTES]) {
     char head[HEAD_BYTES];
     elf of = {.is_go = false};
@@ -214,14 +215,14 @@ static const char *why_unseen(int fd, char *const *arguments, char ret_by[HEAD_B
     return why;
 }
 
-/* Python's ctypes and others list the loader's cache this way; it writes nothing. */
+/* Python's ctypes and others use this to list the loader's cache; it writes nothing. */
 static bool lists_cache(const char *path, char *const *arguments) {
     const char *slash = strrchr(path, '/');
     return slash != NULL && strcmp(slash, "/ldconfig") == 0 && arguments != NULL &&
            arguments[0] != NULL && arguments[1] != NULL && strcmp(arguments[1], "-p") == 0;
 }
 
-/* The copies that a run makes are known to the user by the paths that they take the place of. */
+/* The user knows a copy by the path that it replaces. */
 static const char *known_path(const tide_scratch_state *state, const char *path) {
     bool is_copy = strncmp(path, state->files, state->n_files) == 0 && path[state->n_files] == '/';
     return is_copy ? path + state->n_files : path;
@@ -268,7 +269,7 @@ void tide_scratch_note_descriptor(int at, const char *path, char *const *argumen
     if (tide_scratch_state_get()->mode != TIDE_SCRATCH_ON) {
         return;
     }
-    /* Opened once more: `at` may be a path only (O_PATH), which cannot be read. */
+    /* Opened again: `at` may be a path only (O_PATH), which cannot be read. */
     size_t n = strlen(link);
     char digits[DESCRIPTOR_BYTES];
     size_t n_digits = 0;

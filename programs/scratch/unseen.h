@@ -1,6 +1,6 @@
-/* unseen.h - programs that make their system calls themselves, or into which nothing is preloaded:
- * they do not have the view, and what they write is real. Each is noted in FOLDER/unseen, one line
- * "PATH<TAB>REASON" with the path by which the user knows it.
+/* unseen.h - programs that make their system calls themselves, or that nothing can be preloaded
+ * into: they do not have the view, and their writes are real. Each is noted in FOLDER/unseen, one
+ * line "PATH<TAB>REASON" with the path that the user knows.
  */
 #ifndef TIDE_SCRATCH_UNSEEN_H
 #define TIDE_SCRATCH_UNSEEN_H
@@ -9,8 +9,8 @@
 extern "C" {
 #endif
 
-/* Notes the program at this real path, if it does not have the view. `arguments`: those it is
- * started with, NULL-terminated, or NULL. */
+/* Notes the program at this real path, if it does not have the view. `arguments`: of the program,
+ * NULL-terminated, or NULL. */
 void tide_scratch_note_program(const char *path, char *const *arguments);
 
 /* The same for the program at `path` below the open folder `at`; "": `at` is the program. */

@@ -1,23 +1,23 @@
 /* Fused attention: two products of queries, keys and values that never leave the multiprocessor,
- * and five where the gradients are computed. A block of threads takes 128 queries of one head, and
- * for gradients 128 keys; the last wave of blocks takes as long as a full one. Where there are too
- * few blocks for the card, the forward kernels cut the keys into parts. */
+ * and five with gradients. A block of threads handles 128 queries of one head, and for gradients
+ * 128 keys; the last wave of blocks takes as long as a full one. If there are too few blocks for
+ * the card, the forward kernels cut the keys into parts. */
 #include <math.h>
 
 #include "programs/step_time/work_internal.h"
 
 #define BLOCK 128.0
-/* Tidemark's own kernels take 64 queries or keys (attention_flash.cu has 32 of the gradients of
- * more than 80 channels), and never cut the keys. How fast they are was never measured: they are
- * taken to reach the share that published kernels of the same kind do, those in fp32 of the fp32
- * lanes, which they compute with. */
+/* Tidemark's own kernels handle 64 queries or keys (attention_flash.cu uses 32 for the gradients of
+ * more than 80 channels), and never cut the keys. Their speed was never measured: they are assumed
+ * to reach the share of published kernels of the same kind; in fp32, of the fp32 lanes that they
+ * use. */
 #define OWN_BLOCK 64.0
-#define SMALL_BLOCK 64.0 /* for few queries, as where one token after the other is made */
-/* FlashAttention-2 cuts the keys where less than this share of the multiprocessors has a block. */
+#define SMALL_BLOCK 64.0 /* for few queries, as in token-by-token generation */
+/* FlashAttention-2 cuts the keys if fewer than this share of the multiprocessors has a block. */
 #define FULL_SHARE 0.8
-/* Shares of the stated rate that the published kernels reach which PyTorch builds
- * (FlashAttention-2: 190 to 230 of 312 TFLOP/s on an A100, 335 to 350 of 989 on an H100, 128
- * channels, forward; backward some four fifths of that). */
+/* Shares of the stated rate reached by the published kernels that PyTorch builds (FlashAttention-2:
+ * 190 to 230 of 312 TFLOP/s on an A100, 335 to 350 of 989 on an H100, 128 channels, forward;
+ * backward about four fifths of that). */
 #define OLD_SHARE 0.65
 #define NEW_SHARE 0.35
 #define BACKWARD_SHARE 0.8
@@ -40,14 +40,14 @@ static double rate_of(const tide_time_card *card, const tide_run_launch *row) {
     return fmax(stated, 0.0);
 }
 
-/* How many blocks one multiprocessor computes after each other, each of so many FLOP. */
+/* The time of the blocks that one multiprocessor computes one after the other. */
 static double blocks_us(const tide_time_card *card, const tide_run_launch *row, double head_flops,
                         double rate) {
     bool is_backward = (row->flags & TIDE_RUN_BACKWARD) != 0;
     double block = is_own(row)                             ? OWN_BLOCK
                    : !is_backward && row->m <= SMALL_BLOCK ? SMALL_BLOCK
                                                            : BLOCK;
-    double length = is_backward ? row->n : row->m; /* what is cut into blocks */
+    double length = is_backward ? row->n : row->m; /* the dimension that is cut into blocks */
     double n_blocks = ceil(length / block) * row->count;
     double block_us = head_flops * block / length / (rate / card->n_multiprocessors);
     double most_parts = ceil(row->n / BLOCK);
@@ -84,10 +84,11 @@ tide_work_time tide_time_attention(const tide_time_constants *constants, const t
     return time;
 }
 
-/* The library's kernels for convolutions reach less of the rate than products do, and how much
- * depends on the algorithm that it chooses, which nobody here knows. */
+/* The library's kernels for convolutions reach less of the rate than products do. How much depends
+ * on the algorithm that it chooses, which is unknown here. */
 #define CONVOLUTION_SHARE 0.7
-/* Groups of fewer filters than a tensor core's smallest tile has columns are computed without it.
+/* Groups with fewer filters than the columns of a tensor core's smallest tile are computed without
+ * tensor cores.
  */
 enum { LEAST_FILTERS = 8 };
 

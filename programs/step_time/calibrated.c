@@ -1,24 +1,25 @@
-/* What follows from calibrations: the host's factor, and shares of a card's rates. */
+/* Values derived from calibrations: the host's factor, and shares of a card's rates. */
 #include "programs/step_time/calibration.h"
 
 #include <string.h>
 
 #include "programs/step_time/work.h"
 
-/* With the host's factor from 0.19 to 0.99 the range held 99 % of 181 published times on which
- * nothing was fitted. */
+/* With the host's factor from 0.19 to 0.99 the range held 99 % of 181 published times that were not
+ * used for fitting. */
 #define LEAST_PUBLISHED 0.19
 #define MOST_PUBLISHED 0.99
-/* A host that was measured differs from session to session: nine in ten published times lay within
- * 12.5 % of a forecast with a measured host. */
+/* A measured host differs from session to session: nine in ten published times were within 12.5 %
+ * of a forecast with a measured host. */
 #define MEASURED 0.125
 
-/* Half of the launches of a step are backward, roughly. */
+/* Roughly half of the launches of a step are backward. */
 static double mean_us(double forward_us, double backward_us) {
     return 0.5 * (forward_us + backward_us);
 }
 
-/* What a launch takes here with a driver, which the model adds to what the launch log says. */
+/* The time of a launch with a driver on this host; the model adds the driver's part to the launch
+ * log's time. */
 static double whole_us(const tide_time_constants *constants, const tide_calibration *of) {
     return mean_us(of->forward_us, of->backward_us) + constants->launch_us;
 }
@@ -102,8 +103,8 @@ bool tide_time_host_has_card(const tide_time_host *host, const tide_time_card *c
     return host->target != NULL && strcmp(host->target->gpu.name, card->card->title) == 0;
 }
 
-/* A share such that the model takes as long as was measured: its time without the fixed part is
- * inversely proportional to the share. `fixed_us`: that part. */
+/* Corrects a share to make the model's time equal the measured time: the time without the fixed
+ * part is inversely proportional to the share. `fixed_us`: that part. */
 static double corrected(double share, double model_us, double fixed_us, double measured_us) {
     return measured_us > fixed_us ? share * (model_us - fixed_us) / (measured_us - fixed_us)
                                   : share;
@@ -127,8 +128,8 @@ static double product_share(const tide_time_constants *constants, const tide_tim
                : share;
 }
 
-/* One share stands for both 16-bit types, whose stated rates are equal: the mean of those that were
- * measured. A card may lack bf16. */
+/* fp16 and bf16 share one efficiency, because their stated peak rates are equal: the mean of the
+ * measured ones. A card may lack bf16. */
 static double half_share(const tide_time_constants *constants, const tide_time_card *card,
                          const tide_calibration_gpu *gpu, double share) {
     static const tide_run_type TYPES[] = {TIDE_RUN_BF16, TIDE_RUN_FP16};

@@ -28,7 +28,7 @@ const char *tide_calibration_type_name(tide_run_type type) {
     return (size_t)type < TIDE_CALIBRATION_TYPES ? NAMES[type] : "?";
 }
 
-/* ---- reading: the first failure is kept, and what follows it does nothing ---- */
+/* ---- reading: after the first failure, which is kept, all functions do nothing ---- */
 
 typedef struct reader {
     tide_status status;
@@ -65,7 +65,7 @@ static double number_of(reader *of, const cJSON *parent, const char *place, cons
     return number;
 }
 
-/* A text that can be printed: what is not ASCII or a control becomes a question mark. */
+/* A printable text: non-ASCII bytes and controls become question marks. */
 static void text_of(reader *of, const cJSON *parent, const char *place, const char *key,
                     char ret[TIDE_CALIBRATION_TEXT]) {
     const cJSON *item = cJSON_GetObjectItemCaseSensitive(parent, key);
@@ -240,7 +240,7 @@ tide_status tide_calibration_write(const tide_calibration *of, const char *path,
     }
     tide_status status = tide_output_file_open(path, &file, error);
     if (status == TIDE_OK) {
-        (void)tide_output_file_write(&file, text, strlen(text)); /* commit tells what failed */
+        (void)tide_output_file_write(&file, text, strlen(text)); /* commit reports a failure */
         (void)tide_output_file_write(&file, "\n", 1);
         status = tide_output_file_commit(&file, error);
     }

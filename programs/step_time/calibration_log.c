@@ -1,4 +1,4 @@
-/* The host's time for a launch, out of the launch log of python/tidemark/calibrate.py. */
+/* The host's time for a launch, from the launch log of python/tidemark/calibrate.py. */
 #include "programs/step_time/calibration_log.h"
 
 #include <stdlib.h>

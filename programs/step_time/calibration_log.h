@@ -1,4 +1,4 @@
-/* calibration_log.h - the host's time for a launch, out of the launch log of calibrate.py.
+/* calibration_log.h - the host's time for a launch, from the launch log of calibrate.py.
  */
 #ifndef TIDE_STEP_TIME_CALIBRATION_LOG_H
 #define TIDE_STEP_TIME_CALIBRATION_LOG_H
@@ -13,9 +13,9 @@
 extern "C" {
 #endif
 
-/* The host's times, out of the launch log of calibrate.py: for each pass the lower quartile of its
- * bursts behind the first ones, over their launches. ret_n_launches: of a burst, forward and
- * backward. TIDE_FORMAT: the log does not have them. */
+/* Computes the host's times from the launch log of calibrate.py: for each pass, the lower quartile
+ * of its bursts after the warm-up, divided by their launches. ret_n_launches: of a burst, forward
+ * and backward. TIDE_FORMAT: the log does not have them. */
 TIDE_NODISCARD tide_status tide_calibration_take_host(const tide_time_log *log,
                                                       tide_calibration *to,
                                                       size_t ret_n_launches[2], tide_error *error);

@@ -1,5 +1,5 @@
-/* captured.h - what a CUDA graph does when it is launched: the sum of what was captured into it.
- * The times of its kernels are their own; they follow each other without the host.
+/* captured.h - the work of a CUDA graph's launch: the sum of the work captured into it. Its kernels
+ * keep their own times and follow each other without the host.
  */
 #ifndef TIDE_STEP_TIME_CAPTURED_H
 #define TIDE_STEP_TIME_CAPTURED_H
@@ -10,12 +10,12 @@
 extern "C" {
 #endif
 
-/* Adds what was captured, or another graph that is launched inside this one. `sum`: zero at first.
+/* Adds captured work, or another graph that is launched inside this one. `sum`: zero at first.
  */
 void tide_time_captured_add(tide_work_time *sum, const tide_work_time *work);
 
-/* A launch of the graph. It is called as well known as all of it but the part that a forecast may
- * have of worse. */
+/* A launch of the graph. Its basis ignores worse ones that together have at most
+ * TIDE_TIME_MOST_GUESSED of its time. */
 tide_work_time tide_time_captured_launch(const tide_work_time *sum);
 
 /* A row that was captured: it takes no time itself. */

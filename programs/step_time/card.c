@@ -3,7 +3,7 @@
 #include <stddef.h>
 #include <string.h>
 
-/* Cards with published times of steps, by how docs/virtual-time.md found them. */
+/* Cards with published times of steps, as docs/virtual-time.md lists them. */
 static const char *const COMPARED[TIDE_TIME_N_COMPARED] = {
     "h100-80", "h200", "b200", "a100-80", "a100-80-pcie", "a100-40", "a100-40-pcie"};
 

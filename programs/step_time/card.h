@@ -1,7 +1,7 @@
 /* card.h - the rates of a card, from which times follow.
  *
- * The rates of products are those that the vendor states (device/peaks.h), the bandwidth follows
- * from the memory's clock and the width of its bus (device/cards.h), each with its source there. A
+ * The rates of products are those that the vendor states (device/peaks.h). The bandwidth follows
+ * from the memory's clock and the width of its bus (device/cards.h). The sources are given there. A
  * card that lacks one of them is refused, because a time without a source would be a guess.
  */
 #ifndef TIDE_STEP_TIME_CARD_H
@@ -19,7 +19,7 @@
 extern "C" {
 #endif
 
-enum { TIDE_TIME_N_COMPARED = 7 }; /* cards of the table that is_compared holds for */
+enum { TIDE_TIME_N_COMPARED = 7 }; /* cards of the table with is_compared set */
 
 typedef struct tide_time_card {
     const tide_card *card;        /* static, or the caller's */
@@ -29,16 +29,16 @@ typedef struct tide_time_card {
     double n_multiprocessors;
     double clock_hz; /* highest clock of the multiprocessors */
     tide_time_chip chip;
-    bool is_compared; /* published times of this card, or of one with its chip, were compared with
-                         the forecast (docs/virtual-time.md) */
+    bool is_compared; /* the forecast was compared with published times of this card, or of one with
+                       * its chip (docs/virtual-time.md) */
 } tide_time_card;
 
-/* TIDE_INVALID: a rate of the card has no source; the message says which, and names cards that have
- * all. `card` is borrowed as long as *ret_card is used. */
+/* TIDE_INVALID: a rate of the card has no source; the message names it, and cards that have all.
+ * `card` is borrowed as long as *ret_card is used. */
 TIDE_NODISCARD tide_status tide_time_card_of(const tide_card *card, tide_time_card *ret_card,
                                              tide_error *error);
 
-/* FLOP a second that the vendor states for products of that type; -1: none is stated. */
+/* The vendor's stated FLOP a second for products of that type; -1 if unstated. */
 double tide_time_card_flops(const tide_time_card *card, tide_run_type type);
 
 #ifdef __cplusplus

@@ -1,11 +1,11 @@
-/* clock.h - the clocks of host and streams, row by row: a replay of a launch log and the virtual
+/* clock.h - the clocks of host and streams, row by row. A replay of a launch log and the virtual
  * card of a running program (programs/virtual_cuda/launches/card_clock.c) advance them by the same
  * functions.
  *
- * The host's clock advances by the time that the host really took between two calls, and by what a
- * launch costs it beyond that, both times one factor. Work begins when the host has launched it and
- * its stream is free. Streams that share the card are taken to overlap wholly, or not at all
- * (is_serial): what they really do lies between, since they share its units and its bandwidth.
+ * The host's clock advances by the host's real time between two calls, plus the further host time
+ * of a launch, both multiplied by one factor. Work begins when the host has launched it and its
+ * stream is free. Streams that share the card are assumed to overlap wholly, or not at all
+ * (is_serial). The truth is in between, because they share its units and its bandwidth.
  */
 #ifndef TIDE_STEP_TIME_CLOCK_H
 #define TIDE_STEP_TIME_CLOCK_H
@@ -23,23 +23,23 @@ extern "C" {
 typedef struct tide_time_factors {
     double host;       /* of the host's time */
     double compared;   /* of the card's time in kernels that were compared with published times */
-    double uncompared; /* in others whose work is known, and in guessed ones */
+    double uncompared; /* in other kernels whose work is known, and in guessed ones */
     bool is_serial;    /* kernels of a card's streams run one after the other, in the order of their
-                          launches, which only tide_time_replay heeds; false: streams overlap */
+                        * launches; used only by tide_time_replay; false: streams overlap */
 } tide_time_factors;
 
-/* Where a row lies on the clocks, in microseconds since the first row. */
+/* The place of a row on the clocks, in microseconds since the first row. */
 typedef struct tide_time_place {
-    double host_us;          /* the host has made the call */
+    double host_us;          /* the end of the host's call */
     double begin_us, end_us; /* on the card; equal: it takes no time there */
 } tide_time_place;
 
 /* Microseconds since the beginning. */
 typedef struct tide_time_clock {
     double host_us;
-    double worked_us; /* that the host worked, without waiting for the card */
+    double worked_us; /* the host's working time, without waiting for the card */
     double last_us;   /* the latest end of any stream */
-    int64_t seen_ns;  /* the host's real time that the clock has come to */
+    int64_t seen_ns;  /* the host's real time that the clock has reached */
 } tide_time_clock;
 
 static inline tide_time_clock tide_time_clock_at(int64_t host_ns) {
@@ -47,19 +47,19 @@ static inline tide_time_clock tide_time_clock_at(int64_t host_ns) {
     return clock;
 }
 
-/* The host works until that time of its own. One that is over already adds nothing: rows of several
- * threads may go back a little. */
+/* The host works until `host_ns` of its own time. A past time adds nothing: rows of several threads
+ * may go back a little. */
 void tide_time_clock_work(tide_time_clock *clock, const tide_time_factors *factors,
                           int64_t host_ns);
 
-/* Does a row at the time that the clock shows. `launch_us`: what a launch costs the host, before
- * its factor. `stream`: when the row's stream is done with what it was given; `event`: when the
- * row's event is complete, NULL where it has none. Both are 0 at first, and kept by the caller. */
+/* Executes a row at the clock's current time. `launch_us`: the host's time for a launch, before its
+ * factor. `stream`: when the row's stream is done with its work; `event`: when the row's event is
+ * complete, NULL if it has none. Both are 0 at first, and kept by the caller. */
 tide_time_place tide_time_clock_do(tide_time_clock *clock, const tide_time_factors *factors,
                                    double launch_us, const tide_run_launch *row,
                                    const tide_work_time *work, double *stream, double *event);
 
-/* Whether the host launches the row's work. What a graph runs is launched with the graph. */
+/* Whether the host launches the row's work. The work of a graph is launched with the graph. */
 bool tide_time_is_launched(const tide_run_launch *row);
 
 /* Whether `bytes` of the row is the number of an event. */

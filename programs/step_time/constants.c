@@ -5,13 +5,14 @@
  * quartile. Other programs ran on the machine meanwhile. */
 #define REFERENCE_US 11.03
 
-/* No published step of these chips was fitted on. A published table of large products in PyTorch,
- * by those who own the cards, has 24.5 and 24.8 TFLOP/s of fp32 on an RTX 3090 (of 35.6 stated), a
- * median of 54.7 of six RTX 4090 (of 82.6) and 69.2 on an RTX 5090 (of 104.8): 0.69, 0.66, 0.66. */
+/* No published step of these chips was used for fitting. A published table of large products in
+ * PyTorch, by owners of the cards, has 24.5 and 24.8 TFLOP/s of fp32 on an RTX 3090 (of 35.6
+ * stated), a median of 54.7 of six RTX 4090 (of 82.6) and 69.2 on an RTX 5090 (of 104.8): 0.69,
+ * 0.66, 0.66. */
 #define GRAPHICS_FP32_SHARE 0.67
 /* The same table has 76.3 and 76.7 TFLOP/s of bf16 on an RTX 3090 (of 71), 160 to 173 on an RTX
- * 4090 (of 165.2) and 236 on an RTX 5090 (of 209.5). What is above 1 comes of clocks above the
- * stated one, which nobody promises. */
+ * 4090 (of 165.2) and 236 on an RTX 5090 (of 209.5). Values above 1 result from clocks above the
+ * stated one, which are not guaranteed. */
 #define GEFORCE_TENSOR_SHARE 1.0
 
 const tide_time_constants TIDE_TIME_CONSTANTS = {

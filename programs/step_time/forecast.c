@@ -3,13 +3,13 @@
 #include <math.h>
 
 /* With the host's factor from 0.19 to 0.99 (calibrated.c) and the card's time from 0.92 to 1.15 of
- * the forecast, the range held 99 % of 181 published times on which nothing was fitted. */
+ * the forecast, the range held 99 % of 181 published times that were not used for fitting. */
 #define LOW_CARD 0.92
 #define HIGH_CARD 1.15
-/* Kernels that were never compared: no evidence, so half to twice. */
+/* Kernels that were never compared: without evidence, half to twice. */
 #define LOW_UNCOMPARED 0.5
 #define HIGH_UNCOMPARED 2.0
-/* Where the card works 1.4 times as long as a middling host, 99 % were within 15 % without any
+/* If the card works 1.4 times as long as an average host, 99 % were within 15 % without any
  * calibration. */
 #define SURELY_GPU 1.4
 
@@ -38,9 +38,9 @@ static bool launches_graph(const tide_time_model *model, const tide_time_range *
     return false;
 }
 
-/* The step at the lower quartile of the times of those behind the first, or of the replays of a
- * captured step: other work on a machine only ever makes the host slower. Where the last step
- * launches a CUDA graph, steps without one are the warm-up before its capture, and are left out. */
+/* The step at the lower quartile of the times of the steps after the first, or of the replays of a
+ * captured step: other work on a machine only ever slows the host down. If the last step launches a
+ * CUDA graph, steps without one are the warm-up before its capture, and are left out. */
 static tide_status choose_step(const tide_time_model *model, const tide_time_ranges *ranges,
                                double host, size_t *ret_step) {
     const tide_hostmem *mem = model->log->mem;
@@ -104,7 +104,7 @@ static tide_status time_phases(const tide_time_model *model, const tide_time_ran
     return TIDE_OK;
 }
 
-/* What the card could compute at its stated rates of the types, in the time that the step takes. */
+/* The work that the card could compute at its stated rates of the types during the step. */
 static void measure_work(const tide_time_model *model, const tide_time_range *range,
                          tide_time_forecast *to) {
     double all_us = 0.0;

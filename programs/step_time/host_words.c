@@ -1,4 +1,4 @@
-/* What the host's time of a forecast rests on, as a sentence. */
+/* The basis of a forecast's host time, as a sentence. */
 #include "common/stated_host.h"
 #include "common/text.h"
 #include "programs/step_time/calibration.h"
@@ -13,7 +13,7 @@ static double us(int ns) {
     return 1e-3 * ns;
 }
 
-/* Of a forecast of our own model, or of PyTorch's run of it: no program ran. */
+/* For a forecast of our own model, or of PyTorch's run of it: no program ran. */
 static void add_stated(tide_text *to, const tide_time_host *host) {
     if (host->basis == TIDE_TIME_HOST_STATED) {
         tide_text_add(to, "the host's time is stated, not measured: ");

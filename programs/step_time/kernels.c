@@ -1,5 +1,5 @@
-/* The kernels of a step by name: rows of one name, kind and type of numbers are one. Of a CUDA
- * graph that the step launches, the kernels that were captured into it. */
+/* The kernels of a step by name: rows of one name, kind and type of numbers are combined. For a
+ * CUDA graph that the step launches, the kernels that were captured into it. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -12,7 +12,7 @@ static int by_time(const void *a, const void *b) {
     return (one->us < other->us) - (one->us > other->us);
 }
 
-/* Products of one type and layout have no name of their own: the log has none of their kernels. */
+/* Products of one type and layout are combined: the log has no names of their kernels. */
 static uint64_t key_of(const tide_run_launch *row) {
     uint64_t key = row->name;
     key = key << 8 | row->kind;
@@ -35,7 +35,7 @@ typedef struct collector {
     shares *bounds;   /* by kernel; owned */
     size_t n_bounds;  /* room of these */
     tide_map numbers; /* from keys to kernels */
-    tide_map graphs;  /* from numbers of graphs to how often they are launched */
+    tide_map graphs;  /* from numbers of graphs to their numbers of launches */
 } collector;
 
 static double us_of(const tide_work_time *work) {
@@ -57,7 +57,7 @@ static tide_status make_room(collector *of) {
     return rows != NULL && bounds != NULL ? TIDE_OK : TIDE_NO_MEMORY;
 }
 
-/* The number of the row's kernel, which is new the first time. */
+/* The number of the row's kernel; a new one is added. */
 static tide_status find_kernel(collector *of, const tide_run_launch *row, double us,
                                uint64_t *ret_number) {
     *ret_number = of->to->n;
@@ -77,7 +77,7 @@ static tide_status find_kernel(collector *of, const tide_run_launch *row, double
     return TIDE_OK;
 }
 
-/* A row that is launched n times. */
+/* Adds a row that is launched n times. */
 static tide_status add(collector *of, size_t i, uint64_t n) {
     const tide_work_time *work = &of->model->work[i];
     double us = us_of(work);
@@ -118,8 +118,8 @@ static tide_status collect_range(collector *of, const tide_time_range *range) {
     return TIDE_OK;
 }
 
-/* What was captured into the graphs that the range launches. A graph that is launched inside
- * another was captured before that launch was, so that the rows are gone through from behind. */
+/* Adds the rows captured into the graphs that the range launches. A graph that is launched inside
+ * another was captured before that launch, so the rows are traversed from the end. */
 static tide_status collect_captured(collector *of) {
     for (size_t i = of->model->log->n_rows; i-- > 0;) {
         const tide_run_launch *row = &of->model->log->rows[i];

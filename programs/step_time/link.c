@@ -2,15 +2,15 @@
  *
  * NCCL moves data in a ring: each rank sends and receives (n - 1) / n of the buffer once, in an
  * all-reduce twice. That is the ratio of bus and algorithm bandwidth in nccl-tests' PERFORMANCE.md.
- * Small buffers go over a tree, whose time is that of its steps. The time is the smaller of the
- * two. All ranks are taken to arrive at once.
+ * Small buffers use a tree, whose time is that of its steps. The time is the smaller of the two.
+ * All ranks are assumed to arrive at the same time.
  *
  * Beyond a node of 8 cards NCCL makes a ring for each of the node's network cards, each of which
  * carries a part of the buffer. The slowest link of the rings limits them: a card's links within
- * the node, or all network cards of the node together. Its tree for an all-reduce is a double one
- * there, which works in pieces at the full rate (NVIDIA, "Massively Scale Your Deep Learning
- * Training with NCCL 2.4"). A message of one rank to another leaves by one network card, and so
- * does what a rank sends to other nodes in an all-to-all. */
+ * the node, or all network cards of the node together. Its tree for an all-reduce is then a double
+ * one, which works in pieces at the full rate (NVIDIA, "Massively Scale Your Deep Learning Training
+ * with NCCL 2.4"). A message of one rank to another leaves by one network card, as do the parts for
+ * other nodes in an all-to-all. */
 #include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -22,14 +22,14 @@ typedef struct card_link {
     const char *card;   /* as device/cards.h names it */
     double peer_bytes;  /* a second and direction, to the other cards of the node */
     double host_bytes;  /* a second and direction, to the host */
-    const char *source; /* of both: what the vendor states, of both directions together */
+    const char *source; /* of both: the vendor states the sum of both directions */
 } card_link;
 
 /* The network of the vendor's reference system with 8 such cards. */
 typedef struct node_network {
     const char *card;   /* as device/cards.h names it */
-    double nic_bytes;   /* a second and direction, of one of its 8 network cards for this */
-    const char *source; /* what the vendor states */
+    double nic_bytes;   /* a second and direction, of each of its 8 network cards */
+    const char *source; /* of the vendor's statement */
 } node_network;
 
 /* Gb/s in bytes a second. */
@@ -92,12 +92,12 @@ static const card_link OTHER = {
     "", PCIE_4, PCIE_4,
     "data sheets of cards since Ampere, but those above: PCIe Gen4 with 16 lanes"};
 
-/* The share of a link that large messages reach, and what a step of a message costs. */
+/* The share of a link that large messages reach, and the time of one step of a message. */
 #define LINK_SHARE 0.78
 #define STEP_US 5.0
-/* What a copy to or from the host costs before its first byte. */
+/* The fixed time of a copy to or from the host. */
 #define COPY_US 4.0
-enum { NODE_RANKS = 8 }; /* of the reference systems; each has a network card for each of them */
+enum { NODE_RANKS = 8 }; /* of the reference systems, which have one network card for each */
 
 static const card_link *link_of(const tide_time_card *card) {
     for (size_t i = 0; i < sizeof(LINKS) / sizeof(LINKS[0]); i++) {
@@ -126,13 +126,13 @@ const char *tide_time_link_source(const tide_time_card *card) {
     return link_of(card)->source;
 }
 
-/* How much of its larger buffer the busiest rank of n sends or receives. A root keeps its own part
- * of what it gathers or scatters. */
+/* The part of its larger buffer that the busiest rank of n sends or receives. A root keeps its own
+ * part of the gathered or scattered data. */
 static double ring_passes(const tide_run_launch *row, double n) {
     switch (row->family) {
     case TIDE_RUN_ALL_REDUCE:
         return 2.0 * (n - 1.0) / n;
-    case TIDE_RUN_ALL_TO_ALL: /* beyond a node, what goes to other nodes counts */
+    case TIDE_RUN_ALL_TO_ALL: /* beyond a node, only the parts for other nodes count */
         return (n > NODE_RANKS ? n - NODE_RANKS : n - 1.0) / n;
     case TIDE_RUN_ALL_GATHER:
     case TIDE_RUN_REDUCE_SCATTER:
@@ -148,13 +148,14 @@ static bool is_pair(const tide_run_launch *row) {
     return row->family == TIDE_RUN_SEND || row->family == TIDE_RUN_RECEIVE;
 }
 
-/* Whether data leave a node, where ranks fill one node after the other. */
+/* Whether data leave a node, if ranks fill one node after the other. */
 static bool crosses_nodes(const tide_run_launch *row) {
     return is_pair(row) ? row->m / NODE_RANKS != row->n / NODE_RANKS : row->count > NODE_RANKS;
 }
 
-/* Bytes a second and direction of the link that limits it between nodes. A root that gathers or
- * scatters may use its own network card or those of its neighbours: not known, as without a source.
+/* Bytes a second and direction of the limiting link between nodes. Unknown for a root that gathers
+ * or scatters, which may use its own network card or those of its neighbours, and if no source
+ * states a rate.
  */
 static double rate_between_nodes(const tide_time_card *card, const tide_run_launch *row,
                                  bool *ret_is_known) {

@@ -14,10 +14,10 @@ typedef struct reader {
     FILE *file;
     const char *path;
     tide_time_log *log;
-    uint32_t *numbers; /* of the file's texts in the table; owned */
+    uint32_t *numbers; /* of the file's texts, in the table; owned */
     size_t n_numbers, numbers_room;
     size_t rows_room;
-    size_t n_read; /* rows of the file so far, those of texts included */
+    size_t n_read; /* rows of the file so far, including those of texts */
 } reader;
 
 static tide_status nonsense(const reader *from, const char *what, tide_error *error) {
@@ -25,7 +25,7 @@ static tide_status nonsense(const reader *from, const char *what, tide_error *er
                      from->n_read, what);
 }
 
-/* The bytes of a text follow its row, filled up to whole rows. */
+/* The bytes of a text follow its row, padded to whole rows. */
 static tide_status read_text(reader *from, uint64_t n_bytes, tide_error *error) {
     static const char CUT[] = "the file ends within a text";
     char text[MAX_TEXT_BYTES + ROW_BYTES];
@@ -50,7 +50,7 @@ static tide_status read_text(reader *from, uint64_t n_bytes, tide_error *error) 
                                  &from->numbers[from->n_numbers++]);
 }
 
-/* NULL: the row makes sense; else what does not. */
+/* NULL: the row makes sense; otherwise the error. */
 static const char *fault_of(const reader *from, const tide_run_launch *row) {
     if (row->kind >= TIDE_RUN_N_LAUNCH_KINDS) {
         return "its kind is not known; a newer tidemark may have written it";
@@ -114,7 +114,7 @@ static tide_status read_file(reader *from, tide_error *error) {
                          "%s: this is no launch log; `tidemark run --launch-log FILE` writes one",
                          from->path);
     }
-    static const char VIRTUAL[] = "virtual:"; /* what is behind it names the card */
+    static const char VIRTUAL[] = "virtual:"; /* the rest names the card */
     const char *name = strncmp(header.card, VIRTUAL, sizeof(VIRTUAL) - 1) == 0
                            ? header.card + sizeof(VIRTUAL) - 1
                            : header.card;

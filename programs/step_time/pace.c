@@ -15,7 +15,7 @@ void tide_time_pace_write(const tide_time_pace *pace, char ret_text[TIDE_TIME_PA
     double numbers[N];
     size_t n = 0;
     memcpy(numbers, pace, sizeof(numbers));
-    for (size_t i = 0; i < N; i++) { /* 17 digits: the same numbers are read again */
+    for (size_t i = 0; i < N; i++) { /* 17 digits reproduce the same number */
         n += (size_t)snprintf(ret_text + n, TIDE_TIME_PACE_TEXT - n, "%s%.17g", i > 0 ? " " : "",
                               numbers[i]);
     }

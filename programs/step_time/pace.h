@@ -1,5 +1,5 @@
-/* pace.h - what times on a running program's clock follow from, as a text in its environment: the
- * host's factor and the constants, as they were calibrated for its card.
+/* pace.h - the parameters of a running program's clock, as a text in its environment: the host's
+ * factor and the constants, calibrated for its card.
  */
 #ifndef TIDE_STEP_TIME_PACE_H
 #define TIDE_STEP_TIME_PACE_H
@@ -21,7 +21,7 @@ enum { TIDE_TIME_PACE_TEXT = 640 };
 
 void tide_time_pace_write(const tide_time_pace *pace, char ret_text[TIDE_TIME_PACE_TEXT]);
 
-/* False: the text is not one that tide_time_pace_write made. */
+/* False: tide_time_pace_write did not make the text. */
 bool tide_time_pace_read(const char *text, tide_time_pace *ret_pace);
 
 #ifdef __cplusplus

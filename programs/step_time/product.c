@@ -1,7 +1,7 @@
 /* Products of matrices. A library computes the result in tiles, one on a multiprocessor at a time:
  * the last wave of tiles takes as long as a full one. It may also cut k into parts and add their
- * results. The forecast takes the best of the shapes of tiles and of 1 to 8 parts, as a library's
- * heuristic would; how much slower smaller tiles are was set by hand, and not fitted. */
+ * results. The forecast uses the best tile shape and the best number of parts, 1 to 8, as a
+ * library's heuristic would. The slowdown of smaller tiles was set by hand, not fitted. */
 #include <math.h>
 #include <stddef.h>
 
@@ -18,7 +18,7 @@ static const tile TENSOR[] = {{256, 128, 1.0}, {128, 256, 1.0}, {128, 128, 0.93}
                               {64, 128, 0.72}, {64, 64, 0.55},  {64, 32, 0.35}};
 
 enum { MOST_PARTS = 8 };
-/* The share of the bandwidth at which the results of parts are written and added. */
+/* The share of the bandwidth for writing and adding the results of parts. */
 #define PARTS_SHARE 0.8
 
 /* The share of the stated rate that large products of the type reach. */

@@ -11,7 +11,7 @@ const char *tide_time_phase_name(tide_time_phase phase) {
 typedef struct finder {
     const tide_time_log *log;
     tide_time_ranges *to;
-    const char *begin, *end; /* the marks that begin and end a step; NULL: the next one begins */
+    const char *begin, *end; /* the marks of a step; end NULL: the next begin ends it */
     tide_time_range step, phase;
     bool in_step, in_phase;
     bool in_optimizer; /* its step has begun and not ended */
@@ -76,8 +76,8 @@ static tide_status begin_step(finder *of, size_t row) {
     return enter(of, row, TIDE_TIME_FORWARD);
 }
 
-/* An optimizer that calls the closure of its step has done nothing before: what its step began with
- * is the closure's forward pass. */
+/* An optimizer that calls the closure of its step has done nothing before: the interval since its
+ * step began is the closure's forward pass. */
 static tide_status begin_backward(finder *of, size_t row) {
     if (of->in_optimizer && !of->has_closure && of->phase.phase == TIDE_TIME_OPTIMIZER) {
         of->phase.phase = TIDE_TIME_FORWARD;
@@ -121,7 +121,7 @@ static tide_status take(finder *of, size_t row) {
     return TIDE_OK;
 }
 
-/* The graph that the last step was captured into; 0: it was not. */
+/* The graph that the last step was captured into; 0 if it was not. */
 static uint32_t captured_in_last(const finder *of) {
     const tide_time_range *last = &of->to->steps[of->to->n_steps - 1];
     for (size_t i = last->first; i < last->last; i++) {
@@ -132,7 +132,7 @@ static uint32_t captured_in_last(const finder *of) {
     return 0;
 }
 
-/* The next launch of the graph from a row on; n_rows: none. */
+/* The next launch of the graph at or after a row; n_rows if there is none. */
 static size_t next_launch(const finder *of, uint32_t graph, size_t from) {
     const tide_run_launch *rows = of->log->rows;
     size_t i = from;
@@ -144,8 +144,8 @@ static size_t next_launch(const finder *of, uint32_t graph, size_t from) {
     return i;
 }
 
-/* A replay lasts until the next one begins. What ends the last one is not known, so it counts only
- * where it is the only one, and without what lies behind its launch. */
+/* A replay lasts until the next one begins. The end of the last one is unknown, so it counts only
+ * if it is the only one, and then only up to its launch. */
 static tide_status find_replays(finder *of) {
     tide_time_ranges *to = of->to;
     const tide_run_launch *rows = of->log->rows;
@@ -201,7 +201,7 @@ tide_status tide_time_ranges_init(const tide_time_log *log, tide_time_ranges *re
            ret_ranges->phases[ret_ranges->n_phases - 1].step >= ret_ranges->n_steps) {
         ret_ranges->n_phases--;
     }
-    /* A program that tells its steps itself tells those of its replays, too. */
+    /* A program that reports its own steps also reports those of its replays. */
     return is(of.begin, "own step") ? TIDE_OK : find_replays(&of);
 }
 

@@ -10,7 +10,7 @@
 
 /* ---- the model: each row's time, and dense numbers for streams and events ---- */
 
-/* The number of a key, which is new the first time. */
+/* The number of a key; a new key gets the next number. */
 static tide_status number_of(tide_map *map, uint64_t key, size_t *n, uint32_t *ret_number) {
     uint64_t number = *n;
     if (!tide_map_find(map, key, &number)) {
@@ -57,13 +57,13 @@ static tide_status time_row_of_graph(const tide_run_launch *row, tide_map *numbe
     return TIDE_OK;
 }
 
-/* Launches of graphs get the sum of what was captured under their number. */
+/* Launches of graphs get the sum of the work captured under their number. */
 static tide_status time_graphs(tide_time_model *model) {
     const tide_time_log *log = model->log;
     tide_map numbers;
     size_t n_graphs = 0;
     tide_map_init(&numbers, log->mem);
-    size_t room = 2 * log->n_rows + 1; /* a row names two graphs at most */
+    size_t room = 2 * log->n_rows + 1; /* a row names at most two graphs */
     tide_work_time *sums = tide_hostmem_zeroed(log->mem, room, sizeof(*sums));
     tide_status status = sums != NULL ? TIDE_OK : TIDE_NO_MEMORY;
     for (size_t i = 0; i < log->n_rows && status == TIDE_OK; i++) {
@@ -118,8 +118,8 @@ typedef struct clocks {
     const tide_time_model *model;
     const tide_time_factors *factors;
     tide_time_clock clock;
-    double *streams;               /* when each is done with what it was given; owned */
-    double *events;                /* when the stream had come so far; owned */
+    double *streams;               /* when each is done with its work; owned */
+    double *events;                /* when the stream reached each event; owned */
     double kernels[UINT8_MAX + 1]; /* by device: when all kernels so far are done */
     tide_time_place *places;
 } clocks;
@@ -130,8 +130,8 @@ static int by_begin(const void *a, const void *b) {
     return (one->begin_us > other->begin_us) - (one->begin_us < other->begin_us);
 }
 
-/* How long some stream had work: the intervals of all streams are put in order and joined. The
- * places are changed. With one stream they are in order. */
+/* The time during which some stream had work: the intervals of all streams, sorted and joined.
+ * Changes the places. With one stream they are already sorted. */
 static double joined_us(tide_time_place *places, size_t n) {
     double busy = 0.0;
     double until = 0.0;
@@ -150,8 +150,8 @@ static double joined_us(tide_time_place *places, size_t n) {
     return busy;
 }
 
-/* Copies and collectives are no kernels here: they have engines and links of their own, or take few
- * of the card's units. */
+/* Copies and collectives do not count as kernels here: they have their own engines and links, or
+ * use few of the card's units. */
 static bool is_of_kernels(const tide_run_launch *row) {
     return row->kind == TIDE_RUN_KERNEL || row->kind == TIDE_RUN_PRODUCT ||
            row->kind == TIDE_RUN_ATTENTION || row->kind == TIDE_RUN_CONVOLUTION ||
@@ -180,7 +180,7 @@ static void run(clocks *at, size_t first, size_t last) {
         tide_time_clock_work(&at->clock, at->factors, rows[i].host_ns);
         at->places[i - first] = run_row(at, i);
     }
-    if (last < model->log->n_rows && last > first) { /* the host goes on to the next mark */
+    if (last < model->log->n_rows && last > first) { /* the host continues to the next mark */
         tide_time_clock_work(&at->clock, at->factors, rows[last].host_ns);
     }
 }

@@ -1,5 +1,5 @@
-/* replay.h - a launch log on a card: its rows, done one after the other on the clocks of host and
- * streams (clock.h).
+/* replay.h - replays a launch log on a card: its rows, in order, on the clocks of host and streams
+ * (clock.h).
  */
 #ifndef TIDE_STEP_TIME_REPLAY_H
 #define TIDE_STEP_TIME_REPLAY_H
@@ -15,7 +15,7 @@
 extern "C" {
 #endif
 
-/* A log on a card: what each row takes there. */
+/* A log on a card: the time of each row there. */
 typedef struct tide_time_model {
     const tide_time_log *log;             /* borrowed */
     const tide_time_constants *constants; /* borrowed */
@@ -26,7 +26,7 @@ typedef struct tide_time_model {
     size_t n_lanes, n_events;
 } tide_time_model;
 
-/* The caller finishes the model, also after a failure. */
+/* The caller calls tide_time_model_fini, also after a failure. */
 TIDE_NODISCARD tide_status tide_time_model_init(const tide_time_log *log,
                                                 const tide_time_constants *constants,
                                                 const tide_time_card *card,
@@ -36,11 +36,11 @@ void tide_time_model_fini(tide_time_model *model);
 typedef struct tide_time_totals {
     double total_us; /* until the host and all streams are done */
     double busy_us;  /* while some stream had work */
-    double host_us;  /* that the host worked, without waiting for the card */
+    double host_us;  /* the host's working time, without waiting for the card */
 } tide_time_totals;
 
-/* Rows first to last - 1, all streams idle at the first. ret_places: room for as many, by row of
- * the range; NULL: not wanted. TIDE_NO_MEMORY only. */
+/* Replays rows first to last - 1; all streams are idle at the first. ret_places: room for as many,
+ * by row of the range; NULL: not wanted. Fails only with TIDE_NO_MEMORY. */
 TIDE_NODISCARD tide_status tide_time_replay(const tide_time_model *model,
                                             const tide_time_factors *factors, size_t first,
                                             size_t last, tide_time_place *ret_places,

@@ -23,7 +23,7 @@ double tide_time_type_bytes(tide_run_type type) {
     return (size_t)type < TIDE_RUN_N_TYPES ? BYTES[type] : 0.0;
 }
 
-/* What is known of a family. The share is a member of the constants. */
+/* The properties of a family. The share is a member of the constants. */
 typedef struct family {
     const char *name;
     size_t share;            /* offset in tide_time_constants */

@@ -1,8 +1,8 @@
 /* work.h - how long a row of a launch log takes on a card, and what it is bound by.
  *
- * A kernel takes a fixed time and then as long as its bytes take at the share of the bandwidth that
- * kernels of its family reach, or its elements where computing their addresses takes longer. A
- * product takes the time of its tiles on the multiprocessors (product.c), or that of its bytes.
+ * A kernel takes a fixed time, plus the time of its bytes at the share of the bandwidth that its
+ * family reaches, or the time to compute the addresses of its elements if that is longer. A product
+ * takes the time of its tiles on the multiprocessors (product.c), or that of its bytes.
  */
 #ifndef TIDE_STEP_TIME_WORK_H
 #define TIDE_STEP_TIME_WORK_H
@@ -27,44 +27,44 @@ typedef enum tide_time_bound {
 } tide_time_bound;
 const char *tide_time_bound_name(tide_time_bound bound); /* "GEMM", "memory"; "" for none */
 
-/* How well the time of a row is known. */
+/* How certain the time of a row is. */
 typedef enum tide_time_basis {
-    TIDE_TIME_COMPARED = 0, /* kernels like it were in steps with published times */
-    TIDE_TIME_UNCOMPARED,   /* its bytes and FLOP are known, its speed was never compared */
-    TIDE_TIME_GUESSED,      /* what it does is not known */
+    TIDE_TIME_COMPARED = 0, /* similar kernels were in steps with published times */
+    TIDE_TIME_UNCOMPARED,   /* its bytes and FLOP are known; its speed was never compared */
+    TIDE_TIME_GUESSED,      /* its work is unknown */
     TIDE_TIME_N_BASES
 } tide_time_basis;
 
 typedef struct tide_work_time {
-    double us;    /* on the card; 0: the row gives the card nothing to do */
-    double flops; /* of products, in FLOP; 0: none */
+    double us;    /* on the card; 0: the row has no work for the card */
+    double flops; /* of products, in FLOP; 0 if none */
     tide_time_bound bound;
     tide_time_basis basis;
-    /* The time by how well it is known: all of it has the one basis, but in the launch of a CUDA
-     * graph. Of a row that was captured, which takes no time itself: the time in such a launch. */
+    /* The time by basis: all of it has one basis, except in the launch of a CUDA graph. For a
+     * captured row, which takes no time itself: the time in such a launch. */
     double us_of[TIDE_TIME_N_BASES];
 } tide_work_time;
 
-/* Changes how well the time of a row is known. */
+/* Changes the basis of a row's time. */
 void tide_work_time_set_basis(tide_work_time *work, tide_time_basis basis);
 
 tide_work_time tide_work_time_of(const tide_time_constants *constants, const tide_time_card *card,
                                  const tide_run_launch *row);
 
-/* A product as it is computed in product.c: m, n, k and count as in the row. Below 0: the card
- * states no rate for the type. */
+/* A product as computed in product.c: m, n, k and count as in the row. Below 0: the card states no
+ * rate for the type. */
 double tide_product_us(const tide_time_constants *constants, const tide_time_card *card,
                        const tide_run_launch *row);
 
 /* The bytes of a number of that type. */
 double tide_time_type_bytes(tide_run_type type);
 
-/* Where the rates of a card's links are stated. */
+/* The source of the rates of a card's links. */
 const char *tide_time_link_source(const tide_time_card *card);
-/* The same of the network between nodes of 8 such cards; NULL: no source states one. */
+/* The same for the network between nodes of 8 such cards; NULL if no source states one. */
 const char *tide_time_network_source(const tide_time_card *card);
 
-/* What a family is called in tables: "elementwise", "softmax". */
+/* The name of a family in tables: "elementwise", "softmax". */
 const char *tide_time_family_name(tide_run_family family);
 
 #ifdef __cplusplus

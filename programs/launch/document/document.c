@@ -30,7 +30,7 @@ int64_t tide_document_first_row(const tide_document *document, size_t device) {
     return device < document->left->n_devices ? document->left->peaks[device].n_rows - n : 0;
 }
 
-/* Puts the added texts behind the snapshot's own. */
+/* Appends the added texts to the snapshot's own. */
 static tide_status store_strings(tide_document *document) {
     tide_snapshot *snapshot = document->snapshot;
     size_t n = snapshot->n_strings + document->added.n_texts;
@@ -60,7 +60,7 @@ static tide_status set_real_devices(tide_arena *arena, tide_snapshot_device *dev
         }
         devices[i].kind = "cuda";
         if (left->peaks[i].name[0] == '\0') {
-            continue; /* a process that told nothing at its end: its log may have it */
+            continue; /* the process reported nothing at its end: its log may have it */
         }
         devices[i].name = tide_arena_text(arena, left->peaks[i].name);
         devices[i].total_bytes = left->peaks[i].total_bytes;
@@ -132,8 +132,8 @@ static tide_status set_software(tide_snapshot *snapshot, const tide_left *left) 
     return rows != NULL ? TIDE_OK : TIDE_NO_MEMORY;
 }
 
-/* Behind what the log said of its recording. `beyond_bytes`: what memory pools held beyond their
- * blocks; -1: not known. */
+/* Appends to the log's rows about its recording. `beyond_bytes`: memory that pools held beyond
+ * their blocks; -1 if unknown. */
 static tide_status set_inexact(tide_snapshot *snapshot, const tide_left_list *list,
                                const tide_left *process, int64_t beyond_bytes) {
     tide_snapshot_inexact *rows = tide_arena_alloc(
@@ -171,7 +171,7 @@ static tide_status set_inexact(tide_snapshot *snapshot, const tide_left_list *li
     return TIDE_OK;
 }
 
-/* Copies of one end's blocks, and room for what is known of their categories. */
+/* Copies one end's blocks, with room for the certainty of their categories. */
 static tide_status open_blocks(tide_arena *arena, const tide_block_row *blocks, size_t n_blocks,
                                tide_block_row **ret_blocks, uint8_t **ret_certainty) {
     *ret_blocks = tide_arena_copy(arena, blocks, n_blocks, sizeof(*blocks));
@@ -225,7 +225,7 @@ static tide_status open_tables(tide_document *document) {
     return TIDE_OK;
 }
 
-/* The rules that a snapshot of PyTorch's own gets as well, for blocks without a name. */
+/* Applies the rules for blocks without a name, as for any PyTorch snapshot. */
 static tide_status give_categories(tide_snapshot *snapshot) {
     tide_rules *rules = NULL;
     tide_error reason;
@@ -264,7 +264,7 @@ tide_status tide_document_add_history(tide_snapshot *snapshot, const tide_left *
     return status;
 }
 
-/* Which rank of its job the process was. */
+/* Sets the process' rank in its job. */
 static tide_status set_rank(tide_snapshot *snapshot, const tide_left *left) {
     tide_snapshot_group *groups =
         tide_arena_alloc(&snapshot->arena, left->n_groups, sizeof(*groups));

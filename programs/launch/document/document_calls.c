@@ -1,7 +1,7 @@
-/* The history of a process whose allocator is cudaMallocAsync: PyTorch keeps none, so that the
- * calls that CUDA's pools were asked stand for it. They have neither call stacks nor steps. A pool
- * has no segments that a program could see: each block is shown as a segment of its own, and a row
- * of what is inexact says how much the pools held beyond them. */
+/* The history of a process whose allocator is cudaMallocAsync. PyTorch keeps none, so the calls of
+ * CUDA's pools replace it. They have neither call stacks nor steps. A pool has no segments that a
+ * program could see: each block is shown as its own segment, and an inexact row has the memory that
+ * the pools held beyond them. */
 #include <string.h>
 
 #include "programs/launch/calls.h"
@@ -18,7 +18,7 @@ typedef struct maker {
 
 enum { MAX_STREAMS = 256 };
 
-/* The number of a stream, or of the default one where there is no room for more. */
+/* The number of a stream, or of the default one if the table is full. */
 static uint8_t stream_of(maker *to, const tide_run_call *call) {
     for (size_t i = 0; i < to->n_streams; i++) {
         if (to->streams[i].handle == call->stream && to->streams[i].device == call->device) {
@@ -56,7 +56,7 @@ static void add_call(maker *to, const tide_run_call *call) {
         (void)add(to, call, TIDE_ACTION_FREE);
         (void)add(to, call, TIDE_ACTION_SEGMENT_FREE);
     } else if (call->action == TIDE_RUN_OOM) {
-        add(to, call, TIDE_ACTION_OOM)->block_bytes = 0; /* what was free is not known */
+        add(to, call, TIDE_ACTION_OOM)->block_bytes = 0; /* the free memory is unknown */
     }
 }
 
@@ -92,7 +92,7 @@ static tide_status make(maker *to) {
                                       &snapshot->events);
 }
 
-/* How much the pools of the process held at most beyond the blocks. */
+/* The most that the pools of the process held beyond the blocks. */
 static int64_t beyond_blocks(const tide_calls *calls) {
     uint64_t most = 0;
     for (size_t i = 0; i < TIDE_RUN_DEVICES; i++) {

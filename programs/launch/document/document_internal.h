@@ -1,7 +1,7 @@
 /* document_internal.h - the parts of a document, one file each.
  *
- * A document that PyTorch's history was read into is changed in place: its tables of events and
- * blocks lie in memory of its own, and nobody else has seen it yet.
+ * A document that PyTorch's history was read into is changed in place: it owns its tables of events
+ * and blocks and is not shared yet.
  */
 #ifndef TIDE_LAUNCH_DOCUMENT_INTERNAL_H
 #define TIDE_LAUNCH_DOCUMENT_INTERNAL_H
@@ -13,7 +13,7 @@
 typedef struct tide_document {
     tide_snapshot *snapshot; /* borrowed */
     const tide_left *left;   /* borrowed */
-    /* Columns of the snapshot's events, which may be changed. */
+    /* Columns of the snapshot's events, writable. */
     uint32_t *scope, *name;
     uint8_t *category;
     tide_block_row *end_blocks;
@@ -22,11 +22,11 @@ typedef struct tide_document {
     tide_block_row *start_blocks;
     uint8_t *start_certainty; /* of the start blocks' */
     size_t *end_rows;         /* of the end blocks: the event that allocated it + 1; 0: none */
-    tide_strings added;       /* texts that come behind the snapshot's strings */
+    tide_strings added;       /* texts that follow the snapshot's strings */
 } tide_document;
 
-/* document.c. Adds steps, names and, where a log has them, places to the rows of the snapshot.
- * `notes` NULL: PyTorch's own history. */
+/* document.c. Adds steps, names and, if a log has them, places to the rows of the snapshot. `notes`
+ * NULL: PyTorch's own history. */
 TIDE_NODISCARD tide_status tide_document_add_history(tide_snapshot *snapshot, const tide_left *left,
                                                      const tide_recover_notes *notes);
 
@@ -34,14 +34,14 @@ TIDE_NODISCARD tide_status tide_document_add_history(tide_snapshot *snapshot, co
 TIDE_NODISCARD tide_status tide_document_string(tide_document *document, const char *text,
                                                 uint32_t *ret_string);
 
-/* The row of the device's history before its first event that is kept. */
+/* The row of the device's history before its first kept event. */
 int64_t tide_document_first_row(const tide_document *document, size_t device);
 
-/* Whether an event of that action is one row of the history as statistics count them. */
+/* Whether statistics count an event of that action as one row of the history. */
 bool tide_document_is_row(uint8_t action);
 
-/* document_calls.c: a document of the calls that PID.calls holds; without steps, names, software.
- * *ret_beyond_bytes: what the pools held at most beyond the blocks. */
+/* document_calls.c: a document of the calls in PID.calls, without steps, names or software.
+ * *ret_beyond_bytes: the most that the pools held beyond the blocks. */
 TIDE_NODISCARD tide_status tide_document_from_calls(const char *path, tide_snapshot **ret_snapshot,
                                                     int64_t *ret_beyond_bytes, tide_error *error);
 TIDE_NODISCARD tide_status tide_document_beyond_blocks(const char *path, int64_t *ret_beyond_bytes,
@@ -53,27 +53,27 @@ TIDE_NODISCARD tide_status tide_document_add_steps(tide_document *document);
 /* document_tensors.c: names and categories. */
 TIDE_NODISCARD tide_status tide_document_add_tensors(tide_document *document);
 
-/* What the program itself calls a step (python/tidemark/marking.py). */
+/* The name of the program's own steps (python/tidemark/marking.py). */
 #define TIDE_DOCUMENT_OWN_STEP "own step"
 
-/* document_marks.c. Writes those of the marks that count; room for 2 * n_marks. Returns how many.
+/* document_marks.c. Writes the marks that count; room for 2 * n_marks. Returns their number.
  */
 size_t tide_document_choose_marks(const tide_left_mark *marks, size_t n_marks,
                                   tide_left_mark *ret_marks);
 
-/* document_places.c: modules, and nodes of autograd's. */
+/* document_places.c: modules, and autograd nodes. */
 TIDE_NODISCARD tide_status tide_document_add_places(tide_document *document,
                                                     const tide_recover_extra *extras);
 
-/* document_log.c. What the log says under a key; "" for nothing. */
+/* document_log.c. The log's text under a key; "" if there is none. */
 const char *tide_document_text(const tide_recover_notes *notes, const char *key);
 
-/* document_owners.c: whose memory it is at the driver's level. */
+/* document_owners.c: the owners of memory at the driver's level. */
 TIDE_NODISCARD tide_status tide_document_add_owners(tide_snapshot *snapshot,
                                                     const tide_recover_notes *notes);
 
 /* document_log.c: a document of the log at process->log_path, with all of the above. *ret_rank: the
- * process's; -1: it has none. */
+ * process' rank; -1 if it has none. */
 TIDE_NODISCARD tide_status tide_document_from_log(const tide_left *process,
                                                   tide_snapshot **ret_snapshot,
                                                   tide_recover_report *ret_report,

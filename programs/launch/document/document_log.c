@@ -1,5 +1,5 @@
-/* document_log.c - a document from the log of a live recording (programs/live/): what stands beside
- * the events becomes marks, names and scopes, as they come with PyTorch's own history. */
+/* document_log.c - a document from the log of a live recording (programs/live/): turns the log's
+ * notes into marks, names and scopes, as in PyTorch's own history. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@ enum { MAX_DEVICES = 256, KEY_BYTES = 64 };
 
 /* ---- places among the rows of each device ---- */
 
-/* How many rows each device has had, up to a place in the table of events. */
+/* The number of rows of each device, up to a place in the table of events. */
 typedef struct row_counter {
     const tide_snapshot *snapshot; /* borrowed */
     size_t n_passed;               /* events */
@@ -54,8 +54,8 @@ static tide_status make_marks(const tide_recover_notes *notes, tide_snapshot *sn
     return TIDE_OK;
 }
 
-/* The device of the block that is alive at an address is that of its allocation: addresses of
- * different devices differ. */
+/* The device of the live block at an address is that of its allocation: addresses of different
+ * devices differ. */
 static tide_status make_names(const tide_recover_notes *notes, tide_snapshot *snapshot,
                               tide_left *left) {
     row_counter counter = {.snapshot = snapshot};
@@ -83,7 +83,7 @@ static tide_status make_names(const tide_recover_notes *notes, tide_snapshot *sn
     return TIDE_OK;
 }
 
-/* Nothing lies before the first event that the log has not told of itself. */
+/* Counts the rows of each device. The log itself describes everything before its first event. */
 static tide_status make_peaks(tide_snapshot *snapshot, tide_left *left) {
     row_counter counter = {.snapshot = snapshot};
     tide_left_peak *peaks = tide_arena_alloc(&snapshot->arena, snapshot->n_devices, sizeof(*peaks));
@@ -109,7 +109,7 @@ const char *tide_document_text(const tide_recover_notes *notes, const char *key)
     return found;
 }
 
-/* What the package said of a device; "" where it said nothing. */
+/* The package's text about a device; "" if there is none. */
 static const char *device_text(const tide_recover_notes *notes, size_t device, const char *what) {
     char key[KEY_BYTES];
     snprintf(key, sizeof(key), "device.%zu.%s", device, what);
@@ -184,7 +184,7 @@ static tide_status set_software(const tide_recover_notes *notes, tide_snapshot *
     return TIDE_OK;
 }
 
-/* What the recording said that it cannot know here. */
+/* The limits that the recording reported. */
 static tide_status set_limits(const tide_recover_notes *notes, tide_snapshot *snapshot) {
     static const char *const KEYS[] = {"live.limited", "live.python_stacks", "live.native_stacks"};
     enum { N_KEYS = 3 };
@@ -225,7 +225,7 @@ tide_status tide_document_from_log(const tide_left *process, tide_snapshot **ret
     *ret_rank = -1;
     TIDE_TRY(
         tide_recover_with_notes(process->log_path, NULL, &snapshot, ret_report, &notes, error));
-    if (notes.extras == NULL) { /* tidemark's own */
+    if (notes.extras == NULL) { /* tidemark's own log */
         *ret_snapshot = snapshot;
         return TIDE_OK;
     }

@@ -1,6 +1,6 @@
-/* document_marks.c - which marks of a log count, as python/tidemark/steps.py decides it for
- * PyTorch's own history: steps are those that the program tells, or they end with an optimizer's,
- * or they begin with calls where nothing is optimised. */
+/* document_marks.c - selects the marks of a log that count, by the rules of
+ * python/tidemark/steps.py for PyTorch's own history: steps are those that the program reports;
+ * otherwise they end with an optimizer's step, or begin with calls if nothing is optimised. */
 #include <string.h>
 
 #include "programs/launch/document/document_internal.h"
@@ -14,7 +14,7 @@ static bool has(const tide_left_mark *marks, size_t n, const char *name) {
     return false;
 }
 
-/* The ends of the optimizer's steps are no ends of steps then. */
+/* Uses the program's own steps: ends of the optimizer's steps do not end steps then. */
 static size_t choose_own(const tide_left_mark *marks, size_t n_marks, tide_left_mark *ret_marks) {
     size_t n = 0;
     bool is_open = false;

@@ -1,4 +1,4 @@
-/* document_owners.c - whose memory it is at the driver's level, from the accounts in the log
+/* document_owners.c - the owners of memory at the driver's level, from the accounts in the log
  * (programs/live/account.h). */
 #include <stdio.h>
 #include <stdlib.h>
@@ -68,7 +68,7 @@ static int64_t count_calls(const tide_recover_notes *notes, size_t device, const
     return n;
 }
 
-/* Adds the owners that one of the two accounts names and `rows` has not. */
+/* Adds the owners in either of the two accounts that `rows` does not have yet. */
 static tide_status add_owners(tide_snapshot *snapshot, const tide_recover_notes *notes,
                               size_t device, const account *peak, const account *end,
                               tide_snapshot_owner *rows, size_t *n_rows) {

@@ -1,5 +1,5 @@
-/* document_places.c - the module and the node of autograd's that each event belongs to, as scopes
- * within its phase. They are known at events alone: such a scope has no interval. */
+/* document_places.c - the module and the autograd node that each event belongs to, as scopes within
+ * its phase. They are known only at events: such a scope has no interval. */
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,13 +10,13 @@
 
 enum { CLASS_BYTES = 128 };
 
-/* A module was being called when a node got that number. */
+/* The module that was being called when a node got that number. */
 typedef struct birth {
     uint32_t sequence; /* of the node */
     uint32_t module;   /* string */
 } birth;
 
-/* The calls of one thread, whose numbers of nodes ascend. */
+/* The calls of one thread, with ascending node numbers. */
 typedef struct thread_births {
     birth *births; /* owned */
     size_t n;
@@ -33,12 +33,13 @@ typedef struct placer {
     size_t n_scopes;
     size_t capacity;
     size_t n_old;     /* scopes of the snapshot */
-    tide_map node_of; /* string of a class as in C++ -> string of its name */
+    tide_map node_of; /* string of a mangled class -> string of its name */
 } placer;
 
 /* ---- modules of nodes ---- */
 
-/* A kernel of the forward pass allocates when its node has its number: the next one is one more. */
+/* A kernel of the forward pass allocates after its node has got its number: the thread's next
+ * number is one more. */
 static tide_status add_birth(placer *of, const tide_recover_extra *extra) {
     const tide_hostmem *mem = of->document->snapshot->arena.mem;
     if (extra->node != TIDE_NONE || extra->module == TIDE_NONE || extra->sequence == 0) {
@@ -46,7 +47,8 @@ static tide_status add_birth(placer *of, const tide_recover_extra *extra) {
     }
     thread_births *to = &of->threads[extra->thread];
     birth one = {extra->sequence - 1, extra->module};
-    /* Numbers of a thread never decrease, but for threads beyond the 65535th, which share a row. */
+    /* Numbers of a thread never decrease, except for threads beyond the 65535th, which share a
+     * row. */
     if (to->n > 0 && to->births[to->n - 1].sequence >= one.sequence) {
         to->births[to->n - 1].module = to->births[to->n - 1].sequence == one.sequence
                                            ? one.module
@@ -62,7 +64,7 @@ static tide_status add_birth(placer *of, const tide_recover_extra *extra) {
     return TIDE_OK;
 }
 
-/* The last birth of the thread up to that number; NULL: there is none. */
+/* The last birth of the thread up to that number; NULL if there is none. */
 static const birth *find_birth(const thread_births *of, uint32_t sequence) {
     size_t low = 0;
     size_t high = of->n;
@@ -77,7 +79,7 @@ static const birth *find_birth(const thread_births *of, uint32_t sequence) {
     return low > 0 ? &of->births[low - 1] : NULL;
 }
 
-/* The module whose call made the node: the one with that number, or else the one before. */
+/* The module whose call made the node: the birth with that number, or else the one before. */
 static uint32_t module_of_node(const placer *of, uint32_t sequence) {
     const birth *found = NULL;
     for (size_t i = 0; i < of->n_threads && sequence != UINT32_MAX; i++) {
@@ -90,7 +92,7 @@ static uint32_t module_of_node(const placer *of, uint32_t sequence) {
 /* ---- names of nodes ---- */
 
 /* "N5torch8autograd9generated14AddmmBackward0E" -> "AddmmBackward0": the last part of a nested
- * name. What is no such name stays as it is. */
+ * name. Other texts are unchanged. */
 static void read_class(const char *mangled, char ret_name[CLASS_BYTES]) {
     const char *at = *mangled == 'N' ? mangled + 1 : mangled;
     const char *last = NULL;
@@ -139,7 +141,7 @@ static bool is_scope(const void *ctx, uint64_t number) {
            row->kind == question->kind;
 }
 
-/* The scope of that name within the parent, which is made at its first event. */
+/* Finds the scope of that name within the parent, or creates it at its first event. */
 static tide_status enter(placer *of, uint32_t parent, uint8_t kind, uint32_t name, int64_t time_ns,
                          uint32_t *ret_scope) {
     const tide_hostmem *mem = of->document->snapshot->arena.mem;
@@ -187,7 +189,7 @@ static tide_status place(placer *of, size_t i) {
     return add_birth(of, extra);
 }
 
-/* Merges the new scopes, which are in the order of their begins, into the old ones. */
+/* Merges the new scopes, which are ordered by their begins, into the old ones. */
 static tide_status merge(const placer *of) {
     tide_snapshot *snapshot = of->document->snapshot;
     tide_scope_row *rows = tide_arena_alloc(&snapshot->arena, of->n_scopes, sizeof(*rows));

@@ -1,29 +1,29 @@
-/* Steps and phases. The marks of a process are in order, so that each begins or ends an interval;
- * an event belongs to the last mark that is not behind it. */
+/* Steps and phases. The marks of a process are in order, and each begins or ends an interval; an
+ * event belongs to the last mark that is not after it. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/hostmem.h"
 #include "programs/launch/document/document_internal.h"
 
-/* A step or phase, as numbers of marks. */
+/* A step or phase, as indices of marks. */
 typedef struct interval {
     size_t first, last; /* it begins with mark `first` and ends with mark `last` */
     bool is_open;       /* nothing ended it */
     bool is_rest;       /* a phase that begins because another ended */
-    uint32_t parent;    /* TIDE_NONE: it is a step */
+    uint32_t parent;    /* TIDE_NONE for a step */
     int32_t step;       /* number of the step */
     const char *name;
 } interval;
 
 typedef struct builder {
     tide_document *document;
-    interval *all; /* in scratch; in the order of their begins */
+    interval *all; /* in scratch; ordered by their begins */
     size_t n;
-    uint32_t *after;  /* in scratch; of each mark, the innermost interval behind it; TIDE_NONE */
-    int64_t *time_ns; /* in scratch; of each mark, the first event behind it */
-    uint32_t *within; /* in scratch; of each scope of the file, the interval that it lies in;
-                         TIDE_NONE: not known yet, or it lies in none */
+    uint32_t *after;  /* in scratch; for each mark, the innermost interval after it; or TIDE_NONE */
+    int64_t *time_ns; /* in scratch; for each mark, the first event after it */
+    uint32_t *within; /* in scratch; for each scope of the file, the interval around it; TIDE_NONE:
+                       * not known yet, or none */
     uint32_t step, phase;
     int32_t n_steps;
     bool has_backward;    /* some mark is of a backward pass */
@@ -54,9 +54,9 @@ static void enter(builder *to, size_t mark, const char *phase) {
     to->phase = to->step != TIDE_NONE ? begin(to, mark, to->step, phase) : TIDE_NONE;
 }
 
-/* A backward pass or a step of an optimizer is over: what follows is the forward pass of the next
- * micro-batch, unless an optimizer comes first. Where the optimizer called the backward pass, as
- * `step(closure)` does, the optimizer goes on. */
+/* A backward pass or a step of an optimizer is over. The forward pass of the next micro-batch
+ * follows, unless an optimizer comes first. If the optimizer called the backward pass, as
+ * `step(closure)` does, the optimizer continues. */
 static void leave(builder *to, size_t mark) {
     enter(to, mark, to->is_in_optimizer ? "optimizer" : "forward");
     if (to->phase != TIDE_NONE) {
@@ -64,8 +64,9 @@ static void leave(builder *to, size_t mark) {
     }
 }
 
-/* An optimizer that calls the closure of its step has done nothing before: what its step began with
- * is the closure's forward pass. A backward pass may hold another one, and stays what it is. */
+/* An optimizer that calls the closure of its step has done nothing before: the interval since its
+ * step began is the closure's forward pass. A backward pass inside another leaves the outer one
+ * unchanged. */
 static void begin_backward(builder *to, size_t mark) {
     interval *phase = to->phase != TIDE_NONE ? &to->all[to->phase] : NULL;
     if (phase != NULL && !phase->is_rest && strcmp(phase->name, "optimizer") == 0) {
@@ -74,7 +75,7 @@ static void begin_backward(builder *to, size_t mark) {
     enter(to, mark, "backward");
 }
 
-/* Where nothing is optimised, a step lasts from one call of the outermost module to the next. */
+/* If nothing is optimised, a step lasts from one call of the outermost module to the next. */
 static void begin_call(builder *to, size_t mark) {
     if (to->step != TIDE_NONE) {
         end(to, mark, &to->phase);
@@ -103,7 +104,7 @@ static void take_mark(builder *to, size_t mark) {
     } else if (strcmp(name, "backward ends") == 0) {
         leave(to, mark);
     } else if (strcmp(name, "optimizer ends") == 0) {
-        to->is_in_optimizer = false; /* the one whose step ends a step has "step ends" instead */
+        to->is_in_optimizer = false; /* one whose step ends a step has "step ends" instead */
         leave(to, mark);
     } else if (strcmp(name, "step ends") == 0 ||
                (strcmp(name, "program ends") == 0 && to->is_by_call &&
@@ -116,8 +117,8 @@ static void take_mark(builder *to, size_t mark) {
     to->after[mark] = to->phase != TIDE_NONE ? to->phase : to->step;
 }
 
-/* Between backward and optimizer there is no forward pass: what happens there, such as clipping,
- * belongs to the step alone. What follows the last step is no step, unless memory ran out in it, or
+/* Between backward and optimizer there is no forward pass: work there, such as clipping, belongs
+ * only to the step. The interval after the last step is not a step, unless memory ran out in it or
  * the program was killed. */
 static void drop_empty(builder *of) {
     bool keeps_open = of->document->left->is_out_of_memory || of->document->left->was_cut;
@@ -138,9 +139,9 @@ static void drop_empty(builder *of) {
     }
 }
 
-/* A named interval of the program lies in one of ours if it begins there. Otherwise it spans
- * several of ours, and the events in it belong to ours: steps matter more. `earliest_ns`: the last
- * event before ours. Returns the scope of the event. */
+/* A named interval of the program goes into a step or phase if it begins there. Otherwise it spans
+ * several of them, and its events belong to them, because steps matter more. `earliest_ns`: the
+ * last event before `ours`. Returns the scope of the event. */
 static uint32_t nest(builder *of, uint32_t scope, uint32_t ours, int64_t earliest_ns,
                      int64_t *ret_begin_ns) {
     const tide_snapshot *snapshot = of->document->snapshot;
@@ -161,7 +162,7 @@ static void place_device(builder *of, size_t device) {
     const tide_left *left = of->document->left;
     tide_snapshot *snapshot = of->document->snapshot;
     int64_t row = tide_document_first_row(of->document, device);
-    int64_t earliest_ns = 0; /* of the interval at hand: the last event before it */
+    int64_t earliest_ns = 0; /* for the current interval: the last event before it */
     int64_t last_ns = 0;
     size_t n_passed = 0; /* marks */
     for (size_t i = 0; i < snapshot->n_events; i++) {
@@ -187,7 +188,7 @@ static void place_device(builder *of, size_t device) {
     }
 }
 
-/* Marks behind the last event have its time; times never decrease from mark to mark. */
+/* Marks after the last event get its time; times never decrease from mark to mark. */
 static void order_times(builder *of) {
     const tide_snapshot *snapshot = of->document->snapshot;
     int64_t latest_ns =
@@ -211,7 +212,8 @@ static tide_status make_row(const builder *of, const interval *from, tide_scope_
     return tide_document_string(of->document, from->name, &ret->name);
 }
 
-/* Sorts the file's own scopes and ours by their begins; ours come first, because they enclose. */
+/* Sorts the file's own scopes and ours by their begins; on ties ours come first, because they
+ * enclose. */
 static tide_status merge(const builder *of, const uint32_t *is_used) {
     tide_snapshot *snapshot = of->document->snapshot;
     size_t n_all = of->n + snapshot->n_scopes;
@@ -249,7 +251,7 @@ static tide_status merge(const builder *of, const uint32_t *is_used) {
     return TIDE_OK;
 }
 
-/* Steps and phases without events are left out, but for steps that are complete. */
+/* Drops steps and phases without events, but keeps complete steps. */
 static tide_status use(builder *of) {
     tide_snapshot *snapshot = of->document->snapshot;
     uint32_t *is_used = tide_arena_alloc(&snapshot->arena, of->n + 1, sizeof(*is_used));
@@ -262,7 +264,7 @@ static tide_status use(builder *of) {
             is_used[at] = 1;
         }
     }
-    /* Scopes that the file has already are numbered behind ours until both are merged. */
+    /* Scopes of the file are numbered after ours until both are merged. */
     for (size_t i = 0; i < snapshot->n_devices && i < of->document->left->n_devices; i++) {
         place_device(of, i);
     }
@@ -270,7 +272,7 @@ static tide_status use(builder *of) {
     return merge(of, is_used);
 }
 
-/* The number of the first step that is there: a full log may have dropped earlier ones. */
+/* The number of the first step in the log: a full log may have dropped earlier ones. */
 static int32_t first_step(const tide_left *left) {
     for (size_t i = 0; i < left->n_marks; i++) {
         const tide_left_mark *mark = &left->marks[i];

@@ -1,4 +1,4 @@
-/* Names of blocks, by their addresses. What has none gets its category by rule
+/* Names of blocks, by their addresses. Unnamed blocks get their category by rule
  * (snapshot/analysis/category_rules.h). */
 #include <string.h>
 
@@ -14,7 +14,7 @@ typedef struct namer {
     size_t at; /* next name of the process */
 } namer;
 
-/* What is said of a block, where it began: at its allocation, or before the first event. */
+/* The description of a block at its birth: at its allocation, or before the first event. */
 typedef struct block_words {
     uint32_t *name;
     uint8_t *category;
@@ -40,8 +40,8 @@ static bool find_block(const namer *of, uint64_t address, block_words *ret) {
     return true;
 }
 
-/* Whether the name says more than is known of the block. By rule, only what the host has filled can
- * be an input that was passed to a module, which has the argument's name. */
+/* Whether the name is better than the block's current description. By rule, only memory that the
+ * host has filled can be an input passed to a module, which has the argument's name. */
 static bool is_better(const tide_left_name *name, const block_words *block) {
     bool is_argument = name->is_by_rule && name->name[0] != '\0';
     bool is_from_host = *block->certainty == TIDE_CERTAINTY_RULE && *block->category == TIDE_INPUT;
@@ -65,7 +65,7 @@ static tide_status name_block(namer *of, const tide_left_name *name) {
     return tide_category_list_number(&of->categories, word, block.category, &reason);
 }
 
-/* Names that belong before the row. */
+/* Applies the names that come before the row. */
 static tide_status take_names(namer *of, int64_t row) {
     const tide_left *left = of->document->left;
     for (; of->at < left->n_names; of->at++) {
@@ -80,7 +80,7 @@ static tide_status take_names(namer *of, int64_t row) {
     return TIDE_OK;
 }
 
-/* Frees repeat what is said of the block. */
+/* Copies the block's description to its free event. */
 static void take_free(namer *of, size_t i, const block_words *block) {
     const tide_event_table *events = &of->document->snapshot->events;
     of->document->name[i] = *block->name;
@@ -106,7 +106,7 @@ static tide_status take_event(namer *of, size_t i) {
     return TIDE_OK;
 }
 
-/* Calls `visit` with each block of the device that is in use at one end of the recording. */
+/* Calls `visit` for each block of the device that is in use at one end of the recording. */
 static tide_status visit_blocks(namer *of, const tide_segment_row *segments, size_t n_segments,
                                 const tide_block_row *blocks,
                                 tide_status (*visit)(namer *of, size_t block, uint64_t address)) {

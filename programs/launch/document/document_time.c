@@ -1,4 +1,4 @@
-/* The times of a forecast in a snapshot: its clock becomes that of the forecast. */
+/* Puts the times of a forecast into a snapshot: its clock becomes the forecast's. */
 #include <math.h>
 #include <string.h>
 
@@ -6,7 +6,7 @@
 
 enum { KERNEL_BYTES = 512 };
 
-/* Two instants that are the same: of the recording, and of the forecast. */
+/* The same instant on both clocks. */
 typedef struct point {
     int64_t recorded_ns, forecast_ns;
 } point;
@@ -18,8 +18,8 @@ typedef struct builder {
     const tide_time_forecast *forecast;
     tide_time_place *places; /* by row of the log; owned */
     tide_scope_row *scopes;  /* in the arena */
-    size_t *ranges_of;       /* by scope: its range, counted from 1 on; 0: it has none; owned */
-    point *points;           /* owned; by rising times of both */
+    size_t *ranges_of;       /* by scope: its range, counted from 1 on; 0 if it has none; owned */
+    point *points;           /* owned; both times ascend */
     size_t n_points;
 } builder;
 
@@ -36,9 +36,9 @@ static const tide_time_range *range_of(const builder *of, size_t scope) {
                                                      : &of->ranges->phases[number - 1];
 }
 
-/* ---- which scopes are which ranges of the log ---- */
+/* ---- matching scopes to ranges of the log ---- */
 
-/* Phases of a step come in one order in both; those without events are missing in the document. */
+/* Phases of a step have the same order in both; the document lacks phases without events. */
 static size_t next_phase(const builder *of, size_t from, size_t step, const char *name) {
     for (size_t i = from; i < of->ranges->n_phases; i++) {
         const tide_time_range *range = &of->ranges->phases[i];
@@ -49,8 +49,8 @@ static size_t next_phase(const builder *of, size_t from, size_t step, const char
     return of->ranges->n_phases;
 }
 
-/* Which step of the log a scope is; below 0: none. Our own runs count the steps of their warm-up by
- * themselves. */
+/* The step of the log that a scope is; below 0 if none. Our own runs number the steps of their
+ * warm-up separately. */
 static int64_t step_of(const builder *of, const tide_scope_row *scope) {
     const tide_snapshot *snapshot = of->snapshot;
     bool is_warmup = strcmp(tide_snapshot_text(snapshot, scope->name), "warmup") == 0;
@@ -92,7 +92,7 @@ static int64_t host_ns(const builder *of, size_t row) {
     return ns_of(of->places[row < n ? row : n - 1].host_us);
 }
 
-/* The begins of all ranges, and the end of the last one. Scopes are in the order of their begins.
+/* The begins of all ranges, and the end of the last one. Scopes are ordered by their begins.
  */
 static void collect_points(builder *of) {
     const tide_scope_row *last = NULL;
@@ -114,7 +114,7 @@ static void collect_points(builder *of) {
     }
 }
 
-/* Between two points the clocks run evenly; behind the last one, as between the last two. */
+/* Linear between two points; after the last point, as between the last two. */
 static int64_t convert(const builder *of, int64_t recorded_ns) {
     size_t low = 0;
     size_t high = of->n_points;
@@ -136,7 +136,7 @@ static int64_t convert(const builder *of, int64_t recorded_ns) {
            (int64_t)llround(slope * (double)(recorded_ns - of->points[low].recorded_ns));
 }
 
-/* When the card works on what is launched in the range. */
+/* When the card executes the launches of the range. */
 static void set_device_times(const builder *of, const tide_time_range *range,
                              tide_scope_row *scope) {
     double begin = INFINITY;
@@ -177,7 +177,7 @@ static tide_status convert_clock(builder *of) {
     }
     collect_points(of);
     if (of->n_points < 2) {
-        return TIDE_OK; /* no step is complete: the recording's own clock stays */
+        return TIDE_OK; /* no step is complete: keep the recording's own clock */
     }
     for (size_t i = 0; i < snapshot->n_events; i++) {
         time_ns[i] = convert(of, time_ns[i]);
@@ -191,7 +191,7 @@ static tide_status convert_clock(builder *of) {
 
 /* ---- samples of steps, kernels, and the answer itself ---- */
 
-/* Samples of the steps behind the first: of a phase, or of the step (TIDE_TIME_N_PHASES). */
+/* Samples of a phase, or of the whole step (TIDE_TIME_N_PHASES), for the steps after the first. */
 static tide_status sample(const builder *of, tide_time_phase phase, double *samples, size_t n) {
     const tide_time_factors factors = {of->forecast->host.factor, 1.0, 1.0, false};
     bool is_step = phase == TIDE_TIME_N_PHASES;
@@ -211,8 +211,8 @@ static tide_status sample(const builder *of, tide_time_phase phase, double *samp
     return TIDE_OK;
 }
 
-/* The steps behind the warm-up; a program has none, but its first step is like it, and so are all
- * before the replays of a captured one. */
+/* The number of steps after the warm-up. A program has no declared warm-up, but its first step is
+ * like one, as are all steps before the replays of a captured one. */
 static size_t n_samples(const builder *of) {
     size_t n_steps = of->ranges->n_steps;
     int64_t warmup = of->snapshot->timing.warmup_steps;
@@ -242,7 +242,7 @@ static tide_status set_samples(builder *of) {
         }
         for (size_t k = 0; k < n; k++) {
             samples[k] = -1.0;
-            none[k] = -1.0; /* no host measured this */
+            none[k] = -1.0; /* not measured on the host */
         }
         if (is_step || of->forecast->phase_us[PHASES[i]] > 0.0) {
             TIDE_TRY(sample(of, PHASES[i], samples, n));
@@ -261,7 +261,7 @@ static tide_status set_samples(builder *of) {
     return TIDE_OK;
 }
 
-/* The texts of the document, and then one more. */
+/* Appends one text to the texts of the document. */
 static tide_status add_string(tide_snapshot *snapshot, const char *text, uint32_t *ret_string) {
     for (size_t i = 0; i < snapshot->n_strings; i++) {
         if (strcmp(snapshot->strings[i], text) == 0) {
@@ -284,7 +284,7 @@ static tide_status add_string(tide_snapshot *snapshot, const char *text, uint32_
     return TIDE_OK;
 }
 
-/* The kernels of a range, behind those that are there. */
+/* Appends the kernels of a range. */
 static tide_status add_kernels(tide_snapshot *snapshot, const tide_time_kernels *kernels,
                                const char *phase) {
     size_t n = snapshot->n_kernels;
@@ -324,8 +324,7 @@ static tide_status add_kernels_of(builder *of, const tide_time_range *range, con
     return status;
 }
 
-/* The kernels of the step that the answer is of, by phase. The replay of a captured step has no
- * phases. */
+/* The kernels of the answer's step, by phase. The replay of a captured step has no phases. */
 static tide_status set_kernels(builder *of) {
     bool has_phases = false;
     of->snapshot->kernels = NULL;
@@ -368,7 +367,7 @@ static tide_status add(builder *of) {
     tide_time_totals totals;
     TIDE_TRY(set_answer(of));
     if (of->forecast->is_lower_bound || of->ranges->is_whole) {
-        return TIDE_OK; /* a time that is not known is not drawn */
+        return TIDE_OK; /* an unknown time is not drawn */
     }
     TIDE_TRY(tide_time_replay(of->model, &factors, 0, of->model->log->n_rows, of->places, &totals));
     pair_scopes(of);

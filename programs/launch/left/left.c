@@ -52,7 +52,7 @@ int64_t tide_left_pid_of(const char *name, const char *ending) {
     return end != name && strcmp(end, ending) == 0 ? pid : -1;
 }
 
-/* The path of a file that the process may have left; NULL: it has not. */
+/* The path of a file that the process may have left; NULL if it does not exist. */
 static tide_status find_file(const tide_launch *launch, int64_t pid, const char *ending,
                              tide_left_list *list, const char **ret_path) {
     char path[TIDE_LAUNCH_PATH_BYTES + 64];
@@ -90,8 +90,8 @@ static tide_status read_process(const tide_launch *launch, int64_t pid, tide_lef
     return TIDE_OK;
 }
 
-/* A program without PyTorch that failed after its last request of a card was refused: nobody else
- * says why. One that went on with less memory failed for another reason. */
+/* Whether a program without PyTorch failed after the card refused its last request: nothing else
+ * reports the reason. A program that continued with less memory failed for another reason. */
 static bool failed_for_memory(const tide_launch *launch, const tide_left *process) {
     bool ends_refused = false;
     for (size_t i = 0; i < process->n_devices; i++) {
@@ -101,8 +101,8 @@ static bool failed_for_memory(const tide_launch *launch, const tide_left *proces
     return has_failed && ends_refused && process->python[0] == '\0';
 }
 
-/* A process that was killed left its log alone. One without an event, such as a shell between the
- * command and the program, has nothing to tell. */
+/* A killed process left only its log. Ignores a log without events, such as that of a shell between
+ * the command and the program. */
 static tide_status read_lone_log(const tide_launch *launch, int64_t pid, tide_left_list *list,
                                  tide_error *error) {
     const char *path = NULL;
@@ -122,7 +122,7 @@ static tide_status read_lone_log(const tide_launch *launch, int64_t pid, tide_le
     return status == TIDE_FORMAT ? TIDE_OK : status;
 }
 
-/* Of lines that differ in their bound alone the largest counts. */
+/* Of lines that differ only in their bound, the largest counts. */
 static bool is_known(tide_left_list *list, const tide_left_inexact *row) {
     for (size_t i = 0; i < list->n_inexact; i++) {
         tide_left_inexact *other = &list->inexact[i];
@@ -138,7 +138,8 @@ static bool is_known(tide_left_list *list, const tide_left_inexact *row) {
     return false;
 }
 
-/* A line is KIND<TAB>CALL<TAB>TEXT, and perhaps <TAB>BYTES<TAB>PLACE, without BYTES -1. */
+/* A line is KIND<TAB>CALL<TAB>TEXT, and perhaps <TAB>BYTES<TAB>PLACE; without BYTES the bound is
+ * -1. */
 static tide_status add_line(tide_left_list *list, size_t *capacity, int64_t pid, char *line) {
     char *rest = NULL;
     const char *kind = strtok_r(line, "\t", &rest);
@@ -201,8 +202,8 @@ void tide_left_sort(tide_left_list *list) {
     }
 }
 
-/* A process that never allocated anything, such as a worker that compiles for another, has nothing
- * to tell; but the only process has that to tell. */
+/* A process that never allocated, such as a worker that compiles for another, is left out, unless
+ * it is the only one. */
 static bool is_empty(const tide_left *process) {
     int64_t n = 0;
     for (size_t i = 0; i < process->n_devices; i++) {

@@ -1,13 +1,13 @@
-/* left.h - what the processes of a run have left in its folder.
+/* left.h - the files that the processes of a run have left in its folder.
  *
  * Each process that used PyTorch's allocator leaves PID.pickle, PyTorch's own snapshot, and
- * PID.json with what that has no place for (python/tidemark/ writes both). Each process that met
- * something inexact leaves PID.card with a line for it (programs/virtual_cuda/process/inexact.h).
- * Each that an exception of Python's ended leaves PID.error with its name and the first line of its
+ * PID.json with additional data (python/tidemark/ writes both). Each process that met something
+ * inexact leaves PID.card with a line for it (programs/virtual_cuda/process/inexact.h). Each
+ * process that a Python exception ended leaves PID.error with its name and the first line of its
  * message.
  *
- * Places in a history are told by rows: the blocks that a device has given out and taken back so
- * far, and the allocations that failed, each of which is one.
+ * A place in a history is given by rows: the number of blocks that a device has allocated and freed
+ * so far, plus the failed allocations, each of which is one row.
  */
 #ifndef TIDE_LAUNCH_LEFT_H
 #define TIDE_LAUNCH_LEFT_H
@@ -27,23 +27,23 @@
 extern "C" {
 #endif
 
-/* PyTorch's statistics of a device, which are exact even where the history is not whole. */
+/* PyTorch's statistics of a device, which are exact even if the history is incomplete. */
 typedef struct tide_left_peak {
     int64_t allocated_bytes, reserved_bytes;
-    int64_t n_retries;          /* how often the cache gave back all its segments and tried again */
-    int64_t n_oom;              /* allocations that failed, caught ones too */
-    bool ends_refused;          /* the last allocation failed; known of a log alone */
-    int64_t n_rows;             /* of its history, dropped ones included */
-    const char *name;           /* of the device, as the driver calls it; "" unknown */
+    int64_t n_retries;          /* how often the cache freed all its segments and tried again */
+    int64_t n_oom;              /* failed allocations, including caught ones */
+    bool ends_refused;          /* the last allocation failed; only known from a log */
+    int64_t n_rows;             /* of its history, including dropped ones */
+    const char *name;           /* of the device, from the driver; "" if unknown */
     int64_t total_bytes;        /* of the device; -1 */
-    int64_t compute_capability; /* 90 for 9.0; -1 */
+    int64_t compute_capability; /* 90 for 9.0; -1 if unknown */
 } tide_left_peak;
 
-/* A place where something began or ended. */
+/* A place where an interval began or ended. */
 typedef struct tide_left_mark {
     const char *name;    /* "step begins", "backward ends", ... (python/tidemark/steps.py) */
     const int64_t *rows; /* by device */
-    uint64_t number;     /* of marks that begin a step: those of its name before it; 0: unknown */
+    uint64_t number;     /* of marks that begin a step: earlier marks of its name; 0: unknown */
 } tide_left_mark;
 
 /* At that place, the block at that address was that tensor. */
@@ -53,48 +53,48 @@ typedef struct tide_left_name {
     uint64_t address;
     const char *category; /* "parameter", "gradient", "optimizer_state", "buffer" */
     const char *name;     /* "h.0.attn.weight.grad" */
-    bool is_by_rule;      /* it may be wrong; else the address was read from the tensor */
+    bool is_by_rule;      /* it may be wrong; otherwise the address was read from the tensor */
 } tide_left_name;
 
-/* What could not be known exactly, or was refused. */
+/* A result that is inexact, or a call that was refused. */
 typedef struct tide_left_inexact {
     int64_t pid;
     const char *call, *what;
     const char *place;   /* line of the program that met it first, or its largest bound; "" */
-    int64_t bound_bytes; /* it needs at most so many bytes more; -1: not known */
+    int64_t bound_bytes; /* it needs at most this many bytes more; -1 if unknown */
     bool is_refused;
-    bool is_host; /* by the machine that the program runs on, and not by the card */
+    bool is_host; /* refused by the host, not by the card */
 } tide_left_inexact;
 
-/* A process group of torch.distributed that the process was a member of. Its members are ranks of
- * the world: `first`, and each `stride` further; stride 0: they are no regular row. */
+/* A process group of torch.distributed that the process was a member of. Its members are the ranks
+ * of the world from `first` in steps of `stride`; stride 0: irregular. */
 typedef struct tide_left_group {
-    const char *name, *description;        /* description "": none */
+    const char *name, *description;        /* description "" if there is none */
     int64_t size, position, first, stride; /* position: of the process among the members */
-    bool sends;                            /* members send each other something, two by two */
+    bool sends;                            /* pairs of members send each other messages */
 } tide_left_group;
 
-/* One process. Texts are "" where nothing is known, numbers -1. */
+/* One process. Unknown texts are "", unknown numbers -1. */
 typedef struct tide_left {
     int64_t pid, rank;
-    const char *snapshot_path; /* NULL: PyTorch has no history of it */
-    const char *log_path;      /* of its live recording; NULL: there is none */
-    const char *calls_path;    /* what it asked of CUDA's memory pools; NULL: nothing */
-    const char *launches_path; /* its launch log; NULL: there is none */
+    const char *snapshot_path; /* NULL if PyTorch has no history of it */
+    const char *log_path;      /* of its live recording; NULL if there is none */
+    const char *calls_path;    /* its calls of CUDA's memory pools; NULL if there are none */
+    const char *launches_path; /* its launch log; NULL if there is none */
     const char *command;       /* its arguments, joined by blanks */
     const char *torch, *cuda, *python, *backend;
     const char *exception;    /* that ended it, with its message */
     const char *failing_line; /* where the program raised it: "main (train.py:58)" */
     bool is_out_of_memory;    /* it is PyTorch's OutOfMemoryError */
     bool is_live;             /* its log has its events */
-    bool ended_early;         /* after the steps or calls that were asked for */
-    bool is_running;          /* it goes on, and its log grows */
-    bool was_cut;             /* it was killed: what it did last may be incomplete */
+    bool ended_early;         /* after the number of steps or calls that was asked for */
+    bool is_running;          /* it is still running, and its log grows */
+    bool was_cut;             /* it was killed: its last actions may be incomplete */
     int64_t n_steps, n_calls, host_peak_bytes;
     int64_t local_rank, world_size; /* as torchrun sets them */
-    int64_t node;                   /* of a run of ranks of a larger world; else 0 */
-    int64_t ended_unix_us;          /* when it told what it left */
-    const tide_left_group *groups;  /* in the order in which they were made */
+    int64_t node;                   /* of a run of ranks of a larger world; otherwise 0 */
+    int64_t ended_unix_us;          /* when it wrote its files */
+    const tide_left_group *groups;  /* in the order of their creation */
     size_t n_groups;
     const tide_run_device *account; /* the cards of its node, TIDE_RUN_DEVICES */
     const tide_left_peak *peaks;    /* by device */
@@ -115,36 +115,35 @@ typedef struct tide_left_list {
     tide_arena arena;     /* of all that is below */
     tide_left *processes; /* by rank, then by process id */
     size_t n_processes;
-    tide_left_inexact *inexact; /* each of a process once */
+    tide_left_inexact *inexact; /* each once a process */
     size_t n_inexact;
-    tide_run_device devices[TIDE_RUN_DEVICES]; /* what all processes of node 0 took together of
-                                                  each card; zeros: nobody used it */
-    int64_t failed_rank;   /* of a run of ranks of a larger world: the one that failed first; -1 */
-    int failed_status;     /* its exit status; of a signal, the number below 0 */
+    tide_run_device devices[TIDE_RUN_DEVICES]; /* totals of node 0 by card; zeros: unused */
+    int64_t failed_rank;   /* the first that failed of a larger world's ranks; -1: none */
+    int failed_status;     /* its exit status; after a signal, the negative signal number */
     const char *exception; /* that ended the program or, if its first process has none, another
-                              process of it; "": none, or unknown */
+                            * process of it; "": none, or unknown */
     bool is_of_program;    /* it ended the first process */
 } tide_left_list;
 
-/* Reads the folder of the launch. TIDE_FORMAT names the file and what is wrong with it. The caller
- * finishes the list, also after a failure. */
+/* Reads the folder of the launch. TIDE_FORMAT names the file and the error. The caller calls
+ * tide_left_fini, also after a failure. */
 TIDE_NODISCARD tide_status tide_left_read(const tide_launch *launch, tide_left_list *ret,
                                           tide_error *error);
 
-/* The processes of a run that goes on, out of their logs: those that have allocated something, by
- * rank and process id. `pid` -1: all that are still running; else that one alone. There may be
- * none. The caller finishes the list, also after a failure. */
+/* The processes of a running run, from their logs: those that have allocated memory, by rank and
+ * process id. `pid` -1: all that are still running; otherwise only that one. The list may be empty.
+ * The caller calls tide_left_fini, also after a failure. */
 TIDE_NODISCARD tide_status tide_left_read_running(const tide_launch *launch, int64_t pid,
                                                   tide_left_list *ret, tide_error *error);
 
-/* How many requests for memory have failed in a process so far. */
+/* The number of failed requests for memory in a process so far. */
 typedef struct tide_left_failures {
     int64_t pid;
     size_t n;
 } tide_left_failures;
 
-/* Of each process in which any failed, if tide_launch_config.tells_failures asked for it; at most
- * n_room. Returns how many. */
+/* Lists the processes with failed requests, at most n_room, if tide_launch_config.tells_failures is
+ * set. Returns their number. */
 size_t tide_left_count_failures(const tide_launch *launch, tide_left_failures *ret, size_t n_room);
 
 void tide_left_fini(tide_left_list *list);

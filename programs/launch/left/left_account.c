@@ -1,5 +1,5 @@
-/* left_account.c - what a run left beside its processes: the accounts of the cards, and the rank
- * that failed first. */
+/* left_account.c - the files of a run that belong to no process: the accounts of the cards, and the
+ * rank that failed first. */
 #include <stdio.h>
 #include <string.h>
 
@@ -8,8 +8,7 @@
 
 enum { PATH_BYTES = TIDE_LAUNCH_PATH_BYTES + 64 };
 
-/* The account of a node's cards, which its processes shared. Where nobody used a card there is
- * none.
+/* The account of a node's cards, which its processes shared. Missing if no process used a card.
  */
 static tide_status read_account(const tide_launch *launch, int64_t node, tide_run_device *ret) {
     const tide_hostmem *mem = tide_hostmem_default();
@@ -33,7 +32,7 @@ static tide_status read_account(const tide_launch *launch, int64_t node, tide_ru
     return status;
 }
 
-/* The account of the node, where another process before this one has it. */
+/* The account of the node, if an earlier process of the list already has it. */
 static const tide_run_device *find_account(const tide_left_list *list, size_t n_processes,
                                            int64_t node) {
     for (size_t i = 0; i < n_processes; i++) {

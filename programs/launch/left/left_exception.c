@@ -1,4 +1,4 @@
-/* left_exception.c - the exception that ended a program of Python's. Each process that one ended
+/* left_exception.c - the exception that ended a Python program. Each process ended by an exception
  * left PID.error (programs/live/python/python_error.c), whether it used a GPU or not. */
 #define _POSIX_C_SOURCE 200809L
 #include <dirent.h>
@@ -17,7 +17,7 @@ static bool is_of_child(const char *text) {
     return strncmp(text, OF_A_CHILD, sizeof(OF_A_CHILD) - 1) == 0;
 }
 
-/* The text of a file, and when it was written. False: it has none. */
+/* The text of a file, and when it was written. False: it is empty or missing. */
 static bool read_file(const char *path, char ret_text[TEXT_BYTES], struct timespec *ret_time) {
     struct stat info;
     FILE *file = fopen(path, "rbe");
@@ -36,8 +36,8 @@ static bool is_before(const struct timespec *a, const struct timespec *b) {
     return a->tv_sec != b->tv_sec ? a->tv_sec < b->tv_sec : a->tv_nsec < b->tv_nsec;
 }
 
-/* The exception of another process than the first: that of the earliest where ranks end each other,
- * else of the last. "": none. */
+/* The exception of a process other than the first: the earliest if ranks end each other, otherwise
+ * the last. "" if there is none. */
 static void find_other(const tide_launch *launch, DIR *folder, bool wants_first,
                        char ret_text[TEXT_BYTES]) {
     char path[PATH_BYTES];

@@ -12,15 +12,16 @@
 TIDE_NODISCARD tide_status tide_left_parse(const char *text, tide_left_list *list,
                                            tide_left *ret_process, tide_error *error);
 
-/* left_log.c. A process that left nothing but the log at `path`, which the list keeps. TIDE_FORMAT:
+/* left_log.c. A process that left only the log at `path`, which the list keeps. TIDE_FORMAT:
  * nothing of it can be read. */
 TIDE_NODISCARD tide_status tide_left_read_log(const char *path, int64_t pid, tide_left_list *list,
                                               tide_left *ret_process, tide_error *error);
 
-/* left.c. The process id of a name such as "123.json"; -1: it is another file. */
+/* left.c. The process id of a name such as "123.json"; -1 for other files. */
 int64_t tide_left_pid_of(const char *name, const char *ending);
 
-/* left_account.c. What the processes took of the cards of their nodes, and which rank failed first.
+/* left_account.c. The memory that the processes used on the cards of their nodes, and the rank that
+ * failed first.
  */
 TIDE_NODISCARD tide_status tide_left_read_accounts(const tide_launch *launch, tide_left_list *list);
 void tide_left_read_failed(const tide_launch *launch, tide_left_list *list);

@@ -1,4 +1,4 @@
-/* PID.json, which python/tidemark/program.py writes. */
+/* Reads PID.json, which python/tidemark/program.py writes. */
 #include <string.h>
 
 #include "programs/launch/left/left_friend.h"
@@ -7,11 +7,11 @@ enum { MAX_DEVICES = 256, COMMAND_BYTES = 4096 };
 
 #define MOST_AMOUNT 0x1p62
 
-/* What is read, where it goes, and the key that is at fault. */
+/* Where the parsed values go, and the key that is wrong. */
 typedef struct reader {
     tide_arena *arena;
     tide_left *to;
-    const char *key; /* the one that is wrong, for the message */
+    const char *key; /* for the message */
 } reader;
 
 static const cJSON *item(const cJSON *in, const char *key) {
@@ -34,7 +34,7 @@ static tide_status text(reader *read, const cJSON *in, const char *key, const ch
     return *ret != NULL ? TIDE_OK : TIDE_NO_MEMORY;
 }
 
-/* The arguments of its command line, joined by blanks; what is too long is cut. */
+/* The arguments of its command line, joined by blanks and cut to fit. */
 static tide_status read_command(reader *read, const cJSON *in) {
     char joined[COMMAND_BYTES] = "";
     size_t n_used = 0;
@@ -136,7 +136,7 @@ static tide_status read_marks(reader *read, const cJSON *in) {
 }
 
 /* [device, row, address, category, name]. An address has at most 57 bits, of which a double keeps
- * 53: blocks begin at multiples of 512, so that nothing is lost. */
+ * 53: blocks begin at multiples of 512, so nothing is lost. */
 static tide_status read_name(reader *read, const cJSON *in, tide_left_name *ret) {
     const cJSON *parts[5] = {NULL};
     const cJSON *part = NULL;

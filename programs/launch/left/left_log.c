@@ -1,11 +1,11 @@
-/* left_log.c - a process that left its log and nothing else: it was killed, or it has no Python. */
+/* left_log.c - a process that left only its log: it was killed, or it is not a Python process. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "capture/recover.h"
 #include "programs/launch/left/left_friend.h"
 
-/* What a device has given out so far, and the most of it. */
+/* The memory of a device allocated so far, and its peak. */
 typedef struct account {
     int64_t allocated_bytes, reserved_bytes;
     tide_left_peak peak;
@@ -65,14 +65,14 @@ static void start(account *accounts, const tide_snapshot *snapshot) {
     }
 }
 
-/* The cards of a process; the host's memory is none. */
+/* The cards of a process, without the host's memory. */
 static tide_status add_up(const tide_snapshot *snapshot, int pinned_device, tide_left_list *list,
                           tide_left *process) {
     enum { MAX_DEVICES = 256 };
     account accounts[MAX_DEVICES] = {{0}};
     size_t n_devices = 1;
     start(accounts, snapshot);
-    for (size_t i = 0; i < snapshot->n_start_segments; i++) { /* it may do nothing since */
+    for (size_t i = 0; i < snapshot->n_start_segments; i++) { /* it may have been idle since */
         size_t device = snapshot->start_segments[i].device;
         bool is_card = (int)device != pinned_device;
         n_devices = is_card && device >= n_devices ? device + 1 : n_devices;

@@ -51,7 +51,7 @@ void tide_logs_own(const char *folder, char *const *arguments, int *ret_fd) {
     char path[2 * TIDE_LAUNCH_PATH_BYTES];
     *ret_fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (*ret_fd >= 0) {
-        (void)flock(*ret_fd, LOCK_EX | LOCK_NB); /* the folder is new: nobody else has it */
+        (void)flock(*ret_fd, LOCK_EX | LOCK_NB); /* the folder is new: no other process has it */
     }
     snprintf(path, sizeof(path), "%s/" TIDE_LOGS_COMMAND, folder);
     FILE *file = fopen(path, "wxe");
@@ -59,12 +59,12 @@ void tide_logs_own(const char *folder, char *const *arguments, int *ret_fd) {
         fprintf(file, "%s%s", i > 0 ? " " : "", arguments[i]);
     }
     if (file != NULL) {
-        (void)fclose(file); /* it is for people who look at the folder later */
+        (void)fclose(file); /* it is for users who inspect the folder later */
     }
 }
 
-/* Whether tidemark has made it: the command, PID.log, what it names after that, and what it had not
- * finished.
+/* Whether tidemark made the file: the command, PID.log and the names derived from it, or an
+ * unfinished file.
  */
 static bool is_ours(const char *name) {
     size_t n_digits = strspn(name, "0123456789");
@@ -83,14 +83,14 @@ void tide_logs_remove(const char *folder) {
     for (struct dirent *entry = readdir(open_folder); entry != NULL; entry = readdir(open_folder)) {
         if (is_ours(entry->d_name)) {
             snprintf(path, sizeof(path), "%s/%s", folder, entry->d_name);
-            (void)unlink(path); /* nobody is left to tell */
+            (void)unlink(path); /* no process is left to report to */
         }
     }
     (void)closedir(open_folder);
     (void)rmdir(folder);
 }
 
-/* Takes the log if it is newer than the one found so far. */
+/* Selects the log if it is the newest so far. */
 static void consider(const char *path, struct timespec *newest,
                      char ret_path[TIDE_LAUNCH_PATH_BYTES]) {
     struct stat info;

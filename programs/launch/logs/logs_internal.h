@@ -1,4 +1,4 @@
-/* logs_internal.h - names of what lies in the folder of all logs.
+/* logs_internal.h - names of files in the folder of all logs.
  */
 #ifndef TIDE_LAUNCH_LOGS_INTERNAL_H
 #define TIDE_LAUNCH_LOGS_INTERNAL_H
@@ -7,14 +7,14 @@
 
 #include "programs/launch/launch.h"
 
-#define TIDE_LOGS_RUN "run-" /* begins the name of a run's folder */
+#define TIDE_LOGS_RUN "run-" /* prefix of a run's folder */
 #define TIDE_LOGS_ENDING ".log"
-#define TIDE_LOGS_COMMAND "command" /* the file with what the user typed */
+#define TIDE_LOGS_COMMAND "command" /* the file with the user's command */
 
-/* Whether a process writes the log now. */
+/* Whether a process is writing the log. */
 bool tide_logs_is_written(const char *path);
 
-/* The folder of all runs. False: its path is too long, or nobody has a home. */
+/* The folder of all runs. False: its path is too long, or there is no home. */
 bool tide_logs_find_state(char ret_folder[TIDE_LAUNCH_PATH_BYTES]);
 
 #endif

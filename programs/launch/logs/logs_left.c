@@ -23,7 +23,8 @@ static bool is_run(const struct dirent *entry) {
            strlen(entry->d_name) < sizeof(((tide_logs_run *)NULL)->name);
 }
 
-/* Opens and locks the folder of a run that has ended. -1: it goes on, or is not there. */
+/* Opens and locks the folder of a run that has ended. -1: it is still running, or does not
+ * exist. */
 static int lock_folder(const char *path) {
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) != 0) {
@@ -83,7 +84,7 @@ static bool count(const char *folder, tide_logs_run *to) {
     }
     time_t now = time(NULL);
     to->age_s = now > newest ? (int64_t)(now - newest) : 0;
-    /* One that was made a moment ago may not be marked yet. */
+    /* A folder made a moment ago may not be marked yet. */
     to->is_running = to->is_running || (n_files == 0 && to->age_s < NEW_S);
     return true;
 }

@@ -16,7 +16,7 @@
 
 enum { FILE_BYTES = 2 * TIDE_LAUNCH_PATH_BYTES };
 
-/* The process id of "123.log"; -1: another file. */
+/* The process id of "123.log"; -1 for other files. */
 static int64_t pid_of(const char *name) {
     char *end = NULL;
     long pid = strtol(name, &end, 10);
@@ -32,7 +32,7 @@ bool tide_logs_is_written(const char *path) {
     return is_locked;
 }
 
-/* Puts the path where its process id belongs. */
+/* Inserts the path in order of its process id. */
 static void insert(tide_logs_list *to, const char *path) {
     if (to->n == TIDE_LOGS_MAX || strlen(path) >= TIDE_LAUNCH_PATH_BYTES) {
         return;

@@ -1,4 +1,4 @@
-/* entry.c - the life of the preloaded library, and what every call of CUDA begins with. */
+/* entry.c - the end of the preloaded library, and the start of every call of CUDA. */
 #include "common/python_package.h"
 #include "programs/live/attach.h"
 #include "programs/live/state_friend.h"
@@ -10,7 +10,7 @@ void tide_live_before_call(void) {
     }
 }
 
-/* Preloaded libraries are the last to be ended: what others release at the end is recorded. */
+/* Preloaded libraries end last, so frees of other libraries at the end are recorded. */
 __attribute__((destructor)) static void end(void) {
     tide_live_finish();
 }

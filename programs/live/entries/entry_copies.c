@@ -1,5 +1,5 @@
-/* entry_copies.c - stands in for the copies of the CUDA runtime: a block of the device that the
- * host writes is an input of the program, unless something better is known of it. */
+/* entry_copies.c - stand-ins for the copies of the CUDA runtime: a block of the device that the
+ * host writes is an input of the program, unless it has a better label. */
 #include <stddef.h>
 #include <stdint.h>
 

@@ -1,5 +1,5 @@
-/* entry_driver.c - stands in for functions of the CUDA driver that take device memory or give it
- * back. entry_driver_objects.c has those of host memory, arrays, contexts and others.
+/* entry_driver.c - stand-ins for functions of the CUDA driver that allocate or free device memory.
+ * entry_driver_objects.c has those of host memory, arrays, contexts and others.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -79,7 +79,7 @@ TIDE_LIVE_STAND_IN(cuMemFreeAsync_ptsz, uint64_t address, void *stream) {
 
 /* ---- memory without an address, and addresses for it ---- */
 
-/* What kind of memory is asked for, and where: the head of CUmemAllocationProp. */
+/* The kind and place of the requested memory: the head of CUmemAllocationProp. */
 typedef struct allocation_properties {
     int kind;
     int handle_kinds;
@@ -98,7 +98,7 @@ TIDE_LIVE_STAND_IN(cuMemCreate, uint64_t *ret_handle, size_t n_bytes,
     if (status == SUCCESS) {
         tide_live_physical_created(&call, *ret_handle, n_bytes, device, on_host);
     }
-    /* It has no address, so this holds nothing; a refusal is told as that of any memory. */
+    /* Without an address this holds nothing; a refusal is recorded as for other memory. */
     const tide_live_taken asked = {.action = on_host ? TIDE_LOG_CALL_HOST_ALLOC
                                                      : TIDE_LOG_CALL_DEVICE_ALLOC,
                                    .n_bytes = n_bytes,
@@ -139,8 +139,8 @@ TIDE_LIVE_STAND_IN(cuMemUnmap, uint64_t address, size_t n_bytes) {
     return tide_live_call_gave(&call, TIDE_LIVE_NEXT(cuMemUnmap)(address, n_bytes));
 }
 
-/* The object that several devices write through takes no memory of its own; what is bound to it is
- * held by it. */
+/* A multicast object, through which several devices write, uses no memory itself; it holds the
+ * memory bound to it. */
 TIDE_LIVE_STAND_IN(cuMulticastBindMem, uint64_t multicast, size_t multicast_offset, uint64_t handle,
                    size_t offset, size_t n_bytes, unsigned long long flags) {
     TIDE_LIVE_BEGIN(call);
@@ -163,7 +163,7 @@ TIDE_LIVE_STAND_IN(cuMulticastUnbind, uint64_t multicast, int device, size_t off
 
 /* ---- memory of graphs ---- */
 
-/* CUDA_MEM_ALLOC_NODE_PARAMS: what a node takes. */
+/* CUDA_MEM_ALLOC_NODE_PARAMS: the memory of a node. */
 typedef struct graph_memory {
     allocation_properties properties;
     char others[72]; /* of a pool's properties */

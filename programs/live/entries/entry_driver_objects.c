@@ -1,5 +1,5 @@
-/* entry_driver_objects.c - stands in for functions of the CUDA driver that take pinned host memory
- * or give it back, and for those of arrays, memory of other processes, contexts and code.
+/* entry_driver_objects.c - stand-ins for functions of the CUDA driver that allocate or free pinned
+ * host memory, and for those of arrays, memory of other processes, contexts and code.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -58,7 +58,7 @@ static uint64_t part_bytes(int format) {
     case 0x09:
     case 0x10:
         return 2;
-    default: /* 32 bits, float; formats of pictures are packed, and taken for as much */
+    default: /* 32 bits, float; packed picture formats are assumed to have as much */
         return 4;
     }
 }
@@ -140,7 +140,7 @@ TIDE_LIVE_STAND_IN(cuDevicePrimaryCtxRetain, void **ret_context, int device) {
     return status;
 }
 
-/* With its context goes what a device gave. */
+/* The memory of a device is gone with its context. */
 static int ended_context(tide_live_call *call, int status, int device) {
     unsigned flags = 0;
     int is_active = 1;
@@ -167,8 +167,8 @@ TIDE_LIVE_STAND_IN(cuDevicePrimaryCtxReset_v2, int device) {
 
 /* ---- code ---- */
 
-/* What code takes is told by nobody, so that it is measured. With CUDA's default, code is loaded at
- * its first launch, where it is part of what stays unexplained. */
+/* CUDA does not report the memory that loaded code takes, so we measure it. By default CUDA loads
+ * code at its first launch; that part stays unexplained. */
 TIDE_LIVE_STAND_IN(cuLibraryLoadData, void **ret_library, const void *code, int *compiler_names,
                    void **compiler_values, unsigned n_compiler, int *names, void **values,
                    unsigned n) {

@@ -1,6 +1,6 @@
 /* entry_internal.h - how the library stands in for a function of CUDA.
  *
- * Stand-ins are declared as NVIDIA's headers declare the functions, with plain types in place of
+ * Stand-ins are declared like the functions in NVIDIA's headers, with plain types instead of
  * NVIDIA's: streams, pools, arrays and contexts are void *, addresses and handles uint64_t, results
  * and devices int. Those headers are not included, because one object serves CUDA 11 to 13.
  */
@@ -12,8 +12,8 @@
 #include "programs/live/driver.h"
 #include "programs/live/real.h"
 
-/* Begins the definition of a stand-in, with its parameters, and makes its hook. The section has
- * pointers, because a compiler may leave room between larger things. */
+/* Begins the definition of a stand-in, with its parameters, and makes its hook. The section holds
+ * pointers, because a compiler may pad larger objects. */
 #define TIDE_LIVE_STAND_IN(name, ...)                                                              \
     __attribute__((visibility("default"))) int name(__VA_ARGS__);                                  \
     static tide_live_hook hook_##name = {#name, (tide_live_any *)(name), NULL};                    \
@@ -26,7 +26,7 @@
     tide_live_call call;                                                                           \
     tide_live_call_begin(&(call), __func__, __builtin_return_address(0))
 
-/* The real function behind the stand-in of this name, to be called. */
+/* The real function that the stand-in of this name replaces, ready to call. */
 #define TIDE_LIVE_NEXT(name)                                                                       \
     ((__typeof__(&(name)))tide_live_real(&hook_##name, __builtin_return_address(0)))
 

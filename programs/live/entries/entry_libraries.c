@@ -1,5 +1,5 @@
-/* entry_libraries.c - stands in for the functions of cuBLAS and cuDNN that take a workspace, to
- * learn which block of the program's it is. A workspace has its name before the library uses it.
+/* entry_libraries.c - stand-ins for the functions of cuBLAS and cuDNN that take a workspace, to
+ * learn which of the program's blocks it is. A workspace gets its name before the library uses it.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -9,7 +9,7 @@
 
 /* ---- cuBLAS ---- */
 
-/* As long as the handle has no other one. */
+/* Until the handle gets another one. */
 TIDE_LIVE_STAND_IN(cublasSetWorkspace_v2, void *handle, void *workspace, size_t n_bytes) {
     tide_live_workspace_lent(workspace, "workspace of cuBLAS");
     return TIDE_LIVE_NEXT(cublasSetWorkspace_v2)(handle, workspace, n_bytes);

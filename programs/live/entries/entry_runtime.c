@@ -1,5 +1,6 @@
-/* entry_runtime.c - stands in for functions of the CUDA runtime that take memory or give it back.
- * Where the runtime is a part of a program or library, it is seen at the driver (entry_driver.c).
+/* entry_runtime.c - stand-ins for functions of the CUDA runtime that allocate or free memory. If
+ * the runtime is linked into a program or library, its calls are seen at the driver
+ * (entry_driver.c).
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -7,7 +8,7 @@
 
 #include "programs/live/entries/entry_internal.h"
 
-/* Structures that are passed by value, as NVIDIA's headers have them. */
+/* Structures passed by value, as in NVIDIA's headers. */
 typedef struct extent {
     size_t width, height, depth; /* width in bytes, or in elements of an array */
 } extent;
@@ -30,7 +31,7 @@ static uint64_t at_least_1(size_t n) {
     return n > 0 ? n : 1;
 }
 
-/* Whether a call understood its arguments: it took memory, or there was none. */
+/* Whether a call accepted its arguments: it allocated memory, or memory ran out. */
 static bool has_bytes(int status) {
     enum { SUCCESS = 0, OUT_OF_MEMORY = 2 };
     return status == SUCCESS || status == OUT_OF_MEMORY;

@@ -1,11 +1,12 @@
-/* entry_symbols.c - stands in for the functions that give others by name: dlsym, cuGetProcAddress
- * and cudaGetDriverEntryPoint. A runtime that is linked into a program finds the driver by them.
+/* entry_symbols.c - stand-ins for the functions that find others by name: dlsym, cuGetProcAddress
+ * and cudaGetDriverEntryPoint. A runtime that is linked into a program finds the driver through
+ * them.
  *
- * What they find is looked at by its address: a function of the driver has versions, and only those
- * that are known here may be stood in for.
+ * The results are identified by address: a function of the driver has versions, and only known
+ * versions may be replaced.
  *
- * One object owns dlsym in a process, and it is this one where it is preloaded; the scratch view is
- * asked through it.
+ * One object owns dlsym in a process. If this object is preloaded, it is the owner, and it asks the
+ * scratch view.
  */
 #define _GNU_SOURCE /* RTLD_DEFAULT, RTLD_NEXT */
 #include <dlfcn.h>
@@ -19,14 +20,13 @@
 #include "programs/live/entries/entry_internal.h"
 #include "programs/live/record.h"
 
-/* The first and the one after the last of all hooks, as the linker names them. */
+/* The first hook and the end of all hooks, as the linker names them. */
 extern tide_live_hook *__start_tide_live_hooks[] __attribute__((visibility("hidden")));
 extern tide_live_hook *__stop_tide_live_hooks[] __attribute__((visibility("hidden")));
 
 enum { PER_THREAD_STREAM = 2, FIRST_64_BIT_VERSION = 3020, FIVE_ARGUMENTS_VERSION = 12000 };
 
-/* Whether anything is asked for at all: where nothing will be recorded, nobody is given a stand-in
- * who looks for one. */
+/* Whether anything may be recorded: otherwise lookups never return a stand-in. */
 static bool may_record(void) {
     const char *path = tide_setting("TIDEMARK_LIVE");
     return path != NULL && path[0] != '\0';
@@ -38,7 +38,7 @@ static void set_real(tide_live_hook *hook, tide_live_any *real) {
                                       __ATOMIC_RELAXED);
 }
 
-/* The driver's functions begin with cu and a large letter, the runtime's with cuda. */
+/* The driver's functions begin with cu and a capital letter, the runtime's with cuda. */
 static bool is_of_driver(const char *name) {
     return name[0] == 'c' && name[1] == 'u' && name[2] >= 'A' && name[2] <= 'Z';
 }
@@ -65,7 +65,7 @@ static tide_live_any *function_of(void *object) {
 
 /* ---- by cuGetProcAddress ---- */
 
-/* Whether `hook` is a version of the function that is asked for as `name`, without _v2. */
+/* Whether `hook` is a version of the function `name`, which has no _v2. */
 static bool is_version(const tide_live_hook *hook, const char *name, bool per_thread) {
     size_t n = strlen(name);
     const char *version = hook->name + n;
@@ -76,7 +76,7 @@ static bool is_version(const tide_live_hook *hook, const char *name, bool per_th
                       : version[0] == '\0' || strcmp(version, "_v2") == 0;
 }
 
-/* Whether the driver has a newer version than is known here, and gave that. */
+/* Whether the driver has a newer version than the known ones, and returned that. */
 static bool is_newer(const char *name, tide_live_any *given) {
     static const char *const VERSIONS[] = {"_v3", "_v4", "_v5"};
     char whole[128];
@@ -89,7 +89,7 @@ static bool is_newer(const char *name, tide_live_any *given) {
     return false;
 }
 
-/* The stand-in for what the driver gave for a name; `given` itself if there is none. */
+/* The stand-in for the driver's result for a name; `given` itself if there is none. */
 static void *stand_in_for(const char *name, void *given, int version, uint64_t flags) {
     tide_live_any *function = function_of(given);
     tide_live_hook *first = NULL;  /* by name */
@@ -111,7 +111,8 @@ static void *stand_in_for(const char *name, void *given, int version, uint64_t f
         wanted = is_per_thread && (flags & PER_THREAD_STREAM) != 0 ? hook : wanted;
     }
     wanted = wanted != NULL ? wanted : first;
-    /* An address that is not exported: by its name, if its arguments can only be those known. */
+    /* An address that is not exported is identified by its name, if its arguments can only be the
+     * known ones. */
     bool is_known = strncmp(name, "cuGetProcAddress", strlen("cuGetProcAddress")) != 0;
     if (wanted == NULL || !is_known || version < FIRST_64_BIT_VERSION || is_newer(name, function)) {
         return given;
@@ -129,7 +130,7 @@ TIDE_LIVE_STAND_IN(cuGetProcAddress_v2, const char *name, void **ret_function, i
     return status;
 }
 
-/* Of CUDA 11.3 to 11.8. */
+/* For CUDA 11.3 to 11.8. */
 TIDE_LIVE_STAND_IN(cuGetProcAddress, const char *name, void **ret_function, int version,
                    uint64_t flags) {
     int status = TIDE_LIVE_NEXT(cuGetProcAddress)(name, ret_function, version, flags);
@@ -141,7 +142,7 @@ TIDE_LIVE_STAND_IN(cuGetProcAddress, const char *name, void **ret_function, int 
 
 /* ---- by the runtime ---- */
 
-/* CUDA 11 has no fourth argument; a function without it does not look at it. */
+/* CUDA 11 passes no fourth argument, and its function ignores it. */
 TIDE_LIVE_STAND_IN(cudaGetDriverEntryPoint, const char *name, void **ret_function,
                    unsigned long long flags, int *ret_found) {
     int status = TIDE_LIVE_NEXT(cudaGetDriverEntryPoint)(name, ret_function, flags, ret_found);
@@ -183,10 +184,10 @@ TIDE_LIVE_STAND_IN(cudaGetDriverEntryPointByVersion_ptsz, const char *name, void
 
 /* ---- by dlsym ---- */
 
-/* What dlsym gives. */
+/* The result of dlsym. */
 typedef struct chosen {
-    void *found;      /* NULL: what the C library finds for the name */
-    const char *name; /* asked for, or one that is nowhere */
+    void *found;      /* NULL: use the C library's result for the name */
+    const char *name; /* the requested name, or one that does not exist */
 } chosen;
 
 /* The C library's dlsym, for the jump below. */
@@ -194,13 +195,13 @@ __attribute__((visibility("hidden"))) tide_live_dlsym *tide_live_next_dlsym;
 
 chosen tide_live_choose(void *handle, const char *name);
 
-/* Of the scratch view, where it is preloaded, too (programs/scratch/entries/entry_symbols.c): its
- * stand-in for a function of the C library that is asked for by the C library's own handle; else
- * NULL. */
+/* From the scratch view, if it is also preloaded (programs/scratch/entries/entry_symbols.c): its
+ * stand-in for a function of the C library that is requested through the C library's own handle;
+ * otherwise NULL. */
 extern void *tidemark_scratch_symbol(void *handle, const char *name) __attribute__((weak));
 
-/* Allocates nothing for a name that is not CUDA's, because a malloc may look for the next one with
- * dlsym while it starts. */
+/* Allocates nothing for a name that is not CUDA's, because a malloc may use dlsym to find the next
+ * malloc while it starts. */
 __attribute__((visibility("hidden"), used)) chosen tide_live_choose(void *handle,
                                                                     const char *name) {
     chosen as_asked = {.name = name};
@@ -221,12 +222,12 @@ __attribute__((visibility("hidden"), used)) chosen tide_live_choose(void *handle
     }
     tide_live_any *real = function_of(tide_live_next_dlsym(handle, name));
     if (real == hook->ours) {
-        /* Ours is always there; the program asks whether CUDA is. */
+        /* Our stand-in always exists; the program asks whether CUDA does. */
         bool is_there = tide_live_real_named(name, NULL) != NULL;
         return is_there ? (chosen){.found = object_of(real)}
                         : (chosen){.name = "a function of CUDA, which is not loaded"};
     }
-    /* Of a runtime that the program opened itself the driver's calls are seen. */
+    /* If the program opened the runtime itself, its calls of the driver are seen. */
     if (real == NULL || !is_of_driver(name) || !may_record()) {
         return as_asked;
     }
@@ -234,7 +235,7 @@ __attribute__((visibility("hidden"), used)) chosen tide_live_choose(void *handle
     return (chosen){.found = object_of(hook->ours)};
 }
 
-/* The C library looks at the caller for RTLD_NEXT and RTLD_DEFAULT, so the call goes on with a
+/* The C library looks at the caller for RTLD_NEXT and RTLD_DEFAULT, so the call continues with a
  * jump. */
 __asm__(".text\n"
         ".globl dlsym\n"

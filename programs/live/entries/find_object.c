@@ -1,8 +1,8 @@
-/* find_object.c - where the tables for unwinding the code at an address lie.
+/* find_object.c - finds the unwind tables for the code at an address.
  *
- * libgcc's unwinder, which is linked into this object, asks glibc for that by _dl_find_object(),
- * which glibc has from 2.35 on. With one of our own, the object can be preloaded where glibc is
- * 2.34, such as on RHEL 9. It is hidden, so that nobody else's calls come here. */
+ * libgcc's unwinder, which is linked into this object, asks glibc for them by _dl_find_object(),
+ * which exists from glibc 2.35 on. With our own function the object can be preloaded with glibc
+ * 2.34, such as on RHEL 9. It is hidden, so only our own calls reach it. */
 #define _GNU_SOURCE /* dl_iterate_phdr, dl_find_object */
 #include <dlfcn.h>
 #include <link.h>
@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#ifdef DLFO_STRUCT_HAS_EH_DBASE /* else libgcc does not ask */
+#ifdef DLFO_STRUCT_HAS_EH_DBASE /* otherwise libgcc does not ask */
 
 typedef struct search {
     uintptr_t address;

@@ -1,8 +1,8 @@
 /* python_error.c - records the exception that ends a Python program, in the run's folder.
  *
- * Python reports it to audit hooks ("sys.excepthook") before it prints the traceback, in programs
- * that never import PyTorch too. The program's error output is not touched. The functions of the
- * interpreter are looked up by name: the process may have none.
+ * Python reports it to audit hooks ("sys.excepthook") before it prints the traceback, even in
+ * programs that never import PyTorch. The program's error output is not touched. The functions of
+ * the interpreter are looked up by name, because the process may not have one.
  */
 #define _GNU_SOURCE /* RTLD_DEFAULT, syscall */
 #include <dlfcn.h>
@@ -18,7 +18,7 @@
 
 enum { PATH_BYTES = 4096, TEXT_BYTES = 1024 };
 
-/* Objects of Python's. */
+/* A Python object. */
 typedef void *object;
 typedef int (*audit_hook)(const char *event, object arguments, void *ctx);
 
@@ -44,7 +44,7 @@ static bool find_interpreter(void) {
            find("PyErr_Clear", &python.clear_error) && find("Py_DecRef", &python.release);
 }
 
-/* Appends the first line of a text of Python's, which is released. */
+/* Appends the first line of a Python text, and releases the text. */
 static void add_line(object text, char to[TEXT_BYTES]) {
     const char *bytes = text != NULL ? python.bytes_of(text) : NULL;
     size_t n = strlen(to);
@@ -55,7 +55,7 @@ static void add_line(object text, char to[TEXT_BYTES]) {
     python.release(text);
 }
 
-/* A system call of its own: the file is real, whatever the program's view of files is. */
+/* Uses system calls directly: the file is real, whatever the program's view of files. */
 static void keep(const char *text) {
     char path[PATH_BYTES];
     const char *folder = tide_setting("TIDEMARK_RUN_FOLDER");
@@ -65,7 +65,7 @@ static void keep(const char *text) {
         int fd = (int)syscall(SYS_openat, AT_FDCWD, path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC,
                               0600);
         if (fd >= 0) {
-            (void)!write(fd, text, strlen(text)); /* without it the exit status is all there is */
+            (void)!write(fd, text, strlen(text)); /* on failure only the exit status remains */
             (void)syscall(SYS_close, fd);
         }
     }
@@ -94,12 +94,12 @@ static int note(const char *event, object arguments, void *ctx) {
     return 0;
 }
 
-/* A hook that is added before the interpreter is initialised needs no lock of it. */
+/* A hook that is added before the interpreter is initialised needs no GIL. */
 __attribute__((constructor)) static void listen(void) {
     int (*is_initialized)(void) = NULL;
     int (*add_hook)(audit_hook hook, void *ctx) = NULL;
     if (tide_setting("TIDEMARK_RUN_FOLDER") != NULL && find("PySys_AddAuditHook", &add_hook) &&
         find("Py_IsInitialized", &is_initialized) && is_initialized() == 0 && find_interpreter()) {
-        (void)add_hook(note, NULL); /* without memory for it nothing is recorded */
+        (void)add_hook(note, NULL); /* without host memory nothing is recorded */
     }
 }

@@ -9,30 +9,30 @@
 
 #include "programs/live/python/python_frames_internal.h"
 
-/* Room for what threads find that look at the same time; all find the same. */
+/* Slots for threads that search at the same time; all find the same. */
 enum { N_FOUND = 16 };
 
-/* What one look at the process found. */
+/* The result of one search of the process. */
 typedef struct found {
     tide_python_view view;
     const void *(*thread_state)(void); /* PyGILState_GetThisThreadState */
-    char refused[200];                 /* why the frames cannot be read; "": they can */
+    char refused[200];                 /* why the frames cannot be read; "" if they can */
 } found;
 
-/* Filled without a lock, so that a fork in the middle leaves nothing locked behind. */
+/* Filled without a lock, so a fork leaves no lock held in the child. */
 static found founds[N_FOUND];
 static _Atomic(size_t) n_founds;
 static _Atomic(const found *) published;
 static _Atomic(uint64_t) n_refused;
 
-/* A function's address comes from dlsym as that of an object. */
+/* dlsym returns a function's address as an object's. */
 #define TAKE_FUNCTION(pointer, symbol)                                                             \
     do {                                                                                           \
         void *address_ = (symbol);                                                                 \
         memcpy(&(pointer), &address_, sizeof(pointer));                                            \
     } while (0)
 
-/* 3.11 and later export the number; before, there is only the text that begins "3.10.". */
+/* 3.11 and later export the number; before, there is only a text that begins with "3.10.". */
 static unsigned version_of_process(void) {
     const unsigned long *number = dlsym(RTLD_DEFAULT, "Py_Version");
     if (number != NULL) {
@@ -73,7 +73,7 @@ const char *tide_python_view_check(const tide_python_view *view) {
     return NULL;
 }
 
-/* NULL: ret->view can be used. */
+/* NULL: ret->view is usable. */
 static const char *look(unsigned version, found *ret) {
     const tide_python_layout *layout =
         version >> 8 == 3 ? tide_python_layout_of(version & 255) : NULL;
@@ -95,7 +95,7 @@ static const char *look(unsigned version, found *ret) {
     return tide_python_view_check(&ret->view);
 }
 
-/* NULL: no interpreter. */
+/* NULL if there is no interpreter. */
 static const found *find(void) {
     found local;
     memset(&local, 0, sizeof(local));
@@ -112,7 +112,7 @@ static const found *find(void) {
     size_t slot = atomic_fetch_add(&n_founds, 1);
     if (slot >= N_FOUND) {
         return atomic_load(
-            &published); /* so many threads at once: one of them has published, or is about to */
+            &published); /* all slots are in use; one of those threads has published or will soon */
     }
     founds[slot] = local;
     const found *first = NULL;

@@ -1,5 +1,5 @@
-/* python_frames_internal.h - the walker over an interpreter that the caller describes, for the
- * walker itself and for tests that make frames by hand. */
+/* python_frames_internal.h - the walker with an explicit interpreter description, for the walker
+ * itself and for tests that make frames by hand. */
 #ifndef TIDE_LIVE_PYTHON_FRAMES_INTERNAL_H
 #define TIDE_LIVE_PYTHON_FRAMES_INTERNAL_H
 
@@ -8,7 +8,7 @@
 #include "programs/live/python/python_frames.h"
 #include "programs/live/python/python_versions.h"
 
-/* What is read of one interpreter. */
+/* The interpreter data that the walker reads. */
 typedef struct tide_python_view {
     tide_python_layout layout;
     const void *code_type;  /* PyCode_Type */
@@ -17,15 +17,15 @@ typedef struct tide_python_view {
     const void *bytes_type; /* PyBytes_Type */
 } tide_python_view;
 
-/* Bounds on what memory that was overwritten can make the reader do. */
+/* Limits on the reader's work if memory was overwritten. */
 enum {
-    TIDE_PYTHON_MAX_HIDDEN = 1 << 16,     /* frames of one stack that are not shown */
+    TIDE_PYTHON_MAX_HIDDEN = 1 << 16,     /* hidden frames of one stack */
     TIDE_PYTHON_MAX_LINE_BYTES = 1 << 28, /* of a line table */
     TIDE_PYTHON_TEXT_SUBCLASS = 1 << 28   /* flag of a type that derives from str */
 };
 
-/* As tide_python_frames_walk, for the given thread's state. *ret_refused: it ended at something
- * that cannot be a frame. */
+/* As tide_python_frames_walk, for the given thread's state. *ret_refused: it ended at an invalid
+ * frame. */
 size_t tide_python_view_walk(const tide_python_view *view, const void *thread,
                              tide_python_frame *frames, size_t max, bool *ret_refused);
 
@@ -34,10 +34,10 @@ void tide_python_view_identify(const tide_python_view *view, const void *code,
 int tide_python_view_describe(const tide_python_view *view, const tide_python_frame *frame,
                               char *file, size_t n_file, char *function, size_t n_function);
 
-/* NULL: the view's types have the sizes that its layout says; else why not. */
+/* NULL: the view's types have the sizes that its layout states; otherwise the reason. */
 const char *tide_python_view_check(const tide_python_view *view);
 
-/* "?", as far as there is room. */
+/* Writes "?" if there is room. */
 static inline void tide_python_unknown_text(char *ret, size_t n_ret) {
     if (n_ret > 0) {
         ret[0] = n_ret > 1 ? '?' : '\0';
@@ -45,10 +45,11 @@ static inline void tide_python_unknown_text(char *ret, size_t n_ret) {
     }
 }
 
-/* As the public function promises; the text object may be anything. */
+/* As the public function; the text object may be anything. */
 void tide_python_view_text(const tide_python_view *view, const void *text, char *ret, size_t n_ret);
 
-/* An object of Python's can be there: aligned, and where a program's memory is. */
+/* Whether a Python object can be at the address: it is aligned, and in a program's part of
+ * memory. */
 static inline bool tide_python_plausible(const void *address) {
     const uintptr_t lowest = 65536, end = (uintptr_t)1 << 47;
     return ((uintptr_t)address & 7) == 0 && (uintptr_t)address >= lowest &&

@@ -3,7 +3,7 @@
 
 #include <stdbool.h>
 
-/* A pair: how many bytes of instructions, and how far the line moves before them; -128: these have
+/* A pair: a number of instruction bytes, and the change of the line before them; -128: these have
  * no line. */
 int tide_python_line_of_pairs(const uint8_t *table, size_t n_table, int first_line, size_t offset) {
     int64_t line = first_line;
@@ -24,18 +24,18 @@ int tide_python_line_of_pairs(const uint8_t *table, size_t n_table, int first_li
 
 enum {
     UNIT_BYTES = 2,    /* an instruction without its argument's extensions */
-    FIRST_BYTE = 0x80, /* set in the first byte of an entry alone */
+    FIRST_BYTE = 0x80, /* set only in the first byte of an entry */
 
-    /* What an entry's first byte says of the line; all codes below LOCATION_ONE_LINE: the same line
-       as before. */
+    /* The line code in an entry's first byte; all codes below LOCATION_ONE_LINE: the same line as
+     * before. */
     LOCATION_ONE_LINE = 10, /* to 12: moved by 0, 1 or 2 */
     LOCATION_NO_COLUMNS = 13,
     LOCATION_LONG = 14,
     LOCATION_NONE = 15
 };
 
-/* A number in groups of six bits, lowest first; bit 6 says that another follows. It stops at the
- * table's end. */
+/* A number in groups of six bits, lowest first; bit 6 marks a continuation. Stops at the table's
+ * end. */
 static int64_t read_signed(const uint8_t *table, size_t n_table, size_t i) {
     uint64_t value = 0;
     unsigned shift = 0;

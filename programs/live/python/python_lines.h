@@ -1,6 +1,6 @@
-/* python_lines.h - the line of an instruction, by the tables that CPython's compiler writes.
+/* python_lines.h - the line of an instruction, from the tables that CPython's compiler writes.
  *
- * The tables are read where they lie, and no byte outside them is looked at, whatever they hold.
+ * The tables are read in place, and never outside their bounds, whatever they hold.
  */
 #ifndef TIDE_LIVE_PYTHON_LINES_H
 #define TIDE_LIVE_PYTHON_LINES_H
@@ -12,7 +12,7 @@
 extern "C" {
 #endif
 
-/* Python 3.10 (PEP 626): pairs of bytes. `offset` is that of the instruction in bytes. 0: it has no
+/* Python 3.10 (PEP 626): pairs of bytes. `offset` is the instruction's, in bytes. 0: it has no
  * line. */
 int tide_python_line_of_pairs(const uint8_t *table, size_t n_table, int first_line, size_t offset);
 

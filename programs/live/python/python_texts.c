@@ -3,7 +3,7 @@
 
 enum { KIND_BITS = 7, COMPACT_AFTER_KIND = 3, ASCII_AFTER_KIND = 4, UNREADABLE = 0xfffd };
 
-/* Text, or a class that derives from it: a file's name given to compile() may be one. */
+/* str or a subclass of it: a file's name given to compile() may be one. */
 static bool is_text(const tide_python_view *view, const void *text) {
     if (tide_python_is(text, view->text_type)) {
         return true;
@@ -22,7 +22,7 @@ static uint32_t character(const void *data, size_t i, unsigned width) {
     return c == 0 || c > 0x10ffff || is_surrogate ? UNREADABLE : c;
 }
 
-/* Writes up to 4 bytes, and returns how many. */
+/* Writes up to 4 bytes, and returns their number. */
 static size_t encode(uint32_t c, char *ret) {
     if (c < 0x80) {
         ret[0] = (char)c;

@@ -1,9 +1,9 @@
-/* python_versions.c - the table of offsets, and what an interpreter tells of itself. */
+/* python_versions.c - the table of offsets, and the offsets that an interpreter exports. */
 #include "programs/live/python/python_versions.h"
 
 #include <string.h>
 
-/* Printed by tests/live/python_offsets.c; the same in every patch release of a version so far. */
+/* Printed by tests/live/python_offsets.c; so far the same in every patch release of a version. */
 static const tide_python_layout LAYOUTS[] = {
     {
         .minor = 10,
@@ -173,7 +173,7 @@ static const told_groups GROUPS[] = {{13, 13, 9, 6, 10, 14}, {14, 16, 9, 8, 11, 
 enum {
     TOLD_VERSION = 1, /* PY_VERSION_HEX; before it, the cookie */
     TOLD_FREE_THREADED = 2,
-    TOLD_INTERPRETER = 6, /* behind 3 of the runtime */
+    TOLD_INTERPRETER = 6, /* after 3 of the runtime */
     N_TOLD_OBJECT = 2,    /* size, ob_type */
     N_TOLD_TYPE = 4,      /* size, tp_name, tp_repr, tp_flags */
     N_TOLD_BYTES = 3,     /* size, ob_size, ob_sval */
@@ -182,13 +182,13 @@ enum {
     LARGEST_OFFSET = 4096
 };
 
-/* Takes one number over. False: no offset is that large. */
+/* Copies one number. False: it is too large for an offset. */
 static bool take(uint64_t number, uint16_t *to) {
     *to = (uint16_t)number;
     return number <= LARGEST_OFFSET;
 }
 
-/* Takes the numbers over. False: they cannot be true. */
+/* Copies the numbers. False: they are implausible. */
 static bool take_all(const uint64_t *told, const told_groups *groups, tide_python_layout *to) {
     const uint64_t *thread = told + TOLD_INTERPRETER + groups->interpreter;
     const uint64_t *frame = thread + groups->thread;
@@ -216,7 +216,7 @@ const char *tide_python_layout_refine(tide_python_layout *layout, const void *ru
     for (size_t i = 0; i < sizeof(GROUPS) / sizeof(GROUPS[0]); i++) {
         groups = GROUPS[i].minor == layout->minor ? &GROUPS[i] : groups;
     }
-    /* The cookie first: there may be less than the whole behind a runtime that has none. */
+    /* The cookie first: a runtime without one may be smaller than the whole table. */
     if (groups == NULL || runtime == NULL || memcmp(runtime, "xdebugpy", 8) != 0) {
         return "this build of Python does not tell where it keeps its frames";
     }
@@ -233,7 +233,7 @@ const char *tide_python_layout_refine(tide_python_layout *layout, const void *ru
     if (!take_all(told, groups, &refined)) {
         return "what this build of Python tells of its frames cannot be true";
     }
-    /* Two that it does not tell stand beside ones that it does. */
+    /* Two offsets are not exported, but have a fixed distance from exported ones. */
     refined.code_first_traceable =
         (uint16_t)(refined.code_instructions -
                    (layout->code_instructions - layout->code_first_traceable));

@@ -1,4 +1,4 @@
-/* python_walk.c - follows the frames of one thread, and says what each of them is.
+/* python_walk.c - follows the frames of one thread, and classifies each.
  *
  * The frames are the interpreter's own structures, read by offset. Nothing is written.
  */
@@ -6,8 +6,8 @@
 
 #include "programs/live/python/python_lines.h"
 
-/* Where the bits for an instruction's number are in `at` of 3.10: 4 below an object's address, 15
- * above it. */
+/* The bits of 3.10's `at` that hold the instruction's number: 4 below an object's address, 15 above
+ * it. */
 enum { LOW_BITS = 4, HIGH_BITS = 15, HIGH_SHIFT = 48, UNIT_BYTES = 2 };
 #define UNIT_UNKNOWN (((uint32_t)1 << (LOW_BITS + HIGH_BITS)) - 1)
 
@@ -20,7 +20,7 @@ static const void *pack(const void *code, int32_t unit) {
     return tide_python_address((uintptr_t)code | low | high << HIGH_SHIFT);
 }
 
-/* False: the function is too long for the bits. */
+/* False: the function has too many instructions for the bits. */
 static bool unpack(const void *code, const void *at, int32_t *ret_unit) {
     uintptr_t bits = (uintptr_t)at ^ (uintptr_t)code;
     uint32_t number = (uint32_t)((bits & ((1u << LOW_BITS) - 1)) | bits >> HIGH_SHIFT << LOW_BITS);
@@ -31,7 +31,7 @@ static bool unpack(const void *code, const void *at, int32_t *ret_unit) {
     return true;
 }
 
-/* A frame that is an object, 3.10. */
+/* A frame object, 3.10. */
 static verdict read_object(const tide_python_view *view, const void *frame, const void *code,
                            tide_python_frame *ret) {
     const tide_python_layout *layout = &view->layout;
@@ -46,7 +46,7 @@ static verdict read_object(const tide_python_view *view, const void *frame, cons
     return SHOWN;
 }
 
-/* A frame of 3.11 and later. A complete one has passed the instructions that prepare it. */
+/* A frame of 3.11 and later. A complete frame is past the instructions that prepare it. */
 static verdict read_internal(const tide_python_view *view, const void *frame, const void *code,
                              uint8_t owner, tide_python_frame *ret) {
     const tide_python_layout *layout = &view->layout;
@@ -55,7 +55,7 @@ static verdict read_internal(const tide_python_view *view, const void *frame, co
     int64_t first = tide_python_int(code, layout->code_first_traceable) * (int64_t)UNIT_BYTES;
     int64_t n_bytes = tide_python_size(code, TIDE_PYTHON_SIZE);
     n_bytes = n_bytes > 0 && n_bytes <= INT32_MAX ? n_bytes * UNIT_BYTES : 0;
-    /* A frame of 3.11 and 3.12 that has not begun is at the unit before its first. */
+    /* In 3.11 and 3.12, a frame that has not begun is one unit before its first. */
     if (offset < -UNIT_BYTES || offset >= n_bytes || offset % UNIT_BYTES != 0) {
         return REFUSED;
     }

@@ -1,7 +1,7 @@
 /* calls_friend.h - system calls of Linux on x86-64, made without the C library.
  *
- * The scratch view takes the place of the C library's functions, so it cannot call them for its own
- * work. A call returns its result, or the negative errno; errno itself is left alone.
+ * The scratch view replaces the C library's functions, so it cannot call them for its own work. A
+ * call returns its result, or the negative errno; errno itself is unchanged.
  */
 #ifndef TIDE_SCRATCH_CALLS_FRIEND_H
 #define TIDE_SCRATCH_CALLS_FRIEND_H
@@ -22,7 +22,7 @@ static inline long tide_scratch_call(long number, long a, long b, long c, long d
 }
 
 /* As mmap, from the beginning of the file. The C library's own is not called, because programs
- * preload functions of that name. NULL: failed. */
+ * preload functions of that name. NULL on failure. */
 static inline void *tide_sys_map(size_t n_bytes, int protection, int flags, int fd) {
     void *result = NULL;
     register long r10 __asm__("r10") = flags;
@@ -37,7 +37,7 @@ static inline void *tide_sys_map(size_t n_bytes, int protection, int flags, int 
     return (uintptr_t)result > (uintptr_t)-MOST_ERRORS - 1 ? NULL : result;
 }
 
-/* An address as the number that a system call takes. */
+/* An address as the number that system calls use. */
 static inline long tide_scratch_word(const void *pointer) {
     return (long)(intptr_t)pointer;
 }
@@ -73,7 +73,7 @@ static inline int tide_sys_link(const char *old, const char *path) {
     return (int)tide_scratch_call(SYS_link, tide_scratch_word(old), tide_scratch_word(path), 0, 0,
                                   0);
 }
-/* flags as renameat2 takes them. */
+/* flags as for renameat2. */
 static inline int tide_sys_rename(const char *old, const char *path, unsigned flags) {
     if (flags == 0) {
         return (int)tide_scratch_call(SYS_rename, tide_scratch_word(old), tide_scratch_word(path),
@@ -89,7 +89,7 @@ static inline int tide_sys_chown(const char *path, unsigned user, unsigned group
     return (int)tide_scratch_call(SYS_lchown, tide_scratch_word(path), (long)user, (long)group, 0,
                                   0);
 }
-/* times is two struct timespec; flags as utimensat takes them. */
+/* times is two struct timespec; flags as for utimensat. */
 static inline int tide_sys_utimes(const char *path, const void *times, int flags) {
     return (int)tide_scratch_call(SYS_utimensat, -100, tide_scratch_word(path),
                                   tide_scratch_word(times), flags, 0);

@@ -1,5 +1,6 @@
-/* entry_attributes.c - rights, owners, times, lengths and extended attributes. What is changed gets
- * a copy first; so does the file behind a descriptor that is only open for reading.
+/* entry_attributes.c - permissions, owners, times, lengths and extended attributes. A file gets a
+ * copy before a change, even if the change comes through a descriptor that is only open for
+ * reading.
  */
 #define _GNU_SOURCE /* lutimes, futimesat */
 #include <fcntl.h>
@@ -44,11 +45,11 @@ static int take(target *t, int at, const char *path, tide_scratch_follow follow,
 typedef enum kept {
     NOT_KEPT = 0,
     KEPT,     /* the change belongs to the path */
-    KEPT_GONE /* the program has deleted the file: a change would be seen by no one */
+    KEPT_GONE /* the program has deleted the file: a change would be invisible */
 } kept;
 
-/* Whether a descriptor leads to a real file that the view keeps from changes. Its path in the view,
- * if so. */
+/* Whether a descriptor refers to a real file that the view protects from changes. If so, returns
+ * its path in the view. */
 static kept is_kept(int fd, char path[TIDE_SCRATCH_PATH_BYTES]) {
     const tide_scratch_state *state = tide_scratch_state_get();
     if (state->mode == TIDE_SCRATCH_OFF || tide_scratch_path_of(fd, path) != 0) {
@@ -56,7 +57,7 @@ static kept is_kept(int fd, char path[TIDE_SCRATCH_PATH_BYTES]) {
     }
     struct stat here;
     struct stat there;
-    /* The path without FOLDER/files: if that is another file, the descriptor is of a copy. */
+    /* The path without FOLDER/files: if that is another file, the descriptor is a copy's. */
     if (tide_scratch_is_real(path, strlen(path)) ||
         tide_sys_stat(fd, "", &here, AT_EMPTY_PATH) != 0 ||
         (!S_ISREG(here.st_mode) && !S_ISDIR(here.st_mode)) ||
@@ -273,8 +274,8 @@ TIDE_SCRATCH_EXPORT int fremovexattr(int fd, const char *name) {
         tide_scratch_call(SYS_fremovexattr, fd, tide_scratch_word(name), 0, 0, 0));
 }
 
-/* Marks of a file system on a file (chattr), which a descriptor for reading is enough to set: those
- * of a real file are refused as by a file system that has none. */
+/* File attributes (chattr) can be set through a descriptor for reading: for a real file they are
+ * refused, as by a file system without them. */
 TIDE_SCRATCH_EXPORT int ioctl(int fd, unsigned long request, ...) {
     enum { SET_FLAGS = 0x40086602, SET_ATTRIBUTES = 0x401c5820, SET_VERSION = 0x40087602 };
     enum { ENABLE_VERITY = 0x40806685 };

@@ -9,7 +9,7 @@
 #include "programs/scratch/entries/export.h"
 #include "programs/scratch/place.h"
 
-/* One of the four calls, on what the program sees at the path. */
+/* Makes one of the four calls on the file that the program sees at the path. */
 static ssize_t ask(long number, const char *path, tide_scratch_follow follow, const long more[3]) {
     tide_scratch_place place;
     int at = AT_FDCWD;

@@ -1,4 +1,4 @@
-/* entry_folders.c - the current folder, and paths without links. */
+/* entry_folders.c - the current folder, and resolved paths. */
 #define _GNU_SOURCE /* get_current_dir_name, canonicalize_file_name */
 #include <fcntl.h>
 #include <stdlib.h>
@@ -67,7 +67,7 @@ static char *realpath_slowly(const char *path, char *text, char *(*next)(const c
     struct stat status;
     int result = tide_scratch_look(AT_FDCWD, path, TIDE_SCRATCH_FOLLOW, &place);
     if (result == 0 && place.is_real) {
-        /* The C library knows whether it is there. */
+        /* The C library reports whether it exists. */
         return next(tide_scratch_below(&place), text);
     }
     result = result == 0 ? tide_scratch_status(&place, &status) : result;
@@ -89,7 +89,7 @@ TIDE_SCRATCH_EXPORT char *realpath(const char *path, char *text) {
 }
 
 TIDE_SCRATCH_EXPORT char *__realpath_chk(const char *path, char *text, size_t room) {
-    (void)room; /* the C library demands PATH_MAX of it */
+    (void)room; /* the C library requires PATH_MAX */
     return realpath(path, text);
 }
 

@@ -1,9 +1,9 @@
 /* entry_libraries.c - dlopen of a library that only a copy holds, such as one that was just
- * compiled. A library that asks for its own functions first, by RTLD_DEEPBIND, would find the C
- * library's before the view's; so that flag is taken away.
+ * compiled. RTLD_DEEPBIND is removed: with it a library would find the C library's functions before
+ * the view's.
  *
- * The C library looks at the caller of dlopen to find the folders that it searches. So nothing of
- * ours may stand between the two: the path is exchanged, and the call goes on with a jump.
+ * The C library looks at the caller of dlopen to find the folders that it searches, so none of our
+ * frames may be between the two: the path is replaced, and the call continues with a jump.
  */
 #define _GNU_SOURCE /* RTLD_NEXT */
 #include <fcntl.h>
@@ -24,7 +24,7 @@ typedef struct opened {
 
 opened tide_scratch_library(const char *name, int flags);
 
-/* The real path of a library. It lives as long as the process, as a loaded library does. */
+/* The real path of a library. It is kept as long as the process, like a loaded library. */
 static const char *real_name(const char *name) {
     if (name == NULL || strchr(name, '/') == NULL || !tide_scratch_has_written()) {
         return name;
@@ -32,7 +32,7 @@ static const char *real_name(const char *name) {
     tide_scratch_place place;
     int at = AT_FDCWD;
     const char *seen = name;
-    /* What is gone gets a path at which nothing is. */
+    /* A deleted library gets a path that does not exist. */
     if (tide_scratch_see(&at, &seen, TIDE_SCRATCH_FOLLOW, &place) != 0) {
         return "/proc/self/tidemark-gone";
     }

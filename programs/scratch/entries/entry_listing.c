@@ -1,5 +1,5 @@
-/* entry_listing.c - opendir, readdir and their kin, of folders that have a copy. Folders that have
- * none are read by the C library.
+/* entry_listing.c - opendir, readdir and related functions, for folders that have a copy. The C
+ * library reads the others.
  */
 #define _GNU_SOURCE /* scandirat */
 #include <dirent.h>
@@ -15,16 +15,16 @@
 #include "programs/scratch/listing.h"
 #include "programs/scratch/opening.h"
 
-/* What programs hold as a DIR. The C library's own begins with the number of a descriptor, which is
- * never negative, and so tells the two apart. */
+/* Our object, which programs hold as a DIR. The C library's own begins with a descriptor number,
+ * which is never negative, so the magic distinguishes the two. */
 enum { MAGIC = -0x7469646d };
 
 typedef struct view {
     int32_t magic;
     int fd;                       /* of the folder or its copy; owned */
-    size_t next;                  /* entry to give out */
+    size_t next;                  /* the next entry to return */
     tide_scratch_listing listing; /* owned */
-    struct dirent64 row;          /* the entry given out last */
+    struct dirent64 row;          /* the last returned entry */
 } view;
 
 static view *view_of(DIR *folder) {
@@ -33,7 +33,8 @@ static view *view_of(DIR *folder) {
     return magic == MAGIC ? (view *)(void *)folder : NULL;
 }
 
-/* A listing of the folder behind the descriptor, which then belongs to it. NULL with errno. */
+/* Makes a listing of the descriptor's folder, and takes ownership of the descriptor. NULL with
+ * errno. */
 static DIR *make_view(int fd, const tide_scratch_place *place) {
     view *v = calloc(1, sizeof(*v));
     if (v == NULL) {
@@ -50,7 +51,7 @@ static DIR *make_view(int fd, const tide_scratch_place *place) {
     return (DIR *)(void *)v;
 }
 
-/* Whether the program sees something else in the folder than the C library would. */
+/* Whether the program's view of the folder differs from the C library's. */
 static bool is_ours(const char *path, tide_scratch_place *place) {
     return tide_scratch_has_written() &&
            tide_scratch_look(AT_FDCWD, path, TIDE_SCRATCH_FOLLOW, place) == 0 && !place->is_real &&
@@ -188,7 +189,7 @@ TIDE_SCRATCH_EXPORT void seekdir(DIR *folder, long at) {
 typedef int (*filter64)(const struct dirent64 *);
 typedef int (*order64)(const struct dirent64 **, const struct dirent64 **);
 
-/* Collects the wanted rows of an open folder. The count, or -1. */
+/* Collects the wanted rows of an open folder. Returns the count, or -1. */
 static int collect(DIR *folder, struct dirent64 ***ret_rows, filter64 filter) {
     struct dirent64 **rows = NULL;
     size_t n = 0;

@@ -1,4 +1,4 @@
-/* entry_names.c - unlink, rename, mkdir, link and their kin, as programs call them. */
+/* entry_names.c - unlink, rename, mkdir, link and related functions. */
 #define _GNU_SOURCE /* renameat2 */
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* entry_open.c - open and its kin, as programs call them. */
+/* entry_open.c - open and related functions. */
 #define _GNU_SOURCE /* O_TMPFILE */
 #include <fcntl.h>
 #include <stdarg.h>
@@ -7,7 +7,7 @@
 #include "programs/scratch/entries/export.h"
 #include "programs/scratch/opening.h"
 
-/* The rights are there only where a file may be made. */
+/* The mode argument exists only if a file may be created. */
 #define RIGHTS_OF(flags, last)                                                                     \
     unsigned mode = 0;                                                                             \
     if (((flags)&O_CREAT) != 0 || ((flags)&O_TMPFILE) == O_TMPFILE) {                              \

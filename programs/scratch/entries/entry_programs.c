@@ -1,5 +1,5 @@
-/* entry_programs.c - exec and its kin: programs that only a copy holds can be started, and every
- * program sees the view.
+/* entry_programs.c - exec and related functions: programs that only a copy holds can be started,
+ * and every program sees the view.
  */
 #define _GNU_SOURCE /* execvpe, execveat */
 #include <fcntl.h>
@@ -59,7 +59,7 @@ TIDE_SCRATCH_EXPORT int execv(const char *path, char *const arguments[]) {
     return (int)tide_scratch_answer(run(AT_FDCWD, path, arguments, environ, 0));
 }
 
-/* A file that is no program is taken for a script of the shell. */
+/* A file that is not a program runs as a shell script. */
 static int run_or_shell(const char *path, char *const *arguments, char *const *environment) {
     int result = run(AT_FDCWD, path, arguments, environment, 0);
     if (result != -ENOEXEC) {
@@ -84,7 +84,7 @@ static int run_or_shell(const char *path, char *const *arguments, char *const *e
     return result;
 }
 
-/* Tries the folders of PATH. `use` returns -ENOENT, -ENOTDIR or -EACCES to go on. */
+/* Tries the folders of PATH. `use` returns -ENOENT, -ENOTDIR or -EACCES to continue. */
 static int search(const char *name, int (*use)(const char *path, void *context), void *context) {
     const char *folders = getenv("PATH");
     folders = folders != NULL ? folders : "/bin:/usr/bin";

@@ -1,4 +1,4 @@
-/* entry_search.c - glob, which the C library lets us give other functions for its folders. */
+/* entry_search.c - glob, through the C library's hook for other folder functions. */
 #define _GNU_SOURCE /* GLOB_ALTDIRFUNC, struct stat64 */
 #include <dirent.h>
 #include <glob.h>

@@ -1,5 +1,5 @@
-/* entry_sockets.c - sockets that have a path. One that a program binds lies among the copies, at a
- * real path that may be too long for an address. So the kernel is told of a short one.
+/* entry_sockets.c - sockets with a path. A bound socket is among the copies, at a real path that
+ * may be too long for an address. So the kernel gets a short one.
  */
 #define _GNU_SOURCE /* struct sockaddr_un, AT_FDCWD */
 #include <fcntl.h>
@@ -13,7 +13,7 @@
 #include "programs/scratch/entries/export.h"
 #include "programs/scratch/place.h"
 
-/* Not from sys/socket.h: there, addresses are unions that ISO C does not know. */
+/* Not from sys/socket.h: its addresses are unions that ISO C does not have. */
 struct sockaddr;
 typedef unsigned socklen_t;
 int bind(int fd, const struct sockaddr *address, socklen_t n_bytes);
@@ -42,7 +42,7 @@ enum {
     MAX_PATH = sizeof(((struct sockaddr_un *)0)->sun_path) - 1
 };
 
-/* The path of an address, NUL-terminated. False: it has none, as most have. */
+/* The path of an address, NUL-terminated. False: it has none, like most addresses. */
 static bool path_in(const struct sockaddr *address, socklen_t n_bytes, char path[MAX_PATH + 2]) {
     sa_family_t family = 0;
     if (address == NULL || n_bytes <= PATH_AT || n_bytes > sizeof(struct sockaddr_un)) {
@@ -74,8 +74,8 @@ static int bind_real(int fd, const void *address, socklen_t n_bytes) {
     return (int)tide_scratch_call(SYS_bind, fd, tide_scratch_word(address), (long)n_bytes, 0, 0);
 }
 
-/* The socket gets a short name in FOLDER/tmp, and is then moved to its place. A link under the
- * short name says what it is called. */
+/* Binds the socket to a short name in FOLDER/tmp, and then moves it to its place. A link under the
+ * short name holds the real name. */
 static int bind_copy(int fd, tide_scratch_place *place) {
     char made[TIDE_SCRATCH_PATH_BYTES];
     struct sockaddr_un address;
@@ -114,12 +114,12 @@ TIDE_SCRATCH_EXPORT int bind(int fd, const struct sockaddr *address, socklen_t n
     return (int)tide_scratch_answer(result == -EEXIST ? -EADDRINUSE : result);
 }
 
-/* An address at which the real socket of the view is, for one call. */
+/* The address of the view's real socket, for one call. */
 typedef struct seen {
     struct sockaddr_un made;
     const struct sockaddr *address; /* the program's own, or `made` */
     socklen_t n_bytes;
-    char link[TIDE_SCRATCH_PATH_BYTES]; /* made for a path that is too long; "": none */
+    char link[TIDE_SCRATCH_PATH_BYTES]; /* made for a path that is too long; "" if not needed */
 } seen;
 
 /* 0 or -errno. After success, release it. */
@@ -199,7 +199,7 @@ TIDE_SCRATCH_EXPORT ssize_t sendmsg(int fd, const struct msghdr *message, int fl
     return result;
 }
 
-/* Turns the name in FOLDER/tmp that the kernel knows into the path of the view. */
+/* Replaces the kernel's name in FOLDER/tmp by the path of the view. */
 static void strip_address(struct sockaddr *address, socklen_t *n_bytes, socklen_t n_room) {
     const tide_scratch_state *state = tide_scratch_state_get();
     char path[MAX_PATH + 2];

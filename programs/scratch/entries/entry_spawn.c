@@ -1,5 +1,5 @@
-/* entry_spawn.c - posix_spawn, system and popen. Inside the C library they open files and start
- * programs without asking us again, so that all paths are settled before.
+/* entry_spawn.c - posix_spawn, system and popen. The C library opens files and starts programs in
+ * them without calling us, so all paths are resolved before.
  */
 #define _GNU_SOURCE /* posix_spawn_file_actions_addchdir_np */
 #include <fcntl.h>
@@ -82,7 +82,7 @@ TIDE_SCRATCH_EXPORT int posix_spawn_file_actions_addopen(posix_spawn_file_action
     tide_scratch_place place;
     int at = AT_FDCWD;
     if (writes) {
-        /* Opened here once, so that there is a copy for the child to open. */
+        /* Opened here once, to create the copy that the child opens. */
         int opened = tide_scratch_open(AT_FDCWD, path, flags | O_CLOEXEC | O_NONBLOCK, mode);
         if (opened < 0) {
             return -opened;

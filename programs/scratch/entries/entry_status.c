@@ -1,4 +1,4 @@
-/* entry_status.c - what programs ask about a path: stat, access, readlink and their kin. */
+/* entry_status.c - queries about a path: stat, access, readlink and related functions. */
 #define _GNU_SOURCE /* statx, AT_EMPTY_PATH */
 #include <fcntl.h>
 #include <stdbool.h>
@@ -17,13 +17,13 @@ static tide_scratch_follow follow_of(int flags) {
     return (flags & AT_SYMLINK_NOFOLLOW) != 0 ? TIDE_SCRATCH_NOFOLLOW : TIDE_SCRATCH_FOLLOW;
 }
 
-/* Whether there is nothing to look up: a descriptor is meant, or nothing is written. */
+/* Whether no lookup is needed: the path means a descriptor, or nothing is written. */
 static bool is_plain(const char *path, int flags) {
     return path == NULL || (path[0] == '\0' && (flags & AT_EMPTY_PATH) != 0) ||
            !tide_scratch_has_written();
 }
 
-/* A folder that has a copy and is seen below it, too. */
+/* A folder that has a copy and whose real content is also visible. */
 static bool is_merged(const tide_scratch_place *place) {
     return !place->is_real && place->is_folder && place->shows_below;
 }
@@ -137,7 +137,8 @@ TIDE_SCRATCH_ALSO(euidaccess, eaccess);
 ssize_t __readlink_chk(const char *path, char *text, size_t n_bytes, size_t room);
 ssize_t __readlinkat_chk(int at, const char *path, char *text, size_t n_bytes, size_t room);
 
-/* The text of a link. Links of /proc lead to copies by their real paths, which are cut back. */
+/* The text of a link. Links of /proc refer to copies by their real paths, which are converted to
+ * paths of the view. */
 static long link_text(int at, const char *path, char *text, size_t n_bytes) {
     char whole[TIDE_SCRATCH_PATH_BYTES];
     tide_scratch_place place;

@@ -1,4 +1,4 @@
-/* entry_streams.c - fopen and freopen, through which std::ofstream goes, too. */
+/* entry_streams.c - fopen and freopen, which std::ofstream also uses. */
 #define _GNU_SOURCE /* O_CLOEXEC */
 #include <fcntl.h>
 #include <stdbool.h>
@@ -10,7 +10,7 @@
 #include "programs/scratch/opening.h"
 #include "programs/scratch/state.h"
 
-/* The flags of open for a mode of fopen; -EINVAL for none. */
+/* The flags of open for a mode of fopen; -EINVAL if it is invalid. */
 static int flags_of(const char *mode) {
     int flags = mode[0] == 'r'   ? O_RDONLY
                 : mode[0] == 'w' ? O_WRONLY | O_CREAT | O_TRUNC
@@ -51,8 +51,8 @@ TIDE_SCRATCH_EXPORT FILE *fopen(const char *path, const char *mode) {
 }
 TIDE_SCRATCH_ALSO(fopen, fopen64);
 
-/* The C library opens the file itself, so it gets ours by the name of its descriptor. It must not
- * be made a second time. */
+/* The C library opens the file itself, so it gets the name of our descriptor in /proc. The mode
+ * must not create the file again. */
 static FILE *reopen(int fd, const char *mode, FILE *file,
                     FILE *(*next)(const char *, const char *, FILE *)) {
     enum { NAME_BYTES = 32, MODE_BYTES = 64 };

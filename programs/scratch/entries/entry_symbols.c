@@ -1,9 +1,8 @@
-/* entry_symbols.c - dlsym and dlvsym: what a program asks the C library for by its own handle, it
- * gets from the view.
+/* entry_symbols.c - dlsym and dlvsym: a function that a program requests through the C library's
+ * own handle comes from the view.
  *
- * In a process that is recorded, the recorder's dlsym comes first
- * (programs/live/entries/entry_symbols.c) and asks here; this one then is never called. One of the
- * two has the name at a time.
+ * In a recorded process the recorder's dlsym comes first (programs/live/entries/entry_symbols.c)
+ * and asks here; the dlsym here is then never called.
  */
 #define _GNU_SOURCE /* RTLD_DEFAULT, RTLD_NEXT */
 #include <dlfcn.h>
@@ -33,8 +32,9 @@ static void find_next(void) {
     memcpy(&tide_scratch_next_dlsym, name != NULL ? &name : (void *)&none, sizeof(void *));
 }
 
-/* The view's function, if `version` (NULL: any) of the name is the C library's own there. Else
- * NULL, and the C library is asked by the caller, whom it looks at for RTLD_NEXT and RTLD_DEFAULT.
+/* The view's function, if the handle's function of that name and `version` (NULL: any) is the C
+ * library's own. Otherwise NULL, and the caller asks the C library, which looks at its caller for
+ * RTLD_NEXT and RTLD_DEFAULT.
  */
 static void *choose(void *handle, const char *name, const char *version) {
     if (tide_scratch_next_dlsym == NULL) {
@@ -52,7 +52,7 @@ static void *choose(void *handle, const char *name, const char *version) {
     if (found == NULL || !tide_scratch_is_of_library(found)) {
         return NULL;
     }
-    if (strcmp(name, "dlsym") == 0) { /* that of the recorder, if there is one */
+    if (strcmp(name, "dlsym") == 0) { /* the recorder's, if there is one */
         by_name *first = dlsym;
         memcpy(&own, &first, sizeof(own));
     }

@@ -1,4 +1,4 @@
-/* entry_temporary.c - files and folders with a name that nobody has yet. */
+/* entry_temporary.c - files and folders with a new unique name. */
 #define _GNU_SOURCE /* mkostemps */
 #include <fcntl.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* entry_walk.c - ftw and nftw, which the C library would do with its own folders. */
+/* entry_walk.c - ftw and nftw; the C library's would use its own folder functions. */
 #define _GNU_SOURCE /* FTW_ACTIONRETVAL */
 #include <dirent.h>
 #include <ftw.h>
@@ -22,7 +22,7 @@ typedef struct walk {
 
 static int go(walk *w, size_t n, struct FTW at);
 
-/* All entries of the folder w->path, of length n. */
+/* Visits all entries of the folder w->path, of length n. */
 static int enter(walk *w, size_t n, struct FTW at) {
     DIR *folder = opendir(w->path);
     int result = 0;
@@ -48,7 +48,7 @@ static int enter(walk *w, size_t n, struct FTW at) {
     return result;
 }
 
-/* The path w->path, of length n, and what lies below it. */
+/* Visits the path w->path, of length n, and everything below it. */
 static int go(walk *w, size_t n, struct FTW at) {
     struct stat64 status;
     bool follows = (w->flags & FTW_PHYS) == 0;
@@ -73,7 +73,7 @@ static int go(walk *w, size_t n, struct FTW at) {
 TIDE_SCRATCH_EXPORT int nftw64(const char *path, visitor visit, int n_open, int flags) {
     static int (*next)(const char *, visitor, int, int);
     TIDE_SCRATCH_NEXT(next, "nftw64");
-    /* With FTW_CHDIR the C library's way is taken: its paths are relative to where it goes. */
+    /* With FTW_CHDIR the C library walks: its paths are relative to the folders it changes to. */
     if (!tide_scratch_has_written() || (flags & FTW_CHDIR) != 0 ||
         strlen(path) >= TIDE_SCRATCH_PATH_BYTES) {
         return next(path, visit, n_open, flags);

@@ -9,7 +9,7 @@
 
 enum { MAX_OBJECTS = 8 };
 
-/* Where a shared object is, and the tables of what it exports. */
+/* The place of a shared object and its tables of exported symbols. */
 typedef struct object {
     uintptr_t base, end;
     const ElfW(Sym) * symbols;
@@ -17,7 +17,7 @@ typedef struct object {
     const uint32_t *hashes; /* DT_GNU_HASH */
 } object;
 
-/* Made once: objects of the C library do not come and go. */
+/* Made once, because objects of the C library are never unloaded. */
 static struct {
     pthread_once_t once;
     object all[MAX_OBJECTS];
@@ -26,7 +26,7 @@ static struct {
 
 extern const char __ehdr_start[] __attribute__((visibility("hidden")));
 
-/* An address of the dynamic section, which the linker has made real or not. */
+/* An address of the dynamic section, which the linker may have relocated already. */
 static const void *at(uintptr_t base, uintptr_t address) {
     // NOLINTNEXTLINE(performance-no-int-to-ptr)
     return (const void *)(address < base ? base + address : address);
@@ -44,8 +44,8 @@ static void read_tables(object *of, const ElfW(Dyn) * dynamic) {
     }
 }
 
-/* As the GNU hash section has it: counts, a filter of 64-bit words, the first symbol of each
- * bucket, and the hashes of all symbols, of which the last one of a bucket is odd. */
+/* Searches the GNU hash section: counts, a filter of 64-bit words, the first symbol of each bucket,
+ * and the hashes of all symbols, of which the last one of a bucket is odd. */
 static void *find(const object *of, const char *name) {
     if (of->hashes == NULL || of->symbols == NULL || of->names == NULL) {
         return NULL;

@@ -1,5 +1,5 @@
-/* symbols.h - functions by name, without dlsym: those that the view stands in for, and the C
- * library's own dlsym. Takes no memory from the heap, and no lock but the linker's.
+/* symbols.h - finds functions by name without dlsym: the view's replacements, and the C library's
+ * own dlsym. Uses no heap memory, and no lock except the linker's.
  */
 #ifndef TIDE_SCRATCH_SYMBOLS_H
 #define TIDE_SCRATCH_SYMBOLS_H

@@ -8,7 +8,7 @@
 #include "programs/virtual_cuda/api/status.h"
 #include "programs/virtual_cuda/launches/uses.h"
 
-/* What every card answers. */
+/* The same on every card. */
 static int common_attribute(int attribute) {
     switch (attribute) {
     case 1: /* threads of a block; its extent in x and y */
@@ -61,7 +61,7 @@ static int common_attribute(int attribute) {
     }
 }
 
-/* The runtime has no way of saying that a figure is not known. */
+/* The runtime cannot report that a figure is unknown. */
 static int known(int figure) {
     return figure >= 0 ? figure : 0;
 }

@@ -6,11 +6,12 @@
 
 #include <stddef.h>
 
-/* The attribute of a device that the caller has checked. 0 for one that the card does not have. */
+/* The attribute of a device that the caller has checked; 0 if the card does not have it. */
 int tide_vc_attribute(int attribute, int device);
 
-/* Blocks of n_threads threads of the kernel, with so much dynamic shared memory, that fit on a
- * multiprocessor. Where the kernel's image cannot be read, an upper bound, which is said. */
+/* The number of blocks of n_threads threads of the kernel, with that much dynamic shared memory,
+ * that fit on a multiprocessor. If the kernel's image cannot be read, returns an upper bound and
+ * reports it as inexact. */
 int tide_vc_occupancy(const void *kernel, int device, int n_threads, size_t dynamic_bytes);
 
 #endif

@@ -1,4 +1,4 @@
-/* Copies and fills. Of what lies on the card, known.h has what the host could know. */
+/* Copies and fills. known.h has the bytes on the card that the host can know. */
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -21,8 +21,7 @@ void tide_vc_zero_output(void *output, size_t n_bytes) {
     }
 }
 
-/* Work that is captured is done when the graph is launched: until then nothing is known of what it
- * will have written. */
+/* Captured work runs when the graph is launched: until then its output is unknown. */
 static bool is_captured(void *stream) {
     return tide_vc_stream_of(stream)->capture != NULL;
 }
@@ -65,9 +64,8 @@ static tide_run_copy copy_of(const void *to, const void *from) {
                         : TIDE_RUN_COPY_ON_CARD;
 }
 
-/* A call without a stream waits until the bytes have left the
- * host's memory or have come there, and one with a stream does where the host's memory is not
- * page-locked and receives them. */
+/* A call without a stream waits until the bytes have left the host's memory or have arrived there.
+ * A call with a stream does the same if it copies to host memory that is not page-locked. */
 static void log_copy(tide_vc_entry entry, const void *to, const void *from, size_t n_bytes,
                      bool is_call_waiting, void *stream) {
     if (!tide_vc_is_logged(entry)) {
@@ -94,7 +92,7 @@ static int copy(void *to, const void *from, size_t n_bytes, void *stream) {
     return TIDE_VC_OK;
 }
 
-/* A copy without a stream waits for the null stream, which pools do not count as waiting. */
+/* A copy without a stream waits for the null stream; pools do not count this as waiting. */
 static void wait_for_null(void) {
     if (tide_vc_is_late()) {
         tide_vc_wait_timeline(tide_vc_stream_timeline(NULL));
@@ -109,7 +107,7 @@ static int copy_and_wait(void *to, const void *from, size_t n_bytes) {
     return TIDE_VC_OK;
 }
 
-/* A matrix of the host or the card, by lines that lie a pitch apart. */
+/* Copies a matrix on the host or the card, line by line; lines are a pitch apart. */
 static void move_lines(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,
                        size_t height, void *stream) {
     for (size_t i = 0; i < height; i++) {
@@ -117,7 +115,7 @@ static void move_lines(void *to, size_t to_pitch, const void *from, size_t from_
     }
 }
 
-/* n values of n_pattern bytes. */
+/* Fills with n values of n_pattern bytes. */
 static int fill(void *to, const void *pattern, size_t n_pattern, size_t n, void *stream) {
     tide_vc_entry entry = tide_vc_launch_begin();
     (void)tide_vc_stream_node(stream, TIDE_VC_NODE_FILL);
@@ -185,7 +183,7 @@ TIDE_VC_EXPORT int cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from
     return TIDE_VC_OK;
 }
 
-/* A variable of the device's program is not stored anywhere. */
+/* A variable of the device's program is not stored. */
 TIDE_VC_EXPORT int cudaMemcpyToSymbol(const void *symbol, const void *from, size_t n_bytes,
                                       size_t offset, int kind) {
     (void)symbol;

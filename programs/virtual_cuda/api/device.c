@@ -1,4 +1,4 @@
-/* Devices of the runtime: how many, which one is current, versions, limits, peers. */
+/* Devices of the runtime: their number, the current one, versions, limits, peers. */
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>

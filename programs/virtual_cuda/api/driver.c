@@ -1,5 +1,5 @@
-/* The CUDA driver's devices, contexts, modules and kernels. A context is the primary one of its
- * device: a program cannot tell the difference by memory. */
+/* The CUDA driver's devices, contexts, modules and kernels. Every context is the primary one of its
+ * device; for memory this makes no difference. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -108,7 +108,7 @@ TIDE_VC_EXPORT int cuCtxSetCurrent(void *context) {
 }
 
 enum { MAX_PUSHED = 16 };
-static _Thread_local int pushed[MAX_PUSHED]; /* devices that were current before */
+static _Thread_local int pushed[MAX_PUSHED]; /* for cuCtxPopCurrent: former devices */
 static _Thread_local int n_pushed;
 
 TIDE_VC_EXPORT int cuCtxPushCurrent_v2(void *context) {
@@ -168,8 +168,8 @@ static int give_handle(void **ret_handle) {
     return TIDE_VC_OK;
 }
 
-/* A module that was loaded from a file keeps its path, as far as a handle has room; "": no file, or
- * a longer path. */
+/* A module that was loaded from a file stores its path in its handle; "": no file, or the path does
+ * not fit. */
 TIDE_VC_EXPORT int cuModuleLoad(void **ret_module, const char *path) {
     *ret_module = tide_vc_handle_new();
     if (path != NULL && strlen(path) < TIDE_VC_HANDLE_BYTES) {
@@ -218,8 +218,8 @@ TIDE_VC_EXPORT int cuLinkComplete(void *link, void **ret_image, size_t *ret_n_by
     return TIDE_VC_OK;
 }
 
-/* CUfunction_attribute: 0 threads of a block, 1 static shared memory, 4 registers, which are a
- * guess where the image cannot be read. */
+/* CUfunction_attribute: 0 threads of a block, 1 static shared memory, 4 registers, a guess if the
+ * image cannot be read. */
 TIDE_VC_EXPORT int cuFuncGetAttribute(int *ret_value, int attribute, void *kernel) {
     tide_vc_use use = {.n_registers = 32};
     (void)tide_vc_use_of(kernel, tide_vc_device(), &use);
@@ -284,7 +284,7 @@ TIDE_VC_EXPORT int cuLaunchCooperativeKernel(void *kernel, unsigned grid_x, unsi
                           stream, arguments, NULL);
 }
 
-/* CUlaunchConfig. An attribute of it has 72 bytes: its number, and at offset 8 what it says. */
+/* CUlaunchConfig. An attribute has 72 bytes: its number, and its value at offset 8. */
 typedef struct driver_launch {
     unsigned grid[3], block[3], shared_bytes;
     void *stream;
@@ -314,7 +314,8 @@ TIDE_VC_EXPORT int cuTensorMapEncodeIm2col(void *ret_map) {
 enum { ATTRIBUTE_BYTES = 72, CLUSTER_DIMENSION = 4, CLUSTER_AT = 8, MULTIPROCESSORS = 16 };
 
 /* As many clusters as the multiprocessors hold blocks for. A card's groups of multiprocessors may
- * hold fewer, which nobody publishes; it decides the size of a grid and no memory. */
+ * hold fewer, but their limits are unpublished; the result sets the size of a grid and no
+ * memory. */
 TIDE_VC_EXPORT int cuOccupancyMaxActiveClusters(int *ret_n, void *kernel,
                                                 const driver_launch *config) {
     unsigned cluster[3] = {1, 1, 1};

@@ -66,13 +66,13 @@ TIDE_VC_EXPORT int cuMemPoolCreate(void **ret_pool, const void *properties) {
     TIDE_VC_TWIN(cudaMemPoolCreate(ret_pool, properties));
 }
 
-/* ---- functions that name an address of the card by a number ---- */
+/* ---- functions that pass an address of the card as a number ---- */
 
 static uint64_t number_of(const void *address) {
     return (uint64_t)(uintptr_t)address;
 }
 
-/* Ends a call that gave an address, and keeps the runtime's last error. */
+/* Ends a call that returned an address, and keeps the runtime's last error. */
 static int give(uint64_t *ret_address, const void *address, int status, int before) {
     tide_vc_set_last_status(before);
     if (status == TIDE_VC_OK) {

@@ -1,5 +1,5 @@
-/* Contexts, libraries of kernels and their attributes under newer and older names of the driver:
- * what numba, cuda.core and others ask beside the functions of driver.c. */
+/* Contexts, libraries of kernels and their attributes under newer and older names of the driver,
+ * which numba, cuda.core and others call besides the functions of driver.c. */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -151,7 +151,7 @@ TIDE_VC_EXPORT int cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *ret
     return cuOccupancyMaxActiveBlocksPerMultiprocessor(ret_n, kernel, n_threads, shared_bytes);
 }
 
-/* The first form does not say why it found nothing. */
+/* The first form does not report why it found nothing. */
 TIDE_VC_EXPORT int cuGetProcAddress(const char *name, void **ret_function, int version,
                                     uint64_t flags) {
     return cuGetProcAddress_v2(name, ret_function, version, flags, NULL);

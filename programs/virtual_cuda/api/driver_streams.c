@@ -164,7 +164,7 @@ TIDE_VC_EXPORT int cuGraphInstantiateWithParams(void **ret_executable, void *gra
     TIDE_VC_TWIN(cudaGraphInstantiateWithFlags(ret_executable, graph, 0));
 }
 
-/* The driver's first form, which the runtime had up to CUDA 11: two results. */
+/* The driver's first form, which the runtime had up to CUDA 11: two outputs. */
 TIDE_VC_EXPORT int cuGraphExecUpdate(void *executable, void *graph, void **ret_node,
                                      int *ret_result) {
     tide_vc_graph_update update;
@@ -179,7 +179,7 @@ TIDE_VC_EXPORT int cuGraphExecUpdate_v2(void *executable, void *graph,
     return tide_vc_graph_exec_update(executable, graph, ret_update);
 }
 
-/* The first form has three arguments, the third the edges too. */
+/* The first form has three arguments; the third form also returns edges. */
 TIDE_VC_EXPORT int cuStreamGetCaptureInfo(void *stream, int *ret_status,
                                           unsigned long long *ret_id) {
     return cuStreamGetCaptureInfo_v2(stream, ret_status, ret_id, NULL, NULL, NULL);

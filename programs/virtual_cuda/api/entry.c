@@ -16,8 +16,8 @@
 
 enum { NAME_BYTES = 128, WHY_BYTES = 768, FOUND = 0, NOT_FOUND = 1 };
 
-/* Versions of functions that take other arguments than the one before, and since which CUDA a
- * program means them by the name alone (cudaTypedefs.h). All others have one form here. */
+/* Functions with several versions that take different arguments, and the CUDA version from which
+ * the plain name means the version (cudaTypedefs.h). All other functions have one form here. */
 static const struct {
     const char *name;
     int since;
@@ -26,7 +26,7 @@ static const struct {
              {"cuMemPrefetchAsync_v2", 12020},    {"cuStreamGetCaptureInfo_v2", 11030},
              {"cuStreamGetCaptureInfo_v3", 12030}};
 
-/* Whether a program of that version of CUDA means this function by the name without its end. */
+/* Whether a program of that version of CUDA means this function by the name without its suffix. */
 static bool is_meant(const char *name, int version) {
     for (size_t i = 0; i < sizeof(NEWER) / sizeof(NEWER[0]); i++) {
         if (strcmp(name, NEWER[i].name) == 0) {
@@ -36,7 +36,7 @@ static bool is_meant(const char *name, int version) {
     return true;
 }
 
-/* The newest of a function's versions that there is here and that the program knows. */
+/* The newest of a function's versions that exists here and that the program knows. */
 static void *find(const char *name, int version) {
     static const char *const SUFFIXES[] = {"_v4", "_v3", "_v2", ""};
     for (size_t i = 0; i < sizeof(SUFFIXES) / sizeof(SUFFIXES[0]); i++) {
@@ -82,14 +82,15 @@ TIDE_VC_EXPORT int cuGetProcAddress_v2(const char *name, void **ret_function, in
 }
 
 /* Tables of functions that NVIDIA does not document. A runtime that is linked into the program asks
- * for this one first, and cannot go on without it. NVRTC asks for one as well, and does without. */
+ * for this one first, and cannot continue without it. NVRTC also asks for one, but does not need
+ * it. */
 static const unsigned char TABLE_OF_RUNTIME[] = {0x6b, 0xd5, 0xfb, 0x6c, 0x5b, 0xf4, 0xe7, 0x4a,
                                                  0x89, 0x87, 0xd9, 0x39, 0x12, 0xfd, 0x9d, 0xf9};
 
 #define RUNTIME "a virtual card cannot serve NVIDIA's own CUDA runtime"
 
-/* Which runtime asked, by the object that its code is in: it is a part of the program or of one of
- * its libraries, or it is NVIDIA's library that was opened past the preloaded object. */
+/* Finds the runtime that asked, by the object that contains its code: it is part of the program or
+ * of one of its libraries, or it is NVIDIA's library, opened past the preloaded object. */
 static void refuse_runtime(const void *caller) {
     Dl_info info;
     struct link_map *map = NULL;

@@ -1,4 +1,4 @@
-/* Kernels: asked about and launched, never run. */
+/* Kernels: queried and launched, never run. */
 #include <pthread.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -160,7 +160,7 @@ TIDE_VC_EXPORT int cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *ret_n, con
                                                                   shared_bytes, 0);
 }
 
-/* ---- variables of a program on the device: each gets an address when it is first asked for ----
+/* ---- variables of a program on the device: each gets its address at the first query ----
  */
 
 enum { MAX_VARIABLES = 4096, VARIABLE_BYTES = 4096 };
@@ -174,8 +174,8 @@ static variable variables[MAX_VARIABLES];
 static size_t n_variables;
 TIDE_VC_LOCK(lock, NULL);
 
-/* The variable's address; `made` for a new one. The lock is held. 0: it is new, and `made` is 0 or
- * there is no room for it. */
+/* The variable's address, which is `made` for a new one. The lock is held. 0: it is new, and `made`
+ * is 0 or the table is full. */
 static uint64_t address_of(const void *host, uint64_t made) {
     for (size_t i = 0; i < n_variables; i++) {
         if (variables[i].host == host) {

@@ -1,30 +1,30 @@
 /* A context's limits: the stack of a thread, the buffer of printf, the heap of malloc in kernels. A
- * program that sets one and asks for it later hears what it set. No kernel runs, so that none is
- * ever reached; and the memory that a card would set aside for them counts as the context's. */
+ * program that sets a limit reads back its value. No kernel runs, so no limit is ever reached. The
+ * memory that a card would reserve for them is part of the context's. */
 #include <stddef.h>
 
 #include "programs/virtual_cuda/api/export.h"
 #include "programs/virtual_cuda/card/machine.h"
 #include "programs/virtual_cuda/api/status.h"
 
-/* Of cudaLimit and CUlimit, which share their numbers; the others of these read 0. */
+/* Of cudaLimit and CUlimit, which share their numbers; all other limits read 0. */
 enum { LIMIT_STACK = 0, LIMIT_PRINTF = 1, LIMIT_HEAP = 2, N_LIMITS = 8 };
 
 typedef struct limits {
     size_t values[N_LIMITS];
 } limits;
 
-/* What a context has where nobody has set anything. */
+/* A context's values before any is set. */
 static const limits DEFAULTS = {
     {[LIMIT_STACK] = 1024, [LIMIT_PRINTF] = (size_t)1 << 20, [LIMIT_HEAP] = (size_t)8 << 20}};
 
-static limits changed[TIDE_VC_MAX_DEVICES]; /* what was set, less the default; 0: nothing */
+static limits changed[TIDE_VC_MAX_DEVICES]; /* the set value less the default; 0: not set */
 
 TIDE_VC_EXPORT int cuCtxGetLimit(size_t *ret_value, int limit) {
     if (limit < 0 || limit >= N_LIMITS || ret_value == NULL) {
         return TIDE_VC_INVALID_VALUE;
     }
-    /* The difference may be below zero; unsigned numbers add up all the same. */
+    /* The difference may be negative; unsigned addition still gives the right sum. */
     *ret_value = DEFAULTS.values[limit] + changed[tide_vc_device()].values[limit];
     return TIDE_VC_OK;
 }

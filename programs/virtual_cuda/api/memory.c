@@ -15,7 +15,7 @@
 
 enum { PITCH_BYTES = 512 }; /* rows of a pitched allocation begin at multiples of it */
 
-/* A card that is short of memory takes back what pools hold and do not use. */
+/* If the card is short of memory, pools free their unused memory first. */
 static int alloc_on(int device, size_t n_bytes, uint64_t *ret_address) {
     int status = tide_vc_block_alloc(device, n_bytes, ret_address);
     if (status == TIDE_VC_MEMORY && tide_vc_pools_trim(device)) {
@@ -35,7 +35,7 @@ static int allocate(void **ret_address, size_t n_bytes) {
     return tide_vc_fail(status);
 }
 
-/* Memory of cudaMalloc, of a pool, or managed memory. */
+/* Frees memory of cudaMalloc or of a pool, or managed memory. */
 static int free_any(uint64_t address) {
     int status = tide_vc_block_release(address);
     if (status == TIDE_VC_INVALID_VALUE) {
@@ -44,7 +44,7 @@ static int free_any(uint64_t address) {
     return status == TIDE_VC_INVALID_VALUE && tide_vc_managed_free(address) ? TIDE_VC_OK : status;
 }
 
-/* cudaFree(NULL) is how programs make a context. */
+/* cudaFree(NULL) is a common way to make a context. */
 static int release(const void *address) {
     uint64_t at = (uint64_t)(uintptr_t)address;
     return tide_vc_fail(at == 0 ? tide_vc_context(tide_vc_device()) : free_any(at));
@@ -54,7 +54,7 @@ TIDE_VC_EXPORT int cudaMalloc(void **ret_address, size_t n_bytes) {
     return allocate(ret_address, n_bytes);
 }
 
-/* It waits for the device, which pools do not count as waiting. */
+/* Waits for the device; pools do not count this as waiting. */
 static void wait_for_device(uint64_t address) {
     if (tide_vc_is_late()) {
         tide_vc_wait_device(tide_vc_device());

@@ -1,5 +1,5 @@
-/* NVML: what PyTorch's out-of-memory message, torch.cuda and pynvml ask. It sees all cards of the
- * machine and all processes of the run. */
+/* NVML, as used by PyTorch's out-of-memory message, torch.cuda and pynvml. It shows all cards of
+ * the machine and all processes of the run. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -14,7 +14,7 @@
 /* nvmlReturn_t. */
 enum { OK = 0, INVALID_ARGUMENT = 2, NOT_SUPPORTED = 3, INSUFFICIENT_SIZE = 7 };
 
-/* A device's handle is its number and one. */
+/* A device's handle is its number plus one. */
 static int number_of(const void *handle) {
     return (int)(uintptr_t)handle - 1;
 }
@@ -165,10 +165,10 @@ typedef struct process {
 } process;
 
 enum { MAX_PROCESSES = 512 };
-#define NO_INSTANCE 0xFFFFFFFFu /* the card is not divided */
+#define NO_INSTANCE 0xFFFFFFFFu /* the card is not partitioned */
 
-/* The processes with a context on the card. `n` holds how many there is room for, and then how many
- * there are. Each is written with the first process_bytes of the struct. */
+/* The processes with a context on the card. `n` is the room on entry, and the number of processes
+ * on return. Each is written with the first process_bytes of the struct. */
 static int give_processes(const void *handle, unsigned *n, char *ret, size_t process_bytes) {
     tide_vc_process found[MAX_PROCESSES];
     if (!is_handle(handle) || n == NULL) {
@@ -220,8 +220,8 @@ TIDE_VC_EXPORT int nvmlDeviceGetPowerUsage(const void *handle, unsigned *ret) {
     return measured_by_nobody(ret);
 }
 
-/* nvmlGpuFabricInfo_v2_t, which the third version goes on from. All zeros behind the version say
- * that the card is in no fabric of switches, as a card alone in its machine does. */
+/* nvmlGpuFabricInfo_v2_t, which the third version extends. All zeros after the version mean that
+ * the card is in no fabric of switches, like a card alone in its machine. */
 typedef struct fabric {
     unsigned version;
     unsigned char cluster[16];

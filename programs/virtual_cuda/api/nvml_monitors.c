@@ -1,6 +1,6 @@
-/* NVML's older names, and what monitors of cards (gpustat, nvitop, nvidia-ml-py) and checks of a
- * platform ask beside memory and processes. What a card that runs nothing has no figure for, such
- * as its fan, is "not supported", as on boards without it. */
+/* NVML's older names, and the queries of card monitors (gpustat, nvitop, nvidia-ml-py) and platform
+ * checks besides memory and processes. A figure that an idle virtual card does not have, such as
+ * its fan, is "not supported", as on boards without it. */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@ int nvmlDeviceGetHandleByIndex_v2(unsigned number, void **ret_handle);
 int nvmlDeviceGetHandleByPciBusId_v2(const char *text, void **ret_handle);
 int nvmlSystemGetCudaDriverVersion_v2(int *ret_version);
 
-/* ---- names without a version, which older programs have ---- */
+/* ---- names without a version, which older programs use ---- */
 
 TIDE_VC_EXPORT int nvmlInit(void) {
     return nvmlInit_v2();
@@ -40,7 +40,7 @@ TIDE_VC_EXPORT int nvmlSystemGetCudaDriverVersion(int *ret_version) {
     return nvmlSystemGetCudaDriverVersion_v2(ret_version);
 }
 
-/* ---- processes: none draws, and none is of MPS ---- */
+/* ---- processes: no graphics, no MPS ---- */
 
 static int no_process(unsigned *n) {
     if (n == NULL) {
@@ -71,13 +71,13 @@ TIDE_VC_EXPORT int nvmlSystemGetProcessName(unsigned pid, char *ret_name, unsign
     if (file == NULL) {
         return ret_name != NULL && n_bytes > 0 ? NOT_FOUND : INVALID_ARGUMENT;
     }
-    size_t n = fread(ret_name, 1, n_bytes - 1, file); /* up to the first zero it is the program */
+    size_t n = fread(ret_name, 1, n_bytes - 1, file); /* the program ends at the first zero */
     ret_name[n] = '\0';
     (void)fclose(file);
     return OK;
 }
 
-/* ---- what a card is ---- */
+/* ---- the card's properties ---- */
 
 static const tide_vc_card *card_of(const void *handle) {
     int number = (int)(uintptr_t)handle - 1;
@@ -153,7 +153,7 @@ TIDE_VC_EXPORT int nvmlDeviceIsMigDeviceHandle(const void *handle, int *ret_is_m
     return give(handle, ret_is_mig, 0);
 }
 
-/* Of a card that is not divided now, and will not be. */
+/* The card is not partitioned now, nor pending. */
 TIDE_VC_EXPORT int nvmlDeviceGetMigMode(const void *handle, int *ret_now, int *ret_pending) {
     int status = give(handle, ret_now, 0);
     return status == OK ? give(handle, ret_pending, 0) : status;
@@ -177,7 +177,7 @@ TIDE_VC_EXPORT int nvmlDeviceGetArchitecture(const void *handle, int *ret_archit
                                    : PASCAL);
 }
 
-/* Of encoding and decoding video: none, since a second ago. */
+/* Video encoding and decoding: no load during the last second. */
 static int no_video(const void *handle, int *ret_percent, int *ret_period_us) {
     enum { SECOND_US = 1000000 };
     int status = give(handle, ret_percent, 0);
@@ -205,7 +205,7 @@ TIDE_VC_EXPORT int nvmlDeviceGetBAR1MemoryInfo(const void *handle, unsigned long
     return OK;
 }
 
-/* ---- figures that no card without work has ---- */
+/* ---- figures that an idle card does not have ---- */
 
 #define NOT_MEASURED(name)                                                                         \
     TIDE_VC_EXPORT int name(const void *handle) {                                                  \

@@ -1,4 +1,4 @@
-/* What an address is: of the device, page-locked, shared, or the host's own. */
+/* The kind of an address: of the device, page-locked, shared, or the host's own. */
 #include <stddef.h>
 #include <stdint.h>
 
@@ -9,12 +9,12 @@
 #include "programs/virtual_cuda/card/pinned.h"
 #include "programs/virtual_cuda/api/status.h"
 
-/* cudaMemoryType, and CU_MEMORYTYPE_... where it has the kind. */
+/* cudaMemoryType, and CU_MEMORYTYPE_... if it has the kind. */
 enum { UNREGISTERED = 0, HOST = 1, DEVICE = 2, MANAGED = 3 };
 enum { NO_DEVICE = -2 }; /* cudaInvalidDeviceId */
 
-/* cudaPointerAttributes up to CUDA 12; CUDA 13 has reserved words behind it, which stay as they
- * are. */
+/* cudaPointerAttributes up to CUDA 12. CUDA 13 adds reserved words at the end, which are not
+ * written. */
 typedef struct pointer_attributes {
     int type;
     int device;
@@ -99,7 +99,7 @@ TIDE_VC_EXPORT int cuPointerGetAttribute(void *ret, int attribute, uint64_t addr
     return one_attribute(ret, attribute, address);
 }
 
-/* Of an address that it does not know, it leaves zeros and succeeds. */
+/* For an unknown address it writes zeros and succeeds. */
 TIDE_VC_EXPORT int cuPointerGetAttributes(unsigned n, const int *attributes, void **ret,
                                           uint64_t address) {
     for (unsigned i = 0; i < n; i++) {

@@ -1,5 +1,5 @@
-/* cudaDeviceProp. CUDA 12 and 13 have the same members in different places; CUDA 11 has those of 12
- * and ends earlier. Tests compare the offsets with NVIDIA's headers. */
+/* cudaDeviceProp. CUDA 12 and 13 have the same members in different places; CUDA 11 has the layout
+ * of 12 and ends earlier. Tests compare the offsets with NVIDIA's headers. */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 
 enum { NAME_BYTES = 256, UUID_AT = 256 };
 
-/* A member: where it lies in both layouts, its size, and the attribute that is its value. */
+/* A member: its offset in both layouts, its size, and the attribute that is its value. */
 typedef struct member {
     uint16_t at12, at13;
     uint8_t n_bytes;

@@ -1,11 +1,12 @@
-/* Status codes of the runtime and the driver: their names, their texts, the thread's last one. */
+/* Status codes of the runtime and the driver: their names, their texts, the thread's last
+ * status. */
 #include "programs/virtual_cuda/api/status.h"
 
 #include <stddef.h>
 
 #include "programs/virtual_cuda/api/export.h"
 
-/* One status, as the runtime and the driver name it. */
+/* One status, with its names in the runtime and the driver. */
 typedef struct status_row {
     int status;
     const char *runtime_name, *driver_name;

@@ -3,7 +3,7 @@
 #ifndef TIDE_VIRTUAL_CUDA_STATUS_H
 #define TIDE_VIRTUAL_CUDA_STATUS_H
 
-/* Values of cudaError_t, which are those of CUresult where both have one. */
+/* Values of cudaError_t, which equal those of CUresult if both have the code. */
 typedef enum tide_vc_status {
     TIDE_VC_OK = 0,
     TIDE_VC_INVALID_VALUE = 1,
@@ -25,7 +25,7 @@ typedef enum tide_vc_status {
     TIDE_VC_NOT_SUPPORTED = 801,
     TIDE_VC_CAPTURE_UNSUPPORTED = 900,
     TIDE_VC_CAPTURED_EVENT = 907,
-    TIDE_VC_UPDATE = 910 /* an executable graph cannot become another one */
+    TIDE_VC_UPDATE = 910 /* an executable graph cannot be updated to another one */
 } tide_vc_status;
 
 /* Remembers a failure as the thread's last error, for cudaGetLastError. Returns `status`. */

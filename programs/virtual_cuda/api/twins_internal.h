@@ -1,5 +1,6 @@
-/* twins_internal.h - functions of the runtime that the driver has under a name of its own, with the
- * same arguments: a twin calls them. What fails there is not the runtime's last error.
+/* twins_internal.h - functions of the runtime that the driver offers under its own names with the
+ * same arguments. A twin calls the runtime's function, and its failure does not become the
+ * runtime's last error.
  */
 #ifndef TIDE_VIRTUAL_CUDA_TWINS_INTERNAL_H
 #define TIDE_VIRTUAL_CUDA_TWINS_INTERNAL_H

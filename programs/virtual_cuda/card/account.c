@@ -27,12 +27,12 @@ _Static_assert((int)TIDE_RUN_DEVICES == (int)TIDE_VC_MAX_DEVICES, "a slot has ro
 enum { NAME_BYTES = 64 };
 
 static tide_run_account *all;
-static bool is_shared; /* with other processes; false: a forked child has a copy */
+static bool is_shared; /* with other processes; false: a forked child has its own copy */
 static int own_slot = -1;
-static bool is_forked_too_late; /* from a process that had a context */
+static bool is_forked_too_late; /* this process was forked from one that had a context */
 static atomic_bool is_attached;
 static bool is_held_for_fork;
-static atomic_uchar contexts[TIDE_VC_MAX_DEVICES]; /* 1: this process has one there */
+static atomic_uchar contexts[TIDE_VC_MAX_DEVICES]; /* 1: this process has a context on the device */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void make_lock(tide_run_account *of) {
@@ -44,7 +44,7 @@ static void make_lock(tide_run_account *of) {
     (void)pthread_mutexattr_destroy(&kind);
 }
 
-/* Nodes of a cluster have cards of their own, which are numbered from 0 in each. */
+/* Each node of a cluster has its own cards, numbered from 0. */
 static const char *name_account(char name[NAME_BYTES]) {
     const char *node = tide_setting(TIDE_RUN_NODE_VARIABLE);
     bool has_node = node != NULL && node[0] != '\0' && strcmp(node, "0") != 0;
@@ -53,8 +53,8 @@ static const char *name_account(char name[NAME_BYTES]) {
     return name;
 }
 
-/* Maps the run's account, and makes it if this is the first process: the others wait for the lock
- * of the file, which a process that is killed lets go. NULL: there is none. */
+/* Maps the run's account, and creates it if this is the first process. The other processes wait for
+ * the file's lock, which a killed process releases. NULL if there is no account. */
 static tide_run_account *map_shared(void) {
     void *at = MAP_FAILED;
     char name[NAME_BYTES];
@@ -96,8 +96,8 @@ static void attach(void) {
     atomic_store(&is_attached, true);
 }
 
-/* What is in use is the sum of the slots: a holder of the lock that was killed may have changed one
- * of both only. */
+/* Recomputes each device's total from the slots: a killed holder of the lock may have changed only
+ * one of the two. */
 static void add_up(void) {
     for (size_t device = 0; device < TIDE_RUN_DEVICES; device++) {
         tide_run_device *of = &all->devices[device];
@@ -134,7 +134,7 @@ bool tide_vc_account_is_shared(void) {
     return is_shared;
 }
 
-/* The account is not made here: the fork holds the locks that this would need. */
+/* The account is not created here, because that would need the locks that the fork holds. */
 void tide_vc_account_before_fork(void) {
     is_held_for_fork = atomic_load(&is_attached);
     if (is_held_for_fork) {
@@ -148,7 +148,7 @@ void tide_vc_account_in_parent(void) {
     }
 }
 
-/* ThreadSanitizer takes the thread that goes on in the child for the one that holds the lock. */
+/* ThreadSanitizer takes the thread that continues in the child for the one that holds the lock. */
 static void forget_lock(pthread_mutex_t *lock) {
 #if defined(__SANITIZE_THREAD__)
     __tsan_mutex_pre_unlock(lock, 0);
@@ -157,8 +157,8 @@ static void forget_lock(pthread_mutex_t *lock) {
     (void)lock;
 }
 
-/* The child is another process: it has no slot. The lock of a shared account is the parent's, which
- * lets it go; a copy's belongs to nobody. */
+/* The child is a new process without a slot. The parent releases the lock of a shared account; the
+ * lock of a copy has no owner. */
 void tide_vc_account_in_child(void) {
     is_forked_too_late = is_forked_too_late || own_slot >= 0;
     own_slot = -1;
@@ -190,7 +190,7 @@ void tide_vc_account_reap(void) {
     }
 }
 
-/* The lock is held. False: all slots are taken by processes that live. */
+/* The lock is held. False: living processes use all slots. */
 static bool take_slot(void) {
     tide_vc_account_reap();
     uint32_t i = 0;
@@ -209,13 +209,13 @@ static bool take_slot(void) {
     return true;
 }
 
-/* Changes what this process and its device have in use; the lock is held. */
+/* Changes the memory in use of this process and its device; the lock is held. */
 static bool take(int device, uint64_t n_bytes, uint64_t context_bytes) {
     int number = tide_vc_card_of(device)->number;
     uint64_t total = tide_vc_card_of(device)->total_bytes;
     uint64_t capacity = total + tide_vc_card_of(device)->spill_bytes;
     tide_run_device *of = &all->devices[number];
-    /* A peak must not count what a process had that is gone. */
+    /* A peak must not count memory of processes that have ended. */
     if (of->used_bytes + n_bytes > of->peak_bytes || of->used_bytes > capacity ||
         n_bytes > capacity - of->used_bytes) {
         tide_vc_account_reap();
@@ -283,7 +283,7 @@ int tide_vc_charge(int device, uint64_t n_bytes) {
     tide_vc_account_unlock();
     if (status == TOO_MANY) {
         tide_vc_refused("account", "more than 512 processes of a run use its cards");
-        return TIDE_VC_OPERATING_SYSTEM; /* the card may have room */
+        return TIDE_VC_OPERATING_SYSTEM; /* not TIDE_VC_MEMORY: the card may have room */
     }
     return status;
 }
@@ -292,7 +292,7 @@ int tide_vc_context(int device) {
     return tide_vc_has_context(device) ? TIDE_VC_OK : tide_vc_charge(device, 0);
 }
 
-/* What a forked child frees is its parent's, who still has it. */
+/* In a forked child nothing is refunded: the memory is the parent's, who still has it. */
 void tide_vc_refund(int device, uint64_t n_bytes) {
     (void)tide_vc_account_lock();
     if (own_slot >= 0) {

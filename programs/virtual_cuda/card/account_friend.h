@@ -1,4 +1,4 @@
-/* account_friend.h - the account itself, for the files that keep something in it.
+/* account_friend.h - the account itself, for the files that store something in it.
  */
 #ifndef TIDE_VIRTUAL_CUDA_ACCOUNT_FRIEND_H
 #define TIDE_VIRTUAL_CUDA_ACCOUNT_FRIEND_H
@@ -8,17 +8,17 @@
 
 #include "common/run_account.h"
 
-/* The account, with its lock held. */
+/* Locks the account and returns it. */
 tide_run_account *tide_vc_account_lock(void);
 void tide_vc_account_unlock(void);
 
-/* The slot of this process, with the lock held; -1: it has made no context. */
+/* The slot of this process, or -1 if it has made no context. The caller holds the lock. */
 int tide_vc_account_slot(void);
 
-/* Whether other processes see the account. */
+/* Whether other processes share the account. */
 bool tide_vc_account_is_shared(void);
 
-/* Gives back what processes took that are gone, with the lock held. */
+/* Releases the memory of processes that have ended. The caller holds the lock. */
 void tide_vc_account_reap(void);
 
 /* fork.c calls these around a fork. */

@@ -18,15 +18,15 @@ static atomic_ullong lowest = TIDE_VC_HIGHEST_ADDRESS; /* where the lowest chunk
 static tide_vc_ranges holes;                           /* free parts of chunks */
 TIDE_VC_LOCK(lock, NULL);
 
-/* Only what chunks were opened for counts: a kernel's arguments hold numbers, too. */
+/* Only addresses of opened chunks count, because a kernel's arguments hold numbers also. */
 bool tide_vc_is_device(const void *address) {
     uint64_t at = (uint64_t)(uintptr_t)address;
     return at < TIDE_VC_HIGHEST_ADDRESS &&
            at >= atomic_load_explicit(&lowest, memory_order_relaxed);
 }
 
-/* Puts a free range in its place, joined with its neighbours. Without host memory its addresses
- * are not given out again. */
+/* Adds a free range, joined with its neighbours. Without host memory its addresses are not used
+ * again. */
 static void put_back(tide_vc_range hole) {
     tide_vc_range other;
     if (tide_vc_ranges_at_or_above(&holes, hole.address, &other) &&
@@ -43,7 +43,7 @@ static void put_back(tide_vc_range hole) {
     (void)tide_vc_ranges_add(&holes, hole);
 }
 
-/* Where the chunk for a request would begin; 0: there is no room below the others. */
+/* Where the chunk for a request would begin; 0 if there is no room below the others. */
 static uint64_t next_chunk(uint64_t n_bytes, uint64_t *ret_bytes) {
     uint64_t unit = n_bytes <= SMALL_CHUNK ? SMALL_CHUNK : LARGE_CHUNK;
     uint64_t room = atomic_load(&lowest) - TIDE_VC_LOWEST_ADDRESS;

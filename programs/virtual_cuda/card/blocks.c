@@ -13,7 +13,7 @@
 #include "programs/virtual_cuda/api/status.h"
 
 #define PAGE_BYTES (UINT64_C(2) << 20)
-#define LIST "the list of allocations" /* what the host may have no memory for */
+#define LIST "the list of allocations" /* for messages about host memory */
 
 static tide_vc_ranges blocks; /* owner: the pool */
 TIDE_VC_LOCK(lock, NULL);
@@ -37,8 +37,8 @@ static bool add(tide_vc_block block) {
     return has_room;
 }
 
-/* Before the card is charged: a request that the host cannot serve is not the card's, and must not
- * count as memory that was in use. */
+/* Runs before the card is charged, so that a failure of the host does not count as memory in use on
+ * the card. */
 static int prepare(uint64_t n_bytes) {
     pthread_mutex_lock(&lock);
     bool has_room = tide_vc_ranges_prepare(&blocks);
@@ -49,7 +49,7 @@ static int prepare(uint64_t n_bytes) {
     return tide_vc_address_fits(n_bytes) ? TIDE_VC_OK : tide_vc_addresses_failed();
 }
 
-/* Addresses for a block that is charged. */
+/* Finds addresses for a block that is charged. */
 static int place(tide_vc_block block, uint64_t *ret_address) {
     block.address = tide_vc_address_take(block.n_bytes);
     if (block.address == 0) {
@@ -74,7 +74,7 @@ int tide_vc_block_alloc(int device, uint64_t n_bytes, uint64_t *ret_address) {
     }
     uint64_t whole = (n_bytes + unit - 1) / unit * unit;
     uint64_t capacity = tide_vc_card_of(device)->total_bytes + tide_vc_card_of(device)->spill_bytes;
-    int status = whole <= capacity ? prepare(whole) : TIDE_VC_OK; /* else the card refuses it */
+    int status = whole <= capacity ? prepare(whole) : TIDE_VC_OK; /* otherwise the card refuses */
     if (status == TIDE_VC_OK) {
         status = tide_vc_charge(device, whole);
     }

@@ -7,9 +7,10 @@
 #include "programs/virtual_cuda/process/inexact.h"
 #include "programs/virtual_cuda/card/machine.h"
 
-static atomic_bool has_offered; /* this process, or one that it was forked from */
+static atomic_bool has_offered; /* by this process, or by one that it was forked from */
 
-/* The lock of the account is held. NULL: it is not offered, or *ret_free is where it may be. */
+/* The lock of the account is held. NULL: it is not offered; *ret_free is a free place for it, if
+ * any. */
 static tide_run_export *find_own(tide_run_account *all, uint64_t address,
                                  tide_run_export **ret_free) {
     uint32_t slot = (uint32_t)tide_vc_account_slot();

@@ -13,7 +13,7 @@
 #include "device/card_text.h"
 
 enum { NAME_BYTES = 64 };
-/* Structs and signatures of these were compared with NVIDIA's headers. */
+/* The major versions whose structs and signatures were compared with NVIDIA's headers. */
 enum { LOWEST_RUNTIME = 11, HIGHEST_RUNTIME = 13 };
 
 typedef struct machine {
@@ -29,7 +29,7 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_once_t once_visible = PTHREAD_ONCE_INIT; /* CUDA reads it later than NVML answers */
 static _Thread_local int current_device;
 
-/* A program cannot go on without a card to imitate, and has no way of saying why. */
+/* A program cannot continue without a card to imitate, and cannot report why. */
 static void refuse(const char *what, const char *value) {
     fprintf(stderr, "tidemark: %s: '%s'\n", what, value);
     _exit(125);
@@ -64,7 +64,7 @@ static void read_machine(void) {
     const char *spill = tide_setting("TIDEMARK_VIRTUAL_SPILL");
     uint64_t total_bytes = memory != NULL ? bytes_of("TIDEMARK_VIRTUAL_MEMORY", memory) : 0;
     uint64_t spill_bytes = spill != NULL ? bytes_of("TIDEMARK_VIRTUAL_SPILL", spill) : 0;
-    (void)tide_vc_runtime_major(); /* ends the program where it is not served */
+    (void)tide_vc_runtime_major(); /* ends the program if the version is not supported */
     names = names != NULL && names[0] != '\0' ? names : "h100-80";
     for (const char *at = names; *at != '\0';) {
         char name[NAME_BYTES];
@@ -78,7 +78,7 @@ static void read_machine(void) {
             refuse("TIDEMARK_VIRTUAL_CARDS names no card of the table", name);
         }
         here.cards[here.n_cards] = card_of(card, total_bytes);
-        /* Bounded, so that it can be added to the card's bytes. */
+        /* Capped so that adding it to the card's bytes cannot overflow. */
         here.cards[here.n_cards].spill_bytes =
             spill_bytes < UINT64_MAX / 4 ? spill_bytes : UINT64_MAX / 4;
         here.cards[here.n_cards].number = here.n_cards;
@@ -103,7 +103,7 @@ void tide_vc_uuid_text(const tide_vc_card *card, char ret_text[TIDE_VC_UUID_TEXT
 }
 
 /* The card that an item of CUDA_VISIBLE_DEVICES names: by its number, or by the beginning of its
- * UUID. -1: none. */
+ * UUID. -1 if there is none. */
 static int card_named(const char *item, size_t n) {
     char *end = NULL;
     if (n > 4 && strncmp(item, "GPU-", 4) == 0) {
@@ -120,7 +120,7 @@ static int card_named(const char *item, size_t n) {
     return end > item && end <= item + n && number >= 0 && number < here.n_cards ? (int)number : -1;
 }
 
-/* CUDA takes the items up to the first that names no card, and none at all where one comes twice.
+/* CUDA uses the items before the first that names no card, and none at all if one is repeated.
  */
 static void read_visible(void) {
     pthread_once(&once, read_machine);
@@ -176,8 +176,8 @@ static int see_library(struct dl_phdr_info *info, size_t n_bytes, void *ret_majo
     return 0;
 }
 
-/* A program that has asked keeps its answer: a second runtime of another version in one process
- * would share these functions anyway. */
+/* The first answer holds for the process: a second runtime of another version would share these
+ * functions anyway. */
 int tide_vc_runtime_major(void) {
     static int known;
     int major = __atomic_load_n(&known, __ATOMIC_RELAXED);

@@ -1,6 +1,6 @@
-/* What a program asks of managed memory: to bring it to a card or to the host, and advice on where
- * it should be. Managed memory is host memory here (pinned.c), so nothing moves and nothing is
- * allocated; what was asked last is remembered for the whole allocation, for those that ask. */
+/* Prefetches of managed memory, and advice on where it should be. Managed memory is host memory
+ * here (pinned.c), so nothing moves and nothing is allocated. The last request is remembered for
+ * the whole allocation and returned to queries. */
 #include "programs/virtual_cuda/card/managed.h"
 
 #include <stdbool.h>
@@ -13,7 +13,7 @@
 #include "programs/virtual_cuda/api/status.h"
 #include "programs/virtual_cuda/order/streams.h"
 
-/* cudaMemLocation, which has 8 bytes and so travels in one register. */
+/* cudaMemLocation. It has 8 bytes, so it travels in one register. */
 typedef struct place {
     int type, id;
 } place;
@@ -23,7 +23,7 @@ _Static_assert(sizeof(place) == sizeof(uint64_t), "as CUDA passes it");
 /* cudaMemLocationType; a device number or cudaCpuDeviceId of older functions. */
 enum { ON_DEVICE = 1, ON_HOST = 2, ON_HOST_NODE = 3, ON_CURRENT_NODE = 4, HOST_ID = -1 };
 
-/* The number of a place, as older functions name it; false: there is no such place. */
+/* The number of a place in older functions; false if there is no such place. */
 static bool read_place(place at, int *ret_id) {
     bool is_host = at.type >= ON_HOST && at.type <= ON_CURRENT_NODE;
     *ret_id = is_host ? HOST_ID : at.id;
@@ -43,7 +43,7 @@ static int prefetch(uint64_t address, size_t n_bytes, int id, void *stream) {
     return TIDE_VC_OK;
 }
 
-/* cudaMemoryAdvise: setting and unsetting of each follow each other. */
+/* cudaMemoryAdvise: each "set" is followed by its "unset". */
 static int advise(uint64_t address, size_t n_bytes, int advice, int id) {
     const tide_vc_advice_change change = {
         .kind = (tide_vc_advice_kind)((advice - 1) / 2), .is_unset = advice % 2 == 0, .id = id};
@@ -72,7 +72,7 @@ static int type_of(int id) {
     return id >= 0 ? ON_DEVICE : id == HOST_ID ? ON_HOST : 0;
 }
 
-/* The devices that access it, then "nowhere" in the room that is left. */
+/* The devices that access it, then "nowhere" in the remaining room. */
 static void give_accessors(uint64_t devices, int *ret, size_t n_room) {
     size_t n = 0;
     for (int device = HOST_ID; device < TIDE_VC_MAX_DEVICES - 1 && n < n_room; device++) {
@@ -142,7 +142,8 @@ TIDE_VC_EXPORT int cudaMemPrefetchAsync_v2(const void *address, size_t n_bytes, 
                             : TIDE_VC_INVALID_VALUE);
 }
 
-/* CUDA 13 has a place and flags; CUDA 11 and 12 have a device, where the type is, then the stream.
+/* CUDA 13 passes a place and flags; CUDA 11 and 12 pass a device, in place of the type, then the
+ * stream.
  */
 TIDE_VC_EXPORT int cudaMemPrefetchAsync(const void *address, size_t n_bytes, place at,
                                         uint64_t flags_or_stream, void *stream) {
@@ -158,7 +159,7 @@ TIDE_VC_EXPORT int cudaMemAdvise_v2(const void *address, size_t n_bytes, int adv
     return tide_vc_fail(advise(number_of(address), n_bytes, advice, is_known ? id : NOWHERE));
 }
 
-/* CUDA 13 has a place, CUDA 11 and 12 a device. */
+/* CUDA 13 passes a place, CUDA 11 and 12 a device. */
 TIDE_VC_EXPORT int cudaMemAdvise(const void *address, size_t n_bytes, int advice, place at) {
     return tide_vc_runtime_major() >= 13
                ? cudaMemAdvise_v2(address, n_bytes, advice, at)
@@ -175,7 +176,7 @@ TIDE_VC_EXPORT int cudaMemRangeGetAttributes(void **ret, size_t *n_ret, int *att
     return tide_vc_fail(range_attributes(ret, n_ret, attributes, n, number_of(address), n_bytes));
 }
 
-/* Which memory a stream's kernels use changes nothing here. */
+/* No effect: kernels do not run. */
 TIDE_VC_EXPORT int cudaStreamAttachMemAsync(void *stream, void *address, size_t n_bytes,
                                             unsigned flags) {
     (void)stream;

@@ -1,5 +1,5 @@
-/* managed.h - what a program advised about managed memory, and where it asked to have it last. It
- * is kept with the allocation (pinned.c), for all of it. Thread-safe.
+/* managed.h - the program's advice about managed memory, and the last place it prefetched it to.
+ * Both are kept with the allocation (pinned.c) and hold for all of it. Thread-safe.
  */
 #ifndef TIDE_VIRTUAL_CUDA_MANAGED_H
 #define TIDE_VIRTUAL_CUDA_MANAGED_H
@@ -26,12 +26,12 @@ typedef enum tide_vc_advice_kind {
 typedef struct tide_vc_advice_change {
     tide_vc_advice_kind kind;
     bool is_unset;
-    int id; /* the place; a device or the host */
+    int id; /* the place: a device or the host */
 } tide_vc_advice_change;
 
-/* n_bytes, above 0, are within one allocation of managed memory; else false. */
+/* False unless the n_bytes, above 0, are within one allocation of managed memory. */
 bool tide_vc_managed_change(uint64_t address, size_t n_bytes, const tide_vc_advice_change *change);
-/* Frees the allocation of managed memory that begins there; false: none does. */
+/* Frees the allocation of managed memory that begins at the address; false if none does. */
 bool tide_vc_managed_free(uint64_t address);
 
 bool tide_vc_managed_find(uint64_t address, size_t n_bytes, tide_vc_advice *ret_advice);

@@ -17,7 +17,7 @@
 
 enum { NOWHERE = -2 }; /* no place of managed memory */
 
-/* What a range is: mapped here, or registered. The owner of a managed one is its advice. */
+/* The kind of a range: mapped here, or registered. The owner of a managed range is its advice. */
 typedef enum area_kind { REGISTERED, OURS, MANAGED } area_kind;
 
 static tide_vc_ranges areas;
@@ -71,7 +71,7 @@ static int allocate(void **ret_address, size_t n_bytes, bool is_managed) {
     }
     void *at = mmap(NULL, n_bytes, PROT_READ | PROT_WRITE,
                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (at == MAP_FAILED) { /* memory of the host: CUDA's error is that of any memory */
+    if (at == MAP_FAILED) { /* host memory: CUDA returns the same error as for the card's */
         (void)tide_vc_host_failed(is_managed ? "managed memory" : "page-locked memory");
         return TIDE_VC_MEMORY;
     }
@@ -123,7 +123,7 @@ bool tide_vc_managed_free(uint64_t address) {
     return is_gone;
 }
 
-/* The advice of the allocation that holds the bytes; NULL: none does. The lock is held. */
+/* The advice of the allocation that holds the bytes; NULL if none does. The lock is held. */
 static tide_vc_advice *advice_of(uint64_t address, size_t n_bytes) {
     tide_vc_range found;
     bool holds = n_bytes > 0 && tide_vc_ranges_find(&areas, address, &found) &&

@@ -1,5 +1,5 @@
-/* pinned.h - page-locked host memory: ordinary memory that is remembered, so that a program that
- * asks for an address' kind is told the truth. Thread-safe.
+/* pinned.h - page-locked host memory: ordinary memory, remembered so that queries about an address
+ * return the right kind. Thread-safe.
  */
 #ifndef TIDE_VIRTUAL_CUDA_PINNED_H
 #define TIDE_VIRTUAL_CUDA_PINNED_H

@@ -1,10 +1,10 @@
 /* Memory pools: cudaMallocAsync and its relatives.
  *
- * A pool holds memory of the card and gives out blocks of it. NVIDIA documents that it gives back
- * what it holds above its release threshold (0 at first) when the host next waits for a stream, an
- * event or the device, or when the program trims it; and that unused memory is mapped anew where a
- * request finds no room in one piece, so that gaps cost nothing. That it grows by pieces of 32 MiB
- * is a guess. */
+ * A pool holds memory of the card and allocates blocks from it. NVIDIA documents when a pool frees
+ * the memory above its release threshold (0 at first): when the host next waits for a stream, an
+ * event or the device, or when the program trims the pool. It also documents that unused memory is
+ * remapped if a request finds no room in one piece, so gaps cost nothing. Growth in pieces of 32
+ * MiB is a guess. */
 #include "programs/virtual_cuda/card/pools.h"
 
 #include <pthread.h>
@@ -36,15 +36,15 @@ typedef struct pool {
     uint64_t max_bytes; /* UINT64_MAX: no limit */
     uint64_t used_bytes, used_high_bytes;
     uint64_t reserved_bytes, reserved_high_bytes;
-    int reuse[3];      /* the attributes about reuse, as the program set them: none changes sizes */
+    int reuse[3];      /* the attributes about reuse, as set by the program; they change no sizes */
     bool is_destroyed; /* it ends with its last block */
-    struct pool *next; /* of those that a program made */
+    struct pool *next; /* in the list of pools that the program made */
 } pool;
 
 static pool defaults[TIDE_VC_MAX_DEVICES];
-static pool *current[TIDE_VC_MAX_DEVICES]; /* as the program chose; NULL: the default */
+static pool *current[TIDE_VC_MAX_DEVICES]; /* chosen by the program; NULL: the default */
 static pool *made;                         /* from malloc */
-static atomic_bool may_shrink; /* some pool holds more than its threshold and uses it not */
+static atomic_bool may_shrink;             /* some pool holds unused memory above its threshold */
 TIDE_VC_LOCK(lock, tide_vc_calls_forget);
 
 static pool *default_of(int device) {
@@ -59,9 +59,9 @@ static uint64_t whole(uint64_t n_bytes, uint64_t unit) {
     return (n_bytes + unit - 1) / unit * unit;
 }
 
-/* ---- what a pool holds; the lock is held by all of these ---- */
+/* ---- the memory of a pool; the caller holds the lock ---- */
 
-/* The device's default pool comes before those that the program made. */
+/* The device's default pool comes first, then those that the program made. */
 static pool *next_of(const pool *of, int device) {
     return of == &defaults[device] ? made : of->next;
 }
@@ -84,7 +84,7 @@ static void record(const pool *of, tide_run_action action, uint64_t address, uin
                                      .action = action});
 }
 
-/* Gives back what is held beyond what is used and beyond keep_bytes. */
+/* Frees the memory beyond both the used bytes and keep_bytes. */
 static void shrink(pool *of, uint64_t keep_bytes) {
     uint64_t least = keep_bytes > of->used_bytes ? keep_bytes : of->used_bytes;
     if (least >= of->reserved_bytes) {
@@ -114,7 +114,8 @@ static int charge(pool *of, uint64_t n_bytes) {
     return tide_vc_charge(of->device, n_bytes);
 }
 
-/* Makes room for n_bytes more: from the card, at need with what other pools do not use. */
+/* Makes room for n_bytes more from the card, if necessary by freeing unused memory of other
+ * pools. */
 static int grow(pool *of, uint64_t n_bytes) {
     uint64_t unused = of->reserved_bytes - of->used_bytes;
     if (n_bytes <= unused) {
@@ -319,7 +320,7 @@ TIDE_VC_EXPORT int cudaDeviceSetMemPool(int device, void *of) {
     return TIDE_VC_OK;
 }
 
-/* cudaMemPoolProps, as far as it is read. */
+/* cudaMemPoolProps, only the fields that are read. */
 typedef struct pool_properties {
     int allocation_type, handle_types, location_type, location;
     void *security;
@@ -351,8 +352,8 @@ TIDE_VC_EXPORT int cudaMemPoolCreate(void **ret_pool, const pool_properties *pro
     return TIDE_VC_OK;
 }
 
-/* Its blocks stay valid; it ends with the last of them. A device whose pool it was has its default
- * one again. */
+/* Its blocks stay valid; the pool ends with the last of them. A device that used it returns to its
+ * default pool. */
 TIDE_VC_EXPORT int cudaMemPoolDestroy(void *which) {
     pool *of = which;
     if (of == NULL || of == &defaults[of->device]) {
@@ -404,7 +405,7 @@ static uint64_t *counter_of(pool *of, int attribute) {
                                            : NULL;
 }
 
-/* Reads or writes one. The highest values can only be set to 0, which begins them anew. */
+/* Reads or writes an attribute. The high-water marks can only be set to 0, which restarts them. */
 static int attribute_of(pool *of, int attribute, void *value, bool is_set) {
     uint64_t wanted = 0;
     if (of == NULL || value == NULL || attribute < 1) {

@@ -1,4 +1,5 @@
-/* pools.h - the memory of pools (cudaMallocAsync), for the calls that free it and those that wait.
+/* pools.h - the memory of pools (cudaMallocAsync), for the calls that free it and the calls that
+ * wait.
  *
  * Thread-safe.
  */
@@ -8,15 +9,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* TIDE_VC_INVALID_VALUE: no block of a pool begins there. */
+/* TIDE_VC_INVALID_VALUE: no block of a pool begins at the address. */
 int tide_vc_pool_free(uint64_t address, const void *stream);
 
-/* The host has waited for a stream, an event or a device: pools give back what they hold above
+/* The host has waited for a stream, an event or a device: pools free the memory they hold above
  * their release threshold. */
 void tide_vc_pools_waited(void);
 
-/* Gives back what the pools of a device hold and do not use: it is short of memory. False: they
- * hold nothing that could be given back. */
+/* Frees the unused memory of the pools of a device that is short of memory. False if there was
+ * none. */
 bool tide_vc_pools_trim(int device);
 
 #endif

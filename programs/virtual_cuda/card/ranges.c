@@ -1,5 +1,6 @@
-/* ranges.c - a treap: a tree by address, in which each node has a random weight above those of its
- * children, which keeps it flat. Each node knows the largest range below it, for the first fit. */
+/* ranges.c - a treap: a tree by address, in which the random weight of each node is above those of
+ * its children, which keeps the tree flat. Each node stores the largest range below it, for the
+ * first fit. */
 #include "programs/virtual_cuda/card/ranges.h"
 
 #include <stdlib.h>
@@ -13,7 +14,7 @@ typedef struct tide_vc_range_node {
 
 enum { FIRST_ROOM = 256 };
 
-/* The weight of a node: its address, mixed (the last steps of MurmurHash3), so that two runs of a
+/* The weight of a node: its address, mixed (the last steps of MurmurHash3), so two runs of a
  * program make the same tree. */
 static uint32_t weight_of(uint64_t address) {
     uint64_t mixed = address >> 9; /* addresses are multiples of 512 */
@@ -22,7 +23,7 @@ static uint32_t weight_of(uint64_t address) {
     return (uint32_t)(mixed >> 32);
 }
 
-/* Computes anew what a node knows of those below it. */
+/* Recomputes a node's largest_bytes from its children. */
 static void renew(node *nodes, uint32_t i) {
     uint64_t left = nodes[nodes[i].left].largest_bytes;
     uint64_t right = nodes[nodes[i].right].largest_bytes;

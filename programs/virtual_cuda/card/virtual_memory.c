@@ -1,4 +1,4 @@
-/* The driver's virtual memory management, which PyTorch's expandable segments use: physical memory
+/* The driver's virtual memory management, which PyTorch's expandable segments use. Physical memory
  * is charged when it is created, and refunded once it is released and mapped nowhere. */
 #define _GNU_SOURCE /* memfd_create */
 #include <pthread.h>
@@ -23,14 +23,14 @@
 #include "programs/virtual_cuda/api/status.h"
 
 #define PAGE_BYTES ((size_t)2 << 20)
-#define PHYSICAL "physical memory" /* what the host may have no memory for */
+#define PHYSICAL "physical memory" /* for messages about host memory */
 
 /* Physical memory: a handle of the driver. */
 typedef struct physical {
     uint64_t n_bytes;
     int device;
     int n_uses;       /* the handle, and each mapping */
-    bool is_borrowed; /* another process', which is charged for it */
+    bool is_borrowed; /* another process' memory, charged to that process */
 } physical;
 
 static tide_vc_ranges mappings; /* owner: the physical memory */
@@ -146,7 +146,7 @@ TIDE_VC_EXPORT int cuMemUnmap(uint64_t address, size_t n_bytes) {
     return status;
 }
 
-/* The caller gets a use of its own and gives it back with cuMemRelease. */
+/* The caller gets a use of its own and releases it with cuMemRelease. */
 TIDE_VC_EXPORT int cuMemRetainAllocationHandle(unsigned long long *ret_handle, void *address) {
     uint64_t at = (uint64_t)(uintptr_t)address;
     int status = TIDE_VC_INVALID_VALUE;
@@ -179,11 +179,11 @@ TIDE_VC_EXPORT int cuMemGetAccess(unsigned long long *ret_flags, const void *loc
     return TIDE_VC_OK;
 }
 
-/* ---- physical memory for other processes: a file descriptor, which programs pass on ---- */
+/* ---- physical memory for other processes: a file descriptor that programs pass on ---- */
 
 enum { AS_FILE = 1 }; /* CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR */
 
-/* What the file holds. */
+/* The contents of the file. */
 typedef struct shared_memory {
     uint64_t magic, id;
 } shared_memory;
@@ -217,7 +217,8 @@ TIDE_VC_EXPORT int cuMemExportToShareableHandle(int *ret_file, unsigned long lon
     return TIDE_VC_OK;
 }
 
-/* Memory of this process is its own again; that of another is not charged a second time. */
+/* Memory that this process exported is its own again; another process' memory is not charged a
+ * second time. */
 static int import(unsigned long long *ret_handle, const tide_vc_export *from) {
     if (from->is_own) {
         physical *own = (physical *)(uintptr_t)from->address;

@@ -17,21 +17,21 @@
 
 TIDE_VC_LOCK(lock, NULL);
 
-/* Guarded by the lock. A child of a fork goes on with its parent's. */
+/* Guarded by the lock. The child of a fork continues its parent's clock. */
 static struct {
     bool is_ready, has_rates;
     tide_time_pace pace;
     tide_time_factors factors;
     tide_time_card card;
     tide_time_clock clock;
-    tide_map streams, events; /* from their keys to the bits of a double: when they are done */
+    tide_map streams, events; /* from their keys to when they are done, as the bits of a double */
     tide_map graphs;          /* from their numbers to places in `captured` */
     tide_work_time *captured;
     size_t n_captured, captured_room;
-    int64_t calls_ns; /* the most that calls are known to have taken */
+    int64_t calls_ns; /* the most time that calls are known to have taken */
 } at;
 
-/* ---- the lock is held by all of these ---- */
+/* ---- the caller holds the lock ---- */
 
 static void begin(void) {
     const tide_hostmem *mem = tide_hostmem_default();
@@ -49,7 +49,7 @@ static void begin(void) {
 static double time_in(const tide_map *map, uint64_t key) {
     uint64_t bits = 0;
     double us = 0.0;
-    (void)tide_map_find(map, key, &bits); /* 0.0 where it is new */
+    (void)tide_map_find(map, key, &bits); /* 0.0 if it is new */
     memcpy(&us, &bits, sizeof(us));
     return us;
 }
@@ -60,7 +60,7 @@ static tide_status keep_time(tide_map *map, uint64_t key, double us) {
     return tide_map_put(map, key, bits);
 }
 
-/* The graph of that number; NULL: no host memory. It stays there until the next call. */
+/* The graph of that number; NULL: no host memory. Valid until the next call. */
 static tide_work_time *graph_of(uint32_t number) {
     uint64_t place = at.n_captured;
     if (tide_map_find(&at.graphs, number, &place)) {
@@ -149,7 +149,7 @@ void tide_vc_card_clock_settle(int64_t calls_ns) {
         return;
     }
     pthread_mutex_lock(&lock);
-    /* A thread that counted its call earlier may come here later. */
+    /* A thread that counted its call earlier may get here later. */
     at.calls_ns = calls_ns > at.calls_ns ? calls_ns : at.calls_ns;
     if (at.is_ready) {
         tide_vc_clock_set(at.clock.host_us, at.clock.seen_ns + at.calls_ns);

@@ -5,13 +5,13 @@
 #include <string.h>
 
 enum {
-    /* A record of .nv.info: a byte of format, one of kind, and 16 bits that are the value or, in
-     * this format, the length of what follows. */
+    /* A record of .nv.info: one byte for the format, one for the kind, and 16 bits that hold the
+     * value or, in this format, the length of the data that follow. */
     RECORD_BYTES = 4,
     FORMAT_LONG = 4,
     KIND_REGISTERS = 0x2f, /* 32 bits: the symbol; 32 bits: registers */
     MAX_REGISTERS = 255,
-    RESERVED_BYTES = 1024 /* of the system, which newer compilers count among a kernel's own */
+    RESERVED_BYTES = 1024 /* the system's share, which newer compilers include in a kernel's own */
 };
 
 typedef struct reader {
@@ -20,7 +20,7 @@ typedef struct reader {
     Elf64_Ehdr header;
     const char *names; /* of the sections; ends in '\0' */
     size_t n_names;
-    bool counts_reserved; /* shared memory begins with what the system takes */
+    bool counts_reserved; /* shared memory includes the system's share */
     tide_vc_use *uses;
     size_t n_uses, n_room;
 } reader;
@@ -48,7 +48,7 @@ static bool section(const reader *of, size_t i, Elf64_Shdr *ret) {
            get(of, of->header.e_shoff + i * of->header.e_shentsize, ret, sizeof(*ret));
 }
 
-/* The section's bytes in the image. False: it has none there. */
+/* The section's bytes in the image. False if the image does not have them. */
 static bool content(const reader *of, const Elf64_Shdr *row, const unsigned char **ret) {
     if (row->sh_type == SHT_NOBITS || row->sh_offset > of->n_bytes ||
         row->sh_size > of->n_bytes - row->sh_offset) {
@@ -99,7 +99,7 @@ static bool add(reader *to, const char *name, uint32_t n_registers) {
     return true;
 }
 
-/* The name of a symbol; NULL: there is no such symbol. */
+/* The name of a symbol; NULL if there is no such symbol. */
 static const char *symbol_name(const reader *of, const Elf64_Shdr *symbols, uint32_t i) {
     const char *names = NULL;
     size_t n_names = 0;

@@ -30,17 +30,17 @@ enum {
 
 static uint64_t read_number(const unsigned char *at, size_t n_bytes) {
     uint64_t number = 0;
-    memcpy(&number, at, n_bytes); /* x86-64 is little-endian, as the format is */
+    memcpy(&number, at, n_bytes); /* x86-64 and the format are little-endian */
     return number;
 }
 
-/* What the entries of a fat binary have for a card. */
+/* The entries of a fat binary that suit a card. */
 typedef struct entries {
-    const unsigned char *chosen; /* machine code; NULL: none */
+    const unsigned char *chosen; /* machine code; NULL if there is none */
     const unsigned char *end;    /* of all entries */
-    int binary, ptx;             /* versions of the best of each; 0: none */
-    size_t n_known;              /* entries of the two kinds that a driver loads kernels from */
-    bool is_whole;               /* all entries were read, and are of these kinds */
+    int binary, ptx;             /* the best version of each; 0: none */
+    size_t n_known;              /* entries of the two kinds that drivers load kernels from */
+    bool is_whole;               /* all entries were read and are of these kinds */
 } entries;
 
 static entries read_entries(const unsigned char *fat, int capability) {
@@ -96,17 +96,17 @@ bool tide_vc_image_is_missing(const void *fat_binary, int capability) {
 /* ---- modules and kernels ---- */
 
 typedef struct module {
-    struct module *self; /* what the handle, which is a pointer to a pointer, points to */
+    struct module *self; /* the handle, a pointer to a pointer, points here */
     const void *fat_binary;
-    /* What was found last: a compute capability, below 0 if the module has no image for it; 0: not
-     * looked up. */
+    /* The compute capability of the last lookup, negative if the module has no image for it; 0:
+     * never looked up. */
     atomic_int looked_up;
 } module;
 
 typedef struct kernel {
     const void *host; /* its address in the program; NULL: the slot is empty */
-    module *of;       /* NULL: of no fat binary */
-    const char *name; /* as the compiler wrote it; of the program, which keeps it */
+    module *of;       /* NULL: not from a fat binary */
+    const char *name; /* as the compiler wrote it; owned by the program, which keeps it */
 } kernel;
 
 static kernel *kernels; /* open addressing by the host address; from malloc */
@@ -156,7 +156,7 @@ tide_vc_image tide_vc_image_of(const void *host, int device) {
     return image;
 }
 
-/* A module has many kernels, which are launched many times: the answer is kept. */
+/* The answer is cached, because the many kernels of a module are launched many times. */
 static bool has_no_image(module *of, int capability) {
     int found = atomic_load_explicit(&of->looked_up, memory_order_relaxed);
     if (found != capability && found != -capability) {
@@ -195,12 +195,12 @@ TIDE_VC_EXPORT void __cudaRegisterFatBinaryEnd(void **handle) {
     (void)handle;
 }
 
-/* A library's kernels may be asked for until the process ends, so nothing is released. */
+/* Nothing is released, because a library's kernels may be asked for until the process ends. */
 TIDE_VC_EXPORT void __cudaUnregisterFatBinary(void **handle) {
     (void)handle;
 }
 
-/* False: there is no host memory for it. */
+/* False: no host memory. */
 static bool add(const kernel *made) {
     pthread_mutex_lock(&lock);
     bool has_room = 2 * (n_kernels + 1) <= n_slots || grow();

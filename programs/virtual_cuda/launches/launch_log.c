@@ -30,12 +30,12 @@ static tide_run_launches_header header = {.magic = TIDE_RUN_LAUNCHES_MAGIC,
                                           .row_bytes = sizeof(tide_run_launch)};
 static tide_vc_row_file file = {
     .suffix = TIDE_RUN_LAUNCHES_SUFFIX, .header = &header, .header_bytes = sizeof(header)};
-static atomic_llong n_logged_ns; /* that calls took so far */
+static atomic_llong n_logged_ns; /* the time of all calls so far */
 
 /* ---- threads ---- */
 
 static atomic_uint n_threads;
-static atomic_uint n_forks; /* in the child of a fork numbers begin again */
+static atomic_uint n_forks; /* in the child of a fork, numbers start again */
 static _Thread_local unsigned thread_number, thread_forks;
 static _Thread_local bool is_numbered;
 
@@ -49,7 +49,7 @@ static uint16_t number_of_thread(void) {
     return (uint16_t)(thread_number < UINT16_MAX ? thread_number : UINT16_MAX);
 }
 
-/* ---- texts: numbered by their addresses ---- */
+/* ---- texts, numbered by their addresses ---- */
 
 typedef struct text {
     const char *at; /* NULL: the slot is empty */
@@ -71,7 +71,7 @@ static void forget(void) {
 
 TIDE_VC_LOCK(lock, forget);
 
-/* ---- the lock is held by all of these ---- */
+/* ---- the caller holds the lock ---- */
 
 static size_t slot_of(const char *at) {
     uint64_t hash = (uint64_t)(uintptr_t)at * UINT64_C(0x9E3779B97F4A7C15);
@@ -105,7 +105,7 @@ static bool has_room(void) {
     return true;
 }
 
-/* Writes the text: its bytes before its kind, which says that they are there. */
+/* Writes the bytes of the text before its kind, because the kind marks them as present. */
 static bool write_text(const char *at) {
     enum { ROW = sizeof(tide_run_launch), MOST = 1024 };
     _Static_assert((int)MOST + 2 * (int)ROW <= (int)TIDE_VC_ROW_FILE_MOST_BYTES,
@@ -124,7 +124,7 @@ static bool write_text(const char *at) {
     return true;
 }
 
-/* The number of a text, which is written where it is new; UINT32_MAX: none. */
+/* The number of a text, which is written if it is new; UINT32_MAX: none. */
 static uint32_t number_of(const char *at) {
     if (at == NULL || at[0] == '\0' || !has_room()) {
         return UINT32_MAX;
@@ -139,7 +139,7 @@ static uint32_t number_of(const char *at) {
     return of->number;
 }
 
-/* False: the row could not be written, for the first time. */
+/* False if this is the first row that could not be written. */
 static bool write_row(tide_run_launch row, const char *name) {
     bool had_failed = file.has_failed;
     if (!file.is_open && tide_vc_n_devices() > 0) {
@@ -218,7 +218,7 @@ void tide_vc_launch_end_on(tide_vc_entry entry, const tide_run_launch *row, int 
 
 enum { MAX_MARKS = 256 };
 
-/* One address for each text; the texts of a program's marks are few. NULL: no host memory. */
+/* One address for each text; a program has few different marks. NULL: no host memory. */
 static const char *kept_mark(const char *mark) {
     static char *_Atomic marks[MAX_MARKS];
     for (size_t i = 0; i < MAX_MARKS; i++) {
@@ -239,7 +239,7 @@ static const char *kept_mark(const char *mark) {
 
 TIDE_VC_EXPORT void tidemark_launches_mark(const char *mark);
 
-/* A place in the program, by its text: "step begins". Nothing happens without a log. */
+/* Marks a place in the program by a text: "step begins". Does nothing without a log. */
 void tidemark_launches_mark(const char *mark) {
     tide_vc_entry entry = tide_vc_launch_begin();
     if (tide_vc_is_logged(entry)) {

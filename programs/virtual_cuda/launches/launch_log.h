@@ -1,9 +1,9 @@
-/* launch_log.h - the launch log of the process (common/run_launches.h), which TIDEMARK_LAUNCHES=1
- * asks for.
+/* launch_log.h - the launch log of the process (common/run_launches.h), written if
+ * TIDEMARK_LAUNCHES=1.
  *
- * A call of CUDA that gives a card something to do begins with tide_vc_launch_begin and ends with
- * tide_vc_launch_end. What lies between is taken out of the host's time, since it is not what a
- * real driver does. Without a log neither does anything. Thread-safe.
+ * A call of CUDA that gives work to a card begins with tide_vc_launch_begin and ends with
+ * tide_vc_launch_end. The time between them is subtracted from the host's time, because a real
+ * driver does not do that work. Without a log both do nothing. Thread-safe.
  */
 #ifndef TIDE_VIRTUAL_CUDA_LAUNCH_LOG_H
 #define TIDE_VIRTUAL_CUDA_LAUNCH_LOG_H
@@ -15,11 +15,11 @@
 
 /* The beginning of a call. */
 typedef struct tide_vc_entry {
-    int64_t began_ns; /* of the monotonic clock; 0: nothing is logged */
-    int64_t host_ns;  /* the same, less the time that calls took so far; two at once count twice */
+    int64_t began_ns; /* on the monotonic clock; 0: nothing is logged */
+    int64_t host_ns;  /* the same, less the time of calls so far; simultaneous calls count twice */
 } tide_vc_entry;
 
-/* For tide_vc_launch_begin alone: 0: nobody has looked yet; 1: there is no log; 2: there is. */
+/* For tide_vc_launch_begin alone: 0: not known yet; 1: there is no log; 2: there is a log. */
 extern int tide_vc_launch_log_state;
 
 tide_vc_entry tide_vc_launch_begin_logged(void);
@@ -35,14 +35,13 @@ static inline bool tide_vc_is_logged(tide_vc_entry entry) {
     return entry.began_ns != 0;
 }
 
-/* Adds a row: the caller gives what its kind has; time, thread, stream, device and capture are
- * filled in. `stream`: the handle. `name`: a text that stays where it is, such as a kernel's name
- * or
+/* Adds a row. The caller fills in the fields of its kind; this adds time, thread, stream, device
+ * and capture. `stream`: the handle. `name`: a text that stays valid, such as a kernel's name or
  * __func__; NULL: none. */
 void tide_vc_launch_end(tide_vc_entry entry, const tide_run_launch *row, void *stream,
                         const char *name);
 
-/* The same of something that no stream does, on a device. */
+/* The same for work of a device that belongs to no stream. */
 void tide_vc_launch_end_on(tide_vc_entry entry, const tide_run_launch *row, int device,
                            const char *name);
 

@@ -10,13 +10,13 @@
 #include "programs/virtual_cuda/order/streams.h"
 #include "programs/virtual_cuda/values/unknown.h"
 
-/* A kernel takes 4 KiB of arguments; from compute capability 7.0 on 32,764 bytes, which only
- * PyTorch's kernels for lists of tensors come near to. */
+/* Kernels have up to 4 KiB of arguments; from compute capability 7.0 on up to 32,764 bytes, which
+ * only PyTorch's kernels for lists of tensors approach. */
 enum { MAX_ARGUMENTS = 256, USUAL_BYTES = 4096, LARGEST_BYTES = 32764 };
 
 /* ---- PyTorch's kernels whose arguments are known ---- */
 
-/* The bytes of a value of this type, as the compiler writes types in names; 0: another type. */
+/* The bytes of a value of this type, spelled as in compilers' names; 0: another type. */
 static size_t value_bytes(const char *type) {
     static const struct {
         const char *type;
@@ -33,15 +33,16 @@ static size_t value_bytes(const char *type) {
     return 0;
 }
 
-/* PyTorch's kernels for (int n, a functor, the addresses of the result and of what is read, ...). A
- * functor that is a lambda may hold addresses of its own; one with a name holds none. */
+/* PyTorch's kernels for (int n, a functor, the addresses of the result and of the operands, ...). A
+ * functor that is a lambda may hold addresses itself; a named one holds none. */
 static bool is_elementwise(const char *name) {
     bool is_one = strstr(name, "29vectorized_elementwise_kernelI") != NULL ||
                   strstr(name, "27unrolled_elementwise_kernelI") != NULL;
     return is_one && strstr(name, "Ul") == NULL;
 }
 
-/* What such a kernel writes. A fill is known, unless it is captured and so done later. */
+/* The output of such a kernel becomes unknown, or known for a fill, unless the fill is captured and
+ * so happens later. */
 static void note_elementwise(const char *name, void **arguments, bool is_captured) {
     static const char FUNCTOR[] = "FillFunctorI";
     const char *functor = strstr(name, FUNCTOR);
@@ -59,7 +60,7 @@ static void note_elementwise(const char *name, void **arguments, bool is_capture
 
 /* ---- arguments ---- */
 
-/* The words are those of other functions' variables, and of what lies between them. */
+/* The words are other functions' variables and the gaps between them. */
 __attribute__((no_sanitize("address"))) static uintptr_t word_at(uintptr_t address) {
     return *(const volatile uintptr_t *)address;
 }
@@ -77,14 +78,14 @@ static void touch_words(uintptr_t from, uintptr_t to) {
 }
 
 /* The compiler's launch function keeps the arguments and the list of their addresses on the stack.
- * So the list ends at the first entry that is no address of the stack, and an argument ends at the
- * latest where the next begins. Reading too far forgets too much, never too little. */
+ * So the list ends at the first entry that is not an address of the stack, and an argument ends at
+ * the latest where the next begins. Reading too far forgets too much, never too little. */
 static void touch_arguments(void **arguments, uintptr_t low, size_t largest_bytes) {
     uintptr_t end = tide_vc_stack_end();
     uintptr_t list = (uintptr_t)arguments;
     uintptr_t found[MAX_ARGUMENTS];
     size_t n = 0;
-    if (list < low || list >= end) { /* on the heap: nothing tells how many there are */
+    if (list < low || list >= end) { /* on the heap: its length is unknown */
         tide_vc_known_forget_all();
         return;
     }
@@ -99,7 +100,7 @@ static void touch_arguments(void **arguments, uintptr_t low, size_t largest_byte
         for (size_t j = 0; j < n; j++) {
             to = found[j] > found[i] && found[j] < to ? found[j] : to;
         }
-        if (found[i] % sizeof(uintptr_t) == 0) { /* else it holds no address */
+        if (found[i] % sizeof(uintptr_t) == 0) { /* otherwise it holds no address */
             touch_words(found[i], to);
         }
     }

@@ -11,7 +11,7 @@
 
 enum { TEXT_BYTES = 160 };
 
-static char text[TEXT_BYTES]; /* of the first device that refused a kernel; "": none did */
+static char text[TEXT_BYTES]; /* of the first device that refused a kernel; "" if none did */
 TIDE_VC_LOCK(lock, NULL);
 
 int tide_vc_refuse_kernel(void) {

@@ -11,9 +11,9 @@
 enum {
     HEADER_AT = 4,  /* 32 bits: bytes of the entry's header */
     STORED_AT = 8,  /* 64 bits: bytes of its payload */
-    PACKED_AT = 16, /* 32 bits: bytes of them that are compressed data */
+    PACKED_AT = 16, /* 32 bits: bytes of compressed data in the payload */
     FLAGS_AT = 40,  /* 64 bits */
-    WHOLE_AT = 56,  /* 64 bits: bytes of the payload when it is unpacked */
+    WHOLE_AT = 56,  /* 64 bits: bytes of the unpacked payload */
     LEAST_BYTES = 64,
     IS_LZ4 = 0x2000,
     IS_ZSTD = 0x8000,
@@ -40,11 +40,11 @@ static void load(void) {
 
 static uint64_t number(const unsigned char *at, size_t n_bytes) {
     uint64_t value = 0;
-    memcpy(&value, at, n_bytes); /* x86-64 is little-endian, as the format is */
+    memcpy(&value, at, n_bytes); /* x86-64 and the format are little-endian */
     return value;
 }
 
-/* Whether `to` has all n_to bytes now. */
+/* Returns whether `to` now has all n_to bytes. */
 static bool decompress(uint64_t flags, const unsigned char *from, size_t n_from, unsigned char *to,
                        size_t n_to) {
     if ((flags & IS_ZSTD) != 0) {

@@ -10,7 +10,7 @@
 /* ---- images that were read ---- */
 
 typedef struct read_image {
-    const unsigned char *entry; /* in the program's library, which stays */
+    const unsigned char *entry; /* in the program's library, which is never unloaded */
     tide_vc_use *uses;          /* from malloc; NULL: it cannot be read */
     size_t n_uses;
 } read_image;

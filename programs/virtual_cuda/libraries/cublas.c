@@ -1,5 +1,5 @@
-/* cublas.c - cuBLAS: the modes that a handle keeps, copies of matrices, and the product of two
- * vectors whose type is an argument. */
+/* cublas.c - cuBLAS: the modes of a handle, copies of matrices, and the dot product of two vectors
+ * whose type is an argument. */
 #include "programs/virtual_cuda/libraries/stub_friend.h"
 
 #include "programs/virtual_cuda/libraries/cublas.def"
@@ -11,7 +11,7 @@ enum { REAL_64 = 1, REAL_16 = 2, COMPLEX_32 = 4, COMPLEX_64 = 5, COMPLEX_16 = 6,
 
 typedef tide_vc_blas_modes modes;
 
-/* The runtime's own copy, which this object defines too. */
+/* The runtime's own copy, which this object also defines. */
 int cudaMemcpy2DAsync(void *target, size_t target_pitch, const void *source, size_t source_pitch,
                       size_t width, size_t height, int kind, void *stream);
 
@@ -72,7 +72,7 @@ static size_t bytes_of_result(int type) {
     case COMPLEX_64:
         return 16;
     default:
-        return 4; /* COMPLEX_16 too */
+        return 4; /* includes COMPLEX_16 */
     }
 }
 
@@ -84,7 +84,7 @@ int cublasDotEx(void *handle, int n, const void *x, int x_type, int x_step, cons
     return OK;
 }
 
-/* A copy of n_lines pieces of n_bytes each, which lie a pitch apart. */
+/* A copy of n_lines pieces of n_bytes each, a pitch apart. */
 typedef struct lines {
     int n_lines;
     size_t n_bytes, source_pitch, target_pitch;
@@ -117,7 +117,7 @@ int cublasGetVectorAsync(int n, int n_bytes, const void *source, int source_step
     return copy(&what, source, target, TO_HOST, stream);
 }
 
-/* Matrices lie by column. */
+/* Matrices are stored by column. */
 static lines of_matrix(int n_rows, int n_columns, int n_bytes, int source_rows, int target_rows) {
     size_t bytes = (size_t)n_bytes;
     return (lines){n_columns, bytes * (size_t)n_rows, bytes * (size_t)source_rows,

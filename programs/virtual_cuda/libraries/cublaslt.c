@@ -1,6 +1,6 @@
 /* cublaslt.c - cuBLASLt: one algorithm for every product of matrices, without a workspace of its
- * own. What PyTorch sets aside for the library is PyTorch's allocation and so counted; the
- * algorithm never asks for more. Shapes that the real library refuses are not refused here. */
+ * own. PyTorch allocates the library's workspace itself, so it is counted there; the algorithm
+ * never asks for more. Shapes that the real library refuses are not refused here. */
 #include <string.h>
 
 #include "programs/virtual_cuda/libraries/stub_friend.h"
@@ -56,7 +56,7 @@ int cublasLtMatmulAlgoCheck(void *handle, void *product, void *a, void *b, void 
     return OK;
 }
 
-/* ---- what a product is, kept for the launch log ---- */
+/* ---- the description of a product, kept for the launch log ---- */
 
 /* cublasLtMatrixLayoutAttribute_t, cublasLtMatmulDescAttributes_t */
 enum { LAYOUT_TYPE = 0, LAYOUT_ROWS = 2, LAYOUT_COLUMNS = 3, LAYOUT_COUNT = 5 };
@@ -65,7 +65,7 @@ enum { COMPUTATION = 0, TRANSPOSE_A = 3, TRANSPOSE_B = 4 };
 _Static_assert(sizeof(tide_vc_layout) <= 64 && sizeof(tide_vc_description) <= 64,
                "handles have room for them, and so have NVIDIA's own structures");
 
-/* Takes over an attribute that has as many bytes as the member. */
+/* Copies an attribute that has as many bytes as the member. */
 static void take(void *member, size_t n_member, const void *value, size_t n_bytes) {
     if (value != NULL && n_bytes == n_member) {
         memcpy(member, value, n_bytes);

@@ -1,4 +1,4 @@
-/* cufft.c - cuFFT: estimates of a plan's work area and of the bytes that its kernels move. */
+/* cufft.c - cuFFT: estimates of a plan's workspace and of the bytes that its kernels move. */
 #include <stdatomic.h>
 #include <stdbool.h>
 
@@ -8,7 +8,7 @@
 #include "programs/virtual_cuda/libraries/cufft.def"
 
 enum { OK = 0, INVALID_VALUE = 4 };
-/* cudaDataType of what is computed with */
+/* cudaDataType of the computation */
 enum {
     REAL_32 = 0,
     REAL_64 = 1,
@@ -18,19 +18,19 @@ enum {
     BFLOAT_16 = 14,
     COMPLEX_BFLOAT_16 = 15
 };
-/* Up to this length a transform of one dimension is thought to need no work area. */
+/* Up to this length a transform of one dimension is assumed to need no workspace. */
 enum { LARGEST_IN_PLACE = 4096 };
-/* Beyond a prime factor of that size the library takes another algorithm, which transforms a longer
+/* Beyond a prime factor of this size the library uses another algorithm, which transforms a longer
  * signal three times (NVIDIA's manual, on accuracy and performance). */
 enum { LARGEST_PRIME = 127 };
 
-/* What is kept of a plan, so that its executions have a row in the launch log. */
+/* The data kept of a plan, for the rows of its executions in the launch log. */
 typedef struct plan {
-    tide_run_launch row; /* kind 0: nothing is known */
+    tide_run_launch row; /* kind 0: unknown */
     void *stream;
 } plan;
 
-enum { MOST_PLANS = 1 << 14 }; /* later ones have no row but a guess */
+enum { MOST_PLANS = 1 << 14 }; /* later plans get a guessed row */
 static plan plans[MOST_PLANS]; /* by number; each belongs to the thread that made it */
 static atomic_int n_plans;
 
@@ -51,7 +51,7 @@ int cufftCreate(int *ret_plan) {
     return OK;
 }
 
-/* NULL: nothing is kept of it. */
+/* NULL: the plan has no entry. */
 static plan *plan_of(int number) {
     return number > 0 && number < MOST_PLANS ? &plans[number] : NULL;
 }
@@ -94,7 +94,7 @@ static size_t complex_bytes(int execution_type) {
     }
 }
 
-/* ---- what a plan moves ---- */
+/* ---- the bytes that a plan moves ---- */
 
 static bool is_real(int type) {
     return type == REAL_32 || type == REAL_64 || type == REAL_16 || type == BFLOAT_16;
@@ -124,9 +124,9 @@ static unsigned passes_along(long long length) {
     return n_passes;
 }
 
-/* A transform moves 16 bytes a value in fp32 for 5 log2(N) operations, of which a card does more in
- * that time: the bytes decide, but in fp64, whose rate is a small part on most cards. Beside a real
- * side only half of the complex values exist. */
+/* In fp32 a transform moves 16 bytes a value for 5 log2(N) operations, and a card does more
+ * operations than that in the same time. So the bytes decide, except in fp64, which is slow on most
+ * cards. With a real side only half of the complex values exist. */
 static tide_run_launch row_of(int n_dimensions, const long long *lengths, int in_type, int out_type,
                               uint64_t n_values, int execution_type) {
     long long last = lengths[n_dimensions - 1];
@@ -148,8 +148,8 @@ static tide_run_launch row_of(int n_dimensions, const long long *lengths, int in
                              .flags = is_known ? TIDE_RUN_ESTIMATED : TIDE_RUN_GUESSED};
 }
 
-/* The real sizes are the library's own business. The estimate: nothing for short lengths of one
- * dimension that are powers of two, else one complex copy of the data. */
+/* The real sizes are internal to the library. The estimate: nothing for short one-dimensional
+ * lengths that are powers of two, otherwise one complex copy of the data. */
 int cufftXtMakePlanMany(int number, int n_dimensions, const long long *lengths,
                         const long long *in_lengths, long long in_step, long long in_distance,
                         int in_type, const long long *out_lengths, long long out_step,

@@ -1,5 +1,5 @@
-/* cusparse.c - cuSPARSE: descriptors of matrices and vectors keep what they describe, so that a
- * product makes its result unknown and leaves its inputs known. */
+/* cusparse.c - cuSPARSE: descriptors remember their matrix or vector, so a product makes its result
+ * unknown and leaves its inputs known. */
 #include "programs/virtual_cuda/libraries/described_internal.h"
 #include "programs/virtual_cuda/libraries/stub_friend.h"
 
@@ -30,7 +30,7 @@ static int create(described **ret_described, described what) {
     return OK;
 }
 
-/* The types, the index base and the order, which come last, change nothing here. */
+/* The last arguments are omitted: types, index base and order change nothing here. */
 int cusparseCreateCsr(described **ret_matrix, int64_t n_rows, int64_t n_columns, int64_t n_nonzero,
                       const void *row_offsets, const void *columns, const void *values) {
     return create(ret_matrix,
@@ -60,8 +60,8 @@ int cusparseCsrSetPointers(described *matrix, const void *row_offsets, const voi
     return OK;
 }
 
-/* The number of nonzero values of a product is computed on the card and reads as the program set
- * it. */
+/* The number of nonzero values of a product is computed on the card; this returns the program's own
+ * value. */
 int cusparseSpMatGetSize(const described *matrix, int64_t *ret_rows, int64_t *ret_columns,
                          int64_t *ret_nonzero) {
     *ret_rows = matrix->n_rows;

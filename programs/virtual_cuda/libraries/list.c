@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-/* The rows of the tables as a list: an effect adds its kind; those that come last add members that
- * follow.
+/* The rows of the tables as a list: an effect adds its kind; effects that come last also add
+ * members.
  */
 #define HARMLESS
 #define WORKS

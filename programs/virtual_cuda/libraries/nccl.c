@@ -1,4 +1,4 @@
-/* nccl.c - NCCL's functions that are rows of the table. The others lie in
+/* nccl.c - NCCL's functions that are rows of the table. The others are in
  * programs/virtual_cuda/nccl/. */
 #include "programs/virtual_cuda/libraries/stub_friend.h"
 

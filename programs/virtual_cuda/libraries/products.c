@@ -22,7 +22,7 @@ static tide_run_type type_of(int type, bool *ret_is_known) {
     return TIDE_RUN_FP32;
 }
 
-/* cublasComputeType_t, where factors are fp32: whether tensor cores may round them. */
+/* cublasComputeType_t for fp32 factors: whether tensor cores may round them. */
 enum { PEDANTIC_32F = 69, FAST_16F = 74, FAST_16BF = 75, FAST_TF32 = 77 };
 enum { MODE_BITS = 0xf, TF32_MODE = 3 }; /* of cublasMath_t */
 
@@ -37,7 +37,7 @@ static void add(tide_vc_entry entry, const tide_vc_product *of, int math, void *
     tide_run_type out =
         of->is_typed ? type_of(of->out_type, &is_known) : (tide_run_type)of->out_type;
     if (!tide_vc_is_logged(entry) || of->m <= 0 || of->n <= 0 || of->count <= 0) {
-        return; /* nothing to do, as for the library */
+        return; /* no work, as in the library */
     }
     if (type == TIDE_RUN_FP32 && is_rounded(math, of->computation)) {
         type = TIDE_RUN_TF32;

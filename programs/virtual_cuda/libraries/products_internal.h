@@ -1,4 +1,4 @@
-/* products_internal.h - what cuBLAS and cuBLASLt are asked to do, for the launch log.
+/* products_internal.h - the work that cuBLAS and cuBLASLt are asked to do, for the launch log.
  *
  * Thread-safe.
  */
@@ -10,13 +10,13 @@
 
 #include "common/run_launches.h"
 
-/* In the handle of cuBLAS, whose zeros are the library's defaults. */
+/* Stored in the handle of cuBLAS; zeros are the library's defaults. */
 typedef struct tide_vc_blas_modes {
     int math, pointer;
     void *stream;
 } tide_vc_blas_modes;
 
-/* In the handle of a layout and of a description of cuBLASLt. */
+/* Stored in the handles of cuBLASLt's layouts and descriptions. */
 typedef struct tide_vc_layout {
     int type; /* cudaDataType */
     int count;
@@ -28,24 +28,24 @@ typedef struct tide_vc_description {
     int ta, tb;      /* cublasOperation_t */
 } tide_vc_description;
 
-/* Products of matrices of one size, as cuBLAS is asked for them. */
+/* Products of matrices of one size, as passed to cuBLAS. */
 typedef struct tide_vc_product {
     int ta, tb; /* cublasOperation_t */
     int m, n, k, count;
     bool is_typed;      /* the types are cudaDataType; else tide_run_type */
-    int type, out_type; /* of A, which B shares; of C */
-    int computation;    /* cublasComputeType_t; 0: not told */
+    int type, out_type; /* of A and B; of C */
+    int computation;    /* cublasComputeType_t; 0: not given */
 } tide_vc_product;
 
-/* `handle`: NULL is allowed, as of a program that makes none. */
+/* `handle`: NULL is allowed, for programs that do not create one. */
 void tide_vc_blas_product(const void *handle, const tide_vc_product *product);
 void tide_vc_blas_kernel(const void *handle, const char *name, uint64_t n, uint64_t bytes_each);
 
-/* Of cuBLASLt; nothing where a description or a layout is NULL. */
+/* For cuBLASLt; does nothing if a description or a layout is NULL. */
 void tide_vc_described_product(const tide_vc_description *description, const tide_vc_layout *a,
                                const tide_vc_layout *d, void *stream);
 
-/* A library's work that is not known, on a stream that is not known either. */
+/* Unknown work of a library, on an unknown stream. */
 void tide_vc_other_work(const char *name);
 
 #endif

@@ -1,23 +1,23 @@
 /* stub_friend.h - functions of NVIDIA's libraries, made from the rows of a table.
  *
- * A table (cublas.def and its neighbours) has one row a function: what it returns, and what it does
- * to its arguments. A C file includes this header and then its table. HAND_WRITTEN names a function
- * that a C file of this folder defines; LEFT_TO_REAL one that the real library answers, without a
- * card, as the program would hear it with one: versions and texts.
+ * A table (cublas.def and its neighbours) has one row a function: its result, and its effects on
+ * its arguments. A C file includes this header and then its table. HAND_WRITTEN names a function
+ * that a C file of this folder defines. LEFT_TO_REAL names one that the real library answers,
+ * because it needs no card: versions and texts.
  *
- * Every function of a table has the same body: 28 words come in, and the row says which of them are
- * addresses. This is sound on x86-64 under the System V calling convention, the only one served:
- * arguments of the integer class (integers, enumerations, pointers) arrive in rdi, rsi, rdx, rcx,
- * r8 and r9 and then on the stack in order, whatever their types; floating ones travel in registers
- * of their own and are not counted, and no function here has more than the eight that fit. A row
- * reads only arguments that its function has; words beyond them would be the caller's own frame,
- * and the compiler emits no read of a word that no effect names. Nor does it write there: the words
- * are constant, and what the effects call takes its arguments in registers, so that not even a call
- * in tail position would build its arguments on the caller's. A result of up to 64 bits returns
- * in rax. Structures by value break this order, so that functions with one are written by hand, and
- * so are those that return a floating value. tests/virtual_cuda/make_tables.py compares every row
- * with the prototype in NVIDIA's headers. The upper half of a 32-bit argument is not defined; no
- * effect reads one.
+ * Every function of a table has the same body: it takes 28 words, and the row names the words that
+ * are addresses. This is sound on x86-64 under the System V calling convention, the only one
+ * supported. Arguments of the integer class (integers, enumerations, pointers) arrive in rdi, rsi,
+ * rdx, rcx, r8 and r9 and then on the stack in order, whatever their types. Floating-point ones
+ * travel in their own registers and are not counted; no function here has more than the eight that
+ * fit. A row reads only arguments that its function has. Words beyond them would be the caller's
+ * own frame, and the compiler emits no read of a word that no effect names. Nor does the body write
+ * there: the words are constant, and the functions that the effects call take their arguments in
+ * registers, so even a tail call does not build its arguments in the caller's frame. A result of up
+ * to 64 bits returns in rax. Structures by value break this order, so functions that take one are
+ * written by hand, as are those that return a floating-point value.
+ * tests/virtual_cuda/make_tables.py compares every row with the prototype in NVIDIA's headers. The
+ * upper half of a 32-bit argument is undefined; no effect reads one.
  */
 #ifndef TIDE_VIRTUAL_CUDA_LIBRARIES_STUB_FRIEND_H
 #define TIDE_VIRTUAL_CUDA_LIBRARIES_STUB_FRIEND_H
@@ -53,23 +53,23 @@
         (void)a17, (void)a18, (void)a19, (void)a20, (void)a21, (void)a22, (void)a23, (void)a24,    \
         (void)a25, (void)a26, (void)a27
 
-/* What a function returns where it is not refused. */
+/* The result of a function that is not refused. */
 #define STATUS 0              /* the library's enumeration: success */
 #define VOID 0                /* nothing; rax may hold anything */
 #define SIZE 0                /* size_t, ssize_t or another count */
 #define POINTER 0             /* NULL */
 #define TEXT ((uintptr_t) "") /* const char * */
 
-/* Argument i is an address of the host that receives n_bytes, or of the card. */
+/* Argument i is an address, on the host or the card, that receives n_bytes. */
 void tide_vc_stub_output(uintptr_t output, size_t n_bytes);
-/* Argument i is where the address of a new handle goes. NULL is allowed. */
+/* Argument i receives the address of a new handle. NULL is allowed. */
 void tide_vc_stub_create(uintptr_t output);
 
-/* Argument i receives 0 as the size of a work area; it is said, with a bound. */
+/* Argument i receives 0 as the size of a workspace; this is reported with a bound. */
 void tide_vc_stub_work_area(const char *call, uintptr_t output, size_t n_bytes, uint64_t bound);
-/* Of a cudaDataType. */
+/* Bytes of a value of a cudaDataType. */
 uint64_t tide_vc_stub_value_bytes(int type);
-/* What the sparse matrix of a descriptor takes with the widest values and indices. */
+/* The bytes that the sparse matrix of a descriptor needs with the widest values and indices. */
 uint64_t tide_vc_stub_sparse_bytes(uintptr_t descriptor);
 
 /* The first n_data arrays that a descriptor describes were written: see described_internal.h. */
@@ -81,15 +81,15 @@ void tide_vc_stub_touch_described(uintptr_t descriptor, size_t n_data);
 #define OUTPUT(i, n_bytes) tide_vc_stub_output(a##i, n_bytes);
 /* a host output whose size in bytes is argument j */
 #define OUTPUT_OF(i, j) tide_vc_stub_output(a##i, a##j);
-/* the bytes on the card behind argument i become unknown */
+/* the bytes on the card that argument i points to become unknown */
 #define WRITES(i)                                                                                  \
     tide_vc_touch((const void *)a##i);                                                             \
     works = true;
-/* the card has work to do, of which nothing more is known; WRITES says so too */
+/* the card has work of an unknown kind; WRITES implies it */
 #define WORKS works = true;
-/* The work is a product of matrices, C = A B: transposes of A and B, m, n and k are arguments; then
- * the type of all three, or as arguments the types of A and C and cuBLAS's kind of computation,
- * which SgemmEx leaves to the handle; last, of PRODUCTS, how many products. Argument 0 is the
+/* The work is a product of matrices, C = A B. Arguments: the transposes of A and B, m, n and k;
+ * then the type of all three, or as arguments the types of A and C and cuBLAS's computation type,
+ * which SgemmEx leaves to the handle; last, for PRODUCTS, the number of products. Argument 0 is the
  * handle. */
 #define PRODUCT(ta, tb, m, n, k, values)                                                           \
     TIDE_VC_PRODUCT(ta, tb, m, n, k, .type = TIDE_RUN_##values, .out_type = TIDE_RUN_##values,     \
@@ -115,7 +115,7 @@ void tide_vc_stub_touch_described(uintptr_t descriptor, size_t n_data);
                                                               .k = (int)a##of_k,                   \
                                                               __VA_ARGS__});                       \
     is_logged = true;
-/* a product of cuBLASLt: arguments are its description, the layouts of A and D, and the stream */
+/* a product of cuBLASLt; arguments: its description, the layouts of A and D, and the stream */
 #define PRODUCT_DESCRIBED(description, a_layout, d_layout, stream)                                 \
     tide_vc_described_product((const void *)a##description, (const void *)a##a_layout,             \
                               (const void *)a##d_layout, (void *)a##stream);                       \
@@ -129,7 +129,7 @@ void tide_vc_stub_touch_described(uintptr_t descriptor, size_t n_data);
     tide_vc_blas_kernel((const void *)a0, __func__,                                                \
                         (uint64_t)(uint32_t)a##n_rows *(uint32_t)a##n_columns, n_bytes);           \
     is_logged = true;
-/* A convolution of cuDNN: arguments are the descriptors of input, filter, convolution and output.
+/* A convolution of cuDNN. Arguments: the descriptors of input, filter, convolution and output.
  * Argument 0 is the handle. */
 #define CONVOLUTION(x, w, convolution, y)                                                          \
     TIDE_VC_CONVOLUTION(x, w, convolution, y, TIDE_VC_CUDNN_FORWARD)
@@ -142,7 +142,7 @@ void tide_vc_stub_touch_described(uintptr_t descriptor, size_t n_data);
                                   (const shape *)a##w, (const int *)a##convolution,                \
                                   (const shape *)a##y, direction);                                 \
     is_logged = true;
-/* a kernel of cuDNN that goes so many times over the tensor whose descriptor is an argument */
+/* a kernel of cuDNN that passes n_passes times over the tensor whose descriptor is an argument */
 #define PASSES(x, n_passes)                                                                        \
     tide_vc_cudnn_log_passes((const void *)a0, __func__, (const shape *)a##x, n_passes);           \
     is_logged = true;
@@ -150,12 +150,13 @@ void tide_vc_stub_touch_described(uintptr_t descriptor, size_t n_data);
 #define LENDS(i, j, lent) tide_vc_workspace_add((const void *)a##i, a##j, lent);
 #define CREATES(i) tide_vc_stub_create(a##i);
 #define DESTROYS(i) tide_vc_handle_release((void *)a##i);
-/* argument i receives the size of a work area that only the real library knows */
+/* argument i receives the size of a workspace that only the real library knows */
 #define WORKSPACE(i, n_bytes)                                                                      \
     tide_vc_stub_output(a##i, n_bytes);                                                            \
     tide_vc_inexact(__func__, "the workspace is unknown and counted as 0");
-/* The same with a bound: copies of a matrix of that many rows and columns, which are arguments, of
- * `bytes` each or of the cudaDataType that argument `type` is; in AREAS for each of a batch. */
+/* The same with a bound: `copies` copies of a matrix of that many rows and columns, which are
+ * arguments. Its values have `bytes` bytes, or the cudaDataType in argument `type`. AREAS: for each
+ * matrix of a batch. */
 #define WORK_AREA(i, n_bytes, copies, bytes, rows, columns)                                        \
     tide_vc_stub_work_area(__func__, a##i, n_bytes,                                                \
                            (uint64_t)(copies) * (bytes) * (uint32_t)a##rows *                      \
@@ -173,7 +174,7 @@ void tide_vc_stub_touch_described(uintptr_t descriptor, size_t n_data);
 #define WRITES_DESCRIBED(i, n_data)                                                                \
     tide_vc_stub_touch_described(a##i, n_data);                                                    \
     works = true;
-/* what an answer cannot mean; last */
+/* the result is inexact; put it last */
 #define SAYS(what) tide_vc_inexact(__func__, what);
 /* the function ends with this status, which is not an error here */
 #define ANSWERS(status) return (uintptr_t)(status);
@@ -196,8 +197,8 @@ void tide_vc_stub_touch_described(uintptr_t descriptor, size_t n_data);
 #define FUNCTION(name, returns, effects) TIDE_VC_STUB(name, returns, effects)
 #define HAND_WRITTEN(name)
 #define LEFT_TO_REAL(name)
-/* Rows for functions that a C file defines, of this folder or of programs/virtual_cuda/: what they
- * do is their own affair, and the list says it. */
+/* Rows for functions that a C file defines, in this folder or in programs/virtual_cuda/. Their code
+ * is there; the list only describes them. */
 #define WITHOUT_OUTPUT(name)
 #define REFUSED_BY_HAND(name, error, why)
 #define INEXACT_BY_HAND(name, what)

@@ -1,6 +1,6 @@
-/* collectives.c - NCCL's collectives and messages. A call leaves its member's bytes where others
- * find them and a promise where its result lies, and returns. With unknown or many bytes the result
- * is unknown. */
+/* collectives.c - NCCL's collectives and messages. A call leaves its member's bytes for the others
+ * and a promise at the address of its result, and returns. If the bytes are unknown or many, the
+ * result is unknown. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,11 +22,11 @@ typedef struct call {
     tide_run_exchange pattern;
     const void *from;
     void *to;
-    size_t n; /* values that the caller named */
+    size_t n; /* values, as the caller passed it */
     int type, operation, root;
 } call;
 
-/* What is needed to work out a result later. */
+/* The data to compute a result later. */
 typedef struct work {
     communicator *comm; /* held */
     tide_run_exchange pattern;
@@ -44,9 +44,9 @@ static bool is_reduction(tide_run_exchange of) {
     return of >= TIDE_RUN_ALL_REDUCE && of <= TIDE_RUN_REDUCE_SCATTER;
 }
 
-/* ---- working a result out ---- */
+/* ---- computing a result ---- */
 
-/* A rank that does not run is taken to have what this one has. */
+/* A rank that does not run is assumed to have the same bytes as this one. */
 static bool take(const work *of, int member, unsigned char *to) {
     const communicator *comm = of->comm;
     tide_vc_given given = TIDE_VC_GIVEN_BY_NOBODY;
@@ -60,7 +60,8 @@ static bool take(const work *of, int member, unsigned char *to) {
     return given == TIDE_VC_GIVEN;
 }
 
-/* Member i's part goes to part i of the result; of a part of each member's part, this one's. */
+/* Member i's part becomes part i of the result. If each member's bytes consist of parts, uses the
+ * part for this member. */
 static bool gather(const work *of, unsigned char *to, size_t n_bytes) {
     size_t n_parts = (size_t)of->comm->n_ranks;
     size_t n_part = n_bytes / n_parts;
@@ -88,8 +89,8 @@ static bool from_root(const work *of, unsigned char *to, size_t n_bytes) {
     return is_known;
 }
 
-/* One member's part of a sum. Of an average, numbers with a fraction are divided before they are
- * added, as NCCL does it, so that the sum does not overflow. */
+/* One member's term of a sum. For an average, floating-point numbers are divided before they are
+ * added, as in NCCL, so the sum does not overflow. */
 static bool take_term(const work *of, int member, unsigned char *to) {
     if (!take(of, member, to)) {
         return false;
@@ -170,7 +171,7 @@ static size_t larger(size_t a, size_t b) {
     return a > b ? a : b;
 }
 
-/* This member's bytes, if they are known and few; it waits for those that were promised. */
+/* This member's bytes, if they are known and few; waits for promised bytes. */
 static unsigned char *known_bytes(const void *from, size_t n_bytes) {
     bool is_few = n_bytes <= tide_vc_known_copy_bytes() && tide_vc_known_covers(from, n_bytes);
     unsigned char *bytes = is_few ? malloc(n_bytes + 1) : NULL;
@@ -192,7 +193,7 @@ static bool can_be_known(const call *of, const communicator *comm, bool is_given
     return !is_given || own != NULL;
 }
 
-/* Takes over `own`. */
+/* Takes ownership of `own`. */
 static void promise(const call *of, communicator *comm, uint64_t number, unsigned char *own) {
     size_t n_bytes = result_bytes(of, comm);
     work *made = malloc(sizeof(*made));
@@ -214,7 +215,7 @@ static void promise(const call *of, communicator *comm, uint64_t number, unsigne
     tide_vc_promise_drop(made_promise);
 }
 
-/* `peer`: the root, or who sends or receives. */
+/* `peer`: the root, the sender or the receiver. */
 static void log_exchange(tide_vc_entry entry, const communicator *comm, tide_run_exchange pattern,
                          size_t n_bytes, int peer, void *stream) {
     tide_run_launch row = {.kind = TIDE_RUN_COLLECTIVE,
@@ -279,7 +280,7 @@ TIDE_VC_EXPORT int ncclSend(const void *from, size_t n, int type, int peer, comm
 TIDE_VC_EXPORT int ncclRecv(void *to, size_t n, int type, int peer, communicator *comm,
                             void *stream);
 
-/* A sum of scaled values: gradients, whose values nobody knows. */
+/* A sum of scaled values: gradients, whose values are unknown. */
 int ncclRedOpCreatePreMulSum(int *ret_operation, const void *scalar, int type, int residence,
                              const communicator *comm) {
     (void)scalar, (void)type, (void)residence, (void)comm;

@@ -20,7 +20,7 @@ uint64_t tide_vc_key(uint64_t hash, const void *bytes, size_t n_bytes) {
     return hash;
 }
 
-/* The seats, and behind them a count for each pair of members, of which only a few pages are ever
+/* Maps the seats, followed by a count for each pair of members, of which only a few pages are ever
  * touched. */
 static void map_seats(tide_vc_communicator *comm) {
     char name[TIDE_VC_FILE_NAME_BYTES];
@@ -34,8 +34,8 @@ static void map_seats(tide_vc_communicator *comm) {
     }
 }
 
-/* What NCCL itself takes for a communicator is not known; a user may say it. Without room for it
- * the program goes on: the account says that the card is full. */
+/* NCCL's own memory for a communicator is unknown; the user may state it. If it does not fit, the
+ * program continues: the account reports that the card is full. */
 static void charge(tide_vc_communicator *comm) {
     const char *text = tide_setting("TIDEMARK_NCCL_BYTES");
     uint64_t n_bytes = text != NULL ? strtoull(text, NULL, 10) : 0;

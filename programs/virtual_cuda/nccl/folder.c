@@ -56,7 +56,7 @@ void tide_vc_folder_remove(const char *name) {
     }
 }
 
-/* All who share a file ask for the same length. */
+/* All processes that share a file ask for the same length. */
 void *tide_vc_folder_map(const char *name, size_t n_bytes) {
     void *at = MAP_FAILED;
     int file = tide_vc_run_open(name, O_RDWR | O_CREAT);

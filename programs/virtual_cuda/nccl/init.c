@@ -1,5 +1,5 @@
-/* init.c - NCCL's functions that make communicators, split them and tell of them. None waits for
- * the other members, but for a split, whose result depends on them. */
+/* init.c - NCCL's functions that make communicators, split them and report on them. Only a split
+ * waits for the other members, because its result depends on them. */
 #define _POSIX_C_SOURCE 200809L /* clock_gettime */
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@
 enum { OK = 0, SYSTEM_ERROR = 2, INVALID_ARGUMENT = 4, INVALID_USAGE = 5 }; /* ncclResult_t */
 enum { NO_COLOR = -1 };
 
-/* The runtime's own functions, which this object defines too. */
+/* The runtime's own functions, which this object also defines. */
 int cudaMalloc(void **ret_address, size_t n_bytes);
 int cudaFree(void *address);
 
@@ -68,7 +68,7 @@ static int create(communicator **ret_comm, const tide_vc_communicator_plan *plan
     return OK;
 }
 
-/* The name in an ncclConfig_t, which tells its own length: older ones end before it. */
+/* The name in an ncclConfig_t, which contains its own length: older ones end before the name. */
 static const char *name_of(const void *config) {
     enum { MAGIC_AT = 8, NAME_AT = 48 }; /* nccl.h, from 2.27 on */
     const char *name = NULL;
@@ -115,7 +115,7 @@ int ncclCommInitRankConfig(communicator **ret_comm, int n_ranks, tide_vc_unique_
     return join("ncclCommInitRankConfig", ret_comm, n_ranks, rank, &id, config);
 }
 
-/* Every member has the same ids, and the first is enough. */
+/* Every member has the same ids, so the first is enough. */
 int ncclCommInitRankScalable(communicator **ret_comm, int n_ranks, int rank, int n_ids,
                              const tide_vc_unique_id *ids, void *config) {
     return join("ncclCommInitRankScalable", ret_comm, n_ranks, rank, n_ids > 0 ? ids : NULL,
@@ -156,7 +156,7 @@ static uint64_t child_key(const communicator *comm, uint64_t number, int color) 
     return tide_vc_key(key, &color, sizeof(color));
 }
 
-/* The place of this member among those of its colour; ties go by the old rank. */
+/* The place of this member among those of its colour; ties are resolved by the old rank. */
 static child place(const communicator *comm, const tide_vc_wish *wishes) {
     tide_vc_wish own = wishes[comm->rank];
     child found = {0};
@@ -169,8 +169,8 @@ static child place(const communicator *comm, const tide_vc_wish *wishes) {
     return found;
 }
 
-/* Ranks that do not run tell no wish: then the group that the program has announced says who is
- * in the child. */
+/* Ranks that do not run post no wish: then the members of the child are those of the group that the
+ * program announced. */
 static bool place_announced(const tide_vc_wish *own, const char *name, child *ret_child,
                             int64_t **ret_members) {
     int n = 0;
@@ -255,7 +255,7 @@ static bool is_among(int rank, const int *ranks, int n) {
     return false;
 }
 
-/* Everybody names the same members that go, so that nobody needs to be asked. */
+/* All members exclude the same ranks, so no exchange is needed. */
 int ncclCommShrink(communicator *comm, const int *excluded, int n_excluded, communicator **ret_comm,
                    void *config, int flags) {
     (void)flags;
@@ -273,7 +273,7 @@ int ncclCommShrink(communicator *comm, const int *excluded, int n_excluded, comm
     return make_child(comm, of, NULL, ret_comm);
 }
 
-/* ---- the end, and what can be asked ---- */
+/* ---- the end, and queries ---- */
 
 int ncclCommDestroy(communicator *comm) {
     if (comm != NULL) {

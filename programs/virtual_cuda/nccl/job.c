@@ -14,7 +14,7 @@ enum { MAX_GROUPS = 1024, NAME_BYTES = 128 };
 typedef struct group {
     int64_t *ranks; /* from malloc */
     size_t n;
-    char name[NAME_BYTES]; /* "": it has none */
+    char name[NAME_BYTES]; /* "" if it has none */
 } group;
 
 static group groups[MAX_GROUPS]; /* the newest of them, in a ring */
@@ -63,17 +63,19 @@ bool tide_vc_job_is_present(int64_t rank) {
     return is_present;
 }
 
-/* The i-th newest of the groups; NULL: there are no more. The lock is held. */
+/* The i-th newest group; NULL if there are no more. The lock is held. */
 static const group *newest(size_t i) {
     return i < n_announced && i < MAX_GROUPS ? &groups[(n_announced - 1 - i) % MAX_GROUPS] : NULL;
 }
 
-/* Whether it may have n members, or any number for 0, of which this process is number `own`. */
+/* Whether the group may be a communicator of n members (0: any number) in which this process is
+ * number `own`. */
 static bool fits(const group *of, size_t n, size_t own) {
     return (n == 0 || of->n == n) && own < of->n && of->ranks[own] == tide_vc_job_rank();
 }
 
-/* A communicator is called "DESCRIPTION:NAME", or by the name alone. */
+/* Whether a communicator of that name belongs to the group: "DESCRIPTION:NAME", or the name
+ * alone. */
 static bool is_called(const group *of, const char *name) {
     const char *colon = name != NULL ? strrchr(name, ':') : NULL;
     return name != NULL && of->name[0] != '\0' &&
@@ -94,7 +96,7 @@ static bool has_rank(const group *of, int64_t rank) {
 }
 
 /* Whether a communicator of two may be for messages between two members of a larger group: PyTorch
- * makes one for each pair, and calls it like the group. The lock is held. */
+ * makes one for each pair, with the group's name. The lock is held. */
 static bool may_be_pair(size_t n, const char *name) {
     bool has_larger = false;
     for (size_t i = 0; n == 2 && newest(i) != NULL; i++) {
@@ -106,8 +108,8 @@ static bool may_be_pair(size_t n, const char *name) {
     return has_larger;
 }
 
-/* The newest group of n members, or of any number for 0, that has this name; else the newest of all
- * that fit. The lock is held. */
+/* The newest group of n members (0: any number) with this name; otherwise the newest that fits. The
+ * lock is held. */
 static const group *find(size_t n, size_t own, const char *name) {
     const group *found = NULL;
     for (size_t i = 0; newest(i) != NULL; i++) {
@@ -119,7 +121,7 @@ static const group *find(size_t n, size_t own, const char *name) {
     return found;
 }
 
-/* NULL where groups with other members fit as well. The lock is held. */
+/* NULL if groups with other members also fit. The lock is held. */
 static const group *find_only(size_t n, size_t own, const char *name) {
     const group *found = may_be_pair(n, name) ? NULL : find(n, own, name);
     for (size_t i = 0; found != NULL && !is_called(found, name) && newest(i) != NULL; i++) {
@@ -158,7 +160,7 @@ int64_t *tide_vc_job_members(int n, int own, const char *name) {
     return made;
 }
 
-/* split_group announces its members without a name, and NCCL is given the parent's name then. */
+/* split_group announces its members without a name, and then passes the parent's name to NCCL. */
 int64_t *tide_vc_job_split(int own, const char *name, int *ret_n) {
     int64_t *made = NULL;
     pthread_mutex_lock(&lock);

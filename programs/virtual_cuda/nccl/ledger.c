@@ -9,8 +9,8 @@
 #include "programs/virtual_cuda/nccl/folder.h"
 #include "programs/virtual_cuda/nccl/job.h"
 
-/* Of this process; NULL: there is none. A child of a fork begins its own, and no longer counts what
- * goes through its parent's communicators. */
+/* Of this process; NULL if there is none. The child of a fork begins its own, and no longer counts
+ * the traffic of its parent's communicators. */
 static tide_run_communicators *all;
 static uint64_t n_forks;
 
@@ -34,7 +34,7 @@ static void map_own(void) {
     }
 }
 
-/* The members as a first one and a stride, where they are so. */
+/* Describes the members as a first rank and a stride, if they are regular. */
 static void describe_members(const tide_vc_communicator *comm, tide_run_communicator *to) {
     to->first = -1;
     to->stride = 0;
@@ -71,7 +71,7 @@ void tide_vc_ledger_open(tide_vc_communicator *comm, const char *name) {
     pthread_mutex_unlock(&lock);
 }
 
-/* NULL: it has no place. The lock is held. */
+/* NULL if it has no place. The lock is held. */
 static tide_run_communicator *place_of(const tide_vc_communicator *comm) {
     bool has_place = all != NULL && comm->place > 0 && comm->place_forks == n_forks;
     return has_place ? &all->made[comm->place - 1] : NULL;

@@ -1,5 +1,5 @@
-/* Files by which members of a communicator give each other bytes. A count in shared memory is
- * raised after the file is written whole, so that nobody reads half a file. */
+/* Files through which members of a communicator exchange bytes. The count in shared memory is
+ * raised after the whole file is written, so no member reads half a file. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -9,7 +9,8 @@
 #include "programs/virtual_cuda/nccl/folder.h"
 #include "programs/virtual_cuda/nccl/seats_internal.h"
 
-/* What nobody has read when so many files or bytes came after it goes. Gradients have no files. */
+/* A file that is still unread after this many later files or bytes is removed. Gradients have no
+ * files. */
 enum { KEPT_FILES = TIDE_VC_KEPT_FILES, TO_ALL = -1 };
 static const uint64_t KEPT_BYTES = TIDE_VC_KNOWN_BYTES;
 
@@ -24,7 +25,8 @@ static void name_message(char *name, const tide_vc_communicator *comm, uint64_t 
                    (unsigned long long)comm->key, (unsigned long long)number, from, to);
 }
 
-/* Removes the oldest file of a kind. Those who read it late are told so. */
+/* Removes the oldest file of a kind. A late read of a collective's file is reported as inexact
+ * (tide_vc_take). */
 static void drop_oldest(tide_vc_communicator *comm, tide_vc_outbox *of) {
     char name[TIDE_VC_FILE_NAME_BYTES];
     const tide_vc_sent *oldest = &of->sent[of->first % KEPT_FILES];
@@ -42,7 +44,7 @@ static void drop_oldest(tide_vc_communicator *comm, tide_vc_outbox *of) {
     of->first++;
 }
 
-/* Makes room for a file, which is noted. A large message stays until each member may have one. */
+/* Makes room for a file and records it. A large message stays until each member may have one. */
 static void note(tide_vc_communicator *comm, uint64_t number, int to, size_t n_bytes) {
     bool is_large = n_bytes > TIDE_VC_LARGE_POST_BYTES;
     size_t n_kept = KEPT_FILES;

@@ -1,5 +1,5 @@
-/* NCCL adds in the order of its ring, and rounds after every sum to the type; here the order is
- * that of the ranks. Sums of numbers that are no small integers may differ in the last bit. */
+/* NCCL adds in the order of its ring and rounds to the type after every sum; here the order is that
+ * of the ranks. Sums of numbers other than small integers may differ in the last bit. */
 #include "programs/virtual_cuda/nccl/reduce.h"
 
 #include <stdint.h>
@@ -15,7 +15,7 @@ bool tide_vc_nccl_can_reduce(int type, int operation) {
            operation <= TIDE_VC_AVERAGE;
 }
 
-/* ---- numbers of 16 bits ---- */
+/* ---- 16-bit floating point ---- */
 
 static float float_of_bits(uint32_t bits) {
     float value = 0.0F;
@@ -42,7 +42,7 @@ static float from_half(uint16_t half) {
     return float_of_bits(sign | (wide << 23) | (fraction << 13));
 }
 
-/* To the nearest, to the even one on ties, as the card rounds. */
+/* Rounds to nearest, ties to even, as the card does. */
 static uint32_t shifted(uint32_t bits, unsigned by) {
     uint32_t half = (UINT32_C(1) << (by - 1)) - 1;
     return (bits + half + ((bits >> by) & 1U)) >> by;
@@ -83,7 +83,7 @@ static uint16_t to_16(float value, int type) {
 /* ---- reductions by type ---- */
 
 /* Sums and products of signed integers wrap around, as on the card: they are computed unsigned.
- * Names of types stand without parentheses. */
+ * Names of types have no parentheses. */
 /* NOLINTBEGIN(bugprone-macro-parentheses) */
 #define REDUCE(type_name, number, wide, longest)                                                   \
     static number reduced_##type_name(number a, number b, int operation) {                         \

@@ -32,11 +32,11 @@ typedef enum tide_vc_nccl_operation {
     TIDE_VC_OWN_OPERATION
 } tide_vc_nccl_operation;
 
-/* Bytes of one value; 0: there is no such type. */
+/* Bytes of one value; 0 if there is no such type. */
 size_t tide_vc_nccl_type_bytes(int type);
 
-/* Whether values of the type can be reduced so here: not those of 8 bits of floating point, and not
- * by the program's own operations. */
+/* Whether this file can reduce values of the type: not 8-bit floating point, and not by the
+ * program's own operations. */
 bool tide_vc_nccl_can_reduce(int type, int operation);
 
 /* total[i] = total[i] OP more[i] for n values. An average adds. */
@@ -47,8 +47,8 @@ static inline bool tide_vc_nccl_is_whole(int type) {
     return type <= TIDE_VC_UINT64;
 }
 
-/* total[i] = total[i] / n_ranks, which ends an average of whole numbers, rounded towards 0, and
- * begins one of others. */
+/* total[i] = total[i] / n_ranks. This ends an average of whole numbers, rounded towards 0, and
+ * begins an average of other types. */
 void tide_vc_nccl_divide(void *total, size_t n, int type, int n_ranks);
 
 #endif

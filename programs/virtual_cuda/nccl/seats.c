@@ -12,10 +12,10 @@
 #define MS_NS UINT64_C(1000000)
 
 enum {
-    BRIEFLY_MS = 20,     /* so long the waiting thread looks often */
-    GRACE_MS = 2000,     /* for members of which it is not known whether they run */
-    TELL_MS = 60000,     /* then a person is told what is waited for */
-    GIVE_UP_MS = 600000, /* as long as PyTorch's own watchdog waits by default */
+    BRIEFLY_MS = 20,     /* the waiting thread polls often for this long */
+    GRACE_MS = 2000,     /* for members that may not run */
+    TELL_MS = 60000,     /* then the user is shown what the wait is for */
+    GIVE_UP_MS = 600000, /* the default of PyTorch's own watchdog */
     LOOK_AT_PROCESS_MS = 50
 };
 
@@ -42,7 +42,7 @@ static void pause_for(uint64_t waited_ms) {
     tide_clock_pause_ns((int64_t)(waited_ms < BRIEFLY_MS ? MS_NS / 10 : MS_NS));
 }
 
-/* Whether all ranks that run are members, and have come: then the others do not run. */
+/* Whether all ranks that run are members and have arrived: then the others do not run. */
 static bool have_all_come(const tide_vc_communicator *comm) {
     size_t n_come = 0;
     for (int i = 0; i < comm->n_ranks; i++) {
@@ -51,7 +51,7 @@ static bool have_all_come(const tide_vc_communicator *comm) {
     return n_come >= tide_vc_job_n_present();
 }
 
-/* Whether all who have not come yet have had their time. */
+/* Whether the grace period of all members that have not arrived is over. */
 static bool have_had_time(tide_vc_communicator *comm) {
     uint64_t now_ns = (uint64_t)tide_clock_now_ns();
     uint64_t since_ns = 0;
@@ -61,8 +61,8 @@ static bool have_had_time(tide_vc_communicator *comm) {
     return now_ns >= since_ns + GRACE_MS * MS_NS;
 }
 
-/* Whether a member that has not come is one that does not run, where it is not known which ranks of
- * the world the members are. */
+/* Whether a member that has not arrived seems not to run, if the members' ranks of the world are
+ * unknown. */
 static bool seems_absent(tide_vc_communicator *comm, int member) {
     if (!tide_vc_job_has_absent() || comm->members != NULL ||
         atomic_load(&comm->seats[member].pid) != 0) {

@@ -21,17 +21,17 @@ static const char NAME[] = "pt_nccl_watchdg";
 
 enum { MAX_WATCHDOGS = 64, NAME_BYTES = 16, LOOK_AGAIN_NS = 20000 };
 #define WAIT_NS INT64_C(2000000000)
-#define IDLE_NS INT64_C(3000000000) /* without a launch: the program waits for something itself */
-enum { MAX_LATE = 3 };              /* waits in vain after which nobody waits any more */
+#define IDLE_NS INT64_C(3000000000) /* without a launch: the program itself waits */
+enum { MAX_LATE = 3 };              /* timeouts after which no call waits any more */
 #define SKIP_NS INT64_C(1000000000)
 
 /* One thread. A group of processes has one each. */
 typedef struct watchdog {
     atomic_bool is_there;
-    atomic_bool is_asked;      /* to look at once */
-    atomic_uint n_arrivals;    /* at its wait: it has looked once less */
-    pthread_cond_t *condition; /* that it waits for */
-    unsigned n_launches;       /* of the process, when it last saw them grow */
+    atomic_bool is_asked;      /* to look immediately */
+    atomic_uint n_arrivals;    /* at its wait: the number of its looks is one less */
+    pthread_cond_t *condition; /* that it waits on */
+    unsigned n_launches;       /* the process' count when this thread last saw it grow */
     int64_t seen_ns;
 } watchdog;
 
@@ -42,13 +42,13 @@ static watchdog watchdogs[MAX_WATCHDOGS];
 static atomic_bool has_work;
 static atomic_int n_late;
 static atomic_uint n_launches;       /* of kernels, so far */
-static atomic_bool has_steps;        /* the program has told of one */
-static atomic_bool is_between_steps; /* a watchdog may see what is complete */
-static pthread_key_t ending;         /* a watchdog's, whose thread ends */
+static atomic_bool has_steps;        /* the program has reported one */
+static atomic_bool is_between_steps; /* a watchdog may see completed work */
+static pthread_key_t ending;         /* the thread's watchdog; calls leave at its end */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static timed_wait *real_wait;
-/* The next look at each clock finds the wait over. A wait until a time of the steady clock is made
- * of one until a time of the system's, and asks both. */
+/* The next look at each clock finds the wait over. A wait until a time of the steady clock is
+ * implemented as a wait until a time of the system's, and asks both. */
 static _Thread_local bool is_steady_over;
 static _Thread_local bool is_system_over;
 static _Thread_local bool is_looked_at;
@@ -61,14 +61,14 @@ static void leave(void *value) {
 
 static void prepare(void) {
     void *found = dlvsym(RTLD_NEXT, "pthread_cond_timedwait", "GLIBC_2.3.2"); /* the newer one */
-    if (found == NULL) { /* on processors that came after that version there is only one */
+    if (found == NULL) { /* newer processors have only one version */
         found = dlsym(RTLD_NEXT, "pthread_cond_timedwait");
     }
     memcpy(&real_wait, &found, sizeof(real_wait));
     (void)pthread_key_create(&ending, leave);
 }
 
-/* The calling thread, if it is a watchdog. A thread has its name before it waits. */
+/* The calling thread's entry, if it is a watchdog. A thread has its name before it waits. */
 static watchdog *find_own(void) {
     char name[NAME_BYTES] = "";
     if (is_looked_at) {
@@ -119,7 +119,7 @@ static int64_t read_clock(clockid_t clock, bool *is_over) {
     return now_ns;
 }
 
-/* std::chrono's clocks. A wait whose time is over asks them whether it is. */
+/* std::chrono's clocks. A wait asks them whether its time is over. */
 int64_t tide_vc_steady_now(void) __asm__("_ZNSt6chrono3_V212steady_clock3nowEv");
 TIDE_VC_EXPORT int64_t tide_vc_steady_now(void) {
     return read_clock(CLOCK_MONOTONIC, &is_steady_over);
@@ -134,7 +134,7 @@ void tide_vc_watchdog_has_work(void) {
     atomic_store(&has_work, true);
 }
 
-/* A program that ends waits for its watchdog, too. */
+/* Whether the program itself is waiting: at its end it waits for its watchdog. */
 static bool is_idle(watchdog *of) {
     unsigned now = atomic_load(&n_launches);
     int64_t now_ns = tide_clock_now_ns();
@@ -150,8 +150,8 @@ bool tide_vc_watchdog_is_held(void) {
     return of != NULL && atomic_load(&has_steps) && !atomic_load(&is_between_steps) && !is_idle(of);
 }
 
-/* Whether it has looked at everything since: it may have been in the middle of a look, so that only
- * the second arrival counts. */
+/* Whether the watchdog has looked at everything since the call began. It may have been in the
+ * middle of a look, so only the second arrival counts. */
 static bool wait_for(watchdog *of) {
     unsigned begin = atomic_load(&of->n_arrivals);
     int64_t end_ns = tide_clock_now_ns() + WAIT_NS;

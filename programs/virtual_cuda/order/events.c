@@ -1,5 +1,5 @@
-/* Events. Their times are those of the host's clock when they were recorded, or of the card's where
- * the program sees a forecast. */
+/* Events. Their time is the host's clock when they were recorded, or the card's if the program sees
+ * a forecast. */
 #include "programs/virtual_cuda/order/events.h"
 
 #include <stdatomic.h>
@@ -21,19 +21,19 @@
 #include "programs/virtual_cuda/order/streams.h"
 
 /* cudaEventRecordExternal and cudaEventWaitExternal: in a capture, the event is a node. Outside of
- * one the flag is an error, as are all others. */
+ * a capture the flag is an error, as is any other. */
 enum { EXTERNAL = 1 };
 
 typedef struct event {
-    atomic_uint n_uses;     /* the program's, and those of graphs that have it as a node */
-    tide_vc_graph *capture; /* borrowed; it was recorded in a stream that was being captured */
+    atomic_uint n_uses;     /* by the program, and by graphs that have it as a node */
+    tide_vc_graph *capture; /* borrowed; not NULL if a stream that was being captured recorded it */
     unsigned long long capture_id;
-    size_t capture_node; /* how many nodes the graph had then */
-    tide_vc_mark mark;   /* what has to be complete */
-    uint64_t time_ns;    /* 0: it was never recorded, except perhaps in a capture */
-    uint64_t number;     /* of the process, from 1 on */
+    size_t capture_node; /* the graph's number of nodes at that time */
+    tide_vc_mark mark;   /* the work that must be complete */
+    uint64_t time_ns;    /* 0: never recorded, except perhaps in a capture */
+    uint64_t number;     /* unique in the process, from 1 on */
     unsigned flags;
-    bool was_refused; /* since it was recorded, a query was answered "not ready" */
+    bool was_refused; /* since it was recorded, a query returned "not ready" */
 } event;
 
 static atomic_ullong n_made;
@@ -45,7 +45,7 @@ static void log_event(tide_vc_entry entry, tide_run_launch_kind kind, const even
     tide_vc_launch_end(entry, &row, stream, NULL);
 }
 
-/* The host waited for the event: by the row's device, not by its stream. */
+/* The host waited for the event; the row has the device, not a stream. */
 static void log_wait(tide_vc_entry entry, const event *of) {
     tide_run_launch row = {.kind = TIDE_RUN_WAIT_EVENT, .bytes = of->number};
     tide_vc_launch_end_on(entry, &row, tide_vc_device(), NULL);
@@ -111,8 +111,8 @@ void tide_vc_event_record(void *which, void *stream) {
     log_event(entry, TIDE_RUN_RECORD, of, stream);
 }
 
-/* In a capture the event stands for a place in the graph and for no work: other streams may wait
- * for it, which joins them to the capture. Nothing else may wait for it. */
+/* In a capture the event marks a place in the graph, not work: other streams may wait for it, which
+ * joins them to the capture. Nothing else may wait for it. */
 static void record_place(event *of, tide_vc_graph *capture) {
     of->was_refused = false;
     of->capture = capture;
@@ -145,20 +145,20 @@ TIDE_VC_EXPORT int cudaEventRecord(void *which, void *stream) {
     return cudaEventRecordWithFlags(which, stream, 0);
 }
 
-/* Whether the event stands for work of a capture that still goes on. */
+/* Whether the event marks a place in a capture that is still in progress. */
 static bool is_captured(const event *of) {
     return of->capture != NULL && tide_vc_graph_is_capturing(of->capture, of->capture_id);
 }
 
-/* An event that a capture recorded cannot be asked, not even when the capture is over: it belongs
- * to no launch of the graph. */
+/* An event that a capture recorded cannot be queried, even after the capture: it belongs to no
+ * launch of the graph. */
 static int check(const event *of) {
     int status = of->capture == NULL ? TIDE_VC_OK : TIDE_VC_INVALID_VALUE;
     return tide_vc_fail(is_captured(of) ? TIDE_VC_CAPTURED_EVENT : status);
 }
 
-/* A query is not logged, since a program goes on whatever the answer is. One that was refused
- * before and is answered now ends a loop, which waits. */
+/* A query is not logged, because the program continues whatever the answer is. A query that
+ * succeeds after a "not ready" ends a polling loop and is logged as a wait. */
 TIDE_VC_EXPORT int cudaEventQuery(void *which) {
     tide_vc_entry entry = tide_vc_launch_begin();
     event *of = which;
@@ -210,7 +210,7 @@ TIDE_VC_EXPORT int cudaStreamWaitEvent(void *stream, void *which, unsigned flags
     return TIDE_VC_OK;
 }
 
-/* Whether it has ever been recorded, outside of a capture, and with its time. */
+/* Whether it was recorded outside of a capture, with its time. */
 static bool has_time(const event *of) {
     return of->time_ns != 0 && (of->flags & TIDE_VC_EVENT_DISABLE_TIMING) == 0;
 }

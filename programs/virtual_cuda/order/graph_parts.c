@@ -77,7 +77,7 @@ int tide_vc_graph_parts_copy(tide_vc_graph_parts *ret_parts, const tide_vc_graph
 static void launch_part(tide_vc_entry entry, uint32_t number, uint8_t flags, void *stream) {
     tide_run_launch row = {
         .kind = TIDE_RUN_GRAPH_LAUNCH, .flags = flags, .graph = number, .m = number};
-    tide_vc_launch_end(entry, &row, stream, NULL); /* in a capture `graph` is that of the capture */
+    tide_vc_launch_end(entry, &row, stream, NULL); /* in a capture, `graph` is the capture's */
 }
 
 static int do_event(const tide_vc_graph_event *of, void *stream) {

@@ -15,12 +15,12 @@
 #include "programs/virtual_cuda/card/machine.h"
 #include "programs/virtual_cuda/api/status.h"
 
-#define GRAPH "a graph"      /* what the host may have no memory for */
-enum { MAX_CAPTURED = 256 }; /* streams that take part in captures at one time */
+#define GRAPH "a graph"      /* for messages about host memory */
+enum { MAX_CAPTURED = 256 }; /* streams that are part of captures at the same time */
 
 struct tide_vc_graph {
     unsigned long long id;
-    uint32_t n_streams;        /* that have joined its captures */
+    uint32_t n_streams;        /* that joined its captures */
     tide_vc_graph_parts parts; /* guarded by the lock */
 };
 
@@ -76,7 +76,7 @@ void tide_vc_graph_join(tide_vc_graph *graph, tide_vc_stream *stream, size_t aft
     pthread_mutex_unlock(&lock);
 }
 
-/* All streams leave the capture. */
+/* Removes all streams from the capture. */
 static void leave(const tide_vc_graph *graph) {
     pthread_mutex_lock(&lock);
     for (size_t i = 0; i < n_captured;) {
@@ -189,7 +189,7 @@ TIDE_VC_EXPORT int cudaStreamIsCapturing(void *handle, int *ret_status) {
     return TIDE_VC_OK;
 }
 
-/* The outputs that a caller asks for are those whose pointer is not NULL. */
+/* A NULL output is not wanted by the caller. */
 static void capture_info(void *handle, int *ret_status, unsigned long long *ret_id,
                          void **ret_graph) {
     const tide_vc_graph *graph = tide_vc_stream_of(handle)->capture;
@@ -204,8 +204,8 @@ static void capture_info(void *handle, int *ret_status, unsigned long long *ret_
     }
 }
 
-/* CUDA 13 has seven arguments, CUDA 11 and 12 have three, and leave the rest of the registers as
- * they were: those must not be touched. */
+/* CUDA 13 passes seven arguments. CUDA 11 and 12 pass three and leave the other registers
+ * undefined, so those must not be touched. */
 TIDE_VC_EXPORT int cudaStreamGetCaptureInfo(void *handle, int *ret_status,
                                             unsigned long long *ret_id, void **ret_graph,
                                             const void **ret_nodes, const void **ret_edges,
@@ -255,7 +255,8 @@ TIDE_VC_EXPORT int cudaThreadExchangeStreamCaptureMode(int *mode) {
     return TIDE_VC_OK;
 }
 
-/* What an executable graph was made from: later captures into the graph do not change it. */
+/* The parts as they were when the graph was instantiated: later captures into the graph do not
+ * change them. */
 typedef struct executable {
     tide_vc_graph_parts parts;
 } executable;
@@ -302,7 +303,7 @@ TIDE_VC_EXPORT int cudaGraphLaunch(void *which, void *stream) {
     return tide_vc_fail(tide_vc_graph_parts_launch(parts, entry, stream));
 }
 
-/* cudaGraphExecUpdateResult, as far as it is known here. */
+/* cudaGraphExecUpdateResult, the values used here. */
 enum { UPDATED = 0, TOPOLOGY_CHANGED = 2, NODE_TYPE_CHANGED = 3 };
 
 int tide_vc_graph_exec_update(void *which, void *graph, tide_vc_graph_update *ret_update) {
@@ -325,7 +326,7 @@ int tide_vc_graph_exec_update(void *which, void *graph, tide_vc_graph_update *re
     return status;
 }
 
-/* CUDA 12 and 13 have one result, a struct; CUDA 11 has two: a node and the kind of the result. */
+/* CUDA 12 and 13 have one output, a struct; CUDA 11 has two: a node and the result. */
 TIDE_VC_EXPORT int cudaGraphExecUpdate(void *which, void *graph, void *ret_update,
                                        int *ret_result) {
     tide_vc_graph_update update;
@@ -345,7 +346,7 @@ TIDE_VC_EXPORT int cudaGraphUpload(void *which, void *stream) {
     return TIDE_VC_OK;
 }
 
-/* Nodes are numbers from 1 on: a program only counts them. */
+/* Nodes are numbers from 1 on, because programs only count them. */
 TIDE_VC_EXPORT int cudaGraphGetNodes(void *graph, void **ret_nodes, size_t *n_nodes) {
     size_t n = tide_vc_graph_n_nodes(graph);
     for (size_t i = 0; ret_nodes != NULL && i < *n_nodes; i++) {
@@ -355,7 +356,7 @@ TIDE_VC_EXPORT int cudaGraphGetNodes(void *graph, void **ret_nodes, size_t *n_no
     return TIDE_VC_OK;
 }
 
-/* CUDA 13 has edges before the count. */
+/* CUDA 13 passes edges before the count. */
 TIDE_VC_EXPORT int cudaGraphNodeGetDependencies(void *node, void **ret_nodes, void *third,
                                                 size_t *fourth) {
     (void)node;
@@ -425,8 +426,8 @@ TIDE_VC_EXPORT int cudaUserObjectRelease(void *object, unsigned n_uses) {
     return TIDE_VC_OK;
 }
 
-/* With the flag cudaGraphUserObjectMove (1) the graph takes over a use of the caller's. The graph
- * never gives it back here, so that its data stay as long as the process. */
+/* With the flag cudaGraphUserObjectMove (1) the graph takes over a use of the caller. The graph
+ * never releases it here, so its data live as long as the process. */
 TIDE_VC_EXPORT int cudaGraphRetainUserObject(void *graph, void *object, unsigned n_uses,
                                              unsigned flags) {
     (void)graph;

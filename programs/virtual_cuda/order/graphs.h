@@ -1,5 +1,5 @@
-/* graphs.h - CUDA graphs: what a capture collects is counted, and nothing of it is ever run but its
- * events (graph_parts.h).
+/* graphs.h - CUDA graphs. The nodes of a capture are counted; only their events ever run
+ * (graph_parts.h).
  *
  * Thread-safe.
  */
@@ -14,18 +14,18 @@
 
 unsigned long long tide_vc_graph_id(const tide_vc_graph *graph);
 
-/* The number in the launch log of what is captured now (graph_parts.h). */
+/* The number in the launch log of the part that is being captured (graph_parts.h). */
 uint32_t tide_vc_graph_part(const tide_vc_graph *graph);
 
-/* The graph will record the event here, or wait for it; the caller counts the node
+/* Adds an event that the graph will record or wait for; the caller counts the node
  * (tide_vc_stream_work). TIDE_VC_OK or TIDE_VC_OPERATING_SYSTEM. */
 int tide_vc_graph_add_event(tide_vc_graph *graph, void *event, bool is_wait);
 
-/* Whether the capture of that number still goes on. The graph may be gone. */
+/* Whether the capture of that number is still in progress. The graph may be gone. */
 bool tide_vc_graph_is_capturing(const tide_vc_graph *graph, unsigned long long id);
 
-/* The stream takes part in the graph's capture from now on, if it did not before, and waits for an
- * event that was recorded when the graph had so many nodes. */
+/* Makes the stream part of the graph's capture, if it is not yet, and lets it wait for an event
+ * that was recorded when the graph had `after_nodes` nodes. */
 void tide_vc_graph_join(tide_vc_graph *graph, tide_vc_stream *stream, size_t after_nodes);
 
 size_t tide_vc_graph_n_nodes(const tide_vc_graph *graph);
@@ -37,9 +37,9 @@ typedef struct tide_vc_graph_update {
     void *from_node; /* likewise */
 } tide_vc_graph_update;
 
-/* Makes the executable graph do what the graph does, if both have the same shape: as many nodes of
- * the same kinds, given to streams that wait for each other in the same way. Else TIDE_VC_UPDATE,
- * and the executable is as it was. */
+/* Updates the executable graph to do what the graph does, if both have the same shape: as many
+ * nodes of the same kinds, given to streams that wait for each other in the same way. Otherwise
+ * returns TIDE_VC_UPDATE and leaves the executable unchanged. */
 int tide_vc_graph_exec_update(void *executable, void *graph, tide_vc_graph_update *ret_update);
 
 #endif

@@ -14,7 +14,7 @@
 
 enum { MAX_POLLS = 10000 };
 
-/* What a stream does from ticket `at` on comes after a mark of another. */
+/* Work of a stream from ticket `at` on comes after a mark of another stream. */
 typedef struct dependency {
     uint64_t at;
     tide_vc_mark on;
@@ -23,19 +23,19 @@ typedef struct dependency {
 typedef enum kind { NON_BLOCKING, BLOCKING, THE_NULL } kind;
 
 struct tide_vc_timeline {
-    size_t n_uses; /* its stream, marks */
+    size_t n_uses; /* by its stream and by marks */
     kind kind;
     int device;
     uint64_t n_submitted, n_done; /* work is numbered from 1 on */
-    dependency *dependencies;     /* from malloc; of work that is not done */
+    dependency *dependencies;     /* from malloc; of unfinished work */
     size_t n_dependencies, n_room;
     struct tide_vc_timeline *next; /* of all */
 };
 
 static tide_vc_timeline *all;
 static tide_vc_timeline *nulls[TIDE_VC_MAX_DEVICES];
-static bool has_unused; /* some timeline has no use any more */
-static int n_polls;     /* since something else was done */
+static bool has_unused; /* some timeline has no more uses */
+static int n_polls;     /* since the program last did anything else */
 TIDE_VC_LOCK(lock, NULL);
 
 bool tide_vc_is_late(void) {
@@ -49,14 +49,14 @@ bool tide_vc_is_late(void) {
     return answer == 2;
 }
 
-/* ---- the lock is held by all of these ---- */
+/* ---- the caller holds the lock ---- */
 
 static void let_go(tide_vc_timeline *of) {
     of->n_uses--;
     has_unused = has_unused || of->n_uses == 0;
 }
 
-/* Frees the timelines that nobody uses any more, which may let go others. */
+/* Frees the timelines without uses, which may release others. */
 static void sweep(void) {
     while (has_unused) {
         has_unused = false;
@@ -76,8 +76,8 @@ static void sweep(void) {
     }
 }
 
-/* Completes the timeline up to a ticket, and what this came after. It goes no deeper than there are
- * timelines: one that is met again is done so far already. */
+/* Completes the timeline up to a ticket, and the work this depends on. The recursion is no deeper
+ * than the number of timelines: a timeline that is met again is already done that far. */
 static void complete(tide_vc_timeline *of, uint64_t ticket) {
     if (ticket <= of->n_done) {
         return;
@@ -93,8 +93,8 @@ static void complete(tide_vc_timeline *of, uint64_t ticket) {
         complete(one.on.of, one.on.ticket);
         let_go(one.on.of);
     }
-    /* The null stream and the blocking ones of its device wait for each other; which work came
-     * first is not kept, so that all of it is complete. */
+    /* The null stream and the blocking streams of its device wait for each other. Their order is
+     * not recorded, so all of their work is completed. */
     for (tide_vc_timeline *other = all; other != NULL && of->kind != NON_BLOCKING;
          other = other->next) {
         if (other->device == of->device && other->kind != NON_BLOCKING && other->kind != of->kind) {
@@ -120,7 +120,7 @@ static void follow(tide_vc_timeline *of, tide_vc_mark mark) {
         size_t more = of->n_room > 0 ? 2 * of->n_room : 16;
         dependency *larger = realloc(of->dependencies, more * sizeof(*larger));
         if (larger == NULL) {
-            complete(mark.of, mark.ticket); /* earlier than it should, rather than never */
+            complete(mark.of, mark.ticket); /* without host memory: too early rather than never */
             return;
         }
         of->dependencies = larger;
@@ -181,7 +181,7 @@ void tide_vc_timeline_work(tide_vc_timeline *timeline) {
     }
 }
 
-/* An event is work as well: it is never complete without a wait. */
+/* An event counts as work: it never completes without a wait. */
 tide_vc_mark tide_vc_mark_now(tide_vc_timeline *timeline) {
     tide_vc_mark mark = {.of = timeline};
     if (timeline != NULL) {
@@ -203,7 +203,7 @@ void tide_vc_mark_end(tide_vc_mark *mark) {
     }
 }
 
-/* Whether the timeline is done so far, or is taken to be because the program polls. */
+/* Whether the timeline is done up to the ticket, or counts as done because the program polls. */
 static bool ask(tide_vc_timeline *of, uint64_t ticket) {
     bool gives_up = false;
     enter();

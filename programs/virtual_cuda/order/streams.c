@@ -13,7 +13,7 @@
 #include "programs/virtual_cuda/card/machine.h"
 #include "programs/virtual_cuda/api/status.h"
 
-enum { LEGACY = 1, PER_THREAD = 2 }; /* handles with a meaning of their own */
+enum { LEGACY = 1, PER_THREAD = 2 }; /* special handles */
 enum { NON_BLOCKING = 1 };           /* cudaStreamNonBlocking */
 
 static _Thread_local tide_vc_stream default_stream;
@@ -120,7 +120,7 @@ TIDE_VC_EXPORT int cudaStreamGetDevice(void *stream, int *ret_device) {
     return TIDE_VC_OK;
 }
 
-/* What parts of the cache a stream may keep, and how its threads wait: it changes no size. */
+/* Cache policy and how threads wait: neither changes a size. */
 TIDE_VC_EXPORT int cudaStreamSetAttribute(void *stream, int attribute, const void *value) {
     (void)stream;
     (void)attribute;

@@ -1,17 +1,16 @@
 /* calls.h - the calls of memory pools, recorded in the run's folder (common/run_calls.h).
  *
- * Not thread-safe: the lock of the pools guards it, so that rows are in the order of what they
- * tell.
+ * Not thread-safe: the lock of the pools guards it, so rows are in the order of the calls.
  */
 #ifndef TIDE_VIRTUAL_CUDA_CALLS_H
 #define TIDE_VIRTUAL_CUDA_CALLS_H
 
 #include "common/run_calls.h"
 
-/* Adds a row; its time is filled in. Without a run's folder nothing happens. */
+/* Adds a row and fills in its time. Does nothing without a run's folder. */
 void tide_vc_call_add(tide_run_call call);
 
-/* The child of a fork has a file of its own. */
+/* Called in the child of a fork, which gets its own file. */
 void tide_vc_calls_forget(void);
 
 #endif

@@ -1,5 +1,5 @@
-/* Functions of the C library that wait until a time, or for one: a program computes it from the
- * clock that it sees, and the C library and the kernel wait by the real one.
+/* Functions of the C library that wait until a time or for a span. A program computes it from the
+ * clock that it sees; the C library and the kernel wait by the real one.
  *
  * pthread_cond_timedwait is in nccl/watchdog.c; waits for files are in file_waits.c. */
 #define _GNU_SOURCE /* the functions with a clock */
@@ -20,8 +20,8 @@
 typedef const struct timespec when;
 
 /* All declare `real`, the C library's function, and `room` for a time. The first is for functions
- * that report an error by errno, the second for those that return its number, the third for those
- * of C11's threads. */
+ * that report an error by errno, the second for those that return its number, the third for C11
+ * threads. */
 #define REAL_WITH_ERRNO(name, ...)                                                                 \
     TIDE_VC_REAL(tide_vc_no_function(), int, name, __VA_ARGS__)                                    \
     struct timespec room;
@@ -98,7 +98,7 @@ TIDE_VC_EXPORT int pthread_clockjoin_np(pthread_t thread, void **ret_value, cloc
     return real(thread, ret_value, clock, tide_vc_clock_real_until(clock, until, &room));
 }
 
-/* C11's threads: the C library waits inside itself, not by the functions above. */
+/* C11 threads: the C library waits internally, not through the functions above. */
 
 TIDE_VC_EXPORT int mtx_timedlock(mtx_t *restrict mutex, when *restrict until) {
     REAL_OF_C11(mtx_timedlock, mtx_t *, when *)
@@ -131,7 +131,7 @@ TIDE_VC_EXPORT int clock_nanosleep(clockid_t clock, int flags, when *wanted,
 }
 
 /* For our own libraries, which wait by the real clock whatever the program sees (common/clock.c).
- * 0, or the number of an error. */
+ * Returns 0 or an error number. */
 TIDE_VC_EXPORT int tide_vc_real_pause(when *pause);
 int tide_vc_real_pause(when *pause) {
     TIDE_VC_REAL(ENOSYS, int, clock_nanosleep, clockid_t, int, when *, struct timespec *)
@@ -198,7 +198,7 @@ TIDE_VC_EXPORT int timerfd_gettime(int file, struct itimerspec *ret) {
     return status;
 }
 
-/* Handlers of signals may sleep, and ours do when a program aborts. */
+/* Signal handlers may sleep, and ours do when a program aborts. */
 __attribute__((constructor)) static void look_up(void) {
     const struct timespec over = {.tv_sec = 0};
     (void)clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &over, NULL);

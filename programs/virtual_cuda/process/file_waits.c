@@ -1,7 +1,7 @@
-/* Functions of the C library that wait for files, with a limit of time: poll, select and epoll_wait
- * and their variants. The limit is a span of the program's clock, as in a sleep: programs sleep by
- * them (time.sleep of Python 3.10 is a select without files), and they must not end before their
- * time by the clock that the program looks at. */
+/* Functions of the C library that wait for files with a time limit: poll, select and epoll_wait and
+ * their variants. The limit is a span of the program's clock, as in a sleep: programs use them to
+ * sleep (time.sleep of Python 3.10 is a select without files), and they must not return too early
+ * by the clock that the program sees. */
 #undef _FORTIFY_SOURCE /* with it the header defines poll */
 #define _GNU_SOURCE    /* ppoll */
 #include <limits.h>
@@ -23,7 +23,8 @@ typedef const struct timespec span;
 
 enum { MS_PER_S = 1000, US_PER_S = 1000000, NS_PER_US = 1000, NS_PER_MS = 1000000 };
 
-/* Rounded up, so that no wait is too short; what is not above 0 has a meaning of its own. */
+/* Rounded up, so no wait is too short. 0 and negative limits have their own meaning and stay as
+ * they are. */
 static int real_ms(int ms) {
     if (ms <= 0 || !tide_vc_clock_is_virtual()) {
         return ms;
@@ -34,7 +35,7 @@ static int real_ms(int ms) {
     return real < INT_MAX ? (int)real : INT_MAX;
 }
 
-/* *room, or NULL where there is no limit. */
+/* Returns room, or NULL if there is no limit. */
 static span *real_limit(span *limit, struct timespec *room) {
     if (limit == NULL) {
         return NULL;
@@ -54,7 +55,7 @@ TIDE_VC_EXPORT int ppoll(struct pollfd *files, nfds_t n_files, span *limit, cons
     return real(files, n_files, real_limit(limit, &room), mask);
 }
 
-/* What programs call that were compiled with _FORTIFY_SOURCE. */
+/* Called by programs that were compiled with _FORTIFY_SOURCE. */
 int tide_vc_poll_checked(struct pollfd *files, nfds_t n_files, int limit_ms,
                          size_t n_bytes) __asm__("__poll_chk");
 TIDE_VC_EXPORT int tide_vc_poll_checked(struct pollfd *files, nfds_t n_files, int limit_ms,
@@ -72,14 +73,14 @@ TIDE_VC_EXPORT int tide_vc_ppoll_checked(struct pollfd *files, nfds_t n_files, s
     return real(files, n_files, real_limit(limit, &room), mask, n_bytes);
 }
 
-/* Linux says in *limit what is left of it. */
+/* Linux writes the remaining time to *limit. */
 TIDE_VC_EXPORT int select(int n_files, fd_set *restrict read, fd_set *restrict write,
                           fd_set *restrict except, struct timeval *restrict limit) {
     REAL(select, int, fd_set *, fd_set *, fd_set *, struct timeval *)
     if (limit == NULL || limit->tv_sec < 0 || limit->tv_usec < 0 || !tide_vc_clock_is_virtual()) {
         return real(n_files, read, write, except, limit);
     }
-    /* Linux takes more microseconds than a second has. */
+    /* Linux accepts more microseconds than a second has. */
     time_t more = limit->tv_usec / US_PER_S;
     struct timespec wanted = {limit->tv_sec, (limit->tv_usec % US_PER_S) * (long)NS_PER_US};
     wanted.tv_sec += more < INT64_MAX - wanted.tv_sec ? more : 0;
@@ -124,7 +125,7 @@ TIDE_VC_EXPORT int epoll_pwait2(int poll_file, struct epoll_event *ret_events, i
     return real(poll_file, ret_events, n_events, real_limit(limit, &room), mask);
 }
 
-/* Handlers of signals may call these. */
+/* Signal handlers may call these. */
 __attribute__((constructor)) static void look_up(void) {
     struct timeval left = {.tv_sec = 0};
     const struct timespec over = {.tv_sec = 0};

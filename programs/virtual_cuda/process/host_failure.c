@@ -8,7 +8,7 @@
 
 enum { TEXT_BYTES = 512 };
 
-/* The limit of the process that is the likeliest reason, and what to do about it. */
+/* Appends the limit of the process that is the likeliest reason, and what to do about it. */
 static void say_limit(char *ret_text, size_t n_bytes) {
     static const struct {
         int resource;

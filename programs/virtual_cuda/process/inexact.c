@@ -20,14 +20,14 @@ static const char *names[MAX_NAMES]; /* static texts of the callers */
 static uint64_t bounds[MAX_NAMES];   /* the largest of each; 0: none */
 static size_t n_names;
 
-/* The child of a fork has a file of its own, and says what it meets. */
+/* The child of a fork gets its own file and reports everything again. */
 static void forget(void) {
     n_names = 0;
 }
 
 TIDE_VC_LOCK(lock, forget);
 
-/* What is new about a name. A program that meets more names than there is room for hears no more.
+/* What is new about a name. Once the table is full, further names are not reported.
  */
 typedef enum news { NOTHING, A_LARGER_BOUND, THE_NAME } news;
 
@@ -51,7 +51,7 @@ static news note(const char *call, uint64_t bound_bytes) {
     return is;
 }
 
-/* The line of the program that the calling thread is at, as the library that records it reads it
+/* The current line of the program in the calling thread, from the library that records it
  * (programs/live/exports.h); "": unknown. */
 static void find_place(char ret[PLACE_BYTES]) {
     int (*place)(char *ret_text, size_t n_text) = NULL;
@@ -60,13 +60,13 @@ static void find_place(char ret[PLACE_BYTES]) {
     if (place == NULL || place(ret, PLACE_BYTES) == 0) {
         ret[0] = '\0';
     }
-    for (char *at = ret; *at != '\0'; at++) { /* the file has lines, with tabs in them */
+    for (char *at = ret; *at != '\0'; at++) { /* the file has lines with tabs */
         *at = (unsigned char)*at < ' ' ? '?' : *at;
     }
 }
 
-/* Adds a line to this process' file in the run's folder, by one write: lines of threads do not mix.
- * False: there is no folder. */
+/* Adds a line to this process' file in the run's folder with one write, so lines of different
+ * threads do not mix. False if there is no folder. */
 static bool add_line(const char *kind, const char *call, const char *what, int64_t bound_bytes) {
     char name[32];
     char place[PLACE_BYTES];
@@ -101,7 +101,7 @@ void tide_vc_inexact(const char *call, const char *what) {
     }
 }
 
-/* Lines with larger bounds of the same name follow in the file; stderr has the first alone. */
+/* The file gets another line for each larger bound of a name; stderr gets only the first. */
 void tide_vc_inexact_bytes(const char *call, const char *what, uint64_t bound_bytes) {
     news is = note(call, bound_bytes);
     if (is == NOTHING) {

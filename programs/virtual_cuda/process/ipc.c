@@ -1,5 +1,5 @@
 /* Memory and events that processes share: cudaIpc and cuIpc. The memory stays charged to the
- * process that offers it; one that opens it gets addresses of its own. */
+ * process that offers it; a process that opens it gets its own addresses. */
 #include <pthread.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -29,17 +29,17 @@ typedef struct ipc_handle {
 
 _Static_assert(sizeof(ipc_handle) == 64, "CUDA_IPC_HANDLE_SIZE");
 
-/* Memory of another process that this one has open. */
+/* Memory of another process that this one has opened. */
 typedef struct opened {
     uint64_t id, address;
     size_t n_uses;
 } opened;
 
-static opened *all; /* in no order; from malloc */
+static opened *all; /* unordered; from malloc */
 static size_t n_all, n_room;
 TIDE_VC_LOCK(lock, NULL);
 
-/* An address of a block, by which a program names all of it. */
+/* Offers the whole block that holds the address. */
 static int offer(const char *call, ipc_handle *ret_handle, uint64_t address) {
     tide_vc_block block;
     if (ret_handle == NULL || !tide_vc_block_find(address, &block) || block.kind != TIDE_VC_OWN) {
@@ -53,8 +53,8 @@ static int offer(const char *call, ipc_handle *ret_handle, uint64_t address) {
     return TIDE_VC_OK;
 }
 
-/* Counts one use more of what is open. `address` is for what is not; 0: do not open it. The lock is
- * held. Returns the address, 0: it is not open. */
+/* Adds a use of opened memory. If it is not open yet, opens it at `address`, unless that is 0. The
+ * lock is held. Returns the address; 0 if it is not open. */
 static uint64_t use(uint64_t id, uint64_t address) {
     for (size_t i = 0; i < n_all; i++) {
         if (all[i].id == id) {
@@ -146,8 +146,8 @@ static int offer_event(ipc_handle *ret_handle, const void *event) {
     return TIDE_VC_OK;
 }
 
-/* Work is complete at once, so that an event of another process holds nothing to wait for. CUDA
- * gives it no times. */
+/* An event of another process counts as complete, because work completes immediately. CUDA gives
+ * shared events no times. */
 static int open_event(void **ret_event, const ipc_handle *handle) {
     unsigned flags = TIDE_VC_EVENT_INTERPROCESS | TIDE_VC_EVENT_DISABLE_TIMING;
     return handle->magic == EVENT_MAGIC ? tide_vc_event_new(ret_event, flags)

@@ -9,11 +9,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Fields of /proc/PID/stat behind the name, which may hold anything: the state is the first. */
+/* Fields of /proc/PID/stat after the name, which may hold any characters: the state is the
+ * first. */
 enum { STATE = 0, N_THREADS = 17, START_TICKS = 19, STAT_BYTES = 1024 };
 
-/* The text behind the name; NULL: there is no such process. Nothing here takes memory, for a
- * process that has just forked may come by. */
+/* The text after the name; NULL if there is no such process. Allocates nothing, because a process
+ * that has just forked may call it. */
 static const char *read_stat(uint32_t pid, char *storage) {
     char path[64];
     (void)snprintf(path, sizeof(path), "/proc/%u/stat", (unsigned)pid);
@@ -50,7 +51,7 @@ bool tide_vc_is_alive(uint32_t pid, uint64_t start_ticks) {
     if (ticks == NULL || strtoull(ticks, NULL, 10) != start_ticks) {
         return false;
     }
-    /* A process whose first thread has ended before the others is shown as ended, too. */
+    /* A process whose first thread ended before the others also has a state that means ended. */
     bool has_ended = stat[STATE] == 'Z' || stat[STATE] == 'X';
     return !has_ended || strtoul(n_threads, NULL, 10) > 1;
 }

@@ -12,21 +12,21 @@
 #include "programs/virtual_cuda/process/real_function.h"
 
 #define SECOND_NS INT64_C(1000000000)
-/* A time beyond the year 2096 is meant as never. */
+/* A time beyond the year 2096 means never. */
 #define NEVER_S INT64_C(4000000000)
 
 enum { N_CLOCKS = 16 };
 
 static atomic_bool is_on;
-/* Set before is_on, and never changed afterwards. */
+/* Set before is_on, and constant afterwards. */
 static double factor;
 static int64_t start_ns;
 static int64_t starts[N_CLOCKS]; /* of each clock, when the program's clock began */
 
-/* The program's time since its start is factor * (the real time since then) + offset. One number,
- * so that a reader needs no lock. */
+/* The program's time since its start is factor * (the real time since then) + offset. It is one
+ * number, so readers need no lock. */
 static atomic_llong offset_ns;
-static atomic_llong shown_ns; /* the latest that anyone has seen */
+static atomic_llong shown_ns; /* the latest time that any thread has read */
 
 static int64_t ns_of(const struct timespec *time) {
     return (int64_t)time->tv_sec * SECOND_NS + (int64_t)time->tv_nsec;
@@ -105,8 +105,8 @@ void tide_vc_clock_set(double program_us, int64_t real_at_ns) {
     atomic_store(&offset_ns, (long long)(program_us * 1e3 - scaled_ns));
 }
 
-/* Since the start. A call that has given back the time that it took may set the clock back a
- * little: it then stands still, because nobody may see less than anybody has seen. */
+/* Time since the start. Subtracting a call's own time may set the clock back a little. The clock is
+ * monotonic: it then holds the last value that any thread has read. */
 static int64_t passed_ns(void) {
     double scaled_ns = factor * (double)(real_ns(CLOCK_MONOTONIC) - start_ns);
     long long now = (long long)scaled_ns + atomic_load(&offset_ns);
@@ -129,7 +129,7 @@ const struct timespec *tide_vc_clock_real_until(int clock, const struct timespec
     if (!tide_vc_clock_is_virtual() || !tide_vc_clock_is_of_time(clock) || until == NULL ||
         until->tv_sec < 0 || until->tv_sec > NEVER_S || until->tv_nsec < 0 ||
         until->tv_nsec >= SECOND_NS) {
-        return until; /* what is no time is an error, which the C library tells */
+        return until; /* an invalid time is an error, which the C library reports */
     }
     int64_t left_ns = ns_of(until) - starts[clock] - passed_ns();
     double real_left_ns = left_ns > 0 ? ceil((double)left_ns / factor) : 0.0;

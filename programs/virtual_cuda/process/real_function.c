@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <stddef.h>
 
-/* Two threads that look at once find the same. */
+/* Two threads that search at the same time find the same function. */
 void *tide_vc_real_function(void **kept, const char *name) {
     void *found = __atomic_load_n(kept, __ATOMIC_RELAXED);
     if (found == NULL) {

@@ -10,14 +10,15 @@
 
 #include "programs/virtual_cuda/process/run_folder.h"
 
-/* A piece of the file is mapped at a time. It begins at a whole page, at or before the first byte
- * that is asked for, so that rows never lie across two pieces. */
+/* One piece of the file is mapped at a time. It begins at a whole page, at or before the first byte
+ * that is asked for, so rows never cross two pieces. */
 enum { PAGE_BYTES = 65536, PIECE_BYTES = 16 * PAGE_BYTES };
 
 _Static_assert(PAGE_BYTES + TIDE_VC_ROW_FILE_MOST_BYTES <= PIECE_BYTES,
                "a piece holds any request");
 
-/* Makes the file that long. Its blocks are taken now: a page of a full disk would end the program.
+/* Extends the file to that length. Its blocks are allocated now: touching a page without a block on
+ * a full disk would end the program.
  */
 static bool extend(int fd, off_t end) {
     if (!tide_vc_may_reach((uint64_t)end)) {

@@ -1,4 +1,4 @@
-/* syscall, by which programs ask the kernel for the time, and wait until one. */
+/* syscall(): programs use it to ask the kernel for the time, and to wait until a time. */
 #define _GNU_SOURCE
 #include <linux/futex.h>
 #include <stdarg.h>
@@ -17,11 +17,11 @@ static void *pointer(long argument) {
     return (void *)(uintptr_t)argument; // NOLINT(performance-no-int-to-ptr)
 }
 
-/* Gives a futex the real limit: a span, or a time of one of two clocks. The C++ library, Rust's and
- * many locks wait by the system call. */
+/* Replaces a futex's limit, a span or a time of one of two clocks, by the real one. The C++
+ * library, Rust's and many locks wait by the system call. */
 static void find_real_limit(long *is, struct timespec *room) {
     const struct timespec *limit = pointer(is[3]);
-    int operation = (int)is[1]; /* as the kernel does: the rest of the register may hold anything */
+    int operation = (int)is[1]; /* as in the kernel: the upper half is undefined */
     clockid_t clock = (operation & FUTEX_CLOCK_REALTIME) != 0 ? CLOCK_REALTIME : CLOCK_MONOTONIC;
     switch (operation & FUTEX_CMD_MASK) {
     case FUTEX_WAIT:
@@ -33,7 +33,7 @@ static void find_real_limit(long *is, struct timespec *room) {
         break;
     case FUTEX_WAIT_BITSET:
     case FUTEX_WAIT_REQUEUE_PI:
-#ifdef FUTEX_LOCK_PI2 /* headers before Linux 5.14 have none */
+#ifdef FUTEX_LOCK_PI2 /* missing in headers before Linux 5.14 */
     case FUTEX_LOCK_PI2:
 #endif
         limit = tide_vc_clock_real_until(clock, limit, room);
@@ -44,8 +44,8 @@ static void find_real_limit(long *is, struct timespec *room) {
     is[3] = (long)(uintptr_t)limit;
 }
 
-/* Writes the program's time where the kernel has written the real one. The kernel goes first, so
- * that it says which addresses and clocks are wrong. `result` is what the kernel returned. */
+/* Writes the program's time over the real one that the kernel wrote. The kernel goes first, to
+ * reject wrong addresses and clocks. `result` is the kernel's result. */
 static long tell_program_time(long number, const long *is, long result) {
     if (result == -1 || !tide_vc_clock_is_virtual()) {
         return result;
@@ -53,9 +53,9 @@ static long tell_program_time(long number, const long *is, long result) {
     switch (number) {
     case SYS_clock_gettime:
         return tide_vc_clock_read((int)is[0], pointer(is[1]));
-    case SYS_gettimeofday: /* the zone stays the kernel's */
+    case SYS_gettimeofday: /* the zone remains the kernel's */
         return is[0] == 0 ? result : gettimeofday(pointer(is[0]), NULL);
-#ifdef SYS_time /* newer kinds of processors have none */
+#ifdef SYS_time /* newer processors do not have it */
     case SYS_time:
         return time(pointer(is[0]));
 #endif
@@ -64,7 +64,7 @@ static long tell_program_time(long number, const long *is, long result) {
     }
 }
 
-/* It reads as many arguments as a system call can have, also where fewer were given, which
+/* Reads as many arguments as a system call can have, even if fewer were passed, which
  * AddressSanitizer takes for a mistake. */
 __attribute__((no_sanitize_address)) TIDE_VC_EXPORT long syscall(long number, ...) {
     TIDE_VC_REAL(tide_vc_no_function(), long, syscall, long, ...)
@@ -72,7 +72,7 @@ __attribute__((no_sanitize_address)) TIDE_VC_EXPORT long syscall(long number, ..
     struct timespec room;
     va_list arguments;
     va_start(arguments, number);
-    for (size_t i = 0; i < sizeof(is) / sizeof(is[0]); i++) { /* what was not given is not used */
+    for (size_t i = 0; i < sizeof(is) / sizeof(is[0]); i++) { /* unpassed arguments are not used */
         is[i] = va_arg(arguments, long);
     }
     va_end(arguments);

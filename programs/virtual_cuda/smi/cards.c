@@ -14,7 +14,7 @@ typedef struct nvml_process {
     unsigned gpu_instance, compute_instance;
 } nvml_process;
 
-/* Functions of NVML, which return 0 if all is well. */
+/* Functions of NVML, which return 0 on success. */
 typedef struct nvml {
     int (*init)(void);
     int (*count)(unsigned *ret_n);
@@ -29,7 +29,7 @@ typedef struct nvml {
     int (*processes)(void *card, unsigned *n, nvml_process *ret);
 } nvml;
 
-/* It is preloaded; else the linker finds it by its name. */
+/* NVML is preloaded; otherwise the linker finds it by its name. */
 static bool find(const char *name, void *ret_function) {
     void *function = dlsym(RTLD_DEFAULT, name);
     if (function == NULL) {
@@ -60,7 +60,7 @@ static void read_name(unsigned pid, char ret[TIDE_SMI_PATH_BYTES]) {
     size_t n = file != NULL ? fread(ret, 1, TIDE_SMI_PATH_BYTES - 1, file) : 0;
     ret[n] = '\0';
     if (file != NULL) {
-        (void)fclose(file); /* was only read */
+        (void)fclose(file); /* it was only read */
     }
     if (ret[0] == '\0') {
         (void)snprintf(ret, TIDE_SMI_PATH_BYTES, "[Not Found]");
@@ -86,7 +86,7 @@ static bool read_card(const nvml *of, unsigned number, tide_smi_card *ret) {
     void *card = NULL;
     unsigned long long bytes[3] = {0, 0, 0};
     ret->number = number;
-    /* The virtual card's numbers of buses begin at 1 (nvml.c). */
+    /* The virtual card's PCI bus numbers begin at 1 (nvml.c). */
     (void)snprintf(ret->bus, sizeof(ret->bus), "00000000:%02X:00.0", number + 1);
     if (of->card(number, &card) != 0 || of->name(card, ret->name, sizeof(ret->name)) != 0 ||
         of->uuid(card, ret->uuid, sizeof(ret->uuid)) != 0 || of->memory(card, bytes) != 0 ||

@@ -1,6 +1,6 @@
 /* cards.h - the cards of the machine and their processes, as NVML reports them.
  *
- * The program nvidia-smi of a run on virtual cards reads everything through NVML, by name: the
+ * The program nvidia-smi of a run on virtual cards reads everything through NVML, by name. The
  * preloaded virtual card answers, so all programs of the run see the same cards.
  */
 #ifndef TIDE_VIRTUAL_CUDA_SMI_CARDS_H
@@ -23,7 +23,7 @@ enum {
 typedef struct tide_smi_process {
     unsigned pid;
     uint64_t used_bytes;
-    char name[TIDE_SMI_PATH_BYTES]; /* as it was started; "[Not Found]": it is gone */
+    char name[TIDE_SMI_PATH_BYTES]; /* as it was started; "[Not Found]" if it has ended */
 } tide_smi_process;
 
 typedef struct tide_smi_card {

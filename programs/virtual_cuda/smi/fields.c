@@ -28,11 +28,11 @@ typedef enum kind {
     PROCESS_USED
 } kind;
 
-/* A name that ends with a dot stands for all that begin with it. */
+/* A name that ends with a dot matches all names that begin with it. */
 struct tide_smi_field {
     const char *name;
     kind of;
-    const char *unit; /* "": none */
+    const char *unit; /* "" if none */
 };
 
 static const tide_smi_field OF_CARDS[] = {

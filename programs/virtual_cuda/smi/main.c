@@ -1,8 +1,8 @@
-/* nvidia-smi - what programs ask NVIDIA's program for, answered for virtual cards.
+/* nvidia-smi - answers the common queries of NVIDIA's program for virtual cards.
  *
- * It is on the PATH of a run on virtual cards, and of nothing else. It prints the table, -L,
- * --query-gpu and --query-compute-apps in csv, and --version; -i chooses cards, -l repeats. What it
- * does not answer is refused with the status and the words of NVIDIA's program.
+ * It is on the PATH only in a run on virtual cards. It prints the table, -L, --query-gpu and
+ * --query-compute-apps in csv, and --version; -i chooses cards, -l repeats. Other options are
+ * refused with the status and the words of NVIDIA's program.
  */
 #define _POSIX_C_SOURCE 200809L
 #include <stdlib.h>
@@ -19,7 +19,7 @@ enum { MAX_FIELDS = 64, NAME_BYTES = 64, MS_OF_SECOND = 1000, NS_OF_MS = 1000000
 
 typedef struct options {
     bool lists, tells_version;
-    const char *cards;     /* of --query-gpu; NULL: it was not asked for */
+    const char *cards;     /* of --query-gpu; NULL if not given */
     const char *processes; /* of --query-compute-apps */
     const char *format;
     const char *chosen; /* of -i; NULL: all */
@@ -36,7 +36,8 @@ typedef struct query {
 
 /* ---- options ---- */
 
-/* The value of an option, which follows "=" or is the next argument; NULL: it is another option. */
+/* The value of an option, which follows "=" or is the next argument; NULL if it is another
+ * option. */
 static const char *value_of(const char *name, char **argv, int *i) {
     size_t n = strlen(name);
     if (strncmp(argv[*i], name, n) != 0) {
@@ -88,7 +89,7 @@ static bool parse(char **argv, options *ret) {
            (!is_query || strncmp(ret->format, "csv", strlen("csv")) == 0);
 }
 
-/* Numbers, UUIDs or addresses of buses, with commas between. False: one of them is no card's. */
+/* Numbers, UUIDs or PCI bus addresses, separated by commas. False: one of them matches no card. */
 static bool choose(const tide_smi_machine *machine, const char *text, bool *ret_chosen) {
     for (size_t i = 0; i < machine->n_cards; i++) {
         ret_chosen[i] = text == NULL;
@@ -117,7 +118,7 @@ static bool choose(const tide_smi_machine *machine, const char *text, bool *ret_
 
 /* ---- queries ---- */
 
-/* Takes the next name of a list with commas between; blanks around it do not count. */
+/* Takes the next name of a comma-separated list and skips the blanks around it. */
 static const char *take_name(const char *at, char ret[NAME_BYTES]) {
     at += strspn(at, " ,");
     size_t n = strcspn(at, ", ");

@@ -49,7 +49,7 @@ static void add_card(const tide_smi_card *card, FILE *to) {
           to);
 }
 
-/* The end of a long path says more than its beginning. */
+/* A long path loses its beginning, because the end says more. */
 static void add_process(const tide_smi_card *card, const tide_smi_process *process, FILE *to) {
     char name[PROCESS_NAME_COLUMNS + 1];
     size_t n = strlen(process->name);

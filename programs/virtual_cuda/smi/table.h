@@ -1,4 +1,4 @@
-/* table.h - what nvidia-smi prints without options: a table of the cards and of their processes.
+/* table.h - the output of nvidia-smi without options: a table of the cards and of their processes.
  */
 #ifndef TIDE_VIRTUAL_CUDA_SMI_TABLE_H
 #define TIDE_VIRTUAL_CUDA_SMI_TABLE_H

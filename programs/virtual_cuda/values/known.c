@@ -13,18 +13,18 @@ enum { MAX_PATTERN = 8 };
 typedef struct record {
     uint64_t address, n_bytes;
     unsigned char *bytes;               /* n_bytes from malloc; NULL: the promise, or the pattern */
-    tide_vc_promise *promise;           /* held; NULL: the pattern, over and over */
+    tide_vc_promise *promise;           /* held; NULL: the pattern, repeated */
     uint64_t promise_offset;            /* of the record's first byte in the promise's bytes */
-    unsigned char pattern[MAX_PATTERN]; /* begins anew at multiples of 8 of the address */
-    uint64_t number;                    /* records are made in this order */
+    unsigned char pattern[MAX_PATTERN]; /* repeats at addresses that are multiples of 8 */
+    uint64_t number;                    /* in the order in which records are made */
 } record;
 
 static record *records; /* by address; from malloc */
 static size_t n_records, n_room;
-static size_t n_held_bytes; /* of host memory behind the records */
+static size_t n_held_bytes; /* of host memory that the records own */
 static uint64_t n_made;
-/* The addresses that records lie between, without a lock; low above high: there are none. They only
- * grow apart, until all records are gone. */
+/* The bounds of all records' addresses, readable without a lock; low above high: there are none.
+ * They only widen, until all records are gone. */
 static _Atomic uint64_t low = UINT64_MAX, high;
 static _Thread_local bool sends_objects;
 TIDE_VC_LOCK(lock, NULL);
@@ -52,7 +52,7 @@ static bool may_know(uint64_t address, uint64_t n_bytes) {
            address + n_bytes > atomic_load_explicit(&low, memory_order_relaxed);
 }
 
-/* ---- the records; the lock is held ---- */
+/* ---- the records; the caller holds the lock ---- */
 
 static bool takes_host_memory(const record *of) {
     return of->bytes != NULL || of->promise != NULL;
@@ -120,7 +120,7 @@ static bool insert(record made) {
     return true;
 }
 
-/* Writes the record's bytes of a range that lies in it; a promise has been kept. False: they are
+/* Writes the record's bytes of a range inside it; a promise is already kept. False: they are
  * unknown. */
 static bool give(const record *of, uint64_t address, size_t n_bytes, unsigned char *to) {
     const unsigned char *bytes = of->bytes;
@@ -141,7 +141,7 @@ static bool give(const record *of, uint64_t address, size_t n_bytes, unsigned ch
     return true;
 }
 
-/* A record of a part of another. Without host memory it is not made. */
+/* Makes a record of a part of another. Without host memory it is not made. */
 static void keep_part(const record *of, uint64_t address, uint64_t end) {
     record part = {.address = address, .n_bytes = end - address};
     memcpy(part.pattern, of->pattern, sizeof(part.pattern));
@@ -160,14 +160,14 @@ static void keep_part(const record *of, uint64_t address, uint64_t end) {
     }
 }
 
-/* Takes a range out of the records; what lies beside it stays. */
+/* Removes a range from the records; the bytes on both sides of it stay. */
 static void cut(uint64_t address, uint64_t n_bytes) {
     uint64_t end = address + n_bytes;
     size_t i = first_above(address);
     while (i < n_records && records[i].address < end) {
         record of = records[i];
         n_held_bytes -= takes_host_memory(&of) ? of.n_bytes : 0;
-        records[i].bytes = NULL; /* still needed below, as the promise is */
+        records[i].bytes = NULL; /* still needed below, as is the promise */
         records[i].promise = NULL;
         drop(i);
         if (of.address < address) {
@@ -192,7 +192,7 @@ static void drop_oldest(void) {
     drop(oldest);
 }
 
-/* A record of new bytes, which it owns from now on. */
+/* Adds a record, which owns its bytes from now on. */
 static void add(record made) {
     cut(made.address, made.n_bytes);
     size_t n_allowed = sends_objects ? TIDE_VC_OBJECT_BYTES : TIDE_VC_KNOWN_BYTES;
@@ -205,8 +205,8 @@ static void add(record made) {
     }
 }
 
-/* Calls `give` for each part of a range, whose promises were kept; to NULL: only asks whether
- * records cover it. False: not all of it is known. */
+/* Calls `give` for each part of a range, whose promises are kept; if `to` is NULL, only checks that
+ * records cover it. False: part of it is unknown. */
 static bool read_whole(unsigned char *to, uint64_t address, uint64_t n_bytes) {
     uint64_t end = address + n_bytes;
     for (size_t i = first_above(address); address < end; i++) {
@@ -225,7 +225,7 @@ static bool read_whole(unsigned char *to, uint64_t address, uint64_t n_bytes) {
     return true;
 }
 
-/* ---- what the rest of the card asks for ---- */
+/* ---- called by the rest of the card ---- */
 
 static uint64_t at(const void *address) {
     return (uint64_t)(uintptr_t)address;
@@ -264,8 +264,8 @@ void tide_vc_known_fill(void *to, const void *pattern, size_t n_pattern, size_t 
     pthread_mutex_unlock(&lock);
 }
 
-/* A pattern or a promise is carried where one record of it covers the whole range. The lock is
- * held. */
+/* Copies a pattern or a promise without its bytes, if one record of it covers the whole range. The
+ * lock is held. */
 static bool carry(uint64_t to, uint64_t from, uint64_t n_bytes) {
     size_t i = first_above(from);
     if (i >= n_records || records[i].bytes != NULL || records[i].address > from ||
@@ -285,8 +285,8 @@ static bool carry(uint64_t to, uint64_t from, uint64_t n_bytes) {
     return true;
 }
 
-/* Takes the lock, when all promises of the range have been kept: without it, because others may
- * have to come here first. */
+/* Returns with the lock held and all promises of the range kept. Waits without the lock, because
+ * other threads may need it first. */
 static void lock_with_promises_kept(uint64_t address, uint64_t n_bytes) {
     tide_vc_promise *open = NULL;
     do {
@@ -316,7 +316,7 @@ void tide_vc_known_promise(void *to, tide_vc_promise *promise, size_t n_bytes) {
     pthread_mutex_unlock(&lock);
 }
 
-/* Bytes of several records, or of a pattern that begins elsewhere. The lock is held. */
+/* Copies bytes of several records, or of a pattern with another alignment. The lock is held. */
 static void copy_bytes(uint64_t to, uint64_t from, size_t n_bytes) {
     bool is_known = n_bytes <= tide_vc_known_copy_bytes() && read_whole(NULL, from, n_bytes);
     unsigned char *bytes = is_known ? malloc(n_bytes) : NULL;
@@ -413,8 +413,8 @@ static unsigned char *take_out(uint64_t address, size_t *ret_n_bytes) {
     return bytes;
 }
 
-/* Lists lead to lists in no program that is known, but each one is forgotten before it is searched,
- * so that this ends. */
+/* In no known program do lists lead to lists. Each record is dropped before it is searched, so the
+ * recursion ends. */
 void tide_vc_touch(const void *address) { /* NOLINT(misc-no-recursion) */
     size_t n_bytes = 0;
     if (!may_know(at(address), 1)) {

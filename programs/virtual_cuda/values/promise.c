@@ -8,14 +8,14 @@
 
 #include "common/clock.h"
 
-/* Its state; a positive number is the process that works it out. */
+/* Its state; a positive number is the process that is computing it. */
 enum { OPEN = 0, KNOWN = -1, UNKNOWN = -2 };
 enum { LOOK_AGAIN_NS = 100000 };
 
 struct tide_vc_promise {
     const tide_vc_promise_kind *kind; /* static */
     void *ctx;                        /* owned; NULL: released */
-    unsigned char *bytes;             /* owned; NULL: not known */
+    unsigned char *bytes;             /* owned; NULL: unknown */
     size_t n_bytes;
     atomic_uint n_holders;
     atomic_long state; /* OPEN, ... */
@@ -71,9 +71,9 @@ static void keep(tide_vc_promise *promise) {
     atomic_store(&promise->state, is_known ? KNOWN : UNKNOWN);
 }
 
-/* Waits while another thread works it out. A fork leaves such a thread behind: in the child nobody
- * will ever finish, so that the bytes are unknown there. What the thread held may be half released,
- * and is left alone. */
+/* Waits while another thread computes it. In the child of a fork that thread does not exist and
+ * will never finish, so the bytes are unknown there. The data that the thread held may be half
+ * released, and are left alone. */
 static void wait_for_other(tide_vc_promise *promise) {
     long state = atomic_load(&promise->state);
     while (state > OPEN) {

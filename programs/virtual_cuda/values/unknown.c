@@ -13,8 +13,8 @@
 
 /* ---- loops that wait for a value ---- */
 
-/* A training run that prints its loss reads one address a step, too: so this is said of a value
- * that may be waited for, late, and once. */
+/* A training run that prints its loss also reads one address a step. So the warning comes late and
+ * once: after many reads of a value over a long time. */
 enum { WATCHED = 16, MANY_READS = 1000, LARGEST_VALUE = 8 };
 #define LONG_NS UINT64_C(10000000000)
 
@@ -23,12 +23,12 @@ typedef struct watched {
     uint64_t n_reads, first_ns;
 } watched;
 
-static watched table[WATCHED]; /* the addresses that were read last */
-static size_t next;            /* the one that is replaced next */
+static watched table[WATCHED]; /* the addresses read last */
+static size_t next;            /* the entry to replace next */
 static bool is_told;
 TIDE_VC_LOCK(lock, NULL);
 
-/* Whether this read is the one to tell about. */
+/* Whether to report this read. */
 static bool is_polled(const void *address) {
     bool is_news = false;
     pthread_mutex_lock(&lock);
@@ -68,10 +68,10 @@ void tide_vc_unknown_after(const char *kernel) {
     last_kernel = kernel;
 }
 
-/* Numbers that CUB's kernels leave are sizes: of what nonzero, a mask or unique finds. A loss is
- * read, too: only what a program may decide by is told. A truth value that was made by converting
- * is PyTorch's own look at a library's report of errors, of which there are none; a number
- * that was drawn at random is a seed. */
+/* Numbers that CUB's kernels leave are sizes: the results of nonzero, a mask or unique. A loss is
+ * read also: only values that a program may decide by are reported. A truth value made by a
+ * conversion is PyTorch's own check of a library's error report, which is always empty; an integer
+ * drawn at random is a seed. */
 static void name_what_is_read(size_t n_bytes) {
     if (n_bytes != 1 && (strstr(last_kernel, "3cub") != NULL || strstr(last_kernel, "6thrust"))) {
         tide_vc_inexact("rows", "how many rows nonzero, a mask, unique or repeat_interleave finds "
@@ -152,7 +152,7 @@ TIDE_VC_EXPORT void tidemark_values_inexact(const char *call, const char *what,
 
 void tide_vc_unknown_read(void *to, const void *from, size_t n_bytes) {
     if (mine.n_given < mine.n_answers && (n_bytes == 4 || n_bytes == 8)) {
-        memcpy(to, &mine.answers[mine.n_given++], n_bytes); /* little-endian, as x86-64 is */
+        memcpy(to, &mine.answers[mine.n_given++], n_bytes); /* little-endian, as on x86-64 */
     } else if (n_bytes == 1 && mine.n_true > 0) {
         mine.n_true--;
         memset(to, 1, 1);

@@ -1,8 +1,8 @@
-/* arguments.c - a kernel's arguments, of which CUDA is given nothing but the addresses.
+/* arguments.c - a kernel's arguments. CUDA gets only their addresses.
  *
- * The compiler's launch function keeps them on its stack, so that an argument ends at the latest
- * where the next one or the stack does. Elsewhere the system copies them, which fails where there
- * is no memory. */
+ * The compiler's launch function keeps them on its stack, so an argument ends at the latest where
+ * the next one or the stack does. Elsewhere the system copies them, which fails if no memory is
+ * mapped there. */
 #define _GNU_SOURCE /* process_vm_readv */
 #include <string.h>
 #include <sys/uio.h>
@@ -11,7 +11,7 @@
 #include "programs/virtual_cuda/process/stack_bounds.h"
 #include "programs/virtual_cuda/launches/work/family_internal.h"
 
-/* All arguments of a kernel together take no more than this, from compute capability 7.0 on. */
+/* The most bytes of all arguments of a kernel together, from compute capability 7.0 on. */
 enum { LARGEST_BYTES = 32764 };
 
 static bool copy_from_anywhere(uintptr_t from, void *to, size_t n_bytes) {
@@ -20,7 +20,7 @@ static bool copy_from_anywhere(uintptr_t from, void *to, size_t n_bytes) {
     return process_vm_readv(getpid(), &local, 1, &remote, 1, 0) == (ssize_t)n_bytes;
 }
 
-/* The bytes are those of another function's variables. */
+/* The bytes are another function's variables. */
 __attribute__((no_sanitize("address"))) static void copy_from_stack(uintptr_t from, void *to,
                                                                     size_t n_bytes) {
     const volatile unsigned char *bytes = (const volatile unsigned char *)from;

@@ -1,4 +1,5 @@
-/* attention.h - a row of fused attention, from what a kernel or a library is asked to compute. */
+/* attention.h - a row of fused attention, from the sizes that a kernel or a library is called
+ * with. */
 #ifndef TIDE_VIRTUAL_CUDA_WORK_ATTENTION_H
 #define TIDE_VIRTUAL_CUDA_WORK_ATTENTION_H
 
@@ -18,14 +19,14 @@ typedef enum tide_vc_mask {
 } tide_vc_mask;
 
 typedef struct tide_vc_attention {
-    uint64_t n_queries, n_keys;            /* of a sequence */
-    uint64_t n_channels, n_value_channels; /* of a head: of queries and keys, and of values */
-    uint64_t n_heads;                      /* of all sequences together */
+    uint64_t n_queries, n_keys;            /* in a sequence */
+    uint64_t n_channels, n_value_channels; /* in a head: of queries and keys, and of values */
+    uint64_t n_heads;                      /* in all sequences together */
     tide_vc_mask mask;
     tide_run_type type;
 } tide_vc_attention;
 
-/* How many pairs of a query and a key are computed, of one head. */
+/* The number of pairs of a query and a key that are computed in one head. */
 static inline uint64_t tide_vc_attention_pairs(const tide_vc_attention *of) {
     uint64_t m = of->n_queries;
     uint64_t n = of->n_keys;
@@ -33,14 +34,14 @@ static inline uint64_t tide_vc_attention_pairs(const tide_vc_attention *of) {
         return m * n;
     }
     if (m > n) { /* from the top left the first n queries have the triangle, and the others see all
-                    keys; from the bottom right the others see none */
+                  * keys; from the bottom right the others see none */
         return n * (n + 1) / 2 + (of->mask == TIDE_VC_MASK_TOP_LEFT ? (m - n) * n : 0);
     }
     return m * (m + 1) / 2 + (of->mask == TIDE_VC_MASK_BOTTOM_RIGHT ? (n - m) * m : 0);
 }
 
-/* Fills in the row's kind, sizes, type and TIDE_RUN_CAUSAL. That flag means half of the products:
- * where the mask leaves out another part, the row has the mean number of keys that a query sees. */
+/* Fills in the row's kind, sizes, type and TIDE_RUN_CAUSAL. That flag means half of the products.
+ * If the mask leaves out another part, the row has the mean number of keys that a query sees. */
 static inline void tide_vc_attention_fill(const tide_vc_attention *of, tide_run_launch *row) {
     uint64_t n_keys = of->n_keys;
     if (of->mask != TIDE_VC_MASK_NONE && of->n_queries == of->n_keys) {

@@ -1,12 +1,13 @@
 /* cat.c - PyTorch's kernels of torch.cat, CatArrayBatchedCopy*<T, index, dimensions, n, ...>(out,
- * inputs, ...). The inputs are n addresses, and then n of the type index each: where in the result
- * they begin, their lengths, and their elements. A row of blocks has an input. */
+ * inputs, ...). The inputs are n addresses, followed by three arrays of n values of the type index:
+ * where in the result the inputs begin, their lengths, and their numbers of elements. A row of
+ * blocks handles one input. */
 #include "programs/virtual_cuda/launches/work/families_internal.h"
 #include "programs/virtual_cuda/launches/work/symbol_internal.h"
 
 /* tide_vc_parsed.number */
 enum { ELEMENT_BYTES = 0, INDEX_BYTES = 1, MOST_INPUTS = 2 };
-enum { INPUTS = 1, ELEMENTS_MEMBER = 2 }; /* members behind the addresses, of n each */
+enum { INPUTS = 1, ELEMENTS_MEMBER = 2 }; /* members after the addresses, of n each */
 
 static tide_vc_text argument_of(tide_vc_text text, size_t i) {
     static const char *const NAMES[] = {
@@ -36,7 +37,7 @@ bool tide_vc_read_cat(const tide_vc_launched_kernel *launched, tide_run_launch *
         return false;
     }
     for (size_t i = 0; i < n_inputs; i++) {
-        uint64_t n = 0; /* little-endian, as every host of CUDA is */
+        uint64_t n = 0; /* little-endian, as every CUDA host */
         if (!tide_vc_argument(launched, INPUTS, from + i * n_bytes, &n, n_bytes)) {
             return false;
         }

@@ -5,16 +5,16 @@
  *   conv_depthwise2d_grad_weight_kernel<T, I>(gradient of the output, input, of the weight, ...)
  *
  * and the same with 3d. The three tensors are accessors: an address, lengths and strides, of 4 or 5
- * dimensions. What is computed is little beside what is moved. */
+ * dimensions. Memory traffic dominates the arithmetic. */
 #include "programs/virtual_cuda/values/known.h"
 #include "programs/virtual_cuda/launches/work/families_internal.h"
 #include "programs/virtual_cuda/launches/work/symbol_internal.h"
 
-/* tide_vc_parsed.number; of the type and of a length, 0: not known. */
+/* tide_vc_parsed.number; of the type and of a length, 0: unknown. */
 enum { VALUE_BYTES = 0, LENGTH_BYTES = 1, N_DIMENSIONS = 2 };
 enum { N_TENSORS = 3, LENGTHS_AT = 8 };
 
-/* Of "float const", those of a float. */
+/* For "float const", the bytes of a float. */
 static uint32_t value_bytes(tide_vc_text type) {
     uint32_t n_bytes = 0;
     for (; type.n > 0 && n_bytes == 0; type.n--) {
@@ -23,8 +23,8 @@ static uint32_t value_bytes(tide_vc_text type) {
     return n_bytes;
 }
 
-/* The accessor's type, dimensions and type of lengths are arguments 0, 1 and 3 of its template;
- * behind two others in PyTorch 2.14, which are classes. */
+/* The accessor's type, dimensions and type of lengths are arguments 0, 1 and 3 of its template. In
+ * PyTorch 2.14 two classes come before them. */
 void tide_vc_parse_depthwise(const char *symbol, tide_vc_parsed *ret_parsed) {
     static const char ACCESSOR[] = "GenericPackedTensorAccessor";
     tide_vc_text text = {symbol, strlen(symbol)};

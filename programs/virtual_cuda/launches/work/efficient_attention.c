@@ -3,14 +3,14 @@
  *   fmha_cutlassF_TYPE_...(AttentionKernel<T, architecture, aligned, queries, keys, ...>::Params)
  *   fmha_cutlassB_TYPE_...(AttentionBackwardKernel<...>::Params)
  *
- * The members were found in PyTorch 2.14.1 with sizes that were given. Heads and batches are the
- * grid's, too: parameters that do not fit the grid are not used. */
+ * The members were found in PyTorch 2.14.1 by calls with known sizes. The grid also has the heads
+ * and batches: parameters that do not fit the grid are not used. */
 #include "programs/virtual_cuda/values/known.h"
 #include "programs/virtual_cuda/launches/work/attention.h"
 #include "programs/virtual_cuda/launches/work/families_internal.h"
 #include "programs/virtual_cuda/launches/work/symbol_internal.h"
 
-enum { TYPE = 0, TYPE_BYTES = 1 }; /* tide_vc_parsed.number; 0 bytes: not known */
+enum { TYPE = 0, TYPE_BYTES = 1 }; /* tide_vc_parsed.number; 0 bytes: unknown */
 enum { FLOAT_BYTES = 4, MOST_CHANNELS = 1 << 16 };
 
 typedef struct forward {
@@ -19,7 +19,7 @@ typedef struct forward {
     const void *key_lengths;
     uint32_t diagonal;
     const void *output, *accumulator, *sums; /* the last two may be NULL */
-    int window;                              /* the keys before a query that it sees; 0: all */
+    int window;                              /* how many keys before a query it sees; 0: all */
     float scale;
     int n_channels, n_value_channels, n_queries, n_keys, n_all_keys;
     uint8_t mask; /* as tide_vc_mask */
@@ -47,11 +47,11 @@ _Static_assert(offsetof(forward, n_channels) == 96 && offsetof(forward, mask) ==
                    offsetof(backward, mask) == 168,
                "the members lie where PyTorch 2.14.1 has them");
 
-/* What both directions have. */
+/* The sizes that both directions have. */
 typedef struct sizes {
     const void *queries;
     int n_batches, n_heads, n_queries, n_keys, n_channels, n_value_channels, mask, window;
-    bool is_uneven; /* sequences have different lengths; those above are the longest's */
+    bool is_uneven; /* sequences have different lengths; the sizes above are the longest's */
 } sizes;
 
 void tide_vc_parse_efficient(const char *symbol, tide_vc_parsed *ret_parsed) {
@@ -97,7 +97,7 @@ static void fill(const tide_vc_launched_kernel *launched, const sizes *of, tide_
     row->flags |= of->is_uneven ? TIDE_RUN_ESTIMATED : 0;
 }
 
-/* Queries and the output, keys and values of all heads: their values. */
+/* The number of values of queries, output, keys and values in all heads. */
 static uint64_t values_of(const sizes *of) {
     return heads_of(of) * ((uint64_t)of->n_queries + (uint64_t)of->n_keys) *
            ((uint64_t)of->n_channels + (uint64_t)of->n_value_channels);
@@ -107,7 +107,7 @@ static uint64_t sums_of(const sizes *of) {
     return heads_of(of) * (uint64_t)of->n_queries;
 }
 
-/* A bias is read once where it is the same for several queries, heads or batches. */
+/* A bias is read once if several queries, heads or batches share it. */
 static uint64_t bias_values(const forward *of) {
     if (of->bias == NULL) {
         return 0;
@@ -138,7 +138,7 @@ bool tide_vc_read_efficient_forward(const tide_vc_launched_kernel *launched, tid
 }
 
 /* Reads queries, keys, values, the output's gradient and two sums of each row; writes the gradients
- * of queries, keys and values, those of the queries over an accumulator. */
+ * of queries, keys and values, the first through an accumulator. */
 bool tide_vc_read_efficient_backward(const tide_vc_launched_kernel *launched,
                                      tide_run_launch *row) {
     backward of;

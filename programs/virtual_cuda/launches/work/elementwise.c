@@ -1,13 +1,12 @@
-/* elementwise.c - PyTorch's kernels that go through contiguous tensors element by element:
+/* elementwise.c - PyTorch's kernels that process contiguous tensors element by element:
  *
  *   vectorized_elementwise_kernel<width, F, array<char *, n>, ...>(int N, F, array)
- *   unrolled_elementwise_kernel<F, array<char *, n>, ..., loader, storer>(int N, F, array, offsets
- * of what is read, of what is written, loader, storer)
- *
+ *   unrolled_elementwise_kernel<F, array<char *, n>, ..., loader, storer>(int N, F, array,
+ *       input offsets, output offsets, loader, storer)
  *   unrolled_elementwise_kernel_for_multi_outputs<results, F, array<char *, n>, ...>(int N, F,
- * array, offsets of what is read, of what is written)
+ *       array, input offsets, output offsets)
  *
- * n counts the results and the operands. A loader or storer with casts knows the bytes of each:
+ * n counts the results and the operands. A loader or storer with casts has the bytes of each:
  * LoadWithCast<k> is an array of k types of one byte, and then an array of k sizes of four bytes.
  */
 #include "programs/virtual_cuda/launches/work/families_internal.h"
@@ -15,7 +14,7 @@
 
 /* tide_vc_parsed.number */
 enum { BYTES_IN = 0, BYTES_OUT = 1, CASTS_IN = 2, CASTS_OUT = 3 };
-enum { UNKNOWN_BYTES = 4 }; /* of a value whose type cannot be told: most are fp32 */
+enum { UNKNOWN_BYTES = 4 }; /* of a value of unknown type: most are fp32 */
 
 /* Arguments of the unrolled kernel. */
 enum { N_ELEMENTS = 0, LOADER = 5, STORER = 6 };
@@ -35,7 +34,7 @@ static uint32_t known_bytes(uint32_t n_bytes, tide_vc_parsed *parsed) {
     return n_bytes > 0 ? n_bytes : UNKNOWN_BYTES;
 }
 
-/* The bytes of an element of all operands, and of the result. */
+/* The bytes of one element of all operands together, and of the result. */
 static void parse_functor(tide_vc_text functor, uint32_t n_pointers, tide_vc_parsed *parsed) {
     uint32_t n_inputs = n_pointers > 0 ? n_pointers - 1 : 1; /* most have one */
     tide_vc_signature of = tide_vc_signature_of(functor, n_inputs);
@@ -52,7 +51,7 @@ void tide_vc_parse_vectorised(const char *symbol, tide_vc_parsed *ret_parsed) {
     parse_functor(functor, pointers_of(text), ret_parsed);
 }
 
-/* Its first template argument is how many results there are. */
+/* The first template argument is the number of results. */
 void tide_vc_parse_several(const char *symbol, tide_vc_parsed *ret_parsed) {
     static const char NAME[] = "unrolled_elementwise_kernel_for_multi_outputs";
     tide_vc_text text = {symbol, strlen(symbol)};
@@ -77,7 +76,7 @@ void tide_vc_parse_unrolled(const char *symbol, tide_vc_parsed *ret_parsed) {
     }
 }
 
-/* The sum of k sizes behind k types of a byte each. */
+/* The sum of k sizes, stored after k types of a byte each. */
 static bool read_casts(const tide_vc_launched_kernel *launched, size_t argument, uint32_t k,
                        uint32_t *ret_bytes) {
     uint32_t total = 0;

@@ -1,5 +1,5 @@
-/* families.c - the kernels whose work is known, by a part of their names. Names of C++ have the
- * length of each word before it, which keeps a word from being found in a longer one. */
+/* families.c - the kernels whose work is known, by a part of their names. Mangled C++ names have
+ * the length of each word before it, so a word is not found inside a longer one. */
 #include "programs/virtual_cuda/launches/work/families_internal.h"
 
 /* A kernel of sorting.c, with the number of its arguments up to the last that is read. */

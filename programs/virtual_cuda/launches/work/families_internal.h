@@ -1,4 +1,5 @@
-/* families_internal.h - the functions that the table of families names, by the file that has them.
+/* families_internal.h - the functions that the table of families names, by the file that defines
+ * them.
  */
 #ifndef TIDE_VIRTUAL_CUDA_WORK_FAMILIES_INTERNAL_H
 #define TIDE_VIRTUAL_CUDA_WORK_FAMILIES_INTERNAL_H
@@ -38,8 +39,8 @@ bool tide_vc_read_indexed(const tide_vc_launched_kernel *launched, tide_run_laun
 void tide_vc_parse_cat(const char *symbol, tide_vc_parsed *ret_parsed);
 bool tide_vc_read_cat(const tide_vc_launched_kernel *launched, tide_run_launch *row);
 
-/* flash_attention.c: FlashAttention's kernels, forward whole and in parts that are joined, and the
- * three of a backward pass. */
+/* flash_attention.c: FlashAttention's kernels: the forward pass, whole or in parts that are joined,
+ * and the three kernels of the backward pass. */
 void tide_vc_parse_flash_forward(const char *symbol, tide_vc_parsed *ret_parsed);
 bool tide_vc_read_flash_forward(const tide_vc_launched_kernel *launched, tide_run_launch *row);
 void tide_vc_parse_flash_parts(const char *symbol, tide_vc_parsed *ret_parsed);

@@ -3,8 +3,8 @@
  *   distribution_elementwise_grid_stride_kernel<T, n, draw, write>(elements, seed, draw, write)
  *   elementwise_kernel_with_index<index, F>(elements, F, F's result *)
  *
- * The type of the tensor stands in `write`, a lambda of distribution_nullary_kernel<type, ...>. F
- * is a lambda in a switch over types, of which the name has only the number. */
+ * The type of the tensor is in `write`, a lambda of distribution_nullary_kernel<type, ...>. F is a
+ * lambda in a switch over types, and the name has only its number. */
 #define _GNU_SOURCE /* memmem */
 #include "programs/virtual_cuda/launches/work/families_internal.h"
 #include "programs/virtual_cuda/launches/work/parameters_internal.h"
@@ -21,7 +21,7 @@ void tide_vc_parse_random(const char *symbol, tide_vc_parsed *ret_parsed) {
                                    ret_parsed);
 }
 
-/* The types of a switch, in bytes, by the function that it is in; arange's is that of PyTorch 2.14.
+/* The bytes of the types of a switch, by the function around it; arange's is that of PyTorch 2.14.
  */
 static const struct {
     const char *begin;
@@ -31,7 +31,7 @@ static const struct {
     {"space_cuda_out*::{lambda()#1}::operator()() const::{lambda()#", {1, 1, 4, 8, 2}},
     {"space_cuda_out*::{lambda()#2}::operator()() const::{lambda()#", {8, 4, 16, 8, 2, 2}}};
 
-/* 0: not known. */
+/* 0: unknown. */
 static uint32_t sequence_bytes(const char *symbol) {
     for (size_t i = 0; i < sizeof(SWITCHES) / sizeof(SWITCHES[0]); i++) {
         const char *begin = SWITCHES[i].begin;

@@ -6,9 +6,8 @@
  *   flash_bwd_dot_do_o_kernel, flash_bwd_dq_dk_dv_loop_seqk_parallel_kernel and
  *   flash_bwd_convert_dq_kernel(Flash_bwd_params)
  *
- * Flash_bwd_params begins with Flash_fwd_params. The members up to the window were found in
- * PyTorch 2.14.1 with sizes that were given; a layout in which they do not fit each other is not
- * used. */
+ * Flash_bwd_params begins with Flash_fwd_params. The members up to the window were found in PyTorch
+ * 2.14.1 by calls with known sizes; a layout whose members contradict each other is not used. */
 #include "programs/virtual_cuda/values/known.h"
 #include "programs/virtual_cuda/launches/work/attention.h"
 #include "programs/virtual_cuda/launches/work/families_internal.h"
@@ -27,7 +26,7 @@ typedef struct parameters {
     const void *probabilities, *sums, *sums_parts;
     int n_batches, n_queries, n_keys, n_new_keys, n_channels;
     int n_queries_rounded, n_keys_rounded, n_channels_rounded, n_rotary;
-    int n_all_queries; /* of sequences of different lengths, all together */
+    int n_all_queries; /* the sum for sequences of different lengths */
     float scale, scale_log2;
     const void *query_starts; /* NULL: all sequences have the same length */
     const void *unused[4];
@@ -39,7 +38,7 @@ typedef struct parameters {
     float dropout;
     uint8_t dropout_byte;
     float dropout_factor, dropout_scale;
-    int window_left, window_right; /* keys that a query sees beside its own; below 0: all */
+    int window_left, window_right; /* keys that a query sees on each side; below 0: all */
 } parameters;
 
 enum { N_PARTS_AT = 444, BLOCK = 128, MOST_CHANNELS = 256, MOST_PARTS = 128 };
@@ -105,14 +104,15 @@ static bool read_parameters(const tide_vc_launched_kernel *launched, parameters 
            tide_vc_argument(launched, 0, 0, ret, sizeof(*ret)) && is_plausible(ret);
 }
 
-/* All rows of queries. Sequences of different lengths are known by their longest and their sum. */
+/* All rows of queries. For sequences of different lengths only the longest and the sum are
+ * known. */
 static uint64_t rows_of_queries(const parameters *of) {
     bool is_summed = of->query_starts != NULL && of->n_all_queries > 0;
     return is_summed ? (uint64_t)of->n_all_queries
                      : (uint64_t)of->n_batches * (uint64_t)of->n_queries;
 }
 
-/* The keys that a query sees at most. */
+/* The most keys that a query sees. */
 static uint64_t keys_of(const tide_vc_launched_kernel *launched, const parameters *of) {
     uint64_t n = (uint64_t)of->n_keys;
     if (launched->parsed->number[IS_LOCAL] == 0) {
@@ -151,7 +151,8 @@ static uint64_t key_rows(const parameters *of, int n_heads) {
     return (uint64_t)of->n_batches * (uint64_t)of->n_keys * (uint64_t)n_heads;
 }
 
-/* Reads queries, keys and values; writes the output, in parts as floats, and a sum of each row. */
+/* Reads queries, keys and values; writes the output and a sum of each row. The output of parts is
+ * in floats. */
 static bool read_forward(const tide_vc_launched_kernel *launched, uint64_t n_parts,
                          tide_run_launch *row) {
     parameters of;
@@ -195,14 +196,14 @@ bool tide_vc_read_flash_join(const tide_vc_launched_kernel *launched, tide_run_l
     return true;
 }
 
-/* Gradients of queries are added up as floats, in rows that are filled up. */
+/* Gradients of queries are summed as floats, in padded rows. */
 static uint64_t accumulator_bytes(const parameters *of) {
     return (uint64_t)of->n_batches * (uint64_t)of->n_heads * (uint64_t)of->n_queries_rounded *
            (uint64_t)of->n_channels_rounded * FLOAT_BYTES;
 }
 
 /* Reads queries, keys, values, the output's gradient and two sums of each row; adds to the gradient
- * of the queries, and writes those of keys and values, for each head of the queries. */
+ * of the queries, and writes those of keys and values for each head of the queries. */
 bool tide_vc_read_flash_backward(const tide_vc_launched_kernel *launched, tide_run_launch *row) {
     parameters of;
     if (!read_parameters(launched, &of)) {

@@ -3,10 +3,9 @@
  *   index_elementwise_kernel<threads, n, L>(N, L)              x[i], x[i] = y, take, put, flip
  *   _scatter_gather_elementwise_kernel<threads, n, L>(N, L)    gather, scatter
  *
- * The lambda L begins with an OffsetCalculator<k, unsigned> of the result, the source, and the
- * indices, or of two of them, and has an address behind it. In the operand in which an index
- * chooses the place, the dimensions of the index have stride 0. What it moves depends on the
- * indices. */
+ * The lambda L begins with an OffsetCalculator<k, unsigned> of two or all of the result, the source
+ * and the indices, followed by an address. The operand that the index selects from has stride 0 in
+ * the dimensions of the index. The bytes it moves depend on the indices. */
 #include "programs/virtual_cuda/values/known.h"
 #include "programs/virtual_cuda/launches/work/families_internal.h"
 #include "programs/virtual_cuda/launches/work/offsets_internal.h"
@@ -16,7 +15,7 @@ enum { CHOSEN = 0, SCATTERS = 1, TIMES = 2 }; /* tide_vc_parsed.number */
 enum { IN_RESULT = 0, IN_SOURCE = 1, OUTSIDE = 2, NOWHERE = 3 };
 enum { ELEMENTS = 0, LAMBDA = 1, MOST_OPERANDS = 3 };
 
-/* Where the index chooses, by the function that the lambda is in. */
+/* The operand that the index selects from, by the function around the lambda. */
 static const struct {
     const char *function;
     uint32_t chosen;
@@ -38,7 +37,7 @@ void tide_vc_parse_indexed(const char *symbol, tide_vc_parsed *ret_parsed) {
             break;
         }
     }
-    /* A reduction reads what it writes. */
+    /* A reduction reads before it writes. */
     bool is_reduction = tide_vc_text_has(text, "at::native::Reduce");
     ret_parsed->number[TIMES] = is_reduction ? 2 : 1;
     bool is_put = tide_vc_text_has(text, "put_kernel");
@@ -46,7 +45,7 @@ void tide_vc_parse_indexed(const char *symbol, tide_vc_parsed *ret_parsed) {
     ret_parsed->flags = ret_parsed->number[CHOSEN] == NOWHERE ? 0 : TIDE_RUN_ESTIMATED;
 }
 
-/* The number of operands is the one behind which an address of the card comes. */
+/* Finds the number of operands: the one for which an address of the card follows the calculator. */
 static size_t operands_of(const tide_vc_launched_kernel *launched) {
     size_t k = MOST_OPERANDS;
     for (; k > 0; k--) {
@@ -62,7 +61,7 @@ static size_t operands_of(const tide_vc_launched_kernel *launched) {
 bool tide_vc_read_indexed(const tide_vc_launched_kernel *launched, tide_run_launch *row) {
     const uint32_t *number = launched->parsed->number;
     tide_vc_offsets of;
-    int n = 0; /* int64 since PyTorch 2.8, of which this is the low half */
+    int n = 0; /* int64 since PyTorch 2.8; this is its low half */
     size_t k = operands_of(launched);
     if (k < 2 || !tide_vc_argument(launched, ELEMENTS, 0, &n, sizeof(n)) || n <= 0 ||
         !tide_vc_offsets_find(launched, LAMBDA, k, &of)) {

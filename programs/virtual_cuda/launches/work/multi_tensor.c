@@ -3,7 +3,7 @@
  *
  *   multi_tensor_apply_kernel<TensorListMetadata<depth>, functor, ...>(metadata, functor, ...)
  *
- * The metadata have, for the most tensors and the most blocks that a launch can have:
+ * The metadata have room for the most tensors and the most blocks of a launch:
  *
  *   addresses[depth][tensors]      8 bytes each
  *   elements[tensors]              8
@@ -11,9 +11,9 @@
  *   tensor of a block[blocks]      1 or 2
  *   chunk of a block[blocks]       4; a chunk has 65536 elements
  *
- * How many they can have depends on how much CUDA takes as arguments, which PyTorch decides when it
- * is built: 4 KiB before CUDA 13, 32 KiB from then on. The layout is the one by which every block
- * has a tensor and a chunk of it. */
+ * The maxima depend on CUDA's limit for arguments, which PyTorch fixes when it is built: 4 KiB
+ * before CUDA 13, 32 KiB from then on. The right layout is the one in which every block has a
+ * tensor and a chunk of it. */
 #include "programs/virtual_cuda/values/known.h"
 #include "programs/virtual_cuda/launches/work/families_internal.h"
 #include "programs/virtual_cuda/launches/work/parameters_internal.h"
@@ -24,16 +24,16 @@ enum { DEPTH = 0, BYTES = 1, GRADIENT_BYTES = 2, SCALAR_BYTES = 3, KIND = 4 };
 enum { LISTS = 0, SCALAR_LISTS = 1, OPTIMIZER = 2 }; /* kinds of metadata */
 enum { MOST_DEPTH = 5, CHUNK = 65536, METADATA = 0, COMPLEX_DOUBLE_BYTES = 16 };
 
-/* ---- what the name says ---- */
+/* ---- the name ---- */
 
-/* What functors move. The arguments of their templates are "T, depth, lists that are read, list
- * that is written" if nothing else is said. */
+/* The lists that a functor moves. By default its template arguments are "T, depth, number of lists
+ * read, list written". */
 typedef enum rule {
-    READS_AND_WRITES, /* the lists that are read, and one that is written */
+    READS_AND_WRITES, /* the lists that are read, and one list written */
     ONLY_READS,       /* one list */
     ONLY_WRITES,      /* one list */
     COPIES,           /* "T, U": from one type to the other */
-    BY_DEPTH,         /* "T, depth": the last list is written, the others are read */
+    BY_DEPTH,         /* "T, depth": writes the last list, reads the others */
     OPTIMIZES         /* "T": reads all lists and writes all but the gradients */
 } rule;
 
@@ -154,11 +154,11 @@ static uint32_t tensors_of(const layout *as, const uint32_t *number) {
 
 static bool word(const tide_vc_launched_kernel *launched, size_t at, size_t n_bytes,
                  uint64_t *ret) {
-    *ret = 0; /* little-endian, as every host of CUDA is */
+    *ret = 0; /* little-endian, as every CUDA host */
     return tide_vc_argument(launched, METADATA, at, ret, n_bytes);
 }
 
-/* The elements of all blocks. False: a block has no tensor, or none of its elements. */
+/* The elements of all blocks. False: a block has no tensor, or no element of it. */
 static bool elements_of(const tide_vc_launched_kernel *launched, const layout *as, uint64_t *ret) {
     const uint32_t *number = launched->parsed->number;
     size_t n_tensors = tensors_of(as, number);
@@ -189,7 +189,7 @@ static bool elements_of(const tide_vc_launched_kernel *launched, const layout *a
 }
 
 /* A fused optimizer's last two arguments are the gradients' scale and whether one is infinite; with
- * a scale, it writes the gradients too. */
+ * a scale, it also writes the gradients. */
 static bool has_scale(const tide_vc_launched_kernel *launched) {
     const void *scale = NULL;
     size_t n = launched->parsed->n_parameters;

@@ -23,7 +23,7 @@ size_t tide_vc_offsets_end(size_t k) {
 }
 
 static uint32_t word(const tide_vc_offsets *of, size_t at) {
-    uint32_t value = 0; /* where there is none: a broadcast */
+    uint32_t value = 0; /* if missing: a broadcast */
     (void)tide_vc_argument(of->launched, of->argument, at, &value, sizeof(value));
     return value;
 }
@@ -32,7 +32,7 @@ static uint32_t length(const tide_vc_offsets *of, size_t dimension) {
     return word(of, DIVISORS_AT + DIVISOR_BYTES * dimension);
 }
 
-/* Without its sign, which is negative where a dimension is gone through from its end. */
+/* Without its sign: it is negative if a dimension is traversed from its end. */
 static uint32_t stride(const tide_vc_offsets *of, size_t dimension, size_t i) {
     uint32_t value = word(of, STRIDES_AT + 4 * (dimension * of->k + i));
     return value > INT32_MAX ? (uint32_t)-value : value;

@@ -1,8 +1,8 @@
-/* operand_families.c - PyTorch's kernels whose operands are all told by their parameters. How a
- * line is written stands in operands.c; names are cut as in families.c, and a * stands for
- * anything.
+/* operand_families.c - PyTorch's kernels whose parameters give all their operands. operands.c
+ * defines the syntax of a line; names are cut as in families.c, and * matches anything.
  *
- * What is chosen by index is read or written in sectors of 32 bytes, however few of them are used.
+ * Elements chosen by index are read or written in sectors of 32 bytes, however few of them are
+ * used.
  */
 #include "programs/virtual_cuda/launches/work/family_internal.h"
 

@@ -1,18 +1,18 @@
-/* operands.c - what a kernel moves, from a text that says it for its parameters.
+/* operands.c - the bytes that a kernel moves, from a text about its parameters.
  *
- * "a:df b:df g:f" says: parameter a, the first, is an operand with d x f elements, as are b, and g
- * with f. d and f are parameters too; one that is a tensor with lengths stands for its elements. In
- * a count
+ * "a:df b:df g:f" says: parameter a, the first, is an operand with d x f elements, as is b; g has f
+ * elements. d and f are parameters also; a parameter that is a tensor with lengths means its number
+ * of elements. In a count
  *
- *   a .. z    is a parameter, from the first on      X Y Z  are the blocks of the grid
- *   12        is a number                            B      are the rows of a block, blockDim.y
- *   /         divides by what follows                T      are all threads
+ *   a .. z    is a parameter, a being the first     X Y Z  are the blocks of the grid
+ *   12        is a number                           B      are the rows of a block, blockDim.y
+ *   /         divides by what follows               T      are all threads
  *   !         before it: it is bytes, not elements
- *   ,         separates two counts, of which the smaller holds
+ *   ,         separates two counts; the smaller one counts
  *
- * An operand that is NULL moves nothing. "=:T" says how many elements the threads go through, which
- * else is the largest count. "*" is every tensor with lengths, whole. "~" at the front: what the
- * kernel moves depends on values, such as indices that are equal, and this is the most. */
+ * An operand that is NULL moves nothing. "=:T" gives the number of elements that the threads
+ * process; by default it is the largest count. "*" is every tensor with lengths, whole. "~" at the
+ * front: the bytes depend on values, such as equal indices, and this is the most. */
 #define _GNU_SOURCE /* memmem */
 #include <ctype.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@
 #include "programs/virtual_cuda/values/known.h"
 #include "programs/virtual_cuda/launches/work/parameters_internal.h"
 
-/* ---- when the name is read ---- */
+/* ---- parsing the name ---- */
 
 /* "softmax" of "7softmaxI*Lb1EEEv". */
 static void function_of(const char *part, char *ret, size_t n_bytes) {
@@ -37,8 +37,8 @@ static bool is_tensor(const tide_vc_parameter *of) {
     return of->kind == TIDE_VC_PARAMETER_ACCESSOR || of->kind == TIDE_VC_PARAMETER_TENSOR;
 }
 
-/* Whether every letter names a parameter that it can mean: before a colon something with an address
- * and elements of a known size, else a number. */
+/* Whether every letter names a fitting parameter: before a colon an address of elements of a known
+ * size, otherwise a number. */
 static bool fits(const char *operands, const tide_vc_parsed *parsed) {
     for (const char *at = operands; *at != 0; at++) {
         if (!islower((unsigned char)*at)) {
@@ -126,7 +126,7 @@ static bool product(const tide_vc_launched_kernel *launched, const char **at, ui
     return true;
 }
 
-/* The smallest of the counts from *at on. */
+/* The smallest of the counts that begin at *at. */
 static bool count(const tide_vc_launched_kernel *launched, const char **at, uint64_t *ret) {
     uint64_t least = UINT64_MAX;
     for (bool is_more = true; is_more; is_more = *(*at)++ == ',') {
@@ -148,7 +148,7 @@ static bool count(const tide_vc_launched_kernel *launched, const char **at, uint
     return true;
 }
 
-/* Adds operand i with so many elements, or bytes, unless it is NULL. */
+/* Adds n elements, or bytes, of operand i, unless it is NULL. */
 static bool add(const tide_vc_launched_kernel *launched, size_t i, uint64_t n, bool is_bytes,
                 tide_run_launch *row) {
     const void *address = NULL;

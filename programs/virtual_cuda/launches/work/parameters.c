@@ -9,7 +9,7 @@
 #include "programs/virtual_cuda/launches/work/parameters_internal.h"
 #include "programs/virtual_cuda/launches/work/symbol_internal.h"
 
-/* The text without a word that it begins or ends with. */
+/* Removes a word that the text begins or ends with. */
 static tide_vc_text without(tide_vc_text text, const char *word) {
     size_t n = strlen(word);
     if (text.n >= n && memcmp(text.at + text.n - n, word, n) == 0) {
@@ -34,7 +34,7 @@ static tide_vc_text unqualified(tide_vc_text type) {
     return type;
 }
 
-/* Types that the name gives as a rule: in what type sums of T are, and a choice between two. */
+/* Resolves types that the name gives as a rule: the type of sums of T, and a choice between two. */
 static tide_vc_text resolved(tide_vc_text type) {
     type = unqualified(type);
     if (tide_vc_text_begins(type, "std::conditional<")) {
@@ -130,7 +130,7 @@ bool tide_vc_parameters_parse(const char *symbol, const char *function,
 
 static bool integer(const tide_vc_launched_kernel *launched, size_t i, size_t at, size_t n_bytes,
                     uint64_t *ret) {
-    uint64_t value = 0; /* little-endian, as every host of CUDA is */
+    uint64_t value = 0; /* little-endian, as every CUDA host */
     if (n_bytes > sizeof(value) || !tide_vc_argument(launched, i, at, &value, n_bytes)) {
         return false;
     }

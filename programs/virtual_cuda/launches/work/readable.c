@@ -8,7 +8,7 @@
 #include "common/demangle.h"
 #include "programs/virtual_cuda/launches/work/symbol_internal.h"
 
-/* Words that tell kernels apart from nothing. */
+/* Words that do not help to distinguish kernels. */
 static const char *const DROPPED[] = {
     "(anonymous namespace)::",
     "at::native::",
@@ -34,7 +34,7 @@ static size_t dropped_bytes(const char *at) {
     return 0;
 }
 
-/* The bytes of what stands in these brackets, with them. */
+/* The length of a bracketed text, including the brackets. */
 static size_t bracket_bytes(const char *at, char open, char close) {
     size_t depth = 0;
     for (size_t n = 0; at[n] != '\0'; n++) {
@@ -47,7 +47,7 @@ static size_t bracket_bytes(const char *at, char open, char close) {
     return strlen(at);
 }
 
-/* How much of the symbol is left out where it stands: 0: nothing. */
+/* The number of bytes to drop at this place of the symbol; 0: none. */
 static size_t skipped_bytes(const char *at) {
     static const char LAMBDA[] = "::{lambda";
     size_t n = dropped_bytes(at);

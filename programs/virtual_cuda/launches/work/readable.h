@@ -4,12 +4,12 @@
 
 #include <stddef.h>
 
-/* The name that the compiler wrote, without what is the same in all of them: its result, the
- * namespaces of PyTorch, parameters of functions, and lambdas, whose function stays. What is no
- * name of C++ stays as it is. */
+/* Shortens the name that the compiler wrote: drops the result, the namespaces of PyTorch,
+ * parameters of functions, and lambdas, but keeps the function around a lambda. A name that is not
+ * C++ is unchanged. */
 void tide_vc_readable(const char *name, char *ret_text, size_t n_room);
 
-/* The same of a name that is taken apart already. */
+/* The same for a demangled name. */
 void tide_vc_readable_symbol(const char *symbol, char *ret_text, size_t n_room);
 
 #endif

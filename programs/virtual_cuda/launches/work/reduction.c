@@ -1,15 +1,15 @@
 /* reduction.c - PyTorch's reduce_kernel<threads, width, ReduceOp<in, operation, index, out,
  * ...>>(R).
  *
- * The ReduceOp begins with the operation and the value that a sum begins with, whose sizes differ,
- * and then has a ReduceConfig: bytes of an accumulator, inputs of each output, outputs, the steps
- * of both in memory, and blocks for an output; ints. It is found by what these can be. */
+ * The ReduceOp begins with the operation and the initial value of a sum, whose sizes vary. A
+ * ReduceConfig of ints follows: bytes of an accumulator, inputs of each output, outputs, the steps
+ * of both in memory, and blocks for an output. It is found by the plausible values of these. */
 #include "programs/virtual_cuda/launches/work/families_internal.h"
 #include "programs/virtual_cuda/launches/work/symbol_internal.h"
 
 /* tide_vc_parsed.number */
 enum { BYTES_IN = 0, BYTES_OUT = 1 };
-enum { UNKNOWN_BYTES = 4 }; /* of a value whose type cannot be told: most are fp32 */
+enum { UNKNOWN_BYTES = 4 }; /* of a value of unknown type: most are fp32 */
 enum { LAST_PLACE = 128, MOST_STEP = 1 << 20, MOST_BLOCKS = 65535 };
 
 typedef struct config {

@@ -1,6 +1,5 @@
-/* signature.c - what a function of PyTorch that is applied to elements takes and gives, by its
- * type: a lambda shows what it takes, a functor with a name has its types as a template's
- * arguments. */
+/* signature.c - the inputs and the output of an elementwise function of PyTorch, from its type: a
+ * lambda shows its parameters, a named functor has its types as template arguments. */
 #define _GNU_SOURCE /* memmem */
 #include <string.h>
 
@@ -8,10 +7,10 @@
 
 /* ---- lambdas ---- */
 
-/* Lambdas whose result has another type than what they take, by the function that they are in. */
+/* Lambdas whose result type differs from their inputs, by the function around them. */
 static const struct {
     const char *function;
-    uint32_t output_bytes; /* 0: twice those of the first operand */
+    uint32_t output_bytes; /* 0: twice the first operand's */
 } RESULTS[] = {{"logical_not_kernel_cuda", 1},
                {"isposinf_kernel_impl", 1},
                {"isneginf_kernel_impl", 1},
@@ -35,7 +34,7 @@ static uint32_t result_of(tide_vc_text lambda, const tide_vc_signature *of) {
     return 0;
 }
 
-/* The parameters of the lambda that the text ends with: of "f()::{lambda(int, bool)#2}" "int,
+/* The parameters of the lambda at the end of the text: of "f()::{lambda(int, bool)#2}", "int,
  * bool". */
 static tide_vc_text parameters_of(tide_vc_text text) {
     static const char BEGIN[] = "{lambda(";
@@ -51,8 +50,8 @@ static tide_vc_text parameters_of(tide_vc_text text) {
     return found;
 }
 
-/* Its result is of the type of the first operand that is no truth value (masks are), unless RESULTS
- * says otherwise. */
+/* The result has the type of the first operand that is not a truth value (masks are), unless
+ * RESULTS overrides it. */
 static tide_vc_signature of_lambda(tide_vc_text lambda, tide_vc_text parameters) {
     tide_vc_signature of = {0};
     for (uint32_t i = 0; i < TIDE_VC_MOST_OPERANDS; i++) {
@@ -76,7 +75,7 @@ static tide_vc_signature of_lambda(tide_vc_text lambda, tide_vc_text parameters)
 
 /* ---- functors with a name ---- */
 
-/* Which of a functor's template arguments are its operands and its result. */
+/* The template arguments of a functor that are its operands and its result. */
 static const struct {
     const char *name;
     uint32_t n_inputs, inputs[2], output;
@@ -111,7 +110,7 @@ static tide_vc_text template_arguments(tide_vc_text functor, tide_vc_text name) 
                               : (tide_vc_text){NULL, 0};
 }
 
-/* All operands and the result have the first type among the template's arguments. */
+/* All operands and the result have the type of the first template argument. */
 static tide_vc_signature of_one_type(tide_vc_text name, tide_vc_text arguments, uint32_t n_inputs) {
     tide_vc_signature of = {.n_inputs = n_inputs};
     uint32_t n_bytes = tide_vc_type_bytes(tide_vc_symbol_part(arguments, 0));

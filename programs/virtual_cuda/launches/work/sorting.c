@@ -1,6 +1,6 @@
-/* sorting.c - sorts, scans and selections, of the library CUB and of PyTorch. What such a kernel
- * reads and writes of each element follows from types in its name; how many elements there are,
- * from one or several of its arguments, multiplied. Both are in the table, by the kernel's name. */
+/* sorting.c - sorts, scans and selections, of the library CUB and of PyTorch. The types in a
+ * kernel's name give the bytes that it reads and writes per element. The number of elements is the
+ * product of one or several arguments. The table has both, by the kernel's name. */
 #include "programs/virtual_cuda/launches/work/families_internal.h"
 #include "programs/virtual_cuda/launches/work/symbol_internal.h"
 
@@ -8,22 +8,22 @@ enum { MOST = 4, NONE = 99 };
 
 typedef struct spec {
     const char *name;
-    size_t n_counts, counts[3]; /* arguments that are multiplied; none: the kernel's threads */
-    size_t count_type;          /* the template's argument that is their type; NONE: 4 bytes */
+    size_t n_counts, counts[3]; /* arguments to multiply; none: the kernel's threads */
+    size_t count_type;          /* the template argument with their type; NONE: 4 bytes */
     struct {
         size_t argument; /* of the template: a type, or a pointer or iterator to it */
-        uint32_t times;  /* how often it is moved */
+        uint32_t times;  /* how often it is read or written */
     } values[MOST];
-    uint32_t more;     /* bytes of each element beyond those */
-    bool is_estimated; /* how many elements are written, or how often all are read, is not told */
+    uint32_t more;     /* further bytes of each element */
+    bool is_estimated; /* the number of elements written, or of passes over all, is unknown */
 } spec;
 
-enum { SMALL_BYTES = 8 }; /* of a thread of a kernel that prepares another one's tables */
+enum { SMALL_BYTES = 8 }; /* of a thread of a kernel that prepares another kernel's tables */
 #define SMALL(name)                                                                                \
     { name, .count_type = NONE, .more = SMALL_BYTES, .is_estimated = true }
 
 static const spec SPECS[] = {
-    /* sorts: each element is read and written with its value */
+    /* sorts: read and write each element with its value */
     {"DeviceRadixSortHistogramKernel", 1, {2}, 3, {{2, 1}}, 0, false},
     {"DeviceRadixSortOnesweepKernel", 1, {8}, 5, {{2, 2}, {3, 2}}, 0, false},
     {"DeviceRadixSortSingleTileKernel", 1, {4}, 4, {{2, 2}, {3, 2}}, 0, false},
@@ -35,7 +35,7 @@ static const spec SPECS[] = {
     {"sort_postprocess_kernel", 2, {4, 5}, NONE, {{0, 2}}, 16, false},
     {"randperm_handle_duplicate_keys_kernel", 1, {3}, NONE, {{0, 1}}, 0, true},
     SMALL("DeviceRadixSortExclusiveSumKernel"),
-    /* the k-th or the largest: read once for counting, and about twice from the cache */
+    /* the k-th or the largest: one read for counting, and about two from the cache */
     {"sbtopk::gatherTopK", 2, {1, 4}, 1, {{0, 3}}, 0, true},
     {"mbtopk::gatherTopK", 2, {1, 4}, NONE, {{0, 2}}, 0, true},
     {"gatherKthValue", 2, {1, 3}, 1, {{0, 3}}, 0, true},
@@ -45,7 +45,7 @@ static const spec SPECS[] = {
     SMALL("computeBlockwiseWithinKCounts"),
     SMALL("computeBlockwiseKthCounts"),
     SMALL("mbtopk::fill"),
-    /* scans and selections: how many are selected is known only on the card */
+    /* scans and selections: only the card knows the number selected */
     {"DeviceScanKernel", 1, {6}, 6, {{1, 1}, {2, 1}}, 0, false},
     {"DeviceSelectSweepKernel", 1, {7}, 8, {{1, 1}, {2, 1}, {3, 1}}, 0, true},
     {"DeviceReduceKernel", 1, {2}, 2, {{1, 1}}, 0, false},
@@ -66,7 +66,7 @@ enum { N_SPECS = sizeof(SPECS) / sizeof(SPECS[0]) };
 /* tide_vc_parsed.number */
 enum { WHICH = 0, ELEMENT_BYTES = 1, COUNT_BYTES = 2 };
 
-/* The name, as a word of its own. */
+/* Whether the symbol has the name as a whole word. */
 static bool is_named(tide_vc_text symbol, const char *name) {
     size_t n = strlen(name);
     for (size_t i = 0; i + n < symbol.n; i++) {
@@ -79,8 +79,8 @@ static bool is_named(tide_vc_text symbol, const char *name) {
     return false;
 }
 
-/* What a pointer or an iterator gives: of "transform_iterator<F, bool const*, ...>", a bool. Some
- * iterators read nothing from memory. False: not known. */
+/* The bytes of the type that a pointer or an iterator yields: for "transform_iterator<F, bool
+ * const*, ...>", a bool. Some iterators read nothing from memory. False: unknown. */
 static bool value_bytes(tide_vc_text type, uint32_t *ret_bytes) {
     static const char *const NOTHING[] = {"NullType", "counting_iterator", "constant_iterator"};
     const char *star = type.n > 0 ? memchr(type.at, '*', type.n) : NULL;
@@ -158,7 +158,7 @@ bool tide_vc_read_sorting(const tide_vc_launched_kernel *launched, tide_run_laun
         }
         n *= count;
     }
-    /* A thread takes some 32 elements at most: more than this are no count. */
+    /* A thread handles about 32 elements at most: a larger number is not a count. */
     enum { MOST_OF_A_THREAD = 1 << 20 };
     row->elements = n;
     row->bytes = n * number[ELEMENT_BYTES];

@@ -1,8 +1,8 @@
 /* strided.c - PyTorch's kernel for tensors with strides, elementwise_kernel<128, 4, L>(int N, L).
  *
- * The lambda L holds an OffsetCalculator<k, unsigned> and k addresses behind it, of the result and
- * the operands. k is not in the name: it is the one that puts addresses of the card where they must
- * be. */
+ * The lambda L holds an OffsetCalculator<k, unsigned> followed by k addresses, of the result and
+ * the operands. The name does not give k: it is the number for which addresses of the card are in
+ * the right places. */
 #include "programs/virtual_cuda/values/known.h"
 #include "programs/virtual_cuda/launches/work/families_internal.h"
 #include "programs/virtual_cuda/launches/work/offsets_internal.h"

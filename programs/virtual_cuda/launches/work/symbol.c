@@ -58,7 +58,7 @@ tide_vc_text tide_vc_symbol_argument(tide_vc_text symbol, const char *template_n
     return (tide_vc_text){NULL, 0};
 }
 
-/* Behind the bracket that closes the one that the text begins with; NULL: none does. */
+/* After the bracket that closes the text's first character; NULL if none does. */
 static const char *behind_bracket(tide_vc_text text) {
     int depth = 0;
     for (size_t i = 0; i < text.n; i++) {

@@ -15,13 +15,13 @@
 
 typedef struct made_kernel {
     const void *kernel;
-    const tide_triton_program *program; /* NULL: not known */
+    const tide_triton_program *program; /* NULL: unknown */
     struct made_kernel *next;
 } made_kernel;
 
 enum { N_BUCKETS = 256, GUESSED_BYTES = 8 };
 
-static made_kernel *buckets[N_BUCKETS]; /* from malloc; never released, as kernels are not */
+static made_kernel *buckets[N_BUCKETS]; /* from malloc; never released, because kernels are not */
 static atomic_size_t n_kernels;
 TIDE_VC_LOCK(lock, NULL);
 
@@ -29,7 +29,7 @@ static made_kernel **bucket_of(const void *kernel) {
     return &buckets[((uint64_t)(uintptr_t)kernel * UINT64_C(0x9E3779B97F4A7C15)) >> 56];
 }
 
-/* The whole file, ended by a 0, from malloc; NULL: it cannot be read. */
+/* The whole file, ended by a 0, from malloc; NULL if it cannot be read. */
 static char *read_file(const char *path) {
     enum { MOST_BYTES = 4 << 20 };
     FILE *file = fopen(path, "rb");
@@ -67,14 +67,14 @@ void tide_vc_triton_add(const void *kernel, const char *machine_code) {
     *made = (made_kernel){.kernel = kernel, .program = program_of(machine_code)};
     pthread_mutex_lock(&lock);
     made->next = *bucket_of(kernel);
-    *bucket_of(kernel) = made; /* a handle that is used again has its latest kernel in front */
+    *bucket_of(kernel) = made; /* the latest kernel of a reused handle comes first */
     pthread_mutex_unlock(&lock);
     atomic_fetch_add(&n_kernels, 1);
 }
 
 TIDE_VC_EXPORT void tidemark_launches_kernel(const void *kernel, const char *machine_code);
 
-/* For python/tidemark: Triton's own launcher hands over machine code without saying where it lies.
+/* For python/tidemark: Triton's own launcher passes machine code without its path.
  */
 void tidemark_launches_kernel(const void *kernel, const char *machine_code) {
     tide_vc_triton_add(kernel, machine_code);

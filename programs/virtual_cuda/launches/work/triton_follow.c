@@ -1,4 +1,4 @@
-/* triton_follow.c - does the arithmetic of addresses of a kernel's text, with ranges instead of
+/* triton_follow.c - evaluates the address arithmetic of a kernel's text, with ranges instead of
  * numbers. */
 #include <stdlib.h>
 
@@ -7,10 +7,10 @@
 typedef struct value {
     bool is_known;
     int64_t low, high;
-    uint32_t pointer; /* number of the argument that it is a place of, from 1 on; 0: a number */
+    uint32_t pointer; /* number of the argument that it points into, from 1 on; 0: a number */
 } value;
 
-/* What goes through one pointer in one direction. */
+/* The range accessed through one pointer in one direction. */
 typedef struct reach {
     bool is_used, is_known;
     int64_t low, high;
@@ -22,11 +22,11 @@ typedef struct machine {
     const tide_triton_program *program;
     value *values;                           /* owned; by number */
     reach reaches[TIDE_TRITON_ARGUMENTS][2]; /* of loads, of stores */
-    uint64_t turns[16];                      /* of the loops that are open */
+    uint64_t turns[16];                      /* iterations of the open loops */
     size_t n_loops;
 } machine;
 
-/* Beyond these no address lies; products of two of them fit 64 bits. */
+/* No address is beyond these; products of two of them fit in 64 bits. */
 #define FAR INT64_C(0x7fffffff)
 
 static value range(int64_t low, int64_t high) {
@@ -55,7 +55,7 @@ static value hull(value a, value b) {
     return of;
 }
 
-/* Of numbers from 0 on, and of divisors that do not vary, as indices have. */
+/* Only for non-negative numbers and constant divisors, as in indices. */
 static value of_division(value a, value b, bool is_remainder) {
     if (b.low != b.high || b.low <= 0 || a.low < 0) {
         return (value){.is_known = false};
@@ -90,7 +90,7 @@ static value computed(tide_triton_code code, value a, value b) {
     }
 }
 
-/* A text that makes no sense may count more than there are numbers for. */
+/* Saturates, because an invalid text may overflow. */
 static uint64_t product(uint64_t a, uint64_t b) {
     return b != 0 && a > UINT64_MAX / b ? UINT64_MAX : a * b;
 }
@@ -119,7 +119,7 @@ static void access(machine *of, const tide_triton_step *step) {
     to->is_used = true;
 }
 
-/* False: loops lie too deep. A loop without a result is an if or a reduction. */
+/* False: the loops nest too deep. A loop without a result is an if or a reduction. */
 static bool begin_loop(machine *of, const tide_triton_step *step) {
     value low = of->values[step->operands[0]];
     value high = of->values[step->operands[1]];
@@ -218,7 +218,7 @@ bool tide_triton_follow(const tide_vc_launched_kernel *launched, const tide_trit
     bool is_followed = of.values != NULL && read_arguments(&of);
     for (size_t i = 0; i < program->n_steps && is_followed; i++) {
         is_followed = do_step(&of, &program->steps[i]);
-        of.values[0] = (value){.is_known = false}; /* what has no name */
+        of.values[0] = (value){.is_known = false}; /* values without a name */
     }
     if (is_followed) {
         add_up(&of, row);

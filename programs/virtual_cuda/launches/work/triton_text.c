@@ -1,11 +1,11 @@
-/* triton_text.c - reads a kernel's text, one operation in a line:
+/* triton_text.c - reads a kernel's text, one operation a line:
  *
  *   tt.func public @NAME(%a: !tt.ptr<bf16> {...}, %n: i32 ...) ... {
  *     %3 = arith.addi %1, %2 : tensor<4xi32> loc(#loc3)
  *     %5 = tt.load %4, %mask : tensor<1x64x!tt.ptr<bf16>> loc(#loc4)
  *     %8 = scf.for %i = %0 to %n step %c64 iter_args(%x = %7) -> (...) : i32 {
  *
- * The file is untrusted: what is not written like this is not followed.
+ * The file is untrusted: other forms are not followed.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -94,7 +94,7 @@ static uint32_t new_value(reader *from, const char *at) {
 
 /* ---- lines ---- */
 
-/* Looks no farther than the end, as a text may have many lines. */
+/* Searches only up to the end of the line, because a text may have many lines. */
 static const char *find_in(const char *from, const char *end, const char *part) {
     size_t n = strlen(part);
     while (from < end && (size_t)(end - from) >= n) {
@@ -144,7 +144,7 @@ static void read_numbers(const char *at, const char *end, tide_triton_step *step
     const char *high = find_in(at, end, "end = ");
     char *after = NULL;
     switch (step->code) {
-    case TIDE_TRITON_CONSTANT: /* of integers alone */
+    case TIDE_TRITON_CONSTANT: /* integers only */
         step->low = strtoll(number, &after, 10);
         if (after == number || *after == '.' || *after == 'e') {
             step->code = TIDE_TRITON_UNKNOWN;
@@ -172,7 +172,7 @@ static tide_triton_code code_of(const char *operation, size_t n) {
     return TIDE_TRITON_UNKNOWN;
 }
 
-/* The loop's own variables are not known, as they change from turn to turn. */
+/* The loop-carried variables are unknown, because they change in each iteration. */
 static void read_loop(reader *from, const char *at, const char *end, tide_triton_step *step) {
     const char *others = find_in(at, end, "iter_args(");
     const char *equals = find_in(at, end, "=");
@@ -206,7 +206,7 @@ static void read_line(reader *from, const char *at, const char *end) {
         step.code = TIDE_TRITON_END;
     } else if (step.code == TIDE_TRITON_FOR) {
         read_loop(from, rest, end, &step);
-    } else if (opens) { /* an if or a reduction: it has no more turns than what it lies in */
+    } else if (opens) { /* an if or a reduction: it runs no more often than the code around it */
         step.code = TIDE_TRITON_FOR;
     } else if (step.code != TIDE_TRITON_UNKNOWN) {
         const char *types = find_in(rest, end, " : ");

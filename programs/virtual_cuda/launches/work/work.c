@@ -10,19 +10,19 @@
 #include "programs/virtual_cuda/launches/work/symbol_internal.h"
 #include "programs/virtual_cuda/launches/work/triton.h"
 
-/* ---- what a kernel's name says, remembered by the kernel ---- */
+/* ---- parsed names, remembered by kernel ---- */
 
 typedef struct kind {
     const void *kernel;
-    const tide_vc_work_family *family;      /* NULL: none that is known */
-    const tide_vc_operand_family *operands; /* NULL: none that is known */
+    const tide_vc_work_family *family;      /* NULL if none is known */
+    const tide_vc_operand_family *operands; /* NULL if none is known */
     tide_vc_parsed parsed;
     struct kind *next; /* of the same bucket */
 } kind;
 
 enum { N_BUCKETS = 4096, GUESSED_BYTES = 8 };
 
-static kind *buckets[N_BUCKETS]; /* from malloc; never released, as kernels are not */
+static kind *buckets[N_BUCKETS]; /* from malloc; never released, because kernels are not */
 TIDE_VC_LOCK(lock, NULL);
 
 static kind **bucket_of(const void *kernel) {
@@ -99,7 +99,7 @@ static uint64_t threads_of(const tide_vc_kernel_call *call) {
     return n;
 }
 
-/* What the family says of a launch. False: no family is known, or the arguments make no sense to
+/* Fills in the row by the family. False: no family is known, or the arguments make no sense to
  * it. */
 static bool read_family(const kind *of, tide_vc_launched_kernel *launched, tide_run_launch *row) {
     unsigned n_arguments = of->parsed.n_parameters;

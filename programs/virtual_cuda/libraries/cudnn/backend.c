@@ -1,5 +1,5 @@
-/* backend.c - cuDNN's graph interface. A descriptor is a set of attributes that can be read
- * back; every graph has one engine without knobs, whose workspace only the library knows. */
+/* backend.c - cuDNN's graph interface. A descriptor is a set of attributes that can be read back.
+ * Every graph has one engine without knobs, whose workspace only the library knows. */
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -107,7 +107,7 @@ int cudnnBackendDestroyDescriptor(descriptor *object) {
     return CUDNN_OK;
 }
 
-/* The new value lies in front of an older one of the same name, which is dropped. */
+/* The new value goes in front of an older one of the same name, which is dropped. */
 int cudnnBackendSetAttribute(descriptor *object, int name, int type, int64_t n_values,
                              const void *values) {
     if (object == NULL || n_values < 0 || (n_values > 0 && values == NULL)) {
@@ -148,13 +148,13 @@ static bool is_rounded(const descriptor *object) {
            !work->is_plain;
 }
 
-/* One engine computes a graph. Of a convolution of fp32 there is one with tensor cores, which says
- * so in its notes, and one without, which programs take that allow no TF32. */
+/* One engine computes a graph. A convolution of fp32 has two: one with tensor cores, as its notes
+ * state, and one without, for programs that do not allow TF32. */
 static int64_t n_engines(const descriptor *heuristics) {
     return is_rounded(heuristics) ? 2 : 1;
 }
 
-/* The caller's descriptor stands for what another one stands for. */
+/* Copies the work that `from` describes into the caller's descriptor. */
 static void take_work(descriptor *to, const descriptor *from) {
     free(to->work);
     to->work = from->work != NULL ? malloc(sizeof(*to->work)) : NULL;
@@ -163,7 +163,7 @@ static void take_work(descriptor *to, const descriptor *from) {
     }
 }
 
-/* The caller's descriptors for the results of the heuristics: each stands for one of the engines.
+/* Marks the caller's descriptors for the results of the heuristics, one for each engine.
  */
 static void note_results(const descriptor *heuristics, int64_t n_wanted, void *ret_values) {
     static atomic_uint_least64_t n_choices;
@@ -183,9 +183,10 @@ static void note_results(const descriptor *heuristics, int64_t n_wanted, void *r
     }
 }
 
-/* A program that allows TF32 makes a plan of the first engine, and one that times all of them makes
- * one of the second as well. It would choose the first, which is faster, so both are taken for it:
- * what is timed here means nothing. A program that allows no TF32 leaves the first engine out. */
+/* Decides between TF32 and fp32. A program that allows TF32 makes a plan of the first engine, and
+ * if it times all engines, also one of the second. It would choose the faster first, so both plans
+ * count as TF32: timings mean nothing here. A program that does not allow TF32 skips the first
+ * engine. */
 static void choose_type(descriptor *plan) {
     static _Thread_local uint64_t rounded; /* the latest choice whose first engine has a plan */
     tide_vc_cudnn_work *work = plan->work;
@@ -210,7 +211,7 @@ int cudnnBackendFinalize(descriptor *object) {
     return CUDNN_OK;
 }
 
-/* The caller's descriptor for the engine of a configuration. */
+/* Marks the caller's descriptor for the engine of a configuration. */
 static void note_engine(const descriptor *configuration, int64_t n_wanted, void *ret_values) {
     descriptor *engine = NULL;
     if (ret_values != NULL && n_wanted > 0) {
@@ -221,13 +222,12 @@ static void note_engine(const descriptor *configuration, int64_t n_wanted, void 
     }
 }
 
-/* What the library would compute: true where the name is such an attribute. */
+/* Attributes that the library would compute. True if the name is one. */
 static bool is_computed(const descriptor *object, int name, int64_t *ret_n, int64_t *ret_value) {
     *ret_n = 1;
     *ret_value = 0;
     switch (name) {
-    case ENGINEHEUR_RESULTS: /* the caller brings the descriptors, and this leaves them as they are
-                              */
+    case ENGINEHEUR_RESULTS: /* descriptors are the caller's */
         *ret_n = n_engines(object);
         return true;
     case ENGINE_NUMERICAL_NOTE:
@@ -259,7 +259,8 @@ static bool is_computed(const descriptor *object, int name, int64_t *ret_n, int6
 
 static void give(const void *from, int64_t n_values, int type, int64_t n_wanted, void *ret_values) {
     int64_t n = n_wanted < n_values ? n_wanted : n_values;
-    /* Descriptors are the caller's: their addresses must stay, or they would be destroyed twice. */
+    /* Descriptors belong to the caller: their addresses must stay, or they would be destroyed
+     * twice. */
     if (n > 0 && ret_values != NULL && type != TYPE_DESCRIPTOR) {
         memcpy(ret_values, from, (size_t)n * bytes_of(type));
     }
@@ -292,7 +293,7 @@ int cudnnBackendGetAttribute(const descriptor *object, int name, int type, int64
         memset(ret_values, 0, (size_t)n_wanted * bytes_of(type));
     }
     if (name == ENGINEHEUR_RESULTS && n_wanted > 0 && n > n_wanted) {
-        n = n_wanted; /* callers keep as many of their descriptors as this says */
+        n = n_wanted; /* callers keep this many of their descriptors */
     }
     if (ret_n != NULL) {
         *ret_n = n;

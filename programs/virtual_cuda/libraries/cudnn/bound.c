@@ -1,7 +1,7 @@
-/* bound.c - how large a work area of cuDNN can be expected to become. The library's manual
- * names what its algorithms keep there: the matrix of all windows (the explicit product of
- * matrices), and transformed copies of the tensors. Nobody has published sizes, so that these
- * bytes say how much an answer may be wrong, and are never given to a program. */
+/* bound.c - the largest workspace of cuDNN to expect. The library's manual names what its
+ * algorithms keep there: the matrix of all windows (the explicit product of matrices), and
+ * transformed copies of the tensors. Sizes are unpublished, so these bytes only say how wrong an
+ * answer may be, and are never returned to a program. */
 #include "programs/virtual_cuda/libraries/cudnn/graph_internal.h"
 
 #include <stdbool.h>
@@ -56,7 +56,7 @@ uint64_t tide_vc_cudnn_convolution_bound(const shape *input, const shape *filter
            value_bytes(input->type);
 }
 
-/* Descriptor i that an attribute names; NULL: none. */
+/* Descriptor i that an attribute names; NULL if there is none. */
 static const descriptor *descriptor_in(const attribute *set, int64_t i) {
     const descriptor *found = NULL;
     if (set != NULL && i < set->n_values && set->type == TYPE_OF_DESCRIPTORS) {
@@ -65,7 +65,7 @@ static const descriptor *descriptor_in(const attribute *set, int64_t i) {
     return found;
 }
 
-/* Length i of a tensor, or all of them multiplied where i is below 0. */
+/* Length i of a tensor, or the product of all lengths if i is below 0. */
 static uint64_t lengths_of(const descriptor *tensor, int64_t i) {
     const attribute *set = tide_vc_cudnn_find(tensor, TENSOR_LENGTHS);
     uint64_t n = set != NULL ? 1 : 0;
@@ -86,7 +86,7 @@ static uint64_t bytes_of_values(const descriptor *tensor) {
     return value_bytes(type);
 }
 
-/* A copy of the tensor; virtual ones exist only inside a kernel. */
+/* The bytes of a copy of the tensor; virtual tensors exist only inside a kernel. */
 static uint64_t copy_of(const descriptor *tensor) {
     const attribute *set = tide_vc_cudnn_find(tensor, TENSOR_IS_VIRTUAL);
     return set != NULL && set->values[0] != 0 ? 0

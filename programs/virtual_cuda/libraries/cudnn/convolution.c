@@ -3,7 +3,7 @@
 #include "programs/virtual_cuda/libraries/cudnn/cudnn_internal.h"
 #include "programs/virtual_cuda/libraries/stub_friend.h"
 
-/* The algorithms that PyTorch itself takes for granted. */
+/* The algorithms that PyTorch itself assumes. */
 enum { FORWARD_PRECOMPUTED = 1, BACKWARD_DATA_1 = 1, BACKWARD_FILTER_1 = 1 };
 enum { TENSOR_OP_MATH = 1, DETERMINISTIC = 1 };
 
@@ -19,13 +19,13 @@ _Static_assert(sizeof(performance) == 48, "cudnnConvolutionFwdAlgoPerf_t has 48 
 
 TIDE_VC_EXPORT int cudnnSetConvolutionMathType(int *convolution, int math);
 
-/* It is the descriptor's first word, whose 0 is the library's default. */
+/* The type is the descriptor's first word; 0 is the library's default. */
 int cudnnSetConvolutionMathType(int *convolution, int math) {
     *convolution = math;
     return CUDNN_OK;
 }
 
-/* Which of the three descriptors is what: forward x, w, y; backward w, dy, dx and x, dy, dw. */
+/* The order of the three descriptors: forward x, w, y; backward w, dy, dx and x, dy, dw. */
 typedef enum direction { FORWARD, BACKWARD_DATA, BACKWARD_FILTER } direction;
 
 static void say_unknown(const char *call, direction way, const shape *a, const shape *b,
@@ -40,7 +40,7 @@ static int one_algorithm(int algorithm, int n_wanted, int *ret_n, performance *r
     if (n_wanted < 1 || ret_n == NULL || ret_found == NULL) {
         return CUDNN_BAD_PARAM;
     }
-    /* No timing is meant; a time of 0 would look like a failed trial. */
+    /* Not a timing; a time of 0 would look like a failed trial. */
     *ret_found = (performance){
         .algorithm = algorithm, .ms = 1.0F, .determinism = DETERMINISTIC, .math = TENSOR_OP_MATH};
     *ret_n = 1;
@@ -58,7 +58,7 @@ static int one_algorithm(int algorithm, int n_wanted, int *ret_n, performance *r
         return one_algorithm(algorithm, n_wanted, ret_n, ret_found);                               \
     }
 
-/* These try the algorithms: what they write is unknown afterwards. */
+/* These try the algorithms, so their output becomes unknown. */
 #define FINDS(name, way, algorithm)                                                                \
     TIDE_VC_EXPORT int name(void *handle, const shape *a_shape, const void *a,                     \
                             const shape *b_shape, const void *b, const void *convolution,          \

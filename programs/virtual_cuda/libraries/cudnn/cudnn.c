@@ -1,5 +1,5 @@
-/* cudnn.c - cuDNN: descriptors of tensors and filters that can be read back, the stream of a
- * handle, and the state of dropout. */
+/* cudnn.c - cuDNN: readable descriptors of tensors and filters, the stream of a handle, and the
+ * state of dropout. */
 #include "programs/virtual_cuda/libraries/cudnn/cudnn_internal.h"
 #include "programs/virtual_cuda/libraries/stub_friend.h"
 
@@ -9,7 +9,7 @@
 enum { MULTIPROCESSORS = 16, THREADS_PER_MULTIPROCESSOR = 39 };
 enum { STATE_BYTES = 24 }; /* one generator of cuRAND's default kind; an assumption */
 
-/* The runtime's own functions, which this object defines too. */
+/* The runtime's own functions, which this object also defines. */
 int cudaGetDevice(int *ret_device);
 int cudaDeviceGetAttribute(int *ret_value, int attribute, int device);
 

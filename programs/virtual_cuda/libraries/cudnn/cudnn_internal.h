@@ -1,4 +1,4 @@
-/* cudnn_internal.h - descriptors of cuDNN that lie in their handles, and the numbers of its
+/* cudnn_internal.h - descriptors of cuDNN that are stored in their handles, and the numbers of its
  * enumerations. */
 #ifndef TIDE_VIRTUAL_CUDA_LIBRARIES_CUDNN_INTERNAL_H
 #define TIDE_VIRTUAL_CUDA_LIBRARIES_CUDNN_INTERNAL_H
@@ -19,10 +19,10 @@ typedef struct shape {
     int n_dimensions;
     int lengths[CUDNN_MOST_DIMENSIONS], steps[CUDNN_MOST_DIMENSIONS]; /* steps: 0 in filters */
 } shape;
-/* In the words of tide_vc_inexact_bytes. */
+/* For tide_vc_inexact_bytes. */
 #define CUDNN_NOT_KNOWN "the workspace is unknown and counted as 0"
 
-/* For the work area of a convolution: see bound.c. 0 where a descriptor is missing. */
+/* A bound for the workspace of a convolution: see bound.c. 0 if a descriptor is missing. */
 uint64_t tide_vc_cudnn_convolution_bound(const shape *input, const shape *filter,
                                          const shape *output);
 

@@ -1,5 +1,5 @@
-/* graph_work.c - what a graph of cuDNN computes. Each descriptor keeps what those that it
- * names stand for, since they may be destroyed before the plan is executed. */
+/* graph_work.c - the computation of a cuDNN graph. Each descriptor copies the work of the
+ * descriptors that it names, because they may be destroyed before the plan is executed. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,7 +38,7 @@ enum {
     TENSOR_IS_VALUE = 908,
     PRODUCT_A = 1520,
     PRODUCT_C = 1522,
-    ATTENTION_Q = 2800, /* then of keys and of values; so are those of the backward pass */
+    ATTENTION_Q = 2800, /* keys and values follow; likewise in the backward pass */
     ATTENTION_BACKWARD_Q = 2851,
     BAND_LEFT = 3003,
     BAND_SHIFT = 3004
@@ -80,7 +80,7 @@ static void read_tensor(const descriptor *object, tide_vc_cudnn_work *to) {
     }
 }
 
-/* ---- what descriptors name ---- */
+/* ---- the named descriptors ---- */
 
 static void add_tensors(tide_vc_cudnn_work *to, const tide_vc_cudnn_work *from) {
     for (size_t i = 0; i < from->n_tensors; i++) {
@@ -94,7 +94,7 @@ static void add_tensors(tide_vc_cudnn_work *to, const tide_vc_cudnn_work *from) 
     }
 }
 
-/* The tensor itself stays that of the attribute. */
+/* `to` keeps its own tensor. */
 static void add(tide_vc_cudnn_work *to, const tide_vc_cudnn_work *from) {
     bool is_first = to->row.m == 0 || (to->n_convolutions + to->n_attentions == 0 &&
                                        from->n_convolutions + from->n_attentions > 0);
@@ -137,7 +137,7 @@ void tide_vc_cudnn_note_work(attribute *set) {
 
 /* ---- operations ---- */
 
-/* The tensor that an attribute names; one without dimensions: none. */
+/* The tensor that an attribute names; without dimensions if there is none. */
 static const tide_vc_cudnn_tensor *tensor_of(const descriptor *operation, int name) {
     static const tide_vc_cudnn_tensor NONE;
     const attribute *set = tide_vc_cudnn_find(operation, name);
@@ -155,7 +155,8 @@ static void add_convolution(const descriptor *operation, const int parts[3],
     }
 }
 
-/* Batches and heads, m and k are of the first factor, n of the result: (..., m, k), (..., m, n). */
+/* Batches and heads, m and k come from the first factor, n from the result: (..., m, k), (..., m,
+ * n). */
 static void add_product(const tide_vc_cudnn_tensor *a, const tide_vc_cudnn_tensor *c,
                         tide_vc_cudnn_work *to) {
     int n = a->n_dimensions;
@@ -184,7 +185,7 @@ static void add_attention(const descriptor *operation, int queries, tide_vc_cudn
         !tide_vc_cudnn_type(q->type, &type)) {
         return;
     }
-    /* The library has keys and values in either order of their last two dimensions. */
+    /* The library accepts keys and values with their last two dimensions in either order. */
     bool is_straight = k->lengths[3] == q->lengths[3];
     int64_t n_keys = is_straight ? k->lengths[2] : k->lengths[3];
     int64_t values = v->lengths[2] == n_keys ? v->lengths[3] : v->lengths[2];
@@ -227,7 +228,7 @@ static void add_operation(const descriptor *object, tide_vc_cudnn_work *to) {
         to->is_uncertain |= tide_vc_cudnn_find(object, BAND_LEFT) != NULL ||
                             tide_vc_cudnn_find(object, BAND_SHIFT) != NULL;
         break;
-    case POINTWISE: /* older libraries make a mask from indices: of a band, or of padding */
+    case POINTWISE: /* older libraries make a mask from indices, for a band or for padding */
         to->has_band |= number_in(object, POINTWISE_MODE, sizeof(int)) == GEN_INDEX;
         to->is_uncertain |= to->has_band;
         break;

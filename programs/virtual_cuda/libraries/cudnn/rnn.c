@@ -1,10 +1,10 @@
-/* rnn.c - recurrent networks in cuDNN: where each matrix and bias lies in the weight space,
- * which is exact, and the sizes of the two temporary spaces, which are estimates.
+/* rnn.c - recurrent networks in cuDNN: the places of matrices and biases in the weight space, which
+ * are exact, and the sizes of the two temporary spaces, which are estimates.
  *
  * The weight space holds the matrices of pseudo-layer 0, of pseudo-layer 1 and so on, and then the
  * biases in the same order. A pseudo-layer is one direction of one layer. Its matrices are those
  * that multiply the input, one a gate, those that multiply the recurrent state, and with a
- * projection the one that makes the projected state.
+ * projection the matrix that makes the projected state.
  */
 #include "programs/virtual_cuda/libraries/cudnn/rnn_internal.h"
 #include "programs/virtual_cuda/libraries/stub_friend.h"
@@ -106,8 +106,8 @@ static shape packed(int type, int64_t n_rows, int64_t n_columns) {
                    .steps = {(int)(n_rows * n_columns), (int)n_columns, 1}};
 }
 
-/* Matrix `id` of a pseudo-layer: its shape, and its first value counted from the weight space's
- * start. */
+/* Matrix `id` of a pseudo-layer: its shape, and the index of its first value in the weight
+ * space. */
 static int64_t place_matrix(const network *rnn, int pseudo_layer, int id, shape *ret_shape) {
     int64_t start = matrices_before(rnn, pseudo_layer);
     int64_t input = input_of(rnn, pseudo_layer), gates = rnn->n_gates;
@@ -124,7 +124,7 @@ static int64_t place_matrix(const network *rnn, int pseudo_layer, int id, shape 
     return start + gates * rnn->hidden * rnn->projected;
 }
 
-/* The place of bias `id` among those of its pseudo-layer, in biases; -1 where there is none. */
+/* The index of bias `id` among those of its pseudo-layer; -1 if there is none. */
 static int64_t bias_place(const network *rnn, int id) {
     bool is_input = id < rnn->n_gates;
     if (id >= 2 * rnn->n_gates || rnn->bias == NO_BIAS || (rnn->bias == INPUT_BIAS && !is_input) ||
@@ -134,7 +134,7 @@ static int64_t bias_place(const network *rnn, int id) {
     return rnn->bias == RECURRENT_BIAS ? id - rnn->n_gates : id;
 }
 
-/* The caller may ask for the matrix or the bias alone: the other pair is NULL then. */
+/* The caller may ask for only the matrix or only the bias: the other pair is then NULL. */
 int cudnnGetRNNWeightParams(void *handle, const network *rnn, int pseudo_layer, size_t n_bytes,
                             char *weights, int id, shape *ret_matrix, char **ret_matrix_at,
                             shape *ret_bias, char **ret_bias_at) {

@@ -1,4 +1,4 @@
-/* rnn_internal.h - what the two interfaces to recurrent networks in cuDNN share. */
+/* rnn_internal.h - shared by the two interfaces to recurrent networks in cuDNN. */
 #ifndef TIDE_VIRTUAL_CUDA_LIBRARIES_CUDNN_RNN_INTERNAL_H
 #define TIDE_VIRTUAL_CUDA_LIBRARIES_CUDNN_RNN_INTERNAL_H
 
@@ -14,7 +14,7 @@ enum { CUDNN_RNN_INFERENCE = 0, CUDNN_RNN_TRAINING = 1 };
 /* An RNN's descriptor. */
 typedef struct network {
     int type, n_gates, bias, n_directions;
-    int64_t input, hidden, projected; /* lengths; projected is hidden where nothing is projected */
+    int64_t input, hidden, projected; /* lengths; projected equals hidden without a projection */
     int n_layers;
 } network;
 _Static_assert(sizeof(network) <= TIDE_VC_HANDLE_BYTES, "a network lies in a handle");

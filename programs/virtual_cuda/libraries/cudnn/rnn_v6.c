@@ -1,6 +1,6 @@
-/* rnn_v6.c - recurrent networks as programs for cuDNN 8 describe them, which PyTorch before
- * 2.4 is: the type and the length of the input come with each question, and every step of a
- * sequence has a descriptor of its own. The answers are those of rnn.c. */
+/* rnn_v6.c - the recurrent networks of cuDNN 8 programs, such as PyTorch before 2.4: each query
+ * passes the type and the length of the input, and every step of a sequence has its own descriptor.
+ * The answers are those of rnn.c. */
 #include "programs/virtual_cuda/libraries/cudnn/rnn_internal.h"
 #include "programs/virtual_cuda/libraries/stub_friend.h"
 
@@ -42,7 +42,7 @@ int cudnnSetRNNProjectionLayers(void *handle, network *rnn, int projected, int p
     return CUDNN_OK;
 }
 
-/* The network with what comes with a question: a step's input is (sequences, values, 1). */
+/* The network with the parameters of a query: a step's input is (sequences, values, 1). */
 static network with_input(const network *rnn, const shape *input, int type) {
     network whole = *rnn;
     whole.input = input->lengths[1];
@@ -81,7 +81,7 @@ int cudnnGetRNNLinLayerBiasParams(void *handle, const network *rnn, int pseudo_l
                                    ret_bias, ret_bias_at);
 }
 
-/* Steps may have fewer and fewer sequences; all values together are what counts. */
+/* Later steps may have fewer sequences; only the total number of values matters. */
 static int temporary_spaces(void *handle, const network *rnn, int n_steps,
                             const shape *const *steps, size_t *ret_workspace_bytes,
                             size_t *ret_reserve_bytes) {

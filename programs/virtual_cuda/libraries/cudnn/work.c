@@ -14,8 +14,8 @@ static void *stream_of(const void *handle) {
 
 enum { FORWARD_PRODUCTS = 2, BACKWARD_PRODUCTS = 5 };
 
-/* A graph with two products of matrices is attention, and one with five its backward pass: the
- * scores again, and the gradients of values, scores, queries and keys. */
+/* A graph with two products of matrices is attention; one with five is its backward pass, which
+ * recomputes the scores and computes the gradients of values, scores, queries and keys. */
 static tide_run_launch row_of(const tide_vc_cudnn_work *of) {
     tide_run_launch row = of->row;
     bool is_attention = of->n_attentions > 0 || of->n_products == FORWARD_PRODUCTS ||
@@ -33,14 +33,14 @@ static tide_run_launch row_of(const tide_vc_cudnn_work *of) {
         row.flags |= of->is_uncertain ? TIDE_RUN_ESTIMATED : 0;
         if (of->has_band && row.m == row.n) {
             row.flags |= TIDE_RUN_CAUSAL;
-        } else if (of->has_band) { /* where the band lies is not told */
+        } else if (of->has_band) { /* the place of the band is unknown */
             row.flags |= TIDE_RUN_ESTIMATED;
         }
         return row;
     }
     if (is_single && row.m > 0) {
         row.kind = TIDE_RUN_PRODUCT;
-        row.bytes = 0; /* its matrices alone */
+        row.bytes = 0; /* only its matrices */
         return row;
     }
     uint64_t n_bytes = row.bytes;

@@ -1,5 +1,6 @@
-/* work_friend.h - what cuDNN is asked to do, for the launch log: by its older calls, and by
- * the graphs of its newer interface. Thread-safe, but for two calls about the same descriptor. */
+/* work_friend.h - the work that cuDNN is asked to do, for the launch log: through its older calls,
+ * and through the graphs of its newer interface. Thread-safe, except for two calls about the same
+ * descriptor. */
 #ifndef TIDE_VIRTUAL_CUDA_LIBRARIES_CUDNN_WORK_FRIEND_H
 #define TIDE_VIRTUAL_CUDA_LIBRARIES_CUDNN_WORK_FRIEND_H
 
@@ -20,17 +21,17 @@ typedef struct tide_vc_cudnn_tensor {
     uint64_t n_bytes; /* in memory; 0: it exists only inside a kernel, or is one value */
 } tide_vc_cudnn_tensor;
 
-/* What a descriptor stands for: a tensor, an operation, or all operations of a graph. */
+/* The work that a descriptor describes: a tensor, an operation, or all operations of a graph. */
 typedef struct tide_vc_cudnn_work {
-    tide_vc_cudnn_tensor tensor;                       /* no dimensions: it is none */
+    tide_vc_cudnn_tensor tensor;                       /* no dimensions: not a tensor */
     unsigned n_convolutions, n_attentions, n_products; /* operations */
     bool has_band;                                     /* scores are masked along their diagonal */
-    bool is_uncertain;                                 /* what is masked is not certain */
-    /* Of a convolution of fp32: the number of the heuristics whose engines compute it, from 1 on,
+    bool is_uncertain;                                 /* the mask is not certain */
+    /* For a convolution of fp32: the number, from 1 on, of the heuristics whose engines compute it,
      * and whether the engine is the one without tensor cores. 0: there is no choice. */
     uint64_t choice;
     bool is_plain;
-    tide_run_launch row; /* of the first convolution, attention or else product */
+    tide_run_launch row; /* of the first convolution, else attention, else product */
     size_t n_tensors;    /* in memory, each once; the first TIDE_VC_CUDNN_TENSORS */
     struct {
         int64_t id;
@@ -41,16 +42,16 @@ typedef struct tide_vc_cudnn_work {
 struct descriptor;
 struct attribute;
 
-/* To be called while the descriptors that the attribute names are there. Without host memory the
- * graph's work becomes unknown. */
+/* Call it while the descriptors that the attribute names exist. Without host memory the graph's
+ * work becomes unknown. */
 void tide_vc_cudnn_note_work(struct attribute *set);
-/* Adds an operation to the work of what it names: the descriptor is complete. The caller releases
- * the result with free(); NULL: no host memory. */
+/* Adds an operation to the work of the descriptors it names: the descriptor is complete. The caller
+ * releases the result with free(); NULL: no host memory. */
 tide_vc_cudnn_work *tide_vc_cudnn_finish_work(const struct descriptor *object);
-/* NULL: it has none. */
+/* NULL if it has none. */
 const tide_vc_cudnn_work *tide_vc_cudnn_work_kept(const struct descriptor *object);
 
-/* Rows. `handle`: of cuDNN, whose first word is the stream. */
+/* These add rows. `handle`: of cuDNN, whose first word is the stream. */
 void tide_vc_cudnn_log_plan(void *handle, const struct descriptor *plan);
 
 typedef enum tide_vc_cudnn_direction {
@@ -61,7 +62,7 @@ typedef enum tide_vc_cudnn_direction {
 void tide_vc_cudnn_log_convolution(const void *handle, const char *call, const shape *input,
                                    const shape *filter, const int *convolution, const shape *output,
                                    tide_vc_cudnn_direction direction);
-/* A kernel that goes over a tensor so many times. */
+/* A kernel that reads or writes the whole tensor n_passes times. */
 void tide_vc_cudnn_log_passes(const void *handle, const char *call, const shape *tensor,
                               unsigned n_passes);
 
