@@ -74,7 +74,11 @@ beside plain "the staff model beside closed forms and the forecast" \
 # Some hundred seconds of processor time, for constants that change seldom.
 [ -z "$full" ] || beside times "forecasts of steps, beside published times" \
     bash "$here/time/check_times.sh" "$tidemark" "$python" "$root/build/dev/tests/step_time/fit_step_time" "$shared"
-beside card "the virtual card, beside the headers of NVIDIA's" \
+beside command "tidemark run" \
+    python3 -B "$tests/virtual_cuda/command.py" "$tidemark" "$python"
+beside sweep "tidemark fit and sweep with programs" \
+    python3 -B "$tests/virtual_cuda/fit_and_sweep.py" "$tidemark" "$python" "$logs"
+beside card "the virtual card, beside the headers of NVIDIA's, and values that programs read" \
     "$tests/virtual_cuda/run.sh" "$python" "$library"
 beside ranks "ways of spreading a model over ranks, beside the figures on paper" \
     python3 -B "$here/ranks/run.py" --tidemark "$tidemark" --python "$other" $full
@@ -104,6 +108,8 @@ alone starts "recorded programs, however they are started" \
     python3 -B "$here/live_starts.py" "$tidemark" "$python"
 alone faults "recorded programs that go wrong" \
     python3 -B "$here/live_faults.py" "$tidemark" "$python" "${faults[@]}"
+alone killed "runs that are killed" \
+    python3 -B "$tests/virtual_cuda/kills.py" "$tidemark" --runs 95 --torch "$python" --torch-runs 5
 alone kills "recorded programs that are killed" \
     python3 -B "$here/live_kills.py" "$tidemark" "$python"
 alone running "recorded programs while they run" \

@@ -61,14 +61,6 @@ for settings in "" expandable_segments:True; do
         "$python" -B "$here/share_tensors.py"
 done
 
-echo "tidemark run:"
-tidemark=$(dirname "$library")/../cli/tidemark
-python3 -B "$here/command.py" "$tidemark" "$python"
-python3 -B "$here/fit_and_sweep.py" "$tidemark" "$python" "$scratch"
-
-echo "runs that are killed:"
-python3 -B "$here/kills.py" "$tidemark" --runs 95 --torch "$python" --torch-runs 5
-
 echo "values that a program reads of small tensors:"
 for values in shadow auto; do
     mkdir "$scratch/$values"
