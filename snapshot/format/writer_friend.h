@@ -1,4 +1,4 @@
-/* writer_friend.h - parts of a snapshot document for its neighbours.
+/* writer_friend.h - a snapshot document for the page.
  */
 #ifndef TIDE_SNAPSHOT_WRITER_FRIEND_H
 #define TIDE_SNAPSHOT_WRITER_FRIEND_H
@@ -8,8 +8,5 @@
 
 /* All keys of the document but the summary; addresses count in bytes. */
 void tide_write_without_summary(tide_json_writer *json, const tide_snapshot *snapshot);
-
-/* The members of the key "rank". */
-void tide_write_rank_keys(tide_json_writer *json, const tide_snapshot_rank *rank);
 
 #endif

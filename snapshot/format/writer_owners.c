@@ -1,7 +1,6 @@
 /* Whose memory it is at the driver's level, the rank, ranges of peaks, what is not exact, and
  * private pools: keys that are left out where the recording does not know. */
 #include "snapshot/document/owners.h"
-#include "snapshot/format/writer_friend.h"
 #include "snapshot/format/writer_keys_internal.h"
 
 void tide_write_document_owners(const tide_writer *writer, const char *key, const void *object) {
@@ -46,10 +45,6 @@ void tide_write_rank_groups(const tide_writer *writer, const char *key, const vo
     const tide_snapshot_rank *rank = object;
     const tide_row_list list = {rank->groups, rank->n_groups, sizeof(*rank->groups)};
     tide_write_rows(writer, key, &tide_writable_group, list);
-}
-
-void tide_write_rank_keys(tide_json_writer *json, const tide_snapshot_rank *rank) {
-    tide_write_members(&(tide_writer){.json = json}, &tide_writable_rank, rank);
 }
 
 void tide_write_document_peak_range(const tide_writer *writer, const char *key,

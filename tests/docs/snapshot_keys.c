@@ -1,4 +1,6 @@
-/* Prints the tables of keys of docs/snapshot-format.md: snapshot_keys document|summary|columns */
+/* Prints the tables of keys of docs/snapshot-format.md and docs/digest.md:
+ * snapshot_keys document|summary|columns|digest
+ */
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -41,6 +43,10 @@
 #define ENCODING_OF_DELTA ", as differences"
 #define ENCODING_OF_ADDRESS ", as differences in units"
 
+#define DIGEST_NUMBER "integer", ""
+#define DIGEST_TEXT "text", ""
+#define DIGEST_CUT_TEXT "text", ""
+
 typedef struct row {
     const char *name;
     const char *values; /* NULL: the row begins the table of the place NAME */
@@ -80,18 +86,34 @@ static const row COLUMNS[] = {
 #include "snapshot/format/columns.def"
 };
 
-static void print(const row *rows, size_t n) {
+#define OBJECT(object, type, place) {place, NULL, "", "", "", ""},
+#define KEY(object, key, kind, member, presence, meaning)                                          \
+    {#key, DIGEST_##kind, "", PRESENCE_OF_##presence, meaning},
+#define PART(object, key, shape, presence, meaning)                                                \
+    {#key, shape, "", "", PRESENCE_OF_##presence, meaning},
+#define END(object)
+static const row DIGEST[] = {
+#include "snapshot/ranks/digest.def"
+};
+
+/* `has_odd`: odd values are read, too. */
+static void print(const row *rows, size_t n, bool has_odd) {
     for (size_t i = 0; i < n; i++) {
         if (rows[i].values == NULL) {
             if (rows[i].name[0] != '\0') {
                 printf("%s### %s\n\n", i > 0 ? "\n" : "", rows[i].name);
             }
-            printf("| key | value | in a file | if odd | meaning |\n|---|---|---|---|---|\n");
+            printf(has_odd
+                       ? "| key | value | in a file | if odd | meaning |\n|---|---|---|---|---|\n"
+                       : "| key | value | in a file | meaning |\n|---|---|---|---|\n");
         } else {
             bool is_skipped = strcmp(rows[i].presence, PRESENCE_OF_DERIVED) == 0;
-            printf("| `%s` | %s%s | %s | %s | %s |\n", rows[i].name, rows[i].values,
-                   rows[i].encoding, rows[i].presence, is_skipped ? "" : rows[i].odd,
-                   rows[i].meaning);
+            printf("| `%s` | %s%s | %s |", rows[i].name, rows[i].values, rows[i].encoding,
+                   rows[i].presence);
+            if (has_odd) {
+                printf(" %s |", is_skipped ? "" : rows[i].odd);
+            }
+            printf(" %s |\n", rows[i].meaning);
         }
     }
 }
@@ -99,13 +121,15 @@ static void print(const row *rows, size_t n) {
 int main(int n_words, char **words) {
     const char *part = n_words == 2 ? words[1] : "";
     if (strcmp(part, "document") == 0) {
-        print(DOCUMENT, sizeof(DOCUMENT) / sizeof(DOCUMENT[0]));
+        print(DOCUMENT, sizeof(DOCUMENT) / sizeof(DOCUMENT[0]), true);
     } else if (strcmp(part, "summary") == 0) {
-        print(SUMMARY, sizeof(SUMMARY) / sizeof(SUMMARY[0]));
+        print(SUMMARY, sizeof(SUMMARY) / sizeof(SUMMARY[0]), true);
     } else if (strcmp(part, "columns") == 0) {
-        print(COLUMNS, sizeof(COLUMNS) / sizeof(COLUMNS[0]));
+        print(COLUMNS, sizeof(COLUMNS) / sizeof(COLUMNS[0]), true);
+    } else if (strcmp(part, "digest") == 0) {
+        print(DIGEST, sizeof(DIGEST) / sizeof(DIGEST[0]), false);
     } else {
-        fprintf(stderr, "usage: snapshot_keys document|summary|columns\n");
+        fprintf(stderr, "usage: snapshot_keys document|summary|columns|digest\n");
         return 2;
     }
     return 0;
