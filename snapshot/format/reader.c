@@ -99,8 +99,8 @@ void tide_read_document_actions(tide_reader *reader, void *snapshot) {
 }
 
 /* A category whose name tidemark does not know stays a category under that name. */
-void tide_read_document_categories(tide_reader *reader, void *snapshot) {
-    (void)snapshot;
+void tide_read_document_categories(tide_reader *reader, void *object) {
+    tide_snapshot *snapshot = object;
     tide_name_map *map = &reader->categories;
     tide_category_list own = {.n = 0};
     map->given = true;
@@ -108,7 +108,7 @@ void tide_read_document_categories(tide_reader *reader, void *snapshot) {
     tide_json_enter_array(&reader->json);
     while (tide_json_next_item(&reader->json)) {
         size_t at = reader->json.at;
-        const char *name = tide_json_get_text(&reader->json, &reader->snapshot->arena);
+        const char *name = tide_json_get_text(&reader->json, &snapshot->arena);
         tide_error reason = {.message = ""};
         if (map->n == TIDE_MAX_NAMES) {
             tide_json_fail(&reader->json, TIDE_LIMIT, at, "more than the limit of %d names",
@@ -121,7 +121,7 @@ void tide_read_document_categories(tide_reader *reader, void *snapshot) {
         }
     }
     reader->json.text_limit = TIDE_JSON_TEXT_BYTES;
-    if (tide_category_list_store(&own, reader->snapshot) != TIDE_OK) {
+    if (tide_category_list_store(&own, snapshot) != TIDE_OK) {
         tide_json_fail(&reader->json, TIDE_NO_MEMORY, reader->json.at,
                        "no memory for the categories");
     }
