@@ -13,7 +13,8 @@
 enum { UNIT_BYTES = 512 }; /* of addresses in a snapshot */
 
 /* Arrays and physical memory have handles and no addresses. Their places are made up, above every
- * address that a process can have and below the virtual card's (virtual_cuda/address.h). */
+ * address that a process can have and below the virtual card's
+ * (programs/virtual_cuda/card/address.h). */
 static const uint64_t FIRST_PLACE = UINT64_C(1) << 48;
 
 typedef struct caller {

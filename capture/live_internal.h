@@ -1,7 +1,7 @@
 /* live_internal.h - what the log of another program's recording needs before it is a document.
  *
- * Such a log (live/) says which bytes were requested, not how large the blocks were, and holds rows
- * that are no events: marks, and calls of the driver.
+ * Such a log (programs/live/) says which bytes were requested, not how large the blocks were, and
+ * holds rows that are no events: marks, and calls of the driver.
  */
 #ifndef TIDE_CAPTURE_LIVE_INTERNAL_H
 #define TIDE_CAPTURE_LIVE_INTERNAL_H

@@ -29,7 +29,7 @@ typedef struct tide_log_fill {
 /* log_counters.c. `is_live`: a process may have changed them between two reads. */
 tide_log_fill tide_log_fill_of(const tide_log_header *header, bool is_live);
 
-/* What lies behind each event of a log that live/ wrote (tide_live_row). */
+/* What lies behind each event of a log that programs/live/ wrote (tide_live_row). */
 typedef struct tide_live_extra {
     uint32_t sequence;
     uint32_t node;   /* string of the rows; TIDE_NONE */
@@ -70,7 +70,7 @@ typedef struct tide_log_contents {
     bool leaves_rows;        /* events and scopes are not read, but counted: */
     uint64_t n_rows;         /* events that the log should have */
     int descriptor;          /* of the file, open where rows are left; the contents close it */
-    bool is_of_live;         /* live/ wrote it: */
+    bool is_of_live;         /* programs/live/ wrote it: */
     tide_live_extra *extras; /* owned; of the events as they were read */
     size_t *order;           /* owned; of the events that are left: which of them each was */
     tide_live_note *notes;   /* owned; marks and rows of the driver, in their order */
@@ -88,7 +88,7 @@ TIDE_NODISCARD tide_status tide_log_contents_read(const char *path, const tide_h
                                                   tide_log_contents *ret_contents,
                                                   tide_recover_report *report, tide_error *error);
 /* The same without the rows of events and scopes, which tide_log_read_rows reads from the file that
- * stays open. TIDE_UNSUPPORTED: a process writes the log, or live/ wrote it. */
+ * stays open. TIDE_UNSUPPORTED: a process writes the log, or programs/live/ wrote it. */
 TIDE_NODISCARD tide_status tide_log_contents_open(const char *path, const tide_hostmem *mem,
                                                   tide_log_contents *ret_contents,
                                                   tide_recover_report *report, tide_error *error);

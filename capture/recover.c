@@ -272,7 +272,7 @@ void tide_recovery_repair_streams(tide_recovery *of) {
     }
 }
 
-/* The rows of live/ do not say how large blocks were. */
+/* The rows of programs/live/ do not say how large blocks were. */
 static tide_status size_blocks(tide_recovery *of) {
     const tide_live_tables rows = {.base = of->base,
                                    .n_base = of->n_base,

@@ -56,8 +56,8 @@ TIDE_NODISCARD tide_status tide_recover(const char *path, const tide_hostmem *me
                                         tide_snapshot **ret_snapshot,
                                         tide_recover_report *ret_report, tide_error *error);
 
-/* What stands behind an event in a log that the recording of another program wrote (live/). Texts
- * are strings of the snapshot; TIDE_NONE: none. */
+/* What stands behind an event in a log that the recording of another program wrote
+ * (programs/live/). Texts are strings of the snapshot; TIDE_NONE: none. */
 typedef struct tide_recover_extra {
     uint32_t sequence; /* autograd's: of the node that runs, or that the next one gets */
     uint32_t node;     /* class of the node that runs; mangled as in C++ */

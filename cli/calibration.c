@@ -8,7 +8,7 @@
 
 #include "cli/cli.h"
 #include "common/text_file.h"
-#include "launch/cards.h"
+#include "programs/launch/cards.h"
 
 tide_status tide_calibration_own_path(char ret_path[TIDE_PATH_BYTES], tide_error *error) {
     const char *config = getenv("XDG_CONFIG_HOME");

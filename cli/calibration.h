@@ -7,7 +7,7 @@
 #include "cli/files.h"
 #include "cli/options.h"
 #include "common/status.h"
-#include "step_time/calibration.h"
+#include "programs/step_time/calibration.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -9,8 +9,8 @@
 
 #include <cjson/cJSON.h>
 
-#include "launch/cards.h"
-#include "launch/launch.h"
+#include "programs/launch/cards.h"
+#include "programs/launch/launch.h"
 #include "run/program.h"
 
 static const char LETTERS[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_";

@@ -7,7 +7,7 @@
 #include <stddef.h>
 
 #include "report/table.h"
-#include "step_time/forecast.h"
+#include "programs/step_time/forecast.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -53,7 +53,7 @@ static inline tide_status tide_launch_list_noted(tide_status status, tide_error 
                : tide_fail(error, status, "the host has no memory left for the log of launches");
 }
 
-/* Appends a mark, such as "step begins" (step_time/ranges.h). NULL: there is no list. */
+/* Appends a mark, such as "step begins" (programs/step_time/ranges.h). NULL: there is no list. */
 TIDE_NODISCARD tide_status tide_launch_list_mark(tide_launch_list *list, const char *name);
 
 #ifdef __cplusplus

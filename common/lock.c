@@ -22,7 +22,7 @@ enum { MAX_PAUSES = 1024 };
 enum { WAKE_PAUSES = 4096 };
 
 /* In a program whose virtual card shows it a forecast's clock, this sleeps by the real one
- * (virtual_cuda/system_calls.c); elsewhere NULL. */
+ * (programs/virtual_cuda/process/system_calls.c); elsewhere NULL. */
 extern long tide_vc_real_sleep_on(void *word, unsigned value, const struct timespec *most)
     __attribute__((weak));
 

@@ -1,9 +1,9 @@
 /* run_account.h - the file `account` of a run's folder: what each process of a run on virtual cards
  * has taken of each card.
  *
- * Every process of the run that uses a card maps it (virtual_cuda/account.c, which makes it); the
- * command reads it when the run is over. Its layout is that of this struct on this machine: the
- * file lives as long as the run, and is never carried elsewhere.
+ * Every process of the run that uses a card maps it (programs/virtual_cuda/card/account.c, which
+ * makes it); the command reads it when the run is over. Its layout is that of this struct on this
+ * machine: the file lives as long as the run, and is never carried elsewhere.
  *
  * What a process took is the sum of its slot, so that it can be given back for one that was killed:
  * its slot still has its number and start time, and the next process that needs memory or looks at

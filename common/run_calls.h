@@ -1,9 +1,10 @@
 /* run_calls.h - the file PID.calls of a run's folder: what a process asked of CUDA's memory pools.
  *
  * PyTorch keeps no history where cudaMallocAsync is its allocator, so the calls themselves are
- * recorded (virtual_cuda/calls.c). The file is a tide_run_calls_header and then rows, in the order
- * in which they took effect. Its end is longer than what was written: a row of action 0 is the
- * first that was not. A row is complete once its action is set, whenever the process was killed.
+ * recorded (programs/virtual_cuda/process/calls.c). The file is a tide_run_calls_header and then
+ * rows, in the order in which they took effect. Its end is longer than what was written: a row of
+ * action 0 is the first that was not. A row is complete once its action is set, whenever the
+ * process was killed.
  */
 #ifndef TIDE_COMMON_RUN_CALLS_H
 #define TIDE_COMMON_RUN_CALLS_H

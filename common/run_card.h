@@ -1,5 +1,5 @@
 /* run_card.h - the file PID.card of a run's folder: what the virtual card does not know exactly, or
- * does not simulate (virtual_cuda/inexact.h has its lines).
+ * does not simulate (programs/virtual_cuda/process/inexact.h has its lines).
  */
 #ifndef TIDE_COMMON_RUN_CARD_H
 #define TIDE_COMMON_RUN_CARD_H

@@ -1,10 +1,10 @@
 /* run_communicators.h - the files `PID.communicators` of a run's folder: the communicators of NCCL
  * that each process has made, and what went through them.
  *
- * The process maps its file while it runs (virtual_cuda/nccl/ledger.c), so that it is whole up to
- * the last call even where the process was killed. The layout is that of this struct on this
- * machine: the file lives as long as the run, and is never carried elsewhere. Its length is that of
- * the struct; parts that nobody wrote are holes.
+ * The process maps its file while it runs (programs/virtual_cuda/nccl/ledger.c), so that it is
+ * whole up to the last call even where the process was killed. The layout is that of this struct on
+ * this machine: the file lives as long as the run, and is never carried elsewhere. Its length is
+ * that of the struct; parts that nobody wrote are holes.
  */
 #ifndef TIDE_COMMON_RUN_COMMUNICATORS_H
 #define TIDE_COMMON_RUN_COMMUNICATORS_H

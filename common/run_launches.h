@@ -1,11 +1,11 @@
 /* run_launches.h - a launch log: what a process gave its virtual cards to do, in order.
  *
  * `tidemark run --time` and `--launch-log FILE` ask for it; the virtual card writes PID.launches
- * into the run's folder (virtual_cuda/launch_log.c), and step_time/ forecasts times from it for any
- * card. The file is a tide_run_launches_header and then rows of 64 bytes, little-endian, in the
- * order in which the calls ended, so that `host_ns` of two threads may go back a little. The file's
- * end is longer than what was written: a row of kind 0 is the first that was not. A row is complete
- * once its kind is set, whenever the process was killed.
+ * into the run's folder (programs/virtual_cuda/launches/launch_log.c), and programs/step_time/
+ * forecasts times from it for any card. The file is a tide_run_launches_header and then rows of 64
+ * bytes, little-endian, in the order in which the calls ended, so that `host_ns` of two threads may
+ * go back a little. The file's end is longer than what was written: a row of kind 0 is the first
+ * that was not. A row is complete once its kind is set, whenever the process was killed.
  *
  * A text, such as a kernel's name, is a row of kind TIDE_RUN_TEXT and then its bytes in as many
  * whole rows as they need, filled up with zeros. Texts are numbered from 0 on in the order of their
@@ -26,8 +26,8 @@ extern "C" {
 #define TIDE_RUN_LAUNCHES_MAGIC UINT64_C(0x3175616c65646974)
 /* Set to 1 in the environment of a process that is to write the log. */
 #define TIDE_RUN_LAUNCHES_VARIABLE "TIDEMARK_LAUNCHES"
-/* Where the program sees the forecast's clock: the text of step_time/pace.h. The log is written
- * then, too. */
+/* Where the program sees the forecast's clock: the text of programs/step_time/pace.h. The log is
+ * written then, too. */
 #define TIDE_RUN_CLOCK_VARIABLE "TIDEMARK_CLOCK"
 /* Behind the process' number, in the run's folder. */
 #define TIDE_RUN_LAUNCHES_SUFFIX ".launches"

@@ -51,8 +51,8 @@ typedef struct tide_workload_config {
     bool sync_phases; /* wait for the device after each phase, so that host_ms is the time until
                          its work was done and not only until it was submitted */
     /* Borrowed: where the virtual device's operators write what they would launch on a card, with
-     * marks of steps and phases (step_time/ranges.h); with `emulate`, what PyTorch would launch.
-     * NULL: nowhere. Of a model that decodes nothing is written. */
+     * marks of steps and phases (programs/step_time/ranges.h); with `emulate`, what PyTorch would
+     * launch. NULL: nowhere. Of a model that decodes nothing is written. */
     tide_launch_list *launches;
     /* After each step or pair; false ends the run there, with TIDE_OK. NULL: none. */
     bool (*progress)(void *ctx, size_t n_done, size_t n_total);

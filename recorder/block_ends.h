@@ -1,5 +1,5 @@
 /* block_ends.h - how far each large block could reach when it was made, for a log whose
- * rows do not say how large blocks are (live/).
+ * rows do not say how large blocks are (programs/live/).
  *
  * PyTorch leaves up to a MiB of a free block with a request of more than a MiB: whether it did
  * follows from the distance to the next block in use. The base keeps blocks longer than their

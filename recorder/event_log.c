@@ -224,7 +224,7 @@ static bool base_add_block(tide_event_log *log, const tide_event *event) {
 }
 
 /* The block keeps what a row said of it. What is known by a rule replaces nothing, as it does not
- * where the rows are read one by one (launch/document_tensors.c). */
+ * where the rows are read one by one (programs/launch/document/document_tensors.c). */
 static void base_label(tide_event_log *log, const tide_event *event) {
     uint64_t row = 0;
     if (tide_map_find(&log->base_at, event->address << 2, &row)) {

@@ -138,7 +138,7 @@ enum { TIDE_LOG_LABEL_ACTION = 31 };
  * was taken, an odd one for memory that was given back (tide_log_call). */
 enum { TIDE_LOG_DRIVER_FIRST = 32 };
 
-/* A row of a log that live/ wrote. */
+/* A row of a log that programs/live/ wrote. */
 typedef struct tide_live_row {
     tide_event event;  /* its block_bytes repeats requested_bytes of a block: the reader works out
                           how large the block was */

@@ -1,10 +1,10 @@
 /* The forecast of time of our own model on a virtual card: its operators write what they would
- * launch, and step_time/ forecasts from that. */
+ * launch, and programs/step_time/ forecasts from that. */
 #include <stdio.h>
 #include <string.h>
 
 #include "device/cards.h"
-#include "launch/time.h"
+#include "programs/launch/time.h"
 #include "run/run_internal.h"
 
 /* The card that a virtual device is of; NULL: it is no card's. */

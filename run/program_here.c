@@ -5,13 +5,13 @@
 #include <string.h>
 
 #include "common/hostmem.h"
-#include "launch/cards.h"
-#include "launch/document.h"
-#include "launch/launch.h"
-#include "launch/left.h"
-#include "launch/names.h"
-#include "launch/peaks.h"
-#include "launch/time.h"
+#include "programs/launch/cards.h"
+#include "programs/launch/document/document.h"
+#include "programs/launch/launch.h"
+#include "programs/launch/left/left.h"
+#include "programs/launch/names.h"
+#include "programs/launch/peaks.h"
+#include "programs/launch/time.h"
 #include "run/program.h"
 #include "run/run_internal.h"
 

@@ -128,8 +128,9 @@ typedef struct tide_run_of_program {
     int64_t growing_bytes; /* that each step needs more then; -1: as above */
     int64_t margin_bytes;  /* of the fullest card, never used by any process; only if completed */
     int64_t n_inexact;     /* calls whose memory is not known exactly, and refused ones */
-    /* The forecast of a step's time on the fullest card, in ms, and its range (step_time/). Where
-     * too much is guessed only step_low_ms is known. Our own model on a virtual card has it, too.
+    /* The forecast of a step's time on the fullest card, in ms, and its range
+     * (programs/step_time/). Where too much is guessed only step_low_ms is known. Our own model on
+     * a virtual card has it, too.
      */
     double step_ms, step_low_ms, step_high_ms;
     int64_t n_launches, n_guessed;         /* in the step that the forecast is of */
@@ -186,7 +187,7 @@ typedef struct tide_run_result {
     size_t n_steps_done, n_steps;            /* warm-up included; equal when completed */
     char snapshot_path[TIDE_RUN_PATH_BYTES]; /* "": none was saved */
     struct tide_launch_time *time; /* owned; the forecast of our own model on a virtual card
-                                      (launch/time.h); NULL: none. Not from a subprocess */
+                                      (programs/launch/time.h); NULL: none. Not from a subprocess */
     char no_forecast[TIDE_RUN_REASON_BYTES]; /* why there is none where one was asked for; "": none
                                                 was, or there is one */
     tide_snapshot *snapshot; /* owned; NULL unless it was requested. A run that ran out of memory

@@ -11,10 +11,10 @@
 #include "cli/outputs.h"
 #include "cli/report_options.h"
 #include "device/cards.h"
-#include "launch/launch.h"
-#include "launch/left.h"
-#include "launch/torch_version.h"
-#include "step_time/calibration_log.h"
+#include "programs/launch/launch.h"
+#include "programs/launch/left/left.h"
+#include "programs/launch/torch_version.h"
+#include "programs/step_time/calibration_log.h"
 
 static tide_status find_torch(const char *python, tide_torch *ret_torch, tide_error *error) {
     TIDE_TRY(tide_torch_find(python, ret_torch, error));

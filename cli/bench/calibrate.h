@@ -7,7 +7,7 @@
 
 #include "common/status.h"
 #include "report/table.h"
-#include "step_time/calibration.h"
+#include "programs/step_time/calibration.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -3,7 +3,7 @@
 #include "cli/commands/export_internal.h"
 #include "cli/load.h"
 #include "cli/recovery_words.h"
-#include "launch/document.h"
+#include "programs/launch/document/document.h"
 #include "snapshot/export/parquet/export.h"
 
 static tide_status export_document(const tide_export_folder *of, tide_snapshot *snapshot,

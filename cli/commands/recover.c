@@ -9,8 +9,8 @@
 #include "cli/outputs.h"
 #include "cli/recovery_words.h"
 #include "common/plural.h"
-#include "launch/document.h"
-#include "launch/logs.h"
+#include "programs/launch/document/document.h"
+#include "programs/launch/logs/logs.h"
 
 typedef struct recover_options {
     const char *output; /* NULL: LOG.json.gz */

@@ -8,7 +8,7 @@
 #include "common/bytes.h"
 #include "common/plural.h"
 #include "device/device.h"
-#include "launch/torch_version.h"
+#include "programs/launch/torch_version.h"
 #include "model/ops.h"
 #include "model/ops_cpu/kernels.h"
 #include "recorder/recorder.h"

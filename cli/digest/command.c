@@ -9,7 +9,7 @@
 #include "cli/load.h"
 #include "cli/outputs.h"
 #include "cli/recovery_words.h"
-#include "launch/document.h"
+#include "programs/launch/document/document.h"
 #include "snapshot/ranks/digest.h"
 
 #define NOT_GIVEN UINT64_MAX

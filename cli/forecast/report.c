@@ -9,7 +9,7 @@
 #include "cli/spill_words.h"
 #include "cli/time_kernels.h"
 #include "common/text.h"
-#include "launch/time.h"
+#include "programs/launch/time.h"
 
 enum { N_CATEGORIES_SAID = 3, PART_BYTES = 512, TIMES_BYTES = 32 };
 

@@ -2,7 +2,7 @@
 #include "cli/profile/internal.h"
 #include "cli/time_kernels.h"
 #include "cli/time_runs.h"
-#include "launch/time.h"
+#include "programs/launch/time.h"
 
 enum { N_KERNELS = 10 };
 

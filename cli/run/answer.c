@@ -8,7 +8,7 @@
 #include "common/bytes.h"
 #include "common/plural.h"
 #include "common/text.h"
-#include "launch/peaks.h"
+#include "programs/launch/peaks.h"
 
 enum { LINE_BYTES = 2048 };
 

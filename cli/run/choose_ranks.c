@@ -5,7 +5,7 @@
 #include "cli/cli.h"
 #include "cli/run/internal.h"
 #include "common/plural.h"
-#include "launch/roles.h"
+#include "programs/launch/roles.h"
 
 enum { LINE_BYTES = 1024 };
 

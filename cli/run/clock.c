@@ -5,9 +5,9 @@
 
 #include "cli/cli.h"
 #include "cli/run/internal.h"
-#include "step_time/forecast.h"
-#include "step_time/log.h"
-#include "step_time/work.h"
+#include "programs/step_time/forecast.h"
+#include "programs/step_time/log.h"
+#include "programs/step_time/work.h"
 
 static bool is_virtual(const tide_run_command_options *options) {
     return strcmp(options->clock, "virtual") == 0;

@@ -12,8 +12,8 @@
 #include "cli/run_choices.h"
 #include "common/bytes.h"
 #include "common/plural.h"
-#include "launch/logs_left.h"
-#include "launch/writes.h"
+#include "programs/launch/logs/logs_left.h"
+#include "programs/launch/writes.h"
 
 enum { EXIT_NOT_STARTED = 125 };
 

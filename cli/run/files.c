@@ -6,7 +6,7 @@
 #include "cli/run/internal.h"
 #include "cli/run/numbers.h"
 #include "common/file_name.h"
-#include "launch/names.h"
+#include "programs/launch/names.h"
 
 #define ENDING ".json.gz"
 

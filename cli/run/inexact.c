@@ -6,7 +6,7 @@
 #include "cli/run/internal.h"
 #include "common/bytes.h"
 #include "common/run_card.h"
-#include "launch/document.h"
+#include "programs/launch/document/document.h"
 
 enum { LINE_BYTES = 2048, MAX_SENTENCES = 3, MAX_NAMES = 5 };
 

@@ -12,12 +12,12 @@
 #include "cli/program_options.h"
 #include "cli/run/live_options.h"
 #include "common/text.h"
-#include "launch/cards.h"
-#include "launch/launch.h"
-#include "launch/left.h"
+#include "programs/launch/cards.h"
+#include "programs/launch/launch.h"
+#include "programs/launch/left/left.h"
 #include "snapshot/document/snapshot.h"
 #include "snapshot/analysis/summary.h"
-#include "step_time/pace.h"
+#include "programs/step_time/pace.h"
 
 #define TIDE_COMMAND_RUN "run"
 

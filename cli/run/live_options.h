@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "cli/options.h"
-#include "launch/launch.h"
+#include "programs/launch/launch.h"
 
 /* Texts are static, or of the command line. */
 typedef struct tide_live_options {

@@ -21,7 +21,7 @@ static bool ends_with(const char *text, const char *end) {
 }
 
 /* Whether a file belongs to the run with this stem: its snapshot, those of its ranks, processes and
- * moments (launch/names.h), or its page. */
+ * moments (programs/launch/names.h), or its page. */
 static bool is_of(const char *name, const char *stem, bool has_page) {
     static const char *const PARTS[] = {".json", "-rank", "-process", "-at-", "-oom-"};
     size_t n = strlen(stem);

@@ -8,7 +8,7 @@
 #include "common/bytes.h"
 #include "common/hostmem.h"
 #include "common/plural.h"
-#include "launch/peaks.h"
+#include "programs/launch/peaks.h"
 
 enum { LINE_BYTES = 1024, MAX_LINES = 16 };
 

@@ -5,8 +5,8 @@
 #include "cli/html_report.h"
 #include "cli/run/internal.h"
 #include "common/hostmem.h"
-#include "launch/document.h"
-#include "launch/peaks.h"
+#include "programs/launch/document/document.h"
+#include "programs/launch/peaks.h"
 
 /* Makes the snapshot of a process, and saves it where there are names for files. */
 static tide_status save_process(const tide_run_answer *of, size_t i, tide_run_saved *ret,

@@ -8,8 +8,8 @@
 #include "cli/run/internal.h"
 #include "cli/time_words.h"
 #include "common/output_file.h"
-#include "launch/names.h"
-#include "launch/time.h"
+#include "programs/launch/names.h"
+#include "programs/launch/time.h"
 
 tide_status tide_run_check_time(const tide_run_command_options *options, const char *cards,
                                 tide_error *error) {

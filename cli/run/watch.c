@@ -7,8 +7,8 @@
 #include "cli/run/internal.h"
 #include "common/bytes.h"
 #include "common/plural.h"
-#include "launch/document.h"
-#include "launch/names.h"
+#include "programs/launch/document/document.h"
+#include "programs/launch/names.h"
 #include "snapshot/analysis/lifetimes.h"
 
 enum { LINE_BYTES = 2048, MAX_PROCESSES = 4096 };

@@ -10,7 +10,7 @@
 #include "cli/program_words.h"
 #include "cli/sweep/internal.h"
 #include "common/plural.h"
-#include "launch/launch.h"
+#include "programs/launch/launch.h"
 
 /* sweep.jsonl, sweep-2-of-4.jsonl, sweep-cell-7.jsonl, or what -o says. */
 static tide_status name_file(const tide_sweep_options *options, size_t shard, size_t n_shards,

@@ -8,7 +8,7 @@
 #include "cli/time/internal.h"
 #include "device/card_names.h"
 #include "device/cards.h"
-#include "step_time/log.h"
+#include "programs/step_time/log.h"
 
 enum { MAX_CARDS = TIDE_OPTION_LIST_ITEMS, USUAL_KERNELS = 10 };
 

@@ -9,8 +9,8 @@
 #include <termios.h>
 
 #include "cli/report_options.h"
-#include "launch/glance.h"
-#include "launch/logs.h"
+#include "programs/launch/glance.h"
+#include "programs/launch/logs/logs.h"
 #include "snapshot/document/snapshot.h"
 
 #define TIDE_COMMAND_TOP "top"

@@ -5,7 +5,7 @@
 
 #include "cli/top/internal.h"
 #include "common/clock.h"
-#include "launch/document.h"
+#include "programs/launch/document/document.h"
 
 enum { PAUSES_OF_READING = 9 };
 

@@ -2,7 +2,7 @@
 
 `tidemark bench calibrate` runs this file with the Python of the user's programs. `host` runs on a virtual card, whose launch
 log tells what the host takes; that is how forecasts measure it. `gpu` runs on the GPU of the machine and prints JSON;
-without a GPU it prints {}. step_time/calibration.h reads both.
+without a GPU it prints {}. programs/step_time/calibration.h reads both.
 """
 import json
 import os

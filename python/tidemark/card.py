@@ -1,4 +1,4 @@
-"""What the preloaded virtual card knows of its bytes, and what it answers (virtual_cuda/unknown.h)."""
+"""What the preloaded virtual card knows of its bytes, and what it answers (programs/virtual_cuda/values/unknown.h)."""
 import ctypes
 import threading
 import time

@@ -20,7 +20,7 @@ class Group:
         self.sends = False  # members send each other something, two by two
 
     def described(self, own):
-        """For PID.json (launch/left.h). Members that are no regular row have the stride 0."""
+        """For PID.json (programs/launch/left/left.h). Members that are no regular row have the stride 0."""
         strides = {b - a for a, b in zip(self.ranks, self.ranks[1:])}
         return {
             "name": self.name,

@@ -1,4 +1,4 @@
-"""What the preloaded library that records the process asks for and is told (live/exports.h).
+"""What the preloaded library that records the process asks for and is told (programs/live/exports.h).
 
 The library listens to PyTorch's allocator itself. From here it learns the paths of modules, steps and
 phases, what tensors are, and how the program ended.
@@ -13,7 +13,7 @@ import weakref
 from . import settings, telling
 
 BY_RULE, NAMED = 1, 2  # certainty of a category; named: it was read from the tensor itself
-ATTACHED, OTHER_ALLOCATOR = 1, 2  # tide_attach_state (live/attach.h)
+ATTACHED, OTHER_ALLOCATOR = 1, 2  # tide_attach_state (programs/live/attach.h)
 
 
 class Live:

@@ -9,7 +9,7 @@ import sys
 
 from . import settings
 
-NAMED = 2  # certainty of a category: somebody named it (live/record.h)
+NAMED = 2  # certainty of a category: somebody named it (programs/live/record.h)
 MAX_CATEGORIES = 64  # of the program's own; a snapshot has room for more, but not for any number
 MAX_CATEGORY_BYTES = 127
 

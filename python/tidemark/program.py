@@ -12,7 +12,7 @@ LIBRARIES = ("site-packages", "dist-packages", "/lib/python", os.path.dirname(__
 
 
 def describe(torch, recording):
-    """The content of PID.json; launch/left.h has its keys."""
+    """The content of PID.json; programs/launch/left/left.h has its keys."""
     devices = range(torch.cuda.device_count())
     return {
         "pid": os.getpid(),

@@ -5,7 +5,7 @@ operators work on: `max` of the sizes, `cat` of the parts. Within the functions 
 shadow.py works these out, and what it knows is given to the card before a collective reads it.
 
 NCCL numbers the members of a communicator from 0. Which ranks of the world they are is told to the
-card before it makes one (virtual_cuda/nccl/job.h).
+card before it makes one (programs/virtual_cuda/nccl/job.h).
 """
 import functools
 import inspect
@@ -13,7 +13,7 @@ import inspect
 from . import card
 from .imports import when_imported
 
-OBJECT_BYTES = 256 << 20  # of the largest tensor that carries objects, as virtual_cuda/known.h has it
+OBJECT_BYTES = 256 << 20  # of the largest tensor that carries objects, as programs/virtual_cuda/values/known.h has it
 _OBJECT_FUNCTIONS = (
     "all_gather_object", "gather_object", "broadcast_object_list", "scatter_object_list", "send_object_list",
     "recv_object_list",

@@ -3,7 +3,7 @@
 A preloaded library listens to PyTorch's allocator and writes a log (live.py). Where it is not there, or
 cannot listen, PyTorch keeps the history itself: this module then switches it on before the first
 allocation, and writes PyTorch's snapshot, PID.pickle, into the folder of the run when the process ends.
-PID.json, which is written in both cases, says what neither has a place for (see launch/left.h).
+PID.json, which is written in both cases, says what neither has a place for (see programs/launch/left/left.h).
 """
 import atexit
 import json

@@ -9,7 +9,7 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 packages=$("$python" -c 'import sysconfig; print(sysconfig.get_paths()["purelib"])')
 
-echo "the tables of virtual_cuda/libraries, beside NVIDIA's headers:"
+echo "the tables of programs/virtual_cuda/libraries, beside NVIDIA's headers:"
 "$python" -B "$here/make_tables.py" --site-packages "$packages" --check
 "$python" -B "$here/check_list.py" "$library" --torch "$packages"
 
@@ -46,7 +46,7 @@ done
 
 echo "images of kernels:"
 root=$here/../..
-cc -O1 -I "$root" "$here/check_images.c" "$root/virtual_cuda/cubin.c" "$root/virtual_cuda/unpack.c" -o "$scratch/check_images"
+cc -O1 -I "$root" "$here/check_images.c" "$root/programs/virtual_cuda/launches/cubin.c" "$root/programs/virtual_cuda/launches/unpack.c" -o "$scratch/check_images"
 "$python" -B "$here/check_images.py" "$scratch/check_images" "$packages/torch/lib/libtorch_cuda.so" \
     "$packages/triton/backends/nvidia/bin/cuobjdump"
 
