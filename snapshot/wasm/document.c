@@ -19,8 +19,7 @@ static void write_document(tide_json_writer *json, const tide_snapshot *snapshot
     small.event_certainty = NULL;
     small.event_pool = NULL;
     tide_json_begin_object(json);
-    tide_write_head(json, &small, 1);
-    tide_write_tables(json, &small, 1);
+    tide_write_without_summary(json, &small);
     write_odd(json, snapshot);
     tide_json_end_object(json);
 }
