@@ -8,9 +8,8 @@
 extern "C" {
 #endif
 
-/* Opens the library of that name, such as "libcublas.so.13": the one that the loader finds, or else
- * the first that can be opened at the places below. NULL: there is none. The caller may close it.
- */
+/* Opens the library of that name, such as "libcublas.so.13": the loader's choice, or else the first
+ * that can be opened at the places below. NULL if none can. The caller may close it. */
 void *tide_toolkit_library_open(const char *file);
 
 /* The places, for messages. */
