@@ -9,9 +9,8 @@
 void tide_kernel_trace_push(tide_kernel_trace *trace, tide_scope scope);
 void tide_kernel_trace_pop(tide_kernel_trace *trace, tide_scope scope);
 
-/* Attaches the trace to the calling thread's scopes. TIDE_NO_MEMORY: no memory for the thread's
- * state.
- */
+/* Attaches the trace to the calling thread's scopes. TIDE_NO_MEMORY without memory for the thread's
+ * state. */
 TIDE_NODISCARD tide_status tide_recorder_attach_trace(tide_recorder *recorder,
                                                       tide_kernel_trace *trace);
 void tide_recorder_detach_trace(tide_recorder *recorder);

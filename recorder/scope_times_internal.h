@@ -11,8 +11,8 @@ void tide_scope_times_begin(tide_scope_times *times, tide_scope scope, tide_scop
 void tide_scope_times_end(tide_scope_times *times, tide_scope scope);
 
 /* Attaches the object to the calling thread's scopes. *ret_first is the number that the next scope
- * will have. TIDE_INVALID: another object is attached. TIDE_NO_MEMORY: no memory for the thread's
- * state. */
+ * will have. TIDE_INVALID if another object is attached. TIDE_NO_MEMORY without memory for the
+ * thread's state. */
 TIDE_NODISCARD tide_status tide_recorder_attach_times(tide_recorder *recorder,
                                                       tide_scope_times *times,
                                                       tide_scope *ret_first);
