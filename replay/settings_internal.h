@@ -5,7 +5,7 @@
 #include "allocator/cache.h"
 #include "snapshot/document/snapshot.h"
 
-/* Writes every effective constant, under the names that capture/ writes. */
+/* Writes every effective constant, under the same names as capture/. */
 TIDE_NODISCARD tide_status tide_replay_set_settings(const tide_cache_config *config,
                                                     tide_snapshot *snapshot);
 
