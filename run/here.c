@@ -58,7 +58,7 @@ void tide_run_here(const tide_run_config *config, const tide_run_hooks *hooks,
     }
 }
 
-/* Whether the outcome answers "does it fit?"; if not, its status and message. */
+/* TIDE_OK if the outcome answers "does it fit?"; otherwise its status and message. */
 static tide_status answer_of(const tide_run_result *result, tide_error *error) {
     if (result->outcome == TIDE_OUTCOME_COMPLETED || result->outcome == TIDE_OUTCOME_OOM) {
         return TIDE_OK;
