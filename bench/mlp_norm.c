@@ -1,9 +1,9 @@
 /* mlp_norm.c - linear, layer norm, linear, layer norm of one vector, D -> 14336 -> D: the share of
  * the device's stated peak that it achieves, FLOP over time over peak.
  *
- * It is the sequence of PyTorch's benchmarks/gpt_fast, whose name for it ends in "gelu" though it
- * has none. The linear layers have biases of the vector's type. Weights and biases of the norms are
- * fp32.
+ * It is the sequence of PyTorch's benchmarks/gpt_fast, whose name for it ends in "gelu" although it
+ * has no GELU. The linear layers have biases of the vector's type. Weights and biases of the norms
+ * are fp32.
  */
 #include "bench/subject_internal.h"
 
