@@ -4,10 +4,10 @@
  * of 512. It keeps released blocks and reuses the smallest one that fits. docs/allocator.md has the
  * rules; settings have PyTorch's names.
  *
- *   requested bytes as requested by callers, until the release completes
- *   allocated bytes whole blocks, until the release is requested
- *   active bytes whole blocks, until the release completes
- *   reserved bytes whole segments; of expandable ones, the mapped bytes
+ *   requested bytes   as requested by callers, until the release completes
+ *   allocated bytes   whole blocks, until the release is requested
+ *   active bytes      whole blocks, until the release completes
+ *   reserved bytes    whole segments; of expandable ones, the mapped bytes
  *
  * Every function may be called from any thread.
  */

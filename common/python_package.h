@@ -6,7 +6,7 @@
  * before PyTorch allocates. Processes without Python, or without TIDEMARK_PYTHON in the
  * environment, are left alone. Each preloaded library asks for itself; the package starts once.
  *
- *   TIDEMARK_PYTHON the folder that holds the package
+ *   TIDEMARK_PYTHON   the folder that holds the package
  */
 #ifndef TIDE_COMMON_PYTHON_PACKAGE_H
 #define TIDE_COMMON_PYTHON_PACKAGE_H
