@@ -1,5 +1,5 @@
-/* The logits of a row are z_j = w_j . y, with y the row behind the last RMSNorm and w_j the rows of
- * lm_head. At the first step y knows nothing of w, |y|^2 = C (weights 1, eps beside a mean square
+/* The logits of a row are z_j = w_j . y, with y the row after the last RMSNorm and w_j the rows of
+ * lm_head. At the first step y is independent of w, |y|^2 = C (weights 1, eps beside a mean square
  * of 1 and more), and the C V elements of w are independent, sigma^2 = 2 / (C + V), truncated at 3
  * sigma, which leaves the share s = 1 - 6 f(3) / (2 F(3) - 1) = 0.97334 of the variance. So z_j has
  * variance v = 2 s C / (C + V), and the sum of C such terms is all but normal. The loss of a row is

@@ -70,7 +70,7 @@ tide_status tide_mlp_config_check(const tide_mlp_config *config, tide_error *err
     return TIDE_OK;
 }
 
-/* Where the weight of layer l stands in the table; its bias comes next. */
+/* The index of the weight of layer l in the table; its bias comes next. */
 static size_t weight_of(size_t l) {
     return 2 * l;
 }

@@ -1,4 +1,4 @@
-/* reference_tolerance_tf32.c - how far results may be whose matrix products read TF32.
+/* reference_tolerance_tf32.c - the allowed distance of results whose matrix products read TF32.
  *
  * A product in TF32 reads its fp32 operands with 10 bits of fraction, in place of 23, and adds up
  * in fp32; everything else is fp32 arithmetic. Rounded to nearest, an operand errs by at most u =

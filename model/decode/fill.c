@@ -1,5 +1,5 @@
-/* fill.c - what the seed gives to a language model: prompts, weights and scales. The numbers are
- * the same on every device. */
+/* fill.c - the contents of a language model from its seed: prompts, weights and scales. The numbers
+ * are the same on every device. */
 #include <math.h>
 
 #include "model/decode/decode_internal.h"

@@ -1,6 +1,6 @@
 /* ops_virtual.c - the operators of the virtual device. They compute nothing: its arrays are
- * addresses without memory behind them, so no operator looks at one. Where somebody wants to know,
- * they write what they would launch on a card. */
+ * addresses without memory, so no operator reads one. With a launch log, they log what they would
+ * launch on a card. */
 #include "model/ops_virtual/launches_internal.h"
 
 static void close_ops(tide_ops *ops) {
