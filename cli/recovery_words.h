@@ -8,7 +8,7 @@
 extern "C" {
 #endif
 
-/* One line for each kind of loss; none where nothing was lost. */
+/* One line for each kind of loss; none if nothing was lost. */
 void tide_cli_tell_recovery(const char *command, const tide_recover_report *report);
 
 #ifdef __cplusplus

@@ -13,9 +13,9 @@ extern "C" {
 #endif
 
 /* Finds a stem, `base` or "BASE-2" and so on, with which the current folder has no snapshot and,
- * with `has_page`, no page, and reserves it: another process gets another one until *ret_fd is
- * closed or this process ends. *ret_fd -1: this system cannot reserve. False: the name is too long,
- * or all numbers are taken. */
+ * with `has_page`, no page, and reserves it: other processes choose another one until *ret_fd is
+ * closed or this process ends. *ret_fd -1: this system cannot reserve names. False if the name is
+ * too long, or all numbers are in use. */
 bool tide_run_choose_stem(const char *base, bool has_page, char ret_stem[TIDE_PATH_BYTES],
                           int *ret_fd);
 

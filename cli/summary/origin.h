@@ -11,14 +11,14 @@
 #include "common/status.h"
 #include "snapshot/analysis/summary.h"
 
-/* Whether no block that is alive at the instant has a category. */
+/* Whether none of the blocks alive at the instant has a category. */
 bool tide_summary_lacks_categories(const tide_summary_peak *peak);
 
 /* Adds sentences about the recording; none for our own. */
 void tide_summary_say_origin(const tide_summary_view *of);
 
-/* The blocks alive at the instant by the user's line that requested them: `top` rows, and the rest
- * in one. */
+/* The blocks alive at the instant by the user's line that requested them: `top` rows, and the
+ * others in one. */
 TIDE_NODISCARD tide_status tide_summary_user_frames(const tide_summary_view *of);
 
 #endif

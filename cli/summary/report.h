@@ -6,7 +6,7 @@
 
 #include "cli/summary/view.h"
 
-/* What the report holds. */
+/* The contents of the report. */
 typedef struct tide_summary_plan {
     const char *path;           /* the file's name, for sentences; borrowed */
     const char *rules;          /* file of the user's rules of categories; NULL; borrowed */

@@ -94,7 +94,7 @@ tide_status tide_say_verdict(const tide_summary_view *of, tide_verdict *verdict)
     return TIDE_OK;
 }
 
-/* ---- what the file cannot tell ---- */
+/* ---- data that the file lacks ---- */
 
 /* Bytes of the peak that were allocated before the recording, and others without a call stack. */
 static void count_unexplained(const tide_summary_view *of, int64_t *ret_older,

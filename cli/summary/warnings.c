@@ -1,4 +1,4 @@
-/* What of a recording is missing, contradicts itself or is not exact. */
+/* Parts of a recording that are missing, contradictory or not exact. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -12,7 +12,8 @@ bool tide_summary_is_of_pytorch(const tide_summary_view *of) {
 
 /* ---- a history that was cut ---- */
 
-/* What the program must keep next time: a power of ten above what it kept now. */
+/* The number of entries that the program must keep next time: a power of ten above the current
+ * number. */
 static uint64_t enough_entries(uint64_t n_events) {
     uint64_t n = 1000000;
     while (n <= n_events && n < UINT64_MAX / 10) {
