@@ -70,7 +70,7 @@ typedef struct tide_activations {
     const tide_hostmem *mem;    /* borrowed; outlives the activations */
     tide_cache *cache;          /* borrowed; outlives the activations */
     tide_model_config model;    /* gives the shapes */
-    tide_dtype activation_type; /* of what operators read and write */
+    tide_dtype activation_type; /* of the tensors that operators read and write */
     tide_dtype residual_type;   /* of the residual stream and its gradient */
     /* The tensors' names, made at their first use: each keeps its address, by which the recorder
      * finds its number (recorder/names.c). Owned; as many as tensors, in their order. */
