@@ -153,8 +153,8 @@ struct setting {
     const char *name;
     setting_reader read;   /* NULL: a setting of PyTorch that cannot apply here */
     size_t offset;         /* of the member in tide_cache_config */
-    const char *no_reason; /* why not, when read is NULL */
-    const char *accepted;  /* PyTorch's default, which changes nothing, when read is NULL */
+    const char *no_reason; /* the reason, if read is NULL */
+    const char *accepted;  /* if read is NULL: PyTorch's default, which changes nothing */
 };
 
 static bool read_mib(const setting *what, const char *text, tide_cache_config *config) {

@@ -314,7 +314,7 @@ tide_cache_block *tide_cache_best_expandable(const tide_cache *cache, tide_cache
     return block;
 }
 
-/* ---- giving back ---- */
+/* ---- releasing ---- */
 
 /* Joins an unmapped block that is in no list with its unmapped neighbours and enters the result. */
 static void settle_unmapped(tide_cache *cache, tide_cache_block *block) {

@@ -13,7 +13,7 @@ enum {
     SCOPE_BYTES = 256
 };
 
-/* What the cache refuses, and what to do instead. */
+/* The refused calls, and what to do instead. */
 typedef struct refusal {
     const char *what;    /* before the address */
     const char *inside;  /* the address is inside a block, or where no block was */

@@ -45,7 +45,7 @@ typedef struct tide_bench_settings {
     const char *dtypes[TIDE_BENCH_MAX_DTYPES];
     size_t n_dtypes; /* 0: the benchmark's own types */
     const char *vary[TIDE_BENCH_MAX_VARIED];
-    size_t n_vary;               /* mlp-scaling: what is varied; 0: everything */
+    size_t n_vary;               /* mlp-scaling: the varied quantities; 0: all */
     uint64_t batch;              /* rows; or TIDE_BENCH_NOT_GIVEN, like the next three */
     uint64_t dim, layers, steps; /* of the MLP */
     uint64_t warmup;             /* calls before the first sample */
@@ -108,7 +108,7 @@ struct tide_bench_subject; /* subject_internal.h */
 /* A benchmark. */
 typedef struct tide_bench {
     const char *name;                         /* "allocator" */
-    const char *summary;                      /* what it measures, one line */
+    const char *summary;                      /* description of the measurement, one line */
     const struct tide_bench_subject *subject; /* one operation at several sizes; NULL: `run` */
     tide_status (*run)(tide_bench_run *run, tide_error *error);
     /* The benchmarks that it consists of, up to NULL: the caller measures each in a run of its own,

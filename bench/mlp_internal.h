@@ -1,4 +1,4 @@
-/* mlp_internal.h - an MLP to be timed: its shape, and a run of k steps forward and backward. */
+/* mlp_internal.h - an MLP to time: its shape, and a run of k steps forward and backward. */
 #ifndef TIDE_BENCH_MLP_INTERNAL_H
 #define TIDE_BENCH_MLP_INTERNAL_H
 

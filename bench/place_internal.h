@@ -1,5 +1,5 @@
-/* place_internal.h - where benchmarks of a device measure: the device with its operators, a cache
- * for their memory, and the flush of its caches.
+/* place_internal.h - the place where benchmarks of a device measure: the device with its operators,
+ * a cache for their memory, and the flush of its caches.
  */
 #ifndef TIDE_BENCH_PLACE_INTERNAL_H
 #define TIDE_BENCH_PLACE_INTERNAL_H

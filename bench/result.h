@@ -100,7 +100,7 @@ typedef struct tide_bench_row {
     double rate;                        /* TFLOP/s or GB/s; -1: none */
     double share;                       /* of the device's stated peak; -1: unknown */
     const char *varied;                 /* is_scaling: "steps" */
-    size_t value;                       /* of what is varied */
+    size_t value;                       /* of the varied quantity */
     size_t factor;                      /* times the base's */
     double ratio;                       /* median divided by the base's; -1: the base did not fit */
 } tide_bench_row;
@@ -112,7 +112,7 @@ typedef struct tide_bench_exponent {
     double expected; /* where the products decide */
 } tide_bench_exponent;
 
-/* ---- what is kept and judged ---- */
+/* ---- records, targets and sentences ---- */
 
 /* The card of all stated targets. */
 #define TIDE_BENCH_STATED_CARD "A100-40GB"

@@ -17,7 +17,7 @@ enum { TIDE_BENCH_CASE_TENSORS = 13, TIDE_BENCH_DEFAULT_SIZES = 6 };
 /* One size of a benchmark. */
 typedef struct tide_bench_case {
     tide_bench_place place;
-    size_t size;                                  /* what the benchmark varies */
+    size_t size;                                  /* the varied quantity */
     size_t batch;                                 /* rows of the input */
     const char *dtype;                            /* as in the settings; static */
     tide_dtype storage;                           /* of activations, and of weights except int8

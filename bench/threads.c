@@ -65,7 +65,7 @@ typedef struct start {
 } start;
 
 typedef struct worker {
-    tide_bench_thread *thread; /* what it does */
+    tide_bench_thread *thread; /* its work */
     start *begin;              /* borrowed; the same for all */
     size_t number;             /* of the thread, 0..n_threads - 1 */
     bool is_by_clock;
@@ -78,8 +78,8 @@ static int64_t now_ns(const worker *self) {
     return self->is_by_clock ? tide_clock_now_ns() : tide_clock_thread_ns();
 }
 
-/* Returns in all threads at the same time. The threads take many turns first, so that the system
- * gives each its own processor; on a shared one they would never wait for each other. */
+/* Returns in all threads at the same time. The threads take many turns first, so the system gives
+ * each its own processor; on a shared one they would never wait for each other. */
 static void wait_for_others(const worker *self) {
     start *begin = self->begin;
     size_t turn = atomic_load(&begin->n_turns);

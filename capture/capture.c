@@ -95,7 +95,8 @@ static tide_status resolve_stacks(tide_recording *recording, tide_boundary *boun
     if (nodes == NULL) {
         return TIDE_NO_MEMORY;
     }
-    /* Marks the stacks in use: a stack that only dropped rows had needs no symbols. */
+    /* Marks the stacks in use, unless all are wanted: a stack that only dropped rows had needs no
+     * symbols. */
     memset(nodes, modules != NULL && modules->wants_all ? 0 : 0xff, n_stacks * sizeof(*nodes));
     for (size_t i = 0; i < recording->n_events; i++) {
         mark_stack(nodes, n_stacks, recording->events[i].stack);

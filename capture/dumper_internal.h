@@ -24,7 +24,7 @@ typedef struct tide_dump_job {
 
 /* Progress of the last snapshot of a process that ends. */
 typedef enum tide_last_state {
-    TIDE_LAST_NONE = 0, /* the process goes on */
+    TIDE_LAST_NONE = 0, /* the process continues */
     TIDE_LAST_ASKED,    /* the thread has not seen the request yet */
     TIDE_LAST_COPIES,   /* copies the tables: the only step that may wait for ever, for a lock */
     TIDE_LAST_WRITES,   /* resolves symbols and writes the file */

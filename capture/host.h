@@ -1,4 +1,4 @@
-/* host.h - the machine that this process runs on, for the description of a run. */
+/* host.h - the machine on which this process runs, for the description of a run. */
 #ifndef TIDE_CAPTURE_HOST_H
 #define TIDE_CAPTURE_HOST_H
 

@@ -133,7 +133,7 @@ static tide_status read_events(const source *from, tide_log_contents *contents,
     size_t n_there = 0;
     contents->first_event = first;
     if (paused_at < first) {
-        contents->n_base = 0; /* the base misses what happened while recording was paused */
+        contents->n_base = 0; /* the base lacks the events of the pause */
     }
     if (contents->leaves_rows) {
         contents->n_rows = n_good;

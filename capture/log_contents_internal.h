@@ -1,5 +1,4 @@
-/* log_contents_internal.h - the parts of a log file as they are read back.
- */
+/* log_contents_internal.h - the parts of a log file, as read from the file. */
 #ifndef TIDE_CAPTURE_LOG_CONTENTS_INTERNAL_H
 #define TIDE_CAPTURE_LOG_CONTENTS_INTERNAL_H
 
@@ -65,7 +64,7 @@ typedef struct tide_log_contents {
     tide_event *base; /* owned; with unused rows */
     size_t n_base;
     uint64_t first_event; /* number of the first row */
-    tide_event *events;   /* owned; oldest first, nothing checked */
+    tide_event *events;   /* owned; oldest first, unchecked */
     size_t n_events;
     bool leaves_rows;        /* events and scopes are not read, but counted: */
     uint64_t n_rows;         /* events that the log should have */

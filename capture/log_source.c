@@ -70,7 +70,7 @@ static void read_rows(tide_log_source *source) {
     source->is_at_end = n_good < n_wanted || source->n_read == contents->n_rows;
 }
 
-/* Whether the row is good, by itself and by the times around it. `next` NULL: it is the last. */
+/* Whether the row is good, on its own and by the times around it. `next` NULL: it is the last. */
 static bool is_good(tide_log_source *source, const tide_event *row, const tide_event *next) {
     bool is_early = row->time_ns < source->last_ns;
     bool is_late = next != NULL && row->time_ns > next->time_ns && next->time_ns >= source->last_ns;

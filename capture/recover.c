@@ -137,7 +137,7 @@ static void drop_folded(tide_recovery *of) {
     of->report->n_dropped++;
 }
 
-/* ---- what rows refer to ---- */
+/* ---- references of rows ---- */
 
 /* The document's number for a number in a row. If the journal lacks it, counts that and returns
  * TIDE_NONE. */

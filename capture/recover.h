@@ -18,7 +18,7 @@
 extern "C" {
 #endif
 
-/* What was recovered and what was not. */
+/* The recovered parts of the log, and the lost ones. */
 typedef struct tide_recover_report {
     bool is_closed;      /* the recorder was destroyed: the log is complete */
     bool is_live;        /* a process still writes it; this is its state a moment ago */

@@ -33,7 +33,7 @@ static void builder_fini(builder *b) {
     b->mem->release(b->mem->ctx, b->one);
 }
 
-/* Whether the address lies in the library that records another program. */
+/* Whether the address is in the library that records another program. */
 static bool is_of_recorder(const builder *b, uint64_t pc) {
     static const char NAME[] = "libtidemark_live";
     uint64_t number = tide_symbol_module_of(pc);

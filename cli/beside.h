@@ -1,5 +1,4 @@
-/* beside.h - two runs of one model side by side: as tidemark runs it, and as PyTorch, eager, does.
- */
+/* beside.h - two runs of one model side by side: by tidemark, and by PyTorch in eager mode. */
 #ifndef TIDE_CLI_BESIDE_H
 #define TIDE_CLI_BESIDE_H
 

@@ -1,4 +1,4 @@
-/* calibration.h - the host that times are forecast for: its options, and the file that
+/* calibration.h - the host for which times are forecast: its options, and the file that
  * `tidemark bench calibrate` keeps for this machine.
  */
 #ifndef TIDE_CLI_CALIBRATION_H

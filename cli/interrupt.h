@@ -1,5 +1,5 @@
-/* interrupt.h - signals that end the process: no unfinished file is left behind, and Ctrl-C can be
- * a request to finish early.
+/* interrupt.h - signals that end the process: no unfinished file remains, and Ctrl-C can be a
+ * request to finish early.
  */
 #ifndef TIDE_CLI_INTERRUPT_H
 #define TIDE_CLI_INTERRUPT_H

@@ -21,7 +21,7 @@ enum { BEGINNING_BYTES = 4096 };
 static const struct {
     const char *ending;
     unsigned contents; /* bits: HOLDS */
-    const char *words; /* what the ending means */
+    const char *words; /* the meaning of the ending */
     const char *maker; /* the command that writes it, with one %s for the path; NULL: none */
 } ENDINGS[] = {
     {".json.gz", HOLDS(TIDE_CONTENT_SNAPSHOT) | HOLDS(TIDE_CONTENT_JSON), "a snapshot, or JSON",
@@ -54,7 +54,7 @@ static const struct {
 };
 
 static const struct {
-    const char *words;  /* what is written */
+    const char *words;  /* a description of the content */
     const char *ending; /* that fits it */
 } CONTENTS[TIDE_N_CONTENTS] = {
     [TIDE_CONTENT_SNAPSHOT] = {"a snapshot of tidemark", ".json.gz"},

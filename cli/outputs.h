@@ -41,7 +41,7 @@ typedef enum tide_output_name {
 typedef struct tide_output {
     const char *path;          /* borrowed, like every pointer here */
     tide_content content;      /* its content */
-    tide_output_name name;     /* who chose the path */
+    tide_output_name name;     /* the chooser of the path */
     const char *const *inputs; /* the files that the command reads; NULL entries are skipped */
     size_t n_inputs;           /* entries of inputs */
 } tide_output;

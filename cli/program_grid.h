@@ -1,5 +1,5 @@
-/* program_grid.h - a command of the user's on command lines of `fit` and `sweep`: its words, the
- * names that are replaced in it, and the cards that it runs on.
+/* program_grid.h - a user's command on command lines of `fit` and `sweep`: its words, the names
+ * that are replaced in it, and the cards on which it runs.
  */
 #ifndef TIDE_CLI_PROGRAM_GRID_H
 #define TIDE_CLI_PROGRAM_GRID_H

@@ -1,5 +1,5 @@
-/* program_options.h - the options of every command that runs a program of the user's on virtual
- * cards: how far it goes, what it reads, and what becomes of what it writes.
+/* program_options.h - the options of every command that runs a user's program on virtual cards: how
+ * far it runs, the values that it reads, and the handling of its writes.
  */
 #ifndef TIDE_CLI_PROGRAM_OPTIONS_H
 #define TIDE_CLI_PROGRAM_OPTIONS_H
@@ -22,7 +22,7 @@ typedef struct tide_program_options {
     const char *streams;
     const char *writes;     /* "scratch", "allow" */
     bool wants_time;        /* forecast the time of a step */
-    tide_host_options host; /* whose time that is */
+    tide_host_options host; /* the host of that time */
 } tide_program_options;
 
 #define TIDE_PROGRAM_OPTIONS_DEFAULT                                                               \

@@ -1,4 +1,4 @@
-/* recovery_words.h - tells on stderr what of a log could not be read. */
+/* recovery_words.h - prints on stderr the parts of a log that could not be read. */
 #ifndef TIDE_CLI_RECOVERY_WORDS_H
 #define TIDE_CLI_RECOVERY_WORDS_H
 

@@ -1,5 +1,5 @@
-/* spill_words.h - the sentence and the figures of segments that lie in the host's memory because
- * the card had no room (--spill), for every command that runs on a virtual card.
+/* spill_words.h - the sentence and the figures of segments that are in the host's memory because
+ * the card was full (--spill), for every command that runs on a virtual card.
  */
 #ifndef TIDE_CLI_SPILL_WORDS_H
 #define TIDE_CLI_SPILL_WORDS_H

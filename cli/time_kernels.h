@@ -1,4 +1,4 @@
-/* time_kernels.h - a forecast of time in a report: `tidemark time`, `profile` and `forecast` say
+/* time_kernels.h - a forecast of time in a report: `tidemark time`, `profile` and `forecast` print
  * the same.
  */
 #ifndef TIDE_CLI_TIME_KERNELS_H

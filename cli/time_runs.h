@@ -1,5 +1,5 @@
-/* time_runs.h - the forecasts of time of several runs, beside a table of them: whether there is
- * one, and how many of their launches are guessed.
+/* time_runs.h - the forecasts of time of several runs, next to their table: whether they exist, and
+ * how many of their launches are guessed.
  */
 #ifndef TIDE_CLI_TIME_RUNS_H
 #define TIDE_CLI_TIME_RUNS_H

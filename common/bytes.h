@@ -1,4 +1,4 @@
-/* bytes.h - sizes in bytes as people write and read them. */
+/* bytes.h - sizes in bytes in the form that people write and read. */
 #ifndef TIDE_COMMON_BYTES_H
 #define TIDE_COMMON_BYTES_H
 

@@ -1,4 +1,4 @@
-/* statistics.h - samples of how long something took, and their statistics. */
+/* statistics.h - samples of durations, and their statistics. */
 #ifndef TIDE_COMMON_STATISTICS_H
 #define TIDE_COMMON_STATISTICS_H
 

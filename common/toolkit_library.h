@@ -1,5 +1,5 @@
 /* toolkit_library.h - finds libraries that come with the CUDA toolkit or with PyTorch, and that are
- * opened only when they are needed.
+ * opened only when needed.
  */
 #ifndef TIDE_COMMON_TOOLKIT_LIBRARY_H
 #define TIDE_COMMON_TOOLKIT_LIBRARY_H

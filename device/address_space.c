@@ -1,5 +1,5 @@
 /* address_space.c - ranges in one array by address. Devices hold few ranges, so moving the entries
- * behind a change is cheaper than a tree. */
+ * after a change is cheaper than a tree. */
 #include "device/address_space.h"
 
 #include <inttypes.h>

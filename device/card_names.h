@@ -1,5 +1,4 @@
-/* card_names.h - what to print about a name that no card has.
- */
+/* card_names.h - the message about a name that no card has. */
 #ifndef TIDE_DEVICE_CARD_NAMES_H
 #define TIDE_DEVICE_CARD_NAMES_H
 

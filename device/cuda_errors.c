@@ -20,7 +20,7 @@
  * two of the hardware. They are listed by number, because older headers lack some of the names. */
 static const struct {
     int code;           /* a cudaError_t */
-    const char *remedy; /* what to do about it */
+    const char *remedy; /* the remedy */
 } ENDS[] = {
     {214, BY_HARDWARE}, /* ECCUncorrectable */
     {220, BY_HARDWARE}, /* NvlinkUncorrectable */

@@ -94,7 +94,7 @@ tide_status tide_device_cuda_read_properties(tide_device_cuda *cuda, tide_error 
     info->total_bytes = (int64_t)properties.totalGlobalMem;
     int cache_bytes = 0;
     const struct {
-        enum cudaDeviceAttr attribute; /* what is asked for */
+        enum cudaDeviceAttr attribute; /* the attribute to query */
         int *ret_value;                /* where it goes */
     } ATTRIBUTES[] = {
         {cudaDevAttrComputeCapabilityMajor, &info->compute_capability},

@@ -1,6 +1,6 @@
-/* host_internal.h - what the cpu and virtual devices share: addresses under a lock, streams that
- * are only numbers, and events that are only timestamps, because every operation has finished when
- * its call returns.
+/* host_internal.h - shared by the cpu and virtual devices: addresses under a lock, streams that are
+ * only numbers, and events that are only timestamps, because every operation has finished when its
+ * call returns.
  */
 #ifndef TIDE_DEVICE_HOST_INTERNAL_H
 #define TIDE_DEVICE_HOST_INTERNAL_H

@@ -1,5 +1,4 @@
-/* peaks.h - how many floating point operations a second the vendor states for a card.
- */
+/* peaks.h - the floating point operations per second that the vendor states for a card. */
 #ifndef TIDE_DEVICE_PEAKS_H
 #define TIDE_DEVICE_PEAKS_H
 

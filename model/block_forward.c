@@ -6,7 +6,7 @@
 /* Where a branch joins the residual stream. */
 typedef struct branch_end {
     tide_slot out;         /* the stream after the branch */
-    tide_slot x;           /* what the branch's last layer reads */
+    tide_slot x;           /* the input of the branch's last layer */
     tide_slot residual;    /* the stream before the branch */
     size_t residual_layer; /* of that slot */
 } branch_end;

@@ -1,5 +1,5 @@
-/* linear.h - linear layers, y = x W^T + bias, with the memory that they take: gradients, and in
- * bf16-mixed and fp16-mixed copies of the weights.
+/* linear.h - linear layers, y = x W^T + bias, with their memory: gradients, and in bf16-mixed and
+ * fp16-mixed copies of the weights.
  */
 #ifndef TIDE_MODEL_LINEAR_H
 #define TIDE_MODEL_LINEAR_H
@@ -19,7 +19,7 @@ extern "C" {
 /* The linear layers of a model. All borrowed. */
 typedef struct tide_linears {
     tide_cache *cache;          /* all allocations go through it */
-    tide_ops *ops;              /* what computes */
+    tide_ops *ops;              /* the operators */
     tide_parameter *parameters; /* the model's; their gradients and copies are made here */
     bool has_biases;            /* parameter i + 1 is the bias of the layer with weight i */
     size_t R;                   /* rows of x and y */

@@ -20,7 +20,7 @@ struct tide_mlp {
     tide_cache *cache;          /* borrowed; outlives the model */
     tide_recorder *recorder;    /* borrowed; NULL: no scopes */
     tide_ops *ops;              /* owned */
-    tide_dtype activation_type; /* of what layers make */
+    tide_dtype activation_type; /* of the tensors that layers make */
     tide_parameter *parameters; /* owned; weight and bias of each layer */
     size_t n_parameters;        /* 2 L */
     layer_tensors *layers;      /* owned; n_layers */

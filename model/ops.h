@@ -132,7 +132,7 @@ typedef struct tide_matmul {
     tide_array a, b;   /* shapes by the kind */
     size_t m, n, k;    /* each in 1 .. INT_MAX */
     bool accumulate;   /* out += instead of out = ; false if there is an addend */
-    tide_array addend; /* (m, n), of out's type, apart from out; data NULL: none */
+    tide_array addend; /* (m, n), of out's type, not overlapping out; data NULL: none */
 } tide_matmul;
 
 /* Products of matrices with one vector: out = weight x + bias, for each chosen matrix. Weights are

@@ -1,4 +1,4 @@
-/* precision.h - what a precision means for storage. */
+/* precision.h - the storage types of a precision. */
 #ifndef TIDE_MODEL_PRECISION_H
 #define TIDE_MODEL_PRECISION_H
 

@@ -11,12 +11,12 @@
 /* One run of a file. */
 typedef struct check {
     const tide_reference *reference;      /* borrowed; the expected results */
-    tide_device *device;                  /* borrowed; what computes */
+    tide_device *device;                  /* borrowed; the device that computes */
     tide_transformer *transformer;        /* owned */
     tide_reference_report *report;        /* borrowed; being filled */
     size_t max_rows;                      /* room in the report */
     float *got;                           /* owned; room for the largest result */
-    uint16_t *narrow;                     /* owned; the same as it is stored in two bytes */
+    uint16_t *narrow;                     /* owned; the same, stored in two bytes */
     tide_precision precision;             /* of the run */
     tide_reference_tolerances tolerances; /* of the file and the run */
 } check;

@@ -70,7 +70,7 @@ static const double LOSS_DEVIATIONS = 2;
 
 /* K of the comment above. */
 typedef struct roundings {
-    double forward_layer, forward_end;   /* of a layer, and of what follows the last */
+    double forward_layer, forward_end;   /* of a layer, and of the part after the last */
     double backward_layer, backward_end; /* of a layer, and of the part before the first layer */
 } roundings;
 

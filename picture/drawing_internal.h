@@ -60,7 +60,7 @@ typedef struct tide_picture_drawing {
     int32_t width, height;
     uint32_t background;
     const char *title;   /* of the whole drawing, clean like a shape's text */
-    const char *content; /* one sentence on what is drawn */
+    const char *content; /* a one-sentence description of the picture */
     tide_status status;  /* TIDE_NO_MEMORY: something is missing */
 } tide_picture_drawing;
 

@@ -67,7 +67,7 @@ static tide_status name_kinds(sorter *of) {
     return TIDE_OK;
 }
 
-/* ---- what the kinds hold ---- */
+/* ---- the bytes of the kinds ---- */
 
 /* Lifetimes in the order of their frees. `starts` has room for two more than there are states; its
  * last entry gets the number of frees. */

@@ -115,7 +115,7 @@ void tide_picture_text_fit(const char *text, int32_t width, int32_t font, bool i
     const char *place = place_of(text);
     int32_t place_width = tide_picture_text_width(place, font, is_bold);
     int32_t mark = tide_picture_text_width(ELLIPSIS, font, is_bold);
-    if (place_width + mark > width * 3 / 4) { /* a place too long to stay whole */
+    if (place_width + mark > width * 3 / 4) { /* the place is too long to be kept whole */
         place = "";
         place_width = 0;
     }

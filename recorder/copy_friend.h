@@ -1,6 +1,6 @@
 /* copy_friend.h - a copy of the recording in three steps.
  *
- * The cache does the second step under its own lock, together with its segments, so that rows and
+ * The cache does the second step under its own lock, together with its segments, so rows and
  * segments are of the same instant. Most rows are copied before and the other tables after, while
  * the program continues.
  */

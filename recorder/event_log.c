@@ -125,7 +125,7 @@ static void base_remove(tide_event_log *log, const tide_event *event) {
     log->n_base--;
 }
 
-/* False if there is no room. The action is stored last, so that the row is unused until it is
+/* False if there is no room. The action is stored last, so the row is unused until it is
  * complete. */
 static bool base_add(tide_event_log *log, const tide_event *event) {
     base_remove(log, event); /* an address has one block: an older row of it is outdated */
@@ -281,9 +281,9 @@ static bool fold(tide_event_log *log, const tide_event *event) {
 
 /* ---- the rows ---- */
 
-/* Folds the oldest row into the base, so that the next event can overwrite it: in a full ring both
- * are the same row. False: the base is full. The log then stops for good: a base without some of
- * the live blocks would be wrong, while a log that states where it stops is only short. */
+/* Folds the oldest row into the base, so the next event can overwrite it: in a full ring both are
+ * the same row. False: the base is full. The log then stops for good: a base without some of the
+ * live blocks would be wrong, while a log that states where it stops is only short. */
 static bool drop_oldest(tide_event_log *log) {
     if (!log->keep_newest || log->is_frozen) {
         return false;

@@ -1,4 +1,5 @@
-/* kernel_trace_internal.h - how scopes reach the trace, and the trace the recording. */
+/* kernel_trace_internal.h - how scopes are passed to the trace, and the trace's results to the
+ * recording. */
 #ifndef TIDE_RECORDER_KERNEL_TRACE_INTERNAL_H
 #define TIDE_RECORDER_KERNEL_TRACE_INTERNAL_H
 

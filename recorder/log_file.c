@@ -73,7 +73,7 @@ tide_log_areas tide_log_areas_share(size_t file_bytes, size_t event_bytes, uint3
                             .full_policy = full_policy};
 }
 
-/* ---- what the path holds already ---- */
+/* ---- the existing file at the path ---- */
 
 static tide_status no_log(const char *path, const char *what, tide_error *error) {
     return tide_fail(error, TIDE_IO, "the log %s cannot be made: %s: choose another file", path,

@@ -63,7 +63,7 @@ typedef struct tide_log_counters {
     _Atomic(uint64_t) journal_used_bytes;
     _Atomic(uint64_t) n_records_refused; /* records that did not fit into the journal */
     _Atomic(uint64_t) paused_at;         /* first event after a pause; TIDE_LOG_NEVER: no pause */
-    _Atomic(uint64_t) is_closed;         /* 1: the recorder was destroyed; nothing is missing */
+    _Atomic(uint64_t) is_closed;         /* 1: the recorder was destroyed; the log is complete */
 } tide_log_counters;
 
 typedef struct tide_log_header {

@@ -1,4 +1,5 @@
-/* scope_times_internal.h - how scopes reach the object that times them, and times the recording. */
+/* scope_times_internal.h - how scopes are passed to the object that times them, and its times to
+ * the recording. */
 #ifndef TIDE_RECORDER_SCOPE_TIMES_INTERNAL_H
 #define TIDE_RECORDER_SCOPE_TIMES_INTERNAL_H
 

@@ -214,7 +214,7 @@ void tide_replay_runs_rank(const tide_replay_runs *runs, size_t device,
     }
 }
 
-/* ---- what is needed ---- */
+/* ---- the memory needed ---- */
 
 /* A search on one device. */
 typedef struct search {

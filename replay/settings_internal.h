@@ -1,4 +1,4 @@
-/* settings_internal.h - writes the settings of a replay to the snapshot that is made of it. */
+/* settings_internal.h - writes the settings of a replay to its snapshot. */
 #ifndef TIDE_REPLAY_SETTINGS_INTERNAL_H
 #define TIDE_REPLAY_SETTINGS_INTERNAL_H
 

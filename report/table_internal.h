@@ -1,5 +1,4 @@
-/* table_internal.h - between building a report and printing it.
- */
+/* table_internal.h - the data between building a report and printing it. */
 #ifndef TIDE_REPORT_TABLE_INTERNAL_H
 #define TIDE_REPORT_TABLE_INTERNAL_H
 

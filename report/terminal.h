@@ -1,5 +1,4 @@
-/* terminal.h - what is known of the terminal that a stream writes to.
- */
+/* terminal.h - the properties of the terminal to which a stream writes. */
 #ifndef TIDE_REPORT_TERMINAL_H
 #define TIDE_REPORT_TERMINAL_H
 

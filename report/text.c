@@ -64,7 +64,7 @@ static size_t floors_of(const layout *of, size_t first, size_t end) {
     return sum;
 }
 
-/* ---- which columns tell the rows apart ---- */
+/* ---- the columns that distinguish rows ---- */
 
 static bool is_same_row(const tide_table_row *a, const tide_table_row *b, size_t n_columns) {
     char text[TIDE_CELL_BYTES_TEXT];

@@ -1,5 +1,4 @@
-/* as_pytorch.h - the run that a snapshot describes, as PyTorch would have run it.
- */
+/* as_pytorch.h - the run that a snapshot describes, as PyTorch would run it. */
 #ifndef TIDE_RUN_AS_PYTORCH_H
 #define TIDE_RUN_AS_PYTORCH_H
 

@@ -1,5 +1,4 @@
-/* environment.h - where and by what a run was computed.
- */
+/* environment.h - the machine, device and software of a run. */
 #ifndef TIDE_RUN_ENVIRONMENT_H
 #define TIDE_RUN_ENVIRONMENT_H
 

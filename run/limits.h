@@ -1,4 +1,5 @@
-/* limits.h - the limits that a run must fit: a device, the allocator's settings and a memory limit.
+/* limits.h - the limits within which a run must fit: a device, the allocator's settings and a
+ * memory limit.
  */
 #ifndef TIDE_RUN_LIMITS_H
 #define TIDE_RUN_LIMITS_H

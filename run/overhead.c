@@ -29,7 +29,7 @@ static size_t pairs_by_time(const tide_workload_config *model, const tide_worklo
     if (n_pairs >= (double)MAX_DEFAULT_PAIRS) {
         return MAX_DEFAULT_PAIRS;
     }
-    return n_pairs >= (double)MIN_PAIRS ? (size_t)n_pairs : 0; /* fewer say nothing */
+    return n_pairs >= (double)MIN_PAIRS ? (size_t)n_pairs : 0; /* fewer pairs are not meaningful */
 }
 
 static size_t n_pairs_of(const tide_run_session *session) {

@@ -18,7 +18,7 @@ typedef struct tide_program_fit_question {
     uint64_t multiple_of; /* only multiples of it are tried; at least 1 */
     double most_step_ms;  /* a value whose step is forecast to take longer does not fit; 0: no
                              limit */
-    /* Runs a value. `ret_result` owns nothing afterwards. */
+    /* Runs a value. `ret_result` then owns no memory. */
     void (*run)(void *ctx, uint64_t value, tide_run_result *ret_result);
     void *ctx; /* borrowed */
 } tide_program_fit_question;

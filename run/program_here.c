@@ -34,7 +34,7 @@ typedef struct program_run {
     tide_launch_config launching;
     tide_launch launch;
     run_host host;
-    FILE *errors; /* what the program wrote to its error output */
+    FILE *errors; /* the program's error output */
     tide_left_list left;
     size_t process, device;               /* the fullest; of the list */
     char saved_path[TIDE_RUN_PATH_BYTES]; /* of the process that was saved last; "": none */
@@ -104,7 +104,7 @@ static tide_status launch(program_run *run, char **arguments, tide_error *error)
     return status;
 }
 
-/* ---- what it left ---- */
+/* ---- the files that it left ---- */
 
 static void read_failure(program_run *run, const tide_snapshot *snapshot) {
     int64_t event = tide_left_last_failure(snapshot);

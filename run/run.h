@@ -45,7 +45,7 @@ enum {
 
 #define TIDE_RUN_PAIRS_BY_TIME SIZE_MAX
 
-/* ---- what to run ---- */
+/* ---- the run ---- */
 
 /* The recording of a run, and the files that it writes. Texts are borrowed during the call. */
 typedef struct tide_run_recording {
@@ -100,7 +100,7 @@ typedef struct tide_run_hooks {
     void (*on_dump)(void *ctx, const tide_dump *dump);
 } tide_run_hooks;
 
-/* ---- what came of it ---- */
+/* ---- the result ---- */
 
 /* Peaks from the cache's statistics, up to the end of the run; -1: unknown. */
 typedef struct tide_run_memory {

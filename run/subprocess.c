@@ -211,7 +211,7 @@ void tide_run_process_finish(tide_run_process *process, bool was_stopped,
         was_stopped) {
         tide_run_fail(ret_result, TIDE_OUTCOME_STOPPED, TIDE_OK, "interrupted");
     }
-    if (ret_result->started_unix_us < 0) { /* it said nothing */
+    if (ret_result->started_unix_us < 0) { /* it wrote nothing */
         ret_result->started_unix_us = process->started_unix_us;
         tide_run_environment_set_program(&ret_result->environment);
     }

@@ -51,7 +51,7 @@ typedef struct saved_register {
 
 /* One row of the table that the program describes. */
 typedef struct row {
-    bool is_expression; /* the CFA is a DWARF expression; the next two mean nothing */
+    bool is_expression; /* the CFA is a DWARF expression; the next two are undefined */
     uint64_t cfa_register;
     int64_t cfa_offset; /* bytes */
     saved_register rbp, rsp, return_address;

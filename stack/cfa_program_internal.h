@@ -1,5 +1,5 @@
 /* cfa_program_internal.h - runs the instructions of a frame description entry (DW_CFA_*), and reads
- * the numbers that such an entry contains.
+ * the numbers in such an entry.
  */
 #ifndef TIDE_STACK_CFA_PROGRAM_INTERNAL_H
 #define TIDE_STACK_CFA_PROGRAM_INTERNAL_H

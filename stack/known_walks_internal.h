@@ -72,7 +72,7 @@ typedef struct tide_known_walks {
     tide_walk_word words[TIDE_KNOWN_WORDS];
 } tide_known_walks;
 
-/* What a search found, or where a new walk has to be added. */
+/* What a search found, or the place for a new walk. */
 typedef struct tide_known_search {
     const tide_known_run *run; /* NULL if no such walk is remembered; the other members then say
                                   where to add it */

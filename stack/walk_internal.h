@@ -53,7 +53,7 @@ typedef struct tide_kept_frame {
 typedef struct tide_kept_word {
     uint64_t address;
     uint64_t value;
-    size_t frame; /* whose rbp it is */
+    size_t frame; /* the frame whose rbp it is */
 } tide_kept_word;
 
 /* One remembered walk. Frames are numbered from the outermost, which is 0, so that inner frames can

@@ -80,7 +80,7 @@ static double badness(const check_runs *runs, size_t row) {
     for (size_t r = 0; r < runs->n; r++) {
         const tide_reference_row *found = &runs->reports[r].rows[row];
         double ratio = found->error <= found->tolerance * 1e9 ? found->error / found->tolerance
-                                                              : 1e9; /* NaN too */
+                                                              : 1e9; /* also NaN */
         worst = ratio > worst ? ratio : worst;
     }
     return worst;

@@ -1,4 +1,4 @@
-/* recover_internal.h - the list of what runs have left. */
+/* recover_internal.h - the list of the logs that runs have left. */
 #ifndef TIDE_CLI_COMMANDS_RECOVER_INTERNAL_H
 #define TIDE_CLI_COMMANDS_RECOVER_INTERNAL_H
 

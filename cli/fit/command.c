@@ -136,7 +136,8 @@ static tide_status check_varied(const tide_fit_options *options, tide_error *err
     return TIDE_OK;
 }
 
-/* Fills in the defaults of a language model, and refuses options that do not apply. */
+/* Refuses workloads and quantities that cannot be searched, and sets the steps of a language
+ * model. */
 static tide_status check_workload(tide_fit_options *options, bool names_steps, tide_error *error) {
     bool is_decode = strcmp(options->run.workload, "decode") == 0;
     if (strcmp(options->run.workload, "mlp") == 0) {

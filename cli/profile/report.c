@@ -130,7 +130,7 @@ static void add_memory(const tide_profile_plan *plan, const tide_summary *summar
     tide_say_spill(report, NULL, &run->config.limits, &run->result.memory, run->result.snapshot);
 }
 
-/* Warns of each run whose recording is incomplete. */
+/* Warns about each run whose recording is incomplete. */
 static void say_dropped(const tide_profile_plan *plan, tide_report *report) {
     for (size_t i = 0; i < plan->n_runs; i++) {
         const tide_snapshot *snapshot = plan->runs[i].result.snapshot;

@@ -1,5 +1,5 @@
-/* numbers.h - the names of a run's files: the first number with which none of them exists, so
- * that no run replaces what an earlier one, or one beside it, wrote.
+/* numbers.h - the names of a run's files: the first number with which none of them exists, so no
+ * run replaces the files of an earlier or concurrent run.
  */
 #ifndef TIDE_CLI_RUN_NUMBERS_H
 #define TIDE_CLI_RUN_NUMBERS_H

@@ -28,7 +28,7 @@ size_t tide_run_fullest_card(const tide_run_answer *of, size_t process) {
     return tide_left_fullest_device(of->processes[process].left, of->processes[process].summary);
 }
 
-/* ---- who failed ---- */
+/* ---- failures ---- */
 
 bool tide_run_first_failure(const tide_run_answer *of, size_t *ret_process) {
     const tide_left *first = NULL;

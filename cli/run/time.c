@@ -102,7 +102,7 @@ static size_t find_slowest(const tide_run_answer *of, rank_time *ret_fastest,
     return n;
 }
 
-/* ---- what is told ---- */
+/* ---- the report ---- */
 
 static void tell_of(const tide_run_answer *of, tide_run_place at, const char *whose) {
     tide_card card;

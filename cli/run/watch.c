@@ -14,7 +14,7 @@
 enum { LINE_BYTES = 2048, MAX_PROCESSES = 4096 };
 
 static void tell_error(tide_status status, const tide_error *error) {
-    (void)tide_cli_fail(TIDE_COMMAND_RUN, status, error); /* the program goes on */
+    (void)tide_cli_fail(TIDE_COMMAND_RUN, status, error); /* the program continues */
 }
 
 static tide_status save(const tide_snapshot *snapshot, const char *path, tide_error *error) {

@@ -25,7 +25,7 @@ static void fill(tide_study_options *options) {
     }
 }
 
-/* ---- what a step makes ---- */
+/* ---- the tensors of a step ---- */
 
 enum { NAMES_BYTES = 512, N_NAMES_SHOWN = 3 };
 

@@ -1,6 +1,5 @@
-/* origin.h - the parts of `tidemark summary` about recordings of other programs: where the
- * figures come from, and what is alive by the line of the user's program, which stands in for
- * categories.
+/* origin.h - the parts of `tidemark summary` about recordings of other programs: the source of the
+ * figures, and the live memory by line of the user's program, in place of categories.
  */
 #ifndef TIDE_CLI_SUMMARY_ORIGIN_H
 #define TIDE_CLI_SUMMARY_ORIGIN_H

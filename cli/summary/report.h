@@ -1,5 +1,5 @@
 /* report.h - the report of `tidemark summary`, without the command around it: the program prints
- * it, and the page's engine (snapshot/wasm) answers with it.
+ * it, and the page's engine (snapshot/wasm) returns it.
  */
 #ifndef TIDE_CLI_SUMMARY_REPORT_H
 #define TIDE_CLI_SUMMARY_REPORT_H

@@ -1,6 +1,6 @@
 /* verdict.h - the answer to "where does the memory go?" in at most eight sentences: whether the run
- * ran out of memory, what fills the peak, whether anything grows from step to step, what would
- * help, and what the file cannot tell.
+ * ran out of memory, what fills the peak, whether anything grows from step to step, possible
+ * remedies, and data that the file lacks.
  */
 #ifndef TIDE_CLI_SUMMARY_VERDICT_H
 #define TIDE_CLI_SUMMARY_VERDICT_H

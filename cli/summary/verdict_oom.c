@@ -48,7 +48,7 @@ static const char *who_asked(const tide_summary_view *of, const tide_event *row)
     return words[0] != '\0' ? tide_report_text(of->report, "%s", words) : "the program";
 }
 
-/* The source of the bound: the limit of the process if one is known, below the device's memory. */
+/* The source of the bound: the limit of the process, if one below the device's memory is known. */
 static const char *whose_limit(const tide_summary_view *of) {
     const tide_snapshot *snapshot = of->snapshot;
     int64_t limit = snapshot->run.memory_limit_bytes;

@@ -5,7 +5,7 @@
 #include "cli/sweep/internal.h"
 #include "common/plural.h"
 
-/* A merge that goes on. */
+/* A merge in progress. */
 typedef struct merger {
     tide_sweep *into;   /* borrowed */
     const char *first;  /* borrowed: the file whose grid it is */

@@ -62,7 +62,7 @@ void tide_eager_send(tide_eager *e, tide_eager_node *node, uint8_t output,
     }
 }
 
-/* ---- what a gradient must look like ---- */
+/* ---- the required form of a gradient ---- */
 
 /* Sums over the dimensions that the operator had broadcast. */
 static void sum_to(tide_eager *e, const tide_eager_edge *edge, tide_eager_tensor *grad) {

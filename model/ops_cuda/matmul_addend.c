@@ -52,7 +52,7 @@ static int describe_product(const tide_ops_cuda *cuda, tide_cuda_plan *plan) {
     const uint64_t m = plan->key.n; /* cuBLAS' m and n */
     const uint64_t n = plan->key.m;
     const uint64_t k = plan->key.k;
-    const uint64_t ld_a = op_a == TIDE_CUBLAS_OP_T ? k : m; /* rows of A as it is stored */
+    const uint64_t ld_a = op_a == TIDE_CUBLAS_OP_T ? k : m; /* rows of A as stored */
     const uint64_t ld_b = op_b == TIDE_CUBLAS_OP_T ? n : k;
     int result = cublas->lt_operation_create(&plan->operation,
                                              tide_cuda_gemm_compute_type(&cuda->ops, plan->key.in),

@@ -21,8 +21,8 @@ static const char *describe(const tide_ops *ops) {
 TIDE_OPERATORS_WITHOUT_PARTS(VIRTUAL_TWIN)
 #undef VIRTUAL_TWIN
 
-/* A part takes no time here, but it opens its scope, so that recordings have the same scopes on
- * every device. */
+/* A part takes no time here, but it opens its scope, so recordings have the same scopes on every
+ * device. */
 static void pass_part(const tide_ops *ops, tide_attention_part part) {
     tide_ops_part_end(ops, tide_ops_part_begin(ops, part));
 }
