@@ -48,7 +48,7 @@ typedef struct tide_cache_config {
                                    large_segment_bytes */
     size_t large_segment_bytes; /* 20 MiB; large_segment_size_mb */
     size_t round_large_bytes;   /* 2 MiB; fixed: other large segments are multiples of this */
-    size_t max_split_bytes;     /* TIDE_UNLIMITED: no limit; max_split_size_mb */
+    size_t max_split_bytes;     /* TIDE_UNLIMITED: off; max_split_size_mb */
     size_t max_non_split_rounding_bytes; /* 20 MiB; max_non_split_rounding_mb */
     double garbage_collection_threshold; /* 0: off; garbage_collection_threshold */
     double per_process_memory_fraction;  /* 1: off; of the device's total: a second memory limit */
@@ -82,8 +82,7 @@ typedef struct tide_tag {
 /* `recorder` NULL: nothing is recorded. `config` NULL: defaults. TIDE_INVALID for contradictory
  * sizes, for a memory fraction of a device without a capacity, and for a recorder that has recorded
  * another cache. TIDE_UNSUPPORTED for expandable segments on a device without virtual memory
- * management. Device and recorder are borrowed and outlive the cache. The
- * caller destroys it. */
+ * management. Device and recorder are borrowed and outlive the cache. The caller destroys it. */
 TIDE_NODISCARD tide_status tide_cache_create(tide_device *device, tide_recorder *recorder,
                                              const tide_cache_config *config,
                                              tide_cache **ret_cache, tide_error *error);
@@ -147,7 +146,7 @@ enum { TIDE_POOL_ALL = 0, TIDE_POOL_SMALL, TIDE_POOL_LARGE, TIDE_N_POOLS };
 
 /* As torch.cuda.memory_stats() defines them; index by TIDE_POOL_*. */
 typedef struct tide_cache_stats {
-    tide_stat requested_bytes[TIDE_N_POOLS];      /* the four as at the top of this file */
+    tide_stat requested_bytes[TIDE_N_POOLS];      /* these four: as at the top of this file */
     tide_stat allocated_bytes[TIDE_N_POOLS];      /* whole blocks, until the release is requested */
     tide_stat active_bytes[TIDE_N_POOLS];         /* whole blocks, until the release completes */
     tide_stat reserved_bytes[TIDE_N_POOLS];       /* whole segments */

@@ -300,9 +300,9 @@ void tide_cache_raise_active(tide_cache *cache);
 /* The statistics with all sums. */
 void tide_cache_settle_stats(const tide_cache *cache, tide_cache_stats *ret_stats);
 
-/* segment.c. Takes a free block for the request out of its bin, by the ladder: a
- * cached one, garbage collection, a new segment, a new segment after releasing oversize blocks, a
- * new segment after releasing all unsplit cached blocks. TIDE_DEVICE_OOM if all of that fails. */
+/* segment.c. Takes a free block for the request out of its bin, by the ladder: a cached one,
+ * garbage collection, a new segment, a new segment after releasing oversize blocks, a new segment
+ * after releasing all unsplit cached blocks. TIDE_DEVICE_OOM if all of that fails. */
 TIDE_NODISCARD tide_status tide_cache_find_block(tide_cache *cache,
                                                  const tide_cache_request *request,
                                                  tide_cache_block **ret_block, tide_error *error);

@@ -24,9 +24,8 @@ size_t tide_cache_round_bytes(const tide_cache_config *config, size_t n_bytes);
 /* Makes a segment with this partition a part of the cache, as if it had been allocated and cut
  * earlier; nothing is recorded. Offsets count from `address`; blocks must tile the segment, be
  * multiples of min_block_bytes and at least as large as requested, and two free blocks must not be
- * neighbours.
- * Blocks that wait for another stream are refused: adopt them as live, then release them. The
- * device must know `address` as a segment. */
+ * neighbours. Blocks that wait for another stream are refused: adopt them as live, then release
+ * them. The device must know `address` as a segment. */
 TIDE_NODISCARD tide_status tide_cache_adopt_segment(tide_cache *cache, uint64_t address,
                                                     size_t total_bytes, tide_stream stream,
                                                     int pool, const tide_block_row *blocks,

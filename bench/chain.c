@@ -1,5 +1,5 @@
-/* chain.c - sixteen program functions above an operation, each of which is one of two: the
- * call stacks of a program, for benchmarks of capturing them.
+/* chain.c - sixteen program functions above an operation, each of which is one of two: the call
+ * stacks of a program, for benchmarks of capturing them.
  *
  * Compiled without frame pointers, as most programs are: an unwinder must then know the size of
  * each frame. Two functions have a frame of variable size, which only alloca can make: there the

@@ -1,5 +1,5 @@
-/* calibration.h - the host for which times are forecast: its options, and the file that
- * `tidemark bench calibrate` keeps for this machine.
+/* calibration.h - the host for which times are forecast: its options, and the file that `tidemark
+ * bench calibrate` keeps for this machine.
  */
 #ifndef TIDE_CLI_CALIBRATION_H
 #define TIDE_CLI_CALIBRATION_H

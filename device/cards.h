@@ -54,8 +54,8 @@ const tide_card *tide_cards(size_t *ret_n_cards);
  * used. */
 const char *tide_card_name_at(const void *ctx, size_t i);
 
-/* The card of that name. A prefix of only one name is enough ("t4" is t4-16), "h100-80GB" is
- * h100-80, and case does not matter. NULL if no card or more than one matches. */
+/* The card of that name. A beginning up to a dash that only one name has is enough ("t4" is t4-16),
+ * "h100-80GB" is h100-80, and case does not matter. NULL if no card or more than one matches. */
 const tide_card *tide_card_find(const char *name);
 
 /* Whether `written` is the name up to a dash: "a100" begins a100-80, and "l4" does not begin

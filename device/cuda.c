@@ -1,5 +1,5 @@
-/* cuda.c - a GPU, through the CUDA runtime: the one C file that calls it for memory, streams
- * and events. In a build without CUDA, its errors say how to get it.
+/* cuda.c - a GPU, through the CUDA runtime: the one C file that calls it for memory, streams and
+ * events. In a build without CUDA, its errors say how to get it.
  */
 #include "device/cuda_friend.h"
 

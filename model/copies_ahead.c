@@ -75,6 +75,6 @@ tide_status tide_copies_ahead_wait(tide_copies_ahead *on, tide_error *error) {
 void tide_copies_ahead_drop(tide_copies_ahead *on) {
     if (tide_copies_ahead_wait(on, NULL) != TIDE_OK) {
         tide_status status = tide_device_synchronize(device_of(on), NULL);
-        (void)status; /* a device on which this also fails is lost */
+        (void)status; /* a device on which this also fails runs no more work */
     }
 }

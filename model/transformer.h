@@ -75,8 +75,8 @@ TIDE_NODISCARD tide_status tide_transformer_fill(tide_transformer *transformer, 
 /* tokens -> logits; of a model without a head -> the output of ln_final. */
 TIDE_NODISCARD tide_status tide_transformer_forward(tide_transformer *transformer,
                                                     tide_error *error);
-/* logits, targets -> loss; overwrites the logits with their gradient, times the scale of
- * the loss. */
+/* logits, targets -> loss; overwrites the logits with their gradient, times the scale of the
+ * loss. */
 TIDE_NODISCARD tide_status tide_transformer_loss(tide_transformer *transformer, tide_error *error);
 /* Gradients of all parameters, times the scale of the loss; the logits and all kept activations are
  * released meanwhile. */

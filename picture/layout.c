@@ -155,8 +155,8 @@ static size_t add_rows(tide_picture_scene *scene, const char *text, int32_t y, i
     return n_rows;
 }
 
-/* The title with the peak's figure, which is not cut if the title does not fit. Returns the
- * row below. */
+/* The title with the peak's figure, which is not cut if the title does not fit. Returns the row
+ * below. */
 static int32_t add_title(tide_picture_scene *scene, int32_t y) {
     char bytes[TIDE_BYTES_TEXT];
     char peak[TIDE_PICTURE_TEXT_BYTES];

@@ -44,7 +44,7 @@ typedef struct tide_event_log {
     uint64_t n_appended; /* events ever appended, including dropped ones */
     uint64_t n_written;  /* of these, events that got a row */
     uint64_t n_folded;   /* of those, rows that were overwritten */
-    size_t n_touched;    /* rows whose pages are present */
+    size_t n_touched;    /* rows whose pages have been requested */
     bool keep_newest;    /* full: overwrite the oldest row; else drop the new one */
     bool is_frozen;      /* the base is also full: the ring has stopped */
 

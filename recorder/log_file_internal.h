@@ -51,9 +51,9 @@ tide_log_areas tide_log_areas_share(size_t file_bytes, size_t event_bytes, uint3
 
 /* Makes a file of file_bytes (at least TIDE_LOG_MIN_BYTES) at `path`, and reserves, maps and locks
  * it. "%p" in the path is replaced by the process ID. At least half of the file is for events. A
- * closed log is replaced; the log of a crashed process is kept as PATH.old.
- * TIDE_IO: the path holds something else, another process writes this log, or the disk has no room;
- * the message names the remedy. The caller closes the file. */
+ * closed log is replaced; the log of a crashed process is kept as PATH.old. TIDE_IO: the path holds
+ * something else, another process writes this log, or the disk has no room; the message names the
+ * remedy. The caller closes the file. */
 TIDE_NODISCARD tide_status tide_log_file_open(const tide_hostmem *mem, const char *path,
                                               size_t file_bytes, size_t event_bytes,
                                               uint32_t full_policy, tide_log_file *ret_file,

@@ -6,9 +6,9 @@
  * (tide_run_workload_model).
  *
  * A new kind needs the next number in tide_run_kind, a member in the union and a case in each
- * function of workload.c, in the engine (run/here.c), in the
- * description (run/describe.c) and in the handover to a subprocess (run/handover.c). The compiler
- * reports every switch that lacks the case.
+ * function of workload.c, in the engine (run/here.c), in the description (run/describe.c) and in
+ * the handover to a subprocess (run/handover.c). The compiler reports every switch that lacks the
+ * case.
  */
 #ifndef TIDE_RUN_WORKLOAD_H
 #define TIDE_RUN_WORKLOAD_H

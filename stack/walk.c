@@ -119,9 +119,9 @@ static inline uint64_t pc_of(const tide_stack_memory *memory, size_t frame) {
 }
 
 /* How many of the remembered frames, counted from the outermost, still hold: a walk that starts at
- * any of them would load the same words as before. A frame holds if all
- * words loaded further out are unchanged; is_frame compares its own return address and rbp. A zero
- * at the end is not among those words, so such a walk is not trusted. */
+ * any of them would load the same words as before. A frame holds if all words loaded further out
+ * are unchanged; is_frame compares its own return address and rbp. A zero at the end is not among
+ * those words, so such a walk is not trusted. */
 static inline size_t count_unchanged(const tide_stack_memory *memory) {
     if (memory->n_frames == 0 || memory->ends_at_zero) {
         return 0;

@@ -15,8 +15,8 @@
 #define LEAST_BYTES (INT64_C(200) << 20)
 #define MOST_BYTES INT64_C(1600000000)
 
-/* The smallest all-reduce worth mentioning: DDP's smallest limit of a bucket. Norms and
- * flags are below it. */
+/* The smallest all-reduce worth mentioning: DDP's smallest limit of a bucket. Norms and flags are
+ * below it. */
 #define BUCKET_BYTES (UINT64_C(1) << 20)
 
 /* What one process did. */

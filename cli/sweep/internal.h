@@ -2,8 +2,8 @@
  * rows, running the missing cells, joining parts, and the table. The grid and its rows themselves
  * are those of run/sweep.h.
  *
- * The file is JSON Lines: the first
- * line describes the grid, each further line is the finished row of one cell (docs/sweep.md).
+ * The file is JSON Lines: the first line describes the grid, each further line is the finished row
+ * of one cell (docs/sweep.md).
  */
 #ifndef TIDE_CLI_SWEEP_INTERNAL_H
 #define TIDE_CLI_SWEEP_INTERNAL_H

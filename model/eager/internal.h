@@ -1,5 +1,5 @@
-/* internal.h - a small autograd without arithmetic: tensors that share storages, nodes that
- * keep them for backward, and the operators that make both.
+/* internal.h - a small autograd without arithmetic: tensors that share storages, nodes that keep
+ * them for backward, and the operators that make both.
  *
  * Errors stick: after the first failure, every operator does nothing and returns an undefined
  * tensor, and functions such as tide_eager_forward return the first failure. A returned tensor is

@@ -1,6 +1,6 @@
 /* out (n_rows, m) (= or +=) scale * (weight (matrix chosen (n_rows), m, k) x (n_rows / n_shares,
- * k)); weights of x's type or int8, cast to fp32 at their use, scales bf16 (model/decode/
- * operators.h).
+ * k)); weights of x's type or int8, cast to fp32 at their use, scales bf16
+ * (model/decode/operators.h).
  *
  * A warp has a row of a matrix. Its lanes take the row's packs of 16 bytes in turn, so weights
  * arrive in whole cache lines, and multiply each pack with up to ROWS rows of x, those that chose

@@ -3,8 +3,8 @@
  *
  * A row's bytes are those of the arrays that the kernel reads and writes, each element once,
  * because a second read hits a cache. They follow only from the call's shapes and types.
- * cuda_emulated.race.launches compares them with the bytes that the kernels touch in the
- * emulator, and cuda_emulated.ops.launches compares names and order with the launches of
+ * cuda_emulated.race.launches compares them with the bytes that the kernels touch in the emulator,
+ * and cuda_emulated.ops.launches compares names and order with the launches of
  * ops_cuda/.
  */
 #ifndef TIDE_MODEL_OPS_VIRTUAL_LAUNCHES_INTERNAL_H
