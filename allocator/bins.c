@@ -1,7 +1,7 @@
 /* bins.c - free blocks of one pool in the order (stream, bytes, address).
  *
  * Each stream has a set of bins. A bin holds blocks of one size below 32 KiB and of sizes within 3
- * % above; a bitmap knows the bins that are not empty, so the best fit is in the bin of its size or
+ * % above; a bitmap marks the bins that are not empty, so the best fit is in the bin of its size or
  * in the first non-empty bin after it, two or three words away. Within a bin, the order is kept by
  * a treap whose priorities are hashes of addresses, so its shape depends only on its contents: with
  * few blocks it is a node or two, and with many of one size it does not degenerate like a list.

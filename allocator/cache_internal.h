@@ -203,7 +203,7 @@ struct tide_cache {
 
 /* The request of one allocation, from rounding to the block. */
 typedef struct tide_cache_request {
-    size_t requested_bytes; /* as the caller asked */
+    size_t requested_bytes; /* as requested by the caller */
     size_t block_bytes;     /* rounded */
     tide_stream stream;
     int pool;         /* by block_bytes */

@@ -1,6 +1,6 @@
 /* history.c - messages about an address that cannot be released, or for which no stream can be
- * recorded, with the recording's data on its block. Runs only before a refusal, so nothing here has
- * to be fast.
+ * recorded, with the recording's data on its block. Runs only before a refusal, so speed does not
+ * matter here.
  */
 #include <inttypes.h>
 #include <stdio.h>

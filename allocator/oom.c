@@ -1,4 +1,4 @@
-/* oom.c - what the cache reports, records and keeps when memory runs out. */
+/* oom.c - the report, the row and the figures of the cache when memory runs out. */
 #define _POSIX_C_SOURCE 200809L
 #include <stdlib.h>
 #include <string.h>

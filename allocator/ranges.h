@@ -19,8 +19,8 @@ extern "C" {
 typedef struct tide_setting_range {
     const char *name;
     int since;            /* that version: 1000 x major + minor */
-    double least, most;   /* accepted, both included unless the next two say otherwise; in MiB for
-                             names that end in _mb */
+    double least, most;   /* accepted, inclusive unless the next two change that; in MiB for names
+                             that end in _mb */
     bool excludes_bounds; /* neither of the two is accepted */
     bool needs_segment;   /* at least large_segment_size_mb as well */
     const char *words;    /* the range for people: "a whole number of MiB, at least 11" */

@@ -16,7 +16,7 @@
 extern "C" {
 #endif
 
-/* config.c. The size of the block for a request, by the rounding rule alone. */
+/* config.c. The size of the block for a request, only by the rounding rule. */
 size_t tide_cache_round_bytes(const tide_cache_config *config, size_t n_bytes);
 
 /* ---- starting from a recorded state (adopt.c) ---- */

@@ -34,7 +34,7 @@ static tide_status setup(tide_bench_case *on, tide_error *error) {
     TIDE_TRY(tide_bench_case_random(on, X, on->storage, D, 1.0, error));
     TIDE_TRY(setup_layer(on, UP, F, D, error));
     TIDE_TRY(setup_layer(on, DOWN, D, F, error));
-    on->work = 4.0 * (double)D * (double)F; /* the two products alone */
+    on->work = 4.0 * (double)D * (double)F; /* only the two products */
     return TIDE_OK;
 }
 

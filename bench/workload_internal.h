@@ -27,7 +27,7 @@ enum { TIDE_BENCH_N_WORKLOADS = 4, TIDE_BENCH_CHAIN_DEPTH = 16 };
 
 /* A request or a release. */
 typedef struct tide_bench_op {
-    size_t n_bytes;   /* asked for; 0: a release */
+    size_t n_bytes;   /* requested; 0: a release */
     const char *name; /* of the tensor; owned by the workload; NULL: a release */
     uint32_t slot;    /* where the address is kept between the two */
     uint16_t path;    /* bit i: which of two functions is called at depth i of the chain */
@@ -112,7 +112,7 @@ TIDE_NODISCARD tide_status tide_bench_crowds_measure(tide_bench_crowd *crowds,
                                                      tide_bench_group *group, size_t n_rounds,
                                                      tide_error *error);
 
-/* The harness alone: an allocator that does nothing. Takes no state. */
+/* Only the harness: an allocator that does nothing. Has no state. */
 extern const tide_bench_side tide_bench_null;
 
 /* About the minimum for an allocator with a lock: size classes, a list of free blocks for each, a

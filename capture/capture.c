@@ -202,7 +202,7 @@ static void describe_recording(const tide_recording *recording, tide_snapshot *s
 
 struct tide_captured {
     const tide_hostmem *mem; /* borrowed */
-    tide_snapshot *snapshot; /* owned until it is handed out */
+    tide_snapshot *snapshot; /* owned until it is returned */
     tide_hostmem arena_mem;  /* of the snapshot's arena */
     tide_cache_state state;  /* all of it in the arena: nothing to release */
 };

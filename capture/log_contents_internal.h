@@ -121,7 +121,7 @@ typedef struct tide_log_tables {
     uint64_t *ends;               /* owned; one past the last */
     uint64_t *biases;             /* owned; the loader's offset to its addresses */
     size_t n_modules;
-    size_t modules_capacity;       /* of modules and the three beside it */
+    size_t modules_capacity;       /* of modules and the three arrays after it */
     tide_log_python_frame *python; /* owned; by number; strings are those of `strings` */
     size_t n_python;
     size_t python_capacity;

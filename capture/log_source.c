@@ -27,7 +27,7 @@ struct tide_log_source {
     int64_t last_ns;  /* time of the last good row */
     size_t n_held;    /* rows below that are read and not yet judged */
     tide_event rows[N_ROWS + 1];
-    tide_event good[N_ROWS + 1];     /* handed out */
+    tide_event good[N_ROWS + 1];     /* passed on */
     uint64_t chunks[N_SCOPE_CHUNKS]; /* number of the chunk in each place + 1 */
     unsigned char *is_counted;       /* owned; a bit a chunk: its damage was counted */
     tide_scope_row scopes[N_SCOPE_CHUNKS][N_SCOPES];

@@ -10,7 +10,7 @@
 typedef struct tide_recovery {
     const tide_hostmem *mem;     /* borrowed */
     tide_recover_report *report; /* borrowed */
-    tide_snapshot *snapshot;     /* owned until it is handed out */
+    tide_snapshot *snapshot;     /* owned until it is returned */
     tide_log_contents contents;  /* owned */
     tide_log_tables tables;      /* owned */
     tide_event *base;            /* in the arena; n_base good rows */

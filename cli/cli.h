@@ -70,7 +70,7 @@ int tide_cli_fail(const char *command, tide_status status, const tide_error *err
 int tide_cli_refuse(const char *command, tide_status status, const tide_error *error);
 
 /* Prints "tidemark COMMAND: ..." to stderr: warnings and notes. Names in it may come from files and
- * programs: report/harmless.h escapes what a terminal would obey. */
+ * programs: report/harmless.h escapes the characters that a terminal would obey. */
 void tide_cli_note(const char *command, const char *format, ...) TIDE_PRINTF(2, 3);
 
 /* Prints a result that is neither table nor JSON to `out`, stdout or stderr, escaped like a note.

@@ -3,8 +3,8 @@
  *
  * Accepted: --name value, --name=value, flags, one-letter options (-o value), aliases, "_" for "-"
  * inside a name (--model_size), "--" before operands, and options and operands in any order. The
- * last of several wins (except TIDE_OPTION_TEXTS). An error names the option, lists what is valid
- * and suggests the nearest.
+ * last of several wins (except TIDE_OPTION_TEXTS). An error names the option, lists the valid
+ * values and suggests the nearest.
  */
 #ifndef TIDE_CLI_OPTIONS_H
 #define TIDE_CLI_OPTIONS_H

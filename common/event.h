@@ -29,7 +29,7 @@ typedef enum tide_action {
     TIDE_ACTION_SEGMENT_MAP, /* expandable segments: memory was mapped to a part */
     TIDE_ACTION_SEGMENT_UNMAP,
     TIDE_ACTION_OOM,  /* an allocation of requested_bytes failed; the address is not valid */
-    TIDE_ACTION_MARK, /* a note at an instant; its name says what happened */
+    TIDE_ACTION_MARK, /* a note at an instant; its name describes what happened */
     TIDE_N_ACTIONS
 } tide_action;
 

@@ -30,7 +30,7 @@ typedef struct tide_lock {
 
 /* lock.c. The slow path of tide_lock_acquire, for a lock that is held. */
 void tide_lock_wait(tide_lock *lock);
-/* lock.c. Wakes one sleeping thread and gives it a chance to take the lock. */
+/* lock.c. Wakes one sleeping thread and lets it try to take the lock. */
 void tide_lock_wake(tide_lock *lock);
 
 /* Not recursive: a thread that holds the lock and acquires it again waits for ever. */

@@ -7,7 +7,7 @@
 enum { WORD_BYTES = 64 };
 
 /* The number of edits (insert, delete, replace, swap neighbours) from a to b. Words of WORD_BYTES
- * letters and more count as far from everything, so that the rows below have a fixed size. */
+ * letters or more count as far from everything, so the rows below have a fixed size. */
 static size_t edit_distance(const char *a, const char *b) {
     size_t n_a = strlen(a);
     size_t n_b = strlen(b);

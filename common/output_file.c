@@ -1,4 +1,4 @@
-/* output_file.c - writes a file beside its place and renames it when it is complete. */
+/* output_file.c - writes a file next to its final path and renames it when it is complete. */
 #define _GNU_SOURCE /* renameat2 */
 #include "common/output_file.h"
 

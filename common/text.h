@@ -2,7 +2,7 @@
  *
  * A text needs no memory of its own: it can be built when the host has no memory left, and adding
  * to it cannot fail. It is terminated after every call. The first piece that does not fit is cut
- * between two characters of UTF-8, "..." takes the last bytes of the storage, and later additions
+ * between two characters of UTF-8, "..." fills the last bytes of the storage, and later additions
  * are dropped: a text that was cut never looks complete.
  *
  * Not thread-safe.

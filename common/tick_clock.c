@@ -20,7 +20,7 @@ static inline uint64_t read_ticks(void) {
 }
 
 /* The kernel keeps its own time by these counters only if it has found them constant and equal on
- * all processors, so we ask which clock it uses. */
+ * all processors, so we check which clock it uses. */
 static bool can_trust_ticks(void) {
     char name[8] = "";
     FILE *file = fopen("/sys/devices/system/clocksource/clocksource0/current_clocksource", "r");

@@ -52,7 +52,7 @@ uint64_t tide_address_space_find(const tide_address_space *space, uint64_t addre
 TIDE_NODISCARD tide_status tide_address_space_give_back(tide_address_space *space, uint64_t address,
                                                         tide_error *error);
 
-/* Reserves addresses alone, by the same rule; they do not count against the capacity. */
+/* Reserves only addresses, by the same rule; they do not count against the capacity. */
 TIDE_NODISCARD tide_status tide_address_space_reserve(tide_address_space *space, uint64_t n_bytes,
                                                       uint64_t *ret_address, tide_error *error);
 /* TIDE_INVALID for an address at which no reserved range starts, or for a range that still has

@@ -1,5 +1,5 @@
-/* cuda_friend.h - what the files of the cuda device share with each other and with the
- * operators in model/ops_cuda. It needs no header of the toolkit: a cudaError_t passes as an int.
+/* cuda_friend.h - shared by the files of the cuda device and the operators in model/ops_cuda. It
+ * needs no header of the toolkit: a cudaError_t passes as an int.
  */
 #ifndef TIDE_DEVICE_CUDA_FRIEND_H
 #define TIDE_DEVICE_CUDA_FRIEND_H

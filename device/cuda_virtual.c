@@ -84,7 +84,7 @@ static tide_status find_driver(tide_device_cuda *cuda, tide_error *error) {
     return status;
 }
 
-/* The driver's functions, found at the first call; NULL: `ret_status` says why not. */
+/* The driver's functions, found at the first call; NULL: `ret_status` has the reason. */
 static const tide_device_cuda_driver *begin(tide_device *device, tide_status *ret_status,
                                             tide_error *error) {
     tide_device_cuda *cuda = (tide_device_cuda *)device;
@@ -168,8 +168,8 @@ static tide_status no_memory(const tide_device *device, size_t n_bytes, tide_err
                      tide_bytes_format((int64_t)n_bytes, text));
 }
 
-/* A part of a range that is being mapped: each granule gets memory of its own, so that each can be
- * unmapped alone. */
+/* A part of a range that is being mapped: each granule gets memory of its own, so each can be
+ * unmapped separately. */
 typedef struct granules {
     const tide_device_cuda_driver *driver; /* borrowed */
     CUmemGenericAllocationHandle *handles; /* owned; of the granules from `address` up */

@@ -8,7 +8,7 @@
 
 #include "device/device.h"
 
-/* The contracts are those of device.h. Only members that say what NULL means may be NULL. */
+/* The contracts are those of device.h. Only members that define the meaning of NULL may be NULL. */
 typedef struct tide_device_table {
     void (*close)(tide_device *device);
     tide_status (*alloc)(tide_device *device, size_t n_bytes, uint64_t *ret_address,

@@ -69,7 +69,7 @@ enum { TIDE_ACTIVATION_NAME = 64 }; /* room for the name of any tensor */
 typedef struct tide_activations {
     const tide_hostmem *mem;    /* borrowed; outlives the activations */
     tide_cache *cache;          /* borrowed; outlives the activations */
-    tide_model_config model;    /* gives the shapes */
+    tide_model_config model;    /* determines the shapes */
     tide_dtype activation_type; /* of the tensors that operators read and write */
     tide_dtype residual_type;   /* of the residual stream and its gradient */
     /* The tensors' names, made at their first use: each keeps its address, by which the recorder

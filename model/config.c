@@ -166,7 +166,8 @@ static uint64_t plus(uint64_t a, uint64_t b) {
 }
 
 /* A bound on all elements alive at the same time: parameters with gradient, two moments and a bf16
- * copy; three times what a block saves, for every block; three times the logits; tables and
+ * copy; three times the saved tensors of a block, for every block; three times the logits; tables
+ * and
  * inputs. */
 static uint64_t total_elements(const tide_model_config *config) {
     uint64_t C = config->d_model;

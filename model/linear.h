@@ -38,7 +38,7 @@ TIDE_NODISCARD tide_status tide_weight_copy_make(const tide_linears *on, size_t 
 /* If weights are copied, the two functions that read W make its copy if it does not exist yet.
  *
  * out (R, n_out) = x (R, n_in) W^T + bias (n_out), if there are biases, or + addend (R, n_out), if
- * its data is not NULL; a layer with a bias takes no addend. The copy is released immediately if
+ * its data is not NULL; a layer with a bias has no addend. The copy is released immediately if
  * nothing is kept. */
 TIDE_NODISCARD tide_status tide_linear_forward(const tide_linears *on, size_t i, tide_array out,
                                                tide_array x, tide_array addend, tide_error *error);

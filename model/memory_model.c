@@ -264,7 +264,7 @@ void tide_memory_model_derive(const tide_memory_model_run *run, tide_memory_mode
     model.peak_bytes = peak.bytes;
     model.peak_instant = peak.instant;
     model.peak_layer = peak.layer;
-    /* Derives the same instant once more with copies of 0 bytes: the difference is the size of the
+    /* Derives the same instant again with copies of 0 bytes: the difference is the size of the
      * copies. Q, the copy of the residual gradient, keeps its bytes. */
     peak_so_far without = peak;
     without.is_fixed = true;

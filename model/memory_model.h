@@ -18,7 +18,7 @@ typedef struct tide_memory_model_run {
     tide_model_config model;  /* must have passed tide_model_config_check */
     tide_mode mode;           /* which phases a step has */
     bool keep_graph;          /* mode forward only */
-    tide_precision precision; /* gives e, r, g and w */
+    tide_precision precision; /* determines e, r, g and w */
     tide_attention attention; /* of every block */
     tide_recompute recompute; /* of every block */
     bool clips;               /* gradient clipping is on */

@@ -123,9 +123,9 @@ typedef enum tide_matmul_kind {
     TIDE_MATMUL_TN      /* out (m, n) = a (k, m)^T b (k, n): dW = dy^T x */
 } tide_matmul_kind;
 
-/* out (= or +=) the product of a and b, each transposed or not as the kind says; with an addend,
- * out = addend + the product: the fp32 sum over k is complete before the addend is added to it, and
- * a bf16 or fp16 out is rounded once, after that. */
+/* out (= or +=) the product of a and b, each transposed or not according to the kind; with an
+ * addend, out = addend + the product: the fp32 sum over k is complete before the addend is added to
+ * it, and a bf16 or fp16 out is rounded once, after that. */
 typedef struct tide_matmul {
     tide_matmul_kind kind;
     tide_array out;    /* (m, n) written or accumulated */

@@ -41,13 +41,13 @@
  * Together 16 a layer, then 2 + 2 + 2.
  *
  * Differences lose digits as in fp32: dP - delta, and the part along x that RMSNorm's backward
- * takes off, which is most of a gradient where channels are few: CANCELLATION sqrt(1 + 16 / C).
+ * subtracts, which is most of a gradient where channels are few: CANCELLATION sqrt(1 + 16 / C).
  *
  * The loss is one number: errors of the logits, of random sign, move it by their size times the
  * norm of the loss's gradient at the logits; with two standard deviations.
  *
- * After the steps it is also moved by what the parameters are off by, sum g (p - p'), which is
- * known; reference.c says how much of it is allowed.
+ * After the steps it is also moved by the errors of the parameters, sum g (p - p'), which is known;
+ * reference.c states how much of it is allowed.
  *
  * An element's gradient errs by d = tolerance * root mean square, a standard deviation here.
  * AdamW's first step takes the sign of the gradient: it turns with a probability of at most exp(-(g

@@ -332,7 +332,7 @@ static tide_status begin_scope_times(tide_workload *workload, tide_error *error)
 }
 
 /* Called after the last warm-up step (the first measured step if there is no warm-up) and after
- * every later step: limits how many scopes are timed to what a step of this length can afford. */
+ * every later step: limits the number of timed scopes to what a step of this length can afford. */
 static tide_status limit_scope_times(tide_workload *workload, tide_error *error) {
     const tide_interval *step = &workload->timers[TIDE_TIMED_STEP];
     double ms = 0;

@@ -42,7 +42,7 @@ static uint32_t utf16_unit(const unsigned char *text, size_t n_bytes) {
     return value < 0x10000 ? value : 0xD800 + ((value - 0x10000) >> 10);
 }
 
-/* A file's own category gets one of the colours that no built-in one has, by its letters alone. */
+/* A file's own category gets one of the colours that no built-in one has, only by its letters. */
 uint32_t tide_picture_colour_category(const char *name) {
     for (size_t i = 0; i < sizeof(BUILT_IN) / sizeof(BUILT_IN[0]); i++) {
         if (strcmp(BUILT_IN[i].name, name) == 0) {

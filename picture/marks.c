@@ -159,7 +159,7 @@ static size_t label_places(const tide_picture_scene *scene, int32_t y, int32_t n
     return n;
 }
 
-/* A text beside a line, on a ground that hides what is under it. */
+/* A text next to a line, on a background that hides the drawing under it. */
 static void draw_label(tide_picture_scene *scene, const char *text, int32_t y, int32_t near_x,
                        uint32_t colour) {
     tide_picture_box choices[2 * (3 + 2 * TIDE_PICTURE_MAX_BOXES)];

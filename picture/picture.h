@@ -3,7 +3,7 @@
  * this is for papers and for machines without a browser.
  *
  * Each column of pixels shows one instant: the instant of its span with the most bytes, the first
- * on ties. So no width loses a peak. The same recording and options give the same bytes.
+ * on ties. So no width loses a peak. The same recording and options produce the same bytes.
  */
 #ifndef TIDE_PICTURE_PICTURE_H
 #define TIDE_PICTURE_PICTURE_H

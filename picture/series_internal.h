@@ -82,7 +82,7 @@ int64_t tide_picture_axis_place(const tide_picture_axis *axis, size_t event);
 typedef struct tide_picture_oom {
     uint32_t event;
     int64_t total_bytes;     /* of the shown bands at that time */
-    int64_t requested_bytes; /* asked for */
+    int64_t requested_bytes; /* requested bytes */
 } tide_picture_oom;
 
 /* The picture's numbers, a column for each pixel of the plot. */

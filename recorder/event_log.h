@@ -3,7 +3,7 @@
  *
  * A full log either stops or becomes a ring that keeps the newest rows. Before the ring overwrites
  * a row, it folds the row into the base: the table of everything that was alive before the oldest
- * row kept. With the base, the remaining rows still give the whole state at each instant. The
+ * row kept. With the base, the remaining rows still determine the whole state at each instant. The
  * memory is either anonymous, with pages provided as rows reach them, or part of a log file; in a
  * file, every step leaves a state that a reader understands. Not thread-safe: the recorder's log
  * lock guards it.

@@ -16,7 +16,7 @@
 #include "recorder/kernel_trace_internal.h"
 #include "recorder/state_internal.h"
 
-#define BUFFER_BYTES ((size_t)1 << 20) /* of records, as CUPTI asks for them */
+#define BUFFER_BYTES ((size_t)1 << 20) /* of records, as CUPTI requests them */
 
 /* A kernel that ran. */
 typedef struct launch {

@@ -336,7 +336,8 @@ tide_status tide_log_file_open_as(const tide_hostmem *mem, const char *path,
         goto fail_make;
     }
     file.descriptor = from.fd;
-    (void)flock(file.descriptor, LOCK_EX | LOCK_NB); /* succeeds: no other process knows the file */
+    (void)flock(file.descriptor, LOCK_EX | LOCK_NB); /* succeeds: no other process has opened the
+                                                        file */
     status = reserve(file.descriptor, path, (size_t)layout->file_bytes, error);
     if (status != TIDE_OK) {
         goto fail_reserve;

@@ -101,7 +101,7 @@ void tide_replay_lane_fini(tide_replay_lane *lane) {
     *lane = (tide_replay_lane){.replay = NULL};
 }
 
-/* ---- rows that the cache gives ---- */
+/* ---- rows of the cache ---- */
 
 /* Turns a row of the recorder into one of the snapshot: time and caller are those of `row`, which
  * caused it, and numbers refer to the snapshot's tables. */

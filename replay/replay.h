@@ -64,7 +64,7 @@ typedef struct tide_replay_figures {
 /* The first request of a device that ran out of memory. */
 typedef struct tide_replay_oom {
     int64_t event;               /* row of the snapshot; -1: a block of a rebuilt start */
-    uint64_t requested_bytes;    /* that it asked for */
+    uint64_t requested_bytes;    /* requested bytes */
     uint64_t free_bytes;         /* bytes that could still be allocated; UINT64_MAX: unlimited */
     uint64_t allocated_bytes;    /* of its device then */
     uint64_t reserved_bytes;     /* the same */
@@ -84,7 +84,7 @@ typedef struct tide_replay_sample {
 /* Rows of the snapshot, and the number that the replay reproduced: at the same event, with the same
  * size, at the same address. */
 typedef struct tide_replay_verified {
-    size_t n_allocs, n_allocs_same;     /* blocks handed out */
+    size_t n_allocs, n_allocs_same;     /* allocated blocks */
     size_t n_segments, n_segments_same; /* bought or mapped */
     size_t n_returns, n_returns_same;   /* released or unmapped */
     size_t n_ooms, n_ooms_same;         /* requests that ran out of memory */

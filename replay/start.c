@@ -297,7 +297,7 @@ static tide_status adopt_segment(starter *s, const tide_segment_row *segment, ti
     return status;
 }
 
-/* ---- blocks requested anew ---- */
+/* ---- blocks requested again ---- */
 
 /* A block that runs out of memory here is counted, and the replay continues without it. */
 static tide_status request_blocks(tide_replay_lane *lane, const tide_segment_row *segment,

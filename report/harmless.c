@@ -109,7 +109,7 @@ void tide_harmless_begin(tide_harmless *to, FILE *out) {
     *to = (tide_harmless){.out = out, .is_terminal = tide_terminal_is_one(out)};
 }
 
-/* The bytes may be the beginning of a character that has to be escaped. */
+/* The bytes may be the beginning of a character that must be escaped. */
 static bool may_become_one(const unsigned char *held, size_t n) {
     if (n == 1) {
         return held[0] == 0xC2 || held[0] == 0xD8 || held[0] == 0xE2;

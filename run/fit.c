@@ -37,7 +37,7 @@ tide_status tide_fit_apply(const tide_fit_question *question, uint64_t value,
     return tide_run_workload_set(&ret_config->workload, question->quantity, value, error);
 }
 
-/* Checks that a run may have this value, and gives a lower bound of its bytes. */
+/* Checks that a run may have this value, and computes a lower bound of its bytes. */
 static tide_status least_bytes(const search *at, uint64_t value, uint64_t *ret_bytes,
                                tide_error *error) {
     tide_run_config config;

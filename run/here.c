@@ -96,7 +96,7 @@ tide_status tide_run_record(const tide_run_config *config, tide_run_memory *ret_
     tide_recorder_config_init(&recorded.recording.recorder);
     recorded.recording.recorder.capture_stacks = false;
     recorded.recording.recorder.log_path =
-        ""; /* the log stays in memory, whatever the environment names */
+        ""; /* the log stays in memory, even if the environment names a file */
     tide_run_here(&recorded, NULL, &result);
     tide_status status = answer_of(&result, error);
     if (status == TIDE_OK) {

@@ -1,9 +1,9 @@
 /* run.h - one run: its configuration, its execution, and its result.
  *
  * A command builds one or many configurations, runs each, in this process (tide_run_here) or in a
- * subprocess (tide_run_in_subprocess), and reports the results. Nothing here knows options or the
- * terminal, and nothing is printed. An unsuccessful run is not a failure of these functions: if it
- * does not fit, or the device cannot do it, that is an outcome with its reason.
+ * subprocess (tide_run_in_subprocess), and reports the results. Nothing here depends on options or
+ * the terminal, and nothing is printed. An unsuccessful run is not a failure of these functions: if
+ * it does not fit, or the device cannot do it, that is an outcome with its reason.
  *
  * On the virtual device a run takes milliseconds and has no times. Elsewhere times are those of the
  * device's clock, or of the host's if the device has none; each phase is timed separately, never by

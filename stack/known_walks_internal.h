@@ -74,8 +74,8 @@ typedef struct tide_known_walks {
 
 /* What a search found, or the place for a new walk. */
 typedef struct tide_known_search {
-    const tide_known_run *run; /* NULL if no such walk is remembered; the other members then say
-                                  where to add it */
+    const tide_known_run *run; /* NULL if no such walk is remembered; the other members then
+                                  describe where to add it */
     tide_known_branch branch;  /* the one that is missing */
     uint32_t n_shared;         /* words of the walk before the branch */
     bool is_resting;           /* the search was skipped, and nothing is to be added */

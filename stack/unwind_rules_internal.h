@@ -50,8 +50,8 @@ TIDE_NODISCARD tide_status tide_unwind_rules_init(tide_unwind_rules *rules,
                                                   const tide_hostmem *mem);
 void tide_unwind_rules_fini(tide_unwind_rules *rules);
 
-/* Makes the rule for a return address that tide_unwind_rules_find does not know, and remembers it
- * if there is memory. Never 0. */
+/* Makes the rule for a return address that tide_unwind_rules_find did not find, and remembers it if
+ * there is memory. Never 0. */
 tide_packed_rule tide_unwind_rules_make(tide_unwind_rules *rules, uint64_t return_address);
 
 /* Whether every rule found since `epoch` was read still holds. If not, the rules that may be
@@ -82,7 +82,7 @@ static inline size_t tide_rule_slot_of(const tide_rule_table *table, uint64_t re
     return (size_t)(return_address * 0x9e3779b97f4a7c15u >> table->shift);
 }
 
-/* 0: the rule has to be made (tide_unwind_rules_make). */
+/* 0: the rule must be made (tide_unwind_rules_make). */
 static inline tide_packed_rule tide_unwind_rules_find(tide_unwind_rules *rules,
                                                       uint64_t return_address) {
     tide_rule_table *table = atomic_load_explicit(&rules->current, memory_order_acquire);

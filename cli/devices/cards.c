@@ -1,4 +1,4 @@
-/* The cards that the virtual device and the virtual card for programs know, with their sources. */
+/* The cards of the virtual device and the virtual card for programs, with their sources. */
 #include <stdio.h>
 #include <string.h>
 

@@ -12,7 +12,7 @@ void tide_devices_add_parts(tide_report *report);
 /* The cards, the known figures of their boards, and their sources. */
 void tide_devices_add_cards(tide_report *report, bool is_for_programs);
 
-/* Every function of NVIDIA's libraries that the virtual card for programs knows. */
+/* Every function of NVIDIA's libraries that the virtual card for programs supports. */
 void tide_devices_add_functions(tide_report *report);
 
 #endif

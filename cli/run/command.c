@@ -159,7 +159,7 @@ static tide_status check_options(const tide_run_command_options *options, char *
                                         : tide_writes_check_target(options->keep_writes, error);
 }
 
-/* Runs the program once more, quietly, only for its figures. */
+/* Runs the program again, quietly, only for its figures. */
 static tide_status run_again(const tide_run_command_options *options, tide_launch_config config,
                              tide_run_figures *ret_figures, tide_error *error) {
     tide_launch launch;

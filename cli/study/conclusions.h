@@ -1,8 +1,8 @@
 /* conclusions.h - the sentence below a study's tables, made of the study's numbers.
  *
- * Pure functions: the same numbers give the same sentence, other numbers another one. Rows without
- * a figure (-1) are ignored; if none remains, the sentence states that. `ret_text` is cut at its
- * end.
+ * Pure functions: the same numbers produce the same sentence, other numbers another one. Rows
+ * without a figure (-1) are ignored; if none remains, the sentence states that. `ret_text` is cut
+ * at its end.
  */
 #ifndef TIDE_CLI_STUDY_CONCLUSIONS_H
 #define TIDE_CLI_STUDY_CONCLUSIONS_H

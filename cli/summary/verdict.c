@@ -135,7 +135,7 @@ tide_status tide_say_unknown(const tide_summary_view *of, const tide_verdict *ve
     char words[WORDS_BYTES];
     tide_text text = tide_text_in(words, sizeof(words));
     if (!has_history(of)) {
-        return TIDE_OK; /* `no_history` says it */
+        return TIDE_OK; /* reported by `no_history` */
     }
     add_unexplained(of, &text);
     if (!verdict->growth.is_known) {

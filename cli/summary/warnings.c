@@ -43,7 +43,7 @@ void tide_say_cut(const tide_summary_view *of) {
 
 static void say_lost(const tide_summary_view *of) {
     const tide_snapshot *snapshot = of->snapshot;
-    if (snapshot->n_dropped > 0 && !tide_summary_is_of_pytorch(of)) { /* else `cut` says it */
+    if (snapshot->n_dropped > 0 && !tide_summary_is_of_pytorch(of)) { /* else reported by `cut` */
         char words[TIDE_LOST_TEXT];
         tide_words_lost(snapshot, words);
         tide_report_say(of->report, "dropped",

@@ -245,7 +245,7 @@ static size_t next_cell(runner *run) {
     return run->next < sweep->n_cells ? run->next++ : sweep->n_cells;
 }
 
-/* Begins a cell in each place that is free. The first cell of a command runs alone, because if it
+/* Begins a cell in each free place. The first cell of a command runs without others, because if it
  * fails, no other is tried. */
 static tide_status begin_cells(runner *run, tide_error *error) {
     bool is_first = run->options->program.arguments != NULL && run->n_run == 0;

@@ -32,7 +32,7 @@ typedef struct tide_top_process {
     double silent_seconds; /* since its newest event; -1: it does not run, or unknown */
 } tide_top_process;
 
-/* What the logs said. */
+/* The contents of the logs. */
 typedef struct tide_top_view {
     tide_top_process processes[TIDE_LOGS_MAX];
     size_t n_processes;

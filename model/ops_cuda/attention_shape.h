@@ -60,7 +60,7 @@ static inline unsigned tide_attention_n_blocks(const tide_attention_shape &shape
  * capability). */
 static constexpr size_t MAX_SHARED_BYTES = static_cast<size_t>(99) << 10;
 
-/* A kernel has to request more than 48 KiB of shared memory explicitly. */
+/* A kernel must request more than 48 KiB of shared memory explicitly. */
 template <size_t N_BYTES, typename Kernel>
 static inline int tide_attention_allow_shared(Kernel *kernel) {
     static_assert(N_BYTES <= MAX_SHARED_BYTES, "no launch would fit on some GPU");

@@ -43,7 +43,7 @@
  *
  * How fp32 becomes TF32. TF32 has the 8 bits of exponent of fp32 and 10 bits of fraction. Its
  * layout in a register is up to the implementation (PTX ISA, "Alternate Floating-Point Data
- * Formats"): an operand has to be made by cvt. The effect of the lower 13 bits of any other operand
+ * Formats"): an operand must be made by cvt. The effect of the lower 13 bits of any other operand
  * on mma is not documented; wgmma cuts them off (PTX ISA, "wgmma.mma_async"), which makes each
  * operand too small, by up to 2^-10 of itself. tide_to_tf32 is cvt.rna, to nearest, ties away from
  * zero: it errs by at most 2^-11, in either direction. (cvt.rn, with ties to even, needs compute

@@ -43,7 +43,8 @@ TIDE_NODISCARD tide_status tide_launch_kernel(const tide_ops *ops, const char *n
                                               tide_run_family family, uint64_t bytes,
                                               uint64_t elements);
 
-/* A call of cuBLAS: `count` products out (m, n) = a b, each transposed or not as the kind says;
+/* A call of cuBLAS: `count` products out (m, n) = a b, each transposed or not according to the
+ * kind;
  * a and b are of type `in`. */
 typedef struct tide_launch_gemm {
     tide_matmul_kind kind;
