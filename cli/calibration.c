@@ -32,7 +32,7 @@ void tide_calibration_cpu(char ret_cpu[TIDE_CALIBRATION_TEXT]) {
     }
 }
 
-/* *ret_has: there is one, and it is of this processor. */
+/* *ret_has: a calibration exists and is of this processor. */
 static tide_status read_own(const char *command, char path[TIDE_PATH_BYTES], tide_calibration *ret,
                             bool *ret_has, tide_error *error) {
     char cpu[TIDE_CALIBRATION_TEXT];

@@ -1,4 +1,4 @@
-/* What a snapshot says of the run that made it. */
+/* The description of a run in its snapshot. */
 #include "model/peak.h"
 #include "run/run_internal.h"
 

@@ -17,7 +17,7 @@ static tide_status export_document(const tide_export_folder *of, tide_snapshot *
 }
 
 /* The rows of a recorded program get their sizes and steps from one another, so its log is read as
- * a whole, and so is that of a process which is running. */
+ * a whole, and so is the log of a running process. */
 static tide_status export_whole_log(const tide_export_folder *of, tide_error *error) {
     tide_snapshot *snapshot = NULL;
     tide_recover_report report;

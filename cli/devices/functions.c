@@ -1,4 +1,4 @@
-/* The functions of NVIDIA's libraries that the virtual card for programs knows. */
+/* The functions of NVIDIA's libraries that the virtual card for programs supports. */
 #include "cli/devices/internal.h"
 #include "programs/virtual_cuda/libraries/list.h"
 

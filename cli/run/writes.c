@@ -1,4 +1,4 @@
-/* writes.c - what becomes of the files that the program wrote. */
+/* writes.c - the handling of the files that the program wrote. */
 #include <stdio.h>
 #include <unistd.h>
 
